@@ -1,0 +1,122 @@
+# Everything that is done to this repository is done from here: `make help`.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+GO ?= go
+# A Go older than go.mod asks for fetches the right one, unless told not to.
+export GOTOOLCHAIN ?= auto
+
+MODULE := github.com/fettle-dev/fettle
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X $(MODULE)/internal/version.linked=$(VERSION)
+COMMANDS := manager nodeagent fettle
+IMAGE ?= fettle:$(VERSION)
+
+# Tools are pinned in a module file of their own: their dependencies stay out of ours.
+TOOL := $(GO) tool -modfile=go.tools.mod
+CONTROLLER_GEN := $(TOOL) controller-gen
+GOLANGCI_LINT := $(TOOL) golangci-lint
+GINKGO := $(TOOL) ginkgo
+
+# What to test, how, and how long one package may take. RACE=1 needs a C compiler.
+PKG ?= ./...
+TESTFLAGS ?=
+TESTTIMEOUT ?= 30m
+ifdef RACE
+TESTFLAGS += -race
+endif
+
+# Submodules pin programs or hold code that only developers run.
+SUBMODULES := $(patsubst %/go.mod,%,$(wildcard hack/*/go.mod test/*/go.mod))
+
+##@ General
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN { FS = ":.*## "; print "Usage: make TARGET [NAME=value ...]" } \
+		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z][a-z-]*:.*## / { printf "  %-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: install-prerequisites
+install-prerequisites: ## Install what tests and demo need (Debian and Ubuntu, as root); quick if nothing is missing.
+	@hack/prerequisites.sh
+
+.PHONY: clean
+clean: ## Remove what was built. The control plane's cache stays: it lies outside the checkout.
+	rm -rf bin dist cover
+
+##@ Develop
+
+.PHONY: generate
+generate: ## Write the generated Go code: deepcopy functions of the API.
+	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
+
+.PHONY: manifests
+manifests: ## Write the generated YAML: CRDs from api/, the manager's role from controllers/.
+	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd
+	$(CONTROLLER_GEN) rbac:roleName=fettle-manager paths=./controllers/... output:rbac:artifacts:config=config/rbac
+
+.PHONY: fmt
+fmt: ## Format the Go code (gofumpt, grouped imports).
+	$(GOLANGCI_LINT) fmt
+
+.PHONY: vet
+vet: ## Run go vet on all modules.
+	$(GO) vet ./...
+	@for dir in $(SUBMODULES); do hack/vet-submodule.sh "$$dir"; done
+
+.PHONY: lint
+lint: ## Run the linters, the import table among them.
+	$(GOLANGCI_LINT) run
+
+.PHONY: new-type
+new-type: ## Scaffold a resource type: make new-type KIND=Sysctl.
+	@: $${KIND:?say which, for example: make new-type KIND=Sysctl}
+	$(GO) run ./hack/newtype -kind "$(KIND)"
+	@$(MAKE) generate manifests
+
+##@ Test
+
+.PHONY: test
+test: install-prerequisites vet ## Run all tests, on a real API server where they need one. PKG=./internal/... narrows.
+	@assets=$$(hack/controlplane/build.sh) && export KUBEBUILDER_ASSETS=$$assets && \
+		echo "KUBEBUILDER_ASSETS=$$assets $(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)" && \
+		$(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)
+
+.PHONY: deflake
+deflake: install-prerequisites ## Run Ginkgo suites, shuffled, until one fails: make deflake PKG=./controllers/...
+	@KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) \
+		$(GINKGO) --until-it-fails --randomize-all --fail-on-pending $(TESTFLAGS) $(PKG)
+
+.PHONY: verify
+verify: lint verify-generated verify-modules ## Check what CI checks beside the tests.
+
+.PHONY: verify-generated
+verify-generated: ## Fail if generated files are not what the sources say.
+	@hack/verify-generated.sh
+
+.PHONY: verify-modules
+verify-modules: ## Fail if a module file is not tidy.
+	@hack/verify-modules.sh
+
+##@ Build and run
+
+.PHONY: build
+build: $(COMMANDS:%=bin/%) ## Build the static binaries into bin/.
+
+# Go knows best whether a binary is up to date.
+.PHONY: $(COMMANDS:%=bin/%)
+$(COMMANDS:%=bin/%): bin/%:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/$*
+
+.PHONY: image
+image: build ## Build the container image from bin/ (BASE=scratch works offline).
+	$${CONTAINER_TOOL:-docker} build --target prebuilt $(if $(BASE),--build-arg BASE=$(BASE)) -t $(IMAGE) .
+
+.PHONY: demo
+demo: install-prerequisites ## Show it on two real systemd machines; KEEP=1 leaves them running.
+	@KEEP="$(KEEP)" hack/demo/run.sh

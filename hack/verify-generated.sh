@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Runs the generators and fails if they changed, added or removed a file.
+#
+# Two snapshots are compared rather than the tree with its last commit, so that the
+# check also serves while work is uncommitted; on a clean checkout it is the same.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+snapshot() {
+	find api config PROJECT -type f \( -name 'zz_generated*' -o -name '*.yaml' -o -name PROJECT \) -exec sha256sum {} + | sort -k 2
+}
+
+before=$(snapshot)
+make generate manifests
+after=$(snapshot)
+
+if [ "$before" != "$after" ]; then
+	echo "generated files were out of date; run 'make generate manifests' and commit:" >&2
+	diff <(echo "$before") <(echo "$after") | sed -n 's/^[<>] [0-9a-f]*  /  /p' | sort -u >&2
+	exit 1
+fi
+echo "generated files are up to date"
