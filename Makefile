@@ -93,7 +93,11 @@ deflake: install-prerequisites ## Run Ginkgo suites, shuffled, until one fails: 
 		$(GINKGO) --until-it-fails --randomize-all --fail-on-pending $(TESTFLAGS) $(PKG)
 
 .PHONY: verify
-verify: lint verify-generated verify-modules ## Check what CI checks beside the tests.
+verify: lint verify-imports verify-generated verify-modules ## Check what CI checks beside the tests.
+
+.PHONY: verify-imports
+verify-imports: ## Fail if the linter's import table is not the design's.
+	@hack/verify-imports.sh
 
 .PHONY: verify-generated
 verify-generated: ## Fail if generated files are not what the sources say.

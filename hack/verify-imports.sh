@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Proves the import table: lints a scratch module of one-line files, each with one
+# import, and fails if depguard allows what the design forbids or forbids what it allows.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+module=github.com/fettle-dev/fettle
+
+# Who imports what, and whether that may be; ours/ stands for this module.
+table() {
+	cat <<-'EOF'
+		api/v1alpha1            k8s.io/apimachinery/pkg/apis/meta/v1  yes
+		api/v1alpha1            ours/internal/resource                no
+		api/v1alpha1            sigs.k8s.io/controller-runtime        no
+		internal/host           io/fs                                 yes
+		internal/host           ours/internal/resource                no
+		internal/graph          slices                                yes
+		internal/graph          ours/internal/host                    no
+		internal/host/linux     golang.org/x/sys/unix                 yes
+		internal/host/linux     os/exec                               yes
+		internal/host/linux     ours/internal/resource                no
+		internal/resource       ours/internal/host                    yes
+		internal/resource       ours/api/v1alpha1                     no
+		internal/resource       ours/internal/host/hosttest           no
+		internal/resource       sigs.k8s.io/controller-runtime        no
+		internal/facts          ours/internal/resource                yes
+		internal/facts          ours/api/v1alpha1                     no
+		internal/state          go.etcd.io/bbolt                      yes
+		internal/state          ours/internal/resource                no
+		internal/catalog        github.com/google/cel-go/cel          yes
+		internal/catalog        ours/internal/graph                   yes
+		internal/catalog        k8s.io/api/core/v1                    yes
+		internal/catalog        k8s.io/client-go/kubernetes           no
+		internal/catalog        sigs.k8s.io/controller-runtime        no
+		internal/catalog        ours/internal/host                    no
+		internal/catalog        ours/providers                        no
+		providers               ours/providers/file                   yes
+		providers               ours/nodeagent                        no
+		providers/file          ours/api/v1alpha1                     yes
+		providers/file          ours/internal/host                    yes
+		providers/file          ours/internal/resource                yes
+		providers/file          ours/internal/host/linux              no
+		providers/file          ours/providers/user                   no
+		providers/file          ours/controllers                      no
+		providers/file          ours/nodeagent                        no
+		providers/file          os/exec                               no
+		providers/file          os/user                               no
+		providers/user/passwd   ours/internal/host                    yes
+		providers/user/passwd   ours/providers/file                   no
+		nodeagent/engine        ours/internal/graph                   yes
+		nodeagent/engine        ours/api/v1alpha1                     no
+		nodeagent/engine        ours/providers                        no
+		nodeagent/engine        sigs.k8s.io/controller-runtime        no
+		nodeagent               ours/nodeagent/engine                 yes
+		nodeagent               sigs.k8s.io/controller-runtime        yes
+		nodeagent               ours/controllers                      no
+		nodeagent               ours/internal/host/linux              no
+		nodeagent               os/exec                               no
+		controllers             ours/internal/catalog                 yes
+		controllers             ours/providers                        yes
+		controllers             ours/nodeagent                        no
+		controllers             ours/internal/host/linux              no
+		controllers             testing                               no
+		cmd/manager             ours/controllers                      yes
+		cmd/manager             ours/internal/host/linux              no
+		cmd/manager             ours/nodeagent                        no
+		cmd/nodeagent           ours/internal/host/linux              yes
+		cmd/nodeagent           ours/controllers                      no
+		cmd/fettle              ours/internal/host/linux              yes
+		cmd/fettle              ours/internal/host/hosttest           no
+		cmd/fettle              math/rand                             no
+		internal/version        ours/test/roots                       no
+	EOF
+}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cp .golangci.yml "$scratch/"
+# Another module name, so that none of the imports resolves: forbidden ones would be cycles.
+printf 'module scratch.invalid\n\ngo 1.26.0\n' >"$scratch/go.mod"
+
+expected=$scratch/expected
+number=0
+while read -r package import may; do
+	number=$((number + 1))
+	mkdir -p "$scratch/$package"
+	file=$package/row$number.go
+	printf 'package p\n\nimport _ "%s"\n' "${import/#ours/$module}" >"$scratch/$file"
+	[ "$may" = yes ] || echo "$file $package $import"
+done < <(table) | sort >"$expected"
+
+# Imports that do not resolve are no obstacle: depguard reads only the syntax.
+(cd "$scratch" && go tool -modfile="$root/go.tools.mod" golangci-lint run \
+	--enable-only depguard --output.text.path stdout --output.text.print-issued-lines=false 2>&1) >"$scratch/output" || true
+
+awk -F: '/\(depguard\)/ { print $1 }' "$scratch/output" | sort -u >"$scratch/denied"
+cut -d ' ' -f 1 "$expected" | sort -u >"$scratch/wanted"
+if ! diff "$scratch/wanted" "$scratch/denied" >"$scratch/difference"; then
+	echo "the import table in .golangci.yml is not the design's (< is allowed and should not be, > is denied and should not be):" >&2
+	while read -r mark file; do
+		case $mark in '<' | '>') echo "  $mark $(dirname "$file"): $(sed -n 's/^import _ //p' "$scratch/$file")" >&2 ;; esac
+	done <"$scratch/difference"
+	cat "$scratch/output" >&2
+	exit 1
+fi
+echo "the import table holds: $(wc -l <"$scratch/wanted") imports denied, as they should be"
