@@ -1,0 +1,68 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// A Catalog is the resources of one targeting: all that have the same nodeSelector
+// and when. It is immutable and named by the SHA-256 of its entries, so that any
+// number of nodes share it and a copy on disk is known to be right.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,shortName=fcat,categories=fettle
+// +kubebuilder:printcolumn:name="Entries",type=integer,JSONPath=`.count`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.entries == oldSelf.entries",message="a Catalog is immutable: make another, its name is its content's hash"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^sha256-[0-9a-f]{64}$')",message="a Catalog is named sha256- and the hash of its entries"
+type Catalog struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// count is the number of entries.
+	// +optional
+	Count int32 `json:"count,omitempty"`
+	// entries are the resources, by kind and name.
+	// +required
+	// +listType=atomic
+	Entries []CatalogEntry `json:"entries"`
+}
+
+// CatalogEntry is one resource of a catalog.
+type CatalogEntry struct {
+	// kind of the resource.
+	Kind string `json:"kind"`
+	// name is its metadata.name.
+	Name string `json:"name"`
+	// generation of the resource that the entry was compiled from.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+	// namevar is what it is called on the host.
+	// +optional
+	Namevar string `json:"namevar,omitempty"`
+	// noop as the resource says; absent takes the node's.
+	// +optional
+	Noop *bool `json:"noop,omitempty"`
+	// provider as the resource says; absent takes the host's default.
+	// +optional
+	Provider string `json:"provider,omitempty"`
+	// edges to other resources.
+	// +optional
+	Edges *Edges `json:"edges,omitempty"`
+	// attributes of the kind.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Attributes *runtime.RawExtension `json:"attributes,omitempty"`
+}
+
+// Ref is Kind/name.
+func (e CatalogEntry) Ref() ResourceRef { return ResourceRef(e.Kind + "/" + e.Name) }
+
+// CatalogList is a list of Catalogs.
+//
+// +kubebuilder:object:root=true
+type CatalogList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Catalog `json:"items"`
+}

@@ -1,0 +1,60 @@
+package v1alpha1
+
+// Condition types. Ready, Reconciling and Stalled mean what kstatus takes them for.
+const (
+	// ConditionReady is True when every selected node is in sync with the observed
+	// generation; on a NodeCatalog, when all its resources are.
+	ConditionReady = "Ready"
+	// ConditionReconciling is True while nodes have yet to apply the generation.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True when it can't go on without a person.
+	ConditionStalled = "Stalled"
+	// ConditionConflict is True while another resource claims the same thing on a
+	// node. It names the others, and is absent otherwise.
+	ConditionConflict = "Conflict"
+	// ConditionDegraded is True on a NodeCatalog when resources failed there.
+	ConditionDegraded = "Degraded"
+)
+
+// Reasons of conditions on resources.
+const (
+	ReasonInSync          = "InSync"          // every selected node is in sync
+	ReasonNoNodesSelected = "NoNodesSelected" // in sync, of no node
+	ReasonNoop            = "Noop"            // some nodes differ and are only reported
+	ReasonApplying        = "Applying"        // some nodes have not applied the generation
+	ReasonOutOfSync       = "OutOfSync"
+	ReasonFailed          = "Failed"
+	ReasonSkipped         = "Skipped"
+	ReasonSettled         = "Settled" // nothing is under way
+
+	ReasonConflict         = "Conflict"         // two resources claim one thing on a node
+	ReasonMissingReference = "MissingReference" // an edge names a resource that the node does not have
+	ReasonDependencyCycle  = "DependencyCycle"
+	ReasonDependsOnProblem = "DependsOnProblem" // what it requires is withheld
+	ReasonInvalidSelector  = "InvalidSelector"
+	ReasonInvalidWhen      = "InvalidWhen"
+	ReasonInvalidTemplate  = "InvalidTemplate"
+	ReasonInvalidSpec      = "InvalidSpec"   // attributes that the type refuses
+	ReasonMissingSource    = "MissingSource" // contentFrom names what does not exist
+	ReasonTooLarge         = "TooLarge"
+	ReasonWaitingForFacts  = "WaitingForFacts" // a template or `when` needs facts the node has not reported
+)
+
+// Reasons of conditions on a NodeCatalog.
+const (
+	ReasonApplied            = "Applied"
+	ReasonCatalogUnavailable = "CatalogUnavailable" // a catalog can't be fetched
+	ReasonCatalogInvalid     = "CatalogInvalid"     // a catalog can't be decoded, or is not what its name says
+	ReasonResourcesFailed    = "ResourcesFailed"
+	ReasonRunFailed          = "RunFailed" // the run could not be carried out
+)
+
+// Reasons of events (events.k8s.io/v1).
+const (
+	EventDriftCorrected  = "DriftCorrected"
+	EventResourceFailed  = "ResourceFailed"
+	EventBecameReady     = "BecameReady"
+	EventNoLongerReady   = "NoLongerReady"
+	EventProblemFound    = "ProblemFound"
+	EventProblemResolved = "ProblemResolved"
+)

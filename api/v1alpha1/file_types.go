@@ -1,0 +1,112 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// FileSpec is what a File says.
+// +kubebuilder:validation:XValidation:rule="[has(self.content), has(self.contentTemplate), has(self.contentFrom), has(self.target)].filter(x, x).size() <= 1",message="content, contentTemplate, contentFrom and target exclude each other: keep one"
+// +kubebuilder:validation:XValidation:rule="!has(self.ensure) || self.ensure in ['file', 'present'] || !(has(self.content) || has(self.contentTemplate) || has(self.contentFrom))",message="only a file has content: use ensure: file, or remove the content"
+// +kubebuilder:validation:XValidation:rule="!has(self.target) || !has(self.ensure) || self.ensure in ['link', 'present']",message="only a link has a target: use ensure: link, or remove target"
+// +kubebuilder:validation:XValidation:rule="!has(self.ensure) || self.ensure != 'link' || has(self.target)",message="ensure: link needs target: what the link leads to"
+type FileSpec struct {
+	Targeting      `json:",inline"`
+	FileAttributes `json:",inline"`
+	ContentOrigin  `json:",inline"`
+}
+
+// FileAttributes are a file's, directory's or symlink's. An attribute that is left
+// out is not managed.
+type FileAttributes struct {
+	// path on the host, absolute. One File claims it on a node.
+	// +required
+	// +kubebuilder:validation:Pattern=`^/`
+	// +kubebuilder:validation:MaxLength=4095
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/')",message="path must be absolute, as in /etc/motd"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(^|/)[.][.]?(/|$)')",message="path must not have . or .. in it: write where it leads"
+	Path string `json:"path"`
+
+	// ensure is what is at the path: present is anything, created as a file.
+	// Without it, content means file and target means link.
+	// +optional
+	// +kubebuilder:validation:Enum=present;file;directory;link;absent
+	Ensure *string `json:"ensure,omitempty"`
+
+	// content of the file, whole.
+	// +optional
+	// +kubebuilder:validation:MaxLength=393216
+	Content *string `json:"content,omitempty"`
+
+	// target is the text of the symlink.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4095
+	Target *string `json:"target,omitempty"`
+
+	// owner by name or number.
+	// +optional
+	Owner *intstr.IntOrString `json:"owner,omitempty"`
+	// group by name or number.
+	// +optional
+	Group *intstr.IntOrString `json:"group,omitempty"`
+
+	// mode as a string: octal ("0644") or symbolic ("u=rw,g=r,o="). An octal mode of
+	// a directory also grants x wherever it grants r.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-7]{3,4}$') || self.matches('^([ugoa]*([-+=]([rwxXstugo]*))+)(,[ugoa]*([-+=]([rwxXstugo]*))+)*$')",message="mode must be octal, as \"0644\", or symbolic, as \"u=rw,go=r\""
+	Mode *string `json:"mode,omitempty"`
+
+	// force lets a directory be removed, or be replaced by something else.
+	// +optional
+	Force *bool `json:"force,omitempty"`
+	// replace: false only creates the file and leaves the content of one that is
+	// there. Default true.
+	// +optional
+	Replace *bool `json:"replace,omitempty"`
+	// showDiff: false keeps the content's diff out of output. Default true.
+	// +optional
+	ShowDiff *bool `json:"showDiff,omitempty"`
+	// validateCmd checks new content before it takes the place of the old: a command
+	// in which % is the staged file. Split into words by POSIX quoting, run without a
+	// shell. When it fails the old file stays.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:XValidation:rule="self.contains('%')",message="validateCmd needs a % where the path of the staged file goes"
+	ValidateCmd *string `json:"validateCmd,omitempty"`
+}
+
+// A File is a file, a directory or a symlink on hosts.
+//
+// +fettle:kind
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=ffile,categories=fettle
+// +kubebuilder:printcolumn:name="Ensure",type=string,JSONPath=`.spec.ensure`
+// +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes.selected`
+// +kubebuilder:printcolumn:name="InSync",type=integer,JSONPath=`.status.nodes.inSync`
+// +kubebuilder:printcolumn:name="OutOfSync",type=integer,JSONPath=`.status.nodes.outOfSync`
+// +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.nodes.failed`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Path",type=string,priority=1,JSONPath=`.spec.path`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type File struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec FileSpec `json:"spec"`
+	// +optional
+	Status ResourceStatus `json:"status,omitempty"`
+}
+
+// FileList is a list of Files.
+//
+// +kubebuilder:object:root=true
+type FileList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []File `json:"items"`
+}

@@ -1,0 +1,71 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// SystemServiceSpec is what a SystemService says.
+// +kubebuilder:validation:XValidation:rule="!has(self.mask) || !self.mask || !has(self.enable) || !self.enable",message="mask: true can't go with enable: true: a masked service can't start at boot"
+// +kubebuilder:validation:XValidation:rule="!has(self.mask) || !self.mask || !has(self.ensure) || self.ensure != 'running'",message="mask: true can't go with ensure: running: a masked service can't start"
+type SystemServiceSpec struct {
+	Targeting               `json:",inline"`
+	SystemServiceAttributes `json:",inline"`
+}
+
+// SystemServiceAttributes are a service's. An attribute that is left out is not
+// managed.
+type SystemServiceAttributes struct {
+	// name of the service: a unit, with or without .service; metadata.name by default.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9:_.@][A-Za-z0-9:_.@-]*$')",message="name must be a unit's name, as nginx or nginx.service"
+	Name string `json:"name,omitempty"`
+
+	// ensure is running or stopped, now.
+	// +optional
+	// +kubebuilder:validation:Enum=running;stopped
+	Ensure *string `json:"ensure,omitempty"`
+	// enable says whether it starts at boot.
+	// +optional
+	Enable *bool `json:"enable,omitempty"`
+	// mask says whether it is made impossible to start.
+	// +optional
+	Mask *bool `json:"mask,omitempty"`
+	// reloadOnRefresh reloads instead of restarting when something notifies the
+	// service; it must be able to reload.
+	// +optional
+	ReloadOnRefresh *bool `json:"reloadOnRefresh,omitempty"`
+}
+
+// A SystemService is a service of the host's service supervisor.
+//
+// +fettle:kind
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=fsvc,categories=fettle
+// +kubebuilder:printcolumn:name="Ensure",type=string,JSONPath=`.spec.ensure`
+// +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes.selected`
+// +kubebuilder:printcolumn:name="InSync",type=integer,JSONPath=`.status.nodes.inSync`
+// +kubebuilder:printcolumn:name="OutOfSync",type=integer,JSONPath=`.status.nodes.outOfSync`
+// +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.nodes.failed`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Service",type=string,priority=1,JSONPath=`.spec.name`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type SystemService struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec SystemServiceSpec `json:"spec"`
+	// +optional
+	Status ResourceStatus `json:"status,omitempty"`
+}
+
+// SystemServiceList is a list of SystemServices.
+//
+// +kubebuilder:object:root=true
+type SystemServiceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []SystemService `json:"items"`
+}

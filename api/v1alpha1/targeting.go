@@ -1,0 +1,131 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ResourceRef names a resource: Kind/metadata.name, as in File/motd.
+// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+// +kubebuilder:validation:MaxLength=317
+type ResourceRef string
+
+// DeletionPolicy is what becomes of a thing on a host when its resource goes away or
+// stops selecting the node.
+// +kubebuilder:validation:Enum=Orphan
+type DeletionPolicy string
+
+// DeletionOrphan leaves the thing as it is.
+const DeletionOrphan DeletionPolicy = "Orphan"
+
+// Targeting is what every resource says besides its attributes: on which nodes, in
+// which order, by which means.
+type Targeting struct {
+	// nodeSelector selects nodes by label. {} selects every node.
+	// +required
+	NodeSelector *metav1.LabelSelector `json:"nodeSelector"`
+
+	// when is a CEL expression over `facts` and `node` (name, labels, annotations)
+	// that must be true for the resource to apply to a selected node.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	When string `json:"when,omitempty"`
+
+	// noop only reports what would change. It overrides the node's own setting,
+	// both ways.
+	// +optional
+	Noop *bool `json:"noop,omitempty"`
+
+	// provider to use instead of the default one of the host.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Provider string `json:"provider,omitempty"`
+
+	Edges `json:",inline"`
+
+	// deletionPolicy says what happens on the host when this resource goes away.
+	// Only Orphan, the default, is supported: the thing is left as it is.
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// Edges order a resource among the others of its node.
+type Edges struct {
+	// require lists resources that come before this one.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	Require []ResourceRef `json:"require,omitempty"`
+	// before lists resources that come after this one.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	Before []ResourceRef `json:"before,omitempty"`
+	// notify lists resources that come after this one and are refreshed when it changed.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	Notify []ResourceRef `json:"notify,omitempty"`
+	// subscribe lists resources that come before this one and refresh it when they changed.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	Subscribe []ResourceRef `json:"subscribe,omitempty"`
+}
+
+// ResourceStatus is how a resource fares over its nodes.
+type ResourceStatus struct {
+	// observedGeneration is the generation of the spec that the rest speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// nodes counts the selected nodes by the state of this resource on them.
+	// +optional
+	Nodes *NodeCounts `json:"nodes,omitempty"`
+
+	// samples are nodes where it is not in sync, failures first.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=10
+	Samples []NodeSample `json:"samples,omitempty"`
+
+	// conditions are Ready, Reconciling, Stalled and, where another resource claims
+	// the same thing, Conflict.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// NodeCounts counts nodes. Every selected node is in exactly one of the others.
+type NodeCounts struct {
+	Selected  int32 `json:"selected"`
+	InSync    int32 `json:"inSync"`
+	OutOfSync int32 `json:"outOfSync"`
+	Failed    int32 `json:"failed"`
+	Skipped   int32 `json:"skipped"`
+	Noop      int32 `json:"noop"`
+	Pending   int32 `json:"pending"`
+}
+
+// NodeSample is one node and what is not in sync there.
+type NodeSample struct {
+	Node    string        `json:"node"`
+	State   ResourceState `json:"state"`
+	Message string        `json:"message,omitempty"`
+}
+
+// ResourceState is how a resource ended on a node, in the last run that looked at it.
+type ResourceState string
+
+// The states of a resource on a node.
+const (
+	StateInSync    ResourceState = "InSync"    // was as it should be
+	StateChanged   ResourceState = "Changed"   // was changed and is now as it should be
+	StateRefreshed ResourceState = "Refreshed" // was in sync, and reacted to a change elsewhere
+	StateNoop      ResourceState = "Noop"      // is out of sync, and only reported
+	StateSkipped   ResourceState = "Skipped"   // was not looked at: something it needs failed
+	StateFailed    ResourceState = "Failed"    // could not be read, changed or refreshed
+	StateWithheld  ResourceState = "Withheld"  // waits: contested, dangling, cyclic
+	StatePending   ResourceState = "Pending"   // the node has not applied this generation yet
+)

@@ -1,0 +1,118 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// UserSpec is what a User says.
+type UserSpec struct {
+	Targeting      `json:",inline"`
+	UserAttributes `json:",inline"`
+}
+
+// UserAttributes are a user account's. An attribute that is left out is not managed,
+// but ensure: it is present where anything else is said.
+type UserAttributes struct {
+	// name of the account; metadata.name by default.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_.-]*[$]?$')",message="name must be a login name: letters, digits, _ . and -, not beginning with a digit or -"
+	Name string `json:"name,omitempty"`
+
+	// ensure is present (default) or absent.
+	// +optional
+	// +kubebuilder:validation:Enum=present;absent
+	Ensure *string `json:"ensure,omitempty"`
+
+	// uid is the account's number.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967294
+	UID *int64 `json:"uid,omitempty"`
+
+	// gid is the primary group, by name or number. It must exist, or be made in the
+	// same run.
+	// +optional
+	GID *intstr.IntOrString `json:"gid,omitempty"`
+
+	// groups are supplementary groups, by name. An empty list with membership
+	// inclusive means none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=32
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z_][A-Za-z0-9_.-]*[$]?$`
+	Groups []string `json:"groups,omitempty"`
+	// membership says whether the user is in these groups at least (minimum,
+	// default) or in no others (inclusive).
+	// +optional
+	// +kubebuilder:validation:Enum=minimum;inclusive
+	Membership *string `json:"membership,omitempty"`
+
+	// home is the home directory's path. Changing it does not move what is there.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4095
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^:\\\\n]*$')",message="home must be an absolute path without a colon"
+	Home *string `json:"home,omitempty"`
+	// manageHome makes the home directory with the account and removes it with it.
+	// +optional
+	ManageHome *bool `json:"manageHome,omitempty"`
+	// comment is the full name or remark (GECOS).
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[:\\\\n]')",message="comment must not have a colon or a line break in it"
+	Comment *string `json:"comment,omitempty"`
+	// shell is the login shell, which must exist.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4095
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^:\\\\n]*$')",message="shell must be an absolute path without a colon"
+	Shell *string `json:"shell,omitempty"`
+	// password is the hash as /etc/shadow has it, never the password itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[:\\\\n]')",message="password must be a hash as in /etc/shadow, without a colon or a line break"
+	Password *string `json:"password,omitempty"`
+
+	// system makes a system account when it makes one.
+	// +optional
+	System *bool `json:"system,omitempty"`
+	// allowDupe lets uid be one that another account has.
+	// +optional
+	AllowDupe *bool `json:"allowDupe,omitempty"`
+}
+
+// A User is a user account on hosts.
+//
+// +fettle:kind
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=fuser,categories=fettle
+// +kubebuilder:printcolumn:name="Ensure",type=string,JSONPath=`.spec.ensure`
+// +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes.selected`
+// +kubebuilder:printcolumn:name="InSync",type=integer,JSONPath=`.status.nodes.inSync`
+// +kubebuilder:printcolumn:name="OutOfSync",type=integer,JSONPath=`.status.nodes.outOfSync`
+// +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.nodes.failed`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="User",type=string,priority=1,JSONPath=`.spec.name`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type User struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec UserSpec `json:"spec"`
+	// +optional
+	Status ResourceStatus `json:"status,omitempty"`
+}
+
+// UserList is a list of Users.
+//
+// +kubebuilder:object:root=true
+type UserList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []User `json:"items"`
+}

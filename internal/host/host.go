@@ -1,0 +1,149 @@
+// Package host is the door to a machine, as interfaces.
+//
+// It comes in two halves. A [Reader] looks; a [Host] is a Reader that also
+// changes things. Noop is not a flag that a provider tests: a provider that may
+// not write is handed a Reader and has nothing to write with.
+//
+// Paths are absolute and mean what they mean on the host: symlinks, absolute ones
+// too, resolve inside the host's own root and nothing escapes it. A path that does
+// not exist gives an error for which errors.Is(err, fs.ErrNotExist) holds.
+//
+// The real host is internal/host/linux, which only commands import; tests use
+// internal/host/hosttest. Implementations are safe for concurrent use.
+package host
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// A Reader looks at a host and cannot change it.
+type Reader interface {
+	// Open opens a regular file for reading, following symlinks. It never blocks
+	// on a fifo or a device: anything but a regular file is an error.
+	Open(path string) (io.ReadCloser, error)
+	// ReadFile reads a whole regular file, following symlinks. A file larger than
+	// MaxReadFile is an error; stream it with Open.
+	ReadFile(path string) ([]byte, error)
+	// Stat describes what a path leads to.
+	Stat(path string) (FileInfo, error)
+	// Lstat describes a path itself: a symlink is not followed.
+	Lstat(path string) (FileInfo, error)
+	// ReadDir lists the names in a directory, sorted.
+	ReadDir(path string) ([]string, error)
+	// Readlink returns the text of a symlink, unresolved.
+	Readlink(path string) (string, error)
+	// LookPath finds an executable as the host's root user would: an absolute path
+	// as it is, a bare name in SearchPath. Not found is fs.ErrNotExist.
+	LookPath(name string) (string, error)
+	// Query runs a command that only reads. That it does is the caller's promise.
+	Query(ctx context.Context, cmd Cmd) (Result, error)
+}
+
+// A Host is a Reader that can also change the host.
+type Host interface {
+	Reader
+	// WriteFile replaces or creates a regular file atomically: a reader sees the
+	// old file or the new one, also after a crash. The temporary file lies in the
+	// same directory and is gone after a failure. A symlink at path is replaced,
+	// not followed; a directory at path is an error. It returns the SHA-256 of the
+	// bytes that were written.
+	WriteFile(ctx context.Context, path string, f NewFile) (sum [32]byte, err error)
+	// Mkdir makes one directory; its parent must exist.
+	Mkdir(path string, mode uint32) error
+	// Symlink makes path a symlink with this text, atomically replacing anything
+	// there but a directory.
+	Symlink(text, path string) error
+	// Chown changes owner and group of the path itself (never of what a symlink
+	// leads to); -1 leaves one as it is.
+	Chown(path string, uid, gid int) error
+	// Chmod sets the twelve permission bits. It refuses a symlink.
+	Chmod(path string, mode uint32) error
+	// Remove removes a file, a symlink or an empty directory. What is not there
+	// already is no error.
+	Remove(path string) error
+	// RemoveAll removes a path and all below it without leaving its file system
+	// by symlinks. What is not there already is no error.
+	RemoveAll(path string) error
+	// Run runs a command that may change the host.
+	Run(ctx context.Context, cmd Cmd) (Result, error)
+}
+
+// MaxReadFile is the largest file, in bytes, that ReadFile reads.
+const MaxReadFile = 64 << 20
+
+// SearchPath is where LookPath and commands look for executables, and the PATH of
+// a command that sets none.
+const SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// FileInfo describes a file.
+type FileInfo struct {
+	Type     fs.FileMode // type bits only: 0 for a regular file, fs.ModeDir, fs.ModeSymlink, ...
+	Mode     uint32      // the twelve permission bits, as in 0o4755
+	UID, GID int
+	Size     int64
+	ModTime  time.Time
+	Dev, Ino uint64
+	Nlink    uint64
+}
+
+// IsRegular reports whether it is a regular file.
+func (i FileInfo) IsRegular() bool { return i.Type == 0 }
+
+// IsDir reports whether it is a directory.
+func (i FileInfo) IsDir() bool { return i.Type == fs.ModeDir }
+
+// IsSymlink reports whether it is a symbolic link.
+func (i FileInfo) IsSymlink() bool { return i.Type == fs.ModeSymlink }
+
+// NewFile is what WriteFile writes. Owner, group and mode are in place before the
+// file is visible under its name, so a secret is never readable for a moment.
+type NewFile struct {
+	Content io.Reader
+	// UID and GID of the new file; -1 takes those of the regular file that is
+	// replaced, else root's.
+	UID, GID int
+	// Mode is the twelve permission bits; nil takes those of the regular file that
+	// is replaced, else 0644. The umask plays no part.
+	Mode *uint32
+	// Check, when set, is called with the path of the complete staged file (as a
+	// command on the host would name it) before it takes the place of the old one.
+	// Its error keeps the old file and is returned.
+	Check func(ctx context.Context, staged string) error
+}
+
+// A Cmd is a command to run: an argv, never a shell string. Secrets go through
+// Stdin or Env, never through Args, which any user of the host can read.
+type Cmd struct {
+	Args []string // Args[0] is found with LookPath
+	// Env is KEY=value on top of a minimal environment: PATH, LC_ALL=C.UTF-8, HOME=/root.
+	Env   []string
+	Stdin []byte
+	Dir   string // default /
+	// Timeout bounds the run; 0 takes DefaultTimeout. When it passes, the whole
+	// process group is killed and the error wraps context.DeadlineExceeded.
+	Timeout time.Duration
+	// MaxOutput bounds each of Stdout and Stderr in bytes; 0 takes
+	// DefaultMaxOutput. The rest is read and dropped, and the Result says so.
+	MaxOutput int
+	// Detached marks work that must survive the caller's end, such as a dpkg run:
+	// a long-lived agent runs it in a transient unit of the host's service manager,
+	// outside its own control group. Elsewhere it changes nothing.
+	Detached bool
+}
+
+// Defaults of Cmd.
+const (
+	DefaultTimeout   = 5 * time.Minute
+	DefaultMaxOutput = 1 << 20
+)
+
+// A Result is how a command ended. A non-zero exit is data: an error from Query or
+// Run means that the command could not be run at all or not to its end.
+type Result struct {
+	ExitCode       int // 128+n when signal n ended it
+	Stdout, Stderr []byte
+	Truncated      bool // output beyond Cmd.MaxOutput was dropped
+}

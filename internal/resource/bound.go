@@ -1,0 +1,187 @@
+package resource
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// bound is the one implementation of Resource.
+type bound[A any] struct {
+	t        *Type[A]
+	ref      Ref
+	want, is A
+	provider Provider[A]
+}
+
+func (b *bound[A]) Ref() Ref { return b.ref }
+
+func (b *bound[A]) Namevar() string { return *b.t.Namevar(&b.want) }
+
+func (b *bound[A]) Keys() []string {
+	keys := []string{b.Namevar()}
+	if b.t.Keys != nil {
+		keys = append(keys, b.t.Keys(b.want)...)
+	}
+	return keys
+}
+
+func (b *bound[A]) Relations() []Relation {
+	var out []Relation
+	for _, a := range b.t.Auto {
+		if names := a.Names(b.want); len(names) > 0 {
+			out = append(out, Relation{a.Relation, a.Kind, names, a.Nearest})
+		}
+	}
+	return out
+}
+
+func (b *bound[A]) Choose(facts Facts, h host.Reader, provider string) (err error) {
+	b.provider, err = b.t.choose(facts, h, provider)
+	return err
+}
+
+func (b *bound[A]) Provider() string {
+	if b.provider == nil {
+		return ""
+	}
+	return b.provider.Name()
+}
+
+func (b *bound[A]) CanBatchRead() bool {
+	_, ok := b.provider.(BatchReader[A])
+	return ok
+}
+
+func (b *bound[A]) CanBatchWrite() bool {
+	_, ok := b.provider.(BatchWriter[A])
+	return ok
+}
+
+func (b *bound[A]) CanRefresh() bool {
+	_, ok := b.provider.(Refresher[A])
+	return ok
+}
+
+func (b *bound[A]) Unsupported() error {
+	has := map[Feature]bool{"": true}
+	for _, f := range featuresOf(b.provider) {
+		has[f] = true
+	}
+	var errs []error
+	lacks := func(what string, f Feature) {
+		if !has[f] {
+			errs = append(errs, fmt.Errorf("provider %s lacks the feature %s, which %s needs; leave the attribute out or choose another provider",
+				b.provider.Name(), f, what))
+		}
+	}
+	for _, p := range b.t.Properties {
+		if !p.Managed(b.want) {
+			continue
+		}
+		lacks(p.Name, p.Feature)
+		if p.ValueFeature != nil {
+			lacks(fmt.Sprintf("%s %q", p.Name, p.Show(b.want)), p.ValueFeature(b.want))
+		}
+	}
+	for _, p := range b.t.Parameters {
+		if p.Feature != "" && b.uses(p.Name) {
+			lacks(p.Name, p.Feature)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// uses reports whether want has an attribute, going by its JSON form.
+func (b *bound[A]) uses(attribute string) bool {
+	raw, err := json.Marshal(b.want)
+	if err != nil {
+		return false
+	}
+	var set map[string]json.RawMessage
+	return json.Unmarshal(raw, &set) == nil && set[attribute] != nil
+}
+
+func (b *bound[A]) Read(ctx context.Context, h host.Reader) error {
+	is, err := b.provider.Read(ctx, h, b.want)
+	if err != nil {
+		return err
+	}
+	b.setState(is)
+	return nil
+}
+
+func (b *bound[A]) setState(is A) {
+	b.t.normalize(&is)
+	b.is = is
+}
+
+func (b *bound[A]) State() Instance {
+	i, err := b.t.instance(b.is)
+	if err != nil { // attributes are plain data: they encode
+		return Instance{Namevar: b.Namevar()}
+	}
+	return i
+}
+
+func (b *bound[A]) Compare() Comparison {
+	c := Comparison{Exists: b.t.exists(b.is), Observed: map[string]string{}}
+	for _, p := range b.t.Properties {
+		if !p.Managed(b.want) {
+			continue
+		}
+		if !p.sensitive(b.want) {
+			c.Observed[p.Name] = p.Show(b.is)
+		}
+		if p.Name != Ensure && !c.Exists || p.InSync(b.is, b.want) {
+			continue
+		}
+		c.Changes = append(c.Changes, p.change(b.is, b.want))
+		if p.Name == Ensure {
+			break
+		}
+	}
+	return c
+}
+
+func (b *bound[A]) Write(ctx context.Context, h host.Host, changes []Change) error {
+	return b.provider.Write(ctx, h, b.is, b.want, changes)
+}
+
+func (b *bound[A]) Refresh(ctx context.Context, h host.Host) error {
+	r, ok := b.provider.(Refresher[A])
+	if !ok {
+		return ErrNothingToRefresh
+	}
+	return r.Refresh(ctx, h, b.is, b.want)
+}
+
+func (b *bound[A]) readAll(ctx context.Context, h host.Reader, all []Resource) error {
+	wants := make([]A, len(all))
+	for i, r := range all {
+		wants[i] = r.(*bound[A]).want
+	}
+	states, err := b.provider.(BatchReader[A]).ReadAll(ctx, h, wants)
+	if err != nil {
+		return err
+	}
+	if len(states) != len(all) {
+		return fmt.Errorf("provider %s read %d states for %d resources", b.provider.Name(), len(states), len(all))
+	}
+	for i, r := range all {
+		r.(*bound[A]).setState(states[i])
+	}
+	return nil
+}
+
+func (b *bound[A]) writeAll(ctx context.Context, h host.Host, all []BatchItem) []error {
+	writes := make([]Write[A], len(all))
+	for i, item := range all {
+		r := item.Resource.(*bound[A])
+		writes[i] = Write[A]{Is: r.is, Want: r.want, Changes: item.Changes}
+	}
+	return b.provider.(BatchWriter[A]).WriteAll(ctx, h, writes)
+}

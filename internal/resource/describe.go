@@ -1,0 +1,36 @@
+package resource
+
+import "slices"
+
+// A Description is what there is to know about a type.
+type Description struct {
+	Name, Doc, Example string
+	Namevar            string
+	Attributes         []AttributeDoc // the namevar first, then properties, then parameters
+	Features           []FeatureDoc
+	Providers          []string
+}
+
+// An AttributeDoc describes an attribute.
+type AttributeDoc struct {
+	Name, Doc string
+	Property  bool // compared and fixed; otherwise a parameter
+	Feature   Feature
+}
+
+func (k kind[A]) Describe() Description {
+	d := Description{Name: k.t.Name, Doc: k.t.Doc, Example: k.t.Example, Namevar: k.t.NamevarName, Features: k.t.Features}
+	for _, p := range k.t.Properties {
+		d.Attributes = append(d.Attributes, AttributeDoc{p.Name, p.Doc, true, p.Feature})
+	}
+	for _, p := range k.t.Parameters {
+		d.Attributes = append(d.Attributes, AttributeDoc{p.Name, p.Doc, false, p.Feature})
+	}
+	if !slices.ContainsFunc(d.Attributes, func(a AttributeDoc) bool { return a.Name == d.Namevar }) {
+		d.Attributes = slices.Insert(d.Attributes, 0, AttributeDoc{Name: d.Namevar, Doc: "Its name on the host (namevar)."})
+	}
+	for _, p := range k.t.Providers {
+		d.Providers = append(d.Providers, p.Name())
+	}
+	return d
+}

@@ -1,0 +1,221 @@
+package resource
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// A Kind is a [Type] whose attributes' Go type is hidden, so that types fit in one
+// slice. Made by [Type.Erase] alone. Safe for concurrent use.
+type Kind interface {
+	Name() string
+	// Describe is what there is to know about the type.
+	Describe() Description
+	// Bind makes a resource from its attributes in JSON: decoded strictly, given
+	// the type's defaults, normalized and validated. An error names the attribute,
+	// the value and the way out.
+	Bind(ref Ref, attributes json.RawMessage) (Resource, error)
+	// Named binds what is merely to be read: no ensure, every property unmanaged.
+	Named(namevar string) (Resource, error)
+	// Instances lists what exists on the host, by the named provider or the
+	// default one (""). A *NoListerError where the provider can't list.
+	Instances(ctx context.Context, facts Facts, h host.Reader, provider string) ([]Instance, error)
+	// Suitability says for each provider, in order, whether it suits the host and
+	// is its default.
+	Suitability(facts Facts, h host.Reader) []Suitability
+	// SideEffects says that a write may change what other resources read.
+	SideEffects() bool
+	// Problems is what is wrong with the definition of the type, nil if nothing.
+	Problems() error
+
+	sealed()
+}
+
+// A Resource is what one resource should be, bound to its type. The engine drives
+// it: Choose, then Read (or [ReadAll]), then Compare, and so on. It keeps the state
+// that was read last. Not safe for concurrent use.
+type Resource interface {
+	Ref() Ref
+	Namevar() string
+	// Keys are the names by which autorelations find it: the namevar and others.
+	Keys() []string
+	Relations() []Relation
+	// Choose picks the provider: the one named, or the default of the host. The
+	// error is a *NoProviderError when that may change during the run.
+	Choose(facts Facts, h host.Reader, provider string) error
+	// Provider is the name of the chosen one.
+	Provider() string
+	// Unsupported is an error that names what the chosen provider can't manage.
+	Unsupported() error
+	// CanBatchRead, CanBatchWrite and CanRefresh are abilities of the provider.
+	CanBatchRead() bool
+	CanBatchWrite() bool
+	CanRefresh() bool
+	// Read reads the present state.
+	Read(ctx context.Context, h host.Reader) error
+	// Compare holds the state that was read last against what should be.
+	Compare() Comparison
+	Write(ctx context.Context, h host.Host, changes []Change) error
+	Refresh(ctx context.Context, h host.Host) error
+	// State is the attributes that were read last, and whether they exist.
+	State() Instance
+
+	readAll(ctx context.Context, h host.Reader, all []Resource) error
+	writeAll(ctx context.Context, h host.Host, all []BatchItem) []error
+}
+
+// An Instance is a resource as it is on a host.
+type Instance struct {
+	Namevar    string
+	Exists     bool
+	Attributes json.RawMessage // decodes into the type's attributes
+}
+
+// A Relation is an automatic relation of one resource, by the others' keys.
+type Relation struct {
+	Relation RelationKind
+	Kind     string
+	Names    []string
+	Nearest  bool
+}
+
+// A Comparison is how a state differs from what should be.
+type Comparison struct {
+	// Exists is whether the resource is there.
+	Exists bool
+	// Changes are the properties to fix, in the type's order: ensure alone when it
+	// is out of sync, none when the resource neither exists nor should.
+	Changes []Change
+	// Observed has the shown value of every managed property that is not
+	// sensitive: what drift is told from between runs.
+	Observed map[string]string
+}
+
+// A BatchItem is one resource of a batch and its changes.
+type BatchItem struct {
+	Resource Resource
+	Changes  []Change
+}
+
+// ReadAll reads resources of one kind and provider in one go. All must answer
+// CanBatchRead.
+func ReadAll(ctx context.Context, h host.Reader, all []Resource) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0].readAll(ctx, h, all)
+}
+
+// WriteAll writes resources of one kind and provider in one go. All must answer
+// CanBatchWrite. The errors are parallel to all.
+func WriteAll(ctx context.Context, h host.Host, all []BatchItem) []error {
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0].Resource.writeAll(ctx, h, all)
+}
+
+// Erase hides the attributes' Go type.
+func (t *Type[A]) Erase() Kind { return kind[A]{t} }
+
+type kind[A any] struct{ t *Type[A] }
+
+func (k kind[A]) sealed()           {}
+func (k kind[A]) Name() string      { return k.t.Name }
+func (k kind[A]) SideEffects() bool { return k.t.SideEffects }
+func (k kind[A]) Problems() error   { return k.t.Problems() }
+
+func (k kind[A]) Bind(ref Ref, attributes json.RawMessage) (Resource, error) {
+	var want A
+	if len(attributes) > 0 {
+		d := json.NewDecoder(bytes.NewReader(attributes))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&want); err != nil {
+			return nil, fmt.Errorf("cannot read attributes of %s: %w", ref, k.explain(err))
+		}
+	}
+	if v := k.t.Namevar(&want); *v == "" {
+		*v = ref.Name
+	}
+	if k.t.Default != nil {
+		k.t.Default(&want)
+	}
+	k.t.normalize(&want)
+	if k.t.Validate != nil {
+		if err := k.t.Validate(want); err != nil {
+			return nil, err
+		}
+	}
+	return &bound[A]{t: k.t, ref: ref, want: want}, nil
+}
+
+// explain adds the way out to the decoder's error about an unknown attribute.
+func (k kind[A]) explain(err error) error {
+	if !strings.Contains(err.Error(), "unknown field") {
+		return err
+	}
+	return fmt.Errorf("%w; %s has: %s", err, k.t.Name, strings.Join(k.attributeNames(), ", "))
+}
+
+func (k kind[A]) attributeNames() []string {
+	var names []string
+	for _, a := range k.Describe().Attributes {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+func (k kind[A]) Named(namevar string) (Resource, error) {
+	var want A
+	*k.t.Namevar(&want) = namevar
+	k.t.normalize(&want)
+	return &bound[A]{t: k.t, ref: Ref{k.t.Name, namevar}, want: want}, nil
+}
+
+// A NoListerError says that a provider can't list what exists.
+type NoListerError struct{ Kind, Provider string }
+
+// Error names the provider and the way out.
+func (e *NoListerError) Error() string {
+	return fmt.Sprintf("cannot list all of kind %s: provider %s can't; give a name", e.Kind, e.Provider)
+}
+
+func (k kind[A]) Instances(ctx context.Context, facts Facts, h host.Reader, provider string) ([]Instance, error) {
+	p, err := k.t.choose(facts, h, provider)
+	if err != nil {
+		return nil, err
+	}
+	lister, ok := p.(Lister[A])
+	if !ok {
+		return nil, &NoListerError{k.t.Name, p.Name()}
+	}
+	list, err := lister.List(ctx, h)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %s by provider %s: %w", k.t.Name, p.Name(), err)
+	}
+	out := make([]Instance, 0, len(list))
+	for _, a := range list {
+		k.t.normalize(&a)
+		i, err := k.t.instance(a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, i)
+	}
+	slices.SortFunc(out, func(a, b Instance) int { return strings.Compare(a.Namevar, b.Namevar) })
+	return out, nil
+}
+
+func (t *Type[A]) instance(a A) (Instance, error) {
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return Instance{}, fmt.Errorf("cannot encode %s: %w", t.Name, err)
+	}
+	return Instance{Namevar: *t.Namevar(&a), Exists: t.exists(a), Attributes: raw}, nil
+}

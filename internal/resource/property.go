@@ -1,0 +1,183 @@
+package resource
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Feature is something that a provider may be able to do, such as "holdable".
+type Feature string
+
+// A FeatureDoc declares a feature of a type.
+type FeatureDoc struct {
+	Name Feature
+	Doc  string
+}
+
+// A Property is an attribute that is compared, fixed and reported. Its functions
+// are pure. Build common ones with [Field] and [Set] and adjust the fields.
+type Property[A any] struct {
+	Name string // as in the manifest: manageHome
+	Doc  string // one sentence
+
+	// Feature that a provider must have for the property to be managed; a provider
+	// without it fails the resource, by name. Unlike Puppet, which only logs.
+	Feature Feature
+	// ValueFeature is the feature that this value needs, "" for none (ensure:
+	// purged needs purgeable). Optional.
+	ValueFeature func(want A) Feature
+	// Managed reports whether want says anything of the property.
+	Managed func(want A) bool
+	// InSync compares. It is only called when the property is managed.
+	InSync func(is, want A) bool
+	// Show is the value for people, the same for is and should. "" reads as absent.
+	Show func(a A) string
+	// ShowShould overrides Show for the desired value where that depends on what
+	// is there (a membership that adds to it). Optional.
+	ShowShould func(is, want A) string
+	// Sensitive values are never shown, stored or compared between runs. Optional.
+	Sensitive func(want A) bool
+	// Diff explains a change beyond its two values. Never called for a sensitive
+	// value. Optional.
+	Diff func(is, want A) string
+	// InvalidatesRefresh reports that reaching this value makes a pending refresh
+	// needless, as for a service that was just started. Optional.
+	InvalidatesRefresh func(want A) bool
+}
+
+// A Parameter is an attribute that says how, and is never out of sync by itself.
+type Parameter struct {
+	Name    string
+	Doc     string
+	Feature Feature // that a provider must have for it to be used; "" for none
+}
+
+// Ensure is the name of the property that says whether a resource is to be there.
+// While it is out of sync no other property is looked at.
+const Ensure = "ensure"
+
+// Field makes the property of an optional scalar field: nil is unmanaged in want
+// and absent in is.
+func Field[A any, T comparable](name, doc string, field func(*A) *T) Property[A] {
+	return Property[A]{
+		Name: name, Doc: doc,
+		Managed: func(want A) bool { return field(&want) != nil },
+		InSync: func(is, want A) bool {
+			i, w := field(&is), field(&want)
+			return i != nil && *i == *w
+		},
+		Show: func(a A) string {
+			if v := field(&a); v != nil {
+				return fmt.Sprint(*v)
+			}
+			return ""
+		},
+	}
+}
+
+// Set makes the property of an optional list whose order and repetitions mean
+// nothing. A nil list is unmanaged; an empty one means none. minimum reports that
+// the listed members must be there and others may be (Puppet's membership minimum).
+func Set[A any](name, doc string, field func(A) []string, minimum func(want A) bool) Property[A] {
+	return Property[A]{
+		Name: name, Doc: doc,
+		Managed: func(want A) bool { return field(want) != nil },
+		InSync: func(is, want A) bool {
+			return slices.Equal(sorted(field(is)), Members(field(is), field(want), minimum(want)))
+		},
+		Show: func(a A) string { return strings.Join(sorted(field(a)), ",") },
+		ShowShould: func(is, want A) string {
+			return strings.Join(Members(field(is), field(want), minimum(want)), ",")
+		},
+	}
+}
+
+// Members is the list that a membership comes to: want alone, or with what is
+// already there; sorted, each once.
+func Members(is, want []string, minimum bool) []string {
+	if minimum {
+		return sorted(slices.Concat(is, want))
+	}
+	return sorted(want)
+}
+
+func sorted(s []string) []string {
+	s = slices.Sorted(slices.Values(s))
+	return slices.Compact(s)
+}
+
+// A Change is one property that is not as it should be. Is and Should are for
+// people, redacted where the value is sensitive; "" reads as absent.
+type Change struct {
+	Property           string
+	Is, Should         string
+	Message            string // "mode changed 0644 to 0600"
+	Diff               string // "" where there is none to show
+	Sensitive          bool
+	InvalidatesRefresh bool
+}
+
+// Redacted stands for a sensitive value wherever one would be shown.
+const Redacted = "[redacted]"
+
+// change builds the Change of a property that is out of sync.
+func (p Property[A]) change(is, want A) Change {
+	c := Change{
+		Property:           p.Name,
+		Is:                 p.Show(is),
+		Should:             p.should(is, want),
+		Sensitive:          p.sensitive(want),
+		InvalidatesRefresh: p.InvalidatesRefresh != nil && p.InvalidatesRefresh(want),
+	}
+	switch {
+	case c.Sensitive:
+		c.Is, c.Should = Redacted, Redacted
+	case p.Diff != nil:
+		c.Diff = p.Diff(is, want)
+	}
+	c.Message = message(c)
+	return c
+}
+
+func (p Property[A]) should(is, want A) string {
+	if p.ShowShould != nil {
+		return p.ShowShould(is, want)
+	}
+	return p.Show(want)
+}
+
+func (p Property[A]) sensitive(want A) bool { return p.Sensitive != nil && p.Sensitive(want) }
+
+// message words a change as Puppet does.
+func message(c Change) string {
+	switch {
+	case c.Property == Ensure:
+		return ensureMessage(c)
+	case c.Sensitive:
+		return "changed " + c.Property
+	case c.Is == "":
+		return fmt.Sprintf("%s defined as %s", c.Property, c.Should)
+	case c.Should == "":
+		return fmt.Sprintf("%s undefined from %s", c.Property, c.Is)
+	}
+	return fmt.Sprintf("%s changed %s to %s", c.Property, c.Is, c.Should)
+}
+
+func ensureMessage(c Change) string {
+	switch {
+	case c.Should == Absent:
+		return "removed"
+	case c.Should == "purged":
+		return "purged"
+	case c.Is == Absent || c.Is == "purged" || c.Is == "":
+		return "created"
+	}
+	return fmt.Sprintf("ensure changed %s to %s", c.Is, c.Should)
+}
+
+// Values of ensure that most types share.
+const (
+	Present = "present"
+	Absent  = "absent"
+)

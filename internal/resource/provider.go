@@ -1,0 +1,103 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// A Provider reads and changes one type of resource by one means. It has no state:
+// one value serves every resource and run, possibly at the same time.
+type Provider[A any] interface {
+	// Name is what a manifest's provider attribute says.
+	Name() string
+	// Suits returns nil, or why the provider can't work on this host. It is asked
+	// again while a run makes progress, since a resource may install what it lacks.
+	Suits(facts Facts, h host.Reader) error
+	// Read returns the present state of what want names, normalized. Absence is a
+	// state, not an error. Fields that want leaves unmanaged may be left out.
+	Read(ctx context.Context, h host.Reader, want A) (is A, err error)
+	// Write makes these changes, and may bring others along when it creates. It is
+	// never called without changes, and safe to repeat after it was interrupted.
+	// Errors of single properties are PropertyErrors, joined; any other error
+	// fails all of the changes.
+	Write(ctx context.Context, h host.Host, is, want A, changes []Change) error
+}
+
+// A Lister lists what exists on a host: for `fettle resource` and purging.
+type Lister[A any] interface {
+	List(ctx context.Context, h host.Reader) ([]A, error)
+}
+
+// A BatchReader reads many resources in one go; the results are parallel to wants.
+// The engine then calls it (prefetch) instead of Read. An error fails all of them.
+type BatchReader[A any] interface {
+	ReadAll(ctx context.Context, h host.Reader, wants []A) ([]A, error)
+}
+
+// A Write is one resource's part of a batch.
+type Write[A any] struct {
+	Is, Want A
+	Changes  []Change
+}
+
+// A BatchWriter changes many resources in one go, where the host's own tool does:
+// packages. Only resources whose ensure is out of sync and which are ready together
+// come in one batch. The errors are parallel to writes; nil is success.
+type BatchWriter[A any] interface {
+	WriteAll(ctx context.Context, h host.Host, writes []Write[A]) []error
+}
+
+// A Refresher reacts to events that a resource was notified of. is is the state
+// after any write of the same run. ErrNothingToRefresh says that there was no need.
+type Refresher[A any] interface {
+	Refresh(ctx context.Context, h host.Host, is, want A) error
+}
+
+// A Featured provider has features that its type declares.
+type Featured interface {
+	Features() []Feature
+}
+
+// A Defaulter is the default provider on some hosts. The suitable provider with the
+// highest specificity wins: the number of facts that matched, 0 for no default.
+// Where none is a default, the first suitable one in the type's order is taken.
+type Defaulter interface {
+	Default(facts Facts) (specificity int)
+}
+
+// ErrNothingToRefresh is what a Refresher returns when its state makes a refresh
+// needless, as that of a service which is not running. It is no failure.
+var ErrNothingToRefresh = errors.New("nothing to refresh")
+
+// A PropertyError is the failure of one property of a write.
+type PropertyError struct {
+	Property string
+	Err      error
+}
+
+// Error names the property.
+func (e *PropertyError) Error() string {
+	return fmt.Sprintf("cannot set %s: %v", e.Property, e.Err)
+}
+
+// Unwrap returns what went wrong.
+func (e *PropertyError) Unwrap() error { return e.Err }
+
+// A NoProviderError says that no provider can manage a resource on this host now.
+// Another resource of the run may change that.
+type NoProviderError struct {
+	Kind    string
+	Reasons []string // a line a provider: name and why not
+}
+
+// Error gives the reason of every provider.
+func (e *NoProviderError) Error() string {
+	msg := "cannot find a suitable provider for " + e.Kind
+	for i, r := range e.Reasons {
+		msg += map[bool]string{true: ": ", false: "; "}[i == 0] + r
+	}
+	return msg
+}

@@ -1,0 +1,115 @@
+package resource
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// A Type describes one kind of resource. A is its attributes: what a user writes,
+// what a provider reads back, and so what the two are compared in. It must encode to
+// and from JSON, and copying it must not share what Normalize changes in place.
+type Type[A any] struct {
+	Name       string // the API kind: SystemService
+	Doc        string // Markdown; its first line is a summary
+	Example    string // YAML of one or more resources that can be applied
+	Features   []FeatureDoc
+	Properties []Property[A] // compared, fixed and reported in this order; ensure first
+	Parameters []Parameter
+	Providers  []Provider[A] // in order of preference
+
+	// NamevarName is the namevar's attribute name, and Namevar its field. An empty
+	// field takes the resource's name.
+	NamevarName string
+	Namevar     func(*A) *string
+	// Keys are further names by which autorelations find the resource, such as a
+	// group's number. Optional.
+	Keys func(A) []string
+	// Exists reports whether a state that was read says the resource is there.
+	// nil: every state does.
+	Exists func(is A) bool
+	// Normalize brings equal values to one form (munge). Idempotent; run on want
+	// and on is. Optional.
+	Normalize func(*A)
+	// Default fills in what a manifest may leave out, after it was decoded and
+	// before Normalize. Never run on a state that was read. Optional.
+	Default func(*A)
+	// Validate says what the CRD's schema cannot. Its errors name the attribute,
+	// the value and the way out. Optional.
+	Validate func(A) error
+	Auto     []AutoRelation[A]
+	// SideEffects says that a write may change what other resources read: a
+	// package brings users and services. Prefetched states are then read again.
+	SideEffects bool
+}
+
+// A RelationKind is how an automatic relation orders two resources.
+type RelationKind string
+
+// The kinds of relations: the other one comes first (Require, Subscribe) or later
+// (Before, Notify); Subscribe and Notify also carry refreshes.
+const (
+	Require   RelationKind = "require"
+	Before    RelationKind = "before"
+	Notify    RelationKind = "notify"
+	Subscribe RelationKind = "subscribe"
+)
+
+// An AutoRelation relates a resource to others that happen to be in the catalog. It
+// never overrides an edge that a user wrote, nor makes a cycle of two.
+type AutoRelation[A any] struct {
+	Relation RelationKind
+	Kind     string // of the others
+	// Names are the namevars (or Keys) of the others.
+	Names func(want A) []string
+	// Nearest takes only the first name that the catalog has, as a file requires
+	// the nearest managed directory above it.
+	Nearest bool
+}
+
+// Problems is what is wrong with the type's own definition, nil if nothing: a
+// check for tests and for start-up.
+func (t *Type[A]) Problems() error {
+	var errs []error
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf("type %s: "+format, append([]any{t.Name}, args...)...))
+		}
+	}
+	add(t.Doc == "" || t.Example == "", "doc or example is missing")
+	add(len(t.Providers) == 0, "has no provider")
+	add(t.Namevar == nil || t.NamevarName == "", "has no namevar")
+	seen := map[string]bool{}
+	for i, p := range t.Properties {
+		add(seen[p.Name], "property %s is there twice", p.Name)
+		add(p.Name == Ensure && i > 0, "ensure is not the first property")
+		add(p.Doc == "" || p.Managed == nil || p.InSync == nil || p.Show == nil, "property %s is incomplete", p.Name)
+		add(!t.declares(p.Feature), "property %s needs the undeclared feature %q", p.Name, p.Feature)
+		seen[p.Name] = true
+	}
+	for _, p := range t.Providers {
+		for _, f := range featuresOf(p) {
+			add(!t.declares(f), "provider %s has the undeclared feature %q", p.Name(), f)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (t *Type[A]) declares(f Feature) bool {
+	return f == "" || slices.ContainsFunc(t.Features, func(d FeatureDoc) bool { return d.Name == f })
+}
+
+func (t *Type[A]) exists(is A) bool { return t.Exists == nil || t.Exists(is) }
+
+func (t *Type[A]) normalize(a *A) {
+	if t.Normalize != nil {
+		t.Normalize(a)
+	}
+}
+
+func featuresOf(p any) []Feature {
+	if f, ok := p.(Featured); ok {
+		return f.Features()
+	}
+	return nil
+}
