@@ -1,0 +1,171 @@
+package policytest_test
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/modfile"
+	"sigs.k8s.io/yaml"
+)
+
+func TestEveryPackageHasADoc(t *testing.T) {
+	t.Parallel()
+
+	// A command's doc begins with its name; a package that only has tests needs none.
+	opening := regexp.MustCompile(`^(Package|Command) [a-z0-9]+ `)
+	documented := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		doc := s.syntax.Doc.Text()
+		documented[s.dir()] = documented[s.dir()] || opening.MatchString(doc)
+	}
+	for dir, ok := range documented {
+		if !ok {
+			t.Errorf("%s has no package doc: begin one with \"Package %s ...\", in one sentence, then say the one thing that a newcomer must know",
+				dir, path.Base(dir))
+		}
+	}
+}
+
+func TestFilesAreShort(t *testing.T) {
+	t.Parallel()
+
+	const limit = 400
+	for _, s := range sources(t) {
+		if !s.test() && !s.generated() && s.lines > limit {
+			t.Errorf("%s has %d lines, at most %d are read in one go: what in it could stand alone?", s.path, s.lines, limit)
+		}
+	}
+}
+
+func TestOnlyGeneratedFilesCarryALicenceHeader(t *testing.T) {
+	t.Parallel()
+
+	for _, s := range sources(t) {
+		if s.generated() || len(s.syntax.Comments) == 0 {
+			continue
+		}
+		if strings.Contains(s.syntax.Comments[0].Text(), "SPDX-License-Identifier") {
+			t.Errorf("%s has a licence header: LICENSE covers all files, remove it", s.path)
+		}
+	}
+}
+
+// A replace in the main module is ignored by go install and by whoever imports it.
+func TestTheModuleReplacesNothing(t *testing.T) {
+	t.Parallel()
+
+	for _, name := range []string{"go.mod", "go.tools.mod"} {
+		text, err := fs.ReadFile(checkout(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := modfile.Parse(name, text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range file.Replace {
+			t.Errorf("%s replaces %s: require the version that is needed", name, r.Old.Path)
+		}
+	}
+}
+
+// PROJECT is what kubebuilder knows of this repository. It has to name the kinds that
+// there are, under the group that they are served in.
+func TestProjectListsTheKindsThatHaveACRD(t *testing.T) {
+	t.Parallel()
+
+	listed := map[string]kind{}
+	var project struct {
+		Resources []struct {
+			Group, Domain, Kind, Version string
+			API                          struct{ Namespaced bool }
+		}
+	}
+	decode(t, "PROJECT", &project)
+	for _, r := range project.Resources {
+		listed[r.Kind] = kind{Group: r.Group + "." + r.Domain, Version: r.Version, Namespaced: r.API.Namespaced}
+	}
+
+	if diff := cmp.Diff(served(t), listed); diff != "" {
+		t.Errorf("PROJECT and config/crd differ (-config/crd +PROJECT):\n%s", diff)
+	}
+}
+
+// A kind is what PROJECT and a CRD both say about one.
+type kind struct {
+	Group, Version string
+	Namespaced     bool
+}
+
+// served returns the kinds in config/crd by name.
+func served(t *testing.T) map[string]kind {
+	t.Helper()
+	names, err := fs.Glob(checkout(), "config/crd/*_*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]kind{}
+	for _, name := range names {
+		var crd struct {
+			Spec struct {
+				Group, Scope string
+				Names        struct{ Kind string }
+				Versions     []struct{ Name string }
+			}
+		}
+		decode(t, name, &crd)
+		all[crd.Spec.Names.Kind] = kind{
+			Group:      crd.Spec.Group,
+			Version:    crd.Spec.Versions[0].Name,
+			Namespaced: crd.Spec.Scope == "Namespaced",
+		}
+	}
+	return all
+}
+
+func decode(t *testing.T, name string, into any) {
+	t.Helper()
+	text, err := fs.ReadFile(checkout(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatalf("cannot read %s: %v", name, err)
+	}
+}
+
+// Decisions are found by number and read by their parts.
+func TestDecisionRecordsHaveTheirParts(t *testing.T) {
+	t.Parallel()
+
+	names, err := fs.Glob(checkout(), "docs/adr/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbered := regexp.MustCompile(`^\d{4}-[a-z0-9-]+\.md$`)
+	for _, name := range names {
+		base := path.Base(name)
+		if base == "README.md" {
+			continue
+		}
+		if !numbered.MatchString(base) {
+			t.Errorf("%s: call it NNNN-title.md", name)
+		}
+		text, err := fs.ReadFile(checkout(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"Context", "Options", "Decision"} {
+			if !strings.Contains(string(text), "\n## "+part) {
+				t.Errorf("%s has no section \"## %s\"", name, part)
+			}
+		}
+	}
+}
