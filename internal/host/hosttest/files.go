@@ -1,0 +1,137 @@
+package hosttest
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// Open implements [host.Reader].
+func (h *Host) Open(path string) (io.ReadCloser, error) { return h.files.Open(path) }
+
+// ReadFile implements [host.Reader].
+func (h *Host) ReadFile(path string) ([]byte, error) { return h.files.ReadFile(path) }
+
+// ReadDir implements [host.Reader].
+func (h *Host) ReadDir(path string) ([]string, error) { return h.files.ReadDir(path) }
+
+// Readlink implements [host.Reader].
+func (h *Host) Readlink(path string) (string, error) { return h.files.Readlink(path) }
+
+// Stat implements [host.Reader].
+func (h *Host) Stat(path string) (host.FileInfo, error) {
+	info, err := h.files.Stat(path)
+	return h.owners.shown(info), err
+}
+
+// Lstat implements [host.Reader].
+func (h *Host) Lstat(path string) (host.FileInfo, error) {
+	info, err := h.files.Lstat(path)
+	return h.owners.shown(info), err
+}
+
+// WriteFile implements [host.Host]. The transcript has "! write PATH MODE USER GROUP"
+// as the file then is, or "! write PATH failed".
+func (h *Host) WriteFile(ctx context.Context, path string, f host.NewFile) ([sha256.Size]byte, error) {
+	old, err := h.Lstat(path)
+	owner := ids{f.UID, f.GID}.or(replaced(old, err))
+	f.UID, f.GID = h.owners.allowed(owner)
+	sum, err := h.files.WriteFile(ctx, path, f)
+	if err != nil {
+		h.record("!", "write", path, "failed")
+		return sum, err
+	}
+	info, err := h.owned(path, owner)
+	h.record("!", "write", path, octal(info.Mode), name(info.UID), name(info.GID))
+	return sum, err
+}
+
+// replaced is whose the file is that a write replaces: root's when there is none.
+func replaced(old host.FileInfo, err error) ids {
+	if err != nil || !old.IsRegular() {
+		return ids{}
+	}
+	return ids{old.UID, old.GID}
+}
+
+// owned notes the owner of something new and describes it.
+func (h *Host) owned(path string, owner ids) (host.FileInfo, error) {
+	info, err := h.files.Lstat(path)
+	if err != nil {
+		return info, err
+	}
+	h.owners.set(info, owner)
+	return h.owners.shown(info), nil
+}
+
+// Mkdir implements [host.Host]: "! mkdir PATH MODE".
+func (h *Host) Mkdir(path string, mode uint32) error {
+	h.record("!", "mkdir", path, octal(mode))
+	if err := h.files.Mkdir(path, mode); err != nil {
+		return err
+	}
+	_, err := h.owned(path, ids{})
+	return err
+}
+
+// Symlink implements [host.Host]: "! symlink PATH TEXT".
+func (h *Host) Symlink(text, path string) error {
+	h.record("!", "symlink", path, text)
+	if err := h.files.Symlink(text, path); err != nil {
+		return err
+	}
+	_, err := h.owned(path, ids{})
+	return err
+}
+
+// Chown implements [host.Host]: "! chown PATH USER GROUP", with - for one that is
+// left as it is.
+func (h *Host) Chown(path string, uid, gid int) error {
+	h.record("!", "chown", path, name(uid), name(gid))
+	if h.owners.real() {
+		return h.files.Chown(path, uid, gid)
+	}
+	info, err := h.files.Lstat(path)
+	if err != nil {
+		return err
+	}
+	shown := h.owners.shown(info)
+	h.owners.set(info, ids{uid, gid}.or(ids{shown.UID, shown.GID}))
+	return nil
+}
+
+// Chmod implements [host.Host]: "! chmod PATH MODE".
+func (h *Host) Chmod(path string, mode uint32) error {
+	h.record("!", "chmod", path, octal(mode))
+	return h.files.Chmod(path, mode)
+}
+
+// Remove implements [host.Host]: "! remove PATH".
+func (h *Host) Remove(path string) error {
+	h.record("!", "remove", path)
+	return h.files.Remove(path)
+}
+
+// RemoveAll implements [host.Host]: "! removeall PATH".
+func (h *Host) RemoveAll(path string) error {
+	h.record("!", "removeall", path)
+	return h.files.RemoveAll(path)
+}
+
+func octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
+
+// name is how the transcript calls a user or a group.
+func name(id int) string {
+	switch id {
+	case 0:
+		return "root"
+	case -1:
+		return "-"
+	default:
+		return strconv.Itoa(id)
+	}
+}

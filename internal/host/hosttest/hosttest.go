@@ -1,0 +1,206 @@
+// Package hosttest is a host for tests: real files in a temporary root, and fake
+// commands that keep their state in the test.
+//
+// It remembers what was done to it. Every command that only reads is a line
+// "? argv" of the transcript and every change a line "! ...", so a test that wants
+// no change wants a transcript without "!".
+package hosttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+)
+
+var _ host.Host = (*Host)(nil)
+
+// A Host is a fake host. It is safe for concurrent use.
+type Host struct {
+	t      testing.TB
+	dir    string
+	files  *linux.Host
+	owners *owners
+
+	mu         sync.Mutex
+	commands   map[string]func(host.Cmd) host.Result
+	transcript []string
+}
+
+// New makes an empty host that lives as long as the test. It has no files but its
+// root directory and no commands.
+func New(t testing.TB) *Host {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files, err := linux.Open(linux.Options{Root: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := files.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &Host{
+		t:        t,
+		dir:      dir,
+		files:    files,
+		owners:   newOwners(),
+		commands: map[string]func(host.Cmd) host.Result{},
+	}
+}
+
+// Dir is the directory of the test's machine that is the host's root.
+func (h *Host) Dir() string { return h.dir }
+
+// Put makes a file of mode 0644, with the directories above it, outside the
+// transcript.
+func (h *Host) Put(path, content string) {
+	h.t.Helper()
+	h.place(path, func(file string) error { return os.WriteFile(file, []byte(content), 0o644) }) //nolint:gosec // world-readable is meant
+}
+
+// PutDir makes a directory of mode 0755, with those above it, outside the transcript.
+func (h *Host) PutDir(path string) {
+	h.t.Helper()
+	h.place(path+"/.", func(string) error { return nil })
+}
+
+// place follows no symlink of the root: it is for setting up a host, before one
+// could lead elsewhere.
+func (h *Host) place(name string, put func(file string) error) {
+	h.t.Helper()
+	file := h.dir + "/" + strings.TrimPrefix(name, "/")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), put(file)); err != nil { //nolint:gosec // world-readable is meant
+		h.t.Fatalf("cannot put %s: %v", name, err)
+	}
+}
+
+// Handle makes a command known by its Args[0], a bare name or an absolute path;
+// a known bare name also answers to its absolute paths. run may keep state, may
+// change the host's files and may be called at the same time by many.
+func (h *Host) Handle(name string, run func(cmd host.Cmd) host.Result) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.commands[name] = run
+}
+
+// Transcript is what was done since the start or the last Reset, in order: "? argv"
+// for a Query, "! argv" for a Run, and for a change of files the verb and its
+// arguments, as in "! write /etc/motd 0644 root root". Arguments are quoted as in
+// Go where they hold spaces or quotes. Stdin, Env and contents are never in it.
+func (h *Host) Transcript() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.transcript)
+}
+
+// Reset forgets the transcript and nothing else.
+func (h *Host) Reset() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.transcript = nil
+}
+
+// ReadOnly is the same host for those who may only look: it has no way back to a
+// [host.Host].
+func (h *Host) ReadOnly() host.Reader { return struct{ host.Reader }{h} }
+
+// LookPath implements [host.Reader]: a known bare name lies in /usr/bin, unless
+// the root holds a file of that name where it is looked for first.
+func (h *Host) LookPath(name string) (string, error) {
+	file, err := h.files.LookPath(name)
+	if !errors.Is(err, fs.ErrNotExist) || h.command(name) == nil {
+		return file, err
+	}
+	if path.IsAbs(name) {
+		return name, nil
+	}
+	return "/usr/bin/" + name, nil
+}
+
+// Query implements [host.Reader] by a known command.
+func (h *Host) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	h.t.Helper()
+	return h.call(ctx, "?", cmd)
+}
+
+// Run implements [host.Host] by a known command.
+func (h *Host) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	h.t.Helper()
+	return h.call(ctx, "!", cmd)
+}
+
+// call fails the test when it does not know the command: a provider must not get
+// by with a command that nobody thought of.
+func (h *Host) call(ctx context.Context, mark string, cmd host.Cmd) (host.Result, error) {
+	h.t.Helper()
+	if len(cmd.Args) == 0 {
+		return host.Result{}, errors.New("cannot run a command without Args: name one in Args[0]")
+	}
+	if err := ctx.Err(); err != nil {
+		return host.Result{}, fmt.Errorf("cannot run %q: %w", cmd.Args[0], err)
+	}
+	h.record(mark, cmd.Args...)
+	run := h.command(cmd.Args[0])
+	if run == nil {
+		h.t.Errorf("hosttest: unknown command %s: add h.Handle(%q, ...)", line(cmd.Args), cmd.Args[0])
+		return host.Result{}, fmt.Errorf("cannot run %q: %w", cmd.Args[0], fs.ErrNotExist)
+	}
+	return bound(run(cmd), cmd.MaxOutput), nil
+}
+
+func (h *Host) command(name string) func(host.Cmd) host.Result {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if run, known := h.commands[name]; known {
+		return run
+	}
+	if path.IsAbs(name) {
+		return h.commands[path.Base(name)]
+	}
+	return nil
+}
+
+// bound cuts the output as the real host would.
+func bound(res host.Result, limit int) host.Result {
+	if limit <= 0 {
+		limit = host.DefaultMaxOutput
+	}
+	res.Truncated = res.Truncated || max(len(res.Stdout), len(res.Stderr)) > limit
+	res.Stdout = res.Stdout[:min(limit, len(res.Stdout))]
+	res.Stderr = res.Stderr[:min(limit, len(res.Stderr))]
+	return res
+}
+
+func (h *Host) record(mark string, words ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.transcript = append(h.transcript, mark+" "+line(words))
+}
+
+// line is words as one line that reads back unambiguously.
+func line(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = word
+		if word == "" || strings.ContainsAny(word, " \t\n\r\"") {
+			quoted[i] = strconv.Quote(word)
+		}
+	}
+	return strings.Join(quoted, " ")
+}

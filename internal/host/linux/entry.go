@@ -1,0 +1,70 @@
+package linux
+
+import (
+	"errors"
+	"path"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// An entry is a name in an open directory: what is changed is this, whatever
+// happens to the path meanwhile.
+type entry struct {
+	dir  int // of the directory, readable so that it can be synced
+	base string
+	path string
+}
+
+var errNoEntry = errors.New("path does not end in a name that can be changed")
+
+// entry opens the directory that holds a path, following symlinks up to there.
+func (h *Host) entry(full string) (entry, error) {
+	trimmed := trimSlashes(full)
+	parent, base := path.Split(trimmed)
+	if base == "" || base == "." || base == ".." {
+		return entry{}, errNoEntry
+	}
+	fd, err := h.openat(parent, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return entry{}, err
+	}
+	return entry{dir: fd, base: base, path: trimmed}, nil
+}
+
+func (e entry) close() { _ = unix.Close(e.dir) }
+
+// lstat describes what has the name; unix.ENOENT when nothing has.
+func (e entry) lstat() (host.FileInfo, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(e.dir, e.base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return host.FileInfo{}, err
+	}
+	return fileInfo(&st), nil
+}
+
+// commit gives the entry's name to what has a temporary one.
+func (e entry) commit(temp string) error {
+	return unix.Renameat(e.dir, temp, e.dir, e.base)
+}
+
+// discard removes what has a temporary name, if anything has.
+func (e entry) discard(temp string) error {
+	return ignore(unix.Unlinkat(e.dir, temp, 0), unix.ENOENT)
+}
+
+// sync makes the name durable. Some file systems cannot, and say so.
+func (e entry) sync() error {
+	return ignore(unix.Fsync(e.dir), unix.EINVAL, unix.ENOTSUP)
+}
+
+// ignore is err unless it is one of these.
+func ignore(err error, these ...unix.Errno) error {
+	for _, this := range these {
+		if errors.Is(err, this) {
+			return nil
+		}
+	}
+	return err
+}

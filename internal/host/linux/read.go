@@ -1,0 +1,243 @@
+package linux
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// Open implements [host.Reader].
+func (h *Host) Open(path string) (io.ReadCloser, error) {
+	f, err := h.openRegular(path)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	return f, nil
+}
+
+// ReadFile implements [host.Reader].
+func (h *Host) ReadFile(path string) ([]byte, error) {
+	f, err := h.openRegular(path)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	data, err := readBounded(f, host.MaxReadFile)
+	return data, pathError("read", path, errors.Join(err, f.Close()))
+}
+
+// openRegular looks before it opens: opening a fifo blocks, and opening a device
+// can do anything (a watchdog starts to tick).
+func (h *Host) openRegular(path string) (*os.File, error) {
+	fd, err := h.openat(path, unix.O_PATH)
+	if err != nil {
+		return nil, missing(err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // an O_PATH descriptor has nothing to lose
+	info, err := fstat(fd)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsRegular() {
+		return nil, fmt.Errorf("is a %s, not a regular file", typeName(info.Type))
+	}
+	return os.OpenFile(fdPath(fd), os.O_RDONLY|unix.O_NOCTTY, 0)
+}
+
+func readBounded(f *os.File, limit int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > limit {
+		return nil, tooLarge(limit)
+	}
+	// Files of /proc say that they are empty: the size is only a first guess.
+	data := make([]byte, 0, max(info.Size()+1, 512))
+	for int64(len(data)) <= limit {
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if errors.Is(err, io.EOF) {
+			return data, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+	}
+	return nil, tooLarge(limit)
+}
+
+func tooLarge(limit int64) error {
+	return fmt.Errorf("is larger than %d bytes: stream it instead", limit)
+}
+
+// Stat implements [host.Reader].
+func (h *Host) Stat(path string) (host.FileInfo, error) {
+	info, err := h.stat(path, 0)
+	return info, pathError("stat", path, err)
+}
+
+// Lstat implements [host.Reader].
+func (h *Host) Lstat(path string) (host.FileInfo, error) {
+	info, err := h.stat(path, unix.O_NOFOLLOW)
+	return info, pathError("lstat", path, err)
+}
+
+func (h *Host) stat(path string, flags uint64) (host.FileInfo, error) {
+	fd, err := h.openat(path, unix.O_PATH|flags)
+	if err != nil {
+		return host.FileInfo{}, missing(err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // an O_PATH descriptor has nothing to lose
+	return fstat(fd)
+}
+
+func fstat(fd int) (host.FileInfo, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return host.FileInfo{}, err
+	}
+	return fileInfo(&st), nil
+}
+
+func fileInfo(st *unix.Stat_t) host.FileInfo {
+	return host.FileInfo{
+		Type:    fileType(st.Mode),
+		Mode:    st.Mode & 0o7777,
+		UID:     int(st.Uid),
+		GID:     int(st.Gid),
+		Size:    st.Size,
+		ModTime: time.Unix(st.Mtim.Unix()),
+		Dev:     st.Dev,
+		Ino:     st.Ino,
+		Nlink:   uint64(st.Nlink), //nolint:unconvert // 32 bits wide on arm64
+	}
+}
+
+func fileType(mode uint32) fs.FileMode {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return 0
+	case unix.S_IFDIR:
+		return fs.ModeDir
+	case unix.S_IFLNK:
+		return fs.ModeSymlink
+	case unix.S_IFIFO:
+		return fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		return fs.ModeSocket
+	case unix.S_IFCHR:
+		return fs.ModeDevice | fs.ModeCharDevice
+	case unix.S_IFBLK:
+		return fs.ModeDevice
+	default:
+		return fs.ModeIrregular
+	}
+}
+
+func typeName(t fs.FileMode) string {
+	switch t {
+	case fs.ModeDir:
+		return "directory"
+	case fs.ModeSymlink:
+		return "symlink"
+	case fs.ModeNamedPipe:
+		return "fifo"
+	case fs.ModeSocket:
+		return "socket"
+	default:
+		return "device"
+	}
+}
+
+// ReadDir implements [host.Reader].
+func (h *Host) ReadDir(path string) ([]string, error) {
+	fd, err := h.openat(path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	names, err := closingNames(os.NewFile(uintptr(fd), path))
+	return names, pathError("read", path, err)
+}
+
+// closingNames lists an open directory, sorted, and closes it.
+func closingNames(dir *os.File) ([]string, error) {
+	names, err := dir.Readdirnames(-1)
+	slices.Sort(names)
+	return names, errors.Join(err, dir.Close())
+}
+
+// Readlink implements [host.Reader].
+func (h *Host) Readlink(path string) (string, error) {
+	fd, err := h.openat(path, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return "", pathError("readlink", path, missing(err))
+	}
+	defer unix.Close(fd) //nolint:errcheck // an O_PATH descriptor has nothing to lose
+	text, err := readlink(fd)
+	return text, pathError("readlink", path, err)
+}
+
+func readlink(fd int) (string, error) {
+	info, err := fstat(fd)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsSymlink() {
+		return "", fmt.Errorf("is a %s: %w", typeNameOrFile(info), unix.EINVAL)
+	}
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", buf)
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
+}
+
+func typeNameOrFile(info host.FileInfo) string {
+	if info.IsRegular() {
+		return "regular file, not a symlink"
+	}
+	return typeName(info.Type) + ", not a symlink"
+}
+
+// LookPath implements [host.Reader].
+func (h *Host) LookPath(name string) (string, error) {
+	if strings.HasPrefix(name, "/") {
+		return name, h.executable(name)
+	}
+	if name == "" || strings.Contains(name, "/") {
+		return "", fmt.Errorf("cannot find command %q: give a bare name or an absolute path", name)
+	}
+	for dir := range strings.SplitSeq(host.SearchPath, ":") {
+		file := path.Join(dir, name)
+		if h.executable(file) == nil {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("cannot find command %q in %s: %w", name, host.SearchPath, fs.ErrNotExist)
+}
+
+// executable says why a file is not one that root could run; nil when it is.
+func (h *Host) executable(path string) error {
+	info, err := h.Stat(path)
+	if err != nil {
+		return fmt.Errorf("cannot find command: %w", err)
+	}
+	if !info.IsRegular() || info.Mode&0o111 == 0 {
+		return fmt.Errorf("cannot run %s: not an executable file: %w", path, fs.ErrPermission)
+	}
+	return nil
+}
