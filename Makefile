@@ -52,7 +52,8 @@ clean: ## Remove what was built. The control plane's cache stays: it lies outsid
 ##@ Develop
 
 .PHONY: generate
-generate: ## Write the generated Go code: deepcopy functions of the API.
+generate: ## Write the generated Go code: what all API kinds share, and their deepcopy functions.
+	$(GO) generate ./...
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
