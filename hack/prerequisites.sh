@@ -32,7 +32,7 @@ have() {
 }
 
 # check_go refuses a missing or too old Go with the official way to a new one. A Go
-# of 1.21 or later fetches what go.mod asks for, unless GOTOOLCHAIN=local.
+# of 1.21 or later with GOTOOLCHAIN=auto fetches what go.mod asks for by itself.
 check_go() {
 	local want got
 	want=$(awk '$1 == "go" { print $2; exit }' go.mod)
@@ -43,7 +43,7 @@ check_go() {
 	got=$(go env GOVERSION 2>/dev/null || go version | awk '{ print $3 }')
 	got=${got#go}
 	if [ "$(printf '%s\n' "$want" "$got" | sort -V | head -n 1)" != "$want" ]; then
-		say "Go $want or later is needed, this is Go $got: install a newer one as https://go.dev/doc/install says, or unset GOTOOLCHAIN=local"
+		say "Go $want or later is needed, this is Go $got (GOTOOLCHAIN=${GOTOOLCHAIN:-}): install a newer one as https://go.dev/doc/install says"
 		return 1
 	fi
 }
