@@ -84,13 +84,26 @@ func sweep(dir string) {
 	}
 }
 
-// remove takes down every mount in the place and deletes it.
+// name is unique among the places of this machine.
+func (p *place) name() string {
+	return "fettle-" + strings.TrimPrefix(filepath.Base(p.dir), "tree-")
+}
+
+// remove takes down every mount in the place and deletes it, with what a machine in it leaves elsewhere. No process
+// may use it any more.
 func (p *place) remove() error {
 	defer p.held.Close()
-	if err := discard(p.dir); err != nil {
-		return err
+	for _, step := range []func() error{p.removeCgroups, p.removePropagation, func() error { return discard(p.dir) }} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	return os.Remove(p.held.Name())
+}
+
+// removePropagation removes the directory that nspawn leaves after an unclean end.
+func (p *place) removePropagation() error {
+	return discard(filepath.Join("/run/systemd/nspawn/propagate", p.name()))
 }
 
 // discard deletes a tree, but first detaches what is mounted in it: deleting must never reach through a mount.

@@ -1,0 +1,7 @@
+package debian
+
+// The decisions that hide behind the doors of this package, for their tables.
+var (
+	DebianMirror   = debianMirror
+	SystemdCgroups = systemdCgroups
+)
