@@ -95,32 +95,43 @@ func debootstrap(ctx context.Context, into string, progress io.Writer) error {
 	return nil
 }
 
+// neutralize takes what is of no use or of the outside out of a tree.
 func neutralize(root string) error {
 	for name, content := range neutral() {
 		path := filepath.Join(root, name)
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := removeFile(path); err != nil {
 			return err
 		}
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			return err
 		}
 	}
-	// Where systemd finds no identity it takes D-Bus's, and all machines would share it again.
-	if err := os.Remove(filepath.Join(root, "var/lib/dbus/machine-id")); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	stale, err := filepath.Glob(filepath.Join(root, "var/cache/apt/archives/*.deb"))
-	if err != nil {
-		return err
-	}
-	lists, err := filepath.Glob(filepath.Join(root, "var/lib/apt/lists/*_*"))
-	if err != nil {
-		return err
-	}
-	for _, path := range append(stale, lists...) {
-		if err := os.Remove(path); err != nil {
+	for _, pattern := range useless() {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
 			return err
 		}
+		for _, path := range paths {
+			if err := removeFile(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// useless are patterns of files to remove.
+func useless() []string {
+	return []string{
+		"var/cache/apt/archives/*.deb",
+		"var/lib/apt/lists/*_*",
+		"var/lib/dbus/machine-id", // Where systemd finds no identity it takes this one, and all machines would share it.
+	}
+}
+
+func removeFile(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
 	return nil
 }

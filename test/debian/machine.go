@@ -163,7 +163,7 @@ func firstProcess(nspawn int) int {
 	if err != nil {
 		return 0
 	}
-	for _, child := range strings.Fields(string(children)) {
+	for child := range strings.FieldsSeq(string(children)) {
 		comm, err := os.ReadFile(filepath.Join("/proc", child, "comm"))
 		if err != nil || string(comm) != "systemd\n" {
 			continue

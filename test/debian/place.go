@@ -10,14 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cacheDir is a directory of ours under the user's cache, made if need be. Trees lie there and not in the directory
-// for temporary files because that one may be another file system, world-writable, or one that can't carry an overlay.
+// cacheDir is a directory of ours in $FETTLE_CACHE, by default "fettle" under the user's cache, made if need be. Trees
+// lie there and not in the directory for temporary files because that one may be another file system, world-writable,
+// or one that can't carry an overlay.
 func cacheDir(name string) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("cannot find the user's cache directory: %w; set HOME or XDG_CACHE_HOME", err)
+	cache := os.Getenv("FETTLE_CACHE")
+	if cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("cannot find the user's cache directory: %w; set HOME, XDG_CACHE_HOME or FETTLE_CACHE", err)
+		}
+		cache = filepath.Join(user, "fettle")
 	}
-	dir := filepath.Join(cache, "fettle", name)
+	dir := filepath.Join(cache, name)
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
