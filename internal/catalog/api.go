@@ -1,0 +1,53 @@
+package catalog
+
+import (
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// Input is all that catalogs are made from. Compile reads it and changes nothing.
+type Input struct {
+	Nodes     []Node
+	Resources []v1alpha1.Resource // of every kind; in any order
+	Kinds     []resource.Kind
+	// ConfigMap returns one key of a ConfigMap, or false where there is none.
+	ConfigMap func(ref v1alpha1.KeyRef) (value string, ok bool)
+}
+
+// A Node is a machine to compile for.
+type Node struct {
+	Name                string
+	Labels, Annotations map[string]string
+	// Facts are what its agent last reported; nil before it ever did. What needs
+	// facts waits until then.
+	Facts resource.Facts
+}
+
+// Result is what the fleet should be.
+type Result struct {
+	// Catalogs by name, each used by at least one node.
+	Catalogs map[string]*v1alpha1.Catalog
+	// Nodes by name; every node of the input has one.
+	Nodes map[string]*NodeResult
+	// Selected are, by resource, the names of the nodes that it applies to, sorted.
+	Selected map[v1alpha1.ResourceRef][]string
+	// Problems by resource, node and reason.
+	Problems []Problem
+}
+
+// NodeResult is what one node should be.
+type NodeResult struct {
+	Spec v1alpha1.NodeCatalogSpec
+	// Digest is what the node's agent reports as applied once it has.
+	Digest string
+}
+
+// A Problem is what keeps a resource from a node, or from all.
+type Problem struct {
+	Ref     v1alpha1.ResourceRef
+	Node    string // "" for every node that it selects
+	Reason  string // one of the reasons in api/v1alpha1
+	Message string // names the value at fault and the way out
+	// Others are the resources it conflicts with, or the rest of its cycle.
+	Others []v1alpha1.ResourceRef
+}

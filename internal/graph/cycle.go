@@ -1,0 +1,122 @@
+package graph
+
+import "slices"
+
+// Cycles returns one cycle for every group of nodes that lead to each other: a
+// path along edges whose last node leads back to its first, beginning at the group's
+// lowest number. Groups come by that number, too.
+func (g *Graph) Cycles() [][]int {
+	var cycles [][]int
+	for _, group := range g.Knots() {
+		cycles = append(cycles, g.loop(group))
+	}
+	return cycles
+}
+
+// Knots returns the groups of nodes that lead to each other (the strongly connected
+// components of more than one node, or of one that leads to itself): nothing in
+// them can ever be ready. Sorted, each and as a whole.
+func (g *Graph) Knots() [][]int {
+	t := tarjan{g: g, index: make([]int, g.Len()), low: make([]int, g.Len()), on: make([]bool, g.Len())}
+	for n := range g.Len() {
+		if t.index[n] == 0 {
+			t.visit(n)
+		}
+	}
+	slices.SortFunc(t.knots, func(a, b []int) int { return a[0] - b[0] })
+	return t.knots
+}
+
+// loop finds a shortest cycle through the first node of a knot.
+func (g *Graph) loop(knot []int) []int {
+	start := knot[0]
+	came := map[int]int{}
+	queue := []int{start}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		for _, next := range g.after[n] {
+			if next == start {
+				return pathTo(n, start, came)
+			}
+			if _, seen := came[next]; !seen && slices.Contains(knot, next) {
+				came[next] = n
+				queue = append(queue, next)
+			}
+		}
+	}
+	return knot
+}
+
+func pathTo(n, start int, came map[int]int) []int {
+	path := []int{n}
+	for n != start {
+		n = came[n]
+		path = append(path, n)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// tarjan finds strongly connected components in one pass. It keeps its own stack of
+// frames, as a chain of a hundred thousand resources must not exhaust Go's.
+type tarjan struct {
+	g          *Graph
+	index, low []int // 0: not seen
+	on         []bool
+	next       int
+	stack      []int
+	knots      [][]int
+}
+
+type frame struct{ node, edge int }
+
+func (t *tarjan) visit(root int) {
+	t.enter(root)
+	frames := []frame{{node: root}}
+	for len(frames) > 0 {
+		f := &frames[len(frames)-1]
+		if f.edge < len(t.g.after[f.node]) {
+			next := t.g.after[f.node][f.edge]
+			f.edge++
+			if t.index[next] == 0 {
+				t.enter(next)
+				frames = append(frames, frame{node: next})
+			} else if t.on[next] {
+				t.low[f.node] = min(t.low[f.node], t.index[next])
+			}
+			continue
+		}
+		frames = frames[:len(frames)-1]
+		t.leave(f.node)
+		if len(frames) > 0 {
+			parent := frames[len(frames)-1].node
+			t.low[parent] = min(t.low[parent], t.low[f.node])
+		}
+	}
+}
+
+func (t *tarjan) enter(n int) {
+	t.next++
+	t.index[n], t.low[n], t.on[n] = t.next, t.next, true
+	t.stack = append(t.stack, n)
+}
+
+func (t *tarjan) leave(n int) {
+	if t.low[n] != t.index[n] {
+		return
+	}
+	at := len(t.stack) - 1
+	for t.stack[at] != n {
+		at--
+	}
+	group := slices.Clone(t.stack[at:])
+	t.stack = t.stack[:at]
+	for _, m := range group {
+		t.on[m] = false
+	}
+	if len(group) > 1 || t.g.Has(n, n) {
+		slices.Sort(group)
+		t.knots = append(t.knots, group)
+	}
+}

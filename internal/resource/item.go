@@ -1,0 +1,20 @@
+package resource
+
+// An Item is one resource of a catalog as the engine takes it. Its place in the
+// list of items is its place in the catalog's order.
+type Item struct {
+	Ref Ref
+	// Resource is bound to its type; nil where Invalid says why it can't be.
+	Resource Resource
+	// Invalid fails the resource without touching the host: attributes that its
+	// type refuses, a kind that this program does not know.
+	Invalid error
+	// Noop as the resource says; nil takes the run's.
+	Noop *bool
+	// Provider as the resource says; "" takes the host's default.
+	Provider string
+	// The edges that a user wrote. One that leads to nothing fails the resource.
+	Require, Before, Notify, Subscribe []Ref
+	// Labels of the resource, which a run can be limited by.
+	Labels map[string]string
+}

@@ -1,0 +1,9 @@
+// Package providers is the registry of resource types, and nothing else.
+package providers
+
+import "github.com/fettle-dev/fettle/internal/resource"
+
+// Kinds returns every resource type, in the order of their names.
+func Kinds() []resource.Kind {
+	return []resource.Kind{}
+}
