@@ -1,0 +1,51 @@
+package controlplane_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/discovery"
+
+	"github.com/fettle-dev/fettle/test/controlplane"
+)
+
+func TestTheControlPlaneServesEveryKind(t *testing.T) {
+	cfg, stop := controlplane.Start(t)
+
+	client, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.ServerResourcesForGroupVersion("fettle.dev/v1alpha1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]string{}
+	for _, r := range list.APIResources {
+		served[r.Name] = r.Kind
+	}
+
+	want := map[string]string{
+		"catalogs":              "Catalog",
+		"files":                 "File",
+		"files/status":          "File",
+		"groups":                "Group",
+		"groups/status":         "Group",
+		"nodecatalogs":          "NodeCatalog",
+		"nodecatalogs/status":   "NodeCatalog",
+		"packages":              "Package",
+		"packages/status":       "Package",
+		"systemservices":        "SystemService",
+		"systemservices/status": "SystemService",
+		"users":                 "User",
+		"users/status":          "User",
+	}
+	if diff := cmp.Diff(want, served); diff != "" {
+		t.Errorf("served (-want +got):\n%s", diff)
+	}
+
+	stop()
+	if _, err := client.ServerVersion(); err == nil {
+		t.Error("it still answers after stop")
+	}
+}
