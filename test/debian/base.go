@@ -19,24 +19,28 @@ const (
 	// packages are what debootstrap installs on top of the essential ones.
 	packages = "adduser,ca-certificates,cron,dbus,iproute2,passwd,procps,systemd,systemd-sysv"
 	// recipe counts the changes to this file that make an older base unfit.
-	recipe = "2"
+	recipe = "3"
+	// sourcesList is where apt's package sources are.
+	sourcesList = "etc/apt/sources.list"
 )
 
 // neutral are the files that must not carry anything of the machine that built the base into the tests: its name
 // and its network, a package source outside the test's own, and an identity that all machines would share.
 func neutral() map[string]string {
 	return map[string]string{
-		"etc/hostname":         "debian\n",
-		"etc/hosts":            "127.0.0.1 localhost\n",
-		"etc/resolv.conf":      "",
-		"etc/apt/sources.list": "",
-		"etc/machine-id":       "",
+		"etc/hostname":    "debian\n",
+		"etc/hosts":       "127.0.0.1 localhost\n",
+		"etc/resolv.conf": "",
+		"etc/machine-id":  "",
+		sourcesList:       "",
 	}
 }
 
-// base returns the read-only tree that every root is an overlay of. The first caller on this machine builds it; other
-// processes that want it meanwhile wait. An interrupted build leaves nothing that is taken for a base.
-func base(ctx context.Context, progress io.Writer) (string, error) {
+// Base returns the path of the tree that every root is an overlay of; nobody may write to it. The first caller on this
+// machine builds it, with a line of progress every few seconds; other processes that want it meanwhile wait. An
+// interrupted build leaves nothing that is taken for a base. Beside it, with the suffix ".sources", lies the
+// sources.list of the archive that it came from.
+func Base(ctx context.Context, progress io.Writer) (string, error) {
 	dir, err := cacheDir("roots")
 	if err != nil {
 		return "", err
@@ -71,6 +75,9 @@ func build(ctx context.Context, final string, progress io.Writer) (err error) {
 	}()
 	fmt.Fprintf(progress, "building a Debian %s base in %s: once, takes a minute or two\n", suite, final)
 	if err := debootstrap(ctx, building, progress); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(building, sourcesList), final+".sources"); err != nil {
 		return err
 	}
 	if err := neutralize(building); err != nil {

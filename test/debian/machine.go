@@ -27,11 +27,22 @@ const (
 	poll = 50 * time.Millisecond
 )
 
-// A Machine is a booted Debian with systemd as its first process, in namespaces and a tree of its own. It has no
-// network but its loopback. Its methods are safe for concurrent use.
+// A Spec says what a machine is like. The zero Spec is what Boot boots.
+type Spec struct {
+	// Hostname is the machine's name to itself; by default a unique one.
+	Hostname string
+	// Bridge is a bridge, in the network namespace of this process, to connect the machine's host0 to. Without one the
+	// machine has no network but its loopback.
+	Bridge string
+	// Layers are trees to put over the base, the topmost first.
+	Layers []string
+}
+
+// A Machine is a booted Debian with systemd as its first process, in namespaces and a tree of its own. Its methods
+// are safe for concurrent use.
 type Machine struct {
 	tree   *tree
-	name   string
+	spec   Spec
 	pid    int
 	nspawn *process
 }
@@ -40,7 +51,7 @@ type Machine struct {
 func Boot(t testing.TB) *Machine {
 	t.Helper()
 	require(t, "debootstrap", "systemd-nspawn", "nsenter")
-	m, err := Start(t.Context(), os.Stderr)
+	m, err := Start(t.Context(), Spec{}, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,16 +63,19 @@ func Boot(t testing.TB) *Machine {
 	return m
 }
 
-// Start is Boot for a TestMain that shares a machine among tests: the caller must be root and stops the machine. The
-// context bounds the boot, not the machine's life; a machine ends at the latest with the process that started it.
-func Start(ctx context.Context, progress io.Writer) (*Machine, error) {
-	tree, err := newTree(ctx, progress)
+// Start is Boot for those who have no test: the caller must be root and stops the machine. The context bounds the boot,
+// not the machine's life; a machine ends at the latest with the process that started it.
+func Start(ctx context.Context, spec Spec, progress io.Writer) (*Machine, error) {
+	tree, err := newTree(ctx, spec.Layers, progress)
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{tree: tree, name: tree.place.name()}
+	if spec.Hostname == "" {
+		spec.Hostname = tree.place.name()
+	}
+	m := &Machine{tree: tree, spec: spec}
 	if err := m.boot(ctx); err != nil {
-		return nil, fmt.Errorf("cannot boot the machine %s: %w%s", m.name, err, suffix(m.Stop()))
+		return nil, fmt.Errorf("cannot boot the machine %s: %w%s", spec.Hostname, err, suffix(m.Stop()))
 	}
 	return m, nil
 }
@@ -108,6 +122,10 @@ func (m *Machine) kill() {
 }
 
 func (m *Machine) boot(ctx context.Context) error {
+	hostname := []byte(m.spec.Hostname + "\n")
+	if err := os.WriteFile(filepath.Join(m.Root(), "etc/hostname"), hostname, 0o644); err != nil {
+		return err
+	}
 	cgroups, err := m.tree.place.makeCgroups()
 	if err != nil {
 		return err
@@ -148,14 +166,24 @@ func (m *Machine) nspawnCommand(cgroups []string) *exec.Cmd {
 	const enter = `while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit; shift; done; shift; exec "$@"`
 	args := append([]string{"-c", enter, "sh"}, cgroups...)
 	args = append(args, "--",
-		"systemd-nspawn", "--quiet", "--boot", "--directory="+m.Root(), "--machine="+m.name,
+		"systemd-nspawn", "--quiet", "--boot", "--directory="+m.Root(), "--machine="+m.tree.place.name(),
 		"--register=no", "--keep-unit", "--settings=no", // There need be no systemd on the outside to register with.
-		"--private-users=no", "--capability=all", "--private-network",
+		"--private-users=no", "--capability=all", m.network(),
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no", "--console=pipe")
 	cmd := exec.Command("sh", args...)
 	cmd.Env = append(os.Environ(), "SYSTEMD_SECCOMP=0")
 	return cmd
 }
+
+func (m *Machine) network() string {
+	if m.spec.Bridge == "" {
+		return "--private-network"
+	}
+	return "--network-bridge=" + m.spec.Bridge
+}
+
+// Done is closed when the machine has ended, by itself or by Stop.
+func (m *Machine) Done() <-chan struct{} { return m.nspawn.ended }
 
 // firstProcess finds the machine's systemd among the children of its nspawn; 0 while there is none.
 func firstProcess(nspawn int) int {

@@ -51,6 +51,23 @@ func TestMachineIsAHostOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestMachineIsAsItsSpecSays(t *testing.T) {
+	layer := t.TempDir()
+	write(t, filepath.Join(layer, "from-a-layer"), "")
+	m, err := debian.Start(t.Context(), debian.Spec{Hostname: "web-1", Layers: []string{layer}}, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{run(t, m, "hostname"), run(t, m, "ls", "/from-a-layer")}
+	if err := m.Stop(); err != nil {
+		t.Error(err)
+	}
+	<-m.Done()
+	if diff := cmp.Diff([]string{"web-1\n", "/from-a-layer\n"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestMachinesRunSideBySide(t *testing.T) {
 	one, other := debian.Boot(t), debian.Boot(t)
 	run(t, one, "systemctl", "stop", "cron")

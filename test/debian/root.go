@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,7 +29,7 @@ const noServices = "#!/bin/sh\nexit 101\n"
 func Root(t testing.TB) string {
 	t.Helper()
 	require(t, "debootstrap")
-	tree, err := newTree(t.Context(), os.Stderr)
+	tree, err := newTree(t.Context(), nil, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,15 +56,15 @@ func Chroot(t testing.TB, root string, command ...string) string {
 	return string(out)
 }
 
-// A tree is one overlay of the base.
+// A tree is one writable overlay.
 type tree struct {
 	place *place
 	root  string
 }
 
-// newTree makes a tree. The caller removes its place.
-func newTree(ctx context.Context, progress io.Writer) (*tree, error) {
-	lower, err := base(ctx, progress)
+// newTree makes a tree of the base and what lies over it. The caller removes its place.
+func newTree(ctx context.Context, layers []string, progress io.Writer) (*tree, error) {
+	lower, err := Base(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func newTree(ctx context.Context, progress io.Writer) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := overlay(lower, place.dir)
+	root, err := overlay(append(slices.Clone(layers), lower), place.dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w%s", err, suffix(place.remove()))
 	}
