@@ -71,7 +71,7 @@ func (h *Host) Dir() string { return h.dir }
 // transcript.
 func (h *Host) Put(path, content string) {
 	h.t.Helper()
-	h.place(path, func(file string) error { return os.WriteFile(file, []byte(content), 0o644) }) //nolint:gosec // world-readable is meant
+	h.place(path, func(file string) error { return os.WriteFile(file, []byte(content), 0o644) })
 }
 
 // PutDir makes a directory of mode 0755, with those above it, outside the transcript.
@@ -85,7 +85,7 @@ func (h *Host) PutDir(path string) {
 func (h *Host) place(name string, put func(file string) error) {
 	h.t.Helper()
 	file := h.dir + "/" + strings.TrimPrefix(name, "/")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), put(file)); err != nil { //nolint:gosec // world-readable is meant
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), put(file)); err != nil {
 		h.t.Fatalf("cannot put %s: %v", name, err)
 	}
 }

@@ -133,8 +133,9 @@ type process struct {
 	killed atomic.Bool
 }
 
-// run starts the command, waits for its end and returns its exit code.
-func (p *process) run(ctx context.Context, h *Host, outputs func(*exec.Cmd)) (int, error) {
+// run starts the command, waits for its end and returns its exit code. wire connects
+// its streams.
+func (p *process) run(ctx context.Context, h *Host, wire func(*exec.Cmd)) (int, error) {
 	file, err := h.LookPath(p.cmd.Args[0])
 	if err != nil {
 		return 0, err
@@ -149,17 +150,18 @@ func (p *process) run(ctx context.Context, h *Host, outputs func(*exec.Cmd)) (in
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return p.kill(c.Process) }
 	c.WaitDelay = outputDelay
-	outputs(c)
+	wire(c)
 	if err := h.start(c); err != nil {
-		return 0, startError(err)
+		return 0, startError(c, err)
 	}
 	return p.end(ctx, c)
 }
 
-// startError drops the path that the error of a start repeats.
-func startError(err error) error {
+// startError says where the command was to run, as a directory that is not there
+// and a file that is not there are one error to the kernel.
+func startError(c *exec.Cmd, err error) error {
 	if pathErr, ok := errors.AsType[*os.PathError](err); ok {
-		return fmt.Errorf("%s: %w", pathErr.Op, pathErr.Err)
+		return fmt.Errorf("cannot start %s in %s: %w", c.Path, c.Dir, pathErr.Err)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package linux
 
 import (
 	"errors"
+	"fmt"
 	"path"
 
 	"golang.org/x/sys/unix"
@@ -46,6 +47,9 @@ func (e entry) lstat() (host.FileInfo, error) {
 
 // commit gives the entry's name to what has a temporary one.
 func (e entry) commit(temp string) error {
+	if err := notMounted(e.dir, e.base); err != nil {
+		return err
+	}
 	return unix.Renameat(e.dir, temp, e.dir, e.base)
 }
 
@@ -57,6 +61,18 @@ func (e entry) discard(temp string) error {
 // sync makes the name durable. Some file systems cannot, and say so.
 func (e entry) sync() error {
 	return ignore(unix.Fsync(e.dir), unix.EINVAL, unix.ENOTSUP)
+}
+
+// notMounted is an error when something is mounted on a name. The kernel itself
+// only cares for mounts in the namespace of who asks: it would let us remove or
+// replace one of another host's, and silently unmount what is there.
+func notMounted(dir int, name string) error {
+	var stx unix.Statx_t
+	err := unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, 0, &stx)
+	if err == nil && stx.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 {
+		return fmt.Errorf("%s is a mount point: unmount it first: %w", name, unix.EBUSY)
+	}
+	return ignore(err, unix.ENOENT)
 }
 
 // ignore is err unless it is one of these.

@@ -42,7 +42,7 @@ func (h *Host) openRegular(path string) (*os.File, error) {
 	if err != nil {
 		return nil, missing(err)
 	}
-	defer unix.Close(fd) //nolint:errcheck // an O_PATH descriptor has nothing to lose
+	defer unix.Close(fd)
 	info, err := fstat(fd)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (h *Host) stat(path string, flags uint64) (host.FileInfo, error) {
 	if err != nil {
 		return host.FileInfo{}, missing(err)
 	}
-	defer unix.Close(fd) //nolint:errcheck // an O_PATH descriptor has nothing to lose
+	defer unix.Close(fd)
 	return fstat(fd)
 }
 
@@ -122,7 +122,7 @@ func fileInfo(st *unix.Stat_t) host.FileInfo {
 		ModTime: time.Unix(st.Mtim.Unix()),
 		Dev:     st.Dev,
 		Ino:     st.Ino,
-		Nlink:   uint64(st.Nlink), //nolint:unconvert // 32 bits wide on arm64
+		Nlink:   uint64(st.Nlink), // 32 bits wide on arm64
 	}
 }
 
@@ -185,7 +185,7 @@ func (h *Host) Readlink(path string) (string, error) {
 	if err != nil {
 		return "", pathError("readlink", path, missing(err))
 	}
-	defer unix.Close(fd) //nolint:errcheck // an O_PATH descriptor has nothing to lose
+	defer unix.Close(fd)
 	text, err := readlink(fd)
 	return text, pathError("readlink", path, err)
 }
@@ -216,7 +216,10 @@ func typeNameOrFile(info host.FileInfo) string {
 // LookPath implements [host.Reader].
 func (h *Host) LookPath(name string) (string, error) {
 	if strings.HasPrefix(name, "/") {
-		return name, h.executable(name)
+		if err := h.executable(name); err != nil {
+			return "", err
+		}
+		return name, nil
 	}
 	if name == "" || strings.Contains(name, "/") {
 		return "", fmt.Errorf("cannot find command %q: give a bare name or an absolute path", name)

@@ -2,7 +2,6 @@ package linux
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -13,8 +12,8 @@ func (h *Host) Remove(path string) error {
 	return h.remove(path, remove)
 }
 
-// RemoveAll implements [host.Host]. A mount point is an error, found before
-// anything in what is mounted there is lost.
+// RemoveAll implements [host.Host]. A mount point below the path is an error, and
+// what is mounted there is not touched.
 func (h *Host) RemoveAll(path string) error {
 	return h.remove(path, removeAll)
 }
@@ -29,6 +28,9 @@ func (h *Host) remove(path string, act func(dir int, name string) error) error {
 }
 
 func remove(dir int, name string) error {
+	if err := notMounted(dir, name); err != nil {
+		return err
+	}
 	err := unix.Unlinkat(dir, name, 0)
 	if errors.Is(err, unix.EISDIR) {
 		err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
@@ -42,7 +44,7 @@ const maxEmptying = 16
 func removeAll(dir int, name string) (err error) {
 	for range maxEmptying {
 		err = remove(dir, name)
-		if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) && !errors.Is(err, unix.EBUSY) {
+		if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 		if err := empty(dir, name); err != nil {
@@ -58,9 +60,6 @@ func empty(parent int, name string) error {
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
 	})
-	if errors.Is(err, unix.EXDEV) {
-		return fmt.Errorf("%s is a mount point: unmount it first: %w", name, err)
-	}
 	if err != nil {
 		return err
 	}

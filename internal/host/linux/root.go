@@ -30,7 +30,7 @@ type Options struct {
 	// for commands its pid, uts, ipc, net and mount namespaces. Root must be empty.
 	PID int
 	// Transient runs Detached commands in a transient unit of the host's systemd,
-	// when that is what runs the host.
+	// when that is what runs the host. In a directory as Root nothing does.
 	Transient bool
 }
 
@@ -94,6 +94,7 @@ func (h *Host) chooseLauncher(opts Options) error {
 	}
 	if opts.Root != "" && path.Clean(opts.Root) != "/" {
 		h.start = startChrooted(h.rootFD)
+		h.transient = false
 	}
 	return nil
 }

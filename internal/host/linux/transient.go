@@ -1,7 +1,16 @@
 package linux
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -12,6 +21,115 @@ func (h *Host) hasSystemd() bool {
 	return err == nil && info.IsDir()
 }
 
+// unitScript runs in the unit. It deletes the environment file, which systemd has
+// read by then, and leaves the exit code where nothing else can be confused with
+// it: systemd-run tells neither a signal from an exit nor a failure of its own from
+// one of the command. What the shell itself says of a signal is nobody's output.
+const unitScript = `/bin/rm -f -- "$1"; unit=$2; shift 2; exec 3>&2 2>/dev/null; ` +
+	`"$@" 2>&3 3>&-; code=$?; printf '\n%s %d\n' "$unit" "$code" >&3; exit "$code"`
+
+// A unit is one transient service of the host.
+type unit struct {
+	name string
+	env  string // path of its environment file
+	cmd  host.Cmd
+}
+
+// runTransient runs a completed command outside our control group. Its streams are
+// files in memory, not pipes: if we die, it neither blocks nor breaks on them.
 func (h *Host) runTransient(ctx context.Context, cmd host.Cmd) (host.Result, error) {
-	return h.runPlain(ctx, cmd)
+	file, err := h.LookPath(cmd.Args[0])
+	if err != nil {
+		return host.Result{}, err
+	}
+	cmd.Args = append([]string{file}, cmd.Args[1:]...)
+	name := "fettle-" + strings.ToLower(rand.Text())
+	u := unit{name: name, env: "/run/" + name + ".env", cmd: cmd}
+	s, err := newStreams(cmd.Stdin)
+	if err != nil {
+		return host.Result{}, err
+	}
+	res, err := h.runUnit(ctx, u, s)
+	return res, errors.Join(err, s.Close())
+}
+
+func (h *Host) runUnit(ctx context.Context, u unit, s *streams) (res host.Result, err error) {
+	if err := h.writeEnvironment(ctx, u); err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, h.Remove(u.env)) }()
+	ctx, cancel := context.WithTimeout(ctx, u.cmd.Timeout)
+	defer cancel()
+	waitKill := h.killAtEnd(ctx, u.name)
+	p := &process{cmd: host.Cmd{
+		Args:    u.argv(),
+		Env:     []string{"PATH=" + host.SearchPath, "LC_ALL=C.UTF-8"},
+		Dir:     "/",
+		Timeout: u.cmd.Timeout + unitGrace,
+	}}
+	_, runErr := p.run(context.WithoutCancel(ctx), h, func(c *exec.Cmd) {
+		c.Stdin, c.Stdout, c.Stderr = s.in, s.out, s.err
+	})
+	waitKill()
+	res, ended, err := s.result(u.name, u.cmd.MaxOutput)
+	if ended || err != nil {
+		return res, err
+	}
+	return res, h.unitError(ctx, u, res, runErr)
+}
+
+// unitError says why a unit did not report the exit code of its command.
+func (h *Host) unitError(ctx context.Context, u unit, res host.Result, runErr error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("killed when its time, at most %s, was up: %w", u.cmd.Timeout, err)
+	}
+	if runErr != nil {
+		return runErr
+	}
+	if _, err := h.Lstat(u.env); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("transient unit %s was ended from outside", u.name)
+	}
+	// The command never began, so this is systemd's word, which holds no secret.
+	return fmt.Errorf("cannot start transient unit %s: %s", u.name, bytes.TrimSpace(res.Stderr))
+}
+
+// unitGrace is how long a unit may take to end after it was killed.
+const unitGrace = 30 * time.Second
+
+// argv is the systemd-run command of a unit. The limit that systemd keeps is for
+// the case that nobody is left to keep ours.
+func (u unit) argv() []string {
+	limit := int((u.cmd.Timeout + unitGrace).Seconds())
+	args := []string{
+		"systemd-run", "--unit=" + u.name, "--wait", "--pipe", "--quiet", "--collect",
+		"--working-directory=" + u.cmd.Dir,
+		"--property=EnvironmentFile=" + u.env,
+		"--property=RuntimeMaxSec=" + strconv.Itoa(limit),
+		"--", "/bin/sh", "-c", expandable(unitScript), "fettle", u.env, u.name,
+	}
+	for _, arg := range u.cmd.Args {
+		args = append(args, expandable(arg))
+	}
+	return args
+}
+
+// expandable keeps an argument as it is through systemd's expansion of variables.
+func expandable(arg string) string { return strings.ReplaceAll(arg, "$", "$$") }
+
+// killAtEnd kills a unit when ctx ends before the returned function is called.
+func (h *Host) killAtEnd(ctx context.Context, name string) (wait func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		kill := host.Cmd{Args: []string{"systemctl", "kill", "--signal=SIGKILL", name + ".service"}, Timeout: unitGrace}
+		if kill, err := h.complete(kill); err == nil {
+			// What cannot be killed so is ended by RuntimeMaxSec.
+			_, _ = h.runPlain(context.WithoutCancel(ctx), kill)
+		}
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
 }

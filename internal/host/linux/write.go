@@ -119,7 +119,7 @@ func (a attributes) give(fd int) error {
 }
 
 type contextReader struct {
-	ctx context.Context //nolint:containedctx // lives as long as one copy
+	ctx context.Context // lives as long as one copy
 	r   io.Reader
 }
 

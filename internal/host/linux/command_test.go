@@ -1,0 +1,279 @@
+package linux_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+)
+
+// sh is a command of the machine the tests run on; it must only look.
+func sh(script string) host.Cmd { return host.Cmd{Args: []string{"sh", "-c", script}} }
+
+func TestHowACommandEnds(t *testing.T) {
+	h := open(t, linux.Options{})
+	with := func(cmd host.Cmd, change func(*host.Cmd)) host.Cmd {
+		change(&cmd)
+		return cmd
+	}
+	tests := map[string]struct {
+		cmd  host.Cmd
+		want host.Result
+	}{
+		"both streams are kept apart": {
+			sh("echo out; echo err >&2"),
+			host.Result{Stdout: []byte("out\n"), Stderr: []byte("err\n")},
+		},
+		"a non-zero exit is data": {
+			sh("echo partly; exit 3"),
+			host.Result{ExitCode: 3, Stdout: []byte("partly\n")},
+		},
+		"a signal is 128 and its number": {
+			sh("kill -TERM $$"),
+			host.Result{ExitCode: 143},
+		},
+		"its own SIGKILL is data too": {
+			sh("kill -KILL $$"),
+			host.Result{ExitCode: 137},
+		},
+		"standard input arrives": {
+			with(host.Cmd{Args: []string{"cat"}}, func(c *host.Cmd) { c.Stdin = []byte("a secret") }),
+			host.Result{Stdout: []byte("a secret")},
+		},
+		"standard input that nobody reads is no error": {
+			with(sh("exit 0"), func(c *host.Cmd) { c.Stdin = make([]byte, 1<<20) }),
+			host.Result{},
+		},
+		"without any, standard input is at its end": {
+			sh("read line || echo end"),
+			host.Result{Stdout: []byte("end\n")},
+		},
+		"the environment is minimal": {
+			host.Cmd{Args: []string{"/usr/bin/env"}},
+			host.Result{Stdout: []byte("PATH=" + host.SearchPath + "\nLC_ALL=C.UTF-8\nHOME=/root\n")},
+		},
+		"the environment can be added to and changed": {
+			host.Cmd{Args: []string{"/usr/bin/env"}, Env: []string{"HOME=/", "A=b=c"}},
+			host.Result{Stdout: []byte("PATH=" + host.SearchPath + "\nLC_ALL=C.UTF-8\nHOME=/\nA=b=c\n")},
+		},
+		"the directory is the root": {
+			sh("pwd"),
+			host.Result{Stdout: []byte("/\n")},
+		},
+		"the directory can be another": {
+			with(sh("pwd"), func(c *host.Cmd) { c.Dir = "/usr" }),
+			host.Result{Stdout: []byte("/usr\n")},
+		},
+		"output is cut at its limit and the rest drained": {
+			with(sh("head -c 300000 /dev/zero | tr '\\0' x; echo end >&2"), func(c *host.Cmd) { c.MaxOutput = 5 }),
+			host.Result{Stdout: []byte("xxxxx"), Stderr: []byte("end\n"), Truncated: true},
+		},
+		"output of exactly the limit is whole": {
+			with(sh("printf 12345"), func(c *host.Cmd) { c.MaxOutput = 5 }),
+			host.Result{Stdout: []byte("12345")},
+		},
+		"an argument is not split or expanded": {
+			host.Cmd{Args: []string{"printf", "%s|%s", "$HOME ;x", ""}},
+			host.Result{Stdout: []byte("$HOME ;x|")},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("LEAK", "must not be seen")
+			got, err := h.Query(t.Context(), test.cmd)
+			must(t, err)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestACommandThatCannotRunIsAnErrorWithoutSecrets(t *testing.T) {
+	h := open(t, linux.Options{})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := map[string]struct {
+		ctx  context.Context
+		cmd  host.Cmd
+		want string
+		is   error
+	}{
+		"no command at all": {
+			cmd: host.Cmd{}, want: "cannot run a command without Args: name one in Args[0]",
+		},
+		"an unknown one": {
+			cmd: host.Cmd{Args: []string{"no-such-tool"}}, is: fs.ErrNotExist,
+			want: `cannot run "no-such-tool": cannot find command "no-such-tool" in ` + host.SearchPath + `: file does not exist`,
+		},
+		"a directory that is not there": {
+			cmd: host.Cmd{Args: []string{"true"}, Dir: "/no/dir"}, is: fs.ErrNotExist,
+			want: `cannot run "true": cannot start /usr/bin/true in /no/dir: no such file or directory`,
+		},
+		"an entry that is no variable": {
+			cmd: host.Cmd{Args: []string{"true"}, Env: []string{"A=b", "s3cret"}}, want: `cannot run "true": entry 1 of Env is not KEY=value`,
+		},
+		"a variable with a zero byte": {
+			cmd: host.Cmd{Args: []string{"true"}, Env: []string{"A=s3cret\x00"}}, want: `cannot run "true": exec: environment variable contains NUL`,
+		},
+		"a caller that is gone": {
+			ctx: ended, cmd: host.Cmd{Args: []string{"true"}}, is: context.Canceled, want: `cannot run "true": context canceled`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.ctx == nil {
+				test.ctx = t.Context()
+			}
+			test.cmd.Stdin = []byte("s3cret")
+			_, err := h.Query(test.ctx, test.cmd)
+			if err == nil || err.Error() != test.want {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+			if test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("the error is not %v", test.is)
+			}
+		})
+	}
+}
+
+func TestADeadlineKillsTheWholeProcessGroup(t *testing.T) {
+	h := open(t, linux.Options{})
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	cmd := sh(`sh -c 'echo $$ >` + pidFile + `; exec sleep 1000' & echo begun; wait`)
+	cmd.Timeout = 300 * time.Millisecond
+
+	res, err := h.Run(t.Context(), cmd)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want a deadline", err)
+	}
+	if string(res.Stdout) != "begun\n" {
+		t.Errorf("the output so far is %q", res.Stdout)
+	}
+	eventually(t, "the grandchild is gone", func() bool { return gone(t, pidFile) })
+}
+
+func TestTheCallersEndKillsACommandUnlessItIsDetached(t *testing.T) {
+	h := open(t, linux.Options{})
+	begun := filepath.Join(t.TempDir(), "begun")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for !exists(begun) && t.Context().Err() == nil {
+			<-time.After(time.Millisecond)
+		}
+		cancel()
+	}()
+	detached := sh("touch " + begun + "; sleep 0.3; echo finished")
+	detached.Detached = true
+	res, err := h.Run(ctx, detached)
+	if err != nil || string(res.Stdout) != "finished\n" {
+		t.Errorf("detached: %+v, %v", res, err)
+	}
+
+	must(t, os.Remove(begun))
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() {
+		for !exists(begun) && t.Context().Err() == nil {
+			<-time.After(time.Millisecond)
+		}
+		cancel()
+	}()
+	if _, err := h.Run(ctx, sh("touch "+begun+"; sleep 1000")); !errors.Is(err, context.Canceled) {
+		t.Errorf("attached: got %v, want context.Canceled", err)
+	}
+}
+
+func TestADaemonThatKeepsTheOutputOpenHoldsNobodyUp(t *testing.T) {
+	h := open(t, linux.Options{})
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	cmd := sh(`setsid sh -c 'echo $$ >` + pidFile + `; exec sleep 1000' & echo begun; exit 4`)
+	t.Cleanup(func() { _ = syscall.Kill(pidIn(t, pidFile), syscall.SIGKILL) })
+
+	res, err := h.Run(t.Context(), cmd)
+	must(t, err)
+	if diff := cmp.Diff(host.Result{ExitCode: 4, Stdout: []byte("begun\n")}, res); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	eventually(t, "the daemon has begun", func() bool { return exists(pidFile) && pidIn(t, pidFile) > 0 })
+	if gone(t, pidFile) {
+		t.Error("the daemon was killed")
+	}
+}
+
+func TestManyCommandsAtOnceKeepApart(t *testing.T) {
+	h := open(t, linux.Options{})
+	for i := range 16 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			want := bytes.Repeat([]byte(strconv.Itoa(i)+"\n"), 100)
+			res, err := h.Query(t.Context(), host.Cmd{Args: []string{"cat"}, Stdin: want})
+			must(t, err)
+			if !bytes.Equal(res.Stdout, want) {
+				t.Errorf("got %q", res.Stdout)
+			}
+		})
+	}
+}
+
+func TestCommandsOfARootAreChrooted(t *testing.T) {
+	needRoot(t)
+	h, dir := tempRoot(t)
+	buildProbe(t, filepath.Join(dir, "opt/bin/probe"))
+	must(t, os.Mkdir(filepath.Join(dir, "usr"), 0o755))
+	must(t, os.Symlink("/opt/bin", filepath.Join(dir, "usr/bin")))
+
+	want := host.Result{Stdout: []byte("/opt\n/usr\nin /usr\nread from outside\n")}
+	cmd := host.Cmd{Args: []string{"probe", "see"}, Dir: "/usr", Stdin: []byte("from outside")}
+	res, err := h.Query(t.Context(), cmd)
+	must(t, err)
+	if diff := cmp.Diff(want, res); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	if _, err := h.Query(t.Context(), host.Cmd{Args: []string{"sh"}}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a command of the machine outside: %v", err)
+	}
+
+	// The root is the directory, not its name.
+	must(t, os.Rename(dir, dir+".moved"))
+	must(t, os.Mkdir(dir, 0o755))
+	res, err = h.Query(t.Context(), cmd)
+	must(t, err)
+	if diff := cmp.Diff(want, res); diff != "" {
+		t.Errorf("result after a rename (-want +got):\n%s", diff)
+	}
+}
+
+func exists(file string) bool {
+	_, err := os.Lstat(file)
+	return err == nil
+}
+
+func pidIn(t *testing.T, file string) int {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(read(t, file)))
+	must(t, err)
+	return pid
+}
+
+// gone reports whether a process ended; one that nobody has waited for has.
+func gone(t *testing.T, pidFile string) bool {
+	t.Helper()
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pidIn(t, pidFile)) + "/stat")
+	if err != nil {
+		return true
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(state, "Z")
+}

@@ -1,0 +1,147 @@
+package linux_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+)
+
+// open opens a host for the length of a test.
+func open(t testing.TB, opts linux.Options) *linux.Host {
+	t.Helper()
+	h, err := linux.Open(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// tempRoot is a host in an empty directory.
+func tempRoot(t testing.TB) (h *linux.Host, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	return open(t, linux.Options{Root: dir}), dir
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// put makes a file and the directories above it.
+func put(t testing.TB, file, content string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must(t, os.WriteFile(file, []byte(content), 0o644))
+}
+
+func read(t testing.TB, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	must(t, err)
+	return string(data)
+}
+
+// tree lists all that is below a directory, relative to it.
+func tree(t testing.TB, dir string) []string {
+	t.Helper()
+	var names []string
+	must(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, _ fs.DirEntry, err error) error {
+		if name != "." {
+			names = append(names, name)
+		}
+		return err
+	}))
+	return names
+}
+
+// mine is content owned by whoever runs the test, root or not.
+func mine(content string) host.NewFile {
+	return host.NewFile{Content: strings.NewReader(content), UID: os.Geteuid(), GID: os.Getegid()}
+}
+
+// needRoot leaves a test to those who may make namespaces. CI runs as root.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+}
+
+// buildProbe builds testdata/probe as a binary that needs nothing but a kernel.
+func buildProbe(t *testing.T, file string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, "./testdata/probe")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// elsewhere starts a process in pid, mount, uts, ipc and net namespaces of its own,
+// where the host name is "elsewhere" and a fake systemd runs.
+func elsewhere(t *testing.T) (pid int) {
+	t.Helper()
+	needRoot(t)
+	probe := filepath.Join(t.TempDir(), "probe")
+	buildProbe(t, probe)
+	c := exec.Command(probe, "hold") //nolint:noctx // ended by its standard input
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS |
+		syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWNET}
+	stdin, err := c.StdinPipe()
+	must(t, err)
+	stdout, err := c.StdoutPipe()
+	must(t, err)
+	c.Stderr = os.Stderr
+	must(t, c.Start())
+	t.Cleanup(func() { end(t, c, stdin) })
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the process said %q: %v", line, err)
+	}
+	return c.Process.Pid
+}
+
+func end(t *testing.T, c *exec.Cmd, stdin io.Closer) {
+	t.Helper()
+	if err := stdin.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// eventually waits for a condition that others bring about.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("still not so: %s", what)
+		case <-tick.C:
+		}
+	}
+}

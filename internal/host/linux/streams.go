@@ -1,0 +1,107 @@
+package linux
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// streams are standard input, output and error as files in memory.
+type streams struct{ in, out, err *os.File }
+
+func newStreams(stdin []byte) (*streams, error) {
+	s := &streams{}
+	for _, f := range []**os.File{&s.in, &s.out, &s.err} {
+		fd, err := unix.MemfdCreate("fettle-stream", unix.MFD_CLOEXEC)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		*f = os.NewFile(uintptr(fd), "stream")
+	}
+	_, err := s.in.Write(stdin)
+	if err == nil {
+		_, err = s.in.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close frees the memory once the command has closed its side too.
+func (s *streams) Close() error {
+	var errs []error
+	for _, f := range []*os.File{s.in, s.out, s.err} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// result reads the outputs and, from the end of standard error, the line
+// "MARK CODE" with which the command was reported as ended.
+func (s *streams) result(mark string, limit int) (res host.Result, ended bool, err error) {
+	outSize, err := s.out.Seek(0, io.SeekEnd)
+	if err != nil {
+		return res, false, err
+	}
+	errSize, err := s.err.Seek(0, io.SeekEnd)
+	if err != nil {
+		return res, false, err
+	}
+	errSize, code, ended, err := findEnd(s.err, errSize, mark)
+	if err != nil {
+		return res, false, err
+	}
+	res = host.Result{ExitCode: code, Truncated: max(outSize, errSize) > int64(limit)}
+	if res.Stdout, err = head(s.out, min(outSize, int64(limit))); err != nil {
+		return res, false, err
+	}
+	res.Stderr, err = head(s.err, min(errSize, int64(limit)))
+	return res, ended, err
+}
+
+// tailSize is how far from the end the last line is looked for: children that
+// outlived the command may have added to it.
+const tailSize = 64 << 10
+
+// findEnd returns where in f the mark begins, so where the command's own output
+// ends, and the code after it.
+func findEnd(f *os.File, size int64, mark string) (end int64, code int, ended bool, err error) {
+	start := max(0, size-tailSize)
+	tail := make([]byte, size-start)
+	if _, err := f.ReadAt(tail, start); err != nil && !errors.Is(err, io.EOF) {
+		return size, 0, false, err
+	}
+	at := bytes.LastIndex(tail, []byte("\n"+mark+" "))
+	if at < 0 {
+		return size, 0, false, nil
+	}
+	line, _, _ := bytes.Cut(tail[at+len(mark)+2:], []byte("\n"))
+	code, err = strconv.Atoi(string(line))
+	return start + int64(at), code, err == nil, nil
+}
+
+// head is the first size bytes; nil when there are none, as in every Result.
+func head(f *os.File, size int64) ([]byte, error) {
+	if size == 0 {
+		return nil, nil
+	}
+	data := make([]byte, size)
+	_, err := f.ReadAt(data, 0)
+	return data, ignoreEOF(err)
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}

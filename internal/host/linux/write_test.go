@@ -1,0 +1,315 @@
+package linux_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+)
+
+func TestWriteFileReplacesAtOnce(t *testing.T) {
+	h, dir := tempRoot(t)
+	put(t, filepath.Join(dir, "etc/motd"), "old")
+	before, err := os.Open(filepath.Join(dir, "etc/motd"))
+	must(t, err)
+	defer before.Close()
+
+	sum, err := h.WriteFile(t.Context(), "/etc/motd", mine("new"))
+	must(t, err)
+	if want := sha256.Sum256([]byte("new")); sum != want {
+		t.Errorf("sum is %x, want %x", sum, want)
+	}
+	if got := read(t, filepath.Join(dir, "etc/motd")); got != "new" {
+		t.Errorf("file holds %q", got)
+	}
+	if old, err := io.ReadAll(before); err != nil || string(old) != "old" {
+		t.Errorf("a reader of the old file sees %q, %v", old, err)
+	}
+	if diff := cmp.Diff([]string{"etc", "etc/motd"}, tree(t, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+}
+
+func TestWriteFileSettlesOwnerAndMode(t *testing.T) {
+	needRoot(t)
+	type attrs struct {
+		UID, GID int
+		Mode     uint32
+	}
+	mode := func(m uint32) *uint32 { return &m }
+	tests := map[string]struct {
+		old  *attrs
+		file host.NewFile
+		want attrs
+	}{
+		"a new file is root's and 0644":           {file: host.NewFile{UID: -1, GID: -1}, want: attrs{0, 0, 0o644}},
+		"a new file takes what is asked":          {file: host.NewFile{UID: 4, GID: 5, Mode: mode(0o6711)}, want: attrs{4, 5, 0o6711}},
+		"a replaced file is kept as it was":       {old: &attrs{7, 8, 0o4750}, file: host.NewFile{UID: -1, GID: -1}, want: attrs{7, 8, 0o4750}},
+		"a replaced file takes what is asked":     {old: &attrs{7, 8, 0o640}, file: host.NewFile{UID: 0, GID: -1, Mode: mode(0o600)}, want: attrs{0, 8, 0o600}},
+		"mode 0 is a mode, not an absent one":     {old: &attrs{7, 8, 0o640}, file: host.NewFile{UID: -1, GID: 0, Mode: mode(0)}, want: attrs{7, 0, 0}},
+		"no file type slips through as mode bits": {file: host.NewFile{Mode: mode(0o100600)}, want: attrs{0, 0, 0o600}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h, dir := tempRoot(t)
+			if test.old != nil {
+				put(t, filepath.Join(dir, "f"), "")
+				must(t, os.Chown(filepath.Join(dir, "f"), test.old.UID, test.old.GID))
+				must(t, syscall.Chmod(filepath.Join(dir, "f"), test.old.Mode))
+			}
+			_, err := h.WriteFile(t.Context(), "/f", test.file)
+			must(t, err)
+			info, err := h.Lstat("/f")
+			must(t, err)
+			if diff := cmp.Diff(test.want, attrs{info.UID, info.GID, info.Mode}); diff != "" {
+				t.Errorf("file (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAFailedWriteKeepsTheOldFileAndLeavesNothing(t *testing.T) {
+	failure := errors.New("no")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := map[string]struct {
+		ctx  context.Context
+		file host.NewFile
+		want error
+	}{
+		"the content fails":   {t.Context(), host.NewFile{Content: iotest.ErrReader(failure)}, failure},
+		"the check fails":     {t.Context(), host.NewFile{Content: strings.NewReader("new"), Check: func(context.Context, string) error { return failure }}, failure},
+		"the context is over": {ended, host.NewFile{Content: strings.NewReader("new")}, context.Canceled},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h, dir := tempRoot(t)
+			put(t, filepath.Join(dir, "f"), "old")
+			test.file.UID, test.file.GID = -1, -1
+			sum, err := h.WriteFile(test.ctx, "/f", test.file)
+			if !errors.Is(err, test.want) || sum != [32]byte{} {
+				t.Errorf("got %x, %v; want no sum and %v", sum, err, test.want)
+			}
+			if got := read(t, filepath.Join(dir, "f")); got != "old" {
+				t.Errorf("file holds %q", got)
+			}
+			if diff := cmp.Diff([]string{"f"}, tree(t, dir)); diff != "" {
+				t.Errorf("tree (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheCheckSeesTheCompleteFileUnderTheHostsPath(t *testing.T) {
+	h, dir := tempRoot(t)
+	must(t, os.MkdirAll(filepath.Join(dir, "real"), 0o755))
+	must(t, os.Symlink("/real", filepath.Join(dir, "etc")))
+	mode := uint32(0o755)
+	file := mine("#!/bin/sh\n")
+	file.Mode = &mode
+	var staged string
+	file.Check = func(_ context.Context, path string) error {
+		staged = path
+		info, err := h.Lstat(path)
+		if err == nil && (info.Mode != 0o755 || info.Size != 10) {
+			err = fmt.Errorf("it is %+v", info)
+		}
+		return err
+	}
+	_, err := h.WriteFile(t.Context(), "/etc/"+strings.Repeat("n", 250), file)
+	must(t, err)
+	if !strings.HasPrefix(staged, "/etc/.fettle-nnn") || len(filepath.Base(staged)) > 255 {
+		t.Errorf("staged as %s", staged)
+	}
+}
+
+func TestWriteFileReplacesSymlinksAndRefusesDirectories(t *testing.T) {
+	h, dir := tempRoot(t)
+	put(t, filepath.Join(dir, "precious"), "kept")
+	must(t, os.Symlink("precious", filepath.Join(dir, "link")))
+	must(t, os.Mkdir(filepath.Join(dir, "dir"), 0o755))
+
+	_, err := h.WriteFile(t.Context(), "/link", mine("new"))
+	must(t, err)
+	if got := read(t, filepath.Join(dir, "precious")); got != "kept" {
+		t.Errorf("the target of the symlink holds %q", got)
+	}
+	if info, err := h.Lstat("/link"); err != nil || !info.IsRegular() {
+		t.Errorf("the symlink is now %+v, %v", info, err)
+	}
+
+	touched := iotest.ErrReader(errors.New("the content was read"))
+	for _, path := range []string{"/dir", "/dir/"} {
+		_, err = h.WriteFile(t.Context(), path, host.NewFile{Content: touched})
+		if !errors.Is(err, syscall.EISDIR) {
+			t.Errorf("WriteFile(%q) over a directory: %v", path, err)
+		}
+	}
+	for _, path := range []string{"/", "/dir/..", "/dir/.", "", "dir/f"} {
+		if _, err := h.WriteFile(t.Context(), path, mine("x")); err == nil {
+			t.Errorf("WriteFile(%q) wrote", path)
+		}
+	}
+	if diff := cmp.Diff([]string{"dir", "link", "precious"}, tree(t, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+}
+
+// The directory is swapped for a symlink between resolving it and writing: in the
+// check, the last moment there is.
+func TestAWriteStaysInTheDirectoryThatItBeganIn(t *testing.T) {
+	h, dir := tempRoot(t)
+	must(t, os.Mkdir(filepath.Join(dir, "home"), 0o755))
+	must(t, os.Mkdir(filepath.Join(dir, "etc"), 0o755))
+	file := mine("mine")
+	file.Check = func(context.Context, string) error {
+		return errors.Join(os.Rename(filepath.Join(dir, "home"), filepath.Join(dir, "moved")),
+			os.Symlink("etc", filepath.Join(dir, "home")))
+	}
+	_, err := h.WriteFile(t.Context(), "/home/passwd", file)
+	must(t, err)
+	if diff := cmp.Diff([]string{"etc", "home", "moved", "moved/passwd"}, tree(t, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+}
+
+func TestMkdirSymlinkChmodChown(t *testing.T) {
+	h, dir := tempRoot(t)
+	must(t, h.Mkdir("/d", 0o3777))
+	if info, err := h.Lstat("/d"); err != nil || info.Mode != 0o3777 {
+		t.Errorf("directory is %+v, %v", info, err)
+	}
+	if err := h.Mkdir("/d", 0o755); !errors.Is(err, os.ErrExist) {
+		t.Errorf("Mkdir over a directory: %v", err)
+	}
+	if err := h.Mkdir("/no/d", 0o755); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Mkdir without a parent: %v", err)
+	}
+
+	put(t, filepath.Join(dir, "f"), "")
+	must(t, h.Symlink("/d", "/f"))
+	must(t, h.Symlink("/f", "/d/l"))
+	if err := h.Symlink("/f", "/d"); !errors.Is(err, syscall.EISDIR) {
+		t.Errorf("Symlink over a directory: %v", err)
+	}
+	if err := h.Chmod("/f", 0o600); !errors.Is(err, syscall.EOPNOTSUPP) {
+		t.Errorf("Chmod of a symlink: %v", err)
+	}
+	must(t, h.Chmod("/d", 0o700))
+	must(t, h.Chown("/f", os.Geteuid(), -1))
+	if info, err := h.Stat("/f"); err != nil || info.Mode != 0o700 {
+		t.Errorf("directory is %+v, %v", info, err)
+	}
+	if diff := cmp.Diff([]string{"d", "d/l", "f"}, tree(t, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+}
+
+func TestChownIsOfTheSymlinkItself(t *testing.T) {
+	needRoot(t)
+	h, dir := tempRoot(t)
+	put(t, filepath.Join(dir, "f"), "")
+	must(t, os.Symlink("f", filepath.Join(dir, "l")))
+	must(t, h.Chown("/l", 3, -1))
+	must(t, h.Chown("/f", -1, 4))
+	link, err := h.Lstat("/l")
+	must(t, err)
+	file, err := h.Lstat("/f")
+	must(t, err)
+	if diff := cmp.Diff([]int{3, 0, 0, 4}, []int{link.UID, link.GID, file.UID, file.GID}); diff != "" {
+		t.Errorf("owners (-want +got):\n%s", diff)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	h, dir := tempRoot(t)
+	put(t, filepath.Join(dir, "full/f"), "")
+	must(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755))
+	must(t, os.Symlink("full", filepath.Join(dir, "link")))
+
+	for _, path := range []string{"/link/", "/empty", "/nothing", "/no/thing", "/full/f/g"} {
+		must(t, h.Remove(path))
+	}
+	if err := h.Remove("/full"); !errors.Is(err, syscall.ENOTEMPTY) {
+		t.Errorf("Remove of a full directory: %v", err)
+	}
+	if err := h.RemoveAll("/"); err == nil {
+		t.Error("the root was removed")
+	}
+	if diff := cmp.Diff([]string{"full", "full/f"}, tree(t, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+}
+
+func TestRemoveAllFollowsNoSymlink(t *testing.T) {
+	h, dir := tempRoot(t)
+	put(t, filepath.Join(dir, "precious/f"), "")
+	put(t, filepath.Join(dir, "d/sub/deep/f"), "")
+	must(t, os.Symlink("../precious", filepath.Join(dir, "d/link")))
+	must(t, os.Symlink("/precious", filepath.Join(dir, "d/sub/link")))
+	must(t, os.Symlink("precious", filepath.Join(dir, "top")))
+
+	for _, path := range []string{"/d", "/top/", "/nothing", "/no/thing"} {
+		must(t, h.RemoveAll(path))
+	}
+	if diff := cmp.Diff([]string{"precious", "precious/f"}, tree(t, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+}
+
+// The kernel protects a mount point from those in its own namespace only.
+func TestAMountPointIsNeitherRemovedNorReplaced(t *testing.T) {
+	h := open(t, linux.Options{PID: elsewhere(t)})
+	must(t, h.Mkdir("/run/top", 0o755))
+	must(t, h.Mkdir("/run/top/mnt", 0o755))
+	for _, file := range []string{"/run/top/bound", "/run/source"} {
+		_, err := h.WriteFile(t.Context(), file, mine("kept"))
+		must(t, err)
+	}
+	mount(t, h, "-t", "tmpfs", "tmpfs", "/run/top/mnt")
+	mount(t, h, "--bind", "/run/source", "/run/top/bound")
+	_, err := h.WriteFile(t.Context(), "/run/top/mnt/precious", mine("kept"))
+	must(t, err)
+
+	_, err = h.WriteFile(t.Context(), "/run/top/bound", mine("lost"))
+	tests := map[string]error{
+		"RemoveAll above it":     h.RemoveAll("/run/top"),
+		"RemoveAll of it":        h.RemoveAll("/run/top/mnt"),
+		"Remove of it":           h.Remove("/run/top/mnt"),
+		"Symlink over it":        h.Symlink("/etc", "/run/top/bound"),
+		"WriteFile over it":      err,
+		"Remove of a bound file": h.Remove("/run/top/bound"),
+	}
+	for name, err := range tests {
+		if !errors.Is(err, syscall.EBUSY) {
+			t.Errorf("%s: %v, want EBUSY", name, err)
+		}
+	}
+	if names, err := h.ReadDir("/run/top/mnt"); err != nil || !slices.Equal(names, []string{"precious"}) {
+		t.Errorf("the mounted file system holds %q, %v", names, err)
+	}
+	if names, err := h.ReadDir("/run/top"); err != nil || !slices.Equal(names, []string{"bound", "mnt"}) {
+		t.Errorf("the directory above holds %q, %v", names, err)
+	}
+}
+
+func mount(t *testing.T, h host.Host, args ...string) {
+	t.Helper()
+	res, err := h.Run(t.Context(), host.Cmd{Args: append([]string{"mount"}, args...)})
+	if err != nil || res.ExitCode != 0 {
+		t.Fatalf("mount: %+v, %v", res, err)
+	}
+}
