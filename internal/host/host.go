@@ -130,7 +130,8 @@ type Cmd struct {
 	MaxOutput int
 	// Detached marks work that must survive the caller's end, such as a dpkg run:
 	// a long-lived agent runs it in a transient unit of the host's service manager,
-	// outside its own control group. Elsewhere it changes nothing.
+	// outside its own control group. The end of the caller's context does not stop
+	// it anywhere; its Timeout does.
 	Detached bool
 }
 

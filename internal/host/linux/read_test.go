@@ -180,6 +180,69 @@ func TestLookPathLooksWhereTheHostsRootWould(t *testing.T) {
 	}
 }
 
+// A rename anywhere makes the kernel call off a resolution that goes through "..".
+func TestReadingGoesOnWhileDirectoriesAreRenamed(t *testing.T) {
+	h, dir := tempRoot(t)
+	put(t, filepath.Join(dir, "a/b/c/f"), "here")
+	must(t, os.Mkdir(filepath.Join(dir, "x"), 0o755))
+	stop, done := make(chan struct{}), make(chan error)
+	go func() {
+		var err error
+		for err == nil {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+				err = errors.Join(os.Rename(filepath.Join(dir, "x"), filepath.Join(dir, "y")),
+					os.Rename(filepath.Join(dir, "y"), filepath.Join(dir, "x")))
+			}
+		}
+		done <- err
+	}()
+	for range 5000 {
+		if data, err := h.ReadFile("/a/../a/b/../../a/b/c/../c/f"); err != nil || string(data) != "here" {
+			t.Errorf("read %q, %v", data, err)
+			break
+		}
+	}
+	close(stop)
+	must(t, <-done)
+}
+
+func TestNoDescriptorIsLeftOpen(t *testing.T) {
+	h, dir := tempRoot(t)
+	must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
+	before := descriptors(t)
+	for range 20 {
+		_, err := h.WriteFile(t.Context(), "/d/e", mine("x"))
+		must(t, err)
+		_, err = h.ReadFile("/d/e")
+		must(t, err)
+		_, _ = h.ReadFile("/d")
+		_, _ = h.ReadFile("/none")
+		_, _ = h.Readlink("/d/e")
+		_, _ = h.ReadDir("/d")
+		must(t, h.Chmod("/d/e", 0o600))
+		must(t, h.Symlink("x", "/d/l"))
+		_, _ = h.Readlink("/d/l")
+		_, _ = h.WriteFile(t.Context(), "/d", mine("x"))
+		_, _ = h.Query(t.Context(), host.Cmd{Args: []string{"none"}})
+		must(t, h.Mkdir("/d/d", 0o755))
+		must(t, h.RemoveAll("/d/d"))
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors became %d", before, after)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	return len(entries)
+}
+
 func TestOpenRefusesAHostThatIsNone(t *testing.T) {
 	tests := map[string]linux.Options{
 		"two hosts at once":    {Root: "/", PID: 1},

@@ -2,7 +2,8 @@
 //
 // Every path is resolved by the kernel relative to that descriptor with
 // openat2(RESOLVE_IN_ROOT), so what a path means never depends on the process
-// that asks: an absolute symlink and a ".." stay inside the host's root.
+// that asks: an absolute symlink and a ".." stay inside the host's root. It needs
+// Linux 5.6 and a mounted /proc.
 package linux
 
 import (
@@ -79,7 +80,18 @@ func (h *Host) openRoot(dir string) error {
 		return err
 	}
 	h.root, h.rootFD = f, int(f.Fd())
+	if _, err := h.Stat("/"); err != nil {
+		return errors.Join(needs(err), f.Close())
+	}
 	return nil
+}
+
+// needs says what to do when the kernel, or what filters its calls, lacks openat2.
+func needs(err error) error {
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("%w: openat2 is needed: use Linux 5.6 or newer and let no filter deny it", err)
+	}
+	return err
 }
 
 func (h *Host) chooseLauncher(opts Options) error {

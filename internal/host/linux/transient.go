@@ -26,7 +26,7 @@ func (h *Host) hasSystemd() bool {
 // it: systemd-run tells neither a signal from an exit nor a failure of its own from
 // one of the command. What the shell itself says of a signal is nobody's output.
 const unitScript = `/bin/rm -f -- "$1"; unit=$2; shift 2; exec 3>&2 2>/dev/null; ` +
-	`"$@" 2>&3 3>&-; code=$?; printf '\n%s %d\n' "$unit" "$code" >&3; exit "$code"`
+	`("$@" 2>&3 3>&-); code=$?; printf '\n%s %d\n' "$unit" "$code" >&3; exit "$code"`
 
 // A unit is one transient service of the host.
 type unit struct {

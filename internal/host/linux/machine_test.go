@@ -1,0 +1,89 @@
+package linux_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+// The fake systemd of the other tests is only worth as much as it is like this one.
+func TestARealSystemdRunsDetachedCommands(t *testing.T) {
+	needRoot(t)
+	machine := debian.Boot(t)
+	h := open(t, linux.Options{PID: machine.PID(), Transient: true})
+
+	t.Run("as if they were not detached, but for their control group", func(t *testing.T) {
+		script := `printf '%s\n' "$SECRET" "$PATH" "$HOME" "$LC_ALL" "$1"; pwd; cat; echo problem >&2; exit 7`
+		cmd := host.Cmd{
+			Args:  []string{"sh", "-c", script, "sh", `$HOME ${PATH} $$ %n %% \x "q" 'q'`},
+			Env:   []string{"SECRET=line 1\nline 2 \"q\" 'q' $HOME \\n \\ `x` # ; %n"},
+			Stdin: []byte("from standard input"),
+			Dir:   "/usr",
+		}
+		want, err := h.Run(t.Context(), cmd)
+		must(t, err)
+		got, err := h.Run(t.Context(), detached(cmd))
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("result (-plain +detached):\n%s", diff)
+		}
+		group, err := h.Run(t.Context(), detached(sh("cat /proc/self/cgroup")))
+		must(t, err)
+		if !strings.Contains(string(group.Stdout), "/system.slice/fettle-") {
+			t.Errorf("the control group is %s", group.Stdout)
+		}
+	})
+
+	t.Run("and tells how they ended", func(t *testing.T) {
+		for script, code := range map[string]int{"exit 0": 0, "exit 1": 1, "kill -TERM $$": 143, "kill -KILL $$": 137} {
+			res, err := h.Run(t.Context(), detached(sh(script)))
+			must(t, err)
+			if diff := cmp.Diff(host.Result{ExitCode: code}, res); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", script, diff)
+			}
+		}
+	})
+
+	t.Run("and shows no secret to who asks", func(t *testing.T) {
+		cmd := detached(sh("systemctl show 'fettle-*'; cat /run/systemd/transient/fettle-*; ls /run; cat /proc/*/cmdline"))
+		cmd.Env = []string{"TOKEN=s3cret"}
+		res, err := h.Run(t.Context(), cmd)
+		must(t, err)
+		if !strings.Contains(string(res.Stdout), "EnvironmentFile") {
+			t.Errorf("the unit was not seen: %+v", res)
+		}
+		if strings.Contains(string(res.Stdout), "s3cret") {
+			t.Errorf("the secret was seen:\n%s", res.Stdout)
+		}
+	})
+
+	t.Run("until their time is up, with all that they started", func(t *testing.T) {
+		late := detached(sh("setsid sleep 4242 & echo begun; wait"))
+		late.Timeout = 2 * time.Second
+		res, err := h.Run(t.Context(), late)
+		if !errors.Is(err, context.DeadlineExceeded) || string(res.Stdout) != "begun\n" {
+			t.Errorf("got %+v, %v", res, err)
+		}
+		left, err := h.Query(t.Context(), host.Cmd{Args: []string{"pgrep", "-f", "^sleep 4242"}})
+		must(t, err)
+		if left.ExitCode != 1 {
+			t.Errorf("processes %s were left", left.Stdout)
+		}
+	})
+
+	t.Run("and leaves nothing behind", func(t *testing.T) {
+		res, err := h.Query(t.Context(), sh("systemctl list-units --all --plain --no-legend 'fettle-*'; ls /run | grep fettle-"))
+		must(t, err)
+		if len(res.Stdout) != 0 {
+			t.Errorf("left behind:\n%s", res.Stdout)
+		}
+	})
+}
