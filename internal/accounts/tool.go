@@ -1,0 +1,68 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// Remedies say, by exit code of a tool, what a person can do about it.
+type Remedies map[int]string
+
+// A ToolError is a tool that refused.
+type ToolError struct {
+	Tool     string
+	ExitCode int
+	Stderr   string // in one line, without the tool's name; "" if it said nothing
+	Remedy   string // "" where none is known
+}
+
+// Error gives the exit code, what the tool said, and the remedy.
+func (e *ToolError) Error() string {
+	msg := fmt.Sprintf("%s exited with %d", e.Tool, e.ExitCode)
+	if e.Stderr != "" {
+		msg += ": " + e.Stderr
+	}
+	if e.Remedy != "" {
+		msg += "; " + e.Remedy
+	}
+	return msg
+}
+
+// maxStderr is how much of what a tool said, in bytes, is worth telling.
+const maxStderr = 1024
+
+// Run runs one of the tools that change accounts. A non-zero exit is a *[ToolError].
+func Run(ctx context.Context, h host.Host, cmd host.Cmd, remedies Remedies) error {
+	cmd.MaxOutput = maxStderr
+	res, err := h.Run(ctx, cmd)
+	if err != nil || res.ExitCode == 0 {
+		return err
+	}
+	tool := cmd.Args[0]
+	return &ToolError{tool, res.ExitCode, oneLine(tool, string(res.Stderr)), remedies[res.ExitCode]}
+}
+
+// oneLine joins what a tool said and drops its name from the lines.
+func oneLine(tool, stderr string) string {
+	var lines []string
+	for line := range strings.Lines(strings.ToValidUTF8(stderr, "")) {
+		if line = strings.TrimSpace(strings.TrimPrefix(line, tool+": ")); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Installed returns nil if the host has all of these tools, else what is missing
+// and the remedy.
+func Installed(h host.Reader, tools ...string) error {
+	for _, tool := range tools {
+		if _, err := h.LookPath(tool); err != nil {
+			return fmt.Errorf("cannot find the command %s: install the package that has it (passwd or shadow-utils): %w", tool, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package resourcetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// states are the attributes that a resource goes through.
+func (c Case) states() []string {
+	return append(append([]string{c.Absent, c.Present}, c.Changed...), c.Absent)
+}
+
+// A life is the laws of one resource, on a host.
+type life struct {
+	kind resource.Kind
+	c    Case
+	host *witness
+}
+
+func newLife(kind resource.Kind, c Case) *life {
+	if c.Name == "" {
+		c.Name = "law"
+	}
+	return &life{kind, c, &witness{Host: c.Host, secret: c.Secret}}
+}
+
+// isLived goes through the states and back to the first.
+func (l *life) isLived(ctx context.Context, t *testing.T) error {
+	start := l.c.Snapshot(t)
+	for i, attributes := range l.c.states() {
+		before := l.c.Snapshot(t)
+		r, err := l.look(ctx, attributes)
+		if err == nil {
+			err = same("a look changed the host", before, l.c.Snapshot(t))
+		}
+		if err == nil {
+			err = l.reach(ctx, r, attributes, i > 0)
+		}
+		if err != nil {
+			return fmt.Errorf("%w\nwith the attributes:\n%s", err, attributes)
+		}
+	}
+	return errors.Join(
+		same("absent, present and absent again is not where it started", start, l.c.Snapshot(t)),
+		l.host.leaked(),
+	)
+}
+
+// reach makes the changes that were found and looks again. Only in the first state
+// there are none to make.
+func (l *life) reach(ctx context.Context, r resource.Resource, attributes string, further bool) error {
+	found := r.Compare().Changes
+	if further && len(found) == 0 {
+		return errors.New("there is nothing to change: the state before satisfies these attributes too")
+	}
+	if !further && len(found) > 0 {
+		return fmt.Errorf("the host does not start in the state Absent: %+v", found)
+	}
+	if len(found) > 0 {
+		if err := r.Write(ctx, l.host, found); err != nil {
+			return fmt.Errorf("cannot make the changes %+v: %w", found, err)
+		}
+	}
+	after, err := l.look(ctx, attributes)
+	if err != nil {
+		return err
+	}
+	if left := after.Compare().Changes; len(left) > 0 {
+		return fmt.Errorf("after the change there is still to change: %+v", left)
+	}
+	return l.canBeAppliedAgain(ctx, after)
+}
+
+// look binds the resource anew and reads its state, by all the ways there are.
+func (l *life) look(ctx context.Context, attributes string) (resource.Resource, error) {
+	raw, err := yaml.YAMLToJSON([]byte(attributes))
+	if err != nil {
+		return nil, err
+	}
+	r, err := l.kind.Bind(resource.Ref{Kind: l.kind.Name(), Name: l.c.Name}, raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.choose(r); err != nil {
+		return nil, err
+	}
+	if err := r.Read(ctx, l.host.reader()); err != nil {
+		return nil, fmt.Errorf("cannot read: %w", err)
+	}
+	return r, errors.Join(l.readsTheSameWithOthers(ctx, r, raw), l.showsNoSecret(r.Compare()))
+}
+
+func (l *life) choose(r resource.Resource) error {
+	if err := r.Choose(l.c.Facts, l.host.reader(), l.c.Provider); err != nil {
+		return err
+	}
+	return r.Unsupported()
+}
+
+func (l *life) readsTheSameWithOthers(ctx context.Context, alone resource.Resource, raw []byte) error {
+	if !alone.CanBatchRead() {
+		return nil
+	}
+	var all []resource.Resource
+	for range 2 {
+		r, err := l.kind.Bind(alone.Ref(), raw)
+		if err != nil {
+			return err
+		}
+		all = append(all, r)
+		if err := l.choose(r); err != nil {
+			return err
+		}
+	}
+	if err := resource.ReadAll(ctx, l.host.reader(), all); err != nil {
+		return fmt.Errorf("cannot read all: %w", err)
+	}
+	return errors.Join(
+		same("one reads otherwise with others than alone", string(alone.State().Attributes), string(all[0].State().Attributes)),
+		same("the second of two reads otherwise", string(alone.State().Attributes), string(all[1].State().Attributes)),
+	)
+}
+
+// showsNoSecret looks for the secret in all that leaves a comparison.
+func (l *life) showsNoSecret(c resource.Comparison) error {
+	if shown := fmt.Sprintf("%+v", c); l.c.Secret != "" && strings.Contains(shown, l.c.Secret) {
+		return errors.New("a comparison shows the secret")
+	}
+	return nil
+}
+
+// canBeAppliedAgain takes what the list of all, and a look that asks for nothing,
+// say of the resource: to apply that changes nothing.
+func (l *life) canBeAppliedAgain(ctx context.Context, r resource.Resource) error {
+	states, err := l.described(ctx, r)
+	if err != nil {
+		return err
+	}
+	for _, s := range states {
+		if l.c.Secret != "" && bytes.Contains(s.Attributes, []byte(l.c.Secret)) {
+			return errors.New("a state that nobody asked for shows the secret")
+		}
+		again, err := l.look(ctx, string(s.Attributes))
+		if err != nil {
+			return fmt.Errorf("cannot apply the present state again: %w\n%s", err, s.Attributes)
+		}
+		if changes := again.Compare().Changes; len(changes) > 0 {
+			return fmt.Errorf("to apply the present state would change %+v\n%s", changes, s.Attributes)
+		}
+	}
+	return nil
+}
+
+// described is what is said of the resource without asking for anything.
+func (l *life) described(ctx context.Context, r resource.Resource) ([]resource.Instance, error) {
+	named, err := l.kind.Named(r.Namevar())
+	if err != nil {
+		return nil, err
+	}
+	if err := l.choose(named); err != nil {
+		return nil, err
+	}
+	if err := named.Read(ctx, l.host.reader()); err != nil {
+		return nil, fmt.Errorf("cannot read what is merely named: %w", err)
+	}
+	states := []resource.Instance{named.State()}
+	all, err := l.kind.Instances(ctx, l.c.Facts, l.host.reader(), l.c.Provider)
+	if _, none := errors.AsType[*resource.NoListerError](err); none {
+		return states, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range all {
+		if i.Namevar == r.Namevar() {
+			return append(states, i), nil
+		}
+	}
+	if r.State().Exists {
+		return nil, fmt.Errorf("%s exists and is not listed", r.Namevar())
+	}
+	return states, nil
+}
+
+func same(what, before, after string) error {
+	if diff := cmp.Diff(before, after); diff != "" {
+		return fmt.Errorf("%s (-before +after):\n%s", what, diff)
+	}
+	return nil
+}
+
+// A witness is a host that remembers whether a secret was among the arguments of a
+// command, where all users of the host can read it.
+type witness struct {
+	host.Host
+	secret string
+	told   []string // the commands
+}
+
+// reader is the host for those who may only look: no way leads back to it.
+func (w *witness) reader() host.Reader { return struct{ host.Reader }{w} }
+
+func (w *witness) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	w.hear(cmd)
+	return w.Host.Query(ctx, cmd)
+}
+
+func (w *witness) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	w.hear(cmd)
+	return w.Host.Run(ctx, cmd)
+}
+
+func (w *witness) hear(cmd host.Cmd) {
+	if w.secret != "" && strings.Contains(strings.Join(cmd.Args, "\x00"), w.secret) {
+		w.told = append(w.told, cmd.Args[0])
+	}
+}
+
+func (w *witness) leaked() error {
+	if len(w.told) > 0 {
+		return fmt.Errorf("the secret is among the arguments of %s", strings.Join(w.told, ", "))
+	}
+	return nil
+}
