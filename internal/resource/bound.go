@@ -66,6 +66,8 @@ func (b *bound[A]) CanRefresh() bool {
 	return ok
 }
 
+func (b *bound[A]) SideEffects() bool { return b.t.SideEffects }
+
 func (b *bound[A]) Unsupported() error {
 	has := map[Feature]bool{"": true}
 	for _, f := range featuresOf(b.provider) {

@@ -57,6 +57,8 @@ type Resource interface {
 	CanBatchRead() bool
 	CanBatchWrite() bool
 	CanRefresh() bool
+	// SideEffects says that a write may change what other resources read.
+	SideEffects() bool
 	// Read reads the present state.
 	Read(ctx context.Context, h host.Reader) error
 	// Compare holds the state that was read last against what should be.

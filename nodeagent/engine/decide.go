@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// An Action is what becomes of a resource next.
+type Action int
+
+// The actions. Keep is last: nothing is left to do.
+const (
+	Keep    Action = iota
+	Apply          // write the changes
+	Refresh        // react to events
+	Pretend        // report what would be done, do nothing
+	Skip           // leave it unread: something it needs failed, or it is not asked for
+	Fail
+)
+
+// A Verdict is an action and, where a person would ask, the reason.
+type Verdict struct {
+	Action Action
+	Reason string
+}
+
+// Events counts the events that were sent to a resource and have had no effect yet.
+type Events struct {
+	Real int
+	Noop int // what would have been sent, had its sender not been in noop
+}
+
+// A Situation is all that the policy looks at. The first fields are known before
+// the resource is read.
+type Situation struct {
+	Unselected bool           // the run is limited to others
+	Stopped    bool           // the run is to end
+	Cycle      []resource.Ref // the dependency cycle that it is part of
+	Invalid    error          // it can't be bound to its type
+	FailedDeps []resource.Ref // what it comes after and failed, or was skipped for that
+	NoProvider error          // no provider can manage it, not even at the end of the run
+	// Unsupported names attributes that its provider can't manage.
+	Unsupported error
+	ReadError   error
+
+	Noop    bool // report only
+	Changes []resource.Change
+	// Settled says that the changes were dealt with, and only events are left.
+	Settled     bool
+	Events      Events
+	CanRefresh  bool
+	Invalidated bool // the write made a refresh needless: a service was just started
+}
+
+// Decide is the whole policy of a transaction. It is asked before the resource is
+// read (Changes nil), once it is read, and once its changes are settled; the answer
+// Keep means to go on to the next of these.
+func Decide(s Situation) Verdict {
+	if v := refusal(s); v.Action != Keep {
+		return v
+	}
+	if len(s.Changes) > 0 && !s.Settled {
+		if s.Noop {
+			return Verdict{Action: Pretend}
+		}
+		return Verdict{Action: Apply}
+	}
+	return onEvents(s)
+}
+
+// refusal finds what keeps a resource from being read or changed. A resource that
+// can't work at all fails even when what it needs failed too: its author must know.
+func refusal(s Situation) Verdict {
+	switch {
+	case s.Unselected:
+		return Verdict{Skip, "not selected"}
+	case len(s.Cycle) > 0:
+		return Verdict{Fail, "is part of a dependency cycle: " + arrows(s.Cycle)}
+	case s.Invalid != nil:
+		return Verdict{Fail, s.Invalid.Error()}
+	case len(s.FailedDeps) > 0:
+		return Verdict{Skip, "skipped because of failed dependencies: " + list(s.FailedDeps)}
+	case s.Stopped:
+		return Verdict{Skip, "the run was stopped before its turn"}
+	case s.NoProvider != nil:
+		return Verdict{Fail, s.NoProvider.Error()}
+	case s.Unsupported != nil:
+		return Verdict{Fail, s.Unsupported.Error()}
+	case s.ReadError != nil:
+		return Verdict{Fail, s.ReadError.Error()}
+	}
+	return Verdict{}
+}
+
+// onEvents decides on a refresh: one, however many events there are.
+func onEvents(s Situation) Verdict {
+	total := s.Events.Real + s.Events.Noop
+	switch {
+	case total == 0 || !s.CanRefresh || s.Invalidated:
+		return Verdict{}
+	case s.Noop || s.Events.Real == 0:
+		return Verdict{Pretend, "would have been refreshed by " + plural(total, "event")}
+	}
+	return Verdict{Refresh, "refreshed by " + plural(s.Events.Real, "event")}
+}
+
+// arrows writes a cycle as a => b => a.
+func arrows(cycle []resource.Ref) string {
+	var b strings.Builder
+	for _, r := range cycle {
+		b.WriteString(r.String() + " => ")
+	}
+	return b.String() + cycle[0].String()
+}
+
+// list names the first few.
+func list(refs []resource.Ref) string {
+	const most = 5
+	var names []string
+	for _, r := range refs[:min(len(refs), most)] {
+		names = append(names, r.String())
+	}
+	if n := len(refs) - most; n > 0 {
+		names = append(names, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(names, ", ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// State is how a resource ended.
+type State string
+
+// The states. They are those of the API.
+const (
+	InSync    State = "InSync"
+	Changed   State = "Changed"
+	Refreshed State = "Refreshed"
+	Noop      State = "Noop"
+	Skipped   State = "Skipped"
+	Failed    State = "Failed"
+)
+
+// EventStatus is how an event ended.
+type EventStatus string
+
+// The statuses of events.
+const (
+	Success EventStatus = "success"
+	Failure EventStatus = "failure"
+	Pending EventStatus = "noop"
+)
+
+// A Report is what a run did. Its JSON form is part of the API (`-o json`). It holds
+// no secret: sensitive values are redacted where they are compared.
+type Report struct {
+	Kind             string           `json:"kind"`       // Report
+	APIVersion       string           `json:"apiVersion"` // fettle.dev/v1alpha1
+	Host             string           `json:"host"`
+	Status           string           `json:"status"` // unchanged, changed or failed
+	Noop             bool             `json:"noop"`
+	CorrectiveChange bool             `json:"correctiveChange"`
+	Started          time.Time        `json:"started"`
+	Duration         Duration         `json:"duration"`
+	CatalogDigest    string           `json:"catalogDigest"`
+	Counts           Counts           `json:"counts"`
+	Resources        []ResourceReport `json:"resources"` // in the order in which they ended
+}
+
+// Counts counts resources. Total is the sum of the states; OutOfSync counts those
+// with a property that was not as it should be.
+type Counts struct {
+	Total     int `json:"total"`
+	InSync    int `json:"inSync"`
+	Changed   int `json:"changed"`
+	OutOfSync int `json:"outOfSync"`
+	Failed    int `json:"failed"`
+	Skipped   int `json:"skipped"`
+	Noop      int `json:"noop"`
+	Refreshed int `json:"refreshed"`
+}
+
+// A ResourceReport is how one resource fared.
+type ResourceReport struct {
+	Ref      Ref      `json:"ref"`
+	Provider string   `json:"provider,omitempty"`
+	State    State    `json:"state"`
+	Duration Duration `json:"duration"`
+	Message  string   `json:"message"`
+	Events   []Event  `json:"events,omitempty"`
+	// OutOfSync says that a property was not as it should be when it was read.
+	OutOfSync bool `json:"-"`
+}
+
+// Corrective reports whether any of its events is.
+func (r ResourceReport) Corrective() bool {
+	for _, e := range r.Events {
+		if e.Corrective {
+			return true
+		}
+	}
+	return false
+}
+
+// An Event is one change, made or not, or a refresh.
+type Event struct {
+	Property string      `json:"property,omitempty"` // "" for a refresh
+	Is       string      `json:"is,omitempty"`
+	Should   string      `json:"should,omitempty"`
+	Status   EventStatus `json:"status"`
+	// Corrective says that the value was changed behind Fettle's back since a run
+	// last saw it: drift, not intention.
+	Corrective bool   `json:"corrective"`
+	Message    string `json:"message"`
+	Diff       string `json:"diff,omitempty"`
+}
+
+// Ref is a reference that encodes as Kind/name.
+type Ref resource.Ref
+
+// String is Kind/name.
+func (r Ref) String() string { return resource.Ref(r).String() }
+
+// MarshalText writes Kind/name.
+func (r Ref) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads Kind/name.
+func (r *Ref) UnmarshalText(text []byte) error {
+	ref, err := resource.ParseRef(string(text))
+	*r = Ref(ref)
+	return err
+}
+
+// Duration encodes in seconds, as "0.021s".
+type Duration time.Duration
+
+// String is in seconds, to the millisecond.
+func (d Duration) String() string { return fmt.Sprintf("%.3fs", time.Duration(d).Seconds()) }
+
+// MarshalJSON writes seconds.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
+
+// UnmarshalJSON reads any duration that Go can.
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	v, err := time.ParseDuration(s)
+	*d = Duration(v)
+	return err
+}
+
+// add counts a resource.
+func (c *Counts) add(r ResourceReport) {
+	c.Total++
+	if r.OutOfSync {
+		c.OutOfSync++
+	}
+	switch r.State {
+	case InSync:
+		c.InSync++
+	case Changed:
+		c.Changed++
+	case Refreshed:
+		c.Refreshed++
+	case Noop:
+		c.Noop++
+	case Skipped:
+		c.Skipped++
+	case Failed:
+		c.Failed++
+	}
+}
+
+// finish fills in what follows from the resources.
+func (r *Report) finish() {
+	r.Status = "unchanged"
+	for _, res := range r.Resources {
+		r.Counts.add(res)
+		r.CorrectiveChange = r.CorrectiveChange || res.State == Changed && res.Corrective()
+	}
+	switch {
+	case r.Counts.Failed > 0:
+		r.Status = "failed"
+	case r.Counts.Changed+r.Counts.Refreshed > 0:
+		r.Status = "changed"
+	}
+}

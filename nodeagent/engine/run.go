@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/graph"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A Transaction is how to run. Its zero values are useful but for Host and Now. One
+// run at a time on a host is the caller's care.
+type Transaction struct {
+	Host     host.Host
+	Facts    resource.Facts
+	HostName string // for the report
+	Digest   string // of the catalog, for the report
+	Noop     bool   // where a resource does not say
+	Store    Store  // nil remembers nothing
+	// Selected limits the run; nil selects all. What is not selected is reported as
+	// skipped, and what comes after it goes on.
+	Selected func(resource.Item) bool
+	// Observe is told of each resource as it ends, from the run's goroutine. Optional.
+	Observe func(ResourceReport)
+	Now     func() time.Time
+}
+
+// Run applies items once. When ctx ends, the resource in hand is finished and the
+// rest is skipped. The error says that the store failed, which leaves the host and
+// the report as they are.
+func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, error) {
+	if t.Store == nil {
+		t.Store = Forgetful{}
+	}
+	r := newRun(t, items)
+	report := Report{
+		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Host: t.HostName,
+		Noop: t.Noop, Started: t.Now(), CatalogDigest: t.Digest, Resources: []ResourceReport{},
+	}
+	for {
+		n, ok := r.queue.Pop()
+		if ok {
+			r.step(ctx, r.entries[n])
+		} else if !r.revive() {
+			break
+		}
+	}
+	report.Resources = append(report.Resources, r.reports...)
+	report.Duration = Duration(t.Now().Sub(report.Started))
+	report.finish()
+	return report, r.forget(items)
+}
+
+// run is the state of one run.
+type run struct {
+	Transaction
+	plan    *plan
+	queue   *graph.Queue
+	entries []*entry
+	reports []ResourceReport
+	reader  host.Reader
+
+	deferred []int // no provider yet; asked again once something changed
+	progress bool  // something was written since they were asked last
+	final    bool  // nothing more can change: what has no provider fails
+}
+
+// entry is one resource of the run.
+type entry struct {
+	resource.Item
+	node       int
+	situation  Situation
+	comparison resource.Comparison
+	report     ResourceReport
+	began      time.Time
+	asked      bool  // a provider was looked for
+	fresh      bool  // the state that was read is still good
+	bad        bool  // failed, or skipped because of a failure
+	done       bool  // has its report
+	prefetch   error // of its provider
+}
+
+// readOnly hides that a host can be changed, from providers that read.
+type readOnly struct{ host.Reader }
+
+func newRun(t Transaction, items []resource.Item) *run {
+	r := &run{Transaction: t, plan: newPlan(items), reader: readOnly{t.Host}}
+	r.queue = r.plan.graph.Queue()
+	armed := t.Store.Armed()
+	for i, item := range items {
+		e := &entry{Item: item, node: i}
+		e.report.Ref = Ref(item.Ref)
+		e.situation = Situation{
+			Unselected: t.Selected != nil && !t.Selected(item),
+			Cycle:      r.plan.cycles[i],
+			Invalid:    errors.Join(item.Invalid, r.plan.dangling[i]),
+			Noop:       t.Noop,
+			Events:     Events{Real: armed[item.Ref]},
+		}
+		if item.Noop != nil {
+			e.situation.Noop = *item.Noop
+		}
+		r.entries = append(r.entries, e)
+	}
+	return r
+}
+
+// revive gives the deferred another turn: after progress, or for the last time.
+func (r *run) revive() bool {
+	if len(r.deferred) == 0 {
+		return false
+	}
+	r.final = !r.progress
+	r.progress = false
+	for _, n := range r.deferred {
+		r.entries[n].asked = false
+		r.queue.Push(n)
+	}
+	r.deferred = nil
+	return true
+}
+
+// step takes a resource, and all that can be written together with it, to its end.
+func (r *run) step(ctx context.Context, first *entry) {
+	if r.prepare(ctx, first) {
+		r.deferred = append(r.deferred, first.node)
+		return
+	}
+	group := []*entry{first}
+	if r.batches(first) {
+		for _, n := range r.queue.PopAll(func(n int) bool { return r.joins(ctx, first, r.entries[n]) }) {
+			group = append(group, r.entries[n])
+		}
+	}
+	// A resource in hand is finished even when the run is to stop.
+	ctx = context.WithoutCancel(ctx)
+	for _, e := range group {
+		e.began = r.Now()
+		r.read(ctx, e)
+	}
+	r.write(ctx, group)
+	for _, e := range group {
+		r.settle(ctx, e)
+		r.finish(e)
+	}
+}
+
+// prepare fills in what is known before reading. It reports whether to wait for a
+// provider that may yet come.
+func (r *run) prepare(ctx context.Context, e *entry) (wait bool) {
+	s := &e.situation
+	s.Stopped = ctx.Err() != nil
+	s.FailedDeps = nil
+	for _, n := range r.plan.before[e.node] {
+		if r.entries[n].bad {
+			s.FailedDeps = append(s.FailedDeps, r.entries[n].Item.Ref)
+		}
+	}
+	if s.NoProvider == nil && refusal(*s).Action != Keep {
+		return false
+	}
+	r.choose(e)
+	var none *resource.NoProviderError
+	return errors.As(s.NoProvider, &none) && !r.final
+}
+
+// choose looks for a provider, once until it is asked anew.
+func (r *run) choose(e *entry) {
+	if e.asked || e.Resource == nil {
+		return
+	}
+	e.asked = true
+	s := &e.situation
+	s.NoProvider = guard(func() error { return e.Resource.Choose(r.Facts, r.reader, e.Provider) })
+	if s.NoProvider != nil {
+		return
+	}
+	e.report.Provider = e.Resource.Provider()
+	s.Unsupported = e.Resource.Unsupported()
+	s.CanRefresh = e.Resource.CanRefresh()
+}
+
+// batches reports whether others may be written together with a resource.
+func (r *run) batches(e *entry) bool {
+	return refusal(e.situation).Action == Keep && e.Resource.CanBatchWrite()
+}
+
+// joins reports whether a ready resource can be written together with the first.
+func (r *run) joins(ctx context.Context, first, e *entry) bool {
+	if e.Item.Ref.Kind != first.Item.Ref.Kind || r.prepare(ctx, e) {
+		return false
+	}
+	return r.batches(e) && e.report.Provider == first.report.Provider
+}
+
+// forget drops what is remembered of resources that are gone, and saves the rest.
+func (r *run) forget(items []resource.Item) error {
+	if r.Noop {
+		return nil
+	}
+	refs := make([]resource.Ref, len(items))
+	for i, item := range items {
+		refs[i] = item.Ref
+	}
+	r.Store.Retain(refs)
+	if err := r.Store.Commit(); err != nil {
+		return fmt.Errorf("cannot save the state of the run: %w", err)
+	}
+	return nil
+}
+
+// guard turns a panic of a provider into its failure: one bad resource never stops
+// the others.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the provider panicked, which is a bug of it: %v", p)
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,371 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+var errBroken = errors.New("broken")
+
+// A run is one scenario: what there is, what should be, what was done and reported.
+type scenario struct {
+	given func(w *world)
+	items [][]string // ref, attributes, edges
+	with  []func(*engine.Transaction)
+	did   []string
+	want  []string
+}
+
+const red = `{"ensure":"present","color":"red"}`
+
+func TestRun(t *testing.T) {
+	there := func(names ...string) func(*world) {
+		return func(w *world) {
+			for _, n := range names {
+				w.things[n] = thing{Name: n, Ensure: ptr("present"), Color: ptr("red")}
+			}
+		}
+	}
+	for name, s := range map[string]scenario{
+		"what is in sync is left alone": {
+			given: there("a"), items: [][]string{{"Thing/a", red}},
+			want: []string{"Thing/a InSync"},
+		},
+		"of what is ready the first in the catalog comes first": {
+			items: [][]string{{"Thing/c", red, "require:Thing/a"}, {"Thing/b", red}, {"Thing/a", red}},
+			did:   []string{"write b (ensure)", "write a (ensure)", "write c (ensure)"},
+			want:  []string{"Thing/b Changed", "  created", "Thing/a Changed", "  created", "Thing/c Changed", "  created"},
+		},
+		"ensure out of sync silences the other properties": {
+			items: [][]string{{"Thing/a", `{"ensure":"present","color":"blue"}`}},
+			did:   []string{"write a (ensure)"},
+			want:  []string{"Thing/a Changed", "  created"},
+		},
+		"without ensure a thing that is not there is not managed": {
+			items: [][]string{{"Thing/a", `{"color":"blue"}`}},
+			want:  []string{"Thing/a InSync"},
+		},
+		"a failed resource sends no events and its dependents are skipped, on and on": {
+			given: func(w *world) {
+				there("a", "s", "z")(w)
+				w.fail["size a"] = errBroken
+				w.fail["color a"] = errBroken
+			},
+			items: [][]string{
+				{"Thing/a", `{"color":"blue"}`, "notify:Thing/s"},
+				{"Thing/s", red}, {"Thing/t", red, "require:Thing/s"}, {"Thing/z", red},
+			},
+			did: []string{"write a (color)"},
+			want: []string{
+				"Thing/a Failed", "  change of color from red to blue failed: broken",
+				"Thing/s Skipped", "  skipped because of failed dependencies: Thing/a",
+				"Thing/t Skipped", "  skipped because of failed dependencies: Thing/s",
+				"Thing/z InSync",
+			},
+		},
+		"refreshes coalesce into one": {
+			given: there("s"),
+			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/b", red}, {"Thing/s", red, "subscribe:Thing/b"}},
+			did:   []string{"write a (ensure)", "write b (ensure)", "refresh s"},
+			want:  []string{"Thing/a Changed", "  created", "Thing/b Changed", "  created", "Thing/s Refreshed", "  refreshed by 2 events"},
+		},
+		"a refresh goes through to what subscribes to the refreshed": {
+			given: there("s", "t"),
+			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red, "notify:Thing/t"}, {"Thing/t", red}},
+			did:   []string{"write a (ensure)", "refresh s", "refresh t"},
+			want:  []string{"Thing/a Changed", "  created", "Thing/s Refreshed", "  refreshed by 1 event", "Thing/t Refreshed", "  refreshed by 1 event"},
+		},
+		"what was just started is not restarted": {
+			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", `{"ensure":"running"}`}},
+			did:   []string{"write a (ensure)", "write s (ensure)"},
+			want:  []string{"Thing/a Changed", "  created", "Thing/s Changed", "  created"},
+		},
+		"what does not run is not restarted": {
+			given: func(w *world) { there("s")(w); w.idle["s"] = true },
+			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red}},
+			did:   []string{"write a (ensure)"},
+			want:  []string{"Thing/a Changed", "  created", "Thing/s InSync"},
+		},
+		"a refresh that fails fails the resource and skips what follows": {
+			given: func(w *world) { there("s")(w); w.fail["refresh s"] = errBroken },
+			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red, "before:Thing/t"}, {"Thing/t", red}},
+			did:   []string{"write a (ensure)", "refresh s"},
+			want: []string{
+				"Thing/a Changed", "  created",
+				"Thing/s Failed", "  cannot refresh: broken",
+				"Thing/t Skipped", "  skipped because of failed dependencies: Thing/s",
+			},
+		},
+		"noop reads, reports and does nothing, refreshes included": {
+			given: there("s"), with: []func(*engine.Transaction){noop},
+			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red}},
+			want:  []string{"Thing/a Noop", "  created (noop)", "Thing/s Noop", "  would have been refreshed by 1 event (noop)"},
+		},
+		"a cycle fails its members, nothing of them is applied, and the rest goes on": {
+			items: [][]string{
+				{"Thing/a", red, "require:Thing/b"}, {"Thing/b", red, "require:Thing/c"}, {"Thing/c", red, "require:Thing/a"},
+				{"Thing/d", red, "require:Thing/a"}, {"Thing/e", red},
+			},
+			did: []string{"write e (ensure)"},
+			want: []string{
+				"Thing/a Failed", "  is part of a dependency cycle: Thing/a => Thing/c => Thing/b => Thing/a",
+				"Thing/b Failed", "  is part of a dependency cycle: Thing/a => Thing/c => Thing/b => Thing/a",
+				"Thing/c Failed", "  is part of a dependency cycle: Thing/a => Thing/c => Thing/b => Thing/a",
+				"Thing/d Skipped", "  skipped because of failed dependencies: Thing/a",
+				"Thing/e Changed", "  created",
+			},
+		},
+		"an automatic relation orders what is there": {
+			items: [][]string{{"Thing/a", `{"ensure":"present","near":["b","ghost"]}`}, {"Thing/b", red}},
+			did:   []string{"write b (ensure)", "write a (ensure)"},
+			want:  []string{"Thing/b Changed", "  created", "Thing/a Changed", "  created"},
+		},
+		"an automatic relation gives way to a written edge": {
+			items: [][]string{{"Thing/a", `{"ensure":"present","near":["b"]}`, "before:Thing/b"}, {"Thing/b", red}},
+			did:   []string{"write a (ensure)", "write b (ensure)"},
+			want:  []string{"Thing/a Changed", "  created", "Thing/b Changed", "  created"},
+		},
+		"an automatic relation never closes a cycle": {
+			items: [][]string{
+				{"Thing/a", `{"ensure":"present","near":["c"]}`}, {"Thing/b", red, "require:Thing/a"}, {"Thing/c", red, "require:Thing/b"},
+			},
+			did:  []string{"write a (ensure)", "write b (ensure)", "write c (ensure)"},
+			want: []string{"Thing/a Changed", "  created", "Thing/b Changed", "  created", "Thing/c Changed", "  created"},
+		},
+		"an edge that leads to nothing fails the resource alone": {
+			items: [][]string{{"Thing/a", red, "require:Thing/ghost"}, {"Thing/b", red}},
+			did:   []string{"write b (ensure)"},
+			want: []string{
+				"Thing/a Failed", "  require names Thing/ghost, which is not in the catalog: add it or remove the reference",
+				"Thing/b Changed", "  created",
+			},
+		},
+		"attributes that the type refuses fail the resource alone": {
+			items: [][]string{{"Thing/a", `{"colour":"red"}`}, {"Thing/b", red}},
+			did:   []string{"write b (ensure)"},
+			want: []string{
+				"Thing/a Failed", `  cannot read attributes of Thing/a: json: unknown field "colour"; Thing has: name, ensure, color, size, secret, near`,
+				"Thing/b Changed", "  created",
+			},
+		},
+		"an attribute that the provider can't manage is an error that names both": {
+			items: [][]string{{"Thing/a", `{"ensure":"present","size":3}`}},
+			want: []string{
+				"Thing/a Failed", "  provider hand lacks the feature sizable, which size needs; leave the attribute out or choose another provider",
+			},
+		},
+		"a state that can't be read fails the resource": {
+			given: func(w *world) { w.fail["read a"] = errBroken },
+			items: [][]string{{"Thing/a", red}},
+			want:  []string{"Thing/a Failed", "  cannot read the present state: broken"},
+		},
+		"a write that took no effect fails the resource": {
+			given: func(w *world) { w.forgets["a"] = true },
+			items: [][]string{{"Thing/a", red}},
+			did:   []string{"write a (ensure)"},
+			want:  []string{"Thing/a Failed", "  created", "  the change did not take effect: ensure is absent, should be present"},
+		},
+		"a property that fails does not take the others with it": {
+			given: func(w *world) { there("a")(w); w.fail["color a"] = errBroken },
+			items: [][]string{{"Thing/a", `{"color":"blue","secret":"hush"}`}},
+			did:   []string{"write a (color secret)"},
+			want: []string{
+				"Thing/a Failed", "  change of color from red to blue failed: broken", "  changed secret",
+			},
+		},
+		"what is ready together is written together, and the failing one is told apart": {
+			given: func(w *world) { w.fail["write b"] = errBroken },
+			items: [][]string{{"Crate/a", red}, {"Thing/x", red}, {"Crate/b", red}, {"Crate/c", red, "require:Thing/x"}, {"Crate/d", red}},
+			did:   []string{"write together a b d", "write x (ensure)", "write together c"},
+			want: []string{
+				"Crate/a Changed", "  created",
+				"Crate/b Failed", "  change of ensure from absent to present failed: broken",
+				"Crate/d Changed", "  created", "Thing/x Changed", "  created", "Crate/c Changed", "  created",
+			},
+		},
+		"a prefetch that fails fails only the resources of its provider": {
+			given: func(w *world) { w.fail["list"] = errBroken },
+			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Thing/c", red}},
+			did:   []string{"write c (ensure)"},
+			want: []string{
+				"Crate/a Failed", "  prefetch failed for Crate provider truck: broken",
+				"Crate/b Failed", "  prefetch failed for Crate provider truck: broken",
+				"Thing/c Changed", "  created",
+			},
+		},
+		"a provider that comes during the run is waited for": {
+			given: func(w *world) {
+				w.suits["truck"] = errBroken
+				w.onWrite = func(string) { w.suits["truck"] = nil }
+			},
+			items: [][]string{{"Crate/a", red}, {"Thing/b", red}},
+			did:   []string{"write b (ensure)", "write together a"},
+			want:  []string{"Thing/b Changed", "  created", "Crate/a Changed", "  created"},
+		},
+		"a provider that never comes fails the resource with every reason": {
+			given: func(w *world) { w.suits["hand"], w.suits["tool"] = errBroken, errors.New("not here") },
+			items: [][]string{{"Thing/a", red}, {"Crate/b", red}},
+			did:   []string{"write together b"},
+			want: []string{
+				"Crate/b Changed", "  created",
+				"Thing/a Failed", "  cannot find a suitable provider for Thing: hand: broken; tool: not here",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			if s.given != nil {
+				s.given(w)
+			}
+			var items []resource.Item
+			for _, i := range s.items {
+				items = append(items, w.item(t, i[0], i[1], i[2:]...))
+			}
+			report := transact(t, items, s.with...)
+			if diff := cmp.Diff(s.want, lines(report)); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(s.did, w.log); diff != "" {
+				t.Errorf("done (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoopOfAResourceBeatsTheRunsBothWays(t *testing.T) {
+	w := newWorld()
+	a, b := w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)
+	a.Noop, b.Noop = ptr(false), ptr(true)
+	want := []string{"Thing/a Changed", "  created", "Thing/b Noop", "  created (noop)"}
+	for what, with := range map[string][]func(*engine.Transaction){"a run that applies": nil, "a run that only reports": {noop}} {
+		clear(w.things)
+		if diff := cmp.Diff(want, lines(transact(t, []resource.Item{a, b}, with...))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+}
+
+func TestASecondRunChangesNothing(t *testing.T) {
+	w := newWorld()
+	items := func() []resource.Item {
+		return []resource.Item{w.item(t, "Crate/a", red, "notify:Thing/b"), w.item(t, "Thing/b", red)}
+	}
+	transact(t, items())
+	w.log, w.listed = nil, 0
+	report := transact(t, items())
+	if report.Status != "unchanged" || report.Counts != (engine.Counts{Total: 2, InSync: 2}) || w.log != nil || w.listed != 1 {
+		t.Errorf("status %s, counts %+v, done %v, listed %d times", report.Status, report.Counts, w.log, w.listed)
+	}
+}
+
+func TestDriftIsCorrectiveAndIntentionIsNot(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	run := func(color string, with ...func(*engine.Transaction)) []string {
+		item := w.item(t, "Thing/a", `{"ensure":"present","color":"`+color+`"}`)
+		return lines(transact(t, []resource.Item{item}, append(with, storing(store))...))
+	}
+	drift := func() { w.things["a"] = thing{Name: "a", Ensure: ptr("present"), Color: ptr("green")} }
+	check := func(what string, got []string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	check("first run", run("red"), "Thing/a Changed", "  created")
+	check("new intention", run("blue"), "Thing/a Changed", "  color changed red to blue")
+	drift()
+	check("drift seen in noop", run("blue", noop), "Thing/a Noop", "  color changed green to blue (noop) (corrective)")
+	check("drift after noop", run("blue"), "Thing/a Changed", "  color changed green to blue (corrective)")
+	delete(w.things, "a")
+	check("removed by hand", run("blue"), "Thing/a Changed", "  created (corrective)")
+	drift()
+	check("drift that is the new intention", run("green"), "Thing/a InSync")
+	check("then a new intention", run("red"), "Thing/a Changed", "  color changed green to red")
+}
+
+func TestARefreshThatCouldNotBeDoneIsDueInTheNextRun(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["s"] = thing{Name: "s", Ensure: ptr("present"), Color: ptr("red")}
+	items := func() []resource.Item {
+		return []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)}
+	}
+	w.fail["refresh s"] = errBroken
+	transact(t, items(), storing(store))
+	delete(w.fail, "refresh s")
+	want := []string{"Thing/a InSync", "Thing/s Refreshed", "  refreshed by 1 event"}
+	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store)))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"Thing/a InSync", "Thing/s InSync"}, lines(transact(t, items(), storing(store)))); diff != "" {
+		t.Error(diff)
+	}
+	if len(store.armed) != 0 {
+		t.Errorf("still due: %v", store.armed)
+	}
+}
+
+func TestARefreshIsNotedBeforeTheChangeThatCausesIt(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	var due int
+	w.onWrite = func(string) { due = len(store.armed) }
+	transact(t, []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)}, storing(store))
+	if due != 1 {
+		t.Errorf("%d refreshes were on disk when the host was changed", due)
+	}
+}
+
+func TestAStoppedRunFinishesTheResourceInHand(t *testing.T) {
+	w := newWorld()
+	ctx, stop := context.WithCancel(t.Context())
+	w.onWrite = func(string) { stop() }
+	report, err := engine.Transaction{Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Thing/a Changed", "  created", "Thing/b Skipped", "  the run was stopped before its turn"}
+	if diff := cmp.Diff(want, lines(report)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatIsNotSelectedIsSkippedAndHoldsNothingUp(t *testing.T) {
+	w := newWorld()
+	only := func(tx *engine.Transaction) {
+		tx.Selected = func(i resource.Item) bool { return i.Ref.Name == "b" }
+	}
+	got := lines(transact(t, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red, "require:Thing/a")}, only))
+	if diff := cmp.Diff([]string{"Thing/a Skipped", "  not selected", "Thing/b Changed", "  created"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSecretsStayOutOfTheReportAndTheStore(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["a"] = thing{Name: "a", Ensure: ptr("present"), Secret: ptr("s3cr3t-old")}
+	w.fail["secret a"] = errors.New("no")
+	report := transact(t, []resource.Item{w.item(t, "Thing/a", `{"secret":"s3cr3t-new"}`)}, storing(store))
+	raw, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"kind":"Report","apiVersion":"fettle.dev/v1alpha1","host":"","status":"failed","noop":false,"correctiveChange":false,` +
+		`"started":"1970-01-01T00:00:00Z","duration":"0.000s","catalogDigest":"",` +
+		`"counts":{"total":1,"inSync":0,"changed":0,"outOfSync":1,"failed":1,"skipped":0,"noop":0,"refreshed":0},` +
+		`"resources":[{"ref":"Thing/a","provider":"hand","state":"Failed","duration":"0.000s",` +
+		`"message":"change of secret from [redacted] to [redacted] failed: no",` +
+		`"events":[{"property":"secret","is":"[redacted]","should":"[redacted]","status":"failure","corrective":false,` +
+		`"message":"change of secret from [redacted] to [redacted] failed: no"}]}]}`
+	if diff := cmp.Diff(want, string(raw)); diff != "" {
+		t.Error(diff)
+	}
+	if len(store.observed) != 0 {
+		t.Errorf("stored: %v", store.observed)
+	}
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// settle deals with events that came to a resource, once its changes are dealt with.
+func (r *run) settle(ctx context.Context, e *entry) {
+	if e.failed() {
+		return
+	}
+	s := e.situation
+	s.Settled = true
+	for _, c := range s.Changes {
+		s.Invalidated = s.Invalidated || c.InvalidatesRefresh
+	}
+	v := Decide(s)
+	switch v.Action {
+	case Refresh:
+		r.refresh(ctx, e, v.Reason)
+	case Pretend:
+		e.report.Events = append(e.report.Events, Event{Status: Pending, Message: v.Reason})
+	case Skip:
+		e.report.State, e.report.Message = Skipped, v.Reason
+		e.bad = len(s.FailedDeps) > 0 && !s.Unselected
+	case Fail:
+		e.report.State, e.report.Message = Failed, v.Reason
+	case Keep, Apply: // nothing is left to do
+	}
+}
+
+func (r *run) refresh(ctx context.Context, e *entry, reason string) {
+	r.progress = true
+	err := guard(func() error { return e.Resource.Refresh(ctx, r.Host) })
+	if errors.Is(err, resource.ErrNothingToRefresh) {
+		return
+	}
+	ev := Event{Status: Success, Message: reason}
+	if err != nil {
+		ev.Status, ev.Message = Failure, fmt.Sprintf("cannot refresh: %v", err)
+	}
+	e.report.Events = append(e.report.Events, ev)
+}
+
+// finish gives the resource its state, passes its events on and releases what comes
+// after it.
+func (r *run) finish(e *entry) {
+	e.done = true
+	e.report.State = e.state()
+	e.bad = e.bad || e.report.State == Failed
+	if e.report.State == Failed && e.report.Message == "" {
+		e.report.Message = firstFailure(e.report.Events)
+	}
+	if !e.began.IsZero() {
+		e.report.Duration = Duration(r.Now().Sub(e.began))
+	}
+	r.send(e)
+	r.remember(e)
+	r.reports = append(r.reports, e.report)
+	if r.Observe != nil {
+		r.Observe(e.report)
+	}
+	r.queue.Done(e.node)
+}
+
+// state follows from the events.
+func (e *entry) state() State {
+	if e.report.State != "" {
+		return e.report.State
+	}
+	s := InSync
+	for _, ev := range e.report.Events {
+		switch {
+		case ev.Status == Failure:
+			return Failed
+		case ev.Status == Pending:
+			s = Noop
+		case ev.Property != "":
+			s = Changed
+		case s == InSync:
+			s = Refreshed
+		}
+	}
+	return s
+}
+
+func firstFailure(events []Event) string {
+	for _, ev := range events {
+		if ev.Status == Failure {
+			return ev.Message
+		}
+	}
+	return ""
+}
+
+// send passes events on. A resource that failed sends none, not even those of what
+// it did change.
+func (r *run) send(e *entry) {
+	if e.report.State == Failed {
+		return
+	}
+	for _, n := range r.plan.refreshes[e.node] {
+		for _, ev := range e.report.Events {
+			if ev.Status == Pending {
+				r.entries[n].situation.Events.Noop++
+			} else {
+				r.entries[n].situation.Events.Real++
+			}
+		}
+	}
+}
+
+// arm notes on disk which refreshes become due by changing a group.
+func (r *run) arm(group []*entry) error {
+	var due []resource.Ref
+	for _, e := range group {
+		for _, n := range r.plan.refreshes[e.node] {
+			due = append(due, r.entries[n].Item.Ref)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	if err := r.Store.Arm(due); err != nil {
+		return fmt.Errorf("cannot note on disk what this change must refresh: %w", err)
+	}
+	return nil
+}
+
+// remember saves what later runs tell drift from, and strikes off a refresh that is
+// not due any more: it stays due when the resource did not get to it, or when the
+// whole run only reports.
+func (r *run) remember(e *entry) {
+	if r.Noop {
+		return
+	}
+	left := e.report.State == Failed || e.report.State == Skipped
+	if s := e.situation; !(left && s.Events.Real > 0) && r.due(e) {
+		// A lost strike-off costs one needless refresh, and no run.
+		_ = r.Store.Disarm([]resource.Ref{e.Item.Ref})
+	}
+	if left || e.report.State == Noop || maps.Equal(r.Store.Observed(e.Item.Ref), e.comparison.Observed) {
+		return
+	}
+	r.Store.SetObserved(e.Item.Ref, e.comparison.Observed)
+}
+
+func (r *run) due(e *entry) bool {
+	_, ok := r.Store.Armed()[e.Item.Ref]
+	return ok
+}

@@ -1,0 +1,36 @@
+package engine
+
+import "fmt"
+
+// Lines is the report of a resource for people: a line an event, then its failure or
+// the reason it was skipped. A resource in sync has none.
+func (r ResourceReport) Lines() []string {
+	var lines []string
+	told := false
+	for _, e := range r.Events {
+		told = told || e.Message == r.Message
+		lines = append(lines, fmt.Sprintf("%s: %s%s", r.Ref, e.Message, e.suffix()))
+	}
+	if r.Message != "" && !told && (r.State == Failed || r.State == Skipped) {
+		lines = append(lines, fmt.Sprintf("%s: %s", r.Ref, r.Message))
+	}
+	return lines
+}
+
+func (e Event) suffix() string {
+	s := ""
+	if e.Status == Pending {
+		s += " (noop)"
+	}
+	if e.Corrective {
+		s += " (corrective)"
+	}
+	return s
+}
+
+// Summary is one line about the whole run.
+func (r Report) Summary() string {
+	c := r.Counts
+	return fmt.Sprintf("%d resources: %d in sync, %d changed, %d refreshed, %d noop, %d skipped, %d failed in %s",
+		c.Total, c.InSync, c.Changed, c.Refreshed, c.Noop, c.Skipped, c.Failed, r.Duration)
+}

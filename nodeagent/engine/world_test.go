@@ -1,0 +1,291 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// A thing is the attributes of the types that these tests run: it is there or not,
+// and has a color and a size.
+type thing struct {
+	Name   string   `json:"name,omitempty"`
+	Ensure *string  `json:"ensure,omitempty"`
+	Color  *string  `json:"color,omitempty"`
+	Size   *int     `json:"size,omitempty"`
+	Secret *string  `json:"secret,omitempty"`
+	Near   []string `json:"near,omitempty"` // things that it comes after, if there are any
+}
+
+// A world has things, remembers what was done to them and can be told to fail.
+type world struct {
+	things map[string]thing
+	log    []string
+	// fail has the errors of verbs: "write x", "read x", "refresh x", "color x".
+	fail map[string]error
+	// forgets are things whose writes do not take effect.
+	forgets map[string]bool
+	// suits says why a provider can't work; a missing one can.
+	suits  map[string]error
+	listed int // how often everything was read at once
+	// idle are things for which there is nothing to refresh.
+	idle map[string]bool
+	// onWrite is called with the name of what was written.
+	onWrite func(name string)
+}
+
+func newWorld() *world {
+	return &world{
+		things: map[string]thing{}, fail: map[string]error{}, forgets: map[string]bool{},
+		suits: map[string]error{}, idle: map[string]bool{}, onWrite: func(string) {},
+	}
+}
+
+func (w *world) did(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
+
+// plain reads and writes one thing at a time.
+type plain struct {
+	w    *world
+	name string
+}
+
+func (p plain) Name() string { return p.name }
+
+func (p plain) Suits(resource.Facts, host.Reader) error { return p.w.suits[p.name] }
+
+func (p plain) Features() []resource.Feature { return []resource.Feature{"paintable"} }
+
+func (p plain) Read(_ context.Context, h host.Reader, want thing) (thing, error) {
+	if _, writable := h.(host.Host); writable {
+		return thing{}, errors.New("a reader was given a host that it can change")
+	}
+	if err := p.w.fail["read "+want.Name]; err != nil {
+		return thing{}, err
+	}
+	return p.w.state(want), nil
+}
+
+func (w *world) state(want thing) thing {
+	is, ok := w.things[want.Name]
+	if !ok {
+		is = thing{Name: want.Name, Ensure: ptr(resource.Absent)}
+	}
+	return is
+}
+
+func (p plain) Write(_ context.Context, _ host.Host, is, want thing, changes []resource.Change) error {
+	var names []string
+	for _, c := range changes {
+		names = append(names, c.Property)
+	}
+	p.w.did("write %s (%s)", want.Name, strings.Join(names, " "))
+	defer p.w.onWrite(want.Name)
+	if err := p.w.fail["write "+want.Name]; err != nil {
+		return err
+	}
+	return p.w.set(is, want, names)
+}
+
+func (w *world) set(is, want thing, names []string) error {
+	if w.forgets[want.Name] {
+		return nil
+	}
+	var errs []error
+	for _, n := range names {
+		if err := w.fail[n+" "+want.Name]; err != nil {
+			errs = append(errs, &resource.PropertyError{Property: n, Err: err})
+			continue
+		}
+		is = want.over(is, n)
+	}
+	w.things[want.Name] = is
+	if is.Ensure != nil && *is.Ensure == resource.Absent {
+		delete(w.things, want.Name)
+	}
+	return errors.Join(errs...)
+}
+
+// over is a state with one property of want.
+func (t thing) over(is thing, property string) thing {
+	switch property {
+	case resource.Ensure:
+		return t
+	case "color":
+		is.Color = t.Color
+	case "size":
+		is.Size = t.Size
+	case "secret":
+		is.Secret = t.Secret
+	}
+	return is
+}
+
+func (p plain) Refresh(_ context.Context, _ host.Host, _, want thing) error {
+	if p.w.idle[want.Name] {
+		return resource.ErrNothingToRefresh
+	}
+	p.w.did("refresh %s", want.Name)
+	return p.w.fail["refresh "+want.Name]
+}
+
+// batching reads and writes all at once.
+type batching struct{ plain }
+
+func (p batching) ReadAll(_ context.Context, _ host.Reader, wants []thing) ([]thing, error) {
+	p.w.listed++
+	if err := p.w.fail["list"]; err != nil {
+		return nil, err
+	}
+	out := make([]thing, len(wants))
+	for i, want := range wants {
+		out[i] = p.w.state(want)
+	}
+	return out, nil
+}
+
+func (p batching) WriteAll(_ context.Context, _ host.Host, writes []resource.Write[thing]) []error {
+	var names []string
+	errs := make([]error, len(writes))
+	for i, w := range writes {
+		names = append(names, w.Want.Name)
+		if errs[i] = p.w.fail["write "+w.Want.Name]; errs[i] == nil {
+			errs[i] = p.w.set(w.Is, w.Want, []string{resource.Ensure})
+		}
+	}
+	p.w.did("write together %s", strings.Join(names, " "))
+	for _, n := range names {
+		p.w.onWrite(n)
+	}
+	return errs
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// kinds are Thing, one at a time, and Crate, all at once and with side effects.
+func (w *world) kinds() map[string]resource.Kind {
+	thingType := w.typ("Thing", []resource.Provider[thing]{plain{w, "hand"}, plain{w, "tool"}})
+	crate := w.typ("Crate", []resource.Provider[thing]{batching{plain{w, "truck"}}})
+	crate.SideEffects = true
+	return map[string]resource.Kind{"Thing": thingType.Erase(), "Crate": crate.Erase()}
+}
+
+func (w *world) typ(name string, providers []resource.Provider[thing]) *resource.Type[thing] {
+	secret := resource.Field("secret", "s", func(t *thing) *string { return t.Secret })
+	secret.Sensitive = func(thing) bool { return true }
+	size := resource.Field("size", "s", func(t *thing) *int { return t.Size })
+	size.Feature = "sizable"
+	ensure := resource.Field(resource.Ensure, "e", func(t *thing) *string { return t.Ensure })
+	ensure.InvalidatesRefresh = func(t thing) bool { return *t.Ensure == "running" }
+	return &resource.Type[thing]{
+		Name: name, Doc: "d", Example: "e", NamevarName: "name",
+		Namevar:    func(t *thing) *string { return &t.Name },
+		Features:   []resource.FeatureDoc{{Name: "paintable"}, {Name: "sizable"}},
+		Properties: []resource.Property[thing]{ensure, resource.Field("color", "c", func(t *thing) *string { return t.Color }), size, secret},
+		Parameters: []resource.Parameter{{Name: "near", Doc: "n"}},
+		Providers:  providers,
+		Exists:     func(t thing) bool { return t.Ensure == nil || *t.Ensure != resource.Absent },
+		Auto: []resource.AutoRelation[thing]{{
+			Relation: resource.Require, Kind: "Thing",
+			Names: func(t thing) []string { return t.Near },
+		}},
+	}
+}
+
+// item makes an item of a kind: ref, attributes as JSON, then edges as "require:Kind/name".
+func (w *world) item(t *testing.T, ref, attributes string, edges ...string) resource.Item {
+	t.Helper()
+	r, err := resource.ParseRef(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := resource.Item{Ref: r}
+	item.Resource, item.Invalid = w.kinds()[r.Kind].Bind(r, json.RawMessage(attributes))
+	for _, e := range edges {
+		word, to, _ := strings.Cut(e, ":")
+		other, err := resource.ParseRef(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := map[string]*[]resource.Ref{"require": &item.Require, "before": &item.Before, "notify": &item.Notify, "subscribe": &item.Subscribe}[word]
+		*list = append(*list, other)
+	}
+	return item
+}
+
+// memory is a Store that a test can look into.
+type memory struct {
+	observed map[resource.Ref]map[string]string
+	armed    map[resource.Ref]int
+	commits  int
+}
+
+func newMemory() *memory {
+	return &memory{observed: map[resource.Ref]map[string]string{}, armed: map[resource.Ref]int{}}
+}
+
+func (m *memory) Observed(r resource.Ref) map[string]string       { return m.observed[r] }
+func (m *memory) SetObserved(r resource.Ref, v map[string]string) { m.observed[r] = maps.Clone(v) }
+func (m *memory) Armed() map[resource.Ref]int                     { return m.armed }
+func (m *memory) Commit() error                                   { m.commits++; return nil }
+
+func (m *memory) Arm(refs []resource.Ref) error {
+	for _, r := range refs {
+		m.armed[r] = 1
+	}
+	return nil
+}
+
+func (m *memory) Disarm(refs []resource.Ref) error {
+	for _, r := range refs {
+		delete(m.armed, r)
+	}
+	return nil
+}
+
+func (m *memory) Retain(refs []resource.Ref) {
+	maps.DeleteFunc(m.observed, func(r resource.Ref, _ map[string]string) bool { return !slices.Contains(refs, r) })
+}
+
+// transact runs items with a clock that stands still.
+func transact(t *testing.T, items []resource.Item, with ...func(*engine.Transaction)) engine.Report {
+	t.Helper()
+	tx := engine.Transaction{Now: stoodStill}
+	for _, f := range with {
+		f(&tx)
+	}
+	report, err := tx.Run(t.Context(), items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func noop(tx *engine.Transaction) { tx.Noop = true }
+
+func storing(s engine.Store) func(*engine.Transaction) {
+	return func(tx *engine.Transaction) { tx.Store = s }
+}
+
+// lines is a report as text: states, then the lines that people read.
+func lines(r engine.Report) []string {
+	var out []string
+	for _, res := range r.Resources {
+		out = append(out, fmt.Sprintf("%s %s", res.Ref, res.State))
+		for _, l := range res.Lines() {
+			out = append(out, "  "+strings.TrimPrefix(l, res.Ref.String()+": "))
+		}
+	}
+	return out
+}
+
+func stoodStill() time.Time { return time.Unix(0, 0).UTC() }

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// write makes the changes of a group: those that its provider takes together in one
+// go, the others one by one.
+func (r *run) write(ctx context.Context, group []*entry) {
+	var batch []*entry
+	for _, e := range group {
+		switch Decide(e.situation).Action {
+		case Apply:
+			if e.Resource.CanBatchWrite() && e.situation.Changes[0].Property == resource.Ensure {
+				batch = append(batch, e)
+				continue
+			}
+			r.writeAll([]*entry{e}, func() []error {
+				return []error{e.Resource.Write(ctx, r.Host, e.situation.Changes)}
+			})
+			r.verify(ctx, []*entry{e})
+		case Pretend:
+			r.pretend(e)
+		default: // nothing to write
+		}
+	}
+	if len(batch) == 0 {
+		return
+	}
+	items := make([]resource.BatchItem, len(batch))
+	for i, e := range batch {
+		items[i] = resource.BatchItem{Resource: e.Resource, Changes: e.situation.Changes}
+	}
+	r.writeAll(batch, func() []error { return resource.WriteAll(ctx, r.Host, items) })
+	r.verify(ctx, batch)
+}
+
+// writeAll writes, and turns changes and errors into events. Refreshes that may
+// become due are on disk before the host changes, so that no crash loses one.
+func (r *run) writeAll(group []*entry, write func() []error) {
+	r.progress = true
+	errs := make([]error, len(group))
+	err := r.arm(group)
+	if err == nil {
+		err = guard(func() error {
+			if got := write(); len(got) == len(group) {
+				errs = got
+			}
+			return nil
+		})
+	}
+	for i, e := range group {
+		if err != nil {
+			errs[i] = err
+		}
+		for _, c := range e.situation.Changes {
+			e.report.Events = append(e.report.Events, r.event(e, c, errorOf(errs[i], c.Property)))
+		}
+	}
+}
+
+// errorOf is what the error of a write means for one of its properties: its own
+// PropertyError, if the error is made of such alone; otherwise the whole of it.
+func errorOf(err error, property string) error {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts are wanted, not what they wrap
+		all = joined.Unwrap()
+	}
+	var own error
+	for _, e := range all {
+		var one *resource.PropertyError
+		if !errors.As(e, &one) {
+			return err
+		}
+		if one.Property == property {
+			own = one.Err
+		}
+	}
+	return own
+}
+
+// verify reads the changed resources again. What is still not as it should be, the
+// tool that changed it did not do what it said: that is a failure.
+func (r *run) verify(ctx context.Context, group []*entry) {
+	for _, e := range group {
+		if e.Resource.SideEffects() {
+			r.stale()
+		}
+	}
+	for _, e := range group {
+		if e.failed() {
+			continue
+		}
+		if err := r.readOne(ctx, e); err != nil {
+			e.fail(fmt.Errorf("cannot verify the change: %w", err))
+			continue
+		}
+		e.comparison = e.Resource.Compare()
+		if len(e.comparison.Changes) == 0 {
+			continue
+		}
+		var left []string
+		for _, c := range e.comparison.Changes {
+			left = append(left, fmt.Sprintf("%s is %s, should be %s", c.Property, orAbsent(c.Is), orAbsent(c.Should)))
+		}
+		e.fail(errors.New("the change did not take effect: " + strings.Join(left, "; ")))
+	}
+}
+
+func orAbsent(s string) string {
+	if s == "" {
+		return resource.Absent
+	}
+	return s
+}
+
+// pretend reports changes that noop keeps from being made.
+func (r *run) pretend(e *entry) {
+	for _, c := range e.situation.Changes {
+		ev := r.event(e, c, nil)
+		ev.Status = Pending
+		e.report.Events = append(e.report.Events, ev)
+	}
+}
+
+// event is what a change comes to. It is corrective when the value differs from what
+// a run last saw or set there: someone else changed it.
+func (r *run) event(e *entry, c resource.Change, err error) Event {
+	ev := Event{Property: c.Property, Is: c.Is, Should: c.Should, Diff: c.Diff, Status: Success, Message: c.Message}
+	if last, known := r.Store.Observed(e.Item.Ref)[c.Property]; known && !c.Sensitive {
+		ev.Corrective = last != e.comparison.Observed[c.Property]
+	}
+	if err != nil {
+		ev.Status = Failure
+		ev.Corrective = false
+		ev.Message = fmt.Sprintf("change of %s from %s to %s failed: %v", c.Property, orAbsent(c.Is), orAbsent(c.Should), err)
+	}
+	return ev
+}
+
+// fail marks the resource and its events as failed.
+func (e *entry) fail(err error) {
+	e.report.State = Failed
+	if e.report.Message == "" {
+		e.report.Message = err.Error()
+	}
+}
+
+func (e *entry) failed() bool {
+	if e.report.State == Failed {
+		return true
+	}
+	for _, ev := range e.report.Events {
+		if ev.Status == Failure {
+			return true
+		}
+	}
+	return false
+}
