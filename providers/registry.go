@@ -1,9 +1,14 @@
 // Package providers is the registry of resource types, and nothing else.
 package providers
 
-import "github.com/fettle-dev/fettle/internal/resource"
+import (
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/group"
+)
 
 // Kinds returns every resource type, in the order of their names.
 func Kinds() []resource.Kind {
-	return []resource.Kind{}
+	return []resource.Kind{
+		group.Type().Erase(),
+	}
 }

@@ -1,0 +1,113 @@
+package group_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/group"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+func TestAFailureSaysWhatToDo(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "--uid", "1500", "ann")
+	h := open(t, root)
+
+	tests := map[string]struct{ manifest, err string }{
+		"a number that another group has": {
+			manifest: `{"gid": 0}`,
+			err:      "cannot create group web: groupadd exited with 4: GID '0' already exists; choose another gid, or set allowDupe: true",
+		},
+		"the primary group of a user cannot be removed": {
+			manifest: `{"name": "ann", "ensure": "absent"}`,
+			err: "cannot remove group ann: groupdel exited with 8: cannot remove the primary group of user 'ann'; " +
+				"make that User absent, or give it another gid, in the same run",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := bind(t, h, test.manifest)
+			must(t, r.Read(t.Context(), h))
+			err := r.Write(t.Context(), h, r.Compare().Changes)
+			if err == nil || err.Error() != test.err {
+				t.Errorf("got  %v\nwant %s", err, test.err)
+			}
+		})
+	}
+}
+
+func TestGroupsAreListed(t *testing.T) {
+	h := newFake(t, "web:x:1500:ann,bob")
+	got, err := group.Type().Erase().Instances(t.Context(), nil, h.ReadOnly(), "")
+	must(t, err)
+	want := []resource.Instance{
+		{Namevar: "root", Exists: true, Attributes: json.RawMessage(`{"name":"root","ensure":"present","gid":0}`)},
+		{Namevar: "web", Exists: true, Attributes: json.RawMessage(`{"name":"web","ensure":"present","gid":1500}`)},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("instances (-want +got):\n%s", diff)
+	}
+}
+
+func TestAHostWithoutTheToolsIsToldApart(t *testing.T) {
+	h := hosttest.New(t)
+	r, err := group.Type().Erase().Bind(resource.Ref{Kind: "Group", Name: "web"}, nil)
+	must(t, err)
+	err = r.Choose(nil, h.ReadOnly(), "")
+	const want = "cannot find a suitable provider for Group: groupadd: cannot find the command groupadd: install the package"
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s ...", err, want)
+	}
+}
+
+func TestAGroupIsFoundByNameAndNumber(t *testing.T) {
+	r, err := group.Type().Erase().Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(`{"name": "www", "gid": 1500}`))
+	must(t, err)
+	if diff := cmp.Diff([]string{"www", "1500"}, r.Keys()); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+// newFake is a host with the group root, the groups in these lines, and tools that
+// do nothing.
+func newFake(t *testing.T, lines string) *hosttest.Host {
+	t.Helper()
+	h := hosttest.New(t)
+	h.Put("/etc/group", "root:x:0:\n"+lines+"\n")
+	for _, tool := range []string{"groupadd", "groupmod", "groupdel"} {
+		h.Handle(tool, func(host.Cmd) host.Result { return host.Result{} })
+	}
+	return h
+}
+
+func open(t *testing.T, root string) *linux.Host {
+	t.Helper()
+	h, err := linux.Open(linux.Options{Root: root})
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close()) })
+	return h
+}
+
+// bind makes the resource Group/web, with a provider for the host.
+func bind(t *testing.T, h host.Reader, manifest string) resource.Resource {
+	t.Helper()
+	r, err := group.Type().Erase().Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(manifest))
+	must(t, err)
+	must(t, r.Choose(nil, h, ""))
+	must(t, r.Unsupported())
+	return r
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
