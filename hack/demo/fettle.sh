@@ -1,0 +1,42 @@
+# Fettle itself: its binaries, its place in the cluster, its processes.
+
+check_prerequisites() {
+	[ "$(id -u)" = 0 ] || die "booting machines needs root: run it as root"
+	local tool
+	for tool in go ip nsenter setpriv unshare openssl flock systemd-nspawn debootstrap dpkg-scanpackages; do
+		command -v "$tool" >/dev/null || die "the command $tool is missing: run hack/prerequisites.sh, which installs what the demo needs"
+	done
+}
+
+build_binaries() {
+	local name
+	for name in cmd/manager cmd/nodeagent cmd/fettle test/debian/machine; do
+		CGO_ENABLED=0 busy "building $name" go build -trimpath -o "$WORK/bin/" "./$name"
+	done
+}
+
+# identity ACCOUNT FOLDER [FLAG...] writes a kubeconfig and a token of a ServiceAccount into a folder.
+identity() (
+	umask 077
+	local account=$1 folder=$2
+	shift 2
+	mkdir -p "$folder"
+	kubectl --namespace "$NAMESPACE" create token "$account" --duration 24h "$@" >"$folder/token"
+	write_kubeconfig token "$folder/kubeconfig"
+)
+
+start_manager() {
+	identity "$MANAGER_ACCOUNT" "$WORK/manager"
+	start manager env POD_NAMESPACE="$NAMESPACE" nsenter --net="/run/netns/$NETNS" "$WORK/bin/manager" \
+		--kubeconfig "$WORK/manager/kubeconfig"
+}
+
+# start_agent MACHINE installs the agent on a machine as a service. Its token is bound to
+# the Node, as the token of a pod on it would be: it is no good for another node.
+start_agent() {
+	local name=$1 root=$WORK/machines/$1/root
+	identity "$AGENT_ACCOUNT" "$root/etc/fettle/agent" --bound-object-kind Node --bound-object-name "$name"
+	install -D "$WORK/bin/nodeagent" "$root/usr/local/bin/nodeagent"
+	sed "s/INTERVAL/$AGENT_INTERVAL/" hack/demo/nodeagent.service >"$root/etc/systemd/system/nodeagent.service"
+	on "$name" systemctl enable --now --quiet nodeagent
+}

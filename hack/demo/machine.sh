@@ -1,0 +1,49 @@
+# The machines, as real as they get without hardware.
+
+# boot_machines boots them side by side and gives each its address.
+boot_machines() {
+	local i name layer
+	layer=$(layer "${PACKAGES[@]}")
+	cat >"$WORK/bin/on" <<-END
+		#!/bin/sh
+		# on MACHINE COMMAND... runs a command on a machine, as root.
+		pid=\$(cat "$WORK/machines/\$1/pid") && shift && exec env -i TERM="\$TERM" HOME=/root LANG=C.UTF-8 \\
+			PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin nsenter --target "\$pid" --all -- "\$@"
+	END
+	chmod +x "$WORK/bin/on"
+	for name in "${MACHINES[@]}"; do
+		mkdir -p "$WORK/machines/$name"
+		start "$name" nsenter --net="/run/netns/$NETNS" "$WORK/bin/machine" boot \
+			-hostname "$name" -bridge "$BRIDGE" -layer "$layer" -ready "$WORK/machines/$name"
+	done
+	for i in "${!MACHINES[@]}"; do
+		name=${MACHINES[i]}
+		until_true "the machine $name" test -e "$WORK/machines/$name/pid"
+		on "$name" ip link set host0 up
+		on "$name" ip address add "$(address "$i")/24" dev host0
+	done
+}
+
+# address INDEX is the address of a machine.
+address() { printf '%s.%d' "$NETWORK" $(($1 + 11)); }
+
+# show_on MACHINE COMMAND prints a command line for a machine's shell, then runs it there.
+show_on() {
+	printf '\nroot@%s:~# %s\n' "$1" "$2"
+	on "$1" sh -c "$2"
+}
+
+# nodes prints the machines as Node objects.
+nodes() {
+	local i
+	for i in "${!MACHINES[@]}"; do
+		cat <<-END
+			---
+			apiVersion: v1
+			kind: Node
+			metadata:
+			  name: ${MACHINES[i]}
+			  labels: {kubernetes.io/hostname: ${MACHINES[i]}, kubernetes.io/os: linux, role: web}
+		END
+	done
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Shows Fettle at work on real systemd machines: make demo.
+#
+# A control plane, a manager and the machines live in a network namespace of their own
+# and in one folder; nothing else on this machine is touched, and all of it goes away at
+# the end, also after an error or Ctrl-C. KEEP=1 leaves it running until Ctrl-C.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+# Tunables.
+MACHINES=(web-1 web-2)               # the nodes, each a booted machine
+AGENT_INTERVAL=${AGENT_INTERVAL:-5s} # how often an agent looks for drift; minutes in real life
+PATIENCE=${PATIENCE:-180}            # seconds to wait for anything
+KEEP=${KEEP:-}                       # not empty: stay until Ctrl-C
+NETNS=fettle-demo                    # the network namespace; its addresses are nobody else's
+BRIDGE=fettle0                       # the machines' network in it
+NETWORK=10.77.0                      # the control plane is .1, the machines count from .11
+CACHE=${FETTLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fettle}
+
+# What config/ and config/samples call things.
+NAMESPACE=fettle-system
+MANAGER_ACCOUNT=fettle-manager
+AGENT_ACCOUNT=fettle-nodeagent
+PACKAGES=(nginx-light) # what the samples install: the machines can't download it
+DRIFT_FILE=/etc/motd   # a file and a user of the samples, to be spoiled
+DRIFT_USER=deploy
+
+for part in say process network controlplane image machine fettle story; do
+	# shellcheck source=/dev/null
+	. "hack/demo/$part.sh"
+done
+
+main() {
+	check_prerequisites
+	one_demo_at_a_time
+	trap clean_up EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	tell_the_story
+	[ -z "$KEEP" ] || stay
+}
+
+main

@@ -1,0 +1,72 @@
+# What the demo tells, in order.
+
+KINDS=files,packages,users,groups,systemservices
+
+tell_the_story() {
+	prepare
+	a_cluster
+	fettle_moves_in
+	the_samples
+	drift
+}
+
+prepare() {
+	step "Preparing (the first time takes ten minutes, mostly to build a control plane)"
+	build_binaries
+	hack/controlplane/build.sh >"$WORK/controlplane"
+	CONTROL_PLANE=$(<"$WORK/controlplane")
+	machine base >"$WORK/base"
+	busy "packages for machines without a network" make_layer "${PACKAGES[@]}"
+}
+
+a_cluster() {
+	step "A cluster: a control plane and ${#MACHINES[@]} systemd machines"
+	make_network
+	start_control_plane
+	boot_machines
+	nodes >"$WORK/nodes.yaml"
+	show kubectl apply -f "$WORK/nodes.yaml"
+	show kubectl get nodes --show-labels
+	note "No kubelet runs on these machines, so Kubernetes does not know how they are. Fettle needs none."
+}
+
+fettle_moves_in() {
+	step "Fettle moves in: its API, its permissions, a manager, an agent on each machine"
+	show kubectl apply -f config/crd
+	show kubectl create namespace "$NAMESPACE"
+	show kubectl apply -f config/rbac
+	show kubectl apply -f config/policy
+	start_manager
+	local name
+	for name in "${MACHINES[@]}"; do
+		start_agent "$name"
+	done
+	until_true "every agent to report" all_nodes_known
+	show kubectl get nodecatalogs
+}
+
+all_nodes_known() {
+	kubectl wait --for condition=Ready --timeout 1s nodecatalogs "${MACHINES[@]}"
+}
+
+the_samples() {
+	step "What the machines should be like"
+	show kubectl apply -f config/samples
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" "$KINDS" --all
+	show kubectl get "$KINDS"
+	show kubectl get nodecatalogs
+}
+
+drift() {
+	local name=${MACHINES[0]}
+	step "Somebody changes $name by hand"
+	show_on "$name" "echo 'changed by hand' >> $DRIFT_FILE"
+	show_on "$name" "userdel $DRIFT_USER"
+	until_true "the file to be put right" corrected_file "$name"
+	until_true "the user to be put right" on "$name" id "$DRIFT_USER"
+	step "Found and corrected"
+	show_on "$name" "cat $DRIFT_FILE; id $DRIFT_USER"
+	show kubectl get events --field-selector "reason=DriftCorrected"
+}
+
+corrected_file() { ! on "$1" grep -q 'changed by hand' "$DRIFT_FILE"; }
