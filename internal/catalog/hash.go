@@ -51,6 +51,10 @@ func entryHash(e v1alpha1.CatalogEntry) string {
 			text = append(text, e.Attributes.Raw...)
 		}
 	}
+	return hashOf(text)
+}
+
+func hashOf(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

@@ -1,0 +1,279 @@
+package catalog_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+)
+
+// outline is a result as a table can show it: by node, what it has, and what waits.
+type outline struct {
+	Nodes    map[string]string
+	Withheld map[string]string
+	Problems []string
+}
+
+func outlineOf(t *testing.T, r catalog.Result) outline {
+	t.Helper()
+	o := outline{Nodes: map[string]string{}, Withheld: map[string]string{}}
+	for name, n := range r.Nodes {
+		entries, digest, err := catalog.Assemble(n.Spec, func(name string) (*v1alpha1.Catalog, error) { return r.Catalogs[name], nil })
+		if err != nil {
+			t.Fatalf("cannot assemble what was compiled for %s: %v", name, err)
+		}
+		if digest != n.Digest {
+			t.Errorf("node %s: Assemble's digest is %s, Compile's %s", name, digest, n.Digest)
+		}
+		var has []string
+		for _, e := range entries {
+			has = append(has, string(e.Ref()))
+		}
+		o.Nodes[name] = strings.Join(has, " ")
+		for _, w := range n.Spec.Withheld {
+			o.Withheld[name] = strings.TrimSpace(o.Withheld[name] + " " + string(w.Ref) + ":" + w.Reason)
+		}
+	}
+	for _, p := range r.Problems {
+		o.Problems = append(o.Problems, strings.TrimSuffix(strings.Join([]string{string(p.Ref), p.Node, p.Reason, p.Message}, "|"), "|"))
+	}
+	return o
+}
+
+func TestCompile(t *testing.T) {
+	t.Parallel()
+
+	configMaps := func(ref v1alpha1.KeyRef) (string, bool) {
+		return "hello\n", ref == v1alpha1.KeyRef{Namespace: "ops", Name: "motd", Key: "text"}
+	}
+	for name, tt := range map[string]struct {
+		nodes     []catalog.Node
+		resources []v1alpha1.Resource
+		want      outline
+	}{
+		"a resource reaches the nodes that it selects": {
+			nodes:     []catalog.Node{node("web-1", "web"), node("db-1", "db")},
+			resources: []v1alpha1.Resource{file("a", "/a", on("web")), file("b", "/b")},
+			want:      outline{Nodes: map[string]string{"web-1": "File/a File/b", "db-1": "File/b"}},
+		},
+		"no nodeSelector selects no node": {
+			nodes:     []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{file("a", "/a", func(f *v1alpha1.File) { f.Spec.NodeSelector = nil })},
+			want:      outline{Nodes: map[string]string{"web-1": ""}},
+		},
+		"when decides by facts, numbers of JSON included": {
+			nodes: []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{
+				file("a", "/a", when(`facts.os.family == "Debian" && facts.processors.count >= 4`)),
+				file("b", "/b", when(`facts.os.family == "RedHat"`)),
+				file("c", "/c", when(`node.labels.role == "web" && node.name.startsWith("web-")`)),
+			},
+			want: outline{Nodes: map[string]string{"web-1": "File/a File/c"}},
+		},
+		"when waits for facts, and so does what comes after it": {
+			nodes: []catalog.Node{factless("web-1", "web")},
+			resources: []v1alpha1.Resource{
+				file("a", "/a", when(`facts.os.family == "Debian"`)), file("b", "/b", requires("File/a")), file("c", "/c", when("true")),
+			},
+			want: outline{
+				Nodes:    map[string]string{"web-1": "File/c"},
+				Withheld: map[string]string{"web-1": "File/a:WaitingForFacts File/b:WaitingForFacts"},
+				Problems: []string{
+					"File/a||WaitingForFacts|waits for the facts of node web-1, which its agent has yet to report",
+					"File/b||WaitingForFacts|waits for File/a, which is withheld: WaitingForFacts",
+				},
+			},
+		},
+		"when that fails on a node names node and expression": {
+			nodes:     []catalog.Node{node("web-1", "web"), node("web-2", "web")},
+			resources: []v1alpha1.Resource{file("a", "/a", when(`node.name == "web-1" || facts.rack == "7"`))},
+			want: outline{
+				Nodes:    map[string]string{"web-1": "File/a", "web-2": ""},
+				Withheld: map[string]string{"web-2": "File/a:InvalidWhen"},
+				Problems: []string{`File/a|web-2|InvalidWhen|when "node.name == \"web-1\" || facts.rack == \"7\"" fails on node web-2: no such key: rack`},
+			},
+		},
+		"when must be CEL and give a bool": {
+			nodes:     []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{file("a", "/a", when("fact.x")), file("b", "/b", when("1 + 1")), file("c", "/c", when("facts.os.family")), file("d", "/d")},
+			want: outline{
+				Nodes:    map[string]string{"web-1": "File/d"},
+				Withheld: map[string]string{"web-1": "File/a:InvalidWhen File/b:InvalidWhen File/c:InvalidWhen"},
+				Problems: []string{
+					`File/a||InvalidWhen|when "fact.x" is invalid: line 1, column 1: undeclared reference to 'fact' (in container '')`,
+					`File/b||InvalidWhen|when "1 + 1" is invalid: it gives int, and must give a bool`,
+					`File/c||InvalidWhen|when "facts.os.family" fails on node web-1: it gives string, and must give a bool`,
+				},
+			},
+		},
+		"a nodeSelector that is none is said": {
+			nodes: []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{file("a", "/a", func(f *v1alpha1.File) {
+				f.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "role", Operator: "Like"}}}
+			})},
+			want: outline{
+				Nodes:    map[string]string{"web-1": ""},
+				Problems: []string{`File/a||InvalidSelector|nodeSelector is invalid: "Like" is not a valid label selector operator`},
+			},
+		},
+		"two claims of one path name each other and the rest goes on": {
+			nodes:     []catalog.Node{node("web-1", "web"), node("db-1", "db")},
+			resources: []v1alpha1.Resource{file("a", "/etc/motd"), file("b", "/etc/motd/", on("web")), file("c", "/c")},
+			want: outline{
+				Nodes:    map[string]string{"web-1": "File/c", "db-1": "File/a File/c"},
+				Withheld: map[string]string{"web-1": "File/a:Conflict File/b:Conflict"},
+				Problems: []string{
+					`File/a|web-1|Conflict|path "/etc/motd" is also claimed by File/b on the same node: keep one, or let their nodeSelector or when exclude each other`,
+					`File/b||Conflict|path "/etc/motd" is also claimed by File/a on the same node: keep one, or let their nodeSelector or when exclude each other`,
+				},
+			},
+		},
+		"a reference to nothing says what there is": {
+			nodes: []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{
+				file("a", "/a", requires("File/bb")), file("b", "/b", notifies("SystemService/nginx")),
+				file("c", "/c", requires("File/d")), file("d", "/d", on("db")),
+			},
+			want: outline{
+				Nodes:    map[string]string{"web-1": ""},
+				Withheld: map[string]string{"web-1": "File/a:MissingReference File/b:MissingReference File/c:MissingReference"},
+				Problems: []string{
+					"File/a||MissingReference|require names File/bb, which does not exist; on the node there are File/a, File/b, File/c",
+					"File/b||MissingReference|notify names SystemService/nginx, which does not exist, nor does any other SystemService on the node",
+					"File/c||MissingReference|require names File/d, which does not apply to the same node: see its nodeSelector and when",
+				},
+			},
+		},
+		"a cycle is named whole, and what comes after it waits": {
+			nodes: []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{
+				file("a", "/a", requires("File/c")), file("b", "/b", requires("File/a")), file("c", "/c", requires("File/b")),
+				file("d", "/d", requires("File/a")), file("e", "/e"),
+			},
+			want: outline{
+				Nodes:    map[string]string{"web-1": "File/e"},
+				Withheld: map[string]string{"web-1": "File/a:DependencyCycle File/b:DependencyCycle File/c:DependencyCycle File/d:DependsOnProblem"},
+				Problems: []string{
+					"File/a||DependencyCycle|File/a -> File/b -> File/c -> File/a is a cycle: remove one of these edges",
+					"File/b||DependencyCycle|File/a -> File/b -> File/c -> File/a is a cycle: remove one of these edges",
+					"File/c||DependencyCycle|File/a -> File/b -> File/c -> File/a is a cycle: remove one of these edges",
+					"File/d||DependsOnProblem|waits for File/a, which is withheld: DependencyCycle",
+				},
+			},
+		},
+		"what requires itself is a cycle": {
+			nodes:     []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{file("a", "/a", requires("File/a"))},
+			want: outline{
+				Nodes:    map[string]string{"web-1": ""},
+				Withheld: map[string]string{"web-1": "File/a:DependencyCycle"},
+				Problems: []string{"File/a||DependencyCycle|File/a -> File/a is a cycle: remove one of these edges"},
+			},
+		},
+		"what is notified by something withheld waits, too, however far": {
+			nodes: []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{
+				file("a", "/x", notifies("SystemService/s")), file("b", "/x"), service("s"), file("z", "/z", requires("SystemService/s")),
+			},
+			want: outline{
+				Nodes:    map[string]string{"web-1": ""},
+				Withheld: map[string]string{"web-1": "File/a:Conflict File/b:Conflict File/z:DependsOnProblem SystemService/s:DependsOnProblem"},
+				Problems: []string{
+					`File/a||Conflict|path "/x" is also claimed by File/b on the same node: keep one, or let their nodeSelector or when exclude each other`,
+					`File/b||Conflict|path "/x" is also claimed by File/a on the same node: keep one, or let their nodeSelector or when exclude each other`,
+					"File/z||DependsOnProblem|waits for File/a, which is withheld: Conflict",
+					"SystemService/s||DependsOnProblem|waits for File/a, which is withheld: Conflict",
+				},
+			},
+		},
+		"content comes from a ConfigMap that exists": {
+			nodes:     []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{file("a", "/a", from("motd", "text")), file("b", "/b", from("motd", "other"))},
+			want: outline{
+				Nodes:    map[string]string{"web-1": "File/a"},
+				Withheld: map[string]string{"web-1": "File/b:MissingSource"},
+				Problems: []string{`File/b||MissingSource|contentFrom names key "other" of ConfigMap ops/motd, which does not exist: create it, or correct contentFrom`},
+			},
+		},
+		"a template is rendered, waits for facts, and names node and line when it fails": {
+			nodes: []catalog.Node{node("web-1", "web"), factless("web-2", "web")},
+			resources: []v1alpha1.Resource{
+				file("a", "/a", rendering("{{ .facts.os.family | upper }}")),
+				file("b", "/b", rendering("ok\n{{ .node.labels.rack }}")),
+				file("c", "/c", rendering("{{ if }}")),
+				file("d", "/d", rendering("{{ .node.name }}")),
+				file("e", "/e", rendering("{{ now }}")),
+				file("f", "/f", rendering(`{{ "refu" }}sed`)),
+			},
+			want: outline{
+				Nodes: map[string]string{"web-1": "File/a File/d", "web-2": "File/d"},
+				Withheld: map[string]string{
+					"web-1": "File/b:InvalidTemplate File/c:InvalidTemplate File/e:InvalidTemplate File/f:InvalidSpec",
+					"web-2": "File/a:WaitingForFacts File/b:InvalidTemplate File/c:InvalidTemplate File/e:InvalidTemplate File/f:InvalidSpec",
+				},
+				Problems: []string{
+					"File/a|web-2|WaitingForFacts|waits for the facts of node web-2, which its agent has yet to report",
+					`File/b|web-1|InvalidTemplate|cannot render contentTemplate on node web-1: line 2:8: executing "contentTemplate" at <.node.labels.rack>: map has no entry for key "rack"`,
+					`File/b|web-2|InvalidTemplate|cannot render contentTemplate on node web-2: line 2:8: executing "contentTemplate" at <.node.labels.rack>: map has no entry for key "rack"`,
+					"File/c||InvalidTemplate|cannot parse contentTemplate: line 1: missing value for if",
+					`File/e||InvalidTemplate|cannot parse contentTemplate: line 1: function "now" not defined`,
+					`File/f||InvalidSpec|content "refused" is not allowed: write something else`,
+				},
+			},
+		},
+		"attributes that the type refuses concern that resource alone": {
+			nodes:     []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{file("a", "/a", content("refused")), file("b", "/b")},
+			want: outline{
+				Nodes:    map[string]string{"web-1": "File/b"},
+				Withheld: map[string]string{"web-1": "File/a:InvalidSpec"},
+				Problems: []string{`File/a||InvalidSpec|content "refused" is not allowed: write something else`},
+			},
+		},
+		"a kind that is not known is said": {
+			nodes:     []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{&v1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: "ann"}, Spec: v1alpha1.UserSpec{Targeting: v1alpha1.Targeting{NodeSelector: everywhere()}}}},
+			want: outline{
+				Nodes:    map[string]string{"web-1": ""},
+				Withheld: map[string]string{"web-1": "User/ann:InvalidSpec"},
+				Problems: []string{`User/ann||InvalidSpec|kind "User" is not known to this version of Fettle, which has: File, Package, SystemService`},
+			},
+		},
+		"two resources of one name are neither": {
+			nodes:     []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{file("a", "/a"), file("a", "/b")},
+			want: outline{
+				Nodes:    map[string]string{"web-1": ""},
+				Withheld: map[string]string{"web-1": "File/a:Conflict"},
+				Problems: []string{"File/a||Conflict|File/a is given more than once: give each its own metadata.name"},
+			},
+		},
+		"what no catalog has room for is said": {
+			nodes:     []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{file("a", "/a", content(strings.Repeat("x", 600<<10))), file("b", "/b", rendering(`{{ repeat 400000 "x" }}`))},
+			want: outline{
+				Nodes:    map[string]string{"web-1": ""},
+				Withheld: map[string]string{"web-1": "File/a:TooLarge File/b:TooLarge"},
+				Problems: []string{
+					"File/a||TooLarge|it takes 600 KiB, and a catalog has room for 512: let the host fetch so large a file",
+					"File/b||TooLarge|cannot render contentTemplate on node web-1: content is longer than 384 KiB",
+				},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := outlineOf(t, catalog.Compile(catalog.Input{Nodes: tt.nodes, Resources: tt.resources, Kinds: kinds(), ConfigMap: configMaps}))
+			if tt.want.Withheld == nil {
+				tt.want.Withheld = map[string]string{}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,208 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A draft is one resource on its way into catalogs: all of it that is the same on every
+// node.
+type draft struct {
+	ref      v1alpha1.ResourceRef
+	target   *target
+	entry    v1alpha1.CatalogEntry
+	hash     string // of entry
+	size     int    // of entry as JSON, in bytes
+	claim    string // kind and namevar; "" where that can't be told
+	property string // the namevar as people write it: path "/etc/motd"
+	edges    []edge
+	own      *own   // nil for content that is the same everywhere
+	fault    *fault // on all nodes; nil for none
+}
+
+// compiled reports whether the draft's entry is complete and the same on every node.
+func (d *draft) compiled() bool { return d.fault == nil && d.own == nil }
+
+// An edge is one reference that a user wrote.
+type edge struct {
+	attribute string
+	ref       v1alpha1.ResourceRef
+	first     bool // the other comes first
+}
+
+func edgesOf(e v1alpha1.Edges) []edge {
+	var all []edge
+	for _, list := range []struct {
+		attribute string
+		refs      []v1alpha1.ResourceRef
+		first     bool
+	}{
+		{"require", e.Require, true},
+		{"subscribe", e.Subscribe, true},
+		{"before", e.Before, false},
+		{"notify", e.Notify, false},
+	} {
+		for _, ref := range list.refs {
+			all = append(all, edge{list.attribute, ref, list.first})
+		}
+	}
+	return all
+}
+
+// newDraft does for a resource what needs no node. It never fails: what is wrong
+// becomes the draft's fault.
+func newDraft(r v1alpha1.Resource, known map[string]resource.Kind, configMap func(v1alpha1.KeyRef) (string, bool)) *draft {
+	d := &draft{entry: emptyEntry(r)}
+	d.ref = d.entry.Ref()
+	if d.entry.Edges != nil {
+		d.edges = edgesOf(*d.entry.Edges)
+	}
+	r, origin, f := withOrigin(r)
+	var t *contentTemplate
+	if f == nil {
+		t, f = content(r, origin, configMap)
+	}
+	d.fault = f
+	d.fill(r, known)
+	if t != nil {
+		d.own = &own{template: t, resource: r, entry: d.entry, known: known}
+	}
+	return d
+}
+
+func emptyEntry(r v1alpha1.Resource) v1alpha1.CatalogEntry {
+	t := r.GetTargeting()
+	return v1alpha1.CatalogEntry{
+		Kind:       r.KindName(),
+		Name:       r.GetName(),
+		Generation: r.GetGeneration(),
+		Noop:       t.Noop,
+		Provider:   t.Provider,
+		Edges:      canonicalEdges(t.Edges),
+	}
+}
+
+// canonicalEdges sorts what a user may write in any order; nil for no edge at all.
+func canonicalEdges(e v1alpha1.Edges) *v1alpha1.Edges {
+	e = v1alpha1.Edges{Require: set(e.Require), Before: set(e.Before), Notify: set(e.Notify), Subscribe: set(e.Subscribe)}
+	if len(e.Require)+len(e.Before)+len(e.Notify)+len(e.Subscribe) == 0 {
+		return nil
+	}
+	return &e
+}
+
+func set(refs []v1alpha1.ResourceRef) []v1alpha1.ResourceRef {
+	return slices.Compact(slices.Sorted(slices.Values(refs)))
+}
+
+// withOrigin gives a copy of a resource whose content comes from elsewhere, and where
+// from; of any other resource, itself and nothing.
+func withOrigin(r v1alpha1.Resource) (v1alpha1.Resource, v1alpha1.ContentOrigin, *fault) {
+	source, ok := r.(v1alpha1.ContentSource)
+	if !ok {
+		return r, v1alpha1.ContentOrigin{}, nil
+	}
+	origin := *source.GetContentFrom()
+	if origin.ContentTemplate == nil && origin.ContentFrom == nil {
+		return r, origin, nil
+	}
+	if origin.ContentTemplate != nil && origin.ContentFrom != nil || hasContent(source) {
+		return r, origin, faultf(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom exclude each other: keep one")
+	}
+	return source.DeepCopyObject().(v1alpha1.Resource), origin, nil
+}
+
+func hasContent(r v1alpha1.Resource) bool {
+	raw, err := json.Marshal(r.GetAttributes())
+	var has struct{ Content *string }
+	return err == nil && json.Unmarshal(raw, &has) == nil && has.Content != nil
+}
+
+// content sets what a resource's content comes to, or returns its template.
+func content(r v1alpha1.Resource, origin v1alpha1.ContentOrigin, configMap func(v1alpha1.KeyRef) (string, bool)) (*contentTemplate, *fault) {
+	switch {
+	case origin.ContentTemplate != nil:
+		t, err := parseTemplate(*origin.ContentTemplate)
+		if err != nil {
+			return nil, faultf(v1alpha1.ReasonInvalidTemplate, "cannot parse contentTemplate: %v", err)
+		}
+		setContent(r, "")
+		return t, nil
+	case origin.ContentFrom != nil:
+		text, f := sourced(*origin.ContentFrom, configMap)
+		setContent(r, text)
+		return nil, f
+	}
+	return nil, nil
+}
+
+func setContent(r v1alpha1.Resource, text string) {
+	if s, ok := r.(v1alpha1.ContentSource); ok {
+		s.SetContent(text)
+	}
+}
+
+func sourced(from v1alpha1.ValueSource, configMap func(v1alpha1.KeyRef) (string, bool)) (string, *fault) {
+	key := from.ConfigMapKeyRef
+	if key == nil {
+		return "", faultf(v1alpha1.ReasonInvalidSpec, "contentFrom needs configMapKeyRef: {namespace, name, key}")
+	}
+	if configMap != nil {
+		if text, ok := configMap(*key); ok {
+			return text, nil
+		}
+	}
+	return "", faultf(v1alpha1.ReasonMissingSource,
+		"contentFrom names key %q of ConfigMap %s/%s, which does not exist: create it, or correct contentFrom", key.Key, key.Namespace, key.Name)
+}
+
+// fill puts the attributes into the draft's entry and claims its namevar.
+func (d *draft) fill(r v1alpha1.Resource, known map[string]resource.Kind) {
+	entry, bound, f := encode(d.entry, r, known)
+	if f != nil {
+		if d.fault == nil {
+			d.fault = f
+		}
+		return
+	}
+	d.entry = entry
+	d.claim = entry.Kind + "\x00" + entry.Namevar
+	d.property = fmt.Sprintf("%s %q", known[entry.Kind].Describe().Namevar, bound.Namevar())
+	text, err := entryJSON(entry)
+	if err != nil { // it was encoded just now
+		return
+	}
+	d.hash, d.size = entryHash(entry), len(text)
+	if d.size > maxCatalog && d.fault == nil {
+		d.fault = tooLarge(d.size)
+	}
+}
+
+func tooLarge(size int) *fault {
+	return faultf(v1alpha1.ReasonTooLarge, "it takes %d KiB, and a catalog has room for %d: let the host fetch so large a file", size>>10, maxCatalog>>10)
+}
+
+// encode completes an entry with the attributes of a resource, if its type accepts them.
+func encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource, known map[string]resource.Kind) (v1alpha1.CatalogEntry, resource.Resource, *fault) {
+	raw, err := json.Marshal(r.GetAttributes())
+	if err == nil {
+		raw, err = canonicalJSON(raw)
+	}
+	if err != nil {
+		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "cannot encode its attributes: %v", err)
+	}
+	e.Attributes = &runtime.RawExtension{Raw: raw}
+	bound, err := bind(resource.Ref{Kind: e.Kind, Name: e.Name}, e, known)
+	if err != nil {
+		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", err)
+	}
+	e.Namevar = bound.Namevar()
+	return e, bound, nil
+}
+

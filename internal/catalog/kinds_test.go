@@ -1,0 +1,105 @@
+package catalog_test
+
+import (
+	"errors"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// kinds are types that bind and can do nothing else: the compiler needs no more.
+func kinds() []resource.Kind {
+	file := &resource.Type[v1alpha1.FileAttributes]{
+		Name: "File", NamevarName: "path",
+		Namevar:   func(a *v1alpha1.FileAttributes) *string { return &a.Path },
+		Normalize: func(a *v1alpha1.FileAttributes) { a.Path = "/" + strings.Trim(a.Path, "/") },
+		Validate: func(a v1alpha1.FileAttributes) error {
+			if a.Content != nil && strings.Contains(*a.Content, "refused") {
+				return errors.New(`content "refused" is not allowed: write something else`)
+			}
+			return nil
+		},
+	}
+	pkg := &resource.Type[v1alpha1.PackageAttributes]{
+		Name: "Package", NamevarName: "name",
+		Namevar: func(a *v1alpha1.PackageAttributes) *string { return &a.Name },
+	}
+	service := &resource.Type[v1alpha1.SystemServiceAttributes]{
+		Name: "SystemService", NamevarName: "name",
+		Namevar: func(a *v1alpha1.SystemServiceAttributes) *string { return &a.Name },
+	}
+	return []resource.Kind{file.Erase(), pkg.Erase(), service.Erase()}
+}
+
+func everywhere() *metav1.LabelSelector { return &metav1.LabelSelector{} }
+
+func onRole(role string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"role": role}}
+}
+
+func file(name, path string, adjust ...func(*v1alpha1.File)) *v1alpha1.File {
+	f := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1}}
+	f.Spec.NodeSelector = everywhere()
+	f.Spec.Path = path
+	for _, a := range adjust {
+		a(f)
+	}
+	return f
+}
+
+func service(name string, adjust ...func(*v1alpha1.SystemService)) *v1alpha1.SystemService {
+	s := &v1alpha1.SystemService{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1}}
+	s.Spec.NodeSelector = everywhere()
+	for _, a := range adjust {
+		a(s)
+	}
+	return s
+}
+
+func on(role string) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) { f.Spec.NodeSelector = onRole(role) }
+}
+
+func when(expression string) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) { f.Spec.When = expression }
+}
+
+func requires(refs ...v1alpha1.ResourceRef) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) { f.Spec.Require = refs }
+}
+
+func notifies(refs ...v1alpha1.ResourceRef) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) { f.Spec.Notify = refs }
+}
+
+func content(text string) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) { f.Spec.Content = &text }
+}
+
+func rendering(text string) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) { f.Spec.ContentTemplate = &text }
+}
+
+func from(name, key string) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) {
+		f.Spec.ContentFrom = &v1alpha1.ValueSource{ConfigMapKeyRef: &v1alpha1.KeyRef{Namespace: "ops", Name: name, Key: key}}
+	}
+}
+
+func node(name, role string) catalog.Node {
+	return catalog.Node{
+		Name:   name,
+		Labels: map[string]string{"role": role},
+		Facts:  resource.Facts{"os": map[string]any{"family": "Debian"}, "processors": map[string]any{"count": 4.0}},
+	}
+}
+
+func factless(name, role string) catalog.Node {
+	n := node(name, role)
+	n.Facts = nil
+	return n
+}

@@ -1,0 +1,66 @@
+package catalog
+
+import (
+	"errors"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// own makes what differs from node to node: the entries of one template.
+type own struct {
+	template *contentTemplate
+	resource v1alpha1.Resource // a copy that is ours to set the content of
+	entry    v1alpha1.CatalogEntry
+	known    map[string]resource.Kind
+	made     map[string]*rendering // by content: nodes often get the same
+}
+
+// A rendering is an entry of one content, or why there is none.
+type rendering struct {
+	entry v1alpha1.CatalogEntry
+	hash  string
+	size  int // as JSON, in bytes
+	fault *fault
+}
+
+func (o *own) render(n *Node) *rendering {
+	if o.template.usesFacts && n.Facts == nil {
+		return &rendering{fault: waiting(n)}
+	}
+	text, err := o.template.render(n)
+	if err != nil {
+		reason := v1alpha1.ReasonInvalidTemplate
+		if errors.Is(err, errTooLong) {
+			reason = v1alpha1.ReasonTooLarge
+		}
+		return &rendering{fault: faultf(reason, "cannot render contentTemplate on node %s: %v", n.Name, err)}
+	}
+	if o.made[text] == nil {
+		if o.made == nil {
+			o.made = map[string]*rendering{}
+		}
+		o.made[text] = o.make(text)
+	}
+	return o.made[text]
+}
+
+func (o *own) make(text string) *rendering {
+	setContent(o.resource, text)
+	entry, _, f := encode(o.entry, o.resource, o.known)
+	if f != nil {
+		return &rendering{fault: f}
+	}
+	json, err := entryJSON(entry)
+	if err != nil {
+		return &rendering{fault: faultf(v1alpha1.ReasonInvalidSpec, "%v", err)}
+	}
+	if len(json) > maxCatalog {
+		return &rendering{fault: tooLarge(len(json))}
+	}
+	return &rendering{entry: entry, hash: hashOf(json), size: len(json)}
+}
+
+func waiting(n *Node) *fault {
+	return faultf(v1alpha1.ReasonWaitingForFacts, "waits for the facts of node %s, which its agent has yet to report", n.Name)
+}

@@ -1,0 +1,176 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/graph"
+)
+
+// A survey finds what can't go together among the resources of a node. Nodes with the
+// same resources, of which the same are blocked, share one.
+type survey struct {
+	drafts  []*draft                 // in catalog order
+	blocked map[int]string           // by position: the reason that keeps it from the node
+	fleet   map[v1alpha1.ResourceRef]*draft
+	at      map[v1alpha1.ResourceRef]int
+	graph   *graph.Graph
+	faults  [][]*fault // by position: what the survey found
+}
+
+func newSurvey(drafts []*draft, blocked map[int]string, fleet map[v1alpha1.ResourceRef]*draft) *survey {
+	s := &survey{
+		drafts: drafts, blocked: blocked, fleet: fleet,
+		at:     make(map[v1alpha1.ResourceRef]int, len(drafts)),
+		graph:  graph.New(len(drafts)),
+		faults: make([][]*fault, len(drafts)),
+	}
+	for i, d := range drafts {
+		s.at[d.ref] = i
+	}
+	s.findConflicts()
+	s.resolveEdges()
+	s.findCycles()
+	s.withholdDependents()
+	return s
+}
+
+func (s *survey) fail(position int, f *fault) {
+	s.faults[position] = append(s.faults[position], f)
+}
+
+// findConflicts fails all resources that claim one thing: which of them is meant is
+// not for the compiler to guess.
+func (s *survey) findConflicts() {
+	claims := map[string][]int{}
+	for i, d := range s.drafts {
+		if d.claim != "" {
+			claims[d.claim] = append(claims[d.claim], i)
+		}
+	}
+	for i, d := range s.drafts {
+		if len(claims[d.claim]) < 2 {
+			continue
+		}
+		f := faultf(v1alpha1.ReasonConflict, "")
+		f.others = s.refsBut(i, claims[d.claim])
+		f.message = capped(fmt.Sprintf("%s is also claimed by %s on the same node: keep one, or let their nodeSelector or when exclude each other",
+			d.property, listed(f.others)))
+		s.fail(i, f)
+	}
+}
+
+func (s *survey) refsBut(but int, positions []int) []v1alpha1.ResourceRef {
+	var refs []v1alpha1.ResourceRef
+	for _, i := range positions {
+		if i != but {
+			refs = append(refs, s.drafts[i].ref)
+		}
+	}
+	return refs
+}
+
+func (s *survey) resolveEdges() {
+	for i, d := range s.drafts {
+		var missing []string
+		for _, e := range d.edges {
+			switch other, ok := s.at[e.ref]; {
+			case !ok:
+				missing = append(missing, s.explain(e))
+			case e.first:
+				s.graph.Add(other, i)
+			default:
+				s.graph.Add(i, other)
+			}
+		}
+		if len(missing) > 0 {
+			s.fail(i, faultf(v1alpha1.ReasonMissingReference, "%s", strings.Join(missing, "; ")))
+		}
+	}
+}
+
+// explain says what an edge that leads to nothing might have meant.
+func (s *survey) explain(e edge) string {
+	if _, ok := s.fleet[e.ref]; ok {
+		return fmt.Sprintf("%s names %s, which does not apply to the same node: see its nodeSelector and when", e.attribute, e.ref)
+	}
+	kind, _, _ := strings.Cut(string(e.ref), "/")
+	var same []v1alpha1.ResourceRef
+	for _, d := range s.drafts {
+		if d.entry.Kind == kind {
+			same = append(same, d.ref)
+		}
+	}
+	if len(same) == 0 {
+		return fmt.Sprintf("%s names %s, which does not exist, nor does any other %s on the node", e.attribute, e.ref, kind)
+	}
+	return fmt.Sprintf("%s names %s, which does not exist; on the node there are %s", e.attribute, e.ref, listed(same))
+}
+
+func (s *survey) findCycles() {
+	knots := s.graph.Knots()
+	if len(knots) == 0 {
+		return
+	}
+	for i, loop := range s.graph.Cycles() {
+		var path []string
+		for _, position := range append(loop, loop[0]) {
+			path = append(path, string(s.drafts[position].ref))
+		}
+		for _, position := range knots[i] {
+			f := faultf(v1alpha1.ReasonDependencyCycle, "%s is a cycle: remove one of these edges", strings.Join(path, " -> "))
+			f.others = s.refsBut(position, knots[i])
+			s.fail(position, f)
+		}
+	}
+}
+
+// withholdDependents fails what comes after something that waits. Where both are so,
+// a problem that needs a person counts before one that goes away by itself.
+func (s *survey) withholdDependents() {
+	var problems, waits []int
+	for i := range s.drafts {
+		switch s.reason(i) {
+		case "":
+		case v1alpha1.ReasonWaitingForFacts:
+			waits = append(waits, i)
+		default:
+			problems = append(problems, i)
+		}
+	}
+	s.spread(problems, v1alpha1.ReasonDependsOnProblem)
+	s.spread(waits, v1alpha1.ReasonWaitingForFacts)
+}
+
+func (s *survey) spread(roots []int, reason string) {
+	cause := map[int]int{}
+	queue := roots
+	for _, r := range roots {
+		cause[r] = r
+	}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		for _, next := range s.graph.After(i) {
+			if s.reason(next) != "" {
+				continue
+			}
+			cause[next] = cause[i]
+			root := cause[i]
+			s.fail(next, faultf(reason, "waits for %s, which is withheld: %s", s.drafts[root].ref, s.reason(root)))
+			queue = append(queue, next)
+		}
+	}
+}
+
+// reason is why the resource at a position waits, "" if it does not.
+func (s *survey) reason(position int) string {
+	if r := s.blocked[position]; r != "" {
+		return r
+	}
+	if f := s.faults[position]; len(f) > 0 {
+		return f[0].reason
+	}
+	return ""
+}

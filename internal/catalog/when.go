@@ -1,0 +1,98 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/ext"
+)
+
+// costLimit ends an expression that would keep the manager busy. It is the limit that
+// an API server has for one of its own.
+const costLimit = 1_000_000
+
+// A condition is a compiled `when`.
+type condition struct {
+	text      string
+	program   cel.Program
+	usesFacts bool
+}
+
+func whenEnvironment() (*cel.Env, error) {
+	return cel.NewEnv(
+		cel.Variable("facts", cel.MapType(cel.StringType, cel.DynType)),
+		cel.Variable("node", cel.MapType(cel.StringType, cel.DynType)),
+		cel.CrossTypeNumericComparisons(true), // facts are JSON: all numbers are doubles
+		cel.DefaultUTCTimeZone(true),
+		ext.Strings(),
+	)
+}
+
+func compileWhen(environment func() (*cel.Env, error), text string) (*condition, error) {
+	env, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(text)
+	if issues.Err() != nil {
+		return nil, whenIssues(issues)
+	}
+	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("it gives %s, and must give a bool", t)
+	}
+	program, err := env.Program(ast, cel.CostLimit(costLimit), cel.EvalOptions(cel.OptOptimize))
+	if err != nil {
+		return nil, err
+	}
+	c := &condition{text: text, program: program}
+	for _, ref := range ast.NativeRep().ReferenceMap() {
+		c.usesFacts = c.usesFacts || ref.Name == "facts"
+	}
+	return c, nil
+}
+
+// whenIssues puts CEL's drawing of an error into one line.
+func whenIssues(issues *cel.Issues) error {
+	var lines []string
+	for _, e := range issues.Errors() {
+		lines = append(lines, fmt.Sprintf("line %d, column %d: %s", e.Location.Line(), e.Location.Column()+1, e.Message))
+	}
+	return errors.New(strings.Join(lines, "; "))
+}
+
+func (c *condition) holds(n *Node) (bool, error) {
+	out, _, err := c.program.Eval(variables(n))
+	if err != nil {
+		return false, err
+	}
+	b, ok := out.Value().(bool)
+	if !ok {
+		return false, fmt.Errorf("it gives %s, and must give a bool", out.Type().TypeName())
+	}
+	return b, nil
+}
+
+// variables are what expressions and templates speak of. Never to be changed.
+func variables(n *Node) map[string]any {
+	facts := map[string]any(n.Facts)
+	if facts == nil {
+		facts = map[string]any{}
+	}
+	return map[string]any{
+		"facts": facts,
+		"node": map[string]any{
+			"name":        n.Name,
+			"labels":      orEmpty(n.Labels),
+			"annotations": orEmpty(n.Annotations),
+		},
+	}
+}
+
+func orEmpty(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}
