@@ -27,7 +27,8 @@ table() {
 		internal/facts          ours/internal/resource                yes
 		internal/facts          ours/api/v1alpha1                     no
 		internal/state          go.etcd.io/bbolt                      yes
-		internal/state          ours/internal/resource                no
+		internal/state          ours/internal/resource                yes
+		internal/state          ours/internal/host                    no
 		internal/catalog        github.com/google/cel-go/cel          yes
 		internal/catalog        ours/internal/graph                   yes
 		internal/catalog        k8s.io/api/core/v1                    yes
@@ -54,6 +55,7 @@ table() {
 		nodeagent/engine        sigs.k8s.io/controller-runtime        no
 		nodeagent               ours/nodeagent/engine                 yes
 		nodeagent               sigs.k8s.io/controller-runtime        yes
+		nodeagent               ours/internal/catalog                 yes
 		nodeagent               ours/controllers                      no
 		nodeagent               ours/internal/host/linux              no
 		nodeagent               os/exec                               no

@@ -1,0 +1,170 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+const dbName = "state.db"
+
+var (
+	errCorrupt  = errors.New("the database is corrupt")
+	errReadOnly = errors.New("cannot write the state: it was opened to be read")
+)
+
+// The buckets: values as JSON objects, and numbers of events, by Kind/name.
+var (
+	observedBucket = []byte("observed")
+	armedBucket    = []byte("armed")
+)
+
+// openDB opens the database of a directory. What is no database is errCorrupt.
+func openDB(dir string, opts bbolt.Options) (db *bbolt.DB, err error) {
+	err = guarded(func() error {
+		db, err = bbolt.Open(filepath.Join(dir, dbName), 0o600, &opts)
+		return err
+	})
+	switch {
+	case err == nil:
+		return db, nil
+	case errors.Is(err, berrors.ErrTimeout):
+		return nil, &LockedError{Dir: dir}
+	case isSystem(err):
+		return nil, fmt.Errorf("cannot open the state in %s: %w", dir, err)
+	case errors.Is(err, errCorrupt):
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: %w", errCorrupt, err)
+}
+
+// isSystem reports whether it is the file system that refused.
+func isSystem(err error) bool {
+	var path *os.PathError
+	var number syscall.Errno
+	return errors.As(err, &path) || errors.As(err, &number)
+}
+
+// guarded turns what bbolt does on a damaged file into an error: it panics, and reads
+// mapped pages that a cut file no longer has.
+func guarded(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errCorrupt, p)
+		}
+	}()
+	return f()
+}
+
+// read takes everything into memory. That is little, and it finds damage before
+// anything depends on the rest.
+func (s *Store) read(db *bbolt.DB) error {
+	err := guarded(func() error {
+		return db.View(func(tx *bbolt.Tx) error {
+			return errors.Join(
+				each(tx, observedBucket, func(ref resource.Ref, v []byte) error {
+					var values map[string]string
+					err := json.Unmarshal(v, &values)
+					s.observed[ref] = values
+					return err
+				}),
+				each(tx, armedBucket, func(ref resource.Ref, v []byte) (err error) {
+					s.armed[ref], err = strconv.Atoi(string(v))
+					return err
+				}))
+		})
+	})
+	if err != nil && !errors.Is(err, errCorrupt) {
+		err = fmt.Errorf("%w: %w", errCorrupt, err)
+	}
+	return err
+}
+
+func each(tx *bbolt.Tx, bucket []byte, f func(ref resource.Ref, value []byte) error) error {
+	b := tx.Bucket(bucket)
+	if b == nil {
+		return nil
+	}
+	return b.ForEach(func(k, v []byte) error {
+		ref, err := resource.ParseRef(string(k))
+		if err != nil {
+			return err
+		}
+		return f(ref, v)
+	})
+}
+
+// write brings what is dirty to the disk.
+func (s *Store) write() error {
+	return s.db.Update(func(tx *bbolt.Tx) error {
+		values, err := tx.CreateBucketIfNotExists(observedBucket)
+		if err != nil {
+			return err
+		}
+		for ref := range s.dirty {
+			text, err := json.Marshal(s.observed[ref])
+			if err != nil {
+				return err
+			}
+			if err := put(values, ref, text, s.observed[ref] != nil); err != nil {
+				return err
+			}
+			if err := putArmed(tx, ref, s.armed[ref]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func writeArmed(db *bbolt.DB, armed map[resource.Ref]int, refs []resource.Ref) error {
+	return db.Update(func(tx *bbolt.Tx) error {
+		for _, ref := range refs {
+			if err := putArmed(tx, ref, armed[ref]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func putArmed(tx *bbolt.Tx, ref resource.Ref, events int) error {
+	b, err := tx.CreateBucketIfNotExists(armedBucket)
+	if err != nil {
+		return err
+	}
+	return put(b, ref, []byte(strconv.Itoa(events)), events > 0)
+}
+
+func put(b *bbolt.Bucket, ref resource.Ref, value []byte, there bool) error {
+	if !there {
+		return b.Delete([]byte(ref.String()))
+	}
+	return b.Put([]byte(ref.String()), value)
+}
+
+// setAsideFile renames a file that can't be read, unless it is not the one that
+// couldn't: another process was faster.
+func setAsideFile(file string, was os.FileInfo, now time.Time) (string, error) {
+	is, err := os.Stat(file)
+	if err != nil || was != nil && !os.SameFile(was, is) {
+		return "(already set aside)", nil
+	}
+	aside := fmt.Sprintf("%s.bad-%s", file, now.UTC().Format("20060102T150405.000000000Z"))
+	if err := os.Rename(file, aside); err != nil {
+		return "", fmt.Errorf("cannot set aside %s: %w", file, err)
+	}
+	return aside, syncDir(filepath.Dir(file))
+}

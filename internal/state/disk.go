@@ -1,0 +1,53 @@
+package state
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// makeDir makes a directory for root's eyes alone; those above it, if they are
+// missing, are as usual.
+func makeDir(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	above := filepath.Dir(dir)
+	if err := os.MkdirAll(above, 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return syncDir(above)
+}
+
+// replaceFile writes a file so that there is the old text or the new, whenever the
+// power goes.
+func replaceFile(file string, text []byte) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(file), tempPrefix+"*") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp.Name())
+		}
+	}()
+	_, err = temp.Write(text)
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(temp.Name(), file); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(file))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,120 @@
+package state
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Documents are named texts on disk: a node's last good catalogs. A document is as it
+// was put, or missing: each carries its checksum. Safe for concurrent use of different
+// names.
+type Documents struct {
+	dir string
+	now func() time.Time
+}
+
+// NewDocuments keeps documents in a folder of a state directory, which is made when
+// the first is put.
+func NewDocuments(stateDir, folder string, opts Options) *Documents {
+	return &Documents{dir: filepath.Join(stateDir, folder), now: opts.now}
+}
+
+// A DamagedError says that a document was not what had been put there. It is out of
+// the way and will be missing from now on.
+type DamagedError struct {
+	Name  string
+	Aside string // where it is now
+}
+
+// Error says where it went.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("document %s on disk is damaged: it was set aside as %s", e.Name, e.Aside)
+}
+
+// Get returns a document. One that is missing is fs.ErrNotExist; one that is damaged
+// is a *DamagedError.
+func (d *Documents) Get(name string) ([]byte, error) {
+	file, err := d.file(name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read document %s: %w", name, err)
+	}
+	sum, body, _ := bytes.Cut(text, []byte("\n"))
+	if string(sum) == checksum(body) {
+		return body, nil
+	}
+	aside, err := setAsideFile(file, nil, d.now())
+	if err != nil {
+		return nil, err
+	}
+	return nil, &DamagedError{Name: name, Aside: aside}
+}
+
+// Put replaces a document; it is on disk when Put returns. Putting what is there
+// already writes nothing.
+func (d *Documents) Put(name string, body []byte) error {
+	file, err := d.file(name)
+	if err != nil {
+		return err
+	}
+	text := append([]byte(checksum(body)+"\n"), body...)
+	if is, err := os.ReadFile(file); err == nil && bytes.Equal(is, text) {
+		return nil
+	}
+	if err := makeDir(d.dir); err != nil {
+		return fmt.Errorf("cannot make %s: %w", d.dir, err)
+	}
+	if err := replaceFile(file, text); err != nil {
+		return fmt.Errorf("cannot write document %s: %w", name, err)
+	}
+	return nil
+}
+
+// Retain removes all other documents, and what an interrupted Put left. Documents that
+// were set aside stay.
+func (d *Documents) Retain(names ...string) error {
+	keep := map[string]bool{}
+	for _, n := range names {
+		keep[n+suffix] = true
+	}
+	there, err := os.ReadDir(d.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, f := range there {
+		ours := strings.HasSuffix(f.Name(), suffix) || strings.HasPrefix(f.Name(), tempPrefix)
+		if ours && !keep[f.Name()] {
+			errs = append(errs, os.Remove(filepath.Join(d.dir, f.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+const (
+	suffix     = ".json"
+	tempPrefix = ".new-"
+)
+
+func (d *Documents) file(name string) (string, error) {
+	if name == "" || strings.ContainsAny(name, "/\x00") || strings.HasPrefix(name, ".") {
+		return "", fmt.Errorf("document name %q can't be a file's", name)
+	}
+	return filepath.Join(d.dir, name+suffix), nil
+}
+
+func checksum(body []byte) string {
+	sum := sha256.Sum256(body)
+	return "sha256-" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,214 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A Store remembers what runs last saw and which refreshes are due; it is an
+// engine.Store. While it is open nobody else can open the same directory to write. The
+// zero Store remembers nothing and refuses to arm. Not safe for concurrent use.
+type Store struct {
+	db       *bbolt.DB // nil when read only
+	warnings []string
+
+	observed map[resource.Ref]map[string]string
+	armed    map[resource.Ref]int
+	// dirty are the keys that differ from the disk, until Commit.
+	dirty map[resource.Ref]bool
+}
+
+// Options say how to open a store. The zero value waits for nobody.
+type Options struct {
+	// Wait is how long to wait for another run to end.
+	Wait time.Duration
+	// Now dates what is set aside; time.Now by default.
+	Now func() time.Time
+}
+
+// A LockedError says that another process has the store open: a run is under way.
+type LockedError struct{ Dir string }
+
+// Error names the directory.
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("another run is under way on this host, it holds the state in %s: wait for it to end and try again", e.Dir)
+}
+
+// Open opens the store in a directory and makes both if they are missing. A store that
+// can't be read is set aside, which [Store.Warnings] tells, and a new one begun. When
+// another process has it open the error is a *LockedError. The caller closes it.
+func Open(dir string, opts Options) (*Store, error) {
+	if err := makeDir(dir); err != nil {
+		return nil, fmt.Errorf("cannot make the state directory %s: %w", dir, err)
+	}
+	file := filepath.Join(dir, dbName)
+	before, _ := os.Stat(file)
+	s, err := load(dir, opts.Wait)
+	if err == nil || !errors.Is(err, errCorrupt) {
+		return s, err
+	}
+	aside, asideErr := setAsideFile(file, before, opts.now())
+	if asideErr != nil {
+		return nil, errors.Join(err, asideErr)
+	}
+	s, fresh := load(dir, opts.Wait)
+	if fresh != nil {
+		return nil, fresh
+	}
+	s.warnings = append(s.warnings, fmt.Sprintf("the state could not be read (%v): it was set aside as %s and forgotten", err, aside))
+	return s, nil
+}
+
+// OpenReadOnly reads the store in a directory and lets go of it at once: it keeps
+// nobody out, and nothing that is set is kept. A store that is missing or can't be
+// read is empty. While a run is under way the error is a *LockedError.
+func OpenReadOnly(dir string, opts Options) (*Store, error) {
+	s := newStore()
+	db, err := openDB(dir, bbolt.Options{ReadOnly: true, Timeout: timeout(opts.Wait)})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, nil
+	case err == nil:
+		err = errors.Join(s.read(db), db.Close())
+	}
+	if errors.Is(err, errCorrupt) {
+		empty := newStore()
+		empty.warnings = []string{fmt.Sprintf("the state in %s could not be read: %v", dir, err)}
+		return empty, nil
+	}
+	return s, err
+}
+
+func newStore() *Store {
+	return &Store{
+		observed: map[resource.Ref]map[string]string{},
+		armed:    map[resource.Ref]int{},
+		dirty:    map[resource.Ref]bool{},
+	}
+}
+
+func load(dir string, wait time.Duration) (*Store, error) {
+	db, err := openDB(dir, bbolt.Options{Timeout: timeout(wait)})
+	if err != nil {
+		return nil, err
+	}
+	s := newStore()
+	s.db = db
+	if err := s.read(db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+func (o Options) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
+}
+
+// timeout is for bbolt, to which 0 is for ever; it tries once in any case.
+func timeout(wait time.Duration) time.Duration { return max(wait, time.Nanosecond) }
+
+// Warnings are what a person should know of how it was opened; none as a rule.
+func (s *Store) Warnings() []string { return s.warnings }
+
+// Close lets the next run have it. What was not committed is lost.
+func (s *Store) Close() error {
+	if s.db == nil {
+		return nil
+	}
+	return s.db.Close()
+}
+
+// Observed are the values that a run last saw or set, nil where there are none. Not to
+// be changed.
+func (s *Store) Observed(ref resource.Ref) map[string]string { return s.observed[ref] }
+
+// SetObserved replaces them, durably with the next Commit.
+func (s *Store) SetObserved(ref resource.Ref, values map[string]string) {
+	if s.db == nil || maps.Equal(s.observed[ref], values) {
+		return
+	}
+	s.observed[ref] = maps.Clone(values)
+	s.dirty[ref] = true
+}
+
+// Armed are the resources that a refresh is due to, with the number of events.
+func (s *Store) Armed() map[resource.Ref]int { return maps.Clone(s.armed) }
+
+// Arm makes a refresh due, once for every time a resource is named. It is on disk when
+// Arm returns.
+func (s *Store) Arm(refs []resource.Ref) error {
+	if s.db == nil {
+		return errReadOnly
+	}
+	armed := maps.Clone(s.armed)
+	for _, ref := range refs {
+		armed[ref]++
+	}
+	return s.setArmed(armed, refs)
+}
+
+// Disarm strikes refreshes off. That is on disk when it returns.
+func (s *Store) Disarm(refs []resource.Ref) error {
+	if s.db == nil {
+		return errReadOnly
+	}
+	armed := maps.Clone(s.armed)
+	for _, ref := range refs {
+		delete(armed, ref)
+	}
+	return s.setArmed(armed, refs)
+}
+
+func (s *Store) setArmed(armed map[resource.Ref]int, refs []resource.Ref) error {
+	if maps.Equal(armed, s.armed) {
+		return nil
+	}
+	if err := writeArmed(s.db, armed, refs); err != nil {
+		return fmt.Errorf("cannot write the state: %w", err)
+	}
+	s.armed = armed
+	return nil
+}
+
+// Retain forgets all other resources, durably with the next Commit.
+func (s *Store) Retain(refs []resource.Ref) {
+	if s.db == nil {
+		return
+	}
+	keep := make(map[resource.Ref]bool, len(refs))
+	for _, ref := range refs {
+		keep[ref] = true
+	}
+	for _, ref := range slices.Concat(slices.Collect(maps.Keys(s.observed)), slices.Collect(maps.Keys(s.armed))) {
+		if !keep[ref] {
+			delete(s.observed, ref)
+			delete(s.armed, ref)
+			s.dirty[ref] = true
+		}
+	}
+}
+
+// Commit makes what was set durable. Where nothing was, it writes nothing.
+func (s *Store) Commit() error {
+	if s.db == nil || len(s.dirty) == 0 {
+		return nil
+	}
+	if err := s.write(); err != nil {
+		return fmt.Errorf("cannot write the state: %w", err)
+	}
+	clear(s.dirty)
+	return nil
+}

@@ -1,0 +1,254 @@
+package state_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+var _ engine.Store = (*state.Store)(nil)
+
+func motd() resource.Ref  { return resource.Ref{Kind: "File", Name: "motd"} }
+func nginx() resource.Ref { return resource.Ref{Kind: "SystemService", Name: "nginx"} }
+
+func open(t *testing.T, dir string) *state.Store {
+	t.Helper()
+	s, err := state.Open(dir, state.Options{Now: noon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
+
+func TestWhatWasCommittedIsThereAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lib/fettle")
+	s := open(t, dir)
+	s.SetObserved(motd(), map[string]string{"mode": "0644", "owner": ""})
+	s.SetObserved(nginx(), map[string]string{"ensure": "running"})
+	must(t, s.Commit())
+	s.SetObserved(nginx(), map[string]string{"ensure": "never committed"})
+	must(t, s.Close())
+
+	s = open(t, dir)
+	if diff := cmp.Diff(map[string]string{"mode": "0644", "owner": ""}, s.Observed(motd())); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"ensure": "running"}, s.Observed(nginx())); diff != "" {
+		t.Error(diff)
+	}
+	if got := s.Observed(resource.Ref{Kind: "File", Name: "other"}); got != nil {
+		t.Errorf("what was never seen has %v", got)
+	}
+	info, err := os.Stat(dir)
+	must(t, err)
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory has mode %o", info.Mode().Perm())
+	}
+}
+
+func TestArmingIsDurableWithoutCommit(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	must(t, s.Arm([]resource.Ref{nginx(), nginx(), motd()}))
+	must(t, s.Close())
+
+	s = open(t, dir)
+	if diff := cmp.Diff(map[resource.Ref]int{nginx(): 2, motd(): 1}, s.Armed()); diff != "" {
+		t.Error(diff)
+	}
+	must(t, s.Disarm([]resource.Ref{nginx()}))
+	must(t, s.Close())
+
+	s = open(t, dir)
+	if diff := cmp.Diff(map[resource.Ref]int{motd(): 1}, s.Armed()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRetainForgetsTheRest(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	s.SetObserved(motd(), map[string]string{"mode": "0644"})
+	s.SetObserved(nginx(), map[string]string{"ensure": "running"})
+	must(t, s.Arm([]resource.Ref{motd(), nginx()}))
+	s.Retain([]resource.Ref{nginx()})
+	must(t, s.Commit())
+	must(t, s.Close())
+
+	s = open(t, dir)
+	if s.Observed(motd()) != nil || s.Observed(nginx()) == nil {
+		t.Errorf("observed motd %v, nginx %v", s.Observed(motd()), s.Observed(nginx()))
+	}
+	if diff := cmp.Diff(map[resource.Ref]int{nginx(): 1}, s.Armed()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestARunThatChangesNothingWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	s.SetObserved(motd(), map[string]string{"mode": "0644"})
+	must(t, s.Arm([]resource.Ref{nginx()}))
+	must(t, s.Commit())
+	must(t, s.Close())
+	before := tree(t, dir)
+
+	s = open(t, dir)
+	s.SetObserved(motd(), map[string]string{"mode": "0644"})
+	must(t, s.Disarm([]resource.Ref{motd()}))
+	s.Retain([]resource.Ref{motd(), nginx()})
+	must(t, s.Commit())
+	must(t, s.Close())
+	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// tree is what a directory holds: inode, size and time of change by name.
+func tree(t *testing.T, dir string) map[string][3]int64 {
+	t.Helper()
+	all := map[string][3]int64{}
+	must(t, filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		var st unix.Stat_t
+		if err := unix.Stat(path, &st); err != nil {
+			return err
+		}
+		all[path] = [3]int64{int64(st.Ino), info.Size(), info.ModTime().UnixNano()}
+		return nil
+	}))
+	return all
+}
+
+func TestASecondRunIsKeptOut(t *testing.T) {
+	dir := t.TempDir()
+	first := open(t, dir)
+	var locked *state.LockedError
+	if _, err := state.Open(dir, state.Options{}); !errors.As(err, &locked) || locked.Dir != dir {
+		t.Errorf("opened twice, with %v", err)
+	}
+	if _, err := state.OpenReadOnly(dir, state.Options{}); !errors.As(err, &locked) {
+		t.Errorf("opened to read beside a run, with %v", err)
+	}
+	waited := make(chan error)
+	go func() {
+		s, err := state.Open(dir, state.Options{Wait: time.Minute})
+		if err == nil {
+			err = s.Close()
+		}
+		waited <- err
+	}()
+	must(t, first.Close())
+	must(t, <-waited)
+}
+
+func TestReadingOnlyMakesAndKeepsNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "fettle")
+	s, err := state.OpenReadOnly(dir, state.Options{})
+	must(t, err)
+	if s.Observed(motd()) != nil || len(s.Armed()) > 0 || len(s.Warnings()) > 0 {
+		t.Error("a store that is missing is not empty")
+	}
+	if err := s.Arm([]resource.Ref{motd()}); err == nil {
+		t.Error("armed what can't be kept")
+	}
+	s.SetObserved(motd(), map[string]string{"mode": "0644"})
+	s.Retain(nil)
+	must(t, s.Commit())
+	must(t, s.Close())
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory was made: %v", err)
+	}
+
+	w := open(t, dir)
+	w.SetObserved(motd(), map[string]string{"mode": "0600"})
+	must(t, w.Commit())
+	must(t, w.Close())
+	before := tree(t, dir)
+	s, err = state.OpenReadOnly(dir, state.Options{})
+	must(t, err)
+	if diff := cmp.Diff(map[string]string{"mode": "0600"}, s.Observed(motd())); diff != "" {
+		t.Error(diff)
+	}
+	must(t, s.Close())
+	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestADamagedStoreIsSetAside(t *testing.T) {
+	for name, damage := range map[string]func(good []byte) []byte{
+		"text":              func([]byte) []byte { return []byte(strings.Repeat("not a database\n", 1000)) },
+		"cut short":         func(good []byte) []byte { return good[:len(good)/4] },
+		"cut after meta":    func(good []byte) []byte { return good[:2*os.Getpagesize()] },
+		"zeroed after meta": func(good []byte) []byte { clear(good[2*os.Getpagesize():]); return good },
+		"zeroed":            func(good []byte) []byte { clear(good); return good },
+		"garbage in pages": func(good []byte) []byte {
+			for i := 2 * os.Getpagesize(); i < len(good); i++ {
+				good[i] ^= 0xa5
+			}
+			return good
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "state.db")
+			s := open(t, dir)
+			s.SetObserved(motd(), map[string]string{"mode": "0644"})
+			must(t, s.Commit())
+			must(t, s.Close())
+			good, err := os.ReadFile(file)
+			must(t, err)
+			bad := damage(good)
+			must(t, os.WriteFile(file, bad, 0o600))
+
+			reader, err := state.OpenReadOnly(dir, state.Options{})
+			must(t, err)
+			if len(reader.Warnings()) != 1 || reader.Observed(motd()) != nil {
+				t.Errorf("a reader has %v and warns %q", reader.Observed(motd()), reader.Warnings())
+			}
+
+			s = open(t, dir)
+			if len(s.Warnings()) != 1 || s.Observed(motd()) != nil {
+				t.Errorf("has %v and warns %q", s.Observed(motd()), s.Warnings())
+			}
+			s.SetObserved(motd(), map[string]string{"mode": "0600"})
+			must(t, s.Commit())
+			aside, err := os.ReadFile(file + ".bad-20260102T120000.000000000Z")
+			must(t, err)
+			if diff := cmp.Diff(bad, aside); diff != "" {
+				t.Error("what was set aside is not what was there")
+			}
+		})
+	}
+}
+
+func TestADirectoryThatCannotBeMadeIsAnError(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(dir, nil, 0o600))
+	if _, err := state.Open(dir, state.Options{}); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v", err)
+	}
+}
