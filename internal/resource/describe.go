@@ -16,15 +16,17 @@ type AttributeDoc struct {
 	Name, Doc string
 	Property  bool // compared and fixed; otherwise a parameter
 	Feature   Feature
+	Sensitive bool // never to be shown
 }
 
 func (k kind[A]) Describe() Description {
 	d := Description{Name: k.t.Name, Doc: k.t.Doc, Example: k.t.Example, Namevar: k.t.NamevarName, Features: k.t.Features}
+	var nothing A
 	for _, p := range k.t.Properties {
-		d.Attributes = append(d.Attributes, AttributeDoc{p.Name, p.Doc, true, p.Feature})
+		d.Attributes = append(d.Attributes, AttributeDoc{p.Name, p.Doc, true, p.Feature, p.sensitive(nothing)})
 	}
 	for _, p := range k.t.Parameters {
-		d.Attributes = append(d.Attributes, AttributeDoc{p.Name, p.Doc, false, p.Feature})
+		d.Attributes = append(d.Attributes, AttributeDoc{Name: p.Name, Doc: p.Doc, Feature: p.Feature})
 	}
 	if !slices.ContainsFunc(d.Attributes, func(a AttributeDoc) bool { return a.Name == d.Namevar }) {
 		d.Attributes = slices.Insert(d.Attributes, 0, AttributeDoc{Name: d.Namevar, Doc: "Its name on the host (namevar)."})

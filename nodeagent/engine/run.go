@@ -23,6 +23,9 @@ type Transaction struct {
 	// Selected limits the run; nil selects all. What is not selected is reported as
 	// skipped, and what comes after it goes on.
 	Selected func(resource.Item) bool
+	// Refused are resources that were found at fault before the run: they come first
+	// in its report.
+	Refused []ResourceReport
 	// Observe is told of each resource as it ends, from the run's goroutine. Optional.
 	Observe func(ResourceReport)
 	Now     func() time.Time
@@ -40,6 +43,9 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Host: t.HostName,
 		Noop: t.Noop, Started: t.Now(), CatalogDigest: t.Digest, Resources: []ResourceReport{},
 	}
+	for _, refused := range t.Refused {
+		r.tell(refused)
+	}
 	for {
 		n, ok := r.queue.Pop()
 		if ok {
@@ -52,6 +58,14 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	report.Duration = Duration(t.Now().Sub(report.Started))
 	report.finish()
 	return report, r.forget(items)
+}
+
+// tell reports a resource that has ended.
+func (r *run) tell(res ResourceReport) {
+	r.reports = append(r.reports, res)
+	if r.Observe != nil {
+		r.Observe(res)
+	}
 }
 
 // run is the state of one run.

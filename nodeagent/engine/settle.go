@@ -61,10 +61,7 @@ func (r *run) finish(e *entry) {
 	}
 	r.send(e)
 	r.remember(e)
-	r.reports = append(r.reports, e.report)
-	if r.Observe != nil {
-		r.Observe(e.report)
-	}
+	r.tell(e.report)
 	r.queue.Done(e.node)
 }
 

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fettle-dev/fettle/internal/facts"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+func gatherFacts(ctx context.Context, h host.Reader) (resource.Facts, []error) {
+	return facts.Gather(ctx, h)
+}
+
+func (a *app) facts() *cobra.Command {
+	output := "yaml"
+	cmd := &cobra.Command{
+		Use:   "facts [QUERY]",
+		Short: "Show what is known of this host",
+		Example: "  fettle facts\n" +
+			"  fettle facts os.release.major",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("--output", output, "json", "yaml"); err != nil {
+				return err
+			}
+			return a.withHost(func(h Host) error { return a.printFacts(a.gather(cmd.Context(), h), args, output) })
+		},
+	}
+	a.addRoot(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", output, "json or yaml")
+	return cmd
+}
+
+// printFacts prints all, or the one that is asked for; a plain value as it is.
+func (a *app) printFacts(facts resource.Facts, query []string, format string) error {
+	if len(query) == 0 {
+		return a.encode(facts, format)
+	}
+	v, ok := facts.Get(query[0])
+	if !ok {
+		return fmt.Errorf("there is no fact %q", query[0])
+	}
+	if s, plain := v.(string); plain && format == "yaml" {
+		a.say("%s", s)
+		return nil
+	}
+	return a.encode(v, format)
+}

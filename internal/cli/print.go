@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// Colors of a terminal.
+const (
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	red    = "\x1b[31m"
+	cyan   = "\x1b[36m"
+	plain  = "\x1b[0m"
+)
+
+func (a *app) paint(color, text string) string {
+	if !a.Terminal || color == "" {
+		return text
+	}
+	return color + text + plain
+}
+
+var stateColors = map[engine.State]string{
+	engine.Changed: green, engine.Refreshed: green, engine.Noop: yellow, engine.Skipped: yellow, engine.Failed: red,
+}
+
+// printResource writes the lines of one resource as it ends: events to stdout,
+// failures to stderr.
+func (a *app) printResource(r engine.ResourceReport, diffs bool) {
+	for _, line := range r.Lines() {
+		if r.State == engine.Failed {
+			a.complain("%s", a.paint(red, line))
+			continue
+		}
+		a.say("%s", a.paint(stateColors[r.State], line))
+	}
+	if !diffs {
+		return
+	}
+	for _, e := range r.Events {
+		if e.Diff != "" {
+			a.say("%s", a.paintDiff(e.Diff))
+		}
+	}
+}
+
+func (a *app) paintDiff(diff string) string {
+	lines := strings.Split(strings.TrimRight(diff, "\n"), "\n")
+	for i, l := range lines {
+		switch {
+		case strings.HasPrefix(l, "+"):
+			lines[i] = a.paint(green, l)
+		case strings.HasPrefix(l, "-"):
+			lines[i] = a.paint(red, l)
+		case strings.HasPrefix(l, "@@"):
+			lines[i] = a.paint(cyan, l)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// printReport ends the output: the summary, or the whole report.
+func (a *app) printReport(r engine.Report, f applyFlags) error {
+	if r.Kind == "" { // there was no run
+		return nil
+	}
+	if f.output == "text" {
+		a.say("%s", r.Summary())
+		return nil
+	}
+	if !f.diff {
+		dropDiffs(r)
+	}
+	return a.encode(r, f.output)
+}
+
+func dropDiffs(r engine.Report) {
+	for _, res := range r.Resources {
+		for i := range res.Events {
+			res.Events[i].Diff = ""
+		}
+	}
+}
+
+// encode writes a value as json or yaml.
+func (a *app) encode(v any, format string) error {
+	encode := yaml.Marshal
+	if format == "json" {
+		encode = func(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
+	}
+	raw, err := encode(v)
+	if err != nil {
+		return err
+	}
+	a.say("%s", strings.TrimRight(string(raw), "\n"))
+	return nil
+}

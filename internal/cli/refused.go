@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// refused turns what the compiler left out into reports: a resource that is at
+// fault failed, one that depends on such was skipped.
+func refused(problems []catalog.Problem) []engine.ResourceReport {
+	var out []engine.ResourceReport
+	at := map[v1alpha1.ResourceRef]int{}
+	for _, p := range problems {
+		if i, ok := at[p.Ref]; ok {
+			out[i].Message += "; " + p.Message
+			continue
+		}
+		ref, err := resource.ParseRef(string(p.Ref))
+		if err != nil { // the compiler made it from a kind and a name
+			continue
+		}
+		at[p.Ref] = len(out)
+		state := engine.Failed
+		if p.Reason == v1alpha1.ReasonDependsOnProblem {
+			state = engine.Skipped
+		}
+		out = append(out, engine.ResourceReport{Ref: engine.Ref(ref), State: state, Message: p.Message})
+	}
+	return out
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// resourceFlags are those of resource.
+type resourceFlags struct {
+	provider string
+	noop     bool
+	output   string
+}
+
+func (a *app) resource() *cobra.Command {
+	var f resourceFlags
+	cmd := &cobra.Command{
+		Use:   "resource KIND [NAME] [ATTRIBUTE=VALUE ...]",
+		Short: "Show what is on this host as resources that can be applied again, or set one",
+		Example: "  fettle resource user\n" +
+			"  fettle resource file /etc/motd\n" +
+			"  fettle resource group web ensure=present gid=1500",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("--output", f.output, "yaml", "json"); err != nil {
+				return err
+			}
+			k, err := a.kind(args[0])
+			if err != nil {
+				return err
+			}
+			return a.withHost(func(h Host) error { return a.runResource(cmd.Context(), h, k, args[1:], f) })
+		},
+	}
+	a.addRoot(cmd)
+	cmd.Flags().StringVar(&f.provider, "provider", "", "provider to use instead of the host's default")
+	cmd.Flags().BoolVar(&f.noop, "noop", false, "when setting: report what would change, and change nothing")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "yaml", "yaml or json")
+	return cmd
+}
+
+func (a *app) runResource(ctx context.Context, h Host, k resource.Kind, args []string, f resourceFlags) error {
+	facts := a.gather(ctx, h)
+	switch len(args) {
+	case 0:
+		return a.listResources(ctx, h, k, facts, f)
+	case 1:
+		return a.showResource(ctx, h, k, facts, args[0], f)
+	}
+	if err := a.setResource(ctx, h, k, facts, args, f); err != nil {
+		return err
+	}
+	return a.showResource(ctx, h, k, facts, args[0], f)
+}
+
+func (a *app) listResources(ctx context.Context, h Host, k resource.Kind, facts resource.Facts, f resourceFlags) error {
+	all, err := k.Instances(ctx, facts, h, f.provider)
+	if err != nil {
+		return err
+	}
+	return a.printInstances(k, all, f)
+}
+
+func (a *app) showResource(ctx context.Context, h Host, k resource.Kind, facts resource.Facts, name string, f resourceFlags) error {
+	r, err := k.Named(name)
+	if err != nil {
+		return err
+	}
+	if err := r.Choose(facts, h, f.provider); err != nil {
+		return err
+	}
+	if err := r.Read(ctx, h); err != nil {
+		return fmt.Errorf("cannot read %s %s: %w", k.Name(), name, err)
+	}
+	return a.printInstances(k, []resource.Instance{r.State()}, f)
+}
+
+// setResource applies a catalog of one.
+func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts resource.Facts, args []string, f resourceFlags) error {
+	raw, err := attributes(k, args[0], args[1:])
+	if err != nil {
+		return err
+	}
+	item := resource.Item{Ref: resource.Ref{Kind: k.Name(), Name: args[0]}, Provider: f.provider}
+	if item.Resource, err = k.Bind(item.Ref, raw); err != nil {
+		return err
+	}
+	t := engine.Transaction{
+		Host: h, Facts: facts, Noop: f.noop, Now: time.Now,
+		Observe: func(r engine.ResourceReport) { // stdout is for the state
+			for _, line := range r.Lines() {
+				a.complain("%s", a.paint(stateColors[r.State], line))
+			}
+		},
+	}
+	report, err := t.Run(ctx, []resource.Item{item})
+	if err == nil && report.Counts.Failed > 0 {
+		err = Exit(1)
+	}
+	return err
+}
+
+// attributes turns ATTRIBUTE=VALUE words into JSON; values are read as YAML, but a
+// mode is always a string, as 0644 is a number there.
+func attributes(k resource.Kind, name string, words []string) (json.RawMessage, error) {
+	all := map[string]any{k.Describe().Namevar: name}
+	for _, w := range words {
+		attribute, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return nil, fmt.Errorf("%q is not ATTRIBUTE=VALUE", w)
+		}
+		var v any
+		if err := yaml.Unmarshal([]byte(value), &v); err != nil || attribute == "mode" || attribute == "content" {
+			v = value
+		}
+		all[attribute] = v
+	}
+	raw, err := json.Marshal(all)
+	return raw, err
+}
+
+// object is what apply takes.
+type object struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Metadata   map[string]any `json:"metadata"`
+	Spec       map[string]any `json:"spec"`
+}
+
+// objects is a list of them.
+type objects struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Items      []object `json:"items"`
+}
+
+// newObject makes an object of an instance, without its sensitive attributes: what is
+// printed is kept in files and logs.
+func newObject(k resource.Kind, i resource.Instance) (object, error) {
+	o := object{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: k.Name(),
+		Metadata: map[string]any{"name": objectName(i.Namevar)},
+	}
+	if err := json.Unmarshal(i.Attributes, &o.Spec); err != nil {
+		return o, err
+	}
+	o.Spec["nodeSelector"] = map[string]any{}
+	for _, at := range k.Describe().Attributes {
+		if at.Sensitive {
+			delete(o.Spec, at.Name)
+		}
+	}
+	return o, nil
+}
+
+// printInstances prints what apply takes: documents in YAML, one object or a List in
+// JSON.
+func (a *app) printInstances(k resource.Kind, all []resource.Instance, f resourceFlags) error {
+	list := objects{APIVersion: "v1", Kind: "List", Items: []object{}}
+	for _, i := range all {
+		o, err := newObject(k, i)
+		if err != nil {
+			return err
+		}
+		list.Items = append(list.Items, o)
+	}
+	if f.output == "json" && len(all) != 1 {
+		return a.encode(list, f.output)
+	}
+	for n, o := range list.Items {
+		if n > 0 {
+			a.say("---")
+		}
+		if err := a.encode(o, f.output); err != nil {
+			return err
+		}
+	}
+	return nil
+}

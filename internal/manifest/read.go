@@ -1,0 +1,273 @@
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// A Set is what files say, in the order in which they say it.
+type Set struct {
+	Documents  []Document
+	ConfigMaps []*corev1.ConfigMap
+	// Ignored are documents of other API groups, as "Deployment/web in web.yaml".
+	Ignored []string
+}
+
+// A Document is one resource and where it stands.
+type Document struct {
+	Source   string // file, and the number of the document where the file has more
+	Resource v1alpha1.Resource
+	Raw      []byte // as JSON
+}
+
+// Resources are those of the documents, in order.
+func (s *Set) Resources() []v1alpha1.Resource {
+	out := make([]v1alpha1.Resource, len(s.Documents))
+	for i, d := range s.Documents {
+		out[i] = d.Resource
+	}
+	return out
+}
+
+// ConfigMap returns one key of a ConfigMap that is among the documents.
+func (s *Set) ConfigMap(ref v1alpha1.KeyRef) (string, bool) {
+	for _, c := range s.ConfigMaps {
+		namespace := c.Namespace
+		if namespace == "" {
+			namespace = metav1.NamespaceDefault
+		}
+		if namespace != ref.Namespace || c.Name != ref.Name {
+			continue
+		}
+		if v, ok := c.Data[ref.Key]; ok {
+			return v, true
+		}
+		v, ok := c.BinaryData[ref.Key]
+		return string(v), ok
+	}
+	return "", false
+}
+
+// Read reads files, the *.yaml, *.yml and *.json files directly in a directory (by
+// name), and "-", which is stdin. All that is wrong is in the error, a line each; the
+// set has the rest.
+func Read(paths []string, stdin io.Reader) (*Set, error) {
+	s := &Set{}
+	var errs []error
+	for _, p := range paths {
+		files, err := expand(p)
+		errs = append(errs, err)
+		for _, f := range files {
+			errs = append(errs, s.readFile(f, stdin))
+		}
+	}
+	errs = append(errs, s.twice())
+	return s, errors.Join(errs...)
+}
+
+func expand(path string) ([]string, error) {
+	if path == "-" {
+		return []string{path}, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", path, errors.Unwrap(err))
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) && e.Type()&fs.ModeDir == 0 {
+			files = append(files, filepath.Join(path, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("directory %s has no .yaml, .yml or .json file", path)
+	}
+	return files, nil
+}
+
+func (s *Set) readFile(name string, stdin io.Reader) error {
+	text, err := slurp(name, stdin)
+	if err != nil {
+		return err
+	}
+	if name == "-" {
+		name = "stdin"
+	}
+	var errs []error
+	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for n := 1; ; n++ {
+		doc, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return errors.Join(errs...)
+		}
+		if err != nil {
+			return errors.Join(append(errs, fmt.Errorf("%s: %w", name, err))...)
+		}
+		source := name
+		if n > 1 {
+			source = fmt.Sprintf("%s (document %d)", name, n)
+		}
+		errs = append(errs, s.add(source, doc))
+	}
+}
+
+func slurp(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(name)
+}
+
+// list is any List of objects, as kubectl get -o yaml prints it.
+type list struct {
+	metav1.TypeMeta `json:",inline"`
+	Items           []yamlValue `json:"items"`
+}
+
+// yamlValue keeps an item as it is.
+type yamlValue []byte
+
+// UnmarshalJSON keeps the bytes.
+func (v *yamlValue) UnmarshalJSON(b []byte) error {
+	*v = bytes.Clone(b)
+	return nil
+}
+
+func (s *Set) add(source string, doc []byte) error {
+	var head struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := yaml.Unmarshal(doc, &head); err != nil {
+		return fmt.Errorf("%s: %w", source, plain(err))
+	}
+	group, _, _ := strings.Cut(head.APIVersion, "/")
+	switch {
+	case head.TypeMeta == (metav1.TypeMeta{}) && isEmpty(doc):
+		return nil
+	case head.Kind == "":
+		return fmt.Errorf("%s: kind is missing: is this a Kubernetes object?", source)
+	case head.Kind == "List" || group == v1alpha1.GroupVersion.Group && strings.HasSuffix(head.Kind, "List"):
+		return s.addList(source, doc)
+	case head.APIVersion == "v1" && head.Kind == "ConfigMap":
+		return s.addConfigMap(source, doc)
+	case group != v1alpha1.GroupVersion.Group:
+		s.Ignored = append(s.Ignored, fmt.Sprintf("%s/%s in %s", head.Kind, head.Name, source))
+		return nil
+	case head.APIVersion != v1alpha1.GroupVersion.String():
+		return fmt.Errorf("%s: apiVersion %s is not known; write %s", source, head.APIVersion, v1alpha1.GroupVersion)
+	}
+	return s.addResource(source, head.Kind, doc)
+}
+
+func (s *Set) addList(source string, doc []byte) error {
+	var l list
+	if err := yaml.Unmarshal(doc, &l); err != nil {
+		return fmt.Errorf("%s: %w", source, plain(err))
+	}
+	var errs []error
+	for i, item := range l.Items {
+		errs = append(errs, s.add(fmt.Sprintf("%s (item %d)", source, i+1), item))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Set) addConfigMap(source string, doc []byte) error {
+	var c corev1.ConfigMap
+	if err := yaml.UnmarshalStrict(doc, &c); err != nil {
+		return fmt.Errorf("%s: ConfigMap: %w", source, plain(err))
+	}
+	s.ConfigMaps = append(s.ConfigMaps, &c)
+	return nil
+}
+
+func (s *Set) addResource(source, kind string, doc []byte) error {
+	r := newResource(kind)
+	if r == nil {
+		return fmt.Errorf("%s: kind %s is not known; there are %s", source, kind, strings.Join(kindNames(), ", "))
+	}
+	if err := yaml.UnmarshalStrict(doc, r); err != nil {
+		return fmt.Errorf("%s: %s: %w", source, kind, plain(err))
+	}
+	if r.GetName() == "" {
+		return fmt.Errorf("%s: %s: metadata.name is missing", source, kind)
+	}
+	raw, err := yaml.YAMLToJSON(doc)
+	if err != nil {
+		return fmt.Errorf("%s: %w", source, plain(err))
+	}
+	s.Documents = append(s.Documents, Document{source, r, raw})
+	return nil
+}
+
+// plain takes the decoder's layers off an error.
+func plain(err error) error {
+	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
+	text = strings.TrimPrefix(text, "error unmarshaling JSON: ")
+	text = strings.TrimPrefix(text, "while decoding JSON: ")
+	return errors.New(strings.TrimPrefix(text, "json: "))
+}
+
+func newResource(kind string) v1alpha1.Resource {
+	for _, r := range v1alpha1.Resources() {
+		if r.KindName() == kind {
+			return r
+		}
+	}
+	return nil
+}
+
+func kindNames() []string {
+	var names []string
+	for _, r := range v1alpha1.Resources() {
+		names = append(names, r.KindName())
+	}
+	return names
+}
+
+// twice names resources that are there more than once: kubectl would let the last
+// one win, and one of the two authors would never know.
+func (s *Set) twice() error {
+	first := map[string]string{}
+	var errs []error
+	for _, d := range s.Documents {
+		ref := d.Resource.KindName() + "/" + d.Resource.GetName()
+		if other, ok := first[ref]; ok {
+			errs = append(errs, fmt.Errorf("%s: %s is in %s already; rename or remove one", d.Source, ref, other))
+		}
+		first[ref] = d.Source
+	}
+	return errors.Join(errs...)
+}
+
+// isEmpty reports whether a document has nothing but comments.
+func isEmpty(doc []byte) bool {
+	for line := range bytes.Lines(doc) {
+		if l := bytes.TrimSpace(line); len(l) > 0 && l[0] != '#' && string(l) != "---" {
+			return false
+		}
+	}
+	return true
+}
