@@ -44,7 +44,7 @@ type UserAttributes struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=32
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z_][A-Za-z0-9_.-]*[$]?$`
-	Groups []string `json:"groups,omitempty"`
+	Groups []string `json:"groups,omitzero"`
 	// membership says whether the user is in these groups at least (minimum,
 	// default) or in no others (inclusive).
 	// +optional

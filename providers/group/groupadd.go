@@ -89,7 +89,7 @@ type step struct {
 // decide picks the step that leads from what is to what should be.
 func decide(is, want attributes) step {
 	taken := accounts.Remedies{4: "choose another gid, or set allowDupe: true"}
-	inUse := accounts.Remedies{8: "make that User absent, or give it another gid, in the same run"}
+	inUse := accounts.Remedies{8: "make that User absent, or give it another gid, before this Group goes"}
 	switch {
 	case !exists(want):
 		return step{"remove", []string{"groupdel", "--", want.Name}, inUse}

@@ -28,7 +28,7 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 		"the primary group of a user cannot be removed": {
 			manifest: `{"name": "ann", "ensure": "absent"}`,
 			err: "cannot remove group ann: groupdel exited with 8: cannot remove the primary group of user 'ann'; " +
-				"make that User absent, or give it another gid, in the same run",
+				"make that User absent, or give it another gid, before this Group goes",
 		},
 	}
 	for name, test := range tests {

@@ -1,0 +1,110 @@
+package user
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+func exists(a attributes) bool { return a.Ensure != nil && *a.Ensure == resource.Present }
+
+func isAbsent(a attributes) bool { return a.Ensure != nil && *a.Ensure == resource.Absent }
+
+func isMinimum(a attributes) bool { return a.Membership == nil || *a.Membership == "minimum" }
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func gidField(a *attributes) *intstr.IntOrString { return a.GID }
+
+// beThere makes present what says anything but its name.
+func beThere(a *attributes) {
+	said := a.UID != nil || a.GID != nil || a.Groups != nil || a.Home != nil || a.Comment != nil || a.Shell != nil ||
+		a.Password != nil || isTrue(a.ManageHome) || isTrue(a.System)
+	if a.Ensure == nil && said {
+		a.Ensure = new(resource.Present)
+	}
+}
+
+// normalize makes a gid that is a number in quotes a number.
+func normalize(a *attributes) {
+	if a.GID == nil {
+		return
+	}
+	if n, ok := asNumber(a.GID); ok {
+		a.GID = number(n)
+	}
+}
+
+func asNumber(gid *intstr.IntOrString) (n int64, ok bool) {
+	u, err := strconv.ParseUint(gid.String(), 10, 32)
+	return int64(u), err == nil
+}
+
+// number is the one form that a gid has as a number: the type has no room for the
+// upper half of them but as text.
+func number(gid int64) *intstr.IntOrString {
+	if gid <= math.MaxInt32 {
+		return new(intstr.FromInt32(int32(gid)))
+	}
+	return new(intstr.FromString(strconv.FormatInt(gid, 10)))
+}
+
+// validate keeps out what would be more than one field or line to the host's tools,
+// and what could be set but would never read back the same.
+func validate(a attributes) error {
+	var errs []error
+	if strings.ContainsAny(a.Name, ":\n") {
+		errs = append(errs, fmt.Errorf("name %q has a colon or a line break: leave it out", a.Name))
+	}
+	if a.Password != nil && strings.ContainsAny(*a.Password, ":\n") {
+		errs = append(errs, errors.New("password has a colon or a line break: give the hash as in the second field of /etc/shadow"))
+	}
+	if a.GID != nil && a.GID.Type == intstr.Int && a.GID.IntVal < 0 {
+		errs = append(errs, fmt.Errorf("gid %d is negative: give a group's name or number", a.GID.IntVal))
+	}
+	for _, g := range a.Groups {
+		if _, err := strconv.Atoi(g); err == nil || g == "" || strings.Contains(g, ",") {
+			errs = append(errs, fmt.Errorf("groups has %q: give the name of one group", g))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// groupsBefore are the groups that a user needs to be there first: those it names
+// and, as it takes that without a gid, the one of its own name.
+func groupsBefore(a attributes) []string {
+	if isAbsent(a) {
+		return nil
+	}
+	return related(a)
+}
+
+// groupsAfter are the groups that cannot go before the user is gone, or that go
+// with it and may have to be made again.
+func groupsAfter(a attributes) []string {
+	if !isAbsent(a) {
+		return nil
+	}
+	return related(a)
+}
+
+func related(a attributes) []string {
+	if a.GID == nil {
+		return append([]string{a.Name}, a.Groups...)
+	}
+	return append([]string{a.GID.String()}, a.Groups...)
+}
+
+// keys let a file whose owner is a number find the account that will have it.
+func keys(a attributes) []string {
+	if a.UID == nil {
+		return nil
+	}
+	return []string{strconv.FormatInt(*a.UID, 10)}
+}

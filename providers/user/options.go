@@ -1,0 +1,100 @@
+package user
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/accounts"
+)
+
+// creation is the command that makes an account, but for its password.
+func creation(groups accounts.Groups, want attributes) []string {
+	args := []string{"useradd"}
+	if want.UID != nil {
+		args = append(args, uid(want)...)
+	}
+	args = append(args, firstGroup(groups, want)...)
+	if names := secondary(groups, want); len(names) > 0 {
+		args = append(args, "--groups", strings.Join(names, ","))
+	}
+	args = append(args, optional("--home-dir", want.Home)...)
+	args = append(args, optional("--comment", want.Comment)...)
+	args = append(args, optional("--shell", want.Shell)...)
+	if isTrue(want.System) {
+		args = append(args, "--system")
+	}
+	return append(args, homeToo(want), "--", want.Name)
+}
+
+// modification is what usermod is told to set a property.
+func modification(groups accounts.Groups, want attributes, property string) []string {
+	switch property {
+	case "uid":
+		return uid(want)
+	case "gid":
+		return []string{"--gid", want.GID.String()}
+	case "groups":
+		return membership(groups, want)
+	case "home":
+		return optional("--home", want.Home)
+	case "comment":
+		return optional("--comment", want.Comment)
+	default:
+		return optional("--shell", want.Shell)
+	}
+}
+
+func optional(option string, value *string) []string {
+	if value == nil {
+		return nil
+	}
+	return []string{option, *value}
+}
+
+func uid(want attributes) []string {
+	args := []string{"--uid", strconv.FormatInt(*want.UID, 10)}
+	if isTrue(want.AllowDupe) {
+		args = append(args, "--non-unique")
+	}
+	return args
+}
+
+// firstGroup is the wanted primary group, or the one of the account's own name if
+// there is one: useradd would refuse to make it again.
+func firstGroup(groups accounts.Groups, want attributes) []string {
+	if want.GID != nil {
+		return []string{"--gid", want.GID.String()}
+	}
+	if _, ok := groups.Named(want.Name); ok {
+		return []string{"--gid", want.Name}
+	}
+	return nil
+}
+
+// membership adds the groups to those that the account is in, also to one that it
+// came into a moment ago, or makes them all that there are.
+func membership(groups accounts.Groups, want attributes) []string {
+	list := strings.Join(secondary(groups, want), ",")
+	if isMinimum(want) {
+		return []string{"--append", "--groups", list}
+	}
+	return []string{"--groups", list}
+}
+
+// secondary are the wanted groups without the wanted primary one.
+func secondary(groups accounts.Groups, want attributes) []string {
+	if want.GID == nil {
+		return want.Groups
+	}
+	primary, _ := find(groups, want.GID)
+	return slices.DeleteFunc(slices.Clone(want.Groups), func(name string) bool { return name == primary.Name })
+}
+
+// homeToo says it either way, since hosts differ in what they do when not told.
+func homeToo(want attributes) string {
+	if isTrue(want.ManageHome) {
+		return "--create-home"
+	}
+	return "--no-create-home"
+}

@@ -1,0 +1,129 @@
+package user_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+	"github.com/fettle-dev/fettle/providers/user"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+func TestUserKeepsTheLawsOfTypes(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "groupadd", "--gid", "1500", "web")
+	debian.Chroot(t, root, "groupadd", "wheel")
+	h := open(t, root)
+	snapshot := resourcetest.Files(h, "/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/home", "/var/mail")
+
+	t.Run("with everything said", func(t *testing.T) {
+		resourcetest.Run(t, user.Type(), resourcetest.Case{
+			Host:   h,
+			Absent: "{name: ann, ensure: absent, home: /home/ann, manageHome: true}",
+			Present: `{name: ann, uid: 1500, gid: web, groups: [wheel, adm], home: /home/ann, manageHome: true, comment: Änne Müller,
+				shell: /bin/sh, password: $6$salt$Pm4rk3r1}`,
+			Changed: []string{
+				`{name: ann, uid: 1501, gid: "100", groups: [web], home: /home/anne, comment: "", shell: /bin/bash, password: "!$6$salt$Pm4rk3r1"}`,
+				"{name: ann, groups: [], membership: inclusive}",
+				"{name: ann, uid: 8, allowDupe: true, groups: [adm], password: $6$salt$Pm4rk3r3}",
+				"{name: ann, uid: 1501}",
+			},
+			Snapshot: snapshot,
+			Secret:   "Pm4rk3r",
+		})
+	})
+	t.Run("with as little said as can be", func(t *testing.T) {
+		resourcetest.Run(t, user.Type(), resourcetest.Case{
+			Host:     h,
+			Absent:   "{ensure: absent}",
+			Present:  "{ensure: present}",
+			Snapshot: snapshot,
+		})
+	})
+	t.Run("as a system account", func(t *testing.T) {
+		resourcetest.Run(t, user.Type(), resourcetest.Case{
+			Host:     h,
+			Absent:   "{ensure: absent}",
+			Present:  "{system: true, gid: 1500, shell: /usr/sbin/nologin}",
+			Changed:  []string{"{gid: users}", "{gid: 1500}"},
+			Snapshot: snapshot,
+		})
+	})
+}
+
+func TestUserIsPresentWhereAnythingIsSaid(t *testing.T) {
+	tests := map[string]struct {
+		manifest string
+		changes  int // on a host without the user
+	}{
+		"a name alone asks for nothing":         {`{"name": "ann"}`, 0},
+		"a property asks for the user":          {`{"comment": ""}`, 1},
+		"an empty list of groups does":          {`{"groups": []}`, 1},
+		"how to make it asks for it to be made": {`{"system": true}`, 1},
+		"absent stays absent":                   {`{"ensure": "absent", "uid": 7}`, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newFake(t, nil)
+			r := bind(t, h, test.manifest)
+			must(t, r.Read(t.Context(), h.ReadOnly()))
+			if got := r.Compare().Changes; len(got) != test.changes {
+				t.Errorf("changes are %+v, want %d", got, test.changes)
+			}
+		})
+	}
+}
+
+func TestBadAttributesAreRefused(t *testing.T) {
+	tests := map[string]struct{ manifest, err string }{
+		"a name of two fields":    {`{"name": "ann:x"}`, `name "ann:x" has a colon or a line break: leave it out`},
+		"a password of two lines": {`{"password": "x\nroot:y"}`, "password has a colon or a line break: give the hash as in the second field of /etc/shadow"},
+		"a negative gid":          {`{"gid": -1}`, "gid -1 is negative: give a group's name or number"},
+		"a group by number":       {`{"groups": ["100"]}`, `groups has "100": give the name of one group`},
+		"two groups in one":       {`{"groups": ["adm,web"]}`, `groups has "adm,web": give the name of one group`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(test.manifest))
+			if err == nil || err.Error() != test.err {
+				t.Errorf("got  %v\nwant %s", err, test.err)
+			}
+		})
+	}
+}
+
+func TestUserIsOrderedAmongGroups(t *testing.T) {
+	tests := map[string]struct {
+		manifest string
+		want     []resource.Relation
+	}{
+		"a user comes after its groups": {
+			`{"gid": "web", "groups": ["wheel"]}`,
+			[]resource.Relation{{Relation: resource.Require, Kind: "Group", Names: []string{"web", "wheel"}}},
+		},
+		"a group is found by its number": {
+			`{"gid": "1500"}`,
+			[]resource.Relation{{Relation: resource.Require, Kind: "Group", Names: []string{"1500"}}},
+		},
+		"without a gid the group of its own name may be the one": {
+			`{"uid": 7}`,
+			[]resource.Relation{{Relation: resource.Require, Kind: "Group", Names: []string{"ann"}}},
+		},
+		"a user leaves before its group can": {
+			`{"ensure": "absent"}`,
+			[]resource.Relation{{Relation: resource.Before, Kind: "Group", Names: []string{"ann"}}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(test.manifest))
+			must(t, err)
+			if diff := cmp.Diff(test.want, r.Relations()); diff != "" {
+				t.Errorf("relations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

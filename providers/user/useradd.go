@@ -1,0 +1,148 @@
+package user
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// useradd reads the host's files of accounts and changes them with the tools that
+// every Linux distribution has: useradd, usermod, userdel, chpasswd.
+type useradd struct{}
+
+func (useradd) Name() string { return "useradd" }
+
+func (useradd) Suits(_ resource.Facts, h host.Reader) error {
+	return accounts.Installed(h, "useradd", "usermod", "userdel", "chpasswd")
+}
+
+func (useradd) Features() []resource.Feature {
+	return []resource.Feature{managesHomeDir, managesPasswords, managesShell, systemUsers, allowsDuplicates}
+}
+
+func (u useradd) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
+	states, err := u.ReadAll(ctx, h, []attributes{want})
+	if err != nil {
+		return attributes{}, err
+	}
+	return states[0], nil
+}
+
+// ReadAll reads any number of users with one look at each file, and at shadow only
+// when a password is asked for.
+func (useradd) ReadAll(_ context.Context, h host.Reader, wants []attributes) ([]attributes, error) {
+	db, err := readDatabase(h)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(wants, func(want attributes) bool { return want.Password != nil }) {
+		if db.shadow, err = accounts.ReadShadow(h); err != nil {
+			return nil, err
+		}
+	}
+	states := make([]attributes, len(wants))
+	for i, want := range wants {
+		states[i] = db.state(want)
+	}
+	return states, nil
+}
+
+// List reads all users of the host, without their passwords.
+func (useradd) List(_ context.Context, h host.Reader) ([]attributes, error) {
+	db, err := readDatabase(h)
+	if err != nil {
+		return nil, err
+	}
+	states := make([]attributes, len(db.users))
+	for i, u := range db.users {
+		states[i] = db.state(attributes{Name: u.Name})
+	}
+	return states, nil
+}
+
+// A database is what a host's files say of its accounts.
+type database struct {
+	users  accounts.Users
+	groups accounts.Groups
+	shadow accounts.Shadow // zero if nobody asked for a password
+}
+
+func readDatabase(h host.Reader) (db database, err error) {
+	if db.users, err = accounts.ReadUsers(h); err != nil {
+		return db, err
+	}
+	db.groups, err = accounts.ReadGroups(h)
+	return db, err
+}
+
+// state is a user as want would put it, so that the two can be compared.
+func (db database) state(want attributes) attributes {
+	u, ok := db.users.Named(want.Name)
+	if !ok {
+		return attributes{Name: want.Name, Ensure: new(resource.Absent)}
+	}
+	is := attributes{
+		Name: u.Name, Ensure: new(resource.Present),
+		UID: &u.UID, GID: db.gid(u, want), Groups: db.supplementary(u, want),
+		Home: &u.Home, Comment: &u.Comment, Shell: &u.Shell,
+	}
+	if hash, ok := db.shadow.Hash(u.Name); ok && want.Password != nil {
+		is.Password = &hash
+	}
+	return is
+}
+
+// gid is a user's primary group by name if want gives it by name, and the wanted
+// name if several have that number.
+func (db database) gid(u accounts.User, want attributes) *intstr.IntOrString {
+	if want.GID == nil {
+		return number(u.GID)
+	}
+	if _, ok := asNumber(want.GID); ok {
+		return number(u.GID)
+	}
+	if g, ok := db.groups.Named(want.GID.StrVal); ok && g.GID == u.GID {
+		return new(intstr.FromString(g.Name))
+	}
+	if g, ok := db.groups.Numbered(u.GID); ok {
+		return new(intstr.FromString(g.Name))
+	}
+	return number(u.GID)
+}
+
+// supplementary are the groups that a user is in besides the primary one. If want
+// lists the primary one too, the user is in it.
+func (db database) supplementary(u accounts.User, want attributes) []string {
+	names := db.groups.Having(u.Name)
+	primary, ok := primaryGroup(db.groups, u.GID, want)
+	if !ok {
+		return names
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == primary.Name })
+	if slices.Contains(want.Groups, primary.Name) {
+		names = append(names, primary.Name)
+	}
+	return names
+}
+
+// primaryGroup is the primary group that a user is to have: gid, unless want has
+// another. It may not be there.
+func primaryGroup(groups accounts.Groups, gid int64, want attributes) (accounts.Group, bool) {
+	if want.GID != nil {
+		return find(groups, want.GID)
+	}
+	return groups.Numbered(gid)
+}
+
+// find finds a group by name or number.
+func find(groups accounts.Groups, gid *intstr.IntOrString) (accounts.Group, bool) {
+	if n, ok := asNumber(gid); ok {
+		return groups.Numbered(n)
+	}
+	return groups.Named(gid.StrVal)
+}

@@ -1,0 +1,285 @@
+package user_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/user"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+func TestUserIsAsItsManifestSays(t *testing.T) {
+	ann := map[string]string{
+		"/etc/passwd": "root:x:0:0:root:/root:/bin/bash\nann:x:1500:1500:Ann:/home/ann:/bin/sh\n",
+		"/etc/group":  "root:x:0:\nweb:x:1500:\nadm:x:4:ann,bob\nwheel:x:10:\nwww:x:1500:\n",
+		"/etc/shadow": "root:*:1:0:99999:7:::\nann:$6$old:1:0:99999:7:::\n",
+	}
+	ensure := func(is, should, message string) []resource.Change {
+		return []resource.Change{{Property: "ensure", Is: is, Should: should, Message: message}}
+	}
+	tests := map[string]struct {
+		before     map[string]string // files
+		manifest   string
+		changes    []resource.Change
+		transcript []string
+	}{
+		"a user is created with little": {
+			manifest:   `{"ensure": "present"}`,
+			changes:    ensure("absent", "present", "created"),
+			transcript: []string{"! useradd --no-create-home -- ann"},
+		},
+		"a user is created with all that is said": {
+			before: map[string]string{"/etc/group": "web:x:1500:\nadm:x:4:\n"},
+			manifest: `{"uid": 7, "gid": "web", "groups": ["adm", "web"], "home": "/srv/ann", "manageHome": true, "comment": "Ann E",
+				"shell": "/bin/sh", "password": "$6$new", "system": true, "allowDupe": true}`,
+			changes: ensure("absent", "present", "created"),
+			transcript: []string{
+				`! useradd --uid 7 --non-unique --gid web --groups adm --home-dir /srv/ann --comment "Ann E" --shell /bin/sh --system --create-home -- ann`,
+				"! chpasswd --encrypted",
+			},
+		},
+		"a user is created into the group of its name": {
+			before:     map[string]string{"/etc/group": "ann:x:1500:\n"},
+			manifest:   `{"ensure": "present"}`,
+			changes:    ensure("absent", "present", "created"),
+			transcript: []string{"! useradd --gid ann --no-create-home -- ann"},
+		},
+		"every property is put right by itself": {
+			before: ann,
+			manifest: `{"uid": 7, "gid": 10, "groups": ["wheel", "adm", "www"], "home": "/srv/ann", "comment": "Änne", "shell": "/bin/bash",
+				"password": "$6$new", "manageHome": true}`,
+			changes: []resource.Change{
+				{Property: "uid", Is: "1500", Should: "7", Message: "uid changed 1500 to 7"},
+				{Property: "gid", Is: "1500", Should: "10", Message: "gid changed 1500 to 10"},
+				{Property: "groups", Is: "adm,wheel", Should: "adm,wheel,www", Message: "groups changed adm,wheel to adm,wheel,www"},
+				{Property: "home", Is: "/home/ann", Should: "/srv/ann", Message: "home changed /home/ann to /srv/ann"},
+				{Property: "comment", Is: "Ann", Should: "Änne", Message: "comment changed Ann to Änne"},
+				{Property: "shell", Is: "/bin/sh", Should: "/bin/bash", Message: "shell changed /bin/sh to /bin/bash"},
+				{Property: "password", Is: "[redacted]", Should: "[redacted]", Message: "changed password", Sensitive: true},
+			},
+			transcript: []string{
+				"! usermod --uid 7 -- ann",
+				"! usermod --gid 10 -- ann",
+				"! usermod --append --groups adm,www -- ann",
+				"! usermod --home /srv/ann -- ann",
+				"! usermod --comment Änne -- ann",
+				"! usermod --shell /bin/bash -- ann",
+				"! chpasswd --encrypted",
+			},
+		},
+		"a primary group is compared by the name that is wanted": {
+			before:   ann,
+			manifest: `{"gid": "www"}`,
+		},
+		"a primary group that is no group yet is shown as wanted": {
+			before:     map[string]string{"/etc/passwd": ann["/etc/passwd"], "/etc/group": "wheel:x:10:\n"},
+			manifest:   `{"gid": "wheel"}`,
+			changes:    []resource.Change{{Property: "gid", Is: "1500", Should: "wheel", Message: "gid changed 1500 to wheel"}},
+			transcript: []string{"! usermod --gid wheel -- ann"},
+		},
+		"the primary group counts as one that the user is in": {
+			before:   ann,
+			manifest: `{"groups": ["web", "adm"], "membership": "inclusive"}`,
+		},
+		"a user leaves all groups": {
+			before:     ann,
+			manifest:   `{"groups": [], "membership": "inclusive"}`,
+			changes:    []resource.Change{{Property: "groups", Is: "adm", Message: "groups undefined from adm"}},
+			transcript: []string{`! usermod --groups "" -- ann`},
+		},
+		"the same password is in sync": {
+			before:   ann,
+			manifest: `{"password": "$6$old"}`,
+		},
+		"a user is removed and its home stays": {
+			before:     ann,
+			manifest:   `{"ensure": "absent"}`,
+			changes:    ensure("present", "absent", "removed"),
+			transcript: []string{"! userdel -- ann"},
+		},
+		"a user is removed with its home": {
+			before:     ann,
+			manifest:   `{"ensure": "absent", "manageHome": true}`,
+			changes:    ensure("present", "absent", "removed"),
+			transcript: []string{"! userdel --remove -- ann"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newFake(t, test.before)
+			r := bind(t, h, test.manifest)
+			must(t, r.Read(t.Context(), h.ReadOnly()))
+
+			changes := r.Compare().Changes
+			if len(changes) > 0 {
+				must(t, r.Write(t.Context(), h, changes))
+			}
+
+			if diff := cmp.Diff(test.changes, changes); diff != "" {
+				t.Errorf("changes (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.transcript, h.Transcript()); diff != "" {
+				t.Errorf("transcript (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAFailureSaysWhatToDo(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "--uid", "1500", "bob")
+	h := open(t, root)
+
+	tests := map[string]struct{ manifest, err string }{
+		"a number that another user has": {
+			`{"name": "ann", "uid": 1500}`,
+			"cannot create user ann: useradd exited with 4: UID 1500 is not unique; choose another uid, or set allowDupe: true",
+		},
+		"groups and a shell that are not there": {
+			`{"name": "ann", "gid": "web", "groups": ["adm", "wheel"], "shell": "/bin/zsh"}`,
+			"cannot create user ann: gid web is no group of the host: declare a Group with that name or gid\n" +
+				"groups has wheel, which is no group of the host: declare Group/wheel\n" +
+				"shell /bin/zsh is not on the host: require the Package that brings it, or choose another",
+		},
+		"one property fails and the others are set": {
+			`{"name": "bob", "uid": 0, "gid": 4711, "groups": ["wheel"], "comment": "Bob", "shell": "/etc/passwd"}`,
+			"cannot set uid: usermod exited with 4: UID '0' already exists; choose another uid, or set allowDupe: true\n" +
+				"cannot set gid: gid 4711 is no group of the host: declare a Group with that name or gid\n" +
+				"cannot set groups: groups has wheel, which is no group of the host: declare Group/wheel\n" +
+				"cannot set shell: shell /etc/passwd is not an executable file: choose another",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := bind(t, h, test.manifest)
+			must(t, r.Read(t.Context(), h))
+			err := r.Write(t.Context(), h, r.Compare().Changes)
+			if err == nil || err.Error() != test.err {
+				t.Errorf("got  %v\nwant %s", err, test.err)
+			}
+		})
+	}
+}
+
+func TestAnAccountWithoutItsHomeCanBeRemovedWithIt(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "--no-create-home", "bob")
+	h := open(t, root)
+	apply(t, h, `{"name": "bob", "ensure": "absent", "manageHome": true}`)
+	if passwd, err := h.ReadFile("/etc/passwd"); err != nil || strings.Contains(string(passwd), "bob") {
+		t.Errorf("bob is still there: %v", err)
+	}
+}
+
+func TestAHomeThatStaysBehindIsTold(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "--home-dir", "/usr/share", "bob")
+	h := open(t, root)
+	r := bind(t, h, `{"name": "bob", "ensure": "absent", "manageHome": true}`)
+	must(t, r.Read(t.Context(), h))
+	err := r.Write(t.Context(), h, r.Compare().Changes)
+	if err == nil || !strings.HasSuffix(err.Error(), "; the account is gone, its home /usr/share is not: remove that by hand") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAHomeComesWithTheAccountAlone(t *testing.T) {
+	root := debian.Root(t)
+	h := open(t, root)
+
+	apply(t, h, `{"name": "ann", "manageHome": true, "home": "/home/ann"}`)
+	if owner := debian.Chroot(t, root, "stat", "--format=%U", "/home/ann"); owner != "ann\n" {
+		t.Errorf("the home is of %q", owner)
+	}
+	debian.Chroot(t, root, "test", "-f", "/home/ann/.profile")
+
+	apply(t, h, `{"name": "ann", "manageHome": true, "home": "/home/other"}`)
+	debian.Chroot(t, root, "test", "!", "-e", "/home/other")
+	debian.Chroot(t, root, "test", "-f", "/home/ann/.profile")
+}
+
+func TestMembershipKeepsGroupsThatOthersGave(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "--groups", "adm", "ann")
+	h := open(t, root)
+	r := bind(t, h, `{"name": "ann", "groups": ["staff"]}`)
+	must(t, r.Read(t.Context(), h))
+	debian.Chroot(t, root, "gpasswd", "--add", "ann", "games") // between the look and the change
+	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+
+	if groups := debian.Chroot(t, root, "id", "--groups", "--name", "ann"); groups != "ann adm staff games\n" {
+		t.Errorf("ann is in %s", groups)
+	}
+}
+
+func TestAUserIsListedWithoutItsPassword(t *testing.T) {
+	h := newFake(t, map[string]string{
+		"/etc/passwd": "+nis::::::\nann:x:1500:4294967294:Ann:/home/ann:/bin/sh\n",
+		"/etc/group":  "adm:x:4:bob,ann\n",
+		"/etc/shadow": "ann:$6$s3cret:1:0:99999:7:::\n",
+	})
+	got, err := user.Type().Erase().Instances(t.Context(), nil, h.ReadOnly(), "")
+	must(t, err)
+	want := []resource.Instance{{Namevar: "ann", Exists: true, Attributes: json.RawMessage(
+		`{"name":"ann","ensure":"present","uid":1500,"gid":"4294967294","groups":["adm"],"home":"/home/ann","comment":"Ann","shell":"/bin/sh"}`)}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("instances (-want +got):\n%s", diff)
+	}
+}
+
+// newFake is a host with these files, two shells, and tools that do nothing.
+func newFake(t *testing.T, files map[string]string) *hosttest.Host {
+	t.Helper()
+	h := hosttest.New(t)
+	for path, content := range files {
+		h.Put(path, content)
+	}
+	for _, shell := range []string{"/bin/sh", "/bin/bash"} {
+		h.Put(shell, "")
+		must(t, h.Chmod(shell, 0o755))
+	}
+	h.Reset()
+	for _, tool := range []string{"useradd", "usermod", "userdel", "chpasswd"} {
+		h.Handle(tool, func(host.Cmd) host.Result { return host.Result{} })
+	}
+	return h
+}
+
+func open(t *testing.T, root string) *linux.Host {
+	t.Helper()
+	h, err := linux.Open(linux.Options{Root: root})
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close()) })
+	return h
+}
+
+// bind makes the resource User/ann, with a provider for the host.
+func bind(t *testing.T, h host.Reader, manifest string) resource.Resource {
+	t.Helper()
+	r, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(manifest))
+	must(t, err)
+	must(t, r.Choose(nil, h, ""))
+	must(t, r.Unsupported())
+	return r
+}
+
+func apply(t *testing.T, h host.Host, manifest string) {
+	t.Helper()
+	r := bind(t, h, manifest)
+	must(t, r.Read(t.Context(), h))
+	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
