@@ -3,12 +3,16 @@ package providers
 
 import (
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/group"
+	"github.com/fettle-dev/fettle/providers/user"
 )
 
 // Kinds returns every resource type, in the order of their names.
 func Kinds() []resource.Kind {
 	return []resource.Kind{
+		file.Type().Erase(),
 		group.Type().Erase(),
+		user.Type().Erase(),
 	}
 }

@@ -29,7 +29,7 @@ func TestUserKeepsTheLawsOfTypes(t *testing.T) {
 				`{name: ann, uid: 1501, gid: "100", groups: [web], home: /home/anne, comment: "", shell: /bin/bash, password: "!$6$salt$Pm4rk3r1"}`,
 				"{name: ann, groups: [], membership: inclusive}",
 				"{name: ann, uid: 8, allowDupe: true, groups: [adm], password: $6$salt$Pm4rk3r3}",
-				"{name: ann, uid: 1501}",
+				"{name: ann, uid: 1501, home: /home/ann}",
 			},
 			Snapshot: snapshot,
 			Secret:   "Pm4rk3r",
