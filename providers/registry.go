@@ -5,6 +5,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/group"
+	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/providers/user"
 )
 
@@ -13,6 +14,7 @@ func Kinds() []resource.Kind {
 	return []resource.Kind{
 		file.Type().Erase(),
 		group.Type().Erase(),
+		pkg.Type().Erase(),
 		user.Type().Erase(),
 	}
 }

@@ -1,0 +1,148 @@
+package pkg
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// apt manages Debian packages with apt-get and dpkg.
+type apt struct {
+	// lockTimeout is how long to wait for another process that manages packages, and
+	// poll how often to look where the tool itself does not wait.
+	lockTimeout, poll time.Duration
+}
+
+// newApt waits as long for others as an unattended upgrade may well take.
+func newApt() apt { return apt{lockTimeout: 10 * time.Minute, poll: 2 * time.Second} }
+
+// Name implements [resource.Provider].
+func (apt) Name() string { return "apt" }
+
+// Suits implements [resource.Provider].
+func (apt) Suits(_ resource.Facts, h host.Reader) error {
+	for _, tool := range []string{"apt-get", "apt-cache", "dpkg"} {
+		if _, err := h.LookPath(tool); err != nil {
+			return fmt.Errorf("command %s is missing: %w", tool, err)
+		}
+	}
+	return nil
+}
+
+// Default implements [resource.Defaulter].
+func (apt) Default(facts resource.Facts) int {
+	if facts.Is("os.family", "Debian") {
+		return 1
+	}
+	return 0
+}
+
+// Features implements [resource.Featured].
+func (apt) Features() []resource.Feature {
+	return []resource.Feature{
+		installable, uninstallable, upgradeable, purgeable, versionable, holdable, installOptions, uninstallOptions,
+	}
+}
+
+// Read implements [resource.Provider]. A damaged package is an error.
+func (a apt) Read(ctx context.Context, h host.Reader, want Attributes) (Attributes, error) {
+	states, err := a.ReadAll(ctx, h, []Attributes{want})
+	if err != nil {
+		return Attributes{}, err
+	}
+	return states[0], states[0].found.damage
+}
+
+// ReadAll implements [resource.BatchReader]. A damaged package is a state, so that it
+// fails nobody else: it is in sync with nothing, and writing it is an error.
+func (apt) ReadAll(ctx context.Context, h host.Reader, wants []Attributes) ([]Attributes, error) {
+	db, err := readDatabase(h)
+	if err != nil {
+		return nil, err
+	}
+	states := make([]Attributes, len(wants))
+	for i, want := range wants {
+		states[i] = db.find(want.Name).attributes(want.Name)
+	}
+	return states, findLatest(ctx, h, db, wants, states)
+}
+
+// findLatest looks up the newest versions, if anybody asked for one.
+func findLatest(ctx context.Context, h host.Reader, db database, wants, states []Attributes) error {
+	var names []string
+	for _, want := range wants {
+		if ensureOf(want) == latest {
+			names = append(names, db.canonical(want.Name))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	offers, err := policy(ctx, h, names)
+	if err != nil {
+		return err
+	}
+	stale, err := staleIndex(h)
+	if err != nil {
+		return fmt.Errorf("cannot tell how old apt's index is: %w", err)
+	}
+	for i, want := range wants {
+		if ensureOf(want) == latest {
+			states[i].found.latest = offers[db.canonical(want.Name)].candidate
+			states[i].found.stale = stale
+		}
+	}
+	return nil
+}
+
+// List implements [resource.Lister]: all installed packages. Those of another than
+// the native architecture have it in their name.
+func (apt) List(_ context.Context, h host.Reader) ([]Attributes, error) {
+	db, err := readDatabase(h)
+	if err != nil {
+		return nil, err
+	}
+	var all []Attributes
+	for k, r := range db.records {
+		if r.installed() {
+			all = append(all, r.attributes(db.canonical(k.name+":"+k.arch)))
+		}
+	}
+	return all, nil
+}
+
+// Write implements [resource.Provider].
+func (a apt) Write(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) error {
+	ensure := slices.ContainsFunc(changes, func(c resource.Change) bool { return c.Property == resource.Ensure })
+	if ensure {
+		return a.WriteAll(ctx, h, []resource.Write[Attributes]{{Is: is, Want: want, Changes: changes}})[0]
+	}
+	if is.found.damage != nil {
+		return is.found.damage
+	}
+	selection := "install"
+	if shouldHold(want, false) {
+		selection = hold
+	}
+	err := a.tools(h).selectPackages(ctx, selection, []string{want.Name})
+	if err != nil {
+		return &resource.PropertyError{Property: "mark", Err: err}
+	}
+	return nil
+}
+
+// WriteAll implements [resource.BatchWriter]: one transaction for all, and smaller
+// ones for what fails in it.
+func (a apt) WriteAll(ctx context.Context, h host.Host, writes []resource.Write[Attributes]) []error {
+	b := &batch{tools: a.tools(h), writes: writes, errs: make([]error, len(writes))}
+	b.run(ctx)
+	return b.errs
+}
+
+func (a apt) tools(h host.Host) tools {
+	return tools{h: h, lockTimeout: a.lockTimeout, poll: a.poll}
+}

@@ -1,0 +1,217 @@
+package pkg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A batch is one call of WriteAll under way.
+type batch struct {
+	tools
+	writes    []resource.Write[Attributes]
+	errs      []error // parallel to writes
+	db        database
+	refreshed bool  // the index is as new as can be
+	updateErr error // why it is not
+}
+
+// run makes every package what it should be, together as far as possible. The errors
+// are in errs.
+func (b *batch) run(ctx context.Context) {
+	if err := b.prepare(ctx); err != nil {
+		b.failRest(err)
+		return
+	}
+	orders, err := b.plan(ctx)
+	if err != nil {
+		b.failRest(err)
+		return
+	}
+	released, err := b.release(ctx, orders)
+	if err != nil {
+		b.failRest(err)
+		return
+	}
+	for _, t := range transactions(orders) {
+		b.transact(ctx, t)
+	}
+	b.hold(context.WithoutCancel(ctx), released)
+}
+
+// failRest fails all that has not failed yet.
+func (b *batch) failRest(err error) {
+	for i := range b.errs {
+		if b.errs[i] == nil {
+			b.errs[i] = err
+		}
+	}
+}
+
+// prepare reads the database, and lets dpkg first finish what it was interrupted in.
+// If it can't, that is no reason to stop: apt-get works around a package that fails.
+func (b *batch) prepare(ctx context.Context) error {
+	if err := b.read(); err != nil || !b.db.interrupted() {
+		return err
+	}
+	err := b.configure(ctx)
+	if ctx.Err() != nil {
+		return err
+	}
+	return b.read()
+}
+
+// read reads the database again, or keeps what was read before.
+func (b *batch) read() error {
+	db, err := readDatabase(b.h)
+	if err == nil {
+		b.db = db
+	}
+	return err
+}
+
+// plan orders what is needed. An index that does not have all that is asked for, or
+// that is older than its sources, is brought up to date first.
+func (b *batch) plan(ctx context.Context) ([]order, error) {
+	orders, missing, err := b.tryPlan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stale, err := staleIndex(b.h)
+	if err != nil {
+		return nil, err
+	}
+	if wanted := installs(b.writes); wanted && stale || len(missing) > 0 {
+		b.refresh(ctx)
+		orders, missing, err = b.tryPlan(ctx)
+	}
+	for i, m := range missing {
+		b.errs[i] = b.unavailable(m)
+	}
+	return orders, err
+}
+
+// installs reports whether anything is to be installed.
+func installs(writes []resource.Write[Attributes]) bool {
+	return slices.ContainsFunc(writes, func(w resource.Write[Attributes]) bool {
+		return ensureOf(w.Want) != resource.Absent && ensureOf(w.Want) != purged
+	})
+}
+
+// tryPlan plans by the index as it is. missing is what the index does not have, by the
+// place in the batch; other errors are for good.
+func (b *batch) tryPlan(ctx context.Context) (orders []order, missing map[int]error, err error) {
+	offers, err := policy(ctx, b.h, b.names())
+	if err != nil {
+		return nil, nil, err
+	}
+	missing = map[int]error{}
+	for i, w := range b.writes {
+		o, err := plan(w.Want, b.db, offers)
+		switch _, unavailable := errors.AsType[*unavailableError](err); {
+		case unavailable:
+			missing[i] = err
+		case err != nil:
+			b.errs[i] = err
+		case o != nil:
+			o.write = i
+			orders = append(orders, *o)
+		}
+	}
+	return orders, missing, nil
+}
+
+// names are those whose versions matter.
+func (b *batch) names() []string {
+	var names []string
+	for _, w := range b.writes {
+		if installs([]resource.Write[Attributes]{w}) {
+			names = append(names, b.db.canonical(w.Want.Name))
+		}
+	}
+	return names
+}
+
+// refresh updates the index, once in a batch. That it fails matters to what is missing
+// then, and to nothing else.
+func (b *batch) refresh(ctx context.Context) {
+	if !b.refreshed {
+		b.updateErr = b.update(ctx)
+	}
+	b.refreshed = true
+}
+
+func (b *batch) unavailable(err error) error {
+	if b.updateErr != nil {
+		return fmt.Errorf("%w (and the index is old: %w)", err, b.updateErr)
+	}
+	return err
+}
+
+// transact runs a transaction, and again in two halves if it failed: in the end the
+// packages that are to blame stand alone.
+func (b *batch) transact(ctx context.Context, t transaction) {
+	err := b.attempt(ctx, t)
+	rest := transaction{setting: t.setting}
+	for _, o := range t.orders {
+		if !o.done(b.db.find(o.name)) {
+			rest.orders = append(rest.orders, o)
+		}
+	}
+	switch {
+	case len(rest.orders) == 0:
+	case len(t.orders) > 1 && ctx.Err() == nil:
+		for _, half := range rest.halves() {
+			b.transact(ctx, half)
+		}
+	default:
+		for _, o := range rest.orders {
+			b.errs[o.write] = o.failed(err, b.db.find(o.name))
+		}
+	}
+}
+
+// attempt runs a transaction once, or twice: one that did not touch its packages may
+// have failed for the index, which names files that the archive no longer has.
+func (b *batch) attempt(ctx context.Context, t transaction) error {
+	before := b.db
+	err := b.commands(ctx, t)
+	if err != nil && !b.refreshed && ctx.Err() == nil && !t.touched(before, b.db) && t.installs() {
+		b.refresh(ctx)
+		return b.commands(ctx, t)
+	}
+	return err
+}
+
+func (t transaction) touched(before, after database) bool {
+	return slices.ContainsFunc(t.orders, func(o order) bool { return before.find(o.name) != after.find(o.name) })
+}
+
+func (t transaction) installs() bool {
+	return slices.ContainsFunc(t.orders, func(o order) bool { return o.action == install })
+}
+
+// commands runs all commands of a transaction and reads what came of them. The
+// database decides what is done; the error only explains.
+func (b *batch) commands(ctx context.Context, t transaction) error {
+	var errs []error
+	for _, words := range t.words() {
+		res, err := b.aptGet(ctx, t.setting, words)
+		if err == nil && res.ExitCode != 0 {
+			err = failure(res, split(t.setting.environment))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errors.Join(errs...), b.read())
+}
+
+// failed is why an order is not carried out.
+func (o order) failed(why error, is record) error {
+	if why == nil {
+		return fmt.Errorf("cannot %s package %q: apt-get succeeded, but it is %s", o.action, o.name, is.ensure())
+	}
+	return fmt.Errorf("cannot %s package %q: %w", o.action, o.argument(), why)
+}

@@ -1,0 +1,33 @@
+package pkg
+
+import (
+	"io"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// Impatient is the type with an apt that waits for locks no longer than this.
+func Impatient(lockTimeout time.Duration) *resource.Type[Attributes] {
+	return typeOf(apt{lockTimeout: lockTimeout, poll: 50 * time.Millisecond})
+}
+
+// ParseStatus reads paragraphs of dpkg's database: name, architecture, version, and
+// the three words of the status.
+func ParseStatus(r io.Reader) ([][6]string, error) {
+	var all [][6]string
+	err := parseRecords(r, func(r record) {
+		all = append(all, [6]string{r.name, r.arch, r.version, r.want, r.flag, r.state})
+	})
+	return all, err
+}
+
+// ParsePolicy reads what apt-cache policy prints: the candidate and then all versions
+// of each package.
+func ParsePolicy(out string) map[string][]string {
+	all := map[string][]string{}
+	for name, o := range parsePolicy(out) {
+		all[name] = append([]string{o.candidate}, o.versions...)
+	}
+	return all
+}

@@ -1,0 +1,205 @@
+package pkg
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// An action is what apt-get is to do with a package.
+type action string
+
+// The actions.
+const (
+	install action = "install"
+	remove  action = "remove"
+	purge   action = "purge"
+)
+
+// An order is what one package needs.
+type order struct {
+	write   int    // its place in the batch
+	name    string // as apt prints it
+	action  action
+	version string // to install; "" takes any
+	pinned  bool   // apt-get is told the version, instead of choosing it
+	setting setting
+}
+
+// A setting is how apt-get is run. Orders that share one can share a transaction.
+// Lists are joined, so that settings can be compared.
+type setting struct {
+	options, environment string
+	replace              bool // changed configuration files are replaced by new ones
+}
+
+const listSeparator = "\x00"
+
+func joined(list []string) string { return strings.Join(list, listSeparator) }
+
+func split(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, listSeparator)
+}
+
+// An unavailableError says that the index does not have what is asked for: a newer
+// index may.
+type unavailableError struct{ text string }
+
+func (e *unavailableError) Error() string { return e.text }
+
+// plan decides what a package needs: nil when it needs nothing.
+func plan(want Attributes, db database, offers map[string]offer) (*order, error) {
+	name := db.canonical(want.Name)
+	is, has := db.find(name), offers[name]
+	if is.damage() != nil {
+		return nil, is.damage()
+	}
+	if ensureInSync(withLatest(is.attributes(name), has), want) {
+		return nil, nil
+	}
+	o := &order{name: name}
+	switch ensure := ensureOf(want); ensure {
+	case resource.Absent, purged:
+		o.action = map[string]action{resource.Absent: remove, purged: purge}[ensure]
+		o.setting = settingOf(want, want.UninstallOptions)
+		return o, nil
+	case latest:
+		o.version = has.candidate
+	case resource.Present:
+	default:
+		o.version, o.pinned = ensure, true
+	}
+	o.action, o.setting = install, settingOf(want, want.InstallOptions)
+	return o, available(name, o, has)
+}
+
+func withLatest(is Attributes, has offer) Attributes {
+	is.found.latest = has.candidate
+	return is
+}
+
+func settingOf(want Attributes, options []string) setting {
+	return setting{
+		options:     joined(options),
+		environment: joined(want.Environment),
+		replace:     want.ConfigFiles != nil && *want.ConfigFiles == replace,
+	}
+}
+
+// available says what apt-get would not find, or would take for an expression or a
+// flag: it is only ever given names that are in the index.
+func available(name string, o *order, has offer) error {
+	switch {
+	case !debianName(name):
+		return fmt.Errorf("name %q is not a Debian package's: use letters, digits and +-. and perhaps :architecture", name)
+	case o.pinned && !slices.Contains(has.versions, o.version) && len(has.versions) > 0:
+		return &unavailableError{fmt.Sprintf("version %q of package %q is not in apt's index, which has %s: ask for one of these, or add a source",
+			o.version, name, some(has.versions))}
+	case has.candidate == "":
+		return &unavailableError{fmt.Sprintf("package %q is not in apt's index: check its name, or add a source that has it", name)}
+	}
+	return nil
+}
+
+// debianName reports whether a name could be a package's, perhaps with an architecture.
+func debianName(name string) bool {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]*(:[a-z0-9-]+)?$`).MatchString(name)
+}
+
+// some is a list that is cut short.
+func some(list []string) string {
+	const most = 5
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+}
+
+// A transaction is orders that go into one.
+type transaction struct {
+	setting setting
+	orders  []order
+}
+
+// transactions puts together what can go together, in the order of the batch.
+func transactions(orders []order) []transaction {
+	var all []transaction
+	for _, o := range orders {
+		i := slices.IndexFunc(all, func(t transaction) bool { return t.setting == o.setting })
+		if i < 0 {
+			i = len(all)
+			all = append(all, transaction{setting: o.setting})
+		}
+		all[i].orders = append(all[i].orders, o)
+	}
+	return all
+}
+
+// halves is a transaction cut in two.
+func (t transaction) halves() [2]transaction {
+	middle := len(t.orders) / 2
+	return [2]transaction{{t.setting, t.orders[:middle]}, {t.setting, t.orders[middle:]}}
+}
+
+// words are the ends of apt-get's command lines, one a command. What is installed and
+// removed goes together, so that one package can take another's place. What is purged
+// is removed with them, and purged after that: apt-get would purge all or none.
+func (t transaction) words() [][]string {
+	var together, purges []string
+	var installs, removes, pinned bool
+	for _, o := range t.orders {
+		switch o.action {
+		case install:
+			installs, pinned = true, pinned || o.pinned
+			together = append(together, o.argument())
+		case remove:
+			removes = true
+			together = append(together, o.name+"-")
+		case purge:
+			purges = append(purges, o.name)
+		}
+	}
+	var all [][]string
+	if installs || removes {
+		for _, name := range purges {
+			together = append(together, name+"-")
+		}
+		all = append(all, slices.Concat([]string{"install"}, onlyIf(pinned, "--allow-downgrades"), split(t.setting.options), together))
+	}
+	if len(purges) > 0 {
+		all = append(all, slices.Concat([]string{"purge"}, split(t.setting.options), purges))
+	}
+	return all
+}
+
+func onlyIf(condition bool, word string) []string {
+	if condition {
+		return []string{word}
+	}
+	return nil
+}
+
+func (o order) argument() string {
+	if o.pinned {
+		return o.name + "=" + o.version
+	}
+	return o.name
+}
+
+// done reports whether the order is carried out.
+func (o order) done(is record) bool {
+	switch o.action {
+	case remove:
+		return !is.installed()
+	case purge:
+		return is.state == "not-installed"
+	default:
+		return is.installed() && (o.version == "" || is.version == o.version)
+	}
+}

@@ -1,0 +1,123 @@
+package pkg
+
+import (
+	_ "embed"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+//go:embed doc.md
+var doc string
+
+//go:embed example.yaml
+var example string
+
+// Attributes are a package's: what a user writes and what a provider reads back.
+// They encode as the API's own.
+type Attributes struct {
+	v1alpha1.PackageAttributes
+	found found
+}
+
+// found is what a provider finds out beside the attributes.
+type found struct {
+	// latest is the version that the tool would install now; "" where it knows none.
+	latest string
+	// stale says that the tool's index is older than the sources it is made from.
+	stale bool
+	// damage is why the package can't be managed until someone has mended it.
+	damage error
+}
+
+// Values of ensure beside present, absent and versions.
+const (
+	latest    = "latest"
+	purged    = "purged"
+	installed = "installed" // another word for present
+	damaged   = "damaged"   // only ever read
+)
+
+// Values of mark and configFiles.
+const (
+	hold    = "hold"
+	none    = "none"
+	keep    = "keep"
+	replace = "replace"
+)
+
+// What providers may be able to do.
+const (
+	installable      resource.Feature = "installable"
+	uninstallable    resource.Feature = "uninstallable"
+	upgradeable      resource.Feature = "upgradeable"
+	purgeable        resource.Feature = "purgeable"
+	versionable      resource.Feature = "versionable"
+	holdable         resource.Feature = "holdable"
+	installOptions   resource.Feature = "install_options"
+	uninstallOptions resource.Feature = "uninstall_options"
+)
+
+// Type is the resource type Package.
+func Type() *resource.Type[Attributes] { return typeOf(newApt()) }
+
+func typeOf(providers ...resource.Provider[Attributes]) *resource.Type[Attributes] {
+	return &resource.Type[Attributes]{
+		Name:        "Package",
+		Doc:         doc,
+		Example:     example,
+		Features:    features(),
+		Properties:  []resource.Property[Attributes]{ensureProperty(), markProperty()},
+		Parameters:  parameters(),
+		Providers:   providers,
+		NamevarName: "name",
+		Namevar:     func(a *Attributes) *string { return &a.Name },
+		Exists:      exists,
+		Normalize:   normalize,
+		Default:     setDefaults,
+		Validate:    validate,
+		SideEffects: true,
+	}
+}
+
+func features() []resource.FeatureDoc {
+	return []resource.FeatureDoc{
+		{Name: installable, Doc: "Packages can be installed."},
+		{Name: uninstallable, Doc: "Packages can be removed."},
+		{Name: upgradeable, Doc: "The newest version is known and can be had (`ensure: latest`)."},
+		{Name: purgeable, Doc: "Packages can be removed together with their configuration (`ensure: purged`)."},
+		{Name: versionable, Doc: "A certain version can be had."},
+		{Name: holdable, Doc: "Packages can be kept at their version (`mark`)."},
+		{Name: installOptions, Doc: "The command to install takes further words."},
+		{Name: uninstallOptions, Doc: "The command to remove takes further words."},
+	}
+}
+
+func parameters() []resource.Parameter {
+	return []resource.Parameter{
+		{Name: "installOptions", Doc: "Further words for the tool's command to install.", Feature: installOptions},
+		{Name: "uninstallOptions", Doc: "Further words for the tool's command to remove.", Feature: uninstallOptions},
+		{Name: "configFiles", Doc: "What becomes of a changed configuration file when a package brings a new one: keep (default) or replace."},
+		{Name: "environment", Doc: "Environment of the tool's commands, as KEY=value."},
+	}
+}
+
+func markProperty() resource.Property[Attributes] {
+	mark := resource.Field("mark", "hold keeps the package at its version, none lets it go.",
+		func(a *Attributes) *string { return a.Mark })
+	mark.Feature = holdable
+	return mark
+}
+
+func normalize(a *Attributes) {
+	if a.Ensure != nil && *a.Ensure == installed {
+		a.Ensure = new(resource.Present)
+	}
+}
+
+// setDefaults is Puppet's: a package that says nothing of ensure is to be there.
+func setDefaults(a *Attributes) {
+	if a.Ensure == nil {
+		a.Ensure = new(resource.Present)
+	}
+}

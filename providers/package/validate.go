@@ -1,0 +1,69 @@
+package pkg
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// validate repeats what the schema says, because a manifest that never saw an API
+// server is bound too.
+func validate(want Attributes) error {
+	return errors.Join(
+		validName(want.Name),
+		validEnsure(ensureOf(want)),
+		oneOf("mark", want.Mark, hold, none),
+		oneOf("configFiles", want.ConfigFiles, keep, replace),
+		validEnvironment(want.Environment),
+		validMark(want),
+	)
+}
+
+func validName(name string) error {
+	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, " \t\n\r\v\f\x00") {
+		return fmt.Errorf("name %q is not a package's: it must not be empty, begin with - nor have white space in it", name)
+	}
+	return nil
+}
+
+func validEnsure(ensure string) error {
+	version := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+~:_-]*$`)
+	if ensure != "" && !version.MatchString(ensure) {
+		return fmt.Errorf("ensure %q is none of present, installed, latest, absent, purged and no version: use one of these", ensure)
+	}
+	return nil
+}
+
+func oneOf(attribute string, value *string, allowed ...string) error {
+	if value == nil {
+		return nil
+	}
+	for _, a := range allowed {
+		if *value == a {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s %q is not known: use %s", attribute, *value, strings.Join(allowed, " or "))
+}
+
+// validEnvironment does not quote an entry, which may hold a secret.
+func validEnvironment(environment []string) error {
+	variable := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	for i, entry := range environment {
+		if !variable.MatchString(entry) {
+			return fmt.Errorf("environment has no KEY=value as entry %d: write one, as in http_proxy=http://proxy:3128", i+1)
+		}
+	}
+	return nil
+}
+
+func validMark(want Attributes) error {
+	gone := ensureOf(want) == resource.Absent || ensureOf(want) == purged
+	if gone && want.Mark != nil && *want.Mark == hold {
+		return fmt.Errorf("mark %q can't go with ensure %q, where nothing is left to hold: leave one of them out", hold, ensureOf(want))
+	}
+	return nil
+}
