@@ -208,12 +208,13 @@ func TestCompile(t *testing.T) {
 				file("d", "/d", rendering("{{ .node.name }}")),
 				file("e", "/e", rendering("{{ now }}")),
 				file("f", "/f", rendering(`{{ "refu" }}sed`)),
+				file("g", "/g", rendering(`{{ range 1000000000 }}{{ end }}`)),
 			},
 			want: outline{
 				Nodes: map[string]string{"web-1": "File/a File/d", "web-2": "File/d"},
 				Withheld: map[string]string{
-					"web-1": "File/b:InvalidTemplate File/c:InvalidTemplate File/e:InvalidTemplate File/f:InvalidSpec",
-					"web-2": "File/a:WaitingForFacts File/b:InvalidTemplate File/c:InvalidTemplate File/e:InvalidTemplate File/f:InvalidSpec",
+					"web-1": "File/b:InvalidTemplate File/c:InvalidTemplate File/e:InvalidTemplate File/f:InvalidSpec File/g:InvalidTemplate",
+					"web-2": "File/a:WaitingForFacts File/b:InvalidTemplate File/c:InvalidTemplate File/e:InvalidTemplate File/f:InvalidSpec File/g:InvalidTemplate",
 				},
 				Problems: []string{
 					"File/a|web-2|WaitingForFacts|waits for the facts of node web-2, which its agent has yet to report",
@@ -222,6 +223,8 @@ func TestCompile(t *testing.T) {
 					"File/c||InvalidTemplate|cannot parse contentTemplate: line 1: missing value for if",
 					`File/e||InvalidTemplate|cannot parse contentTemplate: line 1: function "now" not defined`,
 					`File/f||InvalidSpec|content "refused" is not allowed: write something else`,
+					"File/g|web-1|InvalidTemplate|cannot render contentTemplate on node web-1: it loops more than a million times",
+					"File/g|web-2|InvalidTemplate|cannot render contentTemplate on node web-2: it loops more than a million times",
 				},
 			},
 		},

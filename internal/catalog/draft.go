@@ -205,4 +205,3 @@ func encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource, known map[string]resou
 	e.Namevar = bound.Namevar()
 	return e, bound, nil
 }
-

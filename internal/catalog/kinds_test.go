@@ -103,3 +103,7 @@ func factless(name, role string) catalog.Node {
 	n.Facts = nil
 	return n
 }
+
+func requirement(key, operator string) metav1.LabelSelectorRequirement {
+	return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOperator(operator)}
+}

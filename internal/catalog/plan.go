@@ -147,4 +147,3 @@ func (p *plan) entry(s *share, draft int) (v1alpha1.CatalogEntry, string) {
 	}
 	return p.drafts[draft].entry, p.drafts[draft].hash
 }
-

@@ -11,8 +11,8 @@ import (
 // A survey finds what can't go together among the resources of a node. Nodes with the
 // same resources, of which the same are blocked, share one.
 type survey struct {
-	drafts  []*draft                 // in catalog order
-	blocked map[int]string           // by position: the reason that keeps it from the node
+	drafts  []*draft       // in catalog order
+	blocked map[int]string // by position: the reason that keeps it from the node
 	fleet   map[v1alpha1.ResourceRef]*draft
 	at      map[v1alpha1.ResourceRef]int
 	graph   *graph.Graph

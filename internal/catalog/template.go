@@ -5,13 +5,21 @@ import (
 	"fmt"
 	"strings"
 	"text/template"
+	"text/template/parse"
 )
 
 // maxContent is how long rendered content may be, in bytes: as long as the API lets a
 // written one be.
 const maxContent = 384 << 10
 
-var errTooLong = errors.New("content is longer than 384 KiB")
+// maxSteps is how often a template may write or loop. It ends one that would never
+// end, or not before the manager's lease does.
+const maxSteps = 1_000_000
+
+var (
+	errTooLong = errors.New("content is longer than 384 KiB")
+	errTooSlow = errors.New("it loops more than a million times")
+)
 
 // A contentTemplate is a parsed contentTemplate.
 type contentTemplate struct {
@@ -23,6 +31,10 @@ func parseTemplate(text string) (*contentTemplate, error) {
 	parsed, err := template.New("contentTemplate").Option("missingkey=error").Funcs(pureFunctions()).Parse(text)
 	if err != nil {
 		return nil, templateError(err)
+	}
+	for _, t := range parsed.Templates() {
+		t.Root.Nodes = append([]parse.Node{step()}, t.Root.Nodes...)
+		countLoops(t.Root)
 	}
 	// Who only writes of "facts" waits for them needlessly, and for moments.
 	return &contentTemplate{parsed: parsed, usesFacts: strings.Contains(text, "facts")}, nil
@@ -38,8 +50,10 @@ func (t *contentTemplate) render(n *Node) (string, error) {
 
 // templateError begins with the line: the template's name says nothing here.
 func templateError(err error) error {
-	if errors.Is(err, errTooLong) {
-		return errTooLong
+	for _, limit := range []error{errTooLong, errTooSlow} {
+		if errors.Is(err, limit) {
+			return limit
+		}
 	}
 	text := strings.TrimPrefix(err.Error(), "template: contentTemplate:")
 	if text == err.Error() {
@@ -48,13 +62,42 @@ func templateError(err error) error {
 	return fmt.Errorf("line %s", text)
 }
 
-// boundedBuilder keeps a loop in a template from filling the manager's memory.
-type boundedBuilder struct{ strings.Builder }
+// countLoops lets every turn of a loop be noticed by the writer, which counts them.
+func countLoops(list *parse.ListNode) {
+	if list == nil {
+		return
+	}
+	for _, n := range list.Nodes {
+		switch n := n.(type) {
+		case *parse.RangeNode:
+			n.List.Nodes = append([]parse.Node{step()}, n.List.Nodes...)
+			countLoops(n.List)
+			countLoops(n.ElseList)
+		case *parse.IfNode:
+			countLoops(n.List)
+			countLoops(n.ElseList)
+		case *parse.WithNode:
+			countLoops(n.List)
+			countLoops(n.ElseList)
+		}
+	}
+}
+
+// step writes nothing, and is a write all the same.
+func step() parse.Node { return &parse.TextNode{NodeType: parse.NodeText} }
+
+// boundedBuilder keeps a slip in a template from taking the manager's memory or time.
+type boundedBuilder struct {
+	strings.Builder
+	steps int
+}
 
 func (b *boundedBuilder) Write(p []byte) (int, error) {
+	if b.steps++; b.steps > maxSteps {
+		return 0, errTooSlow
+	}
 	if b.Len()+len(p) > maxContent {
 		return 0, errTooLong
 	}
 	return b.Builder.Write(p)
 }
-

@@ -1,0 +1,212 @@
+package catalog_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+)
+
+// fleet makes an input that has all that can happen, from chance alone.
+func fleet(r *rand.Rand, nodes, resources int) catalog.Input {
+	in := catalog.Input{Kinds: kinds()}
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	ref := func() v1alpha1.ResourceRef {
+		return v1alpha1.ResourceRef(fmt.Sprintf("%s/r%d", pick("File", "SystemService", "Package"), r.IntN(resources+1)))
+	}
+	for i := range nodes {
+		n := node(fmt.Sprintf("n%d", i), pick("web", "db"))
+		if r.IntN(5) == 0 {
+			n.Facts = nil
+		}
+		in.Nodes = append(in.Nodes, n)
+	}
+	for i := range resources {
+		name := fmt.Sprintf("r%d", i)
+		if r.IntN(3) == 0 {
+			in.Resources = append(in.Resources, service(name, func(s *v1alpha1.SystemService) { s.Spec.Subscribe = []v1alpha1.ResourceRef{ref()} }))
+			continue
+		}
+		f := file(name, fmt.Sprintf("/p%d", r.IntN(resources*2)))
+		f.Spec.NodeSelector = onRole(pick("web", "db"))
+		f.Spec.When = pick("", "", "true", `facts.os.family == "Debian"`, `node.labels.x == "y"`, "(")
+		switch r.IntN(4) {
+		case 0:
+			f.Spec.ContentTemplate = new(pick("{{ .node.name }}", "{{ .facts.os.family }}", "{{ .x }}", "{{"))
+		case 1:
+			f.Spec.Require = []v1alpha1.ResourceRef{ref()}
+		case 2:
+			f.Spec.Notify = []v1alpha1.ResourceRef{ref(), ref()}
+		}
+		in.Resources = append(in.Resources, f)
+	}
+	return in
+}
+
+func encoded(t testing.TB, v any) string {
+	t.Helper()
+	raw, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestTheOrderOfTheInputChangesNothing(t *testing.T) {
+	t.Parallel()
+
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		in := fleet(r, 6, 20)
+		before := encoded(t, in.Resources)
+		want := catalog.Compile(in)
+		outlineOf(t, want) // what is compiled can be assembled, with the same digest
+		if diff := cmp.Diff(before, encoded(t, in.Resources)); diff != "" {
+			t.Fatalf("seed %d: the input was changed:\n%s", seed, diff)
+		}
+		r.Shuffle(len(in.Nodes), func(i, j int) { in.Nodes[i], in.Nodes[j] = in.Nodes[j], in.Nodes[i] })
+		r.Shuffle(len(in.Resources), func(i, j int) { in.Resources[i], in.Resources[j] = in.Resources[j], in.Resources[i] })
+		if diff := cmp.Diff(encoded(t, want), encoded(t, catalog.Compile(in))); diff != "" {
+			t.Fatalf("seed %d: another order gives another result:\n%s", seed, diff)
+		}
+	}
+}
+
+func TestNothingIsOrderedAfterWhatIsWithheld(t *testing.T) {
+	t.Parallel()
+
+	for seed := range uint64(60) {
+		in := fleet(rand.New(rand.NewPCG(seed, 2)), 6, 20)
+		for name, n := range catalog.Compile(in).Nodes {
+			withheld := map[v1alpha1.ResourceRef]bool{}
+			for _, w := range n.Spec.Withheld {
+				withheld[w.Ref] = true
+			}
+			for _, r := range in.Resources {
+				ref := v1alpha1.ResourceRef(r.KindName() + "/" + r.GetName())
+				targeting := r.GetTargeting()
+				for _, first := range append(targeting.Require, targeting.Subscribe...) {
+					if withheld[first] && !withheld[ref] && applied(n, ref) {
+						t.Errorf("seed %d: on %s %s is applied and comes after %s, which is withheld", seed, name, ref, first)
+					}
+				}
+			}
+		}
+	}
+}
+
+// applied reports whether a resource is among a node's own entries: those of catalogs
+// are covered by outlines.
+func applied(n *catalog.NodeResult, ref v1alpha1.ResourceRef) bool {
+	for _, e := range n.Spec.Entries {
+		if e.Ref() == ref {
+			return true
+		}
+	}
+	return false
+}
+
+func TestACatalogTooLargeForOneObjectIsSplit(t *testing.T) {
+	t.Parallel()
+
+	in := catalog.Input{Kinds: kinds(), Nodes: []catalog.Node{node("web-1", "web")}}
+	for i := range 5 {
+		in.Resources = append(in.Resources, file(fmt.Sprintf("f%d", i), fmt.Sprintf("/f%d", i), content(strings.Repeat("x", 200<<10))))
+	}
+	result := catalog.Compile(in)
+	var counts []int32
+	for _, ref := range result.Nodes["web-1"].Spec.Catalogs {
+		counts = append(counts, result.Catalogs[ref.Name].Count)
+	}
+	if len(counts) != 3 || counts[0]+counts[1]+counts[2] != 5 {
+		t.Errorf("got catalogs with %v entries, want 5 in 3", counts)
+	}
+	outlineOf(t, result)
+}
+
+func TestNodesOfOneTargetingShareItsCatalog(t *testing.T) {
+	t.Parallel()
+
+	in := catalog.Input{
+		Kinds: kinds(), Nodes: []catalog.Node{node("web-1", "web"), node("web-2", "web"), node("db-1", "db")},
+		Resources: []v1alpha1.Resource{
+			file("a", "/a", on("web")), file("b", "/b", on("web"), when(" true")), file("c", "/c", on("web"), when("true ")), file("d", "/d"),
+		},
+	}
+	result := catalog.Compile(in)
+	if diff := cmp.Diff(result.Nodes["web-1"], result.Nodes["web-2"]); diff != "" || len(result.Catalogs) != 3 {
+		t.Errorf("got %d catalogs, want 3; the nodes differ in: %s", len(result.Catalogs), diff)
+	}
+}
+
+func FuzzCompile(f *testing.F) {
+	f.Add("/etc/motd", "{{ .node.name }}", `facts.os.family == "Debian"`, "role", "In", "File/b", `{"os":{"family":"Debian"}}`)
+	f.Add("", "{{ range until 10 }}x{{ end }}", "node", "", "", "x", "null")
+	f.Add("/", `{{ "a" | repeat -1 }}{{ seq }}`, "[1][2]", "a/b/c", "Exists", "/", `{"a":[1,{"b":null}]}`)
+	f.Fuzz(func(t *testing.T, path, template, when, key, operator, ref, facts string) {
+		n := node("n1", "web")
+		if json.Unmarshal([]byte(facts), &n.Facts) != nil {
+			n.Facts = nil
+		}
+		a := file("a", path, rendering(template), requires(v1alpha1.ResourceRef(ref)))
+		b := file("b", path, content(template))
+		b.Spec.When = when
+		b.Spec.NodeSelector.MatchExpressions = append(b.Spec.NodeSelector.MatchExpressions, requirement(key, operator))
+		in := catalog.Input{Kinds: kinds(), Nodes: []catalog.Node{n, node("n2", "db")}, Resources: []v1alpha1.Resource{a, b}}
+		first := catalog.Compile(in)
+		outlineOf(t, first)
+		in.Resources = []v1alpha1.Resource{b, a}
+		if diff := cmp.Diff(encoded(t, first), encoded(t, catalog.Compile(in))); diff != "" {
+			t.Errorf("another order gives another result:\n%s", diff)
+		}
+		catalog.Local(in)
+	})
+}
+
+func FuzzAssemble(f *testing.F) {
+	f.Add(`{"path":"/a"}`)
+	f.Add(`[1e400, "\ud800"]`)
+	f.Fuzz(func(t *testing.T, attributes string) {
+		c := stored(entry("File", "a", attributes))
+		spec := v1alpha1.NodeCatalogSpec{Catalogs: []v1alpha1.CatalogRef{{Name: c.Name}}}
+		entries, _, err := catalog.Assemble(spec, getter(c))
+		if err == nil && !json.Valid([]byte(attributes)) {
+			t.Errorf("%q is no JSON and was accepted", attributes)
+		}
+		catalog.Items(entries, kinds())
+	})
+}
+
+func BenchmarkCompile(b *testing.B) {
+	in := catalog.Input{Kinds: kinds()}
+	for i := range 1000 {
+		in.Nodes = append(in.Nodes, node(fmt.Sprintf("node-%04d", i), fmt.Sprintf("role-%d", i%10)))
+	}
+	for i := range 500 {
+		name := fmt.Sprintf("r%03d", i)
+		f := file(name, "/etc/"+name, content(strings.Repeat("x", 1000)), on(fmt.Sprintf("role-%d", i%20)))
+		switch {
+		case i%5 == 0:
+			f.Spec.NodeSelector = everywhere()
+			f.Spec.When = `facts.os.family == "Debian"`
+		case i%25 == 1:
+			f.Spec.Content = nil
+			f.Spec.ContentTemplate = new("{{ .node.name }} {{ .facts.os.family }}")
+		case i > 20:
+			f.Spec.Require = []v1alpha1.ResourceRef{v1alpha1.ResourceRef(fmt.Sprintf("File/r%03d", i-20))}
+		}
+		in.Resources = append(in.Resources, f)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if r := catalog.Compile(in); len(r.Nodes) != 1000 {
+			b.Fatal(len(r.Nodes))
+		}
+	}
+}
