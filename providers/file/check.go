@@ -1,0 +1,74 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	// POSIX words and quoting, and unlike others neither comments nor expansion.
+	"github.com/kballard/go-shellquote"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// placeholder is what stands for the staged file in validateCmd.
+const placeholder = "%"
+
+// checkArgs is the argv that checks a staged file. The path goes in after the split,
+// so that nothing in it is taken for a quote or a space.
+func checkArgs(command, staged string) ([]string, error) {
+	if !strings.Contains(command, placeholder) {
+		return nil, fmt.Errorf("validateCmd %q needs a %% where the path of the staged file goes", command)
+	}
+	words, err := shellquote.Split(command)
+	if err != nil {
+		return nil, fmt.Errorf("validateCmd %q cannot be split into words: %w; close the quote", command, err)
+	}
+	for i, word := range words {
+		words[i] = strings.ReplaceAll(word, placeholder, staged)
+	}
+	return words, nil
+}
+
+// check makes the test that a staged file must pass, nil if there is none.
+func check(h host.Host, want Attributes) func(ctx context.Context, staged string) error {
+	if want.ValidateCmd == nil {
+		return nil
+	}
+	return func(ctx context.Context, staged string) error {
+		args, err := checkArgs(*want.ValidateCmd, staged)
+		if err != nil {
+			return err
+		}
+		res, err := h.Run(ctx, host.Cmd{Args: args})
+		if err != nil {
+			return fmt.Errorf("cannot run validateCmd: %w", err)
+		}
+		if res.ExitCode == 0 {
+			return nil
+		}
+		return fmt.Errorf("validateCmd %q exited with %d, so the file stays as it is%s",
+			*want.ValidateCmd, res.ExitCode, said(res, staged, want.Path))
+	}
+}
+
+// maxSaid is how much of what a command said, in bytes, is worth telling. The end
+// has the reason.
+const maxSaid = 512
+
+// said is the end of what a command wrote. It calls the staged file by its final
+// name: the temporary one says nothing and makes each message new.
+func said(res host.Result, staged, path string) string {
+	text := strings.TrimSpace(string(res.Stderr))
+	if text == "" {
+		text = strings.TrimSpace(string(res.Stdout))
+	}
+	text = strings.ReplaceAll(text, staged, path)
+	if len(text) > maxSaid {
+		text = "..." + strings.ToValidUTF8(text[len(text)-maxSaid:], "")
+	}
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}

@@ -1,0 +1,165 @@
+// Package file is the resource type File: the files, directories and symlinks of a host.
+//
+// This file says what a File is; properties.go what is compared, posix.go how a host
+// is read and write.go how it is changed. What mode means stands alone in mode.go.
+package file
+
+import (
+	_ "embed"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+//go:embed doc.md
+var doc string
+
+//go:embed example.yaml
+var example string
+
+// Attributes are a File's, and what only reading a host can tell.
+type Attributes struct {
+	v1alpha1.FileAttributes
+	found found
+}
+
+// found is what lies at a path, beyond what can be asked for. Zero in what a user
+// wrote.
+type found struct {
+	what entry
+	// mode is the twelve permission bits.
+	mode     uint32
+	uid, gid int
+	// sum is the SHA-256 of the content of a regular file, "" where it was not read.
+	sum string
+	// size in bytes of a content that was read.
+	size int64
+}
+
+// An entry is what lies at a path. It is shown as the value of ensure.
+type entry string
+
+// The kinds of entries. A resource can only ask for some of them.
+const (
+	absent    entry = resource.Absent
+	regular   entry = "file"
+	directory entry = "directory"
+	link      entry = "link"
+	fifo      entry = "fifo"
+	socket    entry = "socket"
+	device    entry = "device"
+)
+
+// Type is the type File.
+func Type() *resource.Type[Attributes] {
+	return &resource.Type[Attributes]{
+		Name:       "File",
+		Doc:        doc,
+		Example:    example,
+		Properties: properties(),
+		Parameters: []resource.Parameter{
+			{Name: "force", Doc: "Lets a directory be removed, or be replaced by something else, with all that is in it."},
+			{Name: "replace", Doc: "false only creates: what is there already keeps its content. Default true."},
+			{Name: "showDiff", Doc: "false keeps the diff of the content out of output. Default true."},
+			{Name: "validateCmd", Doc: "A command that checks new content, in which % is the staged file. When it fails the old content stays."},
+		},
+		Providers: []resource.Provider[Attributes]{posix{}},
+
+		NamevarName: "path",
+		Namevar:     func(a *Attributes) *string { return &a.Path },
+		Exists:      func(is Attributes) bool { return is.found.what != absent },
+		Normalize:   normalize,
+		Default:     implyEnsure,
+		Validate:    validate,
+		Auto: []resource.AutoRelation[Attributes]{
+			{Relation: resource.Require, Kind: "File", Names: ancestors, Nearest: true},
+			{Relation: resource.Require, Kind: "File", Names: leadsTo},
+			{Relation: resource.Require, Kind: "User", Names: func(want Attributes) []string { return account(want.Owner) }},
+			{Relation: resource.Require, Kind: "Group", Names: func(want Attributes) []string { return account(want.Group) }},
+		},
+	}
+}
+
+// implyEnsure is what goes without saying: content makes a file, a target a link.
+func implyEnsure(a *Attributes) {
+	switch {
+	case a.Target != nil && (a.Ensure == nil || *a.Ensure == resource.Present):
+		a.Ensure = new(string(link))
+	case a.Content != nil && a.Ensure == nil:
+		a.Ensure = new(string(regular))
+	}
+}
+
+func normalize(a *Attributes) {
+	a.Path = squeeze(a.Path)
+	a.Owner, a.Group = normalID(a.Owner), normalID(a.Group)
+	if a.Mode != nil && octalMode.MatchString(*a.Mode) && len(*a.Mode) == 3 {
+		a.Mode = new("0" + *a.Mode)
+	}
+}
+
+// squeeze takes away the slashes that mean nothing. It leaves . and .. to be refused.
+func squeeze(p string) string {
+	for strings.Contains(p, "//") {
+		p = strings.ReplaceAll(p, "//", "/")
+	}
+	if trimmed := strings.TrimSuffix(p, "/"); trimmed != "" {
+		return trimmed
+	}
+	return p
+}
+
+// normalID turns a number in quotes into a number, or into its shortest form where
+// the API's integers are too small for it.
+func normalID(id *intstr.IntOrString) *intstr.IntOrString {
+	if id == nil || id.Type == intstr.Int {
+		return id
+	}
+	n, err := strconv.ParseInt(id.StrVal, 10, 64)
+	switch {
+	case err != nil:
+		return id
+	case n < math.MinInt32 || n > math.MaxInt32:
+		return new(intstr.FromString(strconv.FormatInt(n, 10)))
+	}
+	return new(intstr.FromInt32(int32(n)))
+}
+
+// ancestors are the directories above, the nearest first.
+func ancestors(want Attributes) []string {
+	var up []string
+	for dir := want.Path; dir != "/" && dir != "."; {
+		dir = path.Dir(dir)
+		up = append(up, dir)
+	}
+	return up
+}
+
+// leadsTo is where a link leads, by its text alone.
+func leadsTo(want Attributes) []string {
+	if want.Target == nil {
+		return nil
+	}
+	to := *want.Target
+	if !path.IsAbs(to) {
+		to = path.Join(path.Dir(want.Path), to)
+	}
+	if to = path.Clean(to); to == want.Path || slices.Contains(ancestors(want), to) {
+		return nil
+	}
+	return []string{to}
+}
+
+func account(id *intstr.IntOrString) []string {
+	if id == nil {
+		return nil
+	}
+	return []string{id.String()}
+}

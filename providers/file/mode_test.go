@@ -1,0 +1,126 @@
+package file_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fettle-dev/fettle/providers/file"
+)
+
+func TestMode(t *testing.T) {
+	t.Parallel()
+
+	for sentence, c := range map[string]struct {
+		mode string
+		bits uint32
+		dir  bool
+		want uint32
+	}{
+		"octal sets the bits of a file":                             {mode: "0640", bits: 0o777, want: 0o640},
+		"octal of three digits is the same as with a zero":          {mode: "640", bits: 0o777, want: 0o640},
+		"octal sets the special bits":                               {mode: "4755", bits: 0o644, want: 0o4755},
+		"octal without special bits clears them":                    {mode: "0755", bits: 0o7755, want: 0o755},
+		"octal of three digits clears the special bits":             {mode: "755", bits: 0o7755, want: 0o755},
+		"octal lets a directory be searched by who may read it":     {mode: "0644", dir: true, want: 0o755},
+		"octal lets a private directory be searched by its owner":   {mode: "0600", dir: true, want: 0o700},
+		"octal gives no x to a directory without r":                 {mode: "0620", dir: true, want: 0o720},
+		"octal keeps the special bits of a directory that it names": {mode: "2640", dir: true, want: 0o2750},
+
+		"= sets a class and no other":               {mode: "u=rw", bits: 0o177, want: 0o677},
+		"= without letters clears a class":          {mode: "o=", bits: 0o777, want: 0o770},
+		"+ adds":                                    {mode: "g+w", bits: 0o644, want: 0o664},
+		"- takes":                                   {mode: "go-rw", bits: 0o666, want: 0o600},
+		"no class is every class":                   {mode: "+x", bits: 0o644, want: 0o755},
+		"a is every class":                          {mode: "a=r", bits: 0o777, want: 0o444},
+		"a beside another class is every class":     {mode: "ua+x", bits: 0o644, want: 0o755},
+		"parts are applied one after the other":     {mode: "u=rwx,g=rx,o=", bits: 0, want: 0o750},
+		"a part may have several operators":         {mode: "u=r+w-r", bits: 0o700, want: 0o200},
+		"a letter that is there twice counts once":  {mode: "u+rr", bits: 0, want: 0o400},
+		"a class takes the bits of another":         {mode: "g=u", bits: 0o740, want: 0o770},
+		"a class adds the bits of another":          {mode: "o+g", bits: 0o751, want: 0o755},
+		"a class loses the bits of another":         {mode: "u-g", bits: 0o750, want: 0o250},
+		"copies see the bits from before the part":  {mode: "a-g", bits: 0o754, want: 0o200},
+		"a copy sees what an earlier part has done": {mode: "u=rw,g=u", bits: 0, want: 0o660},
+
+		"X lets a directory be searched":                                               {mode: "a+X", bits: 0o644, dir: true, want: 0o755},
+		"X leaves a file alone that nobody executes":                                   {mode: "a+X", bits: 0o644, want: 0o644},
+		"X gives x to all where someone has it":                                        {mode: "a+X", bits: 0o744, want: 0o755},
+		"X of one class gives x to that class":                                         {mode: "g+X", bits: 0o744, want: 0o754},
+		"X goes by the bits from before the mode":                                      {mode: "a-x,u+X", bits: 0o755, want: 0o744},
+		"X also sees the x that the mode itself has given, or it would be out of sync": {mode: "u+x,g+X", bits: 0o644, want: 0o754},
+
+		"s of the user is set-user-ID":            {mode: "u+s", bits: 0o755, want: 0o4755},
+		"s of the group is set-group-ID":          {mode: "g+s", bits: 0o755, want: 0o2755},
+		"s of every class is all three":           {mode: "+s", bits: 0o755, want: 0o7755},
+		"s can be taken":                          {mode: "u-s", bits: 0o6755, want: 0o2755},
+		"t is sticky":                             {mode: "+t", bits: 0o777, dir: true, want: 0o1777},
+		"t can be taken":                          {mode: "o-t", bits: 0o1777, dir: true, want: 0o777},
+		"= with s keeps other special bits":       {mode: "u=rws", bits: 0o2755, want: 0o6655},
+		"u=rwx does not clear set-user-ID":        {mode: "u=rwx", bits: 0o4644, want: 0o4744},
+		"a= does not clear the special bits":      {mode: "a=", bits: 0o7777, want: 0o7000},
+		"a class's = leaves the others' specials": {mode: "g=rx", bits: 0o4755, want: 0o4755},
+
+		"a symbolic mode adds no x to a directory": {mode: "u=rw,go=r", bits: 0o755, dir: true, want: 0o644},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			got, err := file.ApplyMode(c.mode, c.bits, c.dir)
+			if err != nil || got != c.want {
+				t.Errorf("%s on %04o (directory: %t) is %04o, %v; want %04o", c.mode, c.bits, c.dir, got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestModeRefused(t *testing.T) {
+	t.Parallel()
+
+	const remedy = `; write it octal, as "0644", or symbolic, as "u=rw,go=r"`
+	for sentence, c := range map[string]struct{ mode, want string }{
+		"an empty mode":                    {"", `mode "": "" has none of =, + and -` + remedy},
+		"decimal digits":                   {"0888", `mode "0888": "0888" does not begin with any of u, g, o, a, =, + and -` + remedy},
+		"two digits":                       {"64", `mode "64": "64" does not begin with any of u, g, o, a, =, + and -` + remedy},
+		"five digits":                      {"00644", `mode "00644": "00644" does not begin with any of u, g, o, a, =, + and -` + remedy},
+		"a class without an operator":      {"u", `mode "u": "u" has none of =, + and -` + remedy},
+		"a part that is empty":             {"u=r,", `mode "u=r,": "" has none of =, + and -` + remedy},
+		"a letter that is none":            {"u=rz", `mode "u=rz": 'z' is none of r, w, x, X, s, t, u, g and o` + remedy},
+		"a after the operator":             {"u=a", `mode "u=a": 'a' is none of r, w, x, X, s, t, u, g and o` + remedy},
+		"spaces":                           {"u=r, g=r", `mode "u=r, g=r": " g=r" does not begin with any of u, g, o, a, =, + and -` + remedy},
+		"X with =":                         {"u=X", `mode "u=X": the letter X only goes with +, not with =` + remedy},
+		"X with -":                         {"u+r-X", `mode "u+r-X": the letter X only goes with +, not with -` + remedy},
+		"copies that never come to an end": {"g=u,u=o,o=g", `mode "g=u,u=o,o=g" has no end: applying it again changes the mode again; name the bits instead of copying them`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			if _, err := file.ApplyMode(c.mode, 0, false); err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+// Whatever is taken for a mode leaves the other bits of a file alone and, applied
+// again, changes nothing: or no file could ever be in sync.
+func FuzzMode(f *testing.F) {
+	for _, mode := range []string{
+		"0644", "755", "4755", "u=rwx,go=rx", "a+X", "g=u", "a-g", "u+x,g+X", "g=u,u=o,o=g", "+s,-t",
+		"u=r+w-r", "o+X,u-x,g=o", "ugo=", "", "u", "0999", "=", "u=rwxXstugo", "a=rw,a+X,u+s",
+	} {
+		f.Add(mode, uint16(0o644), false)
+		f.Add(mode, uint16(0o7711), true)
+	}
+	f.Fuzz(func(t *testing.T, mode string, start uint16, dir bool) {
+		bits := uint32(start) & 0o7777
+		once, err := file.ApplyMode(mode, bits, dir)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "mode ") {
+				t.Errorf("the error does not name the attribute: %v", err)
+			}
+			return
+		}
+		twice, err := file.ApplyMode(mode, once, dir)
+		if err != nil || once != twice || once > 0o7777 {
+			t.Errorf("%q on %04o is %04o, and again %04o, %v", mode, bits, once, twice, err)
+		}
+	})
+}

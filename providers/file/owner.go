@@ -1,0 +1,130 @@
+package file
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// An accountKind is what a number of a file stands for.
+type accountKind string
+
+const (
+	user  accountKind = "user"
+	group accountKind = "group"
+)
+
+// A nameList has the names of accounts and their numbers in the order of the host's
+// file, where the first one counts.
+type nameList []struct {
+	name string
+	id   int
+}
+
+// read asks the host's own files each time: an account may have been made a moment
+// ago, in the same run.
+func (k accountKind) read(h host.Reader) (list nameList, err error) {
+	if k == user {
+		users, err := accounts.ReadUsers(h)
+		for _, u := range users {
+			list = append(list, struct {
+				name string
+				id   int
+			}{u.Name, int(u.UID)})
+		}
+		return list, err
+	}
+	groups, err := accounts.ReadGroups(h)
+	for _, g := range groups {
+		list = append(list, struct {
+			name string
+			id   int
+		}{g.Name, int(g.GID)})
+	}
+	return list, err
+}
+
+func (l nameList) id(name string) (int, bool) {
+	for _, a := range l {
+		if a.name == name {
+			return a.id, true
+		}
+	}
+	return 0, false
+}
+
+func (l nameList) name(id int) (string, bool) {
+	for _, a := range l {
+		if a.id == id {
+			return a.name, true
+		}
+	}
+	return "", false
+}
+
+// unchanged is what the kernel and [host.Host] take for an ID to be left as it is.
+const unchanged = -1
+
+// resolve turns what a resource says into a number: unchanged if it says nothing.
+func (k accountKind) resolve(h host.Reader, want *intstr.IntOrString) (int, error) {
+	if want == nil {
+		return unchanged, nil
+	}
+	if n, numeric := number(*want); numeric {
+		return int(n), nil
+	}
+	known, err := k.read(h)
+	if err != nil {
+		return unchanged, err
+	}
+	id, ok := known.id(want.StrVal)
+	if !ok {
+		return unchanged, fmt.Errorf("the host has no %s %q: create it first, or give a number", k, want.StrVal)
+	}
+	return id, nil
+}
+
+// shown is an ID as the resource says it: a name where it has a name, even if other
+// accounts share the number, and a number where it has one. It is nil where the
+// resource says nothing, unless all is asked for.
+func (k accountKind) shown(h host.Reader, want *intstr.IntOrString, id int, all bool) (*intstr.IntOrString, error) {
+	if want == nil && !all {
+		return nil, nil
+	}
+	if want != nil {
+		if _, numeric := number(*want); numeric {
+			return numbered(id), nil
+		}
+	}
+	known, err := k.read(h)
+	if err != nil {
+		return nil, err
+	}
+	if want != nil {
+		if wanted, ok := known.id(want.StrVal); ok && wanted == id {
+			return want, nil
+		}
+	}
+	if name, ok := known.name(id); ok {
+		return new(intstr.FromString(name)), nil
+	}
+	return numbered(id), nil
+}
+
+// number is the number that is meant, which may be too large for an integer of the
+// API and so come as a string.
+func number(id intstr.IntOrString) (n int64, numeric bool) {
+	if id.Type == intstr.Int {
+		return int64(id.IntVal), true
+	}
+	n, err := strconv.ParseInt(id.StrVal, 10, 64)
+	return n, err == nil
+}
+
+func numbered(id int) *intstr.IntOrString {
+	return normalID(new(intstr.FromString(strconv.Itoa(id))))
+}

@@ -1,0 +1,107 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// posix manages files by the system calls that every host has.
+type posix struct{}
+
+func (posix) Name() string { return "posix" }
+
+func (posix) Suits(resource.Facts, host.Reader) error { return nil }
+
+// Read looks at the path itself, never at where a link leads. The content is read
+// only if it is asked for, or if nothing is.
+func (posix) Read(ctx context.Context, h host.Reader, want Attributes) (Attributes, error) {
+	is := Attributes{}
+	is.Path = want.Path
+	info, err := h.Lstat(want.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		is.Ensure, is.found.what = new(resource.Absent), absent
+		return is, nil
+	}
+	if err != nil {
+		return is, cannot("look at file", err)
+	}
+	describe(&is, info)
+	return is, errors.Join(readTarget(h, &is), readText(ctx, h, &is, want), readOwner(h, &is, want))
+}
+
+// describe takes over what lstat says. What cannot be asked for is merely present.
+func describe(is *Attributes, info host.FileInfo) {
+	is.found = found{what: kindOf(info), mode: info.Mode, uid: info.UID, gid: info.GID, size: info.Size}
+	switch is.found.what {
+	case regular, directory, link:
+		is.Ensure = new(string(is.found.what))
+	default:
+		is.Ensure = new(resource.Present)
+	}
+	if is.found.what != link {
+		is.Mode = new(octal(info.Mode))
+	}
+}
+
+func kindOf(info host.FileInfo) entry {
+	switch info.Type {
+	case 0:
+		return regular
+	case fs.ModeDir:
+		return directory
+	case fs.ModeSymlink:
+		return link
+	case fs.ModeNamedPipe:
+		return fifo
+	case fs.ModeSocket:
+		return socket
+	default:
+		return device
+	}
+}
+
+func readTarget(h host.Reader, is *Attributes) error {
+	if is.found.what != link {
+		return nil
+	}
+	text, err := h.Readlink(is.Path)
+	is.Target = &text
+	return cannot("read link", err)
+}
+
+func readText(ctx context.Context, h host.Reader, is *Attributes, want Attributes) error {
+	if is.found.what != regular || want.Content == nil && !asksNothing(want) {
+		return nil
+	}
+	c, err := readContent(ctx, h, is.Path, is.found.size)
+	is.found.sum, is.found.size, is.Content = c.sum, c.size, c.text
+	return err
+}
+
+// asksNothing tells a look at a file from a resource that manages it.
+func asksNothing(want Attributes) bool {
+	return want.Ensure == nil && want.Owner == nil && want.Group == nil && want.Mode == nil
+}
+
+func readOwner(h host.Reader, is *Attributes, want Attributes) error {
+	owner, err := user.shown(h, want.Owner, is.found.uid, asksNothing(want))
+	if err != nil {
+		return err
+	}
+	group, err := group.shown(h, want.Group, is.found.gid, asksNothing(want))
+	is.Owner, is.Group = owner, group
+	return err
+}
+
+// cannot says what was tried when the host refused.
+func cannot(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot %s: %w", verb, err)
+}

@@ -1,0 +1,269 @@
+package file
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// Write implements [resource.Provider]. What ensure makes has everything else at
+// once; otherwise each property fails by itself.
+func (posix) Write(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) error {
+	w := write{h: h, is: is, want: want, changes: changes, uid: unchanged, gid: unchanged}
+	switch {
+	case w.changes.has(resource.Ensure) && wants(want) == resource.Absent:
+		return w.remove()
+	case w.changes.has(resource.Ensure):
+		return w.create(ctx)
+	}
+	errs := []error{w.resolve()}
+	if w.changes.has("content") {
+		errs = append(errs, w.blame("content", w.rewrite(ctx)))
+	}
+	if w.changes.has("target") {
+		errs = append(errs, w.blame("target", w.relink()))
+	}
+	return errors.Join(append(errs, w.settle())...)
+}
+
+// A write is one resource on its way from is to want.
+type write struct {
+	h        host.Host
+	is, want Attributes
+	changes  changes
+	uid, gid int // unchanged where they are not managed
+}
+
+type changes []resource.Change
+
+func (c changes) has(property string) bool {
+	return slices.ContainsFunc(c, func(c resource.Change) bool { return c.Property == property })
+}
+
+// blame makes an error that of one property, if that is among what is to change;
+// else it concerns all.
+func (w *write) blame(property string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case w.changes.has(property):
+		return &resource.PropertyError{Property: property, Err: err}
+	}
+	return cannot("set "+property, err)
+}
+
+// resolve finds the numbers of owner and group on the host.
+func (w *write) resolve() error {
+	var userErr, groupErr error
+	w.uid, userErr = user.resolve(w.h, w.want.Owner)
+	w.gid, groupErr = group.resolve(w.h, w.want.Group)
+	return errors.Join(w.blame("owner", userErr), w.blame("group", groupErr))
+}
+
+// create brings about what ensure says, with everything that belongs to it.
+func (w *write) create(ctx context.Context) error {
+	if err := errors.Join(w.resolve(), w.parent(), refusal(w.is.found.what, w.want)); err != nil {
+		return err
+	}
+	switch wants(w.want) {
+	case string(directory):
+		return w.mkdir()
+	case string(link):
+		return w.link()
+	}
+	return w.file(ctx)
+}
+
+// parent finds out whether there is a directory to create in.
+func (w *write) parent() error {
+	dir := path.Dir(w.want.Path)
+	info, err := w.h.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("cannot create %s: its parent directory %s does not exist: make it first, with a File that has ensure: directory",
+			w.want.Path, dir)
+	case err != nil:
+		return cannot("look at parent directory", err)
+	case !info.IsDir():
+		return fmt.Errorf("cannot create %s: its parent %s is not a directory: name another path", w.want.Path, dir)
+	}
+	return nil
+}
+
+// refusal is why what is there may not go away, nil if it may.
+func refusal(what entry, want Attributes) error {
+	verb := "replace"
+	if wants(want) == resource.Absent {
+		verb = "remove"
+	}
+	switch {
+	case what == device:
+		return fmt.Errorf("cannot %s %s: it is a device, which only a person may remove: do so by hand, or name another path", verb, want.Path)
+	case what == directory && (want.Force == nil || !*want.Force):
+		return fmt.Errorf("cannot %s %s: it is a directory: set force: true to delete it with all that is in it", verb, want.Path)
+	}
+	return nil
+}
+
+func (w *write) remove() error {
+	if err := refusal(w.is.found.what, w.want); err != nil {
+		return err
+	}
+	return w.clear()
+}
+
+// clear removes what is there. It is only for what nothing can replace in one step.
+func (w *write) clear() error {
+	if w.is.found.what == directory {
+		return cannot("remove directory", w.h.RemoveAll(w.want.Path))
+	}
+	return cannot("remove file", w.h.Remove(w.want.Path))
+}
+
+func (w *write) mkdir() error {
+	if w.is.found.what != absent {
+		if err := w.clear(); err != nil {
+			return err
+		}
+	}
+	if err := w.h.Mkdir(w.want.Path, desiredMode(w.want, 0o755, true)); err != nil {
+		return cannot("make directory", err)
+	}
+	return w.settle()
+}
+
+func (w *write) link() error {
+	if w.is.found.what == directory {
+		if err := w.clear(); err != nil {
+			return err
+		}
+	}
+	if err := w.symlink(); err != nil {
+		return err
+	}
+	return w.settle()
+}
+
+// file writes a new file. A directory in its place goes only when the new content
+// has passed its check.
+func (w *write) file(ctx context.Context) error {
+	if w.is.found.what == directory {
+		if err := w.rehearse(ctx); err != nil {
+			return err
+		}
+		if err := w.clear(); err != nil {
+			return err
+		}
+	}
+	return w.write(ctx, desiredMode(w.want, 0o644, false))
+}
+
+// errRehearsed keeps a file that passed its check from being put in place.
+var errRehearsed = errors.New("passed")
+
+// rehearse checks the content beside the path, and leaves nothing there.
+func (w *write) rehearse(ctx context.Context) error {
+	passes := check(w.h, w.want)
+	if passes == nil {
+		return nil
+	}
+	err := w.put(ctx, path.Join(path.Dir(w.want.Path), ".fettle-check"), host.NewFile{
+		UID: w.uid, GID: w.gid, Mode: new(desiredMode(w.want, 0o644, false)),
+		Check: func(ctx context.Context, staged string) error {
+			return cmp.Or(passes(ctx, staged), errRehearsed)
+		},
+	})
+	if errors.Is(err, errRehearsed) {
+		return nil
+	}
+	return err
+}
+
+// rewrite gives a file new content, and owner and mode with it: new content is at no
+// time readable for whom only the old was meant.
+func (w *write) rewrite(ctx context.Context) error {
+	if w.is.found.what != regular {
+		return fmt.Errorf("%s is a %s, which has no content: set ensure: file to replace it, or remove content", w.want.Path, w.is.found.what)
+	}
+	return w.write(ctx, desiredMode(w.want, w.chowned(), false))
+}
+
+// chowned is the bits that the kernel would leave: a file that changes hands loses
+// its set-ID bits.
+func (w *write) chowned() uint32 {
+	bits := w.is.found.mode
+	if w.uid != unchanged && w.uid != w.is.found.uid || w.gid != unchanged && w.gid != w.is.found.gid {
+		bits &^= setUID | setGID
+	}
+	return bits
+}
+
+func (w *write) write(ctx context.Context, mode uint32) error {
+	return w.put(ctx, w.want.Path, host.NewFile{UID: w.uid, GID: w.gid, Mode: &mode, Check: check(w.h, w.want)})
+}
+
+func (w *write) put(ctx context.Context, path string, f host.NewFile) error {
+	content := ""
+	if w.want.Content != nil {
+		content = *w.want.Content
+	}
+	f.Content = strings.NewReader(content)
+	_, err := w.h.WriteFile(ctx, path, f)
+	return cannot("write file", err)
+}
+
+// relink replaces a link by one with the same owner.
+func (w *write) relink() error {
+	if w.uid == unchanged {
+		w.uid = w.is.found.uid
+	}
+	if w.gid == unchanged {
+		w.gid = w.is.found.gid
+	}
+	return w.symlink()
+}
+
+func (w *write) symlink() error {
+	return cannot("make link", w.h.Symlink(*w.want.Target, w.want.Path))
+}
+
+// settle looks at what is there now and gives it the owner and the mode that it
+// lacks. The mode comes last: a change of owner clears the set-ID bits.
+func (w *write) settle() error {
+	info, err := w.h.Lstat(w.want.Path)
+	if err != nil {
+		return cannot("look at file", err)
+	}
+	return errors.Join(w.chown(info), w.chmod())
+}
+
+func (w *write) chown(info host.FileInfo) error {
+	var errs []error
+	if w.uid != unchanged && w.uid != info.UID {
+		errs = append(errs, w.blame("owner", w.h.Chown(w.want.Path, w.uid, unchanged)))
+	}
+	if w.gid != unchanged && w.gid != info.GID {
+		errs = append(errs, w.blame("group", w.h.Chown(w.want.Path, unchanged, w.gid)))
+	}
+	return errors.Join(errs...)
+}
+
+func (w *write) chmod() error {
+	info, err := w.h.Lstat(w.want.Path)
+	if err != nil {
+		return cannot("look at file", err)
+	}
+	mode := desiredMode(w.want, info.Mode, info.IsDir())
+	if info.IsSymlink() || mode == info.Mode {
+		return nil
+	}
+	return w.blame("mode", w.h.Chmod(w.want.Path, mode))
+}
