@@ -57,9 +57,12 @@ generate: ## Write the generated Go code: what all API kinds share, and their de
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: ## Write the generated YAML: CRDs from api/, the manager's role from controllers/.
-	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd
+manifests: crds ## Write the generated YAML: CRDs from api/, the manager's role from controllers/.
 	$(CONTROLLER_GEN) rbac:roleName=fettle-manager paths=./controllers/... output:rbac:artifacts:config=config/rbac
+
+.PHONY: crds
+crds:
+	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd
 
 .PHONY: fmt
 fmt: ## Format the Go code (gofumpt, grouped imports).
@@ -78,7 +81,7 @@ lint: ## Run the linters, the import table among them.
 new-type: ## Scaffold a resource type: make new-type KIND=Sysctl.
 	@: $${KIND:?say which, for example: make new-type KIND=Sysctl}
 	$(GO) run ./hack/newtype -kind "$(KIND)"
-	@$(MAKE) generate manifests
+	@$(MAKE) generate crds
 
 ##@ Test
 

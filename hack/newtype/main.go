@@ -1,0 +1,35 @@
+// Command newtype scaffolds a resource type: its API kind, its package below
+// providers/ and its line in the registry and in PROJECT. `make new-type KIND=Sysctl`
+// runs it, and then the generators.
+//
+// What it writes compiles and keeps the laws of types from the start, so that the
+// first change to it is already a change of behaviour.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/fettle-dev/fettle/hack/newtype/scaffold"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("newtype: ")
+	kind := flag.String("kind", "", "the kind, in CamelCase: Sysctl")
+	root := flag.String("root", ".", "the checkout")
+	flag.Parse()
+
+	files, err := scaffold.Plan(os.DirFS(*root), *kind)
+	if err == nil {
+		err = scaffold.Write(*root, files)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range files {
+		fmt.Println("wrote", f.Path)
+	}
+}

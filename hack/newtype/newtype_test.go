@@ -1,0 +1,85 @@
+package main_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A scaffolded type compiles, keeps the laws of types, and is in all the lists.
+func TestMakeNewTypeGivesATypeThatWorks(t *testing.T) {
+	t.Parallel()
+
+	dir := copyCheckout(t)
+	run(t, dir, "make", "new-type", "KIND=Sysctl")
+	run(t, dir, "go", "test", "./api/...", "./internal/policytest", "./providers", "./providers/sysctl")
+
+	registry, err := os.ReadFile(filepath.Join(dir, "providers/registry.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(registry), "\t\tsysctl.Type().Erase(),\n") {
+		t.Errorf("the registry lacks the new type:\n%s", registry)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "config/crd/fettle.dev_sysctls.yaml")); err != nil {
+		t.Errorf("the new type has no CRD: %v", err)
+	}
+}
+
+// copyCheckout copies what git would have, more or less, so that the copy can change.
+func copyCheckout(t *testing.T) string {
+	t.Helper()
+	const root = "../.."
+	dir := t.TempDir()
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == ".git" || path == "bin":
+			return skip(d)
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(dir, path), 0o755)
+		case !d.Type().IsRegular():
+			return nil
+		}
+		return copyFile(filepath.Join(dir, path), filepath.Join(root, path))
+	})
+	if err != nil {
+		t.Fatalf("cannot copy the checkout: %v", err)
+	}
+	return dir
+}
+
+// skip leaves out a folder, or .git where it is a file.
+func skip(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func copyFile(to, from string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, info.Mode().Perm())
+}
+
+func run(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	// Without paths in what is built, the cache serves every copy.
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s failed: %v\n%s", cmd, err, out)
+	}
+}
