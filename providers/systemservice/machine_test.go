@@ -1,0 +1,396 @@
+package systemservice_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+	"github.com/fettle-dev/fettle/providers/systemservice"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+// units are small enough to know what systemd does with them.
+var units = map[string]string{
+	"plain":    "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n",
+	"local":    "[Service]\nExecStart=/bin/sleep infinity\n",
+	"rigid":    "[Service]\nExecStart=/bin/sleep infinity\n",
+	"other":    "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n",
+	"static":   "[Service]\nExecStart=/bin/sleep infinity\n",
+	"stays":    "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n",
+	"over":     "[Service]\nType=oneshot\nExecStart=/bin/true\n",
+	"refusing": "[Service]\nType=exec\nExecStartPre=/bin/sh -c 'echo cannot open /etc/refusing.conf; exit 3'\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n",
+	"dying":    "[Service]\nExecStart=/bin/sh -c 'sleep 0.2; echo lost my port; exit 1'\n",
+	"looping":  "[Service]\nExecStart=/bin/sh -c 'sleep 0.1; exit 1'\nRestart=always\nRestartSec=50ms\nStartLimitBurst=1000\n",
+	"fixable":  "[Service]\nExecStart=/bin/sh -c 'test -e /run/fixed && exec sleep infinity; exit 1'\nRestart=always\nRestartSec=1h\n",
+	"reloads":  "[Service]\nExecStart=/bin/sleep infinity\nExecReload=/bin/sh -c 'echo reloaded >> /run/reloads'\n",
+	"named":    "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\nAlias=nick.service\n",
+	"of@":      "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n",
+}
+
+// A machine is a booted one with those units, and its host.
+type machine struct {
+	*debian.Machine
+	host host.Host
+}
+
+func boot(t *testing.T) machine {
+	t.Helper()
+	m := debian.Boot(t)
+	h, err := linux.Open(linux.Options{PID: m.PID()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	for name, text := range units {
+		write(t, h, "/etc/systemd/system/"+name+".service", text)
+	}
+	booted := machine{m, h}
+	booted.run(t, "systemctl", "daemon-reload")
+	booted.run(t, "systemctl", "enable", "named")
+	return booted
+}
+
+func write(t *testing.T, h host.Host, path, text string) {
+	t.Helper()
+	if _, err := h.WriteFile(t.Context(), path, host.NewFile{Content: strings.NewReader(text), UID: -1, GID: -1}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m machine) run(t *testing.T, command ...string) string {
+	t.Helper()
+	out, err := m.Run(t.Context(), command...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// property is one of systemctl show's, as systemd has it.
+func (m machine) property(t *testing.T, name, unit string) string {
+	t.Helper()
+	return m.run(t, "systemctl", "show", "--value", "--property="+name, unit)
+}
+
+// bind makes a resource of attributes in YAML.
+func bind(t *testing.T, h host.Reader, attributes string) resource.Resource {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(attributes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := systemservice.Type().Erase().Bind(resource.Ref{Kind: "SystemService", Name: "a"}, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.Choose(nil, h, ""), r.Unsupported()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// look is the changes that a resource finds to make.
+func look(t *testing.T, h host.Reader, r resource.Resource) []resource.Change {
+	t.Helper()
+	if err := r.Read(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	return r.Compare().Changes
+}
+
+// apply makes the changes that are to be made, and returns how they read. What is left
+// to change afterwards fails the test.
+func apply(t *testing.T, h host.Host, attributes string) []string {
+	t.Helper()
+	r := bind(t, h, attributes)
+	changes := look(t, h, r)
+	var told []string
+	for _, c := range changes {
+		told = append(told, c.Message)
+	}
+	if len(changes) > 0 {
+		if err := r.Write(t.Context(), h, changes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := look(t, h, r); len(left) > 0 {
+		t.Errorf("after %s there is still to change: %+v", attributes, left)
+	}
+	return told
+}
+
+func refused(t *testing.T, h host.Host, attributes string) string {
+	t.Helper()
+	r := bind(t, h, attributes)
+	changes := look(t, h, r)
+	if len(changes) == 0 {
+		t.Fatal("there is nothing to change")
+	}
+	err := r.Write(t.Context(), h, changes)
+	if err == nil {
+		t.Fatal("the change was made")
+	}
+	return err.Error()
+}
+
+func TestSystemdOnARealMachine(t *testing.T) {
+	m := boot(t)
+	for name, test := range map[string]func(*testing.T, machine){
+		"the laws hold": theLawsHold,
+		"a service is started, enabled, stopped and disabled":                        startsAndStops,
+		"what is in the way of a start is taken out of it":                           unmasksToStart,
+		"a unit that is not there can be masked and left alone":                      handlesMissing,
+		"a start that fails says why":                                                saysWhy,
+		"an alias is the unit that it stands for":                                    followsAliases,
+		"a template's instance is a service":                                         startsInstances,
+		"a unit without install section is in sync with any enable":                  leavesStatic,
+		"a changed unit file is read before a start":                                 reloadsSystemd,
+		"a script of init.d is enabled by its own tool":                              enablesScripts,
+		"a notified service is restarted if it runs":                                 refreshes,
+		"a service that fails for want of what was fixed is restarted when notified": refreshesLooping,
+		"all services are listed":                                                    lists,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, m) })
+	}
+}
+
+func theLawsHold(t *testing.T, m machine) {
+	resourcetest.Run(t, systemservice.Type(), resourcetest.Case{
+		Host:    m.host,
+		Name:    "other",
+		Absent:  "{ensure: stopped, enable: false, mask: false}",
+		Present: "{ensure: running, enable: true, mask: false}",
+		Changed: []string{"{ensure: stopped, enable: true}", "{ensure: running, enable: false}"},
+		Snapshot: func(t *testing.T) string {
+			return m.run(t, "systemctl", "show", "--property=ActiveState,UnitFileState,LoadState", "other")
+		},
+	})
+}
+
+func startsAndStops(t *testing.T, m machine) {
+	told := apply(t, m.host, "{name: plain, ensure: running, enable: true}")
+	if diff := cmp.Diff([]string{"ensure changed stopped to running"}, told); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if got := m.property(t, "ActiveState", "plain") + " " + m.property(t, "UnitFileState", "plain"); got != "active enabled" {
+		t.Errorf("it is %s", got)
+	}
+	started := m.property(t, "InvocationID", "plain")
+	if told := apply(t, m.host, "{name: plain.service, ensure: running, enable: true, mask: false}"); told != nil {
+		t.Errorf("a second time it changed %v", told)
+	}
+	if m.property(t, "InvocationID", "plain") != started {
+		t.Error("a second time it was started again")
+	}
+	apply(t, m.host, "{name: plain, enable: false}")
+	if got := m.property(t, "ActiveState", "plain") + " " + m.property(t, "UnitFileState", "plain"); got != "active disabled" {
+		t.Errorf("it is %s", got)
+	}
+	apply(t, m.host, "{name: plain, ensure: stopped}")
+	apply(t, m.host, "{name: stays, ensure: running}")
+	if got := m.property(t, "ActiveState", "plain") + " " + m.property(t, "ActiveState", "stays"); got != "inactive active" {
+		t.Errorf("they are %s", got)
+	}
+}
+
+func unmasksToStart(t *testing.T, m machine) {
+	write(t, m.host, "/lib/systemd/system/shipped.service", units["plain"])
+	m.run(t, "systemctl", "daemon-reload")
+	apply(t, m.host, "{name: shipped, ensure: running, enable: true}")
+
+	apply(t, m.host, "{name: shipped, ensure: stopped, mask: true}")
+	if got := m.property(t, "ActiveState", "shipped") + " " + m.property(t, "UnitFileState", "shipped"); got != "inactive masked" {
+		t.Errorf("it is %s", got)
+	}
+	apply(t, m.host, "{name: shipped, mask: false, enable: false}")
+	if got := m.property(t, "UnitFileState", "shipped"); got != "disabled" {
+		t.Errorf("masking left it %s", got)
+	}
+	apply(t, m.host, "{name: shipped, mask: true}")
+	told := apply(t, m.host, "{name: shipped, ensure: running, enable: true}")
+	if diff := cmp.Diff([]string{"ensure changed stopped to running"}, told); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	apply(t, m.host, "{name: shipped, ensure: stopped, enable: false}")
+}
+
+func handlesMissing(t *testing.T, m machine) {
+	if told := apply(t, m.host, "{name: missing, ensure: stopped, enable: false, mask: false}"); told != nil {
+		t.Errorf("it changed %v", told)
+	}
+	const want = "service missing.service is not found on the host: install its package first, as with require: [Package/...]"
+	for _, attributes := range []string{"{name: missing, ensure: running}", "{name: missing, enable: true}"} {
+		if got := refused(t, m.host, attributes); got != want {
+			t.Errorf("%s: %s", attributes, got)
+		}
+	}
+	apply(t, m.host, "{name: missing, mask: true}")
+	apply(t, m.host, "{name: missing, mask: false}")
+}
+
+func saysWhy(t *testing.T, m machine) {
+	for name, c := range map[string]struct{ attributes, says, quotes string }{
+		"its program refuses":      {"{name: refusing, ensure: running}", "cannot start refusing.service: Job for refusing.service failed because the control process exited with error code.", "cannot open /etc/refusing.conf"},
+		"it dies soon after":       {"{name: dying, ensure: running}", "dying.service ended soon after its start; it is failed (failed)", "lost my port"},
+		"it dies again and again":  {"{name: looping, ensure: running}", "looping.service ended soon after its start and systemd starts it again and again", "looping.service: Scheduled restart job"},
+		"it is over once it ran":   {"{name: over, ensure: running}", "over.service is a oneshot service, which is over once it ran: leave ensure out, or set RemainAfterExit=yes in the unit", ""},
+		"its file can't be masked": {"{name: local, mask: true}", "cannot mask local.service: Failed to mask unit: File /etc/systemd/system/local.service already exists.", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := refused(t, m.host, c.attributes)
+			if !strings.Contains(got, c.says) || !strings.Contains(got, c.quotes) {
+				t.Errorf("error: %s\nwants: %s ... %s", got, c.says, c.quotes)
+			}
+		})
+	}
+	m.run(t, "systemctl", "stop", "looping")
+
+	// Enabling is not left out because the start failed.
+	refused(t, m.host, "{name: refusing, ensure: running, enable: true}")
+	if got := m.property(t, "UnitFileState", "refusing"); got != "enabled" {
+		t.Errorf("it is %s", got)
+	}
+}
+
+func followsAliases(t *testing.T, m machine) {
+	apply(t, m.host, "{name: named, ensure: running}")
+	if told := apply(t, m.host, "{name: nick, ensure: running, enable: true}"); told != nil {
+		t.Errorf("the alias differs from what it stands for: %v", told)
+	}
+	m.run(t, "systemctl", "disable", "named")
+	m.run(t, "systemctl", "link", "/etc/systemd/system/named.service")
+}
+
+func startsInstances(t *testing.T, m machine) {
+	apply(t, m.host, "{name: of@one, ensure: running, enable: true}")
+	if got := m.property(t, "ActiveState", "of@two") + " " + m.property(t, "UnitFileState", "of@two"); got != "inactive disabled" {
+		t.Errorf("the other instance is %s", got)
+	}
+	apply(t, m.host, "{name: of@one, ensure: stopped, enable: false}")
+}
+
+func leavesStatic(t *testing.T, m machine) {
+	for _, attributes := range []string{"{name: static, enable: true}", "{name: static, enable: false}"} {
+		if told := apply(t, m.host, attributes); told != nil {
+			t.Errorf("%s changed %v", attributes, told)
+		}
+	}
+}
+
+func reloadsSystemd(t *testing.T, m machine) {
+	apply(t, m.host, "{name: static, ensure: running}")
+	write(t, m.host, "/etc/systemd/system/static.service", "[Service]\nExecStart=/bin/sleep 1000\n")
+	if got := m.property(t, "NeedDaemonReload", "static"); got != "yes" {
+		t.Fatalf("NeedDaemonReload is %s", got)
+	}
+	r := bind(t, m.host, "{name: static, ensure: running}")
+	if changes := look(t, m.host, r); changes != nil {
+		t.Errorf("a changed unit file is out of sync: %+v", changes)
+	}
+	if err := r.Refresh(t.Context(), m.host); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.property(t, "ExecStart", "static"); !strings.Contains(got, "sleep 1000") {
+		t.Errorf("after the refresh it runs %s", got)
+	}
+
+	// Something refers to a unit before there is one.
+	write(t, m.host, "/etc/systemd/system/wanting.service", "[Unit]\nWants=late.service\n[Service]\nExecStart=/bin/sleep infinity\n")
+	apply(t, m.host, "{name: wanting, ensure: running}")
+	write(t, m.host, "/etc/systemd/system/late.service", units["plain"])
+	apply(t, m.host, "{name: late, ensure: running, enable: true}")
+}
+
+func enablesScripts(t *testing.T, m machine) {
+	const script = "#!/bin/sh\n### BEGIN INIT INFO\n# Provides: scripted\n# Required-Start: $remote_fs\n# Required-Stop: $remote_fs\n" +
+		"# Default-Start: 2 3 4 5\n# Default-Stop: 0 1 6\n### END INIT INFO\nexit 0\n"
+	write(t, m.host, "/etc/init.d/scripted", script)
+	if err := m.host.Chmod("/etc/init.d/scripted", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.run(t, "systemctl", "daemon-reload")
+	if diff := cmp.Diff([]string{"enable changed false to true"}, apply(t, m.host, "{name: scripted, enable: true}")); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	apply(t, m.host, "{name: scripted, enable: false}")
+}
+
+func refreshes(t *testing.T, m machine) {
+	stopped := bind(t, m.host, "{name: of@stopped}")
+	look(t, m.host, stopped)
+	if err := stopped.Refresh(t.Context(), m.host); !errors.Is(err, resource.ErrNothingToRefresh) {
+		t.Errorf("refresh of a stopped service: %v", err)
+	}
+
+	apply(t, m.host, "{name: reloads, ensure: running}")
+	first := m.property(t, "InvocationID", "reloads")
+	refresh(t, m, "{name: reloads, reloadOnRefresh: true}")
+	if got := m.property(t, "InvocationID", "reloads"); got != first {
+		t.Error("a reload restarted it")
+	}
+	if got := m.run(t, "cat", "/run/reloads"); got != "reloaded" {
+		t.Errorf("reloads: %q", got)
+	}
+	refresh(t, m, "{name: reloads}")
+	if got := m.property(t, "InvocationID", "reloads"); got == first {
+		t.Error("a refresh did not restart it")
+	}
+
+	apply(t, m.host, "{name: rigid, ensure: running}")
+	before := m.property(t, "InvocationID", "rigid")
+	refresh(t, m, "{name: rigid, reloadOnRefresh: true}")
+	if m.property(t, "InvocationID", "rigid") == before {
+		t.Error("one that can't reload was not restarted")
+	}
+}
+
+func refresh(t *testing.T, m machine, attributes string) {
+	t.Helper()
+	if err := bind(t, m.host, attributes).Refresh(t.Context(), m.host); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func refreshesLooping(t *testing.T, m machine) {
+	if got := refused(t, m.host, "{name: fixable, ensure: running}"); !strings.Contains(got, "it is activating (auto-restart)") {
+		t.Errorf("error: %s", got)
+	}
+	write(t, m.host, "/run/fixed", "")
+	refresh(t, m, "{name: fixable}")
+	if got := m.property(t, "ActiveState", "fixable"); got != "active" {
+		t.Errorf("it is %s", got)
+	}
+}
+
+func lists(t *testing.T, m machine) {
+	all, err := systemservice.Type().Erase().Instances(t.Context(), nil, m.host, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, i := range all {
+		found[i.Namevar] = string(i.Attributes)
+	}
+	if diff := cmp.Diff(`{"name":"cron","ensure":"running","enable":true,"mask":false}`, found["cron"]); diff != "" {
+		t.Errorf("cron (-want +got):\n%s", diff)
+	}
+	for _, name := range []string{"nick", "of@", "getty@"} {
+		if _, listed := found[name]; listed {
+			t.Errorf("%s is listed", name)
+		}
+	}
+	for name, text := range found {
+		var a map[string]any
+		if err := json.Unmarshal([]byte(text), &a); err != nil || a["ensure"] == nil || a["mask"] == nil {
+			t.Errorf("%s is listed as %s", name, text)
+		}
+	}
+}

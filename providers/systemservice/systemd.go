@@ -1,0 +1,179 @@
+package systemservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// systemd manages services of a booted systemd.
+type systemd struct{}
+
+var (
+	_ resource.BatchReader[attributes] = systemd{}
+	_ resource.Lister[attributes]      = systemd{}
+	_ resource.Refresher[attributes]   = systemd{}
+)
+
+// Name implements [resource.Provider].
+func (systemd) Name() string { return "systemd" }
+
+// Features implements [resource.Featured].
+func (systemd) Features() []resource.Feature {
+	return []resource.Feature{controllable, refreshable, enableable, maskable}
+}
+
+// Suits implements [resource.Provider].
+func (systemd) Suits(_ resource.Facts, h host.Reader) error {
+	if _, err := h.LookPath("systemctl"); err != nil {
+		return fmt.Errorf("systemctl is not installed")
+	}
+	return booted(h)
+}
+
+// booted returns why systemd does not run the host, nil if it does. In a chroot, /proc
+// may be that of the machine outside, and the process 1 in it is no host of ours: so
+// the directory that systemd makes at boot comes first.
+func booted(h host.Reader) error {
+	info, err := h.Stat("/run/systemd/system")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return errors.New("the host was not booted with systemd: /run/systemd/system is not there")
+	}
+	if err != nil {
+		return fmt.Errorf("cannot tell whether systemd runs the host: %w", err)
+	}
+	comm, err := h.ReadFile("/proc/1/comm")
+	if err != nil {
+		return fmt.Errorf("cannot tell whether systemd runs the host: %w", err)
+	}
+	if name := strings.TrimSpace(string(comm)); name != "systemd" {
+		return fmt.Errorf("the host's first process is %s, not systemd", name)
+	}
+	return nil
+}
+
+// Read implements [resource.Provider].
+func (s systemd) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
+	all, err := s.ReadAll(ctx, h, []attributes{want})
+	if err != nil {
+		return attributes{}, err
+	}
+	return all[0], nil
+}
+
+// ReadAll implements [resource.BatchReader] by one call of systemctl.
+func (systemd) ReadAll(ctx context.Context, h host.Reader, wants []attributes) ([]attributes, error) {
+	names := make([]string, len(wants))
+	for i, w := range wants {
+		names[i] = unitName(w.Name)
+	}
+	units, err := show(ctx, h, names...)
+	if err != nil {
+		return nil, err
+	}
+	states := make([]attributes, len(wants))
+	for i, u := range units {
+		states[i] = u.state(wants[i])
+	}
+	return states, nil
+}
+
+// List implements [resource.Lister]: the services that have a unit file, by their own
+// names.
+func (s systemd) List(ctx context.Context, h host.Reader) ([]attributes, error) {
+	res, err := query(ctx, h, "systemctl", "list-unit-files", "--type=service", "--no-legend", "--no-pager", "--full")
+	if err != nil {
+		return nil, err
+	}
+	names := parseUnitFiles(string(res.Stdout))
+	if len(names) == 0 {
+		return nil, nil
+	}
+	wants := make([]attributes, len(names))
+	for i, name := range names {
+		wants[i].Name = name
+	}
+	return s.ReadAll(ctx, h, wants)
+}
+
+// parseUnitFiles reads systemctl list-unit-files without legend: name, state, preset.
+// Templates are no services, and an alias is another one's.
+func parseUnitFiles(output string) []string {
+	var names []string
+	for line := range strings.Lines(output) {
+		f := strings.Fields(line)
+		if len(f) < 2 || strings.Contains(f[0], "@.") || f[1] == "alias" {
+			continue
+		}
+		names = append(names, f[0])
+	}
+	return names
+}
+
+// show asks systemd for units. A unit that is not there is one too.
+func show(ctx context.Context, h host.Reader, names ...string) ([]unit, error) {
+	res, err := query(ctx, h, append([]string{"systemctl", "show", "--no-pager", "--property=" + shown}, names...)...)
+	if err != nil {
+		return nil, err
+	}
+	units, err := parseUnits(string(res.Stdout), names)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the state of services: %w", err)
+	}
+	for i := range units {
+		if units[i].sysv() {
+			units[i].UnitFileState, err = askScript(ctx, h, units[i].ID)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return units, nil
+}
+
+// askScript lets systemctl ask the tool for scripts of /etc/init.d.
+func askScript(ctx context.Context, h host.Reader, name string) (unitFileState string, err error) {
+	res, err := h.Query(ctx, host.Cmd{Args: []string{"systemctl", "is-enabled", name}})
+	if err != nil {
+		return "", fmt.Errorf("cannot tell whether %s starts at boot: %w", name, err)
+	}
+	if res.ExitCode != 0 {
+		return "disabled", nil
+	}
+	return "enabled", nil
+}
+
+func query(ctx context.Context, h host.Reader, args ...string) (host.Result, error) {
+	res, err := h.Query(ctx, host.Cmd{Args: args, MaxOutput: 8 << 20})
+	if err == nil && res.ExitCode != 0 {
+		err = fmt.Errorf("cannot read the state of services: %s %s: %s", args[0], args[1], said(res))
+	}
+	return res, err
+}
+
+// Write implements [resource.Provider]. It goes by what it finds, not by what was read
+// before: what ran in between may have brought the unit or changed it.
+func (systemd) Write(ctx context.Context, h host.Host, _, want attributes, changes []resource.Change) error {
+	return online(h, want).write(ctx, want, changes)
+}
+
+// Refresh implements [resource.Refresher]. It restarts what runs or is about to.
+func (systemd) Refresh(ctx context.Context, h host.Host, _, want attributes) error {
+	return online(h, want).refresh(ctx, want)
+}
+
+func online(h host.Host, want attributes) control {
+	name := unitName(want.Name)
+	return control{h: h, systemctl: []string{"systemctl"}, look: func(ctx context.Context) (unit, error) {
+		units, err := show(ctx, h, name)
+		if err != nil {
+			return unit{}, err
+		}
+		return units[0], nil
+	}}
+}

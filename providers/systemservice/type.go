@@ -1,0 +1,123 @@
+// Package systemservice is the resource type SystemService: services of the host's
+// service supervisor.
+//
+// All that is decided about a unit is decided from one [unit], the answer of
+// systemctl show, in pure functions; providers only ask systemctl and tell it.
+package systemservice
+
+import (
+	_ "embed"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+//go:embed doc.md
+var doc string
+
+//go:embed example.yaml
+var example string
+
+// attributes are what a SystemService says, and how one is.
+type attributes = v1alpha1.SystemServiceAttributes
+
+// What a provider may be able to do.
+const (
+	controllable resource.Feature = "controllable"
+	refreshable  resource.Feature = "refreshable"
+	enableable   resource.Feature = "enableable"
+	maskable     resource.Feature = "maskable"
+)
+
+// Values of ensure.
+const (
+	running = "running"
+	stopped = "stopped"
+)
+
+// Type returns the resource type. Its value is not shared.
+func Type() *resource.Type[attributes] {
+	return &resource.Type[attributes]{
+		Name:    "SystemService",
+		Doc:     doc,
+		Example: example,
+		Features: []resource.FeatureDoc{
+			{Name: controllable, Doc: "can start and stop services"},
+			{Name: refreshable, Doc: "can restart or reload a running service"},
+			{Name: enableable, Doc: "can have a service start at boot, or not"},
+			{Name: maskable, Doc: "can make it impossible to start a service"},
+		},
+		Properties:  properties(),
+		Parameters:  []resource.Parameter{{Name: "reloadOnRefresh", Doc: "Reload the service instead of restarting it when something notifies it. One that can't reload is restarted.", Feature: refreshable}},
+		Providers:   []resource.Provider[attributes]{systemd{}, offline{}},
+		NamevarName: "name",
+		Namevar:     func(a *attributes) *string { return &a.Name },
+		Normalize:   normalize,
+		Validate:    validate,
+		// A service starts and stops others along with itself.
+		SideEffects: true,
+	}
+}
+
+func properties() []resource.Property[attributes] {
+	ensure := resource.Field(resource.Ensure, "Whether the service runs now: running or stopped.",
+		func(a *attributes) *string { return a.Ensure })
+	ensure.Feature = controllable
+	ensure.InvalidatesRefresh = func(want attributes) bool { return *want.Ensure == running }
+
+	enable := resource.Field("enable", "Whether the service starts at boot.", func(a *attributes) *bool { return a.Enable })
+	enable.Feature = enableable
+	enable.InSync = func(is, want attributes) bool {
+		return is.Enable == nil || *is.Enable == *want.Enable // nil: a unit that can be neither
+	}
+
+	mask := resource.Field("mask", "Whether it is made impossible to start the service.", func(a *attributes) *bool { return a.Mask })
+	mask.Feature = maskable
+	return []resource.Property[attributes]{ensure, enable, mask}
+}
+
+// normalize drops the .service that systemctl adds by itself, unless another type of
+// unit would come to light.
+func normalize(a *attributes) {
+	if short, ok := strings.CutSuffix(a.Name, ".service"); ok && short != "" && unitName(short) == a.Name {
+		a.Name = short
+	}
+}
+
+// unitName is the unit that a name means.
+func unitName(name string) string {
+	switch strings.TrimPrefix(path.Ext(name), ".") {
+	case "service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope":
+		return name
+	}
+	return name + ".service"
+}
+
+// The CRD says the same; but a manifest also comes from elsewhere.
+func validate(want attributes) error {
+	switch {
+	case !validName.MatchString(want.Name) || len(unitName(want.Name)) > 255:
+		return fmt.Errorf("name %q can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service", want.Name)
+	case strings.Contains(want.Name, "@.") || strings.HasSuffix(want.Name, "@"):
+		return fmt.Errorf("name %q is a template's, which no service is: name an instance, as getty@tty1", want.Name)
+	case want.Ensure != nil && *want.Ensure != running && *want.Ensure != stopped:
+		return fmt.Errorf("ensure %q is neither running nor stopped", *want.Ensure)
+	case isTrue(want.Mask) && isTrue(want.Enable):
+		return fmt.Errorf("mask: true can't go with enable: true: a masked service can't start at boot; leave one out")
+	case isTrue(want.Mask) && wantsRunning(want):
+		return fmt.Errorf("mask: true can't go with ensure: running: a masked service can't start; leave one out")
+	}
+	return nil
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9:_.@][A-Za-z0-9:_.@-]*$`)
+
+func isTrue(b *bool) bool  { return b != nil && *b }
+func isFalse(b *bool) bool { return b != nil && !*b }
+
+func wantsRunning(want attributes) bool { return want.Ensure != nil && *want.Ensure == running }
+func wantsStopped(want attributes) bool { return want.Ensure != nil && *want.Ensure == stopped }

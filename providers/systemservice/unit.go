@@ -1,0 +1,113 @@
+package systemservice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A unit is what systemctl show says of one.
+type unit struct {
+	ID                string   // its own name, where an alias was asked for
+	Names             []string // and the aliases
+	LoadState         string
+	ActiveState       string
+	SubState          string
+	UnitFileState     string
+	SourcePath        string // of the script that a generator made it from
+	Type              string // of service: simple, oneshot, ...
+	RemainAfterExit   bool
+	NeedsDaemonReload bool
+	Restarts          string // NRestarts: by systemd itself, since it was last started
+}
+
+// shown are the properties that a unit is made from, in systemctl's names.
+const shown = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts"
+
+// parseUnits reads what systemctl show says when it is asked for these names: for each
+// a block of Property=value lines, in their order, with an empty line between two.
+func parseUnits(output string, names []string) ([]unit, error) {
+	blocks := strings.Split(strings.TrimSpace(output), "\n\n")
+	if len(blocks) != len(names) {
+		return nil, fmt.Errorf("systemctl show answered with %d units when asked for %d", len(blocks), len(names))
+	}
+	units := make([]unit, len(names))
+	for i, block := range blocks {
+		units[i] = parseUnit(block)
+		if units[i].ID != names[i] && !slices.Contains(units[i].Names, names[i]) {
+			return nil, fmt.Errorf("systemctl show answered with %q when asked for %q", units[i].ID, names[i])
+		}
+	}
+	return units, nil
+}
+
+func parseUnit(block string) unit {
+	p := map[string]string{}
+	for line := range strings.Lines(block) {
+		if name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "="); ok {
+			p[name] = value
+		}
+	}
+	return unit{
+		ID:                p["Id"],
+		Names:             strings.Fields(p["Names"]),
+		LoadState:         p["LoadState"],
+		ActiveState:       p["ActiveState"],
+		SubState:          p["SubState"],
+		UnitFileState:     p["UnitFileState"],
+		SourcePath:        p["SourcePath"],
+		Type:              p["Type"],
+		RemainAfterExit:   p["RemainAfterExit"] == "yes",
+		NeedsDaemonReload: p["NeedDaemonReload"] == "yes",
+		Restarts:          p["NRestarts"],
+	}
+}
+
+// state is the unit as attributes, for one who wants these.
+func (u unit) state(want attributes) attributes {
+	ensure, mask := u.ensure(want), u.masked()
+	return attributes{Name: want.Name, Ensure: &ensure, Enable: enabled(u.UnitFileState), Mask: &mask}
+}
+
+// ensure is whether the unit runs. On the way up or down it is what want is not, so
+// that the way is awaited; for one who wants neither it is where the way leads.
+func (u unit) ensure(want attributes) string {
+	switch u.ActiveState {
+	case "active", "reloading", "refreshing":
+		return running
+	case "activating":
+		if wantsRunning(want) {
+			return stopped
+		}
+		return running
+	case "deactivating":
+		if wantsStopped(want) {
+			return running
+		}
+	}
+	return stopped
+}
+
+// enabled is what a unit file's state says of starting at boot. nil is neither: the
+// unit has nothing that could be enabled, or not by itself.
+func enabled(unitFileState string) *bool {
+	switch unitFileState {
+	case "static", "indirect", "generated", "transient":
+		return nil
+	case "enabled", "enabled-runtime":
+		return new(true)
+	}
+	return new(false) // disabled, linked, masked, bad, and none where there is no unit
+}
+
+func (u unit) masked() bool {
+	return strings.HasPrefix(u.UnitFileState, "masked") || u.LoadState == "masked"
+}
+
+func (u unit) missing() bool { return u.LoadState == "not-found" }
+
+// sysv reports whether a script of /etc/init.d is all that there is. Its own tool
+// knows whether it starts at boot.
+func (u unit) sysv() bool {
+	return u.UnitFileState == "generated" && strings.HasPrefix(u.SourcePath, "/etc/init.d/")
+}
