@@ -82,7 +82,8 @@ func TestCycles(t *testing.T) {
 		"two knots come by their lowest": {build(5, [2]int{4, 2}, [2]int{2, 4}, [2]int{3, 1}, [2]int{1, 3}), [][]int{{1, 3}, {2, 4}}, [][]int{{1, 3}, {2, 4}}},
 		"a knot of two loops tells the shorter through its lowest": {
 			build(4, [2]int{0, 1}, [2]int{1, 2}, [2]int{2, 0}, [2]int{1, 0}, [2]int{2, 3}, [2]int{3, 1}),
-			[][]int{{0, 1, 2, 3}}, [][]int{{0, 1}},
+			[][]int{{0, 1, 2, 3}},
+			[][]int{{0, 1}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -163,20 +163,22 @@ func (s *Set) add(source string, doc []byte) error {
 	if err := yaml.Unmarshal(doc, &head); err != nil {
 		return fmt.Errorf("%s: %w", source, plain(err))
 	}
-	group, _, _ := strings.Cut(head.APIVersion, "/")
 	switch {
-	case head.TypeMeta == (metav1.TypeMeta{}) && isEmpty(doc):
+	case isEmpty(doc):
 		return nil
 	case head.Kind == "":
 		return fmt.Errorf("%s: kind is missing: is this a Kubernetes object?", source)
-	case head.Kind == "List" || group == v1alpha1.GroupVersion.Group && strings.HasSuffix(head.Kind, "List"):
+	case strings.HasSuffix(head.Kind, "List"):
 		return s.addList(source, doc)
 	case head.APIVersion == "v1" && head.Kind == "ConfigMap":
 		return s.addConfigMap(source, doc)
-	case group != v1alpha1.GroupVersion.Group:
+	}
+	group, _, _ := strings.Cut(head.APIVersion, "/")
+	if group != v1alpha1.GroupVersion.Group {
 		s.Ignored = append(s.Ignored, fmt.Sprintf("%s/%s in %s", head.Kind, head.Name, source))
 		return nil
-	case head.APIVersion != v1alpha1.GroupVersion.String():
+	}
+	if head.APIVersion != v1alpha1.GroupVersion.String() {
 		return fmt.Errorf("%s: apiVersion %s is not known; write %s", source, head.APIVersion, v1alpha1.GroupVersion)
 	}
 	return s.addResource(source, head.Kind, doc)

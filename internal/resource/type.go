@@ -79,6 +79,16 @@ func (t *Type[A]) Problems() error {
 	add(t.Doc == "" || t.Example == "", "doc or example is missing")
 	add(len(t.Providers) == 0, "has no provider")
 	add(t.Namevar == nil || t.NamevarName == "", "has no namevar")
+	t.checkProperties(add)
+	for _, p := range t.Providers {
+		for _, f := range featuresOf(p) {
+			add(!t.declares(f), "provider %s has the undeclared feature %q", p.Name(), f)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (t *Type[A]) checkProperties(add func(bad bool, format string, args ...any)) {
 	seen := map[string]bool{}
 	for i, p := range t.Properties {
 		add(seen[p.Name], "property %s is there twice", p.Name)
@@ -87,12 +97,6 @@ func (t *Type[A]) Problems() error {
 		add(!t.declares(p.Feature), "property %s needs the undeclared feature %q", p.Name, p.Feature)
 		seen[p.Name] = true
 	}
-	for _, p := range t.Providers {
-		for _, f := range featuresOf(p) {
-			add(!t.declares(f), "provider %s has the undeclared feature %q", p.Name(), f)
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func (t *Type[A]) declares(f Feature) bool {

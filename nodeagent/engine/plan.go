@@ -92,17 +92,7 @@ type key struct{ kind, name string }
 // is added against a written edge between the same two, whichever way that goes, nor
 // against another automatic one.
 func autoEdges(items []resource.Item, written *graph.Graph) []edge {
-	index := map[key]int{}
-	for i, item := range items {
-		if item.Resource == nil {
-			continue
-		}
-		for _, name := range item.Resource.Keys() {
-			if _, taken := index[key{item.Ref.Kind, name}]; !taken {
-				index[key{item.Ref.Kind, name}] = i
-			}
-		}
-	}
+	index := byKey(items)
 	auto := graph.New(len(items))
 	var edges []edge
 	for i, item := range items {
@@ -110,19 +100,34 @@ func autoEdges(items []resource.Item, written *graph.Graph) []edge {
 			continue
 		}
 		for _, rel := range item.Resource.Relations() {
-			for _, e := range rel2edges(i, rel, index) {
-				related := written.Has(e.from, e.to) || written.Has(e.to, e.from) || auto.Has(e.to, e.from)
-				if e.from != e.to && !related {
-					auto.Add(e.from, e.to)
-					edges = append(edges, e)
+			for _, e := range toEdges(i, rel, index) {
+				if written.Has(e.from, e.to) || written.Has(e.to, e.from) || auto.Has(e.to, e.from) {
+					continue
 				}
+				auto.Add(e.from, e.to)
+				edges = append(edges, e)
 			}
 		}
 	}
 	return edges
 }
 
-func rel2edges(i int, rel resource.Relation, index map[key]int) []edge {
+// byKey finds resources by their names on the host; the first one has a name that
+// two of them claim.
+func byKey(items []resource.Item) map[key]int {
+	index := map[key]int{}
+	for i, item := range slices.Backward(items) {
+		if item.Resource == nil {
+			continue
+		}
+		for _, name := range item.Resource.Keys() {
+			index[key{item.Ref.Kind, name}] = i
+		}
+	}
+	return index
+}
+
+func toEdges(i int, rel resource.Relation, index map[key]int) []edge {
 	var edges []edge
 	for _, name := range rel.Names {
 		other, ok := index[key{rel.Kind, name}]

@@ -50,7 +50,7 @@ func (r *run) prefetch(ctx context.Context, first *entry) {
 	var group []*entry
 	var all []resource.Resource
 	for _, e := range r.entries {
-		if e.done || e.Item.Ref.Kind != first.Item.Ref.Kind || refusal(e.situation).Action != Keep {
+		if e.done || e.Ref.Kind != first.Ref.Kind || refusal(e.situation).Action != Keep {
 			continue
 		}
 		r.choose(e)
@@ -63,7 +63,7 @@ func (r *run) prefetch(ctx context.Context, first *entry) {
 	for _, e := range group {
 		e.fresh = err == nil
 		if err != nil {
-			e.prefetch = fmt.Errorf("prefetch failed for %s provider %s: %w", first.Item.Ref.Kind, first.report.Provider, err)
+			e.prefetch = fmt.Errorf("prefetch failed for %s provider %s: %w", first.Ref.Kind, first.report.Provider, err)
 		}
 	}
 }

@@ -170,7 +170,7 @@ func (r *run) prepare(ctx context.Context, e *entry) (wait bool) {
 	s.FailedDeps = nil
 	for _, n := range r.plan.before[e.node] {
 		if r.entries[n].bad {
-			s.FailedDeps = append(s.FailedDeps, r.entries[n].Item.Ref)
+			s.FailedDeps = append(s.FailedDeps, r.entries[n].Ref)
 		}
 	}
 	if s.NoProvider == nil && refusal(*s).Action != Keep {
@@ -204,7 +204,7 @@ func (r *run) batches(e *entry) bool {
 
 // joins reports whether a ready resource can be written together with the first.
 func (r *run) joins(ctx context.Context, first, e *entry) bool {
-	if e.Item.Ref.Kind != first.Item.Ref.Kind || r.prepare(ctx, e) {
+	if e.Ref.Kind != first.Ref.Kind || r.prepare(ctx, e) {
 		return false
 	}
 	return r.batches(e) && e.report.Provider == first.report.Provider

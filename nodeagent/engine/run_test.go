@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 	there := func(names ...string) func(*world) {
 		return func(w *world) {
 			for _, n := range names {
-				w.things[n] = thing{Name: n, Ensure: ptr("present"), Color: ptr("red")}
+				w.things[n] = thing{Name: n, Ensure: new("present"), Color: new("red")}
 			}
 		}
 	}
@@ -60,7 +60,9 @@ func TestRun(t *testing.T) {
 			},
 			items: [][]string{
 				{"Thing/a", `{"color":"blue"}`, "notify:Thing/s"},
-				{"Thing/s", red}, {"Thing/t", red, "require:Thing/s"}, {"Thing/z", red},
+				{"Thing/s", red},
+				{"Thing/t", red, "require:Thing/s"},
+				{"Thing/z", red},
 			},
 			did: []string{"write a (color)"},
 			want: []string{
@@ -110,8 +112,11 @@ func TestRun(t *testing.T) {
 		},
 		"a cycle fails its members, nothing of them is applied, and the rest goes on": {
 			items: [][]string{
-				{"Thing/a", red, "require:Thing/b"}, {"Thing/b", red, "require:Thing/c"}, {"Thing/c", red, "require:Thing/a"},
-				{"Thing/d", red, "require:Thing/a"}, {"Thing/e", red},
+				{"Thing/a", red, "require:Thing/b"},
+				{"Thing/b", red, "require:Thing/c"},
+				{"Thing/c", red, "require:Thing/a"},
+				{"Thing/d", red, "require:Thing/a"},
+				{"Thing/e", red},
 			},
 			did: []string{"write e (ensure)"},
 			want: []string{
@@ -242,7 +247,7 @@ func TestRun(t *testing.T) {
 func TestNoopOfAResourceBeatsTheRunsBothWays(t *testing.T) {
 	w := newWorld()
 	a, b := w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)
-	a.Noop, b.Noop = ptr(false), ptr(true)
+	a.Noop, b.Noop = new(false), new(true)
 	want := []string{"Thing/a Changed", "  created", "Thing/b Noop", "  created (noop)"}
 	for what, with := range map[string][]func(*engine.Transaction){"a run that applies": nil, "a run that only reports": {noop}} {
 		clear(w.things)
@@ -271,7 +276,7 @@ func TestDriftIsCorrectiveAndIntentionIsNot(t *testing.T) {
 		item := w.item(t, "Thing/a", `{"ensure":"present","color":"`+color+`"}`)
 		return lines(transact(t, []resource.Item{item}, append(with, storing(store))...))
 	}
-	drift := func() { w.things["a"] = thing{Name: "a", Ensure: ptr("present"), Color: ptr("green")} }
+	drift := func() { w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("green")} }
 	check := func(what string, got []string, want ...string) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -292,7 +297,7 @@ func TestDriftIsCorrectiveAndIntentionIsNot(t *testing.T) {
 
 func TestARefreshThatCouldNotBeDoneIsDueInTheNextRun(t *testing.T) {
 	w, store := newWorld(), newMemory()
-	w.things["s"] = thing{Name: "s", Ensure: ptr("present"), Color: ptr("red")}
+	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
 	items := func() []resource.Item {
 		return []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)}
 	}
@@ -348,7 +353,7 @@ func TestWhatIsNotSelectedIsSkippedAndHoldsNothingUp(t *testing.T) {
 
 func TestSecretsStayOutOfTheReportAndTheStore(t *testing.T) {
 	w, store := newWorld(), newMemory()
-	w.things["a"] = thing{Name: "a", Ensure: ptr("present"), Secret: ptr("s3cr3t-old")}
+	w.things["a"] = thing{Name: "a", Ensure: new("present"), Secret: new("s3cr3t-old")}
 	w.fail["secret a"] = errors.New("no")
 	report := transact(t, []resource.Item{w.item(t, "Thing/a", `{"secret":"s3cr3t-new"}`)}, storing(store))
 	raw, err := json.Marshal(report)

@@ -117,7 +117,7 @@ func (r *run) arm(group []*entry) error {
 	var due []resource.Ref
 	for _, e := range group {
 		for _, n := range r.plan.refreshes[e.node] {
-			due = append(due, r.entries[n].Item.Ref)
+			due = append(due, r.entries[n].Ref)
 		}
 	}
 	if len(due) == 0 {
@@ -137,17 +137,17 @@ func (r *run) remember(e *entry) {
 		return
 	}
 	left := e.report.State == Failed || e.report.State == Skipped
-	if s := e.situation; !(left && s.Events.Real > 0) && r.due(e) {
+	if (!left || e.situation.Events.Real == 0) && r.due(e) {
 		// A lost strike-off costs one needless refresh, and no run.
-		_ = r.Store.Disarm([]resource.Ref{e.Item.Ref})
+		_ = r.Store.Disarm([]resource.Ref{e.Ref})
 	}
-	if left || e.report.State == Noop || maps.Equal(r.Store.Observed(e.Item.Ref), e.comparison.Observed) {
+	if left || e.report.State == Noop || maps.Equal(r.Store.Observed(e.Ref), e.comparison.Observed) {
 		return
 	}
-	r.Store.SetObserved(e.Item.Ref, e.comparison.Observed)
+	r.Store.SetObserved(e.Ref, e.comparison.Observed)
 }
 
 func (r *run) due(e *entry) bool {
-	_, ok := r.Store.Armed()[e.Item.Ref]
+	_, ok := r.Store.Armed()[e.Ref]
 	return ok
 }

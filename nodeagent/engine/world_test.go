@@ -78,7 +78,7 @@ func (p plain) Read(_ context.Context, h host.Reader, want thing) (thing, error)
 func (w *world) state(want thing) thing {
 	is, ok := w.things[want.Name]
 	if !ok {
-		is = thing{Name: want.Name, Ensure: ptr(resource.Absent)}
+		is = thing{Name: want.Name, Ensure: new(resource.Absent)}
 	}
 	return is
 }
@@ -168,8 +168,6 @@ func (p batching) WriteAll(_ context.Context, _ host.Host, writes []resource.Wri
 	}
 	return errs
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // kinds are Thing, one at a time, and Crate, all at once and with side effects.
 func (w *world) kinds() map[string]resource.Kind {

@@ -68,7 +68,7 @@ func (r *run) writeAll(group []*entry, write func() []error) {
 // PropertyError, if the error is made of such alone; otherwise the whole of it.
 func errorOf(err error, property string) error {
 	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts are wanted, not what they wrap
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		all = joined.Unwrap()
 	}
 	var own error
@@ -132,7 +132,7 @@ func (r *run) pretend(e *entry) {
 // a run last saw or set there: someone else changed it.
 func (r *run) event(e *entry, c resource.Change, err error) Event {
 	ev := Event{Property: c.Property, Is: c.Is, Should: c.Should, Diff: c.Diff, Status: Success, Message: c.Message}
-	if last, known := r.Store.Observed(e.Item.Ref)[c.Property]; known && !c.Sensitive {
+	if last, known := r.Store.Observed(e.Ref)[c.Property]; known && !c.Sensitive {
 		ev.Corrective = last != e.comparison.Observed[c.Property]
 	}
 	if err != nil {
