@@ -29,6 +29,16 @@ table() {
 		internal/state          go.etcd.io/bbolt                      yes
 		internal/state          ours/internal/resource                yes
 		internal/state          ours/internal/host                    no
+		internal/accounts       ours/internal/host                    yes
+		internal/accounts       ours/internal/resource                no
+		internal/accounts       os/exec                               no
+		internal/manifest       ours/config/crd                       yes
+		internal/manifest       ours/internal/catalog                 no
+		internal/manifest       k8s.io/client-go/rest                 no
+		internal/cli            ours/nodeagent/engine                 yes
+		internal/cli            ours/nodeagent                        no
+		internal/cli            ours/internal/host/linux              no
+		internal/cli            sigs.k8s.io/controller-runtime        no
 		internal/catalog        github.com/google/cel-go/cel          yes
 		internal/catalog        ours/internal/graph                   yes
 		internal/catalog        k8s.io/api/core/v1                    yes
@@ -41,6 +51,7 @@ table() {
 		providers/file          ours/api/v1alpha1                     yes
 		providers/file          ours/internal/host                    yes
 		providers/file          ours/internal/resource                yes
+		providers/file          ours/internal/accounts                yes
 		providers/file          ours/internal/host/linux              no
 		providers/file          ours/providers/user                   no
 		providers/file          ours/controllers                      no
