@@ -20,12 +20,17 @@ func checkout() fs.FS {
 type source struct {
 	path   string // relative to the root
 	syntax *ast.File
-	lines  int
+	file   *token.File
 }
 
 func (s source) dir() string     { return path.Dir(s.path) }
 func (s source) test() bool      { return strings.HasSuffix(s.path, "_test.go") }
 func (s source) generated() bool { return ast.IsGenerated(s.syntax) }
+
+// lines is how many lines a part of the file takes.
+func (s source) lines(n ast.Node) int {
+	return s.file.Line(n.End()) - s.file.Line(n.Pos()) + 1
+}
 
 // sources parses the Go files of this module, comments included. Folders that the go
 // command leaves out too (testdata, hidden ones, other modules) are left out.
@@ -76,5 +81,5 @@ func parse(name string) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	return source{path: name, syntax: syntax, lines: files.File(syntax.FileStart).LineCount()}, nil
+	return source{path: name, syntax: syntax, file: files.File(syntax.FileStart)}, nil
 }

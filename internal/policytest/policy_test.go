@@ -1,9 +1,11 @@
 package policytest_test
 
 import (
+	"go/ast"
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,9 +40,33 @@ func TestFilesAreShort(t *testing.T) {
 
 	const limit = 400
 	for _, s := range sources(t) {
-		if !s.test() && !s.generated() && s.lines > limit {
-			t.Errorf("%s has %d lines, at most %d are read in one go: what in it could stand alone?", s.path, s.lines, limit)
+		if lines := s.file.LineCount(); !s.test() && !s.generated() && lines > limit {
+			t.Errorf("%s has %d lines, at most %d are read in one go: what in it could stand alone?", s.path, lines, limit)
 		}
+	}
+}
+
+// One long function may have its reasons; the tree as a whole has none.
+func TestFunctionsAreShort(t *testing.T) {
+	t.Parallel()
+
+	var lengths []int
+	for _, s := range sources(t) {
+		if s.test() || s.generated() {
+			continue
+		}
+		for _, d := range s.syntax.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				lengths = append(lengths, s.lines(f))
+			}
+		}
+	}
+	slices.Sort(lengths)
+	if median := lengths[len(lengths)/2]; median > 10 {
+		t.Errorf("half of the functions have %d lines or more, 10 are the aim: split decisions from effects", median)
+	}
+	if most := lengths[len(lengths)*9/10]; most > 35 {
+		t.Errorf("one function in ten has %d lines or more, 35 are the aim: split decisions from effects", most)
 	}
 }
 
