@@ -17,6 +17,7 @@ type batch struct {
 	db        database
 	refreshed bool  // the index is as new as can be
 	updateErr error // why it is not
+	stopped   error // why there is no use in trying any further
 }
 
 // run makes every package what it should be, together as far as possible. The errors
@@ -89,9 +90,25 @@ func (b *batch) plan(ctx context.Context) ([]order, error) {
 		orders, missing, err = b.tryPlan(ctx)
 	}
 	for i, m := range missing {
-		b.errs[i] = b.unavailable(m)
+		b.errs[i] = m
 	}
+	b.doubt(orders)
 	return orders, err
+}
+
+// doubt adds to what is missing, and to what seems to be the latest, that the index is
+// not up to date.
+func (b *batch) doubt(orders []order) {
+	if b.updateErr == nil {
+		return
+	}
+	for i, w := range b.writes {
+		_, missing := errors.AsType[*unavailableError](b.errs[i])
+		ordered := slices.ContainsFunc(orders, func(o order) bool { return o.write == i })
+		if missing || b.errs[i] == nil && ensureOf(w.Want) == latest && !ordered {
+			b.errs[i] = errors.Join(b.errs[i], fmt.Errorf("cannot bring apt's index up to date: %w", b.updateErr))
+		}
+	}
 }
 
 // installs reports whether anything is to be installed.
@@ -138,17 +155,15 @@ func (b *batch) names() []string {
 // refresh updates the index, once in a batch. That it fails matters to what is missing
 // then, and to nothing else.
 func (b *batch) refresh(ctx context.Context) {
-	if !b.refreshed {
-		b.updateErr = b.update(ctx)
+	if b.refreshed {
+		return
 	}
 	b.refreshed = true
-}
-
-func (b *batch) unavailable(err error) error {
-	if b.updateErr != nil {
-		return fmt.Errorf("%w (and the index is old: %w)", err, b.updateErr)
+	var environment []string
+	for _, w := range b.writes {
+		environment = append(environment, w.Want.Environment...)
 	}
-	return err
+	b.updateErr = b.update(ctx, environment)
 }
 
 // transact runs a transaction, and again in two halves if it failed: in the end the
@@ -163,7 +178,7 @@ func (b *batch) transact(ctx context.Context, t transaction) {
 	}
 	switch {
 	case len(rest.orders) == 0:
-	case len(t.orders) > 1 && ctx.Err() == nil:
+	case len(t.orders) > 1 && b.stopped == nil:
 		for _, half := range rest.halves() {
 			b.transact(ctx, half)
 		}
@@ -177,9 +192,12 @@ func (b *batch) transact(ctx context.Context, t transaction) {
 // attempt runs a transaction once, or twice: one that did not touch its packages may
 // have failed for the index, which names files that the archive no longer has.
 func (b *batch) attempt(ctx context.Context, t transaction) error {
+	if b.stopped != nil {
+		return b.stopped
+	}
 	before := b.db
 	err := b.commands(ctx, t)
-	if err != nil && !b.refreshed && ctx.Err() == nil && !t.touched(before, b.db) && t.installs() {
+	if err != nil && !b.refreshed && b.stopped == nil && !t.touched(before, b.db) && t.installs() {
 		b.refresh(ctx)
 		return b.commands(ctx, t)
 	}
@@ -199,13 +217,30 @@ func (t transaction) installs() bool {
 func (b *batch) commands(ctx context.Context, t transaction) error {
 	var errs []error
 	for _, words := range t.words() {
-		res, err := b.aptGet(ctx, t.setting, words)
-		if err == nil && res.ExitCode != 0 {
-			err = failure(res, split(t.setting.environment))
+		errs = append(errs, b.command(ctx, t.setting, words))
+		if b.stopped != nil {
+			break
 		}
-		errs = append(errs, err)
 	}
 	return errors.Join(errors.Join(errs...), b.read())
+}
+
+// command runs one. Where it could not run to its end, or not get at the packages at
+// all, the next one would fare no better.
+func (b *batch) command(ctx context.Context, s setting, words []string) error {
+	res, err := b.aptGet(ctx, s, words)
+	switch {
+	case err != nil:
+		b.stopped = err
+	case res.ExitCode == 0:
+		return nil
+	default:
+		err = failure(res, split(s.environment))
+		if lockedOut(res) {
+			b.stopped = err
+		}
+	}
+	return err
 }
 
 // failed is why an order is not carried out.

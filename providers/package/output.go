@@ -62,6 +62,9 @@ func complaints(stderr string) []string {
 // code does not tell.
 func lockedOut(res host.Result) bool {
 	stderr := string(res.Stderr)
-	return res.ExitCode != 0 && (strings.Contains(stderr, "lock was locked by another process") ||
-		strings.Contains(stderr, "Could not get lock"))
+	return res.ExitCode != 0 && slices.ContainsFunc([]string{
+		"lock was locked by another process",          // dpkg
+		"E: Could not get lock",                       // apt, which did not wait
+		"E: Unable to acquire the dpkg frontend lock", // apt, which waited
+	}, func(said string) bool { return strings.Contains(stderr, said) })
 }

@@ -24,6 +24,7 @@ type order struct {
 	write   int    // its place in the batch
 	name    string // as apt prints it
 	action  action
+	from    string // version before
 	version string // to install; "" takes any
 	pinned  bool   // apt-get is told the version, instead of choosing it
 	setting setting
@@ -63,7 +64,7 @@ func plan(want Attributes, db database, offers map[string]offer) (*order, error)
 	if ensureInSync(withLatest(is.attributes(name), has), want) {
 		return nil, nil
 	}
-	o := &order{name: name}
+	o := &order{name: name, from: is.version}
 	switch ensure := ensureOf(want); ensure {
 	case resource.Absent, purged:
 		o.action = map[string]action{resource.Absent: remove, purged: purge}[ensure]
@@ -192,14 +193,17 @@ func (o order) argument() string {
 	return o.name
 }
 
-// done reports whether the order is carried out.
+// done reports whether the order is carried out. What apt-get chose as the latest may
+// be another version than the index promised, if it was told to look elsewhere.
 func (o order) done(is record) bool {
-	switch o.action {
-	case remove:
+	switch {
+	case o.action == remove:
 		return !is.installed()
-	case purge:
+	case o.action == purge:
 		return is.state == "not-installed"
-	default:
+	case o.pinned || is.version == o.from:
 		return is.installed() && (o.version == "" || is.version == o.version)
+	default:
+		return is.installed()
 	}
 }

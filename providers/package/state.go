@@ -41,9 +41,10 @@ func (r record) damage() error {
 	return fmt.Errorf("package %q is damaged, dpkg calls it %s: mend it with apt-get install --reinstall %s", r.name, r.flag, r.name)
 }
 
-// mark is the property's value.
+// mark is the property's value. What is not there is not held, whatever dpkg was told
+// to do once it comes.
 func (r record) mark() string {
-	if r.held() {
+	if r.held() && r.installed() {
 		return hold
 	}
 	return none

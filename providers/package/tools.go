@@ -68,8 +68,12 @@ func (s setting) variables() []string {
 }
 
 // update brings apt's index up to date.
-func (t tools) update(ctx context.Context) error {
-	return t.insist(ctx, host.Cmd{Args: []string{"apt-get", "-q", "update"}, Env: quiet(), Timeout: patience})
+func (t tools) update(ctx context.Context, environment []string) error {
+	return t.insist(ctx, host.Cmd{
+		Args:    []string{"apt-get", "-q", "update"},
+		Env:     append(quiet(), environment...),
+		Timeout: patience,
+	})
 }
 
 // configure finishes what an interrupted dpkg left.

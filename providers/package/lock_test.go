@@ -1,0 +1,21 @@
+package pkg_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockFile takes the kind of lock that dpkg and apt take, for this process.
+func lockFile(t *testing.T, f *os.File) {
+	t.Helper()
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: int16(os.SEEK_SET)}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &lock); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holder is how the tools tell who holds it.
+func (m machine) holder() string { return strconv.Itoa(os.Getpid()) }
