@@ -40,6 +40,18 @@ type NodeResult struct {
 	Spec v1alpha1.NodeCatalogSpec
 	// Digest is what the node's agent reports as applied once it has.
 	Digest string
+
+	shared map[v1alpha1.ResourceRef]string // hashes of what nodes like it have, too
+	own    map[v1alpha1.ResourceRef]string
+}
+
+// EntryHash identifies what the node is to have of one resource: it changes when that
+// does. "" where the resource is not the node's, or withheld from it.
+func (n *NodeResult) EntryHash(ref v1alpha1.ResourceRef) string {
+	if hash, ok := n.own[ref]; ok {
+		return hash
+	}
+	return n.shared[ref]
 }
 
 // A Problem is what keeps a resource from a node, or from all.

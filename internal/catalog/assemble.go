@@ -91,3 +91,11 @@ func decodable(catalog string, entries []v1alpha1.CatalogEntry) error {
 	}
 	return nil
 }
+
+// SameSpec reports whether two specs say the same of a node's resources, however
+// their JSON is written. Noop is not compared: it is not the compiler's.
+func SameSpec(a, b v1alpha1.NodeCatalogSpec) bool {
+	return slices.Equal(a.Catalogs, b.Catalogs) &&
+		slices.Equal(a.Withheld, b.Withheld) &&
+		slices.Equal(hashes(a.Entries), hashes(b.Entries))
+}

@@ -104,3 +104,20 @@ func TestANameIsThatOfTheContentAndNotOfItsSpelling(t *testing.T) {
 		t.Errorf("another content has the same name %s", a)
 	}
 }
+
+func TestSameSpecLooksThroughSpelling(t *testing.T) {
+	t.Parallel()
+
+	spec := func(attributes string, withheld ...v1alpha1.Withheld) v1alpha1.NodeCatalogSpec {
+		return v1alpha1.NodeCatalogSpec{Entries: []v1alpha1.CatalogEntry{entry("File", "a", attributes)}, Withheld: withheld}
+	}
+	if !catalog.SameSpec(spec(`{"a":1,"b":2}`), spec(`{"b": 2, "a": 1}`, []v1alpha1.Withheld{}...)) {
+		t.Error("two spellings of one spec differ")
+	}
+	if catalog.SameSpec(spec(`{"a":1}`), spec(`{"a":2}`)) {
+		t.Error("two attributes are the same")
+	}
+	if catalog.SameSpec(spec(`{"a":1}`), spec(`{"a":1}`, v1alpha1.Withheld{Ref: "File/a", Reason: "Conflict"})) {
+		t.Error("to withhold something makes no difference")
+	}
+}

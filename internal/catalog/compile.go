@@ -57,7 +57,7 @@ func (p *plan) shared(t *target) []*draft {
 }
 
 func (p *plan) nodeResult(s *share) *NodeResult {
-	r := &NodeResult{}
+	r := &NodeResult{shared: s.survey.applied(), own: map[v1alpha1.ResourceRef]string{}}
 	for _, t := range s.targets {
 		r.Spec.Catalogs = append(r.Spec.Catalogs, t.catalogs...)
 	}
@@ -72,6 +72,7 @@ func (p *plan) nodeResult(s *share) *NodeResult {
 		hashes = append(hashes, hash)
 		if s.own[i] != nil {
 			r.Spec.Entries = append(r.Spec.Entries, e)
+			r.own[e.Ref()] = hash
 		}
 	}
 	r.Digest = digest(hashes)

@@ -31,10 +31,16 @@ func outlineOf(t *testing.T, r catalog.Result) outline {
 		}
 		var has []string
 		for _, e := range entries {
+			if n.EntryHash(e.Ref()) == "" {
+				t.Errorf("node %s: %s has no hash", name, e.Ref())
+			}
 			has = append(has, string(e.Ref()))
 		}
 		o.Nodes[name] = strings.Join(has, " ")
 		for _, w := range n.Spec.Withheld {
+			if n.EntryHash(w.Ref) != "" {
+				t.Errorf("node %s: %s is withheld and has a hash", name, w.Ref)
+			}
 			o.Withheld[name] = strings.TrimSpace(o.Withheld[name] + " " + string(w.Ref) + ":" + w.Reason)
 		}
 	}

@@ -17,6 +17,7 @@ type survey struct {
 	at      map[v1alpha1.ResourceRef]int
 	graph   *graph.Graph
 	faults  [][]*fault // by position: what the survey found
+	hashes  map[v1alpha1.ResourceRef]string
 }
 
 func newSurvey(drafts []*draft, blocked map[int]string, fleet map[v1alpha1.ResourceRef]*draft) *survey {
@@ -173,4 +174,18 @@ func (s *survey) reason(position int) string {
 		return f[0].reason
 	}
 	return ""
+}
+
+// applied are the hashes of what nodes get that is the same on all of them.
+func (s *survey) applied() map[v1alpha1.ResourceRef]string {
+	if s.hashes != nil {
+		return s.hashes
+	}
+	s.hashes = make(map[v1alpha1.ResourceRef]string, len(s.drafts))
+	for i, d := range s.drafts {
+		if s.reason(i) == "" && d.own == nil {
+			s.hashes[d.ref] = d.hash
+		}
+	}
+	return s.hashes
 }
