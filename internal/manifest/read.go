@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -198,8 +199,8 @@ func (s *Set) addList(source string, doc []byte) error {
 
 func (s *Set) addConfigMap(source string, doc []byte) error {
 	var c corev1.ConfigMap
-	if err := yaml.UnmarshalStrict(doc, &c); err != nil {
-		return fmt.Errorf("%s: ConfigMap: %w", source, plain(err))
+	if _, err := decode(doc, &c); err != nil {
+		return fmt.Errorf("%s: ConfigMap: %w", source, err)
 	}
 	s.ConfigMaps = append(s.ConfigMaps, &c)
 	return nil
@@ -210,18 +211,25 @@ func (s *Set) addResource(source, kind string, doc []byte) error {
 	if r == nil {
 		return fmt.Errorf("%s: kind %s is not known; there are %s", source, kind, strings.Join(kindNames(), ", "))
 	}
-	if err := yaml.UnmarshalStrict(doc, r); err != nil {
-		return fmt.Errorf("%s: %s: %w", source, kind, plain(err))
+	raw, err := decode(doc, r)
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", source, kind, err)
 	}
 	if r.GetName() == "" {
 		return fmt.Errorf("%s: %s: metadata.name is missing", source, kind)
 	}
-	raw, err := yaml.YAMLToJSON(doc)
-	if err != nil {
-		return fmt.Errorf("%s: %w", source, plain(err))
-	}
 	s.Documents = append(s.Documents, Document{source, r, raw})
 	return nil
+}
+
+// decode decodes strictly, as an API server does: field names are case-sensitive,
+// and an unknown or repeated one is an error that gives its path.
+func decode(doc []byte, into any) (raw []byte, err error) {
+	if raw, err = yaml.YAMLToJSONStrict(doc); err != nil {
+		return nil, plain(err)
+	}
+	strict, err := json.UnmarshalStrict(raw, into)
+	return raw, errors.Join(append(strict, err)...)
 }
 
 // plain takes the decoder's layers off an error.

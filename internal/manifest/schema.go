@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
@@ -66,6 +67,9 @@ func (s *Schema) Validate(ctx context.Context, d Document) []error {
 		return []error{fmt.Errorf("%s: %w", d.Source, err)}
 	}
 	faults := validation.ValidateCustomResource(nil, object, k.open)
+	for _, msg := range apivalidation.NameIsDNSSubdomain(d.Resource.GetName(), false) {
+		faults = append(faults, field.Invalid(field.NewPath("metadata", "name"), d.Resource.GetName(), msg))
+	}
 	if len(faults) == 0 && k.rules != nil { // rules may rely on the shape
 		var more field.ErrorList
 		more, _ = k.rules.Validate(ctx, nil, k.structural, object, nil, celconfig.RuntimeCELCostBudget)

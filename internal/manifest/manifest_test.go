@@ -1,0 +1,158 @@
+package manifest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/manifest"
+)
+
+const motd = `apiVersion: fettle.dev/v1alpha1
+kind: File
+metadata: {name: motd}
+spec: {nodeSelector: {}, path: /etc/motd, content: hello}
+`
+
+const group = `apiVersion: fettle.dev/v1alpha1
+kind: Group
+metadata: {name: web}
+spec: {nodeSelector: {}}
+`
+
+// names are what a set has, in order.
+func names(s *manifest.Set) []string {
+	var out []string
+	for _, d := range s.Documents {
+		out = append(out, d.Resource.KindName()+"/"+d.Resource.GetName()+" in "+d.Source)
+	}
+	return out
+}
+
+func TestReadTakesDocumentsListsAndConfigMapsInTheirOrder(t *testing.T) {
+	list := `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"fettle.dev/v1alpha1","kind":"User","metadata":{"name":"ann"},"spec":{"nodeSelector":{}}}]}` + "\n"
+	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: x}\nbinaryData: {b: eQ==}\n"
+	other := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
+	in := strings.Join([]string{"# a comment\n", motd, list, config, other, group}, "---\n")
+	s, err := manifest.Read([]string{"-"}, strings.NewReader(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"File/motd in stdin (document 2)", "User/ann in stdin (document 3) (item 1)", "Group/web in stdin (document 6)"}
+	if diff := cmp.Diff(want, names(s)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"Deployment/web in stdin (document 5)"}, s.Ignored); diff != "" {
+		t.Error(diff)
+	}
+	for key, want := range map[string]string{"a": "x", "b": "y"} {
+		if got, ok := s.ConfigMap(v1alpha1.KeyRef{Namespace: "default", Name: "web", Key: key}); got != want || !ok {
+			t.Errorf("key %s is %q, %v", key, got, ok)
+		}
+	}
+	if _, ok := s.ConfigMap(v1alpha1.KeyRef{Namespace: "kube-system", Name: "web", Key: "a"}); ok {
+		t.Error("a ConfigMap of another namespace was found")
+	}
+}
+
+func TestReadTakesTheManifestsOfADirectoryByName(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"b.yaml": motd, "a.yml": group, "README.md": "no manifest"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := manifest.Read([]string{dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Group/web in " + dir + "/a.yml", "File/motd in " + dir + "/b.yaml"}
+	if diff := cmp.Diff(want, names(s)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"an unknown kind":      {strings.Replace(motd, "File", "Fyle", 1), "stdin: kind Fyle is not known; there are File, Group, Package, SystemService, User"},
+		"an unknown version":   {strings.Replace(motd, "v1alpha1", "v9", 1), "stdin: apiVersion fettle.dev/v9 is not known; write fettle.dev/v1alpha1"},
+		"an unknown attribute": {strings.Replace(motd, "content", "contents", 1), `stdin: File: unknown field "spec.contents"`},
+		"no name":              {strings.Replace(motd, "name: motd", "", 1), "stdin: File: metadata.name is missing"},
+		"no kind":              {"hello: world\n", "stdin: kind is missing: is this a Kubernetes object?"},
+		"no YAML":              {"a: [\n", "stdin: yaml: line 2: did not find expected node content"},
+		"a name twice":         {motd + "---\n" + motd, "stdin (document 2): File/motd is in stdin already; rename or remove one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := manifest.Read([]string{"-"}, strings.NewReader(c.in+"\n---\n"+group))
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+			if all := names(s); len(all) == 0 || !strings.HasPrefix(all[len(all)-1], "Group/web") {
+				t.Errorf("the good document is gone: %v", all)
+			}
+		})
+	}
+}
+
+func TestReadNamesAFileThatIsNotThere(t *testing.T) {
+	_, err := manifest.Read([]string{"/nowhere/web.yaml"}, nil)
+	if err == nil || err.Error() != "cannot read /nowhere/web.yaml: no such file or directory" {
+		t.Error(err)
+	}
+}
+
+func TestSchemaSaysWhatAnAPIServerWould(t *testing.T) {
+	schema, err := manifest.NewSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"a valid document": {motd, nil},
+		"a relative path":  {strings.Replace(motd, "/etc/motd", "etc/motd", 1), []string{"stdin: File/motd: spec.path: Invalid value: \"etc/motd\": spec.path in body should match '^/'"}},
+		"content and target": {strings.Replace(motd, "content: hello", "content: hello, target: /x", 1), []string{
+			"stdin: File/motd: spec: Invalid value: content, contentTemplate, contentFrom and target exclude each other: keep one",
+		}},
+		"no node selector": {strings.Replace(motd, "nodeSelector: {}, ", "", 1), []string{"stdin: File/motd: spec.nodeSelector: Required value"}},
+		"a name that no object may have": {strings.Replace(motd, "name: motd", "name: Motd_1", 1), []string{
+			"stdin: File/Motd_1: metadata.name: Invalid value: \"Motd_1\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
+				"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := manifest.Read([]string{"-"}, strings.NewReader(c.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, err := range schema.Validate(t.Context(), s.Documents[0]) {
+				got = append(got, err.Error())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// FuzzRead holds that no input makes the reader panic, and that what it takes for a
+// resource has a name.
+func FuzzRead(f *testing.F) {
+	f.Add(motd + "---\n" + group)
+	f.Add(`{"kind":"List","items":[{"kind":"List","items":[null]}]}`)
+	f.Add("kind: FileList\nitems: [1]\n")
+	f.Fuzz(func(t *testing.T, in string) {
+		s, _ := manifest.Read([]string{"-"}, strings.NewReader(in))
+		for _, d := range s.Documents {
+			if d.Resource.GetName() == "" {
+				t.Fatal("a resource without a name")
+			}
+		}
+	})
+}
