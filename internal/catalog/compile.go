@@ -57,11 +57,12 @@ func (p *plan) shared(t *target) []*draft {
 }
 
 func (p *plan) nodeResult(s *share) *NodeResult {
-	r := &NodeResult{shared: s.survey.applied(), own: map[v1alpha1.ResourceRef]string{}}
+	r := &NodeResult{shared: s.survey.applied()}
 	for _, t := range s.targets {
 		r.Spec.Catalogs = append(r.Spec.Catalogs, t.catalogs...)
 	}
 	slices.SortFunc(r.Spec.Catalogs, func(a, b v1alpha1.CatalogRef) int { return strings.Compare(a.Name, b.Name) })
+	own := make(map[v1alpha1.ResourceRef]string, len(s.own))
 	hashes := make([]string, 0, len(s.members))
 	for position, i := range s.members {
 		if f := s.fault(position); f != nil {
@@ -72,10 +73,10 @@ func (p *plan) nodeResult(s *share) *NodeResult {
 		hashes = append(hashes, hash)
 		if s.own[i] != nil {
 			r.Spec.Entries = append(r.Spec.Entries, e)
-			r.own[e.Ref()] = hash
+			own[e.Ref()] = hash
 		}
 	}
-	r.Digest = digest(hashes)
+	r.own, r.Digest = own, digest(hashes)
 	return r
 }
 

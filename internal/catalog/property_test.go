@@ -140,7 +140,7 @@ func TestNodesOfOneTargetingShareItsCatalog(t *testing.T) {
 		},
 	}
 	result := catalog.Compile(in)
-	if diff := cmp.Diff(result.Nodes["web-1"], result.Nodes["web-2"]); diff != "" || len(result.Catalogs) != 3 {
+	if diff := cmp.Diff(result.Nodes["web-1"].Spec, result.Nodes["web-2"].Spec); diff != "" || len(result.Catalogs) != 3 {
 		t.Errorf("got %d catalogs, want 3; the nodes differ in: %s", len(result.Catalogs), diff)
 	}
 }
