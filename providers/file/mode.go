@@ -56,10 +56,16 @@ func parseMode(s string) (permission, error) {
 		}
 		p.edits = append(p.edits, e)
 	}
-	if !p.settles() {
-		return permission{}, fmt.Errorf("mode %q has no end: applying it again changes the mode again; name the bits instead of copying them", s)
-	}
 	return p, nil
+}
+
+// checkMode refuses what is no mode, and what is one that nothing can be in sync with.
+func checkMode(s string) error {
+	p, err := parseMode(s)
+	if err == nil && !p.settles() {
+		err = fmt.Errorf("mode %q has no end: applying it again changes the mode again; name the bits instead of copying them", s)
+	}
+	return err
 }
 
 func parseEdit(part string) (edit, error) {

@@ -105,8 +105,7 @@ func validateMode(mode *string) error {
 	if mode == nil {
 		return nil
 	}
-	_, err := parseMode(*mode)
-	return err
+	return checkMode(*mode)
 }
 
 func validateCommand(command *string) error {

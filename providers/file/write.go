@@ -1,7 +1,6 @@
 package file
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -166,8 +165,8 @@ func (w *write) file(ctx context.Context) error {
 	return w.write(ctx, desiredMode(w.want, 0o644, false))
 }
 
-// errRehearsed keeps a file that passed its check from being put in place.
-var errRehearsed = errors.New("passed")
+// errRehearsed keeps a file that was merely checked from being put in place.
+var errRehearsed = errors.New("was merely checked")
 
 // rehearse checks the content beside the path, and leaves nothing there.
 func (w *write) rehearse(ctx context.Context) error {
@@ -175,14 +174,16 @@ func (w *write) rehearse(ctx context.Context) error {
 	if passes == nil {
 		return nil
 	}
+	var verdict error
 	err := w.put(ctx, path.Join(path.Dir(w.want.Path), ".fettle-check"), host.NewFile{
 		UID: w.uid, GID: w.gid, Mode: new(desiredMode(w.want, 0o644, false)),
 		Check: func(ctx context.Context, staged string) error {
-			return cmp.Or(passes(ctx, staged), errRehearsed)
+			verdict = passes(ctx, staged)
+			return errRehearsed
 		},
 	})
 	if errors.Is(err, errRehearsed) {
-		return nil
+		return cannot("write file", verdict)
 	}
 	return err
 }

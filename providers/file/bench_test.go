@@ -1,0 +1,35 @@
+package file_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A run in which nothing is to be done, over a thousand files of a kilobyte.
+func BenchmarkReadInSync(b *testing.B) {
+	h := hosttest.New(b)
+	h.Put("/etc/passwd", "root:x:0:0::/root:/bin/sh\n")
+	h.Put("/etc/group", "root:x:0:\n")
+	content := strings.Repeat("0123456789abcde\n", 64)
+	var files []resource.Resource
+	for i := range 1000 {
+		path := fmt.Sprintf("/srv/%d", i)
+		h.Put(path, content)
+		files = append(files, look(b, h, fmt.Sprintf("{path: %s, content: %q, owner: root, group: root, mode: '0644'}", path, content)))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, f := range files {
+			if err := f.Read(b.Context(), h); err != nil {
+				b.Fatal(err)
+			}
+			if changes := f.Compare().Changes; len(changes) > 0 {
+				b.Fatalf("to change: %+v", changes)
+			}
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package file_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+
+	for sentence, c := range map[string]struct{ spec, want string }{
+		"a relative path":                 {`{path: etc/motd}`, `path "etc/motd" must be absolute, as in /etc/motd`},
+		"no path and a name that is none": {`{}`, `path "test" must be absolute, as in /etc/motd`},
+		"a path with ..":                  {`{path: /etc/../motd}`, `path "/etc/../motd" must not have . or .. in it: write where it leads`},
+		"a path that ends in .":           {`{path: /etc/.}`, `path "/etc/." must not have . or .. in it: write where it leads`},
+		"a path with a zero byte":         {`{path: "/etc/\0"}`, `path "/etc/\x00" must not have a zero byte in it: remove it`},
+		"the root removed":                {`{path: //, ensure: absent, force: true}`, `path / can only be a directory: remove ensure: absent, or name another path`},
+		"the root as a link":              {`{path: /, target: /mnt, force: true}`, `path / can only be a directory: remove ensure: link, or name another path`},
+		"an ensure that is none":          {`{path: /x, ensure: fifo}`, `ensure "fifo" is none of present, file, directory, link and absent: choose one`},
+		"content and target":              {`{path: /x, content: a, target: b}`, "content and target exclude each other: keep one"},
+		"content of a directory":          {`{path: /x, ensure: directory, content: a}`, "ensure: directory has no content: use ensure: file, or remove content"},
+		"content of what is absent":       {`{path: /x, ensure: absent, content: a}`, "ensure: absent has no content: use ensure: file, or remove content"},
+		"content of a link":               {`{path: /x, ensure: link, content: a}`, "ensure: link has no content: use ensure: file, or remove content\nensure: link needs target: say what the link leads to"},
+		"a target of a file":              {`{path: /x, ensure: file, target: a}`, "ensure: file has no target: use ensure: link, or remove target"},
+		"a link without a target":         {`{path: /x, ensure: link}`, "ensure: link needs target: say what the link leads to"},
+		"an empty target":                 {`{path: /x, target: ""}`, `target "" is no path: say what the link leads to`},
+		"an owner below zero":             {`{path: /x, owner: -1}`, "owner -1 is no number of an account: use one from 0 to 4294967294, or a name"},
+		"a group that means unchanged":    {`{path: /x, group: "4294967295"}`, "group 4294967295 is no number of an account: use one from 0 to 4294967294, or a name"},
+		"an owner without a name":         {`{path: /x, owner: ""}`, `owner "" is no name of an account: use one from the host's list of accounts, or a number`},
+		"an owner and a group in one":     {`{path: /x, owner: "ann:web"}`, `owner "ann:web" is no name of an account: use one from the host's list of accounts, or a number`},
+		"a mode that is none":             {`{path: /x, mode: rw-r--r--}`, `mode "rw-r--r--": "rw-r--r--" does not begin with any of u, g, o, a, =, + and -; write it octal, as "0644", or symbolic, as "u=rw,go=r"`},
+		"a mode that is a number":         {`{path: /x, mode: 420}`, `cannot read attributes of File/test: json: cannot unmarshal number into Go struct field Attributes.FileAttributes.mode of type string`},
+		"a check of nothing":              {`{path: /x, validateCmd: visudo -c}`, `validateCmd "visudo -c" needs a % where the path of the staged file goes`},
+		"a check with an open quote":      {`{path: /x, validateCmd: "sh -c '%"}`, `validateCmd "sh -c '%" cannot be split into words: Unterminated single-quoted string; close the quote`},
+		"an attribute that is none":       {`{path: /x, contents: a}`, `cannot read attributes of File/test: json: unknown field "contents"; File has: path, ensure, content, target, owner, group, mode, force, replace, showDiff, validateCmd`},
+		"several mistakes at once":        {`{path: x, mode: z, owner: ""}`, "path \"x\" must be absolute, as in /etc/motd\nowner \"\" is no name of an account: use one from the host's list of accounts, or a number\nmode \"z\": \"z\" does not begin with any of u, g, o, a, =, + and -; write it octal, as \"0644\", or symbolic, as \"u=rw,go=r\""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			if _, err := bind(t, c.spec); err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestRelations(t *testing.T) {
+	t.Parallel()
+
+	for sentence, c := range map[string]struct {
+		spec string
+		want []resource.Relation
+	}{
+		"a file comes after the nearest one above it": {
+			spec: `{path: //srv/app//conf/}`,
+			want: []resource.Relation{above("/srv/app", "/srv", "/")},
+		},
+		"a file comes after its owner and its group": {
+			spec: `{path: /x, owner: ann, group: 2001}`,
+			want: []resource.Relation{above("/"), after("User", "ann"), after("Group", "2001")},
+		},
+		"a link comes after what it leads to": {
+			spec: `{path: /x, target: /srv//app/}`,
+			want: []resource.Relation{above("/"), after("File", "/srv/app")},
+		},
+		"a relative target begins where the link is": {
+			spec: `{path: /etc/sites/enabled/site, target: ../available/site}`,
+			want: []resource.Relation{above("/etc/sites/enabled", "/etc/sites", "/etc", "/"), after("File", "/etc/sites/available/site")},
+		},
+		"a link that leads above itself has no second relation": {
+			spec: `{path: /srv/app/top, target: ..}`,
+			want: []resource.Relation{above("/srv/app", "/srv", "/")},
+		},
+		"nothing is above the root": {spec: `{path: /, mode: "0755"}`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			r, err := bind(t, c.spec)
+			must(t, err)
+			if diff := cmp.Diff(c.want, r.Relations()); diff != "" {
+				t.Errorf("relations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func above(paths ...string) resource.Relation {
+	return resource.Relation{Relation: resource.Require, Kind: "File", Names: paths, Nearest: true}
+}
+
+func after(kind, name string) resource.Relation {
+	return resource.Relation{Relation: resource.Require, Kind: kind, Names: []string{name}}
+}
+
+func TestPathsThatAreTheSameCollide(t *testing.T) {
+	t.Parallel()
+
+	for spec, want := range map[string]string{
+		`{path: /a}`: "/a", `{path: /a/}`: "/a", `{path: //a//b///}`: "/a/b", `{path: /}`: "/", `{path: ///}`: "/",
+	} {
+		r, err := bind(t, spec)
+		must(t, err)
+		if got := r.Namevar(); got != want {
+			t.Errorf("%s has the namevar %q, want %q", spec, got, want)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package file_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+)
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+
+	for sentence, c := range map[string]struct {
+		given func(*testing.T, *hosttest.Host)
+		spec  string
+		want  string
+	}{
+		"of text it is unified": {
+			text("a\nb\nc\nd\ne\nf\n", 0o644, 0, 0),
+			`{path: /x, content: "a\nb\nc\nd\nE\nf\n"}`,
+			"--- /x (present)\n+++ /x (desired)\n@@ -2,5 +2,5 @@\n b\n c\n d\n-e\n+E\n f\n",
+		},
+		"it says where the last line does not end": {
+			text("a\n", 0o644, 0, 0),
+			`{path: /x, content: "a"}`,
+			"--- /x (present)\n+++ /x (desired)\n@@ -1,1 +1,1 @@\n-a\n+a\n\\ No newline at end of file\n",
+		},
+		"it is not shown where it shall not be": {text("a\n", 0o644, 0, 0), `{path: /x, content: "b\n", showDiff: false}`, ""},
+		"binary files just differ":              {text("a\x00", 0o644, 0, 0), `{path: /x, content: "b\n"}`, "Binary files differ\n"},
+		"so do those that shall become binary":  {text("a\n", 0o644, 0, 0), `{path: /x, content: "b\0"}`, "Binary files differ\n"},
+		"a large file is not searched for differences": {
+			text(strings.Repeat("a", 256<<10+1), 0o644, 0, 0),
+			`{path: /x, content: "b\n"}`,
+			"Files differ: the old one has 262145 bytes, too many for a diff\n",
+		},
+		"a fifo has none": {fifo, `{path: /x, ensure: present, content: "b\n"}`, ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			changes := look(t, newHost(t, c.given), c.spec).Compare().Changes
+			if len(changes) != 1 || changes[0].Property != "content" || changes[0].Diff != c.want {
+				t.Errorf("got %+v\nwant the diff\n%s", changes, c.want)
+			}
+		})
+	}
+}
+
+// The text of a file is only ever in its diff.
+func TestContentIsShownByItsSum(t *testing.T) {
+	t.Parallel()
+
+	const spec = `{path: /x, content: "two\n"}`
+	comparison := look(t, newHost(t, text("one\n", 0o644, 0, 0)), spec).Compare()
+	c := comparison.Changes[0]
+	if c.Is != sumOne || c.Should != sumTwo || comparison.Observed["content"] != sumOne {
+		t.Errorf("is %q, should %q, observed %q", c.Is, c.Should, comparison.Observed["content"])
+	}
+}
