@@ -2,6 +2,8 @@ package file_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,6 +32,29 @@ func BenchmarkReadInSync(b *testing.B) {
 			if changes := f.Compare().Changes; len(changes) > 0 {
 				b.Fatalf("to change: %+v", changes)
 			}
+		}
+	}
+}
+
+// However large a file is, it takes the same memory.
+func BenchmarkReadLarge(b *testing.B) {
+	h := hosttest.New(b)
+	h.Put("/x", "")
+	if err := os.Truncate(filepath.Join(h.Dir(), "x"), 64<<20); err != nil {
+		b.Fatal(err)
+	}
+	r, err := bind(b, `{path: /x, content: ""}`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := r.Choose(nil, h, ""); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(64 << 20)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := r.Read(b.Context(), h); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -18,52 +18,32 @@ const (
 	group accountKind = "group"
 )
 
-// A nameList has the names of accounts and their numbers in the order of the host's
-// file, where the first one counts.
-type nameList []struct {
-	name string
-	id   int
+// names are the accounts of a host. Where several share a name or a number the first
+// one counts.
+type names interface {
+	id(name string) (int, bool)
+	name(id int) (string, bool)
 }
+
+type users struct{ accounts.Users }
+
+func (u users) id(name string) (int, bool) { x, ok := u.Named(name); return int(x.UID), ok }
+func (u users) name(id int) (string, bool) { x, ok := u.Numbered(int64(id)); return x.Name, ok }
+
+type groups struct{ accounts.Groups }
+
+func (g groups) id(name string) (int, bool) { x, ok := g.Named(name); return int(x.GID), ok }
+func (g groups) name(id int) (string, bool) { x, ok := g.Numbered(int64(id)); return x.Name, ok }
 
 // read asks the host's own files each time: an account may have been made a moment
 // ago, in the same run.
-func (k accountKind) read(h host.Reader) (list nameList, err error) {
+func (k accountKind) read(h host.Reader) (names, error) {
 	if k == user {
-		users, err := accounts.ReadUsers(h)
-		for _, u := range users {
-			list = append(list, struct {
-				name string
-				id   int
-			}{u.Name, int(u.UID)})
-		}
-		return list, err
+		list, err := accounts.ReadUsers(h)
+		return users{list}, err
 	}
-	groups, err := accounts.ReadGroups(h)
-	for _, g := range groups {
-		list = append(list, struct {
-			name string
-			id   int
-		}{g.Name, int(g.GID)})
-	}
-	return list, err
-}
-
-func (l nameList) id(name string) (int, bool) {
-	for _, a := range l {
-		if a.name == name {
-			return a.id, true
-		}
-	}
-	return 0, false
-}
-
-func (l nameList) name(id int) (string, bool) {
-	for _, a := range l {
-		if a.id == id {
-			return a.name, true
-		}
-	}
-	return "", false
+	list, err := accounts.ReadGroups(h)
+	return groups{list}, err
 }
 
 // unchanged is what the kernel and [host.Host] take for an ID to be left as it is.

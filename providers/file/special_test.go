@@ -1,6 +1,8 @@
 package file_test
 
 import (
+	"context"
+	"errors"
 	"net"
 	"path/filepath"
 	"testing"
@@ -107,4 +109,18 @@ func TestSpecialFiles(t *testing.T) {
 			},
 		},
 	})
+}
+
+func TestALookEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+
+	h := newHost(t, text("one\n", 0o644, 0, 0))
+	r, err := bind(t, `{path: /x, content: "one\n"}`)
+	must(t, err)
+	must(t, r.Choose(nil, h, ""))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Read(ctx, h); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
 }
