@@ -86,14 +86,14 @@ func findLatest(ctx context.Context, h host.Reader, db database, wants, states [
 	if err != nil {
 		return err
 	}
-	stale, err := staleIndex(h)
+	newer, err := newerThanIndex(h)
 	if err != nil {
 		return fmt.Errorf("cannot tell how old apt's index is: %w", err)
 	}
 	for i, want := range wants {
 		if ensureOf(want) == latest {
 			states[i].found.latest = offers[db.canonical(want.Name)].candidate
-			states[i].found.stale = stale
+			states[i].found.stale = newer != ""
 		}
 	}
 	return nil

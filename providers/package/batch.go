@@ -81,11 +81,11 @@ func (b *batch) plan(ctx context.Context) ([]order, error) {
 	if err != nil {
 		return nil, err
 	}
-	stale, err := staleIndex(b.h)
+	newer, err := newerThanIndex(b.h)
 	if err != nil {
 		return nil, err
 	}
-	if wanted := installs(b.writes); wanted && stale || len(missing) > 0 {
+	if wanted := installs(b.writes); wanted && newer != "" || len(missing) > 0 {
 		b.refresh(ctx)
 		orders, missing, err = b.tryPlan(ctx)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,56 +19,58 @@ const (
 	aptParts   = "/etc/apt/sources.list.d"
 )
 
-// staleIndex reports whether apt's index is missing or older than its sources.
-func staleIndex(h host.Reader) (bool, error) {
+// newerThanIndex names a file that is newer than apt's index, so that the index does
+// not say what it could: a source, or the directory that the index went away from. ""
+// says that there is none.
+func newerThanIndex(h host.Reader) (string, error) {
 	updated, err := modified(h, aptPartial)
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	emptied, err := missingIndex(h)
-	if err != nil || emptied.After(updated) {
-		return err == nil, err
+	candidates, err := aroundIndex(h)
+	if err != nil {
+		return "", err
 	}
-	changed, err := sourcesModified(h)
-	return changed.After(updated), err
-}
-
-// missingIndex is when the last of the index went away; zero if there is one.
-func missingIndex(h host.Reader) (time.Time, error) {
-	names, err := h.ReadDir(aptLists)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return time.Time{}, err
-	}
-	for _, name := range names {
-		if strings.Contains(name, "_") { // the names of what is downloaded are addresses
-			return time.Time{}, nil
-		}
-	}
-	return modified(h, aptLists)
-}
-
-func sourcesModified(h host.Reader) (time.Time, error) {
-	names, err := h.ReadDir(aptParts)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return time.Time{}, err
-	}
-	paths := []string{aptSources, aptParts}
-	for _, name := range names {
-		if ext := path.Ext(name); ext == ".list" || ext == ".sources" {
-			paths = append(paths, path.Join(aptParts, name))
-		}
-	}
-	var newest time.Time
-	for _, p := range paths {
-		t, err := modified(h, p)
+	newest := ""
+	for _, c := range candidates {
+		changed, err := modified(h, c)
 		if err != nil {
-			return newest, err
+			return "", err
 		}
-		if t.After(newest) {
-			newest = t
+		if changed.After(updated) {
+			newest, updated = c, changed
 		}
 	}
 	return newest, nil
+}
+
+// aroundIndex are the files that the index must not be older than.
+func aroundIndex(h host.Reader) ([]string, error) {
+	files := []string{aptSources, aptParts}
+	lists, err := names(h, aptLists)
+	if err != nil {
+		return nil, err
+	}
+	downloaded := func(name string) bool { return strings.Contains(name, "_") } // from its address
+	if !slices.ContainsFunc(lists, downloaded) {
+		files = append(files, aptLists)
+	}
+	parts, err := names(h, aptParts)
+	for _, name := range parts {
+		if ext := path.Ext(name); ext == ".list" || ext == ".sources" {
+			files = append(files, path.Join(aptParts, name))
+		}
+	}
+	return files, err
+}
+
+// names are those in a directory, which may not be there.
+func names(h host.Reader, dir string) ([]string, error) {
+	all, err := h.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return all, err
 }
 
 // modified is when a file changed; zero if it is not there.

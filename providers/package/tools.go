@@ -69,11 +69,20 @@ func (s setting) variables() []string {
 
 // update brings apt's index up to date.
 func (t tools) update(ctx context.Context, environment []string) error {
-	return t.insist(ctx, host.Cmd{
+	err := t.insist(ctx, host.Cmd{
 		Args:    []string{"apt-get", "-q", "update"},
 		Env:     append(quiet(), environment...),
 		Timeout: patience,
 	})
+	if err != nil {
+		return err
+	}
+	newer, err := newerThanIndex(t.h)
+	if err != nil || newer == "" {
+		return err
+	}
+	// A source from the future, by the host's clock, must not look new for ever.
+	return t.insist(ctx, host.Cmd{Args: []string{"touch", "--reference=" + newer, aptPartial}})
 }
 
 // configure finishes what an interrupted dpkg left.

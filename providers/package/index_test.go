@@ -1,0 +1,145 @@
+package pkg_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+func TestAnIndexThatIsStaleForWhatIsAskedIsUpdated(t *testing.T) {
+	t.Parallel()
+
+	for what, c := range map[string]struct {
+		stale      func(m machine)
+		attributes string
+		state      string
+	}{
+		"a package that the index does not have": {
+			func(m machine) { m.publish(deb("tree", "1.0"), deb("new", "1.0")) },
+			`{"name":"new"}`, "install ok installed 1.0",
+		},
+		"a version that the index does not have": {
+			func(m machine) { m.publish(deb("tree", "1.0"), deb("tree", "2.0")) },
+			`{"name":"tree","ensure":"2.0"}`, "install ok installed 2.0",
+		},
+		"a version that the archive no longer has": {
+			func(m machine) { m.publish(deb("tree", "3.0")) },
+			`{"name":"tree"}`, "install ok installed 3.0",
+		},
+		"an index that was cleared away": {
+			func(m machine) { debian.Chroot(t, m.root, "sh", "-c", "rm -r /var/lib/apt/lists/*") },
+			`{"name":"tree"}`, "install ok installed 1.0",
+		},
+		"a source that is newer than the index": {
+			func(m machine) {
+				debian.Repository(t, m.root, deb("tree", "2.0"), deb("tree", "1.0"))
+				m.date("etc/apt/sources.list.d/tests.list", time.Hour)
+			},
+			`{"name":"tree"}`, "install ok installed 2.0",
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+
+			m := newMachine(t, deb("tree", "1.0"))
+			c.stale(m)
+			expect(t, []string{"created"}, m.apply(c.attributes))
+			name := "tree"
+			if strings.Contains(c.attributes, "new") {
+				name = "new"
+			}
+			expect(t, []string{c.state}, m.states(name))
+		})
+	}
+}
+
+// publish replaces what the archive has, and leaves apt with the old index and old
+// sources.
+func (m machine) publish(debs ...debian.Deb) {
+	m.t.Helper()
+	debian.Repository(m.t, m.root, debs...)
+	m.date("etc/apt/sources.list.d/tests.list", -time.Hour)
+}
+
+// date moves the time of a file by this much from now.
+func (m machine) date(name string, ahead time.Duration) {
+	m.t.Helper()
+	then := time.Now().Add(ahead)
+	if err := os.Chtimes(filepath.Join(m.root, name), then, then); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func TestAnIndexThatHasWhatIsAskedIsLeftAlone(t *testing.T) {
+	t.Parallel()
+
+	m := newMachine(t, deb("tree", "1.0"))
+	m.publish(deb("tree", "1.0"), deb("tree", "2.0"))
+	expect(t, []string{"in sync"}, m.apply(`{"name":"tree","ensure":"absent"}`))
+
+	index := resourcetest.Files(m.host, "/var/lib/apt/lists")
+	before := index(t)
+	m.apply(`{"name":"tree","ensure":"purged"}`, `{"name":"tar"}`, `{"name":"tar","ensure":"latest"}`)
+	if after := index(t); before != after {
+		t.Errorf("the index was updated:\n%s", after)
+	}
+}
+
+func TestTheLatestIsNotKnownWhileTheSourcesAreNewerThanTheIndex(t *testing.T) {
+	t.Parallel()
+
+	m := newMachine(t, deb("tree", "1.0"), deb("bush", "1.0"))
+	m.apply(`{"name":"tree"}`, `{"name":"bush"}`)
+	debian.Repository(t, m.root, deb("tree", "2.0"), deb("bush", "1.0"))
+	m.date("etc/apt/sources.list.d/tests.list", time.Hour)
+
+	expect(t, []string{"ensure changed 1.0 to latest", "ensure changed 1.0 to latest"},
+		m.apply(`{"name":"tree","ensure":"latest"}`, `{"name":"bush","ensure":"latest"}`))
+	expect(t, []string{"install ok installed 2.0", "install ok installed 1.0"}, m.states("tree", "bush"))
+
+	expect(t, []string{"in sync", "in sync"},
+		m.apply(`{"name":"tree","ensure":"latest"}`, `{"name":"bush","ensure":"latest"}`))
+}
+
+func TestAnIndexThatCannotBeUpdatedIsSaidToBeTheReason(t *testing.T) {
+	t.Parallel()
+
+	m := newMachine(t, deb("tree", "1.0"))
+	m.put("etc/apt/sources.list.d/tests.list", "deb file:/srv/nowhere ./\n")
+	m.date("etc/apt/sources.list.d/tests.list", time.Hour)
+
+	outcomes := m.apply(`{"name":"unknown"}`, `{"name":"tar","ensure":"latest"}`, `{"name":"tar","ensure":"present"}`)
+	for i, want := range []string{`package "unknown" is not in apt's index`, "cannot bring apt's index up to date"} {
+		if !strings.Contains(outcomes[i], want) || !strings.Contains(outcomes[i], "/srv/nowhere") {
+			t.Errorf("the error is %q, want %q and the source in it", outcomes[i], want)
+		}
+	}
+	expect(t, []string{"in sync"}, outcomes[2:])
+}
+
+func TestToLookChangesNothing(t *testing.T) {
+	t.Parallel()
+
+	m := newMachine(t, deb("tree", "1.0"), deb("tree", "2.0"))
+	m.apply(`{"name":"tree","ensure":"1.0"}`)
+	debian.Repository(t, m.root, deb("tree", "3.0"))
+	m.date("etc/apt/sources.list.d/tests.list", time.Hour)
+
+	everything := resourcetest.Files(m.host, "/var", "/etc")
+	before := everything(t)
+	r := m.read(`{"name":"tree","ensure":"latest"}`, `{"name":"unknown","ensure":"latest"}`)
+	expect(t, []string{"ensure changed 1.0 to 2.0", "created"},
+		[]string{messages(r[0].Compare().Changes), messages(r[1].Compare().Changes)})
+	if _, err := m.kind.Instances(t.Context(), resource.Facts{}, m.host, "apt"); err != nil {
+		t.Error(err)
+	}
+	if after := everything(t); before != after {
+		t.Error("a look changed files of the host")
+	}
+}
