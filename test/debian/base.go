@@ -62,10 +62,17 @@ func Base(ctx context.Context, progress io.Writer) (string, error) {
 }
 
 // build makes the base beside its final place and then moves it there. The caller holds the lock, so whatever an
-// earlier build left is garbage.
+// earlier build left is garbage; what that one started may still be writing to it, so each build has its own directory.
 func build(ctx context.Context, final string, progress io.Writer) (err error) {
-	building := final + ".building"
-	if err := discard(building); err != nil {
+	garbage, err := filepath.Glob(final + ".building-*")
+	if err != nil {
+		return err
+	}
+	for _, dir := range garbage {
+		_ = discard(dir) // The next build tries again.
+	}
+	building, err := os.MkdirTemp(filepath.Dir(final), filepath.Base(final)+".building-")
+	if err != nil {
 		return err
 	}
 	defer func() {
@@ -81,6 +88,9 @@ func build(ctx context.Context, final string, progress io.Writer) (err error) {
 		return err
 	}
 	if err := neutralize(building); err != nil {
+		return err
+	}
+	if err := os.Chmod(building, 0o755); err != nil {
 		return err
 	}
 	return os.Rename(building, final)
