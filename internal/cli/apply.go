@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -113,9 +114,9 @@ func (a *app) openStore(f applyFlags) (*state.Store, error) {
 		dir = filepath.Join(a.root, "var/lib/fettle")
 	}
 	if f.noop {
-		return state.OpenReadOnly(dir)
+		return state.OpenReadOnly(dir, state.Options{})
 	}
-	return state.Open(dir)
+	return state.Open(dir, state.Options{})
 }
 
 // transact compiles the manifests for this machine and applies them once.
@@ -174,10 +175,8 @@ func exitCode(r engine.Report, detailed bool) error {
 }
 
 func oneOf(flag, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
 	return fmt.Errorf("%s %q is not one of %v", flag, value, allowed)
 }

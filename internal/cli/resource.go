@@ -91,7 +91,7 @@ func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts re
 	if err != nil {
 		return err
 	}
-	item := resource.Item{Ref: resource.Ref{Kind: k.Name(), Name: args[0]}, Provider: f.provider}
+	item := resource.Item{Ref: resource.Ref{Kind: k.Name(), Name: objectName(args[0])}, Provider: f.provider}
 	if item.Resource, err = k.Bind(item.Ref, raw); err != nil {
 		return err
 	}

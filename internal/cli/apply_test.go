@@ -1,0 +1,138 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+const helloSum = "{sha256}5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
+
+func TestApply(t *testing.T) {
+	hello := file("a", `path: /etc/a, content: "hello\n"`)
+	for name, c := range map[string]struct {
+		in       string
+		args     []string
+		out, err []string
+		code     int
+	}{
+		"what is made is said, in the order as written": {
+			in:  file("b", "path: /etc/b, ensure: directory") + hello,
+			out: []string{"File/b: created", "File/a: created", "2 resources: 0 in sync, 2 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+		},
+		"detailed exit codes tell changes": {
+			in: hello, args: []string{"--detailed-exitcodes"}, code: 2,
+			out: []string{"File/a: created", "1 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+		},
+		"and failures, which go to stderr": {
+			in: hello + file("b", "path: /no/where, content: x"), args: []string{"--detailed-exitcodes"}, code: 6,
+			out: []string{"File/a: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
+			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: make it first, with a File that has ensure: directory"},
+		},
+		"without them a failure is 1": {
+			in: file("b", "path: /no/where, content: x"), code: 1,
+			out: []string{"1 resources: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
+			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: make it first, with a File that has ensure: directory"},
+		},
+		"a noop run changes nothing and exits with 0": {
+			in: hello, args: []string{"--noop", "--detailed-exitcodes"},
+			out: []string{"File/a: created (noop)", "1 resources: 0 in sync, 0 changed, 0 refreshed, 1 noop, 0 skipped, 0 failed in N"},
+		},
+		"a selector takes resources by their own labels": {
+			in: hello + file("b", "path: /etc/b, content: x"), args: []string{"-l", "tier=b"},
+			out: []string{"File/a: not selected", "File/b: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N"},
+		},
+		"two that claim one path fail, and the rest goes on": {
+			in: hello + file("b", "path: /etc/a, content: x") + file("c", "path: /etc/c, content: x"), args: []string{"--detailed-exitcodes"}, code: 6,
+			out: []string{"File/c: created", "3 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 2 failed in N"},
+			err: []string{
+				`File/a: path "/etc/a" is also claimed by File/b on the same node: keep one, or let their nodeSelector or when exclude each other`,
+				`File/b: path "/etc/a" is also claimed by File/a on the same node: keep one, or let their nodeSelector or when exclude each other`,
+			},
+		},
+		"a manifest that is wrong keeps all from being applied": {
+			in: hello + "kind: File\napiVersion: fettle.dev/v1alpha1\nmetadata: {name: b}\nspec: {mod: x}\n", code: 1,
+			err: []string{`fettle: stdin (document 2): File: unknown field "spec.mod"`},
+		},
+		"a template is rendered with the facts of the host": {
+			in:  file("a", `path: /etc/a, contentTemplate: "{{ .facts.os.family }}"`),
+			out: []string{"File/a: created", "1 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+		},
+		"an output that is none": {
+			in: hello, args: []string{"-o", "xml"}, code: 1,
+			err: []string{`fettle: --output "xml" is not one of [text json yaml]`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := emptyRoot(t)
+			put(t, filepath.Join(root, "etc/os-release"), "ID=debian\n")
+			got := fettle(t, c.in, append([]string{"apply", "-f", "-", "--root", root}, c.args...)...)
+			if diff := cmp.Diff(c.out, lines(got.out)); diff != "" {
+				t.Errorf("stdout (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.err, lines(got.err)); diff != "" {
+				t.Errorf("stderr (-want +got):\n%s", diff)
+			}
+			if got.code != c.code {
+				t.Errorf("exit %d, want %d", got.code, c.code)
+			}
+		})
+	}
+}
+
+func TestLabelsOfTheMachineSelect(t *testing.T) {
+	root := emptyRoot(t)
+	in := "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: a}\nspec: {nodeSelector: {matchLabels: {role: web}}, path: /etc/a, ensure: file}\n"
+	for labels, want := range map[string]string{"role=db": "0 resources", "role=web": "1 resources"} {
+		got := lines(fettle(t, in, "apply", "-f", "-", "--root", root, "--noop", "--labels", labels).out)
+		if last := got[len(got)-1]; last[:len(want)] != want {
+			t.Errorf("with %s: %s", labels, last)
+		}
+	}
+}
+
+func TestPlanShowsDiffsAndDrift(t *testing.T) {
+	root := emptyRoot(t)
+	in := file("a", `path: /etc/a, content: "hello\n"`)
+	fettle(t, in, "apply", "-f", "-", "--root", root)
+	put(t, filepath.Join(root, "etc/a"), "hello\nworld\n")
+	got := fettle(t, in, "plan", "-f", "-", "--root", root)
+	want := []string{
+		"File/a: content changed {sha256}4a1e67f2fe1d1cc7b31d0ca2ec441da4778203a036a77da10344c85e24ff0f92 to " + helloSum + " (noop) (corrective)",
+		"--- /etc/a (present)", "+++ /etc/a (desired)", "@@ -1,2 +1,1 @@", " hello", "-world",
+		"1 resources: 0 in sync, 0 changed, 0 refreshed, 1 noop, 0 skipped, 0 failed in N",
+	}
+	if diff := cmp.Diff(want, lines(got.out)); diff != "" {
+		t.Error(diff)
+	}
+	if read(t, filepath.Join(root, "etc/a")) != "hello\nworld\n" {
+		t.Error("a plan changed the file")
+	}
+}
+
+func TestTheReportIsTheAPIs(t *testing.T) {
+	root := emptyRoot(t)
+	got := fettle(t, file("a", `path: /etc/a, content: "hello\n"`), "apply", "-f", "-", "--root", root, "-o", "json")
+	var report engine.Report
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil {
+		t.Fatalf("%v in %s", err, got.out)
+	}
+	report.Started, report.Duration, report.Resources[0].Duration = report.Started.Truncate(1<<62), 0, 0
+	report.Host, report.CatalogDigest = "", report.CatalogDigest[:7]
+	want := engine.Report{
+		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Status: "changed", CatalogDigest: "sha256-",
+		Counts: engine.Counts{Total: 1, Changed: 1, OutOfSync: 1},
+		Resources: []engine.ResourceReport{{
+			Ref: engine.Ref{Kind: "File", Name: "a"}, Provider: "posix", State: engine.Changed,
+			Events: []engine.Event{{Property: "ensure", Is: "absent", Should: "file", Status: engine.Success, Message: "created"}},
+		}},
+	}
+	report.Started = want.Started
+	if diff := cmp.Diff(want, report); diff != "" {
+		t.Error(diff)
+	}
+}

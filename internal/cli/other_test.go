@@ -1,0 +1,145 @@
+package cli_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestValidate(t *testing.T) {
+	for name, c := range map[string]struct {
+		in       string
+		out, err []string
+		code     int
+	}{
+		"what is right": {
+			in:  file("a", "path: /etc/a, content: x, require: [File/b]") + file("b", "path: /etc/b, ensure: file"),
+			out: []string{"2 resources are valid"},
+		},
+		"each fault once, from the schema to the references": {
+			in: file("a", "path: etc/a, content: x") +
+				file("b", "path: /etc/b, require: [File/ghost]") +
+				file("c", "path: /etc/c, ensure: file, require: [File/d]") + file("d", "path: /etc/d, ensure: file, require: [File/c]"),
+			out: []string{"4 resources, 4 faults"}, code: 1,
+			err: []string{
+				`stdin: File/a: spec.path: Invalid value: "etc/a": spec.path in body should match '^/'`,
+				"stdin (document 2): File/b: require names File/ghost, which does not exist; on the node there are File/a, File/b, File/c, File/d",
+				"stdin (document 3): File/c: File/c -> File/d -> File/c is a cycle: remove one of these edges",
+				"stdin (document 4): File/d: File/c -> File/d -> File/c is a cycle: remove one of these edges",
+			},
+		},
+		"other groups are left out": {
+			in: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", out: []string{"0 resources are valid"},
+			err: []string{"note: Deployment/web in stdin is not of fettle.dev and was left out"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := fettle(t, c.in, "validate", "-f", "-")
+			if diff := cmp.Diff(c.out, lines(got.out)); diff != "" {
+				t.Errorf("stdout (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.err, lines(got.err)); diff != "" {
+				t.Errorf("stderr (-want +got):\n%s", diff)
+			}
+			if got.code != c.code {
+				t.Errorf("exit %d, want %d", got.code, c.code)
+			}
+		})
+	}
+}
+
+func TestResourceSetsAndPrintsWhatApplyTakes(t *testing.T) {
+	root := emptyRoot(t)
+	got := fettle(t, "", "resource", "file", "/etc/a", "ensure=file", "content=hello", "mode=0640", "--root", root)
+	if diff := cmp.Diff([]string{"File/etc-a: created"}, lines(got.err)); diff != "" {
+		t.Error(diff)
+	}
+	if read(t, filepath.Join(root, "etc/a")) != "hello" {
+		t.Error("the content was not set")
+	}
+	again := fettle(t, got.out, "apply", "-f", "-", "--root", root, "--detailed-exitcodes")
+	if again.code != 0 || !strings.HasPrefix(again.out, "1 resources: 1 in sync") {
+		t.Errorf("applying what was printed: exit %d, %s%s\n%s", again.code, again.out, again.err, got.out)
+	}
+}
+
+func TestResourceListsWhereTheProviderCan(t *testing.T) {
+	root := emptyRoot(t)
+	put(t, filepath.Join(root, "etc/group"), "root:x:0:\nWeb:x:1500:\n")
+	put(t, filepath.Join(root, "usr/sbin/groupadd"), "")
+	put(t, filepath.Join(root, "usr/sbin/groupmod"), "")
+	put(t, filepath.Join(root, "usr/sbin/groupdel"), "")
+	chmodAll(t, root, "usr/sbin/groupadd", "usr/sbin/groupmod", "usr/sbin/groupdel")
+	got := fettle(t, "", "resource", "groups", "--root", root)
+	want := strings.Split(strings.TrimSpace(`
+apiVersion: fettle.dev/v1alpha1
+kind: Group
+metadata:
+  name: web-29751047
+spec:
+  ensure: present
+  gid: 1500
+  name: Web
+  nodeSelector: {}
+---
+apiVersion: fettle.dev/v1alpha1
+kind: Group
+metadata:
+  name: root
+spec:
+  ensure: present
+  gid: 0
+  name: root
+  nodeSelector: {}`), "\n")
+	if diff := cmp.Diff(want, lines(got.out)); diff != "" {
+		t.Errorf("%s%s", diff, got.err)
+	}
+	none := fettle(t, "", "resource", "file", "--root", root)
+	if diff := cmp.Diff([]string{"fettle: cannot list all of kind File: provider posix can't; give a name"}, lines(none.err)); diff != "" || none.code != 1 {
+		t.Error(diff)
+	}
+}
+
+func TestDescribeSaysWhatWorksOnTheHostAndWhyNot(t *testing.T) {
+	root := emptyRoot(t)
+	all := fettle(t, "", "describe", "--root", root)
+	if !strings.Contains(all.out, "File           posix          A file, a directory or a symlink.") ||
+		!strings.Contains(all.out, "Package        none suitable  ") {
+		t.Error(all.out, all.err)
+	}
+	one := fettle(t, "", "describe", "packages", "--root", root)
+	if !strings.Contains(one.out, "apt does not work on this host: ") || !strings.Contains(one.out, "kind: Package") {
+		t.Error(one.out, one.err)
+	}
+	unknown := fettle(t, "", "describe", "cron", "--root", root)
+	if diff := cmp.Diff([]string{`fettle: kind "cron" is not known; there are File, Group, Package, SystemService, User`}, lines(unknown.err)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFactsAnswersAQuery(t *testing.T) {
+	root := emptyRoot(t)
+	put(t, filepath.Join(root, "etc/os-release"), "ID=debian\nVERSION_ID=\"12\"\n")
+	for query, want := range map[string][]string{
+		"os.family":         {"Debian"},
+		"os.release.major":  {"12"},
+		"os.release -ojson": {"{", `  "full": "12",`, `  "major": "12"`, "}"},
+	} {
+		got := fettle(t, "", append([]string{"facts", "--root", root}, strings.Fields(query)...)...)
+		if diff := cmp.Diff(want, lines(got.out)); diff != "" {
+			t.Errorf("%s: %s%s", query, diff, got.err)
+		}
+	}
+	if got := fettle(t, "", "facts", "no.such", "--root", root); got.code != 1 || !strings.Contains(got.err, `there is no fact "no.such"`) {
+		t.Error(got)
+	}
+}
+
+func TestARootThatIsNone(t *testing.T) {
+	got := fettle(t, "", "facts", "--root", "/no/such/dir")
+	if diff := cmp.Diff([]string{"fettle: --root /no/such/dir is not a directory"}, lines(got.err)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,96 @@
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/providers"
+)
+
+// An outcome is all that a person sees of one call.
+type outcome struct {
+	out, err string
+	code     int
+}
+
+// fettle runs the command in process, on real hosts.
+func fettle(t *testing.T, stdin string, args ...string) outcome {
+	t.Helper()
+	var out, stderr bytes.Buffer
+	cmd := cli.Command(cli.Options{
+		Kinds:    providers.Kinds(),
+		OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
+		In:       strings.NewReader(stdin), Out: &out, Err: &stderr,
+	})
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(t.Context())
+	o := outcome{out: out.String(), err: stderr.String()}
+	var exit cli.Exit
+	switch {
+	case errors.As(err, &exit):
+		o.code = int(exit)
+	case err != nil:
+		o.code, o.err = 1, o.err+"fettle: "+err.Error()+"\n"
+	}
+	return o
+}
+
+var took = regexp.MustCompile(`[0-9]+\.[0-9]{3}s`)
+
+// lines are those of a text, with durations made equal.
+func lines(s string) []string {
+	s = took.ReplaceAllString(strings.TrimRight(s, "\n"), "N")
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
+
+// emptyRoot is a root with just the accounts that every host has.
+func emptyRoot(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	put(t, filepath.Join(root, "etc/passwd"), "root:x:0:0:root:/root:/bin/bash\n")
+	put(t, filepath.Join(root, "etc/group"), "root:x:0:\n")
+	return root
+}
+
+func put(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chmodAll(t *testing.T, root string, names ...string) {
+	t.Helper()
+	for _, n := range names {
+		if err := os.Chmod(filepath.Join(root, n), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// file is a manifest of a File.
+func file(name, spec string) string {
+	return "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: " + name + ", labels: {tier: " + name + "}}\nspec: {nodeSelector: {}, " + spec + "}\n---\n"
+}
