@@ -46,6 +46,7 @@ const (
 	ReasonCatalogUnavailable = "CatalogUnavailable" // a catalog can't be fetched
 	ReasonCatalogInvalid     = "CatalogInvalid"     // a catalog can't be decoded, or is not what its name says
 	ReasonResourcesFailed    = "ResourcesFailed"
+	ReasonWithheld           = "Withheld"  // some resources wait: contested, dangling, cyclic
 	ReasonRunFailed          = "RunFailed" // the run could not be carried out
 )
 

@@ -93,7 +93,7 @@ type NodeCatalogStatus struct {
 	// lastRun is the last run that changed or found something new.
 	// +optional
 	LastRun *LastRun `json:"lastRun,omitempty"`
-	// counts of resources by how they ended in that run.
+	// counts of resources by how they are since that run.
 	// +optional
 	Counts *RunCounts `json:"counts,omitempty"`
 	// resources that are not in sync, and drift that the last run corrected.
@@ -133,8 +133,10 @@ type LastRun struct {
 	Trigger RunTrigger `json:"trigger"`
 }
 
-// RunCounts counts resources. Total is the sum of InSync, Changed, Refreshed, Noop,
-// Skipped and Failed; OutOfSync counts those with a property that was not as it should be.
+// RunCounts counts resources by how they are after a run: each is in sync, noop, skipped
+// or failed, and Total is the sum of these. Changed and Refreshed are among those in
+// sync; OutOfSync are those, noop or failed, that are known to be not as they should be.
+// What is withheld is not counted.
 type RunCounts struct {
 	Total     int32 `json:"total"`
 	InSync    int32 `json:"inSync"`
