@@ -1,9 +1,11 @@
 package user
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,10 +26,9 @@ func gidField(a *attributes) *intstr.IntOrString { return a.GID }
 
 // beThere makes present what says anything but its name.
 func beThere(a *attributes) {
-	said := a.UID != nil || a.GID != nil || a.Groups != nil || a.Home != nil || a.Comment != nil || a.Shell != nil ||
-		a.Password != nil || isTrue(a.ManageHome) || isTrue(a.System)
-	if a.Ensure == nil && said {
-		a.Ensure = new(resource.Present)
+	managed := func(p resource.Property[attributes]) bool { return p.Managed(*a) }
+	if slices.ContainsFunc(properties(), managed) || isTrue(a.ManageHome) || isTrue(a.System) {
+		a.Ensure = cmp.Or(a.Ensure, new(resource.Present))
 	}
 }
 
@@ -69,11 +70,16 @@ func validate(a attributes) error {
 		errs = append(errs, fmt.Errorf("gid %d is negative: give a group's name or number", a.GID.IntVal))
 	}
 	for _, g := range a.Groups {
-		if _, err := strconv.Atoi(g); err == nil || g == "" || strings.Contains(g, ",") {
-			errs = append(errs, fmt.Errorf("groups has %q: give the name of one group", g))
-		}
+		errs = append(errs, validateGroup(g))
 	}
 	return errors.Join(errs...)
+}
+
+func validateGroup(name string) error {
+	if _, err := strconv.Atoi(name); err == nil || name == "" || strings.Contains(name, ",") {
+		return fmt.Errorf("groups has %q: give the name of one group", name)
+	}
+	return nil
 }
 
 // groupsBefore are the groups that a user needs to be there first: those it names

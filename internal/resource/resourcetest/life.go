@@ -36,6 +36,7 @@ func newLife(kind resource.Kind, c Case) *life {
 
 // isLived goes through the states and back to the first.
 func (l *life) isLived(ctx context.Context, t *testing.T) error {
+	t.Helper()
 	start := l.c.Snapshot(t)
 	for i, attributes := range l.c.states() {
 		before := l.c.Snapshot(t)

@@ -32,7 +32,7 @@ func TestABrokenLawIsFound(t *testing.T) {
 	}{
 		"the doc is missing":                     {edit: func(typ *kind) { typ.Doc = "" }, broken: definition, says: "doc"},
 		"an attribute is not declared":           {edit: func(typ *kind) { typ.Parameters = typ.Parameters[1:] }, broken: documented, says: "attribute system is neither"},
-		"a declared attribute is no field":       {edit: func(typ *kind) { typ.Parameters[0].Name = "sytem" }, broken: documented, says: "sytem is declared, and no attribute"},
+		"a declared attribute is no field":       {edit: func(typ *kind) { typ.Parameters[0].Name = "rank" }, broken: documented, says: "rank is declared, and no attribute"},
 		"a parameter has no doc":                 {edit: func(typ *kind) { typ.Parameters[0].Doc = "" }, broken: documented, says: "system has no doc"},
 		"the example has an unknown attribute":   {edit: func(typ *kind) { typ.Example += "  gdi: 7\n" }, broken: example, says: "gdi"},
 		"the example has another kind only":      {edit: func(typ *kind) { typ.Example = strings.ReplaceAll(typ.Example, "Group", "User") }, broken: example, says: "no resource of kind Group"},

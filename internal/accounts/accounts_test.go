@@ -1,0 +1,225 @@
+package accounts_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+)
+
+func TestUsersAreReadAsTheHostReadsThem(t *testing.T) {
+	tests := map[string]struct {
+		file string
+		want accounts.Users
+	}{
+		"no file, no users": {},
+		"users in the order of the file": {
+			file: "root:x:0:0:root:/root:/bin/bash\nann:x:1500:100:Änne,,,:/home/ann:/bin/sh\n",
+			want: accounts.Users{
+				{Name: "root", Comment: "root", Home: "/root", Shell: "/bin/bash"},
+				{Name: "ann", UID: 1500, GID: 100, Comment: "Änne,,,", Home: "/home/ann", Shell: "/bin/sh"},
+			},
+		},
+		"empty fields, the largest number and no line break at the end": {
+			file: "nobody::4294967295:4294967295:::",
+			want: accounts.Users{{Name: "nobody", UID: 4294967295, GID: 4294967295}},
+		},
+		"what is no user is passed over": {
+			file: "# comment:x:1:1:::\n\n+nis:::::::\n+\n-ann:::::::\n+@team::::::\nshort:x:1\nbad:x:one:1:::\nbad:x:1:-1:::\n" +
+				"big:x:4294967296:1:::\n:x:1:1:::\nbob:x:7:7::/:/bin/sh\r\n",
+			want: accounts.Users{{Name: "bob", UID: 7, GID: 7, Home: "/", Shell: "/bin/sh"}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, accounts.ParsePasswd([]byte(test.file))); diff != "" {
+				t.Errorf("users (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGroupsAreReadAsTheHostReadsThem(t *testing.T) {
+	tests := map[string]struct {
+		file string
+		want accounts.Groups
+	}{
+		"no file, no groups": {},
+		"groups in the order of the file": {
+			file: "adm:x:4:syslog,ann\nann:x:1500:\n",
+			want: accounts.Groups{{Name: "adm", GID: 4, Members: []string{"syslog", "ann"}}, {Name: "ann", GID: 1500, Members: []string{}}},
+		},
+		"commas too many are nobody": {
+			file: "adm:x:4:,ann,,bob,",
+			want: accounts.Groups{{Name: "adm", GID: 4, Members: []string{"ann", "bob"}}},
+		},
+		"what is no group is passed over": {
+			file: "+nis:::\n+\n-adm:::\nshort:x:1\nbad:x:one:\n:x:1:\nweb:x:33:\n",
+			want: accounts.Groups{{Name: "web", GID: 33, Members: []string{}}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, accounts.ParseGroup([]byte(test.file))); diff != "" {
+				t.Errorf("groups (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheFirstOfANameOrNumberCounts(t *testing.T) {
+	users := accounts.Users{{Name: "ann", UID: 1}, {Name: "bob", UID: 1}, {Name: "ann", UID: 2}}
+	groups := accounts.Groups{{Name: "web", GID: 1, Members: []string{"ann"}}, {Name: "www", GID: 1}, {Name: "web", GID: 2, Members: []string{"bob"}}}
+
+	type found struct {
+		User  accounts.User
+		Group accounts.Group
+		OK    bool
+	}
+	user := func(u accounts.User, ok bool) found { return found{User: u, OK: ok} }
+	group := func(g accounts.Group, ok bool) found { return found{Group: g, OK: ok} }
+	got := []found{
+		user(users.Named("ann")), user(users.Numbered(1)), user(users.Named("eve")), user(users.Numbered(3)),
+		group(groups.Named("web")), group(groups.Numbered(1)), group(groups.Named("eve")), group(groups.Numbered(3)),
+	}
+	want := []found{
+		{User: users[0], OK: true},
+		{User: users[0], OK: true},
+		{},
+		{},
+		{Group: groups[0], OK: true},
+		{Group: groups[0], OK: true},
+		{},
+		{},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"web"}, groups.Having("ann")); diff != "" {
+		t.Errorf("groups of ann (-want +got):\n%s", diff)
+	}
+}
+
+func TestHashesAreFoundAndNeverPrinted(t *testing.T) {
+	s := accounts.ParseShadow([]byte("root:*:1:0:99999:7:::\nann:$6$s3cret:1:0:99999:7:::\nann:$6$second:::::::\neve::1:0:99999:7:::\n+nis\n"))
+	type found struct {
+		Hash string
+		OK   bool
+	}
+	got := map[string]found{}
+	for _, name := range []string{"root", "ann", "eve", "bob"} {
+		hash, ok := s.Hash(name)
+		got[name] = found{hash, ok}
+	}
+	want := map[string]found{"root": {"*", true}, "ann": {"$6$s3cret", true}, "eve": {"", true}, "bob": {}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("hashes (-want +got):\n%s", diff)
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
+		if shown := fmt.Sprintf(verb, s); shown != "[redacted]" {
+			t.Errorf("%s prints %s", verb, shown)
+		}
+	}
+}
+
+func TestAHostWithoutFilesHasNoAccounts(t *testing.T) {
+	h := hosttest.New(t)
+	users, err := accounts.ReadUsers(h)
+	must(t, err)
+	groups, err := accounts.ReadGroups(h)
+	must(t, err)
+	_, err = accounts.ReadShadow(h)
+	must(t, err)
+	if len(users)+len(groups) > 0 {
+		t.Errorf("got %v and %v", users, groups)
+	}
+}
+
+func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
+	h := hosttest.New(t)
+	h.PutDir("/etc/passwd")
+	if _, err := accounts.ReadUsers(h); err == nil {
+		t.Error("a directory was read as a file of users")
+	}
+}
+
+func TestAToolThatRefusesSaysWhy(t *testing.T) {
+	tests := map[string]struct {
+		result host.Result
+		want   error
+		text   string
+	}{
+		"success is no error": {},
+		"what it said and what to do": {
+			result: host.Result{ExitCode: 4, Stderr: []byte("useradd: warning\nuseradd: UID 0 is not unique\n\n")},
+			want:   &accounts.ToolError{Tool: "useradd", ExitCode: 4, Stderr: "warning; UID 0 is not unique", Remedy: "choose another"},
+			text:   "useradd exited with 4: warning; UID 0 is not unique; choose another",
+		},
+		"nothing said and nothing known": {
+			result: host.Result{ExitCode: 137},
+			want:   &accounts.ToolError{Tool: "useradd", ExitCode: 137},
+			text:   "useradd exited with 137",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := hosttest.New(t)
+			h.Handle("useradd", func(host.Cmd) host.Result { return test.result })
+			err := accounts.Run(t.Context(), h, host.Cmd{Args: []string{"useradd", "ann"}}, accounts.Remedies{4: "choose another"})
+			if diff := cmp.Diff(test.want, err); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			if err != nil && err.Error() != test.text {
+				t.Errorf("text is %q, want %q", err, test.text)
+			}
+		})
+	}
+}
+
+func TestAMissingToolIsNamed(t *testing.T) {
+	h := hosttest.New(t)
+	h.Handle("useradd", func(host.Cmd) host.Result { return host.Result{} })
+	must(t, accounts.Installed(h, "useradd"))
+	err := accounts.Installed(h, "useradd", "userdel")
+	if err == nil || !strings.Contains(err.Error(), "userdel") || !strings.HasSuffix(err.Error(), "; install the package that has it (passwd or shadow-utils)") {
+		t.Errorf("got %v", err)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v is not fs.ErrNotExist", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("root:x:0:0:root:/root:/bin/bash\n+::::::\n"))
+	f.Add([]byte("adm:x:4:syslog,ann\nann:x:1500:\n-x\n"))
+	f.Add([]byte("ann:$6$s3cret:1:0:99999:7:::\r\n:::\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, u := range accounts.ParsePasswd(data) {
+			if first, ok := accounts.ParsePasswd(data).Named(u.Name); u.Name == "" || !ok || first.UID < 0 || first.GID > 4294967295 {
+				t.Errorf("got user %+v", u)
+			}
+		}
+		for _, g := range accounts.ParseGroup(data) {
+			for _, m := range g.Members {
+				if g.Name == "" || m == "" || g.GID < 0 {
+					t.Errorf("got group %+v", g)
+				}
+			}
+		}
+		accounts.ParseShadow(data)
+	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
