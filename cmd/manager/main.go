@@ -1,0 +1,140 @@
+// Command manager compiles catalogs for a cluster's nodes and gathers their status. It
+// has no way to touch a machine.
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/internal/version"
+	"github.com/fettle-dev/fettle/providers"
+)
+
+// queriesPerSecond spreads a change over a fleet: an API server does some hundred
+// writes a second beside its other work, and 5,000 nodes then take half a minute.
+const queriesPerSecond = 200
+
+func main() {
+	err := run(os.Args[1:], os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "manager: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// settings are the command line.
+type settings struct {
+	metrics, probes string
+	elect           bool
+	electNamespace  string
+	debug           bool
+}
+
+func parse(args []string, out io.Writer) (settings, error) {
+	var s settings
+	fs := flag.NewFlagSet("manager", flag.ContinueOnError)
+	fs.SetOutput(out)
+	config.RegisterFlags(fs)
+	fs.StringVar(&s.metrics, "metrics-bind-address", ":8443", "`address` of the metrics, over TLS and for those who may get them; 0 serves none")
+	fs.StringVar(&s.probes, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; 0 serves none")
+	fs.BoolVar(&s.elect, "leader-elect", false, "work only while no other manager does")
+	fs.StringVar(&s.electNamespace, "leader-elect-namespace", "", "`namespace` of the lease; that of the pod by default")
+	fs.BoolVar(&s.debug, "debug", false, "log every pass")
+	if err := fs.Parse(args); err != nil {
+		return s, err
+	}
+	if fs.NArg() > 0 {
+		return s, fmt.Errorf("unexpected argument %q: there are flags alone, see -help", fs.Arg(0))
+	}
+	return s, nil
+}
+
+func run(args []string, out io.Writer) error {
+	s, err := parse(args, out)
+	if err != nil {
+		return err
+	}
+	setLoggers(s, out)
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("cannot find a cluster: %w", err)
+	}
+	cfg.QPS, cfg.Burst = queriesPerSecond, 2*queriesPerSecond
+	cfg.UserAgent = "fettle-manager/" + version.String()
+	mgr, err := newManager(cfg, s)
+	if err != nil {
+		return err
+	}
+	ctrl.Log.Info("starting", "version", version.String())
+	return mgr.Start(ctrl.SetupSignalHandler())
+}
+
+// setLoggers sends all that libraries log through one JSON handler, too.
+func setLoggers(s settings, out io.Writer) {
+	level := slog.LevelInfo
+	if s.debug {
+		level = slog.LevelDebug
+	}
+	handler := slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})
+	slog.SetDefault(slog.New(handler))
+	log := logr.FromSlogHandler(handler)
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+}
+
+func newManager(cfg *rest.Config, s settings) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		HealthProbeBindAddress:        s.probes,
+		LeaderElection:                s.elect,
+		LeaderElectionID:              "fettle-manager",
+		LeaderElectionNamespace:       s.electNamespace,
+		LeaderElectionReleaseOnCancel: true, // main returns as soon as Start does
+		Metrics: metricsserver.Options{
+			BindAddress:    s.metrics,
+			SecureServing:  true,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			// HTTP/2 lets a client that may not even log in keep a server busy.
+			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up the manager: %w", err)
+	}
+	fleet := &controllers.Fleet{
+		Client:   mgr.GetClient(),
+		Live:     mgr.GetAPIReader(),
+		Recorder: mgr.GetEventRecorder("fettle-manager"),
+		Clock:    clock.RealClock{},
+		Kinds:    providers.Kinds(),
+	}
+	if err := fleet.SetupWithManager(mgr); err != nil {
+		return nil, fmt.Errorf("cannot set up the controller: %w", err)
+	}
+	return mgr, errors.Join(mgr.AddHealthzCheck("healthz", healthz.Ping), mgr.AddReadyzCheck("readyz", healthz.Ping))
+}

@@ -1,0 +1,158 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+)
+
+// An outcome is all that a resource's status is made from.
+type outcome struct {
+	generation int64
+	counts     v1alpha1.NodeCounts
+	samples    []v1alpha1.NodeSample
+	problems   []catalog.Problem
+}
+
+// newStatus is what a resource's status should be. Conditions that stay as they are
+// keep the time of their last transition.
+func newStatus(o outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
+	s := v1alpha1.ResourceStatus{
+		ObservedGeneration: o.generation,
+		Nodes:              &o.counts,
+		Samples:            o.samples,
+		Conditions:         conditions(o),
+	}
+	for i := range s.Conditions {
+		c := &s.Conditions[i]
+		c.ObservedGeneration, c.LastTransitionTime = o.generation, now
+		for _, b := range before.Conditions {
+			if b.Type == c.Type && b.Status == c.Status {
+				c.LastTransitionTime = b.LastTransitionTime
+			}
+		}
+	}
+	return s
+}
+
+// conditions in the order Ready, Reconciling, Stalled, Conflict. A resource is never
+// both Stalled and Reconciling, so that kstatus tells failed from in progress.
+func conditions(o outcome) []metav1.Condition {
+	stalled := slices.DeleteFunc(slices.Clone(o.problems), func(p catalog.Problem) bool { return p.Reason == v1alpha1.ReasonWaitingForFacts })
+	waiting := len(o.problems) > len(stalled)
+	all := []metav1.Condition{ready(o, stalled)}
+	switch {
+	case len(stalled) > 0:
+		all = append(all, no(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), yes(v1alpha1.ConditionStalled, worst(stalled).Reason, explain(stalled)))
+	case waiting:
+		all = append(all, yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonWaitingForFacts, explain(o.problems)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
+	case o.counts.Pending > 0:
+		all = append(all, yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonApplying, tally(o)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
+	default:
+		all = append(all, no(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
+	}
+	if conflicts := withReason(stalled, v1alpha1.ReasonConflict); len(conflicts) > 0 {
+		all = append(all, yes(v1alpha1.ConditionConflict, v1alpha1.ReasonConflict, explain(conflicts)))
+	}
+	return all
+}
+
+func ready(o outcome, stalled []catalog.Problem) metav1.Condition {
+	c := o.counts
+	switch {
+	case len(stalled) > 0:
+		return no(v1alpha1.ConditionReady, worst(stalled).Reason, explain(stalled))
+	case c.Failed > 0:
+		return no(v1alpha1.ConditionReady, v1alpha1.ReasonFailed, tally(o))
+	case c.Pending > 0:
+		return no(v1alpha1.ConditionReady, v1alpha1.ReasonApplying, tally(o))
+	case len(o.problems) > 0:
+		return no(v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForFacts, explain(o.problems))
+	case c.Skipped > 0:
+		return no(v1alpha1.ConditionReady, v1alpha1.ReasonSkipped, tally(o))
+	case c.OutOfSync > 0:
+		return no(v1alpha1.ConditionReady, v1alpha1.ReasonOutOfSync, tally(o))
+	case c.Noop > 0:
+		return no(v1alpha1.ConditionReady, v1alpha1.ReasonNoop, tally(o))
+	case c.Selected == 0:
+		return yes(v1alpha1.ConditionReady, v1alpha1.ReasonNoNodesSelected, "nodeSelector and when select no node")
+	}
+	return yes(v1alpha1.ConditionReady, v1alpha1.ReasonInSync, tally(o))
+}
+
+func yes(kind, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+}
+
+func no(kind, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+// tally says in a line how the nodes are, with the worst of them.
+func tally(o outcome) string {
+	c := o.counts
+	parts := []string{fmt.Sprintf("%d of %d nodes in sync", c.InSync, c.Selected)}
+	for _, p := range []struct {
+		n    int32
+		what string
+	}{{c.Failed, "failed"}, {c.Skipped, "skipped"}, {c.OutOfSync, "out of sync"}, {c.Noop, "only reported (noop)"}, {c.Pending, "pending"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if len(o.samples) > 0 && o.samples[0].Message != "" {
+		text += fmt.Sprintf("; %s: %s", o.samples[0].Node, o.samples[0].Message)
+	}
+	return text
+}
+
+// worst is the problem that gives a condition its reason: a contested claim first, as
+// another one's change solves it; what only follows from others last.
+func worst(problems []catalog.Problem) catalog.Problem {
+	for _, p := range problems {
+		if p.Reason == v1alpha1.ReasonConflict {
+			return p
+		}
+	}
+	for _, p := range problems {
+		if p.Reason != v1alpha1.ReasonDependsOnProblem {
+			return p
+		}
+	}
+	return problems[0]
+}
+
+func withReason(problems []catalog.Problem, reason string) []catalog.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p catalog.Problem) bool { return p.Reason != reason })
+}
+
+// explain says the worst problem, where it is, and how many others there are.
+func explain(problems []catalog.Problem) string {
+	p := worst(problems)
+	rest := slices.DeleteFunc(slices.Clone(problems), func(o catalog.Problem) bool {
+		return o.Reason == p.Reason && o.Message == p.Message
+	})
+	var nodes []string
+	for _, o := range problems {
+		if o.Reason == p.Reason && o.Message == p.Message && o.Node != "" {
+			nodes = append(nodes, o.Node)
+		}
+	}
+	text := p.Message
+	switch {
+	case len(nodes) == 1 && !strings.Contains(text, nodes[0]):
+		text += fmt.Sprintf(" (on node %s)", nodes[0])
+	case len(nodes) > 1:
+		text += fmt.Sprintf(" (on node %s and %d more)", nodes[0], len(nodes)-1)
+	}
+	if len(rest) > 0 {
+		text += fmt.Sprintf("; and %d more problems", len(rest))
+	}
+	return text
+}

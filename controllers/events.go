@@ -1,0 +1,112 @@
+package controllers
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// An occurrence is what an event says.
+type occurrence struct{ kind, reason, action, note string }
+
+// maxOccurrences is how many events one change of an object may cause.
+const maxOccurrences = 10
+
+func emit(recorder events.EventRecorder, about runtime.Object, all []occurrence) {
+	for _, o := range all {
+		recorder.Eventf(about, nil, o.kind, o.reason, o.action, "%s", shortened(o.note))
+	}
+}
+
+// becameReady: all nodes are in sync that were not before.
+func becameReady(note string) occurrence {
+	return occurrence{corev1.EventTypeNormal, v1alpha1.EventBecameReady, "Aggregate", note}
+}
+
+// noLongerReady: a node is not in sync any more, and nobody has changed the resource.
+func noLongerReady(note string) occurrence {
+	return occurrence{corev1.EventTypeWarning, v1alpha1.EventNoLongerReady, "Aggregate", note}
+}
+
+// problemFound: the resource can't be applied as it is.
+func problemFound(reason, note string) occurrence {
+	return occurrence{corev1.EventTypeWarning, v1alpha1.EventProblemFound, "Compile", reason + ": " + note}
+}
+
+// problemResolved: what kept it from being applied is gone.
+func problemResolved(reason string) occurrence {
+	return occurrence{corev1.EventTypeNormal, v1alpha1.EventProblemResolved, "Compile", reason + " no longer holds it up"}
+}
+
+// driftCorrected: a host was changed behind Fettle's back, and is right again.
+func driftCorrected(r v1alpha1.ResourceReport) occurrence {
+	return occurrence{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note(r)}
+}
+
+// resourceFailed: a resource could not be read, changed or refreshed on the node.
+func resourceFailed(r v1alpha1.ResourceReport) occurrence {
+	return occurrence{corev1.EventTypeWarning, v1alpha1.EventResourceFailed, "Apply", note(r)}
+}
+
+func note(r v1alpha1.ResourceReport) string {
+	text := r.Message
+	if text == "" {
+		text = changesText(r.Changes)
+	}
+	return fmt.Sprintf("%s: %s", r.Ref, text)
+}
+
+// resourceEvents are the transitions between two statuses of a resource. A rollout
+// that is under way is none: someone has asked for it.
+func resourceEvents(before, now v1alpha1.ResourceStatus) []occurrence {
+	var all []occurrence
+	was, is := find(before, v1alpha1.ConditionStalled), find(now, v1alpha1.ConditionStalled)
+	switch {
+	case isTrue(is) && (!isTrue(was) || was.Reason != is.Reason):
+		all = append(all, problemFound(is.Reason, is.Message))
+	case isTrue(was) && !isTrue(is):
+		all = append(all, problemResolved(was.Reason))
+	}
+	was, is = find(before, v1alpha1.ConditionReady), find(now, v1alpha1.ConditionReady)
+	switch {
+	case isTrue(is) && !isTrue(was):
+		all = append(all, becameReady(is.Message))
+	case isTrue(was) && !isTrue(is) && is.Reason != v1alpha1.ReasonApplying:
+		all = append(all, noLongerReady(is.Message))
+	}
+	return all
+}
+
+func find(s v1alpha1.ResourceStatus, kind string) metav1.Condition {
+	if c := meta.FindStatusCondition(s.Conditions, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+func isTrue(c metav1.Condition) bool { return c.Status == metav1.ConditionTrue }
+
+// nodeEvents are what has newly happened on a node, between two of its statuses.
+func nodeEvents(before, now v1alpha1.NodeCatalogStatus) []occurrence {
+	known := map[v1alpha1.ResourceRef]v1alpha1.ResourceReport{}
+	for _, r := range before.Resources {
+		known[r.Ref] = r
+	}
+	var all []occurrence
+	for _, r := range now.Resources {
+		was, told := known[r.Ref]
+		switch {
+		case r.State == v1alpha1.StateFailed && was.State != v1alpha1.StateFailed:
+			all = append(all, resourceFailed(r))
+		case r.State == v1alpha1.StateChanged && r.Corrective && !(told && was.State == r.State && was.Corrective && was.Since.Equal(r.Since)):
+			all = append(all, driftCorrected(r))
+		}
+	}
+	return all[:min(len(all), maxOccurrences)]
+}

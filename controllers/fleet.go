@@ -1,0 +1,78 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// +kubebuilder:rbac:groups="",resources=nodes;configmaps,verbs=get;list;watch
+// +kubebuilder:rbac:groups=fettle.dev,resources=*,verbs=get;list;watch
+// +kubebuilder:rbac:groups=fettle.dev,resources=*/status,verbs=patch
+// +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=create;patch;delete
+// +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=create;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch;update
+
+// Fleet compiles the catalogs of all nodes and gathers the status of all resources.
+// One pass runs at a time.
+type Fleet struct {
+	// Client reads from caches that SetupWithManager fills, and writes.
+	Client client.Client
+	// Live reads from the API server: what is deleted is looked up there first.
+	Live     client.Reader
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Kinds    []resource.Kind
+
+	outdated atomic.Bool // something that is compiled has changed
+	sources  sources     // the ConfigMaps that resources name
+	facts    factsCache
+	compiled *compilation // nil until the first pass
+	rollout  rollout
+	unused   unusedCatalogs
+	written  debounce
+}
+
+// Reconcile makes one pass. The request says nothing: there is one fleet.
+func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	var again later
+	var failed error
+	if r.outdated.Swap(false) || r.compiled == nil {
+		if err := r.read(ctx); err != nil {
+			r.outdated.Store(true)
+			return ctrl.Result{}, err
+		}
+		if failed = r.publish(ctx); failed != nil {
+			r.outdated.Store(true)
+		}
+	}
+	wait, err := r.collectUnused(ctx)
+	again.in(wait)
+	failed = errors.Join(failed, err)
+	wait, err = r.report(ctx)
+	again.in(wait)
+	failed = errors.Join(failed, err)
+	if failed != nil {
+		return ctrl.Result{}, fmt.Errorf("cannot bring the fleet up to date: %w", failed)
+	}
+	return ctrl.Result{RequeueAfter: again.wait}, nil
+}
+
+// later is the earliest of several times to come back.
+type later struct{ wait time.Duration }
+
+// in adds a time; 0 is none.
+func (l *later) in(d time.Duration) {
+	if d > 0 && (l.wait == 0 || d < l.wait) {
+		l.wait = d
+	}
+}

@@ -1,0 +1,187 @@
+package controllers_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+var _ = Describe("The fleet", func() {
+	It("gives nodes of one targeting one shared Catalog, and each a NodeCatalog that it owns", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("web-1", "web"), node("web-2", "web"), node("db-1", "db"), file("a", "/a", on("web")), file("b", "/b", on("web")))
+		w.pass(ctx)
+
+		g := NewWithT(GinkgoT())
+		Expect(nodeCatalog(ctx, g, "web-1").Spec).To(Equal(nodeCatalog(ctx, g, "web-2").Spec))
+		Expect(nodeCatalog(ctx, g, "web-1").Spec.Catalogs).To(HaveLen(1))
+		Expect(has(ctx, "web-1")).To(Equal(map[string]string{"File/a": `{"content":"hello\n","path":"/a"}`, "File/b": `{"content":"hello\n","path":"/b"}`}))
+		Expect(nodeCatalog(ctx, g, "db-1").Spec).To(BeZero())
+		owner := nodeCatalog(ctx, g, "web-1").OwnerReferences
+		Expect(owner).To(HaveLen(1))
+		Expect(owner[0]).To(And(HaveField("Kind", "Node"), HaveField("Name", "web-1")))
+		Expect(said(ctx, "a")).To(Equal([]string{"Ready=False Applying", "Reconciling=True Applying", "Stalled=False Settled"}))
+	})
+
+	It("writes nothing when nothing has changed", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("web-1", "web"), configMap("motd", "text", "<b>"), file("a", "/a", fromConfigMap("motd", "text")),
+			file("own", "/own", func(f *v1alpha1.File) { f.Spec.Content, f.Spec.ContentTemplate = nil, new("<{{ .node.name }}>") }))
+		w.pass(ctx)
+		w.pass(ctx)
+		before := versions(ctx)
+		w.pass(ctx)
+		Expect(versions(ctx)).To(Equal(before))
+	})
+
+	It("puts back a NodeCatalog's spec that someone changed, and leaves noop alone", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("web-1", "web"), file("a", "/a"))
+		w.pass(ctx)
+		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1")
+		nc.Spec = v1alpha1.NodeCatalogSpec{Noop: true, Withheld: []v1alpha1.Withheld{{Ref: "File/a", Reason: "Mischief"}}}
+		Expect(k8s.Update(ctx, nc)).To(Succeed())
+		w.pass(ctx)
+		spec := nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Spec
+		Expect(spec.Catalogs).To(HaveLen(1))
+		Expect(spec.Withheld).To(BeEmpty())
+		Expect(spec.Noop).To(BeTrue())
+	})
+
+	It("withholds two claims of one path, names each on the other, and goes on with the rest", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("web-1", "web"), file("a", "/etc/motd"), file("b", "/etc/motd"), file("c", "/c"))
+		w.pass(ctx)
+		Expect(has(ctx, "web-1")).To(HaveLen(1))
+		conflict := []string{"Ready=False Conflict", "Reconciling=False Settled", "Stalled=True Conflict", "Conflict=True Conflict"}
+		Expect(said(ctx, "a")).To(Equal(conflict))
+		Expect(said(ctx, "b")).To(Equal(conflict))
+		Expect(messageOf(ctx, "a", "Conflict")).To(ContainSubstring("File/b"))
+		Expect(messageOf(ctx, "b", "Conflict")).To(ContainSubstring("File/a"))
+		Expect(w.drainEvents()).To(ConsistOf(ContainSubstring("Warning ProblemFound Conflict: path"), ContainSubstring("Warning ProblemFound Conflict: path")))
+
+		Expect(k8s.Delete(ctx, file("b", "/etc/motd"))).To(Succeed())
+		w.pass(ctx)
+		applied(ctx, "web-1")
+		w.pass(ctx)
+		Expect(said(ctx, "a")).To(Equal([]string{"Ready=True InSync", "Reconciling=False Settled", "Stalled=False Settled"}))
+		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}))
+	})
+
+	DescribeTable("says of a resource that can't be applied why",
+		func(ctx SpecContext, resources []client.Object, reason, message string) {
+			w := newWorld()
+			create(ctx, node("web-1", "web"))
+			create(ctx, resources...)
+			w.pass(ctx)
+			Expect(has(ctx, "web-1")).To(HaveKey("File/good"))
+			Expect(has(ctx, "web-1")).NotTo(HaveKey("File/bad"))
+			Expect(said(ctx, "bad")).To(ContainElements("Ready=False "+reason, "Stalled=True "+reason))
+			Expect(messageOf(ctx, "bad", "Stalled")).To(ContainSubstring(message))
+			Expect(counts(ctx, "bad")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Skipped: 1}))
+			Expect(statusOf(ctx, NewWithT(GinkgoT()), "bad").Samples).To(HaveExactElements(HaveField("State", v1alpha1.StateWithheld)))
+		},
+		Entry("a reference to nothing", []client.Object{file("bad", "/a", requires("File/goood")), file("good", "/b")},
+			"MissingReference", "require names File/goood, which does not exist; on the node there are File/bad, File/good"),
+		Entry("a cycle", []client.Object{file("bad", "/a", requires("File/two")), file("two", "/b", requires("File/bad")), file("good", "/c")},
+			"DependencyCycle", "File/bad -> File/two -> File/bad"),
+		Entry("a template that fails", []client.Object{
+			file("good", "/b"),
+			file("bad", "/a", func(f *v1alpha1.File) { f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .nothing }}") }),
+		}, "InvalidTemplate", "on node web-1: line 1"),
+		Entry("a ConfigMap that is not there", []client.Object{file("good", "/b"), file("bad", "/a", fromConfigMap("none", "x"))},
+			"MissingSource", "ConfigMap default/none"),
+	)
+
+	It("renders a template once the node's facts are there", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("web-1", "web"), file("t", "/t", func(f *v1alpha1.File) {
+			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .facts.os.family }} on {{ .node.name }}")
+		}))
+		w.pass(ctx)
+		Expect(has(ctx, "web-1")).To(BeEmpty())
+		Expect(said(ctx, "t")).To(Equal([]string{"Ready=False WaitingForFacts", "Reconciling=True WaitingForFacts", "Stalled=False Settled"}))
+
+		reportFacts(ctx, "web-1", map[string]any{"os": map[string]any{"family": "Debian"}})
+		w.pass(ctx)
+		Expect(has(ctx, "web-1")).To(Equal(map[string]string{"File/t": `{"content":"Debian on web-1","path":"/t"}`}))
+		applied(ctx, "web-1")
+		w.pass(ctx)
+		Expect(said(ctx, "t")).To(ContainElement("Ready=True InSync"))
+	})
+
+	It("removes the NodeCatalog of a Node that is gone, or was replaced by another of its name", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("web-1", "web"), node("web-2", "web"), file("a", "/a"))
+		w.pass(ctx)
+		first := nodeCatalog(ctx, NewWithT(GinkgoT()), "web-2").UID
+		Expect(k8s.Delete(ctx, node("web-1", "web"))).To(Succeed())
+		Expect(k8s.Delete(ctx, node("web-2", "web"))).To(Succeed())
+		create(ctx, node("web-2", "web"))
+		w.pass(ctx)
+		w.pass(ctx)
+		var list v1alpha1.NodeCatalogList
+		Expect(k8s.List(ctx, &list)).To(Succeed())
+		Expect(list.Items).To(HaveLen(1))
+		Expect(list.Items[0]).To(And(HaveField("Name", "web-2"), Not(HaveField("UID", first))))
+	})
+
+	It("keeps an unused Catalog for an hour, and as long as a node has yet to leave it", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("web-1", "web"), file("a", "/a"))
+		w.pass(ctx)
+		applied(ctx, "web-1")
+		w.pass(ctx)
+		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		w.pass(ctx)
+		Expect(catalogs(ctx)).To(HaveLen(2))
+		w.clock.SetTime(w.clock.Now().Add(2 * time.Hour))
+		w.pass(ctx)
+		Expect(catalogs(ctx)).To(HaveLen(2), "the node has not applied the new one")
+
+		applied(ctx, "web-1")
+		w.pass(ctx)
+		Expect(catalogs(ctx)).To(HaveLen(2), "it is unused only since now")
+		w.clock.SetTime(w.clock.Now().Add(59 * time.Minute))
+		w.pass(ctx)
+		Expect(catalogs(ctx)).To(HaveLen(2))
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		w.pass(ctx)
+		Expect(catalogs(ctx)).To(HaveLen(1))
+		Expect(has(ctx, "web-1")).To(HaveLen(1))
+	})
+})
+
+func update(ctx SpecContext, name string, change func(*v1alpha1.File)) {
+	GinkgoHelper()
+	var f v1alpha1.File
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: name}, &f)).To(Succeed())
+	change(&f)
+	Expect(k8s.Update(ctx, &f)).To(Succeed())
+}
+
+func catalogs(ctx SpecContext) []v1alpha1.Catalog {
+	GinkgoHelper()
+	var list v1alpha1.CatalogList
+	Expect(k8s.List(ctx, &list)).To(Succeed())
+	return list.Items
+}
+
+// versions are the resource versions of all that the manager writes.
+func versions(ctx SpecContext) map[string]string {
+	GinkgoHelper()
+	all := map[string]string{}
+	for kind, list := range map[string]client.ObjectList{
+		"Catalog": &v1alpha1.CatalogList{}, "NodeCatalog": &v1alpha1.NodeCatalogList{}, "File": &v1alpha1.FileList{}, "Node": &corev1.NodeList{},
+	} {
+		Expect(k8s.List(ctx, list)).To(Succeed())
+		Expect(eachItem(list, func(o metav1.Object) { all[kind+"/"+o.GetName()] = o.GetResourceVersion() })).To(Succeed())
+	}
+	return all
+}

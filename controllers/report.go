@@ -1,0 +1,138 @@
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// report writes the status of every resource that has changed, and returns when those
+// are due that were written too lately.
+func (r *Fleet) report(ctx context.Context) (time.Duration, error) {
+	catalogs, err := r.nodeCatalogsByName(ctx)
+	if err != nil {
+		return 0, err
+	}
+	resources, err := r.readResources(ctx)
+	if err != nil {
+		return 0, err
+	}
+	views := r.views(catalogs)
+	now := metav1.NewTime(r.Clock.Now())
+	var changes []statusChange
+	for _, o := range resources {
+		ref := refOf(o)
+		generation, known := r.compiled.generations[ref]
+		if !known {
+			continue // it came after the last compilation, and has caused the next
+		}
+		counts, samples := aggregate(ref, r.compiled.result.Selected[ref], views)
+		next := newStatus(outcome{generation, counts, samples, r.compiled.problems[ref]}, *o.GetStatus(), now)
+		if !apiequality.Semantic.DeepEqual(*o.GetStatus(), next) {
+			changes = append(changes, statusChange{o, ref, next})
+		}
+	}
+	due, wait := r.written.due(now.Time, changes)
+	errs := each(len(due), func(i int) error { return r.writeStatus(ctx, due[i], now.Time) })
+	return wait, errors.Join(errs...)
+}
+
+func (r *Fleet) views(catalogs map[string]*v1alpha1.NodeCatalog) map[string]*nodeView {
+	views := make(map[string]*nodeView, len(r.compiled.result.Nodes))
+	for name, want := range r.compiled.result.Nodes {
+		nc, applied := catalogs[name], ""
+		if nc != nil {
+			applied = nc.Status.AppliedDigest
+		}
+		views[name] = newNodeView(want.Spec, nc, r.rollout.observe(name, want.Digest, applied))
+	}
+	return views
+}
+
+// A statusChange is a status to write.
+type statusChange struct {
+	resource v1alpha1.Resource // with the status that it has
+	ref      v1alpha1.ResourceRef
+	status   v1alpha1.ResourceStatus
+}
+
+func (r *Fleet) writeStatus(ctx context.Context, c statusChange, now time.Time) error {
+	patch, err := statusPatch(c.status)
+	if err != nil {
+		return fmt.Errorf("cannot encode status of %s: %w", c.ref, err)
+	}
+	o, ok := c.resource.DeepCopyObject().(v1alpha1.Resource)
+	if !ok {
+		return fmt.Errorf("cannot write status of %s: its copy is a %T", c.ref, c.resource)
+	}
+	if err := r.Client.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil // its status is of no interest any more
+		}
+		return fmt.Errorf("cannot write status of %s: %w", c.ref, err)
+	}
+	r.written.wrote(c.ref, now)
+	emit(r.Recorder, c.resource, resourceEvents(*c.resource.GetStatus(), c.status))
+	return nil
+}
+
+// statusPatch replaces a whole status. A list that is empty has to be said, or a merge
+// patch would keep the old one.
+func statusPatch(s v1alpha1.ResourceStatus) ([]byte, error) {
+	return json.Marshal(map[string]any{"status": map[string]any{
+		"observedGeneration": s.ObservedGeneration,
+		"nodes":              s.Nodes,
+		"samples":            s.Samples,
+		"conditions":         s.Conditions,
+	}})
+}
+
+// writeGap is the least time between two writes of one resource's status: a wave of
+// nodes that report becomes a few writes.
+const writeGap = 5 * time.Second
+
+// A debounce knows when statuses were written. Safe for concurrent use.
+type debounce struct {
+	mu   sync.Mutex
+	last map[v1alpha1.ResourceRef]time.Time
+}
+
+func (d *debounce) wrote(ref v1alpha1.ResourceRef, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.last == nil {
+		d.last = map[v1alpha1.ResourceRef]time.Time{}
+	}
+	d.last[ref] = now
+}
+
+// due splits changes into those to write now and the wait for the first of the others.
+func (d *debounce) due(now time.Time, changes []statusChange) ([]statusChange, time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for ref, last := range d.last {
+		if now.Sub(last) >= writeGap {
+			delete(d.last, ref)
+		}
+	}
+	var due []statusChange
+	var wait later
+	for _, c := range changes {
+		if last, ok := d.last[c.ref]; ok {
+			wait.in(last.Add(writeGap).Sub(now))
+		} else {
+			due = append(due, c)
+		}
+	}
+	return due, wait.wait
+}

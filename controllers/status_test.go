@@ -1,0 +1,113 @@
+package controllers_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+func eachItem(list client.ObjectList, do func(metav1.Object)) error {
+	return meta.EachListItem(list, func(o runtime.Object) error {
+		item, err := meta.Accessor(o)
+		if err == nil {
+			do(item)
+		}
+		return err
+	})
+}
+
+var _ = Describe("A resource's status", func() {
+	It("counts what nodes report, with failures first among the samples", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, file("a", "/a"))
+		for _, name := range []string{"n1", "n2", "n3", "n4", "n5", "n6"} {
+			create(ctx, node(name, "web"))
+		}
+		w.pass(ctx)
+		applied(ctx, "n1")
+		applied(ctx, "n2", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Corrective: true})
+		applied(ctx, "n3", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateNoop, Changes: []v1alpha1.PropertyChange{{Property: "mode", Is: "0600", Should: "0644"}}})
+		applied(ctx, "n4", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "disk full"})
+		applied(ctx, "n5", v1alpha1.ResourceReport{Ref: "File/b", State: v1alpha1.StateFailed, Message: "another's"})
+		setStatus(ctx, "n5", func(s *v1alpha1.NodeCatalogStatus) { s.Omitted = 3 })
+		w.pass(ctx)
+		status := statusOf(ctx, NewWithT(GinkgoT()), "a")
+		Expect(*status.Nodes).To(Equal(v1alpha1.NodeCounts{Selected: 6, InSync: 2, Noop: 1, Failed: 1, Pending: 2}))
+		Expect(status.ObservedGeneration).To(Equal(int64(1)))
+		Expect(status.Samples).To(Equal([]v1alpha1.NodeSample{
+			{Node: "n4", State: v1alpha1.StateFailed, Message: "disk full"},
+			{Node: "n3", State: v1alpha1.StateNoop, Message: `mode is "0600", should be "0644"`},
+			{Node: "n5", State: v1alpha1.StatePending, Message: "the node reports more trouble than its status has room for"},
+			{Node: "n6", State: v1alpha1.StatePending, Message: "no agent has reported from the node yet"},
+		}))
+		Expect(said(ctx, "a")).To(Equal([]string{"Ready=False Failed", "Reconciling=True Applying", "Stalled=False Settled"}))
+		Expect(messageOf(ctx, "a", "Ready")).To(Equal("2 of 6 nodes in sync, 1 failed, 1 only reported (noop), 2 pending; n4: disk full"))
+	})
+
+	It("speaks of the generation that was compiled, and holds what others do steady meanwhile", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("n1", "web"), file("a", "/a"), file("b", "/b"))
+		w.pass(ctx)
+		applied(ctx, "n1")
+		w.pass(ctx)
+		settled := statusOf(ctx, NewWithT(GinkgoT()), "b")
+		Expect(w.drainEvents()).To(ConsistOf(ContainSubstring("Normal BecameReady 1 of 1"), ContainSubstring("Normal BecameReady 1 of 1")))
+
+		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		w.pass(ctx)
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").ObservedGeneration).To(Equal(int64(2)))
+		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Pending: 1}))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "b")).To(Equal(settled))
+		applied(ctx, "n1")
+		w.pass(ctx)
+		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "b")).To(Equal(settled))
+		Expect(w.drainEvents()).To(ConsistOf(ContainSubstring("Normal BecameReady")))
+	})
+
+	It("says why a node is stuck that can't apply its catalog", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("n1", "web"), file("a", "/a"))
+		w.pass(ctx)
+		setStatus(ctx, "n1", func(s *v1alpha1.NodeCatalogStatus) {
+			s.AgentVersion = "test"
+			s.Conditions = []metav1.Condition{{
+				Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCatalogInvalid,
+				Message: "catalog sha256-1 is invalid", LastTransitionTime: metav1.NewTime(w.clock.Now()),
+			}}
+		})
+		w.pass(ctx)
+		Expect(messageOf(ctx, "a", "Ready")).To(Equal("0 of 1 nodes in sync, 1 pending; n1: catalog sha256-1 is invalid"))
+	})
+
+	It("is written once in five seconds at most, and then says the latest", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("n1", "web"), file("a", "/a"))
+		w.pass(ctx)
+		applied(ctx, "n1")
+		w.clock.SetTime(w.clock.Now().Add(2 * time.Second))
+		result, err := w.fleet.Reconcile(ctx, ctrl.Request{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(result.RequeueAfter).To(Equal(3 * time.Second))
+		Expect(said(ctx, "a")).To(ContainElement("Ready=False Applying"))
+		w.clock.SetTime(w.clock.Now().Add(3 * time.Second))
+		_, err = w.fleet.Reconcile(ctx, ctrl.Request{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
+	})
+
+	It("is in sync, of no node, where it selects none", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, file("a", "/a"))
+		w.pass(ctx)
+		Expect(said(ctx, "a")).To(Equal([]string{"Ready=True NoNodesSelected", "Reconciling=False Settled", "Stalled=False Settled"}))
+	})
+})

@@ -1,0 +1,229 @@
+package controllers_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/controlplane"
+)
+
+func TestControllers(t *testing.T) {
+	t.Parallel()
+
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	RunSpecs(t, "controllers")
+}
+
+var (
+	restConfig *rest.Config
+	scheme     *runtime.Scheme
+	k8s        client.Client // without a cache
+)
+
+var _ = BeforeSuite(func() {
+	ctrl.SetLogger(GinkgoLogr)
+	restConfig, _ = controlplane.Start(GinkgoT())
+	scheme = runtime.NewScheme()
+	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	var err error
+	k8s, err = client.New(restConfig, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+})
+
+// cleanUp empties the cluster after a spec.
+func cleanUp() {
+	GinkgoHelper()
+	DeferCleanup(func(ctx SpecContext) {
+		for _, kind := range v1alpha1.Resources() {
+			Expect(k8s.DeleteAllOf(ctx, kind)).To(Succeed())
+		}
+		Expect(k8s.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed())
+		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.NodeCatalog{})).To(Succeed())
+		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Catalog{})).To(Succeed())
+		Expect(k8s.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("default"))).To(Succeed())
+	})
+}
+
+// A world is a reconciler whose passes and clock the spec drives.
+type world struct {
+	fleet  *controllers.Fleet
+	clock  *clocktesting.FakePassiveClock
+	events *events.FakeRecorder
+}
+
+func newWorld() *world {
+	GinkgoHelper()
+	cleanUp()
+	w := &world{
+		clock:  clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		events: events.NewFakeRecorder(100),
+	}
+	w.fleet = &controllers.Fleet{Client: k8s, Live: k8s, Recorder: w.events, Clock: w.clock, Kinds: providers.Kinds()}
+	return w
+}
+
+// pass makes one pass, some time after the last, and returns when the next is due.
+func (w *world) pass(ctx context.Context) time.Duration {
+	GinkgoHelper()
+	w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
+	w.fleet.Invalidate()
+	result, err := w.fleet.Reconcile(ctx, ctrl.Request{})
+	Expect(err).NotTo(HaveOccurred())
+	return result.RequeueAfter
+}
+
+func (w *world) drainEvents() []string {
+	var all []string
+	for {
+		select {
+		case e := <-w.events.Events:
+			all = append(all, e)
+		default:
+			return all
+		}
+	}
+}
+
+func create(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, o := range objects {
+		Expect(k8s.Create(ctx, o)).To(Succeed())
+	}
+}
+
+func node(name, role string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"role": role}}}
+}
+
+func file(name, path string, adjust ...func(*v1alpha1.File)) *v1alpha1.File {
+	f := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	f.Spec.NodeSelector = &metav1.LabelSelector{}
+	f.Spec.Path = path
+	f.Spec.Content = new("hello\n")
+	for _, a := range adjust {
+		a(f)
+	}
+	return f
+}
+
+func on(role string) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels = map[string]string{"role": role} }
+}
+
+func requires(ref v1alpha1.ResourceRef) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) { f.Spec.Require = []v1alpha1.ResourceRef{ref} }
+}
+
+func fromConfigMap(name, key string) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) {
+		f.Spec.Content = nil
+		f.Spec.ContentFrom = &v1alpha1.ValueSource{ConfigMapKeyRef: &v1alpha1.KeyRef{Namespace: "default", Name: name, Key: key}}
+	}
+}
+
+func configMap(name, key, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{key: value}}
+}
+
+func nodeCatalog(ctx context.Context, g Gomega, name string) *v1alpha1.NodeCatalog {
+	var nc v1alpha1.NodeCatalog
+	g.Expect(k8s.Get(ctx, client.ObjectKey{Name: name}, &nc)).To(Succeed())
+	return &nc
+}
+
+// entries are what a node's agent would apply, as JSON by reference, and its digest.
+func entries(ctx context.Context, g Gomega, name string) (map[string]string, string) {
+	nc := nodeCatalog(ctx, g, name)
+	all, digest, err := catalog.Assemble(nc.Spec, func(name string) (*v1alpha1.Catalog, error) {
+		var c v1alpha1.Catalog
+		return &c, k8s.Get(ctx, client.ObjectKey{Name: name}, &c)
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	m := map[string]string{}
+	for _, e := range all {
+		m[string(e.Ref())] = string(e.Attributes.Raw)
+	}
+	return m, digest
+}
+
+func has(ctx context.Context, name string) map[string]string {
+	GinkgoHelper()
+	m, _ := entries(ctx, NewWithT(GinkgoT()), name)
+	return m
+}
+
+// applied lets a node report, as its agent would, that it applied what it should.
+func applied(ctx context.Context, name string, reports ...v1alpha1.ResourceReport) {
+	GinkgoHelper()
+	_, digest := entries(ctx, NewWithT(GinkgoT()), name)
+	setStatus(ctx, name, func(s *v1alpha1.NodeCatalogStatus) {
+		s.AppliedDigest, s.AgentVersion, s.Resources = digest, "test", reports
+	})
+}
+
+func reportFacts(ctx context.Context, name string, facts map[string]any) {
+	GinkgoHelper()
+	raw, err := json.Marshal(facts)
+	Expect(err).NotTo(HaveOccurred())
+	setStatus(ctx, name, func(s *v1alpha1.NodeCatalogStatus) { s.Facts = &runtime.RawExtension{Raw: raw} })
+}
+
+func setStatus(ctx context.Context, name string, set func(*v1alpha1.NodeCatalogStatus)) {
+	GinkgoHelper()
+	nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
+	set(&nc.Status)
+	Expect(k8s.Status().Update(ctx, nc)).To(Succeed())
+}
+
+func statusOf(ctx context.Context, g Gomega, name string) v1alpha1.ResourceStatus {
+	var f v1alpha1.File
+	g.Expect(k8s.Get(ctx, client.ObjectKey{Name: name}, &f)).To(Succeed())
+	return f.Status
+}
+
+// said is a File's conditions as "Type=Status Reason".
+func said(ctx context.Context, name string) []string {
+	GinkgoHelper()
+	var all []string
+	for _, c := range statusOf(ctx, NewWithT(GinkgoT()), name).Conditions {
+		all = append(all, c.Type+"="+string(c.Status)+" "+c.Reason)
+	}
+	return all
+}
+
+func messageOf(ctx context.Context, name, condition string) string {
+	GinkgoHelper()
+	for _, c := range statusOf(ctx, NewWithT(GinkgoT()), name).Conditions {
+		if c.Type == condition {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+func counts(ctx context.Context, name string) v1alpha1.NodeCounts {
+	GinkgoHelper()
+	n := statusOf(ctx, NewWithT(GinkgoT()), name).Nodes
+	Expect(n).NotTo(BeNil())
+	return *n
+}

@@ -1,0 +1,125 @@
+package controllers
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"reflect"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// settle is how long a pass waits for more of what made it necessary: `kubectl apply`
+// of a folder, a wave of agents that report.
+const settle = 100 * time.Millisecond
+
+type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+
+// SetupWithManager watches all that a pass reads. A pass begins when every cache is
+// filled, and not before: what is missing from a cache would look deleted.
+func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named("fleet").
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		WatchesMetadata(&corev1.Node{}, r.recompile(), builder.WithPredicates(labelsOrAnnotations())).
+		WatchesMetadata(&v1alpha1.Catalog{}, r.recompile(), builder.WithPredicates(onlyDeletion())).
+		Watches(&corev1.ConfigMap{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.named))).
+		Watches(&v1alpha1.NodeCatalog{}, r.nodeCatalogs())
+	for _, kind := range v1alpha1.Resources() {
+		b = b.Watches(kind, r.recompile(), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	}
+	return b.Complete(r)
+}
+
+// recompile asks for a pass that compiles.
+func (r *Fleet) recompile() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.compileSoon(q) },
+		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q queue) { r.compileSoon(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.compileSoon(q) },
+	}
+}
+
+func (r *Fleet) compileSoon(q queue) {
+	r.outdated.Store(true)
+	passSoon(q)
+}
+
+// passSoon asks for a pass that reads status alone, unless more is due.
+func passSoon(q queue) {
+	q.AddAfter(ctrl.Request{NamespacedName: types.NamespacedName{Name: "fleet"}}, settle)
+}
+
+// nodeCatalogs asks for as much as a change of a NodeCatalog makes necessary, and tells
+// people of what happened on the node.
+func (r *Fleet) nodeCatalogs() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.compileSoon(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.compileSoon(q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, ok1 := e.ObjectOld.(*v1alpha1.NodeCatalog)
+			now, ok2 := e.ObjectNew.(*v1alpha1.NodeCatalog)
+			if !ok1 || !ok2 {
+				return
+			}
+			emit(r.Recorder, now, nodeEvents(before.Status, now.Status))
+			switch {
+			case before.Generation != now.Generation || !sameFacts(before.Status.Facts, now.Status.Facts):
+				r.compileSoon(q)
+			case !reflect.DeepEqual(before.Status, now.Status):
+				passSoon(q)
+			}
+		},
+	}
+}
+
+func sameFacts(a, b *runtime.RawExtension) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return bytes.Equal(a.Raw, b.Raw)
+}
+
+// labelsOrAnnotations lets pass what selectors and expressions can see of a Node. Its
+// heartbeats are no news.
+func labelsOrAnnotations() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
+	}}
+}
+
+// onlyDeletion is all that can happen to a Catalog that we did not do.
+func onlyDeletion() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+	}
+}
+
+func metadataList(kind string) *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
+	if kind == "Node" {
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	}
+	return list
+}
+
+// shared lists without copying: passes never change what they read.
+func shared() client.ListOption { return client.UnsafeDisableDeepCopy }
