@@ -1,0 +1,153 @@
+package controllers_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/providers"
+)
+
+// startManager runs a manager as the command does, and stops it after the spec.
+func startManager(elect bool) ctrl.Manager {
+	GinkgoHelper()
+	cleanUp()
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:                        scheme,
+		Metrics:                       metricsserver.Options{BindAddress: "0"},
+		Controller:                    config.Controller{SkipNameValidation: new(true)},
+		LeaderElection:                elect,
+		LeaderElectionID:              "fettle-manager",
+		LeaderElectionNamespace:       "default",
+		LeaderElectionReleaseOnCancel: true,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	fleet := &controllers.Fleet{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
+		Clock: clock.RealClock{}, Kinds: providers.Kinds(),
+	}
+	Expect(fleet.SetupWithManager(mgr)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it outlives every node of the spec
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	DeferCleanup(func(ctx SpecContext) {
+		cancel()
+		Eventually(ctx, done).Should(Receive(Not(HaveOccurred())))
+	})
+	return mgr
+}
+
+var _ = Describe("A running manager", func() {
+	It("follows labels, ConfigMaps, resources and nodes as they change", func(ctx SpecContext) {
+		startManager(false)
+		eventually := func(name string, want map[string]string) {
+			GinkgoHelper()
+			Eventually(ctx, func(g Gomega) {
+				got, _ := entries(ctx, g, name)
+				g.Expect(got).To(Equal(want))
+			}).Should(Succeed())
+		}
+		By("a resource whose ConfigMap comes later")
+		create(ctx, node("web-1", "web"), node("db-1", "db"), file("a", "/a", on("web"), fromConfigMap("motd", "text")))
+		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Stalled=True MissingSource"))
+		cm := configMap("motd", "text", "one")
+		create(ctx, cm)
+		eventually("web-1", map[string]string{"File/a": `{"content":"one","path":"/a"}`})
+		eventually("db-1", map[string]string{})
+
+		By("a ConfigMap that changes")
+		first := nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Spec.Catalogs
+		cm.Data["text"] = "two"
+		Expect(k8s.Update(ctx, cm)).To(Succeed())
+		eventually("web-1", map[string]string{"File/a": `{"content":"two","path":"/a"}`})
+		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Spec.Catalogs).NotTo(Equal(first))
+
+		By("a label that selects, and no longer does")
+		relabel(ctx, "db-1", "web")
+		eventually("db-1", map[string]string{"File/a": `{"content":"two","path":"/a"}`})
+		relabel(ctx, "db-1", "db")
+		eventually("db-1", map[string]string{})
+
+		By("a report of the node, and drift that it corrected")
+		applied(ctx, "web-1")
+		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=True InSync"))
+		applied(ctx, "web-1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Corrective: true, Message: "content changed"})
+		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(ContainElement("DriftCorrected File/a: content changed"))
+		Expect(noted(ctx, "File")).To(ContainElements(ContainSubstring("ProblemFound MissingSource"), ContainSubstring("BecameReady")))
+
+		By("a resource that goes away")
+		Expect(k8s.Delete(ctx, file("a", "/a"))).To(Succeed())
+		eventually("web-1", map[string]string{})
+
+		By("a Node that goes away")
+		Expect(k8s.Delete(ctx, node("db-1", "db"))).To(Succeed())
+		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"web-1"}))
+	})
+
+	It("leaves heartbeats and strangers' ConfigMaps unanswered", func(ctx SpecContext) {
+		startManager(false)
+		create(ctx, node("web-1", "web"), configMap("other", "x", "1"), file("a", "/a"))
+		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=False Applying"))
+		before := versions(ctx)
+		for range 3 {
+			var n corev1.Node
+			Expect(k8s.Get(ctx, client.ObjectKey{Name: "web-1"}, &n)).To(Succeed())
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True", LastHeartbeatTime: metav1.Now()}}
+			Expect(k8s.Status().Update(ctx, &n)).To(Succeed())
+		}
+		Expect(k8s.Update(ctx, configMap("other", "x", "2"))).To(Succeed())
+		delete(before, "Node/web-1")
+		Consistently(ctx, func() map[string]string {
+			now := versions(ctx)
+			delete(now, "Node/web-1")
+			return now
+		}).WithTimeout(2 * time.Second).Should(Equal(before))
+	})
+
+	It("works as the one that is elected", func(ctx SpecContext) {
+		mgr := startManager(true)
+		Eventually(ctx, mgr.Elected()).Should(BeClosed())
+		create(ctx, node("web-1", "web"), file("a", "/a"))
+		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"web-1"}))
+	})
+})
+
+func relabel(ctx context.Context, name, role string) {
+	GinkgoHelper()
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"role":"`+role+`"}}}`))
+	Expect(k8s.Patch(ctx, node(name, ""), patch)).To(Succeed())
+}
+
+func names(ctx context.Context, list client.ObjectList) []string {
+	GinkgoHelper()
+	var all []string
+	Expect(k8s.List(ctx, list)).To(Succeed())
+	Expect(eachItem(list, func(o metav1.Object) { all = append(all, o.GetName()) })).To(Succeed())
+	return all
+}
+
+// noted are the events about a kind, as "Reason note".
+func noted(ctx context.Context, kind string) []string {
+	GinkgoHelper()
+	var list eventsv1.EventList
+	Expect(k8s.List(ctx, &list)).To(Succeed())
+	var all []string
+	for _, e := range list.Items {
+		if e.Regarding.Kind == kind {
+			all = append(all, e.Reason+" "+e.Note)
+		}
+	}
+	return all
+}
