@@ -2,6 +2,7 @@ package user_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -165,6 +166,30 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, test.err)
 			}
 		})
+	}
+}
+
+func TestAPasswordThatIsRefusedIsNotTold(t *testing.T) {
+	for _, manifest := range []string{
+		`{"password": "$6$s3cret"}`,
+		`{"name": "bob", "password": "$6$s3cret"}`,
+	} {
+		h := newFake(t, map[string]string{"/etc/passwd": "bob:x:7:7::/:/bin/sh\n"})
+		given := ""
+		h.Handle("chpasswd", func(cmd host.Cmd) host.Result {
+			given = string(cmd.Stdin)
+			return host.Result{ExitCode: 1, Stderr: []byte("chpasswd: (line 1) error changing password\n")}
+		})
+		r := bind(t, h, manifest)
+		must(t, r.Read(t.Context(), h.ReadOnly()))
+		err := r.Write(t.Context(), h, r.Compare().Changes)
+		if given != r.Namevar()+":$6$s3cret\n" {
+			t.Errorf("chpasswd was given %q", given)
+		}
+		told := fmt.Sprintf("%v %+v %q", err, r.Compare(), h.Transcript())
+		if err == nil || !strings.Contains(told, "chpasswd exited with 1: (line 1) error changing password") || strings.Contains(told, "s3cret") {
+			t.Errorf("told is %s", told)
+		}
 	}
 }
 

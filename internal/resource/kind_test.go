@@ -1,0 +1,188 @@
+package resource_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+func TestAttributesAreBoundOrRefused(t *testing.T) {
+	tests := map[string]struct{ attributes, namevar, err string }{
+		"nothing said takes the resource's name":   {attributes: "", namevar: "desk"},
+		"a name of its own":                        {attributes: `{"name": "ceiling"}`, namevar: "ceiling"},
+		"an unknown attribute is told what is one": {attributes: `{"color": "red"}`, err: `cannot read attributes of Lamp/desk: json: unknown field "color"; Lamp has: name, ensure, colour, watts, rooms, code, allOf, dimming`},
+		"a value of the wrong type":                {attributes: `{"watts": "many"}`, err: "cannot read attributes of Lamp/desk: json: cannot unmarshal string into Go struct field lamp.watts of type int"},
+		"what the type refuses":                    {attributes: `{"watts": -1}`, err: "watts is negative: give the power that it takes"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, err := lamps().Erase().Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(test.attributes))
+			if test.err != "" {
+				wantError(t, err, test.err)
+				return
+			}
+			must(t, err)
+			if r.Namevar() != test.namevar || r.Ref().String() != "Lamp/desk" {
+				t.Errorf("got %s with the namevar %q, want %q", r.Ref(), r.Namevar(), test.namevar)
+			}
+		})
+	}
+}
+
+func TestWhatIsNamedAsksForNothing(t *testing.T) {
+	r, err := lamps(plain{name: "switch", is: lamp{Name: "desk", Ensure: new("present"), Colour: new("RED")}}).Erase().Named("desk")
+	must(t, err)
+	must(t, r.Choose(nil, nil, ""))
+	must(t, r.Unsupported())
+	must(t, r.Read(t.Context(), nil))
+
+	if diff := cmp.Diff(resource.Comparison{Exists: true, Observed: map[string]string{}}, r.Compare()); diff != "" {
+		t.Errorf("comparison (-want +got):\n%s", diff)
+	}
+	want := resource.Instance{Namevar: "desk", Exists: true, Attributes: json.RawMessage(`{"name":"desk","ensure":"present","colour":"red"}`)}
+	if diff := cmp.Diff(want, r.State()); diff != "" {
+		t.Errorf("state (-want +got):\n%s", diff)
+	}
+}
+
+func TestProviderIsChosenByHost(t *testing.T) {
+	unsuited := plain{name: "candle", err: errors.New("no fire on this host")}
+	first, debian := plain{name: "first"}, &able{plain: plain{name: "debian"}, on: "Debian"}
+	facts := resource.Facts{"os": map[string]any{"name": "debian"}}
+	tests := map[string]struct {
+		providers []resource.Provider[lamp]
+		facts     resource.Facts
+		named     string
+		want, err string
+	}{
+		"the first that suits":               {providers: []resource.Provider[lamp]{unsuited, first, debian}, want: "first"},
+		"the host's default before the rest": {providers: []resource.Provider[lamp]{first, debian}, facts: facts, want: "debian"},
+		"the one that is named":              {providers: []resource.Provider[lamp]{first, debian}, facts: facts, named: "first", want: "first"},
+		"none suits":                         {providers: []resource.Provider[lamp]{unsuited}, err: "cannot find a suitable provider for Lamp: candle: no fire on this host"},
+		"the one that is named does not":     {providers: []resource.Provider[lamp]{unsuited, first}, named: "candle", err: "cannot find a suitable provider for Lamp: candle: no fire on this host"},
+		"the one that is named is none":      {providers: []resource.Provider[lamp]{first, debian}, named: "torch", err: `provider "torch" is not one of kind Lamp, which has [first debian]`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := bind(t, lamps(test.providers...), "{}")
+			err := r.Choose(test.facts, nil, test.named)
+			if test.err != "" {
+				wantError(t, err, test.err)
+				return
+			}
+			must(t, err)
+			if r.Provider() != test.want {
+				t.Errorf("chosen is %s, want %s", r.Provider(), test.want)
+			}
+		})
+	}
+}
+
+func TestOnlyAHostThatMayChangeIsWorthAnotherTry(t *testing.T) {
+	r := bind(t, lamps(plain{name: "candle", err: errors.New("no fire")}), "{}")
+	if _, later := errors.AsType[*resource.NoProviderError](r.Choose(nil, nil, "candle")); !later {
+		t.Error("a provider that may suit later is given up")
+	}
+	if _, later := errors.AsType[*resource.NoProviderError](r.Choose(nil, nil, "torch")); later {
+		t.Error("a provider that does not exist is waited for")
+	}
+	if r.Provider() != "" {
+		t.Errorf("chosen is %s", r.Provider())
+	}
+}
+
+func TestSuitabilityTellsOfEveryProvider(t *testing.T) {
+	dark := errors.New("no fire")
+	k := lamps(plain{name: "candle", err: dark}, plain{name: "first"},
+		&able{plain: plain{name: "debian"}, on: "Debian", features: []resource.Feature{colourful}}).Erase()
+	got := k.Suitability(resource.Facts{"os": map[string]any{"name": "Debian"}}, nil)
+	want := []resource.Suitability{
+		{Provider: "candle", Err: dark},
+		{Provider: "first"},
+		{Provider: "debian", Features: []resource.Feature{colourful}, Specificity: 1, Chosen: true},
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(errors.Is)); diff != "" {
+		t.Errorf("suitability (-want +got):\n%s", diff)
+	}
+}
+
+func TestInstancesAreListedInOrder(t *testing.T) {
+	p := &able{plain: plain{name: "all"}, shines: map[string]lamp{
+		"b": {Name: "b", Ensure: new("present"), Colour: new("RED")}, "a": {Name: "a", Ensure: new("absent")},
+	}}
+	got, err := lamps(p).Erase().Instances(t.Context(), nil, nil, "")
+	must(t, err)
+	want := []resource.Instance{
+		{Namevar: "a", Attributes: json.RawMessage(`{"name":"a","ensure":"absent"}`)},
+		{Namevar: "b", Exists: true, Attributes: json.RawMessage(`{"name":"b","ensure":"present","colour":"red"}`)},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("instances (-want +got):\n%s", diff)
+	}
+}
+
+func TestListingFailsWithAReason(t *testing.T) {
+	_, err := lamps(plain{name: "switch"}).Erase().Instances(t.Context(), nil, nil, "")
+	wantError(t, err, "cannot list all of kind Lamp: provider switch can't; give a name")
+	if _, ok := errors.AsType[*resource.NoListerError](err); !ok {
+		t.Errorf("got a %T", err)
+	}
+	_, err = lamps().Erase().Instances(t.Context(), nil, nil, "torch")
+	wantError(t, err, `provider "torch" is not one of kind Lamp, which has []`)
+}
+
+func TestDescriptionHasEveryAttribute(t *testing.T) {
+	typ := lamps(plain{name: "switch"})
+	want := resource.Description{
+		Name: "Lamp", Doc: "A lamp.\n", Example: "kind: Lamp\n", Namevar: "name",
+		Attributes: []resource.AttributeDoc{
+			{Name: "name", Doc: "Its name on the host (namevar)."},
+			{Name: "ensure", Doc: "Whether it is there.", Property: true},
+			{Name: "colour", Doc: "Its colour.", Property: true, Feature: colourful},
+			{Name: "watts", Doc: "Its power.", Property: true},
+			{Name: "rooms", Doc: "Where it shines.", Property: true},
+			{Name: "code", Doc: "What opens it.", Property: true, Sensitive: true},
+			{Name: "allOf", Doc: "Rooms are all."},
+			{Name: "dimming", Doc: "Dims.", Feature: dimmable},
+		},
+		Features:  typ.Features,
+		Providers: []string{"switch"},
+	}
+	if diff := cmp.Diff(want, typ.Erase().Describe()); diff != "" {
+		t.Errorf("description (-want +got):\n%s", diff)
+	}
+}
+
+func TestAWrongDefinitionIsTold(t *testing.T) {
+	tests := map[string]struct {
+		edit func(*resource.Type[lamp])
+		want string
+	}{
+		"no doc":                        {func(typ *resource.Type[lamp]) { typ.Doc = "" }, "type Lamp: doc or example is missing"},
+		"no provider":                   {func(typ *resource.Type[lamp]) { typ.Providers = nil }, "type Lamp: has no provider"},
+		"no namevar":                    {func(typ *resource.Type[lamp]) { typ.NamevarName = "" }, "type Lamp: has no namevar"},
+		"a property twice":              {func(typ *resource.Type[lamp]) { typ.Properties[2].Name = "colour" }, "type Lamp: property colour is there twice"},
+		"ensure is not first":           {func(typ *resource.Type[lamp]) { p := typ.Properties; p[0], p[1] = p[1], p[0] }, "type Lamp: ensure is not the first property"},
+		"a property without comparison": {func(typ *resource.Type[lamp]) { typ.Properties[1].InSync = nil }, "type Lamp: property colour is incomplete"},
+		"a property needs what is not declared": {
+			func(typ *resource.Type[lamp]) { typ.Properties[1].Feature = "loud" }, `type Lamp: property colour needs the undeclared feature "loud"`,
+		},
+		"a provider has what is not declared": {
+			func(typ *resource.Type[lamp]) {
+				typ.Providers = []resource.Provider[lamp]{&able{plain: plain{name: "horn"}, features: []resource.Feature{"loud"}}}
+			}, `type Lamp: provider horn has the undeclared feature "loud"`,
+		},
+	}
+	must(t, lamps(plain{name: "switch"}).Problems())
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			typ := lamps(plain{name: "switch"})
+			test.edit(typ)
+			wantError(t, typ.Erase().Problems(), test.want)
+		})
+	}
+}
