@@ -35,7 +35,6 @@ fettle_moves_in() {
 	show kubectl apply -f config/crd
 	show kubectl create namespace "$NAMESPACE"
 	show kubectl apply -f config/rbac
-	show kubectl apply -f config/policy
 	start_manager
 	local name
 	for name in "${MACHINES[@]}"; do
