@@ -57,8 +57,9 @@ generate: ## Write the generated Go code: what all API kinds share, and their de
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: crds ## Write the generated YAML: CRDs from api/, the manager's role from controllers/.
+manifests: crds ## Write the generated YAML: CRDs from api/, roles from controllers/ and the kinds.
 	$(CONTROLLER_GEN) rbac:roleName=fettle-manager paths=./controllers/... output:rbac:artifacts:config=config/rbac
+	$(GO) run ./hack/manifests
 
 .PHONY: crds
 crds:

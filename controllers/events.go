@@ -62,25 +62,32 @@ func note(r v1alpha1.ResourceReport) string {
 	return fmt.Sprintf("%s: %s", r.Ref, text)
 }
 
-// resourceEvents are the transitions between two statuses of a resource. A rollout
-// that is under way is none: someone has asked for it.
+// resourceEvents are the transitions between two statuses of a resource.
 func resourceEvents(before, now v1alpha1.ResourceStatus) []occurrence {
-	var all []occurrence
-	was, is := find(before, v1alpha1.ConditionStalled), find(now, v1alpha1.ConditionStalled)
+	return append(
+		stalledEvents(find(before, v1alpha1.ConditionStalled), find(now, v1alpha1.ConditionStalled)),
+		readyEvents(find(before, v1alpha1.ConditionReady), find(now, v1alpha1.ConditionReady))...)
+}
+
+func stalledEvents(was, is metav1.Condition) []occurrence {
 	switch {
 	case isTrue(is) && (!isTrue(was) || was.Reason != is.Reason):
-		all = append(all, problemFound(is.Reason, is.Message))
+		return []occurrence{problemFound(is.Reason, is.Message)}
 	case isTrue(was) && !isTrue(is):
-		all = append(all, problemResolved(was.Reason))
+		return []occurrence{problemResolved(was.Reason)}
 	}
-	was, is = find(before, v1alpha1.ConditionReady), find(now, v1alpha1.ConditionReady)
+	return nil
+}
+
+// readyEvents has nothing to say of a rollout that is under way: someone asked for it.
+func readyEvents(was, is metav1.Condition) []occurrence {
 	switch {
 	case isTrue(is) && !isTrue(was):
-		all = append(all, becameReady(is.Message))
+		return []occurrence{becameReady(is.Message)}
 	case isTrue(was) && !isTrue(is) && is.Reason != v1alpha1.ReasonApplying:
-		all = append(all, noLongerReady(is.Message))
+		return []occurrence{noLongerReady(is.Message)}
 	}
-	return all
+	return nil
 }
 
 func find(s v1alpha1.ResourceStatus, kind string) metav1.Condition {
@@ -100,13 +107,17 @@ func nodeEvents(before, now v1alpha1.NodeCatalogStatus) []occurrence {
 	}
 	var all []occurrence
 	for _, r := range now.Resources {
-		was, told := known[r.Ref]
+		was := known[r.Ref]
 		switch {
 		case r.State == v1alpha1.StateFailed && was.State != v1alpha1.StateFailed:
 			all = append(all, resourceFailed(r))
-		case r.State == v1alpha1.StateChanged && r.Corrective && !(told && was.State == r.State && was.Corrective && was.Since.Equal(r.Since)):
+		case corrected(r) && !(corrected(was) && was.Since.Equal(r.Since)):
 			all = append(all, driftCorrected(r))
 		}
 	}
 	return all[:min(len(all), maxOccurrences)]
+}
+
+func corrected(r v1alpha1.ResourceReport) bool {
+	return r.State == v1alpha1.StateChanged && r.Corrective
 }

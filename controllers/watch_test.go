@@ -20,17 +20,18 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// startManager runs a manager as the command does, and stops it after the spec.
+// startManager runs a manager as the command does, with its own account's rights, and
+// stops it after the spec.
 func startManager(elect bool) ctrl.Manager {
 	GinkgoHelper()
 	cleanUp()
-	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+	mgr, err := ctrl.NewManager(as("fettle-manager"), ctrl.Options{
 		Scheme:                        scheme,
 		Metrics:                       metricsserver.Options{BindAddress: "0"},
 		Controller:                    config.Controller{SkipNameValidation: new(true)},
 		LeaderElection:                elect,
 		LeaderElectionID:              "fettle-manager",
-		LeaderElectionNamespace:       "default",
+		LeaderElectionNamespace:       "fettle-system",
 		LeaderElectionReleaseOnCancel: true,
 	})
 	Expect(err).NotTo(HaveOccurred())

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -80,8 +81,8 @@ func canonicalJSON(raw []byte) ([]byte, error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, err
 	}
-	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // Token returns io.EOF itself
-		return nil, fmt.Errorf("there is more than one JSON value")
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more than one JSON value")
 	}
 	return json.Marshal(v)
 }

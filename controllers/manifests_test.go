@@ -1,0 +1,112 @@
+package controllers_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/test/controlplane"
+)
+
+// manifests are the objects of a folder of config/, as kustomize puts them together.
+func manifests(ctx SpecContext, folder string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	assets, err := controlplane.Assets()
+	Expect(err).NotTo(HaveOccurred())
+	cmd := exec.CommandContext(ctx, filepath.Join(assets, "kubectl"), "kustomize", filepath.Join("../config", folder))
+	var problem bytes.Buffer
+	cmd.Stderr = &problem
+	out, err := cmd.Output()
+	Expect(err).NotTo(HaveOccurred(), problem.String())
+	var all []*unstructured.Unstructured
+	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(out), 4096); ; {
+		o := &unstructured.Unstructured{}
+		if err := d.Decode(o); errors.Is(err, io.EOF) {
+			return all
+		} else {
+			Expect(err).NotTo(HaveOccurred())
+		}
+		all = append(all, o)
+	}
+}
+
+// install gives the suite the permissions that a cluster has.
+func install(ctx SpecContext) {
+	GinkgoHelper()
+	Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fettle-system"}})).To(Succeed())
+	for _, o := range manifests(ctx, "rbac") {
+		Expect(k8s.Create(ctx, o)).To(Succeed())
+	}
+}
+
+// as is the way in of one of our service accounts, with no right but its own.
+func as(account string) *rest.Config {
+	cfg := rest.CopyConfig(restConfig)
+	cfg.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:fettle-system:" + account,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:fettle-system", "system:authenticated"},
+	}
+	return cfg
+}
+
+var _ = Describe("The manifests", func() {
+	It("are what an API server accepts, to the last field", func(ctx SpecContext) {
+		all := manifests(ctx, "default")
+		strict := client.WithFieldValidation(k8s, metav1.FieldValidationStrict)
+		kinds := map[string]int{}
+		for _, o := range all {
+			kinds[o.GetKind()]++
+			Expect(strict.Patch(ctx, o, client.Apply, client.DryRunAll, client.ForceOwnership, client.FieldOwner("test"))).To(Succeed(), o.GetName()) //nolint:staticcheck // an unstructured object is what is at hand
+		}
+		Expect(kinds).To(And(HaveKeyWithValue("Deployment", 1), HaveKeyWithValue("DaemonSet", 1), HaveKeyWithValue("ServiceAccount", 2)))
+	})
+
+	DescribeTable("let an agent do what it must, and nothing else",
+		func(ctx SpecContext, verb, resource, subresource string, allowed bool) {
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: "fettle.dev", Verb: verb, Resource: resource, Subresource: subresource},
+			}}
+			agent, err := client.New(as("fettle-nodeagent"), client.Options{Scheme: scheme})
+			Expect(err).NotTo(HaveOccurred())
+			Expect(agent.Create(ctx, review)).To(Succeed())
+			Expect(review.Status.Allowed).To(Equal(allowed))
+		},
+		Entry(nil, "watch", "nodecatalogs", "", true),
+		Entry(nil, "patch", "nodecatalogs", "status", true),
+		Entry(nil, "patch", "nodecatalogs", "", false),
+		Entry(nil, "delete", "nodecatalogs", "", false),
+		Entry(nil, "get", "catalogs", "", true),
+		Entry(nil, "list", "catalogs", "", false),
+		Entry(nil, "create", "catalogs", "", false),
+		Entry(nil, "get", "files", "", false),
+		Entry(nil, "patch", "files", "status", false),
+	)
+
+	It("aggregate no role to edit or admin, and give no one a Secret", func(ctx SpecContext) {
+		for _, o := range manifests(ctx, "rbac") {
+			Expect(o.GetLabels()).To(BeEmpty())
+			rules, _, err := unstructured.NestedSlice(o.Object, "rules")
+			Expect(err).NotTo(HaveOccurred())
+			for _, rule := range rules {
+				groups, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "apiGroups")
+				resources, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resources")
+				if slices.Contains(groups, "") {
+					Expect(resources).To(BeElementOf([]string{"events"}, []string{"configmaps", "nodes"}), o.GetName())
+				}
+			}
+		}
+	})
+})

@@ -1,0 +1,79 @@
+// Command manifests writes what follows from the CRDs in config/: the list of them for
+// kustomize, and roles for people, kind by kind. `make manifests` runs it last.
+//
+// No role is aggregated to edit or admin: whoever may write one of these resources is
+// root on the nodes that it selects.
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/template"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/config/crd"
+)
+
+//go:embed roles.yaml.tmpl
+var roles string
+
+//go:embed kustomization.yaml.tmpl
+var kustomization string
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("manifests: ")
+	names, err := fs.Glob(crd.FS, "*.yaml")
+	if err == nil {
+		err = write("config/crd/Kustomization", kustomization, names)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	kinds, err := find()
+	if err == nil {
+		err = write("config/rbac/kinds.yaml", roles, kinds)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A kind is one that the API serves.
+type kind struct {
+	Kind, Singular, Plural string
+	Written                bool // by people; the others are between manager and agents
+}
+
+func find() ([]kind, error) {
+	all, err := crd.All()
+	if err != nil {
+		return nil, err
+	}
+	var kinds []kind
+	for _, c := range all {
+		n := c.Spec.Names
+		kinds = append(kinds, kind{n.Kind, n.Singular, n.Plural, slices.ContainsFunc(v1alpha1.Resources(), func(r v1alpha1.Resource) bool {
+			return r.KindName() == n.Kind
+		})})
+	}
+	return kinds, nil
+}
+
+func write(name, text string, data any) error {
+	t, err := template.New(filepath.Base(name)).Parse(text)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, data); err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, err)
+	}
+	return os.WriteFile(name, out.Bytes(), 0o644)
+}
