@@ -57,13 +57,10 @@ generate: ## Write the generated Go code: what all API kinds share, and their de
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: crds ## Write the generated YAML: CRDs from api/, roles from controllers/ and the kinds.
+manifests: ## Write the generated YAML: CRDs from api/, roles from controllers/ and the kinds.
+	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd
 	$(CONTROLLER_GEN) rbac:roleName=fettle-manager paths=./controllers/... output:rbac:artifacts:config=config/rbac
 	$(GO) run ./hack/manifests
-
-.PHONY: crds
-crds:
-	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd
 
 .PHONY: fmt
 fmt: ## Format the Go code (gofumpt, grouped imports).
@@ -82,7 +79,7 @@ lint: ## Run the linters, the import table among them.
 new-type: ## Scaffold a resource type: make new-type KIND=Sysctl.
 	@: $${KIND:?say which, for example: make new-type KIND=Sysctl}
 	$(GO) run ./hack/newtype -kind "$(KIND)"
-	@$(MAKE) generate crds
+	@$(MAKE) generate manifests
 
 ##@ Test
 
