@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -57,7 +58,11 @@ func resourceFailed(r v1alpha1.ResourceReport) occurrence {
 func note(r v1alpha1.ResourceReport) string {
 	text := r.Message
 	if text == "" {
-		text = changesText(r.Changes)
+		var parts []string
+		for _, c := range r.Changes {
+			parts = append(parts, fmt.Sprintf("%s changed %q to %q", c.Property, c.Is, c.Should))
+		}
+		text = strings.Join(parts, "; ")
 	}
 	return fmt.Sprintf("%s: %s", r.Ref, text)
 }

@@ -1,4 +1,34 @@
 package controllers
 
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+)
+
 // Invalidate does what a watch does when something that is compiled has changed.
 func (r *Fleet) Invalidate() { r.outdated.Store(true) }
+
+// NewStatus is the status that counts, samples and problems come to.
+func NewStatus(counts v1alpha1.NodeCounts, samples []v1alpha1.NodeSample, problems []catalog.Problem, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
+	return newStatus(outcome{1, counts, samples, problems}, before, now)
+}
+
+// ResourceEvents are the transitions of a resource, as "Type Reason note".
+func ResourceEvents(before, now v1alpha1.ResourceStatus) []string {
+	return lines(resourceEvents(before, now))
+}
+
+// NodeEvents are the transitions of a node, as "Type Reason note".
+func NodeEvents(before, now v1alpha1.NodeCatalogStatus) []string {
+	return lines(nodeEvents(before, now))
+}
+
+func lines(all []occurrence) []string {
+	var out []string
+	for _, o := range all {
+		out = append(out, o.kind+" "+o.reason+" "+o.note)
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package main_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/fettle-dev/fettle/test/controlplane"
+)
+
+// build makes the command as users have it.
+func build(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "manager")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("cannot build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// kubeconfig writes the way to a control plane into a file.
+func kubeconfig(t *testing.T, cfg *rest.Config) string {
+	t.Helper()
+	c := clientcmdapi.NewConfig()
+	c.Clusters["test"] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData}
+	c.AuthInfos["test"] = &clientcmdapi.AuthInfo{ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData}
+	c.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
+	c.CurrentContext = "test"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*c, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// get returns the status and protocol of an answer; 0 where there is none.
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // it signs for itself
+		ForceAttemptHTTP2: true,
+	}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, ""
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode, resp.Proto
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
+	if err != nil {
+		t.Fatalf("waited in vain for %s", what)
+	}
+}
+
+func TestTheManagerServesLeadsAndLeaves(t *testing.T) {
+	t.Parallel()
+
+	cfg, _ := controlplane.Start(t)
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := func() string {
+		lease, err := client.CoordinationV1().Leases("default").Get(t.Context(), "fettle-manager", metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity == nil {
+			return ""
+		}
+		return *lease.Spec.HolderIdentity
+	}
+	metrics, probes := freeAddress(t), freeAddress(t)
+	var log strings.Builder
+	manager := exec.CommandContext(t.Context(), build(t), "--kubeconfig", kubeconfig(t, cfg), "--leader-elect", "--leader-elect-namespace=default",
+		"--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)
+	manager.Stderr = &log
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	if err := manager.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the manager to lead", func() bool { return leader() != "" })
+	for _, path := range []string{"/healthz", "/readyz"} {
+		eventually(t, path, func() bool { code, _ := get(t, "http://"+probes+path); return code == http.StatusOK })
+	}
+	eventually(t, "the metrics", func() bool { code, _ := get(t, "https://"+metrics+"/metrics"); return code != 0 })
+	if code, proto := get(t, "https://"+metrics+"/metrics"); code != http.StatusUnauthorized || proto != "HTTP/1.1" {
+		t.Errorf("metrics without a token gave %d over %s, want 401 over HTTP/1.1", code, proto)
+	}
+	if err := manager.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := manager.Wait(); err != nil {
+		t.Errorf("it ended with %v:\n%s", err, log.String())
+	}
+	if who := leader(); who != "" {
+		t.Errorf("it left and kept the lease as %s", who)
+	}
+	for line := range strings.Lines(log.String()) {
+		if !strings.HasPrefix(line, `{"time":`) {
+			t.Errorf("a line of the log is no JSON: %s", line)
+		}
+	}
+}
+
+func TestTheManagerSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
+	t.Parallel()
+
+	bin := build(t)
+	for name, tt := range map[string]struct{ argument, want string }{
+		"an argument":            {"now", `manager: unexpected argument "now": there are flags alone, see -help`},
+		"a flag it doesn't have": {"--noop", "flag provided but not defined: -noop"},
+		"no such kubeconfig":     {"--kubeconfig=/none", "manager: cannot find a cluster: stat /none: no such file or directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), bin, tt.argument)
+			cmd.Env = append(os.Environ(), "KUBECONFIG=")
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), tt.want) {
+				t.Errorf("got %v and %q, want %q", err, out, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,186 @@
+package controllers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/internal/catalog"
+)
+
+func TestConditions(t *testing.T) {
+	t.Parallel()
+
+	settled := []string{"Reconciling=False Settled", "Stalled=False Settled"}
+	for name, tt := range map[string]struct {
+		counts   v1alpha1.NodeCounts
+		samples  []v1alpha1.NodeSample
+		problems []catalog.Problem
+		want     []string
+	}{
+		"all nodes in sync is Ready": {
+			counts: v1alpha1.NodeCounts{Selected: 2, InSync: 2},
+			want:   append([]string{"Ready=True InSync: 2 of 2 nodes in sync"}, settled...),
+		},
+		"no node selected is Ready, and says so": {
+			want: append([]string{"Ready=True NoNodesSelected: nodeSelector and when select no node"}, settled...),
+		},
+		"a rollout is Reconciling": {
+			counts: v1alpha1.NodeCounts{Selected: 3, InSync: 2, Pending: 1},
+			want: []string{
+				"Ready=False Applying: 2 of 3 nodes in sync, 1 pending",
+				"Reconciling=True Applying: 2 of 3 nodes in sync, 1 pending", "Stalled=False Settled",
+			},
+		},
+		"a failure outweighs a rollout, and names a node": {
+			counts:  v1alpha1.NodeCounts{Selected: 3, Failed: 1, Pending: 2},
+			samples: []v1alpha1.NodeSample{{Node: "n7", State: "Failed", Message: "disk full"}},
+			want: []string{
+				"Ready=False Failed: 0 of 3 nodes in sync, 1 failed, 2 pending; n7: disk full",
+				"Reconciling=True Applying: 0 of 3 nodes in sync, 1 failed, 2 pending; n7: disk full", "Stalled=False Settled",
+			},
+		},
+		"skipped nodes are not Ready": {
+			counts: v1alpha1.NodeCounts{Selected: 1, Skipped: 1},
+			want:   append([]string{"Ready=False Skipped: 0 of 1 nodes in sync, 1 skipped"}, settled...),
+		},
+		"nodes out of sync are not Ready": {
+			counts: v1alpha1.NodeCounts{Selected: 1, OutOfSync: 1},
+			want:   append([]string{"Ready=False OutOfSync: 0 of 1 nodes in sync, 1 out of sync"}, settled...),
+		},
+		"what is only reported is not Ready": {
+			counts: v1alpha1.NodeCounts{Selected: 2, InSync: 1, Noop: 1},
+			want:   append([]string{"Ready=False Noop: 1 of 2 nodes in sync, 1 only reported (noop)"}, settled...),
+		},
+		"waiting for facts is no reason to call a person": {
+			counts:   v1alpha1.NodeCounts{Selected: 1, Skipped: 1},
+			problems: []catalog.Problem{{Node: "n1", Reason: "WaitingForFacts", Message: "waits for the facts of node n1"}},
+			want: []string{
+				"Ready=False WaitingForFacts: waits for the facts of node n1",
+				"Reconciling=True WaitingForFacts: waits for the facts of node n1", "Stalled=False Settled",
+			},
+		},
+		"a conflict is Stalled and never Reconciling, and outweighs other problems": {
+			counts: v1alpha1.NodeCounts{Selected: 3, Skipped: 2, Pending: 1},
+			problems: []catalog.Problem{
+				{Reason: "DependsOnProblem", Message: "waits for File/x"},
+				{Node: "n1", Reason: "Conflict", Message: "path is claimed by File/b"},
+				{Node: "n2", Reason: "Conflict", Message: "path is claimed by File/b"},
+			},
+			want: []string{
+				"Ready=False Conflict: path is claimed by File/b (on node n1 and 1 more); and 1 more problems",
+				"Reconciling=False Settled",
+				"Stalled=True Conflict: path is claimed by File/b (on node n1 and 1 more); and 1 more problems",
+				"Conflict=True Conflict: path is claimed by File/b (on node n1 and 1 more)",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status := controllers.NewStatus(tt.counts, tt.samples, tt.problems, v1alpha1.ResourceStatus{}, metav1.Now())
+			var got []string
+			for _, c := range status.Conditions {
+				line := c.Type + "=" + string(c.Status) + " " + c.Reason
+				if c.Message != "" {
+					line += ": " + c.Message
+				}
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAConditionKeepsTheTimeOfItsLastTransition(t *testing.T) {
+	t.Parallel()
+
+	first, second := metav1.NewTime(time.Unix(1000, 0)), metav1.NewTime(time.Unix(2000, 0))
+	pending := controllers.NewStatus(v1alpha1.NodeCounts{Selected: 2, Pending: 2}, nil, nil, v1alpha1.ResourceStatus{}, first)
+	fewer := controllers.NewStatus(v1alpha1.NodeCounts{Selected: 2, Pending: 1, InSync: 1}, nil, nil, pending, second)
+	done := controllers.NewStatus(v1alpha1.NodeCounts{Selected: 2, InSync: 2}, nil, nil, fewer, second)
+	times := func(s v1alpha1.ResourceStatus) map[string]int64 {
+		m := map[string]int64{}
+		for _, c := range s.Conditions {
+			m[c.Type] = c.LastTransitionTime.Unix()
+		}
+		return m
+	}
+	if diff := cmp.Diff(map[string]int64{"Ready": 1000, "Reconciling": 1000, "Stalled": 1000}, times(fewer)); diff != "" {
+		t.Errorf("another count is no transition:\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int64{"Ready": 2000, "Reconciling": 2000, "Stalled": 1000}, times(done)); diff != "" {
+		t.Errorf("the end of a rollout is one:\n%s", diff)
+	}
+}
+
+func TestEventsOfAResourceAreItsTransitions(t *testing.T) {
+	t.Parallel()
+
+	status := func(c v1alpha1.NodeCounts, problems ...catalog.Problem) v1alpha1.ResourceStatus {
+		return controllers.NewStatus(c, nil, problems, v1alpha1.ResourceStatus{}, metav1.Now())
+	}
+	inSync := status(v1alpha1.NodeCounts{Selected: 1, InSync: 1})
+	pending := status(v1alpha1.NodeCounts{Selected: 1, Pending: 1})
+	failed := status(v1alpha1.NodeCounts{Selected: 1, Failed: 1})
+	contested := status(v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, catalog.Problem{Reason: "Conflict", Message: "also File/b"})
+	for name, tt := range map[string]struct {
+		before, now v1alpha1.ResourceStatus
+		want        []string
+	}{
+		"the first status that is ready":         {v1alpha1.ResourceStatus{}, inSync, []string{"Normal BecameReady 1 of 1 nodes in sync"}},
+		"a rollout that begins is none":          {inSync, pending, nil},
+		"a rollout that ends well":               {pending, inSync, []string{"Normal BecameReady 1 of 1 nodes in sync"}},
+		"a node that fails":                      {inSync, failed, []string{"Warning NoLongerReady 0 of 1 nodes in sync, 1 failed"}},
+		"what stays as it is":                    {failed, failed, nil},
+		"a problem that is found":                {inSync, contested, []string{"Warning ProblemFound Conflict: also File/b", "Warning NoLongerReady also File/b"}},
+		"a problem that is found at first":       {v1alpha1.ResourceStatus{}, contested, []string{"Warning ProblemFound Conflict: also File/b"}},
+		"a problem that is gone while it's busy": {contested, pending, []string{"Normal ProblemResolved Conflict no longer holds it up"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, controllers.ResourceEvents(tt.before, tt.now)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEventsOfANodeAreWhatIsNewThere(t *testing.T) {
+	t.Parallel()
+
+	status := func(reports ...v1alpha1.ResourceReport) v1alpha1.NodeCatalogStatus {
+		return v1alpha1.NodeCatalogStatus{Resources: reports}
+	}
+	at := func(seconds int64) *metav1.Time { return new(metav1.Unix(seconds, 0)) }
+	drift := v1alpha1.ResourceReport{
+		Ref: "File/a", State: "Changed", Corrective: true, Since: at(1),
+		Changes: []v1alpha1.PropertyChange{{Property: "mode", Is: "0600", Should: "0644"}},
+	}
+	again := drift
+	again.Since = at(2)
+	failure := v1alpha1.ResourceReport{Ref: "File/b", State: "Failed", Message: "disk full"}
+	for name, tt := range map[string]struct {
+		before, now v1alpha1.NodeCatalogStatus
+		want        []string
+	}{
+		"drift that was corrected":      {status(), status(drift), []string{`Normal DriftCorrected File/a: mode changed "0600" to "0644"`}},
+		"the same drift, told again":    {status(drift), status(drift), nil},
+		"the same drift, a second time": {status(drift), status(again), []string{`Normal DriftCorrected File/a: mode changed "0600" to "0644"`}},
+		"a failure":                     {status(drift), status(drift, failure), []string{"Warning ResourceFailed File/b: disk full"}},
+		"a failure that stays":          {status(failure), status(failure), nil},
+		"an intended change is none":    {status(), status(v1alpha1.ResourceReport{Ref: "File/a", State: "Changed"}), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, controllers.NodeEvents(tt.before, tt.now)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
