@@ -1,0 +1,93 @@
+// Command nodeagent keeps the host it runs on as its NodeCatalog says.
+//
+// In a cluster it is the privileged container of a DaemonSet, with hostPID, and acts on
+// the host of process 1; with a kubeconfig it may as well be a service of the host.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sys/unix"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/version"
+	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/providers"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	unix.Umask(0o022) // what tools create on the host is as on any host
+	opts, err := parse(os.Args[1:], os.Getenv, os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		os.Exit(2) //nolint:gocritic // the signal handler goes with the process
+	}
+	if err := run(ctx, opts, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "nodeagent:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the agent until ctx ends.
+func run(ctx context.Context, opts options, logs io.Writer) error {
+	log := logger(opts, logs)
+	cfg, err := clusterConfig(opts.kubeconfig)
+	if err != nil {
+		return err
+	}
+	h, err := linux.Open(linux.Options{Root: opts.root, PID: opts.hostPID, Transient: true})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	ran, err := nodeagent.Metrics(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	agent, err := nodeagent.New(nodeagent.Config{
+		Node: opts.node, Cluster: cfg, Host: h, Kinds: providers.Kinds(), StateDir: opts.stateDirHere(),
+		Interval: opts.interval, Splay: opts.splay, Log: log, Ran: ran,
+	})
+	if err != nil {
+		return err
+	}
+	log.Info("the agent starts", "version", version.String(), "node", opts.node)
+	return serve(ctx, opts, cfg, agent.Run)
+}
+
+// logger writes JSON, for itself and for the libraries.
+func logger(opts options, to io.Writer) *slog.Logger {
+	handler := slog.NewJSONHandler(to, &slog.HandlerOptions{Level: opts.level})
+	log := slog.New(handler)
+	klog.SetSlogLogger(log)
+	ctrl.SetLogger(logr.FromSlogHandler(handler))
+	return log
+}
+
+// clusterConfig is what the file says, or without one what the pod has.
+func clusterConfig(kubeconfig string) (*rest.Config, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell how to reach the cluster, give --kubeconfig or run in a pod: %w", err)
+	}
+	cfg.UserAgent = "fettle-nodeagent/" + version.String()
+	return cfg, nil
+}

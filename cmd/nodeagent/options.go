@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/nodeagent"
+)
+
+// options are the flags.
+type options struct {
+	node, kubeconfig string
+	root             string
+	hostPID          int
+	stateDir         string
+	interval, splay  time.Duration
+	level            slog.Level
+	metrics, health  string
+}
+
+// parse reads the flags and tells usage about what is wrong with them.
+func parse(args []string, env func(string) string, usage io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("nodeagent", flag.ContinueOnError)
+	flags.SetOutput(usage)
+	flags.StringVar(&o.node, "node-name", env("NODE_NAME"), "the Node that this host is; default $NODE_NAME")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file that says how to reach the cluster; default the pod's service account")
+	flags.StringVar(&o.root, "root", "", "directory that is the host's /; commands are chrooted into it (default /)")
+	flags.IntVar(&o.hostPID, "host-pid", 0, "act on the host of this process, as 1 in a pod with hostPID; excludes --root")
+	flags.StringVar(&o.stateDir, "state-dir", state.DefaultDir, "directory of the host for the agent's state")
+	flags.DurationVar(&o.interval, "interval", nodeagent.DefaultInterval, "time between runs, give or take a tenth")
+	flags.DurationVar(&o.splay, "splay", nodeagent.DefaultSplay, "the first run waits for a random time of up to this, unless there is something new")
+	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "address that serves /metrics over HTTP, as :8080; 0 serves none")
+	flags.StringVar(&o.health, "health-probe-bind-address", "0", "address that serves /healthz and /readyz, as :8081; 0 serves none")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if err := o.check(flags.Args()); err != nil {
+		fmt.Fprintln(usage, "nodeagent:", err)
+		return o, err
+	}
+	return o, nil
+}
+
+// check names what can't be, and the way out.
+func (o options) check(rest []string) error {
+	var errs []error
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	add(len(rest) > 0, "argument %q is not a flag: remove it", rest)
+	add(o.node == "", "--node-name is missing: give the name of the Node, or set NODE_NAME")
+	add(o.hostPID < 0, "--host-pid %d is not a process", o.hostPID)
+	add(o.hostPID > 0 && o.root != "", "--host-pid %d and --root %s exclude each other: give one", o.hostPID, o.root)
+	add(o.root != "" && !filepath.IsAbs(o.root), "--root %s is not absolute", o.root)
+	add(!filepath.IsAbs(o.stateDir), "--state-dir %s is not absolute", o.stateDir)
+	add(o.interval < time.Second, "--interval %s is too short: give 1s or more", o.interval)
+	add(o.splay < 0, "--splay %s is negative: give 0s or more", o.splay)
+	return errors.Join(errs...)
+}
+
+// stateDirHere is the state directory as this process finds it.
+func (o options) stateDirHere() string {
+	if o.hostPID > 0 {
+		return filepath.Join("/proc", strconv.Itoa(o.hostPID), "root", o.stateDir)
+	}
+	return filepath.Join("/", o.root, o.stateDir)
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// serve runs the agent beside the servers that were asked for. The first that fails
+// ends the others.
+func serve(ctx context.Context, opts options, cfg *rest.Config, agent func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer stop()
+		return agent(ctx)
+	})
+	group.Go(func() error { return serveMetrics(ctx, opts.metrics, cfg) })
+	group.Go(func() error { return serveHealth(ctx, opts.health) })
+	return group.Wait()
+}
+
+func serveMetrics(ctx context.Context, address string, cfg *rest.Config) error {
+	metrics, err := server.NewServer(server.Options{BindAddress: address}, cfg, http.DefaultClient)
+	if err != nil || metrics == nil {
+		return err
+	}
+	if err := metrics.Start(ctx); err != nil {
+		return fmt.Errorf("cannot serve metrics on %s: %w", address, err)
+	}
+	return nil
+}
+
+// serveHealth answers that the process lives: an agent that can't reach the cluster
+// does its work and is not to be restarted.
+func serveHealth(ctx context.Context, address string) error {
+	if address == "0" {
+		return nil
+	}
+	mux := http.NewServeMux()
+	for _, path := range []string{"/healthz", "/readyz"} {
+		mux.Handle(path, http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{"ping": healthz.Ping}}))
+	}
+	probes := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 5 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	defer context.AfterFunc(ctx, func() { _ = probes.Close() })()
+	if err := probes.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("cannot serve health probes on %s: %w", address, err)
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package nodeagent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/internal/version"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// Defaults of Config.
+const (
+	DefaultInterval = 10 * time.Minute
+	DefaultSplay    = time.Minute
+)
+
+// A Config is what an agent works with. All fields but the last four are required.
+type Config struct {
+	Node     string // the name of the Node and of its NodeCatalog
+	Cluster  *rest.Config
+	Host     host.Host
+	Kinds    []resource.Kind
+	StateDir string        // on this process' file system
+	Interval time.Duration // between runs, give or take a tenth
+	Splay    time.Duration // the first run of a host that has nothing new waits up to this long
+
+	Log    *slog.Logger     // nil logs nothing
+	Clock  clock.Clock      // nil is the real one
+	Random func() float64   // in [0, 1); nil is a real one
+	Ran    func(RunSummary) // told of every run as it ends, from the agent's goroutine
+}
+
+// A RunSummary is what metrics are made of.
+type RunSummary struct {
+	Trigger v1alpha1.RunTrigger
+	Report  engine.Report
+	Err     error // there was no run, or it will not be remembered
+}
+
+// An Agent keeps one host. Its Run does everything, in one goroutine but for the watch.
+type Agent struct {
+	Config
+	cluster  *cluster
+	library  *library
+	runner   *runner
+	schedule schedule
+	news     mailbox
+
+	// object is the NodeCatalog as it was last seen; nil before it was, or when it is gone.
+	object *v1alpha1.NodeCatalog
+	// target is what the host is kept by: the last good one. problem says why that is
+	// not what object says, and failure why the last run did not take place.
+	target           *target
+	problem, failure *Problem
+	// status is what is to be told; last is what it was last made of.
+	status v1alpha1.NodeCatalogStatus
+	last   *StatusInput
+	// started says that a run took place since the agent started.
+	started bool
+}
+
+// New makes an agent. It makes no request to the cluster yet.
+func New(c Config) (*Agent, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	if c.Ran == nil {
+		c.Ran = func(RunSummary) {}
+	}
+	remote, err := connect(c.Cluster, c.Node)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{
+		Config:   c,
+		cluster:  remote,
+		library:  &library{disk: state.NewDocuments(c.StateDir, "catalogs", state.Options{Now: c.Clock.Now}), fetch: remote.catalog, warn: c.Log.Warn},
+		runner:   &runner{node: c.Node, host: c.Host, kinds: c.Kinds, stateDir: c.StateDir, now: c.Clock.Now, log: c.Log},
+		schedule: schedule{interval: c.Interval, random: c.Random},
+		news:     mailbox{ready: make(chan struct{}, 1)},
+	}, nil
+}
+
+// Run keeps the host until ctx ends: it then finishes the resource in hand, saves its
+// state and returns nil. An error is one that starting again may mend.
+func (a *Agent) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { stop(a.cluster.watch(ctx, a.news.put)) })
+	defer watching.Wait()
+	defer stop(nil)
+
+	a.target = a.library.recall()
+	a.schedule.first(a.Clock.Now(), a.Splay)
+	for ctx.Err() == nil {
+		a.step(ctx)
+	}
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// step waits for something to do and does it.
+func (a *Agent) step(ctx context.Context) {
+	timer := a.Clock.NewTimer(a.schedule.wait(a.Clock.Now()))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-a.news.ready:
+		a.see(ctx, a.news.take())
+	case <-timer.C():
+		a.due(ctx)
+	}
+}
+
+// due does what the schedule says.
+func (a *Agent) due(ctx context.Context) {
+	now := a.Clock.Now()
+	switch {
+	case a.schedule.runDue(now):
+		a.resolve(ctx)
+		a.run(ctx, v1alpha1.TriggerInterval)
+	case !a.schedule.retryDue(now):
+	case a.problem != nil || a.failure != nil:
+		a.change(ctx)
+	default:
+		a.publish(ctx)
+	}
+}
+
+// change brings the host to what the object newly says, or says why not.
+func (a *Agent) change(ctx context.Context) {
+	if a.resolve(ctx); a.problem != nil {
+		a.tell(ctx, a.facts(ctx), nil)
+		return
+	}
+	a.run(ctx, v1alpha1.TriggerChange)
+}
+
+// run runs the target and tells of it.
+func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
+	a.failure = nil
+	a.schedule.ran(a.Clock.Now())
+	is := a.facts(ctx)
+	if a.target == nil {
+		a.tell(ctx, is, nil)
+		return
+	}
+	if !a.started {
+		trigger = v1alpha1.TriggerStart
+	}
+	report, err := a.runner.run(ctx, a.target, is, a.status.Resources)
+	if ctx.Err() != nil {
+		return // it was cut short: there is little to tell, and the next start runs it again
+	}
+	a.schedule.ran(a.Clock.Now())
+	a.Ran(RunSummary{Trigger: trigger, Report: report, Err: err})
+	if err != nil {
+		a.failed(ctx, is, err)
+		return
+	}
+	a.log(trigger, report)
+	a.started = true
+	a.tell(ctx, is, &Run{Report: report, Generation: a.target.generation, Trigger: trigger, Withheld: a.target.spec.Withheld})
+}
+
+// failed plans to try a run again. That someone else's is under way is no failure.
+func (a *Agent) failed(ctx context.Context, is resource.Facts, err error) {
+	a.failure = &Problem{Reason: v1alpha1.ReasonRunFailed, Message: err.Error()}
+	a.schedule.failed(a.Clock.Now())
+	var locked *state.LockedError
+	if errors.As(err, &locked) {
+		a.Log.Info("the run waits", "reason", err)
+		return
+	}
+	a.Log.Error("the run failed", "error", err)
+	a.tell(ctx, is, nil)
+}
+
+func (a *Agent) log(trigger v1alpha1.RunTrigger, report engine.Report) {
+	level := slog.LevelDebug
+	if report.Status == "changed" || trigger != v1alpha1.TriggerInterval {
+		level = slog.LevelInfo
+	}
+	a.Log.Log(context.Background(), level, report.Summary(), "trigger", string(trigger), "catalog", report.CatalogDigest)
+}
+
+// tell makes the status what it is now, and publishes it.
+func (a *Agent) tell(ctx context.Context, is resource.Facts, run *Run) {
+	in := StatusInput{Now: a.Clock.Now(), AgentVersion: version.String(), Facts: is, Problem: cmp.Or(a.problem, a.failure), Run: run}
+	if a.object != nil {
+		in.Generation = a.object.Generation
+	} else if a.target != nil {
+		in.Generation = a.target.generation
+	}
+	next, changed := Status(a.status, in)
+	if a.status = next; changed {
+		a.last = &in
+	}
+	a.publish(ctx)
+}

@@ -1,0 +1,32 @@
+package nodeagent
+
+import (
+	"sync"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// A mailbox holds the newest news, however many there were. Safe for concurrent use.
+type mailbox struct {
+	ready chan struct{} // of one; receives when there is something to take
+
+	mu     sync.Mutex
+	newest *v1alpha1.NodeCatalog
+}
+
+func (m *mailbox) put(nc *v1alpha1.NodeCatalog) {
+	m.mu.Lock()
+	m.newest = nc
+	m.mu.Unlock()
+	select {
+	case m.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the newest.
+func (m *mailbox) take() *v1alpha1.NodeCatalog {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.newest
+}

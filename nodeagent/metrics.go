@@ -1,0 +1,46 @@
+package nodeagent
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// Metrics registers the agent's metrics and returns what keeps them: for Config.Ran.
+func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
+	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "fettle_run_duration_seconds", Help: "How long runs took.", Buckets: prometheus.ExponentialBuckets(0.01, 4, 9),
+	}, []string{"trigger"})
+	runs := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "fettle_runs_total", Help: "Runs by how they ended: unchanged, changed, failed, or error where there was none.",
+	}, []string{"status"})
+	resources := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "fettle_resources", Help: "Resources by how they ended in the last run.",
+	}, []string{"state"})
+	last := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "fettle_last_run_timestamp_seconds", Help: "When the last run began, in Unix time.",
+	})
+	err := errors.Join(in.Register(duration), in.Register(runs), in.Register(resources), in.Register(last))
+	return func(s RunSummary) {
+		if s.Err != nil {
+			runs.WithLabelValues("error").Inc()
+			return
+		}
+		runs.WithLabelValues(s.Report.Status).Inc()
+		duration.WithLabelValues(string(s.Trigger)).Observe(time.Duration(s.Report.Duration).Seconds())
+		last.Set(float64(s.Report.Started.Unix()))
+		for state, n := range byState(s.Report.Counts) {
+			resources.WithLabelValues(string(state)).Set(float64(n))
+		}
+	}, err
+}
+
+func byState(c engine.Counts) map[engine.State]int {
+	return map[engine.State]int{
+		engine.InSync: c.InSync, engine.Changed: c.Changed, engine.Refreshed: c.Refreshed,
+		engine.Noop: c.Noop, engine.Skipped: c.Skipped, engine.Failed: c.Failed,
+	}
+}

@@ -1,0 +1,112 @@
+package nodeagent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// verdict is a condition without its type.
+type verdict struct {
+	status          metav1.ConditionStatus
+	reason, message string
+}
+
+// conditions follow from the rest of the status and what keeps it from going on.
+func conditions(s v1alpha1.NodeCatalogStatus, problem *Problem, now time.Time) []metav1.Condition {
+	out := slices.Clone(s.Conditions)
+	for _, c := range []struct {
+		kind string
+		verdict
+	}{
+		{v1alpha1.ConditionReady, ready(s, problem)},
+		{v1alpha1.ConditionReconciling, reconciling(s, problem)},
+		{v1alpha1.ConditionStalled, stalled(problem)},
+		{v1alpha1.ConditionDegraded, degraded(s, problem)},
+	} {
+		meta.SetStatusCondition(&out, metav1.Condition{
+			Type: c.kind, Status: c.status, Reason: c.reason, Message: cut(c.message, 2*maxMessage),
+			ObservedGeneration: s.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
+		})
+	}
+	return out
+}
+
+func ready(s v1alpha1.NodeCatalogStatus, problem *Problem) verdict {
+	if problem != nil {
+		return verdict{metav1.ConditionFalse, problem.Reason, problem.Message}
+	}
+	if applying := reconciling(s, nil); applying.status == metav1.ConditionTrue {
+		return verdict{metav1.ConditionFalse, applying.reason, applying.message}
+	}
+	withheld := refsOf(s.Resources, v1alpha1.StateWithheld)
+	switch c := s.Counts; {
+	case c.Failed > 0:
+		return verdict{metav1.ConditionFalse, v1alpha1.ReasonResourcesFailed, failures(s)}
+	case len(withheld) > 0:
+		return verdict{metav1.ConditionFalse, v1alpha1.ReasonWithheld, listed(len(withheld), "wait", withheld)}
+	case c.Skipped > 0:
+		return verdict{metav1.ConditionFalse, v1alpha1.ReasonSkipped, listed(int(c.Skipped), "skipped", refsOf(s.Resources, v1alpha1.StateSkipped))}
+	case c.Noop > 0:
+		return verdict{metav1.ConditionTrue, v1alpha1.ReasonNoop, listed(int(c.Noop), "only reported", refsOf(s.Resources, v1alpha1.StateNoop))}
+	}
+	return verdict{metav1.ConditionTrue, v1alpha1.ReasonApplied, fmt.Sprintf("all %d resources are in sync", s.Counts.Total)}
+}
+
+func reconciling(s v1alpha1.NodeCatalogStatus, problem *Problem) verdict {
+	switch {
+	case problem != nil && problem.Reason == v1alpha1.ReasonApplying:
+		return verdict{metav1.ConditionTrue, v1alpha1.ReasonApplying, problem.Message}
+	case problem != nil || s.Counts != nil && s.AppliedGeneration == s.ObservedGeneration:
+		return verdict{metav1.ConditionFalse, v1alpha1.ReasonSettled, ""}
+	}
+	return verdict{metav1.ConditionTrue, v1alpha1.ReasonApplying, fmt.Sprintf("generation %d is yet to be applied", s.ObservedGeneration)}
+}
+
+func stalled(problem *Problem) verdict {
+	if problem != nil && (problem.Reason == v1alpha1.ReasonCatalogInvalid || problem.Reason == v1alpha1.ReasonCatalogUnavailable) {
+		return verdict{metav1.ConditionTrue, problem.Reason, problem.Message}
+	}
+	return verdict{metav1.ConditionFalse, v1alpha1.ReasonSettled, ""}
+}
+
+func degraded(s v1alpha1.NodeCatalogStatus, problem *Problem) verdict {
+	switch {
+	case problem != nil && problem.Reason == v1alpha1.ReasonRunFailed:
+		return verdict{metav1.ConditionTrue, problem.Reason, problem.Message}
+	case s.Counts != nil && s.Counts.Failed > 0:
+		return verdict{metav1.ConditionTrue, v1alpha1.ReasonResourcesFailed, failures(s)}
+	}
+	return verdict{metav1.ConditionFalse, v1alpha1.ReasonSettled, ""}
+}
+
+func failures(s v1alpha1.NodeCatalogStatus) string {
+	return listed(int(s.Counts.Failed), "failed", refsOf(s.Resources, v1alpha1.StateFailed))
+}
+
+// listed is "3 failed: File/a, File/b and 1 more".
+func listed(n int, what string, refs []string) string {
+	const most = 5
+	names := refs[:min(len(refs), most)]
+	text := fmt.Sprintf("%d %s: %s", n, what, strings.Join(names, ", "))
+	if more := n - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func refsOf(resources []v1alpha1.ResourceReport, state v1alpha1.ResourceState) []string {
+	var out []string
+	for _, r := range resources {
+		if r.State == state {
+			out = append(out, string(r.Ref))
+		}
+	}
+	return out
+}

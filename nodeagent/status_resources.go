@@ -1,0 +1,135 @@
+package nodeagent
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// Bounds of a status. The API server keeps objects of up to 1.5 MiB, but there is one
+// of these a node and every reader of the fleet reads them all.
+const (
+	// MaxStatus is the size of a whole status as JSON, in bytes.
+	MaxStatus = 64 << 10
+
+	maxFacts      = 32 << 10
+	maxReports    = 24 << 10
+	maxEntries    = 50
+	maxProperties = 16
+	maxMessage    = 512
+	maxValue      = 128
+)
+
+// resourceReports are the entries of the status: what failed, waits, was skipped or
+// differs, then drift that was corrected. since is kept while a state lasts.
+func resourceReports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (list []v1alpha1.ResourceReport, omitted int32) {
+	var all []v1alpha1.ResourceReport
+	for _, r := range run.Report.Resources {
+		if told(r) {
+			all = append(all, resourceReport(r))
+		}
+	}
+	for _, w := range run.Withheld {
+		all = append(all, v1alpha1.ResourceReport{
+			Ref: w.Ref, State: v1alpha1.StateWithheld, Message: cut(strings.TrimSuffix(w.Reason+": "+w.Message, ": "), maxMessage),
+		})
+	}
+	slices.SortStableFunc(all, func(a, b v1alpha1.ResourceReport) int {
+		return cmp.Or(rank(a.State)-rank(b.State), strings.Compare(string(a.Ref), string(b.Ref)))
+	})
+	list = fit(all)
+	keepSince(list, prev, now)
+	return list, int32(len(all) - len(list))
+}
+
+func told(r engine.ResourceReport) bool {
+	switch r.State {
+	case engine.Failed, engine.Skipped, engine.Noop:
+		return true
+	case engine.Changed:
+		return r.Corrective()
+	case engine.InSync, engine.Refreshed:
+	}
+	return false
+}
+
+func rank(s v1alpha1.ResourceState) int {
+	return slices.Index([]v1alpha1.ResourceState{
+		v1alpha1.StateFailed, v1alpha1.StateWithheld, v1alpha1.StateSkipped, v1alpha1.StateNoop, v1alpha1.StateChanged,
+	}, s)
+}
+
+func resourceReport(r engine.ResourceReport) v1alpha1.ResourceReport {
+	out := v1alpha1.ResourceReport{
+		Ref:        v1alpha1.ResourceRef(r.Ref.String()),
+		State:      v1alpha1.ResourceState(r.State),
+		Message:    r.Message,
+		Corrective: r.Corrective(),
+	}
+	for _, e := range r.Events {
+		if e.Property == "" { // a refresh has no values, only words
+			out.Message = cmp.Or(out.Message, e.Message)
+		} else if len(out.Changes) < maxProperties {
+			out.Changes = append(out.Changes, v1alpha1.PropertyChange{
+				Property: e.Property, Is: cut(e.Is, maxValue), Should: cut(e.Should, maxValue),
+			})
+		}
+	}
+	out.Message = cut(out.Message, maxMessage)
+	return out
+}
+
+// fit takes as many of the first entries as there is room for.
+func fit(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
+	size := 0
+	for i, r := range all {
+		size += len(jsonOf(r))
+		if i == maxEntries || size > maxReports {
+			return all[:i]
+		}
+	}
+	return all
+}
+
+func keepSince(list, prev []v1alpha1.ResourceReport, now time.Time) {
+	since := map[v1alpha1.ResourceRef]v1alpha1.ResourceReport{}
+	for _, r := range prev {
+		since[r.Ref] = r
+	}
+	for i := range list {
+		r := &list[i]
+		was, ok := since[r.Ref]
+		// A correction is an event: there was another one.
+		if ok && was.State == r.State && was.Since != nil && r.State != v1alpha1.StateChanged {
+			r.Since = was.Since
+		} else {
+			r.Since = &metav1.Time{Time: now}
+		}
+	}
+}
+
+// cut shortens a text to some bytes, and says so with an ellipsis. What a tool wrote
+// may be no UTF-8; the API server would change it.
+func cut(s string, limit int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit-len("…")], "") + "…"
+}
+
+// jsonOf encodes what is known to encode: plain data.
+func jsonOf(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return text
+}

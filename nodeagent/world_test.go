@@ -1,0 +1,248 @@
+package nodeagent_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/providers"
+)
+
+const (
+	interval = 10 * time.Minute
+	limit    = 10 * time.Second // some ten times what anything here takes
+)
+
+// A world is an API server, reached through a door that can be shut, and an
+// administrator of it.
+type world struct {
+	admin  client.Client
+	client kubernetes.Interface
+	cfg    *rest.Config
+}
+
+func newWorld(t *testing.T, cfg *rest.Config) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	must(t, clientgoscheme.AddToScheme(scheme))
+	must(t, v1alpha1.AddToScheme(scheme))
+	admin, err := client.New(cfg, client.Options{Scheme: scheme})
+	must(t, err)
+	set, err := kubernetes.NewForConfig(cfg)
+	must(t, err)
+	w := &world{admin: admin, client: set, cfg: cfg}
+	w.grant(t)
+	return w
+}
+
+// grant lets the agents' service account do what agents may.
+func (w *world) grant(t *testing.T) {
+	t.Helper()
+	must(t, w.admin.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default"}}))
+	must(t, w.admin.Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"fettle.dev"}, Resources: []string{"nodecatalogs"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"fettle.dev"}, Resources: []string{"nodecatalogs/status"}, Verbs: []string{"patch"}},
+			{APIGroups: []string{"fettle.dev"}, Resources: []string{"catalogs"}, Verbs: []string{"get"}},
+		},
+	}))
+	must(t, w.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "agent"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "agent", Namespace: "default"}},
+	}))
+}
+
+// A machine is a node: a directory as its host, an agent that may be started and
+// stopped, and its way to the API server.
+type machine struct {
+	*WithT
+	t     *testing.T
+	w     *world
+	name  string
+	root  string
+	clock *clocktesting.FakeClock
+	door  *door
+	cfg   *rest.Config
+	runs  atomic.Int32
+	logs  buffer
+	stop  func()
+}
+
+// machine makes a Node and a host for it. No agent runs yet.
+func (w *world) machine(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{
+		WithT: NewWithT(t), t: t, w: w, root: t.TempDir(), stop: func() {},
+		name:  strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ",", "").Replace(t.Name())),
+		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)),
+	}
+	m.name = strings.Trim(m.name[:min(len(m.name), 60)], "-")
+	must(t, os.MkdirAll(filepath.Join(m.root, "etc"), 0o755))
+	m.file("os-release").write("ID=debian\nVERSION_ID=12\n")
+	m.door = newDoor(t, strings.Trim(strings.TrimPrefix(w.cfg.Host, "https:"), "/"))
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
+	must(t, w.admin.Create(t.Context(), node))
+	m.cfg = rest.AnonymousClientConfig(w.cfg)
+	m.cfg.Host = "https://" + m.door.address
+	m.cfg.BearerToken = w.token(t, node)
+	t.Cleanup(func() {
+		m.stop()
+		if t.Failed() {
+			t.Logf("the agent logged:\n%s", m.logs.String())
+		}
+	})
+	return m
+}
+
+// token is one that is bound to a node, as that of the node's own pods.
+func (w *world) token(t *testing.T, node *corev1.Node) string {
+	t.Helper()
+	request, err := w.client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "agent", &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{
+			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: node.Name, UID: node.UID},
+		},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	return request.Status.Token
+}
+
+// start starts the agent. It stops with stop, or with the test.
+func (m *machine) start() {
+	m.t.Helper()
+	h, err := linux.Open(linux.Options{Root: m.root})
+	must(m.t, err)
+	agent, err := nodeagent.New(nodeagent.Config{
+		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Kinds: providers.Kinds(), StateDir: filepath.Join(m.root, "var/lib/fettle"),
+		Interval: interval, Splay: time.Minute, Log: logger(&m.logs), Clock: m.clock, Random: func() float64 { return 0.5 },
+		Ran: func(nodeagent.RunSummary) { m.runs.Add(1) },
+	})
+	must(m.t, err)
+	ctx, cancel := context.WithCancel(m.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- agent.Run(ctx) }()
+	m.stop = sync.OnceFunc(func() {
+		cancel()
+		must(m.t, <-ended)
+		must(m.t, h.Close())
+	})
+}
+
+// passes lets time pass until something comes of it.
+func (m *machine) passes(what string, holds func(g Gomega)) {
+	m.t.Helper()
+	m.Eventually(func(g Gomega) {
+		m.clock.Step(interval)
+		holds(g)
+	}).WithTimeout(limit).WithPolling(20*time.Millisecond).Should(Succeed(), what)
+}
+
+// soon waits without letting the clock move.
+func (m *machine) soon(what string, holds func(g Gomega)) {
+	m.t.Helper()
+	m.Eventually(holds).WithTimeout(limit).WithPolling(20*time.Millisecond).Should(Succeed(), what)
+}
+
+// should says what the machine should be: a catalog of these entries.
+func (m *machine) should(entries ...v1alpha1.CatalogEntry) *v1alpha1.NodeCatalog {
+	m.t.Helper()
+	c := &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: catalog.Name(entries)}, Count: int32(len(entries)), Entries: entries}
+	must(m.t, client.IgnoreAlreadyExists(m.w.admin.Create(m.t.Context(), c)))
+	return m.spec(v1alpha1.NodeCatalogSpec{Catalogs: []v1alpha1.CatalogRef{{Name: c.Name}}})
+}
+
+// spec makes the machine's NodeCatalog, or changes it.
+func (m *machine) spec(spec v1alpha1.NodeCatalogSpec) *v1alpha1.NodeCatalog {
+	m.t.Helper()
+	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: m.name}, Spec: spec}
+	err := m.w.admin.Create(m.t.Context(), nc)
+	if client.IgnoreAlreadyExists(err) == nil && err != nil {
+		nc = m.object()
+		nc.Spec = spec
+		err = m.w.admin.Update(m.t.Context(), nc)
+	}
+	must(m.t, err)
+	return nc
+}
+
+// object is the machine's NodeCatalog as the API server has it.
+func (m *machine) object() *v1alpha1.NodeCatalog {
+	m.t.Helper()
+	var nc v1alpha1.NodeCatalog
+	must(m.t, m.w.admin.Get(m.t.Context(), client.ObjectKey{Name: m.name}, &nc))
+	return &nc
+}
+
+// applied waits until the machine has applied what it should be.
+func (m *machine) applied(nc *v1alpha1.NodeCatalog) *v1alpha1.NodeCatalog {
+	m.t.Helper()
+	m.soon("the generation is applied", func(g Gomega) {
+		g.Expect(m.object().Status.AppliedGeneration).To(Equal(nc.Generation))
+	})
+	return m.object()
+}
+
+// file is a file in the machine's /etc.
+func (m *machine) file(name string) hostFile {
+	return hostFile{m.t, filepath.Join(m.root, "etc", name)}
+}
+
+type hostFile struct {
+	t    *testing.T
+	path string
+}
+
+func (f hostFile) write(text string) {
+	f.t.Helper()
+	must(f.t, os.WriteFile(f.path, []byte(text), 0o644))
+}
+
+// text is the content, or why there is none.
+func (f hostFile) text() string {
+	text, err := os.ReadFile(f.path)
+	if err != nil {
+		return fmt.Sprintf("(%v)", err)
+	}
+	return string(text)
+}
+
+// fileEntry is an entry for a file in /etc.
+func fileEntry(name, content string) v1alpha1.CatalogEntry {
+	raw, _ := json.Marshal(map[string]string{"path": "/etc/" + name, "content": content})
+	return v1alpha1.CatalogEntry{Kind: "File", Name: name, Attributes: &runtime.RawExtension{Raw: raw}}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// contentOf is how a content is shown.
+func contentOf(text string) string { return fmt.Sprintf("{sha256}%x", sha256.Sum256([]byte(text))) }
