@@ -197,7 +197,7 @@ func (b *batch) attempt(ctx context.Context, t transaction) error {
 	}
 	before := b.db
 	err := b.commands(ctx, t)
-	if err != nil && !b.refreshed && b.stopped == nil && !t.touched(before, b.db) && t.installs() {
+	if err != nil && !b.refreshed && b.stopped == nil && !t.touched(before, b.db) && t.has(install) {
 		b.refresh(ctx)
 		return b.commands(ctx, t)
 	}
@@ -206,10 +206,6 @@ func (b *batch) attempt(ctx context.Context, t transaction) error {
 
 func (t transaction) touched(before, after database) bool {
 	return slices.ContainsFunc(t.orders, func(o order) bool { return before.find(o.name) != after.find(o.name) })
-}
-
-func (t transaction) installs() bool {
-	return slices.ContainsFunc(t.orders, func(o order) bool { return o.action == install })
 }
 
 // commands runs all commands of a transaction and reads what came of them. The

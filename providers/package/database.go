@@ -173,22 +173,24 @@ func set(field *string, line []byte, name string) {
 }
 
 // find returns the record of a package, which is written name or name:architecture.
-// One that dpkg does not know is not installed.
+// One that dpkg does not know is not installed. What is for all architectures is for
+// the native one.
 func (db database) find(name string) record {
-	base, arch, qualified := strings.Cut(name, ":")
-	if !qualified {
-		arch = db.native
+	base, arch, foreign := strings.Cut(db.canonical(name), ":")
+	candidates := []key{{base, arch}}
+	if !foreign {
+		candidates = []key{{base, db.native}, {base, "all"}}
 	}
-	gone := record{name: base, arch: arch, state: "not-installed"}
-	for _, a := range []string{arch, "all", ""} {
-		if r, ok := db.records[key{base, a}]; ok && r.state != "not-installed" {
+	for _, k := range candidates {
+		if r, ok := db.records[k]; ok && r.state != "not-installed" {
 			return r
 		}
 	}
-	return gone
+	return record{name: base, arch: arch, state: "not-installed"}
 }
 
-// canonical is a package's name as apt prints it: without the native architecture.
+// canonical is a package's name as apt prints it: with its architecture only if that is
+// a foreign one.
 func (db database) canonical(name string) string {
 	base, arch, _ := strings.Cut(name, ":")
 	if arch == "" || arch == db.native || arch == "all" {

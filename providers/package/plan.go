@@ -152,38 +152,44 @@ func (t transaction) halves() [2]transaction {
 // removed goes together, so that one package can take another's place. What is purged
 // is removed with them, and purged after that: apt-get would purge all or none.
 func (t transaction) words() [][]string {
-	var together, purges []string
-	var installs, removes, pinned bool
-	for _, o := range t.orders {
-		switch o.action {
-		case install:
-			installs, pinned = true, pinned || o.pinned
-			together = append(together, o.argument())
-		case remove:
-			removes = true
-			together = append(together, o.name+"-")
-		case purge:
-			purges = append(purges, o.name)
-		}
-	}
+	options, purges := split(t.setting.options), t.arguments(purge, "")
 	var all [][]string
-	if installs || removes {
-		for _, name := range purges {
-			together = append(together, name+"-")
-		}
-		all = append(all, slices.Concat([]string{"install"}, onlyIf(pinned, "--allow-downgrades"), split(t.setting.options), together))
+	switch {
+	case t.has(install):
+		words := slices.Concat(t.arguments(install, ""), t.arguments(remove, "-"), t.arguments(purge, "-"))
+		all = append(all, slices.Concat([]string{"install"}, t.downgrade(), options, words))
+	case t.has(remove):
+		words := slices.Concat(t.arguments(remove, ""), purges)
+		all = append(all, slices.Concat([]string{"remove"}, options, words))
 	}
 	if len(purges) > 0 {
-		all = append(all, slices.Concat([]string{"purge"}, split(t.setting.options), purges))
+		all = append(all, slices.Concat([]string{"purge"}, options, purges))
 	}
 	return all
 }
 
-func onlyIf(condition bool, word string) []string {
-	if condition {
-		return []string{word}
+func (t transaction) has(a action) bool {
+	return slices.ContainsFunc(t.orders, func(o order) bool { return o.action == a })
+}
+
+// downgrade allows it where somebody wants a certain version.
+func (t transaction) downgrade() []string {
+	if slices.ContainsFunc(t.orders, func(o order) bool { return o.pinned }) {
+		return []string{"--allow-downgrades"}
 	}
 	return nil
+}
+
+// arguments name the packages of one action; apt-get takes what ends in - out of
+// what it would install.
+func (t transaction) arguments(a action, suffix string) []string {
+	var all []string
+	for _, o := range t.orders {
+		if o.action == a {
+			all = append(all, o.argument()+suffix)
+		}
+	}
+	return all
 }
 
 func (o order) argument() string {
