@@ -152,7 +152,7 @@ func explain(problems []catalog.Problem) string {
 		text += fmt.Sprintf(" (on node %s and %d more)", nodes[0], len(nodes)-1)
 	}
 	if len(rest) > 0 {
-		text += fmt.Sprintf("; and %d more problems", len(rest))
+		text += fmt.Sprintf("; and %d more", len(rest))
 	}
 	return text
 }

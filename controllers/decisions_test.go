@@ -72,9 +72,9 @@ func TestConditions(t *testing.T) {
 				{Node: "n2", Reason: "Conflict", Message: "path is claimed by File/b"},
 			},
 			want: []string{
-				"Ready=False Conflict: path is claimed by File/b (on node n1 and 1 more); and 1 more problems",
+				"Ready=False Conflict: path is claimed by File/b (on node n1 and 1 more); and 1 more",
 				"Reconciling=False Settled",
-				"Stalled=True Conflict: path is claimed by File/b (on node n1 and 1 more); and 1 more problems",
+				"Stalled=True Conflict: path is claimed by File/b (on node n1 and 1 more); and 1 more",
 				"Conflict=True Conflict: path is claimed by File/b (on node n1 and 1 more)",
 			},
 		},

@@ -135,7 +135,8 @@ func (r *Fleet) writeNode(ctx context.Context, c nodeChange) error {
 		return fmt.Errorf("cannot encode NodeCatalog %s: %w", c.node, err)
 	}
 	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: c.node}}
-	if err := r.Client.Patch(ctx, nc, client.RawPatch(types.MergePatchType, patch)); err != nil {
+	err = r.Client.Patch(ctx, nc, client.RawPatch(types.MergePatchType, patch))
+	if client.IgnoreNotFound(err) != nil { // its deletion will cause another pass
 		return fmt.Errorf("cannot patch NodeCatalog %s: %w", c.node, err)
 	}
 	return nil
@@ -160,7 +161,8 @@ func (r *Fleet) createNode(ctx context.Context, c nodeChange) error {
 		},
 		Spec: c.spec,
 	}
-	if err := r.Client.Create(ctx, nc); err != nil {
+	err := r.Client.Create(ctx, nc)
+	if client.IgnoreAlreadyExists(err) != nil { // the cache is behind, and will cause another pass
 		return fmt.Errorf("cannot create NodeCatalog %s: %w", c.node, err)
 	}
 	return nil

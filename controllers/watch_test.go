@@ -88,6 +88,10 @@ var _ = Describe("A running manager", func() {
 		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(ContainElement("DriftCorrected File/a: content changed"))
 		Expect(noted(ctx, "File")).To(ContainElements(ContainSubstring("ProblemFound MissingSource"), ContainSubstring("BecameReady")))
 
+		By("a Catalog that someone deletes")
+		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Catalog{})).To(Succeed())
+		eventually("web-1", map[string]string{"File/a": `{"content":"two","path":"/a"}`})
+
 		By("a resource that goes away")
 		Expect(k8s.Delete(ctx, file("a", "/a"))).To(Succeed())
 		eventually("web-1", map[string]string{})

@@ -27,6 +27,10 @@ import (
 // of a folder, a wave of agents that report.
 const settle = 100 * time.Millisecond
 
+// maxRetry is the longest wait after failures: what fails for one node must not keep
+// the others waiting.
+const maxRetry = 30 * time.Second
+
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
 // SetupWithManager watches all that a pass reads. A pass begins when every cache is
@@ -34,7 +38,10 @@ type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("fleet").
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](settle, maxRetry),
+		}).
 		WatchesMetadata(&corev1.Node{}, r.recompile(), builder.WithPredicates(labelsOrAnnotations())).
 		WatchesMetadata(&v1alpha1.Catalog{}, r.recompile(), builder.WithPredicates(onlyDeletion())).
 		Watches(&corev1.ConfigMap{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.named))).

@@ -56,6 +56,10 @@ func (p *plan) shared(t *target) []*draft {
 	return drafts
 }
 
+// maxWithheldMessage, in bytes, keeps thousands of them within one object. The resource's
+// own status has room for more.
+const maxWithheldMessage = 256
+
 func (p *plan) nodeResult(s *share) *NodeResult {
 	r := &NodeResult{shared: s.survey.applied()}
 	for _, t := range s.targets {
@@ -66,7 +70,7 @@ func (p *plan) nodeResult(s *share) *NodeResult {
 	hashes := make([]string, 0, len(s.members))
 	for position, i := range s.members {
 		if f := s.fault(position); f != nil {
-			r.Spec.Withheld = append(r.Spec.Withheld, v1alpha1.Withheld{Ref: p.drafts[i].ref, Reason: f.reason, Message: f.message})
+			r.Spec.Withheld = append(r.Spec.Withheld, v1alpha1.Withheld{Ref: p.drafts[i].ref, Reason: f.reason, Message: capped(f.message, maxWithheldMessage)})
 			continue
 		}
 		e, hash := p.entry(s, i)

@@ -15,12 +15,13 @@ type fault struct {
 }
 
 func faultf(reason, format string, args ...any) *fault {
-	return &fault{reason: reason, message: capped(fmt.Sprintf(format, args...))}
+	return &fault{reason: reason, message: capped(fmt.Sprintf(format, args...), maxMessage)}
 }
 
-// capped keeps a message small enough for thousands of them to fit an object.
-func capped(s string) string {
-	const limit = 1024
+// maxMessage is how long a message may be, in bytes.
+const maxMessage = 1024
+
+func capped(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,38 +79,41 @@ func TestTheOrderOfTheInputChangesNothing(t *testing.T) {
 	}
 }
 
-func TestNothingIsOrderedAfterWhatIsWithheld(t *testing.T) {
+func TestWhatIsAppliedHasAllThatComesBeforeIt(t *testing.T) {
 	t.Parallel()
 
 	for seed := range uint64(60) {
 		in := fleet(rand.New(rand.NewPCG(seed, 2)), 6, 20)
 		for name, n := range catalog.Compile(in).Nodes {
-			withheld := map[v1alpha1.ResourceRef]bool{}
-			for _, w := range n.Spec.Withheld {
-				withheld[w.Ref] = true
-			}
-			for _, r := range in.Resources {
-				ref := v1alpha1.ResourceRef(r.KindName() + "/" + r.GetName())
-				targeting := r.GetTargeting()
-				for _, first := range append(targeting.Require, targeting.Subscribe...) {
-					if withheld[first] && !withheld[ref] && applied(n, ref) {
-						t.Errorf("seed %d: on %s %s is applied and comes after %s, which is withheld", seed, name, ref, first)
-					}
+			for _, e := range edges(in.Resources) {
+				if n.EntryHash(e.after) != "" && n.EntryHash(e.first) == "" && selects(n, e.holder) {
+					t.Errorf("seed %d: on %s %s is applied without %s", seed, name, e.after, e.first)
 				}
 			}
 		}
 	}
 }
 
-// applied reports whether a resource is among a node's own entries: those of catalogs
-// are covered by outlines.
-func applied(n *catalog.NodeResult, ref v1alpha1.ResourceRef) bool {
-	for _, e := range n.Spec.Entries {
-		if e.Ref() == ref {
-			return true
+// edge is one that holder has.
+type edge struct{ holder, first, after v1alpha1.ResourceRef }
+
+func edges(resources []v1alpha1.Resource) []edge {
+	var all []edge
+	for _, r := range resources {
+		ref, targeting := v1alpha1.ResourceRef(r.KindName()+"/"+r.GetName()), r.GetTargeting()
+		for _, other := range append(targeting.Require, targeting.Subscribe...) {
+			all = append(all, edge{ref, other, ref})
+		}
+		for _, other := range append(targeting.Before, targeting.Notify...) {
+			all = append(all, edge{ref, ref, other})
 		}
 	}
-	return false
+	return all
+}
+
+// selects reports whether the holder of an edge is the node's at all.
+func selects(n *catalog.NodeResult, holder v1alpha1.ResourceRef) bool {
+	return n.EntryHash(holder) != "" || slices.ContainsFunc(n.Spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == holder })
 }
 
 func TestACatalogTooLargeForOneObjectIsSplit(t *testing.T) {

@@ -57,7 +57,7 @@ func (s *survey) findConflicts() {
 		f := faultf(v1alpha1.ReasonConflict, "")
 		f.others = s.refsBut(i, claims[d.claim])
 		f.message = capped(fmt.Sprintf("%s is also claimed by %s on the same node: keep one, or let their nodeSelector or when exclude each other",
-			d.property, listed(f.others)))
+			d.property, listed(f.others)), maxMessage)
 		s.fail(i, f)
 	}
 }
