@@ -7,14 +7,7 @@ start_control_plane() {
 	start etcd nsenter --net="/run/netns/$NETNS" "$CONTROL_PLANE/etcd" --data-dir "$WORK/etcd" \
 		--listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
 		--listen-peer-urls http://127.0.0.1:2380 --unsafe-no-fsync --logger zap --log-level warn
-	start kube-apiserver nsenter --net="/run/netns/$NETNS" "$CONTROL_PLANE/kube-apiserver" \
-		--etcd-servers http://127.0.0.1:2379 \
-		--bind-address "$NETWORK.1" --secure-port 6443 --service-cluster-ip-range 10.78.0.0/24 \
-		--tls-cert-file "$WORK/keys/server.crt" --tls-private-key-file "$WORK/keys/server.key" \
-		--token-auth-file "$WORK/keys/tokens.csv" \
-		--service-account-issuer "$SERVER" --service-account-key-file "$WORK/keys/serviceaccounts.pub" \
-		--service-account-signing-key-file "$WORK/keys/serviceaccounts.key" \
-		--authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction --allow-privileged
+	start_api_server
 	write_kubeconfig "$WORK/keys/admin.token" "$WORK/admin.kubeconfig"
 	cat >"$WORK/bin/kubectl" <<-END
 		#!/bin/sh
@@ -24,11 +17,22 @@ start_control_plane() {
 	until_true "the API server" kubectl get --raw /readyz
 }
 
+start_api_server() {
+	start kube-apiserver nsenter --net="/run/netns/$NETNS" "$CONTROL_PLANE/kube-apiserver" \
+		--etcd-servers http://127.0.0.1:2379 \
+		--bind-address "$NETWORK.1" --secure-port 6443 --service-cluster-ip-range 10.78.0.0/24 \
+		--tls-cert-file "$WORK/keys/server.crt" --tls-private-key-file "$WORK/keys/server.key" \
+		--token-auth-file "$WORK/keys/tokens.csv" \
+		--service-account-issuer "$SERVER" --service-account-key-file "$WORK/keys/serviceaccounts.pub" \
+		--service-account-signing-key-file "$WORK/keys/serviceaccounts.key" \
+		--authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction --allow-privileged
+}
+
 # make_keys makes the server's certificate, the key that signs ServiceAccounts' tokens and the administrator's token.
 make_keys() (
 	umask 077
 	mkdir "$WORK/keys"
-	cd "$WORK/keys"
+	cd "$WORK/keys" || exit
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=fettle-demo \
 		-addext "subjectAltName=IP:$NETWORK.1" -keyout server.key -out server.crt 2>/dev/null
 	openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out serviceaccounts.key 2>/dev/null

@@ -1,15 +1,16 @@
 # What runs, and how it ends.
 
-PIDS=()
+declare -A PID_OF=() # by name
+STARTED=()           # names, in the order of their start
 
 # one_demo_at_a_time makes the folder for this run and clears up after a run that was killed.
 one_demo_at_a_time() {
 	mkdir -p "$CACHE/demo"
-	exec 8>"$CACHE/demo/lock"
-	flock -n 8 || die "another demo is running on this machine: wait for it or end it"
-	rm -rf "$CACHE"/demo/run.*
+	exec 8>"$CACHE/demo/$NETNS.lock"
+	flock -n 8 || die "another demo is running in the network $NETNS: wait for it, end it, or set NETNS to another name"
+	rm -rf "$CACHE/demo/$NETNS".run.*
 	remove_network
-	WORK=$(umask 077 && mktemp -d "$CACHE/demo/run.XXXXXX")
+	WORK=$(umask 077 && mktemp -d "$CACHE/demo/$NETNS.run.XXXXXX")
 	mkdir "$WORK/log" "$WORK/bin"
 	PATH=$WORK/bin:$PATH
 }
@@ -19,13 +20,14 @@ start() {
 	local name=$1
 	shift
 	setpriv --pdeathsig TERM -- "$@" >"$WORK/log/$name.log" 2>&1 8>&- &
-	PIDS+=("$!")
+	PID_OF[$name]=$!
+	STARTED+=("$name")
 }
 
 # alive fails if anything that was started has ended.
 alive() {
 	local pid
-	for pid in ${PIDS[@]+"${PIDS[@]}"}; do
+	for pid in "${PID_OF[@]}"; do
 		kill -0 "$pid" 2>/dev/null || return 1
 	done
 }
@@ -33,10 +35,12 @@ alive() {
 clean_up() {
 	local status=$?
 	trap - EXIT
-	trap '' INT TERM
+	set +e
 	if [ "$status" != 0 ] && [ "$status" -lt 128 ]; then
-		find "$WORK/log" -size +0 -exec tail -n 10 -v {} + >&2
+		tell_failure >&2
+		[ -z "$KEEP" ] || stay
 	fi
+	trap '' INT TERM
 	step "Clearing up"
 	end_processes
 	remove_network
@@ -44,16 +48,29 @@ clean_up() {
 	exit "$status"
 }
 
+# tell_failure shows the last words of everything, then where the story broke off.
+tell_failure() {
+	local name
+	find "$WORK/log" -type f -size +0 -exec tail -v -n 10 {} +
+	for name in "${MACHINES[@]}"; do
+		[ ! -e "$WORK/machines/$name/pid" ] || on "$name" journalctl --unit nodeagent --lines 10 --no-pager || true
+	done
+	printf 'demo: it broke off at "%s"; KEEP=1 leaves all as it is then\n' "$STEP"
+}
+
 # end_processes ends what was started, the last first, and waits for it.
 end_processes() {
 	local i
-	for ((i = ${#PIDS[@]} - 1; i >= 0; i--)); do
-		end_process "${PIDS[i]}"
+	for ((i = ${#STARTED[@]} - 1; i >= 0; i--)); do
+		end "${STARTED[i]}"
 	done
 }
 
-end_process() {
-	local pid=$1 tries=100
+# end NAME ends what was started by that name, in ten seconds at most.
+end() {
+	local pid=${PID_OF[$1]:-} tries=100
+	[ -n "$pid" ] || return 0
+	unset "PID_OF[$1]"
 	kill "$pid" 2>/dev/null || return 0
 	while ((tries-- > 0)) && kill -0 "$pid" 2>/dev/null; do
 		sleep 0.1
@@ -64,12 +81,12 @@ end_process() {
 
 # stay leaves everything running until Ctrl-C.
 stay() {
+	local over=
+	trap 'over=yes' INT TERM
 	step "It stays until Ctrl-C. From another terminal:"
 	note "export PATH=$WORK/bin:\$PATH"
-	note "kubectl get nodes,nc"
-	note "on ${MACHINES[0]} cat /etc/motd     # any command; bash for a shell"
+	note "kubectl get nodes,nodecatalogs,fettle"
+	note "on ${MACHINES[0]} systemctl status nodeagent     # any command; bash for a shell"
 	note "logs: $WORK/log"
-	trap 'exit 0' INT
-	while alive; do sleep 1; done
-	die "something has ended by itself; the logs are in $WORK/log"
+	while [ -z "$over" ]; do sleep 1 || true; done
 }

@@ -11,8 +11,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 MACHINES=(web-1 web-2)               # the nodes, each a booted machine
 AGENT_INTERVAL=${AGENT_INTERVAL:-5s} # how often an agent looks for drift; minutes in real life
 PATIENCE=${PATIENCE:-180}            # seconds to wait for anything
+SCENES=${SCENES-drift configmap conflict labels outage} # what to show after the samples, of scenes.sh
 KEEP=${KEEP:-}                       # not empty: stay until Ctrl-C
-NETNS=fettle-demo                    # the network namespace; its addresses are nobody else's
+NETNS=${NETNS:-fettle-demo}          # the network namespace; demos in different ones don't meet
 BRIDGE=fettle0                       # the machines' network in it
 NETWORK=10.77.0                      # the control plane is .1, the machines count from .11
 CACHE=${FETTLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fettle}
@@ -22,10 +23,11 @@ NAMESPACE=fettle-system
 MANAGER_ACCOUNT=fettle-manager
 AGENT_ACCOUNT=fettle-nodeagent
 PACKAGES=(nginx-light) # what the samples install: the machines can't download it
-DRIFT_FILE=/etc/motd   # a file and a user of the samples, to be spoiled
+DRIFT_RESOURCE=file/motd # a file and a user of the samples, to be spoiled
+DRIFT_FILE=/etc/motd
 DRIFT_USER=deploy
 
-for part in say process network controlplane image machine fettle story; do
+for part in say process network controlplane image machine fettle story scenes; do
 	# shellcheck source=/dev/null
 	. "hack/demo/$part.sh"
 done

@@ -1,7 +1,12 @@
 # What a person sees.
 
+STEP= # the last one announced
+
 # step TEXT announces what comes next.
-step() { printf '\n\033[1m== %s\033[0m\n' "$*" | plain; }
+step() {
+	STEP=$*
+	printf '\n\033[1m== %s\033[0m\n' "$*" | plain
+}
 
 # note TEXT explains what was seen.
 note() { printf '   %s\n' "$*"; }

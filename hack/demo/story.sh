@@ -7,7 +7,10 @@ tell_the_story() {
 	a_cluster
 	fettle_moves_in
 	the_samples
-	drift
+	local scene
+	for scene in $SCENES; do
+		"$scene"
+	done
 }
 
 prepare() {
@@ -32,9 +35,7 @@ a_cluster() {
 
 fettle_moves_in() {
 	step "Fettle moves in: its API, its permissions, a manager, an agent on each machine"
-	show kubectl apply -f config/crd
-	show kubectl create namespace "$NAMESPACE"
-	show kubectl apply -f config/rbac
+	show kubectl apply -f config/default/namespace.yaml -f config/crd -f config/rbac
 	start_manager
 	local name
 	for name in "${MACHINES[@]}"; do
@@ -55,17 +56,3 @@ the_samples() {
 	show kubectl get "$KINDS"
 	show kubectl get nodecatalogs
 }
-
-drift() {
-	local name=${MACHINES[0]}
-	step "Somebody changes $name by hand"
-	show_on "$name" "echo 'changed by hand' >> $DRIFT_FILE"
-	show_on "$name" "userdel $DRIFT_USER"
-	until_true "the file to be put right" corrected_file "$name"
-	until_true "the user to be put right" on "$name" id "$DRIFT_USER"
-	step "Found and corrected"
-	show_on "$name" "cat $DRIFT_FILE; id $DRIFT_USER"
-	show kubectl get events --field-selector "reason=DriftCorrected"
-}
-
-corrected_file() { ! on "$1" grep -q 'changed by hand' "$DRIFT_FILE"; }

@@ -1,0 +1,97 @@
+# Scenes that follow the samples; each stands for itself. SCENES says which are shown.
+
+drift() {
+	local name=${MACHINES[0]}
+	step "Somebody changes $name by hand"
+	show_on "$name" "echo 'changed by hand' >> $DRIFT_FILE"
+	show_on "$name" "userdel $DRIFT_USER"
+	until_true "the drift to be found" drift_reported "$name"
+	note "An agent looks every $AGENT_INTERVAL here. What it found out of line, and put right:"
+	show kubectl get nodecatalog "$name" -o "jsonpath=$WHAT_CHANGED"
+	show kubectl events --for "nodecatalog/$name"
+	show_on "$name" "cat $DRIFT_FILE; id $DRIFT_USER"
+	note "To be told and nothing more, a resource is set to noop."
+	show kubectl patch "$DRIFT_RESOURCE" --type merge --patch '{"spec": {"noop": true}}'
+	show_on "$name" "echo 'changed again' >> $DRIFT_FILE"
+	until_true "the drift to be reported" column "$DRIFT_RESOURCE" noop 1
+	show kubectl get "$DRIFT_RESOURCE"
+	show kubectl patch "$DRIFT_RESOURCE" --type merge --patch '{"spec": {"noop": null}}'
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" "$DRIFT_RESOURCE"
+	show_on "$name" "cat $DRIFT_FILE"
+}
+
+WHAT_CHANGED='{range .status.resources[*]}{.ref}: {.state}, corrective: {.corrective}, {.changes[*].property}{"\n"}{end}'
+
+drift_reported() {
+	local changed
+	changed=$(kubectl get nodecatalog "$1" -o "jsonpath=$WHAT_CHANGED")
+	[[ $changed == *File/* && $changed == *User/* ]]
+}
+
+# column RESOURCE COUNTER VALUE is true if the counter of a resource's nodes has that value.
+column() { [ "$(kubectl get "$1" -o "jsonpath={.status.nodes.$2}")" = "$3" ]; }
+
+configmap() {
+	local name=${MACHINES[0]}
+	step "A file's content comes from a ConfigMap, and a service follows the file"
+	show kubectl apply -f hack/demo/scenes/greeter.yaml
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" files/greeter-unit files/greeter-conf systemservices/greeter
+	show_on "$name" "journalctl --unit greeter --output cat | grep hello"
+	show kubectl patch configmap greeter --patch '{"data": {"greeting": "good evening\n"}}'
+	until_true "the file" on "$name" grep -q evening /etc/greeter.conf
+	until_true "the service" on "$name" sh -c "journalctl --unit greeter --output cat | grep -q evening"
+	show_on "$name" "journalctl --unit greeter --output cat"
+	note "One change of the file, one restart of the service."
+}
+
+conflict() {
+	step "Two resources claim one file: both say so, the rest goes on"
+	show kubectl apply -f hack/demo/scenes/contested.yaml
+	show kubectl wait --for condition=Stalled --timeout "${PATIENCE}s" files/mine files/also-mine
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" files/bystander
+	show kubectl get files mine also-mine bystander
+	show kubectl get files mine also-mine \
+		-o 'jsonpath={range .items[*]}{.metadata.name}: {.status.conditions[?(@.type=="Stalled")].message}{"\n"}{end}'
+	show_on "${MACHINES[0]}" "ls /etc/contested; cat /etc/bystander"
+	show kubectl delete -f hack/demo/scenes/contested.yaml
+}
+
+labels() {
+	local name=${MACHINES[1]}
+	step "A label selects a node, and no longer"
+	show kubectl apply -f hack/demo/scenes/canary.yaml
+	show kubectl label node "$name" track=canary
+	until_true "the node to be selected" on "$name" test -e /etc/canary
+	until_true "its status" column file/canary inSync 1
+	show kubectl get file canary
+	show kubectl label node "$name" track-
+	until_true "the node to be deselected" column file/canary selected 0
+	show kubectl get file canary
+	show_on "$name" "cat /etc/canary"
+	note "What is no longer selected is left as it is."
+}
+
+outage() {
+	local name=${MACHINES[0]} before
+	step "The API server is away: the agents keep the machines by what they last had"
+	note "(stopping kube-apiserver)"
+	end kube-apiserver
+	show_on "$name" "echo 'changed meanwhile' >> $DRIFT_FILE"
+	until_true "the file to be put right" corrected "$name"
+	show_on "$name" "cat $DRIFT_FILE"
+	before=$(on "$name" date +%s)
+	note "(starting it again)"
+	start_api_server
+	until_true "the API server" kubectl get --raw /readyz
+	until_true "the status to catch up" reported_since "$name" "$before"
+	show kubectl get nodecatalogs
+}
+
+corrected() { ! on "$1" grep -q changed "$DRIFT_FILE"; }
+
+# reported_since MACHINE SECONDS is true if the machine's agent has reported a run later than that.
+reported_since() {
+	local started
+	started=$(kubectl get nodecatalog "$1" -o 'jsonpath={.status.lastRun.started}')
+	[ "$(date --date "$started" +%s)" -ge "$2" ]
+}
