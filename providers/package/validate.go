@@ -14,7 +14,7 @@ import (
 func validate(want Attributes) error {
 	return errors.Join(
 		validName(want.Name),
-		validEnsure(ensureOf(want)),
+		validEnsure(want.Ensure),
 		oneOf("mark", want.Mark, hold, none),
 		oneOf("configFiles", want.ConfigFiles, keep, replace),
 		validEnvironment(want.Environment),
@@ -29,10 +29,10 @@ func validName(name string) error {
 	return nil
 }
 
-func validEnsure(ensure string) error {
+func validEnsure(ensure *string) error {
 	version := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+~:_-]*$`)
-	if ensure != "" && !version.MatchString(ensure) {
-		return fmt.Errorf("ensure %q is none of present, installed, latest, absent, purged and no version: use one of these", ensure)
+	if ensure != nil && !version.MatchString(*ensure) {
+		return fmt.Errorf("ensure %q is none of present, installed, latest, absent, purged and no version: use one of these", *ensure)
 	}
 	return nil
 }
