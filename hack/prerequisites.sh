@@ -17,6 +17,7 @@ needs() {
 		/usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring  trust in what debootstrap fetches
 		systemd-nspawn                 systemd-container       test machines with a real systemd
 		dpkg-scanpackages              dpkg-dev                local package repositories
+		openssl                        openssl                 keys of the demo's control plane
 		/etc/ssl/certs/ca-certificates.crt ca-certificates     downloads of Go modules and packages
 	EOF
 }
