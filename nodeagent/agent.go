@@ -188,8 +188,7 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 func (a *Agent) failed(ctx context.Context, is resource.Facts, err error) {
 	a.failure = &Problem{Reason: v1alpha1.ReasonRunFailed, Message: err.Error()}
 	a.schedule.failed(a.Clock.Now())
-	var locked *state.LockedError
-	if errors.As(err, &locked) {
+	if _, locked := errors.AsType[*state.LockedError](err); locked {
 		a.Log.Info("the run waits", "reason", err)
 		return
 	}

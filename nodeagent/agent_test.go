@@ -234,7 +234,7 @@ func tellsWithheld(_ *testing.T, m *machine) {
 	m.Expect(nc.Status.Resources).To(HaveLen(1))
 	m.Expect(nc.Status.Resources[0].State).To(Equal(v1alpha1.StateWithheld))
 	m.Expect(nc.Status.Resources[0].Message).To(Equal("Conflict: File/yours claims /etc/mine too"))
-	m.Expect(condition(nc, "Ready")).To(Equal("False Withheld: 1 wait: File/mine"))
+	m.Expect(condition(nc, "Ready")).To(Equal("False Withheld: 1 withheld: File/mine"))
 	m.Expect(nc.Status.Counts.Total).To(Equal(int32(1)))
 }
 

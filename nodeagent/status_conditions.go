@@ -50,7 +50,7 @@ func ready(s v1alpha1.NodeCatalogStatus, problem *Problem) verdict {
 	case c.Failed > 0:
 		return verdict{metav1.ConditionFalse, v1alpha1.ReasonResourcesFailed, failures(s)}
 	case len(withheld) > 0:
-		return verdict{metav1.ConditionFalse, v1alpha1.ReasonWithheld, listed(len(withheld), "wait", withheld)}
+		return verdict{metav1.ConditionFalse, v1alpha1.ReasonWithheld, listed(len(withheld), "withheld", withheld)}
 	case c.Skipped > 0:
 		return verdict{metav1.ConditionFalse, v1alpha1.ReasonSkipped, listed(int(c.Skipped), "skipped", refsOf(s.Resources, v1alpha1.StateSkipped))}
 	case c.Noop > 0:

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
@@ -33,8 +34,11 @@ import (
 )
 
 const (
+	namespace = "fettle-system"
+	account   = "fettle-nodeagent"
+
 	interval = 10 * time.Minute
-	limit    = 10 * time.Second // some ten times what anything here takes
+	limit    = 30 * time.Second // some ten times what anything here takes
 )
 
 // A world is an API server, reached through a door that can be shut, and an
@@ -59,23 +63,18 @@ func newWorld(t *testing.T, cfg *rest.Config) *world {
 	return w
 }
 
-// grant lets the agents' service account do what agents may.
+// grant lets agents do what config/rbac lets them, and no more.
 func (w *world) grant(t *testing.T) {
 	t.Helper()
-	must(t, w.admin.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default"}}))
-	must(t, w.admin.Create(t.Context(), &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
-		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"fettle.dev"}, Resources: []string{"nodecatalogs"}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{"fettle.dev"}, Resources: []string{"nodecatalogs/status"}, Verbs: []string{"patch"}},
-			{APIGroups: []string{"fettle.dev"}, Resources: []string{"catalogs"}, Verbs: []string{"get"}},
-		},
-	}))
-	must(t, w.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "agent"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "agent", Namespace: "default"}},
-	}))
+	must(t, w.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	must(t, w.admin.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: namespace}}))
+	text, err := os.ReadFile("../config/rbac/nodeagent_role.yaml")
+	must(t, err)
+	role, binding, _ := strings.Cut(string(text), "\n---\n")
+	for manifest, object := range map[string]client.Object{role: &rbacv1.ClusterRole{}, binding: &rbacv1.ClusterRoleBinding{}} {
+		must(t, yaml.UnmarshalStrict([]byte(manifest), object))
+		must(t, w.admin.Create(t.Context(), object))
+	}
 }
 
 // A machine is a node: a directory as its host, an agent that may be started and
@@ -123,7 +122,7 @@ func (w *world) machine(t *testing.T) *machine {
 // token is one that is bound to a node, as that of the node's own pods.
 func (w *world) token(t *testing.T, node *corev1.Node) string {
 	t.Helper()
-	request, err := w.client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "agent", &authenticationv1.TokenRequest{
+	request, err := w.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{
 			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: node.Name, UID: node.UID},
 		},

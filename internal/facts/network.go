@@ -246,8 +246,22 @@ func mask(p netip.Prefix) string {
 // primaryInterface is where the default route leads, by IPv4 or else IPv6; without a
 // route, the first interface that has an address of its own.
 func primaryInterface(list []netInterface, route, route6 string) string {
+	if name := cmp.Or(defaultRoute(route), defaultRoute6(route6)); name != "" {
+		return name
+	}
+	for _, i := range list {
+		if slices.ContainsFunc(i.addresses, func(p netip.Prefix) bool { return p.Addr().IsGlobalUnicast() }) {
+			return i.name
+		}
+	}
+	return ""
+}
+
+// defaultRoute reads /proc/net/route: the interface of the default route with the
+// lowest metric.
+func defaultRoute(table string) string {
 	best, metric := "", 0
-	for line := range strings.Lines(route) {
+	for line := range strings.Lines(table) {
 		f := strings.Fields(line) // Iface Destination Gateway Flags RefCnt Use Metric Mask
 		if len(f) < 8 || f[1] != "00000000" || f[7] != "00000000" {
 			continue
@@ -256,18 +270,16 @@ func primaryInterface(list []netInterface, route, route6 string) string {
 			best, metric = f[0], m
 		}
 	}
-	if best != "" {
-		return best
-	}
-	for line := range strings.Lines(route6) {
+	return best
+}
+
+// defaultRoute6 reads /proc/net/ipv6_route.
+func defaultRoute6(table string) string {
+	zero := func(hex string) bool { return strings.Trim(hex, "0") == "" }
+	for line := range strings.Lines(table) {
 		f := strings.Fields(line) // destination, its length, source, its length, next hop, metric, ..., device
-		if len(f) == 10 && strings.Trim(f[0], "0") == "" && f[1] == "00" && strings.Trim(f[4], "0") != "" {
+		if len(f) == 10 && zero(f[0]) && zero(f[1]) && !zero(f[4]) {
 			return f[9]
-		}
-	}
-	for _, i := range list {
-		if slices.ContainsFunc(i.addresses, func(p netip.Prefix) bool { return p.Addr().IsGlobalUnicast() }) {
-			return i.name
 		}
 	}
 	return ""

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFlags(t *testing.T) {
+	defaults := options{
+		node: "web-1", stateDir: "/var/lib/fettle", interval: 10 * time.Minute, splay: time.Minute,
+		level: slog.LevelInfo, metrics: "0", health: "0",
+	}
+	with := func(change func(*options)) options {
+		o := defaults
+		change(&o)
+		return o
+	}
+	for name, c := range map[string]struct {
+		args []string
+		node string // in the environment
+		want options
+		here string // the state directory as this process finds it
+	}{
+		"the node's name may come from the environment": {nil, "web-1", defaults, "/var/lib/fettle"},
+		"a flag beats it":        {[]string{"--node-name=web-1"}, "other", defaults, "/var/lib/fettle"},
+		"in a pod with hostPID":  {[]string{"--host-pid=1"}, "web-1", with(func(o *options) { o.hostPID = 1 }), "/proc/1/root/var/lib/fettle"},
+		"on a directory as host": {[]string{"--root", "/mnt"}, "web-1", with(func(o *options) { o.root = "/mnt" }), "/mnt/var/lib/fettle"},
+		"everything else": {
+			[]string{"--kubeconfig=/k", "--state-dir=/s", "--interval=1h", "--splay=0s", "--log-level=debug", "--metrics-bind-address=:1", "--health-probe-bind-address=:2"},
+			"web-1",
+			options{
+				node: "web-1", kubeconfig: "/k", stateDir: "/s", interval: time.Hour,
+				level: slog.LevelDebug, metrics: ":1", health: ":2",
+			},
+			"/s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := parse(c.args, environment(c.node), &strings.Builder{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(options{})); diff != "" {
+				t.Error(diff)
+			}
+			if here := got.stateDirHere(); here != c.here {
+				t.Errorf("the state directory is %s", here)
+			}
+		})
+	}
+}
+
+func TestFlagsThatCannotBe(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no node":             {[]string{"--node-name="}, "--node-name is missing: give the name of the Node, or set NODE_NAME"},
+		"two hosts":           {[]string{"--host-pid=1", "--root=/mnt"}, "--host-pid 1 and --root /mnt exclude each other: give one"},
+		"no process":          {[]string{"--host-pid=-1"}, "--host-pid -1 is not a process"},
+		"a relative root":     {[]string{"--root=mnt"}, "--root mnt is not absolute"},
+		"a relative state":    {[]string{"--state-dir=x"}, "--state-dir x is not absolute"},
+		"no time between":     {[]string{"--interval=1ms"}, "--interval 1ms is too short: give 1s or more"},
+		"a negative splay":    {[]string{"--splay=-1s"}, "--splay -1s is negative: give 0s or more"},
+		"an argument":         {[]string{"now"}, `argument ["now"] is not a flag: remove it`},
+		"an unknown flag":     {[]string{"--nodename=x"}, "flag provided but not defined: -nodename"},
+		"an unknown level":    {[]string{"--log-level=loud"}, `slog: level string "loud": unknown name`},
+		"several at the time": {[]string{"--state-dir=x", "--splay=-1s"}, "--state-dir x is not absolute\n--splay -1s is negative"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var usage strings.Builder
+			_, err := parse(c.args, environment("web-1"), &usage)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(usage.String(), c.want) {
+				t.Errorf("got %v, and told:\n%s", err, &usage)
+			}
+		})
+	}
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	var usage strings.Builder
+	if _, err := parse([]string{"-h"}, environment(""), &usage); !errors.Is(err, flag.ErrHelp) || !strings.Contains(usage.String(), "-node-name") {
+		t.Errorf("got %v:\n%s", err, &usage)
+	}
+}
+
+func environment(node string) func(string) string {
+	return func(name string) string { return map[string]string{"NODE_NAME": node}[name] }
+}

@@ -1,0 +1,333 @@
+package nodeagent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// Times of the runs in these tests.
+func noon() time.Time     { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
+func oneHour() time.Time  { return noon().Add(time.Hour) }
+func twoHours() time.Time { return noon().Add(2 * time.Hour) }
+
+func stamp(t time.Time) *metav1.Time { return &metav1.Time{Time: t} }
+
+// Resources as runs report them.
+func inSync(name string) engine.ResourceReport {
+	return engine.ResourceReport{Ref: engine.Ref{Kind: "File", Name: name}, State: engine.InSync}
+}
+
+func changed(name string, corrective bool) engine.ResourceReport {
+	return engine.ResourceReport{
+		Ref: engine.Ref{Kind: "File", Name: name}, State: engine.Changed, OutOfSync: true,
+		Events: []engine.Event{{Property: "mode", Is: "0600", Should: "0644", Status: engine.Success, Corrective: corrective, Message: "mode changed 0600 to 0644"}},
+	}
+}
+
+func noop(name string) engine.ResourceReport {
+	r := changed(name, false)
+	r.State, r.Events[0].Status = engine.Noop, engine.Pending
+	return r
+}
+
+func failed(name, message string) engine.ResourceReport {
+	return engine.ResourceReport{Ref: engine.Ref{Kind: "File", Name: name}, State: engine.Failed, Message: message}
+}
+
+func skipped(name string) engine.ResourceReport {
+	return engine.ResourceReport{
+		Ref: engine.Ref{Kind: "File", Name: name}, State: engine.Skipped, Message: "skipped because of failed dependencies: File/a",
+	}
+}
+
+// ran is a run of generation 3 that took place at a time, with these results.
+func ran(at time.Time, resources ...engine.ResourceReport) *nodeagent.Run {
+	r := engine.Report{Started: at, Duration: engine.Duration(21 * time.Millisecond), CatalogDigest: "sha256-aa", Resources: resources}
+	for _, res := range resources {
+		r.Counts.Total++
+		*map[engine.State]*int{
+			engine.InSync: &r.Counts.InSync, engine.Changed: &r.Counts.Changed, engine.Refreshed: &r.Counts.Refreshed,
+			engine.Noop: &r.Counts.Noop, engine.Skipped: &r.Counts.Skipped, engine.Failed: &r.Counts.Failed,
+		}[res.State]++
+	}
+	return &nodeagent.Run{Report: r, Generation: 3, Trigger: v1alpha1.TriggerInterval}
+}
+
+// after is the status after runs of generation 3, an hour apart from noon.
+func after(runs ...[]engine.ResourceReport) v1alpha1.NodeCatalogStatus {
+	var s v1alpha1.NodeCatalogStatus
+	for i, resources := range runs {
+		at := noon().Add(time.Duration(i) * time.Hour)
+		s, _ = nodeagent.Status(s, nodeagent.StatusInput{Now: at, Generation: 3, AgentVersion: "v1", Run: ran(at, resources...)})
+	}
+	return s
+}
+
+type results = []engine.ResourceReport
+
+// told are the parts of a status that a run makes.
+type told struct {
+	LastRun   time.Time
+	Counts    v1alpha1.RunCounts
+	Resources []v1alpha1.ResourceReport
+}
+
+func toldBy(s v1alpha1.NodeCatalogStatus) told {
+	return told{s.LastRun.Started.Time, *s.Counts, s.Resources}
+}
+
+func TestWhatARunTells(t *testing.T) {
+	mode := []v1alpha1.PropertyChange{{Property: "mode", Is: "0600", Should: "0644"}}
+	corrected := func(at time.Time) v1alpha1.ResourceReport {
+		return v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Changes: mode, Corrective: true, Since: stamp(at)}
+	}
+	failure := func(message string, at time.Time) v1alpha1.ResourceReport {
+		return v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: message, Since: stamp(at)}
+	}
+	for name, c := range map[string]struct {
+		runs []results
+		want told
+	}{
+		"what was changed is in sync": {
+			[]results{{changed("a", false), inSync("b")}},
+			told{noon(), v1alpha1.RunCounts{Total: 2, InSync: 2, Changed: 1}, nil},
+		},
+		"drift that was corrected is told": {
+			[]results{{changed("a", true), inSync("b")}},
+			told{noon(), v1alpha1.RunCounts{Total: 2, InSync: 2, Changed: 1}, []v1alpha1.ResourceReport{corrected(noon())}},
+		},
+		"a quiet run keeps all of it": {
+			[]results{{changed("a", true), inSync("b")}, {inSync("a"), inSync("b")}, {inSync("a"), inSync("b")}},
+			told{noon(), v1alpha1.RunCounts{Total: 2, InSync: 2, Changed: 1}, []v1alpha1.ResourceReport{corrected(noon())}},
+		},
+		"drift that comes again is told again": {
+			[]results{{changed("a", true)}, {inSync("a")}, {changed("a", true)}},
+			told{twoHours(), v1alpha1.RunCounts{Total: 1, InSync: 1, Changed: 1}, []v1alpha1.ResourceReport{corrected(twoHours())}},
+		},
+		"a failure is told once, since it began": {
+			[]results{{failed("a", "no")}, {failed("a", "no")}},
+			told{noon(), v1alpha1.RunCounts{Total: 1, Failed: 1}, []v1alpha1.ResourceReport{failure("no", noon())}},
+		},
+		"a failure for another reason is news, and no younger": {
+			[]results{{failed("a", "no")}, {failed("a", "never")}},
+			told{oneHour(), v1alpha1.RunCounts{Total: 1, Failed: 1}, []v1alpha1.ResourceReport{failure("never", noon())}},
+		},
+		"a failure that goes away by itself is news": {
+			[]results{{failed("a", "no"), changed("b", true)}, {inSync("a"), inSync("b")}},
+			told{oneHour(), v1alpha1.RunCounts{Total: 2, InSync: 2}, nil},
+		},
+		"a failure beside corrected drift stays quiet": {
+			[]results{{failed("a", "no"), changed("b", true)}, {failed("a", "no"), inSync("b")}},
+			told{noon(), v1alpha1.RunCounts{Total: 2, InSync: 1, Changed: 1, Failed: 1}, []v1alpha1.ResourceReport{
+				failure("no", noon()),
+				{Ref: "File/b", State: v1alpha1.StateChanged, Changes: mode, Corrective: true, Since: stamp(noon())},
+			}},
+		},
+		"failures come first, then what was skipped, then what is only reported, each by name": {
+			[]results{{changed("e", true), noop("d"), noop("c"), skipped("b"), failed("a", "no")}},
+			told{noon(), v1alpha1.RunCounts{Total: 5, InSync: 1, Changed: 1, OutOfSync: 2, Failed: 1, Skipped: 1, Noop: 2}, []v1alpha1.ResourceReport{
+				failure("no", noon()),
+				{Ref: "File/b", State: v1alpha1.StateSkipped, Message: "skipped because of failed dependencies: File/a", Since: stamp(noon())},
+				{Ref: "File/c", State: v1alpha1.StateNoop, Changes: mode, Since: stamp(noon())},
+				{Ref: "File/d", State: v1alpha1.StateNoop, Changes: mode, Since: stamp(noon())},
+				{Ref: "File/e", State: v1alpha1.StateChanged, Changes: mode, Corrective: true, Since: stamp(noon())},
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, toldBy(after(c.runs...))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhenThereIsNothingToSay(t *testing.T) {
+	facts := resource.Facts{"os": map[string]any{"name": "Debian", "none": nil}, "count": 2.0}
+	base, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{
+		Now: noon(), Generation: 3, AgentVersion: "v1", Facts: facts, Run: ran(noon(), changed("a", true)),
+	})
+	// The API server writes JSON in its own way.
+	base.Facts = &runtime.RawExtension{Raw: []byte(`{ "count": 2, "os": {"name":"Debian"} }`)}
+	quiet := nodeagent.StatusInput{Now: oneHour(), Generation: 3, AgentVersion: "v1", Facts: facts, Run: ran(oneHour(), inSync("a"))}
+	for name, c := range map[string]struct {
+		change func(*nodeagent.StatusInput)
+		want   bool
+	}{
+		"a quiet run":                    {func(*nodeagent.StatusInput) {}, false},
+		"no run":                         {func(in *nodeagent.StatusInput) { in.Run = nil }, false},
+		"no facts":                       {func(in *nodeagent.StatusInput) { in.Facts = nil }, false},
+		"a run that changed something":   {func(in *nodeagent.StatusInput) { in.Run = ran(oneHour(), changed("a", false)) }, true},
+		"a run that found one more":      {func(in *nodeagent.StatusInput) { in.Run = ran(oneHour(), inSync("a"), inSync("b")) }, true},
+		"a run of another catalog":       {func(in *nodeagent.StatusInput) { in.Run.Report.CatalogDigest = "sha256-bb" }, true},
+		"a run of another generation":    {func(in *nodeagent.StatusInput) { in.Run.Generation = 4 }, true},
+		"a new generation that was seen": {func(in *nodeagent.StatusInput) { in.Generation = 4 }, true},
+		"another fact":                   {func(in *nodeagent.StatusInput) { in.Facts = resource.Facts{"count": 3.0} }, true},
+		"another agent":                  {func(in *nodeagent.StatusInput) { in.AgentVersion = "v2" }, true},
+		"a problem":                      {func(in *nodeagent.StatusInput) { in.Problem = &nodeagent.Problem{Reason: "RunFailed", Message: "no"} }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := quiet
+			run := *quiet.Run
+			in.Run = &run
+			c.change(&in)
+			next, changed := nodeagent.Status(base, in)
+			if changed != c.want {
+				t.Errorf("changed is %t: %s", changed, cmp.Diff(base, next))
+			}
+			if !changed && cmp.Diff(base, next) != "" {
+				t.Error("not the same:", cmp.Diff(base, next))
+			}
+		})
+	}
+}
+
+func TestConditions(t *testing.T) {
+	withheld := func() *nodeagent.Run {
+		r := ran(noon(), inSync("a"), skipped("b"))
+		r.Withheld = []v1alpha1.Withheld{{Ref: "File/c", Reason: "Conflict", Message: "two"}}
+		return r
+	}
+	for name, c := range map[string]struct {
+		in   nodeagent.StatusInput // of generation 3
+		want []string
+	}{
+		"before the first run": {
+			nodeagent.StatusInput{},
+			[]string{"Ready False Applying: generation 3 is yet to be applied", "Reconciling True Applying: generation 3 is yet to be applied", "Stalled False Settled", "Degraded False Settled"},
+		},
+		"all in sync": {
+			nodeagent.StatusInput{Run: ran(noon(), inSync("a"), changed("b", true))},
+			[]string{"Ready True Applied: all 2 resources are in sync", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
+		},
+		"nothing to do at all": {
+			nodeagent.StatusInput{Run: ran(noon())},
+			[]string{"Ready True Applied: all 0 resources are in sync", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
+		},
+		"some are only reported": {
+			nodeagent.StatusInput{Run: ran(noon(), noop("a"), inSync("b"))},
+			[]string{"Ready True Noop: 1 only reported: File/a", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
+		},
+		"failures outweigh the rest": {
+			nodeagent.StatusInput{Run: ran(noon(), failed("a", "no"), failed("g", "no"), failed("c", "no"), failed("d", "no"), failed("e", "no"), failed("f", "no"), skipped("b"), noop("h"))},
+			[]string{
+				"Ready False ResourcesFailed: 6 failed: File/a, File/c, File/d, File/e, File/f and 1 more",
+				"Reconciling False Settled", "Stalled False Settled",
+				"Degraded True ResourcesFailed: 6 failed: File/a, File/c, File/d, File/e, File/f and 1 more",
+			},
+		},
+		"some are withheld": {
+			nodeagent.StatusInput{Run: withheld()},
+			[]string{"Ready False Withheld: 1 withheld: File/c", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
+		},
+		"some were skipped": {
+			nodeagent.StatusInput{Run: ran(noon(), skipped("b"))},
+			[]string{"Ready False Skipped: 1 skipped: File/b", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
+		},
+		"a catalog is invalid, and the last good one is enforced": {
+			nodeagent.StatusInput{Problem: &nodeagent.Problem{Reason: "CatalogInvalid", Message: "bad"}, Run: ran(noon(), failed("a", "no"))},
+			[]string{"Ready False CatalogInvalid: bad", "Reconciling False Settled", "Stalled True CatalogInvalid: bad", "Degraded True ResourcesFailed: 1 failed: File/a"},
+		},
+		"a catalog is not there": {
+			nodeagent.StatusInput{Problem: &nodeagent.Problem{Reason: "CatalogUnavailable", Message: "gone"}},
+			[]string{"Ready False CatalogUnavailable: gone", "Reconciling False Settled", "Stalled True CatalogUnavailable: gone", "Degraded False Settled"},
+		},
+		"the API server is slow": {
+			nodeagent.StatusInput{Problem: &nodeagent.Problem{Reason: "Applying", Message: "timeout"}},
+			[]string{"Ready False Applying: timeout", "Reconciling True Applying: timeout", "Stalled False Settled", "Degraded False Settled"},
+		},
+		"there could be no run": {
+			nodeagent.StatusInput{Problem: &nodeagent.Problem{Reason: "RunFailed", Message: "disk full"}},
+			[]string{"Ready False RunFailed: disk full", "Reconciling False Settled", "Stalled False Settled", "Degraded True RunFailed: disk full"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.in.Now, c.in.Generation = noon(), 3
+			s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, c.in)
+			var got []string
+			for _, is := range s.Conditions {
+				got = append(got, strings.TrimSuffix(fmt.Sprintf("%s %s %s: %s", is.Type, is.Status, is.Reason, is.Message), ": "))
+				if is.ObservedGeneration != 3 || !is.LastTransitionTime.Time.Equal(noon()) {
+					t.Errorf("%s is of generation %d, since %s", is.Type, is.ObservedGeneration, is.LastTransitionTime)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAConditionThatStaysKeepsItsTime(t *testing.T) {
+	s := after(results{failed("a", "no")}, results{failed("a", "never")})
+	for _, c := range s.Conditions {
+		if !c.LastTransitionTime.Time.Equal(noon()) {
+			t.Errorf("%s changed at %s", c.Type, c.LastTransitionTime)
+		}
+	}
+}
+
+func TestAStatusHasAnEnd(t *testing.T) {
+	var many results
+	for i := range 200 {
+		r := failed(fmt.Sprintf("f%03d", i), strings.Repeat("ä", 1000)+"\xff")
+		for range 30 {
+			r.Events = append(r.Events, engine.Event{Property: "content", Is: strings.Repeat("x", 1000), Should: "y", Status: engine.Failure})
+		}
+		many = append(many, r)
+	}
+	facts := resource.Facts{"small": "yes", "large": strings.Repeat("x", 100<<10), "larger": strings.Repeat("y", 200<<10)}
+	s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{Now: noon(), Generation: 3, Facts: facts, Run: ran(noon(), many...)})
+	if size := len(asJSON(t, s)); size > nodeagent.MaxStatus {
+		t.Errorf("it has %d bytes", size)
+	}
+	if len(s.Resources) == 0 || len(s.Resources)+int(s.Omitted) != 200 {
+		t.Errorf("%d entries, and %d omitted", len(s.Resources), s.Omitted)
+	}
+	first := s.Resources[0]
+	if len(first.Message) > 512 || !strings.HasSuffix(first.Message, "…") || len(first.Changes) != 16 || len(first.Changes[0].Is) > 128 {
+		t.Errorf("an entry is %+v", first)
+	}
+	if got := string(s.Facts.Raw); got != `{"small":"yes"}` {
+		t.Errorf("facts are %.100s", got)
+	}
+
+	var short results
+	for i := range 60 {
+		short = append(short, noop(fmt.Sprintf("f%02d", i)))
+	}
+	s = after(short)
+	if len(s.Resources) != 50 || s.Omitted != 10 {
+		t.Errorf("%d entries, and %d omitted", len(s.Resources), s.Omitted)
+	}
+	if !slices.IsSortedFunc(s.Resources, func(a, b v1alpha1.ResourceReport) int { return strings.Compare(string(a.Ref), string(b.Ref)) }) {
+		t.Error("entries are not sorted")
+	}
+}
+
+func TestWhatTheAgentDoesNotKnowOfStays(t *testing.T) {
+	s, changed := nodeagent.Status(v1alpha1.NodeCatalogStatus{PublicKey: "key"}, nodeagent.StatusInput{Now: noon(), Generation: 1})
+	if s.PublicKey != "key" || !changed {
+		t.Errorf("changed %t: %+v", changed, s)
+	}
+}
+
+func asJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	must(t, err)
+	return text
+}
