@@ -178,7 +178,7 @@ func (b *batch) transact(ctx context.Context, t transaction) {
 	}
 	switch {
 	case len(rest.orders) == 0:
-	case len(t.orders) > 1 && b.stopped == nil:
+	case len(t.orders) > 1:
 		for _, half := range rest.halves() {
 			b.transact(ctx, half)
 		}

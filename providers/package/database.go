@@ -118,18 +118,18 @@ func parseRecords(r io.Reader, add func(record)) error {
 	}
 	for {
 		line, err := readLine(in)
-		if err == io.EOF && len(line) == 0 {
-			end()
-			return nil
-		}
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			end()
-			continue
+		} else {
+			now.take(line)
 		}
-		now.take(line)
+		if err != nil {
+			end()
+			return nil
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package pkg_test
 
 import (
+	"io"
 	"os"
 	"strconv"
 	"testing"
@@ -11,7 +12,7 @@ import (
 // lockFile takes the kind of lock that dpkg and apt take, for this process.
 func lockFile(t *testing.T, f *os.File) {
 	t.Helper()
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: int16(os.SEEK_SET)}
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &lock); err != nil {
 		t.Fatal(err)
 	}

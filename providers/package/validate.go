@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -38,13 +39,8 @@ func validEnsure(ensure *string) error {
 }
 
 func oneOf(attribute string, value *string, allowed ...string) error {
-	if value == nil {
+	if value == nil || slices.Contains(allowed, *value) {
 		return nil
-	}
-	for _, a := range allowed {
-		if *value == a {
-			return nil
-		}
 	}
 	return fmt.Errorf("%s %q is not known: use %s", attribute, *value, strings.Join(allowed, " or "))
 }
