@@ -35,7 +35,7 @@ func TestABadPackageKeepsNoOtherFromItsGoal(t *testing.T) {
 		"created",
 		`cannot install package "needy": needy : Depends: unheard-of but it is not installable; E: Unable to correct problems, you have held broken packages.`,
 		"created",
-		`cannot install package "sick": dpkg: error processing package sick (--configure):; installed sick package post-installation script subprocess returned error exit status 1; Errors were encountered while processing:; sick; E: Sub-process /usr/bin/dpkg returned an error code (1)`,
+		`cannot install package "sick": dpkg: error processing package sick (--configure): installed sick package post-installation script subprocess returned error exit status 1; Errors were encountered while processing: sick; E: Sub-process /usr/bin/dpkg returned an error code (1)`,
 		`package "unknown" is not in apt's index: check its name, or add a source that has it`,
 		`name "one.*" is not a Debian package's: use letters, digits and +-. and perhaps :architecture`,
 		`name "t*" is not a Debian package's: use letters, digits and +-. and perhaps :architecture`,

@@ -17,7 +17,7 @@ func explanation(res host.Result, environment []string) string {
 	if n := len(lines) - most; n > 0 {
 		lines = append([]string{fmt.Sprintf("(%d lines omitted)", n)}, lines[n:]...)
 	}
-	text := strings.Join(lines, "; ")
+	text := strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": ")
 	for _, entry := range environment {
 		if _, value, _ := strings.Cut(entry, "="); len(value) > 3 {
 			text = strings.ReplaceAll(text, value, "[redacted]")

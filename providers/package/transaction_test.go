@@ -3,7 +3,9 @@ package pkg_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	pkg "github.com/fettle-dev/fettle/providers/package"
@@ -143,6 +145,31 @@ func TestPackagesOfAnotherArchitecture(t *testing.T) {
 	}
 	if !listed["lib:i386"] || !listed["every"] || !listed["dpkg"] || listed["lib"] || listed["only:i386"] {
 		t.Errorf("the list is wrong: %v", listed)
+	}
+}
+
+// Below a running systemd, apt works in a unit of its own, which outlives us.
+func TestPackagesOfABootedMachine(t *testing.T) {
+	t.Parallel()
+
+	witness := deb("witness", "1.0")
+	witness.Scripts = map[string]string{"postinst": "#!/bin/sh\ncat /proc/self/cgroup >/witness\necho \"colour is $COLOUR\" >>/witness\n"}
+	booted := debian.Boot(t)
+	debian.Repository(t, booted.Root(), witness, failing("sick", "postinst"))
+	host, err := linux.Open(linux.Options{PID: booted.PID(), Transient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	m := machine{t, booted.Root(), host, pkg.Impatient(30 * time.Second).Erase()}
+
+	outcomes := m.apply(`{"name":"witness","environment":["COLOUR=dark red"],"mark":"hold"}`, `{"name":"sick"}`)
+	if !strings.Contains(outcomes[1], "post-installation script subprocess returned error exit status 1") {
+		t.Errorf("the error is: %s", outcomes[1])
+	}
+	expect(t, []string{"created", "in sync"}, append(outcomes[:1], m.apply(`{"name":"witness","mark":"hold"}`)...))
+	if seen := m.file("witness"); !strings.Contains(seen, "/fettle-") || !strings.Contains(seen, "colour is dark red\n") {
+		t.Errorf("the package's script saw:\n%s", seen)
 	}
 }
 
