@@ -59,7 +59,9 @@ type Agent struct {
 	news     mailbox
 
 	// object is the NodeCatalog as it was last seen; nil before it was, or when it is gone.
+	// wrote is when its status was written last.
 	object *v1alpha1.NodeCatalog
+	wrote  time.Time
 	// target is what the host is kept by: the last good one. problem says why that is
 	// not what object says, and failure why the last run did not take place.
 	target           *target

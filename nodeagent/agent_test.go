@@ -2,6 +2,8 @@ package nodeagent_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/test/controlplane"
 )
 
@@ -36,6 +39,8 @@ func TestAgent(t *testing.T) {
 		"follows a NodeCatalog that is deleted and made anew": followsRecreation,
 		"does not run again at a restart before its time":     restartsQuietly,
 		"repairs its status when someone else writes over it": repairsStatus,
+		"waits while someone else runs something on the host": waitsForOthers,
+		"says when there can be no run, and tries again":      triesAgain,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -266,4 +271,31 @@ func repairsStatus(_ *testing.T, m *machine) {
 	nc.Status.AgentVersion = "someone else's"
 	must(m.t, m.w.admin.Status().Update(m.t.Context(), nc))
 	m.soon("it is the agent's again", func(g Gomega) { g.Expect(m.object().Status.AgentVersion).NotTo(Equal("someone else's")) })
+}
+
+func waitsForOthers(_ *testing.T, m *machine) {
+	someone, err := state.Open(m.stateDir(), state.Options{})
+	must(m.t, err)
+	m.start()
+	m.should(fileEntry("motd", "good\n"))
+	m.soon("it waits", func(g Gomega) { g.Expect(m.logs.String()).To(ContainSubstring("the run waits")) })
+	m.Expect(m.file("motd").text()).To(ContainSubstring("no such file"))
+	m.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled"))
+	must(m.t, someone.Close())
+	m.passes("it runs", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
+	m.Expect(m.file("motd").text()).To(Equal("good\n"))
+}
+
+func triesAgain(_ *testing.T, m *machine) {
+	must(m.t, os.MkdirAll(filepath.Join(m.stateDir(), "state.db"), 0o700)) // a directory where the database should be
+	m.start()
+	m.should(fileEntry("motd", "good\n"))
+	m.soon("it fails", func(g Gomega) {
+		g.Expect(condition(m.object(), "Degraded")).To(HavePrefix("True RunFailed: cannot open the state in "))
+	})
+	m.Expect(condition(m.object(), "Ready")).To(HavePrefix("False RunFailed"))
+	m.Expect(m.file("motd").text()).To(ContainSubstring("no such file"))
+	must(m.t, os.Remove(filepath.Join(m.stateDir(), "state.db")))
+	m.passes("it runs", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
+	m.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled"))
 }

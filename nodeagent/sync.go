@@ -17,7 +17,7 @@ import (
 
 // see takes note of the NodeCatalog as it is, and acts where that is new.
 func (a *Agent) see(ctx context.Context, nc *v1alpha1.NodeCatalog) {
-	if older(nc, a.object) {
+	if older(nc, a.object) && a.Clock.Since(a.wrote) < callLimit {
 		return
 	}
 	a.adopt(nc)
@@ -32,7 +32,8 @@ func (a *Agent) see(ctx context.Context, nc *v1alpha1.NodeCatalog) {
 	a.change(ctx)
 }
 
-// older reports whether an object is one that was seen, or written over, before.
+// older reports whether an object is one that was seen, or written over, before. Long
+// after a write that can only be a cluster that was set back to a backup.
 func older(nc, seen *v1alpha1.NodeCatalog) bool {
 	if seen == nil || nc.UID != seen.UID {
 		return false
@@ -58,7 +59,7 @@ func (a *Agent) adopt(nc *v1alpha1.NodeCatalog) {
 
 // isNew reports whether the object says something that was neither applied nor refused.
 func (a *Agent) isNew(nc *v1alpha1.NodeCatalog) bool {
-	if a.problem != nil {
+	if a.problem != nil || a.failure != nil { // which the schedule tries again
 		return nc.Generation != a.status.ObservedGeneration
 	}
 	return !a.target.is(nc) || nc.Generation != a.status.AppliedGeneration
@@ -104,7 +105,7 @@ func (a *Agent) publish(ctx context.Context) {
 	written, err := a.cluster.writeStatus(ctx, a.object, a.status)
 	switch {
 	case err == nil:
-		a.object = written
+		a.object, a.wrote = written, a.Clock.Now()
 		a.status = *written.Status.DeepCopy() // in the words of the API server
 		a.settled()
 	case ctx.Err() != nil:

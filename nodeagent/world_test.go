@@ -137,7 +137,7 @@ func (m *machine) start() {
 	h, err := linux.Open(linux.Options{Root: m.root})
 	must(m.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
-		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Kinds: providers.Kinds(), StateDir: filepath.Join(m.root, "var/lib/fettle"),
+		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Kinds: providers.Kinds(), StateDir: m.stateDir(),
 		Interval: interval, Splay: time.Minute, Log: logger(&m.logs), Clock: m.clock, Random: func() float64 { return 0.5 },
 		Ran: func(nodeagent.RunSummary) { m.runs.Add(1) },
 	})
@@ -151,6 +151,8 @@ func (m *machine) start() {
 		must(m.t, h.Close())
 	})
 }
+
+func (m *machine) stateDir() string { return filepath.Join(m.root, "var/lib/fettle") }
 
 // passes lets time pass until something comes of it.
 func (m *machine) passes(what string, holds func(g Gomega)) {
@@ -181,9 +183,10 @@ func (m *machine) spec(spec v1alpha1.NodeCatalogSpec) *v1alpha1.NodeCatalog {
 	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: m.name}, Spec: spec}
 	err := m.w.admin.Create(m.t.Context(), nc)
 	if client.IgnoreAlreadyExists(err) == nil && err != nil {
-		nc = m.object()
+		before := m.object()
+		nc = before.DeepCopy()
 		nc.Spec = spec
-		err = m.w.admin.Update(m.t.Context(), nc)
+		err = m.w.admin.Patch(m.t.Context(), nc, client.MergeFrom(before))
 	}
 	must(m.t, err)
 	return nc

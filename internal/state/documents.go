@@ -17,14 +17,14 @@ import (
 // was put, or missing: each carries its checksum. Safe for concurrent use of different
 // names.
 type Documents struct {
-	dir string
-	now func() time.Time
+	stateDir, dir string
+	now           func() time.Time
 }
 
-// NewDocuments keeps documents in a folder of a state directory, which is made when
-// the first is put.
+// NewDocuments keeps documents in a folder of a state directory. Both are made when the
+// first is put.
 func NewDocuments(stateDir, folder string, opts Options) *Documents {
-	return &Documents{dir: filepath.Join(stateDir, folder), now: opts.now}
+	return &Documents{stateDir: stateDir, dir: filepath.Join(stateDir, folder), now: opts.now}
 }
 
 // A DamagedError says that a document was not what had been put there. It is out of
@@ -72,8 +72,10 @@ func (d *Documents) Put(name string, body []byte) error {
 	if is, err := os.ReadFile(file); err == nil && bytes.Equal(is, text) {
 		return nil
 	}
-	if err := makeDir(d.dir); err != nil {
-		return fmt.Errorf("cannot make %s: %w", d.dir, err)
+	for _, dir := range []string{d.stateDir, d.dir} {
+		if err := makeDir(dir); err != nil {
+			return fmt.Errorf("cannot make %s: %w", dir, err)
+		}
 	}
 	if err := replaceFile(file, text); err != nil {
 		return fmt.Errorf("cannot write document %s: %w", name, err)

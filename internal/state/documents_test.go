@@ -41,6 +41,21 @@ func TestDocumentsComeBackAsTheyWerePut(t *testing.T) {
 	must(t, err)
 }
 
+func TestOnlyRootLooksIntoTheState(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lib/fettle")
+	d := state.NewDocuments(dir, "catalogs", state.Options{})
+	must(t, d.Put("one", []byte("{}")))
+	for path, want := range map[string]fs.FileMode{
+		filepath.Dir(dir): 0o755, dir: 0o700, filepath.Join(dir, "catalogs"): 0o700, filepath.Join(dir, "catalogs/one.json"): 0o600,
+	} {
+		info, err := os.Stat(path)
+		must(t, err)
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has mode %o, want %o", path, info.Mode().Perm(), want)
+		}
+	}
+}
+
 func TestADamagedDocumentIsSetAside(t *testing.T) {
 	dir := t.TempDir()
 	d := state.NewDocuments(dir, "catalogs", state.Options{Now: noon})
