@@ -143,26 +143,22 @@ func refused(t *testing.T, h host.Host, attributes string) string {
 
 func TestSystemdOnARealMachine(t *testing.T) {
 	m := boot(t)
-	for name, test := range map[string]func(*testing.T, machine){
-		"the laws hold": theLawsHold,
-		"a service is started, enabled, stopped and disabled":                        startsAndStops,
-		"what is in the way of a start is taken out of it":                           unmasksToStart,
-		"a unit that is not there can be masked and left alone":                      handlesMissing,
-		"a start that fails says why":                                                saysWhy,
-		"an alias is the unit that it stands for":                                    followsAliases,
-		"a template's instance is a service":                                         startsInstances,
-		"a unit without install section is in sync with any enable":                  leavesStatic,
-		"a changed unit file is read before a start":                                 reloadsSystemd,
-		"a script of init.d is enabled by its own tool":                              enablesScripts,
-		"a notified service is restarted if it runs":                                 refreshes,
-		"a service that fails for want of what was fixed is restarted when notified": refreshesLooping,
-		"all services are listed":                                                    lists,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, m) })
-	}
+	t.Run("the laws hold", m.theLawsHold)
+	t.Run("a service is started, enabled, stopped and disabled", m.startsAndStops)
+	t.Run("what is in the way of a start is taken out of it", m.unmasksToStart)
+	t.Run("a unit that is not there can be masked and left alone", m.handlesMissing)
+	t.Run("a start that fails says why", m.saysWhy)
+	t.Run("an alias is the unit that it stands for", m.followsAliases)
+	t.Run("a template's instance is a service", m.startsInstances)
+	t.Run("a unit without install section is in sync with any enable", m.leavesStatic)
+	t.Run("a changed unit file is read before a start", m.reloadsSystemd)
+	t.Run("a script of init.d is enabled by its own tool", m.enablesScripts)
+	t.Run("a notified service is restarted if it runs", m.refreshes)
+	t.Run("a service that fails for want of what was fixed is restarted when notified", m.refreshesLooping)
+	t.Run("all services are listed", m.lists)
 }
 
-func theLawsHold(t *testing.T, m machine) {
+func (m machine) theLawsHold(t *testing.T) {
 	resourcetest.Run(t, systemservice.Type(), resourcetest.Case{
 		Host:    m.host,
 		Name:    "other",
@@ -170,12 +166,13 @@ func theLawsHold(t *testing.T, m machine) {
 		Present: "{ensure: running, enable: true, mask: false}",
 		Changed: []string{"{ensure: stopped, enable: true}", "{ensure: running, enable: false}"},
 		Snapshot: func(t *testing.T) string {
+			t.Helper()
 			return m.run(t, "systemctl", "show", "--property=ActiveState,UnitFileState,LoadState", "other")
 		},
 	})
 }
 
-func startsAndStops(t *testing.T, m machine) {
+func (m machine) startsAndStops(t *testing.T) {
 	told := apply(t, m.host, "{name: plain, ensure: running, enable: true}")
 	if diff := cmp.Diff([]string{"ensure changed stopped to running"}, told); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
@@ -201,7 +198,7 @@ func startsAndStops(t *testing.T, m machine) {
 	}
 }
 
-func unmasksToStart(t *testing.T, m machine) {
+func (m machine) unmasksToStart(t *testing.T) {
 	write(t, m.host, "/lib/systemd/system/shipped.service", units["plain"])
 	m.run(t, "systemctl", "daemon-reload")
 	apply(t, m.host, "{name: shipped, ensure: running, enable: true}")
@@ -222,7 +219,7 @@ func unmasksToStart(t *testing.T, m machine) {
 	apply(t, m.host, "{name: shipped, ensure: stopped, enable: false}")
 }
 
-func handlesMissing(t *testing.T, m machine) {
+func (m machine) handlesMissing(t *testing.T) {
 	if told := apply(t, m.host, "{name: missing, ensure: stopped, enable: false, mask: false}"); told != nil {
 		t.Errorf("it changed %v", told)
 	}
@@ -236,7 +233,7 @@ func handlesMissing(t *testing.T, m machine) {
 	apply(t, m.host, "{name: missing, mask: false}")
 }
 
-func saysWhy(t *testing.T, m machine) {
+func (m machine) saysWhy(t *testing.T) {
 	for name, c := range map[string]struct{ attributes, says, quotes string }{
 		"its program refuses":      {"{name: refusing, ensure: running}", "cannot start refusing.service: Job for refusing.service failed because the control process exited with error code.", "cannot open /etc/refusing.conf"},
 		"it dies soon after":       {"{name: dying, ensure: running}", "dying.service ended soon after its start; it is failed (failed)", "lost my port"},
@@ -260,7 +257,7 @@ func saysWhy(t *testing.T, m machine) {
 	}
 }
 
-func followsAliases(t *testing.T, m machine) {
+func (m machine) followsAliases(t *testing.T) {
 	apply(t, m.host, "{name: named, ensure: running}")
 	if told := apply(t, m.host, "{name: nick, ensure: running, enable: true}"); told != nil {
 		t.Errorf("the alias differs from what it stands for: %v", told)
@@ -269,7 +266,7 @@ func followsAliases(t *testing.T, m machine) {
 	m.run(t, "systemctl", "link", "/etc/systemd/system/named.service")
 }
 
-func startsInstances(t *testing.T, m machine) {
+func (m machine) startsInstances(t *testing.T) {
 	apply(t, m.host, "{name: of@one, ensure: running, enable: true}")
 	if got := m.property(t, "ActiveState", "of@two") + " " + m.property(t, "UnitFileState", "of@two"); got != "inactive disabled" {
 		t.Errorf("the other instance is %s", got)
@@ -277,7 +274,7 @@ func startsInstances(t *testing.T, m machine) {
 	apply(t, m.host, "{name: of@one, ensure: stopped, enable: false}")
 }
 
-func leavesStatic(t *testing.T, m machine) {
+func (m machine) leavesStatic(t *testing.T) {
 	for _, attributes := range []string{"{name: static, enable: true}", "{name: static, enable: false}"} {
 		if told := apply(t, m.host, attributes); told != nil {
 			t.Errorf("%s changed %v", attributes, told)
@@ -285,7 +282,7 @@ func leavesStatic(t *testing.T, m machine) {
 	}
 }
 
-func reloadsSystemd(t *testing.T, m machine) {
+func (m machine) reloadsSystemd(t *testing.T) {
 	apply(t, m.host, "{name: static, ensure: running}")
 	write(t, m.host, "/etc/systemd/system/static.service", "[Service]\nExecStart=/bin/sleep 1000\n")
 	if got := m.property(t, "NeedDaemonReload", "static"); got != "yes" {
@@ -309,7 +306,7 @@ func reloadsSystemd(t *testing.T, m machine) {
 	apply(t, m.host, "{name: late, ensure: running, enable: true}")
 }
 
-func enablesScripts(t *testing.T, m machine) {
+func (m machine) enablesScripts(t *testing.T) {
 	const script = "#!/bin/sh\n### BEGIN INIT INFO\n# Provides: scripted\n# Required-Start: $remote_fs\n# Required-Stop: $remote_fs\n" +
 		"# Default-Start: 2 3 4 5\n# Default-Stop: 0 1 6\n### END INIT INFO\nexit 0\n"
 	write(t, m.host, "/etc/init.d/scripted", script)
@@ -323,7 +320,7 @@ func enablesScripts(t *testing.T, m machine) {
 	apply(t, m.host, "{name: scripted, enable: false}")
 }
 
-func refreshes(t *testing.T, m machine) {
+func (m machine) refreshes(t *testing.T) {
 	stopped := bind(t, m.host, "{name: of@stopped}")
 	look(t, m.host, stopped)
 	if err := stopped.Refresh(t.Context(), m.host); !errors.Is(err, resource.ErrNothingToRefresh) {
@@ -359,7 +356,7 @@ func refresh(t *testing.T, m machine, attributes string) {
 	}
 }
 
-func refreshesLooping(t *testing.T, m machine) {
+func (m machine) refreshesLooping(t *testing.T) {
 	if got := refused(t, m.host, "{name: fixable, ensure: running}"); !strings.Contains(got, "it is activating (auto-restart)") {
 		t.Errorf("error: %s", got)
 	}
@@ -370,7 +367,7 @@ func refreshesLooping(t *testing.T, m machine) {
 	}
 }
 
-func lists(t *testing.T, m machine) {
+func (m machine) lists(t *testing.T) {
 	all, err := systemservice.Type().Erase().Instances(t.Context(), nil, m.host, "")
 	if err != nil {
 		t.Fatal(err)

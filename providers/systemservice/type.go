@@ -7,6 +7,7 @@ package systemservice
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -99,17 +100,32 @@ func unitName(name string) string {
 
 // The CRD says the same; but a manifest also comes from elsewhere.
 func validate(want attributes) error {
+	return errors.Join(validateName(want.Name), validateEnsure(want.Ensure), validateMask(want))
+}
+
+func validateName(name string) error {
 	switch {
-	case !validName.MatchString(want.Name) || len(unitName(want.Name)) > 255:
-		return fmt.Errorf("name %q can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service", want.Name)
-	case strings.Contains(want.Name, "@.") || strings.HasSuffix(want.Name, "@"):
-		return fmt.Errorf("name %q is a template's, which no service is: name an instance, as getty@tty1", want.Name)
-	case want.Ensure != nil && *want.Ensure != running && *want.Ensure != stopped:
-		return fmt.Errorf("ensure %q is neither running nor stopped", *want.Ensure)
+	case !validName.MatchString(name) || len(unitName(name)) > 255:
+		return fmt.Errorf("name %q can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service", name)
+	case strings.Contains(unitName(name), "@."):
+		return fmt.Errorf("name %q is a template's, which is no service by itself: name an instance, as getty@tty1", name)
+	}
+	return nil
+}
+
+func validateEnsure(ensure *string) error {
+	if ensure == nil || *ensure == running || *ensure == stopped {
+		return nil
+	}
+	return fmt.Errorf("ensure %q is not known: use running or stopped", *ensure)
+}
+
+func validateMask(want attributes) error {
+	switch {
 	case isTrue(want.Mask) && isTrue(want.Enable):
-		return fmt.Errorf("mask: true can't go with enable: true: a masked service can't start at boot; leave one out")
+		return errors.New("mask: true can't go with enable: true: a masked service can't start at boot")
 	case isTrue(want.Mask) && wantsRunning(want):
-		return fmt.Errorf("mask: true can't go with ensure: running: a masked service can't start; leave one out")
+		return errors.New("mask: true can't go with ensure: running: a masked service can't start")
 	}
 	return nil
 }

@@ -1,0 +1,348 @@
+package systemservice_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/systemservice"
+)
+
+func TestTheStateOfAServiceIsWhatSystemdSays(t *testing.T) {
+	f := newFake(t)
+	for name, c := range map[string]struct{ attributes, state string }{
+		"one that runs and starts at boot":         {"{name: simple}", `{"name":"simple","ensure":"running","enable":true,"mask":false}`},
+		"its name may have its ending":             {"{name: simple.service}", `{"name":"simple","ensure":"running","enable":true,"mask":false}`},
+		"a oneshot that remains is running":        {"{name: remain}", `{"name":"remain","ensure":"running","enable":true,"mask":false}`},
+		"a oneshot that is over is stopped":        {"{name: oneshot}", `{"name":"oneshot","ensure":"stopped","enable":false,"mask":false}`},
+		"one that failed is stopped":               {"{name: failing}", `{"name":"failing","ensure":"stopped","enable":false,"mask":false}`},
+		"one that reloads is running":              {"{name: reloading}", `{"name":"reloading","ensure":"running","mask":false}`},
+		"static has no say in enable":              {"{name: static}", `{"name":"static","ensure":"running","mask":false}`},
+		"indirect has no say in enable":            {"{name: also}", `{"name":"also","ensure":"stopped","mask":false}`},
+		"transient has no say in enable":           {"{name: transient}", `{"name":"transient","ensure":"running","mask":false}`},
+		"linked does not start at boot":            {"{name: linked}", `{"name":"linked","ensure":"stopped","enable":false,"mask":false}`},
+		"an alias is as what it stands for":        {"{name: nick}", `{"name":"nick","ensure":"running","enable":true,"mask":false}`},
+		"an instance of a template":                {"{name: inst@a}", `{"name":"inst@a","ensure":"running","enable":true,"mask":false}`},
+		"another instance of it":                   {"{name: inst@b}", `{"name":"inst@b","ensure":"stopped","enable":false,"mask":false}`},
+		"a timer":                                  {"{name: apt-daily.timer}", `{"name":"apt-daily.timer","ensure":"running","enable":true,"mask":false}`},
+		"masked":                                   {"{name: nothere}", `{"name":"nothere","ensure":"stopped","enable":false,"mask":true}`},
+		"not installed":                            {"{name: gone}", `{"name":"gone","ensure":"stopped","enable":false,"mask":false}`},
+		"a bad unit file":                          {"{name: bad}", `{"name":"bad","ensure":"stopped","mask":false}`},
+		"a script, by its own tool":                {"{name: sysvy}", `{"name":"sysvy","ensure":"stopped","enable":false,"mask":false}`},
+		"starting is not yet running":              {"{name: slow, ensure: running}", `{"name":"slow","ensure":"stopped","enable":false,"mask":false}`},
+		"starting is not stopped either":           {"{name: slow, ensure: stopped}", `{"name":"slow","ensure":"running","enable":false,"mask":false}`},
+		"starting and nobody asks":                 {"{name: slow}", `{"name":"slow","ensure":"running","enable":false,"mask":false}`},
+		"stopping is not yet stopped":              {"{name: lingering, ensure: stopped}", `{"name":"lingering","ensure":"running","mask":false}`},
+		"stopping is not running either":           {"{name: lingering, ensure: running}", `{"name":"lingering","ensure":"stopped","mask":false}`},
+		"stopping and nobody asks":                 {"{name: lingering}", `{"name":"lingering","ensure":"stopped","mask":false}`},
+		"started again and again is not running":   {"{name: looping, ensure: running}", `{"name":"looping","ensure":"stopped","mask":false}`},
+		"a name of which systemd has never heard ": {"{name: never-heard}", `{"name":"never-heard","ensure":"stopped","enable":false,"mask":false}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := bind(t, f, c.attributes)
+			look(t, f.ReadOnly(), r)
+			if diff := cmp.Diff(c.state, string(r.State().Attributes)); diff != "" {
+				t.Errorf("state (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAWriteTakesTheStepsThatAreNeeded(t *testing.T) {
+	for name, c := range map[string]struct {
+		attributes string
+		steps      []string
+	}{
+		"start":                                 {"{name: inst@b, ensure: running}", []string{"systemctl start inst@b.service"}},
+		"start and enable":                      {"{name: inst@b, ensure: running, enable: true}", []string{"systemctl start inst@b.service", "systemctl enable inst@b.service"}},
+		"start what was changed":                {"{name: changed, ensure: running}", []string{"systemctl daemon-reload", "systemctl start changed.service"}},
+		"start what is masked":                  {"{name: masked, ensure: running}", []string{"systemctl unmask masked.service", "systemctl start masked.service"}},
+		"enable what is masked":                 {"{name: masked, enable: true}", []string{"systemctl unmask masked.service", "systemctl enable masked.service"}},
+		"await a start":                         {"{name: slow, ensure: running}", []string{"systemctl start slow.service"}},
+		"stop what is still starting":           {"{name: slow, ensure: stopped}", []string{"systemctl stop slow.service"}},
+		"await a stop":                          {"{name: lingering, ensure: stopped}", []string{"systemctl stop lingering.service"}},
+		"stop and disable":                      {"{name: simple, ensure: stopped, enable: false}", []string{"systemctl stop simple.service", "systemctl disable simple.service"}},
+		"stop, disable and mask":                {"{name: simple, ensure: stopped, mask: true}", []string{"systemctl stop simple.service", "systemctl disable simple.service", "systemctl mask simple.service"}},
+		"disable what is enabled for this boot": {"{name: remain, enable: false}", []string{"systemctl disable remain.service", "systemctl disable --runtime remain.service"}},
+		"disable by an alias":                   {"{name: nick, enable: false}", []string{"systemctl disable aliased.service"}},
+		"mask what is not there":                {"{name: gone, mask: true}", []string{"systemctl mask gone.service"}},
+		"unmask what is not there":              {"{name: nothere, mask: false}", []string{"systemctl unmask nothere.service"}},
+		"unmask and show what was enabled":      {"{name: masked, mask: false, enable: false}", []string{"systemctl unmask masked.service", "systemctl disable masked.service"}},
+		"a timer":                               {"{name: apt-daily.timer, ensure: stopped}", []string{"systemctl stop apt-daily.timer"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			f.add("changed.service", "inst@b.service", map[string]string{"NeedDaemonReload": "yes"})
+			f.add("masked.service", "inst@b.service", map[string]string{"UnitFileState": "masked", "LoadState": "masked"}).masks = "enabled"
+			if strings.Contains(name, "enable what") {
+				f.unit("masked.service").masks = "disabled"
+			}
+			apply(t, f, c.attributes)
+			if diff := cmp.Diff(c.steps, f.changes()); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// add makes a unit that is as another one, but for some properties.
+func (f *fakeSystemd) add(name, like string, properties map[string]string) *fakeUnit {
+	u := &fakeUnit{lines: append([]string(nil), f.unit(like).lines...)}
+	u.set("Id", name)
+	u.set("Names", name)
+	for property, value := range properties {
+		u.set(property, value)
+	}
+	f.units = append(f.units, u)
+	return u
+}
+
+func TestARefreshRestartsWhatRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		attributes string
+		steps      []string
+		err        error
+	}{
+		"one that runs":                   {"{name: simple}", []string{"systemctl try-restart simple.service"}, nil},
+		"one that runs as changed":        {"{name: static}", []string{"systemctl daemon-reload", "systemctl try-restart static.service"}, nil},
+		"one that is to be reloaded":      {"{name: simple, reloadOnRefresh: true}", []string{"systemctl try-reload-or-restart simple.service"}, nil},
+		"one that is to be restarted":     {"{name: simple, reloadOnRefresh: false}", []string{"systemctl try-restart simple.service"}, nil},
+		"an alias":                        {"{name: nick}", []string{"systemctl try-restart aliased.service"}, nil},
+		"one that ends again and again":   {"{name: looping}", []string{"systemctl try-restart looping.service"}, nil},
+		"one that is stopped":             {"{name: oneshot}", nil, resource.ErrNothingToRefresh},
+		"one that failed":                 {"{name: failing}", nil, resource.ErrNothingToRefresh},
+		"one that is about to be stopped": {"{name: lingering}", nil, resource.ErrNothingToRefresh},
+		"one that is not installed":       {"{name: gone}", nil, resource.ErrNothingToRefresh},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			if err := bind(t, f, c.attributes).Refresh(t.Context(), f); !errors.Is(err, c.err) {
+				t.Errorf("error %v, want %v", err, c.err)
+			}
+			if diff := cmp.Diff(c.steps, f.changes()); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestManyServicesAreReadInOneCall(t *testing.T) {
+	f := newFake(t)
+	all := []resource.Resource{bind(t, f, "{name: simple}"), bind(t, f, "{name: gone}"), bind(t, f, "{name: nick}"), bind(t, f, "{name: simple}")}
+	f.Reset()
+	if err := resource.ReadAll(t.Context(), f.ReadOnly(), all); err != nil {
+		t.Fatal(err)
+	}
+	const call = "? systemctl show --no-pager --property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts" +
+		" simple.service gone.service nick.service simple.service"
+	if diff := cmp.Diff([]string{call}, f.Transcript()); diff != "" {
+		t.Errorf("transcript (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnAnswerThatMakesNoSenseIsAnError(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer host.Result
+		err    string
+	}{
+		"none":           {host.Result{}, `cannot read the state of services: systemctl show answered with "" when asked for "simple.service"`},
+		"another's":      {host.Result{Stdout: []byte("Id=a.service\nNames=a.service\n")}, `cannot read the state of services: systemctl show answered with "a.service" when asked for "simple.service"`},
+		"one too many":   {host.Result{Stdout: []byte("Id=simple.service\n\nId=b.service\n")}, `cannot read the state of services: systemctl show answered with 2 units when asked for 1`},
+		"a failure":      {host.Result{ExitCode: 1, Stderr: []byte("Failed to connect to bus: No such file or directory\n")}, "cannot read the state of services: systemctl show: Failed to connect to bus: No such file or directory"},
+		"a mute failure": {host.Result{ExitCode: 1}, "cannot read the state of services: systemctl show: it exited with 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			f.Handle("systemctl", func(host.Cmd) host.Result { return c.answer })
+			err := bind(t, f, "{name: simple}").Read(t.Context(), f)
+			if diff := cmp.Diff(c.err, fmt.Sprint(err)); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnErrorSaysWhichPropertyAndWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		attributes string
+		fails      map[string]string
+		err        string
+	}{
+		"a start": {
+			"{name: inst@b, ensure: running}",
+			map[string]string{"start": "Job for inst@b.service failed.\nSee elsewhere.\n"},
+			"cannot set ensure: cannot start inst@b.service: Job for inst@b.service failed.; its journal ends with:\nStarted it.\ncannot bind port 80",
+		},
+		"what is brought along with a start fails it": {
+			"{name: inst@b, ensure: running, enable: true}",
+			map[string]string{"enable": "Failed to enable unit: Read-only file system"},
+			"cannot enable inst@b.service: Failed to enable unit: Read-only file system",
+		},
+		"one property of two": {
+			"{name: simple, enable: false, mask: true}",
+			map[string]string{"mask": "Failed to mask unit: File exists"},
+			"cannot set mask: cannot mask simple.service: Failed to mask unit: File exists",
+		},
+		"a mask that can't be taken away": {
+			"{name: nothere, mask: false}",
+			map[string]string{"unmask": "Read-only file system"},
+			"cannot unmask nothere.service: Read-only file system",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			f.fails = c.fails
+			if diff := cmp.Diff(c.err, refused(t, f, c.attributes)); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// stuck is a host on which no command comes to its end in time.
+type stuck struct{ host.Host }
+
+func (stuck) Run(context.Context, host.Cmd) (host.Result, error) {
+	return host.Result{}, fmt.Errorf("cannot run systemctl: %w", context.DeadlineExceeded)
+}
+
+func TestAStartThatTakesTooLongSaysWhereToLook(t *testing.T) {
+	f := newFake(t)
+	const want = "cannot set ensure: cannot start inst@b.service within 5m0s: systemd goes on with it, see systemctl list-jobs on the host; " +
+		"its journal ends with:\nStarted it.\ncannot bind port 80"
+	if diff := cmp.Diff(want, refused(t, stuck{f}, "{name: inst@b, ensure: running}")); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+func TestALongJournalIsCutToItsEnd(t *testing.T) {
+	f := newFake(t)
+	f.fails["start"] = "it failed"
+	f.Handle("journalctl", func(host.Cmd) host.Result {
+		return host.Result{Stdout: []byte(strings.Repeat("a line of some length that is of no use\n", 1000) + "the last word\n")}
+	})
+	got := refused(t, f, "{name: inst@b, ensure: running}")
+	if len(got) > 1600 || !strings.HasSuffix(got, "of no use\nthe last word") || !strings.Contains(got, "its journal ends with:\na line of") {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
+func TestTheProviderIsChosenByWhatRunsTheHost(t *testing.T) {
+	systemctl := func(h *hosttest.Host) {
+		h.Handle("systemctl", func(host.Cmd) host.Result { return host.Result{} })
+	}
+	for name, c := range map[string]struct {
+		host   func(h *hosttest.Host)
+		chosen string
+		why    [2]string // why the providers can't
+	}{
+		"systemd runs it": {
+			func(h *hosttest.Host) {
+				systemctl(h)
+				h.PutDir("/run/systemd/system")
+				h.Put("/proc/1/comm", "systemd\n")
+			},
+			"systemd",
+			[2]string{"<nil>", "systemd runs the host: use the provider systemd"},
+		},
+		"it is a root directory": {
+			systemctl,
+			"systemd-offline",
+			[2]string{"the host was not booted with systemd: /run/systemd/system is not there", "<nil>"},
+		},
+		"it is a root directory with the /proc of a machine that systemd runs": {
+			func(h *hosttest.Host) {
+				systemctl(h)
+				h.Put("/proc/1/comm", "systemd\n")
+			},
+			"systemd-offline",
+			[2]string{"the host was not booted with systemd: /run/systemd/system is not there", "<nil>"},
+		},
+		"it is a container with the host's /run": {
+			func(h *hosttest.Host) {
+				systemctl(h)
+				h.PutDir("/run/systemd/system")
+				h.Put("/proc/1/comm", "bash\n")
+			},
+			"systemd-offline",
+			[2]string{"the host's first process is bash, not systemd", "<nil>"},
+		},
+		"it has no systemctl": {
+			func(h *hosttest.Host) { h.Put("/proc/1/comm", "init\n") },
+			"",
+			[2]string{"systemctl is not installed", "systemctl is not installed"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := hosttest.New(t)
+			c.host(h)
+			var chosen string
+			var why [2]string
+			for i, s := range systemservice.Type().Erase().Suitability(nil, h) {
+				why[i] = fmt.Sprint(s.Err)
+				if s.Chosen {
+					chosen = s.Provider
+				}
+			}
+			if diff := cmp.Diff(c.why, why); diff != "" || chosen != c.chosen {
+				t.Errorf("chosen %q, want %q; why not (-want +got):\n%s", chosen, c.chosen, diff)
+			}
+		})
+	}
+}
+
+func TestAttributesThatCanNotBeAreRefused(t *testing.T) {
+	for attributes, want := range map[string]string{
+		"{name: nginx, ensure: running, enable: true, mask: false}": "<nil>",
+		"{name: of@one}":                         "<nil>",
+		"{name: backup.timer}":                   "<nil>",
+		"{name: --now}":                          `name "--now" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
+		"{name: a b}":                            `name "a b" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
+		"{name: /etc/a}":                         `name "/etc/a" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
+		"{name: 'of@'}":                          `name "of@" is a template's, which is no service by itself: name an instance, as getty@tty1`,
+		"{name: 'of@.service'}":                  `name "of@" is a template's, which is no service by itself: name an instance, as getty@tty1`,
+		"{name: a, ensure: true}":                "cannot read attributes of SystemService/a: json: cannot unmarshal bool into Go struct field SystemServiceAttributes.ensure of type string",
+		"{name: a, ensure: started}":             `ensure "started" is not known: use running or stopped`,
+		"{name: a, mask: true, enable: true}":    "mask: true can't go with enable: true: a masked service can't start at boot",
+		"{name: a, mask: true, ensure: running}": "mask: true can't go with ensure: running: a masked service can't start",
+	} {
+		t.Run(attributes, func(t *testing.T) {
+			raw, err := yaml.YAMLToJSON([]byte(attributes))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = systemservice.Type().Erase().Bind(resource.Ref{Kind: "SystemService", Name: "a"}, raw)
+			if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzAnyAnswerOfSystemctlIsAStateOrAnError(f *testing.F) {
+	f.Add("Id=simple.service\nNames=simple.service\nActiveState=active\n")
+	f.Add("Id=simple.service\nNRestarts\n==\n\n\n")
+	f.Fuzz(func(t *testing.T, answer string) {
+		h := hosttest.New(t)
+		h.PutDir("/run/systemd/system")
+		h.Put("/proc/1/comm", "systemd\n")
+		h.Handle("systemctl", func(host.Cmd) host.Result { return host.Result{Stdout: []byte(answer)} })
+		r := bind(t, h, "{name: simple, ensure: running, enable: true}")
+		if err := r.Read(t.Context(), h); err != nil {
+			return
+		}
+		if diff := cmp.Diff("simple", r.State().Namevar); diff != "" {
+			t.Errorf("namevar (-want +got):\n%s", diff)
+		}
+	})
+}
