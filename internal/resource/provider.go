@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -95,9 +96,10 @@ type NoProviderError struct {
 
 // Error gives the reason of every provider.
 func (e *NoProviderError) Error() string {
-	msg := "cannot find a suitable provider for " + e.Kind
+	var msg strings.Builder
+	msg.WriteString("cannot find a suitable provider for " + e.Kind)
 	for i, r := range e.Reasons {
-		msg += map[bool]string{true: ": ", false: "; "}[i == 0] + r
+		msg.WriteString(map[bool]string{true: ": ", false: "; "}[i == 0] + r)
 	}
-	return msg
+	return msg.String()
 }
