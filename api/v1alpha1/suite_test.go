@@ -1,0 +1,63 @@
+package v1alpha1_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/test/controlplane"
+)
+
+func TestAPI(t *testing.T) {
+	t.Parallel()
+
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "the API")
+}
+
+var (
+	restConfig *rest.Config
+	k8s        client.Client
+)
+
+var _ = BeforeSuite(func() {
+	ctrl.SetLogger(GinkgoLogr)
+	restConfig, _ = controlplane.Start(GinkgoT())
+	scheme := runtime.NewScheme()
+	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	var err error
+	k8s, err = client.New(restConfig, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	k8s = client.WithFieldValidation(k8s, "Strict")
+})
+
+// object decodes one YAML document, checking nothing: that is the server's part.
+func object(text string) *unstructured.Unstructured {
+	GinkgoHelper()
+	o := &unstructured.Unstructured{}
+	Expect(yaml.Unmarshal([]byte(text), &o.Object)).To(Succeed(), text)
+	return o
+}
+
+// apply is what kubectl apply --server-side does.
+func apply(ctx SpecContext, o *unstructured.Unstructured) error {
+	return k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("the-api-suite"), client.ForceOwnership)
+}
+
+// removed makes sure that an object is gone after the spec.
+func removed(o client.Object) {
+	GinkgoHelper()
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(client.IgnoreNotFound(k8s.Delete(ctx, o))).To(Succeed())
+	})
+}
