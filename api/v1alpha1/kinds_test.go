@@ -1,0 +1,175 @@
+package v1alpha1_test
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+var _ = Describe("The kinds", func() {
+	It("are found by their short names, and together as fettle", func() {
+		d, err := discovery.NewDiscoveryClientForConfig(restConfig)
+		Expect(err).NotTo(HaveOccurred())
+		list, err := d.ServerResourcesForGroupVersion("fettle.dev/v1alpha1")
+		Expect(err).NotTo(HaveOccurred())
+
+		short := map[string][]string{}
+		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") {
+				continue
+			}
+			short[r.Kind] = r.ShortNames
+			Expect(r.Categories).To(Equal([]string{"fettle"}), r.Kind)
+			Expect(r.Namespaced).To(BeFalse(), r.Kind)
+		}
+		Expect(short).To(Equal(map[string][]string{
+			"File": {"ffile"}, "Package": {"fpkg"}, "User": {"fuser"}, "Group": {"fgroup"}, "SystemService": {"fsvc"},
+			"NodeCatalog": {"nc"}, "Catalog": {"fcat"},
+		}))
+	})
+})
+
+// printed is what kubectl get -o wide prints of one object, as rows of cells, the
+// heads first.
+func printed(ctx SpecContext, resource, name string) [][]any {
+	GinkgoHelper()
+	k, err := kubernetes.NewForConfig(restConfig)
+	Expect(err).NotTo(HaveOccurred())
+	raw, err := k.RESTClient().Get().AbsPath("/apis/fettle.dev/v1alpha1", resource, name).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
+	Expect(err).NotTo(HaveOccurred())
+	var table metav1.Table
+	Expect(json.Unmarshal(raw, &table)).To(Succeed())
+
+	var heads []any
+	for _, c := range table.ColumnDefinitions {
+		head := c.Name
+		if c.Priority > 0 {
+			head += " (wide)"
+		}
+		heads = append(heads, head)
+	}
+	Expect(table.Rows).To(HaveLen(1))
+	return [][]any{heads, table.Rows[0].Cells}
+}
+
+var _ = Describe("What kubectl get prints", func() {
+	DescribeTable("of a resource is how many nodes are as it says",
+		func(ctx SpecContext, resources, manifest, namevar string, cells []any) {
+			o := object(manifest)
+			removed(o)
+			Expect(k8s.Create(ctx, o)).To(Succeed())
+			o.Object["status"] = map[string]any{
+				"observedGeneration": 1,
+				"nodes":              map[string]any{"selected": 5, "inSync": 2, "outOfSync": 1, "failed": 2, "skipped": 0, "noop": 0, "pending": 0},
+				"conditions": []any{map[string]any{
+					"type": "Ready", "status": "False", "reason": "Failed", "message": "2 of 5 nodes in sync", "lastTransitionTime": time.Now().Format(time.RFC3339),
+				}},
+			}
+			Expect(k8s.Status().Update(ctx, o)).To(Succeed())
+
+			Expect(printed(ctx, resources, "web")).To(Equal([][]any{
+				{"Name", "Ensure", "Nodes", "InSync", "OutOfSync", "Failed", "Ready", "Age", namevar + " (wide)", "Message (wide)"}, cells,
+			}))
+		},
+		Entry("a File", "files", "{apiVersion: fettle.dev/v1alpha1, kind: File, metadata: {name: web}, spec: {nodeSelector: {}, path: /etc/web, ensure: file}}",
+			"Path", row("file", "/etc/web")),
+		Entry("a Package", "packages", "{apiVersion: fettle.dev/v1alpha1, kind: Package, metadata: {name: web}, spec: {nodeSelector: {}, name: nginx, ensure: latest}}",
+			"Package", row("latest", "nginx")),
+		Entry("a User", "users", "{apiVersion: fettle.dev/v1alpha1, kind: User, metadata: {name: web}, spec: {nodeSelector: {}, name: ann, ensure: present}}",
+			"User", row("present", "ann")),
+		Entry("a Group that is named as its object", "groups", "{apiVersion: fettle.dev/v1alpha1, kind: Group, metadata: {name: web}, spec: {nodeSelector: {}}}",
+			"Group", row(nil, nil)),
+		Entry("a SystemService", "systemservices", "{apiVersion: fettle.dev/v1alpha1, kind: SystemService, metadata: {name: web}, spec: {nodeSelector: {}, name: nginx, ensure: running}}",
+			"Service", row("running", "nginx")),
+	)
+
+	It("of a NodeCatalog is how its last run ended", func(ctx SpecContext) {
+		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
+		removed(nc)
+		Expect(k8s.Create(ctx, nc)).To(Succeed())
+		nc.Status = v1alpha1.NodeCatalogStatus{
+			AgentVersion: "v1.2.3",
+			LastRun:      &v1alpha1.LastRun{Started: metav1.Now(), Duration: "0.021s", Trigger: v1alpha1.TriggerStart},
+			Counts:       &v1alpha1.RunCounts{Total: 9, InSync: 3, Changed: 2, OutOfSync: 4, Failed: 1, Noop: 1},
+			Conditions: []metav1.Condition{{
+				Type: "Ready", Status: metav1.ConditionFalse, Reason: "Failed", Message: "File/motd failed", LastTransitionTime: metav1.Now(),
+			}},
+		}
+		Expect(k8s.Status().Update(ctx, nc)).To(Succeed())
+
+		rows := printed(ctx, "nodecatalogs", "web-1")
+		Expect(rows).To(Equal([][]any{
+			{"Name", "Node", "InSync", "Changed", "OutOfSync", "Failed", "Noop", "Last run", "Agent", "Ready", "Message (wide)"},
+			{"web-1", "web-1", 3.0, 2.0, 4.0, 1.0, 1.0, rows[1][7], "v1.2.3", "False", "File/motd failed"},
+		}))
+		Expect(rows[1][7]).To(MatchRegexp(`^\d+s$`))
+	})
+})
+
+// row is the line of a resource whose status the spec has set.
+func row(ensure, namevar any) []any {
+	return []any{"web", ensure, 5.0, 2.0, 1.0, 2.0, "False", "0s", namevar, "2 of 5 nodes in sync"}
+}
+
+var _ = Describe("The status of a resource", func() {
+	It("is apart from its spec: neither can be written along with the other", func(ctx SpecContext) {
+		f := &v1alpha1.File{
+			ObjectMeta: metav1.ObjectMeta{Name: "motd"},
+			Spec:       v1alpha1.FileSpec{Targeting: v1alpha1.Targeting{NodeSelector: &metav1.LabelSelector{}}, FileAttributes: v1alpha1.FileAttributes{Path: "/etc/motd"}},
+			Status:     v1alpha1.ResourceStatus{ObservedGeneration: 7},
+		}
+		removed(f)
+		Expect(k8s.Create(ctx, f)).To(Succeed())
+		Expect(f.Status.ObservedGeneration).To(BeZero())
+
+		f.Spec.Path = "/etc/other"
+		f.Status.ObservedGeneration = 1
+		Expect(k8s.Status().Update(ctx, f)).To(Succeed())
+		Expect(f.Spec.Path).To(Equal("/etc/motd"))
+		Expect(f.Status.ObservedGeneration).To(Equal(int64(1)))
+		Expect(f.Generation).To(Equal(int64(1)))
+	})
+})
+
+var _ = Describe("A Catalog", func() {
+	name := "sha256-" + strings.Repeat("0123456789abcdef", 4)
+
+	It("can be relabelled and not changed", func(ctx SpecContext) {
+		c := &v1alpha1.Catalog{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Count:      1,
+			Entries:    []v1alpha1.CatalogEntry{{Kind: "File", Name: "motd"}},
+		}
+		removed(c)
+		Expect(k8s.Create(ctx, c)).To(Succeed())
+		c.Labels = map[string]string{"a": "b"}
+		Expect(k8s.Update(ctx, c)).To(Succeed())
+
+		const immutable = "a Catalog is immutable: make another, its name is its content's hash"
+		for _, entries := range [][]v1alpha1.CatalogEntry{{}, {{Kind: "File", Name: "other"}}, {{Kind: "File", Name: "motd"}, {Kind: "File", Name: "other"}}} {
+			changed := c.DeepCopy()
+			changed.Entries = entries
+			Expect(k8s.Update(ctx, changed)).To(MatchError(ContainSubstring(immutable)))
+			Expect(k8s.Patch(ctx, changed, client.MergeFrom(c))).To(MatchError(ContainSubstring(immutable)))
+		}
+	})
+
+	It("keeps attributes that the API server knows nothing of", func(ctx SpecContext) {
+		o := object("{apiVersion: fettle.dev/v1alpha1, kind: Catalog, metadata: {name: " + name + "}, entries: [{kind: Sysctl, name: a, attributes: {deep: {er: [1]}}}]}")
+		removed(o)
+		Expect(k8s.Create(ctx, o)).To(Succeed())
+		var kept v1alpha1.Catalog
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), &kept)).To(Succeed())
+		Expect(kept.Entries[0].Attributes.Raw).To(MatchJSON(`{"deep": {"er": [1]}}`))
+	})
+})
