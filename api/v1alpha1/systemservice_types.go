@@ -31,7 +31,7 @@ type SystemServiceAttributes struct {
 	// +optional
 	Mask *bool `json:"mask,omitempty"`
 	// reloadOnRefresh reloads instead of restarting when something notifies the
-	// service; it must be able to reload.
+	// service. One that can't reload is restarted.
 	// +optional
 	ReloadOnRefresh *bool `json:"reloadOnRefresh,omitempty"`
 }

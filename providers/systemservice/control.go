@@ -36,7 +36,7 @@ func (c control) write(ctx context.Context, want attributes, changes []resource.
 	for _, s := range plan(u, want) {
 		err := c.run(ctx, u, s)
 		if err == nil && s.Verb[0] == "start" {
-			err = c.prove(ctx)
+			err = c.keep(ctx)
 		}
 		if err != nil {
 			errs = append(errs, blame(err, s.Property, changes))
@@ -88,30 +88,40 @@ func (c control) refresh(ctx context.Context, want attributes) error {
 			return err
 		}
 	}
-	return c.prove(ctx)
+	_, err = c.prove(ctx)
+	return err
 }
 
-// prove finds out whether a unit that systemd has just started runs.
-func (c control) prove(ctx context.Context) error {
+// keep makes sure that a unit which was just started runs, and will.
+func (c control) keep(ctx context.Context) error {
+	u, err := c.prove(ctx)
+	if err == nil && over(u) {
+		return whyOver(u)
+	}
+	return err
+}
+
+// prove finds out whether a unit that systemd has just started is any good.
+func (c control) prove(ctx context.Context) (unit, error) {
 	first, err := c.look(ctx)
 	if err != nil {
-		return err
+		return first, err
 	}
 	later := first
 	if !settles(first) && first.ensure(attributes{}) == running {
 		select {
 		case <-time.After(proof):
 		case <-ctx.Done():
-			return ctx.Err()
+			return first, ctx.Err()
 		}
 		if later, err = c.look(ctx); err != nil {
-			return err
+			return later, err
 		}
 	}
 	if err := whyDown(first, later); err != nil {
-		return fmt.Errorf("%w%s", err, c.journal(ctx, later))
+		return later, fmt.Errorf("%w%s", err, c.journal(ctx, later))
 	}
-	return nil
+	return later, nil
 }
 
 func (c control) run(ctx context.Context, u unit, s step) error {

@@ -31,6 +31,7 @@ var units = map[string]string{
 	"looping":  "[Service]\nExecStart=/bin/sh -c 'sleep 0.1; exit 1'\nRestart=always\nRestartSec=50ms\nStartLimitBurst=1000\n",
 	"fixable":  "[Service]\nExecStart=/bin/sh -c 'test -e /run/fixed && exec sleep infinity; exit 1'\nRestart=always\nRestartSec=1h\n",
 	"reloads":  "[Service]\nExecStart=/bin/sleep infinity\nExecReload=/bin/sh -c 'echo reloaded >> /run/reloads'\n",
+	"working":  "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'test -e /run/begun && exit; touch /run/begun; exec sleep 1000'\n",
 	"named":    "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\nAlias=nick.service\n",
 	"of@":      "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n",
 }
@@ -154,6 +155,7 @@ func TestSystemdOnARealMachine(t *testing.T) {
 	t.Run("a changed unit file is read before a start", m.reloadsSystemd)
 	t.Run("a script of init.d is enabled by its own tool", m.enablesScripts)
 	t.Run("a notified service is restarted if it runs", m.refreshes)
+	t.Run("a job that is under way begins anew when notified", m.refreshesJobs)
 	t.Run("a service that fails for want of what was fixed is restarted when notified", m.refreshesLooping)
 	t.Run("all services are listed", m.lists)
 }
@@ -346,6 +348,15 @@ func (m machine) refreshes(t *testing.T) {
 	refresh(t, m, "{name: rigid, reloadOnRefresh: true}")
 	if m.property(t, "InvocationID", "rigid") == before {
 		t.Error("one that can't reload was not restarted")
+	}
+}
+
+func (m machine) refreshesJobs(t *testing.T) {
+	m.run(t, "systemctl", "start", "--no-block", "working")
+	m.run(t, "sh", "-c", "until test -e /run/begun; do sleep 0.01; done")
+	refresh(t, m, "{name: working}")
+	if got := m.property(t, "ActiveState", "working") + " " + m.property(t, "Result", "working"); got != "inactive success" {
+		t.Errorf("it is %s", got)
 	}
 }
 

@@ -98,16 +98,24 @@ func settles(u unit) bool {
 }
 
 // whyDown compares a unit right after its start with what it is some time later: nil
-// if it runs and ran all the while.
+// if it ran all the while, or was done with what it had to do.
 func whyDown(first, later unit) error {
 	is := fmt.Sprintf("it is %s (%s)", later.ActiveState, later.SubState)
 	switch {
 	case first.Restarts != later.Restarts:
 		return fmt.Errorf("%s ended soon after its start and systemd starts it again and again; %s", later.ID, is)
-	case later.ensure(attributes{Ensure: new(running)}) == running:
+	case later.ensure(attributes{Ensure: new(running)}) == running || over(later):
 		return nil
-	case later.Type == "oneshot" && !later.RemainAfterExit && later.ActiveState == "inactive":
-		return fmt.Errorf("%s is a oneshot service, which is over once it ran: leave ensure out, or set RemainAfterExit=yes in the unit", later.ID)
 	}
 	return fmt.Errorf("%s ended soon after its start; %s", later.ID, is)
+}
+
+// over reports whether the unit is one that ends by itself, and has, with success.
+func over(u unit) bool {
+	return u.Type == "oneshot" && !u.RemainAfterExit && u.ActiveState == "inactive"
+}
+
+// whyOver is for a unit that was to be kept running.
+func whyOver(u unit) error {
+	return fmt.Errorf("%s is a oneshot service, which is over once it ran: leave ensure out, or set RemainAfterExit=yes in the unit", u.ID)
 }
