@@ -4,21 +4,22 @@ SERVER=https://$NETWORK.1:6443
 
 start_control_plane() {
 	make_keys
-	start etcd nsenter --net="/run/netns/$NETNS" "$CONTROL_PLANE/etcd" --data-dir "$WORK/etcd" \
+	start etcd KILL nsenter --net="/run/netns/$NETNS" "$CONTROL_PLANE/etcd" --data-dir "$WORK/etcd" \
 		--listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
 		--listen-peer-urls http://127.0.0.1:2380 --unsafe-no-fsync --logger zap --log-level warn
 	start_api_server
 	write_kubeconfig "$WORK/keys/admin.token" "$WORK/admin.kubeconfig"
 	cat >"$WORK/bin/kubectl" <<-END
 		#!/bin/sh
-		exec nsenter --net=/run/netns/$NETNS "$CONTROL_PLANE/kubectl" --kubeconfig "$WORK/admin.kubeconfig" "\$@"
+		exec setpriv --pdeathsig TERM -- nsenter --net=/run/netns/$NETNS \\
+			"$CONTROL_PLANE/kubectl" --kubeconfig "$WORK/admin.kubeconfig" "\$@"
 	END
 	chmod +x "$WORK/bin/kubectl"
 	until_true "the API server" kubectl get --raw /readyz
 }
 
 start_api_server() {
-	start kube-apiserver nsenter --net="/run/netns/$NETNS" "$CONTROL_PLANE/kube-apiserver" \
+	start kube-apiserver KILL nsenter --net="/run/netns/$NETNS" "$CONTROL_PLANE/kube-apiserver" \
 		--etcd-servers http://127.0.0.1:2379 \
 		--bind-address "$NETWORK.1" --secure-port 6443 --service-cluster-ip-range 10.78.0.0/24 \
 		--tls-cert-file "$WORK/keys/server.crt" --tls-private-key-file "$WORK/keys/server.key" \

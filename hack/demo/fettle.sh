@@ -3,16 +3,15 @@
 check_prerequisites() {
 	[ "$(id -u)" = 0 ] || die "booting machines needs root: run it as root"
 	local tool
-	for tool in go ip nsenter setpriv unshare openssl flock systemd-nspawn debootstrap dpkg-scanpackages; do
+	for tool in go make ip nsenter setpriv unshare openssl flock systemd-nspawn debootstrap dpkg-scanpackages; do
 		command -v "$tool" >/dev/null || die "the command $tool is missing: run hack/prerequisites.sh, which installs what the demo needs"
 	done
 }
 
 build_binaries() {
-	local name
-	for name in cmd/manager cmd/nodeagent cmd/fettle test/debian/machine; do
-		CGO_ENABLED=0 busy "building $name" go build -trimpath -o "$WORK/bin/" "./$name"
-	done
+	busy "building Fettle" make build
+	install bin/manager bin/nodeagent bin/fettle "$WORK/bin"
+	CGO_ENABLED=0 busy "building what boots machines" go build -o "$WORK/bin/" ./test/debian/machine
 }
 
 # identity ACCOUNT FOLDER [FLAG...] writes a kubeconfig and a token of a ServiceAccount into a folder.
@@ -27,7 +26,7 @@ identity() (
 
 start_manager() {
 	identity "$MANAGER_ACCOUNT" "$WORK/manager"
-	start manager env POD_NAMESPACE="$NAMESPACE" nsenter --net="/run/netns/$NETNS" "$WORK/bin/manager" \
+	start manager KILL env POD_NAMESPACE="$NAMESPACE" nsenter --net="/run/netns/$NETNS" "$WORK/bin/manager" \
 		--kubeconfig "$WORK/manager/kubeconfig"
 }
 

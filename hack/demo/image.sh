@@ -10,17 +10,18 @@ layer() {
 base() { cat "$WORK/base"; }
 
 # make_layer PACKAGE... makes that layer unless it is there.
-make_layer() {
-	local layer
+make_layer() (
 	layer=$(layer "$@")
-	[ ! -e "$layer" ] || return 0
+	exec 9>"$CACHE/demo/layers"
+	flock 9
+	[ ! -e "$layer" ] || exit 0
 	rm -rf "$layer.building"
 	mkdir -p "$layer.building"
 	# In a mount namespace of its own nothing stays mounted, whatever happens.
 	unshare --mount --propagation private bash -euo pipefail -c "$(declare -f fill_layer); fill_layer \"\$@\"" \
 		bash "$(base)" "$layer.building" "$@"
 	mv "$layer.building" "$layer"
-}
+)
 
 # fill_layer BASE LAYER PACKAGE... downloads into a throw-away copy of the base.
 fill_layer() {

@@ -13,7 +13,7 @@ boot_machines() {
 	chmod +x "$WORK/bin/on"
 	for name in "${MACHINES[@]}"; do
 		mkdir -p "$WORK/machines/$name"
-		start "$name" nsenter --net="/run/netns/$NETNS" "$WORK/bin/machine" boot \
+		start "$name" TERM nsenter --net="/run/netns/$NETNS" "$WORK/bin/machine" boot \
 			-hostname "$name" -bridge "$BRIDGE" -layer "$layer" -ready "$WORK/machines/$name"
 	done
 	for i in "${!MACHINES[@]}"; do

@@ -8,10 +8,6 @@ make_network() {
 	inside ip link set "$BRIDGE" up
 }
 
-remove_network() {
-	if ip netns list | grep -qw "^$NETNS"; then ip netns delete "$NETNS"; fi
-}
-
 # inside COMMAND... runs a command in the network. Not "ip netns exec", which would
 # hide the cgroups that a machine needs.
 inside() { nsenter --net="/run/netns/$NETNS" "$@"; }

@@ -3,23 +3,40 @@
 declare -A PID_OF=() # by name
 STARTED=()           # names, in the order of their start
 
-# one_demo_at_a_time makes the folder for this run and clears up after a run that was killed.
-one_demo_at_a_time() {
+# claim_network makes the folder for this run, which belongs to its network's name.
+claim_network() {
 	mkdir -p "$CACHE/demo"
+	clear_the_dead
 	exec 8>"$CACHE/demo/$NETNS.lock"
 	flock -n 8 || die "another demo is running in the network $NETNS: wait for it, end it, or set NETNS to another name"
-	rm -rf "$CACHE/demo/$NETNS".run.*
-	remove_network
 	WORK=$(umask 077 && mktemp -d "$CACHE/demo/$NETNS.run.XXXXXX")
 	mkdir "$WORK/log" "$WORK/bin"
 	PATH=$WORK/bin:$PATH
 }
 
-# start NAME COMMAND... runs a command in the background. It ends with this script, whatever ends that.
+# clear_the_dead clears up after demos that were killed.
+clear_the_dead() {
+	local lock
+	for lock in "$CACHE"/demo/*.lock; do
+		if [ -e "$lock" ] && flock -n "$lock" true; then
+			clear_run "$(basename "$lock" .lock)"
+		fi
+	done
+}
+
+# clear_run NETNS removes what a demo in that network has outside its processes.
+clear_run() {
+	rm -rf "$CACHE/demo/$1".run.*
+	[ ! -e "/run/netns/$1" ] || ip netns delete "$1"
+	rm -f "$CACHE/demo/$1.lock"
+}
+
+# start NAME SIGNAL COMMAND... runs a command in the background. The signal is what it gets if
+# this script is killed: KILL is quick, TERM for what has to clear up after itself.
 start() {
-	local name=$1
-	shift
-	setpriv --pdeathsig TERM -- "$@" >"$WORK/log/$name.log" 2>&1 8>&- &
+	local name=$1 signal=$2
+	shift 2
+	setpriv --pdeathsig "$signal" -- "$@" >"$WORK/log/$name.log" 2>&1 8>&- &
 	PID_OF[$name]=$!
 	STARTED+=("$name")
 }
@@ -43,8 +60,7 @@ clean_up() {
 	trap '' INT TERM
 	step "Clearing up"
 	end_processes
-	remove_network
-	rm -rf "$WORK"
+	clear_run "$NETNS"
 	exit "$status"
 }
 

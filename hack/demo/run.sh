@@ -34,7 +34,7 @@ done
 
 main() {
 	check_prerequisites
-	one_demo_at_a_time
+	claim_network
 	trap clean_up EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM

@@ -3,9 +3,9 @@
 drift() {
 	local name=${MACHINES[0]}
 	step "Somebody changes $name by hand"
-	show_on "$name" "echo 'changed by hand' >> $DRIFT_FILE"
-	show_on "$name" "userdel $DRIFT_USER"
+	show_on "$name" "echo 'changed by hand' >> $DRIFT_FILE && userdel $DRIFT_USER"
 	until_true "the drift to be found" drift_reported "$name"
+	until_true "all to be right" all_right "$name"
 	note "An agent looks every $AGENT_INTERVAL here. What it found out of line, and put right:"
 	show kubectl get nodecatalog "$name" -o "jsonpath=$WHAT_CHANGED"
 	show kubectl events --for "nodecatalog/$name"
@@ -22,11 +22,12 @@ drift() {
 
 WHAT_CHANGED='{range .status.resources[*]}{.ref}: {.state}, corrective: {.corrective}, {.changes[*].property}{"\n"}{end}'
 
-drift_reported() {
-	local changed
-	changed=$(kubectl get nodecatalog "$1" -o "jsonpath=$WHAT_CHANGED")
-	[[ $changed == *File/* && $changed == *User/* ]]
-}
+drift_reported() { [[ $(kubectl get nodecatalog "$1" -o "jsonpath=$WHAT_CHANGED") == *'corrective: true'* ]]; }
+
+all_right() { right "$1" && on "$1" id "$DRIFT_USER"; }
+
+# right MACHINE is true if the file has nothing of what the scenes write into it.
+right() { ! on "$1" grep -q changed "$DRIFT_FILE"; }
 
 # column RESOURCE COUNTER VALUE is true if the counter of a resource's nodes has that value.
 column() { [ "$(kubectl get "$1" -o "jsonpath={.status.nodes.$2}")" = "$3" ]; }
@@ -76,10 +77,10 @@ outage() {
 	step "The API server is away: the agents keep the machines by what they last had"
 	note "(stopping kube-apiserver)"
 	end kube-apiserver
+	before=$(date +%s)
 	show_on "$name" "echo 'changed meanwhile' >> $DRIFT_FILE"
-	until_true "the file to be put right" corrected "$name"
+	until_true "the file to be put right" right "$name"
 	show_on "$name" "cat $DRIFT_FILE"
-	before=$(on "$name" date +%s)
 	note "(starting it again)"
 	start_api_server
 	until_true "the API server" kubectl get --raw /readyz
@@ -87,9 +88,7 @@ outage() {
 	show kubectl get nodecatalogs
 }
 
-corrected() { ! on "$1" grep -q changed "$DRIFT_FILE"; }
-
-# reported_since MACHINE SECONDS is true if the machine's agent has reported a run later than that.
+# reported_since MACHINE SECONDS is true if the machine's agent has reported a run of that time or later.
 reported_since() {
 	local started
 	started=$(kubectl get nodecatalog "$1" -o 'jsonpath={.status.lastRun.started}')

@@ -14,7 +14,7 @@ tell_the_story() {
 }
 
 prepare() {
-	step "Preparing (the first time takes ten minutes, mostly to build a control plane)"
+	step "Preparing: minutes the first time, seconds after that"
 	build_binaries
 	hack/controlplane/build.sh >"$WORK/controlplane"
 	CONTROL_PLANE=$(<"$WORK/controlplane")
