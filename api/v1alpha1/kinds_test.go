@@ -31,10 +31,12 @@ var _ = Describe("The kinds", func() {
 			Expect(r.Categories).To(Equal([]string{"fettle"}), r.Kind)
 			Expect(r.Namespaced).To(BeFalse(), r.Kind)
 		}
-		Expect(short).To(Equal(map[string][]string{
+		for kind, want := range map[string][]string{
 			"File": {"ffile"}, "Package": {"fpkg"}, "User": {"fuser"}, "Group": {"fgroup"}, "SystemService": {"fsvc"},
 			"NodeCatalog": {"nc"}, "Catalog": {"fcat"},
-		}))
+		} {
+			Expect(short).To(HaveKeyWithValue(kind, want))
+		}
 	})
 })
 

@@ -1,5 +1,6 @@
-// Command manifests writes what follows from the CRDs in config/: the list of them for
-// kustomize, and roles for people, kind by kind. `make manifests` runs it last.
+// Command manifests writes what follows from the CRDs and the samples in config/: the
+// lists of both for kustomize, and roles for people, kind by kind. `make manifests`
+// runs it last.
 //
 // No role is aggregated to edit or admin: whoever may write one of these resources is
 // root on the nodes that it selects.
@@ -8,6 +9,7 @@ package main
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log"
@@ -23,22 +25,29 @@ import (
 //go:embed roles.yaml.tmpl
 var roles string
 
+//go:embed manager.yaml.tmpl
+var manager string
+
 //go:embed kustomization.yaml.tmpl
 var kustomization string
 
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("manifests: ")
-	names, err := fs.Glob(crd.FS, "*.yaml")
-	if err == nil {
-		err = write("config/crd/Kustomization", kustomization, names)
-	}
-	if err != nil {
-		log.Fatal(err)
+	for _, dir := range []string{"config/crd", "config/samples"} {
+		names, err := fs.Glob(os.DirFS(dir), "*.yaml")
+		if err == nil {
+			err = write(dir+"/Kustomization", kustomization, names)
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
 	}
 	kinds, err := find()
 	if err == nil {
-		err = write("config/rbac/kinds.yaml", roles, kinds)
+		err = errors.Join(
+			write("config/rbac/kinds.yaml", roles, kinds),
+			write("config/rbac/manager_kinds.yaml", manager, kinds))
 	}
 	if err != nil {
 		log.Fatal(err)

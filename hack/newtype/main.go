@@ -1,5 +1,5 @@
 // Command newtype scaffolds a resource type: its API kind, its package below
-// providers/ and its line in the registry and in PROJECT. `make new-type KIND=Sysctl`
+// providers/, its samples and its line in the registry and in PROJECT. `make new-type KIND=Sysctl`
 // runs it, and then the generators.
 //
 // What it writes compiles and keeps the laws of types from the start, so that the

@@ -81,6 +81,8 @@ func create(checkout fs.FS, n names) ([]File, error) {
 		{dir + n.Package + "_test.go", "type_test.go.tmpl"},
 		{dir + "doc.md", "doc.md.tmpl"},
 		{dir + "example.yaml", "example.yaml.tmpl"},
+		{"config/samples/" + n.Package + ".yaml", "example.yaml.tmpl"},
+		{"config/samples/invalid/" + n.Package + "-name-is-path.yaml", "invalid.yaml.tmpl"},
 	}
 	all, err := template.ParseFS(templates, "templates/*.tmpl")
 	if err != nil {

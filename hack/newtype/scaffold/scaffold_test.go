@@ -117,6 +117,8 @@ func TestPlanTouchesNothingElse(t *testing.T) {
 		"providers/sysctl/sysctl_test.go",
 		"providers/sysctl/doc.md",
 		"providers/sysctl/example.yaml",
+		"config/samples/sysctl.yaml",
+		"config/samples/invalid/sysctl-name-is-path.yaml",
 		"providers/registry.go",
 		"PROJECT",
 	}
