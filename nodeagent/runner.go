@@ -29,7 +29,7 @@ type runner struct {
 // people can run things between: a *state.LockedError is one of theirs. The error says
 // that there was no run, or that it will not be remembered.
 func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told []v1alpha1.ResourceReport) (report engine.Report, err error) {
-	store, err := state.Open(r.stateDir, state.Options{Now: r.now})
+	store, err := state.Open(r.stateDir, state.Options{Source: state.Cluster, Now: r.now})
 	if err != nil {
 		return report, err
 	}

@@ -24,7 +24,8 @@ var (
 	errReadOnly = errors.New("cannot write the state: it was opened to be read")
 )
 
-// The buckets: values as JSON objects, and numbers of events, by Kind/name.
+// The buckets in that of a source: values as JSON objects, and numbers of events, by
+// Kind/name.
 var (
 	observedBucket = []byte("observed")
 	armedBucket    = []byte("armed")
@@ -73,14 +74,18 @@ func guarded(f func() error) (err error) {
 func (s *Store) read(db *bbolt.DB) error {
 	err := guarded(func() error {
 		return db.View(func(tx *bbolt.Tx) error {
+			source := tx.Bucket(s.source)
+			if source == nil {
+				return nil
+			}
 			return errors.Join(
-				each(tx, observedBucket, func(ref resource.Ref, v []byte) error {
+				each(source, observedBucket, func(ref resource.Ref, v []byte) error {
 					var values map[string]string
 					err := json.Unmarshal(v, &values)
 					s.observed[ref] = values
 					return err
 				}),
-				each(tx, armedBucket, func(ref resource.Ref, v []byte) (err error) {
+				each(source, armedBucket, func(ref resource.Ref, v []byte) (err error) {
 					s.armed[ref], err = strconv.Atoi(string(v))
 					return err
 				}))
@@ -92,8 +97,8 @@ func (s *Store) read(db *bbolt.DB) error {
 	return err
 }
 
-func each(tx *bbolt.Tx, bucket []byte, f func(ref resource.Ref, value []byte) error) error {
-	b := tx.Bucket(bucket)
+func each(source *bbolt.Bucket, bucket []byte, f func(ref resource.Ref, value []byte) error) error {
+	b := source.Bucket(bucket)
 	if b == nil {
 		return nil
 	}
@@ -106,22 +111,30 @@ func each(tx *bbolt.Tx, bucket []byte, f func(ref resource.Ref, value []byte) er
 	})
 }
 
-// write brings what is dirty to the disk.
-func (s *Store) write() error {
+// update changes a bucket of the source.
+func (s *Store) update(bucket []byte, change func(*bbolt.Bucket) error) error {
 	return s.db.Update(func(tx *bbolt.Tx) error {
-		values, err := tx.CreateBucketIfNotExists(observedBucket)
+		source, err := tx.CreateBucketIfNotExists(s.source)
 		if err != nil {
 			return err
 		}
+		b, err := source.CreateBucketIfNotExists(bucket)
+		if err != nil {
+			return err
+		}
+		return change(b)
+	})
+}
+
+// writeObserved brings what is dirty to the disk.
+func (s *Store) writeObserved() error {
+	return s.update(observedBucket, func(b *bbolt.Bucket) error {
 		for ref := range s.dirty {
 			text, err := json.Marshal(s.observed[ref])
 			if err != nil {
 				return err
 			}
-			if err := put(values, ref, text, s.observed[ref] != nil); err != nil {
-				return err
-			}
-			if err := putArmed(tx, ref, s.armed[ref]); err != nil {
+			if err := put(b, ref, text, s.observed[ref] != nil); err != nil {
 				return err
 			}
 		}
@@ -129,23 +142,15 @@ func (s *Store) write() error {
 	})
 }
 
-func writeArmed(db *bbolt.DB, armed map[resource.Ref]int, refs []resource.Ref) error {
-	return db.Update(func(tx *bbolt.Tx) error {
+func (s *Store) writeArmed(armed map[resource.Ref]int, refs []resource.Ref) error {
+	return s.update(armedBucket, func(b *bbolt.Bucket) error {
 		for _, ref := range refs {
-			if err := putArmed(tx, ref, armed[ref]); err != nil {
+			if err := put(b, ref, []byte(strconv.Itoa(armed[ref])), armed[ref] > 0); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-func putArmed(tx *bbolt.Tx, ref resource.Ref, events int) error {
-	b, err := tx.CreateBucketIfNotExists(armedBucket)
-	if err != nil {
-		return err
-	}
-	return put(b, ref, []byte(strconv.Itoa(events)), events > 0)
 }
 
 func put(b *bbolt.Bucket, ref resource.Ref, value []byte, there bool) error {

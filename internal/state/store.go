@@ -1,13 +1,13 @@
 package state
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -20,21 +20,35 @@ import (
 // zero Store remembers nothing and refuses to arm. Not safe for concurrent use.
 type Store struct {
 	db       *bbolt.DB // nil when read only
+	source   []byte
 	warnings []string
 
 	observed map[resource.Ref]map[string]string
 	armed    map[resource.Ref]int
-	// dirty are the keys that differ from the disk, until Commit.
+	// dirty are the keys whose observed values differ from the disk, until Commit.
 	dirty map[resource.Ref]bool
 }
 
 // Options say how to open a store. The zero value waits for nobody.
 type Options struct {
+	// Source is where the catalogs come from that are run. What runs of one source
+	// remember, those of another neither see nor forget: they may well name other things
+	// alike. They still keep each other out.
+	Source Source
 	// Wait is how long to wait for another run to end.
 	Wait time.Duration
 	// Now dates what is set aside; time.Now by default.
 	Now func() time.Time
 }
+
+// A Source is one of those that catalogs come from.
+type Source string
+
+// The sources. A host's own manifests are that of an Options that names none.
+const (
+	Manifests Source = "manifests"
+	Cluster   Source = "cluster"
+)
 
 // A LockedError says that another process has the store open: a run is under way.
 type LockedError struct{ Dir string }
@@ -53,7 +67,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	}
 	file := filepath.Join(dir, dbName)
 	before, _ := os.Stat(file)
-	s, err := load(dir, opts.Wait)
+	s, err := load(dir, opts)
 	if err == nil || !errors.Is(err, errCorrupt) {
 		return s, err
 	}
@@ -61,7 +75,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if asideErr != nil {
 		return nil, errors.Join(err, asideErr)
 	}
-	s, fresh := load(dir, opts.Wait)
+	s, fresh := load(dir, opts)
 	if fresh != nil {
 		return nil, fresh
 	}
@@ -73,7 +87,7 @@ func Open(dir string, opts Options) (*Store, error) {
 // nobody out, and nothing that is set is kept. A store that is missing or can't be
 // read is empty. While a run is under way the error is a *LockedError.
 func OpenReadOnly(dir string, opts Options) (*Store, error) {
-	s := newStore()
+	s := newStore(opts)
 	db, err := openDB(dir, bbolt.Options{ReadOnly: true, Timeout: timeout(opts.Wait)})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -82,27 +96,28 @@ func OpenReadOnly(dir string, opts Options) (*Store, error) {
 		err = errors.Join(s.read(db), db.Close())
 	}
 	if errors.Is(err, errCorrupt) {
-		empty := newStore()
+		empty := newStore(opts)
 		empty.warnings = []string{fmt.Sprintf("the state in %s could not be read: %v", dir, err)}
 		return empty, nil
 	}
 	return s, err
 }
 
-func newStore() *Store {
+func newStore(opts Options) *Store {
 	return &Store{
+		source:   []byte(cmp.Or(opts.Source, Manifests)),
 		observed: map[resource.Ref]map[string]string{},
 		armed:    map[resource.Ref]int{},
 		dirty:    map[resource.Ref]bool{},
 	}
 }
 
-func load(dir string, wait time.Duration) (*Store, error) {
-	db, err := openDB(dir, bbolt.Options{Timeout: timeout(wait)})
+func load(dir string, opts Options) (*Store, error) {
+	db, err := openDB(dir, bbolt.Options{Timeout: timeout(opts.Wait)})
 	if err != nil {
 		return nil, err
 	}
-	s := newStore()
+	s := newStore(opts)
 	s.db = db
 	if err := s.read(db); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -176,14 +191,15 @@ func (s *Store) setArmed(armed map[resource.Ref]int, refs []resource.Ref) error 
 	if maps.Equal(armed, s.armed) {
 		return nil
 	}
-	if err := writeArmed(s.db, armed, refs); err != nil {
+	if err := s.writeArmed(armed, refs); err != nil {
 		return fmt.Errorf("cannot write the state: %w", err)
 	}
 	s.armed = armed
 	return nil
 }
 
-// Retain forgets all other resources, durably with the next Commit.
+// Retain forgets what was observed of all other resources, durably with the next
+// Commit. A refresh that is due stays due, until its resource is there again.
 func (s *Store) Retain(refs []resource.Ref) {
 	if s.db == nil {
 		return
@@ -192,10 +208,9 @@ func (s *Store) Retain(refs []resource.Ref) {
 	for _, ref := range refs {
 		keep[ref] = true
 	}
-	for _, ref := range slices.Concat(slices.Collect(maps.Keys(s.observed)), slices.Collect(maps.Keys(s.armed))) {
+	for ref := range s.observed {
 		if !keep[ref] {
 			delete(s.observed, ref)
-			delete(s.armed, ref)
 			s.dirty[ref] = true
 		}
 	}
@@ -206,7 +221,7 @@ func (s *Store) Commit() error {
 	if s.db == nil || len(s.dirty) == 0 {
 		return nil
 	}
-	if err := s.write(); err != nil {
+	if err := s.writeObserved(); err != nil {
 		return fmt.Errorf("cannot write the state: %w", err)
 	}
 	clear(s.dirty)

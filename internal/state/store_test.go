@@ -85,7 +85,7 @@ func TestArmingIsDurableWithoutCommit(t *testing.T) {
 	}
 }
 
-func TestRetainForgetsTheRest(t *testing.T) {
+func TestRetainForgetsTheRestButNoRefreshThatIsDue(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	s.SetObserved(motd(), map[string]string{"mode": "0644"})
@@ -99,7 +99,39 @@ func TestRetainForgetsTheRest(t *testing.T) {
 	if s.Observed(motd()) != nil || s.Observed(nginx()) == nil {
 		t.Errorf("observed motd %v, nginx %v", s.Observed(motd()), s.Observed(nginx()))
 	}
-	if diff := cmp.Diff(map[resource.Ref]int{nginx(): 1}, s.Armed()); diff != "" {
+	if diff := cmp.Diff(map[resource.Ref]int{motd(): 1, nginx(): 1}, s.Armed()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSourcesShareNothingButTheLock(t *testing.T) {
+	dir := t.TempDir()
+	apply := open(t, dir)
+	apply.SetObserved(motd(), map[string]string{"mode": "0644"})
+	must(t, apply.Arm([]resource.Ref{nginx()}))
+	must(t, apply.Commit())
+	var locked *state.LockedError
+	if _, err := state.Open(dir, state.Options{Source: state.Cluster}); !errors.As(err, &locked) {
+		t.Errorf("opened beside another source's run, with %v", err)
+	}
+	must(t, apply.Close())
+
+	agent, err := state.Open(dir, state.Options{Source: state.Cluster})
+	must(t, err)
+	if agent.Observed(motd()) != nil || len(agent.Armed()) > 0 {
+		t.Errorf("sees another source's %v and %v", agent.Observed(motd()), agent.Armed())
+	}
+	agent.SetObserved(motd(), map[string]string{"mode": "0600"})
+	agent.Retain(nil)
+	must(t, agent.Disarm([]resource.Ref{nginx()}))
+	must(t, agent.Commit())
+	must(t, agent.Close())
+
+	apply = open(t, dir)
+	if diff := cmp.Diff(map[string]string{"mode": "0644"}, apply.Observed(motd())); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[resource.Ref]int{nginx(): 1}, apply.Armed()); diff != "" {
 		t.Error(diff)
 	}
 }

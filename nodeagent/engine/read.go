@@ -9,6 +9,7 @@ import (
 
 // read reads the present state and compares it, unless the resource is refused.
 func (r *run) read(ctx context.Context, e *entry) {
+	e.began = r.Now()
 	if refusal(e.situation).Action != Keep {
 		return
 	}

@@ -94,6 +94,7 @@ type entry struct {
 	fresh      bool  // the state that was read is still good
 	bad        bool  // failed, or skipped because of a failure
 	done       bool  // has its report
+	due        bool  // a refresh of it is noted on disk
 	prefetch   error // of its provider
 }
 
@@ -114,6 +115,7 @@ func newRun(t Transaction, items []resource.Item) *run {
 			Noop:       t.Noop,
 			Events:     Events{Real: armed[item.Ref]},
 		}
+		e.due = armed[item.Ref] > 0
 		if item.Noop != nil {
 			e.situation.Noop = *item.Noop
 		}
@@ -143,21 +145,19 @@ func (r *run) step(ctx context.Context, first *entry) {
 		r.deferred = append(r.deferred, first.node)
 		return
 	}
+	// A resource in hand is finished even when the run is to stop.
+	inHand := context.WithoutCancel(ctx)
+	r.read(inHand, first)
 	group := []*entry{first}
-	if r.batches(first) {
+	if Decide(first.situation).Action == Apply && r.batches(first) {
 		for _, n := range r.queue.PopAll(func(n int) bool { return r.joins(ctx, first, r.entries[n]) }) {
+			r.read(inHand, r.entries[n])
 			group = append(group, r.entries[n])
 		}
 	}
-	// A resource in hand is finished even when the run is to stop.
-	ctx = context.WithoutCancel(ctx)
+	r.write(inHand, group)
 	for _, e := range group {
-		e.began = r.Now()
-		r.read(ctx, e)
-	}
-	r.write(ctx, group)
-	for _, e := range group {
-		r.settle(ctx, e)
+		r.settle(inHand, e)
 		r.finish(e)
 	}
 }
@@ -210,16 +210,16 @@ func (r *run) joins(ctx context.Context, first, e *entry) bool {
 	return r.batches(e) && e.report.Provider == first.report.Provider
 }
 
-// forget drops what is remembered of resources that are gone, and saves the rest.
+// forget drops what is remembered of resources that are gone, unless the run only
+// looks at what would be, and saves the rest.
 func (r *run) forget(items []resource.Item) error {
-	if r.Noop {
-		return nil
+	if !r.Noop {
+		refs := make([]resource.Ref, len(items))
+		for i, item := range items {
+			refs[i] = item.Ref
+		}
+		r.Store.Retain(refs)
 	}
-	refs := make([]resource.Ref, len(items))
-	for i, item := range items {
-		refs[i] = item.Ref
-	}
-	r.Store.Retain(refs)
 	if err := r.Store.Commit(); err != nil {
 		return fmt.Errorf("cannot save the state of the run: %w", err)
 	}

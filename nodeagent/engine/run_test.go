@@ -374,3 +374,80 @@ func TestSecretsStayOutOfTheReportAndTheStore(t *testing.T) {
 		t.Errorf("stored: %v", store.observed)
 	}
 }
+
+func TestWhatAFailedResourceDidChangeIsRefreshedForLater(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("red")}
+	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
+	items := func() []resource.Item {
+		return []resource.Item{w.item(t, "Thing/a", `{"color":"blue","secret":"hush"}`, "notify:Thing/s"), w.item(t, "Thing/s", red)}
+	}
+	w.fail["secret a"] = errBroken
+	transact(t, items(), storing(store))
+	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("blue"), Secret: new("hush")} // mended by hand
+	want := []string{"Thing/a InSync", "Thing/s Refreshed", "  refreshed by 1 event"}
+	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store)))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestARefreshIsDueToWhatLeftTheCatalogWhenItIsBack(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
+	w.fail["refresh s"] = errBroken
+	both := func() []resource.Item {
+		return []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)}
+	}
+	transact(t, both(), storing(store))
+	transact(t, []resource.Item{w.item(t, "Thing/a", red)}, storing(store))
+	delete(w.fail, "refresh s")
+	want := []string{"Thing/a InSync", "Thing/s Refreshed", "  refreshed by 1 event"}
+	if diff := cmp.Diff(want, lines(transact(t, both(), storing(store)))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatIsAppliedInARunThatReportsIsRefreshedOnce(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	items := func() []resource.Item {
+		a, s := w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)
+		a.Noop, s.Noop = new(false), new(false)
+		return []resource.Item{a, s}
+	}
+	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
+	transact(t, items(), storing(store), noop)
+	want := []string{"Thing/a InSync", "Thing/s InSync"}
+	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store), noop))); diff != "" {
+		t.Error(diff)
+	}
+	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("green")}
+	want = []string{"Thing/a Changed", "  color changed green to red (corrective)", "Thing/s Refreshed", "  refreshed by 1 event"}
+	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store), noop))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestABatchLeavesOutWhatOnlyReports(t *testing.T) {
+	w := newWorld()
+	items := []resource.Item{w.item(t, "Crate/a", red), w.item(t, "Crate/b", red), w.item(t, "Crate/c", red)}
+	items[1].Noop = new(true)
+	want := []string{"Crate/a Changed", "  created", "Crate/b Noop", "  created (noop)", "Crate/c Changed", "  created"}
+	if diff := cmp.Diff(want, lines(transact(t, items))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"write together a c"}, w.log); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestARefreshWithSideEffectsMakesWhatWasReadAheadOld(t *testing.T) {
+	w := newWorld()
+	there := thing{Ensure: new("present"), Color: new("red")}
+	w.things["a"], w.things["b"] = there, there
+	transact(t, []resource.Item{
+		w.item(t, "Thing/x", red, "notify:Crate/a"), w.item(t, "Crate/a", red), w.item(t, "Crate/b", red, "require:Crate/a"),
+	})
+	if diff := cmp.Diff([]string{"write x (ensure)", "refresh a"}, w.log); diff != "" || w.listed != 2 {
+		t.Errorf("listed %d times, and %s", w.listed, diff)
+	}
+}

@@ -37,6 +37,9 @@ func (r *run) settle(ctx context.Context, e *entry) {
 func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 	r.progress = true
 	err := guard(func() error { return e.Resource.Refresh(ctx, r.Host) })
+	if e.Resource.SideEffects() {
+		r.stale()
+	}
 	if errors.Is(err, resource.ErrNothingToRefresh) {
 		return
 	}
@@ -95,18 +98,18 @@ func firstFailure(events []Event) string {
 	return ""
 }
 
-// send passes events on. A resource that failed sends none, not even those of what
-// it did change.
+// send passes events on. What comes after a resource that failed is skipped; the
+// refreshes for what that one did change stay due until a later run gets to them.
 func (r *run) send(e *entry) {
-	if e.report.State == Failed {
-		return
-	}
 	for _, n := range r.plan.refreshes[e.node] {
+		events := &r.entries[n].situation.Events
 		for _, ev := range e.report.Events {
-			if ev.Status == Pending {
-				r.entries[n].situation.Events.Noop++
-			} else {
-				r.entries[n].situation.Events.Real++
+			switch ev.Status {
+			case Success:
+				events.Real++
+			case Pending:
+				events.Noop++
+			case Failure: // changed nothing
 			}
 		}
 	}
@@ -117,6 +120,7 @@ func (r *run) arm(group []*entry) error {
 	var due []resource.Ref
 	for _, e := range group {
 		for _, n := range r.plan.refreshes[e.node] {
+			r.entries[n].due = true
 			due = append(due, r.entries[n].Ref)
 		}
 	}
@@ -130,14 +134,14 @@ func (r *run) arm(group []*entry) error {
 }
 
 // remember saves what later runs tell drift from, and strikes off a refresh that is
-// not due any more: it stays due when the resource did not get to it, or when the
-// whole run only reports.
+// not due any more: it stays due when the resource did not get to it, or when it only
+// reports because the whole run does.
 func (r *run) remember(e *entry) {
-	if r.Noop {
+	if r.Noop && e.situation.Noop {
 		return
 	}
 	left := e.report.State == Failed || e.report.State == Skipped
-	if (!left || e.situation.Events.Real == 0) && r.due(e) {
+	if (!left || e.situation.Events.Real == 0) && e.due {
 		// A lost strike-off costs one needless refresh, and no run.
 		_ = r.Store.Disarm([]resource.Ref{e.Ref})
 	}
@@ -145,9 +149,4 @@ func (r *run) remember(e *entry) {
 		return
 	}
 	r.Store.SetObserved(e.Ref, e.comparison.Observed)
-}
-
-func (r *run) due(e *entry) bool {
-	_, ok := r.Store.Armed()[e.Ref]
-	return ok
 }

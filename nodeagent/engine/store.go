@@ -17,7 +17,8 @@ type Store interface {
 	Arm(refs []resource.Ref) error
 	// Disarm forgets it: the refresh was done, or is not needed after all.
 	Disarm(refs []resource.Ref) error
-	// Retain forgets what is remembered of any other resource.
+	// Retain forgets what was observed of any other resource. A refresh that is due
+	// stays due, until the resource is there again.
 	Retain(refs []resource.Ref)
 	// Commit makes what was set durable; it writes nothing where nothing changed.
 	Commit() error

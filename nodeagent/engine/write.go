@@ -87,10 +87,8 @@ func errorOf(err error, property string) error {
 // verify reads the changed resources again. What is still not as it should be, the
 // tool that changed it did not do what it said: that is a failure.
 func (r *run) verify(ctx context.Context, group []*entry) {
-	for _, e := range group {
-		if e.Resource.SideEffects() {
-			r.stale()
-		}
+	if group[0].Resource.SideEffects() { // a group is of one kind
+		r.stale()
 	}
 	for _, e := range group {
 		if e.failed() {
