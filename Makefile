@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 GO ?= go
 # A Go older than go.mod asks for fetches the right one, unless told not to.
 export GOTOOLCHAIN ?= auto
+# Where the machine's own Go is too old even for that, hack/prerequisites.sh puts one here.
+export PATH := $(or $(FETTLE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fettle)/go/bin:$(PATH)
 
 MODULE := github.com/fettle-dev/fettle
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Installs what the tests and the demo need from the distribution: quick and silent
+# Installs what the tests and the demo need, Go included, from the distribution: quick and silent
 # when nothing is missing. It installs only on Debian and Ubuntu and only as root;
 # elsewhere it names what is missing and how to get it.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cache=${FETTLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fettle}
+want_go=$(awk '$1 == "go" { print $2; exit }' go.mod)
 
 # One line for each need: a command or an absolute path, the Debian package that
 # brings it, and what it is for.
@@ -32,21 +34,44 @@ have() {
 	esac
 }
 
-# check_go refuses a missing or too old Go with the official way to a new one. A Go
-# of 1.21 or later with GOTOOLCHAIN=auto fetches what go.mod asks for by itself.
-check_go() {
-	local want got
-	want=$(awk '$1 == "go" { print $2; exit }' go.mod)
-	if ! command -v go >/dev/null; then
-		say "Go $want or later is missing: install it as https://go.dev/doc/install says and put its bin folder on PATH"
-		return 1
-	fi
+# enough_go reports whether the Go on PATH builds this module. One of 1.21 or later
+# with GOTOOLCHAIN=auto fetches what go.mod asks for by itself.
+enough_go() {
+	local got
+	command -v go >/dev/null || return 1
 	got=$(go env GOVERSION 2>/dev/null || go version | awk '{ print $3 }')
-	got=${got#go}
-	if [ "$(printf '%s\n' "$want" "$got" | sort -V | head -n 1)" != "$want" ]; then
-		say "Go $want or later is needed, this is Go $got (GOTOOLCHAIN=${GOTOOLCHAIN:-}): install a newer one as https://go.dev/doc/install says"
-		return 1
+	[ "$(printf '%s\n' "$want_go" "${got#go}" | sort -V | head -n 1)" = "$want_go" ]
+}
+
+# install_go brings a Go: the distribution's, and where that is too old, the toolchain
+# that go.mod asks for. That comes through the old one as the module which newer Go
+# commands fetch it as, so its checksum is verified; the Makefile finds it in the cache.
+install_go() {
+	local scratch dir
+	command -v go >/dev/null || install_packages golang-go
+	! enough_go || return 0
+	say "Go on this machine is older than $want_go; fetching that"
+	mkdir -p "$cache"
+	scratch=$(mktemp -d "$cache/go.XXXXXX")
+	# In a folder without a go.mod: an old Go can't read ours.
+	dir=$(cd "$scratch" && go mod download -json "golang.org/toolchain@v0.0.1-go$want_go.linux-$(go env GOARCH)" |
+		sed -n 's/^.*"Dir": "\(.*\)".*$/\1/p')
+	cp -R "$dir" "$scratch/go"
+	# A module's files are not executable.
+	chmod -R u+w,+x "$scratch/go/bin" "$scratch/go/pkg/tool"
+	rm -rf "$cache/go"
+	mv "$scratch/go" "$cache/go"
+	rm -rf "$scratch"
+}
+
+# check_go makes sure of a Go, or says what to do.
+check_go() {
+	! enough_go || return 0
+	if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+		install_go && enough_go && return 0
 	fi
+	say "Go $want_go or later is missing: install it as https://go.dev/doc/install says and put its bin folder on PATH"
+	return 1
 }
 
 # missing prints the needs that this machine does not meet.
