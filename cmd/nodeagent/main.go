@@ -58,12 +58,16 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 		return err
 	}
 	defer h.Close()
+	stateDir, err := opts.stateDirHere()
+	if err != nil {
+		return err
+	}
 	ran, err := nodeagent.Metrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	agent, err := nodeagent.New(nodeagent.Config{
-		Node: opts.node, Cluster: cfg, Host: h, Kinds: providers.Kinds(), StateDir: opts.stateDirHere(),
+		Node: opts.node, Cluster: cfg, Host: h, Kinds: providers.Kinds(), StateDir: stateDir,
 		Interval: opts.interval, Splay: opts.splay, Log: log, Ran: ran,
 	})
 	if err != nil {

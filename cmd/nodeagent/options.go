@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/state"
@@ -70,9 +70,10 @@ func (o options) check(rest []string) error {
 }
 
 // stateDirHere is the state directory as this process finds it.
-func (o options) stateDirHere() string {
+func (o options) stateDirHere() (string, error) {
+	root := cmp.Or(o.root, "/")
 	if o.hostPID > 0 {
-		return filepath.Join("/proc", strconv.Itoa(o.hostPID), "root", o.stateDir)
+		root = fmt.Sprintf("/proc/%d/root", o.hostPID)
 	}
-	return filepath.Join("/", o.root, o.stateDir)
+	return state.DirOf(root, o.stateDir)
 }

@@ -3,7 +3,10 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +24,7 @@ func TestFlags(t *testing.T) {
 		change(&o)
 		return o
 	}
+	self := os.Getpid()
 	for name, c := range map[string]struct {
 		args []string
 		node string // in the environment
@@ -29,7 +33,7 @@ func TestFlags(t *testing.T) {
 	}{
 		"the node's name may come from the environment": {nil, "web-1", defaults, "/var/lib/fettle"},
 		"a flag beats it":        {[]string{"--node-name=web-1"}, "other", defaults, "/var/lib/fettle"},
-		"in a pod with hostPID":  {[]string{"--host-pid=1"}, "web-1", with(func(o *options) { o.hostPID = 1 }), "/proc/1/root/var/lib/fettle"},
+		"in a pod with hostPID":  {[]string{"--host-pid=" + strconv.Itoa(self)}, "web-1", with(func(o *options) { o.hostPID = self }), fmt.Sprintf("/proc/%d/root/var/lib/fettle", self)},
 		"on a directory as host": {[]string{"--root", "/mnt"}, "web-1", with(func(o *options) { o.root = "/mnt" }), "/mnt/var/lib/fettle"},
 		"everything else": {
 			[]string{"--kubeconfig=/k", "--state-dir=/s", "--interval=1h", "--splay=0s", "--log-level=debug", "--metrics-bind-address=:1", "--health-probe-bind-address=:2"},
@@ -49,8 +53,8 @@ func TestFlags(t *testing.T) {
 			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(options{})); diff != "" {
 				t.Error(diff)
 			}
-			if here := got.stateDirHere(); here != c.here {
-				t.Errorf("the state directory is %s", here)
+			if here, err := got.stateDirHere(); err != nil || here != c.here {
+				t.Errorf("the state directory is %s, %v", here, err)
 			}
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -23,7 +22,7 @@ type applyFlags struct {
 	files         []string
 	noop, diff    bool
 	selector      string
-	labels        map[string]string
+	labels        string
 	output        string
 	detailedCodes bool
 	stateDir      string
@@ -44,7 +43,7 @@ func (a *app) apply() *cobra.Command {
 		Use:     "apply -f FILE|DIR|-",
 		Short:   "Bring this machine to what resources say",
 		Example: applyExample,
-		Args:    cobra.NoArgs,
+		Args:    onlyFiles(&f.files),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runApply(cmd.Context(), f) },
 	}
 	a.addApplyFlags(cmd, &f)
@@ -59,7 +58,7 @@ func (a *app) plan() *cobra.Command {
 		Use:     "plan -f FILE|DIR|-",
 		Short:   "Show what apply would change, with diffs",
 		Example: "  fettle plan -f manifests/",
-		Args:    cobra.NoArgs,
+		Args:    onlyFiles(&f.files),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runApply(cmd.Context(), f) },
 	}
 	a.addApplyFlags(cmd, &f)
@@ -70,14 +69,26 @@ func (a *app) addApplyFlags(cmd *cobra.Command, f *applyFlags) {
 	addFiles(cmd, &f.files)
 	a.addRoot(cmd)
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "apply only resources whose own labels match, as tier=web,env!=dev")
-	cmd.Flags().StringToStringVar(&f.labels, "labels", nil, "labels of this machine that nodeSelector is matched against, as role=web; without them nodeSelector is ignored")
+	cmd.Flags().StringVar(&f.labels, "labels", "", "labels of this machine that nodeSelector is matched against, as role=web; without them nodeSelector is ignored")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().StringVar(&f.stateDir, "state-dir", "", "directory for what is remembered between runs (default /var/lib/fettle under the root)")
 }
 
 func addFiles(cmd *cobra.Command, files *[]string) {
 	cmd.Flags().StringSliceVarP(files, "filename", "f", nil, "file or directory of manifests, or - for stdin; may be repeated")
-	_ = cmd.MarkFlagRequired("filename") // the flag is there
+}
+
+// onlyFiles refuses a call without files, and words that are no flags.
+func onlyFiles(files *[]string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return fmt.Errorf("%q is neither flag nor file: give each file as -f FILE", args[0])
+		}
+		if len(*files) == 0 {
+			return errors.New("no manifests: give -f FILE, -f DIR or, for stdin, -f -")
+		}
+		return nil
+	}
 }
 
 func (a *app) runApply(ctx context.Context, f applyFlags) error {
@@ -88,22 +99,42 @@ func (a *app) runApply(ctx context.Context, f applyFlags) error {
 	if err != nil {
 		return fmt.Errorf("--selector %q: %w", f.selector, err)
 	}
+	machine, err := machineLabels(f.labels)
+	if err != nil {
+		return err
+	}
 	set, err := manifest.Read(f.files, a.In)
 	if err != nil {
 		return err
 	}
+	a.noteIgnored(set)
 	return a.withHost(func(h Host) error {
 		store, err := a.openStore(f)
 		if err != nil {
 			return err
 		}
-		report, err := a.transact(ctx, h, f, set, selector, store)
+		report, err := a.transact(ctx, h, f, machine, set, selector, store)
 		err = errors.Join(err, store.Close())
 		if printErr := a.printReport(report, f); printErr != nil || err != nil {
 			return errors.Join(err, printErr)
 		}
+		if ctx.Err() != nil {
+			return errors.New("stopped by a signal before the end; run it again")
+		}
 		return exitCode(report, f.detailedCodes)
 	})
+}
+
+// machineLabels are those of --labels; nil if there are none.
+func machineLabels(text string) (labels.Set, error) {
+	if text == "" {
+		return nil, nil
+	}
+	set, err := labels.ConvertSelectorToLabelsMap(text)
+	if err != nil {
+		return nil, fmt.Errorf("--labels %q: %w; write them as role=web,tier=front", text, err)
+	}
+	return set, nil
 }
 
 // openStore opens what is remembered between runs. A run that only reports makes and
@@ -111,7 +142,10 @@ func (a *app) runApply(ctx context.Context, f applyFlags) error {
 func (a *app) openStore(f applyFlags) (*state.Store, error) {
 	dir := f.stateDir
 	if dir == "" {
-		dir = filepath.Join(a.root, "var/lib/fettle")
+		var err error
+		if dir, err = state.DirOf(a.root, state.DefaultDir); err != nil {
+			return nil, err
+		}
 	}
 	if f.noop {
 		return state.OpenReadOnly(dir, state.Options{})
@@ -120,11 +154,11 @@ func (a *app) openStore(f applyFlags) (*state.Store, error) {
 }
 
 // transact compiles the manifests for this machine and applies them once.
-func (a *app) transact(ctx context.Context, h Host, f applyFlags, set *manifest.Set, selector labels.Selector, store engine.Store) (engine.Report, error) {
+func (a *app) transact(ctx context.Context, h Host, f applyFlags, machine labels.Set, set *manifest.Set, selector labels.Selector, store engine.Store) (engine.Report, error) {
 	facts := a.gather(ctx, h)
 	hostname := facts.String("networking.hostname")
 	entries, problems := catalog.Local(catalog.Input{
-		Nodes:     []catalog.Node{{Name: hostname, Labels: f.labels, Facts: facts}},
+		Nodes:     []catalog.Node{{Name: hostname, Labels: machine, Facts: facts}},
 		Resources: set.Resources(),
 		Kinds:     a.Kinds,
 		ConfigMap: set.ConfigMap,

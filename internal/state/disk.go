@@ -2,9 +2,23 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+
+	securejoin "github.com/cyphar/filepath-securejoin"
 )
+
+// DirOf is where a directory of the host with this root is on our own file system, so
+// that symlinks on its way, absolute ones too, lead to where they do on that host. It
+// need not exist.
+func DirOf(root, dir string) (string, error) {
+	path, err := securejoin.SecureJoin(root, dir)
+	if err != nil {
+		return "", fmt.Errorf("cannot find the state directory %s in %s: %w", dir, root, err)
+	}
+	return path, nil
+}
 
 // makeDir makes a directory for root's eyes alone; those above it, if they are
 // missing, are as usual.

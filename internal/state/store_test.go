@@ -284,3 +284,33 @@ func TestADirectoryThatCannotBeMadeIsAnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestTheDirectoryOfAHostIsNeverOutsideItsRoot(t *testing.T) {
+	for name, c := range map[string]struct{ link, to, want string }{
+		"no symlink":          {"", "", "var/lib/fettle"},
+		"an absolute symlink": {"var", "/data/var", "data/var/lib/fettle"},
+		"one that leads out":  {"var", "../../data", "data/lib/fettle"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			if c.link != "" {
+				must(t, os.Symlink(c.to, filepath.Join(root, c.link)))
+			}
+			got, err := state.DirOf(root, state.DefaultDir)
+			must(t, err)
+			if diff := cmp.Diff(filepath.Join(root, c.want), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestTheStateOfAProcessesHostIsBelowItsRoot(t *testing.T) {
+	dir, err := state.DirOf("/proc/self/root", t.TempDir())
+	must(t, err)
+	s := open(t, dir)
+	must(t, s.Arm([]resource.Ref{nginx()}))
+	if !strings.HasPrefix(dir, "/proc/self/root/") {
+		t.Errorf("the state is in %s", dir)
+	}
+}
