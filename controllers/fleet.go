@@ -15,26 +15,27 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
+// What the manager may do with the kinds that people write is in hack/manifests.
+//
 // +kubebuilder:rbac:groups="",resources=nodes;configmaps,verbs=get;list;watch
-// +kubebuilder:rbac:groups=fettle.dev,resources=*,verbs=get;list;watch
-// +kubebuilder:rbac:groups=fettle.dev,resources=*/status,verbs=patch
-// +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=create;patch;delete
-// +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=create;delete
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch;update
+// +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=list;watch;create;delete
+// +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
 
 // Fleet compiles the catalogs of all nodes and gathers the status of all resources.
 // One pass runs at a time.
 type Fleet struct {
 	// Client reads from caches that SetupWithManager fills, and writes.
 	Client client.Client
-	// Live reads from the API server: what is deleted is looked up there first.
+	// Live reads from the API server: ConfigMaps that resources name, which no cache
+	// holds, and Nodes before what is theirs is deleted.
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Kinds    []resource.Kind
 
 	outdated atomic.Bool // something that is compiled has changed
-	sources  sources     // the ConfigMaps that resources name
+	sources  sources
 	facts    factsCache
 	compiled *compilation // nil until the first pass
 	rollout  rollout

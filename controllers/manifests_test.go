@@ -3,21 +3,27 @@ package controllers_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/config/crd"
 	"github.com/fettle-dev/fettle/test/controlplane"
 )
 
@@ -74,26 +80,66 @@ var _ = Describe("The manifests", func() {
 		Expect(kinds).To(And(HaveKeyWithValue("Deployment", 1), HaveKeyWithValue("DaemonSet", 1), HaveKeyWithValue("ServiceAccount", 2)))
 	})
 
-	DescribeTable("let an agent do what it must, and nothing else",
-		func(ctx SpecContext, verb, resource, subresource string, allowed bool) {
+	DescribeTable("let manager and agent do what they must, and nothing else",
+		func(ctx SpecContext, account, verb, resource string, allowed bool) {
+			resource, subresource, _ := strings.Cut(resource, "/")
+			group, resource, found := strings.Cut(resource, ":")
+			if !found {
+				group, resource = "fettle.dev", group
+			}
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: "fettle.dev", Verb: verb, Resource: resource, Subresource: subresource},
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Verb: verb, Resource: resource, Subresource: subresource, Namespace: "kube-system"},
 			}}
-			agent, err := client.New(as("fettle-nodeagent"), client.Options{Scheme: scheme})
+			client, err := client.New(as(account), client.Options{Scheme: scheme})
 			Expect(err).NotTo(HaveOccurred())
-			Expect(agent.Create(ctx, review)).To(Succeed())
+			Expect(client.Create(ctx, review)).To(Succeed())
 			Expect(review.Status.Allowed).To(Equal(allowed))
 		},
-		Entry(nil, "watch", "nodecatalogs", "", true),
-		Entry(nil, "patch", "nodecatalogs", "status", true),
-		Entry(nil, "patch", "nodecatalogs", "", false),
-		Entry(nil, "delete", "nodecatalogs", "", false),
-		Entry(nil, "get", "catalogs", "", true),
-		Entry(nil, "list", "catalogs", "", false),
-		Entry(nil, "create", "catalogs", "", false),
-		Entry(nil, "get", "files", "", false),
-		Entry(nil, "patch", "files", "status", false),
+		func(account, verb, resource string, allowed bool) string {
+			return fmt.Sprintf("%s may %s %s: %t", account, verb, resource, allowed)
+		},
+		Entry(nil, "fettle-nodeagent", "watch", "nodecatalogs", true),
+		Entry(nil, "fettle-nodeagent", "patch", "nodecatalogs/status", true),
+		Entry(nil, "fettle-nodeagent", "update", "nodecatalogs/status", false),
+		Entry(nil, "fettle-nodeagent", "patch", "nodecatalogs", false),
+		Entry(nil, "fettle-nodeagent", "delete", "nodecatalogs", false),
+		Entry(nil, "fettle-nodeagent", "get", "catalogs", true),
+		Entry(nil, "fettle-nodeagent", "list", "catalogs", false),
+		Entry(nil, "fettle-nodeagent", "create", "catalogs", false),
+		Entry(nil, "fettle-nodeagent", "get", "files", false),
+		Entry(nil, "fettle-nodeagent", "patch", "files/status", false),
+		Entry(nil, "fettle-nodeagent", "get", ":secrets", false),
+		Entry(nil, "fettle-manager", "patch", "nodecatalogs", true),
+		Entry(nil, "fettle-manager", "patch", "nodecatalogs/status", false),
+		Entry(nil, "fettle-manager", "patch", "catalogs", false),
+		Entry(nil, "fettle-manager", "watch", "files", true),
+		Entry(nil, "fettle-manager", "patch", "files/status", true),
+		Entry(nil, "fettle-manager", "patch", "files", false),
+		Entry(nil, "fettle-manager", "delete", "files", false),
+		Entry(nil, "fettle-manager", "watch", ":configmaps", true),
+		Entry(nil, "fettle-manager", "update", ":configmaps", false),
+		Entry(nil, "fettle-manager", "patch", ":nodes", false),
+		Entry(nil, "fettle-manager", "get", ":secrets", false),
+		Entry(nil, "fettle-manager", "create", "events.k8s.io:events", false), // but in the namespace default
 	)
+
+	It("let the manager report on every kind that people write", func() {
+		all, err := crd.All()
+		Expect(err).NotTo(HaveOccurred())
+		var want []string
+		for _, c := range all {
+			if slices.ContainsFunc(v1alpha1.Resources(), func(r v1alpha1.Resource) bool { return r.KindName() == c.Spec.Names.Kind }) {
+				want = append(want, c.Spec.Names.Plural+"/status")
+			}
+		}
+		raw, err := os.ReadFile("../config/rbac/manager_kinds.yaml")
+		Expect(err).NotTo(HaveOccurred())
+		var role rbacv1.ClusterRole
+		Expect(yaml.Unmarshal(raw, &role)).To(Succeed())
+		Expect(role.Rules).To(HaveLen(2))
+		Expect(role.Rules[1].Resources).To(ConsistOf(want))
+		Expect(want).To(HaveLen(len(v1alpha1.Resources())))
+	})
 
 	It("aggregate no role to edit or admin, and give no one a Secret", func(ctx SpecContext) {
 		for _, o := range manifests(ctx, "rbac") {

@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,23 +39,12 @@ func (r *Fleet) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var unreadable error
-	used := sourceSet{}
-	configMap := func(ref v1alpha1.KeyRef) (string, bool) {
-		name := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-		used[name] = struct{}{}
-		r.sources.add(name) // before it is read, so that no change falls between
-		value, ok, err := r.readKey(ctx, name, ref.Key)
-		if err != nil {
-			unreadable = err
-		}
-		return value, ok
+	sources := r.sources.begin(r.Client, r.Live)
+	result := catalog.Compile(catalog.Input{Nodes: nodes, Resources: resources, Kinds: r.Kinds, ConfigMap: sources.key(ctx)})
+	r.sources.keep(sources.used)
+	if sources.failed != nil {
+		return sources.failed
 	}
-	result := catalog.Compile(catalog.Input{Nodes: nodes, Resources: resources, Kinds: r.Kinds, ConfigMap: configMap})
-	if unreadable != nil {
-		return unreadable
-	}
-	r.sources.keep(used)
 	next := newCompilation(result, resources, uids)
 	r.rollout.changed(r.compiled, next)
 	r.compiled = next
@@ -145,18 +131,6 @@ func (r *Fleet) readResources(ctx context.Context) ([]v1alpha1.Resource, error) 
 	return all, nil
 }
 
-func (r *Fleet) readKey(ctx context.Context, name types.NamespacedName, key string) (value string, ok bool, err error) {
-	var cm corev1.ConfigMap
-	if err := r.Client.Get(ctx, name, &cm); err != nil {
-		if apierrors.IsNotFound(err) {
-			return "", false, nil
-		}
-		return "", false, fmt.Errorf("cannot read ConfigMap %s: %w", name, err)
-	}
-	value, ok = cm.Data[key]
-	return value, ok, nil
-}
-
 // ownedBy reports whether a NodeCatalog belongs to this very Node, and not to one of
 // the same name that was before it.
 func ownedBy(nc metav1.Object, uid types.UID) bool {
@@ -166,36 +140,6 @@ func ownedBy(nc metav1.Object, uid types.UID) bool {
 		}
 	}
 	return true
-}
-
-type sourceSet map[types.NamespacedName]struct{}
-
-// sources are the ConfigMaps whose changes matter. Safe for concurrent use.
-type sources struct {
-	mu  sync.Mutex
-	set sourceSet
-}
-
-func (s *sources) add(name types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.set == nil {
-		s.set = sourceSet{}
-	}
-	s.set[name] = struct{}{}
-}
-
-func (s *sources) keep(used sourceSet) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.set = used
-}
-
-func (s *sources) named(o client.Object) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.set[client.ObjectKeyFromObject(o)]
-	return ok
 }
 
 // factsCache keeps decoded facts: most of them are as they were the last time.

@@ -21,12 +21,20 @@ import (
 )
 
 // startManager runs a manager as the command does, with its own account's rights, and
-// stops it after the spec.
-func startManager(elect bool) ctrl.Manager {
+// stops it after the spec. It notes what the manager asks of the API server.
+func startManager(elect bool) (ctrl.Manager, *requests) {
+	GinkgoHelper()
+	return startManagerBehind(&requests{}, elect)
+}
+
+func startManagerBehind(asked *requests, elect bool) (ctrl.Manager, *requests) {
 	GinkgoHelper()
 	cleanUp()
-	mgr, err := ctrl.NewManager(as("fettle-manager"), ctrl.Options{
+	cfg := as("fettle-manager")
+	cfg.Wrap(asked.note)
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
+		Cache:                         controllers.CacheOptions(),
 		Metrics:                       metricsserver.Options{BindAddress: "0"},
 		Controller:                    config.Controller{SkipNameValidation: new(true)},
 		LeaderElection:                elect,
@@ -47,7 +55,7 @@ func startManager(elect bool) ctrl.Manager {
 		cancel()
 		Eventually(ctx, done).Should(Receive(Not(HaveOccurred())))
 	})
-	return mgr
+	return mgr, asked
 }
 
 var _ = Describe("A running manager", func() {
@@ -101,11 +109,40 @@ var _ = Describe("A running manager", func() {
 		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"web-1"}))
 	})
 
+	It("reads of all ConfigMaps those that resources name, and those once a version", func(ctx SpecContext) {
+		mgr, asked := startManager(false)
+		other := configMap("other", "x", "1")
+		other.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "x is 1"}
+		create(ctx, node("web-1", "web"), node("db-1", "db"), other, configMap("motd", "text", "one"),
+			file("a", "/a", on("web"), fromConfigMap("motd", "text")), file("b", "/b", on("web"), fromConfigMap("motd", "text")))
+		serves := func(name, content string) {
+			GinkgoHelper()
+			Eventually(ctx, func(g Gomega) {
+				got, _ := entries(ctx, g, name)
+				g.Expect(got).To(HaveKeyWithValue("File/b", `{"content":"`+content+`","path":"/b"}`))
+			}).Should(Succeed())
+		}
+		serves("web-1", "one")
+		relabel(ctx, "db-1", "web")
+		serves("db-1", "one")
+		Expect(k8s.Update(ctx, configMap("motd", "text", "two"))).To(Succeed())
+		serves("db-1", "two")
+
+		const read = "GET /api/v1/namespaces/default/configmaps/motd"
+		Expect(asked.whole("configmaps")).To(HaveExactElements(read, read))
+		cached := &metav1.PartialObjectMetadata{}
+		cached.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		Expect(mgr.GetClient().Get(ctx, client.ObjectKeyFromObject(other), cached)).To(Succeed())
+		Expect(cached.Annotations).To(BeEmpty())
+		Expect(cached.ManagedFields).To(BeEmpty())
+	})
+
 	It("leaves heartbeats and strangers' ConfigMaps unanswered", func(ctx SpecContext) {
-		startManager(false)
+		_, asked := startManager(false)
 		create(ctx, node("web-1", "web"), configMap("other", "x", "1"), file("a", "/a"))
 		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=False Applying"))
 		before := versions(ctx)
+		start := len(asked.whole(""))
 		for range 3 {
 			var n corev1.Node
 			Expect(k8s.Get(ctx, client.ObjectKey{Name: "web-1"}, &n)).To(Succeed())
@@ -119,15 +156,41 @@ var _ = Describe("A running manager", func() {
 			delete(now, "Node/web-1")
 			return now
 		}).WithTimeout(2 * time.Second).Should(Equal(before))
+		Expect(asked.whole("")[start:]).To(BeEmpty())
+	})
+
+	It("takes nothing from a node while it can't read one kind of resources", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("web-1", "web"), file("a", "/a"), file("b", "/b"), user("ann"))
+		w.pass(ctx)
+		Expect(has(ctx, "web-1")).To(HaveLen(3))
+		before := versions(ctx)
+
+		asked := &requests{}
+		asked.refused.Store(new("/users"))
+		startManagerBehind(asked, false)
+		Eventually(ctx, func() []string { return asked.whole("/users") }).ShouldNot(BeEmpty())
+		Eventually(ctx, func() []string { return asked.whole("/files") }).ShouldNot(BeEmpty())
+		Consistently(ctx, func() map[string]string { return versions(ctx) }).WithTimeout(2 * time.Second).Should(Equal(before))
+
+		Expect(k8s.Delete(ctx, file("a", "/a"))).To(Succeed())
+		asked.refused.Store(nil)
+		Eventually(ctx, func() map[string]string { return has(ctx, "web-1") }).Should(And(HaveLen(2), HaveKey("File/b"), HaveKey("User/ann")))
 	})
 
 	It("works as the one that is elected", func(ctx SpecContext) {
-		mgr := startManager(true)
+		mgr, _ := startManager(true)
 		Eventually(ctx, mgr.Elected()).Should(BeClosed())
 		create(ctx, node("web-1", "web"), file("a", "/a"))
 		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"web-1"}))
 	})
 })
+
+func user(name string) *v1alpha1.User {
+	u := &v1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	u.Spec.NodeSelector = &metav1.LabelSelector{}
+	return u
+}
 
 func relabel(ctx context.Context, name, role string) {
 	GinkgoHelper()

@@ -44,7 +44,7 @@ func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 		}).
 		WatchesMetadata(&corev1.Node{}, r.recompile(), builder.WithPredicates(labelsOrAnnotations())).
 		WatchesMetadata(&v1alpha1.Catalog{}, r.recompile(), builder.WithPredicates(onlyDeletion())).
-		Watches(&corev1.ConfigMap{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.named))).
+		WatchesMetadata(&corev1.ConfigMap{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.named))).
 		Watches(&v1alpha1.NodeCatalog{}, r.nodeCatalogs())
 	for _, kind := range v1alpha1.Resources() {
 		b = b.Watches(kind, r.recompile(), builder.WithPredicates(predicate.GenerationChangedPredicate{}))

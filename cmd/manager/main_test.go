@@ -33,12 +33,13 @@ func build(t *testing.T) string {
 	return bin
 }
 
-// kubeconfig writes the way to a control plane into a file.
-func kubeconfig(t *testing.T, cfg *rest.Config) string {
+// kubeconfig writes the way to a control plane into a file: as an account that may do
+// no more than itself, or, for "", as an administrator.
+func kubeconfig(t *testing.T, cfg *rest.Config, as string) string {
 	t.Helper()
 	c := clientcmdapi.NewConfig()
 	c.Clusters["test"] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData}
-	c.AuthInfos["test"] = &clientcmdapi.AuthInfo{ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData}
+	c.AuthInfos["test"] = &clientcmdapi.AuthInfo{ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData, Impersonate: as}
 	c.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
 	c.CurrentContext = "test"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -59,7 +60,7 @@ func freeAddress(t *testing.T) string {
 }
 
 // get returns the status and protocol of an answer; 0 where there is none.
-func get(t *testing.T, url string) (int, string) {
+func get(t *testing.T, url, token string) (int, string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // it signs for itself
@@ -69,12 +70,42 @@ func get(t *testing.T, url string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	resp, err := client.Do(req)
 	if err != nil {
 		return 0, ""
 	}
 	defer resp.Body.Close()
 	return resp.StatusCode, resp.Proto
+}
+
+// install gives a cluster our service accounts and their rights, and a scraper's.
+func install(t *testing.T, kubeconfig string) {
+	t.Helper()
+	for _, args := range [][]string{
+		{"create", "namespace", "fettle-system"},
+		{"apply", "-k", "../../config/rbac"},
+		{"create", "serviceaccount", "scraper"},
+		{"create", "serviceaccount", "stranger"},
+		{"create", "clusterrolebinding", "scraper", "--clusterrole=fettle-metrics-reader", "--serviceaccount=default:scraper"},
+	} {
+		kubectl(t, kubeconfig, args...)
+	}
+}
+
+func kubectl(t *testing.T, kubeconfig string, args ...string) string {
+	t.Helper()
+	assets, err := controlplane.Assets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), filepath.Join(assets, "kubectl"), append([]string{"--kubeconfig", kubeconfig}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 func eventually(t *testing.T, what string, done func() bool) {
@@ -94,7 +125,7 @@ func TestTheManagerServesLeadsAndLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	leader := func() string {
-		lease, err := client.CoordinationV1().Leases("default").Get(t.Context(), "fettle-manager", metav1.GetOptions{})
+		lease, err := client.CoordinationV1().Leases("fettle-system").Get(t.Context(), "fettle-manager", metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil {
 			return ""
 		}
@@ -102,7 +133,10 @@ func TestTheManagerServesLeadsAndLeaves(t *testing.T) {
 	}
 	metrics, probes := freeAddress(t), freeAddress(t)
 	var log strings.Builder
-	manager := exec.CommandContext(t.Context(), build(t), "--kubeconfig", kubeconfig(t, cfg), "--leader-elect", "--leader-elect-namespace=default",
+	admin := kubeconfig(t, cfg, "")
+	install(t, admin)
+	own := kubeconfig(t, cfg, "system:serviceaccount:fettle-system:fettle-manager")
+	manager := exec.CommandContext(t.Context(), build(t), "--kubeconfig", own, "--leader-elect", "--leader-elect-namespace=fettle-system",
 		"--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)
 	manager.Stderr = &log
 	t.Cleanup(func() {
@@ -115,11 +149,20 @@ func TestTheManagerServesLeadsAndLeaves(t *testing.T) {
 	}
 	eventually(t, "the manager to lead", func() bool { return leader() != "" })
 	for _, path := range []string{"/healthz", "/readyz"} {
-		eventually(t, path, func() bool { code, _ := get(t, "http://"+probes+path); return code == http.StatusOK })
+		eventually(t, path, func() bool { code, _ := get(t, "http://"+probes+path, ""); return code == http.StatusOK })
 	}
-	eventually(t, "the metrics", func() bool { code, _ := get(t, "https://"+metrics+"/metrics"); return code != 0 })
-	if code, proto := get(t, "https://"+metrics+"/metrics"); code != http.StatusUnauthorized || proto != "HTTP/1.1" {
-		t.Errorf("metrics without a token gave %d over %s, want 401 over HTTP/1.1", code, proto)
+	eventually(t, "the metrics", func() bool { code, _ := get(t, "https://"+metrics+"/metrics", ""); return code != 0 })
+	for who, tt := range map[string]struct {
+		token string
+		want  int
+	}{
+		"nobody":                    {"", http.StatusUnauthorized},
+		"who may not get them":      {kubectl(t, admin, "create", "token", "stranger"), http.StatusForbidden},
+		"who has the role to do so": {kubectl(t, admin, "create", "token", "scraper"), http.StatusOK},
+	} {
+		if code, proto := get(t, "https://"+metrics+"/metrics", tt.token); code != tt.want || proto != "HTTP/1.1" {
+			t.Errorf("metrics gave %s %d over %s, want %d over HTTP/1.1", who, code, proto, tt.want)
+		}
 	}
 	if err := manager.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,43 @@
+package controllers_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// requests are what a client asks of an API server. Safe for concurrent use.
+type requests struct {
+	mu      sync.Mutex
+	all     []string
+	refused atomic.Pointer[string] // the part of a path that gets no answer
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// note wraps a transport. What asks for metadata alone goes without a note.
+func (rs *requests) note(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
+			rs.mu.Lock()
+			rs.all = append(rs.all, r.Method+" "+r.URL.Path)
+			rs.mu.Unlock()
+		}
+		if part := rs.refused.Load(); part != nil && strings.Contains(r.URL.Path, *part) {
+			return nil, errors.New("refused")
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// whole are the requests so far, for whole objects, whose path has a part in it.
+func (rs *requests) whole(part string) []string {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(rs.all), func(s string) bool { return !strings.Contains(s, part) })
+}
