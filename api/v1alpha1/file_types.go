@@ -21,7 +21,6 @@ type FileSpec struct {
 type FileAttributes struct {
 	// path on the host, absolute. One File claims it on a node.
 	// +required
-	// +kubebuilder:validation:Pattern=`^/`
 	// +kubebuilder:validation:MaxLength=4095
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/')",message="path must be absolute, as in /etc/motd"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('(^|/)[.][.]?(/|$)')",message="path must not have . or .. in it: write where it leads"

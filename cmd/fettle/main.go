@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -20,16 +21,31 @@ import (
 func main() {
 	// Files get the modes that resources say, whatever shell started us.
 	syscall.Umask(0o022)
-	// On a signal the resource in hand is finished, then the run ends.
+	// On a signal the resource in hand is finished, then the run ends; the next kills.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // see pipe
 	err := cli.Command(cli.Options{
 		Kinds:    providers.Kinds(),
 		OpenHost: open,
-		In:       os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		In:       os.Stdin, Out: pipe{os.Stdout}, Err: pipe{os.Stderr},
 		Terminal: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "",
 	}).ExecuteContext(ctx)
 	stop()
 	os.Exit(code(err))
+}
+
+// A pipe may lose its reader, as head leaves when it has enough: that must not kill a
+// run halfway.
+type pipe struct{ io.Writer }
+
+// Write takes all that nobody reads.
+func (p pipe) Write(b []byte) (int, error) {
+	n, err := p.Writer.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		return len(b), nil
+	}
+	return n, err
 }
 
 func open(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) }

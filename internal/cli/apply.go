@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -147,10 +148,15 @@ func (a *app) openStore(f applyFlags) (*state.Store, error) {
 			return nil, err
 		}
 	}
+	open := state.Open
 	if f.noop {
-		return state.OpenReadOnly(dir, state.Options{})
+		open = state.OpenReadOnly
 	}
-	return state.Open(dir, state.Options{})
+	store, err := open(dir, state.Options{})
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w; run fettle as root, or give a --state-dir of your own", err)
+	}
+	return store, err
 }
 
 // transact compiles the manifests for this machine and applies them once.

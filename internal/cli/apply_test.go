@@ -1,13 +1,19 @@
 package cli_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
+	"github.com/fettle-dev/fettle/providers"
 )
 
 const helloSum = "{sha256}5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
@@ -62,6 +68,19 @@ func TestApply(t *testing.T) {
 			in:  file("a", `path: /etc/a, contentTemplate: "{{ .facts.os.family }}"`),
 			out: []string{"File/a: created", "1 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
+		"labels that no machine can have": {
+			in: hello, args: []string{"--labels", "role=web,tier"}, code: 1,
+			err: []string{`fettle: --labels "role=web,tier": invalid selector: [tier]; write them as role=web,tier=front`},
+		},
+		"a word that is no flag": {
+			in: hello, args: []string{"more.yaml"}, code: 1,
+			err: []string{`fettle: "more.yaml" is neither flag nor file: give each file as -f FILE`},
+		},
+		"what is of other groups is left out, and that is said": {
+			in:  "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
+			out: []string{"0 resources: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+			err: []string{"note: Kustomization in stdin is not of fettle.dev and was left out"},
+		},
 		"an output that is none": {
 			in: hello, args: []string{"-o", "xml"}, code: 1,
 			err: []string{`fettle: --output "xml" is not one of [text json yaml]`},
@@ -81,6 +100,30 @@ func TestApply(t *testing.T) {
 				t.Errorf("exit %d, want %d", got.code, c.code)
 			}
 		})
+	}
+}
+
+func TestApplyWithoutFilesIsRefused(t *testing.T) {
+	want := outcome{err: "fettle: no manifests: give -f FILE, -f DIR or, for stdin, -f -\n", code: 1}
+	for _, args := range [][]string{{"apply"}, {"apply", "-f", ""}, {"plan"}, {"validate"}} {
+		if got := fettle(t, "", args...); got != want {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+func TestARunThatIsStoppedDoesNotSucceed(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var out, stderr bytes.Buffer
+	cmd := cli.Command(cli.Options{
+		Kinds:    providers.Kinds(),
+		OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
+		In:       strings.NewReader(file("a", "path: /etc/a, content: x")), Out: &out, Err: &stderr,
+	})
+	cmd.SetArgs([]string{"apply", "-f", "-", "--root", emptyRoot(t)})
+	if err := cmd.ExecuteContext(ctx); err == nil || err.Error() != "stopped by a signal before the end; run it again" {
+		t.Errorf("got %v\n%s%s", err, out.String(), stderr.String())
 	}
 }
 

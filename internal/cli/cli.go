@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,7 @@ type Options struct {
 	// OpenHost opens the host whose root is a directory.
 	OpenHost func(root string) (Host, error)
 	In       io.Reader
-	Out, Err io.Writer
+	Out, Err io.Writer // a pipe that nobody reads is no error of theirs
 	// Terminal says that Out is one: colors may be used.
 	Terminal bool
 }
@@ -99,7 +100,19 @@ func (a *app) kind(name string) (resource.Kind, error) {
 	return nil, fmt.Errorf("kind %q is not known; there are %s", name, kindNames(a.Kinds))
 }
 
-// say writes a line to Out. A closed pipe is the reader's decision, not an error.
+// completeKind tells shells the kinds, for the first word.
+func (a *app) completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var kinds []cobra.Completion
+	for _, k := range a.Kinds {
+		kinds = append(kinds, strings.ToLower(k.Name()))
+	}
+	return kinds, cobra.ShellCompDirectiveNoFileComp
+}
+
+// say writes a line to Out, for people: what can't be written does not stop a run.
 func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.Out, format+"\n", args...) }
 
 // complain writes a line to Err.

@@ -14,7 +14,8 @@ func (a *app) describe() *cobra.Command {
 		Short: "Show the types of resources, their attributes, and which providers work on this host",
 		Example: "  fettle describe\n" +
 			"  fettle describe package",
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeKind,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withHost(func(h Host) error {
 				facts := a.gather(cmd.Context(), h)

@@ -2,10 +2,14 @@ package cli_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers"
 )
 
 func TestValidate(t *testing.T) {
@@ -24,7 +28,7 @@ func TestValidate(t *testing.T) {
 				file("c", "path: /etc/c, ensure: file, require: [File/d]") + file("d", "path: /etc/d, ensure: file, require: [File/c]"),
 			out: []string{"4 resources, 4 faults"}, code: 1,
 			err: []string{
-				`stdin: File/a: spec.path: Invalid value: "etc/a": spec.path in body should match '^/'`,
+				`stdin: File/a: spec.path: Invalid value: "etc/a": path must be absolute, as in /etc/motd`,
 				"stdin (document 2): File/b: require names File/ghost, which does not exist; on the node there are File/a, File/b, File/c, File/d",
 				"stdin (document 3): File/c: File/c -> File/d -> File/c is a cycle: remove one of these edges",
 				"stdin (document 4): File/d: File/c -> File/d -> File/c is a cycle: remove one of these edges",
@@ -62,6 +66,52 @@ func TestResourceSetsAndPrintsWhatApplyTakes(t *testing.T) {
 	again := fettle(t, got.out, "apply", "-f", "-", "--root", root, "--detailed-exitcodes")
 	if again.code != 0 || !strings.HasPrefix(again.out, "1 resources: 1 in sync") {
 		t.Errorf("applying what was printed: exit %d, %s%s\n%s", again.code, again.out, again.err, got.out)
+	}
+}
+
+// Every file that an API server refuses is refused, in the same words.
+func TestValidateRefusesWhatAnAPIServerDoes(t *testing.T) {
+	const samples = "../../config/samples"
+	files, err := filepath.Glob(samples + "/invalid/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	written := providers.Kinds()
+	for _, f := range files {
+		text := read(t, f)
+		head, _, _ := strings.Cut(text, "\n")
+		message := strings.TrimPrefix(head, "# error: ")
+		if !slices.ContainsFunc(written, func(k resource.Kind) bool { return strings.Contains(text, "\nkind: "+k.Name()+"\n") }) {
+			message = "is not known; there are " // kinds between manager and agents
+		}
+		got := fettle(t, "", "validate", "-f", f)
+		if got.code != 1 || !strings.Contains(got.err, message) || !strings.HasPrefix(got.err, f+": ") {
+			t.Errorf("%s: exit %d\ngot  %swant %s", f, got.code, got.err, message)
+		}
+	}
+	if got := fettle(t, "", "validate", "-f", samples); got.code != 0 || got.err != "" {
+		t.Errorf("valid samples: exit %d, %s", got.code, got.err)
+	}
+}
+
+func TestResourceTakesWordsAsTheTypesOfItsAttributes(t *testing.T) {
+	for words, want := range map[string]string{
+		"user ann uid=1600 groups=[games,audio] comment=123": "",
+		"user ann groups=games,audio system=true":            "",
+		"user ann groups= shell=/bin/sh":                     "",
+		"file /etc/a ensure=file mode=0644 owner=0":          "",
+		"file /etc/a content=true":                           "",
+		"user ann uid=many":                                  "fettle: uid=many: uid is a string and must be a whole number\n",
+		"user ann system=5":                                  "fettle: system=5: system is a number and must be true or false\n",
+		"user ann colour=red":                                `unknown field "colour"; User has: name, ensure, uid,`,
+		"user ann uid=5 colour":                              "fettle: \"colour\" is not ATTRIBUTE=VALUE\n",
+	} {
+		t.Run(words, func(t *testing.T) {
+			got := fettle(t, "", append(strings.Fields("resource "+words), "--noop", "--root", emptyRoot(t))...)
+			if want == "" && strings.Contains(got.err, "must be") || !strings.Contains(got.err, want) {
+				t.Errorf("exit %d: %s", got.code, got.err)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -97,6 +98,8 @@ func (a *app) encode(v any, format string) error {
 	if err != nil {
 		return err
 	}
-	a.say("%s", strings.TrimRight(string(raw), "\n"))
+	if _, err := fmt.Fprintln(a.Out, strings.TrimRight(string(raw), "\n")); err != nil {
+		return fmt.Errorf("cannot write the output: %w", err)
+	}
 	return nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
@@ -30,7 +32,13 @@ func (a *app) resource() *cobra.Command {
 		Example: "  fettle resource user\n" +
 			"  fettle resource file /etc/motd\n" +
 			"  fettle resource group web ensure=present gid=1500",
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("no kind: give one of %s", kindNames(a.Kinds))
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeKind,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("--output", f.output, "yaml", "json"); err != nil {
 				return err
@@ -110,23 +118,58 @@ func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts re
 	return err
 }
 
-// attributes turns ATTRIBUTE=VALUE words into JSON; values are read as YAML, but a
-// mode is always a string, as 0644 is a number there.
+// attributes turns ATTRIBUTE=VALUE words into JSON.
 func attributes(k resource.Kind, name string, words []string) (json.RawMessage, error) {
-	all := map[string]any{k.Describe().Namevar: name}
+	namevar := k.Describe().Namevar
+	all := map[string]any{namevar: name}
 	for _, w := range words {
-		attribute, value, ok := strings.Cut(w, "=")
+		attribute, text, ok := strings.Cut(w, "=")
 		if !ok {
 			return nil, fmt.Errorf("%q is not ATTRIBUTE=VALUE", w)
 		}
-		var v any
-		if err := yaml.Unmarshal([]byte(value), &v); err != nil || attribute == "mode" || attribute == "content" {
-			v = value
+		v, err := value(k, attribute, text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", w, err)
 		}
 		all[attribute] = v
 	}
-	raw, err := json.Marshal(all)
-	return raw, err
+	return json.Marshal(all)
+}
+
+// value is the first reading of a text whose type is the attribute's: as a number, a
+// boolean or a [list] in YAML, as it is, or as words between commas. An attribute
+// that the kind lacks has any type: binding all of them tells which there are.
+func value(k resource.Kind, attribute, text string) (any, error) {
+	var first error
+	for _, v := range readings(text) {
+		raw, err := json.Marshal(map[string]any{attribute: v})
+		if err != nil {
+			return nil, err
+		}
+		_, err = k.Bind(resource.Ref{Kind: k.Name()}, raw)
+		if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); !mistyped {
+			return v, nil
+		}
+		if first == nil {
+			first = manifest.Explain(err)
+		}
+	}
+	return nil, first
+}
+
+func readings(text string) []any {
+	words := []string{}
+	if text != "" {
+		words = strings.Split(text, ",")
+	}
+	var v any
+	if err := yaml.Unmarshal([]byte(text), &v); err == nil {
+		switch v.(type) {
+		case float64, int64, bool, []any:
+			return []any{v, text, words}
+		}
+	}
+	return []any{text, words}
 }
 
 // object is what apply takes.

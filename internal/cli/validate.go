@@ -20,7 +20,7 @@ func (a *app) validate() *cobra.Command {
 		Long: "validate checks that manifests decode, that they keep the rules of the CRDs, that the types accept\n" +
 			"their attributes, and that references lead somewhere and in no circle. It looks at no host.",
 		Example: "  fettle validate -f manifests/",
-		Args:    cobra.NoArgs,
+		Args:    onlyFiles(&files),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runValidate(cmd.Context(), files) },
 	}
 	addFiles(cmd, &files)
@@ -28,25 +28,26 @@ func (a *app) validate() *cobra.Command {
 }
 
 func (a *app) runValidate(ctx context.Context, files []string) error {
-	set, err := manifest.Read(files, a.In)
-	faults := split(err)
 	schema, err := manifest.NewSchema()
 	if err != nil {
 		return err
 	}
+	set, err := manifest.Read(files, a.In)
+	faults := readFaults(ctx, schema, err)
+	unread := len(faults) > 0
 	flawed := map[v1alpha1.ResourceRef]bool{}
 	for _, d := range set.Documents {
 		errs := schema.Validate(ctx, d)
 		faults = append(faults, errs...)
 		flawed[refOf(d.Resource)] = len(errs) > 0
 	}
-	faults = append(faults, a.compileFaults(set, flawed)...)
+	if !unread { // else what others refer to may be what could not be read
+		faults = append(faults, a.compileFaults(set, flawed)...)
+	}
 	for _, f := range faults {
 		a.complain("%s", a.paint(red, f.Error()))
 	}
-	for _, i := range set.Ignored {
-		a.complain("note: %s is not of fettle.dev and was left out", i)
-	}
+	a.noteIgnored(set)
 	if len(faults) > 0 {
 		a.say("%d resources, %d faults", len(set.Documents), len(faults))
 		return Exit(1)
@@ -79,13 +80,29 @@ func refOf(r v1alpha1.Resource) v1alpha1.ResourceRef {
 	return v1alpha1.ResourceRef(r.KindName() + "/" + r.GetName())
 }
 
-// split takes joined errors apart.
-func split(err error) []error {
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		if err == nil {
-			return nil
+// readFaults are what is wrong with documents that could not be read, in the words of
+// the schema where it has any.
+func readFaults(ctx context.Context, schema *manifest.Schema, err error) []error {
+	var faults []error
+	for _, e := range split(err) {
+		errs := []error{e}
+		if malformed, ok := errors.AsType[*manifest.Malformed](e); ok {
+			if said := schema.Validate(ctx, malformed.Document); len(said) > 0 {
+				errs = said
+			}
 		}
+		faults = append(faults, errs...)
+	}
+	return faults
+}
+
+// split takes joined errors apart, but none that has words around it.
+func split(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
 		return []error{err}
 	}
 	var out []error
@@ -93,4 +110,11 @@ func split(err error) []error {
 		out = append(out, split(e)...)
 	}
 	return out
+}
+
+// noteIgnored names the documents that are left alone.
+func (a *app) noteIgnored(set *manifest.Set) {
+	for _, i := range set.Ignored {
+		a.complain("note: %s is not of fettle.dev and was left out", i)
+	}
 }

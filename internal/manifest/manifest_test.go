@@ -83,6 +83,11 @@ func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 		"an unknown attribute": {strings.Replace(motd, "content", "contents", 1), `stdin: File: unknown field "spec.contents"`},
 		"no name":              {strings.Replace(motd, "name: motd", "", 1), "stdin: File: metadata.name is missing"},
 		"no kind":              {"hello: world\n", "stdin: kind is missing: is this a Kubernetes object?"},
+		"a number for text":    {strings.Replace(motd, "content: hello", "mode: 0644", 1), "stdin: File: spec.mode is a number and must be a string: put it in quotes"},
+		"text for a list":      {strings.Replace(motd, "content: hello", "require: File/a", 1), "stdin: File: spec.require is a string and must be a list, as [a, b]"},
+		"a name that is none":  {strings.Replace(motd, "name: motd", "name: 5", 1), "stdin: File: metadata.name is a number and must be a string: put it in quotes"},
+		"text":                 {"hello\n", "stdin: is a string and no object with apiVersion, kind, metadata and spec"},
+		"JSON after JSON":      {"{\"kind\": \"File\"}\n{\"kind\": \"File\"}\n", "stdin: another object follows the first: put a line --- between them"},
 		"no YAML":              {"a: [\n", "stdin: yaml: line 2: did not find expected node content"},
 		"a name twice":         {motd + "---\n" + motd, "stdin (document 2): File/motd is in stdin already; rename or remove one"},
 	} {
@@ -115,11 +120,12 @@ func TestSchemaSaysWhatAnAPIServerWould(t *testing.T) {
 		want []string
 	}{
 		"a valid document": {motd, nil},
-		"a relative path":  {strings.Replace(motd, "/etc/motd", "etc/motd", 1), []string{"stdin: File/motd: spec.path: Invalid value: \"etc/motd\": spec.path in body should match '^/'"}},
+		"a relative path":  {strings.Replace(motd, "/etc/motd", "etc/motd", 1), []string{"stdin: File/motd: spec.path: Invalid value: \"etc/motd\": path must be absolute, as in /etc/motd"}},
 		"content and target": {strings.Replace(motd, "content: hello", "content: hello, target: /x", 1), []string{
 			"stdin: File/motd: spec: Invalid value: content, contentTemplate, contentFrom and target exclude each other: keep one",
 		}},
-		"no node selector": {strings.Replace(motd, "nodeSelector: {}, ", "", 1), []string{"stdin: File/motd: spec.nodeSelector: Required value"}},
+		"a reference twice": {strings.Replace(motd, "content: hello", "require: [File/a, File/a]", 1), []string{"stdin: File/motd: spec.require[1]: Duplicate value: \"File/a\""}},
+		"no node selector":  {strings.Replace(motd, "nodeSelector: {}, ", "", 1), []string{"stdin: File/motd: spec.nodeSelector: Required value"}},
 		"a name that no object may have": {strings.Replace(motd, "name: motd", "name: Motd_1", 1), []string{
 			"stdin: File/Motd_1: metadata.name: Invalid value: \"Motd_1\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
 				"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -157,16 +156,20 @@ func (v *yamlValue) UnmarshalJSON(b []byte) error {
 }
 
 func (s *Set) add(source string, doc []byte) error {
+	if isEmpty(doc) {
+		return nil
+	}
+	if err := alone(doc); err != nil {
+		return fmt.Errorf("%s: %w", source, err)
+	}
 	var head struct {
 		metav1.TypeMeta   `json:",inline"`
 		metav1.ObjectMeta `json:"metadata"`
 	}
 	if err := yaml.Unmarshal(doc, &head); err != nil {
-		return fmt.Errorf("%s: %w", source, plain(err))
+		return fmt.Errorf("%s: %w", source, Explain(err))
 	}
 	switch {
-	case isEmpty(doc):
-		return nil
 	case head.Kind == "":
 		return fmt.Errorf("%s: kind is missing: is this a Kubernetes object?", source)
 	case strings.HasSuffix(head.Kind, "List"):
@@ -176,7 +179,7 @@ func (s *Set) add(source string, doc []byte) error {
 	}
 	group, _, _ := strings.Cut(head.APIVersion, "/")
 	if group != v1alpha1.GroupVersion.Group {
-		s.Ignored = append(s.Ignored, fmt.Sprintf("%s/%s in %s", head.Kind, head.Name, source))
+		s.Ignored = append(s.Ignored, fmt.Sprintf("%s in %s", strings.TrimSuffix(head.Kind+"/"+head.Name, "/"), source))
 		return nil
 	}
 	if head.APIVersion != v1alpha1.GroupVersion.String() {
@@ -188,7 +191,7 @@ func (s *Set) add(source string, doc []byte) error {
 func (s *Set) addList(source string, doc []byte) error {
 	var l list
 	if err := yaml.Unmarshal(doc, &l); err != nil {
-		return fmt.Errorf("%s: %w", source, plain(err))
+		return fmt.Errorf("%s: %w", source, Explain(err))
 	}
 	var errs []error
 	for i, item := range l.Items {
@@ -213,31 +216,13 @@ func (s *Set) addResource(source, kind string, doc []byte) error {
 	}
 	raw, err := decode(doc, r)
 	if err != nil {
-		return fmt.Errorf("%s: %s: %w", source, kind, err)
+		return &Malformed{Document{source, r, raw}, err}
 	}
 	if r.GetName() == "" {
 		return fmt.Errorf("%s: %s: metadata.name is missing", source, kind)
 	}
 	s.Documents = append(s.Documents, Document{source, r, raw})
 	return nil
-}
-
-// decode decodes strictly, as an API server does: field names are case-sensitive,
-// and an unknown or repeated one is an error that gives its path.
-func decode(doc []byte, into any) (raw []byte, err error) {
-	if raw, err = yaml.YAMLToJSONStrict(doc); err != nil {
-		return nil, plain(err)
-	}
-	strict, err := json.UnmarshalStrict(raw, into)
-	return raw, errors.Join(append(strict, err)...)
-}
-
-// plain takes the decoder's layers off an error.
-func plain(err error) error {
-	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
-	text = strings.TrimPrefix(text, "error unmarshaling JSON: ")
-	text = strings.TrimPrefix(text, "while decoding JSON: ")
-	return errors.New(strings.TrimPrefix(text, "json: "))
 }
 
 func newResource(kind string) v1alpha1.Resource {
@@ -270,14 +255,4 @@ func (s *Set) twice() error {
 		first[ref] = d.Source
 	}
 	return errors.Join(errs...)
-}
-
-// isEmpty reports whether a document has nothing but comments.
-func isEmpty(doc []byte) bool {
-	for line := range bytes.Lines(doc) {
-		if l := bytes.TrimSpace(line); len(l) > 0 && l[0] != '#' && string(l) != "---" {
-			return false
-		}
-	}
-	return true
 }

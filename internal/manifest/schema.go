@@ -2,17 +2,19 @@ package manifest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/json"
 
 	"github.com/fettle-dev/fettle/config/crd"
 )
@@ -63,16 +65,16 @@ func compile(c *apiextensionsv1.CustomResourceDefinition) (kindSchema, error) {
 func (s *Schema) Validate(ctx context.Context, d Document) []error {
 	k := s.kinds[d.Resource.KindName()]
 	var object map[string]any
-	if err := json.Unmarshal(d.Raw, &object); err != nil {
+	if err := json.UnmarshalCaseSensitivePreserveInts(d.Raw, &object); err != nil { // to the schema 1 is no 1.0
 		return []error{fmt.Errorf("%s: %w", d.Source, err)}
 	}
 	faults := validation.ValidateCustomResource(nil, object, k.open)
 	for _, msg := range apivalidation.NameIsDNSSubdomain(d.Resource.GetName(), false) {
 		faults = append(faults, field.Invalid(field.NewPath("metadata", "name"), d.Resource.GetName(), msg))
 	}
-	if len(faults) == 0 && k.rules != nil { // rules may rely on the shape
-		var more field.ErrorList
-		more, _ = k.rules.Validate(ctx, nil, k.structural, object, nil, celconfig.RuntimeCELCostBudget)
+	faults = append(faults, listtype.ValidateListSetsAndMaps(nil, k.structural, object)...)
+	if k.rules != nil && !slices.ContainsFunc(faults, blocksRules) {
+		more, _ := k.rules.Validate(ctx, nil, k.structural, object, nil, celconfig.RuntimeCELCostBudget)
 		faults = append(faults, more...)
 	}
 	errs := make([]error, len(faults))
@@ -80,4 +82,12 @@ func (s *Schema) Validate(ctx context.Context, d Document) []error {
 		errs[i] = fmt.Errorf("%s: %s/%s: %w", d.Source, d.Resource.KindName(), d.Resource.GetName(), f)
 	}
 	return errs
+}
+
+// blocksRules reports whether a fault keeps an API server from trying the rules, which
+// rely on the shape.
+func blocksRules(f *field.Error) bool {
+	return slices.Contains([]field.ErrorType{
+		field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
+	}, f.Type)
 }

@@ -1,0 +1,103 @@
+package manifest
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// A Malformed document is a resource, as it says, with fields that no such one has or
+// of other types.
+type Malformed struct {
+	Document
+	Err error
+}
+
+// Error says where the document stands and what is wrong with it.
+func (m *Malformed) Error() string {
+	return fmt.Sprintf("%s: %s: %v", m.Source, m.Resource.KindName(), m.Err)
+}
+
+// decode decodes strictly, as an API server does: field names are case-sensitive,
+// and an unknown or repeated one is an error that gives its path.
+func decode(doc []byte, into any) (raw []byte, err error) {
+	if raw, err = yaml.YAMLToJSONStrict(doc); err != nil {
+		return nil, Explain(err)
+	}
+	strict, err := json.UnmarshalStrict(raw, into)
+	if err != nil {
+		err = Explain(err)
+	}
+	return raw, errors.Join(append(strict, err)...)
+}
+
+// alone refuses JSON that has something after its first object: a decoder of YAML
+// would never look at it.
+func alone(doc []byte) error {
+	d := stdjson.NewDecoder(bytes.NewReader(doc))
+	var first stdjson.RawMessage
+	if d.Decode(&first) == nil && d.More() {
+		return errors.New("another object follows the first: put a line --- between them")
+	}
+	return nil // what is no JSON is YAML
+}
+
+// Explain says what a decoder's error means to who wrote the text: without its layers
+// and Go's names.
+func Explain(err error) error {
+	if mistyped, ok := errors.AsType[*stdjson.UnmarshalTypeError](err); ok {
+		return mistake(mistyped)
+	}
+	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
+	text = strings.TrimPrefix(text, "error unmarshaling JSON: ")
+	text = strings.TrimPrefix(text, "while decoding JSON: ")
+	return errors.New(strings.TrimPrefix(text, "json: "))
+}
+
+// mistake says which field has a value of which type.
+func mistake(e *stdjson.UnmarshalTypeError) error {
+	var path []string
+	for name := range strings.SplitSeq(e.Field, ".") {
+		if name != "" && !('A' <= name[0] && name[0] <= 'Z') { // one of an embedded struct
+			path = append(path, name)
+		}
+	}
+	if len(path) == 0 {
+		return fmt.Errorf("is a %s and no object with apiVersion, kind, metadata and spec", e.Value)
+	}
+	return fmt.Errorf("%s is a %s and must be %s", strings.Join(path, "."), e.Value, wanted(e.Type))
+}
+
+// wanted is a Go type in the words of who writes YAML.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	case reflect.String:
+		return "a string: put it in quotes"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list, as [a, b]"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	default:
+		return "a whole number"
+	}
+}
+
+// isEmpty reports whether a document has nothing but comments.
+func isEmpty(doc []byte) bool {
+	for line := range bytes.Lines(doc) {
+		if l := bytes.TrimSpace(line); len(l) > 0 && l[0] != '#' && string(l) != "---" {
+			return false
+		}
+	}
+	return true
+}
