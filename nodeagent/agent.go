@@ -57,6 +57,7 @@ type Agent struct {
 	runner   *runner
 	schedule schedule
 	news     mailbox
+	pulse    pulse
 
 	// object is the NodeCatalog as it was last seen; nil before it was, or when it is gone.
 	// wrote is when its status was written last.
@@ -91,15 +92,24 @@ func New(c Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{
+	a := &Agent{
 		Config:   c,
 		cluster:  remote,
 		library:  &library{disk: state.NewDocuments(c.StateDir, "catalogs", state.Options{Now: c.Clock.Now}), fetch: remote.catalog, warn: c.Log.Warn},
-		runner:   &runner{node: c.Node, host: c.Host, kinds: c.Kinds, stateDir: c.StateDir, now: c.Clock.Now, log: c.Log},
 		schedule: schedule{interval: c.Interval, random: c.Random},
 		news:     mailbox{ready: make(chan struct{}, 1)},
-	}, nil
+	}
+	a.runner = &runner{node: c.Node, host: c.Host, kinds: c.Kinds, stateDir: c.StateDir, now: c.Clock.Now, log: c.Log, ended: a.beat}
+	return a, nil
 }
+
+// Alive is an error when the agent has been busy with a single thing, such as one
+// resource, for hours: starting it again may help. One that can't reach its cluster is
+// alive. Safe for concurrent use.
+func (a *Agent) Alive() error { return a.pulse.alive(a.Clock.Now()) }
+
+// beat says that the agent goes on to the next thing.
+func (a *Agent) beat() { a.pulse.busy(a.Clock.Now()) }
 
 // Run keeps the host until ctx ends: it then finishes the resource in hand, saves its
 // state and returns nil. An error is one that starting again may mend.
@@ -125,12 +135,15 @@ func (a *Agent) Run(ctx context.Context) error {
 func (a *Agent) step(ctx context.Context) {
 	timer := a.Clock.NewTimer(a.schedule.wait(a.Clock.Now()))
 	defer timer.Stop()
+	a.pulse.rest()
 	select {
 	case <-ctx.Done():
 		return
 	case <-a.news.ready:
+		a.beat()
 		a.see(ctx, a.news.take())
 	case <-timer.C():
+		a.beat()
 		a.due(ctx)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
@@ -41,6 +42,8 @@ func TestAgent(t *testing.T) {
 		"repairs its status when someone else writes over it": repairsStatus,
 		"waits while someone else runs something on the host": waitsForOthers,
 		"says when there can be no run, and tries again":      triesAgain,
+		"is alive unless it is stuck for hours":               tellsStuck,
+		"keeps since when it restarts without the API server": keepsStatus,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -298,4 +301,37 @@ func triesAgain(_ *testing.T, m *machine) {
 	must(m.t, os.Remove(filepath.Join(m.stateDir(), "state.db")))
 	m.passes("it runs", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
 	m.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled"))
+}
+
+func tellsStuck(_ *testing.T, m *machine) {
+	goOn := make(chan struct{})
+	m.ran = func() { <-goOn }
+	m.start()
+	m.clock.Step(time.Second)
+	m.should(fileEntry("motd", "good\n"))
+	m.soon("it is busy", func(g Gomega) { g.Expect(m.runs.Load()).To(Equal(int32(1))) })
+	m.clock.Step(time.Hour)
+	m.Expect(m.agent.Alive()).To(Succeed())
+	m.clock.Step(2 * time.Hour)
+	m.Expect(m.agent.Alive()).To(MatchError("the agent has been busy with one thing for 3h0m0s, more than 2h0m0s: it is stuck"))
+	close(goOn)
+	m.soon("it goes on", func(g Gomega) { g.Expect(m.agent.Alive()).To(Succeed()) })
+}
+
+func keepsStatus(t *testing.T, m *machine) {
+	m.start()
+	bad := v1alpha1.CatalogEntry{Kind: "Gadget", Name: "x"}
+	before := m.applied(m.should(bad, fileEntry("motd", "good\n")))
+	m.stop()
+	m.door.shut()
+	m.start()
+	runs := m.runs.Load()
+	m.passes("it runs", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs+2)) })
+	m.door.unlock()
+	m.file("motd").write("bad\n")
+	m.passes("it is in touch again", func(g Gomega) { g.Expect(m.object().ResourceVersion).NotTo(Equal(before.ResourceVersion)) })
+	after := m.object()
+	if diff := cmp.Diff(before.Status.Resources[0], after.Status.Resources[0]); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -23,6 +23,7 @@ type runner struct {
 	stateDir string
 	now      func() time.Time
 	log      *slog.Logger
+	ended    func() // called as each resource ends
 }
 
 // run runs a target once. It holds the host's lock meanwhile, and only then, so that
@@ -50,6 +51,7 @@ func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told 
 
 // report logs what happened to a resource: nothing, if nothing did that is news.
 func (r *runner) report(res engine.ResourceReport, news bool) {
+	r.ended()
 	level := slog.LevelInfo
 	switch {
 	case !news:

@@ -89,6 +89,8 @@ type machine struct {
 	door  *door
 	cfg   *rest.Config
 	runs  atomic.Int32
+	ran   func() // called as each run ends, by the agent
+	agent *nodeagent.Agent
 	logs  buffer
 	stop  func()
 }
@@ -97,7 +99,7 @@ type machine struct {
 func (w *world) machine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{
-		WithT: NewWithT(t), t: t, w: w, root: t.TempDir(), stop: func() {},
+		WithT: NewWithT(t), t: t, w: w, root: t.TempDir(), stop: func() {}, ran: func() {},
 		name:  strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ",", "").Replace(t.Name())),
 		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)),
 	}
@@ -139,9 +141,10 @@ func (m *machine) start() {
 	agent, err := nodeagent.New(nodeagent.Config{
 		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Kinds: providers.Kinds(), StateDir: m.stateDir(),
 		Interval: interval, Splay: time.Minute, Log: logger(&m.logs), Clock: m.clock, Random: func() float64 { return 0.5 },
-		Ran: func(nodeagent.RunSummary) { m.runs.Add(1) },
+		Ran: func(nodeagent.RunSummary) { m.runs.Add(1); m.ran() },
 	})
 	must(m.t, err)
+	m.agent = agent
 	ctx, cancel := context.WithCancel(m.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- agent.Run(ctx) }()

@@ -74,7 +74,7 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 		return err
 	}
 	log.Info("the agent starts", "version", version.String(), "node", opts.node)
-	return serve(ctx, opts, cfg, agent.Run)
+	return serve(ctx, opts, cfg, agent)
 }
 
 // logger writes JSON, for itself and for the libraries.

@@ -12,20 +12,22 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/fettle-dev/fettle/nodeagent"
 )
 
 // serve runs the agent beside the servers that were asked for. The first that fails
 // ends the others.
-func serve(ctx context.Context, opts options, cfg *rest.Config, agent func(context.Context) error) error {
+func serve(ctx context.Context, opts options, cfg *rest.Config, agent *nodeagent.Agent) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer stop()
-		return agent(ctx)
+		return agent.Run(ctx)
 	})
 	group.Go(func() error { return serveMetrics(ctx, opts.metrics, cfg) })
-	group.Go(func() error { return serveHealth(ctx, opts.health) })
+	group.Go(func() error { return serveHealth(ctx, opts.health, agent.Alive) })
 	return group.Wait()
 }
 
@@ -40,15 +42,15 @@ func serveMetrics(ctx context.Context, address string, cfg *rest.Config) error {
 	return nil
 }
 
-// serveHealth answers that the process lives: an agent that can't reach the cluster
-// does its work and is not to be restarted.
-func serveHealth(ctx context.Context, address string) error {
+// serveHealth answers whether the agent goes on with its work.
+func serveHealth(ctx context.Context, address string, alive func() error) error {
 	if address == "0" {
 		return nil
 	}
+	check := func(*http.Request) error { return alive() }
 	mux := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/readyz"} {
-		mux.Handle(path, http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{"ping": healthz.Ping}}))
+		mux.Handle(path, http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{"agent": check}}))
 	}
 	probes := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 5 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	defer context.AfterFunc(ctx, func() { _ = probes.Close() })()

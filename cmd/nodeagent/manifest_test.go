@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func TestTheDaemonSetFitsTheCommand(t *testing.T) {
+	raw, err := os.ReadFile("../../config/nodeagent/nodeagent.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d appsv1.DaemonSet
+	if err := yaml.UnmarshalStrict(raw, &d); err != nil {
+		t.Fatal(err)
+	}
+	pod := d.Spec.Template.Spec
+	args := make([]string, len(pod.Containers[0].Args))
+	for i, a := range pod.Containers[0].Args {
+		args[i] = strings.ReplaceAll(a, "$(NODE_NAME)", "web-1")
+	}
+	var usage strings.Builder
+	got, err := parse(args, environment(""), &usage)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &usage)
+	}
+	want, err := parse([]string{"--node-name=web-1", "--host-pid=1"}, environment(""), &usage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{})); diff != "" {
+		t.Error(diff)
+	}
+	if e := pod.Containers[0].Env[0]; e.Name != "NODE_NAME" || e.ValueFrom.FieldRef.FieldPath != "spec.nodeName" {
+		t.Errorf("the node's name comes from %+v", e)
+	}
+	if !pod.HostPID {
+		t.Error("--host-pid=1 is the host's process only with hostPID")
+	}
+}

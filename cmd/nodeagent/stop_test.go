@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+// asAgent, when set, makes the test binary the agent itself.
+const asAgent = "FETTLE_TEST_AS_AGENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asAgent) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	// nowhere is a cluster whose API server is away.
+	nowhere = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: u, user: {token: none}}]}`
+	// check approves of a file when it is told to.
+	check = `echo checked >> /checked; while [ ! -e /go-on ]; do sleep 0.5; done`
+)
+
+func TestAnAgentThatIsStoppedInARunFinishesWhatItHasInHand(t *testing.T) {
+	root := debian.Root(t)
+	write(t, filepath.Join(root, "check"), check)
+	dir := filepath.Join(root, state.DefaultDir)
+	remember(t, dir, []v1alpha1.CatalogEntry{
+		file(map[string]string{"path": "/etc/slow", "content": "slow\n", "validateCmd": "/bin/sh /check %"}),
+		file(map[string]string{"path": "/etc/then", "content": "then\n"}),
+	})
+
+	agent := start(t, root)
+	wait(t, agent, filepath.Join(root, "checked"))
+	must(t, agent.Process.Signal(syscall.SIGTERM))
+	write(t, filepath.Join(root, "go-on"), "")
+	must(t, agent.Wait())
+	first := []string{read(root, "/checked"), read(root, "/etc/slow"), read(root, "/etc/then")}
+	if diff := cmp.Diff([]string{"checked\n", "slow\n", "(missing)"}, first); diff != "" {
+		t.Errorf("after the stop (-want +got):\n%s", diff)
+	}
+	if store, err := state.OpenReadOnly(dir, state.Options{Source: state.Cluster}); err != nil || store.Observed(resource.Ref{Kind: "File", Name: "/etc/slow"}) == nil {
+		t.Errorf("what it did is not remembered: %v", err)
+	}
+
+	agent = start(t, root)
+	wait(t, agent, filepath.Join(root, "etc/then"))
+	must(t, agent.Process.Signal(syscall.SIGTERM))
+	must(t, agent.Wait())
+	second := []string{read(root, "/checked"), read(root, "/etc/slow"), read(root, "/etc/then")}
+	if diff := cmp.Diff([]string{"checked\n", "slow\n", "then\n"}, second); diff != "" {
+		t.Errorf("after the second start (-want +got):\n%s", diff)
+	}
+}
+
+// remember puts into a state directory what an agent last had of its cluster.
+func remember(t *testing.T, dir string, entries []v1alpha1.CatalogEntry) {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"uid": "1", "generation": 1, "spec": v1alpha1.NodeCatalogSpec{Entries: entries}})
+	must(t, err)
+	must(t, state.NewDocuments(dir, "catalogs", state.Options{}).Put("nodecatalog", text))
+}
+
+func file(attributes map[string]string) v1alpha1.CatalogEntry {
+	raw, _ := json.Marshal(attributes)
+	return v1alpha1.CatalogEntry{Kind: "File", Name: attributes["path"], Attributes: &runtime.RawExtension{Raw: raw}}
+}
+
+func start(t *testing.T, root string) *exec.Cmd {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "config")
+	write(t, config, nowhere)
+	agent := exec.Command(os.Args[0], "--node-name=web-1", "--kubeconfig="+config, "--root="+root, "--splay=0s")
+	agent.Env = append(os.Environ(), asAgent+"=1")
+	agent.Stderr = t.Output()
+	must(t, agent.Start())
+	t.Cleanup(func() { _ = agent.Process.Kill() }) // it has ended, unless the test failed
+	return agent
+}
+
+// wait waits until a file is there.
+func wait(t *testing.T, agent *exec.Cmd, path string) {
+	t.Helper()
+	const limit, poll = 30 * time.Second, 20 * time.Millisecond
+	deadline := time.After(limit)
+	for {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			must(t, err)
+			return
+		}
+		select {
+		case <-deadline:
+			_ = agent.Process.Kill()
+			t.Fatalf("%s is not there after %s", path, limit)
+		case <-time.After(poll):
+		}
+	}
+}
+
+func read(root, path string) string {
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		return "(missing)"
+	}
+	return string(text)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
