@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -180,6 +181,53 @@ func TestEventsOfANodeAreWhatIsNewThere(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(tt.want, controllers.NodeEvents(tt.before, tt.now)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// kstatus is what Flux, kpt and `kubectl wait`-like tools make of a status: the rules of
+// sigs.k8s.io/cli-utils/pkg/kstatus for a kind that it does not know.
+func kstatus(generation int64, s v1alpha1.ResourceStatus) string {
+	is := func(condition string) bool { return meta.IsStatusConditionTrue(s.Conditions, condition) }
+	switch {
+	case s.ObservedGeneration != generation, is("Reconciling"):
+		return "InProgress"
+	case is("Stalled"):
+		return "Failed"
+	case is("Ready"):
+		return "Current"
+	}
+	return "InProgress"
+}
+
+func TestKstatusReadsAStatusAsItIsMeant(t *testing.T) {
+	t.Parallel()
+
+	problem := func(reason string) []catalog.Problem {
+		return []catalog.Problem{{Ref: "File/a", Reason: reason, Message: "why"}}
+	}
+	for name, tt := range map[string]struct {
+		counts     v1alpha1.NodeCounts
+		problems   []catalog.Problem
+		generation int64 // of the resource; the status speaks of 1
+		want       string
+	}{
+		"all nodes are in sync":                  {v1alpha1.NodeCounts{Selected: 2, InSync: 2}, nil, 1, "Current"},
+		"no node is selected":                    {v1alpha1.NodeCounts{}, nil, 1, "Current"},
+		"the spec has changed since":             {v1alpha1.NodeCounts{Selected: 2, InSync: 2}, nil, 2, "InProgress"},
+		"a node has yet to apply it":             {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Pending: 1}, nil, 1, "InProgress"},
+		"it failed on a node, which tries again": {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Failed: 1}, nil, 1, "InProgress"},
+		"a node only reports what differs":       {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Noop: 1}, nil, 1, "InProgress"},
+		"facts of a node are awaited":            {v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, problem(v1alpha1.ReasonWaitingForFacts), 1, "InProgress"},
+		"another claims the same":                {v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, problem(v1alpha1.ReasonConflict), 1, "Failed"},
+		"it can't be while others still apply":   {v1alpha1.NodeCounts{Selected: 2, Skipped: 1, Pending: 1}, problem(v1alpha1.ReasonInvalidTemplate), 1, "Failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := controllers.NewStatus(tt.counts, nil, tt.problems, v1alpha1.ResourceStatus{}, metav1.Time{})
+			if got := kstatus(tt.generation, s); got != tt.want {
+				t.Errorf("got %s, want %s: %+v", got, tt.want, s.Conditions)
 			}
 		})
 	}

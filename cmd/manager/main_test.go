@@ -3,6 +3,7 @@ package main_test
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -13,8 +14,11 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -198,5 +202,34 @@ func TestTheManagerSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
 				t.Errorf("got %v and %q, want %q", err, out, tt.want)
 			}
 		})
+	}
+}
+
+func TestTheDeploymentFitsTheCommand(t *testing.T) {
+	t.Parallel()
+
+	f, err := os.Open("../../config/manager/manager.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var d appsv1.Deployment // the first document
+	if err := yaml.NewYAMLOrJSONDecoder(f, 4096).Decode(&d); err != nil {
+		t.Fatal(err)
+	}
+	c := d.Spec.Template.Spec.Containers[0]
+	help, err := exec.CommandContext(t.Context(), build(t), append(c.Args, "-help")...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("it refuses %q: %v\n%s", c.Args, err, help)
+	}
+	for _, p := range c.Ports {
+		if want := fmt.Sprintf("(default \":%d\")", p.ContainerPort); !strings.Contains(string(help), want) {
+			t.Errorf("nothing listens on port %s by default: %s is not in\n%s", p.Name, want, help)
+		}
+	}
+	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
+		if probe == nil || probe.HTTPGet.Port.String() != "probes" {
+			t.Errorf("a probe asks %+v", probe)
+		}
 	}
 }
