@@ -59,9 +59,9 @@ func number(gid int64) *intstr.IntOrString {
 // validate keeps out what would be more than one field or line to the host's tools,
 // and what could be set but would never read back the same.
 func validate(a attributes) error {
-	var errs []error
-	if strings.ContainsAny(a.Name, ":\n") {
-		errs = append(errs, fmt.Errorf("name %q has a colon or a line break: leave it out", a.Name))
+	errs := []error{
+		validateField("name", &a.Name), validateField("comment", a.Comment),
+		validatePath("home", a.Home), validatePath("shell", a.Shell),
 	}
 	if a.Password != nil && strings.ContainsAny(*a.Password, ":\n") {
 		errs = append(errs, errors.New("password has a colon or a line break: give the hash as in the second field of /etc/shadow"))
@@ -73,6 +73,20 @@ func validate(a attributes) error {
 		errs = append(errs, validateGroup(g))
 	}
 	return errors.Join(errs...)
+}
+
+func validateField(attribute string, value *string) error {
+	if value != nil && strings.ContainsAny(*value, ":\n") {
+		return fmt.Errorf("%s %q has a colon or a line break: leave it out", attribute, *value)
+	}
+	return nil
+}
+
+func validatePath(attribute string, value *string) error {
+	if value != nil && *value != "" && !strings.HasPrefix(*value, "/") {
+		return fmt.Errorf("%s %q must be an absolute path: begin it with /", attribute, *value)
+	}
+	return validateField(attribute, value)
 }
 
 func validateGroup(name string) error {

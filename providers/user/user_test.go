@@ -80,6 +80,11 @@ func TestUserIsPresentWhereAnythingIsSaid(t *testing.T) {
 func TestBadAttributesAreRefused(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
 		"a name of two fields":    {`{"name": "ann:x"}`, `name "ann:x" has a colon or a line break: leave it out`},
+		"a comment of two fields": {`{"comment": "a:b"}`, `comment "a:b" has a colon or a line break: leave it out`},
+		"a comment of two lines":  {`{"comment": "a\nb"}`, `comment "a\nb" has a colon or a line break: leave it out`},
+		"a home of two fields":    {`{"home": "/a:b"}`, `home "/a:b" has a colon or a line break: leave it out`},
+		"a home in no directory":  {`{"home": "ann"}`, `home "ann" must be an absolute path: begin it with /`},
+		"a shell by its name":     {`{"shell": "bash"}`, `shell "bash" must be an absolute path: begin it with /`},
 		"a password of two lines": {`{"password": "x\nroot:y"}`, "password has a colon or a line break: give the hash as in the second field of /etc/shadow"},
 		"a negative gid":          {`{"gid": -1}`, "gid -1 is negative: give a group's name or number"},
 		"a group by number":       {`{"groups": ["100"]}`, `groups has "100": give the name of one group`},
