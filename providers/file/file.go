@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -70,7 +71,7 @@ func Type() *resource.Type[Attributes] {
 			{Name: "showDiff", Doc: "false keeps the diff of the content out of output. Default true."},
 			{Name: "validateCmd", Doc: "A command that checks new content, in which % is the staged file. When it fails the old content stays."},
 		},
-		Providers: []resource.Provider[Attributes]{posix{}},
+		Providers: []resource.Provider[Attributes]{posix{new(accounts.Cache)}},
 
 		NamevarName: "path",
 		Namevar:     func(a *Attributes) *string { return &a.Path },

@@ -35,14 +35,14 @@ type groups struct{ accounts.Groups }
 func (g groups) id(name string) (int, bool) { x, ok := g.Named(name); return int(x.GID), ok }
 func (g groups) name(id int) (string, bool) { x, ok := g.Numbered(int64(id)); return x.Name, ok }
 
-// read asks the host's own files each time: an account may have been made a moment
-// ago, in the same run.
-func (k accountKind) read(h host.Reader) (names, error) {
+// read asks the host's own files: an account may have been made a moment ago, in the
+// same run.
+func (k accountKind) read(h host.Reader, known *accounts.Cache) (names, error) {
 	if k == user {
-		list, err := accounts.ReadUsers(h)
+		list, err := known.Users(h)
 		return users{list}, err
 	}
-	list, err := accounts.ReadGroups(h)
+	list, err := known.Groups(h)
 	return groups{list}, err
 }
 
@@ -57,11 +57,11 @@ func (k accountKind) resolve(h host.Reader, want *intstr.IntOrString) (int, erro
 	if n, numeric := number(*want); numeric {
 		return int(n), nil
 	}
-	known, err := k.read(h)
+	all, err := k.read(h, new(accounts.Cache))
 	if err != nil {
 		return unchanged, err
 	}
-	id, ok := known.id(want.StrVal)
+	id, ok := all.id(want.StrVal)
 	if !ok {
 		return unchanged, fmt.Errorf("the host has no %s %q: create it first, or give a number", k, want.StrVal)
 	}
@@ -70,9 +70,9 @@ func (k accountKind) resolve(h host.Reader, want *intstr.IntOrString) (int, erro
 
 // shown is an ID as the resource says it: a name where it has a name, even if other
 // accounts share the number, and a number where it has one. It is nil where the
-// resource says nothing, unless all is asked for.
-func (k accountKind) shown(h host.Reader, want *intstr.IntOrString, id int, all bool) (*intstr.IntOrString, error) {
-	if want == nil && !all {
+// resource says nothing, unless it is asked for.
+func (k accountKind) shown(h host.Reader, known *accounts.Cache, want *intstr.IntOrString, id int, asked bool) (*intstr.IntOrString, error) {
+	if want == nil && !asked {
 		return nil, nil
 	}
 	if want != nil {
@@ -80,16 +80,16 @@ func (k accountKind) shown(h host.Reader, want *intstr.IntOrString, id int, all 
 			return numbered(id), nil
 		}
 	}
-	known, err := k.read(h)
+	all, err := k.read(h, known)
 	if err != nil {
 		return nil, err
 	}
 	if want != nil {
-		if wanted, ok := known.id(want.StrVal); ok && wanted == id {
+		if wanted, ok := all.id(want.StrVal); ok && wanted == id {
 			return want, nil
 		}
 	}
-	if name, ok := known.name(id); ok {
+	if name, ok := all.name(id); ok {
 		return new(intstr.FromString(name)), nil
 	}
 	return numbered(id), nil

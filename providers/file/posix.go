@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // posix manages files by the system calls that every host has.
-type posix struct{}
+type posix struct{ known *accounts.Cache }
 
 func (posix) Name() string { return "posix" }
 
@@ -19,7 +20,7 @@ func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 
 // Read looks at the path itself, never at where a link leads. The content is read
 // only if it is asked for, or if nothing is.
-func (posix) Read(ctx context.Context, h host.Reader, want Attributes) (Attributes, error) {
+func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (Attributes, error) {
 	is := Attributes{}
 	is.Path = want.Path
 	info, err := h.Lstat(want.Path)
@@ -31,7 +32,7 @@ func (posix) Read(ctx context.Context, h host.Reader, want Attributes) (Attribut
 		return is, cannot("look at file", err)
 	}
 	describe(&is, info)
-	return is, errors.Join(readTarget(h, &is), readText(ctx, h, &is, want), readOwner(h, &is, want))
+	return is, errors.Join(readTarget(h, &is), readText(ctx, h, &is, want), p.readOwner(h, &is, want))
 }
 
 // describe takes over what lstat says. What cannot be asked for is merely present.
@@ -88,12 +89,12 @@ func asksNothing(want Attributes) bool {
 	return want.Ensure == nil && want.Owner == nil && want.Group == nil && want.Mode == nil
 }
 
-func readOwner(h host.Reader, is *Attributes, want Attributes) error {
-	owner, err := user.shown(h, want.Owner, is.found.uid, asksNothing(want))
+func (p posix) readOwner(h host.Reader, is *Attributes, want Attributes) error {
+	owner, err := user.shown(h, p.known, want.Owner, is.found.uid, asksNothing(want))
 	if err != nil {
 		return err
 	}
-	group, err := group.shown(h, want.Group, is.found.gid, asksNothing(want))
+	group, err := group.shown(h, p.known, want.Group, is.found.gid, asksNothing(want))
 	is.Owner, is.Group = owner, group
 	return err
 }
