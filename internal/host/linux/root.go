@@ -14,6 +14,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -43,6 +44,7 @@ type Host struct {
 	namespace *namespaces // nil: the commands run in our own
 	start     launcher
 	transient bool
+	swept     sync.Map // by fileID: directories without leftovers
 }
 
 // Open opens a host. The caller closes it.

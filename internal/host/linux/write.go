@@ -22,6 +22,7 @@ func (h *Host) WriteFile(ctx context.Context, path string, f host.NewFile) ([sha
 		return [sha256.Size]byte{}, pathError("write", path, err)
 	}
 	defer e.close()
+	h.sweep(e)
 	sum, err := e.replace(ctx, f)
 	return sum, pathError("write", path, err)
 }
@@ -33,7 +34,12 @@ func (e entry) replace(ctx context.Context, f host.NewFile) (sum [sha256.Size]by
 		return sum, err
 	}
 	temp := e.tempName()
-	sum, err = e.stage(ctx, temp, f.Content, attrs)
+	held, err := e.create(temp)
+	if err != nil {
+		return sum, err
+	}
+	defer unix.Close(held)
+	sum, err = e.stage(ctx, held, f.Content, attrs)
 	if err == nil && f.Check != nil {
 		err = f.Check(ctx, path.Join(path.Dir(e.path), temp))
 	}
@@ -78,14 +84,14 @@ func (e entry) attributes(f host.NewFile) (attributes, error) {
 	return a, nil
 }
 
-// stage writes a complete and durable file under a temporary name. It is closed
-// at the end, so that a check may execute it.
-func (e entry) stage(ctx context.Context, temp string, content io.Reader, a attributes) (sum [sha256.Size]byte, err error) {
-	fd, err := unix.Openat(e.dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+// stage makes a created file complete and durable. Nobody has it open for writing at
+// the end, so that a check may execute it.
+func (e entry) stage(ctx context.Context, held int, content io.Reader, a attributes) (sum [sha256.Size]byte, err error) {
+	fd, err := unix.Open(fdPath(held), unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return sum, err
 	}
-	file := os.NewFile(uintptr(fd), temp)
+	file := os.NewFile(uintptr(fd), e.base) // for its errors: the temporary name would make each one new
 	sum, err = fill(ctx, file, content)
 	if err == nil {
 		err = a.give(fd)

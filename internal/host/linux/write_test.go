@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
 )
 
 func TestWriteFileReplacesAtOnce(t *testing.T) {
@@ -108,6 +109,29 @@ func TestAFailedWriteKeepsTheOldFileAndLeavesNothing(t *testing.T) {
 				t.Errorf("tree (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAWriteClearsAwayWhatAKilledOneLeft(t *testing.T) {
+	h, dir := tempRoot(t)
+	put(t, filepath.Join(dir, ".fettle-f-ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "half a secret")
+	put(t, filepath.Join(dir, ".fettle-notes"), "someone's")
+	var during []string
+	_, err := h.WriteFile(t.Context(), "/f", host.NewFile{
+		Content: strings.NewReader("new"), UID: -1, GID: -1,
+		Check: func(ctx context.Context, _ string) error {
+			other := open(t, linux.Options{Root: dir}) // another process, as far as locks go
+			_, err := other.WriteFile(ctx, "/g", mine("other"))
+			during = tree(t, dir)
+			return err
+		},
+	})
+	must(t, err)
+	if len(during) != 3 || !strings.HasPrefix(during[0], ".fettle-f-") {
+		t.Errorf("while a file is staged another process leaves %v", during)
+	}
+	if diff := cmp.Diff([]string{".fettle-notes", "f", "g"}, tree(t, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,0 +1,63 @@
+package linux
+
+import (
+	"os"
+	"regexp"
+
+	"golang.org/x/sys/unix"
+)
+
+// fileID tells directories apart whatever path leads to them.
+type fileID struct{ dev, ino uint64 }
+
+// sweep removes the files that writes which were killed left staged in the entry's
+// directory. It looks at each directory once, as what this Host stages it also removes,
+// and it stops no write: what can't be removed now is for the next process.
+func (h *Host) sweep(e entry) {
+	info, err := fstat(e.dir)
+	if err != nil {
+		return
+	}
+	if _, swept := h.swept.LoadOrStore(fileID{info.Dev, info.Ino}, true); swept {
+		return
+	}
+	fd, err := unix.Openat(e.dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	names, _ := closingNames(os.NewFile(uintptr(fd), e.path))
+	for _, name := range names {
+		if staged.MatchString(name) {
+			removeAbandoned(e.dir, name)
+		}
+	}
+}
+
+// staged are the names that tempName gives. It is never changed.
+var staged = regexp.MustCompile(`^\.fettle-.*-[A-Z2-7]{26}$`)
+
+// removeAbandoned removes a staged file unless the process that stages it lives, which
+// its lock tells.
+func removeAbandoned(dir int, name string) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	info, err := fstat(fd)
+	if err == nil && info.IsRegular() && unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil {
+		_ = unix.Unlinkat(dir, name, 0)
+	}
+}
+
+// create makes an empty file that is locked, until the descriptor is closed, against
+// being taken for abandoned.
+func (e entry) create(temp string) (int, error) {
+	fd, err := unix.Openat(e.dir, temp, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return -1, err
+	}
+	// Where a file system knows no locks, no sweep gets one either.
+	_ = unix.Flock(fd, unix.LOCK_SH)
+	return fd, nil
+}
