@@ -16,7 +16,7 @@ import (
 )
 
 // keepUnused is how long a Catalog stays that nothing refers to: an agent may be about
-// to fetch it, and a change that is taken back needs it again.
+// to fetch it, and a node that is soon selected again needs it again.
 const keepUnused = time.Hour
 
 // unusedCatalogs knows since when catalogs are unused. The zero value knows nothing: a

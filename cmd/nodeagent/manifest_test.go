@@ -1,11 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -29,12 +29,13 @@ func TestTheDaemonSetFitsTheCommand(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &usage)
 	}
-	want, err := parse([]string{"--node-name=web-1", "--host-pid=1"}, environment(""), &usage)
-	if err != nil {
-		t.Fatal(err)
+	if got.node != "web-1" || got.hostPID != 1 || got.root != "" {
+		t.Errorf("it would act on %+v", got)
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{})); diff != "" {
-		t.Error(diff)
+	for _, p := range pod.Containers[0].Ports {
+		if port := fmt.Sprintf(":%d", p.ContainerPort); port != got.health && port != got.metrics {
+			t.Errorf("nothing listens on port %s, %s", p.Name, port)
+		}
 	}
 	if e := pod.Containers[0].Env[0]; e.Name != "NODE_NAME" || e.ValueFrom.FieldRef.FieldPath != "spec.nodeName" {
 		t.Errorf("the node's name comes from %+v", e)
