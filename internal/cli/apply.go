@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -110,7 +111,7 @@ func (a *app) runApply(ctx context.Context, f applyFlags) error {
 	}
 	a.noteIgnored(set)
 	return a.withHost(func(h Host) error {
-		store, err := a.openStore(f)
+		store, err := a.openStore(f, set)
 		if err != nil {
 			return err
 		}
@@ -138,9 +139,15 @@ func machineLabels(text string) (labels.Set, error) {
 	return set, nil
 }
 
+// appliesInNoop reports whether a resource is applied even in a run that only reports.
+func appliesInNoop(r v1alpha1.Resource) bool {
+	noop := r.GetTargeting().Noop
+	return noop != nil && !*noop
+}
+
 // openStore opens what is remembered between runs. A run that only reports makes and
 // changes nothing there.
-func (a *app) openStore(f applyFlags) (*state.Store, error) {
+func (a *app) openStore(f applyFlags, set *manifest.Set) (*state.Store, error) {
 	dir := f.stateDir
 	if dir == "" {
 		var err error
@@ -149,7 +156,7 @@ func (a *app) openStore(f applyFlags) (*state.Store, error) {
 		}
 	}
 	open := state.Open
-	if f.noop {
+	if f.noop && !slices.ContainsFunc(set.Resources(), appliesInNoop) {
 		open = state.OpenReadOnly
 	}
 	store, err := open(dir, state.Options{})

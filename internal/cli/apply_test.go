@@ -53,6 +53,10 @@ func TestApply(t *testing.T) {
 			in: hello, args: []string{"--noop", "--detailed-exitcodes"},
 			out: []string{"File/a: created (noop)", "1 resources: 0 in sync, 0 changed, 0 refreshed, 1 noop, 0 skipped, 0 failed in N"},
 		},
+		"a resource that refuses noop is applied all the same, and notes what it notifies": {
+			in: file("a", `path: /etc/a, content: x, noop: false, notify: [File/b]`) + file("b", "path: /etc/b, content: x"), args: []string{"--noop"},
+			out: []string{"File/a: created", "File/b: created (noop)", "2 resources: 0 in sync, 1 changed, 0 refreshed, 1 noop, 0 skipped, 0 failed in N"},
+		},
 		"a selector takes resources by their own labels": {
 			in: hello + file("b", "path: /etc/b, content: x"), args: []string{"-l", "tier=b"},
 			out: []string{"File/a: not selected", "File/b: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N"},
