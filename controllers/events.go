@@ -13,46 +13,56 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// An occurrence is what an event says.
-type occurrence struct{ kind, reason, action, note string }
+// An occurrence is what an event says. Events of one reason and object are counted in
+// one series with the first one's note, unless what they relate to tells them apart.
+type occurrence struct {
+	kind, reason, action, note string
+	related                    runtime.Object // nil for none
+}
 
 // maxOccurrences is how many events one change of an object may cause.
 const maxOccurrences = 10
 
 func emit(recorder events.EventRecorder, about runtime.Object, all []occurrence) {
 	for _, o := range all {
-		recorder.Eventf(about, nil, o.kind, o.reason, o.action, "%s", shortened(o.note))
+		recorder.Eventf(about, o.related, o.kind, o.reason, o.action, "%s", shortened(o.note))
 	}
 }
 
 // becameReady: all nodes are in sync that were not before.
 func becameReady(note string) occurrence {
-	return occurrence{corev1.EventTypeNormal, v1alpha1.EventBecameReady, "Aggregate", note}
+	return occurrence{corev1.EventTypeNormal, v1alpha1.EventBecameReady, "Aggregate", note, nil}
 }
 
 // noLongerReady: a node is not in sync any more, and nobody has changed the resource.
 func noLongerReady(note string) occurrence {
-	return occurrence{corev1.EventTypeWarning, v1alpha1.EventNoLongerReady, "Aggregate", note}
+	return occurrence{corev1.EventTypeWarning, v1alpha1.EventNoLongerReady, "Aggregate", note, nil}
 }
 
 // problemFound: the resource can't be applied as it is.
 func problemFound(reason, note string) occurrence {
-	return occurrence{corev1.EventTypeWarning, v1alpha1.EventProblemFound, "Compile", reason + ": " + note}
+	return occurrence{corev1.EventTypeWarning, v1alpha1.EventProblemFound, "Compile", reason + ": " + note, nil}
 }
 
 // problemResolved: what kept it from being applied is gone.
 func problemResolved(reason string) occurrence {
-	return occurrence{corev1.EventTypeNormal, v1alpha1.EventProblemResolved, "Compile", reason + " no longer holds it up"}
+	return occurrence{corev1.EventTypeNormal, v1alpha1.EventProblemResolved, "Compile", reason + " no longer holds it up", nil}
 }
 
 // driftCorrected: a host was changed behind Fettle's back, and is right again.
 func driftCorrected(r v1alpha1.ResourceReport) occurrence {
-	return occurrence{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note(r)}
+	return occurrence{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note(r), relatedTo(r.Ref)}
 }
 
 // resourceFailed: a resource could not be read, changed or refreshed on the node.
 func resourceFailed(r v1alpha1.ResourceReport) occurrence {
-	return occurrence{corev1.EventTypeWarning, v1alpha1.EventResourceFailed, "Apply", note(r)}
+	return occurrence{corev1.EventTypeWarning, v1alpha1.EventResourceFailed, "Apply", note(r), relatedTo(r.Ref)}
+}
+
+// relatedTo names the resource that an event on a NodeCatalog is of.
+func relatedTo(ref v1alpha1.ResourceRef) runtime.Object {
+	kind, name, _ := strings.Cut(string(ref), "/")
+	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Name: name}
 }
 
 func note(r v1alpha1.ResourceReport) string {

@@ -92,8 +92,11 @@ var _ = Describe("A running manager", func() {
 		By("a report of the node, and drift that it corrected")
 		applied(ctx, "web-1")
 		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=True InSync"))
-		applied(ctx, "web-1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Corrective: true, Message: "content changed"})
-		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(ContainElement("DriftCorrected File/a: content changed"))
+		applied(ctx, "web-1",
+			v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Corrective: true, Message: "content changed"},
+			v1alpha1.ResourceReport{Ref: "User/b", State: v1alpha1.StateChanged, Corrective: true, Message: "created"})
+		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(
+			ContainElements("DriftCorrected File/a: content changed", "DriftCorrected User/b: created"))
 		Expect(noted(ctx, "File")).To(ContainElements(ContainSubstring("ProblemFound MissingSource"), ContainSubstring("BecameReady")))
 
 		By("a Catalog that someone deletes")
