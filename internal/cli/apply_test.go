@@ -32,7 +32,7 @@ func TestApply(t *testing.T) {
 		},
 		"detailed exit codes tell changes": {
 			in: hello, args: []string{"--detailed-exitcodes"}, code: 2,
-			out: []string{"File/a: created", "1 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+			out: []string{"File/a: created", "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
 		"and failures, which go to stderr": {
 			in: hello + file("b", "path: /no/where, content: x"), args: []string{"--detailed-exitcodes"}, code: 6,
@@ -41,17 +41,17 @@ func TestApply(t *testing.T) {
 		},
 		"a run with nothing but failures is 4": {
 			in: file("b", "path: /no/where, content: x"), args: []string{"--detailed-exitcodes"}, code: 4,
-			out: []string{"1 resources: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
+			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
 			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: make it first, with a File that has ensure: directory"},
 		},
 		"without them a failure is 1": {
 			in: file("b", "path: /no/where, content: x"), code: 1,
-			out: []string{"1 resources: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
+			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
 			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: make it first, with a File that has ensure: directory"},
 		},
 		"a noop run changes nothing and exits with 0": {
 			in: hello, args: []string{"--noop", "--detailed-exitcodes"},
-			out: []string{"File/a: created (noop)", "1 resources: 0 in sync, 0 changed, 0 refreshed, 1 noop, 0 skipped, 0 failed in N"},
+			out: []string{"File/a: created (noop)", "1 resource: 0 in sync, 0 changed, 0 refreshed, 1 noop, 0 skipped, 0 failed in N"},
 		},
 		"a resource that refuses noop is applied all the same, and notes what it notifies": {
 			in: file("a", `path: /etc/a, content: x, noop: false, notify: [File/b]`) + file("b", "path: /etc/b, content: x"), args: []string{"--noop"},
@@ -75,7 +75,7 @@ func TestApply(t *testing.T) {
 		},
 		"a template is rendered with the facts of the host": {
 			in:  file("a", `path: /etc/a, contentTemplate: "{{ .facts.os.family }}"`),
-			out: []string{"File/a: created", "1 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+			out: []string{"File/a: created", "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
 		"labels that no machine can have": {
 			in: hello, args: []string{"--labels", "role=web,tier"}, code: 1,
@@ -139,7 +139,7 @@ func TestARunThatIsStoppedDoesNotSucceed(t *testing.T) {
 func TestLabelsOfTheMachineSelect(t *testing.T) {
 	root := emptyRoot(t)
 	in := "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: a}\nspec: {nodeSelector: {matchLabels: {role: web}}, path: /etc/a, ensure: file}\n"
-	for labels, want := range map[string]string{"role=db": "0 resources", "role=web": "1 resources"} {
+	for labels, want := range map[string]string{"role=db": "0 resources", "role=web": "1 resource"} {
 		got := lines(fettle(t, in, "apply", "-f", "-", "--root", root, "--noop", "--labels", labels).out)
 		if last := got[len(got)-1]; last[:len(want)] != want {
 			t.Errorf("with %s: %s", labels, last)
@@ -156,7 +156,7 @@ func TestPlanShowsDiffsAndDrift(t *testing.T) {
 	want := []string{
 		"File/a: content changed {sha256}4a1e67f2fe1d1cc7b31d0ca2ec441da4778203a036a77da10344c85e24ff0f92 to " + helloSum + " (noop) (corrective)",
 		"--- /etc/a (present)", "+++ /etc/a (desired)", "@@ -1,2 +1,1 @@", " hello", "-world",
-		"1 resources: 0 in sync, 0 changed, 0 refreshed, 1 noop, 0 skipped, 0 failed in N",
+		"1 resource: 0 in sync, 0 changed, 0 refreshed, 1 noop, 0 skipped, 0 failed in N",
 	}
 	if diff := cmp.Diff(want, lines(got.out)); diff != "" {
 		t.Error(diff)

@@ -64,7 +64,7 @@ func TestResourceSetsAndPrintsWhatApplyTakes(t *testing.T) {
 		t.Error("the content was not set")
 	}
 	again := fettle(t, got.out, "apply", "-f", "-", "--root", root, "--detailed-exitcodes")
-	if again.code != 0 || !strings.HasPrefix(again.out, "1 resources: 1 in sync") {
+	if again.code != 0 || !strings.HasPrefix(again.out, "1 resource: 1 in sync") {
 		t.Errorf("applying what was printed: exit %d, %s%s\n%s", again.code, again.out, again.err, got.out)
 	}
 }

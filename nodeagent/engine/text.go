@@ -31,6 +31,6 @@ func (e Event) suffix() string {
 // Summary is one line about the whole run.
 func (r Report) Summary() string {
 	c := r.Counts
-	return fmt.Sprintf("%d resources: %d in sync, %d changed, %d refreshed, %d noop, %d skipped, %d failed in %s",
-		c.Total, c.InSync, c.Changed, c.Refreshed, c.Noop, c.Skipped, c.Failed, r.Duration)
+	return fmt.Sprintf("%s: %d in sync, %d changed, %d refreshed, %d noop, %d skipped, %d failed in %s",
+		plural(c.Total, "resource"), c.InSync, c.Changed, c.Refreshed, c.Noop, c.Skipped, c.Failed, r.Duration)
 }
