@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -53,12 +54,15 @@ type Resource interface {
 	Provider() string
 	// Unsupported is an error that names what the chosen provider can't manage.
 	Unsupported() error
-	// CanBatchRead, CanBatchWrite and CanRefresh are abilities of the provider.
+	// CanBatchRead, CanBatchWrite, CanRefresh and CanGenerate are abilities of the provider.
 	CanBatchRead() bool
 	CanBatchWrite() bool
 	CanRefresh() bool
+	CanGenerate() bool
 	// SideEffects says that a write may change what other resources read.
 	SideEffects() bool
+	// Generate is what the resource brings along; see [Generator].
+	Generate(ctx context.Context, h host.Reader, c Catalog) iter.Seq2[Resource, error]
 	// Read reads the present state.
 	Read(ctx context.Context, h host.Reader) error
 	// Compare holds the state that was read last against what should be.
@@ -142,19 +146,7 @@ func (k kind[A]) Bind(ref Ref, attributes json.RawMessage) (Resource, error) {
 			return nil, fmt.Errorf("cannot read attributes of %s: %w", ref, k.explain(err))
 		}
 	}
-	if v := k.t.Namevar(&want); *v == "" {
-		*v = ref.Name
-	}
-	if k.t.Default != nil {
-		k.t.Default(&want)
-	}
-	k.t.normalize(&want)
-	if k.t.Validate != nil {
-		if err := k.t.Validate(want); err != nil {
-			return nil, err
-		}
-	}
-	return &bound[A]{t: k.t, ref: ref, want: want}, nil
+	return k.t.bind(ref, want)
 }
 
 // explain adds the way out to the decoder's error about an unknown attribute.

@@ -16,6 +16,7 @@ type plan struct {
 	refreshes [][]int                // by node: what its events go to
 	cycles    map[int][]resource.Ref // the cycle that a node is part of
 	dangling  map[int]error          // edges that lead to nothing
+	keys      map[key]int            // nodes by kind and name on the host
 }
 
 // edge leads from what comes first to what comes after; refresh carries events.
@@ -31,12 +32,12 @@ func newPlan(items []resource.Item) *plan {
 	n := len(items)
 	p := &plan{
 		before: make([][]int, n), refreshes: make([][]int, n),
-		cycles: map[int][]resource.Ref{}, dangling: map[int]error{},
+		cycles: map[int][]resource.Ref{}, dangling: map[int]error{}, keys: byKey(items),
 	}
 	written := p.writtenEdges(items)
 	g := graphOf(n, written)
 	p.noteCycles(items, g)
-	auto := autoEdges(items, g)
+	auto := autoEdges(items, g, p.keys)
 	edges := outsideKnots(written, g)
 	// Where automatic edges close a cycle, they give way: nobody asked for them.
 	auto = outsideKnots(auto, graphOf(n, slices.Concat(edges, auto)))
@@ -91,8 +92,7 @@ type key struct{ kind, name string }
 // autoEdges are those that types add between resources that happen to be there. None
 // is added against a written edge between the same two, whichever way that goes, nor
 // against another automatic one.
-func autoEdges(items []resource.Item, written *graph.Graph) []edge {
-	index := byKey(items)
+func autoEdges(items []resource.Item, written *graph.Graph, index map[key]int) []edge {
 	auto := graph.New(len(items))
 	var edges []edge
 	for i, item := range items {

@@ -16,6 +16,11 @@ func (r *run) read(ctx context.Context, e *entry) {
 	if !e.fresh {
 		e.situation.ReadError = r.fetch(ctx, e)
 	}
+	e.compare()
+}
+
+// compare holds what was read against what should be.
+func (e *entry) compare() {
 	if e.situation.ReadError != nil {
 		return
 	}

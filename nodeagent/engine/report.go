@@ -34,17 +34,19 @@ const (
 // A Report is what a run did. Its JSON form is part of the API (`-o json`). It holds
 // no secret: sensitive values are redacted where they are compared.
 type Report struct {
-	Kind             string           `json:"kind"`       // Report
-	APIVersion       string           `json:"apiVersion"` // fettle.dev/v1alpha1
-	Host             string           `json:"host"`
-	Status           string           `json:"status"` // unchanged, changed or failed
-	Noop             bool             `json:"noop"`
-	CorrectiveChange bool             `json:"correctiveChange"`
-	Started          time.Time        `json:"started"`
-	Duration         Duration         `json:"duration"`
-	CatalogDigest    string           `json:"catalogDigest"`
-	Counts           Counts           `json:"counts"`
-	Resources        []ResourceReport `json:"resources"` // in the order in which they ended
+	Kind             string    `json:"kind"`       // Report
+	APIVersion       string    `json:"apiVersion"` // fettle.dev/v1alpha1
+	Host             string    `json:"host"`
+	Status           string    `json:"status"` // unchanged, changed or failed
+	Noop             bool      `json:"noop"`
+	CorrectiveChange bool      `json:"correctiveChange"`
+	Started          time.Time `json:"started"`
+	Duration         Duration  `json:"duration"`
+	CatalogDigest    string    `json:"catalogDigest"`
+	Counts           Counts    `json:"counts"`
+	// Resources are in the order in which they ended. Generated ones that are in sync
+	// are counted alone.
+	Resources []ResourceReport `json:"resources"`
 }
 
 // Counts counts resources. Total is the sum of the states; OutOfSync counts those

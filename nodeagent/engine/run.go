@@ -56,6 +56,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	}
 	report.Resources = append(report.Resources, r.reports...)
 	report.Duration = Duration(t.Now().Sub(report.Started))
+	report.Counts = r.quiet
 	report.finish()
 	return report, r.forget(items)
 }
@@ -76,6 +77,9 @@ type run struct {
 	entries []*entry
 	reports []ResourceReport
 	reader  host.Reader
+
+	generated []resource.Ref // whose values are remembered
+	quiet     Counts         // generated resources that are in sync: they have no report
 
 	deferred []int // no provider yet; asked again once something changed
 	progress bool  // something was written since they were asked last
@@ -158,6 +162,7 @@ func (r *run) step(ctx context.Context, first *entry) {
 	r.write(inHand, group)
 	for _, e := range group {
 		r.settle(inHand, e)
+		r.generate(ctx, e)
 		r.finish(e)
 	}
 }
@@ -214,9 +219,9 @@ func (r *run) joins(ctx context.Context, first, e *entry) bool {
 // looks at what would be, and saves the rest.
 func (r *run) forget(items []resource.Item) error {
 	if !r.Noop {
-		refs := make([]resource.Ref, len(items))
-		for i, item := range items {
-			refs[i] = item.Ref
+		refs := r.generated
+		for _, item := range items {
+			refs = append(refs, item.Ref)
 		}
 		r.Store.Retain(refs)
 	}

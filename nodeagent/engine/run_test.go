@@ -23,6 +23,26 @@ type scenario struct {
 	want  []string
 }
 
+// play runs a scenario.
+func (s scenario) play(t *testing.T) {
+	t.Helper()
+	w := newWorld()
+	if s.given != nil {
+		s.given(w)
+	}
+	var items []resource.Item
+	for _, i := range s.items {
+		items = append(items, w.item(t, i[0], i[1], i[2:]...))
+	}
+	report := transact(t, items, s.with...)
+	if diff := cmp.Diff(s.want, lines(report)); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(s.did, w.log); diff != "" {
+		t.Errorf("done (-want +got):\n%s", diff)
+	}
+}
+
 const red = `{"ensure":"present","color":"red"}`
 
 func TestRun(t *testing.T) {
@@ -224,23 +244,7 @@ func TestRun(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			if s.given != nil {
-				s.given(w)
-			}
-			var items []resource.Item
-			for _, i := range s.items {
-				items = append(items, w.item(t, i[0], i[1], i[2:]...))
-			}
-			report := transact(t, items, s.with...)
-			if diff := cmp.Diff(s.want, lines(report)); diff != "" {
-				t.Errorf("report (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(s.did, w.log); diff != "" {
-				t.Errorf("done (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { s.play(t) })
 	}
 }
 

@@ -50,10 +50,17 @@ func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 	e.report.Events = append(e.report.Events, ev)
 }
 
-// finish gives the resource its state, passes its events on and releases what comes
-// after it.
+// finish ends a resource and releases what comes after it.
 func (r *run) finish(e *entry) {
 	e.done = true
+	r.conclude(e)
+	r.remember(e)
+	r.tell(e.report)
+	r.queue.Done(e.node)
+}
+
+// conclude gives the resource its state and passes its events on.
+func (r *run) conclude(e *entry) {
 	e.report.State = e.state()
 	e.bad = e.bad || e.report.State == Failed
 	if e.report.State == Failed && e.report.Message == "" {
@@ -63,9 +70,6 @@ func (r *run) finish(e *entry) {
 		e.report.Duration = Duration(r.Now().Sub(e.began))
 	}
 	r.send(e)
-	r.remember(e)
-	r.tell(e.report)
-	r.queue.Done(e.node)
 }
 
 // state follows from the events.

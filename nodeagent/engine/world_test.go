@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -38,6 +39,8 @@ type world struct {
 	// suits says why a provider can't work; a missing one can.
 	suits  map[string]error
 	listed int // how often everything was read at once
+	// nested are the things that a nest brings along.
+	nested map[string][]string
 	// idle are things for which there is nothing to refresh.
 	idle map[string]bool
 	// onWrite is called with the name of what was written.
@@ -169,12 +172,36 @@ func (p batching) WriteAll(_ context.Context, _ host.Host, writes []resource.Wri
 	return errs
 }
 
-// kinds are Thing, one at a time, and Crate, all at once and with side effects.
+// nesting brings along the things that its world says are in it, unless the catalog
+// has them itself.
+type nesting struct{ plain }
+
+func (p nesting) Generate(_ context.Context, _ host.Reader, want thing, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+	return func(yield func(resource.Resource, error) bool) {
+		typ := p.w.typ("Thing", []resource.Provider[thing]{plain{p.w, "hand"}})
+		for _, name := range p.w.nested[want.Name] {
+			if c.Has("Thing", name) {
+				continue
+			}
+			child, err := typ.Of(resource.Ref{Kind: "Thing", Name: name}, thing{Name: name, Ensure: new("present"), Color: new("red")})
+			if !yield(child, err) {
+				return
+			}
+		}
+		if err := p.w.fail["generate "+want.Name]; err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// kinds are Thing, one at a time, Crate, all at once and with side effects, and Nest,
+// which brings things along.
 func (w *world) kinds() map[string]resource.Kind {
 	thingType := w.typ("Thing", []resource.Provider[thing]{plain{w, "hand"}, plain{w, "tool"}})
 	crate := w.typ("Crate", []resource.Provider[thing]{batching{plain{w, "truck"}}})
 	crate.SideEffects = true
-	return map[string]resource.Kind{"Thing": thingType.Erase(), "Crate": crate.Erase()}
+	nest := w.typ("Nest", []resource.Provider[thing]{nesting{plain{w, "bird"}}})
+	return map[string]resource.Kind{"Thing": thingType.Erase(), "Crate": crate.Erase(), "Nest": nest.Erase()}
 }
 
 func (w *world) typ(name string, providers []resource.Provider[thing]) *resource.Type[thing] {
@@ -287,3 +314,6 @@ func lines(r engine.Report) []string {
 }
 
 func stoodStill() time.Time { return time.Unix(0, 0).UTC() }
+
+// redThing is one that is there and red.
+func redThing(name string) thing { return thing{Name: name, Ensure: new("present"), Color: new("red")} }

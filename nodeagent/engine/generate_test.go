@@ -1,0 +1,87 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+func TestGeneratedResources(t *testing.T) {
+	for name, s := range map[string]scenario{
+		"come after what brings them and before what follows it, and notify what it notifies": {
+			given: func(w *world) { w.nested = map[string][]string{"n": {"a", "b"}}; w.things["s"] = redThing("s") },
+			items: [][]string{{"Nest/n", red, "notify:Thing/s"}, {"Thing/s", red}},
+			did:   []string{"write n (ensure)", "write a (ensure)", "write b (ensure)", "refresh s"},
+			want: []string{
+				"Thing/a Changed", "  created", "Thing/b Changed", "  created", "Nest/n Changed", "  created",
+				"Thing/s Refreshed", "  refreshed by 3 events",
+			},
+		},
+		"that the catalog has itself are left to it": {
+			given: func(w *world) { w.nested = map[string][]string{"n": {"a"}}; w.things["n"] = redThing("n") },
+			items: [][]string{{"Nest/n", red}, {"Thing/a", `{"ensure":"present","color":"blue"}`}},
+			did:   []string{"write a (ensure)"},
+			want:  []string{"Nest/n InSync", "Thing/a Changed", "  created"},
+		},
+		"that fail hold up what comes after, and nothing else": {
+			given: func(w *world) {
+				w.nested = map[string][]string{"n": {"a", "b"}}
+				w.things["n"] = redThing("n")
+				w.fail["write a"] = errBroken
+			},
+			items: [][]string{{"Nest/n", red}, {"Thing/s", red, "require:Nest/n"}},
+			did:   []string{"write a (ensure)", "write b (ensure)"},
+			want: []string{
+				"Thing/a Failed", "  change of ensure from absent to present failed: broken", "Thing/b Changed", "  created",
+				"Nest/n InSync", "Thing/s Skipped", "  skipped because of failed dependencies: Nest/n",
+			},
+		},
+		"are only reported where what brings them is": {
+			given: func(w *world) { w.nested = map[string][]string{"n": {"a"}}; w.things["n"] = redThing("n") },
+			with:  []func(*engine.Transaction){noop},
+			items: [][]string{{"Nest/n", red}},
+			want:  []string{"Thing/a Noop", "  created (noop)", "Nest/n InSync"},
+		},
+		"do not come when what brings them failed": {
+			given: func(w *world) { w.nested = map[string][]string{"n": {"a"}}; w.fail["write n"] = errBroken },
+			items: [][]string{{"Nest/n", red}},
+			did:   []string{"write n (ensure)"},
+			want:  []string{"Nest/n Failed", "  change of ensure from absent to present failed: broken"},
+		},
+		"that can't all be told fail what brings them": {
+			given: func(w *world) {
+				w.nested = map[string][]string{"n": {"a"}}
+				w.things["n"] = redThing("n")
+				w.fail["generate n"] = errBroken
+			},
+			items: [][]string{{"Nest/n", red}},
+			did:   []string{"write a (ensure)"},
+			want:  []string{"Thing/a Changed", "  created", "Nest/n Failed", "  cannot generate its resources: broken"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { s.play(t) })
+	}
+}
+
+func TestGeneratedResourcesInSyncAreCountedAndDriftOfTheOthersIsTold(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.nested = map[string][]string{"n": {"a", "b"}}
+	w.things["b"] = redThing("b")
+	run := func() engine.Report {
+		return transact(t, []resource.Item{w.item(t, "Nest/n", red)}, storing(store))
+	}
+	run()
+	report := run()
+	if want := (engine.Counts{Total: 3, InSync: 3}); report.Counts != want || len(report.Resources) != 1 {
+		t.Errorf("counts %+v, %d reports", report.Counts, len(report.Resources))
+	}
+	delete(w.things, "a")
+	delete(w.things, "b")
+	want := []string{"Thing/a Changed", "  created (corrective)", "Thing/b Changed", "  created", "Nest/n InSync"}
+	if diff := cmp.Diff(want, lines(run())); diff != "" {
+		t.Error(diff)
+	}
+}
