@@ -32,6 +32,8 @@ table() {
 		internal/accounts       ours/internal/host                    yes
 		internal/accounts       ours/internal/resource                no
 		internal/accounts       os/exec                               no
+		internal/bucket         ours/internal/host                    yes
+		internal/bucket         ours/internal/resource                no
 		internal/manifest       ours/config/crd                       yes
 		internal/manifest       ours/internal/catalog                 no
 		internal/manifest       k8s.io/client-go/rest                 no
@@ -52,6 +54,7 @@ table() {
 		providers/file          ours/internal/host                    yes
 		providers/file          ours/internal/resource                yes
 		providers/file          ours/internal/accounts                yes
+		providers/file          ours/internal/bucket                  yes
 		providers/file          ours/internal/host/linux              no
 		providers/file          ours/providers/user                   no
 		providers/file          ours/controllers                      no

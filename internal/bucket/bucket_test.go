@@ -1,0 +1,190 @@
+package bucket_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+)
+
+// The SHA-256 of "one\n" and "two\n".
+const (
+	sumOne = "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806"
+	sumTwo = "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"
+)
+
+const keptOne = bucket.Dir + "/2c/" + sumOne
+
+func save(t *testing.T, h host.Host, path, want string) {
+	t.Helper()
+	if sum, err := bucket.Save(t.Context(), h, path); err != nil || sum != want {
+		t.Fatalf("saved %s as %q, %v; want %q", path, sum, err, want)
+	}
+}
+
+func content(t *testing.T, h host.Reader, sum string) (string, error) {
+	t.Helper()
+	f, err := bucket.Open(h, sum)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	all, err := io.ReadAll(f)
+	return string(all), err
+}
+
+func TestWhatIsSavedIsKeptOnceForRootAlone(t *testing.T) {
+	t.Parallel()
+
+	h := hosttest.New(t)
+	h.Put("/etc/a", "one\n")
+	h.Put("/etc/b\n", "one\n")
+	save(t, h, "/etc/a", sumOne)
+	save(t, h, "/etc/b\n", sumOne)
+	save(t, h, "/etc/a", sumOne)
+
+	all, err := bucket.List(h)
+	if err != nil || len(all) != 1 || time.Since(all[0].Saved) > time.Hour {
+		t.Fatalf("kept %+v, %v", all, err)
+	}
+	all[0].Saved = time.Time{}
+	if diff := cmp.Diff([]bucket.Entry{{Sum: sumOne, Size: 4, Paths: []string{"/etc/b\n", "/etc/a"}}}, all); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	for path, want := range map[string]uint32{
+		"/var/lib": 0o755, "/var/lib/fettle": 0o700, bucket.Dir: 0o700, keptOne: 0o700, keptOne + "/contents": 0o600, keptOne + "/paths": 0o600,
+	} {
+		if info, err := h.Lstat(path); err != nil || info.Mode != want {
+			t.Errorf("%s has mode %o, %v; want %o", path, info.Mode, err, want)
+		}
+	}
+	if got, err := content(t, h, sumOne); err != nil || got != "one\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestADamagedCopyIsToldAndWrittenAnew(t *testing.T) {
+	t.Parallel()
+
+	h := hosttest.New(t)
+	h.Put("/etc/a", "one\n")
+	save(t, h, "/etc/a", sumOne)
+	h.Put(keptOne+"/contents", "torn")
+	if _, err := content(t, h, sumOne); err == nil || err.Error() != "the copy of "+sumOne+" in the bucket is damaged" {
+		t.Errorf("a damaged copy reads with %v", err)
+	}
+	save(t, h, "/etc/a", sumOne)
+	if got, err := content(t, h, sumOne); err != nil || got != "one\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestAnIntactCopyIsNotWrittenAgain(t *testing.T) {
+	t.Parallel()
+
+	h := hosttest.New(t)
+	h.Put("/etc/a", "one\n")
+	save(t, h, "/etc/a", sumOne)
+	h.Reset()
+	save(t, h, "/etc/a", sumOne)
+	if diff := cmp.Diff([]string{"! write " + keptOne + "/paths 0600 root root"}, h.Transcript()); diff != "" {
+		t.Errorf("done (-want +got):\n%s", diff)
+	}
+}
+
+// A changing host answers each Open with another content.
+type changing struct {
+	host.Host
+	contents []string
+}
+
+func (c *changing) Open(path string) (io.ReadCloser, error) {
+	if path != "/etc/a" {
+		return c.Host.Open(path)
+	}
+	now := c.contents[0]
+	c.contents = c.contents[1:]
+	return io.NopCloser(strings.NewReader(now)), nil
+}
+
+func TestAFileThatChangesWhileItIsSavedIsAnError(t *testing.T) {
+	t.Parallel()
+
+	h := hosttest.New(t)
+	_, err := bucket.Save(t.Context(), &changing{h, []string{"one\n", "two\n"}}, "/etc/a")
+	if err == nil || !strings.Contains(err.Error(), "/etc/a changes while it is read: try again when nothing writes to it") {
+		t.Errorf("got %v", err)
+	}
+	if all, err := bucket.List(h); err != nil || len(all) != 0 {
+		t.Errorf("kept %+v, %v", all, err)
+	}
+}
+
+func TestABucketThatCannotBeMadeIsAnError(t *testing.T) {
+	t.Parallel()
+
+	h := hosttest.New(t)
+	h.Put("/etc/a", "one\n")
+	h.Put("/var/lib/fettle", "in the way")
+	if _, err := bucket.Save(t.Context(), h, "/etc/a"); err == nil {
+		t.Error("saved into a file")
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+
+	h := hosttest.New(t)
+	if all, err := bucket.List(h); err != nil || all != nil {
+		t.Errorf("a host without a bucket has %v, %v", all, err)
+	}
+	h.Put("/a", "one\n")
+	h.Put("/b", "two\n")
+	save(t, h, "/a", sumOne)
+	save(t, h, "/b", sumTwo)
+	twin := sumTwo[:63] + "b"
+	h.Put(bucket.Dir+"/27/"+twin+"/contents", "")
+	h.Put(bucket.Dir+"/27/"+twin+"/paths", "")
+	h.Put(bucket.Dir+"/27/notes", "not ours")
+	must(t, os.Chtimes(filepath.Join(h.Dir(), keptOne, "paths"), time.Now(), time.Unix(1, 0)))
+
+	all, err := bucket.List(h)
+	var sums []string
+	for _, e := range all {
+		sums = append(sums, e.Sum)
+	}
+	if err != nil || !slices.Equal(sums, []string{sumOne, sumTwo, twin}) {
+		t.Errorf("listed %v, %v", sums, err)
+	}
+	for prefix, want := range map[string]string{
+		"2c8b": "", sumTwo: "",
+		"2c8":  `sum "2c8" is too short: give at least 4 digits`,
+		"ffff": `the bucket has nothing whose sum begins with "ffff": see fettle bucket list`,
+		"27dd": `the bucket has 2 contents whose sums begin with "27dd": give more digits`,
+	} {
+		e, err := bucket.Find(h, prefix)
+		if want == "" && (err != nil || !strings.HasPrefix(e.Sum, prefix)) || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: found %+v, %v", prefix, e, err)
+		}
+	}
+	if _, err := bucket.Open(h, strings.Repeat("0", 64)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

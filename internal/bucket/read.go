@@ -1,0 +1,143 @@
+package bucket
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// An Entry is a content that was kept.
+type Entry struct {
+	Sum   string    // SHA-256 in hexadecimal
+	Size  int64     // in bytes
+	Saved time.Time // when it was last replaced
+	Paths []string  // where it was found, the latest last
+}
+
+// List returns all that is kept, the oldest first. A host without a bucket has none.
+func List(h host.Reader) ([]Entry, error) {
+	var all []Entry
+	firsts, err := names(h, Dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, first := range firsts {
+		sums, err := names(h, path.Join(Dir, first))
+		if err != nil {
+			return nil, err
+		}
+		for _, sum := range sums {
+			if e, err := entry(h, sum); err == nil { // not yet whole, or not ours
+				all = append(all, e)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Entry) int {
+		if c := a.Saved.Compare(b.Saved); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Sum, b.Sum)
+	})
+	return all, nil
+}
+
+func names(h host.Reader, dir string) ([]string, error) {
+	list, err := h.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return list, err
+}
+
+func entry(h host.Reader, sum string) (Entry, error) {
+	if len(sum) != 2*sha256.Size {
+		return Entry{}, fmt.Errorf("%q is no sum", sum)
+	}
+	info, err := h.Lstat(path.Join(dirOf(sum), contentsName))
+	if err != nil {
+		return Entry{}, err
+	}
+	noted, err := h.Lstat(path.Join(dirOf(sum), pathsName))
+	if err != nil {
+		return Entry{}, err
+	}
+	paths, err := readPaths(h, sum)
+	return Entry{sum, info.Size, noted.ModTime, paths}, err
+}
+
+func readPaths(h host.Reader, sum string) ([]string, error) {
+	text, err := h.ReadFile(path.Join(dirOf(sum), pathsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var paths []string
+	for line := range strings.Lines(string(text)) {
+		if p, bad := strconv.Unquote(strings.TrimSuffix(line, "\n")); bad == nil {
+			paths = append(paths, p)
+		}
+	}
+	return paths, err
+}
+
+// minPrefix is the shortest part of a sum, in digits, that finds anything.
+const minPrefix = 4
+
+// Find returns the one entry whose sum begins so.
+func Find(h host.Reader, prefix string) (Entry, error) {
+	if len(prefix) < minPrefix {
+		return Entry{}, fmt.Errorf("sum %q is too short: give at least %d digits", prefix, minPrefix)
+	}
+	all, err := List(h)
+	if err != nil {
+		return Entry{}, err
+	}
+	all = slices.DeleteFunc(all, func(e Entry) bool { return !strings.HasPrefix(e.Sum, prefix) })
+	switch len(all) {
+	case 0:
+		return Entry{}, fmt.Errorf("the bucket has nothing whose sum begins with %q: see fettle bucket list", prefix)
+	case 1:
+		return all[0], nil
+	}
+	return Entry{}, fmt.Errorf("the bucket has %d contents whose sums begin with %q: give more digits", len(all), prefix)
+}
+
+// Open reads the content of a full sum. A content that is damaged fails at its end
+// instead of ending, so that nothing takes it for whole. The caller closes it.
+func Open(h host.Reader, sum string) (io.ReadCloser, error) {
+	f, err := h.Open(path.Join(dirOf(sum), contentsName))
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{&verified{r: f, hash: sha256.New(), sum: sum, wrong: fmt.Errorf("the copy of %s in the bucket is damaged", sum)}, f}, nil
+}
+
+// A verified reader fails in place of its end when what it has read has another sum.
+type verified struct {
+	r     io.Reader
+	hash  hash.Hash
+	sum   string
+	wrong error
+}
+
+func (v *verified) Read(p []byte) (int, error) {
+	n, err := v.r.Read(p)
+	v.hash.Write(p[:n])
+	if errors.Is(err, io.EOF) && hex.EncodeToString(v.hash.Sum(nil)) != v.sum {
+		err = v.wrong
+	}
+	return n, err
+}
