@@ -119,7 +119,13 @@ type NewFile struct {
 type Cmd struct {
 	Args []string // Args[0] is found with LookPath
 	// Env is KEY=value on top of a minimal environment: PATH, LC_ALL=C.UTF-8, HOME=/root.
-	Env   []string
+	Env []string
+	// BareEnv makes Env the whole environment: nothing is below it, not even PATH.
+	BareEnv bool
+	// As is who runs it; nil is the caller, which is the host's root.
+	As *Credentials
+	// Umask of the command, as in 0o022; nil takes the caller's.
+	Umask *uint32
 	Stdin []byte
 	Dir   string // default /
 	// Timeout bounds the run; 0 takes DefaultTimeout. When it passes, the whole
@@ -131,8 +137,16 @@ type Cmd struct {
 	// Detached marks work that must survive the caller's end, such as a dpkg run:
 	// a long-lived agent runs it in a transient unit of the host's service manager,
 	// outside its own control group. The end of the caller's context does not stop
-	// it anywhere; its Timeout does.
+	// it anywhere; its Timeout does. It can't go with BareEnv, As and Umask.
 	Detached bool
+}
+
+// Credentials are who a process is, by number: names are the host's, and the caller
+// looks them up there. Groups are the supplementary ones, all of them. A command's Dir
+// is entered before they are taken on, so it may be one that its user can't reach.
+type Credentials struct {
+	UID, GID uint32
+	Groups   []uint32
 }
 
 // Defaults of Cmd.

@@ -66,7 +66,10 @@ func (h *Host) complete(cmd host.Cmd) (host.Cmd, error) {
 	if _, err := h.LookPath(cmd.Args[0]); err != nil {
 		return cmd, err
 	}
-	env, err := environment(cmd.Env)
+	if cmd.Detached && (cmd.BareEnv || cmd.As != nil || cmd.Umask != nil) {
+		return cmd, errors.New("a Detached command runs as the host's service manager has it: leave out BareEnv, As and Umask")
+	}
+	env, err := environment(cmd)
 	if err != nil {
 		return cmd, err
 	}
@@ -83,31 +86,20 @@ func (h *Host) complete(cmd host.Cmd) (host.Cmd, error) {
 	return cmd, nil
 }
 
-// environment is the minimal one with these on top. Its error does not quote an
-// entry, which may be secret.
-func environment(extra []string) ([]string, error) {
+// environment is the minimal one, unless none is asked for, with the command's own on
+// top. Its error does not quote an entry, which may be secret.
+func environment(cmd host.Cmd) ([]string, error) {
 	env := []string{"PATH=" + host.SearchPath, "LC_ALL=C.UTF-8", "HOME=/root"}
-	for i, kv := range extra {
+	if cmd.BareEnv {
+		env = []string{} // nil would be our own
+	}
+	for i, kv := range cmd.Env {
 		if name, _, found := strings.Cut(kv, "="); !found || name == "" {
 			return nil, fmt.Errorf("entry %d of Env is not KEY=value", i)
 		}
 		env = append(env, kv)
 	}
 	return env, nil
-}
-
-// A launcher starts a command somewhere: here, in a chroot, in namespaces.
-type launcher func(*exec.Cmd) error
-
-func startPlain(c *exec.Cmd) error { return c.Start() }
-
-// startChrooted goes by the descriptor of the root: the directory that files are
-// read from, even when it was renamed.
-func startChrooted(root int) launcher {
-	return func(c *exec.Cmd) error {
-		c.SysProcAttr.Chroot = fdPath(root)
-		return c.Start()
-	}
 }
 
 // runPlain runs a completed command and waits for it.
@@ -151,17 +143,17 @@ func (p *process) run(ctx context.Context, h *Host, wire func(*exec.Cmd)) (int, 
 	c.Cancel = func() error { return p.kill(c.Process) }
 	c.WaitDelay = outputDelay
 	wire(c)
-	if err := h.start(c); err != nil {
-		return 0, startError(c, err)
+	if err := h.launch(c, p.cmd); err != nil {
+		return 0, startError(c, p.cmd.Dir, err)
 	}
 	return p.end(ctx, c)
 }
 
 // startError says where the command was to run, as a directory that is not there
 // and a file that is not there are one error to the kernel.
-func startError(c *exec.Cmd, err error) error {
+func startError(c *exec.Cmd, dir string, err error) error {
 	if pathErr, ok := errors.AsType[*os.PathError](err); ok {
-		return fmt.Errorf("cannot start %s in %s: %w", c.Path, c.Dir, pathErr.Err)
+		return fmt.Errorf("cannot start %s in %s: %w", c.Path, dir, pathErr.Err)
 	}
 	return err
 }

@@ -44,20 +44,20 @@ func (ns *namespaces) Close() error {
 
 // launcher starts commands in the namespaces and below a root directory.
 func (ns *namespaces) launcher(root int) launcher {
-	return func(c *exec.Cmd) error {
+	return func(c *exec.Cmd, settle func() error) error {
 		return onDoomedThread(func() error {
 			if err := ns.enter(root); err != nil {
 				return err
 			}
-			return c.Start()
+			return startSettled(c, settle)
 		})
 	}
 }
 
 // enter moves the calling thread, and nothing else of this process.
 func (ns *namespaces) enter(root int) error {
-	if err := unix.Unshare(unix.CLONE_FS); err != nil {
-		return fmt.Errorf("cannot separate a thread's file system attributes: %w", err)
+	if err := separate(); err != nil {
+		return err
 	}
 	for i, f := range ns.files {
 		if err := unix.Setns(int(f.Fd()), ns.flags[i]); err != nil {
@@ -70,6 +70,14 @@ func (ns *namespaces) enter(root int) error {
 	}
 	if err := unix.Chroot("."); err != nil {
 		return fmt.Errorf("cannot chroot into the host's root: %w", err)
+	}
+	return nil
+}
+
+// separate gives the calling thread a root, a directory and a umask of its own.
+func separate() error {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return fmt.Errorf("cannot separate a thread's file system attributes: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,98 @@
+package linux_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+const whoami = `id -u; id -g; id -G; umask; pwd; env | cut -d= -f1 | grep -vx -e PWD -e _ -e SHLVL -e OLDPWD | sort`
+
+func TestACommandIsWhoItIsToldToBe(t *testing.T) {
+	hosts := map[string]*linux.Host{
+		"the machine":  open(t, linux.Options{}),
+		"a chroot":     open(t, linux.Options{Root: debian.Root(t)}),
+		"a namespaced": open(t, linux.Options{PID: os.Getpid()}),
+	}
+	mask := uint32(0o077)
+	tests := map[string]struct {
+		cmd  host.Cmd
+		want string
+	}{
+		"as somebody else, with that one's groups and no other environment": {
+			host.Cmd{As: &host.Credentials{UID: 1234, GID: 2345, Groups: []uint32{2345, 3456}}, Umask: &mask, Dir: "/usr", BareEnv: true, Env: []string{"PATH=/usr/bin:/bin", "A=b"}},
+			"1234\n2345\n2345 3456\n0077\n/usr\nA\nPATH\n",
+		},
+		"from a directory that only root can enter": {
+			host.Cmd{As: &host.Credentials{UID: 1234, GID: 2345}, Dir: "/root", Umask: new(uint32(0o002)), BareEnv: true, Env: []string{"PATH=/usr/bin:/bin"}},
+			"1234\n2345\n2345\n0002\n/root\nPATH\n",
+		},
+		"with the umask alone": {
+			host.Cmd{Umask: &mask},
+			"0\n0\n0\n0077\n/\nHOME\nLC_ALL\nPATH\n",
+		},
+	}
+	for where, h := range hosts {
+		for name, test := range tests {
+			t.Run(where+" "+name, func(t *testing.T) {
+				test.cmd.Args = []string{"/bin/sh", "-c", whoami}
+				if test.cmd.As == nil {
+					test.cmd.As = &host.Credentials{}
+				}
+				res, err := h.Run(t.Context(), test.cmd)
+				must(t, err)
+				if diff := cmp.Diff(test.want, string(res.Stdout)); diff != "" {
+					t.Errorf("(-want +got):\n%s%s", diff, res.Stderr)
+				}
+			})
+		}
+	}
+	if got := syscall.Umask(0o022); got != 0o022 {
+		t.Errorf("the umask of the test itself is now %04o", got)
+	}
+}
+
+func TestACommandsUmaskIsThatOfItsFiles(t *testing.T) {
+	h := open(t, linux.Options{})
+	dir := t.TempDir()
+	_, err := h.Run(t.Context(), host.Cmd{Args: []string{"touch", "a"}, Dir: dir, Umask: new(uint32(0o137))})
+	must(t, err)
+	info, err := os.Stat(filepath.Join(dir, "a"))
+	must(t, err)
+	if info.Mode() != 0o640 {
+		t.Errorf("mode is %s", info.Mode())
+	}
+}
+
+func TestADirectoryThatIsNotThereIsNamed(t *testing.T) {
+	h := open(t, linux.Options{})
+	for name, cmd := range map[string]host.Cmd{
+		"of the caller": {},
+		"of another":    {As: &host.Credentials{UID: 1234, GID: 2345}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd.Args, cmd.Dir = []string{"/bin/true"}, "/does/not/exist"
+			_, err := h.Run(t.Context(), cmd)
+			want := `cannot run "/bin/true": cannot start /bin/true in /does/not/exist: no such file or directory`
+			if err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+func TestADetachedCommandCanBeNobodyElse(t *testing.T) {
+	h := open(t, linux.Options{})
+	_, err := h.Run(t.Context(), host.Cmd{Args: []string{"/bin/true"}, Detached: true, BareEnv: true})
+	if err == nil || !strings.Contains(err.Error(), "leave out BareEnv, As and Umask") {
+		t.Errorf("got %v", err)
+	}
+}
