@@ -91,6 +91,11 @@ test: install-prerequisites vet ## Run all tests, on a real API server where the
 		echo "KUBEBUILDER_ASSETS=$$assets $(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)" && \
 		$(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)
 
+.PHONY: crash
+crash: install-prerequisites ## Kill a run at 200 random moments and have the next make it good: FETTLE_CRASH_SEED=n chooses them.
+	FETTLE_CRASH_ROUNDS=$${FETTLE_CRASH_ROUNDS:-200} \
+		$(GO) test -count=1 -timeout $(TESTTIMEOUT) -v -run TestARunThatIsKilled $(TESTFLAGS) ./test/crash
+
 .PHONY: deflake
 deflake: install-prerequisites ## Run Ginkgo suites, shuffled, until one fails: make deflake PKG=./controllers/...
 	@KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) \
