@@ -129,6 +129,29 @@ func TestHashesAreFoundAndNeverPrinted(t *testing.T) {
 	}
 }
 
+func TestAgeingIsReadAsTheHostReadsIt(t *testing.T) {
+	never := accounts.Ageing{MinAge: accounts.Never, MaxAge: accounts.Never, WarnDays: accounts.Never, Expiry: accounts.Never}
+	tests := map[string]struct {
+		file string
+		want accounts.Ageing
+	}{
+		"no line, no end":                  {"bob:*:1:2:3:4:5:6:\n", never},
+		"empty fields, no end":             {"ann:*:1::::::\n", never},
+		"every field":                      {"ann:*:1:2:3:4:5:6:7\n", accounts.Ageing{MinAge: 2, MaxAge: 3, WarnDays: 4, Expiry: 6}},
+		"days that are all the first one":  {"ann:*:0:0:0:0:0:0:0\n", accounts.Ageing{}},
+		"a line of an old file":            {"ann:*:1:2:3\n", accounts.Ageing{MinAge: 2, MaxAge: 3, WarnDays: accounts.Never, Expiry: accounts.Never}},
+		"numbers below none and no number": {"ann:*:1:-2:x:-1::9223372036854775808:\n", never},
+		"the first of two lines":           {"ann:*:::::::\nann:*:1:2:3:4:5:6:\n", never},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, accounts.ParseShadow([]byte(test.file)).Ageing("ann")); diff != "" {
+				t.Errorf("ageing (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAHostWithoutFilesHasNoAccounts(t *testing.T) {
 	h := hosttest.New(t)
 	users, err := accounts.ReadUsers(h)
@@ -194,27 +217,6 @@ func TestAMissingToolIsNamed(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v is not fs.ErrNotExist", err)
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add([]byte("root:x:0:0:root:/root:/bin/bash\n+::::::\n"))
-	f.Add([]byte("adm:x:4:syslog,ann\nann:x:1500:\n-x\n"))
-	f.Add([]byte("ann:$6$s3cret:1:0:99999:7:::\r\n:::\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, u := range accounts.ParsePasswd(data) {
-			if first, ok := accounts.ParsePasswd(data).Named(u.Name); u.Name == "" || !ok || first.UID < 0 || first.GID > 4294967295 {
-				t.Errorf("got user %+v", u)
-			}
-		}
-		for _, g := range accounts.ParseGroup(data) {
-			for _, m := range g.Members {
-				if g.Name == "" || m == "" || g.GID < 0 {
-					t.Errorf("got group %+v", g)
-				}
-			}
-		}
-		accounts.ParseShadow(data)
-	})
 }
 
 func must(t *testing.T, err error) {

@@ -1,8 +1,6 @@
 package accounts
 
 import (
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -31,30 +29,6 @@ func ParseGroup(data []byte) Groups {
 		}
 	}
 	return groups
-}
-
-// A Shadow holds password hashes. It prints as a mark, whatever the verb.
-type Shadow struct{ hashes map[string]string }
-
-// Hash returns the password field of a user as the file has it, such as "$y$..."
-// or "!". Whoever has no line has none.
-func (s Shadow) Hash(user string) (hash string, ok bool) {
-	hash, ok = s.hashes[user]
-	return hash, ok
-}
-
-// Format implements [fmt.Formatter] so that no hash is printed by accident.
-func (s Shadow) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[redacted]") }
-
-// ParseShadow reads the lines of a shadow file, and passes over what is none.
-func ParseShadow(data []byte) Shadow {
-	s := Shadow{map[string]string{}}
-	for f := range entries(data, 3) {
-		if _, dup := s.hashes[f[0]]; !dup {
-			s.hashes[f[0]] = f[1]
-		}
-	}
-	return s
 }
 
 // entries yields the fields of each line that has this many. A colon too many
