@@ -44,9 +44,21 @@ func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told 
 	}
 	news := newsSince(told)
 	return engine.Transaction{
-		Host: r.host, Facts: facts, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now,
+		Host: r.host, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now,
+		Withheld: withheldRefs(t.spec.Withheld),
 		Observe: func(res engine.ResourceReport) { r.report(res, news(res)) },
 	}.Run(ctx, catalog.Items(t.entries, r.kinds))
+}
+
+// withheldRefs names what belongs to the node and is not among its entries.
+func withheldRefs(all []v1alpha1.Withheld) []resource.Ref {
+	var refs []resource.Ref
+	for _, w := range all {
+		if ref, err := resource.ParseRef(string(w.Ref)); err == nil { // the schema holds its form
+			refs = append(refs, ref)
+		}
+	}
+	return refs
 }
 
 // report logs what happened to a resource: nothing, if nothing did that is news.

@@ -179,7 +179,7 @@ func (a *app) transact(ctx context.Context, h Host, f applyFlags, machine labels
 	items := catalog.Items(entries, a.Kinds)
 	label(items, set)
 	t := engine.Transaction{
-		Host: h, Facts: facts, HostName: hostname, Digest: catalog.Name(entries), Noop: f.noop, Store: store, Now: time.Now,
+		Host: h, Facts: facts, Kinds: a.Kinds, HostName: hostname, Digest: catalog.Name(entries), Noop: f.noop, Store: store, Now: time.Now,
 		Refused: refused(problems),
 	}
 	if !selector.Empty() {

@@ -22,6 +22,13 @@ type Catalog interface {
 	// Has reports whether there is a resource of this kind with this name on the host
 	// (its namevar or another key).
 	Has(kind, key string) bool
+	// Missing is a resource of a kind that belongs into the catalog and is not there as
+	// it should be: contested, waiting or invalid. What it manages is not known.
+	Missing(kind string) (ref Ref, missing bool)
+	// Kind finds a type that this program has.
+	Kind(name string) (Kind, bool)
+	// Facts are the host's.
+	Facts() Facts
 }
 
 // Of binds attributes that a program made, as [Kind.Bind] does what a user wrote.

@@ -7,11 +7,43 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Has reports whether the catalog has a resource of a kind with a name on the host.
-func (r *run) Has(kind, name string) bool {
-	_, ok := r.plan.keys[key{kind, name}]
+// surroundings are what a generating resource may know of a run.
+type surroundings struct{ r *run }
+
+func (s surroundings) Has(kind, name string) bool {
+	_, ok := s.r.plan.keys[key{kind, name}]
 	return ok
 }
+
+func (s surroundings) Missing(kind string) (resource.Ref, bool) {
+	for _, ref := range s.r.Withheld {
+		if ref.Kind == kind {
+			return ref, true
+		}
+	}
+	for _, e := range s.r.entries {
+		if e.Ref.Kind == kind && e.Resource == nil {
+			return e.Ref, true
+		}
+	}
+	for _, refused := range s.r.Refused {
+		if refused.Ref.Kind == kind {
+			return resource.Ref(refused.Ref), true
+		}
+	}
+	return resource.Ref{}, false
+}
+
+func (s surroundings) Kind(name string) (resource.Kind, bool) {
+	for _, k := range s.r.Kinds {
+		if k.Name() == name {
+			return k, true
+		}
+	}
+	return nil, false
+}
+
+func (s surroundings) Facts() resource.Facts { return s.r.Facts }
 
 // generate deals with what a resource brings along, one by one, before anything that
 // comes after the resource. One that fails holds up what comes after, as the resource
@@ -21,7 +53,7 @@ func (r *run) generate(ctx context.Context, e *entry) {
 		return
 	}
 	err := guard(func() error {
-		for res, err := range e.Resource.Generate(context.WithoutCancel(ctx), r.reader, r) {
+		for res, err := range e.Resource.Generate(context.WithoutCancel(ctx), r.reader, surroundings{r}) {
 			if err != nil {
 				return err
 			}

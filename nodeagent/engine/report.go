@@ -95,6 +95,8 @@ type Event struct {
 	Corrective bool   `json:"corrective"`
 	Message    string `json:"message"`
 	Diff       string `json:"diff,omitempty"`
+	// Output is what the provider has to say beside, such as a command's output.
+	Output string `json:"output,omitempty"`
 }
 
 // Ref is a reference that encodes as Kind/name.

@@ -16,16 +16,20 @@ import (
 type Transaction struct {
 	Host     host.Host
 	Facts    resource.Facts
-	HostName string // for the report
-	Digest   string // of the catalog, for the report
-	Noop     bool   // where a resource does not say
-	Store    Store  // nil remembers nothing
+	Kinds    []resource.Kind // for resources that generate those of other kinds; optional
+	HostName string          // for the report
+	Digest   string          // of the catalog, for the report
+	Noop     bool            // where a resource does not say
+	Store    Store           // nil remembers nothing
 	// Selected limits the run; nil selects all. What is not selected is reported as
 	// skipped, and what comes after it goes on.
 	Selected func(resource.Item) bool
 	// Refused are resources that were found at fault before the run: they come first
 	// in its report.
 	Refused []ResourceReport
+	// Withheld are resources that were left out of the items and belong to the host
+	// all the same.
+	Withheld []resource.Ref
 	// Observe is told of each resource as it ends, from the run's goroutine. Optional.
 	Observe func(ResourceReport)
 	Now     func() time.Time
@@ -94,12 +98,13 @@ type entry struct {
 	comparison resource.Comparison
 	report     ResourceReport
 	began      time.Time
-	asked      bool  // a provider was looked for
-	fresh      bool  // the state that was read is still good
-	bad        bool  // failed, or skipped because of a failure
-	done       bool  // has its report
-	due        bool  // a refresh of it is noted on disk
-	prefetch   error // of its provider
+	asked      bool   // a provider was looked for
+	fresh      bool   // the state that was read is still good
+	bad        bool   // failed, or skipped because of a failure
+	done       bool   // has its report
+	due        bool   // a refresh of it is noted on disk
+	prefetch   error  // of its provider
+	told       string // what the provider told since the last event
 }
 
 // readOnly hides that a host can be changed, from providers that read.

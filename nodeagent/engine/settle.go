@@ -36,7 +36,7 @@ func (r *run) settle(ctx context.Context, e *entry) {
 
 func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 	r.progress = true
-	err := guard(func() error { return e.Resource.Refresh(ctx, r.Host) })
+	err := guard(func() error { return e.Resource.Refresh(e.listening(ctx), r.Host) })
 	if e.Resource.SideEffects() {
 		r.stale()
 	}
@@ -48,6 +48,7 @@ func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 		ev.Status, ev.Message = Failure, fmt.Sprintf("cannot refresh: %v", err)
 	}
 	e.report.Events = append(e.report.Events, ev)
+	e.tell()
 }
 
 // finish ends a resource and releases what comes after it.

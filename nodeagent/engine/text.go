@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Lines is the report of a resource for people: a line an event, then its failure or
 // the reason it was skipped. A resource in sync has none.
@@ -9,6 +12,9 @@ func (r ResourceReport) Lines() []string {
 	told := false
 	for _, e := range r.Events {
 		told = told || e.Message == r.Message
+		for line := range strings.Lines(e.Output) {
+			lines = append(lines, fmt.Sprintf("%s: output: %s", r.Ref, strings.TrimRight(line, "\r\n")))
+		}
 		lines = append(lines, fmt.Sprintf("%s: %s%s", r.Ref, e.Message, e.suffix()))
 	}
 	if r.Message != "" && !told && (r.State == Failed || r.State == Skipped) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ func (r *run) write(ctx context.Context, group []*entry) {
 				continue
 			}
 			r.writeAll([]*entry{e}, func() []error {
-				return []error{e.Resource.Write(ctx, r.Host, e.situation.Changes)}
+				return []error{e.Resource.Write(e.listening(ctx), r.Host, e.situation.Changes)}
 			})
 			r.verify(ctx, []*entry{e})
 		case Pretend:
@@ -61,6 +62,7 @@ func (r *run) writeAll(group []*entry, write func() []error) {
 		for _, c := range e.situation.Changes {
 			e.report.Events = append(e.report.Events, r.event(e, c, errorOf(errs[i], c.Property)))
 		}
+		e.tell()
 	}
 }
 
@@ -91,7 +93,7 @@ func (r *run) verify(ctx context.Context, group []*entry) {
 		r.stale()
 	}
 	for _, e := range group {
-		if e.failed() {
+		if e.failed() || e.Resource.Acts() {
 			continue
 		}
 		if err := r.readOne(ctx, e); err != nil {
@@ -121,7 +123,7 @@ func orAbsent(s string) string {
 func (r *run) pretend(e *entry) {
 	for _, c := range e.situation.Changes {
 		ev := r.event(e, c, nil)
-		ev.Status = Pending
+		ev.Status, ev.Message = Pending, c.Message
 		e.report.Events = append(e.report.Events, ev)
 	}
 }
@@ -129,7 +131,7 @@ func (r *run) pretend(e *entry) {
 // event is what a change comes to. It is corrective when the value differs from what
 // a run last saw or set there: someone else changed it.
 func (r *run) event(e *entry, c resource.Change, err error) Event {
-	ev := Event{Property: c.Property, Is: c.Is, Should: c.Should, Diff: c.Diff, Status: Success, Message: c.Message}
+	ev := Event{Property: c.Property, Is: c.Is, Should: c.Should, Diff: c.Diff, Status: Success, Message: cmp.Or(c.Done, c.Message)}
 	if last, known := r.Store.Observed(e.Ref)[c.Property]; known && !c.Sensitive {
 		ev.Corrective = last != e.comparison.Observed[c.Property]
 	}
@@ -139,6 +141,18 @@ func (r *run) event(e *entry, c resource.Change, err error) Event {
 		ev.Message = fmt.Sprintf("change of %s from %s to %s failed: %v", c.Property, orAbsent(c.Is), orAbsent(c.Should), err)
 	}
 	return ev
+}
+
+// listening is a context in which what the provider tells is kept for the report.
+func (e *entry) listening(ctx context.Context) context.Context {
+	return resource.Listening(ctx, func(text string) { e.told += text })
+}
+
+// tell gives what the provider told to the event that was added last.
+func (e *entry) tell() {
+	if n := len(e.report.Events); n > 0 {
+		e.report.Events[n-1].Output, e.told = e.told, ""
+	}
 }
 
 // fail marks the resource and its events as failed.
