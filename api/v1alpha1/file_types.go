@@ -64,6 +64,13 @@ type FileAttributes struct {
 	// there. Default true.
 	// +optional
 	Replace *bool `json:"replace,omitempty"`
+	// backup is where the old content goes before it is replaced or removed: Bucket
+	// on the host, for root alone; None; or beside the file with a suffix, as ".bak".
+	// Default Bucket, or None with showDiff: false.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self in ['None', 'Bucket'] || self.matches('^[.][A-Za-z0-9._~-]+$')",message="backup must be None, Bucket or a suffix, as .bak"
+	Backup *string `json:"backup,omitempty"`
 	// showDiff: false keeps the content's diff out of output. Default true.
 	// +optional
 	ShowDiff *bool `json:"showDiff,omitempty"`

@@ -252,6 +252,11 @@ func (in *FileAttributes) DeepCopyInto(out *FileAttributes) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.Backup != nil {
+		in, out := &in.Backup, &out.Backup
+		*out = new(string)
+		**out = **in
+	}
 	if in.ShowDiff != nil {
 		in, out := &in.ShowDiff, &out.ShowDiff
 		*out = new(bool)

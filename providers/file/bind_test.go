@@ -35,7 +35,9 @@ func TestRefused(t *testing.T) {
 		"a mode that is a number":         {`{path: /x, mode: 420}`, `cannot read attributes of File/test: json: cannot unmarshal number into Go struct field Attributes.FileAttributes.mode of type string`},
 		"a check of nothing":              {`{path: /x, validateCmd: visudo -c}`, `validateCmd "visudo -c" needs a % where the path of the staged file goes`},
 		"a check with an open quote":      {`{path: /x, validateCmd: "sh -c '%"}`, `validateCmd "sh -c '%" cannot be split into words: Unterminated single-quoted string; close the quote`},
-		"an attribute that is none":       {`{path: /x, contents: a}`, `cannot read attributes of File/test: json: unknown field "contents"; File has: path, ensure, content, target, owner, group, mode, force, replace, showDiff, validateCmd`},
+		"an attribute that is none":       {`{path: /x, contents: a}`, `cannot read attributes of File/test: json: unknown field "contents"; File has: path, ensure, content, target, owner, group, mode, force, replace, backup, showDiff, validateCmd`},
+		"a backup that is none":           {`{path: /x, backup: bak}`, `backup "bak" is none of None, Bucket and a suffix: write a suffix as .bak, of letters, digits, ., _, ~ and -`},
+		"a backup that leads elsewhere":   {`{path: /x, backup: ./../y}`, `backup "./../y" is none of None, Bucket and a suffix: write a suffix as .bak, of letters, digits, ., _, ~ and -`},
 		"several mistakes at once":        {`{path: x, mode: z, owner: ""}`, "path \"x\" must be absolute, as in /etc/motd\nowner \"\" is no name of an account: use one from the host's list of accounts, or a number\nmode \"z\": \"z\" does not begin with any of u, g, o, a, =, + and -; write it octal, as \"0644\", or symbolic, as \"u=rw,go=r\""},
 	} {
 		t.Run(sentence, func(t *testing.T) {

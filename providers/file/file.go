@@ -68,6 +68,7 @@ func Type() *resource.Type[Attributes] {
 		Parameters: []resource.Parameter{
 			{Name: "force", Doc: "Lets a directory be removed, or be replaced by something else, with all that is in it."},
 			{Name: "replace", Doc: "false only creates: what is there already keeps its content. Default true."},
+			{Name: "backup", Doc: "Where the old content goes before it is replaced or removed: Bucket (default), None, or beside the file with a suffix such as .bak."},
 			{Name: "showDiff", Doc: "false keeps the diff of the content out of output. Default true."},
 			{Name: "validateCmd", Doc: "A command that checks new content, in which % is the staged file. When it fails the old content stays."},
 		},

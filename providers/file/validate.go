@@ -22,6 +22,7 @@ func validate(a Attributes) error {
 		validateID("group", a.Group),
 		validateMode(a.Mode),
 		validateCommand(a.ValidateCmd),
+		validateBackup(a.Backup),
 	)
 }
 

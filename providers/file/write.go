@@ -19,7 +19,7 @@ func (posix) Write(ctx context.Context, h host.Host, is, want Attributes, change
 	w := write{h: h, is: is, want: want, changes: changes, uid: unchanged, gid: unchanged}
 	switch {
 	case w.changes.has(resource.Ensure) && wants(want) == resource.Absent:
-		return w.remove()
+		return w.remove(ctx)
 	case w.changes.has(resource.Ensure):
 		return w.create(ctx)
 	}
@@ -74,9 +74,9 @@ func (w *write) create(ctx context.Context) error {
 	}
 	switch wants(w.want) {
 	case string(directory):
-		return w.mkdir()
+		return w.mkdir(ctx)
 	case string(link):
-		return w.link()
+		return w.link(ctx)
 	}
 	return w.file(ctx)
 }
@@ -112,24 +112,27 @@ func refusal(what entry, want Attributes) error {
 	return nil
 }
 
-func (w *write) remove() error {
+func (w *write) remove(ctx context.Context) error {
 	if err := refusal(w.is.found.what, w.want); err != nil {
 		return err
 	}
-	return w.clear()
+	return w.clear(ctx)
 }
 
 // clear removes what is there. It is only for what nothing can replace in one step.
-func (w *write) clear() error {
+func (w *write) clear(ctx context.Context) error {
+	if err := w.save(ctx); err != nil {
+		return err
+	}
 	if w.is.found.what == directory {
 		return cannot("remove directory", w.h.RemoveAll(w.want.Path))
 	}
 	return cannot("remove file", w.h.Remove(w.want.Path))
 }
 
-func (w *write) mkdir() error {
+func (w *write) mkdir(ctx context.Context) error {
 	if w.is.found.what != absent {
-		if err := w.clear(); err != nil {
+		if err := w.clear(ctx); err != nil {
 			return err
 		}
 	}
@@ -139,9 +142,14 @@ func (w *write) mkdir() error {
 	return w.settle()
 }
 
-func (w *write) link() error {
+func (w *write) link(ctx context.Context) error {
 	if w.is.found.what == directory {
-		if err := w.clear(); err != nil {
+		if err := w.clear(ctx); err != nil {
+			return err
+		}
+	}
+	if w.is.found.what == regular {
+		if err := w.save(ctx); err != nil {
 			return err
 		}
 	}
@@ -158,7 +166,7 @@ func (w *write) file(ctx context.Context) error {
 		if err := w.rehearse(ctx); err != nil {
 			return err
 		}
-		if err := w.clear(); err != nil {
+		if err := w.clear(ctx); err != nil {
 			return err
 		}
 	}
@@ -207,8 +215,21 @@ func (w *write) chowned() uint32 {
 	return bits
 }
 
+// write puts the new file in place. What it replaces is kept when nothing else can
+// go wrong: a file that stays as it is needs no copy.
 func (w *write) write(ctx context.Context, mode uint32) error {
-	return w.put(ctx, w.want.Path, host.NewFile{UID: w.uid, GID: w.gid, Mode: &mode, Check: check(w.h, w.want)})
+	passes := check(w.h, w.want)
+	return w.put(ctx, w.want.Path, host.NewFile{UID: w.uid, GID: w.gid, Mode: &mode, Check: func(ctx context.Context, staged string) error {
+		if passes != nil {
+			if err := passes(ctx, staged); err != nil {
+				return err
+			}
+		}
+		if w.is.found.what == regular {
+			return w.save(ctx)
+		}
+		return nil
+	}})
 }
 
 func (w *write) put(ctx context.Context, path string, f host.NewFile) error {

@@ -1,0 +1,127 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+
+	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// What backup can say beside a suffix.
+const (
+	backupNone   = "None"
+	backupBucket = "Bucket"
+)
+
+// maxBackup is how many files a directory may hold that is removed with a backup.
+// Whoever removes more is better asked whether that is meant.
+const maxBackup = 1000
+
+var backupSuffix = regexp.MustCompile(`^[.][A-Za-z0-9._~-]+$`)
+
+func validateBackup(backup *string) error {
+	if backup == nil || *backup == backupNone || *backup == backupBucket || backupSuffix.MatchString(*backup) {
+		return nil
+	}
+	return fmt.Errorf("backup %q is none of None, Bucket and a suffix: write a suffix as .bak, of letters, digits, ., _, ~ and -", *backup)
+}
+
+// backs is where the old content goes. A content that is not to be shown is not to
+// be copied either, unless the resource says so.
+func backs(want Attributes) string {
+	switch {
+	case want.Backup != nil:
+		return *want.Backup
+	case want.ShowDiff != nil && !*want.ShowDiff:
+		return backupNone
+	}
+	return backupBucket
+}
+
+// save keeps what is about to be replaced or removed. Only files have anything to
+// keep: a link is its own text.
+func (w *write) save(ctx context.Context) error {
+	to := backs(w.want)
+	if to == backupNone {
+		return nil
+	}
+	var err error
+	switch w.is.found.what {
+	case regular:
+		err = saveFile(ctx, w.h, w.want.Path, to)
+	case directory:
+		err = saveTree(ctx, w.h, w.want.Path, to)
+	default:
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot back up %s; will not replace it: %w", w.want.Path, err)
+	}
+	return nil
+}
+
+func saveFile(ctx context.Context, h host.Host, file, to string) error {
+	if to == backupBucket {
+		_, err := bucket.Save(ctx, h, file)
+		return err
+	}
+	info, err := h.Lstat(file)
+	if err != nil {
+		return err
+	}
+	from, err := h.Open(file)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	_, err = h.WriteFile(ctx, file+to, host.NewFile{Content: from, UID: info.UID, GID: info.GID, Mode: &info.Mode})
+	return err
+}
+
+// saveTree counts before it copies, so that a directory that is too large leaves
+// nothing behind.
+func saveTree(ctx context.Context, h host.Host, dir, to string) error {
+	if to != backupBucket {
+		return fmt.Errorf("it is a directory, and a suffix is for files: use backup: Bucket, or None")
+	}
+	files, err := filesBelow(h, dir, nil)
+	for _, file := range files {
+		if err == nil {
+			err = saveFile(ctx, h, file, to)
+		}
+	}
+	return err
+}
+
+// filesBelow adds the regular files in a directory and those below it.
+func filesBelow(h host.Reader, dir string, files []string) ([]string, error) {
+	names, err := h.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		file := path.Join(dir, name)
+		info, err := h.Lstat(file)
+		switch {
+		case err != nil:
+			return nil, err
+		case info.IsDir():
+			files, err = filesBelow(h, file, files)
+		case info.IsRegular():
+			files = append(files, file)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(files) > maxBackup {
+			return nil, errTooMany
+		}
+	}
+	return files, nil
+}
+
+var errTooMany = errors.New("it holds more than 1000 files: remove some by hand, or set backup: None")

@@ -1,0 +1,141 @@
+package file_test
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+)
+
+// kept is the bucket as lines of content and paths.
+func kept(t *testing.T, h host.Reader) (out []string) {
+	t.Helper()
+	all, err := bucket.List(h)
+	must(t, err)
+	for _, e := range all {
+		f, err := bucket.Open(h, e.Sum)
+		must(t, err)
+		text, err := io.ReadAll(f)
+		must(t, err)
+		must(t, f.Close())
+		out = append(out, fmt.Sprintf("%q %v", text, e.Paths))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestBackup(t *testing.T) {
+	t.Parallel()
+
+	one := text("one\n", 0o640, 1001, 2001)
+	for sentence, c := range map[string]struct {
+		given func(*testing.T, *hosttest.Host)
+		spec  string
+		kept  []string
+		bak   string
+	}{
+		"new content":                   {given: one, spec: `{path: /x, content: "two\n"}`, kept: []string{`"one\n" [/x]`}},
+		"a file that is removed":        {given: one, spec: `{path: /x, ensure: absent}`, kept: []string{`"one\n" [/x]`}},
+		"a link in the place of a file": {given: one, spec: `{path: /x, target: /y}`, kept: []string{`"one\n" [/x]`}},
+		"a directory in its place":      {given: one, spec: `{path: /x, ensure: directory}`, kept: []string{`"one\n" [/x]`}},
+		"a directory that is removed":   {given: fullDir, spec: `{path: /x, ensure: absent, force: true}`, kept: []string{`"kept" [/x/sub/f]`}},
+		"a file in the place of a directory is written once": {
+			given: fullDir, spec: `{path: /x, content: a, force: true}`, kept: []string{`"kept" [/x/sub/f]`},
+		},
+		"by its name":                           {given: one, spec: `{path: /x, content: "two\n", backup: Bucket}`, kept: []string{`"one\n" [/x]`}},
+		"by a suffix":                           {given: one, spec: `{path: /x, content: "two\n", backup: .bak}`, bak: "/x.bak ---------- 0640 1001:2001\n  one\n  \n"},
+		"by a suffix, of what is removed":       {given: one, spec: `{path: /x, ensure: absent, backup: .bak}`, bak: "/x.bak ---------- 0640 1001:2001\n  one\n  \n"},
+		"none if so said":                       {given: one, spec: `{path: /x, content: "two\n", backup: None}`},
+		"none of what is not to be shown":       {given: one, spec: `{path: /x, content: "two\n", showDiff: false}`},
+		"of what is not to be shown if so said": {given: one, spec: `{path: /x, content: "two\n", showDiff: false, backup: Bucket}`, kept: []string{`"one\n" [/x]`}},
+		"none of a link":                        {given: symlink("/etc/passwd", 0, 0), spec: `{path: /x, content: a}`},
+		"none of a fifo":                        {given: fifo, spec: `{path: /x, content: a}`},
+		"none of what is not there":             {spec: `{path: /x, content: a}`},
+		"none when only the mode changes":       {given: one, spec: `{path: /x, content: "one\n", mode: "0600"}`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, c.given)
+			if got := apply(t, h, c.spec); got.Err != "" || len(got.Left) > 0 {
+				t.Errorf("error %s, left %v", got.Err, got.Left)
+			}
+			if diff := cmp.Diff(c.kept, kept(t, h)); diff != "" {
+				t.Errorf("kept (-want +got):\n%s", diff)
+			}
+			if c.bak == "" {
+				c.bak = "/x.bak absent\n"
+			}
+			if diff := cmp.Diff(c.bak, resourcetest.Files(h, "/x.bak")(t)); diff != "" {
+				t.Errorf("beside it (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeBackedUpStays(t *testing.T) {
+	t.Parallel()
+
+	blocked := func(given func(*testing.T, *hosttest.Host)) func(*testing.T, *hosttest.Host) {
+		return func(t *testing.T, h *hosttest.Host) {
+			t.Helper()
+			given(t, h)
+			h.Put("/var/lib/fettle", "in the way")
+		}
+	}
+	full := func(t *testing.T, h *hosttest.Host) {
+		t.Helper()
+		for i := range 1001 {
+			h.Put(fmt.Sprintf("/x/%d", i), "a")
+		}
+	}
+	const cannot = "cannot back up /x; will not replace it: "
+	for sentence, c := range map[string]struct {
+		given     func(*testing.T, *hosttest.Host)
+		spec, err string
+	}{
+		"new content":         {blocked(text("one\n", 0o644, 0, 0)), `{path: /x, content: "two\n"}`, cannot},
+		"a removed file":      {blocked(text("one\n", 0o644, 0, 0)), `{path: /x, ensure: absent}`, cannot},
+		"a link":              {blocked(text("one\n", 0o644, 0, 0)), `{path: /x, target: /y}`, cannot},
+		"a removed directory": {blocked(fullDir), `{path: /x, ensure: absent, force: true}`, cannot},
+		"a directory with a suffix": {
+			fullDir, `{path: /x, ensure: absent, force: true, backup: .bak}`,
+			cannot + "it is a directory, and a suffix is for files: use backup: Bucket, or None",
+		},
+		"a directory that is too full": {
+			full, `{path: /x, ensure: absent, force: true}`,
+			cannot + "it holds more than 1000 files: remove some by hand, or set backup: None",
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, c.given)
+			before := resourcetest.Files(h, "/x")(t)
+			got := apply(t, h, c.spec)
+			if !strings.Contains(got.Err, c.err) {
+				t.Errorf("error %s", got.Err)
+			}
+			if diff := cmp.Diff(before, got.After); diff != "" {
+				t.Errorf("it changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAFileThatFailsItsCheckIsNotCopied(t *testing.T) {
+	t.Parallel()
+
+	h := newHost(t, text("one\n", 0o644, 0, 0))
+	checker(t, h, new([]string))
+	apply(t, h, `{path: /x, content: bad, validateCmd: checker %}`)
+	if got := kept(t, h); got != nil {
+		t.Errorf("kept %v", got)
+	}
+}
