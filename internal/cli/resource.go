@@ -122,6 +122,7 @@ func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts re
 func attributes(k resource.Kind, name string, words []string) (json.RawMessage, error) {
 	namevar := k.Describe().Namevar
 	all := map[string]any{namevar: name}
+	delete(all, resource.MetadataName) // no attribute: the resource's own name is it
 	for _, w := range words {
 		attribute, text, ok := strings.Cut(w, "=")
 		if !ok {

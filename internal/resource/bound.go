@@ -68,6 +68,8 @@ func (b *bound[A]) CanRefresh() bool {
 
 func (b *bound[A]) SideEffects() bool { return b.t.SideEffects }
 
+func (b *bound[A]) Acts() bool { return b.t.Acts }
+
 func (b *bound[A]) Unsupported() error {
 	has := map[Feature]bool{"": true}
 	for _, f := range featuresOf(b.provider) {
@@ -135,7 +137,7 @@ func (b *bound[A]) Compare() Comparison {
 		if !p.Managed(b.want) {
 			continue
 		}
-		if !p.sensitive(b.want) {
+		if !p.sensitive(b.want) && !b.t.Acts {
 			c.Observed[p.Name] = p.Show(b.is)
 		}
 		if p.Name != Ensure && !c.Exists || p.InSync(b.is, b.want) {

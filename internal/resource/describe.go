@@ -5,7 +5,7 @@ import "slices"
 // A Description is what there is to know about a type.
 type Description struct {
 	Name, Doc, Example string
-	Namevar            string
+	Namevar            string         // an attribute, or MetadataName
 	Attributes         []AttributeDoc // the namevar first, then properties, then parameters
 	Features           []FeatureDoc
 	Providers          []string
@@ -28,7 +28,7 @@ func (k kind[A]) Describe() Description {
 	for _, p := range k.t.Parameters {
 		d.Attributes = append(d.Attributes, AttributeDoc{Name: p.Name, Doc: p.Doc, Feature: p.Feature})
 	}
-	if !slices.ContainsFunc(d.Attributes, func(a AttributeDoc) bool { return a.Name == d.Namevar }) {
+	if d.Namevar != MetadataName && !slices.ContainsFunc(d.Attributes, func(a AttributeDoc) bool { return a.Name == d.Namevar }) {
 		d.Attributes = slices.Insert(d.Attributes, 0, AttributeDoc{Name: d.Namevar, Doc: "Its name on the host (namevar)."})
 	}
 	for _, p := range k.t.Providers {

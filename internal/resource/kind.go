@@ -61,6 +61,8 @@ type Resource interface {
 	CanGenerate() bool
 	// SideEffects says that a write may change what other resources read.
 	SideEffects() bool
+	// Acts says that a write is an act, which can't be verified by reading.
+	Acts() bool
 	// Generate is what the resource brings along; see [Generator].
 	Generate(ctx context.Context, h host.Reader, c Catalog) iter.Seq2[Resource, error]
 	// Read reads the present state.

@@ -41,6 +41,9 @@ type Property[A any] struct {
 	// Diff explains a change beyond its two values. Never called for a sensitive
 	// value. Optional.
 	Diff func(is, want A) string
+	// Done words a change that was made, where two values say less: "executed
+	// successfully". Optional.
+	Done string
 	// InvalidatesRefresh reports that reaching this value makes a pending refresh
 	// needless, as for a service that was just started. Optional.
 	InvalidatesRefresh func(want A) bool
@@ -113,6 +116,7 @@ type Change struct {
 	Property           string
 	Is, Should         string
 	Message            string // "mode changed 0644 to 0600"
+	Done               string // in place of Message once the change was made; "" for the same
 	Diff               string // "" where there is none to show
 	Sensitive          bool
 	InvalidatesRefresh bool
@@ -128,6 +132,7 @@ func (p Property[A]) change(is, want A) Change {
 		Is:                 p.Show(is),
 		Should:             p.should(is, want),
 		Sensitive:          p.sensitive(want),
+		Done:               p.Done,
 		InvalidatesRefresh: p.InvalidatesRefresh != nil && p.InvalidatesRefresh(want),
 	}
 	switch {

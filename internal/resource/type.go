@@ -18,8 +18,8 @@ type Type[A any] struct {
 	Parameters []Parameter
 	Providers  []Provider[A] // in order of preference
 
-	// NamevarName is the namevar's attribute name, and Namevar its field. An empty
-	// field takes the resource's name.
+	// NamevarName is the namevar's attribute name, or MetadataName, and Namevar its
+	// field. An empty field takes the resource's name.
 	NamevarName string
 	Namevar     func(*A) *string
 	// Keys are further names by which autorelations find the resource, such as a
@@ -41,7 +41,15 @@ type Type[A any] struct {
 	// SideEffects says that a write may change what other resources read: a
 	// package brings users and services. Prefetched states are then read again.
 	SideEffects bool
+	// Acts says that a write is an act, of which the host shows no trace: a command
+	// that is run. Nothing is read again to verify it and nothing of it is remembered,
+	// so it is never corrective.
+	Acts bool
 }
+
+// MetadataName is the NamevarName of a type without an attribute for it: nothing on the
+// host has a name, and resources are told apart by their own.
+const MetadataName = "metadata.name"
 
 // A RelationKind is how an automatic relation orders two resources.
 type RelationKind string
