@@ -1,0 +1,91 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// An acting provider does something of which the world shows no trace, and tells of it.
+type acting struct{ plain }
+
+func (p acting) Write(ctx context.Context, _ host.Host, _, want thing, _ []resource.Change) error {
+	p.w.did("act %s", want.Name)
+	resource.Tell(ctx, "wrote "+want.Name+"\nwell\n")
+	return p.w.fail["write "+want.Name]
+}
+
+func (p acting) Refresh(ctx context.Context, _ host.Host, _, want thing) error {
+	p.w.did("refresh %s", want.Name)
+	resource.Tell(ctx, "refreshed\n")
+	return nil
+}
+
+func act(t *testing.T, w *world, name string, notify ...resource.Ref) resource.Item {
+	t.Helper()
+	typ := w.typ("Act", []resource.Provider[thing]{acting{plain{w, "hand"}}})
+	typ.Acts = true
+	typ.Properties[0].Done = "done"
+	ref := resource.Ref{Kind: "Act", Name: name}
+	r, err := typ.Erase().Bind(ref, json.RawMessage(`{"ensure":"present"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resource.Item{Ref: ref, Resource: r, Notify: notify}
+}
+
+func TestAnAct(t *testing.T) {
+	once := []string{"Act/a Changed", "  output: wrote a", "  output: well", "  done"}
+	twice := []string{"Act/b Changed", "  output: wrote b", "  output: well", "  done", "  output: refreshed", "  refreshed by 1 event"}
+	b := resource.Ref{Kind: "Act", Name: "b"}
+	for name, test := range map[string]struct {
+		fail map[string]error
+		with []func(*engine.Transaction)
+		did  []string
+		want []string
+	}{
+		"is not verified, and what it notifies acts and is refreshed": {
+			did: []string{"act a", "act b", "refresh b"}, want: append(once, twice...),
+		},
+		"that fails tells what it said": {
+			fail: map[string]error{"write a": errBroken},
+			did:  []string{"act a"},
+			want: []string{
+				"Act/a Failed", "  output: wrote a", "  output: well", "  change of ensure from absent to present failed: broken",
+				"Act/b Skipped", "  skipped because of failed dependencies: Act/a",
+			},
+		},
+		"is not said to be done in noop": {
+			with: []func(*engine.Transaction){noop},
+			want: []string{"Act/a Noop", "  created (noop)", "Act/b Noop", "  created (noop)", "  would have been refreshed by 1 event (noop)"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.fail = test.fail
+			report := transact(t, []resource.Item{act(t, w, "a", b), act(t, w, "b")}, test.with...)
+			if diff := cmp.Diff(test.want, lines(report)); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.did, w.log); diff != "" {
+				t.Errorf("done (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnActIsNeverCorrective(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	for range 2 {
+		report := transact(t, []resource.Item{act(t, w, "a")}, storing(store))
+		if report.CorrectiveChange || report.Counts.Changed != 1 || len(store.observed[resource.Ref{Kind: "Act", Name: "a"}]) > 0 {
+			t.Errorf("corrective %v, counts %+v, remembered %v", report.CorrectiveChange, report.Counts, store.observed)
+		}
+	}
+}
