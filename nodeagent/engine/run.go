@@ -105,7 +105,6 @@ type entry struct {
 	due        bool   // a refresh of it is noted on disk
 	prefetch   error  // of its provider
 	told       string // what the provider told since the last event
-	told       string // what the provider told since the last event
 }
 
 // readOnly hides that a host can be changed, from providers that read.
