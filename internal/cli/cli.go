@@ -63,7 +63,7 @@ func Command(o Options) *cobra.Command {
 	cmd.SetIn(o.In)
 	cmd.SetOut(o.Out)
 	cmd.SetErr(o.Err)
-	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.resource(), a.describe(), a.facts())
+	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.resource(), a.describe(), a.facts(), a.bucket())
 	return cmd
 }
 
