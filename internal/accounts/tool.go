@@ -34,7 +34,8 @@ func (e *ToolError) Error() string {
 // maxStderr is how much of what a tool said, in bytes, is worth telling.
 const maxStderr = 1024
 
-// Run runs one of the tools that change accounts. A non-zero exit is a *[ToolError].
+// Run runs one of the tools that change accounts. A non-zero exit is a *[ToolError],
+// which does not repeat the passwords that the tool was given on standard input.
 func Run(ctx context.Context, h host.Host, cmd host.Cmd, remedies Remedies) error {
 	cmd.MaxOutput = maxStderr
 	res, err := h.Run(ctx, cmd)
@@ -42,7 +43,22 @@ func Run(ctx context.Context, h host.Host, cmd host.Cmd, remedies Remedies) erro
 		return err
 	}
 	tool := cmd.Args[0]
-	return &ToolError{tool, res.ExitCode, oneLine(tool, string(res.Stderr)), remedies[res.ExitCode]}
+	return &ToolError{tool, res.ExitCode, oneLine(tool, discreet(res, cmd.Stdin)), remedies[res.ExitCode]}
+}
+
+// discreet is what a tool said, without the passwords in its input, which are lines of
+// name:password. Where output was cut one may be cut, too, so the last line goes.
+func discreet(res host.Result, stdin []byte) string {
+	said := string(res.Stderr)
+	if res.Truncated && len(stdin) > 0 {
+		said = said[:strings.LastIndexByte(said, '\n')+1]
+	}
+	for line := range strings.Lines(string(stdin)) {
+		if _, password, _ := strings.Cut(strings.TrimSpace(line), ":"); password != "" {
+			said = strings.ReplaceAll(said, password, "[redacted]")
+		}
+	}
+	return said
 }
 
 // oneLine joins what a tool said and drops its name from the lines.

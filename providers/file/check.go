@@ -48,8 +48,17 @@ func check(h host.Host, want Attributes) func(ctx context.Context, staged string
 			return nil
 		}
 		return fmt.Errorf("validateCmd %q exited with %d, so the file stays as it is%s",
-			*want.ValidateCmd, res.ExitCode, said(res, staged, want.Path))
+			*want.ValidateCmd, res.ExitCode, complaint(res, staged, want))
 	}
+}
+
+// complaint is what the command wrote, unless it may quote content that is not to be
+// shown.
+func complaint(res host.Result, staged string, want Attributes) string {
+	if want.ShowDiff != nil && !*want.ShowDiff {
+		return "; what it said is not shown, because of showDiff: false"
+	}
+	return said(res, staged, want.Path)
 }
 
 // maxSaid is how much of what a command said, in bytes, is worth telling. The end

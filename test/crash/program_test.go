@@ -13,6 +13,9 @@ const program = "/usr/local/bin/fettle"
 // install builds the command into a root.
 func install(t *testing.T, root string) {
 	t.Helper()
+	if err := os.MkdirAll(filepath.Join(root, filepath.Dir(program)), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(root, program), "../../cmd/fettle")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
