@@ -29,6 +29,19 @@ type GroupAttributes struct {
 	// +kubebuilder:validation:Maximum=4294967294
 	GID *int64 `json:"gid,omitempty"`
 
+	// members are users who have the group as a supplementary one, by name. Each must
+	// exist, or be made in the same run. An empty list with authMembership means none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MaxLength=32
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z_][A-Za-z0-9_.-]*[$]?$`
+	Members []string `json:"members,omitzero"`
+	// authMembership makes members all that the group has: others are taken out. By
+	// default they stay.
+	// +optional
+	AuthMembership *bool `json:"authMembership,omitempty"`
+
 	// system makes a system group when it makes one.
 	// +optional
 	System *bool `json:"system,omitempty"`

@@ -74,6 +74,29 @@ type UserAttributes struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[:\\\\n]')",message="password must be a hash as in /etc/shadow, without a colon or a line break"
 	Password *string `json:"password,omitempty"`
+	// passwordMinAge is how many days must lie between changes of the password; 0 and
+	// -1 mean that it may be changed at any time.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=2147483647
+	PasswordMinAge *int64 `json:"passwordMinAge,omitempty"`
+	// passwordMaxAge is after how many days the password must be changed; -1 is never.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=2147483647
+	PasswordMaxAge *int64 `json:"passwordMaxAge,omitempty"`
+	// passwordWarnDays is how many days before that the user is warned; 0 is on that
+	// day alone, -1 never.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=2147483647
+	PasswordWarnDays *int64 `json:"passwordWarnDays,omitempty"`
+	// expiry is the day from which on nobody can log in to the account, as YYYY-MM-DD,
+	// or absent if there is none.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == 'absent' || self.matches('^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$')",message="expiry must be a day as YYYY-MM-DD, 1970-01-01 or later, or absent"
+	// +kubebuilder:validation:MaxLength=10
+	Expiry *string `json:"expiry,omitempty"`
 
 	// system makes a system account when it makes one.
 	// +optional

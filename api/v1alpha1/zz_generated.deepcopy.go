@@ -369,6 +369,16 @@ func (in *GroupAttributes) DeepCopyInto(out *GroupAttributes) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.Members != nil {
+		in, out := &in.Members, &out.Members
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.AuthMembership != nil {
+		in, out := &in.AuthMembership, &out.AuthMembership
+		*out = new(bool)
+		**out = **in
+	}
 	if in.System != nil {
 		in, out := &in.System, &out.System
 		*out = new(bool)
@@ -1057,6 +1067,26 @@ func (in *UserAttributes) DeepCopyInto(out *UserAttributes) {
 	}
 	if in.Password != nil {
 		in, out := &in.Password, &out.Password
+		*out = new(string)
+		**out = **in
+	}
+	if in.PasswordMinAge != nil {
+		in, out := &in.PasswordMinAge, &out.PasswordMinAge
+		*out = new(int64)
+		**out = **in
+	}
+	if in.PasswordMaxAge != nil {
+		in, out := &in.PasswordMaxAge, &out.PasswordMaxAge
+		*out = new(int64)
+		**out = **in
+	}
+	if in.PasswordWarnDays != nil {
+		in, out := &in.PasswordWarnDays, &out.PasswordWarnDays
+		*out = new(int64)
+		**out = **in
+	}
+	if in.Expiry != nil {
+		in, out := &in.Expiry, &out.Expiry
 		*out = new(string)
 		**out = **in
 	}

@@ -6,7 +6,10 @@ package group
 
 import (
 	_ "embed"
+	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -23,6 +26,7 @@ type attributes = v1alpha1.GroupAttributes
 
 // What a provider of groups may be able to do.
 const (
+	managesMembers   resource.Feature = "managesMembers"
 	systemGroups     resource.Feature = "systemGroups"
 	allowsDuplicates resource.Feature = "allowsDuplicates"
 )
@@ -34,6 +38,7 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 		Doc:     doc,
 		Example: example,
 		Features: []resource.FeatureDoc{
+			{Name: managesMembers, Doc: "Can put users into a group and take them out."},
 			{Name: systemGroups, Doc: "Can make a system group."},
 			{Name: allowsDuplicates, Doc: "Can give a group the number of another."},
 		},
@@ -42,8 +47,10 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 				func(a *attributes) *string { return a.Ensure }),
 			resource.Field("gid", "The number of the group; the host chooses one if it is left out.",
 				func(a *attributes) *int64 { return a.GID }),
+			members(),
 		},
 		Parameters: []resource.Parameter{
+			{Name: "authMembership", Doc: "Makes members all (true) or the least (false, default) that the group has.", Feature: managesMembers},
 			{Name: "system", Doc: "Makes a system group, with a low number, when it makes one.", Feature: systemGroups},
 			{Name: "allowDupe", Doc: "Lets gid be the number of another group too.", Feature: allowsDuplicates},
 		},
@@ -54,11 +61,24 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 		Keys:        keys,
 		Exists:      exists,
 		Default:     beThere,
-		SideEffects: true, // a new gid is also that of the users who have the group as their primary one
+		Validate:    validate,
+		Auto:        []resource.AutoRelation[attributes]{{Relation: resource.Require, Kind: "User", Names: usersBefore}},
+		SideEffects: true, // a new gid is also that of the users who have it as their primary one, and members are in the group
 	}
 }
 
+func members() resource.Property[attributes] {
+	p := resource.Set("members", "The users who have the group as a supplementary one, by name.",
+		func(a attributes) []string { return a.Members }, isMinimum)
+	p.Feature = managesMembers
+	return p
+}
+
 func exists(a attributes) bool { return a.Ensure != nil && *a.Ensure == resource.Present }
+
+func isMinimum(a attributes) bool { return !isTrue(a.AuthMembership) }
+
+func isTrue(b *bool) bool { return b != nil && *b }
 
 // beThere makes present what does not say otherwise.
 func beThere(a *attributes) {
@@ -73,4 +93,23 @@ func keys(a attributes) []string {
 		return nil
 	}
 	return []string{strconv.FormatInt(*a.GID, 10)}
+}
+
+// validate keeps out what the host's tools would take for more than one name.
+func validate(a attributes) error {
+	var errs []error
+	for _, m := range a.Members {
+		if m == "" || strings.ContainsAny(m, ",:\n") {
+			errs = append(errs, fmt.Errorf("members has %q: give the name of one user", m))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// usersBefore are the users that a group needs to be there first.
+func usersBefore(a attributes) []string {
+	if !exists(a) {
+		return nil
+	}
+	return a.Members
 }

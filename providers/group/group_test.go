@@ -1,6 +1,7 @@
 package group_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,12 +13,19 @@ import (
 )
 
 func TestGroupKeepsTheLawsOfTypes(t *testing.T) {
-	h := open(t, debian.Root(t))
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "ann")
+	debian.Chroot(t, root, "useradd", "bob")
+	h := open(t, root)
 	resourcetest.Run(t, group.Type(), resourcetest.Case{
-		Host:     h,
-		Absent:   "{name: web, ensure: absent}",
-		Present:  "{name: web, gid: 1500}",
-		Changed:  []string{"{name: web, gid: 1501}", "{name: web, gid: 27, allowDupe: true}"},
+		Host:    h,
+		Absent:  "{name: web, ensure: absent}",
+		Present: "{name: web, gid: 1500, members: [bob]}",
+		Changed: []string{
+			"{name: web, gid: 1501, members: [ann]}",
+			"{name: web, gid: 27, allowDupe: true, members: [bob], authMembership: true}",
+			"{name: web, members: [], authMembership: true}",
+		},
 		Snapshot: resourcetest.Files(h, "/etc/group", "/etc/gshadow", "/etc/passwd"),
 	})
 }
@@ -42,6 +50,50 @@ func TestGroupIsAsItsManifestSays(t *testing.T) {
 		"a group that is there and may have any number is in sync": {
 			before:   "web:x:1500:",
 			manifest: `{"system": true}`,
+		},
+		"a group is created with its members": {
+			manifest:   `{"members": ["bob", "ann"]}`,
+			changes:    []resource.Change{{Property: "ensure", Is: "absent", Should: "present", Message: "created"}},
+			transcript: []string{"! groupadd -- web", "! gpasswd --members bob,ann -- web"},
+		},
+		"a group that has more than its members is in sync": {
+			before:   "web:x:1500:ann,bob,eve",
+			manifest: `{"members": ["eve", "ann"]}`,
+		},
+		"members are added to those that are there": {
+			before:     "web:x:1500:bob",
+			manifest:   `{"members": ["eve", "bob", "ann"]}`,
+			changes:    []resource.Change{{Property: "members", Is: "bob", Should: "ann,bob,eve", Message: "members changed bob to ann,bob,eve"}},
+			transcript: []string{"! gpasswd --add eve -- web", "! gpasswd --add ann -- web"},
+		},
+		"no members ask for nothing": {
+			before:   "web:x:1500:bob",
+			manifest: `{"members": []}`,
+		},
+		"members are all that there are": {
+			before:     "web:x:1500:bob,eve",
+			manifest:   `{"members": ["eve", "ann"], "authMembership": true}`,
+			changes:    []resource.Change{{Property: "members", Is: "bob,eve", Should: "ann,eve", Message: "members changed bob,eve to ann,eve"}},
+			transcript: []string{"! gpasswd --members eve,ann -- web"},
+		},
+		"all members in another order are in sync": {
+			before:   "web:x:1500:bob,eve",
+			manifest: `{"members": ["eve", "bob"], "authMembership": true}`,
+		},
+		"nobody is left": {
+			before:     "web:x:1500:bob,eve",
+			manifest:   `{"members": [], "authMembership": true}`,
+			changes:    []resource.Change{{Property: "members", Is: "bob,eve", Message: "members undefined from bob,eve"}},
+			transcript: []string{`! gpasswd --members "" -- web`},
+		},
+		"every property is put right by itself": {
+			before:   "web:x:1500:bob",
+			manifest: `{"gid": 1501, "members": ["ann"]}`,
+			changes: []resource.Change{
+				{Property: "gid", Is: "1500", Should: "1501", Message: "gid changed 1500 to 1501"},
+				{Property: "members", Is: "bob", Should: "ann,bob", Message: "members changed bob to ann,bob"},
+			},
+			transcript: []string{"! groupmod --gid 1501 -- web", "! gpasswd --add ann -- web"},
 		},
 		"another number is put right": {
 			before:     "web:x:1500:",
@@ -76,6 +128,36 @@ func TestGroupIsAsItsManifestSays(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.transcript, h.Transcript()); diff != "" {
 				t.Errorf("transcript (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMembersOfMoreThanOneNameAreRefused(t *testing.T) {
+	_, err := group.Type().Erase().Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(`{"members": ["ann,bob", "", "eve"]}`))
+	const want = `members has "ann,bob": give the name of one user` + "\n" + `members has "": give the name of one user`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestAGroupComesAfterItsMembers(t *testing.T) {
+	tests := map[string]struct {
+		manifest string
+		want     []resource.Relation
+	}{
+		"a group that is to be there needs its members": {
+			`{"members": ["ann", "bob"]}`,
+			[]resource.Relation{{Relation: resource.Require, Kind: "User", Names: []string{"ann", "bob"}}},
+		},
+		"a group that is to go needs nobody": {`{"members": ["ann"], "ensure": "absent"}`, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, err := group.Type().Erase().Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(test.manifest))
+			must(t, err)
+			if diff := cmp.Diff(test.want, r.Relations()); diff != "" {
+				t.Errorf("relations (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -2,9 +2,11 @@ package group
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -12,17 +14,17 @@ import (
 )
 
 // groupadd reads the host's file of groups and changes it with the tools that every
-// Linux distribution has: groupadd, groupmod, groupdel.
+// Linux distribution has: groupadd, groupmod, groupdel, gpasswd.
 type groupadd struct{}
 
 func (groupadd) Name() string { return "groupadd" }
 
 func (groupadd) Suits(_ resource.Facts, h host.Reader) error {
-	return accounts.Installed(h, "groupadd", "groupmod", "groupdel")
+	return accounts.Installed(h, "groupadd", "groupmod", "groupdel", "gpasswd")
 }
 
 func (groupadd) Features() []resource.Feature {
-	return []resource.Feature{systemGroups, allowsDuplicates}
+	return []resource.Feature{managesMembers, systemGroups, allowsDuplicates}
 }
 
 func (g groupadd) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
@@ -67,37 +69,98 @@ func state(groups accounts.Groups, name string) attributes {
 }
 
 func present(g accounts.Group) attributes {
-	return attributes{Name: g.Name, Ensure: new(resource.Present), GID: &g.GID}
+	return attributes{Name: g.Name, Ensure: new(resource.Present), GID: &g.GID, Members: g.Members}
 }
 
-// Write runs the one tool that makes all of the changes.
-func (groupadd) Write(ctx context.Context, h host.Host, is, want attributes, _ []resource.Change) error {
-	step := decide(is, want)
-	if err := accounts.Run(ctx, h, host.Cmd{Args: step.args}, step.remedies); err != nil {
-		return fmt.Errorf("cannot %s group %s: %w", step.verb, want.Name, err)
+// Write makes the group and then puts its members in, removes it, or changes one
+// property after the other.
+func (groupadd) Write(ctx context.Context, h host.Host, is, want attributes, changes []resource.Change) error {
+	switch {
+	case !exists(want):
+		return remove(ctx, h, want)
+	case !exists(is):
+		return create(ctx, h, want)
+	}
+	var errs []error
+	for _, c := range changes {
+		if err := run(ctx, h, modification(is, want, c.Property)); err != nil {
+			errs = append(errs, &resource.PropertyError{Property: c.Property, Err: err})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func remove(ctx context.Context, h host.Host, want attributes) error {
+	if err := run(ctx, h, [][]string{{"groupdel", "--", want.Name}}); err != nil {
+		return fmt.Errorf("cannot remove group %s: %w", want.Name, err)
 	}
 	return nil
 }
 
-// A step is a tool with its arguments, and what to tell people when it fails.
-type step struct {
-	verb     string
-	args     []string
-	remedies accounts.Remedies
+func create(ctx context.Context, h host.Host, want attributes) error {
+	if err := run(ctx, h, creation(want)); err != nil {
+		return fmt.Errorf("cannot create group %s: %w", want.Name, err)
+	}
+	return nil
 }
 
-// decide picks the step that leads from what is to what should be.
-func decide(is, want attributes) step {
-	taken := accounts.Remedies{4: "choose another gid, or set allowDupe: true"}
-	inUse := accounts.Remedies{8: "make that User absent, or give it another gid, before this Group goes"}
-	switch {
-	case !exists(want):
-		return step{"remove", []string{"groupdel", "--", want.Name}, inUse}
-	case !exists(is):
-		return step{"create", slices.Concat([]string{"groupadd"}, gid(want), system(want), []string{"--", want.Name}), taken}
-	default:
-		return step{"change", slices.Concat([]string{"groupmod"}, gid(want), []string{"--", want.Name}), taken}
+// run runs commands until one fails.
+func run(ctx context.Context, h host.Host, commands [][]string) error {
+	for _, args := range commands {
+		if err := accounts.Run(ctx, h, host.Cmd{Args: args}, remedies(args[0])); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func remedies(tool string) accounts.Remedies {
+	switch tool {
+	case "groupdel":
+		return accounts.Remedies{8: "make that User absent, or give it another gid, before this Group goes"}
+	case "gpasswd":
+		return accounts.Remedies{3: "declare a User of each name in members; where that names this group among its groups, leave it out here"}
+	default:
+		return accounts.Remedies{4: "choose another gid, or set allowDupe: true"}
+	}
+}
+
+// creation are the commands that make a group and put its members in.
+func creation(want attributes) [][]string {
+	commands := [][]string{slices.Concat([]string{"groupadd"}, gid(want), system(want), []string{"--", want.Name})}
+	if len(want.Members) > 0 {
+		commands = append(commands, exactly(want))
+	}
+	return commands
+}
+
+// modification are the commands that set a property of a group that is there.
+func modification(is, want attributes, property string) [][]string {
+	switch {
+	case property == "gid":
+		return [][]string{slices.Concat([]string{"groupmod"}, gid(want), []string{"--", want.Name})}
+	case isMinimum(want):
+		return additions(is, want)
+	default:
+		return [][]string{exactly(want)}
+	}
+}
+
+// exactly is the command that makes the members all that there are.
+func exactly(want attributes) []string {
+	return []string{"gpasswd", "--members", strings.Join(want.Members, ","), "--", want.Name}
+}
+
+// additions put each member in that is missing, and leave those in who came into the
+// group a moment ago.
+func additions(is, want attributes) [][]string {
+	var commands [][]string
+	for _, m := range want.Members {
+		if !slices.Contains(is.Members, m) {
+			commands = append(commands, []string{"gpasswd", "--add", m, "--", want.Name})
+		}
+	}
+	return commands
 }
 
 func gid(want attributes) []string {
@@ -117,5 +180,3 @@ func system(want attributes) []string {
 	}
 	return nil
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }

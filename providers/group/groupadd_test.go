@@ -25,6 +25,11 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 			manifest: `{"gid": 0}`,
 			err:      "cannot create group web: groupadd exited with 4: GID '0' already exists; choose another gid, or set allowDupe: true",
 		},
+		"a member who is no user of the host": {
+			manifest: `{"name": "staff", "members": ["ann", "eve", "bob"]}`,
+			err: "cannot set members: gpasswd exited with 3: user 'eve' does not exist; " +
+				"declare a User of each name in members; where that names this group among its groups, leave it out here",
+		},
 		"the primary group of a user cannot be removed": {
 			manifest: `{"name": "ann", "ensure": "absent"}`,
 			err: "cannot remove group ann: groupdel exited with 8: cannot remove the primary group of user 'ann'; " +
@@ -48,11 +53,41 @@ func TestGroupsAreListed(t *testing.T) {
 	got, err := group.Type().Erase().Instances(t.Context(), nil, h.ReadOnly(), "")
 	must(t, err)
 	want := []resource.Instance{
-		{Namevar: "root", Exists: true, Attributes: json.RawMessage(`{"name":"root","ensure":"present","gid":0}`)},
-		{Namevar: "web", Exists: true, Attributes: json.RawMessage(`{"name":"web","ensure":"present","gid":1500}`)},
+		{Namevar: "root", Exists: true, Attributes: json.RawMessage(`{"name":"root","ensure":"present","gid":0,"members":[]}`)},
+		{Namevar: "web", Exists: true, Attributes: json.RawMessage(`{"name":"web","ensure":"present","gid":1500,"members":["ann","bob"]}`)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("instances (-want +got):\n%s", diff)
+	}
+}
+
+func TestMembersStayThatOthersPutIn(t *testing.T) {
+	root := debian.Root(t)
+	for _, name := range []string{"ann", "bob", "eve"} {
+		debian.Chroot(t, root, "useradd", name)
+	}
+	debian.Chroot(t, root, "gpasswd", "--members", "ann", "staff")
+	h := open(t, root)
+	r := bind(t, h, `{"name": "staff", "members": ["bob", "ann"]}`)
+	must(t, r.Read(t.Context(), h))
+	debian.Chroot(t, root, "gpasswd", "--add", "eve", "staff") // between the look and the change
+	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+
+	if entry := debian.Chroot(t, root, "getent", "group", "staff"); entry != "staff:x:50:ann,eve,bob\n" {
+		t.Errorf("the group is %s", entry)
+	}
+}
+
+func TestAMemberWhoIsNoUserAnyMoreIsTakenOut(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "sed", "--in-place", "s/^staff:.*/&gone/", "/etc/group", "/etc/gshadow")
+	h := open(t, root)
+	r := bind(t, h, `{"name": "staff", "members": [], "authMembership": true}`)
+	must(t, r.Read(t.Context(), h))
+	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+
+	if entry := debian.Chroot(t, root, "grep", "--no-filename", "^staff", "/etc/group", "/etc/gshadow"); entry != "staff:x:50:\nstaff:*::\n" {
+		t.Errorf("the group is %s", entry)
 	}
 }
 
@@ -81,7 +116,7 @@ func newFake(t *testing.T, lines string) *hosttest.Host {
 	t.Helper()
 	h := hosttest.New(t)
 	h.Put("/etc/group", "root:x:0:\n"+lines+"\n")
-	for _, tool := range []string{"groupadd", "groupmod", "groupdel"} {
+	for _, tool := range []string{"groupadd", "groupmod", "groupdel", "gpasswd"} {
 		h.Handle(tool, func(host.Cmd) host.Result { return host.Result{} })
 	}
 	return h

@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/accounts"
 )
 
-// creation is the command that makes an account, but for its password.
+// creation is the command that makes an account, but for its password and how that ages.
 func creation(groups accounts.Groups, want attributes) []string {
 	args := []string{"useradd"}
 	if want.UID != nil {
@@ -21,6 +21,7 @@ func creation(groups accounts.Groups, want attributes) []string {
 	args = append(args, optional("--home-dir", want.Home)...)
 	args = append(args, optional("--comment", want.Comment)...)
 	args = append(args, optional("--shell", want.Shell)...)
+	args = append(args, expireOption(want)...)
 	if isTrue(want.System) {
 		args = append(args, "--system")
 	}
@@ -38,6 +39,8 @@ func modification(groups accounts.Groups, want attributes, property string) []st
 		return membership(groups, want)
 	case "home":
 		return optional("--home", want.Home)
+	case "expiry":
+		return expireOption(want)
 	case "comment":
 		return optional("--comment", want.Comment)
 	default:

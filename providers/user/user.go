@@ -1,6 +1,6 @@
 // Package user is the resource type User: the accounts of a host.
 //
-// This file and attributes.go say what a user is. Its provider, in useradd.go and
+// This file, attributes.go and ageing.go say what a user is. Its provider, in useradd.go and
 // write.go, says how a host is asked for one and made to have it.
 package user
 
@@ -22,11 +22,13 @@ type attributes = v1alpha1.UserAttributes
 
 // What a provider of users may be able to do.
 const (
-	managesHomeDir   resource.Feature = "managesHomedir"
-	managesPasswords resource.Feature = "managesPasswords"
-	managesShell     resource.Feature = "managesShell"
-	systemUsers      resource.Feature = "systemUsers"
-	allowsDuplicates resource.Feature = "allowsDuplicates"
+	managesHomeDir     resource.Feature = "managesHomedir"
+	managesPasswords   resource.Feature = "managesPasswords"
+	managesPasswordAge resource.Feature = "managesPasswordAge"
+	managesExpiry      resource.Feature = "managesExpiry"
+	managesShell       resource.Feature = "managesShell"
+	systemUsers        resource.Feature = "systemUsers"
+	allowsDuplicates   resource.Feature = "allowsDuplicates"
 )
 
 // Type is the type User.
@@ -38,6 +40,8 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 		Features: []resource.FeatureDoc{
 			{Name: managesHomeDir, Doc: "Can make and remove home directories."},
 			{Name: managesPasswords, Doc: "Can set a password by its hash."},
+			{Name: managesPasswordAge, Doc: "Can set how long a password is good for."},
+			{Name: managesExpiry, Doc: "Can set the day on which an account ends."},
 			{Name: managesShell, Doc: "Can set the login shell."},
 			{Name: systemUsers, Doc: "Can make a system account."},
 			{Name: allowsDuplicates, Doc: "Can give an account the number of another."},
@@ -76,7 +80,7 @@ func properties() []resource.Property[attributes] {
 	}
 	shell := resource.Field("shell", "The login shell, an executable of the host.", func(a *attributes) *string { return a.Shell })
 	shell.Feature = managesShell
-	return []resource.Property[attributes]{
+	return append([]resource.Property[attributes]{
 		resource.Field(resource.Ensure, "Whether the account is there: present (default where anything else is said) or absent.",
 			func(a *attributes) *string { return a.Ensure }),
 		resource.Field("uid", "The number of the account; the host chooses one if it is left out.",
@@ -90,7 +94,7 @@ func properties() []resource.Property[attributes] {
 			func(a *attributes) *string { return a.Comment }),
 		shell,
 		password(),
-	}
+	}, ageing()...)
 }
 
 // password is never shown, not even through a door that forgets to ask.

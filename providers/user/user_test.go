@@ -24,11 +24,13 @@ func TestUserKeepsTheLawsOfTypes(t *testing.T) {
 			Host:   h,
 			Absent: "{name: ann, ensure: absent, home: /home/ann, manageHome: true}",
 			Present: `{name: ann, uid: 1500, gid: web, groups: [wheel, adm], home: /home/ann, manageHome: true, comment: Änne Müller,
-				shell: /bin/sh, password: $6$salt$Pm4rk3r1}`,
+				shell: /bin/sh, password: $6$salt$Pm4rk3r1,
+				passwordMinAge: 1, passwordMaxAge: 90, passwordWarnDays: 14, expiry: 2099-12-31}`,
 			Changed: []string{
-				`{name: ann, uid: 1501, gid: "100", groups: [web], home: /home/anne, comment: "", shell: /bin/bash, password: "!$6$salt$Pm4rk3r1"}`,
-				"{name: ann, groups: [], membership: inclusive}",
-				"{name: ann, uid: 8, allowDupe: true, groups: [adm], password: $6$salt$Pm4rk3r3}",
+				`{name: ann, uid: 1501, gid: "100", groups: [web], home: /home/anne, comment: "", shell: /bin/bash, password: "!$6$salt$Pm4rk3r1",
+					passwordMinAge: 0, passwordMaxAge: -1, passwordWarnDays: 0, expiry: absent}`,
+				"{name: ann, groups: [], membership: inclusive, expiry: 1970-01-01, passwordMinAge: -1}",
+				"{name: ann, uid: 8, allowDupe: true, groups: [adm], password: $6$salt$Pm4rk3r3, expiry: 2024-02-29, passwordWarnDays: -1, passwordMaxAge: 2147483647}",
 				"{name: ann, uid: 1501, home: /home/ann}",
 			},
 			Snapshot: snapshot,
@@ -47,7 +49,7 @@ func TestUserKeepsTheLawsOfTypes(t *testing.T) {
 		resourcetest.Run(t, user.Type(), resourcetest.Case{
 			Host:     h,
 			Absent:   "{ensure: absent}",
-			Present:  "{system: true, gid: 1500, shell: /usr/sbin/nologin}",
+			Present:  "{system: true, gid: 1500, shell: /usr/sbin/nologin, expiry: absent, passwordMaxAge: -1}",
 			Changed:  []string{"{gid: users}", "{gid: 1500}"},
 			Snapshot: snapshot,
 		})
@@ -63,6 +65,8 @@ func TestUserIsPresentWhereAnythingIsSaid(t *testing.T) {
 		"a property asks for the user":          {`{"comment": ""}`, 1},
 		"an empty list of groups does":          {`{"groups": []}`, 1},
 		"how to make it asks for it to be made": {`{"system": true}`, 1},
+		"how a password ages asks for the user": {`{"passwordMaxAge": -1}`, 1},
+		"an expiry that is none does":           {`{"expiry": "absent"}`, 1},
 		"absent stays absent":                   {`{"ensure": "absent", "uid": 7}`, 0},
 	}
 	for name, test := range tests {
@@ -86,9 +90,21 @@ func TestBadAttributesAreRefused(t *testing.T) {
 		"a home in no directory":  {`{"home": "ann"}`, `home "ann" must be an absolute path: begin it with /`},
 		"a shell by its name":     {`{"shell": "bash"}`, `shell "bash" must be an absolute path: begin it with /`},
 		"a password of two lines": {`{"password": "x\nroot:y"}`, "password has a colon or a line break: give the hash as in the second field of /etc/shadow"},
-		"a negative gid":          {`{"gid": -1}`, "gid -1 is negative: give a group's name or number"},
-		"a group by number":       {`{"groups": ["100"]}`, `groups has "100": give the name of one group`},
-		"two groups in one":       {`{"groups": ["adm,web"]}`, `groups has "adm,web": give the name of one group`},
+		"days below none":         {`{"passwordMinAge": -2}`, "passwordMinAge -2 is below -1: give a number of days, or -1 for none"},
+		"two ages below none": {
+			`{"passwordMaxAge": -5, "passwordWarnDays": -9}`,
+			"passwordMaxAge -5 is below -1: give a number of days, or -1 for none\n" +
+				"passwordWarnDays -9 is below -1: give a number of days, or -1 for none",
+		},
+		"an expiry of no calendar": {
+			`{"expiry": "2023-02-29"}`, `expiry "2023-02-29" is no day from 1970-01-01 on: give YYYY-MM-DD, or absent for none`,
+		},
+		"an expiry before all days": {
+			`{"expiry": "1969-12-31"}`, `expiry "1969-12-31" is no day from 1970-01-01 on: give YYYY-MM-DD, or absent for none`,
+		},
+		"a negative gid":    {`{"gid": -1}`, "gid -1 is negative: give a group's name or number"},
+		"a group by number": {`{"groups": ["100"]}`, `groups has "100": give the name of one group`},
+		"two groups in one": {`{"groups": ["adm,web"]}`, `groups has "adm,web": give the name of one group`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,8 @@ package user
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -12,17 +14,19 @@ import (
 )
 
 // useradd reads the host's files of accounts and changes them with the tools that
-// every Linux distribution has: useradd, usermod, userdel, chpasswd.
+// every Linux distribution has: useradd, usermod, userdel, chpasswd, chage.
 type useradd struct{}
 
 func (useradd) Name() string { return "useradd" }
 
 func (useradd) Suits(_ resource.Facts, h host.Reader) error {
-	return accounts.Installed(h, "useradd", "usermod", "userdel", "chpasswd")
+	return accounts.Installed(h, "useradd", "usermod", "userdel", "chpasswd", "chage")
 }
 
 func (useradd) Features() []resource.Feature {
-	return []resource.Feature{managesHomeDir, managesPasswords, managesShell, systemUsers, allowsDuplicates}
+	return []resource.Feature{
+		managesHomeDir, managesPasswords, managesPasswordAge, managesExpiry, managesShell, systemUsers, allowsDuplicates,
+	}
 }
 
 func (u useradd) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
@@ -33,17 +37,12 @@ func (u useradd) Read(ctx context.Context, h host.Reader, want attributes) (attr
 	return states[0], nil
 }
 
-// ReadAll reads any number of users with one look at each file, and at shadow only
-// when a password is asked for.
+// ReadAll reads any number of users with one look at each file. Whoever may not read
+// shadow does without what nobody asked for.
 func (useradd) ReadAll(_ context.Context, h host.Reader, wants []attributes) ([]attributes, error) {
-	db, err := readDatabase(h)
+	db, err := readDatabase(h, slices.ContainsFunc(wants, needsShadow))
 	if err != nil {
 		return nil, err
-	}
-	if slices.ContainsFunc(wants, func(want attributes) bool { return want.Password != nil }) {
-		if db.shadow, err = accounts.ReadShadow(h); err != nil {
-			return nil, err
-		}
 	}
 	states := make([]attributes, len(wants))
 	for i, want := range wants {
@@ -52,9 +51,11 @@ func (useradd) ReadAll(_ context.Context, h host.Reader, wants []attributes) ([]
 	return states, nil
 }
 
+func needsShadow(want attributes) bool { return want.Password != nil || ages(want) }
+
 // List reads all users of the host, without their passwords.
 func (useradd) List(_ context.Context, h host.Reader) ([]attributes, error) {
-	db, err := readDatabase(h)
+	db, err := readDatabase(h, false)
 	if err != nil {
 		return nil, err
 	}
@@ -69,14 +70,21 @@ func (useradd) List(_ context.Context, h host.Reader) ([]attributes, error) {
 type database struct {
 	users  accounts.Users
 	groups accounts.Groups
-	shadow accounts.Shadow // zero if nobody asked for a password
+	shadow *accounts.Shadow // nil if it may not be read
 }
 
-func readDatabase(h host.Reader) (db database, err error) {
+func readDatabase(h host.Reader, needsShadow bool) (db database, err error) {
 	if db.users, err = accounts.ReadUsers(h); err != nil {
 		return db, err
 	}
-	db.groups, err = accounts.ReadGroups(h)
+	if db.groups, err = accounts.ReadGroups(h); err != nil {
+		return db, err
+	}
+	shadow, err := accounts.ReadShadow(h)
+	if errors.Is(err, fs.ErrPermission) && !needsShadow {
+		return db, nil
+	}
+	db.shadow = &shadow
 	return db, err
 }
 
@@ -91,6 +99,10 @@ func (db database) state(want attributes) attributes {
 		UID: &u.UID, GID: db.gid(u, want), Groups: db.supplementary(u, want),
 		Home: &u.Home, Comment: &u.Comment, Shell: &u.Shell,
 	}
+	if db.shadow == nil {
+		return is
+	}
+	setAgeing(&is, db.shadow.Ageing(u.Name))
 	if hash, ok := db.shadow.Hash(u.Name); ok && want.Password != nil {
 		is.Password = &hash
 	}

@@ -1,7 +1,6 @@
 package user_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,10 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/host"
-	"github.com/fettle-dev/fettle/internal/host/hosttest"
-	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/providers/user"
 	"github.com/fettle-dev/fettle/test/debian"
 )
 
@@ -52,10 +48,23 @@ func TestUserIsAsItsManifestSays(t *testing.T) {
 			changes:    ensure("absent", "present", "created"),
 			transcript: []string{"! useradd --gid ann --no-create-home -- ann"},
 		},
+		"a user is created with how its password ages": {
+			manifest: `{"passwordMinAge": 0, "passwordMaxAge": 90, "passwordWarnDays": -1, "expiry": "2027-03-01"}`,
+			changes:  ensure("absent", "present", "created"),
+			transcript: []string{
+				"! useradd --expiredate 20878 --no-create-home -- ann",
+				"! chage --mindays 0 --maxdays 90 --warndays -1 -- ann",
+			},
+		},
+		"a user is created without an end, whatever the host's default": {
+			manifest:   `{"expiry": "absent"}`,
+			changes:    ensure("absent", "present", "created"),
+			transcript: []string{`! useradd --expiredate "" --no-create-home -- ann`},
+		},
 		"every property is put right by itself": {
 			before: ann,
 			manifest: `{"uid": 7, "gid": 10, "groups": ["wheel", "adm", "www"], "home": "/srv/ann", "comment": "Änne", "shell": "/bin/bash",
-				"password": "$6$new", "manageHome": true}`,
+				"password": "$6$new", "manageHome": true, "passwordMinAge": 1, "passwordMaxAge": -1, "passwordWarnDays": 14, "expiry": "2000-01-01"}`,
 			changes: []resource.Change{
 				{Property: "uid", Is: "1500", Should: "7", Message: "uid changed 1500 to 7"},
 				{Property: "gid", Is: "1500", Should: "10", Message: "gid changed 1500 to 10"},
@@ -64,6 +73,10 @@ func TestUserIsAsItsManifestSays(t *testing.T) {
 				{Property: "comment", Is: "Ann", Should: "Änne", Message: "comment changed Ann to Änne"},
 				{Property: "shell", Is: "/bin/sh", Should: "/bin/bash", Message: "shell changed /bin/sh to /bin/bash"},
 				{Property: "password", Is: "[redacted]", Should: "[redacted]", Message: "changed password", Sensitive: true},
+				{Property: "passwordMinAge", Is: "0", Should: "1", Message: "passwordMinAge changed 0 to 1"},
+				{Property: "passwordMaxAge", Is: "99999", Should: "-1", Message: "passwordMaxAge changed 99999 to -1"},
+				{Property: "passwordWarnDays", Is: "7", Should: "14", Message: "passwordWarnDays changed 7 to 14"},
+				{Property: "expiry", Is: "absent", Should: "2000-01-01", Message: "expiry changed absent to 2000-01-01"},
 			},
 			transcript: []string{
 				"! usermod --uid 7 -- ann",
@@ -73,6 +86,10 @@ func TestUserIsAsItsManifestSays(t *testing.T) {
 				"! usermod --comment Änne -- ann",
 				"! usermod --shell /bin/bash -- ann",
 				"! chpasswd --encrypted",
+				"! chage --mindays 1 -- ann",
+				"! chage --maxdays -1 -- ann",
+				"! chage --warndays 14 -- ann",
+				"! usermod --expiredate 10957 -- ann",
 			},
 		},
 		"a primary group is compared by the name that is wanted": {
@@ -94,6 +111,19 @@ func TestUserIsAsItsManifestSays(t *testing.T) {
 			manifest:   `{"groups": [], "membership": "inclusive"}`,
 			changes:    []resource.Change{{Property: "groups", Is: "adm", Message: "groups undefined from adm"}},
 			transcript: []string{`! usermod --groups "" -- ann`},
+		},
+		"an expiry is taken back": {
+			before: map[string]string{
+				"/etc/passwd": "ann:x:1500:1500:Ann:/home/ann:/bin/sh\n",
+				"/etc/shadow": "ann:!:1:0:99999:7::19782:\n",
+			},
+			manifest:   `{"expiry": "absent"}`,
+			changes:    []resource.Change{{Property: "expiry", Is: "2024-02-29", Should: "absent", Message: "expiry changed 2024-02-29 to absent"}},
+			transcript: []string{`! usermod --expiredate "" -- ann`},
+		},
+		"whoever has no line in shadow has nothing that ends": {
+			before:   map[string]string{"/etc/passwd": "ann:x:1500:1500:Ann:/home/ann:/bin/sh\n"},
+			manifest: `{"passwordMinAge": -1, "passwordMaxAge": -1, "passwordWarnDays": -1, "expiry": "absent"}`,
 		},
 		"the same password is in sync": {
 			before:   ann,
@@ -241,70 +271,5 @@ func TestMembershipKeepsGroupsThatOthersGave(t *testing.T) {
 
 	if groups := debian.Chroot(t, root, "id", "--groups", "--name", "ann"); groups != "ann adm staff games\n" {
 		t.Errorf("ann is in %s", groups)
-	}
-}
-
-func TestAUserIsListedWithoutItsPassword(t *testing.T) {
-	h := newFake(t, map[string]string{
-		"/etc/passwd": "+nis::::::\nann:x:1500:4294967294:Ann:/home/ann:/bin/sh\n",
-		"/etc/group":  "adm:x:4:bob,ann\n",
-		"/etc/shadow": "ann:$6$s3cret:1:0:99999:7:::\n",
-	})
-	got, err := user.Type().Erase().Instances(t.Context(), nil, h.ReadOnly(), "")
-	must(t, err)
-	want := []resource.Instance{{Namevar: "ann", Exists: true, Attributes: json.RawMessage(
-		`{"name":"ann","ensure":"present","uid":1500,"gid":"4294967294","groups":["adm"],"home":"/home/ann","comment":"Ann","shell":"/bin/sh"}`)}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("instances (-want +got):\n%s", diff)
-	}
-}
-
-// newFake is a host with these files, two shells, and tools that do nothing.
-func newFake(t *testing.T, files map[string]string) *hosttest.Host {
-	t.Helper()
-	h := hosttest.New(t)
-	for path, content := range files {
-		h.Put(path, content)
-	}
-	for _, shell := range []string{"/bin/sh", "/bin/bash"} {
-		h.Put(shell, "")
-		must(t, h.Chmod(shell, 0o755))
-	}
-	h.Reset()
-	for _, tool := range []string{"useradd", "usermod", "userdel", "chpasswd"} {
-		h.Handle(tool, func(host.Cmd) host.Result { return host.Result{} })
-	}
-	return h
-}
-
-func open(t *testing.T, root string) *linux.Host {
-	t.Helper()
-	h, err := linux.Open(linux.Options{Root: root})
-	must(t, err)
-	t.Cleanup(func() { must(t, h.Close()) })
-	return h
-}
-
-// bind makes the resource User/ann, with a provider for the host.
-func bind(t *testing.T, h host.Reader, manifest string) resource.Resource {
-	t.Helper()
-	r, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(manifest))
-	must(t, err)
-	must(t, r.Choose(nil, h, ""))
-	must(t, r.Unsupported())
-	return r
-}
-
-func apply(t *testing.T, h host.Host, manifest string) {
-	t.Helper()
-	r := bind(t, h, manifest)
-	must(t, r.Read(t.Context(), h))
-	must(t, r.Write(t.Context(), h, r.Compare().Changes))
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -42,6 +42,9 @@ func create(ctx context.Context, h host.Host, groups accounts.Groups, want attri
 	if err == nil && want.Password != nil {
 		err = setPassword(ctx, h, want)
 	}
+	if err == nil {
+		err = age(ctx, h, want, ageOptions(want, ""))
+	}
 	if err != nil {
 		return fmt.Errorf("cannot create user %s: %w", want.Name, err)
 	}
@@ -52,8 +55,11 @@ func change(ctx context.Context, h host.Host, groups accounts.Groups, want attri
 	if err := obstacle(h, groups, want, property); err != nil {
 		return err
 	}
-	if property == "password" {
+	switch property {
+	case "password":
 		return setPassword(ctx, h, want)
+	case "passwordMinAge", "passwordMaxAge", "passwordWarnDays":
+		return age(ctx, h, want, ageOptions(want, property))
 	}
 	args := slices.Concat([]string{"usermod"}, modification(groups, want, property), []string{"--", want.Name})
 	return accounts.Run(ctx, h, host.Cmd{Args: args}, takenUID())

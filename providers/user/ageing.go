@@ -1,0 +1,121 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// neverExpires is the expiry of an account that has none.
+const neverExpires = resource.Absent
+
+// The properties that say how long a password and its account are good for.
+func ageing() []resource.Property[attributes] {
+	all := []resource.Property[attributes]{
+		resource.Field("passwordMinAge", "The days between changes of the password; 0 and -1 allow one at any time.",
+			func(a *attributes) *int64 { return a.PasswordMinAge }),
+		resource.Field("passwordMaxAge", "The days after which the password must be changed; -1 is never.",
+			func(a *attributes) *int64 { return a.PasswordMaxAge }),
+		resource.Field("passwordWarnDays", "The days before that in which the user is warned; -1 is never.",
+			func(a *attributes) *int64 { return a.PasswordWarnDays }),
+	}
+	for i := range all {
+		all[i].Feature = managesPasswordAge
+	}
+	expiry := resource.Field("expiry", "The day from which on nobody can log in to the account, as YYYY-MM-DD, or absent for none.",
+		func(a *attributes) *string { return a.Expiry })
+	expiry.Feature = managesExpiry
+	return append(all, expiry)
+}
+
+// ages reports whether a user is asked for what shadow says besides the hash.
+func ages(a attributes) bool {
+	return slices.ContainsFunc(ageing(), func(p resource.Property[attributes]) bool { return p.Managed(a) })
+}
+
+// setAgeing puts what shadow says of a user into its attributes.
+func setAgeing(is *attributes, age accounts.Ageing) {
+	is.PasswordMinAge, is.PasswordMaxAge, is.PasswordWarnDays = &age.MinAge, &age.MaxAge, &age.WarnDays
+	is.Expiry = new(expiryOn(age.Expiry))
+}
+
+const secondsPerDay = 24 * 60 * 60
+
+func expiryOn(day int64) string {
+	if day == accounts.Never {
+		return neverExpires
+	}
+	return time.Unix(day*secondsPerDay, 0).UTC().Format(time.DateOnly)
+}
+
+// expiryDay is an expiry as the host's tools are told: the number of the day, since
+// they take a date for one of the time zone that they run in and may be a day off.
+// "" is none.
+func expiryDay(expiry string) (string, error) {
+	if expiry == neverExpires {
+		return "", nil
+	}
+	day, err := time.Parse(time.DateOnly, expiry)
+	if err != nil || day.Unix() < 0 {
+		return "", fmt.Errorf("expiry %q is no day from 1970-01-01 on: give YYYY-MM-DD, or %s for none", expiry, neverExpires)
+	}
+	return strconv.FormatInt(day.Unix()/secondsPerDay, 10), nil
+}
+
+func validateExpiry(a attributes) error {
+	if a.Expiry == nil {
+		return nil
+	}
+	_, err := expiryDay(*a.Expiry)
+	return err
+}
+
+func validateDays(attribute string, days *int64) error {
+	if days != nil && *days < accounts.Never {
+		return fmt.Errorf("%s %d is below -1: give a number of days, or -1 for none", attribute, *days)
+	}
+	return nil
+}
+
+// expireOption is nil if nothing is said of the expiry. It was validated.
+func expireOption(want attributes) []string {
+	if want.Expiry == nil {
+		return nil
+	}
+	day, _ := expiryDay(*want.Expiry)
+	return []string{"--expiredate", day}
+}
+
+// ageOptions are what chage is told to set one property, or all that are managed
+// if it is "".
+func ageOptions(want attributes, property string) []string {
+	var args []string
+	for _, o := range []struct {
+		property, option string
+		days             *int64
+	}{
+		{"passwordMinAge", "--mindays", want.PasswordMinAge},
+		{"passwordMaxAge", "--maxdays", want.PasswordMaxAge},
+		{"passwordWarnDays", "--warndays", want.PasswordWarnDays},
+	} {
+		if o.days != nil && (property == "" || property == o.property) {
+			args = append(args, o.option, strconv.FormatInt(*o.days, 10))
+		}
+	}
+	return args
+}
+
+// age runs chage if there is anything to tell it.
+func age(ctx context.Context, h host.Host, want attributes, options []string) error {
+	if len(options) == 0 {
+		return nil
+	}
+	args := slices.Concat([]string{"chage"}, options, []string{"--", want.Name})
+	return accounts.Run(ctx, h, host.Cmd{Args: args}, accounts.Remedies{15: "the host has no /etc/shadow: make it with pwconv"})
+}

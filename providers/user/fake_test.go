@@ -1,0 +1,62 @@
+package user_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/user"
+)
+
+// newFake is a host with these files, two shells, and tools that do nothing.
+func newFake(t *testing.T, files map[string]string) *hosttest.Host {
+	t.Helper()
+	h := hosttest.New(t)
+	for path, content := range files {
+		h.Put(path, content)
+	}
+	for _, shell := range []string{"/bin/sh", "/bin/bash"} {
+		h.Put(shell, "")
+		must(t, h.Chmod(shell, 0o755))
+	}
+	h.Reset()
+	for _, tool := range []string{"useradd", "usermod", "userdel", "chpasswd", "chage"} {
+		h.Handle(tool, func(host.Cmd) host.Result { return host.Result{} })
+	}
+	return h
+}
+
+func open(t *testing.T, root string) *linux.Host {
+	t.Helper()
+	h, err := linux.Open(linux.Options{Root: root})
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close()) })
+	return h
+}
+
+// bind makes the resource User/ann, with a provider for the host.
+func bind(t *testing.T, h host.Reader, manifest string) resource.Resource {
+	t.Helper()
+	r, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(manifest))
+	must(t, err)
+	must(t, r.Choose(nil, h, ""))
+	must(t, r.Unsupported())
+	return r
+}
+
+func apply(t *testing.T, h host.Host, manifest string) {
+	t.Helper()
+	r := bind(t, h, manifest)
+	must(t, r.Read(t.Context(), h))
+	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
