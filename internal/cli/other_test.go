@@ -117,11 +117,11 @@ func TestResourceTakesWordsAsTheTypesOfItsAttributes(t *testing.T) {
 
 func TestResourceListsWhereTheProviderCan(t *testing.T) {
 	root := emptyRoot(t)
-	put(t, filepath.Join(root, "etc/group"), "root:x:0:\nWeb:x:1500:\n")
-	put(t, filepath.Join(root, "usr/sbin/groupadd"), "")
-	put(t, filepath.Join(root, "usr/sbin/groupmod"), "")
-	put(t, filepath.Join(root, "usr/sbin/groupdel"), "")
-	chmodAll(t, root, "usr/sbin/groupadd", "usr/sbin/groupmod", "usr/sbin/groupdel")
+	put(t, filepath.Join(root, "etc/group"), "root:x:0:\nWeb:x:1500:ann\n")
+	for _, tool := range []string{"groupadd", "groupmod", "groupdel", "gpasswd"} {
+		put(t, filepath.Join(root, "usr/sbin", tool), "")
+		chmodAll(t, root, filepath.Join("usr/sbin", tool))
+	}
 	got := fettle(t, "", "resource", "groups", "--root", root)
 	want := strings.Split(strings.TrimSpace(`
 apiVersion: fettle.dev/v1alpha1
@@ -131,6 +131,8 @@ metadata:
 spec:
   ensure: present
   gid: 1500
+  members:
+  - ann
   name: Web
   nodeSelector: {}
 ---

@@ -69,7 +69,11 @@ func state(groups accounts.Groups, name string) attributes {
 }
 
 func present(g accounts.Group) attributes {
-	return attributes{Name: g.Name, Ensure: new(resource.Present), GID: &g.GID, Members: g.Members}
+	is := attributes{Name: g.Name, Ensure: new(resource.Present), GID: &g.GID}
+	if len(g.Members) > 0 {
+		is.Members = g.Members
+	}
+	return is
 }
 
 // Write makes the group and then puts its members in, removes it, or changes one
