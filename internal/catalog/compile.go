@@ -12,7 +12,7 @@ import (
 // Compile makes the catalogs of a fleet. It is pure: the order of the input changes
 // nothing, and the input is not changed.
 func Compile(input Input) Result {
-	p := newPlan(sortedResources(input.Resources), input)
+	p := newPlan(sortedResources(input.Resources), input, 1)
 	result := Result{
 		Catalogs: map[string]*v1alpha1.Catalog{},
 		Nodes:    map[string]*NodeResult{},
@@ -80,7 +80,7 @@ func (p *plan) nodeResult(s *share) *NodeResult {
 			own[e.Ref()] = hash
 		}
 	}
-	r.own, r.Digest = own, digest(hashes)
+	r.own, r.Digest = own, hashOfAll(hashes)
 	return r
 }
 

@@ -17,10 +17,11 @@ type draft struct {
 	ref      v1alpha1.ResourceRef
 	target   *target
 	entry    v1alpha1.CatalogEntry
-	hash     string // of entry
-	size     int    // of entry as JSON, in bytes
-	claim    string // kind and namevar; "" where that can't be told
-	property string // the namevar as people write it: path "/etc/motd"
+	hash     string            // of entry
+	size     int               // of entry as JSON, in bytes
+	claim    string            // kind and namevar; "" where that can't be told
+	property string            // the namevar as people write it: path "/etc/motd"
+	bound    resource.Resource // nil where its type refuses it, and for content that is made by node
 	edges    []edge
 	own      *own   // nil for content that is the same everywhere
 	fault    *fault // on all nodes; nil for none
@@ -174,11 +175,12 @@ func (d *draft) fill(r v1alpha1.Resource, known map[string]resource.Kind) {
 	d.entry = entry
 	d.claim = entry.Kind + "\x00" + entry.Namevar
 	d.property = fmt.Sprintf("%s %q", known[entry.Kind].Describe().Namevar, bound.Namevar())
-	text, err := entryJSON(entry)
+	d.bound = bound
+	text, err := json.Marshal(entry)
 	if err != nil { // it was encoded just now
 		return
 	}
-	d.hash, d.size = entryHash(entry), len(text)
+	d.hash, d.size = hashOf(text), len(text)
 	if d.size > maxCatalog && d.fault == nil {
 		d.fault = tooLarge(d.size)
 	}
@@ -192,7 +194,7 @@ func tooLarge(size int) *fault {
 func encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource, known map[string]resource.Kind) (v1alpha1.CatalogEntry, resource.Resource, *fault) {
 	raw, err := json.Marshal(r.GetAttributes())
 	if err == nil {
-		raw, err = canonicalJSON(raw)
+		raw, err = sortKeys(raw)
 	}
 	if err != nil {
 		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "cannot encode its attributes: %v", err)

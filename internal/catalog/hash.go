@@ -20,7 +20,7 @@ const hashPrefix = "sha256-"
 // whatever way their JSON was written. Attributes that are no JSON are hashed as they
 // are, so that they match no catalog that was compiled.
 func Name(entries []v1alpha1.CatalogEntry) string {
-	return digest(hashes(entries))
+	return hashOfAll(hashes(entries))
 }
 
 // hashes are the entries' own hashes, in their order.
@@ -32,10 +32,10 @@ func hashes(entries []v1alpha1.CatalogEntry) []string {
 	return out
 }
 
-// digest makes one hash out of many. A catalog's name and a node's digest are made of
+// hashOfAll makes one hash out of many. A catalog's name and a node's digest are made of
 // the hashes of entries instead of their text, because a fleet shares most entries
 // and would otherwise hash each once a node.
-func digest(hashes []string) string {
+func hashOfAll(hashes []string) string {
 	h := sha256.New()
 	for _, s := range hashes {
 		_, _ = io.WriteString(h, s) // a hash accepts every write

@@ -30,10 +30,20 @@ func byName(kinds []resource.Kind) map[string]resource.Kind {
 }
 
 func item(e v1alpha1.CatalogEntry, known map[string]resource.Kind) resource.Item {
-	it := resource.Item{Ref: resource.Ref{Kind: e.Kind, Name: e.Name}, Noop: e.Noop, Provider: e.Provider}
-	if it.Resource, it.Invalid = bind(it.Ref, e, known); it.Invalid != nil {
-		it.Resource = nil
+	bound, err := bind(resource.Ref{Kind: e.Kind, Name: e.Name}, e, known)
+	if err != nil {
+		bound = nil
 	}
+	it := itemOf(e, bound)
+	if err != nil {
+		it.Invalid = err
+	}
+	return it
+}
+
+// itemOf is an entry whose attributes are bound already.
+func itemOf(e v1alpha1.CatalogEntry, bound resource.Resource) resource.Item {
+	it := resource.Item{Ref: resource.Ref{Kind: e.Kind, Name: e.Name}, Noop: e.Noop, Provider: e.Provider, Resource: bound}
 	if e.Edges == nil {
 		return it
 	}

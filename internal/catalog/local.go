@@ -1,11 +1,55 @@
 package catalog
 
-import "github.com/fettle-dev/fettle/api/v1alpha1"
+import (
+	"runtime"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
 
 // Local compiles for one machine without a cluster: input.Nodes[0] alone, whose nil
 // Labels select everything. entries are in the order of input.Resources; what a
-// problem concerns is left out of them. The node of a problem is "".
+// problem concerns is left out of them. The node of a problem is "". input.ConfigMap must
+// be safe for concurrent use.
 func Local(input Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
+	s := newLocal(input)
+	for position, i := range s.members {
+		if s.fault(position) == nil {
+			e, _ := s.plan.entry(s.share, i)
+			entries = append(entries, e)
+		}
+	}
+	return entries, s.problems()
+}
+
+// Prepare is Local for who applies the entries at once: they are bound to their types,
+// as [Items] does, and digest is their [Name].
+func Prepare(input Input) (items []resource.Item, digest string, problems []Problem) {
+	s := newLocal(input)
+	known := byName(input.Kinds)
+	var hashes []string
+	for position, i := range s.members {
+		if s.fault(position) != nil {
+			continue
+		}
+		e, hash := s.plan.entry(s.share, i)
+		if d := s.plan.drafts[i]; d.bound != nil && d.own == nil {
+			items = append(items, itemOf(e, d.bound))
+		} else {
+			items = append(items, item(e, known))
+		}
+		hashes = append(hashes, hash)
+	}
+	return items, hashOfAll(hashes), s.problems()
+}
+
+// A local is the share of the one node that there is.
+type local struct {
+	*share
+	plan *plan
+}
+
+func newLocal(input Input) local {
 	node := &Node{}
 	if len(input.Nodes) > 0 {
 		node = &input.Nodes[0]
@@ -14,16 +58,13 @@ func Local(input Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
 	if node.Labels == nil {
 		applies = (*target).allows
 	}
-	p := newPlan(input.Resources, input)
-	s := p.divide(node, applies)
+	p := newPlan(input.Resources, input, runtime.GOMAXPROCS(0))
+	return local{p.divide(node, applies), p}
+}
+
+func (s local) problems() []Problem {
 	var found findings
-	for position, i := range s.members {
-		if s.fault(position) == nil {
-			e, _ := p.entry(s, i)
-			entries = append(entries, e)
-		}
-	}
-	p.report(&found, s)
-	p.reportAll(&found)
-	return entries, found.problems(nil)
+	s.plan.report(&found, s.share)
+	s.plan.reportAll(&found)
+	return found.problems(nil)
 }

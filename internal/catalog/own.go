@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"encoding/json"
 	"errors"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -45,20 +46,20 @@ func (o *own) render(n *Node) *rendering {
 	return o.made[text]
 }
 
-func (o *own) make(text string) *rendering {
-	setContent(o.resource, text)
+func (o *own) make(content string) *rendering {
+	setContent(o.resource, content)
 	entry, _, f := encode(o.entry, o.resource, o.known)
 	if f != nil {
 		return &rendering{fault: f}
 	}
-	json, err := entryJSON(entry)
+	text, err := json.Marshal(entry)
 	if err != nil {
 		return &rendering{fault: faultf(v1alpha1.ReasonInvalidSpec, "%v", err)}
 	}
-	if len(json) > maxCatalog {
-		return &rendering{fault: tooLarge(len(json))}
+	if len(text) > maxCatalog {
+		return &rendering{fault: tooLarge(len(text))}
 	}
-	return &rendering{entry: entry, hash: hashOf(json), size: len(json)}
+	return &rendering{entry: entry, hash: hashOf(text), size: len(text)}
 }
 
 func waiting(n *Node) *fault {

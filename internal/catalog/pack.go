@@ -41,6 +41,6 @@ func newCatalog(drafts []*draft) *v1alpha1.Catalog {
 		c.Entries = append(c.Entries, d.entry)
 		hashes[i] = d.hash
 	}
-	c.Name = digest(hashes)
+	c.Name = hashOfAll(hashes)
 	return c
 }

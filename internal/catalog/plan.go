@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // A plan is a whole input in drafts, in catalog order.
@@ -17,14 +19,15 @@ type plan struct {
 	surveys map[string]*survey
 }
 
-// newPlan keeps the order of resources.
-func newPlan(resources []v1alpha1.Resource, input Input) *plan {
+// newPlan keeps the order of resources. With more than one worker input.ConfigMap must be
+// safe for concurrent use.
+func newPlan(resources []v1alpha1.Resource, input Input, workers int) *plan {
 	env := sync.OnceValues(whenEnvironment)
 	p := &plan{fleet: map[v1alpha1.ResourceRef]*draft{}, surveys: map[string]*survey{}}
 	known := byName(input.Kinds)
 	targets := map[string]*target{}
-	for _, r := range resources {
-		d := newDraft(r, known, input.ConfigMap)
+	for i, d := range drafted(resources, known, input.ConfigMap, workers) {
+		r := resources[i]
 		if twin := p.fleet[d.ref]; twin != nil {
 			twin.fault = faultf(v1alpha1.ReasonConflict, "%s is given more than once: give each its own metadata.name", d.ref)
 			continue
@@ -37,6 +40,21 @@ func newPlan(resources []v1alpha1.Resource, input Input) *plan {
 		p.add(d, targets[key])
 	}
 	return p
+}
+
+func drafted(resources []v1alpha1.Resource, known map[string]resource.Kind, configMap func(v1alpha1.KeyRef) (string, bool), workers int) []*draft {
+	drafts := make([]*draft, len(resources))
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(workers, len(resources)) {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(drafts); i = int(next.Add(1)) - 1 {
+				drafts[i] = newDraft(resources[i], known, configMap)
+			}
+		})
+	}
+	group.Wait()
+	return drafts
 }
 
 func (p *plan) add(d *draft, t *target) {

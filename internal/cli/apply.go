@@ -170,16 +170,15 @@ func (a *app) openStore(f applyFlags, set *manifest.Set) (*state.Store, error) {
 func (a *app) transact(ctx context.Context, h Host, f applyFlags, machine labels.Set, set *manifest.Set, selector labels.Selector, store engine.Store) (engine.Report, error) {
 	facts := a.gather(ctx, h)
 	hostname := facts.String("networking.hostname")
-	entries, problems := catalog.Local(catalog.Input{
+	items, digest, problems := catalog.Prepare(catalog.Input{
 		Nodes:     []catalog.Node{{Name: hostname, Labels: machine, Facts: facts}},
 		Resources: set.Resources(),
 		Kinds:     a.Kinds,
 		ConfigMap: set.ConfigMap,
 	})
-	items := catalog.Items(entries, a.Kinds)
 	label(items, set)
 	t := engine.Transaction{
-		Host: h, Facts: facts, Kinds: a.Kinds, HostName: hostname, Digest: catalog.Name(entries), Noop: f.noop, Store: store, Now: time.Now,
+		Host: h, Facts: facts, Kinds: a.Kinds, HostName: hostname, Digest: digest, Noop: f.noop, Store: store, Now: time.Now,
 		Refused: refused(problems),
 	}
 	if !selector.Empty() {

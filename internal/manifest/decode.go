@@ -24,17 +24,44 @@ func (m *Malformed) Error() string {
 	return fmt.Sprintf("%s: %s: %v", m.Source, m.Resource.KindName(), m.Err)
 }
 
+// An object is a document as JSON.
+type object struct {
+	raw    []byte
+	strict error // what only a strict reader minds: a key that is there twice
+}
+
+// read makes JSON of a document, once.
+func read(doc []byte) (object, error) {
+	if text := bytes.TrimSpace(doc); text[0] == '{' {
+		if err := alone(text); err != nil {
+			return object{}, err
+		}
+		if stdjson.Valid(text) {
+			return object{raw: text}, nil
+		}
+	}
+	raw, strict := yaml.YAMLToJSONStrict(doc)
+	if strict == nil {
+		return object{raw: raw}, nil
+	}
+	raw, err := yaml.YAMLToJSON(doc)
+	if err != nil {
+		return object{}, Explain(err)
+	}
+	return object{raw, Explain(strict)}, nil
+}
+
 // decode decodes strictly, as an API server does: field names are case-sensitive,
 // and an unknown or repeated one is an error that gives its path.
-func decode(doc []byte, into any) (raw []byte, err error) {
-	if raw, err = yaml.YAMLToJSONStrict(doc); err != nil {
-		return nil, Explain(err)
+func (o object) decode(into any) error {
+	if o.strict != nil {
+		return o.strict
 	}
-	strict, err := json.UnmarshalStrict(raw, into)
+	strict, err := json.UnmarshalStrict(o.raw, into)
 	if err != nil {
 		err = Explain(err)
 	}
-	return raw, errors.Join(append(strict, err)...)
+	return errors.Join(append(strict, err)...)
 }
 
 // alone refuses JSON that has something after its first object: a decoder of YAML

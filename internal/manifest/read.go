@@ -3,19 +3,21 @@ package manifest
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
@@ -115,22 +117,8 @@ func (s *Set) readFile(name string, stdin io.Reader) error {
 	if name == "-" {
 		name = "stdin"
 	}
-	var errs []error
-	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	for n := 1; ; n++ {
-		doc, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return errors.Join(errs...)
-		}
-		if err != nil {
-			return errors.Join(append(errs, fmt.Errorf("%s: %w", name, err))...)
-		}
-		source := name
-		if n > 1 {
-			source = fmt.Sprintf("%s (document %d)", name, n)
-		}
-		errs = append(errs, s.add(source, doc))
-	}
+	docs, err := split(name, text)
+	return errors.Join(s.addAll(docs), err)
 }
 
 func slurp(name string, stdin io.Reader) ([]byte, error) {
@@ -138,6 +126,58 @@ func slurp(name string, stdin io.Reader) ([]byte, error) {
 		return io.ReadAll(stdin)
 	}
 	return os.ReadFile(name)
+}
+
+// A part is one document of a file, as it was written.
+type part struct {
+	source string
+	text   []byte
+}
+
+// split takes a file apart. What cannot be taken apart ends it with an error.
+func split(name string, text []byte) ([]part, error) {
+	var parts []part
+	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for n := 1; ; n++ {
+		doc, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return parts, nil
+		}
+		if err != nil {
+			return parts, fmt.Errorf("%s: %w", name, err)
+		}
+		source := name
+		if n > 1 {
+			source = fmt.Sprintf("%s (document %d)", name, n)
+		}
+		parts = append(parts, part{source, doc})
+	}
+}
+
+// addAll decodes documents on all processors, and adds them in their order.
+func (s *Set) addAll(parts []part) error {
+	share := max(16, (len(parts)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	shares := slices.Collect(slices.Chunk(parts, share))
+	sets, errs := make([]Set, len(shares)), make([]error, len(shares))
+	var group sync.WaitGroup
+	for i, share := range shares {
+		group.Go(func() { errs[i] = sets[i].addEach(share) })
+	}
+	group.Wait()
+	for _, other := range sets {
+		s.Documents = append(s.Documents, other.Documents...)
+		s.ConfigMaps = append(s.ConfigMaps, other.ConfigMaps...)
+		s.Ignored = append(s.Ignored, other.Ignored...)
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Set) addEach(parts []part) error {
+	var errs []error
+	for _, p := range parts {
+		errs = append(errs, s.add(p.source, p.text))
+	}
+	return errors.Join(errs...)
 }
 
 // list is any List of objects, as kubectl get -o yaml prints it.
@@ -155,42 +195,56 @@ func (v *yamlValue) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// head is what says what an object is.
+type head struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        struct {
+		Name any `json:"name"` // what it must be is said of the resource
+	} `json:"metadata"`
+}
+
+// String is kind and name, where it has one.
+func (h head) String() string {
+	if h.Metadata.Name == nil {
+		return h.Kind
+	}
+	return fmt.Sprintf("%s/%v", h.Kind, h.Metadata.Name)
+}
+
 func (s *Set) add(source string, doc []byte) error {
 	if isEmpty(doc) {
 		return nil
 	}
-	if err := alone(doc); err != nil {
+	o, err := read(doc)
+	if err != nil {
 		return fmt.Errorf("%s: %w", source, err)
 	}
-	var head struct {
-		metav1.TypeMeta   `json:",inline"`
-		metav1.ObjectMeta `json:"metadata"`
-	}
-	if err := yaml.Unmarshal(doc, &head); err != nil {
+	var head head
+	if err := json.Unmarshal(o.raw, &head); err != nil {
 		return fmt.Errorf("%s: %w", source, Explain(err))
 	}
 	switch {
 	case head.Kind == "":
 		return fmt.Errorf("%s: kind is missing: is this a Kubernetes object?", source)
 	case strings.HasSuffix(head.Kind, "List"):
-		return s.addList(source, doc)
+		return s.addList(source, o)
 	case head.APIVersion == "v1" && head.Kind == "ConfigMap":
-		return s.addConfigMap(source, doc)
+		return s.addConfigMap(source, o)
 	}
 	group, _, _ := strings.Cut(head.APIVersion, "/")
 	if group != v1alpha1.GroupVersion.Group {
-		s.Ignored = append(s.Ignored, fmt.Sprintf("%s in %s", strings.TrimSuffix(head.Kind+"/"+head.Name, "/"), source))
+		s.Ignored = append(s.Ignored, fmt.Sprintf("%s in %s", head, source))
 		return nil
 	}
 	if head.APIVersion != v1alpha1.GroupVersion.String() {
 		return fmt.Errorf("%s: apiVersion %s is not known; write %s", source, head.APIVersion, v1alpha1.GroupVersion)
 	}
-	return s.addResource(source, head.Kind, doc)
+	return s.addResource(source, head.Kind, o)
 }
 
-func (s *Set) addList(source string, doc []byte) error {
+func (s *Set) addList(source string, o object) error {
 	var l list
-	if err := yaml.Unmarshal(doc, &l); err != nil {
+	if err := json.Unmarshal(o.raw, &l); err != nil {
 		return fmt.Errorf("%s: %w", source, Explain(err))
 	}
 	var errs []error
@@ -200,28 +254,27 @@ func (s *Set) addList(source string, doc []byte) error {
 	return errors.Join(errs...)
 }
 
-func (s *Set) addConfigMap(source string, doc []byte) error {
+func (s *Set) addConfigMap(source string, o object) error {
 	var c corev1.ConfigMap
-	if _, err := decode(doc, &c); err != nil {
+	if err := o.decode(&c); err != nil {
 		return fmt.Errorf("%s: ConfigMap: %w", source, err)
 	}
 	s.ConfigMaps = append(s.ConfigMaps, &c)
 	return nil
 }
 
-func (s *Set) addResource(source, kind string, doc []byte) error {
+func (s *Set) addResource(source, kind string, o object) error {
 	r := newResource(kind)
 	if r == nil {
 		return fmt.Errorf("%s: kind %s is not known; there are %s", source, kind, strings.Join(kindNames(), ", "))
 	}
-	raw, err := decode(doc, r)
-	if err != nil {
-		return &Malformed{Document{source, r, raw}, err}
+	if err := o.decode(r); err != nil {
+		return &Malformed{Document{source, r, o.raw}, err}
 	}
 	if r.GetName() == "" {
 		return fmt.Errorf("%s: %s: metadata.name is missing", source, kind)
 	}
-	s.Documents = append(s.Documents, Document{source, r, raw})
+	s.Documents = append(s.Documents, Document{source, r, o.raw})
 	return nil
 }
 

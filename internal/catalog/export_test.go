@@ -1,0 +1,7 @@
+package catalog
+
+// SortKeys and CanonicalJSON are to say the same of what json.Marshal makes.
+var (
+	SortKeys      = sortKeys
+	CanonicalJSON = canonicalJSON
+)
