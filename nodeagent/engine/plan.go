@@ -90,10 +90,8 @@ func (p *plan) writtenEdges(items []resource.Item) []edge {
 type key struct{ kind, name string }
 
 // autoEdges are those that types add between resources that happen to be there. None
-// is added against a written edge between the same two, whichever way that goes, nor
-// against another automatic one.
+// is added against a written edge between the same two, whichever way that goes.
 func autoEdges(items []resource.Item, written *graph.Graph, index map[key]int) []edge {
-	auto := graph.New(len(items))
 	var edges []edge
 	for i, item := range items {
 		if item.Resource == nil {
@@ -101,11 +99,9 @@ func autoEdges(items []resource.Item, written *graph.Graph, index map[key]int) [
 		}
 		for _, rel := range item.Resource.Relations() {
 			for _, e := range toEdges(i, rel, index) {
-				if written.Has(e.from, e.to) || written.Has(e.to, e.from) || auto.Has(e.to, e.from) {
-					continue
+				if !written.Has(e.from, e.to) && !written.Has(e.to, e.from) {
+					edges = append(edges, e)
 				}
-				auto.Add(e.from, e.to)
-				edges = append(edges, e)
 			}
 		}
 	}

@@ -164,6 +164,12 @@ func TestRun(t *testing.T) {
 			did:  []string{"write a (ensure)", "write b (ensure)", "write c (ensure)"},
 			want: []string{"Thing/a Changed", "  created", "Thing/b Changed", "  created", "Thing/c Changed", "  created"},
 		},
+		"automatic relations that want each other first both give way": {
+			given: func(w *world) { w.fail["write a"] = errBroken },
+			items: [][]string{{"Thing/a", `{"ensure":"present","near":["b"]}`}, {"Thing/b", `{"ensure":"present","near":["a"]}`}},
+			did:   []string{"write a (ensure)", "write b (ensure)"},
+			want:  []string{"Thing/a Failed", "  change of ensure from absent to present failed: broken", "Thing/b Changed", "  created"},
+		},
 		"an edge that leads to nothing fails the resource alone": {
 			items: [][]string{{"Thing/a", red, "require:Thing/ghost"}, {"Thing/b", red}},
 			did:   []string{"write b (ensure)"},
