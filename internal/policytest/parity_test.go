@@ -1,0 +1,218 @@
+package policytest_test
+
+import (
+	"go/ast"
+	"go/token"
+	"io/fs"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// parity is the table that holds Fettle against Puppet's resource abstraction layer.
+const parity = "docs/parity.md"
+
+// A row is one of its lines: what it is about, where that is, and what shows it.
+type row struct{ section, name, where, shown string }
+
+func rows(t *testing.T) []row {
+	t.Helper()
+	text, err := fs.ReadFile(checkout(), parity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []row
+	section := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			section, _, _ = strings.Cut(title, " ")
+		}
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "| Row ") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, "\x00"), "|"), "|")
+		if len(cells) != 3 {
+			t.Errorf("%s: a row has %d cells in place of 3: %s", parity, len(cells), line)
+			continue
+		}
+		for i, c := range cells {
+			cells[i] = strings.TrimSpace(strings.ReplaceAll(c, "\x00", "|"))
+		}
+		all = append(all, row{section, cells[0], cells[1], cells[2]})
+	}
+	return all
+}
+
+// The sections whose rows have numbers have all of them.
+func TestParityLeavesNoRowOut(t *testing.T) {
+	t.Parallel()
+
+	got := map[string]int{}
+	for _, r := range rows(t) {
+		got[r.section]++
+	}
+	for section, count := range map[string]int{"1.1": 22, "1.2": 22, "1.3": 17, "1.4": 14, "7": 20} {
+		if got[section] != count {
+			t.Errorf("%s has %d rows of section %s, there are %d", parity, got[section], section, count)
+		}
+	}
+	for _, section := range []string{"2.1", "2.2", "2.3", "2.4", "2.5", "2.9", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "3.10"} {
+		if got[section] == 0 {
+			t.Errorf("%s has no row of section %s", parity, section)
+		}
+	}
+}
+
+// What a row names exists: files, symbols as folder.Name or folder.Type.Method, tests
+// as folder.TestName/the name of a subtest.
+func TestParityPointsAtWhatExists(t *testing.T) {
+	t.Parallel()
+
+	d := declarations(t)
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for _, r := range rows(t) {
+		tests := 0
+		for _, m := range quoted.FindAllStringSubmatch(r.where+" "+r.shown, -1) {
+			if strings.Contains(m[1], ".Test") || strings.Contains(m[1], ".Fuzz") {
+				tests++
+			}
+			if problem := d.find(m[1]); problem != "" {
+				t.Errorf("%s, section %s, %q: `%s` %s", parity, r.section, r.name, m[1], problem)
+			}
+		}
+		excused := strings.HasPrefix(r.shown, "does not apply: ") || strings.HasPrefix(r.shown, "not yet: ")
+		if tests == 0 && !excused {
+			t.Errorf("%s, section %s, %q has no test: name one, or begin with \"does not apply: \" or \"not yet: \"", parity, r.section, r.name)
+		}
+	}
+}
+
+// declared is what folders declare: symbols, and the texts in their tests.
+type declared struct{ symbols, texts map[string]bool }
+
+func declarations(t *testing.T) declared {
+	t.Helper()
+	d := declared{map[string]bool{}, map[string]bool{}}
+	for _, s := range sources(t) {
+		for _, decl := range s.syntax.Decls {
+			for _, name := range names(decl) {
+				d.symbols[s.dir()+"."+name] = true
+			}
+		}
+		if !s.test() {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil {
+					d.texts[s.dir()+"/"+text] = true
+				}
+			}
+			return true
+		})
+	}
+	return d
+}
+
+// find says what is wrong with a citation, "" if nothing.
+func (d declared) find(cited string) string {
+	if _, err := fs.Stat(checkout(), cited); err == nil {
+		return ""
+	}
+	symbol, subtest, isSub := cited, "", false
+	if i := strings.Index(cited, ".Test"); i >= 0 {
+		symbol, subtest, isSub = strings.Cut(cited[i:], "/")
+		symbol = cited[:i] + symbol
+	}
+	if !d.symbols[symbol] {
+		return "is neither a file nor declared"
+	}
+	if folder, _, _ := strings.Cut(symbol, "."); isSub && !d.texts[folder+"/"+subtest] {
+		return "has no such subtest"
+	}
+	return ""
+}
+
+// names are what a declaration declares, methods with their type.
+func names(decl ast.Decl) []string {
+	if f, ok := decl.(*ast.FuncDecl); ok {
+		if f.Recv == nil {
+			return []string{f.Name.Name}
+		}
+		return []string{receiver(f.Recv.List[0].Type) + "." + f.Name.Name}
+	}
+	var all []string
+	for _, spec := range decl.(*ast.GenDecl).Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			all = append(all, spec.Name.Name)
+			all = append(all, fields(spec)...)
+		case *ast.ValueSpec:
+			for _, n := range spec.Names {
+				all = append(all, n.Name)
+			}
+		}
+	}
+	return all
+}
+
+// fields are those of a struct and the methods of an interface, with their type.
+func fields(spec *ast.TypeSpec) []string {
+	var list *ast.FieldList
+	switch typ := spec.Type.(type) {
+	case *ast.StructType:
+		list = typ.Fields
+	case *ast.InterfaceType:
+		list = typ.Methods
+	default:
+		return nil
+	}
+	var all []string
+	for _, f := range list.List {
+		for _, n := range f.Names {
+			all = append(all, spec.Name.Name+"."+n.Name)
+		}
+	}
+	return all
+}
+
+func receiver(typ ast.Expr) string {
+	switch typ := typ.(type) {
+	case *ast.StarExpr:
+		return receiver(typ.X)
+	case *ast.IndexExpr:
+		return receiver(typ.X)
+	case *ast.Ident:
+		return typ.Name
+	}
+	return ""
+}
+
+func TestCitationsAreFoundOrNot(t *testing.T) {
+	t.Parallel()
+
+	d := declarations(t)
+	got := map[string]string{}
+	for _, cited := range []string{
+		"Makefile", "no/such/file", "internal/host.Reader", "internal/host.Reader.Stat", "internal/host.Writer",
+		"internal/policytest.TestCitationsAreFoundOrNot", "internal/policytest.TestCitationsAreFoundOrNot/no/such/file",
+		"internal/policytest.TestNothing", path.Join("internal/policytest.TestCitationsAreFoundOrNot", "never"+" said"),
+	} {
+		if problem := d.find(cited); problem != "" {
+			got[cited] = problem
+		}
+	}
+	want := map[string]string{
+		"no/such/file": "is neither a file nor declared", "internal/host.Writer": "is neither a file nor declared",
+		"internal/policytest.TestNothing":                                "is neither a file nor declared",
+		"internal/policytest.TestCitationsAreFoundOrNot/never" + " said": "has no such subtest",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
