@@ -116,6 +116,15 @@ verify-generated: ## Fail if generated files are not what the sources say.
 verify-modules: ## Fail if a module file is not tidy.
 	@hack/verify-modules.sh
 
+# Each program runs this often; see `go run ./test/bench -h`.
+BENCHFLAGS ?=
+
+.PHONY: bench-peers
+bench-peers: install-prerequisites bin/fettle ## Measure fettle beside Puppet and CFEngine in a disposable root (as root); writes docs/benchmarks.md.
+	$(GO) build -o bin/bench ./test/bench
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/floor ./test/bench/floor
+	bin/bench -bin bin -out docs/benchmarks.md $(BENCHFLAGS)
+
 ##@ Build and run
 
 .PHONY: build

@@ -1,0 +1,85 @@
+// Command bench measures fettle beside Puppet and CFEngine, on the same state of the same disposable Debian root.
+//
+// All of them run chrooted in that root, one after the other, so that each has the machine to itself; the floor does
+// no more than to read what all of them must read. `make bench-peers` writes the table to docs/benchmarks.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// options are the flags.
+type options struct {
+	files      []int
+	runs, cold int
+	peers      bool
+	fettle     string // directory of the binaries fettle and floor
+	out        string
+}
+
+func main() {
+	if len(os.Args) > 2 && os.Args[1] == measureCommand {
+		os.Exit(measureHere(os.Args[2:]))
+	}
+	if err := run(flags()); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func flags() options {
+	o := options{files: []int{1000, 10000}}
+	flag.Func("files", "how many files, one table each (default 1000,10000)", func(s string) error {
+		o.files = nil
+		for n := range strings.SplitSeq(s, ",") {
+			count, err := strconv.Atoi(n)
+			if err != nil {
+				return err
+			}
+			o.files = append(o.files, count)
+		}
+		return nil
+	})
+	flag.IntVar(&o.runs, "runs", 9, "runs in sync of each program")
+	flag.IntVar(&o.cold, "cold", 3, "first convergences of each program")
+	flag.BoolVar(&o.peers, "peers", true, "measure Puppet and CFEngine too, which are downloaded into the root")
+	flag.StringVar(&o.fettle, "bin", "bin", "directory of the binaries fettle and floor")
+	flag.StringVar(&o.out, "out", "", "file to write the tables to (default standard output)")
+	flag.Parse()
+	return o
+}
+
+func run(o options) (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	lab, err := openLab(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if removeErr := lab.remove(); err == nil {
+			err = removeErr
+		}
+	}()
+	var tables []table
+	for _, files := range o.files {
+		t, err := lab.measure(ctx, files, o)
+		if err != nil {
+			return err
+		}
+		tables = append(tables, t)
+	}
+	text := page(lab, o, tables)
+	if o.out == "" {
+		_, err = os.Stdout.WriteString(text)
+		return err
+	}
+	return os.WriteFile(o.out, []byte(text), 0o644)
+}

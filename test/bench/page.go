@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+const intro = `# Benchmarks
+
+What a run of fettle costs beside Puppet's and CFEngine's agents, and beside a floor: a program that only lstats, reads
+and hashes the same files and reads dpkg's status, passwd and shadow. Written by
+
+    make bench-peers
+
+The state is so many files of 1 KB with owner, group and mode, 100 packages that are installed and 20 users, as one
+manifest for each program. All of them run chrooted in one disposable Debian root, fettle too, in turn and interleaved;
+Puppet and CFEngine are Debian's packages, in that root alone. Times are medians of the whole process, from its start
+to its end; memory is the peak resident set that wait4 tells. CFEngine has no packages to look after: Debian ships it
+without a module for any package system. A first run starts without the files and users; packages are there already.
+
+`
+
+func page(l *lab, o options, tables []table) string {
+	var b strings.Builder
+	b.WriteString(intro)
+	for _, p := range l.programs {
+		if p.says != "" {
+			fmt.Fprintf(&b, "- %s: %s\n", p.name, p.says)
+		}
+	}
+	fmt.Fprintf(&b, "- machine: %d CPUs, %s; %d runs in sync, %d first runs\n", runtime.NumCPU(), cpuModel(), o.runs, o.cold)
+	for _, t := range tables {
+		section(&b, fmt.Sprintf("%d files, in sync", t.files), l.programs, t.inSync)
+		section(&b, fmt.Sprintf("%d files, first run", t.files), l.programs, t.first)
+	}
+	return b.String()
+}
+
+func section(b *strings.Builder, title string, all []program, samples map[string][]sample) {
+	if len(samples) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n| program | median | fastest | CPU | to the floor | to fettle | peak memory |\n|---|--:|--:|--:|--:|--:|--:|\n", title)
+	fettle, floor := median(samples["fettle"], wall), median(samples["floor"], wall)
+	for _, p := range all {
+		s := samples[p.name]
+		if len(s) == 0 {
+			continue
+		}
+		m := median(s, wall)
+		fmt.Fprintf(b, "| %s | %.1f ms | %.1f ms | %.1f ms | %s | %s | %.1f MB |\n",
+			p.name, ms(m), ms(slices.Min(column(s, wall))), ms(median(s, cpu)), ratio(m, floor), ratio(m, fettle), float64(median(s, peak))/1024)
+	}
+}
+
+func wall(s sample) time.Duration { return s.Wall }
+func cpu(s sample) time.Duration  { return s.CPU }
+func peak(s sample) time.Duration { return time.Duration(s.PeakKB) }
+
+func column(s []sample, of func(sample) time.Duration) []time.Duration {
+	var out []time.Duration
+	for _, one := range s {
+		out = append(out, of(one))
+	}
+	return out
+}
+
+func median(s []sample, of func(sample) time.Duration) time.Duration {
+	if len(s) == 0 {
+		return 0
+	}
+	all := column(s, of)
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func ratio(a, b time.Duration) string {
+	if b == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", float64(a)/float64(b))
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// cpuModel is the kernel's name for the first processor.
+func cpuModel() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// A table is what was measured for one size of state.
+type table struct {
+	files  int
+	inSync map[string][]sample // by program
+	first  map[string][]sample
+}
+
+// accounts are the files that users are in, to be put back before each first convergence.
+func accounts() []string {
+	return []string{"passwd", "shadow", "group", "gshadow", "subuid", "subgid"}
+}
+
+func (l *lab) measure(ctx context.Context, files int, o options) (table, error) {
+	s := state{files: files, users: 20, packages: l.packages}
+	t := table{files: files, inSync: map[string][]sample{}, first: map[string][]sample{}}
+	for _, p := range l.programs {
+		name, text := p.input(s)
+		if err := os.WriteFile(filepath.Join(l.root, inputDir, name), []byte(text), 0o600); err != nil {
+			return t, err
+		}
+	}
+	if err := l.keepAccounts(); err != nil {
+		return t, err
+	}
+	for range o.cold {
+		if err := l.firstRuns(ctx, s, t); err != nil {
+			return t, err
+		}
+	}
+	err := l.syncRuns(ctx, t, o.runs)
+	return t, err
+}
+
+// firstRuns lets each program bring the state about from nothing. The last one leaves it.
+func (l *lab) firstRuns(ctx context.Context, s state, t table) error {
+	for _, p := range l.programs {
+		if p.reads {
+			continue
+		}
+		if err := l.forget(); err != nil {
+			return err
+		}
+		if err := l.sample(ctx, p, t.first); err != nil {
+			return err
+		}
+		if err := l.check(s); err != nil {
+			return fmt.Errorf("%s left something undone: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// check holds the root against the state: what does less than it was asked is not quick.
+func (l *lab) check(s state) error {
+	for i := range s.files {
+		text, err := os.ReadFile(filepath.Join(l.root, s.path(i)))
+		if err != nil {
+			return err
+		}
+		if string(text) != s.content(i) {
+			return fmt.Errorf("%s has other content", s.path(i))
+		}
+		info, err := os.Stat(filepath.Join(l.root, s.path(i)))
+		if err != nil {
+			return err
+		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || owner.Uid != wwwData || info.Mode() != fileMode {
+			return fmt.Errorf("%s has the mode %v or another owner", s.path(i), info.Mode())
+		}
+	}
+	passwd, err := os.ReadFile(filepath.Join(l.root, "etc/passwd"))
+	for i := range s.users {
+		if !strings.Contains(string(passwd), fmt.Sprintf("\n%s:x:%d:100:", s.user(i), firstUID+i)) {
+			return fmt.Errorf("user %s is missing", s.user(i))
+		}
+	}
+	return err
+}
+
+// syncRuns measures with nothing left to do. The first round is for the caches and for what each remembers.
+func (l *lab) syncRuns(ctx context.Context, t table, runs int) error {
+	for i := range runs + 1 {
+		into := t.inSync
+		if i == 0 {
+			into = map[string][]sample{}
+		}
+		for _, p := range l.programs {
+			if err := l.sample(ctx, p, into); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *lab) sample(ctx context.Context, p program, into map[string][]sample) error {
+	s, err := measure(ctx, l.root, p.command)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%-9s %8.1f ms  %8.1f ms CPU  %6.1f MB\n", p.name, ms(s.Wall), ms(s.CPU), float64(s.PeakKB)/1024)
+	into[p.name] = append(into[p.name], s)
+	return nil
+}
+
+func (l *lab) keepAccounts() error {
+	for _, name := range accounts() {
+		if err := install(filepath.Join(l.root, "etc", name), filepath.Join(l.root, "root", name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget takes the state away, and what programs remember of their runs.
+func (l *lab) forget() error {
+	for _, path := range []string{stateDir, "/var/lib/fettle", "/var/cache/puppet/state", "/var/lib/cfengine3/state"} {
+		if err := os.RemoveAll(filepath.Join(l.root, path)); err != nil {
+			return err
+		}
+	}
+	for _, name := range accounts() {
+		if err := install(filepath.Join(l.root, "root", name), filepath.Join(l.root, "etc", name)); err != nil {
+			return err
+		}
+	}
+	return os.MkdirAll(filepath.Join(l.root, "/var/lib/cfengine3/state"), 0o755)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A state is what every program is to bring about.
+type state struct {
+	files    int
+	users    int
+	packages []string // that are installed
+}
+
+const (
+	stateDir  = "/srv/bench" // of the files
+	inputDir  = "/root/bench"
+	fileOwner = "www-data"
+	wwwData   = 33 // as Debian numbers it everywhere
+	fileMode  = 0o640
+	firstUID  = 3000
+)
+
+func (s state) path(i int) string { return fmt.Sprintf("%s/file-%05d", stateDir, i) }
+func (s state) user(i int) string { return fmt.Sprintf("bench%02d", i) }
+
+// content is 1 KB of text, of its own for every file.
+func (s state) content(i int) string {
+	return strings.Repeat(fmt.Sprintf("option_%05d = the value that this line of the file sets, of 64\n", i), 16)
+}
+
+// list is the floor's input.
+func (s state) list() string {
+	var b strings.Builder
+	for i := range s.files {
+		fmt.Fprintln(&b, s.path(i))
+	}
+	return b.String()
+}
+
+// fettle is the state as fettle's manifests.
+func (s state) fettle() string {
+	var b strings.Builder
+	document := func(kind, name, spec string, args ...any) {
+		fmt.Fprintf(&b, "---\napiVersion: fettle.dev/v1alpha1\nkind: %s\nmetadata:\n  name: %s\nspec:\n  nodeSelector: {}\n", kind, name)
+		fmt.Fprintf(&b, spec, args...)
+	}
+	document("File", "bench", "  path: %s\n  ensure: directory\n", stateDir)
+	for i := range s.files {
+		document("File", fmt.Sprintf("file-%05d", i), "  path: %s\n  owner: %s\n  group: %s\n  mode: \"%04o\"\n  content: |\n%s",
+			s.path(i), fileOwner, fileOwner, fileMode, indent(s.content(i)))
+	}
+	for i, name := range s.packages {
+		document("Package", fmt.Sprintf("package-%03d", i), "  name: %q\n  ensure: installed\n", name)
+	}
+	for i := range s.users {
+		document("User", s.user(i), "  uid: %d\n  gid: 100\n  home: /home/%s\n  shell: /bin/bash\n  comment: Benchmark\n", firstUID+i, s.user(i))
+	}
+	return b.String()
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
+}
+
+// puppet is the state as a manifest of Puppet's.
+func (s state) puppet() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "file { '%s': ensure => directory }\n", stateDir)
+	for i := range s.files {
+		fmt.Fprintf(&b, "file { '%s': ensure => file, owner => '%s', group => '%s', mode => '%04o', content => '%s' }\n",
+			s.path(i), fileOwner, fileOwner, fileMode, s.content(i))
+	}
+	for _, name := range s.packages {
+		fmt.Fprintf(&b, "package { '%s': ensure => installed }\n", name)
+	}
+	for i := range s.users {
+		fmt.Fprintf(&b, "user { '%s': ensure => present, uid => %d, gid => 100, home => '/home/%s', shell => '/bin/bash', comment => 'Benchmark' }\n",
+			s.user(i), firstUID+i, s.user(i))
+	}
+	return b.String()
+}
+
+// cfengine is the state as a policy of CFEngine's, but for the packages: Debian ships it without a module for any
+// package system.
+func (s state) cfengine() string {
+	var b strings.Builder
+	b.WriteString("body common control { bundlesequence => { \"main\" }; }\n")
+	fmt.Fprintf(&b, "body perms bench { owners => { %q }; groups => { %q }; mode => \"%04o\"; }\n", fileOwner, fileOwner, fileMode)
+	b.WriteString("bundle agent main {\nfiles:\n")
+	fmt.Fprintf(&b, "  \"%s/.\" create => \"true\";\n", stateDir)
+	for i := range s.files {
+		fmt.Fprintf(&b, "  %q create => \"true\", content => \"%s\", perms => bench;\n", s.path(i), s.content(i))
+	}
+	b.WriteString("users:\n")
+	for i := range s.users {
+		fmt.Fprintf(&b, "  %q policy => \"present\", uid => \"%d\", group_primary => \"100\", home_dir => \"/home/%s\", shell => \"/bin/bash\", description => \"Benchmark\";\n",
+			s.user(i), firstUID+i, s.user(i))
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
