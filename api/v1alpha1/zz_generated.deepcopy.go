@@ -898,6 +898,41 @@ func (in *SystemServiceAttributes) DeepCopyInto(out *SystemServiceAttributes) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.Start != nil {
+		in, out := &in.Start, &out.Start
+		*out = new(string)
+		**out = **in
+	}
+	if in.Stop != nil {
+		in, out := &in.Stop, &out.Stop
+		*out = new(string)
+		**out = **in
+	}
+	if in.Restart != nil {
+		in, out := &in.Restart, &out.Restart
+		*out = new(string)
+		**out = **in
+	}
+	if in.Status != nil {
+		in, out := &in.Status, &out.Status
+		*out = new(string)
+		**out = **in
+	}
+	if in.HasRestart != nil {
+		in, out := &in.HasRestart, &out.HasRestart
+		*out = new(bool)
+		**out = **in
+	}
+	if in.HasStatus != nil {
+		in, out := &in.HasStatus, &out.HasStatus
+		*out = new(bool)
+		**out = **in
+	}
+	if in.Pattern != nil {
+		in, out := &in.Pattern, &out.Pattern
+		*out = new(string)
+		**out = **in
+	}
 	if in.ReloadOnRefresh != nil {
 		in, out := &in.ReloadOnRefresh, &out.ReloadOnRefresh
 		*out = new(bool)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,10 @@ func (c control) write(ctx context.Context, want attributes, changes []resource.
 		return err
 	}
 	var errs []error
+	if err := c.inTheWay(u, want); err != nil {
+		errs = append(errs, blame(err, "mask", changes))
+		want.Mask = nil // nor is it disabled for that
+	}
 	for _, s := range plan(u, want) {
 		err := c.run(ctx, u, s)
 		if err == nil && s.Verb[0] == "start" {
@@ -43,6 +48,21 @@ func (c control) write(ctx context.Context, want attributes, changes []resource.
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// inTheWay refuses to mask a unit whose own file is where the mask, a link, would be.
+func (c control) inTheWay(u unit, want attributes) error {
+	if !isTrue(want.Mask) || u.masked() {
+		return nil
+	}
+	file := "/etc/systemd/system/" + u.ID
+	switch _, err := c.h.Lstat(file); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot mask %s: %w", u.ID, err)
+	}
+	return fmt.Errorf("cannot mask %s: %s is in the way, since a mask has that name: move the unit to /usr/local/lib/systemd/system, or say ensure: stopped and enable: false instead", u.ID, file)
 }
 
 // blame makes an error that of its property, where that is one of the changes. A
@@ -70,9 +90,13 @@ func (c control) prepare(ctx context.Context, want attributes) (unit, error) {
 		}
 	}
 	if u.missing() && needsUnit(want) {
-		return u, fmt.Errorf("service %s is not found on the host: install its package first, as with require: [Package/...]", unitName(want.Name))
+		return u, notFound(unitName(want.Name))
 	}
 	return u, nil
+}
+
+func notFound(name string) error {
+	return fmt.Errorf("service %s is not found on the host: install its package first, as with require: [Package/...]", name)
 }
 
 func (c control) refresh(ctx context.Context, want attributes) error {
@@ -104,7 +128,7 @@ func (c control) keep(ctx context.Context) error {
 // prove finds out whether a unit that systemd has just started is any good.
 func (c control) prove(ctx context.Context) (unit, error) {
 	first, err := c.look(ctx)
-	if err != nil {
+	if err != nil || first.Runs != nil { // what systemd sees is not what counts
 		return first, err
 	}
 	later := first
@@ -125,6 +149,9 @@ func (c control) prove(ctx context.Context) (unit, error) {
 }
 
 func (c control) run(ctx context.Context, u unit, s step) error {
+	if s.Own != nil {
+		return runOwn(ctx, c.h, ownScope(), s.Verb[0], *s.Own)
+	}
 	cmd := host.Cmd{Args: slices.Concat(c.systemctl, s.Verb), Timeout: jobLimit}
 	what := strings.TrimPrefix(s.Verb[0], "try-")
 	if !s.Global {

@@ -151,6 +151,10 @@ func TestSystemdOnARealMachine(t *testing.T) {
 	t.Run("a start that fails says why", m.saysWhy)
 	t.Run("an alias is the unit that it stands for", m.followsAliases)
 	t.Run("a template's instance is a service", m.startsInstances)
+	t.Run("an instance whose template lies where a mask would is masked", m.masksInstances)
+	t.Run("a unit that can't be masked is not disabled for that", m.refusesMaskFirst)
+	t.Run("a service's own commands come before systemd's", m.runsOwnCommands)
+	t.Run("what an own command starts is not part of who ran it", m.keepsDaemons)
 	t.Run("a unit without install section is in sync with any enable", m.leavesStatic)
 	t.Run("a changed unit file is read before a start", m.reloadsSystemd)
 	t.Run("a script of init.d is enabled by its own tool", m.enablesScripts)
@@ -241,7 +245,7 @@ func (m machine) saysWhy(t *testing.T) {
 		"it dies soon after":       {"{name: dying, ensure: running}", "dying.service ended soon after its start; it is failed (failed)", "lost my port"},
 		"it dies again and again":  {"{name: looping, ensure: running}", "looping.service ended soon after its start and systemd starts it again and again", "looping.service: Scheduled restart job"},
 		"it is over once it ran":   {"{name: over, ensure: running}", "over.service is a oneshot service, which is over once it ran: leave ensure out, or set RemainAfterExit=yes in the unit", ""},
-		"its file can't be masked": {"{name: local, mask: true}", "cannot mask local.service: Failed to mask unit: File /etc/systemd/system/local.service already exists.", ""},
+		"its file can't be masked": {"{name: local, mask: true}", "cannot mask local.service: /etc/systemd/system/local.service is in the way, since a mask has that name: move the unit to /usr/local/lib/systemd/system, or say ensure: stopped and enable: false instead", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := refused(t, m.host, c.attributes)

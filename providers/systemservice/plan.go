@@ -12,6 +12,12 @@ type step struct {
 	Property string // that it is for
 	Verb     []string
 	Global   bool
+	Own      *string // command of the resource, to run in place of systemctl
+}
+
+// ensureStep is the step of a verb, by the resource's own command if it has one.
+func ensureStep(own *string, verb string) step {
+	return step{Property: resource.Ensure, Verb: []string{verb}, Own: own}
 }
 
 // mustUnmask reports whether the unit's mask is in the way. Puppet's rule: who wants a
@@ -22,7 +28,9 @@ func mustUnmask(u unit, want attributes) bool {
 
 // needsUnit reports whether there must be a unit for what is wanted: what is not there
 // neither runs nor starts at boot.
-func needsUnit(want attributes) bool { return wantsRunning(want) || isTrue(want.Enable) }
+func needsUnit(want attributes) bool {
+	return wantsRunning(want) && want.Start == nil || isTrue(want.Enable)
+}
 
 // unmask takes the mask away that is there.
 func unmask(u unit) step {
@@ -43,9 +51,9 @@ func plan(u unit, want attributes) []step {
 		if u.NeedsDaemonReload {
 			steps = append(steps, daemonReload())
 		}
-		add(resource.Ensure, "start")
+		steps = append(steps, ensureStep(want.Start, "start"))
 	case wantsStopped(want) && is == running:
-		add(resource.Ensure, "stop")
+		steps = append(steps, ensureStep(want.Stop, "stop"))
 	}
 	steps = append(steps, enableSteps(u, want)...)
 	if isTrue(want.Mask) && !u.masked() {
@@ -77,14 +85,20 @@ func enableSteps(u unit, want attributes) []step {
 	return nil
 }
 
-// refreshSteps restart or reload a unit, if it still runs by then. One that can't be
-// reloaded is restarted.
+// refreshSteps restart or reload a unit. Systemd does so if it still runs by then, and
+// restarts one that can't be reloaded.
 func refreshSteps(u unit, want attributes) []step {
-	verb := "try-restart"
-	if isTrue(want.ReloadOnRefresh) {
-		verb = "try-reload-or-restart"
+	var steps []step
+	switch {
+	case isTrue(want.ReloadOnRefresh):
+		steps = []step{ensureStep(nil, "try-reload-or-restart")}
+	case want.Restart != nil:
+		steps = []step{ensureStep(want.Restart, "restart")}
+	case isFalse(want.HasRestart):
+		steps = []step{ensureStep(want.Stop, "stop"), ensureStep(want.Start, "start")}
+	default:
+		steps = []step{ensureStep(nil, "try-restart")}
 	}
-	steps := []step{{Property: resource.Ensure, Verb: []string{verb}}}
 	if u.NeedsDaemonReload {
 		steps = append([]step{daemonReload()}, steps...)
 	}
@@ -112,7 +126,7 @@ func whyDown(first, later unit) error {
 
 // over reports whether the unit is one that ends by itself, and has, with success.
 func over(u unit) bool {
-	return u.Type == "oneshot" && !u.RemainAfterExit && u.ActiveState == "inactive"
+	return u.Runs == nil && u.Type == "oneshot" && !u.RemainAfterExit && u.ActiveState == "inactive"
 }
 
 // whyOver is for a unit that was to be kept running.

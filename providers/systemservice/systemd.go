@@ -78,6 +78,9 @@ func (systemd) ReadAll(ctx context.Context, h host.Reader, wants []attributes) (
 	}
 	states := make([]attributes, len(wants))
 	for i, u := range units {
+		if u.Runs, err = asked(ctx, h, wants[i]); err != nil {
+			return nil, err
+		}
 		states[i] = u.state(wants[i])
 	}
 	return states, nil
@@ -174,6 +177,7 @@ func online(h host.Host, want attributes) control {
 		if err != nil {
 			return unit{}, err
 		}
-		return units[0], nil
+		units[0].Runs, err = asked(ctx, h, want)
+		return units[0], err
 	}}
 }

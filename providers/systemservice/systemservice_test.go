@@ -238,58 +238,92 @@ func TestALongJournalIsCutToItsEnd(t *testing.T) {
 }
 
 func TestTheProviderIsChosenByWhatRunsTheHost(t *testing.T) {
-	systemctl := func(h *hosttest.Host) {
-		h.Handle("systemctl", func(host.Cmd) host.Result { return host.Result{} })
-	}
+	const (
+		withSystemd = "systemd runs the host: use the provider systemd"
+		notBooted   = "the host was not booted with systemd: /run/systemd/system is not there"
+		noSystemctl = "systemctl is not installed"
+		noOpenRC    = "rc-service is not installed"
+		noSysvinit  = "update-rc.d is not installed"
+	)
 	for name, c := range map[string]struct {
-		host   func(h *hosttest.Host)
+		tools  string
+		files  map[string]string
+		facts  resource.Facts
 		chosen string
-		why    [2]string // why the providers can't
+		why    []string // why systemd, systemd-offline, openrc and sysvinit can't
 	}{
 		"systemd runs it": {
-			func(h *hosttest.Host) {
-				systemctl(h)
-				h.PutDir("/run/systemd/system")
-				h.Put("/proc/1/comm", "systemd\n")
-			},
+			"systemctl update-rc.d",
+			map[string]string{"/run/systemd/system/.": "", "/proc/1/comm": "systemd\n"},
+			resource.Facts{"init": "systemd"},
 			"systemd",
-			[2]string{"<nil>", "systemd runs the host: use the provider systemd"},
+			[]string{"<nil>", withSystemd, withSystemd, withSystemd},
 		},
 		"it is a root directory": {
-			systemctl,
+			"systemctl update-rc.d",
+			map[string]string{"/etc/init.d/cron": ""},
+			nil,
 			"systemd-offline",
-			[2]string{"the host was not booted with systemd: /run/systemd/system is not there", "<nil>"},
+			[]string{notBooted, "<nil>", noOpenRC, "<nil>"},
 		},
 		"it is a root directory with the /proc of a machine that systemd runs": {
-			func(h *hosttest.Host) {
-				systemctl(h)
-				h.Put("/proc/1/comm", "systemd\n")
-			},
+			"systemctl",
+			map[string]string{"/proc/1/comm": "systemd\n"},
+			nil,
 			"systemd-offline",
-			[2]string{"the host was not booted with systemd: /run/systemd/system is not there", "<nil>"},
+			[]string{notBooted, "<nil>", noOpenRC, noSysvinit},
 		},
 		"it is a container with the host's /run": {
-			func(h *hosttest.Host) {
-				systemctl(h)
-				h.PutDir("/run/systemd/system")
-				h.Put("/proc/1/comm", "bash\n")
-			},
+			"systemctl",
+			map[string]string{"/run/systemd/system/.": "", "/proc/1/comm": "bash\n"},
+			nil,
 			"systemd-offline",
-			[2]string{"the host's first process is bash, not systemd", "<nil>"},
+			[]string{"the host's first process is bash, not systemd", "<nil>", noOpenRC, noSysvinit},
 		},
-		"it has no systemctl": {
-			func(h *hosttest.Host) { h.Put("/proc/1/comm", "init\n") },
+		"sysvinit runs it, and systemctl lies about": {
+			"systemctl update-rc.d",
+			map[string]string{"/etc/init.d/cron": "", "/proc/1/comm": "init\n"},
+			resource.Facts{"init": "init"},
+			"sysvinit",
+			[]string{notBooted, "<nil>", noOpenRC, "<nil>"},
+		},
+		"openrc runs it by the init of sysvinit": {
+			"rc-service rc-update update-rc.d",
+			map[string]string{"/etc/init.d/cron": "", "/proc/1/comm": "init\n"},
+			resource.Facts{"init": "init"},
+			"openrc",
+			[]string{noSystemctl, noSystemctl, "<nil>", "openrc is installed, which keeps runlevels of its own: use the provider openrc"},
+		},
+		"it is a root directory of a distribution that has openrc": {
+			"systemctl rc-service rc-update", nil,
+			resource.Facts{"os": map[string]any{"family": "Gentoo"}},
+			"openrc",
+			[]string{notBooted, "<nil>", "<nil>", "openrc is installed, which keeps runlevels of its own: use the provider openrc"},
+		},
+		"it has nothing that is known": {
 			"",
-			[2]string{"systemctl is not installed", "systemctl is not installed"},
+			map[string]string{"/proc/1/comm": "init\n"},
+			resource.Facts{"init": "init"},
+			"",
+			[]string{noSystemctl, noSystemctl, noOpenRC, noSysvinit},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := hosttest.New(t)
-			c.host(h)
+			for tool := range strings.FieldsSeq(c.tools) {
+				h.Handle(tool, func(host.Cmd) host.Result { return host.Result{} })
+			}
+			for file, text := range c.files {
+				if dir, ok := strings.CutSuffix(file, "/."); ok {
+					h.PutDir(dir)
+					continue
+				}
+				h.Put(file, text)
+			}
 			var chosen string
-			var why [2]string
-			for i, s := range systemservice.Type().Erase().Suitability(nil, h) {
-				why[i] = fmt.Sprint(s.Err)
+			var why []string
+			for _, s := range systemservice.Type().Erase().Suitability(c.facts, h) {
+				why = append(why, fmt.Sprint(s.Err))
 				if s.Chosen {
 					chosen = s.Provider
 				}
@@ -304,17 +338,24 @@ func TestTheProviderIsChosenByWhatRunsTheHost(t *testing.T) {
 func TestAttributesThatCanNotBeAreRefused(t *testing.T) {
 	for attributes, want := range map[string]string{
 		"{name: nginx, ensure: running, enable: true, mask: false}": "<nil>",
-		"{name: of@one}":                         "<nil>",
-		"{name: backup.timer}":                   "<nil>",
-		"{name: --now}":                          `name "--now" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
-		"{name: a b}":                            `name "a b" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
-		"{name: /etc/a}":                         `name "/etc/a" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
-		"{name: 'of@'}":                          `name "of@" is a template's, which is no service by itself: name an instance, as getty@tty1`,
-		"{name: 'of@.service'}":                  `name "of@" is a template's, which is no service by itself: name an instance, as getty@tty1`,
-		"{name: a, ensure: true}":                "cannot read attributes of SystemService/a: json: cannot unmarshal bool into Go struct field SystemServiceAttributes.ensure of type string",
-		"{name: a, ensure: started}":             `ensure "started" is not known: use running or stopped`,
-		"{name: a, mask: true, enable: true}":    "mask: true can't go with enable: true: a masked service can't start at boot",
-		"{name: a, mask: true, ensure: running}": "mask: true can't go with ensure: running: a masked service can't start",
+		"{name: of@one}":                               "<nil>",
+		"{name: backup.timer}":                         "<nil>",
+		"{name: --now}":                                `name "--now" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
+		"{name: a b}":                                  `name "a b" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
+		"{name: /etc/a}":                               `name "/etc/a" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
+		"{name: 'of@'}":                                `name "of@" is a template's, which is no service by itself: name an instance, as getty@tty1`,
+		"{name: 'of@.service'}":                        `name "of@" is a template's, which is no service by itself: name an instance, as getty@tty1`,
+		"{name: a, ensure: true}":                      "cannot read attributes of SystemService/a: json: cannot unmarshal bool into Go struct field SystemServiceAttributes.ensure of type string",
+		`{name: a, start: "a 'b"}`:                     `start "a 'b" can't be split into words: Unterminated single-quoted string; close the quote`,
+		"{name: a, stop: ' '}":                         "stop is empty: name a command, or leave it out",
+		"{name: a, pattern: b}":                        "pattern is for a service that can't say whether it runs: add hasStatus: false",
+		"{name: a, pattern: '(', hasStatus: false}":    "pattern \"(\" is no regular expression: error parsing regexp: missing closing ): `(`",
+		"{name: a, pattern: '', hasStatus: false}":     "pattern is empty and would match every process: leave it out to look for the service's name",
+		"{name: a, status: b, hasStatus: false}":       "status can't go with hasStatus: false: leave one of them out",
+		"{name: a, restart: b, reloadOnRefresh: true}": "restart can't go with reloadOnRefresh: true: leave one of them out",
+		"{name: a, ensure: started}":                   `ensure "started" is not known: use running or stopped`,
+		"{name: a, mask: true, enable: true}":          "mask: true can't go with enable: true: a masked service can't start at boot",
+		"{name: a, mask: true, ensure: running}":       "mask: true can't go with ensure: running: a masked service can't start",
 	} {
 		t.Run(attributes, func(t *testing.T) {
 			raw, err := yaml.YAMLToJSON([]byte(attributes))

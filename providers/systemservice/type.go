@@ -53,8 +53,8 @@ func Type() *resource.Type[attributes] {
 			{Name: maskable, Doc: "can make it impossible to start a service"},
 		},
 		Properties:  properties(),
-		Parameters:  []resource.Parameter{{Name: "reloadOnRefresh", Doc: "Reload the service instead of restarting it when something notifies it. One that can't reload is restarted.", Feature: refreshable}},
-		Providers:   []resource.Provider[attributes]{systemd{}, offline{}},
+		Parameters:  parameters(),
+		Providers:   []resource.Provider[attributes]{systemd{}, offline{}, scripted{openrc{}}, scripted{sysvinit{}}},
 		NamevarName: "name",
 		Namevar:     func(a *attributes) *string { return &a.Name },
 		Normalize:   normalize,
@@ -81,6 +81,19 @@ func properties() []resource.Property[attributes] {
 	return []resource.Property[attributes]{ensure, enable, mask}
 }
 
+func parameters() []resource.Parameter {
+	return []resource.Parameter{
+		{Name: "start", Doc: "A command that starts the service, instead of the supervisor.", Feature: controllable},
+		{Name: "stop", Doc: "A command that stops the service, instead of the supervisor.", Feature: controllable},
+		{Name: "restart", Doc: "A command that restarts the service when something notifies it, instead of the supervisor.", Feature: refreshable},
+		{Name: "status", Doc: "A command that only looks, and exits with 0 if the service runs.", Feature: controllable},
+		{Name: "hasRestart", Doc: "Whether the service's script can restart it. If false, a refresh stops and starts it.", Feature: refreshable},
+		{Name: "hasStatus", Doc: "Whether the supervisor can tell if the service runs. If false, a process that matches the pattern tells.", Feature: controllable},
+		{Name: "pattern", Doc: "A regular expression for the command line of the service's process. By default it is the service's name.", Feature: controllable},
+		{Name: "reloadOnRefresh", Doc: "Reload the service instead of restarting it when something notifies it. One that can't reload is restarted.", Feature: refreshable},
+	}
+}
+
 // normalize drops the .service that systemctl adds by itself, unless another type of
 // unit would come to light.
 func normalize(a *attributes) {
@@ -100,7 +113,7 @@ func unitName(name string) string {
 
 // The CRD says the same; but a manifest also comes from elsewhere.
 func validate(want attributes) error {
-	return errors.Join(validateName(want.Name), validateEnsure(want.Ensure), validateMask(want))
+	return errors.Join(validateName(want.Name), validateEnsure(want.Ensure), validateMask(want), validateOwn(want))
 }
 
 func validateName(name string) error {

@@ -18,6 +18,7 @@ type unit struct {
 	Type              string // of service: simple, oneshot, ...
 	RemainAfterExit   bool
 	NeedsDaemonReload bool
+	Runs              *bool  // by the resource's own means, against which systemd's word counts for nothing
 	Restarts          string // NRestarts: by systemd itself, since it was last started
 }
 
@@ -72,6 +73,9 @@ func (u unit) state(want attributes) attributes {
 // ensure is whether the unit runs. On the way up or down it is what want is not, so
 // that the way is awaited; for one who wants neither it is where the way leads.
 func (u unit) ensure(want attributes) string {
+	if u.Runs != nil {
+		return runState(*u.Runs)
+	}
 	switch u.ActiveState {
 	case "active", "reloading", "refreshing":
 		return running
@@ -84,6 +88,13 @@ func (u unit) ensure(want attributes) string {
 		if wantsStopped(want) {
 			return running
 		}
+	}
+	return stopped
+}
+
+func runState(runs bool) string {
+	if runs {
+		return running
 	}
 	return stopped
 }

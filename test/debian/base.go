@@ -81,7 +81,7 @@ func build(ctx context.Context, final string, progress io.Writer) (err error) {
 		}
 	}()
 	fmt.Fprintf(progress, "building a Debian %s base in %s: once, takes a minute or two\n", suite, final)
-	if err := debootstrap(ctx, building, progress); err != nil {
+	if err := debootstrap(ctx, building, progress, "--include="+packages); err != nil {
 		return err
 	}
 	if err := os.Rename(filepath.Join(building, sourcesList), final+".sources"); err != nil {
@@ -96,8 +96,8 @@ func build(ctx context.Context, final string, progress io.Writer) (err error) {
 	return os.Rename(building, final)
 }
 
-func debootstrap(ctx context.Context, into string, progress io.Writer) error {
-	args := []string{"--variant=minbase", "--include=" + packages, suite, into}
+func debootstrap(ctx context.Context, into string, progress io.Writer, options ...string) error {
+	args := append(append([]string{"--variant=minbase"}, options...), suite, into)
 	if uri := mirror(ctx); uri != "" {
 		args = append(args, uri)
 	}
@@ -106,7 +106,7 @@ func debootstrap(ctx context.Context, into string, progress io.Writer) error {
 	cmd.Stdout = io.MultiWriter(log, &every{period: 3 * time.Second, to: progress})
 	cmd.Stderr = cmd.Stdout
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("cannot build a Debian base with debootstrap %s: %w\n%s",
+		return fmt.Errorf("cannot get Debian with debootstrap %s: %w\n%s",
 			strings.Join(args, " "), err, tail(log.String(), 15))
 	}
 	return nil

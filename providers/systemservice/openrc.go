@@ -1,0 +1,71 @@
+package systemservice
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// openrc runs services by rc-service, and rc-update for the next boot.
+type openrc struct{}
+
+func (openrc) name() string { return "openrc" }
+
+func (openrc) suits(_ resource.Facts, h host.Reader) error {
+	for _, tool := range []string{"rc-service", "rc-update"} {
+		if _, err := h.LookPath(tool); err != nil {
+			return errors.New(tool + " is not installed")
+		}
+	}
+	return nil
+}
+
+// Its first process may be its own or the init of sysvinit or busybox.
+func (openrc) specificity(facts resource.Facts) int {
+	if facts.Is("init", "init", "openrc-init") || facts.Is("os.family", "Gentoo", "Alpine") {
+		return 2
+	}
+	return 0
+}
+
+func (openrc) command(service, verb string) []string { return []string{"rc-service", service, verb} }
+
+func (openrc) restarts() bool     { return true }
+func (openrc) reloadVerb() string { return "reload" }
+
+// starts looks for the link in the runlevels. Which of them a boot goes through is the
+// administrator's: any will do, but for those of a host that goes down.
+func (openrc) starts(h host.Reader, service string) (atBoot, error) {
+	const levels = "/etc/runlevels"
+	names, err := h.ReadDir(levels)
+	if errors.Is(err, fs.ErrNotExist) {
+		return atBoot{Starts: new(false)}, nil
+	}
+	if err != nil {
+		return atBoot{}, err
+	}
+	var found atBoot
+	for _, level := range slices.DeleteFunc(names, func(name string) bool { return name == "shutdown" || name == "off" }) {
+		switch _, err := h.Lstat(path.Join(levels, level, service)); {
+		case err == nil:
+			found.Levels = append(found.Levels, level)
+		case !errors.Is(err, fs.ErrNotExist):
+			return atBoot{}, err
+		}
+	}
+	found.Starts = new(len(found.Levels) > 0)
+	return found, nil
+}
+
+func (openrc) enable(service string) [][]string {
+	return [][]string{{"rc-update", "--quiet", "add", service, "default"}}
+}
+
+// rc-update's own way to mean all runlevels fails where the service is not in each.
+func (openrc) disable(service string, levels []string) [][]string {
+	return [][]string{append([]string{"rc-update", "--quiet", "delete", service}, levels...)}
+}

@@ -1,0 +1,163 @@
+package systemservice_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A fakeOwn is a service that one command, ctl, looks after.
+type fakeOwn struct {
+	*fakeSystemd
+	runs bool
+}
+
+// newOwn has systemd-run, too, which runs what follows its options.
+func newOwn(t *testing.T) *fakeOwn {
+	t.Helper()
+	f := &fakeOwn{fakeSystemd: newFake(t)}
+	f.Handle("ctl", func(cmd host.Cmd) host.Result { return f.ctl(cmd.Args[1:]) })
+	f.Handle("systemd-run", func(cmd host.Cmd) host.Result { return f.ctl(cmd.Args[6:]) })
+	return f
+}
+
+func (f *fakeOwn) ctl(args []string) host.Result {
+	switch args[0] {
+	case "status":
+		return host.Result{ExitCode: map[bool]int{true: 0, false: 7}[f.runs], Stdout: []byte("running or not\n")}
+	case "fail":
+		return host.Result{ExitCode: 1, Stderr: []byte("no license\nsee elsewhere\n")}
+	}
+	f.runs = args[0] != "down"
+	return host.Result{}
+}
+
+// own has commands for everything, of a service that systemd has never heard of.
+const own = "{name: ledger, start: ctl up 'a b' $HOME, stop: ctl down, status: ctl status"
+
+func TestOwnCommandsComeBeforeTheSupervisors(t *testing.T) {
+	f := newOwn(t)
+	const scope = "systemd-run --scope --collect --quiet -- ctl "
+	for _, c := range []struct {
+		name, attributes string
+		steps            []string
+	}{
+		{"it is started", own + ", ensure: running}", []string{scope + `up "a b" $HOME`}},
+		{"it runs", own + ", ensure: running}", nil},
+		{"it is stopped", own + ", ensure: stopped}", []string{scope + "down"}},
+		{"it is stopped already", own + ", ensure: stopped}", nil},
+		{"systemd's unit counts for nothing", "{name: simple, ensure: stopped, status: ctl status}", nil},
+		{"systemd does what has no own command", "{name: simple, ensure: stopped, status: ctl status, stop: ctl down, enable: false}", []string{"systemctl disable simple.service"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f.Reset()
+			apply(t, f, c.attributes)
+			if diff := cmp.Diff(c.steps, f.changes()); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARefreshGoesByTheOwnCommands(t *testing.T) {
+	const scope = "systemd-run --scope --collect --quiet -- ctl "
+	for name, c := range map[string]struct {
+		attributes string
+		stopped    bool
+		steps      []string
+		err        error
+	}{
+		"by its own restart":                    {"{name: simple, restart: ctl again}", false, []string{scope + "again"}, nil},
+		"by a stop and a start":                 {"{name: simple, hasRestart: false}", false, []string{"systemctl stop simple.service", "systemctl start simple.service"}, nil},
+		"by its own stop and start":             {own + ", hasRestart: false}", false, []string{scope + "down", scope + `up "a b" $HOME`}, nil},
+		"by systemd, which knows how":           {"{name: simple, hasRestart: true}", false, []string{"systemctl try-restart simple.service"}, nil},
+		"not if its own status says it is down": {"{name: simple, status: ctl status}", true, nil, resource.ErrNothingToRefresh},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newOwn(t)
+			f.runs = !c.stopped
+			if err := bind(t, f, c.attributes).Refresh(t.Context(), f); !errors.Is(err, c.err) {
+				t.Errorf("error %v, want %v", err, c.err)
+			}
+			if diff := cmp.Diff(c.steps, f.changes()); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnOwnCommandThatFailsSaysSo(t *testing.T) {
+	got := refused(t, newOwn(t), "{name: ledger, ensure: running, status: ctl status, start: ctl fail}")
+	if diff := cmp.Diff("cannot set ensure: cannot start the service by its own command: no license", got); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+func TestAServiceThatCanNotTellIsLookedForAmongTheProcesses(t *testing.T) {
+	for name, c := range map[string]struct{ attributes, ensure string }{
+		"its name is in a command line":     {"{name: ledger, hasStatus: false}", "running"},
+		"a pattern matches a command line":  {"{name: simple, hasStatus: false, pattern: '^/opt/ledger/bin/ledgerd -f /etc/l'}", "running"},
+		"no pattern reaches past its end":   {"{name: simple, hasStatus: false, pattern: '[ ]$'}", "stopped"},
+		"none matches, systemd's unit runs": {"{name: simple, hasStatus: false}", "stopped"},
+		"a name is no pattern":              {"{name: 'l.dger', hasStatus: false}", "stopped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			f.Put("/proc/4711/cmdline", "/opt/ledger/bin/ledgerd\x00-f\x00/etc/ledger.conf\x00")
+			f.Put("/proc/2/cmdline", "") // the kernel's
+			f.PutDir("/proc/5000")       // ended meanwhile
+			r := bind(t, f, c.attributes)
+			look(t, f.ReadOnly(), r)
+			want := fmt.Sprintf(`"ensure":%q`, c.ensure)
+			if got := string(r.State().Attributes); !strings.Contains(got, want) {
+				t.Errorf("state %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+func (m machine) runsOwnCommands(t *testing.T) {
+	const own = `{name: ledger, start: touch "/run/a ledger", stop: "rm '/run/a ledger'", status: 'test -e /run/a\ ledger', ensure: `
+	apply(t, m.host, own+"running}")
+	m.run(t, "test", "-e", "/run/a ledger")
+	if told := apply(t, m.host, own+"running}"); told != nil {
+		t.Errorf("a second time it changed %v", told)
+	}
+	apply(t, m.host, own+"stopped}")
+	got := refused(t, m.host, "{name: ledger, start: sh -c 'echo out of ink >&2; exit 3', status: 'false', ensure: running}")
+	if diff := cmp.Diff("cannot set ensure: cannot start the service by its own command: out of ink", got); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+func (m machine) keepsDaemons(t *testing.T) {
+	const own = `{name: daemon, start: "sh -c 'sleep 4711 </dev/null >/dev/null 2>&1 & echo $! >/run/daemon.pid'", hasStatus: false, pattern: ^sleep 4711$, stop: sh -c 'kill $(cat /run/daemon.pid)', ensure: `
+	apply(t, m.host, own+"running}")
+	if got := m.run(t, "sh", "-c", "cat /proc/$(cat /run/daemon.pid)/cgroup"); !strings.Contains(got, "/system.slice/run-") || !strings.HasSuffix(got, ".scope") {
+		t.Errorf("its control group is %s", got)
+	}
+	apply(t, m.host, own+"stopped}")
+}
+
+func (m machine) masksInstances(t *testing.T) {
+	apply(t, m.host, "{name: of@three, ensure: stopped, mask: true}")
+	apply(t, m.host, "{name: of@three, mask: false}")
+	apply(t, m.host, "{name: getty@tty9, ensure: stopped, mask: true}")
+	apply(t, m.host, "{name: getty@tty9, mask: false, enable: true}")
+	apply(t, m.host, "{name: getty@tty9, enable: false}")
+}
+
+func (m machine) refusesMaskFirst(t *testing.T) {
+	apply(t, m.host, "{name: other, ensure: running, enable: true}")
+	refused(t, m.host, "{name: other, ensure: stopped, mask: true}")
+	if got := m.property(t, "ActiveState", "other") + " " + m.property(t, "UnitFileState", "other"); got != "inactive enabled" {
+		t.Errorf("it is %s", got)
+	}
+	apply(t, m.host, "{name: other, enable: false}")
+}

@@ -1,0 +1,299 @@
+package systemservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A scriptRunner is a supervisor whose services are scripts of /etc/init.d. It only
+// says what to look at and what to run: [scripted] does both.
+type scriptRunner interface {
+	name() string
+	suits(facts resource.Facts, h host.Reader) error
+	specificity(facts resource.Facts) int
+	// command is the argv that has a script do a verb.
+	command(service, verb string) []string
+	// restarts reports whether every script can be told to restart.
+	restarts() bool
+	// reloadVerb is what tells a script to reload.
+	reloadVerb() string
+	// starts tells of a service whose script is there.
+	starts(h host.Reader, service string) (atBoot, error)
+	// enable and disable are the commands for it, in their order.
+	enable(service string) [][]string
+	disable(service string, levels []string) [][]string
+}
+
+// atBoot is whether a service starts at boot.
+type atBoot struct {
+	Starts *bool    // nil where only some of the runlevels that it asks for start it
+	Levels []string // runlevels that start it
+}
+
+// scripted is the provider of a scriptRunner.
+type scripted struct{ scriptRunner }
+
+var (
+	_ resource.Lister[attributes]    = scripted{}
+	_ resource.Refresher[attributes] = scripted{}
+	_ resource.Defaulter             = scripted{}
+)
+
+// Name implements [resource.Provider].
+func (s scripted) Name() string { return s.name() }
+
+// Features implements [resource.Featured].
+func (scripted) Features() []resource.Feature {
+	return []resource.Feature{controllable, refreshable, enableable}
+}
+
+// Suits implements [resource.Provider].
+func (s scripted) Suits(facts resource.Facts, h host.Reader) error {
+	if booted(h) == nil {
+		return errors.New("systemd runs the host: use the provider systemd")
+	}
+	return s.suits(facts, h)
+}
+
+// Default implements [resource.Defaulter].
+func (s scripted) Default(facts resource.Facts) int { return s.specificity(facts) }
+
+const scriptDir = "/etc/init.d"
+
+// A script is a service as it is found.
+type script struct {
+	Name    string
+	Missing bool
+	Runs    bool
+	atBoot
+}
+
+// Read implements [resource.Provider].
+func (s scripted) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
+	is, err := s.look(ctx, h, want)
+	if err != nil {
+		return attributes{}, err
+	}
+	ensure := runState(is.Runs)
+	return attributes{Name: want.Name, Ensure: &ensure, Enable: is.enable(want)}, nil
+}
+
+// enable is whether it starts at boot. In part is what want is not, so that it is made
+// whole.
+func (s script) enable(want attributes) *bool {
+	if s.Starts == nil {
+		return new(!isTrue(want.Enable))
+	}
+	return s.Starts
+}
+
+func (s scripted) look(ctx context.Context, h host.Reader, want attributes) (script, error) {
+	is := script{Name: strings.TrimSuffix(want.Name, ".service"), atBoot: atBoot{Starts: new(false)}}
+	file, err := h.Stat(path.Join(scriptDir, is.Name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		is.Missing = true
+	case err != nil:
+		return is, fmt.Errorf("cannot read the state of service %s: %w", is.Name, err)
+	case !file.IsRegular():
+		is.Missing = true
+	default:
+		if is.atBoot, err = s.starts(h, is.Name); err != nil {
+			return is, fmt.Errorf("cannot tell whether %s starts at boot: %w", is.Name, err)
+		}
+	}
+	is.Runs, err = s.runs(ctx, h, is, want)
+	return is, err
+}
+
+// runs goes by the exit code alone: 0 is running, all else is not.
+func (s scripted) runs(ctx context.Context, h host.Reader, is script, want attributes) (bool, error) {
+	own, err := asked(ctx, h, want)
+	if err != nil || own != nil {
+		return own != nil && *own, err
+	}
+	if is.Missing {
+		return false, nil
+	}
+	res, err := h.Query(ctx, host.Cmd{Args: s.command(is.Name, "status"), Timeout: jobLimit})
+	if err != nil {
+		return false, fmt.Errorf("cannot tell whether %s runs: %w", is.Name, err)
+	}
+	return res.ExitCode == 0, nil
+}
+
+// List implements [resource.Lister]: the scripts that may be run.
+func (s scripted) List(ctx context.Context, h host.Reader) ([]attributes, error) {
+	names, err := h.ReadDir(scriptDir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list services: %w", err)
+	}
+	var all []attributes
+	for _, name := range names {
+		if ok, err := isService(h, name); err != nil || !ok {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		is, err := s.Read(ctx, h, attributes{Name: name})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, is)
+	}
+	return all, nil
+}
+
+// isService leaves out what is no script and what belongs to the init itself. A script
+// that has no word of status might do anything when it is asked for it.
+func isService(h host.Reader, name string) (bool, error) {
+	switch name {
+	case "rc", "rcS", "rc.local", "skeleton", "single", "halt", "reboot", "killprocs", "sendsigs", "umountfs", "umountroot", "umountnfs.sh", "functions", "functions.sh":
+		return false, nil
+	}
+	file := path.Join(scriptDir, name)
+	info, err := h.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (!info.IsRegular() || info.Mode&0o100 == 0 || !validName.MatchString(name)) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot list services: %w", err)
+	}
+	text, err := h.ReadFile(file)
+	if err != nil {
+		return false, fmt.Errorf("cannot list services: %w", err)
+	}
+	shebang, _, _ := strings.Cut(string(text), "\n")
+	return strings.Contains(string(text), "status") || strings.HasSuffix(shebang, "openrc-run"), nil
+}
+
+// Write implements [resource.Provider]. It goes by what it finds.
+func (s scripted) Write(ctx context.Context, h host.Host, _, want attributes, changes []resource.Change) error {
+	is, err := s.look(ctx, h, want)
+	if err != nil {
+		return err
+	}
+	if is.Missing && needsUnit(want) {
+		return notFound(is.Name)
+	}
+	var errs []error
+	for _, st := range s.plan(is, want) {
+		if err := st.run(ctx, h); err != nil {
+			errs = append(errs, blame(err, st.property, changes))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// A scriptStep is one command.
+type scriptStep struct {
+	property, what string
+	own            *string
+	args           []string
+}
+
+func (s scripted) plan(is script, want attributes) []scriptStep {
+	var steps []scriptStep
+	switch {
+	case wantsRunning(want) && !is.Runs:
+		steps = append(steps, s.verb(is, "start", want.Start))
+	case wantsStopped(want) && is.Runs:
+		steps = append(steps, s.verb(is, "stop", want.Stop))
+	}
+	if want.Enable == nil || *is.enable(want) == *want.Enable {
+		return steps
+	}
+	what, commands := "enable", s.enable(is.Name)
+	if !*want.Enable {
+		what, commands = "disable", s.disable(is.Name, is.Levels)
+	}
+	for _, args := range commands {
+		steps = append(steps, scriptStep{property: "enable", what: what + " " + is.Name, args: args})
+	}
+	return steps
+}
+
+func (s scripted) verb(is script, verb string, own *string) scriptStep {
+	return scriptStep{resource.Ensure, verb + " " + is.Name, own, s.command(is.Name, verb)}
+}
+
+func (st scriptStep) run(ctx context.Context, h host.Host) error {
+	if st.own != nil {
+		verb, _, _ := strings.Cut(st.what, " ")
+		return runOwn(ctx, h, nil, verb, *st.own)
+	}
+	res, err := h.Run(ctx, host.Cmd{Args: st.args, Timeout: jobLimit})
+	if err != nil {
+		return fmt.Errorf("cannot %s: %w", st.what, err)
+	}
+	if res.ExitCode != 0 {
+		return fmt.Errorf("cannot %s: %s", st.what, saidLast(res))
+	}
+	return nil
+}
+
+// saidLast is the end of what a script wrote: its reason follows its warnings.
+func saidLast(res host.Result) string {
+	const most = 3
+	for _, text := range [][]byte{res.Stderr, res.Stdout} {
+		var lines []string
+		for line := range strings.Lines(strings.ToValidUTF8(string(text), "?")) {
+			if line = strings.TrimLeft(strings.TrimSpace(line), "* "); line != "" {
+				lines = append(lines, line)
+			}
+		}
+		if said := strings.Join(lines[max(0, len(lines)-most):], "; "); said != "" {
+			return said[max(0, len(said)-maxJournal):]
+		}
+	}
+	return fmt.Sprintf("it exited with %d", res.ExitCode)
+}
+
+// Refresh implements [resource.Refresher].
+func (s scripted) Refresh(ctx context.Context, h host.Host, _, want attributes) error {
+	is, err := s.look(ctx, h, want)
+	if err != nil {
+		return err
+	}
+	if !is.Runs {
+		return resource.ErrNothingToRefresh
+	}
+	if isTrue(want.ReloadOnRefresh) && s.reload(ctx, h, is) {
+		return nil
+	}
+	for _, st := range s.restart(is, want) {
+		if err := st.run(ctx, h); err != nil {
+			return err
+		}
+	}
+	return s.stillRuns(ctx, h, want)
+}
+
+// reload reports whether the script did. Many can't.
+func (s scripted) reload(ctx context.Context, h host.Host, is script) bool {
+	return s.verb(is, s.reloadVerb(), nil).run(ctx, h) == nil
+}
+
+// restart goes by the script's own word for it only where there is one.
+func (s scripted) restart(is script, want attributes) []scriptStep {
+	if want.Restart != nil || isTrue(want.HasRestart) || want.HasRestart == nil && s.restarts() {
+		return []scriptStep{s.verb(is, "restart", want.Restart)}
+	}
+	return []scriptStep{s.verb(is, "stop", want.Stop), s.verb(is, "start", want.Start)}
+}
+
+func (s scripted) stillRuns(ctx context.Context, h host.Host, want attributes) error {
+	is, err := s.look(ctx, h, want)
+	if err == nil && !is.Runs {
+		err = fmt.Errorf("%s does not run after its restart", is.Name)
+	}
+	return err
+}
