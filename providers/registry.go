@@ -6,6 +6,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/group"
 	pkg "github.com/fettle-dev/fettle/providers/package"
+	"github.com/fettle-dev/fettle/providers/purge"
 	"github.com/fettle-dev/fettle/providers/systemservice"
 	"github.com/fettle-dev/fettle/providers/user"
 )
@@ -16,6 +17,7 @@ func Kinds() []resource.Kind {
 		file.Type().Erase(),
 		group.Type().Erase(),
 		pkg.Type().Erase(),
+		purge.Type().Erase(),
 		systemservice.Type().Erase(),
 		user.Type().Erase(),
 	}

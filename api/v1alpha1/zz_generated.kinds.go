@@ -7,7 +7,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Resources returns an empty object of every resource kind, in the order of their
 // files' names.
 func Resources() []Resource {
-	return []Resource{&File{}, &Group{}, &Package{}, &SystemService{}, &User{}}
+	return []Resource{&File{}, &Group{}, &Package{}, &Purge{}, &SystemService{}, &User{}}
 }
 
 func addKinds(s *runtime.Scheme) {
@@ -15,6 +15,7 @@ func addKinds(s *runtime.Scheme) {
 		&File{}, &FileList{},
 		&Group{}, &GroupList{},
 		&Package{}, &PackageList{},
+		&Purge{}, &PurgeList{},
 		&SystemService{}, &SystemServiceList{},
 		&User{}, &UserList{},
 	)
@@ -61,6 +62,18 @@ func (r *Package) GetAttributes() any { return &r.Spec.PackageAttributes }
 
 // GetStatus is the status that every kind has.
 func (r *Package) GetStatus() *ResourceStatus { return &r.Status }
+
+// KindName is the kind.
+func (r *Purge) KindName() string { return "Purge" }
+
+// GetTargeting is the part of the spec that every kind has.
+func (r *Purge) GetTargeting() *Targeting { return &r.Spec.Targeting }
+
+// GetAttributes points to the kind's attributes.
+func (r *Purge) GetAttributes() any { return &r.Spec.PurgeAttributes }
+
+// GetStatus is the status that every kind has.
+func (r *Purge) GetStatus() *ResourceStatus { return &r.Status }
 
 // KindName is the kind.
 func (r *SystemService) KindName() string { return "SystemService" }
