@@ -44,6 +44,7 @@ func TestAgent(t *testing.T) {
 		"says when there can be no run, and tries again":      triesAgain,
 		"is alive unless it is stuck for hours":               tellsStuck,
 		"keeps since when it restarts without the API server": keepsStatus,
+		"tells secrets to nobody, not even when it debugs":    tellsNoSecret,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -95,6 +95,6 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-func logger(to io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelInfo}))
+func logger(to io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
 }

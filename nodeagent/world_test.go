@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,7 @@ type machine struct {
 	ran   func() // called as each run ends, by the agent
 	agent *nodeagent.Agent
 	logs  buffer
+	level slog.Level // of what is logged, Info by default
 	stop  func()
 }
 
@@ -140,7 +142,7 @@ func (m *machine) start() {
 	must(m.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
 		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Kinds: providers.Kinds(), StateDir: m.stateDir(),
-		Interval: interval, Splay: time.Minute, Log: logger(&m.logs), Clock: m.clock, Random: func() float64 { return 0.5 },
+		Interval: interval, Splay: time.Minute, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return 0.5 },
 		Ran: func(nodeagent.RunSummary) { m.runs.Add(1); m.ran() },
 	})
 	must(m.t, err)

@@ -1,0 +1,64 @@
+package nodeagent_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// marked is in every secret here, and nowhere else.
+const marked = "Marked5ecret"
+
+// tellsNoSecret has an agent apply secrets, report them in noop, correct drift of them and fail with them. All that it
+// says and keeps is looked through; the catalogs that it goes on with while there is no API server have the contents,
+// as the API server has.
+func tellsNoSecret(t *testing.T, m *machine) {
+	m.file("passwd").write("ann:x:1500:1500::/home/ann:/bin/sh\n")
+	m.file("group").write("ann:x:1500:\n")
+	m.file("shadow").write("ann:$6$Old" + marked + ":1:0:99999:7:::\n")
+	for _, tool := range []string{"useradd", "usermod", "userdel", "chpasswd", "chage", "gpasswd"} {
+		path := filepath.Join(m.root, "usr/sbin", tool)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte("no program\n"), 0o755))
+	}
+	entry := func(kind, name, attributes string) v1alpha1.CatalogEntry {
+		return v1alpha1.CatalogEntry{Kind: kind, Name: name, Attributes: &runtime.RawExtension{Raw: []byte(attributes)}}
+	}
+	entries := []v1alpha1.CatalogEntry{
+		entry("File", "token", `{"path":"/etc/token","content":"`+marked+`","mode":"0600","showDiff":false}`),
+		entry("File", "nowhere", `{"path":"/no/where","content":"`+marked+`","showDiff":false}`),
+		entry("User", "ann", `{"password":"$6$`+marked+`"}`),
+	}
+	m.level = slog.LevelDebug
+	m.start()
+	nc := m.applied(m.should(entries...))
+	m.Expect(nc.Status.Counts.Failed).To(BeEquivalentTo(2))
+	m.Expect(m.file("token").text()).To(Equal(marked))
+	statuses := []v1alpha1.NodeCatalogStatus{nc.Status}
+
+	m.file("token").write("Other" + marked)
+	m.passes("drift is corrected", func(g Gomega) { g.Expect(m.file("token").text()).To(Equal(marked)) })
+	m.file("token").write("Other" + marked)
+	nc = m.applied(m.spec(v1alpha1.NodeCatalogSpec{Catalogs: nc.Spec.Catalogs, Noop: true}))
+	statuses = append(statuses, nc.Status)
+
+	m.stop()
+	told, err := json.Marshal(statuses)
+	must(t, err)
+	kept, err := os.ReadFile(filepath.Join(m.stateDir(), "state.db"))
+	must(t, err)
+	for what, text := range map[string]string{"log": m.logs.String(), "status": string(told), "state": string(kept)} {
+		if strings.Contains(text, marked) {
+			t.Errorf("the %s tells a secret: %s", what, text)
+		}
+	}
+	m.Expect(m.logs.String()).To(ContainSubstring("level=DEBUG"))
+}
