@@ -20,11 +20,12 @@ type PackageAttributes struct {
 	Name string `json:"name,omitempty"`
 
 	// ensure is present (or installed), latest, absent, purged (configuration too),
-	// or the version to have. Default present.
+	// the version to have, or a range of versions: one or two bounds with a space
+	// between them, as ">=1.0 <2.0". Default present.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9.+~:_-]*$')",message="ensure must be present, installed, latest, absent, purged or a version"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9.+~:_-]*$') || self.matches('^(<=|>=|<|>|=)[A-Za-z0-9][A-Za-z0-9.+~:_-]*( (<=|>=|<|>|=)[A-Za-z0-9][A-Za-z0-9.+~:_-]*)?$')",message="ensure must be present, installed, latest, absent, purged, a version or a range of versions as >=1.0 <2.0"
 	Ensure *string `json:"ensure,omitempty"`
 
 	// mark: hold keeps the package at its version, none lets it go.
@@ -32,6 +33,25 @@ type PackageAttributes struct {
 	// +kubebuilder:validation:Enum=hold;none
 	Mark *string `json:"mark,omitempty"`
 
+	// source is the path, on the host, of a package that is installed in place of one
+	// from the index. It must be the package that name says.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[^/\\n]+)+[.]deb$') && !self.matches('/[.][.]?/')",message="source must be an absolute path without . and .. that ends in .deb"
+	Source *string `json:"source,omitempty"`
+	// responseFile is the path, on the host, of a file with answers to the package's
+	// questions. It is read before the package is installed, removed or purged.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[^/\\n]+)+$') && !self.matches('/[.][.]?(/|$)')",message="responseFile must be an absolute path without . and .."
+	ResponseFile *string `json:"responseFile,omitempty"`
+	// allowVirtual lets name be what other packages provide. Default false.
+	// +optional
+	AllowVirtual *bool `json:"allowVirtual,omitempty"`
+	// reinstallOnRefresh installs the package again when something notifies it.
+	// Default false.
+	// +optional
+	ReinstallOnRefresh *bool `json:"reinstallOnRefresh,omitempty"`
 	// installOptions are further words for the tool's command to install.
 	// +optional
 	// +listType=atomic

@@ -686,6 +686,26 @@ func (in *PackageAttributes) DeepCopyInto(out *PackageAttributes) {
 		*out = new(string)
 		**out = **in
 	}
+	if in.Source != nil {
+		in, out := &in.Source, &out.Source
+		*out = new(string)
+		**out = **in
+	}
+	if in.ResponseFile != nil {
+		in, out := &in.ResponseFile, &out.ResponseFile
+		*out = new(string)
+		**out = **in
+	}
+	if in.AllowVirtual != nil {
+		in, out := &in.AllowVirtual, &out.AllowVirtual
+		*out = new(bool)
+		**out = **in
+	}
+	if in.ReinstallOnRefresh != nil {
+		in, out := &in.ReinstallOnRefresh, &out.ReinstallOnRefresh
+		*out = new(bool)
+		**out = **in
+	}
 	if in.InstallOptions != nil {
 		in, out := &in.InstallOptions, &out.InstallOptions
 		*out = make([]string, len(*in))

@@ -44,7 +44,8 @@ func (apt) Default(facts resource.Facts) int {
 // Features implements [resource.Featured].
 func (apt) Features() []resource.Feature {
 	return []resource.Feature{
-		installable, uninstallable, upgradeable, purgeable, versionable, holdable, installOptions, uninstallOptions,
+		installable, uninstallable, upgradeable, purgeable, versionable, versionRanges, reinstallable, virtualPackages,
+		holdable, installOptions, uninstallOptions,
 	}
 }
 
@@ -66,37 +67,9 @@ func (apt) ReadAll(ctx context.Context, h host.Reader, wants []Attributes) ([]At
 	}
 	states := make([]Attributes, len(wants))
 	for i, want := range wants {
-		states[i] = db.find(want.Name).attributes(want.Name)
+		states[i] = db.find(db.actual(want)).attributes(want.Name)
 	}
 	return states, findLatest(ctx, h, db, wants, states)
-}
-
-// findLatest looks up the newest versions, if anybody asked for one.
-func findLatest(ctx context.Context, h host.Reader, db database, wants, states []Attributes) error {
-	var names []string
-	for _, want := range wants {
-		if ensureOf(want) == latest {
-			names = append(names, db.canonical(want.Name))
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	offers, err := policy(ctx, h, names)
-	if err != nil {
-		return err
-	}
-	newer, err := newerThanIndex(h)
-	if err != nil {
-		return fmt.Errorf("cannot tell how old apt's index is: %w", err)
-	}
-	for i, want := range wants {
-		if ensureOf(want) == latest {
-			states[i].found.latest = offers[db.canonical(want.Name)].candidate
-			states[i].found.stale = newer != ""
-		}
-	}
-	return nil
 }
 
 // List implements [resource.Lister]: all installed packages. Those of another than
@@ -128,7 +101,10 @@ func (a apt) Write(ctx context.Context, h host.Host, is, want Attributes, change
 	if shouldHold(want, false) {
 		selection = hold
 	}
-	err := a.tools(h).selectPackages(ctx, selection, []string{want.Name})
+	db, err := readDatabase(h)
+	if err == nil {
+		err = a.tools(h).selectPackages(ctx, selection, []string{db.actual(want)})
+	}
 	if err != nil {
 		return &resource.PropertyError{Property: "mark", Err: err}
 	}

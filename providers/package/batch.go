@@ -32,6 +32,7 @@ func (b *batch) run(ctx context.Context) {
 		b.failRest(err)
 		return
 	}
+	orders = b.preseed(ctx, orders)
 	released, err := b.release(ctx, orders)
 	if err != nil {
 		b.failRest(err)
@@ -113,21 +114,19 @@ func (b *batch) doubt(orders []order) {
 
 // installs reports whether anything is to be installed.
 func installs(writes []resource.Write[Attributes]) bool {
-	return slices.ContainsFunc(writes, func(w resource.Write[Attributes]) bool {
-		return ensureOf(w.Want) != resource.Absent && ensureOf(w.Want) != purged
-	})
+	return slices.ContainsFunc(writes, func(w resource.Write[Attributes]) bool { return installing(w.Want) })
 }
 
 // tryPlan plans by the index as it is. missing is what the index does not have, by the
 // place in the batch; other errors are for good.
 func (b *batch) tryPlan(ctx context.Context) (orders []order, missing map[int]error, err error) {
-	offers, err := policy(ctx, b.h, b.names())
+	offers, err := b.offers(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	missing = map[int]error{}
 	for i, w := range b.writes {
-		o, err := plan(w.Want, b.db, offers)
+		o, err := b.order(ctx, w.Want, offers)
 		switch _, unavailable := errors.AsType[*unavailableError](err); {
 		case unavailable:
 			missing[i] = err
@@ -141,12 +140,21 @@ func (b *batch) tryPlan(ctx context.Context) (orders []order, missing map[int]er
 	return orders, missing, nil
 }
 
-// names are those whose versions matter.
+// order decides what one resource needs.
+func (b *batch) order(ctx context.Context, want Attributes, offers map[string]offer) (*order, error) {
+	name, has, err := b.choose(ctx, want, offers)
+	if err != nil {
+		return nil, err
+	}
+	return plan(want, name, b.db.find(name), has)
+}
+
+// names are those whose versions in the index matter.
 func (b *batch) names() []string {
 	var names []string
 	for _, w := range b.writes {
-		if installs([]resource.Write[Attributes]{w}) {
-			names = append(names, b.db.canonical(w.Want.Name))
+		if installing(w.Want) && w.Want.Source == nil {
+			names = append(names, b.db.actual(w.Want))
 		}
 	}
 	return names
@@ -197,7 +205,7 @@ func (b *batch) attempt(ctx context.Context, t transaction) error {
 	}
 	before := b.db
 	err := b.commands(ctx, t)
-	if err != nil && !b.refreshed && b.stopped == nil && !t.touched(before, b.db) && t.has(install) {
+	if err != nil && !b.refreshed && b.stopped == nil && !t.touched(before, b.db) && (t.has(install) || t.has(reinstall)) {
 		b.refresh(ctx)
 		return b.commands(ctx, t)
 	}
@@ -229,7 +237,7 @@ func (b *batch) command(ctx context.Context, s setting, words []string) error {
 	case err != nil:
 		b.stopped = err
 	case res.ExitCode == 0:
-		return nil
+		return notReinstalled(res)
 	default:
 		err = failure(res, split(s.environment))
 		if lockedOut(res) {

@@ -181,7 +181,8 @@ func TestAptSuitsHostsThatHaveItAndIsTheDefaultOfDebian(t *testing.T) {
 
 	debian := resource.Facts{"os": map[string]any{"family": "Debian"}}
 	features := []resource.Feature{
-		"installable", "uninstallable", "upgradeable", "purgeable", "versionable", "holdable", "install_options", "uninstall_options",
+		"installable", "uninstallable", "upgradeable", "purgeable", "versionable", "version_ranges",
+		"reinstallable", "virtual_packages", "holdable", "install_options", "uninstall_options",
 	}
 	want := []resource.Suitability{{Provider: "apt", Features: features, Specificity: 1, Chosen: true}}
 	if diff := cmp.Diff(want, pkg.Type().Erase().Suitability(debian, debianHost(t, ""))); diff != "" {

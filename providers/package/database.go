@@ -25,6 +25,7 @@ const (
 type record struct {
 	name, arch, version string
 	want, flag, state   string // the three words of Status
+	provides            string // as the control file has it
 }
 
 // A key tells records apart: one package may be there for several architectures.
@@ -153,6 +154,7 @@ func (r *record) take(line []byte) {
 	switch line[0] {
 	case 'P':
 		set(&r.name, line, "Package:")
+		set(&r.provides, line, "Provides:")
 	case 'V':
 		set(&r.version, line, "Version:")
 	case 'A':

@@ -1,12 +1,15 @@
 package pkg
 
-import "github.com/fettle-dev/fettle/internal/resource"
+import (
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/package/debversion"
+)
 
 // ensureProperty is read as the installed version, absent, purged or damaged.
 func ensureProperty() resource.Property[Attributes] {
 	return resource.Property[Attributes]{
 		Name:         resource.Ensure,
-		Doc:          "present (or installed), latest, absent, purged (configuration too), or the version to have; present by default.",
+		Doc:          "present (or installed), latest, absent, purged (configuration too), or the version to have, or a range of versions as >=1.0 <2.0; present by default.",
 		ValueFeature: ensureFeature,
 		Managed:      func(want Attributes) bool { return want.Ensure != nil },
 		InSync:       ensureInSync,
@@ -27,7 +30,15 @@ func exists(is Attributes) bool {
 	return ensureOf(is) != resource.Absent && ensureOf(is) != purged
 }
 
+// installing reports whether the package is to be there.
+func installing(want Attributes) bool {
+	return ensureOf(want) != resource.Absent && ensureOf(want) != purged
+}
+
 func ensureFeature(want Attributes) resource.Feature {
+	if debversion.IsRange(ensureOf(want)) {
+		return versionRanges
+	}
 	switch ensureOf(want) {
 	case resource.Present:
 		return installable
@@ -53,8 +64,23 @@ func ensureInSync(is, want Attributes) bool {
 		return exists(is) && isLatest(is)
 	case resource.Absent:
 		return !exists(is)
-	default: // purged is more than absent, and a version is that version
-		return ensureOf(is) == ensureOf(want)
+	case purged: // more than absent
+		return ensureOf(is) == purged
+	default:
+		return exists(is) && allows(want, ensureOf(is))
+	}
+}
+
+// allows reports whether a version is one that ensure asks for.
+func allows(want Attributes, version string) bool {
+	switch ensure := ensureOf(want); {
+	case debversion.IsRange(ensure):
+		versions, err := debversion.ParseRange(ensure)
+		return err == nil && versions.Has(version)
+	case ensure == resource.Present || ensure == latest:
+		return true
+	default:
+		return version == ensure
 	}
 }
 

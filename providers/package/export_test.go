@@ -31,3 +31,6 @@ func ParsePolicy(out string) map[string][]string {
 	}
 	return all
 }
+
+// ParseProviders reads what apt-cache showpkg prints: who provides each name.
+func ParseProviders(out string) map[string][]string { return parseProviders(out) }

@@ -39,7 +39,7 @@ func TestABadPackageKeepsNoOtherFromItsGoal(t *testing.T) {
 		`package "unknown" is not in apt's index: check its name, or add a source that has it`,
 		`name "one.*" is not a Debian package's: use letters, digits and +-. and perhaps :architecture`,
 		`name "t*" is not a Debian package's: use letters, digits and +-. and perhaps :architecture`,
-		`package "mail-transport" is not in apt's index: check its name, or add a source that has it`,
+		`name "mail-transport" is no package but what others provide: name one of mail-server, or set allowVirtual`,
 		`version "9.9" of package "three" is not in apt's index, which has 1.0: ask for one of these, or add a source`,
 		"purged",
 		"created",

@@ -27,7 +27,7 @@ func (b *batch) hold(ctx context.Context, released map[string]bool) {
 	var names []string
 	var places []int
 	for i, w := range b.writes {
-		name := b.db.canonical(w.Want.Name)
+		name := b.db.actual(w.Want)
 		is := b.db.find(name)
 		if is.installed() && (released[name] || !is.held()) && shouldHold(w.Want, released[name]) {
 			names, places = append(names, name), append(places, i)

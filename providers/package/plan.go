@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/package/debversion"
 )
 
 // An action is what apt-get is to do with a package.
@@ -14,9 +15,10 @@ type action string
 
 // The actions.
 const (
-	install action = "install"
-	remove  action = "remove"
-	purge   action = "purge"
+	install   action = "install"
+	reinstall action = "reinstall"
+	remove    action = "remove"
+	purge     action = "purge"
 )
 
 // An order is what one package needs.
@@ -27,6 +29,7 @@ type order struct {
 	from    string // version before
 	version string // to install; "" takes any
 	pinned  bool   // apt-get is told the version, instead of choosing it
+	source  string // the file to install; "" takes it from the index
 	setting setting
 }
 
@@ -54,10 +57,9 @@ type unavailableError struct{ text string }
 
 func (e *unavailableError) Error() string { return e.text }
 
-// plan decides what a package needs: nil when it needs nothing.
-func plan(want Attributes, db database, offers map[string]offer) (*order, error) {
-	name := db.canonical(want.Name)
-	is, has := db.find(name), offers[name]
+// plan decides what a package, of which is is known and has can be had, needs: nil when
+// it needs nothing.
+func plan(want Attributes, name string, is record, has offer) (*order, error) {
 	if is.damage() != nil {
 		return nil, is.damage()
 	}
@@ -65,19 +67,29 @@ func plan(want Attributes, db database, offers map[string]offer) (*order, error)
 		return nil, nil
 	}
 	o := &order{name: name, from: is.version}
-	switch ensure := ensureOf(want); ensure {
-	case resource.Absent, purged:
-		o.action = map[string]action{resource.Absent: remove, purged: purge}[ensure]
+	if !installing(want) {
+		o.action = map[string]action{resource.Absent: remove, purged: purge}[ensureOf(want)]
 		o.setting = settingOf(want, want.UninstallOptions)
 		return o, nil
-	case latest:
-		o.version = has.candidate
-	case resource.Present:
-	default:
-		o.version, o.pinned = ensure, true
 	}
 	o.action, o.setting = install, settingOf(want, want.InstallOptions)
-	return o, available(name, o, has)
+	o.aim(ensureOf(want), has)
+	return o, available(ensureOf(want), o, has)
+}
+
+// aim finds the version to install. In a range it is the newest that can be had.
+func (o *order) aim(ensure string, has offer) {
+	switch {
+	case has.source != "":
+		o.version, o.pinned, o.source = has.candidate, true, has.source
+	case debversion.IsRange(ensure):
+		versions, _ := debversion.ParseRange(ensure) // the zero value has all, and it was validated
+		o.version, o.pinned = versions.Newest(has.versions), true
+	case ensure == latest:
+		o.version = has.candidate
+	case ensure != resource.Present:
+		o.version, o.pinned = ensure, true
+	}
 }
 
 func withLatest(is Attributes, has offer) Attributes {
@@ -95,15 +107,15 @@ func settingOf(want Attributes, options []string) setting {
 
 // available says what apt-get would not find, or would take for an expression or a
 // flag: it is only ever given names that are in the index.
-func available(name string, o *order, has offer) error {
+func available(ensure string, o *order, has offer) error {
 	switch {
-	case !debianName(name):
-		return fmt.Errorf("name %q is not a Debian package's: use letters, digits and +-. and perhaps :architecture", name)
+	case !debianName(o.name):
+		return fmt.Errorf("name %q is not a Debian package's: use letters, digits and +-. and perhaps :architecture", o.name)
 	case o.pinned && !slices.Contains(has.versions, o.version) && len(has.versions) > 0:
 		return &unavailableError{fmt.Sprintf("version %q of package %q is not in apt's index, which has %s: ask for one of these, or add a source",
-			o.version, name, some(has.versions))}
+			ensure, o.name, some(has.versions))}
 	case has.candidate == "":
-		return &unavailableError{fmt.Sprintf("package %q is not in apt's index: check its name, or add a source that has it", name)}
+		return &unavailableError{fmt.Sprintf("package %q is not in apt's index: check its name, or add a source that has it", o.name)}
 	}
 	return nil
 }
@@ -155,6 +167,8 @@ func (t transaction) words() [][]string {
 	options, purges := split(t.setting.options), t.arguments(purge, "")
 	var all [][]string
 	switch {
+	case t.has(reinstall): // alone
+		return [][]string{slices.Concat([]string{"install", "--reinstall"}, t.downgrade(), options, t.arguments(reinstall, ""))}
 	case t.has(install):
 		words := slices.Concat(t.arguments(install, ""), t.arguments(remove, "-"), t.arguments(purge, "-"))
 		all = append(all, slices.Concat([]string{"install"}, t.downgrade(), options, words))
@@ -193,7 +207,10 @@ func (t transaction) arguments(a action, suffix string) []string {
 }
 
 func (o order) argument() string {
-	if o.pinned {
+	switch {
+	case o.source != "":
+		return o.source
+	case o.pinned:
 		return o.name + "=" + o.version
 	}
 	return o.name

@@ -6,6 +6,8 @@ import "strings"
 type offer struct {
 	candidate string   // what apt would install now; "" for nothing
 	versions  []string // all that can be had, or are there
+	providers []string // of what is no package, but provided by others
+	source    string   // the file that it is, in place of the index
 }
 
 // parsePolicy reads the output of apt-cache policy: offers by name. It takes names as

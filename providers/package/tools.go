@@ -110,18 +110,23 @@ func (t tools) selectPackages(ctx context.Context, selection string, names []str
 // insist runs a command that gives up at once when another process holds its lock,
 // again and again until that one is done.
 func (t tools) insist(ctx context.Context, cmd host.Cmd) error {
+	res, err := t.persist(ctx, cmd)
+	if err == nil && res.ExitCode != 0 {
+		err = fmt.Errorf("cannot run %s: %w", strings.Join(cmd.Args, " "), failure(res, cmd.Env))
+	}
+	return err
+}
+
+// persist is insist, but a command that fails is no error.
+func (t tools) persist(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	for waited := time.Duration(0); ; waited += t.poll {
 		res, err := t.h.Run(ctx, cmd)
-		switch {
-		case err != nil:
-			return err
-		case res.ExitCode == 0:
-			return nil
-		case !lockedOut(res) || waited >= t.lockTimeout:
-			return fmt.Errorf("cannot run %s: %w", strings.Join(cmd.Args, " "), failure(res, cmd.Env))
+		locked := lockedOut(res) || debconfLocked(res)
+		if err != nil || !locked || waited >= t.lockTimeout {
+			return res, err
 		}
 		if err := wait(ctx, t.poll); err != nil {
-			return fmt.Errorf("cannot run %s: waiting for a lock: %w", strings.Join(cmd.Args, " "), err)
+			return res, fmt.Errorf("cannot run %s: waiting for a lock: %w", strings.Join(cmd.Args, " "), err)
 		}
 	}
 }
@@ -146,22 +151,25 @@ func failure(res host.Result, environment []string) error {
 }
 
 // policy asks apt what it has of packages, leaving out names that are none: apt would
-// take some for expressions. It keeps apt from writing its cache, which
-// costs some tenths of a second and keeps the promise of a Query.
+// take some for expressions.
 func policy(ctx context.Context, h host.Reader, names []string) (map[string]offer, error) {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !debianName(name) })
 	if len(names) == 0 {
 		return nil, nil
 	}
+	res, err := aptCache(ctx, h, "policy", names)
+	return parsePolicy(string(res.Stdout)), err
+}
+
+// aptCache asks apt's index about packages. It keeps apt from writing its cache, which
+// costs some tenths of a second and keeps the promise of a Query.
+func aptCache(ctx context.Context, h host.Reader, question string, names []string) (host.Result, error) {
 	res, err := h.Query(ctx, host.Cmd{
-		Args:      append([]string{"apt-cache", "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=", "policy", "--"}, names...),
+		Args:      append([]string{"apt-cache", "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=", question, "--"}, names...),
 		MaxOutput: 16 << 20,
 	})
-	if err != nil {
-		return nil, err
+	if err == nil && res.ExitCode != 0 {
+		err = fmt.Errorf("cannot ask apt-cache %s: %w", question, failure(res, nil))
 	}
-	if res.ExitCode != 0 {
-		return nil, fmt.Errorf("cannot ask apt-cache policy: %w", failure(res, nil))
-	}
-	return parsePolicy(string(res.Stdout)), nil
+	return res, err
 }

@@ -53,6 +53,9 @@ const (
 	upgradeable      resource.Feature = "upgradeable"
 	purgeable        resource.Feature = "purgeable"
 	versionable      resource.Feature = "versionable"
+	versionRanges    resource.Feature = "version_ranges"
+	reinstallable    resource.Feature = "reinstallable"
+	virtualPackages  resource.Feature = "virtual_packages"
 	holdable         resource.Feature = "holdable"
 	installOptions   resource.Feature = "install_options"
 	uninstallOptions resource.Feature = "uninstall_options"
@@ -76,6 +79,9 @@ func typeOf(providers ...resource.Provider[Attributes]) *resource.Type[Attribute
 		Normalize:   normalize,
 		Default:     setDefaults,
 		Validate:    validate,
+		Auto: []resource.AutoRelation[Attributes]{
+			{Relation: resource.Require, Kind: "File", Names: files},
+		},
 		SideEffects: true,
 	}
 }
@@ -87,6 +93,9 @@ func features() []resource.FeatureDoc {
 		{Name: upgradeable, Doc: "The newest version is known and can be had (`ensure: latest`)."},
 		{Name: purgeable, Doc: "Packages can be removed together with their configuration (`ensure: purged`)."},
 		{Name: versionable, Doc: "A certain version can be had."},
+		{Name: versionRanges, Doc: "Any version of a range can be had."},
+		{Name: reinstallable, Doc: "What is installed can be installed again (`reinstallOnRefresh`)."},
+		{Name: virtualPackages, Doc: "Packages can be named by what they provide (`allowVirtual`)."},
 		{Name: holdable, Doc: "Packages can be kept at their version (`mark`)."},
 		{Name: installOptions, Doc: "The command to install takes further words."},
 		{Name: uninstallOptions, Doc: "The command to remove takes further words."},
@@ -97,9 +106,24 @@ func parameters() []resource.Parameter {
 	return []resource.Parameter{
 		{Name: "installOptions", Doc: "Further words for the tool's command to install.", Feature: installOptions},
 		{Name: "uninstallOptions", Doc: "Further words for the tool's command to remove.", Feature: uninstallOptions},
+		{Name: "source", Doc: "Path of a package on the host that is installed in place of one from the index."},
+		{Name: "responseFile", Doc: "Path of a file on the host with answers to the package's questions, read before it is installed, removed or purged."},
+		{Name: "allowVirtual", Doc: "Lets name be what other packages provide. Default false.", Feature: virtualPackages},
+		{Name: "reinstallOnRefresh", Doc: "Installs the package again when something notifies it. Default false.", Feature: reinstallable},
 		{Name: "configFiles", Doc: "What becomes of a changed configuration file when a package brings a new one: keep (default) or replace."},
 		{Name: "environment", Doc: "Environment of the tool's commands, as KEY=value."},
 	}
+}
+
+// files are those on the host that the package is made from.
+func files(want Attributes) []string {
+	var all []string
+	for _, file := range []*string{want.Source, want.ResponseFile} {
+		if file != nil {
+			all = append(all, *file)
+		}
+	}
+	return all
 }
 
 func markProperty() resource.Property[Attributes] {

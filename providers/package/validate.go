@@ -3,11 +3,13 @@ package pkg
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/package/debversion"
 )
 
 // validate repeats what the schema says, because a manifest that never saw an API
@@ -20,6 +22,8 @@ func validate(want Attributes) error {
 		oneOf("configFiles", want.ConfigFiles, keep, replace),
 		validEnvironment(want.Environment),
 		validMark(want),
+		validSource(want.Source),
+		validResponseFile(want.ResponseFile),
 	)
 }
 
@@ -32,10 +36,17 @@ func validName(name string) error {
 
 func validEnsure(ensure *string) error {
 	version := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+~:_-]*$`)
-	if ensure != nil && !version.MatchString(*ensure) {
-		return fmt.Errorf("ensure %q is none of present, installed, latest, absent, purged and no version: use one of these", *ensure)
+	switch {
+	case ensure == nil || version.MatchString(*ensure):
+		return nil
+	case debversion.IsRange(*ensure):
+		if _, err := debversion.ParseRange(*ensure); err != nil {
+			return fmt.Errorf("cannot read ensure: %w", err)
+		}
+		return nil
+	default:
+		return fmt.Errorf("ensure %q is none of present, installed, latest, absent, purged, and no version or range of versions: use one of these", *ensure)
 	}
-	return nil
 }
 
 func oneOf(attribute string, value *string, allowed ...string) error {
@@ -54,6 +65,25 @@ func validEnvironment(environment []string) error {
 		}
 	}
 	return nil
+}
+
+// validSource asks for the suffix because apt-get tells files from names by it.
+func validSource(source *string) error {
+	if source == nil || cleanPath(*source) && path.Ext(*source) == ".deb" {
+		return nil
+	}
+	return fmt.Errorf("source %q is not the path of a package: write an absolute one that has no . nor .. in it and ends in .deb", *source)
+}
+
+func validResponseFile(file *string) error {
+	if file == nil || cleanPath(*file) {
+		return nil
+	}
+	return fmt.Errorf("responseFile %q is not a path: write an absolute one that has no . nor .. in it", *file)
+}
+
+func cleanPath(name string) bool {
+	return path.IsAbs(name) && path.Clean(name) == name && name != "/" && !strings.ContainsAny(name, "\n\x00")
 }
 
 func validMark(want Attributes) error {
