@@ -34,6 +34,8 @@ table() {
 		internal/accounts       os/exec                               no
 		internal/bucket         ours/internal/host                    yes
 		internal/bucket         ours/internal/resource                no
+		internal/fetch          net/http                              yes
+		internal/fetch          ours/internal/host                    no
 		internal/manifest       ours/config/crd                       yes
 		internal/manifest       ours/internal/catalog                 no
 		internal/manifest       k8s.io/client-go/rest                 no
@@ -49,6 +51,7 @@ table() {
 		internal/catalog        ours/internal/host                    no
 		internal/catalog        ours/providers                        no
 		providers               ours/providers/file                   yes
+		providers               ours/internal/fetch                   yes
 		providers               ours/nodeagent                        no
 		providers/file          ours/api/v1alpha1                     yes
 		providers/file          ours/internal/host                    yes
@@ -59,6 +62,8 @@ table() {
 		providers/file          ours/providers/user                   no
 		providers/file          ours/controllers                      no
 		providers/file          ours/nodeagent                        no
+		providers/file          ours/internal/fetch                   yes
+		providers/file          net/http                              no
 		providers/file          os/exec                               no
 		providers/file          os/user                               no
 		providers/user/passwd   ours/internal/host                    yes

@@ -2,6 +2,7 @@
 package providers
 
 import (
+	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/group"
@@ -14,7 +15,7 @@ import (
 // Kinds returns every resource type, in the order of their names.
 func Kinds() []resource.Kind {
 	return []resource.Kind{
-		file.Type().Erase(),
+		file.Type(fetch.NewHTTP(fetch.Silence)).Erase(),
 		group.Type().Erase(),
 		pkg.Type().Erase(),
 		purge.Type().Erase(),

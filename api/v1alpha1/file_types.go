@@ -10,6 +10,11 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.ensure) || self.ensure in ['file', 'present'] || !(has(self.content) || has(self.contentTemplate) || has(self.contentFrom))",message="only a file has content: use ensure: file, or remove the content"
 // +kubebuilder:validation:XValidation:rule="!has(self.target) || !has(self.ensure) || self.ensure in ['link', 'present']",message="only a link has a target: use ensure: link, or remove target"
 // +kubebuilder:validation:XValidation:rule="!has(self.ensure) || self.ensure != 'link' || has(self.target)",message="ensure: link needs target: what the link leads to"
+// +kubebuilder:validation:XValidation:rule="!has(self.source) || !(has(self.content) || has(self.contentTemplate) || has(self.contentFrom) || has(self.target))",message="source excludes content, contentTemplate, contentFrom and target: keep one"
+// +kubebuilder:validation:XValidation:rule="!has(self.source) || !has(self.ensure) || self.ensure in ['file', 'present']",message="only a file has a source: use ensure: file, or remove source"
+// +kubebuilder:validation:XValidation:rule="has(self.source) || !(has(self.checksum) || has(self.checksumValue))",message="checksum and checksumValue go with source: add it, or remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.checksumValue) || size(self.checksumValue) == (!has(self.checksum) || self.checksum in ['sha256', 'sha256lite'] ? 64 : self.checksum in ['sha1', 'sha1lite'] ? 40 : self.checksum in ['md5', 'md5lite'] ? 32 : self.checksum == 'sha224' ? 56 : self.checksum == 'sha384' ? 96 : self.checksum == 'sha512' ? 128 : 0)",message="checksumValue must have as many digits as a sum by checksum has; mtime and none have no sum"
+// +kubebuilder:validation:XValidation:rule="!has(self.links) || self.links != 'follow' || !(has(self.target) || has(self.ensure) && self.ensure == 'link')",message="links: follow leads past the link that ensure: link or target asks for: remove one of them"
 type FileSpec struct {
 	Targeting      `json:",inline"`
 	FileAttributes `json:",inline"`
@@ -36,6 +41,30 @@ type FileAttributes struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=393216
 	Content *string `json:"content,omitempty"`
+
+	// source of the content: a path on the host (/srv/a or file:///srv/a) or an http
+	// or https URL without user and password.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/|file:///)') || self.matches('^https?://[^@/?#]+([/?#]|$)')",message="source must be an absolute path or an http or https URL without user and password"
+	Source *string `json:"source,omitempty"`
+	// checksum is how the content is compared with its source. mtime only looks whether
+	// the source is newer, none not at all once there is a file. Default what a server
+	// tells (X-Checksum-Sha256, -Sha1, -Md5, Content-MD5, else Last-Modified), otherwise sha256.
+	// +optional
+	// +kubebuilder:validation:Enum=sha256;sha512;sha384;sha224;sha1;md5;sha256lite;sha1lite;md5lite;mtime;none
+	Checksum *string `json:"checksum,omitempty"`
+	// checksumValue is the sum that the content must have, in hexadecimal. A file that
+	// has it needs no source.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]+$`
+	ChecksumValue *string `json:"checksumValue,omitempty"`
+	// links: manage is about a link at the path itself, follow about what it leads to.
+	// Default manage.
+	// +optional
+	// +kubebuilder:validation:Enum=manage;follow
+	Links *string `json:"links,omitempty"`
 
 	// target is the text of the symlink.
 	// +optional

@@ -222,6 +222,26 @@ func (in *FileAttributes) DeepCopyInto(out *FileAttributes) {
 		*out = new(string)
 		**out = **in
 	}
+	if in.Source != nil {
+		in, out := &in.Source, &out.Source
+		*out = new(string)
+		**out = **in
+	}
+	if in.Checksum != nil {
+		in, out := &in.Checksum, &out.Checksum
+		*out = new(string)
+		**out = **in
+	}
+	if in.ChecksumValue != nil {
+		in, out := &in.ChecksumValue, &out.ChecksumValue
+		*out = new(string)
+		**out = **in
+	}
+	if in.Links != nil {
+		in, out := &in.Links, &out.Links
+		*out = new(string)
+		**out = **in
+	}
 	if in.Target != nil {
 		in, out := &in.Target, &out.Target
 		*out = new(string)

@@ -29,20 +29,21 @@ type content struct {
 	text *string // nil if it is binary or larger than maxText
 }
 
-// readContent reads a regular file in constant memory. size is the one expected.
-func readContent(ctx context.Context, h host.Reader, path string, size int64) (c content, err error) {
+// readContent reads a regular file in constant memory. size is the one expected, how
+// the algorithm of its sum.
+func readContent(ctx context.Context, h host.Reader, path string, size int64, how string) (c content, err error) {
 	f, err := h.Open(path)
 	if err != nil {
 		return content{}, fmt.Errorf("cannot read content: %w", err)
 	}
 	defer f.Close()
-	hash, text := sha256.New(), &head{}
+	hash, text := newDigest(how), &head{}
 	buffer := make([]byte, min(size+1, maxBuffer))
 	c.size, err = io.CopyBuffer(io.MultiWriter(hash, text), contextReader{ctx, f}, buffer)
 	if err != nil {
 		return content{}, fmt.Errorf("cannot read content: %w", err)
 	}
-	c.sum = hex.EncodeToString(hash.Sum(nil))
+	c.sum = hash.sum()
 	if s := text.kept.String(); c.size <= maxText && isText(s) {
 		c.text = &s
 	}
@@ -80,15 +81,21 @@ func checksum(content string) string {
 // diff is the unified diff from one content to the other, "" where there is none to
 // show.
 func diff(is, want Attributes) string {
+	text := want.Content
+	if text == nil {
+		text = is.found.origin.text
+	}
 	switch {
 	case want.ShowDiff != nil && !*want.ShowDiff || is.found.what != regular:
 		return ""
+	case text == nil:
+		return "" // the new content is yet to come
 	case is.Content == nil && is.found.size > maxText:
 		return fmt.Sprintf("Files differ: the old one has %d bytes, too many for a diff\n", is.found.size)
-	case is.Content == nil || !isText(*want.Content):
+	case is.Content == nil || !isText(*text):
 		return "Binary files differ\n"
 	}
-	lines := unified.Diff(is.Path+" (present)", []byte(*is.Content), is.Path+" (desired)", []byte(*want.Content))
+	lines := unified.Diff(is.Path+" (present)", []byte(*is.Content), is.Path+" (desired)", []byte(*text))
 	_, lines, _ = bytes.Cut(lines, []byte("\n")) // the command that would have made it
 	return string(lines)
 }

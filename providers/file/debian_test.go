@@ -70,7 +70,7 @@ func TestDebian(t *testing.T) {
 	})
 
 	t.Run("the laws hold", func(t *testing.T) {
-		resourcetest.Run(t, file.Type(), resourcetest.Case{
+		resourcetest.Run(t, file.Type(nowhere), resourcetest.Case{
 			Host:    h,
 			Absent:  `{path: /srv/law, ensure: absent, force: true}`,
 			Present: `{path: /srv/law, content: "one\n", owner: www-data, group: mail, mode: "4755"}`,

@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -38,8 +40,13 @@ type found struct {
 	// mode is the twelve permission bits.
 	mode     uint32
 	uid, gid int
-	// sum is the SHA-256 of the content of a regular file, "" where it was not read.
+	// sum of the content of a regular file, "" where it was not read; by SHA-256
+	// unless the origin has another algorithm.
 	sum string
+	// modified is when the content was last changed.
+	modified time.Time
+	// origin is what the source said at the same time.
+	origin origin
 	// size in bytes of a content that was read.
 	size int64
 }
@@ -58,8 +65,8 @@ const (
 	device    entry = "device"
 )
 
-// Type is the type File.
-func Type() *resource.Type[Attributes] {
+// Type is the type File. remote brings the contents whose source is a URL.
+func Type(remote fetch.Source) *resource.Type[Attributes] {
 	return &resource.Type[Attributes]{
 		Name:       "File",
 		Doc:        doc,
@@ -69,10 +76,14 @@ func Type() *resource.Type[Attributes] {
 			{Name: "force", Doc: "Lets a directory be removed, or be replaced by something else, with all that is in it."},
 			{Name: "replace", Doc: "false only creates: what is there already keeps its content. Default true."},
 			{Name: "backup", Doc: "Where the old content goes before it is replaced or removed: Bucket (default), None, or beside the file with a suffix such as .bak."},
+			{Name: "source", Doc: "Where the content comes from: a path on the host, or an http or https URL. It is copied as it arrives, never held as a whole."},
+			{Name: "checksum", Doc: "How the content is compared with its source: sha256 (default), sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none."},
+			{Name: "checksumValue", Doc: "The sum that the content must have. A file that has it needs no source; what arrives with another is discarded."},
+			{Name: "links", Doc: "manage (default) is about a link itself, follow about what it leads to."},
 			{Name: "showDiff", Doc: "false keeps the diff of the content out of output. Default true."},
 			{Name: "validateCmd", Doc: "A command that checks new content, in which % is the staged file. When it fails the old content stays."},
 		},
-		Providers: []resource.Provider[Attributes]{posix{new(accounts.Cache)}},
+		Providers: []resource.Provider[Attributes]{posix{new(accounts.Cache), remote}},
 
 		NamevarName: "path",
 		Namevar:     func(a *Attributes) *string { return &a.Path },
@@ -83,6 +94,7 @@ func Type() *resource.Type[Attributes] {
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: ancestors, Nearest: true},
 			{Relation: resource.Require, Kind: "File", Names: leadsTo},
+			{Relation: resource.Require, Kind: "File", Names: fromHost},
 			{Relation: resource.Require, Kind: "User", Names: func(want Attributes) []string { return account(want.Owner) }},
 			{Relation: resource.Require, Kind: "Group", Names: func(want Attributes) []string { return account(want.Group) }},
 		},
@@ -94,13 +106,19 @@ func implyEnsure(a *Attributes) {
 	switch {
 	case a.Target != nil && (a.Ensure == nil || *a.Ensure == resource.Present):
 		a.Ensure = new(string(link))
-	case a.Content != nil && a.Ensure == nil:
+	case (a.Content != nil || a.Source != nil) && a.Ensure == nil:
 		a.Ensure = new(string(regular))
 	}
 }
 
 func normalize(a *Attributes) {
 	a.Path = squeeze(a.Path)
+	if a.Source != nil {
+		a.Source = new(strings.TrimPrefix(*a.Source, "file://"))
+	}
+	if a.ChecksumValue != nil {
+		a.ChecksumValue = new(strings.ToLower(*a.ChecksumValue))
+	}
 	a.Owner, a.Group = normalID(a.Owner), normalID(a.Group)
 	if a.Mode != nil && octalMode.MatchString(*a.Mode) && len(*a.Mode) == 3 {
 		a.Mode = new("0" + *a.Mode)

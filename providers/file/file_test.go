@@ -26,7 +26,7 @@ func bind(t testing.TB, spec string) (resource.Resource, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return file.Type().Erase().Bind(ref, raw)
+	return file.Type(nowhere).Erase().Bind(ref, raw)
 }
 
 // look binds a resource and reads its state, as a run does.

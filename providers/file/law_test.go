@@ -49,7 +49,7 @@ func TestLaws(t *testing.T) {
 			h := newHost(t, nil)
 			c.Host = h
 			c.Snapshot = resourcetest.Files(h, "/x")
-			resourcetest.Run(t, file.Type(), c)
+			resourcetest.Run(t, file.Type(nowhere), c)
 		})
 	}
 }
@@ -76,7 +76,7 @@ func TestStateOfWhatIsMerelyNamed(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t, c.given)
-			r, err := file.Type().Erase().Named("/x")
+			r, err := file.Type(nowhere).Erase().Named("/x")
 			must(t, err)
 			must(t, r.Choose(nil, h, ""))
 			must(t, r.Read(t.Context(), h))
@@ -90,7 +90,7 @@ func TestStateOfWhatIsMerelyNamed(t *testing.T) {
 func TestFilesCannotBeListed(t *testing.T) {
 	t.Parallel()
 
-	_, err := file.Type().Erase().Instances(t.Context(), nil, newHost(t, nil), "")
+	_, err := file.Type(nowhere).Erase().Instances(t.Context(), nil, newHost(t, nil), "")
 	if want := "cannot list all of kind File: provider posix can't; give a name"; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -7,12 +7,16 @@ import (
 	"io/fs"
 
 	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // posix manages files by the system calls that every host has.
-type posix struct{ known *accounts.Cache }
+type posix struct {
+	known  *accounts.Cache
+	remote fetch.Source
+}
 
 func (posix) Name() string { return "posix" }
 
@@ -20,10 +24,14 @@ func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 
 // Read looks at the path itself, never at where a link leads. The content is read
 // only if it is asked for, or if nothing is.
-func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (Attributes, error) {
-	is := Attributes{}
-	is.Path = want.Path
-	info, err := h.Lstat(want.Path)
+func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Attributes, err error) {
+	at, err := place(h, want)
+	if err != nil {
+		return is, cannot("follow link", err)
+	}
+	is.Path = at // until all is read
+	defer func() { is.Path = want.Path }()
+	info, err := h.Lstat(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		is.Ensure, is.found.what = new(resource.Absent), absent
 		return is, nil
@@ -32,12 +40,12 @@ func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (Attrib
 		return is, cannot("look at file", err)
 	}
 	describe(&is, info)
-	return is, errors.Join(readTarget(h, &is), readText(ctx, h, &is, want), p.readOwner(h, &is, want))
+	return is, errors.Join(readTarget(h, &is), p.readText(ctx, h, &is, want), p.readOwner(h, &is, want))
 }
 
 // describe takes over what lstat says. What cannot be asked for is merely present.
 func describe(is *Attributes, info host.FileInfo) {
-	is.found = found{what: kindOf(info), mode: info.Mode, uid: info.UID, gid: info.GID, size: info.Size}
+	is.found = found{what: kindOf(info), mode: info.Mode, uid: info.UID, gid: info.GID, size: info.Size, modified: info.ModTime}
 	switch is.found.what {
 	case regular, directory, link:
 		is.Ensure = new(string(is.found.what))
@@ -75,11 +83,20 @@ func readTarget(h host.Reader, is *Attributes) error {
 	return cannot("read link", err)
 }
 
-func readText(ctx context.Context, h host.Reader, is *Attributes, want Attributes) error {
-	if is.found.what != regular || want.Content == nil && !asksNothing(want) {
+func (p posix) readText(ctx context.Context, h host.Reader, is *Attributes, want Attributes) (err error) {
+	how := sumDefault
+	switch {
+	case is.found.what != regular:
+		return nil
+	case want.Source != nil && replaces(want):
+		if is.found.origin, err = p.ask(ctx, h, want); err != nil || is.found.origin.sum == "" {
+			return err
+		}
+		how = is.found.origin.algorithm
+	case want.Content == nil && !asksNothing(want):
 		return nil
 	}
-	c, err := readContent(ctx, h, is.Path, is.found.size)
+	c, err := readContent(ctx, h, is.Path, is.found.size, how)
 	is.found.sum, is.found.size, is.Content = c.sum, c.size, c.text
 	return err
 }

@@ -54,12 +54,21 @@ func replaces(want Attributes) bool { return want.Replace == nil || *want.Replac
 func contentProperty() resource.Property[Attributes] {
 	return resource.Property[Attributes]{
 		Name:    "content",
-		Doc:     "The whole content of the file. It is compared and shown by its SHA-256.",
-		Managed: func(want Attributes) bool { return want.Content != nil && replaces(want) },
+		Doc:     "The whole content of the file. It is compared and shown by its SHA-256, or as checksum says when it comes from a source.",
+		Managed: func(want Attributes) bool { return (want.Content != nil || want.Source != nil) && replaces(want) },
 		InSync: func(is, want Attributes) bool {
+			if want.Source != nil {
+				return sourced(is)
+			}
 			return is.found.size == int64(len(*want.Content)) && is.found.sum == checksum(*want.Content)
 		},
 		Show: showContent,
+		ShowShould: func(is, want Attributes) string {
+			if want.Source != nil {
+				return is.found.origin.show()
+			}
+			return showContent(want)
+		},
 		Diff: diff,
 	}
 }
@@ -67,14 +76,27 @@ func contentProperty() resource.Property[Attributes] {
 // showContent never shows the content itself. What has none shows as what it is.
 func showContent(a Attributes) string {
 	switch {
-	case a.found.sum != "":
-		return "{sha256}" + a.found.sum
-	case a.found.what != "" && a.found.what != absent && a.found.what != regular:
+	case a.found.what == regular:
+		return a.found.showContent()
+	case a.found.what != "" && a.found.what != absent:
 		return string(a.found.what)
 	case a.found.what == "" && a.Content != nil:
 		return "{sha256}" + checksum(*a.Content)
 	}
 	return ""
+}
+
+// showContent is by what the content was compared.
+func (f found) showContent() string {
+	switch {
+	case f.sum == "" && !f.origin.modified.IsZero():
+		return showTime(f.modified)
+	case f.sum == "":
+		return ""
+	case f.origin.sum != "":
+		return "{" + f.origin.algorithm + "}" + f.sum
+	}
+	return "{sha256}" + f.sum
 }
 
 func targetProperty() resource.Property[Attributes] {

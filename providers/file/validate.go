@@ -23,6 +23,9 @@ func validate(a Attributes) error {
 		validateMode(a.Mode),
 		validateCommand(a.ValidateCmd),
 		validateBackup(a.Backup),
+		validateSource(a),
+		validateChecksum(a),
+		validateLinks(a),
 	)
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -15,8 +14,13 @@ import (
 
 // Write implements [resource.Provider]. What ensure makes has everything else at
 // once; otherwise each property fails by itself.
-func (posix) Write(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) error {
-	w := write{h: h, is: is, want: want, changes: changes, uid: unchanged, gid: unchanged}
+func (p posix) Write(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) error {
+	at, err := place(h, want)
+	if err != nil {
+		return cannot("follow link", err)
+	}
+	want.Path = at
+	w := write{posix: p, h: h, is: is, want: want, changes: changes, uid: unchanged, gid: unchanged}
 	switch {
 	case w.changes.has(resource.Ensure) && wants(want) == resource.Absent:
 		return w.remove(ctx)
@@ -35,6 +39,7 @@ func (posix) Write(ctx context.Context, h host.Host, is, want Attributes, change
 
 // A write is one resource on its way from is to want.
 type write struct {
+	posix
 	h        host.Host
 	is, want Attributes
 	changes  changes
@@ -233,12 +238,13 @@ func (w *write) write(ctx context.Context, mode uint32) error {
 }
 
 func (w *write) put(ctx context.Context, path string, f host.NewFile) error {
-	content := ""
-	if w.want.Content != nil {
-		content = *w.want.Content
+	content, err := w.open(ctx, w.h, w.want)
+	if err != nil {
+		return err
 	}
-	f.Content = strings.NewReader(content)
-	_, err := w.h.WriteFile(ctx, path, f)
+	defer content.Close()
+	f.Content = content
+	_, err = w.h.WriteFile(ctx, path, f)
 	return cannot("write file", err)
 }
 

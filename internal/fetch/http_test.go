@@ -1,0 +1,96 @@
+package fetch_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/fetch"
+)
+
+const sha = "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806"
+
+// server has one page for each test.
+func server(t *testing.T) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/summed", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Checksum-Sha256", strings.ToUpper(sha))
+		w.Header().Set("X-Checksum-Sha1", "no sum")
+		w.Header().Set("Content-MD5", "Wz0Ll6FBv3pTVJ8wH2EPoQ==")
+		w.Header().Set("Last-Modified", "Fri, 20 Nov 2026 10:00:00 GMT")
+	})
+	mux.HandleFunc("/plain", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "one\n") })
+	mux.HandleFunc("GET /getonly", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		}
+	})
+	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
+	mux.HandleFunc("/torn", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		fmt.Fprint(w, "one\n")
+	})
+	mux.HandleFunc("/silent", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "one\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+
+	at, source := server(t), fetch.NewHTTP(time.Minute)
+	for path, want := range map[string]fetch.Answer{
+		"/summed": {
+			Sums:     map[string]string{"sha256": sha, "md5": "5b3d0b97a141bf7a53549f301f610fa1"},
+			Modified: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC),
+		},
+		"/plain":   {Sums: map[string]string{}},
+		"/getonly": {},
+	} {
+		got, err := source.Ask(t.Context(), at+path)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestGet(t *testing.T) {
+	t.Parallel()
+
+	at, source := server(t), fetch.NewHTTP(200*time.Millisecond)
+	for path, want := range map[string]string{
+		"/plain?token=s3cret":  "",
+		"/nowhere?key=s3cret":  "cannot fetch AT/nowhere: the server answers 404 Not Found",
+		"/loop?key=s3cret":     "cannot fetch AT/loop: it redirects more than 10 times",
+		"/torn?token=s3cret":   "cannot fetch AT/torn: unexpected EOF",
+		"/silent?token=s3cret": "cannot fetch AT/silent: the server says nothing more",
+	} {
+		body, err := source.Get(t.Context(), at+path)
+		text := "one\n"
+		if err == nil {
+			var all []byte
+			all, err = io.ReadAll(body)
+			text = string(all)
+			err = errors.Join(err, body.Close())
+		}
+		if text != "one\n" || want == "" && err != nil || want != "" && (err == nil || strings.ReplaceAll(err.Error(), at, "AT") != want) {
+			t.Errorf("%s: %q, %v\nwant %s", path, text, err, want)
+		}
+	}
+}

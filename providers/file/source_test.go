@@ -1,0 +1,251 @@
+package file_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/fetch"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+	"github.com/fettle-dev/fettle/providers/file"
+)
+
+// A remote has one content, and remembers what it was asked.
+type remote struct {
+	answer  fetch.Answer
+	content string
+	err     error
+	asked   *[]string
+}
+
+// nowhere is for files that come from the host.
+var nowhere = remote{err: errors.New("there is no network"), asked: new([]string)}
+
+func (r remote) Ask(context.Context, string) (fetch.Answer, error) {
+	*r.asked = append(*r.asked, "ask")
+	return r.answer, r.err
+}
+
+func (r remote) Get(context.Context, string) (io.ReadCloser, error) {
+	*r.asked = append(*r.asked, "get")
+	return io.NopCloser(strings.NewReader(r.content)), r.err
+}
+
+func from(t *testing.T, h *hosttest.Host, r remote, spec string) (resource.Resource, error) {
+	t.Helper()
+	res, err := file.Type(r).Erase().Bind(ref, []byte(spec))
+	must(t, err)
+	must(t, res.Choose(nil, h, ""))
+	return res, res.Read(t.Context(), h)
+}
+
+func TestSourceOnTheHost(t *testing.T) {
+	t.Parallel()
+
+	given := func(content string) func(*testing.T, *hosttest.Host) {
+		return func(t *testing.T, h *hosttest.Host) {
+			t.Helper()
+			h.Put("/srv/two", "two\n")
+			if content != "" {
+				h.Put("/x", content)
+			}
+		}
+	}
+	made := outcome{Changes: []string{"created"}, Done: []string{"write /x 0644 root root"}, After: "/x ---------- 0644 0:0\n  two\n  \n"}
+	for sentence, c := range map[string]scenario{
+		"is copied":                                  {given: given(""), spec: `{path: /x, source: /srv/two}`, want: made},
+		"is copied from a URL of a file":             {given: given(""), spec: `{path: /x, source: "file:///srv/two"}`, want: made},
+		"is copied with any other algorithm":         {given: given(""), spec: `{path: /x, source: /srv/two, checksum: sha512}`, want: made},
+		"is copied where only the time is looked at": {given: given(""), spec: `{path: /x, source: /srv/two, checksum: mtime}`, want: made},
+		"is compared by its sum": {
+			given: given("one\n"), spec: `{path: /x, source: /srv/two}`,
+			want: outcome{Changes: []string{"content changed " + sumOne + " to " + sumTwo}, Done: made.Done, After: made.After},
+		},
+		"is compared by the algorithm that is asked for": {
+			given: given("one\n"), spec: `{path: /x, source: /srv/two, checksum: md5}`,
+			want: outcome{
+				Changes: []string{"content changed {md5}5bbf5a52328e7439ae6e719dfe712200 to {md5}c193497a1a06b2c72230e6146ff47080"},
+				Done:    made.Done, After: made.After,
+			},
+		},
+		"that is the same stays":              {given: given("two\n"), spec: `{path: /x, source: /srv/two, checksum: sha1lite}`, want: outcome{After: made.After}},
+		"does not matter with checksum: none": {given: given("one\n"), spec: `{path: /x, source: /srv/two, checksum: none}`, want: outcome{After: "/x ---------- 0644 0:0\n  one\n  \n"}},
+		"does not matter with replace: false": {given: given("one\n"), spec: `{path: /x, source: /srv/gone, replace: false}`, want: outcome{After: "/x ---------- 0644 0:0\n  one\n  \n"}},
+		"is not looked at when the sum is known": {
+			given: given("one\n"), spec: `{path: /x, source: /srv/gone, checksumValue: ` + strings.ToUpper(sumOne[len("{sha256}"):]) + `}`,
+			want: outcome{After: "/x ---------- 0644 0:0\n  one\n  \n"},
+		},
+		"with another sum than it must have is discarded": {
+			given: given("old\n"), spec: `{path: /x, source: /srv/two, checksumValue: ` + sumOne[len("{sha256}"):] + `}`,
+			want: outcome{
+				Changes: []string{"content changed {sha256}01d09d19c2139a46aebfb577780d123d7396e97201bc7ead210a2ebff8239dee to " + sumOne},
+				Err: "cannot set content: cannot write file: write /x: the source has the checksum " + sumTwo +
+					", and checksumValue is " + sumOne[len("{sha256}"):] + ": discarding what it sent",
+				Done:  []string{"write /x failed"},
+				After: "/x ---------- 0644 0:0\n  old\n  \n",
+				Left:  []string{"content changed {sha256}01d09d19c2139a46aebfb577780d123d7396e97201bc7ead210a2ebff8239dee to " + sumOne},
+			},
+		},
+	} {
+		try(t, map[string]scenario{sentence: c})
+	}
+}
+
+func TestSourceByTime(t *testing.T) {
+	t.Parallel()
+
+	h := newHost(t, text("old\n", 0o644, 0, 0))
+	h.Put("/srv/a", "new\n")
+	must(t, os.Chtimes(filepath.Join(h.Dir(), "x"), time.Unix(0, 0), time.Unix(0, 0)))
+	must(t, os.Chtimes(filepath.Join(h.Dir(), "srv/a"), time.Unix(60, 0), time.Unix(60, 0)))
+	got := apply(t, h, `{path: /x, source: /srv/a, checksum: mtime}`)
+	want := outcome{
+		Changes: []string{"content changed {mtime}1970-01-01T00:00:00Z to {mtime}1970-01-01T00:01:00Z"},
+		Done:    []string{"write /x 0644 root root"}, After: "/x ---------- 0644 0:0\n  new\n  \n",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSourceThatIsNoFile(t *testing.T) {
+	t.Parallel()
+
+	h := newHost(t, text("one\n", 0o644, 0, 0))
+	h.PutDir("/srv")
+	if _, err := from(t, h, nowhere, `{"path": "/x", "source": "/srv"}`); err == nil || err.Error() != "cannot look at source: /srv is a directory, and only a file has content to copy" {
+		t.Errorf("got %v", err)
+	}
+	silent := remote{asked: new([]string)}
+	if _, err := from(t, h, silent, `{"path": "/x", "source": "https://example.com/a?key=s3cret", "checksum": "mtime"}`); err == nil || err.Error() != "cannot look at source: https://example.com/a has no Last-Modified: use another checksum, or give checksumValue" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := from(t, h, nowhere, `{"path": "/x", "source": "/gone"}`); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSourceByHTTP(t *testing.T) {
+	t.Parallel()
+
+	const url = `"source": "https://example.com/a"`
+	two := remote{content: "two\n"}
+	for sentence, c := range map[string]struct {
+		given   string
+		answer  fetch.Answer
+		spec    string
+		changes []string
+		asked   []string
+	}{
+		"is brought": {spec: url, changes: []string{"created"}, asked: []string{"get"}},
+		"is not even asked for when the sum is there": {
+			given: "two\n", spec: url + `, "checksumValue": "` + sumTwo[len("{sha256}"):] + `"`,
+		},
+		"is not brought to find that it is the same": {
+			given: "two\n", answer: fetch.Answer{Sums: map[string]string{"md5": "c193497a1a06b2c72230e6146ff47080"}}, spec: url, asked: []string{"ask"},
+		},
+		"is brought when the server has another sum": {
+			given: "one\n", answer: fetch.Answer{Sums: map[string]string{"sha256": sumTwo[len("{sha256}"):]}}, spec: url,
+			changes: []string{"content changed " + sumOne + " to " + sumTwo}, asked: []string{"ask", "get"},
+		},
+		"is not brought when it is older": {
+			given: "one\n", answer: fetch.Answer{Modified: time.Unix(0, 0)}, spec: url, asked: []string{"ask"},
+		},
+		"is summed up when the server says nothing": {given: "two\n", spec: url, asked: []string{"ask", "get"}},
+		"is summed up when it is not known by the algorithm that is asked for": {
+			given: "two\n", answer: fetch.Answer{Sums: map[string]string{"md5": "0"}, Modified: time.Unix(0, 0)}, spec: url + `, "checksum": "sha512"`, asked: []string{"ask", "get"},
+		},
+		"is left alone with checksum: none": {given: "one\n", spec: url + `, "checksum": "none"`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, nil)
+			if c.given != "" {
+				h.Put("/x", c.given)
+			}
+			r := two
+			r.answer, r.asked = c.answer, new([]string)
+			res, err := from(t, h, r, `{"path": "/x", `+c.spec+`}`)
+			must(t, err)
+			changes := res.Compare().Changes
+			if diff := cmp.Diff(c.changes, messages(changes)); diff != "" {
+				t.Errorf("changes (-want +got):\n%s", diff)
+			}
+			if len(changes) > 0 {
+				must(t, res.Write(t.Context(), h, changes))
+				if after := resourcetest.Files(h, "/x")(t); after != "/x ---------- 0644 0:0\n  two\n  \n" {
+					t.Errorf("after: %s", after)
+				}
+			}
+			if !slices.Equal(*r.asked, c.asked) {
+				t.Errorf("asked %v, want %v", *r.asked, c.asked)
+			}
+		})
+	}
+}
+
+func TestSourcesThatAreRefused(t *testing.T) {
+	t.Parallel()
+
+	for spec, want := range map[string]string{
+		`{path: /x, source: /a, content: b}`:                        "source excludes content and target: keep one",
+		`{path: /x, source: /a, ensure: directory}`:                 "ensure: directory has no source: use ensure: file, or remove source",
+		`{path: /x, source: a}`:                                     `source "a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
+		`{path: /x, source: "puppet:///a"}`:                         `source "puppet:///a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
+		`{path: /x, source: "https://ann:s3cret@example.com/"}`:     "source must not have a user or password in it: everybody may read the resource",
+		`{path: /x, source: "https:///a"}`:                          "source is no URL that can be read: write it as https://example.com/a",
+		`{path: /x, checksum: md5}`:                                 "checksum and checksumValue go with source: add it, or remove them",
+		`{path: /x, source: /a, checksum: crc}`:                     `checksum "crc" is none of sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime and none: choose one`,
+		`{path: /x, source: /a, checksum: sha224lite}`:              `checksum "sha224lite" is none of sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime and none: choose one`,
+		`{path: /x, source: /a, checksumValue: ab}`:                 `checksumValue "ab" is no sum by sha256: give its 64 hexadecimal digits, or the checksum that it is of`,
+		`{path: /x, source: /a, checksum: none, checksumValue: ab}`: `checksumValue "ab" is no sum by none: give its 0 hexadecimal digits, or the checksum that it is of`,
+		`{path: /x, links: ignore}`:                                 `links "ignore" is neither manage nor follow: choose one`,
+		`{path: /x, links: follow, target: /y}`:                     "links: follow leads past the link that ensure: link asks for: remove one of them",
+	} {
+		if _, err := bind(t, spec); err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", spec, err, want)
+		}
+	}
+}
+
+func TestLinksThatAreFollowed(t *testing.T) {
+	t.Parallel()
+
+	h := newHost(t, nil)
+	h.Put("/srv/real/f", "one\n")
+	must(t, h.Symlink("srv/link", "/x"))
+	must(t, h.Symlink("real/../real/f", "/srv/link"))
+	const spec = `{path: /x, content: "two\n", owner: ann, mode: "0600", links: follow}`
+	got := apply(t, h, spec)
+	if got.Err != "" || len(got.Left) > 0 || len(got.Changes) != 3 {
+		t.Errorf("%+v", got)
+	}
+	if got.After != "/x L--------- 0777 0:0\n  -> srv/link\n" {
+		t.Errorf("the link is now %s", got.After)
+	}
+	if real := resourcetest.Files(h, "/srv/real/f")(t); real != "/srv/real/f ---------- 0600 1001:0\n  two\n  \n" {
+		t.Errorf("what it leads to is %s", real)
+	}
+
+	must(t, h.Symlink("/new", "/x"))
+	if got := apply(t, h, spec); got.Err != "" || got.Changes[0] != "created" || len(got.Left) > 0 {
+		t.Errorf("through a link to what is not there: %+v", got)
+	}
+	must(t, h.Symlink("x", "/x"))
+	r, err := bind(t, spec)
+	must(t, err)
+	must(t, r.Choose(nil, h, ""))
+	if err := r.Read(t.Context(), h); err == nil || !strings.HasPrefix(err.Error(), "cannot follow link: /x is a link that leads nowhere") {
+		t.Errorf("a link to itself: %v", err)
+	}
+}

@@ -1,0 +1,69 @@
+package file
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+func validateSource(a Attributes) error {
+	switch {
+	case a.Source == nil:
+		return nil
+	case a.Content != nil || a.Target != nil:
+		return errors.New("source excludes content and target: keep one")
+	case wants(a) != resource.Present && wants(a) != string(regular):
+		return fmt.Errorf("ensure: %s has no source: use ensure: file, or remove source", wants(a))
+	case isURL(*a.Source):
+		return validateURL(*a.Source)
+	case !strings.HasPrefix(*a.Source, "/") || path.Clean(*a.Source) != *a.Source || strings.ContainsRune(*a.Source, 0):
+		return fmt.Errorf("source %q is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a", *a.Source)
+	}
+	return nil
+}
+
+// validateURL never shows the URL: what is wrong with it may be a password.
+func validateURL(source string) error {
+	switch u, err := url.Parse(source); {
+	case err != nil || u.Host == "":
+		return errors.New("source is no URL that can be read: write it as https://example.com/a")
+	case u.User != nil:
+		return errors.New("source must not have a user or password in it: everybody may read the resource")
+	}
+	return nil
+}
+
+func validateChecksum(a Attributes) error {
+	if a.Source == nil && (a.Checksum != nil || a.ChecksumValue != nil) {
+		return errors.New("checksum and checksumValue go with source: add it, or remove them")
+	}
+	how := algorithm(a)
+	if digits(how) == 0 && !slices.Contains([]string{sumModified, sumNone}, how) {
+		return fmt.Errorf("checksum %q is none of sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime and none: choose one", how)
+	}
+	if a.ChecksumValue == nil {
+		return nil
+	}
+	if raw, err := hex.DecodeString(*a.ChecksumValue); err != nil || digits(how) != 2*len(raw) {
+		return fmt.Errorf("checksumValue %q is no sum by %s: give its %d hexadecimal digits, or the checksum that it is of", *a.ChecksumValue, how, digits(how))
+	}
+	return nil
+}
+
+func validateLinks(a Attributes) error {
+	switch {
+	case a.Links == nil:
+		return nil
+	case *a.Links != linksManage && *a.Links != linksFollow:
+		return fmt.Errorf("links %q is neither manage nor follow: choose one", *a.Links)
+	case *a.Links == linksFollow && wants(a) == string(link):
+		return errors.New("links: follow leads past the link that ensure: link asks for: remove one of them")
+	}
+	return nil
+}
