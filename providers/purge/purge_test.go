@@ -20,7 +20,7 @@ import (
 )
 
 func kinds() []resource.Kind {
-	return []resource.Kind{file.Type().Erase(), group.Type().Erase(), purge.Type().Erase(), systemservice.Type().Erase(), user.Type().Erase()}
+	return []resource.Kind{file.Type(nil).Erase(), group.Type().Erase(), purge.Type().Erase(), systemservice.Type().Erase(), user.Type().Erase()}
 }
 
 // run applies resources, as "Kind/name" with their attributes, to a root.
