@@ -40,6 +40,9 @@ func read(doc []byte) (object, error) {
 			return object{raw: text}, nil
 		}
 	}
+	if raw, ok := plain(doc); ok {
+		return object{raw: raw}, nil
+	}
 	raw, strict := yaml.YAMLToJSONStrict(doc)
 	if strict == nil {
 		return object{raw: raw}, nil
