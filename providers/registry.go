@@ -4,6 +4,7 @@ package providers
 import (
 	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/exec"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/group"
 	pkg "github.com/fettle-dev/fettle/providers/package"
@@ -15,6 +16,7 @@ import (
 // Kinds returns every resource type, in the order of their names.
 func Kinds() []resource.Kind {
 	return []resource.Kind{
+		exec.Type().Erase(),
 		file.Type(fetch.NewHTTP(fetch.Silence)).Erase(),
 		group.Type().Erase(),
 		pkg.Type().Erase(),

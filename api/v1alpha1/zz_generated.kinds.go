@@ -7,11 +7,12 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Resources returns an empty object of every resource kind, in the order of their
 // files' names.
 func Resources() []Resource {
-	return []Resource{&File{}, &Group{}, &Package{}, &Purge{}, &SystemService{}, &User{}}
+	return []Resource{&Exec{}, &File{}, &Group{}, &Package{}, &Purge{}, &SystemService{}, &User{}}
 }
 
 func addKinds(s *runtime.Scheme) {
 	s.AddKnownTypes(GroupVersion,
+		&Exec{}, &ExecList{},
 		&File{}, &FileList{},
 		&Group{}, &GroupList{},
 		&Package{}, &PackageList{},
@@ -20,6 +21,18 @@ func addKinds(s *runtime.Scheme) {
 		&User{}, &UserList{},
 	)
 }
+
+// KindName is the kind.
+func (r *Exec) KindName() string { return "Exec" }
+
+// GetTargeting is the part of the spec that every kind has.
+func (r *Exec) GetTargeting() *Targeting { return &r.Spec.Targeting }
+
+// GetAttributes points to the kind's attributes.
+func (r *Exec) GetAttributes() any { return &r.Spec.ExecAttributes }
+
+// GetStatus is the status that every kind has.
+func (r *Exec) GetStatus() *ResourceStatus { return &r.Status }
 
 // KindName is the kind.
 func (r *File) KindName() string { return "File" }

@@ -166,7 +166,7 @@ func TestDescribeSaysWhatWorksOnTheHostAndWhyNot(t *testing.T) {
 		t.Error(one.out, one.err)
 	}
 	unknown := fettle(t, "", "describe", "cron", "--root", root)
-	if diff := cmp.Diff([]string{`fettle: kind "cron" is not known; there are File, Group, Package, SystemService, User`}, lines(unknown.err)); diff != "" {
+	if diff := cmp.Diff([]string{`fettle: kind "cron" is not known; there are Exec, File, Group, Package, Purge, SystemService, User`}, lines(unknown.err)); diff != "" {
 		t.Error(diff)
 	}
 }

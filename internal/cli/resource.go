@@ -65,7 +65,8 @@ func (a *app) runResource(ctx context.Context, h Host, k resource.Kind, args []s
 	case 1:
 		return a.showResource(ctx, h, k, facts, args[0], f)
 	}
-	if err := a.setResource(ctx, h, k, facts, args, f); err != nil {
+	err := a.setResource(ctx, h, k, facts, args, f)
+	if err != nil || k.Describe().Namevar == resource.MetadataName { // no host has such a name to show
 		return err
 	}
 	return a.showResource(ctx, h, k, facts, args[0], f)

@@ -66,11 +66,8 @@ func (h *Host) complete(cmd host.Cmd) (host.Cmd, error) {
 	if _, err := h.LookPath(cmd.Args[0]); err != nil {
 		return cmd, err
 	}
-	if cmd.Detached && (cmd.BareEnv || cmd.As != nil || cmd.Umask != nil) {
-		return cmd, errors.New("a Detached command runs as the host's service manager has it: leave out BareEnv, As and Umask")
-	}
 	env, err := environment(cmd)
-	if err != nil {
+	if err = errors.Join(err, detachable(cmd)); err != nil {
 		return cmd, err
 	}
 	cmd.Env = env
@@ -84,6 +81,13 @@ func (h *Host) complete(cmd host.Cmd) (host.Cmd, error) {
 		cmd.MaxOutput = host.DefaultMaxOutput
 	}
 	return cmd, nil
+}
+
+func detachable(cmd host.Cmd) error {
+	if cmd.Detached && (cmd.BareEnv || cmd.As != nil || cmd.Umask != nil) {
+		return errors.New("a Detached command runs as the host's service manager has it: leave out BareEnv, As and Umask")
+	}
+	return nil
 }
 
 // environment is the minimal one, unless none is asked for, with the command's own on

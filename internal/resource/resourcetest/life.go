@@ -162,8 +162,12 @@ func (l *life) canBeAppliedAgain(ctx context.Context, r resource.Resource) error
 	return nil
 }
 
-// described is what is said of the resource without asking for anything.
+// described is what is said of the resource without asking for anything: of one that
+// acts there is nothing to say.
 func (l *life) described(ctx context.Context, r resource.Resource) ([]resource.Instance, error) {
+	if r.Acts() {
+		return nil, nil
+	}
 	named, err := l.kind.Named(r.Namevar())
 	if err != nil {
 		return nil, err

@@ -1,0 +1,255 @@
+package exec_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+	"github.com/fettle-dev/fettle/providers/exec"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open is a Debian tree for the length of a test.
+func open(t *testing.T) (h *linux.Host, root string) {
+	t.Helper()
+	root = debian.Root(t)
+	h, err := linux.Open(linux.Options{Root: root})
+	must(t, err)
+	t.Cleanup(func() { _ = h.Close() })
+	return h, root
+}
+
+// item is an Exec from YAML, which notifies the others.
+func item(t *testing.T, name, spec string, notify ...string) resource.Item {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(spec))
+	must(t, err)
+	i := resource.Item{Ref: resource.Ref{Kind: "Exec", Name: name}}
+	i.Resource, i.Invalid = exec.Type().Erase().Bind(i.Ref, json.RawMessage(raw))
+	for _, n := range notify {
+		i.Notify = append(i.Notify, resource.Ref{Kind: "Exec", Name: n})
+	}
+	return i
+}
+
+// run applies items and returns what people read of it.
+func run(t *testing.T, h host.Host, noop bool, items ...resource.Item) []string {
+	t.Helper()
+	report, err := engine.Transaction{Host: h, Noop: noop, Now: time.Now}.Run(t.Context(), items)
+	must(t, err)
+	var lines []string
+	for _, r := range report.Resources {
+		lines = append(lines, r.Ref.String()+" "+string(r.State))
+		for _, l := range r.Lines() {
+			lines = append(lines, strings.TrimPrefix(l, r.Ref.String()+": "))
+		}
+	}
+	return lines
+}
+
+func same(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLaws(t *testing.T) {
+	h, _ := open(t)
+	resourcetest.Run(t, exec.Type(), resourcetest.Case{
+		Host:     h,
+		Absent:   `{command: "/bin/rm /srv/a", onlyIf: ["/usr/bin/test -e /srv/a"]}`,
+		Present:  `{command: "touch a", creates: [/srv/a], cwd: /srv, path: [/usr/bin], environment: [TOKEN=s3cret]}`,
+		Secret:   "s3cret",
+		Snapshot: resourcetest.Files(h, "/srv"),
+	})
+}
+
+func TestWhenACommandRuns(t *testing.T) {
+	const ran = "executed successfully"
+	tests := map[string]struct {
+		spec string
+		want []string
+	}{
+		"every time, when nothing says otherwise":             {`{command: /bin/true}`, []string{"Exec/a Changed", ran}},
+		"its line is split as a shell would and not expanded": {`{command: "/usr/bin/printf '%s\\n' 'a b' $HOME \"c\"", logOutput: always}`, []string{"Exec/a Changed", "output: a b", "output: $HOME", "output: c", ran}},
+		"args are not split":                                  {`{command: /usr/bin/printf, args: ["%s\\n", "a 'b"], logOutput: always}`, []string{"Exec/a Changed", "output: a 'b", ran}},
+		"a shell expands":                                     {`{command: "echo $((1+1)) | tr 2 3", shell: true, logOutput: always}`, []string{"Exec/a Changed", "output: 3", ran}},
+		"both streams are told":                               {`{command: "echo out; echo err >&2", shell: true, logOutput: always}`, []string{"Exec/a Changed", "output: out", "output: err", ran}},
+		"not when one of the files exists":                    {`{command: /bin/true, creates: [/nowhere, /etc/passwd]}`, []string{"Exec/a InSync"}},
+		"when none of the files exist":                        {`{command: /bin/true, creates: [/nowhere, /etc/passwd/x]}`, []string{"Exec/a Changed", ran}},
+		"when every onlyIf says so":                           {`{command: /bin/true, onlyIf: [/bin/true, "test -d /etc"], path: [/bin]}`, []string{"Exec/a Changed", ran}},
+		"not when one onlyIf says no":                         {`{command: /bin/true, onlyIf: [/bin/true, /bin/false]}`, []string{"Exec/a InSync"}},
+		"not when one unless says so":                         {`{command: /bin/true, unless: [/bin/false, /bin/true]}`, []string{"Exec/a InSync"}},
+		"when no unless says so":                              {`{command: /bin/true, unless: [/bin/false, "exit 3"], shell: true}`, []string{"Exec/a Changed", ran}},
+		"not unnotified with refreshOnly":                     {`{command: /bin/true, refreshOnly: true}`, []string{"Exec/a InSync"}},
+		"another exit code can be success":                    {`{command: exit 3, shell: true, returns: [2, 3]}`, []string{"Exec/a Changed", ran}},
+		"an exit code that is none": {
+			`{command: "echo why >&2; exit 3", shell: true, returns: [0, 2]}`,
+			[]string{"Exec/a Failed", `change of returns from notrun to 0,2 failed: command "echo why >&2; exit 3" exited with 3, which is not in returns: 0,2; it said: why`},
+		},
+		"what it said can be kept out": {
+			`{command: "echo why >&2; exit 3", shell: true, logOutput: never}`,
+			[]string{"Exec/a Failed", `change of returns from notrun to 0 failed: command "echo why >&2; exit 3" exited with 3, which is not in returns: 0`},
+		},
+		"127 is a failure, whatever returns says": {
+			`{command: nosuch 2>/dev/null, shell: true, returns: [127], tries: 5}`,
+			[]string{"Exec/a Failed", `change of returns from notrun to 127 failed: command "nosuch 2>/dev/null" exited with 127: there is no such command`},
+		},
+		"127 of a check is a failure too": {
+			`{command: /bin/true, unless: [nosuch 2>/dev/null], shell: true}`,
+			[]string{"Exec/a Failed", `cannot read the present state: cannot check unless "nosuch 2>/dev/null": it exited with 127: there is no such command`},
+		},
+		"so is a check that is not there": {
+			`{command: /bin/true, onlyIf: [nosuch], path: [/bin, "/usr/bin:/sbin"]}`,
+			[]string{"Exec/a Failed", `cannot read the present state: cannot check onlyIf "nosuch": cannot find command "nosuch" in path /bin:/usr/bin:/sbin`},
+		},
+		"a check that gives no answer in time": {
+			`{command: /bin/true, unless: [/bin/sleep 60], timeoutSeconds: 1}`,
+			[]string{"Exec/a Failed", `cannot read the present state: cannot check unless "/bin/sleep 60": cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`},
+		},
+		"a command that takes too long is not tried again": {
+			`{command: /bin/sleep 60, timeoutSeconds: 1, tries: 100}`,
+			[]string{"Exec/a Failed", `change of returns from notrun to 0 failed: cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`},
+		},
+		"no limit of time": {`{command: /bin/true, timeoutSeconds: 0}`, []string{"Exec/a Changed", ran}},
+		"a directory that is not there": {
+			`{command: /bin/true, cwd: /nowhere}`,
+			[]string{"Exec/a Failed", `change of returns from notrun to 0 failed: cannot run "/bin/true": cannot start /bin/true in /nowhere: no such file or directory`},
+		},
+		"a user that is not there": {
+			`{command: /bin/true, user: nobodyelse}`,
+			[]string{"Exec/a Failed", `change of returns from notrun to 0 failed: user nobodyelse is no user of the host: declare User/nobodyelse`},
+		},
+		"a daemon that keeps the output open holds nothing up": {
+			`{command: "sleep 30 & echo started", shell: true, logOutput: always}`,
+			[]string{"Exec/a Changed", "output: started", ran},
+		},
+	}
+	h, _ := open(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			same(t, run(t, h, false, item(t, "a", test.spec)), test.want...)
+		})
+	}
+}
+
+func TestAsWhomACommandRuns(t *testing.T) {
+	h, root := open(t)
+	debian.Chroot(t, root, "groupadd", "--gid", "1600", "web")
+	debian.Chroot(t, root, "useradd", "--uid", "1500", "--groups", "web,mail", "ann")
+	debian.Chroot(t, root, "mkdir", "--mode=0700", "/srv/closed")
+	tests := map[string]struct {
+		spec string
+		want []string
+	}{
+		"root, in the root directory, and with nothing but a PATH": {
+			`{umask: "022"}`,
+			[]string{"0 0 0 0022 /", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		},
+		"a user by name, with its groups": {
+			`{user: ann, umask: "77", cwd: /srv/closed, path: [/usr/bin, /bin], environment: [A=b=c, EMPTY=]}`,
+			[]string{"1500 1500 1500 8 1600 0077 /srv/closed", "A=b=c", "EMPTY=", "PATH=/usr/bin:/bin"},
+		},
+		"a user by number, with another group": {
+			`{user: 1500, group: web, umask: "027"}`,
+			[]string{"1500 1600 1600 8 0027 /", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		},
+		"numbers that nobody has": {
+			`{user: "4711", group: 4712, umask: "027", environment: [PATH=/x, HOME=/srv]}`,
+			[]string{"4711 4712 4712 0027 /", "HOME=[redacted]", "PATH=/x"},
+		},
+		"a group alone": {
+			`{group: web, umask: "002"}`,
+			[]string{"0 1600 1600 0002 /", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		},
+	}
+	const line = `echo $(/usr/bin/id -u; /usr/bin/id -g; /usr/bin/id -G; umask; pwd); /usr/bin/env | /usr/bin/grep -v -e ^PWD= -e ^_= | /usr/bin/sort`
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			// Commands and checks are in the same place.
+			spec := strings.TrimSuffix(test.spec, "}")
+			want := append([]string{"Exec/a Changed"}, prefixed(test.want)...)
+			uid, _, _ := strings.Cut(test.want[0], " ")
+			got := run(t, h, false, item(t, "a", spec+`, shell: true, logOutput: always, command: '`+line+`', onlyIf: ['id=$(/usr/bin/id -u); /usr/bin/test "$id" = `+uid+`']}`))
+			same(t, got, append(want, "executed successfully")...)
+		})
+	}
+
+	same(t, run(t, h, false, item(t, "a", `{command: /bin/true, user: 4711}`)), "Exec/a Failed",
+		"change of returns from notrun to 0 failed: user 4711 is no user of the host, so its group is not known: set group, or declare the User")
+}
+
+func prefixed(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = "output: " + l
+	}
+	return out
+}
+
+func TestTries(t *testing.T) {
+	h, _ := open(t)
+	const count = `echo x >> /srv/tried; test $(wc -l < /srv/tried) -ge 3`
+	same(t, run(t, h, false, item(t, "a", `{command: '`+count+`', shell: true, tries: 2}`)),
+		"Exec/a Failed", `change of returns from notrun to 0 failed: command "`+count+`" exited with 1, which is not in returns: 0`)
+	same(t, run(t, h, false, item(t, "a", `{command: '`+count+`', shell: true, tries: 10, trySleepSeconds: 1}`)),
+		"Exec/a Changed", "executed successfully")
+	got, err := h.ReadFile("/srv/tried")
+	must(t, err)
+	if string(got) != "x\nx\nx\n" {
+		t.Errorf("tried %q", got)
+	}
+}
+
+func TestWhatCanNeverRunIsRefused(t *testing.T) {
+	h := hosttest.New(t)
+	tests := map[string]struct{ spec, err string }{
+		"no command":              {`{}`, "command is missing: say what to run"},
+		"an open quote":           {`{command: "/bin/echo 'a"}`, `command "/bin/echo 'a" cannot be split into words: Unterminated single-quoted string; close the quote, or set shell: true`},
+		"no word":                 {`{command: " "}`, `command " " names no command: its first word is empty`},
+		"a name and no path":      {`{command: make all}`, `command "make" is not absolute and there is no path to look for it: write it in full, or set path`},
+		"a relative path":         {`{command: /bin/true, unless: [./check], path: [/bin]}`, `unless "./check" is a relative path: write it in full`},
+		"a refresh that can't be": {`{command: /bin/true, refresh: reload}`, `refresh "reload" is not absolute and there is no path to look for it: write it in full, or set path`},
+		"a value of the environment is not repeated": {`{command: "s3cret", environment: [A=s3cret]}`, `command "[redacted]" is not absolute and there is no path to look for it: write it in full, or set path`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			same(t, run(t, h, false, item(t, "a", test.spec)), "Exec/a Failed", test.err)
+		})
+	}
+}
+
+func TestWhatComesFirst(t *testing.T) {
+	i := item(t, "a", `{command: '"/opt/my app/run" /etc/x', onlyIf: [/opt/check now], unless: [test -e /etc/y], cwd: /opt, user: ann, path: [/bin]}`)
+	want := []resource.Relation{
+		{Relation: resource.Require, Kind: "File", Names: []string{"/opt", "/opt/my app/run", "/opt/check"}},
+		{Relation: resource.Require, Kind: "User", Names: []string{"ann"}},
+	}
+	if diff := cmp.Diff(want, i.Resource.Relations()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	i = item(t, "a", `{command: "/opt/run | sort", shell: true, user: 1500}`)
+	want = []resource.Relation{{Relation: resource.Require, Kind: "File", Names: []string{"/opt/run"}}}
+	if diff := cmp.Diff(want, i.Resource.Relations()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,173 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// posix runs commands by their words, or by the host's /bin/sh.
+type posix struct{}
+
+// Name implements [resource.Provider].
+func (posix) Name() string { return "posix" }
+
+// Suits implements [resource.Provider]: every host runs commands.
+func (posix) Suits(resource.Facts, host.Reader) error { return nil }
+
+// Read implements [resource.Provider]: it asks the checks. The host knows nothing else of
+// a command, so the rest is as it was asked for, without what may be secret.
+func (posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Attributes, err error) {
+	is = want
+	is.Environment = nil
+	if want.Command == "" {
+		return is, errors.New("no host tells of an Exec that is merely named: apply one with a command instead")
+	}
+	if isTrue(want.RefreshOnly) {
+		return is, nil
+	}
+	is.due, err = allowed(ctx, h, want)
+	return is, err
+}
+
+// Write implements [resource.Provider].
+func (posix) Write(ctx context.Context, h host.Host, _, want Attributes, _ []resource.Change) error {
+	argv, err := commandWords(want)
+	if err != nil {
+		return err
+	}
+	return run(ctx, h, "command", argv, want)
+}
+
+// Refresh implements [resource.Refresher]. The checks hold here too; refreshOnly does
+// not, since this is what it waits for.
+func (posix) Refresh(ctx context.Context, h host.Host, _, want Attributes) error {
+	ok, err := allowed(ctx, h, want)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return resource.ErrNothingToRefresh
+	}
+	if want.Refresh == nil {
+		return posix{}.Write(ctx, h, Attributes{}, want, nil)
+	}
+	argv, err := words(*want.Refresh, want)
+	if err != nil {
+		return err
+	}
+	return run(ctx, h, "refresh", argv, want)
+}
+
+// allowed asks creates, unless and onlyIf, in Puppet's order, until one says no.
+func allowed(ctx context.Context, h host.Reader, a Attributes) (bool, error) {
+	for _, file := range a.Creates {
+		_, err := h.Stat(file)
+		if err == nil {
+			return false, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return false, fmt.Errorf("cannot tell whether creates %s exists: %w", file, err)
+		}
+	}
+	for _, line := range a.Unless {
+		if yes, err := check(ctx, h, "unless", line, a); yes || err != nil {
+			return false, err
+		}
+	}
+	for _, line := range a.OnlyIf {
+		if yes, err := check(ctx, h, "onlyIf", line, a); !yes || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// notFound is how a shell says that there is no such command: no answer to a check, and
+// no success of a command.
+const notFound = 127
+
+// check runs a check and reports whether it exits with 0. One that gives no answer in
+// time, or can't be run, is an error, and the command is not run.
+func check(ctx context.Context, h host.Reader, attribute, line string, a Attributes) (bool, error) {
+	res, err := ask(ctx, h, line, a)
+	if err == nil && res.ExitCode == notFound {
+		err = fmt.Errorf("it exited with %d: there is no such command", notFound)
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot check %s %q: %w", attribute, shown(line, a), err)
+	}
+	return res.ExitCode == 0, nil
+}
+
+func ask(ctx context.Context, h host.Reader, line string, a Attributes) (host.Result, error) {
+	argv, err := words(line, a)
+	if err != nil {
+		return host.Result{}, err
+	}
+	cmd, err := complete(h, argv, a)
+	if err != nil {
+		return host.Result{}, err
+	}
+	return h.Query(ctx, cmd)
+}
+
+func complete(h host.Reader, argv []string, a Attributes) (host.Cmd, error) {
+	cmd, err := frame(h, a)
+	if err != nil {
+		return cmd, err
+	}
+	cmd.Args, err = find(h, argv, a)
+	return cmd, err
+}
+
+// run runs a command until it succeeds or its tries are used up. Only exit codes are
+// worth another try: what can't be run, or not in time, won't be soon.
+func run(ctx context.Context, h host.Host, attribute string, argv []string, a Attributes) error {
+	cmd, err := complete(h, argv, a)
+	if err != nil {
+		return err
+	}
+	tries := or(a.Tries, 1)
+	for try := int32(1); ; try++ {
+		res, err := h.Run(ctx, cmd)
+		if err != nil {
+			return err
+		}
+		good := res.ExitCode != notFound && slices.Contains(a.Returns, int32(res.ExitCode))
+		if good {
+			tellOutput(ctx, res, a)
+			return nil
+		}
+		if try >= tries || res.ExitCode == notFound {
+			return failure(attribute, res, a)
+		}
+		if err := pause(ctx, time.Duration(or(a.TrySleepSeconds, 0))*time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+func or(v *int32, otherwise int32) int32 {
+	if v == nil {
+		return otherwise
+	}
+	return *v
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

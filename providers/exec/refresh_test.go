@@ -1,0 +1,140 @@
+package exec_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// Each case is an Exec that another notifies, and writes what it did to a file.
+func TestRefresh(t *testing.T) {
+	const ran = "executed successfully"
+	const refreshed = "refreshed by 1 event"
+	tests := map[string]struct {
+		spec string
+		noop bool
+		did  string
+		want []string
+	}{
+		"without checks it runs twice": {
+			spec: `command: echo c >> /srv/did`, did: "cc", want: []string{"Exec/b Changed", ran, refreshed},
+		},
+		"with refreshOnly it runs once": {
+			spec: `command: echo c >> /srv/did, refreshOnly: true`, did: "c", want: []string{"Exec/b Refreshed", refreshed},
+		},
+		"refresh takes the place of command": {
+			spec: `command: echo c >> /srv/did, refresh: echo r >> /srv/did`, did: "cr", want: []string{"Exec/b Changed", ran, refreshed},
+		},
+		"refresh alone with refreshOnly": {
+			spec: `command: echo c >> /srv/did, refresh: echo r >> /srv/did, refreshOnly: true`, did: "r", want: []string{"Exec/b Refreshed", refreshed},
+		},
+		"checks that say no hold for both": {
+			spec: `command: echo c >> /srv/did, unless: ["true"]`, want: []string{"Exec/b InSync"},
+		},
+		"checks that say no hold with refreshOnly": {
+			spec: `command: echo c >> /srv/did, refreshOnly: true, onlyIf: ["false"]`, want: []string{"Exec/b InSync"},
+		},
+		"checks are asked again after the command": {
+			spec: `command: echo c >> /srv/did, creates: [/srv/did]`, did: "c", want: []string{"Exec/b Changed", ran},
+		},
+		"a check that fails fails the refresh": {
+			spec: `command: echo c >> /srv/did, refreshOnly: true, unless: [exit 127]`,
+			want: []string{"Exec/b Failed", `cannot refresh: cannot check unless "exit 127": it exited with 127: there is no such command`},
+		},
+		"a refresh that fails fails the resource, with what it said": {
+			spec: `command: echo c >> /srv/did, refreshOnly: true, refresh: echo why; exit 1`,
+			want: []string{"Exec/b Failed", `cannot refresh: refresh "echo why; exit 1" exited with 1, which is not in returns: 0; it said: why`},
+		},
+		"what a refresh says can be told": {
+			spec: `command: "true", refreshOnly: true, refresh: echo well, logOutput: always`,
+			want: []string{"Exec/b Refreshed", "output: well", refreshed},
+		},
+		"in noop the checks run and nothing else does": {
+			spec: `command: echo c >> /srv/did, unless: ["test -e /srv/did"]`, noop: true,
+			want: []string{"Exec/b Noop", "returns changed notrun to 0 (noop)", "would have been refreshed by 1 event (noop)"},
+		},
+		"in noop a check that says no is heard": {
+			spec: `command: echo c >> /srv/did, onlyIf: ["test -e /srv/did"]`, noop: true,
+			want: []string{"Exec/b Noop", "would have been refreshed by 1 event (noop)"},
+		},
+	}
+	h, _ := open(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			must(t, h.Remove("/srv/did"))
+			notifier := item(t, "a", `{command: /bin/true}`, "b")
+			got := run(t, h, test.noop, notifier, item(t, "b", `{shell: true, `+test.spec+`}`))
+
+			first := []string{"Exec/a Changed", ran}
+			if test.noop {
+				first = []string{"Exec/a Noop", "returns changed notrun to 0 (noop)"}
+			}
+			same(t, got, append(first, test.want...)...)
+			did, err := h.ReadFile("/srv/did")
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if got := strings.ReplaceAll(string(did), "\n", ""); got != test.did {
+				t.Errorf("did %q, want %q", got, test.did)
+			}
+		})
+	}
+}
+
+func TestANoopExecIsNotRunByAnEvent(t *testing.T) {
+	h, _ := open(t)
+	b := item(t, "b", `{command: /usr/bin/touch /srv/did, refreshOnly: true}`)
+	b.Noop = new(true)
+	same(t, run(t, h, false, item(t, "a", `{command: /bin/true}`, "b"), b),
+		"Exec/a Changed", "executed successfully", "Exec/b Noop", "would have been refreshed by 1 event (noop)")
+	if _, err := h.Stat("/srv/did"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it ran: %v", err)
+	}
+}
+
+// Values of the environment, and what becomes of them where they come to light.
+func TestSecretsOfTheEnvironmentStayIn(t *testing.T) {
+	h, _ := open(t)
+	const env = `shell: true, logOutput: always, environment: ["TOKEN=s3cret", "KEY=first s3cret line\nsecond s3cret line"]`
+	for name, spec := range map[string]string{
+		"of a success":         `{command: 'echo "$TOKEN $KEY"', ` + env + `}`,
+		"of a failure":         `{command: 'echo "$TOKEN $KEY" >&2; exit 1', ` + env + `}`,
+		"of a line":            `{command: 'echo s3cret; exit 1', ` + env + `}`,
+		"of a check":           `{command: "true", unless: ['echo s3cret "$TOKEN"; exit 127'], ` + env + `}`,
+		"of too much output":   `{command: 'head -c 1048573 /dev/zero | tr "\0" x; echo "$TOKEN"; exit 1', ` + env + `}`,
+		"of a refused command": `{command: s3cret, environment: [TOKEN=s3cret]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, noop := range []bool{false, true} {
+				i := item(t, "a", spec)
+				report, err := engine.Transaction{Host: h, Noop: noop, Now: time.Now}.Run(t.Context(), []resource.Item{i})
+				must(t, err)
+				told := fmt.Sprintf("%+v %v", report, i.Invalid)
+				if i.Resource != nil {
+					told += fmt.Sprintf("%+v", i.Resource.Compare())
+				}
+				if strings.Contains(told, "s3c") {
+					t.Errorf("told: %s", told)
+				}
+			}
+		})
+	}
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	h, _ := open(t)
+	report, err := engine.Transaction{Host: h, Now: time.Now}.Run(t.Context(), []resource.Item{
+		item(t, "a", `{command: 'yes é | head -c 2000001', shell: true, logOutput: always}`),
+	})
+	must(t, err)
+	out := report.Resources[0].Events[0].Output
+	if len(out) > 2100 || !strings.HasPrefix(out, "...") || !strings.HasSuffix(strings.TrimSpace(out), "é") {
+		t.Errorf("%d bytes: %.20q to %q", len(out), out, out[max(0, len(out)-20):])
+	}
+}

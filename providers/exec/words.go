@@ -1,0 +1,125 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	// POSIX words and quoting, and unlike others neither comments nor expansion.
+	"github.com/kballard/go-shellquote"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// shell is what runs a line where shell: true asks for it.
+const shell = "/bin/sh"
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// words are the argv of command, or of a line that is like it.
+func words(line string, a Attributes) ([]string, error) {
+	if isTrue(a.Shell) {
+		return []string{shell, "-c", line}, nil
+	}
+	split, err := shellquote.Split(line)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%q cannot be split into words: %w; close the quote, or set shell: true", shown(line, a), err)
+	case len(split) == 0 || split[0] == "":
+		return nil, fmt.Errorf("%q names no command: its first word is empty", shown(line, a))
+	}
+	return split, nil
+}
+
+// commandWords are the argv of the command itself.
+func commandWords(a Attributes) ([]string, error) {
+	if a.Args != nil {
+		return append([]string{a.Command}, a.Args...), nil
+	}
+	return words(a.Command, a)
+}
+
+// maxClip is how much of a line, in bytes, a message repeats.
+const maxClip = 200
+
+// shown is a line as messages repeat it.
+func shown(line string, a Attributes) string {
+	line = redact(line, a)
+	if len(line) <= maxClip {
+		return line
+	}
+	return strings.ToValidUTF8(line[:maxClip], "") + "..."
+}
+
+// program is the file that a line begins with, "" where that can't be told.
+func program(line string, a Attributes) string {
+	if isTrue(a.Shell) {
+		return regexp.MustCompile(`^/[\w./+-]+`).FindString(line)
+	}
+	if line == a.Command && a.Args != nil {
+		return line
+	}
+	split, err := words(line, a)
+	if err != nil {
+		return ""
+	}
+	return split[0]
+}
+
+// validate finds lines that could never be run.
+func validate(a Attributes) error {
+	if a.Command == "" {
+		return errors.New("command is missing: say what to run")
+	}
+	argv, err := commandWords(a)
+	errs := []error{runnable("command", argv, err, a)}
+	each := func(attribute string, lines []string) {
+		for _, line := range lines {
+			argv, err := words(line, a)
+			errs = append(errs, runnable(attribute, argv, err, a))
+		}
+	}
+	each("onlyIf", a.OnlyIf)
+	each("unless", a.Unless)
+	if a.Refresh != nil {
+		each("refresh", []string{*a.Refresh})
+	}
+	return errors.Join(errs...)
+}
+
+func runnable(attribute string, argv []string, err error, a Attributes) error {
+	if err != nil {
+		return fmt.Errorf("%s %w", attribute, err)
+	}
+	if strings.HasPrefix(argv[0], "/") {
+		return nil
+	}
+	if strings.Contains(argv[0], "/") {
+		return fmt.Errorf("%s %q is a relative path: write it in full", attribute, shown(argv[0], a))
+	}
+	if a.Path == nil {
+		return fmt.Errorf("%s %q is not absolute and there is no path to look for it: write it in full, or set path", attribute, shown(argv[0], a))
+	}
+	return nil
+}
+
+// find completes an argv with where its program is on the host.
+func find(h host.Reader, argv []string, a Attributes) ([]string, error) {
+	if strings.HasPrefix(argv[0], "/") {
+		_, err := h.LookPath(argv[0])
+		return argv, err
+	}
+	for dir := range strings.SplitSeq(strings.Join(a.Path, ":"), ":") {
+		if file := path.Join("/", dir, argv[0]); usable(h, file) {
+			return append([]string{file}, argv[1:]...), nil
+		}
+	}
+	return nil, fmt.Errorf("cannot find command %q in path %s", shown(argv[0], a), strings.Join(a.Path, ":"))
+}
+
+func usable(h host.Reader, file string) bool {
+	_, err := h.LookPath(file)
+	return err == nil
+}
