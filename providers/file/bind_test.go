@@ -76,6 +76,14 @@ func TestRelations(t *testing.T) {
 			spec: `{path: /srv/app/top, target: ..}`,
 			want: []resource.Relation{above("/srv/app", "/srv", "/")},
 		},
+		"a file comes after its source on the host": {
+			spec: `{path: /x, source: "file:///srv/a"}`,
+			want: []resource.Relation{above("/"), after("File", "/srv/a")},
+		},
+		"nothing comes before a source elsewhere but what is above": {
+			spec: `{path: /x, source: "https://example.com/a"}`,
+			want: []resource.Relation{above("/")},
+		},
 		"nothing is above the root": {spec: `{path: /, mode: "0755"}`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
