@@ -59,7 +59,7 @@ func boot(t *testing.T) machine {
 	return booted
 }
 
-func write(t *testing.T, h host.Host, path, text string) {
+func write(t testing.TB, h host.Host, path, text string) {
 	t.Helper()
 	if _, err := h.WriteFile(t.Context(), path, host.NewFile{Content: strings.NewReader(text), UID: -1, GID: -1}); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func (m machine) property(t *testing.T, name, unit string) string {
 }
 
 // bind makes a resource of attributes in YAML.
-func bind(t *testing.T, h host.Reader, attributes string) resource.Resource {
+func bind(t testing.TB, h host.Reader, attributes string) resource.Resource {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(attributes))
 	if err != nil {
