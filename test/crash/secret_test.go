@@ -51,6 +51,7 @@ func TestSecretsAreToldToNobody(t *testing.T) {
 		add("User", "ann", `password: "$6$salt$%s"`, mark("password"))
 		add("File", "token", `path: /etc/token, mode: "0600", showDiff: false, content: "%s\n", validateCmd: "sh -c 'cat %%; ! test -e /fail'"`, mark("content"))
 		add("Package", pkg, `environment: ["TOKEN=%s"]`, mark("environment of a package"))
+		add("Exec", "announce", `command: "sh -c 'cat /proc/[0-9]*/cmdline >> /argv; test -e /fail && { env >&2; exit 1; }; env'", path: [/bin, /usr/bin], logOutput: always, environment: ["TOKEN=%s"]`, mark("environment of a command"))
 		return m.String()
 	}
 
@@ -63,7 +64,7 @@ func TestSecretsAreToldToNobody(t *testing.T) {
 		{"noop", first, []string{"apply", "--noop"}, 0},
 		{"plan", first, []string{"plan"}, 0},
 		{"apply", first, []string{"apply", "-o", "json"}, 2},
-		{"in sync", first, []string{"apply"}, 0},
+		{"again", first, []string{"apply"}, 2},
 		{"plan of other secrets", second, []string{"plan", "-o", "json"}, 0},
 		{"failure", second, []string{"apply"}, 4},
 		{"failure in JSON", second, []string{"apply", "-o", "json"}, 4},
@@ -84,7 +85,7 @@ func TestSecretsAreToldToNobody(t *testing.T) {
 	if told := read(t, filepath.Join(root, "argv")); !strings.Contains(told, "chpasswd") || !strings.Contains(told, "apt-get") {
 		t.Errorf("the tools were not overheard: %q", told)
 	}
-	if shadow := read(t, filepath.Join(root, "etc/shadow")); !strings.Contains(shadow, all[3].word) {
+	if shadow := read(t, filepath.Join(root, "etc/shadow")); !strings.Contains(shadow, all[4].word) {
 		t.Error("the password was not set")
 	}
 }
