@@ -46,7 +46,7 @@ func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told 
 	return engine.Transaction{
 		Host: r.host, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now,
 		Withheld: withheldRefs(t.spec.Withheld),
-		Observe: func(res engine.ResourceReport) { r.report(res, news(res)) },
+		Observe:  func(res engine.ResourceReport) { r.report(res, news(res)) },
 	}.Run(ctx, catalog.Items(t.entries, r.kinds))
 }
 
