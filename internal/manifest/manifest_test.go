@@ -78,7 +78,7 @@ func TestReadTakesTheManifestsOfADirectoryByName(t *testing.T) {
 
 func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
-		"an unknown kind":      {strings.Replace(motd, "File", "Fyle", 1), "stdin: kind Fyle is not known; there are File, Group, Package, SystemService, User"},
+		"an unknown kind":      {strings.Replace(motd, "File", "Fyle", 1), "stdin: kind Fyle is not known; there are Exec, File, Group, Package, Purge, SystemService, User"},
 		"an unknown version":   {strings.Replace(motd, "v1alpha1", "v9", 1), "stdin: apiVersion fettle.dev/v9 is not known; write fettle.dev/v1alpha1"},
 		"an unknown attribute": {strings.Replace(motd, "content", "contents", 1), `stdin: File: unknown field "spec.contents"`},
 		"no name":              {strings.Replace(motd, "name: motd", "", 1), "stdin: File: metadata.name is missing"},

@@ -108,7 +108,10 @@ func slipType(p slips) *resource.Type[attributes] {
 			resource.Field(resource.Ensure, "Whether it is there.", func(a *attributes) *string { return a.Ensure }),
 			sensitive,
 		},
-		Parameters: []resource.Parameter{{Name: "system", Doc: "Nothing."}, {Name: "allowDupe", Doc: "Nothing."}},
+		Parameters: []resource.Parameter{
+			{Name: "system", Doc: "Nothing."}, {Name: "allowDupe", Doc: "Nothing."},
+			{Name: "members", Doc: "Nothing."}, {Name: "authMembership", Doc: "Nothing."},
+		},
 		Providers:  []resource.Provider[attributes]{p},
 	}
 }
