@@ -112,7 +112,7 @@ func slipType(p slips) *resource.Type[attributes] {
 			{Name: "system", Doc: "Nothing."}, {Name: "allowDupe", Doc: "Nothing."},
 			{Name: "members", Doc: "Nothing."}, {Name: "authMembership", Doc: "Nothing."},
 		},
-		Providers:  []resource.Provider[attributes]{p},
+		Providers: []resource.Provider[attributes]{p},
 	}
 }
 
