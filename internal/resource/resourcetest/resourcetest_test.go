@@ -109,8 +109,10 @@ func slipType(p slips) *resource.Type[attributes] {
 			sensitive,
 		},
 		Parameters: []resource.Parameter{
-			{Name: "system", Doc: "Nothing."}, {Name: "allowDupe", Doc: "Nothing."},
-			{Name: "members", Doc: "Nothing."}, {Name: "authMembership", Doc: "Nothing."},
+			{Name: "system", Doc: "Nothing."},
+			{Name: "allowDupe", Doc: "Nothing."},
+			{Name: "members", Doc: "Nothing."},
+			{Name: "authMembership", Doc: "Nothing."},
 		},
 		Providers: []resource.Provider[attributes]{p},
 	}
