@@ -165,8 +165,12 @@ func TestDescribeSaysWhatWorksOnTheHostAndWhyNot(t *testing.T) {
 	if !strings.Contains(one.out, "apt does not work on this host: ") || !strings.Contains(one.out, "kind: Package") {
 		t.Error(one.out, one.err)
 	}
-	unknown := fettle(t, "", "describe", "cron", "--root", root)
-	if diff := cmp.Diff([]string{`fettle: kind "cron" is not known; there are Exec, File, Group, Package, Purge, SystemService, User`}, lines(unknown.err)); diff != "" {
+	var kinds []string
+	for _, k := range providers.Kinds() {
+		kinds = append(kinds, k.Name())
+	}
+	unknown := fettle(t, "", "describe", "nothing", "--root", root)
+	if diff := cmp.Diff([]string{`fettle: kind "nothing" is not known; there are ` + strings.Join(kinds, ", ")}, lines(unknown.err)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -24,6 +24,15 @@ metadata: {name: web}
 spec: {nodeSelector: {}}
 `
 
+// kinds are those that the API has.
+func kinds() string {
+	var all []string
+	for _, r := range v1alpha1.Resources() {
+		all = append(all, r.KindName())
+	}
+	return strings.Join(all, ", ")
+}
+
 // names are what a set has, in order.
 func names(s *manifest.Set) []string {
 	var out []string
@@ -78,7 +87,7 @@ func TestReadTakesTheManifestsOfADirectoryByName(t *testing.T) {
 
 func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
-		"an unknown kind":      {strings.Replace(motd, "File", "Fyle", 1), "stdin: kind Fyle is not known; there are Exec, File, Group, Package, Purge, SystemService, User"},
+		"an unknown kind":      {strings.Replace(motd, "File", "Fyle", 1), "stdin: kind Fyle is not known; there are " + kinds()},
 		"an unknown version":   {strings.Replace(motd, "v1alpha1", "v9", 1), "stdin: apiVersion fettle.dev/v9 is not known; write fettle.dev/v1alpha1"},
 		"an unknown attribute": {strings.Replace(motd, "content", "contents", 1), `stdin: File: unknown field "spec.contents"`},
 		"no name":              {strings.Replace(motd, "name: motd", "", 1), "stdin: File: metadata.name is missing"},

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/discovery"
 
+	"github.com/fettle-dev/fettle/config/crd"
 	"github.com/fettle-dev/fettle/test/controlplane"
 )
 
@@ -25,20 +26,17 @@ func TestTheControlPlaneServesEveryKind(t *testing.T) {
 		served[r.Name] = r.Kind
 	}
 
-	want := map[string]string{
-		"catalogs":              "Catalog",
-		"files":                 "File",
-		"files/status":          "File",
-		"groups":                "Group",
-		"groups/status":         "Group",
-		"nodecatalogs":          "NodeCatalog",
-		"nodecatalogs/status":   "NodeCatalog",
-		"packages":              "Package",
-		"packages/status":       "Package",
-		"systemservices":        "SystemService",
-		"systemservices/status": "SystemService",
-		"users":                 "User",
-		"users/status":          "User",
+	all, err := crd.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for _, c := range all {
+		names := c.Spec.Names
+		want[names.Plural] = names.Kind
+		if s := c.Spec.Versions[0].Subresources; s != nil && s.Status != nil {
+			want[names.Plural+"/status"] = names.Kind
+		}
 	}
 	if diff := cmp.Diff(want, served); diff != "" {
 		t.Errorf("served (-want +got):\n%s", diff)
