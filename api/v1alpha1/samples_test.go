@@ -59,8 +59,9 @@ func expected(file string) string {
 }
 
 var _ = Describe("The samples", func() {
-	for _, file := range files(samples) {
-		It("are accepted: "+filepath.Base(file), func(ctx SpecContext) {
+	// attributes shows what the samples that apply together have no use for.
+	for _, file := range slices.Concat(files(samples), files(samples+"/attributes")) {
+		It("are accepted: "+strings.TrimPrefix(file, samples+"/"), func(ctx SpecContext) {
 			for _, o := range objects(file) {
 				removed(o)
 				Expect(apply(ctx, o)).To(Succeed())

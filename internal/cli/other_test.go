@@ -89,8 +89,10 @@ func TestValidateRefusesWhatAnAPIServerDoes(t *testing.T) {
 			t.Errorf("%s: exit %d\ngot  %swant %s", f, got.code, got.err, message)
 		}
 	}
-	if got := fettle(t, "", "validate", "-f", samples); got.code != 0 || got.err != "" {
-		t.Errorf("valid samples: exit %d, %s", got.code, got.err)
+	for _, valid := range []string{samples, samples + "/attributes"} {
+		if got := fettle(t, "", "validate", "-f", valid); got.code != 0 || got.err != "" {
+			t.Errorf("%s: exit %d, %s", valid, got.code, got.err)
+		}
 	}
 }
 
