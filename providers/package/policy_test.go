@@ -14,7 +14,7 @@ const policyOutput = `bash:
   Candidate: 5.2.15-2+b9
   Version table:
      5.2.15-2+b9 500
-        500 http://deb.debian.org/debian bookworm/main amd64 Packages
+        500 http://archive.example/debian bookworm/main amd64 Packages
  *** 5.2.15-2+b8 100
         100 /var/lib/dpkg/status
 libc6:i386:
@@ -23,7 +23,7 @@ libc6:i386:
   Package pin: 2.36-9+deb12u10
   Version table:
      2.36-9+deb12u10 990
-        500 http://deb.debian.org/debian bookworm/main i386 Packages
+        500 http://archive.example/debian bookworm/main i386 Packages
 mail-transport-agent:
   Installed: (none)
   Candidate: (none)
