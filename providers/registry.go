@@ -7,6 +7,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/exec"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/group"
+	"github.com/fettle-dev/fettle/providers/notify"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/providers/purge"
 	"github.com/fettle-dev/fettle/providers/systemservice"
@@ -19,6 +20,7 @@ func Kinds() []resource.Kind {
 		exec.Type().Erase(),
 		file.Type(fetch.NewHTTP(fetch.Silence)).Erase(),
 		group.Type().Erase(),
+		notify.Type().Erase(),
 		pkg.Type().Erase(),
 		purge.Type().Erase(),
 		systemservice.Type().Erase(),

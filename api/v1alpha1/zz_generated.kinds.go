@@ -7,7 +7,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Resources returns an empty object of every resource kind, in the order of their
 // files' names.
 func Resources() []Resource {
-	return []Resource{&Exec{}, &File{}, &Group{}, &Package{}, &Purge{}, &SystemService{}, &User{}}
+	return []Resource{&Exec{}, &File{}, &Group{}, &Notify{}, &Package{}, &Purge{}, &SystemService{}, &User{}}
 }
 
 func addKinds(s *runtime.Scheme) {
@@ -15,6 +15,7 @@ func addKinds(s *runtime.Scheme) {
 		&Exec{}, &ExecList{},
 		&File{}, &FileList{},
 		&Group{}, &GroupList{},
+		&Notify{}, &NotifyList{},
 		&Package{}, &PackageList{},
 		&Purge{}, &PurgeList{},
 		&SystemService{}, &SystemServiceList{},
@@ -63,6 +64,18 @@ func (r *Group) GetAttributes() any { return &r.Spec.GroupAttributes }
 
 // GetStatus is the status that every kind has.
 func (r *Group) GetStatus() *ResourceStatus { return &r.Status }
+
+// KindName is the kind.
+func (r *Notify) KindName() string { return "Notify" }
+
+// GetTargeting is the part of the spec that every kind has.
+func (r *Notify) GetTargeting() *Targeting { return &r.Spec.Targeting }
+
+// GetAttributes points to the kind's attributes.
+func (r *Notify) GetAttributes() any { return &r.Spec.NotifyAttributes }
+
+// GetStatus is the status that every kind has.
+func (r *Notify) GetStatus() *ResourceStatus { return &r.Status }
 
 // KindName is the kind.
 func (r *Package) KindName() string { return "Package" }

@@ -49,7 +49,19 @@ type Case struct {
 //   - secrets are neither in a change, nor in a state that nobody asked for, nor in a command's arguments.
 func Run[A any](t *testing.T, typ *resource.Type[A], c Case) {
 	t.Helper()
-	for _, l := range laws(typ, c) {
+	try(t, laws(typ, c))
+}
+
+// Define tries the laws of a type's definition alone: for a type of which a host has
+// nothing to show, so that no resource of it is ever in sync.
+func Define[A any](t *testing.T, typ *resource.Type[A]) {
+	t.Helper()
+	try(t, definitionLaws(typ))
+}
+
+func try(t *testing.T, laws []law) {
+	t.Helper()
+	for _, l := range laws {
 		t.Run(l.name, func(t *testing.T) {
 			if err := l.check(t.Context(), t); err != nil {
 				t.Error(err)
@@ -64,14 +76,19 @@ type law struct {
 	check func(ctx context.Context, t *testing.T) error
 }
 
-func laws[A any](typ *resource.Type[A], c Case) []law {
-	d, n := definition[A]{typ}, normalization[A]{typ, c}
-	l := newLife(typ.Erase(), c)
+func definitionLaws[A any](typ *resource.Type[A]) []law {
+	d := definition[A]{typ}
 	return []law{
 		{"the definition has no problem", d.hasNoProblem},
 		{"every attribute is documented and every documented attribute is there", d.documentsAttributes},
 		{"the example can be read and bound", d.exampleBinds},
-		{"to normalize twice is to normalize once", n.isIdempotent},
-		{"a resource is made, changed and removed", l.isLived},
 	}
+}
+
+func laws[A any](typ *resource.Type[A], c Case) []law {
+	n, l := normalization[A]{typ, c}, newLife(typ.Erase(), c)
+	return append(definitionLaws(typ),
+		law{"to normalize twice is to normalize once", n.isIdempotent},
+		law{"a resource is made, changed and removed", l.isLived},
+	)
 }

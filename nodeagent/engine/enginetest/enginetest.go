@@ -1,0 +1,115 @@
+// Package enginetest applies resources with the engine, for tests of types that act,
+// notify or generate: what no single resource shows.
+package enginetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// A Machine is a host and what is known of it. Its zero values are useful but for Host
+// and Kinds.
+type Machine struct {
+	Host     host.Host
+	Kinds    []resource.Kind
+	Facts    resource.Facts
+	Store    engine.Store
+	Noop     bool
+	Withheld []resource.Ref
+}
+
+// Apply runs resources once, in this order where nothing else orders them, and returns
+// what people read of the report. A resource is written "Kind/name {attributes}", the
+// attributes in YAML, edges, noop and provider among them.
+func (m Machine) Apply(t *testing.T, resources ...string) []string {
+	t.Helper()
+	var lines []string
+	for _, r := range m.Report(t, resources...).Resources {
+		lines = append(lines, r.Lines()...)
+	}
+	return lines
+}
+
+// Report is Apply with all that the report says.
+func (m Machine) Report(t *testing.T, resources ...string) engine.Report {
+	t.Helper()
+	var items []resource.Item
+	for _, text := range resources {
+		item, err := m.item(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		items = append(items, item)
+	}
+	report, err := engine.Transaction{
+		Host: m.Host, Kinds: m.Kinds, Facts: m.Facts, Store: m.Store, Noop: m.Noop, Withheld: m.Withheld, Now: time.Now,
+	}.Run(t.Context(), items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// targeting is what an item takes out of its attributes.
+type targeting struct {
+	Require, Before, Notify, Subscribe []string
+	Noop                               *bool
+	Provider                           string
+}
+
+func (m Machine) item(text string) (item resource.Item, err error) {
+	head, spec, _ := strings.Cut(text, " ")
+	if item.Ref, err = resource.ParseRef(head); err != nil {
+		return item, err
+	}
+	var all map[string]any
+	var common targeting
+	if err := yaml.Unmarshal([]byte(spec), &all); err != nil {
+		return item, err
+	}
+	if err := yaml.Unmarshal([]byte(spec), &common); err != nil {
+		return item, err
+	}
+	for _, name := range []string{"require", "before", "notify", "subscribe", "noop", "provider"} {
+		delete(all, name)
+	}
+	if err := common.give(&item); err != nil {
+		return item, err
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return item, err
+	}
+	i := slices.IndexFunc(m.Kinds, func(k resource.Kind) bool { return k.Name() == item.Ref.Kind })
+	if i < 0 {
+		return item, fmt.Errorf("no kind %s: add its type to Kinds", item.Ref.Kind)
+	}
+	item.Resource, item.Invalid = m.Kinds[i].Bind(item.Ref, raw)
+	return item, nil
+}
+
+func (c targeting) give(item *resource.Item) error {
+	item.Noop, item.Provider = c.Noop, c.Provider
+	for refs, names := range map[*[]resource.Ref][]string{
+		&item.Require: c.Require, &item.Before: c.Before, &item.Notify: c.Notify, &item.Subscribe: c.Subscribe,
+	} {
+		for _, name := range names {
+			ref, err := resource.ParseRef(name)
+			if err != nil {
+				return err
+			}
+			*refs = append(*refs, ref)
+		}
+	}
+	return nil
+}

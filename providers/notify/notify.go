@@ -1,0 +1,52 @@
+// Package notify is the resource type Notify: a message in the report of a run.
+//
+// Nothing on a host says whether a message was told, so the type says that it acts: a
+// Notify is never in sync, and to tell its message is all that a write does.
+package notify
+
+import (
+	_ "embed"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+//go:embed doc.md
+var doc string
+
+//go:embed example.yaml
+var example string
+
+// Attributes are a message's.
+type Attributes struct {
+	v1alpha1.NotifyAttributes
+	name string // metadata.name
+}
+
+// Type is the resource type Notify.
+func Type() *resource.Type[Attributes] {
+	return &resource.Type[Attributes]{
+		Name:        "Notify",
+		Doc:         doc,
+		Example:     example,
+		Properties:  []resource.Property[Attributes]{message()},
+		Providers:   []resource.Provider[Attributes]{report{}},
+		NamevarName: resource.MetadataName,
+		Namevar:     func(a *Attributes) *string { return &a.name },
+		Default:     setDefault,
+		Acts:        true,
+	}
+}
+
+func message() resource.Property[Attributes] {
+	p := resource.Field("message", "What the report says; metadata.name by default.",
+		func(a *Attributes) *string { return a.Message })
+	p.InSync = func(Attributes, Attributes) bool { return false }
+	return p
+}
+
+func setDefault(a *Attributes) {
+	if a.Message == nil {
+		a.Message = &a.name
+	}
+}
