@@ -71,14 +71,3 @@ func oneLine(tool, stderr string) string {
 	}
 	return strings.Join(lines, "; ")
 }
-
-// Installed returns nil if the host has all of these tools, else which is missing
-// and the remedy.
-func Installed(h host.Reader, tools ...string) error {
-	for _, tool := range tools {
-		if _, err := h.LookPath(tool); err != nil {
-			return fmt.Errorf("%w; install the package that has it (passwd or shadow-utils)", err)
-		}
-	}
-	return nil
-}

@@ -100,13 +100,39 @@ func (a *app) describeProvider(s resource.Suitability) {
 		verdict = a.paint(green, "is this host's default")
 	}
 	a.say("  %s %s", s.Provider, verdict)
-	if len(s.Features) > 0 {
-		names := make([]string, len(s.Features))
-		for i, f := range s.Features {
-			names[i] = string(f)
-		}
-		a.say("    features: %s", strings.Join(names, ", "))
+	if len(s.Tied) > 0 {
+		a.say("    %s", a.paint(yellow, "as much speaks for "+strings.Join(s.Tied, ", ")+", and the first is taken: name a provider"))
 	}
+	for _, line := range providerLines(s) {
+		a.say("    %s", line)
+	}
+}
+
+// providerLines are what a provider says of itself, a line for each that there is.
+func providerLines(s resource.Suitability) []string {
+	var lines []string
+	add := func(what string, values ...string) {
+		if len(values) > 0 {
+			lines = append(lines, what+strings.Join(values, ", "))
+		}
+	}
+	add("commands: ", s.Needs.Commands...)
+	add("files: ", s.Needs.Files...)
+	if len(s.Needs.Facts) > 0 {
+		add("only where ", s.Needs.Facts.String())
+	}
+	for _, w := range s.Defaults.For {
+		add("default where ", w.String())
+	}
+	for _, w := range s.Defaults.NotFor {
+		add("no default where ", w.String())
+	}
+	var names []string
+	for _, f := range s.Features {
+		names = append(names, string(f))
+	}
+	add("features: ", names...)
+	return lines
 }
 
 func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }

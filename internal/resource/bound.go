@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -71,42 +72,43 @@ func (b *bound[A]) SideEffects() bool { return b.t.SideEffects }
 func (b *bound[A]) Acts() bool { return b.t.Acts }
 
 func (b *bound[A]) Unsupported() error {
-	has := map[Feature]bool{"": true}
-	for _, f := range featuresOf(b.provider) {
-		has[f] = true
-	}
+	features := featuresOf(b.provider)
+	lacks := func(f Feature) bool { return f != "" && !slices.Contains(features, f) }
 	var errs []error
-	lacks := func(what string, f Feature) {
-		if !has[f] {
-			errs = append(errs, fmt.Errorf("provider %s lacks the feature %s, which %s needs; leave the attribute out or choose another provider",
-				b.provider.Name(), f, what))
-		}
+	add := func(what string, f Feature) {
+		errs = append(errs, fmt.Errorf("provider %s lacks the feature %s, which %s needs; leave the attribute out or choose another provider",
+			b.provider.Name(), f, what))
 	}
 	for _, p := range b.t.Properties {
 		if !p.Managed(b.want) {
 			continue
 		}
-		lacks(p.Name, p.Feature)
-		if p.ValueFeature != nil {
-			lacks(fmt.Sprintf("%s %q", p.Name, p.Show(b.want)), p.ValueFeature(b.want))
+		if lacks(p.Feature) {
+			add(p.Name, p.Feature)
+		}
+		if p.ValueFeature != nil && lacks(p.ValueFeature(b.want)) {
+			add(fmt.Sprintf("%s %q", p.Name, p.Show(b.want)), p.ValueFeature(b.want))
 		}
 	}
-	for _, p := range b.t.Parameters {
-		if p.Feature != "" && b.uses(p.Name) {
-			lacks(p.Name, p.Feature)
-		}
+	without := slices.DeleteFunc(slices.Clone(b.t.Parameters), func(p Parameter) bool { return !lacks(p.Feature) })
+	for _, p := range b.used(without) {
+		add(p.Name, p.Feature)
 	}
 	return errors.Join(errs...)
 }
 
-// uses reports whether want has an attribute, going by its JSON form.
-func (b *bound[A]) uses(attribute string) bool {
-	raw, err := json.Marshal(b.want)
-	if err != nil {
-		return false
+// used are those of these parameters that want has, going by its JSON form. That is
+// dear, so it is for the few that a provider can't do.
+func (b *bound[A]) used(parameters []Parameter) []Parameter {
+	if len(parameters) == 0 {
+		return nil
 	}
 	var set map[string]json.RawMessage
-	return json.Unmarshal(raw, &set) == nil && set[attribute] != nil
+	raw, err := json.Marshal(b.want)
+	if err != nil || json.Unmarshal(raw, &set) != nil { // attributes are plain data: they encode
+		return parameters
+	}
+	return slices.DeleteFunc(parameters, func(p Parameter) bool { return set[p.Name] == nil })
 }
 
 func (b *bound[A]) Read(ctx context.Context, h host.Reader) error {

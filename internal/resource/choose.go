@@ -2,6 +2,7 @@ package resource
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -10,32 +11,72 @@ import (
 type Suitability struct {
 	Provider    string
 	Features    []Feature
-	Err         error // why it can't; nil if it can
-	Specificity int   // > 0: a default provider of such hosts
-	Chosen      bool  // what a resource that names no provider gets
+	Needs       Needs
+	Defaults    Defaults
+	Err         error    // why it can't; nil if it can
+	Specificity int      // > 0: a default provider of such hosts
+	Chosen      bool     // what a resource that names no provider gets
+	Tied        []string // of the chosen one: others for which as many facts speak
 }
 
 func (k kind[A]) Suitability(facts Facts, h host.Reader) []Suitability {
 	out := make([]Suitability, 0, len(k.t.Providers))
-	best := -1
-	for i, p := range k.t.Providers {
-		s := Suitability{Provider: p.Name(), Features: featuresOf(p), Err: p.Suits(facts, h), Specificity: specificity(p, facts)}
-		if s.Err == nil && (best < 0 || s.Specificity > out[best].Specificity) {
-			best = i
-		}
-		out = append(out, s)
+	for _, p := range k.t.Providers {
+		d := defaultsOf(p)
+		out = append(out, Suitability{
+			Provider: p.Name(), Features: featuresOf(p), Needs: needsOf(p), Defaults: d,
+			Err: suits(p, facts, h), Specificity: d.specificity(facts),
+		})
 	}
-	if best >= 0 {
-		out[best].Chosen = true
+	if i := best(out); i >= 0 {
+		out[i].Chosen, out[i].Tied = true, tied(out, i)
 	}
 	return out
 }
 
-func specificity(p any, facts Facts) int {
-	if d, ok := p.(Defaulter); ok {
-		return d.Default(facts)
+// best is the place of the suitable provider that is the default of most right, the
+// first of several; -1 if none suits.
+func best(all []Suitability) int {
+	at := -1
+	for i, s := range all {
+		if s.Err == nil && (at < 0 || s.Specificity > all[at].Specificity) {
+			at = i
+		}
 	}
-	return 0
+	return at
+}
+
+// tied are the others that would have as good a right. Where none is a default the
+// type's order decides, which is nobody's mistake.
+func tied(all []Suitability, chosen int) []string {
+	var names []string
+	for i, s := range all {
+		if i != chosen && s.Err == nil && s.Specificity > 0 && s.Specificity == all[chosen].Specificity {
+			names = append(names, s.Provider)
+		}
+	}
+	return names
+}
+
+func suits[A any](p Provider[A], facts Facts, h host.Reader) error {
+	if err := needsOf(p).Unmet(facts, h); err != nil {
+		return err
+	}
+	return p.Suits(facts, h)
+}
+
+func needsOf(p any) Needs {
+	if n, ok := p.(Needing); ok {
+		return n.Needs()
+	}
+	return Needs{}
+}
+
+func defaultsOf(p any) Defaults {
+	if d, ok := p.(Defaulter); ok {
+		return d.Defaults()
+	}
+	return Defaults{}
 }
 
 // choose finds the named provider or the default one.
@@ -56,16 +97,20 @@ func (t *Type[A]) choose(facts Facts, h host.Reader, name string) (Provider[A], 
 }
 
 func (t *Type[A]) named(facts Facts, h host.Reader, name string) (Provider[A], error) {
-	var names []string
-	for _, p := range t.Providers {
-		if p.Name() != name {
-			names = append(names, p.Name())
-			continue
-		}
-		if err := p.Suits(facts, h); err != nil {
-			return nil, &NoProviderError{Kind: t.Name, Reasons: []string{fmt.Sprintf("%s: %v", name, err)}}
-		}
-		return p, nil
+	i := slices.IndexFunc(t.Providers, func(p Provider[A]) bool { return p.Name() == name })
+	if i < 0 {
+		return nil, fmt.Errorf("provider %q is not one of kind %s, which has %v", name, t.Name, t.providerNames())
 	}
-	return nil, fmt.Errorf("provider %q is not one of kind %s, which has %v", name, t.Name, names)
+	if err := suits(t.Providers[i], facts, h); err != nil {
+		return nil, &NoProviderError{Kind: t.Name, Reasons: []string{fmt.Sprintf("%s: %v", name, err)}}
+	}
+	return t.Providers[i], nil
+}
+
+func (t *Type[A]) providerNames() []string {
+	names := make([]string, len(t.Providers))
+	for i, p := range t.Providers {
+		names[i] = p.Name()
+	}
+	return names
 }

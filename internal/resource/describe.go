@@ -20,7 +20,7 @@ type AttributeDoc struct {
 }
 
 func (k kind[A]) Describe() Description {
-	d := Description{Name: k.t.Name, Doc: k.t.Doc, Example: k.t.Example, Namevar: k.t.NamevarName, Features: k.t.Features}
+	d := Description{Name: k.t.Name, Doc: k.t.Doc, Example: k.t.Example, Namevar: k.t.NamevarName, Features: k.t.Features, Providers: k.t.providerNames()}
 	var nothing A
 	for _, p := range k.t.Properties {
 		d.Attributes = append(d.Attributes, AttributeDoc{p.Name, p.Doc, true, p.Feature, p.sensitive(nothing)})
@@ -30,9 +30,6 @@ func (k kind[A]) Describe() Description {
 	}
 	if d.Namevar != MetadataName && !slices.ContainsFunc(d.Attributes, func(a AttributeDoc) bool { return a.Name == d.Namevar }) {
 		d.Attributes = slices.Insert(d.Attributes, 0, AttributeDoc{Name: d.Namevar, Doc: "Its name on the host (namevar)."})
-	}
-	for _, p := range k.t.Providers {
-		d.Providers = append(d.Providers, p.Name())
 	}
 	return d
 }

@@ -5,7 +5,7 @@
 // custom resource has), and a means of managing it is a [Provider]. What a provider
 // can do beyond reading and writing one resource it says by implementing a small
 // optional interface: [Lister], [BatchReader], [BatchWriter], [Refresher],
-// [Featured], [Defaulter].
+// [Featured], [Needing], [Defaulter].
 //
 // Types are generic over their attributes. [Type.Erase] hides the attributes' Go
 // type behind [Kind] and [Resource], which the engine and the registry use.

@@ -33,15 +33,3 @@ func (f Facts) String(name string) string {
 	}
 	return fmt.Sprint(v)
 }
-
-// Is reports whether a fact has one of these values, ignoring case as Puppet does.
-// A missing or empty fact has none.
-func (f Facts) Is(name string, values ...string) bool {
-	is := f.String(name)
-	for _, v := range values {
-		if is != "" && strings.EqualFold(is, v) {
-			return true
-		}
-	}
-	return false
-}

@@ -103,7 +103,10 @@ func TestSuitabilityTellsOfEveryProvider(t *testing.T) {
 	want := []resource.Suitability{
 		{Provider: "candle", Err: dark},
 		{Provider: "first"},
-		{Provider: "debian", Features: []resource.Feature{colourful}, Specificity: 1, Chosen: true},
+		{
+			Provider: "debian", Features: []resource.Feature{colourful},
+			Defaults: resource.Defaults{For: []resource.Where{{"os.name": {"Debian"}}}}, Specificity: 1, Chosen: true,
+		},
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(errors.Is)); diff != "" {
 		t.Errorf("suitability (-want +got):\n%s", diff)
@@ -175,6 +178,16 @@ func TestAWrongDefinitionIsTold(t *testing.T) {
 			func(typ *resource.Type[lamp]) {
 				typ.Providers = []resource.Provider[lamp]{&able{plain: plain{name: "horn"}, features: []resource.Feature{"loud"}}}
 			}, `type Lamp: provider horn has the undeclared feature "loud"`,
+		},
+		"a provider's need that nothing meets": {
+			func(typ *resource.Type[lamp]) {
+				typ.Providers = []resource.Provider[lamp]{picky{plain: plain{name: "horn"}, needs: resource.Needs{Facts: resource.Where{"os.name": {}}}}}
+			}, "type Lamp: provider horn: fact os.name is given no value",
+		},
+		"a default by a pattern that is none": {
+			func(typ *resource.Type[lamp]) {
+				typ.Providers = []resource.Provider[lamp]{picky{plain: plain{name: "horn"}, defaults: resource.Defaults{NotFor: []resource.Where{{"os.name": {"/(/"}}}}}}
+			}, "type Lamp: provider horn: fact os.name: error parsing regexp: missing closing ): `(`",
 		},
 	}
 	must(t, lamps(plain{name: "switch"}).Problems())

@@ -117,12 +117,19 @@ func (p *able) Write(_ context.Context, _ host.Host, is, want lamp, changes []re
 
 func (p *able) Features() []resource.Feature { return p.features }
 
-func (p *able) Default(facts resource.Facts) int {
-	if facts.Is("os.name", p.on) {
-		return 1
-	}
-	return 0
+func (p *able) Defaults() resource.Defaults {
+	return resource.Defaults{For: []resource.Where{{"os.name": {p.on}}}}
 }
+
+// picky is a provider that says what it needs and where it is the default.
+type picky struct {
+	plain
+	needs    resource.Needs
+	defaults resource.Defaults
+}
+
+func (p picky) Needs() resource.Needs       { return p.needs }
+func (p picky) Defaults() resource.Defaults { return p.defaults }
 
 func (p *able) List(context.Context, host.Reader) ([]lamp, error) {
 	var all []lamp

@@ -16,6 +16,7 @@ type Provider[A any] interface {
 	Name() string
 	// Suits returns nil, or why the provider can't work on this host. It is asked
 	// again while a run makes progress, since a resource may install what it lacks.
+	// What can be said as data is for [Needing]; Suits is asked once that is met.
 	Suits(facts Facts, h host.Reader) error
 	// Read returns the present state of what want names, normalized. Absence is a
 	// state, not an error. Fields that want leaves unmanaged may be left out.
@@ -62,11 +63,17 @@ type Featured interface {
 	Features() []Feature
 }
 
-// A Defaulter is the default provider on some hosts. The suitable provider with the
-// highest specificity wins: the number of facts that matched, 0 for no default.
-// Where none is a default, the first suitable one in the type's order is taken.
+// A Needing provider says as data what it needs of a host. It does not suit one that
+// lacks some of it.
+type Needing interface {
+	Needs() Needs
+}
+
+// A Defaulter is the default provider on some hosts. Of the suitable ones that which
+// more facts speak for wins, and of several such the first in the type's order. Where
+// none is a default, the first suitable one is taken.
 type Defaulter interface {
-	Default(facts Facts) (specificity int)
+	Defaults() Defaults
 }
 
 // ErrNothingToRefresh is what a Refresher returns when its state makes a refresh

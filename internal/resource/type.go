@@ -92,6 +92,8 @@ func (t *Type[A]) Problems() error {
 		for _, f := range featuresOf(p) {
 			add(!t.declares(f), "provider %s has the undeclared feature %q", p.Name(), f)
 		}
+		err := errors.Join(needsOf(p).Facts.problem(), defaultsOf(p).problem())
+		add(err != nil, "provider %s: %v", p.Name(), err)
 	}
 	return errors.Join(errs...)
 }

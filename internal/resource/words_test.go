@@ -40,21 +40,6 @@ func TestFactsAreFoundByTheirDottedName(t *testing.T) {
 	}
 }
 
-func TestAFactIsOneOfValues(t *testing.T) {
-	facts := resource.Facts{"family": "Debian", "empty": ""}
-	got := map[string]bool{
-		"whatever the case": facts.Is("family", "RedHat", "debian"),
-		"another":           facts.Is("family", "RedHat"),
-		"of none":           facts.Is("family"),
-		"empty":             facts.Is("empty", ""),
-		"missing":           facts.Is("missing", ""),
-	}
-	want := map[string]bool{"whatever the case": true, "another": false, "of none": false, "empty": false, "missing": false}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("facts (-want +got):\n%s", diff)
-	}
-}
-
 func TestReferencesAreReadAndOrdered(t *testing.T) {
 	for _, bad := range []string{"", "File", "/motd", "File/"} {
 		if ref, err := resource.ParseRef(bad); err == nil {

@@ -19,9 +19,14 @@ type groupadd struct{}
 
 func (groupadd) Name() string { return "groupadd" }
 
-func (groupadd) Suits(_ resource.Facts, h host.Reader) error {
-	return accounts.Installed(h, "groupadd", "groupmod", "groupdel", "gpasswd")
+func (groupadd) Needs() resource.Needs {
+	return resource.Needs{
+		Commands: []string{"groupadd", "groupmod", "groupdel", "gpasswd"},
+		Remedy:   "install the package that has it (passwd or shadow-utils)",
+	}
 }
+
+func (groupadd) Suits(resource.Facts, host.Reader) error { return nil }
 
 func (groupadd) Features() []resource.Feature {
 	return []resource.Feature{managesMembers, systemGroups, allowsDuplicates}

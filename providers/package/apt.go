@@ -2,7 +2,6 @@ package pkg
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -23,22 +22,17 @@ func newApt() apt { return apt{lockTimeout: 10 * time.Minute, poll: 2 * time.Sec
 // Name implements [resource.Provider].
 func (apt) Name() string { return "apt" }
 
-// Suits implements [resource.Provider].
-func (apt) Suits(_ resource.Facts, h host.Reader) error {
-	for _, tool := range []string{"apt-get", "apt-cache", "dpkg"} {
-		if _, err := h.LookPath(tool); err != nil {
-			return fmt.Errorf("command %s is missing: %w", tool, err)
-		}
-	}
-	return nil
+// Needs implements [resource.Needing].
+func (apt) Needs() resource.Needs {
+	return resource.Needs{Commands: []string{"apt-get", "apt-cache", "dpkg"}, Remedy: "only Debian and what derives from it have them"}
 }
 
-// Default implements [resource.Defaulter].
-func (apt) Default(facts resource.Facts) int {
-	if facts.Is("os.family", "Debian") {
-		return 1
-	}
-	return 0
+// Suits implements [resource.Provider].
+func (apt) Suits(resource.Facts, host.Reader) error { return nil }
+
+// Defaults implements [resource.Defaulter].
+func (apt) Defaults() resource.Defaults {
+	return resource.Defaults{For: []resource.Where{{"os.family": {"Debian"}}}}
 }
 
 // Features implements [resource.Featured].

@@ -184,12 +184,16 @@ func TestAptSuitsHostsThatHaveItAndIsTheDefaultOfDebian(t *testing.T) {
 		"installable", "uninstallable", "upgradeable", "purgeable", "versionable", "version_ranges",
 		"reinstallable", "virtual_packages", "holdable", "install_options", "uninstall_options",
 	}
-	want := []resource.Suitability{{Provider: "apt", Features: features, Specificity: 1, Chosen: true}}
+	want := []resource.Suitability{{
+		Provider: "apt", Features: features, Specificity: 1, Chosen: true,
+		Needs:    resource.Needs{Commands: []string{"apt-get", "apt-cache", "dpkg"}, Remedy: "only Debian and what derives from it have them"},
+		Defaults: resource.Defaults{For: []resource.Where{{"os.family": {"Debian"}}}},
+	}}
 	if diff := cmp.Diff(want, pkg.Type().Erase().Suitability(debian, debianHost(t, ""))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	bare := pkg.Type().Erase().Suitability(resource.Facts{}, hosttest.New(t))[0]
-	if bare.Chosen || bare.Specificity != 0 || bare.Err == nil || !strings.HasPrefix(bare.Err.Error(), "command apt-get is missing: ") {
+	if bare.Chosen || bare.Specificity != 0 || bare.Err == nil || !strings.HasPrefix(bare.Err.Error(), "the command apt-get is not installed; ") {
 		t.Errorf("on a host without apt: %+v", bare)
 	}
 }

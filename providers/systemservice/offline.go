@@ -21,11 +21,11 @@ func (offline) Name() string { return "systemd-offline" }
 // Features implements [resource.Featured]: nothing runs.
 func (offline) Features() []resource.Feature { return []resource.Feature{enableable, maskable} }
 
+// Needs implements [resource.Needing].
+func (offline) Needs() resource.Needs { return systemd{}.Needs() }
+
 // Suits implements [resource.Provider].
 func (offline) Suits(_ resource.Facts, h host.Reader) error {
-	if _, err := h.LookPath("systemctl"); err != nil {
-		return errors.New("systemctl is not installed")
-	}
 	if booted(h) == nil {
 		return errors.New("systemd runs the host: use the provider systemd")
 	}

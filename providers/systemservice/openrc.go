@@ -15,21 +15,16 @@ type openrc struct{}
 
 func (openrc) name() string { return "openrc" }
 
-func (openrc) suits(_ resource.Facts, h host.Reader) error {
-	for _, tool := range []string{"rc-service", "rc-update"} {
-		if _, err := h.LookPath(tool); err != nil {
-			return errors.New(tool + " is not installed")
-		}
-	}
-	return nil
+func (openrc) Needs() resource.Needs {
+	return resource.Needs{Commands: []string{"rc-service", "rc-update"}, Remedy: "openrc has them"}
 }
 
-// Its first process may be its own or the init of sysvinit or busybox.
-func (openrc) specificity(facts resource.Facts) int {
-	if facts.Is("init", "init", "openrc-init") || facts.Is("os.family", "Gentoo", "Alpine") {
-		return 2
-	}
-	return 0
+func (openrc) suits(host.Reader) error { return nil }
+
+// Defaults has both, since the first process may be openrc's own or the init of sysvinit or
+// busybox. Where that is so, sysvinit does not suit.
+func (openrc) Defaults() resource.Defaults {
+	return resource.Defaults{For: []resource.Where{{"init": {"init", "openrc-init"}}, {"os.family": {"Gentoo", "Alpine"}}}}
 }
 
 func (openrc) command(service, verb string) []string { return []string{"rc-service", service, verb} }

@@ -16,8 +16,9 @@ import (
 // says what to look at and what to run: [scripted] does both.
 type scriptRunner interface {
 	name() string
-	suits(facts resource.Facts, h host.Reader) error
-	specificity(facts resource.Facts) int
+	resource.Needing
+	resource.Defaulter
+	suits(h host.Reader) error
 	// command is the argv that has a script do a verb.
 	command(service, verb string) []string
 	// restarts reports whether every script can be told to restart.
@@ -44,6 +45,7 @@ var (
 	_ resource.Lister[attributes]    = scripted{}
 	_ resource.Refresher[attributes] = scripted{}
 	_ resource.Defaulter             = scripted{}
+	_ resource.Needing               = scripted{}
 )
 
 // Name implements [resource.Provider].
@@ -55,15 +57,12 @@ func (scripted) Features() []resource.Feature {
 }
 
 // Suits implements [resource.Provider].
-func (s scripted) Suits(facts resource.Facts, h host.Reader) error {
+func (s scripted) Suits(_ resource.Facts, h host.Reader) error {
 	if booted(h) == nil {
 		return errors.New("systemd runs the host: use the provider systemd")
 	}
-	return s.suits(facts, h)
+	return s.suits(h)
 }
-
-// Default implements [resource.Defaulter].
-func (s scripted) Default(facts resource.Facts) int { return s.specificity(facts) }
 
 const scriptDir = "/etc/init.d"
 

@@ -28,13 +28,13 @@ func (systemd) Features() []resource.Feature {
 	return []resource.Feature{controllable, refreshable, enableable, maskable}
 }
 
-// Suits implements [resource.Provider].
-func (systemd) Suits(_ resource.Facts, h host.Reader) error {
-	if _, err := h.LookPath("systemctl"); err != nil {
-		return fmt.Errorf("systemctl is not installed")
-	}
-	return booted(h)
+// Needs implements [resource.Needing].
+func (systemd) Needs() resource.Needs {
+	return resource.Needs{Commands: []string{"systemctl"}, Remedy: "the package systemd has it"}
 }
+
+// Suits implements [resource.Provider].
+func (systemd) Suits(_ resource.Facts, h host.Reader) error { return booted(h) }
 
 // booted returns why systemd does not run the host, nil if it does. In a chroot, /proc
 // may be that of the machine outside, and the process 1 in it is no host of ours: so

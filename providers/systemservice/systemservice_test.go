@@ -241,9 +241,9 @@ func TestTheProviderIsChosenByWhatRunsTheHost(t *testing.T) {
 	const (
 		withSystemd = "systemd runs the host: use the provider systemd"
 		notBooted   = "the host was not booted with systemd: /run/systemd/system is not there"
-		noSystemctl = "systemctl is not installed"
-		noOpenRC    = "rc-service is not installed"
-		noSysvinit  = "update-rc.d is not installed"
+		noSystemctl = "the command systemctl is not installed; the package systemd has it"
+		noOpenRC    = "the command rc-service is not installed; the command rc-update is not installed; openrc has them"
+		noUpdateRCD = "the command update-rc.d is not installed; the file /etc/init.d is not there; the packages sysvinit-core and init-system-helpers have them"
 	)
 	for name, c := range map[string]struct {
 		tools  string
@@ -253,8 +253,8 @@ func TestTheProviderIsChosenByWhatRunsTheHost(t *testing.T) {
 		why    []string // why systemd, systemd-offline, openrc and sysvinit can't
 	}{
 		"systemd runs it": {
-			"systemctl update-rc.d",
-			map[string]string{"/run/systemd/system/.": "", "/proc/1/comm": "systemd\n"},
+			"systemctl rc-service rc-update update-rc.d",
+			map[string]string{"/etc/init.d/cron": "", "/run/systemd/system/.": "", "/proc/1/comm": "systemd\n"},
 			resource.Facts{"init": "systemd"},
 			"systemd",
 			[]string{"<nil>", withSystemd, withSystemd, withSystemd},
@@ -271,14 +271,14 @@ func TestTheProviderIsChosenByWhatRunsTheHost(t *testing.T) {
 			map[string]string{"/proc/1/comm": "systemd\n"},
 			nil,
 			"systemd-offline",
-			[]string{notBooted, "<nil>", noOpenRC, noSysvinit},
+			[]string{notBooted, "<nil>", noOpenRC, noUpdateRCD},
 		},
 		"it is a container with the host's /run": {
 			"systemctl",
 			map[string]string{"/run/systemd/system/.": "", "/proc/1/comm": "bash\n"},
 			nil,
 			"systemd-offline",
-			[]string{"the host's first process is bash, not systemd", "<nil>", noOpenRC, noSysvinit},
+			[]string{"the host's first process is bash, not systemd", "<nil>", noOpenRC, noUpdateRCD},
 		},
 		"sysvinit runs it, and systemctl lies about": {
 			"systemctl update-rc.d",
@@ -298,14 +298,14 @@ func TestTheProviderIsChosenByWhatRunsTheHost(t *testing.T) {
 			"systemctl rc-service rc-update", nil,
 			resource.Facts{"os": map[string]any{"family": "Gentoo"}},
 			"openrc",
-			[]string{notBooted, "<nil>", "<nil>", "openrc is installed, which keeps runlevels of its own: use the provider openrc"},
+			[]string{notBooted, "<nil>", "<nil>", noUpdateRCD},
 		},
 		"it has nothing that is known": {
 			"",
 			map[string]string{"/proc/1/comm": "init\n"},
 			resource.Facts{"init": "init"},
 			"",
-			[]string{noSystemctl, noSystemctl, noOpenRC, noSysvinit},
+			[]string{noSystemctl, noSystemctl, noOpenRC, noUpdateRCD},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,25 +15,20 @@ type sysvinit struct{}
 
 func (sysvinit) name() string { return "sysvinit" }
 
-func (sysvinit) suits(_ resource.Facts, h host.Reader) error {
+func (sysvinit) Needs() resource.Needs {
+	return resource.Needs{Commands: []string{"update-rc.d"}, Files: []string{scriptDir}, Remedy: "the packages sysvinit-core and init-system-helpers have them"}
+}
+
+func (sysvinit) suits(h host.Reader) error {
 	if _, err := h.LookPath("rc-update"); err == nil {
 		return errors.New("openrc is installed, which keeps runlevels of its own: use the provider openrc")
-	}
-	if _, err := h.LookPath("update-rc.d"); err != nil {
-		return errors.New("update-rc.d is not installed")
-	}
-	if info, err := h.Stat(scriptDir); err != nil || !info.IsDir() {
-		return errors.New("there is no directory " + scriptDir)
 	}
 	return nil
 }
 
-// Before systemd-offline, where systemctl is there and the host runs without it.
-func (sysvinit) specificity(facts resource.Facts) int {
-	if facts.Is("init", "init") {
-		return 1
-	}
-	return 0
+// Defaults puts it before systemd-offline, where systemctl is there and the host runs without it.
+func (sysvinit) Defaults() resource.Defaults {
+	return resource.Defaults{For: []resource.Where{{"init": {"init"}}}}
 }
 
 func (sysvinit) command(service, verb string) []string {

@@ -19,9 +19,14 @@ type useradd struct{}
 
 func (useradd) Name() string { return "useradd" }
 
-func (useradd) Suits(_ resource.Facts, h host.Reader) error {
-	return accounts.Installed(h, "useradd", "usermod", "userdel", "chpasswd", "chage")
+func (useradd) Needs() resource.Needs {
+	return resource.Needs{
+		Commands: []string{"useradd", "usermod", "userdel", "chpasswd", "chage"},
+		Remedy:   "install the package that has it (passwd or shadow-utils)",
+	}
 }
+
+func (useradd) Suits(resource.Facts, host.Reader) error { return nil }
 
 func (useradd) Features() []resource.Feature {
 	return []resource.Feature{

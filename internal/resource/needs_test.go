@@ -1,0 +1,140 @@
+package resource_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// bookworm is the facts of a host.
+func bookworm() resource.Facts {
+	return resource.Facts{
+		"os":      map[string]any{"name": "Debian", "family": "Debian", "release": map[string]any{"major": "12"}},
+		"init":    "systemd",
+		"virtual": false,
+		"cpus":    float64(8),
+		"empty":   "",
+	}
+}
+
+func TestConditionsOnFacts(t *testing.T) {
+	tests := map[string]struct {
+		where resource.Where
+		want  bool
+	}{
+		"none":                                  {nil, true},
+		"a value, whatever its case":            {resource.Where{"os.name": {"debian"}}, true},
+		"one of several values":                 {resource.Where{"os.name": {"Ubuntu", "Debian"}}, true},
+		"none of several values":                {resource.Where{"os.name": {"Ubuntu", "Fedora"}}, false},
+		"a part of a value is another":          {resource.Where{"os.name": {"Deb"}}, false},
+		"every fact":                            {resource.Where{"os.name": {"Debian"}, "os.release.major": {"11", "12"}}, true},
+		"one fact of two":                       {resource.Where{"os.name": {"Debian"}, "os.release.major": {"11"}}, false},
+		"a pattern":                             {resource.Where{"os.release.major": {"/^1[0-9]$/"}}, true},
+		"a pattern sees lower case":             {resource.Where{"os.name": {"/deb/"}}, true},
+		"a pattern that is not found":           {resource.Where{"os.release.major": {"/^2/"}}, false},
+		"a boolean and a number":                {resource.Where{"virtual": {"false"}, "cpus": {"8"}}, true},
+		"a fact that is missing has no value":   {resource.Where{"missing": {"", "/^$/"}}, false},
+		"a fact that is empty has no value":     {resource.Where{"empty": {"", "/^$/"}}, false},
+		"a fact that is one of nothing":         {resource.Where{"os.name": {}}, false},
+		"a pattern that is none is never found": {resource.Where{"os.name": {"/(/"}}, false},
+		"one slash begins no pattern":           {resource.Where{"os.name": {"/debian"}}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.where.Holds(bookworm()); got != test.want {
+				t.Errorf("%v holds: %t", test.where, got)
+			}
+		})
+	}
+}
+
+func TestWhatAHostLacksIsTold(t *testing.T) {
+	h := hosttest.New(t)
+	h.Handle("dim", func(host.Cmd) host.Result { return host.Result{} })
+	h.Put("/etc/lamp.conf", "")
+	tests := map[string]struct {
+		needs resource.Needs
+		want  string // "" for nothing
+	}{
+		"nothing": {resource.Needs{}, ""},
+		"all is there": {
+			resource.Needs{Commands: []string{"dim"}, Files: []string{"/etc/lamp.conf", "/etc"}, Facts: resource.Where{"init": {"systemd"}}, Remedy: "buy one"}, "",
+		},
+		"every command by its name": {
+			resource.Needs{Commands: []string{"shine", "dim", "flash"}}, "the command shine is not installed; the command flash is not installed",
+		},
+		"a file":               {resource.Needs{Files: []string{"/etc/fuse"}}, "the file /etc/fuse is not there"},
+		"a fact of one value":  {resource.Needs{Facts: resource.Where{"init": {"openrc"}}}, `the fact init is "systemd", not openrc`},
+		"a fact of several":    {resource.Needs{Facts: resource.Where{"init": {"openrc", "init"}}}, `the fact init is "systemd", not one of openrc, init`},
+		"a fact that is not":   {resource.Needs{Facts: resource.Where{"mains": {"230"}}}, `the fact mains is "", not 230`},
+		"all, with the remedy": {resource.Needs{Commands: []string{"shine"}, Files: []string{"/etc/fuse"}, Facts: resource.Where{"mains": {"230"}}, Remedy: "move house"}, `the command shine is not installed; the file /etc/fuse is not there; the fact mains is "", not 230; move house`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := test.needs.Unmet(bookworm(), h)
+			if test.want == "" {
+				must(t, err)
+				return
+			}
+			wantError(t, err, test.want)
+		})
+	}
+}
+
+func TestAProviderWhoseNeedsAreNotMetIsNotAsked(t *testing.T) {
+	p := picky{plain: plain{name: "lit", err: errors.New("no fire")}, needs: resource.Needs{Facts: resource.Where{"mains": {"230"}}}}
+	got := lamps(p).Erase().Suitability(bookworm(), nil)[0]
+	wantError(t, got.Err, `the fact mains is "", not 230`)
+	wantError(t, bind(t, lamps(p), "{}").Choose(bookworm(), nil, "lit"), `cannot find a suitable provider for Lamp: lit: the fact mains is "", not 230`)
+
+	p.needs = resource.Needs{}
+	wantError(t, lamps(p).Erase().Suitability(bookworm(), nil)[0].Err, "no fire")
+}
+
+func TestTheDefaultIsTheProviderThatMostFactsSpeakFor(t *testing.T) {
+	debian, twelve := resource.Where{"os.family": {"Debian"}}, resource.Where{"os.name": {"Debian"}, "os.release.major": {"12"}}
+	redhat := resource.Where{"os.family": {"RedHat"}}
+	type chosen struct {
+		Provider string
+		Tied     []string
+	}
+	tests := map[string]struct {
+		first, second resource.Defaults // of two providers, between a third of no default and one that does not suit
+		want          chosen
+	}{
+		"none is":                       {resource.Defaults{}, resource.Defaults{}, chosen{"plain", nil}},
+		"the one that is":               {resource.Defaults{}, resource.Defaults{For: []resource.Where{debian}}, chosen{"second", nil}},
+		"more facts":                    {resource.Defaults{For: []resource.Where{debian}}, resource.Defaults{For: []resource.Where{twelve}}, chosen{"second", nil}},
+		"any of several conditions":     {resource.Defaults{For: []resource.Where{redhat, debian}}, resource.Defaults{}, chosen{"first", nil}},
+		"the largest of several":        {resource.Defaults{For: []resource.Where{debian}}, resource.Defaults{For: []resource.Where{debian, twelve}}, chosen{"second", nil}},
+		"conditions do not add up":      {resource.Defaults{For: []resource.Where{twelve}}, resource.Defaults{For: []resource.Where{debian, debian, debian}}, chosen{"first", nil}},
+		"a veto beats all":              {resource.Defaults{For: []resource.Where{twelve}, NotFor: []resource.Where{debian}}, resource.Defaults{For: []resource.Where{debian}}, chosen{"second", nil}},
+		"a veto of another host":        {resource.Defaults{For: []resource.Where{twelve}, NotFor: []resource.Where{redhat}}, resource.Defaults{For: []resource.Where{debian}}, chosen{"first", nil}},
+		"the first of two, with a note": {resource.Defaults{For: []resource.Where{debian}}, resource.Defaults{For: []resource.Where{debian}}, chosen{"first", []string{"second"}}},
+		"the empty condition is none":   {resource.Defaults{}, resource.Defaults{For: []resource.Where{{}}}, chosen{"plain", nil}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			typ := lamps(
+				picky{plain: plain{name: "unsuited", err: errors.New("no fire")}, defaults: resource.Defaults{For: []resource.Where{twelve}}},
+				plain{name: "plain"},
+				picky{plain: plain{name: "first"}, defaults: test.first},
+				picky{plain: plain{name: "second"}, defaults: test.second},
+			)
+			var got []chosen
+			for _, s := range typ.Erase().Suitability(bookworm(), nil) {
+				if s.Chosen {
+					got = append(got, chosen{s.Provider, s.Tied})
+				}
+			}
+			if diff := cmp.Diff([]chosen{test.want}, got); diff != "" {
+				t.Errorf("chosen (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
