@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,14 +41,9 @@ func (a *app) describe() *cobra.Command {
 func (a *app) describeAll(facts resource.Facts, h Host) {
 	rows := [][]string{{"KIND", "PROVIDER", "SUMMARY"}}
 	for _, k := range a.Kinds {
-		provider := "none suitable"
-		for _, s := range k.Suitability(facts, h) {
-			if s.Chosen {
-				provider = s.Provider
-			}
-		}
+		provider := resource.Chosen(k, facts, h)
 		summary, _, _ := strings.Cut(k.Describe().Doc, "\n")
-		rows = append(rows, []string{k.Name(), provider, strings.TrimLeft(summary, "# ")})
+		rows = append(rows, []string{k.Name(), cmp.Or(provider, "none suitable"), strings.TrimLeft(summary, "# ")})
 	}
 	a.table(rows)
 }

@@ -122,3 +122,16 @@ func TestFiveKindsOnADebianRoot(t *testing.T) {
 		t.Errorf("a noop run wrote:\n%s", diff)
 	}
 }
+
+func TestWhatAProviderBesideTheDefaultListsNamesIt(t *testing.T) {
+	root := debian.Root(t)
+	put(t, filepath.Join(root, "etc/init.d/lamp"), "#!/bin/sh\n[ \"$1\" != status ] || exit 3\n")
+	debian.Chroot(t, root, "chmod", "755", "/etc/init.d/lamp")
+	const lamp = "metadata:\n  name: lamp\nspec:\n  enable: false\n  ensure: stopped\n  name: lamp\n  nodeSelector: {}\n  provider: sysvinit\n"
+	if got := fettle(t, "", "resource", "systemservice", "--root", root); !strings.Contains(got.out, lamp) {
+		t.Errorf("%q is not in\n%s%s", lamp, got.out, got.err)
+	}
+	if got := fettle(t, "", "resource", "group", "root", "--root", root); strings.Contains(got.out, "provider:") {
+		t.Errorf("the host's default provider is named:\n%s", got.out)
+	}
+}

@@ -77,7 +77,7 @@ func (a *app) listResources(ctx context.Context, h Host, k resource.Kind, facts 
 	if err != nil {
 		return err
 	}
-	return a.printInstances(k, all, f)
+	return a.printInstances(k, all, resource.Chosen(k, facts, h), f)
 }
 
 func (a *app) showResource(ctx context.Context, h Host, k resource.Kind, facts resource.Facts, name string, f resourceFlags) error {
@@ -91,7 +91,7 @@ func (a *app) showResource(ctx context.Context, h Host, k resource.Kind, facts r
 	if err := r.Read(ctx, h); err != nil {
 		return fmt.Errorf("cannot read %s %s: %w", k.Name(), name, err)
 	}
-	return a.printInstances(k, []resource.Instance{r.State()}, f)
+	return a.printInstances(k, []resource.Instance{r.State()}, resource.Chosen(k, facts, h), f)
 }
 
 // setResource applies a catalog of one.
@@ -190,8 +190,8 @@ type objects struct {
 }
 
 // newObject makes an object of an instance, without its sensitive attributes: what is
-// printed is kept in files and logs.
-func newObject(k resource.Kind, i resource.Instance) (object, error) {
+// printed is kept in files and logs. It names a provider that is not the usual one.
+func newObject(k resource.Kind, i resource.Instance, usual string) (object, error) {
 	o := object{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: k.Name(),
 		Metadata: map[string]any{"name": objectName(i.Namevar)},
@@ -200,6 +200,9 @@ func newObject(k resource.Kind, i resource.Instance) (object, error) {
 		return o, err
 	}
 	o.Spec["nodeSelector"] = map[string]any{}
+	if i.Provider != usual {
+		o.Spec["provider"] = i.Provider
+	}
 	for _, at := range k.Describe().Attributes {
 		if at.Sensitive {
 			delete(o.Spec, at.Name)
@@ -210,10 +213,10 @@ func newObject(k resource.Kind, i resource.Instance) (object, error) {
 
 // printInstances prints what apply takes: documents in YAML, one object or a List in
 // JSON.
-func (a *app) printInstances(k resource.Kind, all []resource.Instance, f resourceFlags) error {
+func (a *app) printInstances(k resource.Kind, all []resource.Instance, usual string, f resourceFlags) error {
 	list := objects{APIVersion: "v1", Kind: "List", Items: []object{}}
 	for _, i := range all {
-		o, err := newObject(k, i)
+		o, err := newObject(k, i, usual)
 		if err != nil {
 			return err
 		}

@@ -126,9 +126,9 @@ func (b *bound[A]) setState(is A) {
 }
 
 func (b *bound[A]) State() Instance {
-	i, err := b.t.instance(b.is)
+	i, err := b.t.instance(b.is, b.Provider())
 	if err != nil { // attributes are plain data: they encode
-		return Instance{Namevar: b.Namevar()}
+		return Instance{Namevar: b.Namevar(), Provider: b.Provider()}
 	}
 	return i
 }

@@ -34,6 +34,16 @@ func (k kind[A]) Suitability(facts Facts, h host.Reader) []Suitability {
 	return out
 }
 
+// Chosen is the provider that a resource of the kind gets which names none; "" if none suits.
+func Chosen(k Kind, facts Facts, h host.Reader) string {
+	for _, s := range k.Suitability(facts, h) {
+		if s.Chosen {
+			return s.Provider
+		}
+	}
+	return ""
+}
+
 // best is the place of the suitable provider that is the default of most right, the
 // first of several; -1 if none suits.
 func best(all []Suitability) int {

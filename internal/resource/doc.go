@@ -4,7 +4,7 @@
 // A type is a value ([Type]), its attributes are a Go struct (the very one that the
 // custom resource has), and a means of managing it is a [Provider]. What a provider
 // can do beyond reading and writing one resource it says by implementing a small
-// optional interface: [Lister], [BatchReader], [BatchWriter], [Refresher],
+// optional interface: [Lister], [Sourced], [BatchReader], [BatchWriter], [Refresher],
 // [Featured], [Needing], [Defaulter].
 //
 // Types are generic over their attributes. [Type.Erase] hides the attributes' Go

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -24,8 +23,10 @@ type Kind interface {
 	Bind(ref Ref, attributes json.RawMessage) (Resource, error)
 	// Named binds what is merely to be read: no ensure, every property unmanaged.
 	Named(namevar string) (Resource, error)
-	// Instances lists what exists on the host, by the named provider or the
-	// default one (""). A *NoListerError where the provider can't list.
+	// Instances lists what exists on the host, in order, by the named provider or
+	// (for "") by all that suit it and can list: of those with the same source the first,
+	// of instances with the same name the first, and the default provider before the
+	// rest. A *NoListerError where none can list.
 	Instances(ctx context.Context, facts Facts, h host.Reader, provider string) ([]Instance, error)
 	// Suitability says for each provider, in order, whether it suits the host and
 	// is its default.
@@ -81,6 +82,7 @@ type Resource interface {
 // An Instance is a resource as it is on a host.
 type Instance struct {
 	Namevar    string
+	Provider   string // that found it
 	Exists     bool
 	Attributes json.RawMessage // decodes into the type's attributes
 }
@@ -172,46 +174,4 @@ func (k kind[A]) Named(namevar string) (Resource, error) {
 	*k.t.Namevar(&want) = namevar
 	k.t.normalize(&want)
 	return &bound[A]{t: k.t, ref: Ref{k.t.Name, namevar}, want: want}, nil
-}
-
-// A NoListerError says that a provider can't list what exists.
-type NoListerError struct{ Kind, Provider string }
-
-// Error names the provider and the way out.
-func (e *NoListerError) Error() string {
-	return fmt.Sprintf("cannot list all of kind %s: provider %s can't; give a name", e.Kind, e.Provider)
-}
-
-func (k kind[A]) Instances(ctx context.Context, facts Facts, h host.Reader, provider string) ([]Instance, error) {
-	p, err := k.t.choose(facts, h, provider)
-	if err != nil {
-		return nil, err
-	}
-	lister, ok := p.(Lister[A])
-	if !ok {
-		return nil, &NoListerError{k.t.Name, p.Name()}
-	}
-	list, err := lister.List(ctx, h)
-	if err != nil {
-		return nil, fmt.Errorf("cannot list %s by provider %s: %w", k.t.Name, p.Name(), err)
-	}
-	out := make([]Instance, 0, len(list))
-	for _, a := range list {
-		k.t.normalize(&a)
-		i, err := k.t.instance(a)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, i)
-	}
-	slices.SortFunc(out, func(a, b Instance) int { return strings.Compare(a.Namevar, b.Namevar) })
-	return out, nil
-}
-
-func (t *Type[A]) instance(a A) (Instance, error) {
-	raw, err := json.Marshal(a)
-	if err != nil {
-		return Instance{}, fmt.Errorf("cannot encode %s: %w", t.Name, err)
-	}
-	return Instance{Namevar: *t.Namevar(&a), Exists: t.exists(a), Attributes: raw}, nil
 }

@@ -43,7 +43,7 @@ func TestWhatIsNamedAsksForNothing(t *testing.T) {
 	if diff := cmp.Diff(resource.Comparison{Exists: true, Observed: map[string]string{}}, r.Compare()); diff != "" {
 		t.Errorf("comparison (-want +got):\n%s", diff)
 	}
-	want := resource.Instance{Namevar: "desk", Exists: true, Attributes: json.RawMessage(`{"name":"desk","ensure":"present","colour":"red"}`)}
+	want := resource.Instance{Namevar: "desk", Provider: "switch", Exists: true, Attributes: json.RawMessage(`{"name":"desk","ensure":"present","colour":"red"}`)}
 	if diff := cmp.Diff(want, r.State()); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}
@@ -111,31 +111,6 @@ func TestSuitabilityTellsOfEveryProvider(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.Comparer(errors.Is)); diff != "" {
 		t.Errorf("suitability (-want +got):\n%s", diff)
 	}
-}
-
-func TestInstancesAreListedInOrder(t *testing.T) {
-	p := &able{plain: plain{name: "all"}, shines: map[string]lamp{
-		"b": {Name: "b", Ensure: new("present"), Colour: new("RED")}, "a": {Name: "a", Ensure: new("absent")},
-	}}
-	got, err := lamps(p).Erase().Instances(t.Context(), nil, nil, "")
-	must(t, err)
-	want := []resource.Instance{
-		{Namevar: "a", Attributes: json.RawMessage(`{"name":"a","ensure":"absent"}`)},
-		{Namevar: "b", Exists: true, Attributes: json.RawMessage(`{"name":"b","ensure":"present","colour":"red"}`)},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("instances (-want +got):\n%s", diff)
-	}
-}
-
-func TestListingFailsWithAReason(t *testing.T) {
-	_, err := lamps(plain{name: "switch"}).Erase().Instances(t.Context(), nil, nil, "")
-	wantError(t, err, "cannot list all of kind Lamp: provider switch can't; give a name")
-	if _, ok := errors.AsType[*resource.NoListerError](err); !ok {
-		t.Errorf("got a %T", err)
-	}
-	_, err = lamps().Erase().Instances(t.Context(), nil, nil, "torch")
-	wantError(t, err, `provider "torch" is not one of kind Lamp, which has []`)
 }
 
 func TestDescriptionHasEveryAttribute(t *testing.T) {

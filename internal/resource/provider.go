@@ -33,6 +33,12 @@ type Lister[A any] interface {
 	List(ctx context.Context, h host.Reader) ([]A, error)
 }
 
+// A Sourced provider lists the same as others of its type with this source, as all
+// tools for one package database do. The source of the others is their name.
+type Sourced interface {
+	Source() string
+}
+
 // A BatchReader reads many resources in one go; the results are parallel to wants.
 // The engine then calls it (prefetch) instead of Read. An error fails all of them.
 type BatchReader[A any] interface {

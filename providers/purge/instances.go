@@ -64,7 +64,8 @@ func list(ctx context.Context, h host.Reader, want attributes, c resource.Catalo
 	if ref, missing := c.Missing(want.Kind); missing {
 		return nil, nil, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is purged: mend it first", ref)
 	}
-	all, err := kind.Instances(ctx, c.Facts(), h, "")
+	// What others list the default provider, which is to remove it, might not know.
+	all, err := kind.Instances(ctx, c.Facts(), h, resource.Chosen(kind, c.Facts(), h))
 	return kind, all, err
 }
 

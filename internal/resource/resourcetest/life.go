@@ -179,7 +179,7 @@ func (l *life) described(ctx context.Context, r resource.Resource) ([]resource.I
 		return nil, fmt.Errorf("cannot read what is merely named: %w", err)
 	}
 	states := []resource.Instance{named.State()}
-	all, err := l.kind.Instances(ctx, l.c.Facts, l.host.reader(), l.c.Provider)
+	all, err := l.kind.Instances(ctx, l.c.Facts, l.host.reader(), r.Provider())
 	if _, none := errors.AsType[*resource.NoListerError](err); none {
 		return states, nil
 	}
