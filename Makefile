@@ -96,6 +96,10 @@ crash: install-prerequisites ## Kill a run at 200 random moments and have the ne
 	FETTLE_CRASH_ROUNDS=$${FETTLE_CRASH_ROUNDS:-200} \
 		$(GO) test -count=1 -timeout $(TESTTIMEOUT) -v -run TestARunThatIsKilled $(TESTFLAGS) ./test/crash
 
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (10m) each; PKG=./internal/accounts narrows.
+	@FUZZTIME="$(or $(FUZZTIME),10m)" hack/fuzz.sh $(PKG)
+
 .PHONY: deflake
 deflake: install-prerequisites ## Run Ginkgo suites, shuffled, until one fails: make deflake PKG=./controllers/...
 	@KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) \
