@@ -31,6 +31,9 @@ type Reader interface {
 	Stat(path string) (FileInfo, error)
 	// Lstat describes a path itself: a symlink is not followed.
 	Lstat(path string) (FileInfo, error)
+	// Look is Lstat that keeps hold of what it describes: what is read of it next is of
+	// that very file, whatever happens to the path. The caller closes it.
+	Look(path string) (Node, error)
 	// ReadDir lists the names in a directory, sorted.
 	ReadDir(path string) ([]string, error)
 	// Readlink returns the text of a symlink, unresolved.
@@ -40,6 +43,16 @@ type Reader interface {
 	LookPath(name string) (string, error)
 	// Query runs a command that only reads. That it does is the caller's promise.
 	Query(ctx context.Context, cmd Cmd) (Result, error)
+}
+
+// A Node is what lay at a path when somebody looked. It is not safe for concurrent use.
+type Node interface {
+	io.Closer
+	// Info describes it as it was then.
+	Info() FileInfo
+	// Open opens a regular file for reading, on its own: it stays open when the node is
+	// closed. Anything but a regular file is an error.
+	Open() (io.ReadCloser, error)
 }
 
 // A Host is a Reader that can also change the host.

@@ -71,6 +71,8 @@ func (b *bound[A]) SideEffects() bool { return b.t.SideEffects }
 
 func (b *bound[A]) Acts() bool { return b.t.Acts }
 
+func (b *bound[A]) CanReadAhead() bool { return b.t.ReadAhead }
+
 func (b *bound[A]) Unsupported() error {
 	features := featuresOf(b.provider)
 	lacks := func(f Feature) bool { return f != "" && !slices.Contains(features, f) }

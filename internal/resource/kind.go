@@ -62,6 +62,8 @@ type Resource interface {
 	CanGenerate() bool
 	// SideEffects says that a write may change what other resources read.
 	SideEffects() bool
+	// CanReadAhead says that many may be read at once, before their turn.
+	CanReadAhead() bool
 	// Acts says that a write is an act, which can't be verified by reading.
 	Acts() bool
 	// Generate is what the resource brings along; see [Generator].

@@ -41,6 +41,9 @@ type Type[A any] struct {
 	// SideEffects says that a write may change what other resources read: a
 	// package brings users and services. Prefetched states are then read again.
 	SideEffects bool
+	// ReadAhead says that a read is no more than a look at the host, which stays true until
+	// something is written there: many may be read at once, before their turn.
+	ReadAhead bool
 	// Acts says that a write is an act, of which the host shows no trace: a command
 	// that is run. Nothing is read again to verify it and nothing of it is remembered,
 	// so it is never corrective.

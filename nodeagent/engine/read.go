@@ -13,6 +13,7 @@ func (r *run) read(ctx context.Context, e *entry) {
 	if refusal(e.situation).Action != Keep {
 		return
 	}
+	r.readAhead(ctx, e)
 	if !e.fresh {
 		e.situation.ReadError = r.fetch(ctx, e)
 	}

@@ -85,6 +85,7 @@ type run struct {
 	generated []resource.Ref // whose values are remembered
 	quiet     Counts         // generated resources that are in sync: they have no report
 
+	ahead    foresight
 	deferred []int // no provider yet; asked again once something changed
 	progress bool  // something was written since they were asked last
 	final    bool  // nothing more can change: what has no provider fails

@@ -36,6 +36,7 @@ func (r *run) settle(ctx context.Context, e *entry) {
 
 func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 	r.progress = true
+	r.ahead.disturb()
 	err := guard(func() error { return e.Resource.Refresh(e.listening(ctx), r.Host) })
 	if e.Resource.SideEffects() {
 		r.stale()

@@ -45,6 +45,7 @@ func (r *run) write(ctx context.Context, group []*entry) {
 // become due are on disk before the host changes, so that no crash loses one.
 func (r *run) writeAll(group []*entry, write func() []error) {
 	r.progress = true
+	r.ahead.disturb()
 	errs := make([]error, len(group))
 	err := r.arm(group)
 	if err == nil {

@@ -5,14 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"unicode/utf8"
 
 	unified "github.com/rogpeppe/go-internal/diff"
-
-	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // maxText is the largest content, in bytes, that is kept to be shown as a diff or
@@ -26,36 +24,34 @@ const maxBuffer = 64 << 10
 type content struct {
 	sum  string
 	size int64
-	text *string // nil if it is binary or larger than maxText
+	text *string // nil if it is binary, larger than maxText or known
 }
 
-// readContent reads a regular file in constant memory. size is the one expected, how
-// the algorithm of its sum.
-func readContent(ctx context.Context, h host.Reader, path string, size int64, how string) (c content, err error) {
-	f, err := h.Open(path)
+// readContent reads a regular file of about this size, in bytes, in constant memory.
+// how is the algorithm of its sum; known is a sum whose content nobody needs to see.
+func readContent(ctx context.Context, open func() (io.ReadCloser, error), size int64, how, known string) (c content, err error) {
+	f, err := open()
 	if err != nil {
 		return content{}, fmt.Errorf("cannot read content: %w", err)
 	}
 	defer f.Close()
-	hash, text := newDigest(how), &head{}
-	buffer := make([]byte, min(size+1, maxBuffer))
-	c.size, err = io.CopyBuffer(io.MultiWriter(hash, text), contextReader{ctx, f}, buffer)
-	if err != nil {
+	hash, r := newDigest(how), contextReader{ctx, f}
+	head := make([]byte, min(size, maxText)+1)
+	n, err := io.ReadFull(r, head)
+	_, _ = hash.Write(head[:n]) // a hash accepts every write
+	if c.size = int64(n); err == nil {
+		var rest int64
+		rest, err = io.CopyBuffer(hash, r, make([]byte, maxBuffer))
+		c.size += rest
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return content{}, fmt.Errorf("cannot read content: %w", err)
 	}
 	c.sum = hash.sum()
-	if s := text.kept.String(); c.size <= maxText && isText(s) {
-		c.text = &s
+	if whole := c.size == int64(n) && n <= maxText; whole && c.sum != known && isText(head[:n]) {
+		c.text = new(string(head[:n]))
 	}
 	return c, nil
-}
-
-// A head keeps the first maxText bytes that are written to it.
-type head struct{ kept bytes.Buffer }
-
-func (h *head) Write(p []byte) (int, error) {
-	h.kept.Write(p[:min(len(p), maxText-h.kept.Len())])
-	return len(p), nil
 }
 
 // A contextReader ends a long read with its context.
@@ -71,7 +67,7 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+func isText(text []byte) bool { return utf8.Valid(text) && !bytes.ContainsRune(text, 0) }
 
 func checksum(content string) string {
 	sum := sha256.Sum256([]byte(content))
@@ -92,7 +88,7 @@ func diff(is, want Attributes) string {
 		return "" // the new content is yet to come
 	case is.Content == nil && is.found.size > maxText:
 		return fmt.Sprintf("Files differ: the old one has %d bytes, too many for a diff\n", is.found.size)
-	case is.Content == nil || !isText(*text):
+	case is.Content == nil || !isText([]byte(*text)):
 		return "Binary files differ\n"
 	}
 	lines := unified.Diff(is.Path+" (present)", []byte(*is.Content), is.Path+" (desired)", []byte(*text))

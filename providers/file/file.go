@@ -31,6 +31,8 @@ var example string
 type Attributes struct {
 	v1alpha1.FileAttributes
 	found found
+	// contentSum is the SHA-256 of the content in what a user wrote; "" where that has none.
+	contentSum string
 }
 
 // found is what lies at a path, beyond what can be asked for. Zero in what a user
@@ -89,8 +91,9 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 		Namevar:     func(a *Attributes) *string { return &a.Path },
 		Exists:      func(is Attributes) bool { return is.found.what != absent },
 		Normalize:   normalize,
-		Default:     implyEnsure,
+		Default:     imply,
 		Validate:    validate,
+		ReadAhead:   true,
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: ancestors, Nearest: true},
 			{Relation: resource.Require, Kind: "File", Names: leadsTo},
@@ -101,8 +104,11 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 	}
 }
 
-// implyEnsure is what goes without saying: content makes a file, a target a link.
-func implyEnsure(a *Attributes) {
+// imply fills in what goes without saying: content makes a file, a target a link.
+func imply(a *Attributes) {
+	if a.Content != nil {
+		a.contentSum = checksum(*a.Content)
+	}
 	switch {
 	case a.Target != nil && (a.Ensure == nil || *a.Ensure == resource.Present):
 		a.Ensure = new(string(link))

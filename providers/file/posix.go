@@ -31,7 +31,7 @@ func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Att
 	}
 	is.Path = at // until all is read
 	defer func() { is.Path = want.Path }()
-	info, err := h.Lstat(at)
+	node, err := h.Look(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		is.Ensure, is.found.what = new(resource.Absent), absent
 		return is, nil
@@ -39,8 +39,9 @@ func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Att
 	if err != nil {
 		return is, cannot("look at file", err)
 	}
-	describe(&is, info)
-	return is, errors.Join(readTarget(h, &is), p.readText(ctx, h, &is, want), p.readOwner(h, &is, want))
+	defer node.Close()
+	describe(&is, node.Info())
+	return is, errors.Join(readTarget(h, &is), p.readText(ctx, h, node, &is, want), p.readOwner(ctx, h, &is, want))
 }
 
 // describe takes over what lstat says. What cannot be asked for is merely present.
@@ -83,7 +84,7 @@ func readTarget(h host.Reader, is *Attributes) error {
 	return cannot("read link", err)
 }
 
-func (p posix) readText(ctx context.Context, h host.Reader, is *Attributes, want Attributes) (err error) {
+func (p posix) readText(ctx context.Context, h host.Reader, node host.Node, is *Attributes, want Attributes) (err error) {
 	how := sumDefault
 	switch {
 	case is.found.what != regular:
@@ -96,7 +97,7 @@ func (p posix) readText(ctx context.Context, h host.Reader, is *Attributes, want
 	case want.Content == nil && !asksNothing(want):
 		return nil
 	}
-	c, err := readContent(ctx, h, is.Path, is.found.size, how)
+	c, err := readContent(ctx, node.Open, is.found.size, how, want.contentSum)
 	is.found.sum, is.found.size, is.Content = c.sum, c.size, c.text
 	return err
 }
@@ -106,12 +107,12 @@ func asksNothing(want Attributes) bool {
 	return want.Ensure == nil && want.Owner == nil && want.Group == nil && want.Mode == nil
 }
 
-func (p posix) readOwner(h host.Reader, is *Attributes, want Attributes) error {
-	owner, err := user.shown(h, p.known, want.Owner, is.found.uid, asksNothing(want))
+func (p posix) readOwner(ctx context.Context, h host.Reader, is *Attributes, want Attributes) error {
+	owner, err := user.shown(ctx, h, p.known, want.Owner, is.found.uid, asksNothing(want))
 	if err != nil {
 		return err
 	}
-	group, err := group.shown(h, p.known, want.Group, is.found.gid, asksNothing(want))
+	group, err := group.shown(ctx, h, p.known, want.Group, is.found.gid, asksNothing(want))
 	is.Owner, is.Group = owner, group
 	return err
 }

@@ -60,7 +60,7 @@ func contentProperty() resource.Property[Attributes] {
 			if want.Source != nil {
 				return sourced(is)
 			}
-			return is.found.size == int64(len(*want.Content)) && is.found.sum == checksum(*want.Content)
+			return is.found.size == int64(len(*want.Content)) && is.found.sum == want.contentSum
 		},
 		Show: showContent,
 		ShowShould: func(is, want Attributes) string {
@@ -81,7 +81,7 @@ func showContent(a Attributes) string {
 	case a.found.what != "" && a.found.what != absent:
 		return string(a.found.what)
 	case a.found.what == "" && a.Content != nil:
-		return "{sha256}" + checksum(*a.Content)
+		return "{sha256}" + a.contentSum
 	}
 	return ""
 }

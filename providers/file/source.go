@@ -58,7 +58,8 @@ func askHost(ctx context.Context, h host.Reader, source, how string) (origin, er
 	case how == sumModified:
 		return origin{modified: info.ModTime}, nil
 	}
-	c, err := readContent(ctx, h, source, info.Size, how)
+	open := func() (io.ReadCloser, error) { return h.Open(source) }
+	c, err := readContent(ctx, open, info.Size, how, "")
 	return origin{algorithm: how, sum: c.sum, text: c.text}, err
 }
 

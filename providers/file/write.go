@@ -27,7 +27,7 @@ func (p posix) Write(ctx context.Context, h host.Host, is, want Attributes, chan
 	case w.changes.has(resource.Ensure):
 		return w.create(ctx)
 	}
-	errs := []error{w.resolve()}
+	errs := []error{w.resolve(ctx)}
 	if w.changes.has("content") {
 		errs = append(errs, w.blame("content", w.rewrite(ctx)))
 	}
@@ -65,16 +65,16 @@ func (w *write) blame(property string, err error) error {
 }
 
 // resolve finds the numbers of owner and group on the host.
-func (w *write) resolve() error {
+func (w *write) resolve(ctx context.Context) error {
 	var userErr, groupErr error
-	w.uid, userErr = user.resolve(w.h, w.want.Owner)
-	w.gid, groupErr = group.resolve(w.h, w.want.Group)
+	w.uid, userErr = user.resolve(ctx, w.h, w.known, w.want.Owner)
+	w.gid, groupErr = group.resolve(ctx, w.h, w.known, w.want.Group)
 	return errors.Join(w.blame("owner", userErr), w.blame("group", groupErr))
 }
 
 // create brings about what ensure says, with everything that belongs to it.
 func (w *write) create(ctx context.Context) error {
-	if err := errors.Join(w.resolve(), w.parent(), refusal(w.is.found.what, w.want)); err != nil {
+	if err := errors.Join(w.resolve(ctx), w.parent(), refusal(w.is.found.what, w.want)); err != nil {
 		return err
 	}
 	switch wants(w.want) {

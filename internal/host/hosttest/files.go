@@ -34,6 +34,24 @@ func (h *Host) Lstat(path string) (host.FileInfo, error) {
 	return h.owners.shown(info), err
 }
 
+// Look implements [host.Reader].
+func (h *Host) Look(path string) (host.Node, error) {
+	n, err := h.files.Look(path)
+	if err != nil {
+		return nil, err
+	}
+	return ownedNode{n, h.owners}, nil
+}
+
+// An ownedNode shows who owns it as the fake has it.
+type ownedNode struct {
+	host.Node
+	owners *owners
+}
+
+// Info implements [host.Node].
+func (n ownedNode) Info() host.FileInfo { return n.owners.shown(n.Node.Info()) }
+
 // WriteFile implements [host.Host]. The transcript has "! write PATH MODE USER GROUP"
 // as the file then is, or "! write PATH failed".
 func (h *Host) WriteFile(ctx context.Context, path string, f host.NewFile) ([sha256.Size]byte, error) {

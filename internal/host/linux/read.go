@@ -35,43 +35,30 @@ func (h *Host) ReadFile(path string) ([]byte, error) {
 	return data, pathError("read", path, errors.Join(err, f.Close()))
 }
 
-// openRegular looks before it opens: opening a fifo blocks, and opening a device
-// can do anything (a watchdog starts to tick).
-func (h *Host) openRegular(path string) (*os.File, error) {
-	fd, err := h.openat(path, unix.O_PATH)
-	if err != nil {
-		return nil, missing(err)
-	}
-	defer unix.Close(fd)
-	info, err := fstat(fd)
+func (h *Host) openRegular(path string) (*stream, error) {
+	n, err := h.look(path, 0)
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsRegular() {
-		return nil, fmt.Errorf("is a %s, not a regular file", typeName(info.Type))
-	}
-	return os.OpenFile(fdPath(fd), os.O_RDONLY|unix.O_NOCTTY, 0)
+	defer n.Close()
+	return n.open()
 }
 
-func readBounded(f *os.File, limit int64) ([]byte, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > limit {
+func readBounded(f *stream, limit int64) ([]byte, error) {
+	if f.size > limit {
 		return nil, tooLarge(limit)
 	}
 	// Files of /proc say that they are empty: the size is only a first guess.
-	data := make([]byte, 0, max(info.Size()+1, 512))
+	data := make([]byte, 0, max(f.size+1, 512))
 	for int64(len(data)) <= limit {
-		n, err := f.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if errors.Is(err, io.EOF) {
+		n, err := f.read(data[len(data):cap(data)])
+		switch {
+		case err != nil:
+			return nil, err
+		case n == 0:
 			return data, nil
 		}
-		if err != nil {
-			return nil, err
-		}
+		data = data[:len(data)+n]
 		if len(data) == cap(data) {
 			data = slices.Grow(data, len(data))
 		}
@@ -96,12 +83,11 @@ func (h *Host) Lstat(path string) (host.FileInfo, error) {
 }
 
 func (h *Host) stat(path string, flags uint64) (host.FileInfo, error) {
-	fd, err := h.openat(path, unix.O_PATH|flags)
+	n, err := h.look(path, flags)
 	if err != nil {
-		return host.FileInfo{}, missing(err)
+		return host.FileInfo{}, err
 	}
-	defer unix.Close(fd)
-	return fstat(fd)
+	return n.info, n.Close()
 }
 
 func fstat(fd int) (host.FileInfo, error) {

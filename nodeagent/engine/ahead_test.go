@@ -1,0 +1,133 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// A watched provider counts its reads.
+type watched struct {
+	plain
+	mu    *sync.Mutex
+	reads map[string]int
+}
+
+func (p watched) Read(ctx context.Context, h host.Reader, want thing) (thing, error) {
+	_, err := resource.Once(ctx, "glance", func() (int, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.reads["glance"]++
+		return 0, nil
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reads[want.Name]++
+	if err != nil {
+		return thing{}, err
+	}
+	return p.plain.Read(ctx, h, want)
+}
+
+// leaves are n resources that may be read ahead, each red; with their kind's provider.
+func leaves(t *testing.T, w *world, n int) ([]resource.Item, watched) {
+	t.Helper()
+	p := watched{plain{w, "hand"}, new(sync.Mutex), map[string]int{}}
+	typ := w.typ("Leaf", []resource.Provider[thing]{p})
+	typ.ReadAhead = true
+	kind := typ.Erase()
+	items := make([]resource.Item, n)
+	for i := range items {
+		ref := resource.Ref{Kind: "Leaf", Name: fmt.Sprintf("l%03d", i)}
+		r, err := kind.Bind(ref, json.RawMessage(red))
+		if err != nil {
+			t.Fatal(err)
+		}
+		items[i] = resource.Item{Ref: ref, Resource: r}
+		w.things[ref.Name] = redThing(ref.Name)
+	}
+	return items, p
+}
+
+func TestReadingAhead(t *testing.T) {
+	const n = 300
+	t.Run("reads each once, before its turn, and what they share once for many", func(t *testing.T) {
+		w := newWorld()
+		items, p := leaves(t, w, n)
+		var before int // reads when the first resource ended
+		report := transact(t, items, func(tx *engine.Transaction) {
+			tx.Observe = func(res engine.ResourceReport) {
+				if res.Ref.Name == "l000" {
+					before = len(p.reads)
+				}
+			}
+		})
+		glances := p.reads["glance"]
+		delete(p.reads, "glance")
+		for name, reads := range p.reads {
+			if reads != 1 {
+				t.Errorf("%s was read %d times", name, reads)
+			}
+		}
+		if report.Counts.InSync != n || len(p.reads) != n || before < n/10 || glances > n/10 {
+			t.Errorf("%d in sync, %d read, %d of them before the first ended, %d glances", report.Counts.InSync, len(p.reads), before, glances)
+		}
+	})
+	t.Run("is void once something is written", func(t *testing.T) {
+		w := newWorld()
+		items, _ := leaves(t, w, n)
+		w.things["l005"] = thing{Name: "l005", Ensure: new("present"), Color: new("blue")}
+		w.onWrite = func(name string) { // the first change undoes another resource
+			if name == "l005" {
+				w.things["l007"] = thing{Name: "l007", Ensure: new("present"), Color: new("green")}
+			}
+		}
+		report := transact(t, items)
+		if diff := cmp.Diff([]string{"write l005 (color)", "write l007 (color)"}, w.log); diff != "" {
+			t.Errorf("what was done (-want +got):\n%s", diff)
+		}
+		if report.Counts.Changed != 2 || report.Counts.InSync != n-2 {
+			t.Errorf("counts are %+v", report.Counts)
+		}
+	})
+	t.Run("costs little where everything changes", func(t *testing.T) {
+		w := newWorld()
+		items, p := leaves(t, w, n)
+		clear(w.things)
+		report := transact(t, items)
+		delete(p.reads, "glance")
+		total := 0
+		for _, reads := range p.reads {
+			total += reads
+		}
+		// Once before and once after each write, and what the first windows read in vain.
+		if report.Counts.Changed != n || total > 2*n+100 {
+			t.Errorf("%d changed with %d reads", report.Counts.Changed, total)
+		}
+	})
+	t.Run("fails nobody before their turn", func(t *testing.T) {
+		w := newWorld()
+		items, _ := leaves(t, w, 3)
+		w.things["l000"] = thing{Name: "l000", Ensure: new("present"), Color: new("blue")}
+		w.fail["read l002"] = errBroken
+		w.onWrite = func(string) { delete(w.fail, "read l002") }
+		want := []string{"Leaf/l000 Changed", "  color changed blue to red", "Leaf/l001 InSync", "Leaf/l002 InSync"}
+		if diff := cmp.Diff(want, lines(transact(t, items))); diff != "" {
+			t.Errorf("report (-want +got):\n%s", diff)
+		}
+		w.fail["read l002"] = errBroken
+		items, _ = leaves(t, w, 3)
+		if got := strings.Join(lines(transact(t, items)), "\n"); !strings.Contains(got, "Leaf/l002 Failed") {
+			t.Errorf("a state that can't be read at its turn: %s", got)
+		}
+	})
+}
