@@ -75,6 +75,18 @@ func (g Groups) Having(user string) []string {
 	return names
 }
 
+// Login is who a process of a user is, as after a login: with the primary group, and all
+// that list the user.
+func (g Groups) Login(u User) host.Credentials {
+	list := []uint32{uint32(u.GID)}
+	for _, name := range g.Having(u.Name) {
+		if x, ok := g.Named(name); ok && x.GID != u.GID {
+			list = append(list, uint32(x.GID))
+		}
+	}
+	return host.Credentials{UID: uint32(u.UID), GID: uint32(u.GID), Groups: list}
+}
+
 func first[E any](list []E, found func(E) bool) (e E, ok bool) {
 	if i := slices.IndexFunc(list, found); i >= 0 {
 		return list[i], true

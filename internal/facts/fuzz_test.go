@@ -60,6 +60,8 @@ func (m memory) Query(context.Context, host.Cmd) (host.Result, error) {
 	return host.Result{Stdout: []byte(m["ip"])}, nil
 }
 
+func (m memory) LookAs(host.Credentials) host.Reader { return m }
+
 // Whatever is in the files, there are facts, and they are what JSON can carry.
 func FuzzGather(f *testing.F) {
 	f.Add("ID=debian\nVERSION_ID=\"12\"", "processor: 0\nmodel name: x", "/dev/sda1 / ext4 rw 0 0", ipOutput, routes, "a=b", "a: [1, {b: c}]", `{"a": {"b": null}}`)

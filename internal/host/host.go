@@ -43,6 +43,9 @@ type Reader interface {
 	LookPath(name string) (string, error)
 	// Query runs a command that only reads. That it does is the caller's promise.
 	Query(ctx context.Context, cmd Cmd) (Result, error)
+	// LookAs is the same host as a user may look at it. What lies where a user can write
+	// is read so: a symlink leads that user nowhere that was not open before.
+	LookAs(who Credentials) Reader
 }
 
 // A Node is what lay at a path when somebody looked. It is not safe for concurrent use.
@@ -82,6 +85,10 @@ type Host interface {
 	RemoveAll(path string) error
 	// Run runs a command that may change the host.
 	Run(ctx context.Context, cmd Cmd) (Result, error)
+	// ActAs is the same host as a user may change it: the kernel holds every change to
+	// what that user may do, whatever is put in its way meanwhile. What is made is the
+	// user's.
+	ActAs(who Credentials) Host
 }
 
 // MaxReadFile is the largest file, in bytes, that ReadFile reads.

@@ -88,7 +88,8 @@ func credentials(h host.Reader, a Attributes) (*host.Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &host.Credentials{UID: uint32(user.UID), GID: uint32(gid), Groups: supplementary(groups, user, gid)}, nil
+	user.GID = gid
+	return new(groups.Login(user)), nil
 }
 
 // userOf finds the user; known is false for a number that no user has.
@@ -124,15 +125,4 @@ func groupOf(groups accounts.Groups, v *intstr.IntOrString, user accounts.User, 
 		return 0, fmt.Errorf("user %d is no user of the host, so its group is not known: set group, or declare the User", user.UID)
 	}
 	return user.GID, nil
-}
-
-// supplementary are the groups of a process, as at a login of the user.
-func supplementary(groups accounts.Groups, user accounts.User, gid int64) []uint32 {
-	list := []uint32{uint32(gid)}
-	for _, name := range groups.Having(user.Name) {
-		if g, ok := groups.Named(name); ok && g.GID != gid {
-			list = append(list, uint32(g.GID))
-		}
-	}
-	return list
 }

@@ -140,6 +140,30 @@ func (h *Host) RemoveAll(path string) error {
 	return h.files.RemoveAll(path)
 }
 
+// LookAs implements [host.Reader]. The fake knows no permissions.
+func (h *Host) LookAs(host.Credentials) host.Reader { return h.ReadOnly() }
+
+// ActAs implements [host.Host]: what is made is the user's. The fake knows no permissions.
+func (h *Host) ActAs(who host.Credentials) host.Host { return acting{h, who} }
+
+type acting struct {
+	*Host
+	who host.Credentials
+}
+
+func (a acting) WriteFile(ctx context.Context, path string, f host.NewFile) ([sha256.Size]byte, error) {
+	owner := ids{f.UID, f.GID}.or(ids{int(a.who.UID), int(a.who.GID)})
+	f.UID, f.GID = owner.uid, owner.gid
+	return a.Host.WriteFile(ctx, path, f)
+}
+
+func (a acting) Mkdir(path string, mode uint32) error {
+	if err := a.Host.Mkdir(path, mode); err != nil {
+		return err
+	}
+	return a.Chown(path, int(a.who.UID), int(a.who.GID))
+}
+
 func octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
 
 // name is how the transcript calls a user or a group.

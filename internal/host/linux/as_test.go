@@ -1,0 +1,91 @@
+package linux_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+)
+
+var ann = host.Credentials{UID: 1234, GID: 2345, Groups: []uint32{2345, 3456}}
+
+func TestAUserIsHeldToWhatAUserMay(t *testing.T) {
+	needRoot(t)
+	h, dir := tempRoot(t)
+	must(t, os.Chmod(dir, 0o755))
+	put(t, filepath.Join(dir, "etc/shadow"), "secret")
+	must(t, os.Chmod(filepath.Join(dir, "etc/shadow"), 0o600))
+	put(t, filepath.Join(dir, "group/shared"), "of the group")
+	must(t, os.Chown(filepath.Join(dir, "group/shared"), 0, 3456))
+	must(t, os.Chmod(filepath.Join(dir, "group/shared"), 0o640))
+	must(t, os.MkdirAll(filepath.Join(dir, "home/ann"), 0o755))
+	must(t, os.Chown(filepath.Join(dir, "home/ann"), 1234, 2345))
+	must(t, os.Symlink("/etc/shadow", filepath.Join(dir, "home/ann/file")))
+	must(t, os.Symlink("/etc", filepath.Join(dir, "home/ann/dir")))
+
+	user := h.ActAs(ann)
+	_, read := user.ReadFile("/home/ann/file")
+	_, open := user.Open("/home/ann/file")
+	_, write := user.WriteFile(t.Context(), "/home/ann/dir/cron", mine("x"))
+	for what, err := range map[string]error{
+		"to read": read, "to open": open, "to write": write,
+		"to make a directory": user.Mkdir("/home/ann/dir/d", 0o755),
+		"to link":             user.Symlink("x", "/home/ann/dir/l"),
+		"to remove":           user.Remove("/home/ann/dir/shadow"),
+		"to remove all":       user.RemoveAll("/home/ann/dir/shadow"),
+		"to give away":        user.Chown("/home/ann", 0, 0),
+		"to open up":          user.Chmod("/home/ann/dir/shadow", 0o666),
+	} {
+		if !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if got, err := h.LookAs(ann).ReadFile("/group/shared"); err != nil || string(got) != "of the group" {
+		t.Errorf("a file of a supplementary group: %q, %v", got, err)
+	}
+	if got, err := h.ReadFile("/etc/shadow"); err != nil || string(got) != "secret" {
+		t.Errorf("afterwards root reads %q, %v", got, err)
+	}
+}
+
+func TestWhatAUserMakesIsTheUsers(t *testing.T) {
+	needRoot(t)
+	h, dir := tempRoot(t)
+	must(t, os.Chmod(dir, 0o755))
+	must(t, os.MkdirAll(filepath.Join(dir, "home/ann"), 0o755))
+	must(t, os.Chown(filepath.Join(dir, "home/ann"), 1234, 2345))
+	put(t, filepath.Join(dir, "home/ann/roots"), "")
+
+	user := h.ActAs(ann)
+	must(t, user.Mkdir("/home/ann/d", 0o755))
+	must(t, user.Chmod("/home/ann/d", 0o700))
+	must(t, user.Symlink("d", "/home/ann/l"))
+	for _, path := range []string{"/home/ann/d/new", "/home/ann/roots"} {
+		_, err := user.WriteFile(t.Context(), path, host.NewFile{Content: strings.NewReader("x"), UID: -1, GID: -1, Mode: new(uint32(0o600))})
+		must(t, err)
+	}
+	for path, mode := range map[string]uint32{"/home/ann/d": 0o700, "/home/ann/d/new": 0o600, "/home/ann/l": 0o777, "/home/ann/roots": 0o600} {
+		info, err := h.LookAs(ann).Lstat(path)
+		must(t, err)
+		if diff := cmp.Diff([]int{1234, 2345, int(mode)}, []int{info.UID, info.GID, int(info.Mode)}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestACommandOfAUserIsTheUsers(t *testing.T) {
+	needRoot(t)
+	h := open(t, linux.Options{})
+	res, err := h.LookAs(ann).Query(t.Context(), host.Cmd{Args: []string{"/bin/sh", "-c", "id -u; id -G"}})
+	must(t, err)
+	if got := string(res.Stdout); got != "1234\n2345 3456\n" {
+		t.Errorf("it is %q", got)
+	}
+}
