@@ -7,6 +7,9 @@
 // optional interface: [Lister], [Sourced], [BatchReader], [BatchWriter], [Refresher],
 // [Featured], [Needing], [Defaulter].
 //
+// A provider need not be written as one Read and one Write: [Simple] makes a Write of
+// create, update and delete, and [OneByOne] one of a setter a property.
+//
 // Types are generic over their attributes. [Type.Erase] hides the attributes' Go
 // type behind [Kind] and [Resource], which the engine and the registry use.
 package resource

@@ -173,9 +173,9 @@ func ensureMessage(c Change) string {
 	switch {
 	case c.Should == Absent:
 		return "removed"
-	case c.Should == "purged":
+	case c.Should == purged:
 		return "purged"
-	case c.Is == Absent || c.Is == "purged" || c.Is == "":
+	case c.creates():
 		return "created"
 	}
 	return fmt.Sprintf("ensure changed %s to %s", c.Is, c.Should)
@@ -185,4 +185,5 @@ func ensureMessage(c Change) string {
 const (
 	Present = "present"
 	Absent  = "absent"
+	purged  = "purged" // absent with all that it left
 )

@@ -2,7 +2,6 @@ package group
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -84,29 +83,21 @@ func present(g accounts.Group) attributes {
 // Write makes the group and then puts its members in, removes it, or changes one
 // property after the other.
 func (groupadd) Write(ctx context.Context, h host.Host, is, want attributes, changes []resource.Change) error {
-	switch {
-	case !exists(want):
-		return remove(ctx, h, want)
-	case !exists(is):
-		return create(ctx, h, want)
-	}
-	var errs []error
-	for _, c := range changes {
-		if err := run(ctx, h, modification(is, want, c.Property)); err != nil {
-			errs = append(errs, &resource.PropertyError{Property: c.Property, Err: err})
-		}
-	}
-	return errors.Join(errs...)
+	return resource.Simple[attributes]{Create: create, Update: update, Delete: remove}.Write(ctx, h, is, want, changes)
 }
 
-func remove(ctx context.Context, h host.Host, want attributes) error {
+func update(ctx context.Context, h host.Host, is, want attributes, changes []resource.Change) error {
+	return resource.OneByOne(changes, func(property string) error { return run(ctx, h, modification(is, want, property)) })
+}
+
+func remove(ctx context.Context, h host.Host, _, want attributes) error {
 	if err := run(ctx, h, [][]string{{"groupdel", "--", want.Name}}); err != nil {
 		return fmt.Errorf("cannot remove group %s: %w", want.Name, err)
 	}
 	return nil
 }
 
-func create(ctx context.Context, h host.Host, want attributes) error {
+func create(ctx context.Context, h host.Host, _, want attributes) error {
 	if err := run(ctx, h, creation(want)); err != nil {
 		return fmt.Errorf("cannot create group %s: %w", want.Name, err)
 	}

@@ -15,27 +15,23 @@ import (
 // Write makes an account with all that is said of it, removes it, or changes one
 // property after the other.
 func (useradd) Write(ctx context.Context, h host.Host, is, want attributes, changes []resource.Change) error {
-	if !exists(want) {
-		return remove(ctx, h, is, want)
-	}
+	return resource.Simple[attributes]{Create: create, Update: update, Delete: remove}.Write(ctx, h, is, want, changes)
+}
+
+func update(ctx context.Context, h host.Host, _, want attributes, changes []resource.Change) error {
 	groups, err := accounts.ReadGroups(h)
 	if err != nil {
 		return err
 	}
-	if !exists(is) {
-		return create(ctx, h, groups, want)
-	}
-	var errs []error
-	for _, c := range changes {
-		if err := change(ctx, h, groups, want, c.Property); err != nil {
-			errs = append(errs, &resource.PropertyError{Property: c.Property, Err: err})
-		}
-	}
-	return errors.Join(errs...)
+	return resource.OneByOne(changes, func(property string) error { return change(ctx, h, groups, want, property) })
 }
 
-func create(ctx context.Context, h host.Host, groups accounts.Groups, want attributes) error {
-	err := errors.Join(unknownGID(groups, want), unknownGroups(groups, want), unusableShell(h, want))
+func create(ctx context.Context, h host.Host, _, want attributes) error {
+	groups, err := accounts.ReadGroups(h)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(unknownGID(groups, want), unknownGroups(groups, want), unusableShell(h, want))
 	if err == nil {
 		err = accounts.Run(ctx, h, host.Cmd{Args: creation(groups, want)}, takenUID())
 	}
