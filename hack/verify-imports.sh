@@ -39,6 +39,12 @@ table() {
 		internal/manifest       ours/config/crd                       yes
 		internal/manifest       ours/internal/catalog                 no
 		internal/manifest       k8s.io/client-go/rest                 no
+		internal/control        ours/nodeagent/engine                 yes
+		internal/control        ours/api/v1alpha1                     no
+		internal/control        os/exec                               no
+		internal/drift          ours/internal/resource                yes
+		internal/drift          ours/internal/host/linux              no
+		internal/drift          ours/nodeagent/engine                 no
 		internal/cli            ours/nodeagent/engine                 yes
 		internal/cli            ours/nodeagent                        no
 		internal/cli            ours/internal/host/linux              no

@@ -20,6 +20,8 @@ const (
 	PasswdFile = "/etc/passwd"
 	GroupFile  = "/etc/group"
 	ShadowFile = "/etc/shadow"
+	// GroupShadowFile holds the passwords of groups, and their members once more.
+	GroupShadowFile = "/etc/gshadow"
 )
 
 // A User is a line of passwd.

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
@@ -12,10 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/control"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
@@ -28,7 +25,16 @@ type applyFlags struct {
 	output        string
 	detailedCodes bool
 	stateDir      string
+
+	watch       bool
+	interval    time.Duration
+	limit, wait time.Duration
+	before      string
+	after       string
 }
+
+// defaultInterval is Puppet's.
+const defaultInterval = 30 * time.Minute
 
 const applyExample = `  # Bring this machine to what a directory of manifests says.
   fettle apply -f manifests/
@@ -37,25 +43,40 @@ const applyExample = `  # Bring this machine to what a directory of manifests sa
   fettle apply -f web.yaml --noop --root /srv/images/web
 
   # In a script: 0 nothing to do, 2 changed, 4 failures, 6 both.
-  fettle apply -f - --detailed-exitcodes -o json < web.yaml`
+  fettle apply -f - --detailed-exitcodes -o json < web.yaml
+
+  # Stay, and correct drift as it happens.
+  fettle apply -f manifests/ --watch
+
+  # Keep /etc under version control with etckeeper.
+  fettle apply -f manifests/ --prerun-command "etckeeper pre-install" --postrun-command "etckeeper post-install"`
 
 func (a *app) apply() *cobra.Command {
 	var f applyFlags
 	cmd := &cobra.Command{
-		Use:     "apply -f FILE|DIR|-",
-		Short:   "Bring this machine to what resources say",
+		Use:   "apply -f FILE|DIR|-",
+		Short: "Bring this machine to what resources say",
+		Long: "apply brings this machine, or a directory that holds one, to what resources say, once. With --watch it\n" +
+			"stays: it looks at everything from time to time, and at once when something changes that a resource\n" +
+			"watches. The manifests are read at the start alone. It ends with the exit code of its last run.",
 		Example: applyExample,
 		Args:    onlyFiles(&f.files),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runApply(cmd.Context(), f) },
 	}
 	a.addApplyFlags(cmd, &f)
 	cmd.Flags().BoolVar(&f.noop, "noop", false, "report what would change, and change nothing, where a resource does not say otherwise")
+	cmd.Flags().BoolVar(&f.watch, "watch", false, "stay, and correct drift as it happens")
+	cmd.Flags().DurationVar(&f.interval, "interval", defaultInterval, "with --watch: the time between runs when nothing happens")
+	cmd.Flags().DurationVar(&f.limit, "run-timeout", control.DefaultLimit, "stop a run that takes longer: the resource in hand is finished, the rest skipped, and the run failed; 0 never stops one")
+	cmd.Flags().DurationVar(&f.wait, "wait-for-lock", 0, "how long to wait for another run on this host to end")
+	cmd.Flags().StringVar(&f.before, "prerun-command", "", "command to run on the host before each run that is not --noop; if it fails there is no run")
+	cmd.Flags().StringVar(&f.after, "postrun-command", "", "command to run on the host after each run that is not --noop; if it fails the run failed")
 	cmd.Flags().BoolVar(&f.detailedCodes, "detailed-exitcodes", false, "exit 0 if there was no change, 2 with changes, 4 with failures, 6 with both (otherwise 0, or 1 with failures)")
 	return cmd
 }
 
 func (a *app) plan() *cobra.Command {
-	f := applyFlags{noop: true, diff: true}
+	f := applyFlags{noop: true, diff: true, limit: control.DefaultLimit}
 	cmd := &cobra.Command{
 		Use:     "plan -f FILE|DIR|-",
 		Short:   "Show what apply would change, with diffs",
@@ -93,40 +114,6 @@ func onlyFiles(files *[]string) cobra.PositionalArgs {
 	}
 }
 
-func (a *app) runApply(ctx context.Context, f applyFlags) error {
-	if err := oneOf("--output", f.output, "text", "json", "yaml"); err != nil {
-		return err
-	}
-	selector, err := labels.Parse(f.selector)
-	if err != nil {
-		return fmt.Errorf("--selector %q: %w", f.selector, err)
-	}
-	machine, err := machineLabels(f.labels)
-	if err != nil {
-		return err
-	}
-	set, err := manifest.Read(f.files, a.In)
-	if err != nil {
-		return err
-	}
-	a.noteIgnored(set)
-	return a.withHost(func(h Host) error {
-		store, err := a.openStore(f, set)
-		if err != nil {
-			return err
-		}
-		report, err := a.transact(ctx, h, f, machine, set, selector, store)
-		err = errors.Join(err, store.Close())
-		if printErr := a.printReport(report, f); printErr != nil || err != nil {
-			return errors.Join(err, printErr)
-		}
-		if ctx.Err() != nil {
-			return errors.New("stopped by a signal before the end; run it again")
-		}
-		return exitCode(report, f.detailedCodes)
-	})
-}
-
 // machineLabels are those of --labels; nil if there are none.
 func machineLabels(text string) (labels.Set, error) {
 	if text == "" {
@@ -143,51 +130,6 @@ func machineLabels(text string) (labels.Set, error) {
 func appliesInNoop(r v1alpha1.Resource) bool {
 	noop := r.GetTargeting().Noop
 	return noop != nil && !*noop
-}
-
-// openStore opens what is remembered between runs. A run that only reports makes and
-// changes nothing there.
-func (a *app) openStore(f applyFlags, set *manifest.Set) (*state.Store, error) {
-	dir := f.stateDir
-	if dir == "" {
-		var err error
-		if dir, err = state.DirOf(a.root, state.DefaultDir); err != nil {
-			return nil, err
-		}
-	}
-	open := state.Open
-	if f.noop && !slices.ContainsFunc(set.Resources(), appliesInNoop) {
-		open = state.OpenReadOnly
-	}
-	store, err := open(dir, state.Options{})
-	if errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%w; run fettle as root, or give a --state-dir of your own", err)
-	}
-	return store, err
-}
-
-// transact compiles the manifests for this machine and applies them once.
-func (a *app) transact(ctx context.Context, h Host, f applyFlags, machine labels.Set, set *manifest.Set, selector labels.Selector, store engine.Store) (engine.Report, error) {
-	facts := a.gather(ctx, h)
-	hostname := facts.String("networking.hostname")
-	items, digest, problems := catalog.Prepare(catalog.Input{
-		Nodes:     []catalog.Node{{Name: hostname, Labels: machine, Facts: facts}},
-		Resources: set.Resources(),
-		Kinds:     a.Kinds,
-		ConfigMap: set.ConfigMap,
-	})
-	label(items, set)
-	t := engine.Transaction{
-		Host: h, Facts: facts, Kinds: a.Kinds, HostName: hostname, Digest: digest, Noop: f.noop, Store: store, Now: time.Now,
-		Refused: refused(problems),
-	}
-	if !selector.Empty() {
-		t.Selected = func(i resource.Item) bool { return selector.Matches(labels.Set(i.Labels)) }
-	}
-	if f.output == "text" {
-		t.Observe = func(r engine.ResourceReport) { a.printResource(r, f.diff) }
-	}
-	return t.Run(ctx, items)
 }
 
 // label gives each item the labels of its manifest.
@@ -208,7 +150,7 @@ func exitCode(r engine.Report, detailed bool) error {
 	if detailed && r.Counts.Changed+r.Counts.Refreshed > 0 {
 		code |= 2
 	}
-	if r.Counts.Failed > 0 {
+	if r.Status == "failed" {
 		code |= 4
 	}
 	switch {

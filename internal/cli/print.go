@@ -70,12 +70,18 @@ func (a *app) printReport(r engine.Report, f applyFlags) error {
 	if r.Kind == "" { // there was no run
 		return nil
 	}
+	if r.Message != "" {
+		a.complain("%s", a.paint(red, r.Message))
+	}
 	if f.output == "text" {
 		a.say("%s", r.Summary())
 		return nil
 	}
 	if !f.diff {
 		dropDiffs(r)
+	}
+	if f.watch && f.output == "yaml" {
+		a.say("---") // there may be more
 	}
 	return a.encode(r, f.output)
 }

@@ -67,6 +67,14 @@ func (b *bound[A]) CanRefresh() bool {
 	return ok
 }
 
+func (b *bound[A]) Watched() []string {
+	w, ok := b.provider.(Watcher[A])
+	if !ok {
+		return nil
+	}
+	return w.Watch(b.want)
+}
+
 func (b *bound[A]) SideEffects() bool { return b.t.SideEffects }
 
 func (b *bound[A]) Acts() bool { return b.t.Acts }

@@ -121,6 +121,16 @@ func TestAbilitiesAreThoseOfTheProvider(t *testing.T) {
 	}
 }
 
+func TestDriftIsWatchedForWhereTheProviderCan(t *testing.T) {
+	unable := chosen(t, lamps(plain{name: "plain"}), `{"name":"desk"}`)
+	r := bind(t, lamps(&able{plain: plain{name: "able"}}), `{"name":"desk"}`)
+	before := r.Watched()
+	must(t, r.Choose(nil, nil, ""))
+	if diff := cmp.Diff([][]string{nil, nil, {"/lamps/desk"}}, [][]string{unable.Watched(), before, r.Watched()}); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestResourceIsFoundByItsKeys(t *testing.T) {
 	r := bind(t, lamps(), `{"name": "l1", "rooms": ["hall", "attic"]}`)
 	if diff := cmp.Diff([]string{"l1", "hall", "attic"}, r.Keys()); diff != "" {

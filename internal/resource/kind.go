@@ -60,6 +60,9 @@ type Resource interface {
 	CanBatchWrite() bool
 	CanRefresh() bool
 	CanGenerate() bool
+	// Watched are the paths on the host that tell of its drift; see [Watcher]. None
+	// before Choose.
+	Watched() []string
 	// SideEffects says that a write may change what other resources read.
 	SideEffects() bool
 	// CanReadAhead says that many may be read at once, before their turn.

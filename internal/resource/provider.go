@@ -64,6 +64,12 @@ type Refresher[A any] interface {
 	Refresh(ctx context.Context, h host.Host, is, want A) error
 }
 
+// A Watcher knows where on a host to look for drift of what want names: paths in the
+// sense of host.Watch. What no path tells of is found at the next interval.
+type Watcher[A any] interface {
+	Watch(want A) []string
+}
+
 // A Featured provider has features that its type declares.
 type Featured interface {
 	Features() []Feature

@@ -36,7 +36,7 @@ type Events struct {
 // the resource is read.
 type Situation struct {
 	Unselected bool           // the run is limited to others
-	Stopped    bool           // the run is to end
+	Stopped    error          // why the run is to end
 	Cycle      []resource.Ref // the dependency cycle that it is part of
 	Invalid    error          // it can't be bound to its type
 	FailedDeps []resource.Ref // what it comes after and failed, or was skipped for that
@@ -82,8 +82,8 @@ func refusal(s Situation) Verdict {
 		return Verdict{Fail, s.Invalid.Error()}
 	case len(s.FailedDeps) > 0:
 		return Verdict{Skip, "skipped because of failed dependencies: " + list(s.FailedDeps)}
-	case s.Stopped:
-		return Verdict{Skip, "the run was stopped before its turn"}
+	case s.Stopped != nil:
+		return Verdict{Skip, "the run was stopped before its turn" + because(s.Stopped)}
 	case s.NoProvider != nil:
 		return Verdict{Fail, s.NoProvider.Error()}
 	case s.Unsupported != nil:

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -34,7 +35,8 @@ func TestDecide(t *testing.T) {
 		"an unsupported attribute fails":              {engine.Situation{Unsupported: bad, Noop: true}, engine.Verdict{engine.Fail, "bad"}},
 		"what can't be read fails":                    {engine.Situation{ReadError: bad, Noop: true}, engine.Verdict{engine.Fail, "bad"}},
 		"a cycle fails":                               {engine.Situation{Cycle: dep}, engine.Verdict{engine.Fail, "is part of a dependency cycle: Thing/dep => Thing/dep"}},
-		"a stopped run skips":                         {engine.Situation{Stopped: true}, engine.Verdict{engine.Skip, "the run was stopped before its turn"}},
+		"a stopped run skips":                         {engine.Situation{Stopped: context.Canceled}, engine.Verdict{engine.Skip, "the run was stopped before its turn"}},
+		"and says why, if that is known":              {engine.Situation{Stopped: errors.New("time is up")}, engine.Verdict{engine.Skip, "the run was stopped before its turn: time is up"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := engine.Decide(c.s); got != c.want {

@@ -34,10 +34,12 @@ const (
 // A Report is what a run did. Its JSON form is part of the API (`-o json`). It holds
 // no secret: sensitive values are redacted where they are compared.
 type Report struct {
-	Kind             string    `json:"kind"`       // Report
-	APIVersion       string    `json:"apiVersion"` // fettle.dev/v1alpha1
-	Host             string    `json:"host"`
-	Status           string    `json:"status"` // unchanged, changed or failed
+	Kind       string `json:"kind"`       // Report
+	APIVersion string `json:"apiVersion"` // fettle.dev/v1alpha1
+	Host       string `json:"host"`
+	Status     string `json:"status"` // unchanged, changed or failed
+	// Message says why the run as a whole failed, where that is of no single resource.
+	Message          string    `json:"message,omitempty"`
 	Noop             bool      `json:"noop"`
 	CorrectiveChange bool      `json:"correctiveChange"`
 	Started          time.Time `json:"started"`
@@ -156,6 +158,20 @@ func (c *Counts) add(r ResourceReport) {
 		c.Failed++
 	}
 }
+
+// Changed names the resources that the run changed, or tried to.
+func (r Report) Changed() []resource.Ref {
+	var refs []resource.Ref
+	for _, res := range r.Resources {
+		if res.State == Changed || res.State == Refreshed || res.State == Failed {
+			refs = append(refs, resource.Ref(res.Ref))
+		}
+	}
+	return refs
+}
+
+// Fail makes it the report of a run that failed as a whole.
+func (r *Report) Fail(message string) { r.Status, r.Message = "failed", message }
 
 // finish fills in what follows from the resources.
 func (r *Report) finish() {

@@ -36,7 +36,7 @@ type Transaction struct {
 }
 
 // Run applies items once. When ctx ends, the resource in hand is finished and the
-// rest is skipped. The error says that the store failed, which leaves the host and
+// rest is skipped, with the cause of that end as the reason: such a run failed. The error says that the store failed, which leaves the host and
 // the report as they are.
 func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, error) {
 	if t.Store == nil {
@@ -62,6 +62,9 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	report.Duration = Duration(t.Now().Sub(report.Started))
 	report.Counts = r.quiet
 	report.finish()
+	if r.stopped != nil {
+		report.Fail("the run was stopped before its end" + because(r.stopped))
+	}
 	return report, r.forget(items)
 }
 
@@ -88,6 +91,7 @@ type run struct {
 	ahead    foresight
 	deferred []int // no provider yet; asked again once something changed
 	progress bool  // something was written since they were asked last
+	stopped  error // why the run ended before a resource had its turn
 	final    bool  // nothing more can change: what has no provider fails
 }
 
@@ -177,7 +181,10 @@ func (r *run) step(ctx context.Context, first *entry) {
 // provider that may yet come.
 func (r *run) prepare(ctx context.Context, e *entry) (wait bool) {
 	s := &e.situation
-	s.Stopped = ctx.Err() != nil
+	if ctx.Err() != nil {
+		s.Stopped = context.Cause(ctx)
+		r.stopped = s.Stopped
+	}
 	s.FailedDeps = nil
 	for _, n := range r.plan.before[e.node] {
 		if r.entries[n].bad {

@@ -350,6 +350,23 @@ func TestAStoppedRunFinishesTheResourceInHand(t *testing.T) {
 	}
 }
 
+func TestARunWhoseTimeIsUpFails(t *testing.T) {
+	w := newWorld()
+	ctx, stop := context.WithCancelCause(t.Context())
+	w.onWrite = func(string) { stop(errors.New("an hour is over")) }
+	report, err := engine.Transaction{Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Thing/a Changed", "  created", "Thing/b Skipped", "  the run was stopped before its turn: an hour is over"}
+	if diff := cmp.Diff(want, lines(report)); diff != "" {
+		t.Error(diff)
+	}
+	if report.Status != "failed" || report.Message != "the run was stopped before its end: an hour is over" {
+		t.Errorf("the run is %s: %s", report.Status, report.Message)
+	}
+}
+
 func TestWhatIsNotSelectedIsSkippedAndHoldsNothingUp(t *testing.T) {
 	w := newWorld()
 	only := func(tx *engine.Transaction) {

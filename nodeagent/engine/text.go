@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -32,6 +34,14 @@ func (e Event) suffix() string {
 		s += " (corrective)"
 	}
 	return s
+}
+
+// because adds why a run was stopped, unless it was just told to.
+func because(cause error) string {
+	if errors.Is(cause, context.Canceled) {
+		return ""
+	}
+	return ": " + cause.Error()
 }
 
 // Summary is one line about the whole run.

@@ -1,0 +1,226 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+// limit is many times what anything here takes, and far less than the interval.
+const limit = 30 * time.Second
+
+// A keeper is a fettle apply --watch that runs.
+type keeper struct {
+	t        *testing.T
+	root     string
+	out, err buffer
+	stop     func() error
+}
+
+// A buffer may be read while it is written.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// keep starts fettle apply --watch on a root; stop is the signal that ends it.
+func keep(t *testing.T, root, stdin string, args ...string) *keeper {
+	t.Helper()
+	k := &keeper{t: t, root: root}
+	cmd := cli.Command(cli.Options{
+		Kinds:    providers.Kinds(),
+		OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
+		In:       strings.NewReader(stdin), Out: &k.out, Err: &k.err,
+	})
+	cmd.SetArgs(append([]string{"apply", "--watch", "-f", "-", "--root", root}, args...))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.ExecuteContext(ctx) }()
+	k.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() {
+		_ = k.stop() // it has ended, unless the test failed
+		if t.Failed() {
+			t.Logf("stdout:\n%s\nstderr:\n%s", &k.out, &k.err)
+		}
+	})
+	return k
+}
+
+// until waits for something to become true.
+func (k *keeper) until(what string, holds func() bool) {
+	k.t.Helper()
+	deadline := time.After(limit)
+	for !holds() {
+		select {
+		case <-deadline:
+			k.t.Fatalf("not within %s: %s", limit, what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (k *keeper) has(file, content string) func() bool {
+	return func() bool {
+		text, err := os.ReadFile(filepath.Join(k.root, file))
+		return err == nil && string(text) == content
+	}
+}
+
+// says waits for a line of stdout to have come that often.
+func (k *keeper) says(n int, part string) {
+	k.t.Helper()
+	k.until(part, func() bool { return strings.Count(k.out.String(), part) == n })
+}
+
+func TestDriftIsCorrectedAsItHappens(t *testing.T) {
+	root := emptyRoot(t)
+	k := keep(t, root, file("a", `path: /etc/a, content: "hello\n", mode: "0644"`)+file("b", "path: /etc/b, ensure: directory, require: [File/a]"))
+	k.says(1, "2 changed")
+	put(t, filepath.Join(root, "etc/a"), "bad\n")
+	k.says(1, "File/a: content changed")
+	k.until("the content is back", k.has("etc/a", "hello\n"))
+	if err := os.Chmod(filepath.Join(root, "etc/a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k.says(1, "File/a: mode changed 0600 to 0644 (corrective)")
+	if err := os.Remove(filepath.Join(root, "etc/b")); err != nil {
+		t.Fatal(err)
+	}
+	k.says(2, "File/b: created")
+	k.says(4, "2 resources: ")
+	if err := k.stop(); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+	want := []string{
+		"File/a: created", "File/b: created",
+		"2 resources: 0 in sync, 2 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N",
+		"File/a: content changed {sha256}1d7a363ce12430881ec56c9cf1409c49c491043618e598c356e2959040872f5a to " + helloSum + " (corrective)",
+		"2 resources: 1 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N",
+		"File/a: mode changed 0600 to 0644 (corrective)",
+		"2 resources: 1 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N",
+		"File/b: created (corrective)",
+		"2 resources: 1 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N",
+	}
+	if diff := cmp.Diff(want, lines(k.out.String())); diff != "" || k.err.String() != "" {
+		t.Errorf("%s\n%s", diff, &k.err)
+	}
+}
+
+// What is on a real system is drift, too: accounts and packages that go.
+func TestDriftOfADebianRootIsCorrectedAsItHappens(t *testing.T) {
+	root := debian.Root(t)
+	debian.Repository(t, root, debian.Deb{
+		Name: "greeter", Version: "1.0",
+		Files: map[string]string{"/lib/systemd/system/greeter.service": "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"},
+	})
+	const rest = "apiVersion: fettle.dev/v1alpha1\nkind: SystemService\nmetadata: {name: greeter}\nspec: {nodeSelector: {}, enable: true, require: [Package/greeter]}\n---\n" +
+		"apiVersion: fettle.dev/v1alpha1\nkind: User\nmetadata: {name: deploy}\nspec: {nodeSelector: {}, gid: web}\n---\n" +
+		"apiVersion: fettle.dev/v1alpha1\nkind: Group\nmetadata: {name: web}\nspec: {nodeSelector: {}, members: [games]}\n---\n" +
+		"apiVersion: fettle.dev/v1alpha1\nkind: Package\nmetadata: {name: greeter}\nspec: {nodeSelector: {}}\n"
+	k := keep(t, root, rest)
+	k.says(1, "4 changed")
+	for command, event := range map[string]string{
+		"dpkg --remove greeter":      "Package/greeter: created (corrective)",
+		"userdel deploy":             "User/deploy: created (corrective)",
+		"gpasswd --delete games web": "Group/web: members defined as games (corrective)",
+		"systemctl disable greeter":  "SystemService/greeter: enable changed false to true (corrective)",
+	} {
+		debian.Chroot(t, root, strings.Fields(command)...)
+		k.says(1, event)
+	}
+	if err := k.stop(); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+// A change by another hard link happens in another directory.
+func TestTheIntervalFindsWhatNoWatchTells(t *testing.T) {
+	root := emptyRoot(t)
+	put(t, filepath.Join(root, "etc/a"), "hello\n")
+	if err := os.Mkdir(filepath.Join(root, "other"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(filepath.Join(root, "etc/a"), filepath.Join(root, "other/a")); err != nil {
+		t.Fatal(err)
+	}
+	k := keep(t, root, file("a", `path: /etc/a, content: "hello\n"`), "--interval", "1s")
+	k.says(1, "1 in sync")
+	put(t, filepath.Join(root, "other/a"), "bad\n")
+	k.until("the content is back", k.has("etc/a", "hello\n"))
+	if err := k.stop(); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+func TestAWatchThatIsStoppedEndsAsItsLastRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   string
+		args []string
+		want error
+	}{
+		"with changes":             {file("a", "path: /etc/a, content: x"), []string{"--detailed-exitcodes"}, cli.Exit(2)},
+		"without detail":           {file("a", "path: /etc/a, content: x"), nil, nil},
+		"with failures":            {file("a", "path: /no/where, content: x"), nil, cli.Exit(1)},
+		"with failures, in detail": {file("a", "path: /no/where, content: x"), []string{"--detailed-exitcodes"}, cli.Exit(4)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := keep(t, emptyRoot(t), c.in, c.args...)
+			k.says(1, "1 resource: ")
+			if err := k.stop(); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAWatchWaitsWhileRunsAreDisabled(t *testing.T) {
+	root := emptyRoot(t)
+	dir := filepath.Join(root, "var/lib/fettle")
+	k := keep(t, root, file("a", `path: /etc/a, content: "hello\n"`))
+	k.says(1, "1 changed")
+	if err := state.Disable(dir, "the disk is failing", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(root, "etc/a"), "bad\n")
+	const why = "no run for now: runs are disabled on this host (the disk is failing): enable them with fettle enable\n"
+	k.until("it says why", func() bool { return k.err.String() == why })
+	if !k.has("etc/a", "bad\n")() {
+		t.Error("it ran all the same")
+	}
+	if err := state.Enable(dir); err != nil {
+		t.Fatal(err)
+	}
+	k.until("it runs again", k.has("etc/a", "hello\n"))
+	if err := k.stop(); err != nil || k.err.String() != why {
+		t.Errorf("stopped: %v\n%s", err, &k.err)
+	}
+}

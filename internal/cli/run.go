@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/control"
+	"github.com/fettle-dev/fettle/internal/drift"
+	"github.com/fettle-dev/fettle/internal/manifest"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// A job is what apply does, as often as it does it.
+type job struct {
+	*app
+	applyFlags
+	host     Host
+	set      *manifest.Set
+	selector labels.Selector
+	machine  labels.Set
+	control  control.Options
+	lookout  *drift.Lookout // nil: nothing is watched
+}
+
+func (a *app) runApply(ctx context.Context, f applyFlags) error {
+	j, err := a.newJob(f)
+	if err != nil {
+		return err
+	}
+	a.noteIgnored(j.set)
+	return a.withHost(func(h Host) error {
+		j.host, j.control.Host = h, h
+		if j.control.Dir, err = a.stateDir(f.stateDir); err != nil {
+			return err
+		}
+		if f.watch {
+			return j.keep(ctx)
+		}
+		j.noteDisabled()
+		report, err := j.run(ctx)
+		if printErr := j.printReport(report, f); printErr != nil || err != nil {
+			return errors.Join(err, printErr)
+		}
+		if ctx.Err() != nil {
+			return errStopped
+		}
+		return exitCode(report, f.detailedCodes)
+	})
+}
+
+var errStopped = errors.New("stopped by a signal before the end; run it again")
+
+// newJob reads what was asked for, and refuses what can't be done.
+func (a *app) newJob(f applyFlags) (j *job, err error) {
+	j = &job{app: a, applyFlags: f, control: control.Options{
+		Limit: f.limit, Wait: f.wait, Warn: func(message string) { a.complain("warning: %s", message) },
+		// Who asks for one run wants it now; what stays is an agent.
+		Override: !f.watch,
+	}}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	if j.control.Before, err = words("--prerun-command", f.before); err != nil {
+		return nil, err
+	}
+	if j.control.After, err = words("--postrun-command", f.after); err != nil {
+		return nil, err
+	}
+	if j.selector, err = labels.Parse(f.selector); err != nil {
+		return nil, fmt.Errorf("--selector %q: %w", f.selector, err)
+	}
+	if j.machine, err = machineLabels(f.labels); err != nil {
+		return nil, err
+	}
+	if j.set, err = manifest.Read(f.files, a.In); err != nil {
+		return nil, err
+	}
+	// A run that only reports makes and changes nothing in the state.
+	j.control.ReadOnly = f.noop && !slices.ContainsFunc(j.set.Resources(), appliesInNoop)
+	return j, nil
+}
+
+// check names what can't be, and the way out.
+func (f applyFlags) check() error {
+	if err := oneOf("--output", f.output, "text", "json", "yaml"); err != nil {
+		return err
+	}
+	switch {
+	case f.watch && f.interval < time.Second:
+		return fmt.Errorf("--interval %s is too short: give 1s or more", f.interval)
+	case f.limit < 0:
+		return fmt.Errorf("--run-timeout %s is negative: give 0s for none", f.limit)
+	case f.wait < 0:
+		return fmt.Errorf("--wait-for-lock %s is negative: give 0s not to wait", f.wait)
+	}
+	return nil
+}
+
+// words splits a command as a shell would, without expanding anything.
+func words(flag, command string) ([]string, error) {
+	argv, err := shellquote.Split(command)
+	if err != nil {
+		return nil, fmt.Errorf("%s %q: %w", flag, command, err)
+	}
+	return argv, nil
+}
+
+// stateDir is where what is remembered between runs lies on our own file system.
+func (a *app) stateDir(asked string) (string, error) {
+	if asked != "" {
+		return asked, nil
+	}
+	return state.DirOf(a.root, state.DefaultDir)
+}
+
+// noteDisabled says that agents would not run now.
+func (j *job) noteDisabled() {
+	if disabled, ok := errors.AsType[*state.DisabledError](state.Disabled(j.control.Dir)); ok {
+		j.complain("note: %v; this run takes place all the same", disabled)
+	}
+}
+
+// run compiles the manifests for this machine and applies them once. Without a report
+// there was no run.
+func (j *job) run(ctx context.Context) (engine.Report, error) {
+	report, err := control.Run(ctx, j.control, j.transact)
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w; run fettle as root, or give a --state-dir of your own", err)
+	}
+	return report, err
+}
+
+func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, error) {
+	facts := j.gather(ctx, j.host)
+	hostname := facts.String("networking.hostname")
+	items, digest, problems := catalog.Prepare(catalog.Input{
+		Nodes:     []catalog.Node{{Name: hostname, Labels: j.machine, Facts: facts}},
+		Resources: j.set.Resources(),
+		Kinds:     j.Kinds,
+		ConfigMap: j.set.ConfigMap,
+	})
+	label(items, j.set)
+	t := engine.Transaction{
+		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: digest, Noop: j.noop, Store: store, Now: time.Now,
+		Refused: refused(problems),
+	}
+	if !j.selector.Empty() {
+		t.Selected = func(i resource.Item) bool { return j.selector.Matches(labels.Set(i.Labels)) }
+	}
+	if j.output == "text" {
+		t.Observe = func(r engine.ResourceReport) { j.printResource(r, j.diff) }
+	}
+	j.unwatched(j.lookout.Begin(t.Now(), items, facts))
+	report, err := t.Run(ctx, items)
+	j.unwatched(j.lookout.End(t.Now(), items, report.Changed()))
+	return report, err
+}
+
+// unwatched says what can't be watched.
+func (j *job) unwatched(err error) {
+	if err != nil {
+		j.complain("warning: %v; drift there is corrected every %s", err, j.interval)
+	}
+}

@@ -1,0 +1,144 @@
+package drift_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/drift"
+)
+
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+)
+
+// start is when every one of these stories begins.
+var start = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// A story is a host over time: what happens when, and when runs take place. Runs take
+// no time.
+type story struct {
+	pace drift.Pace
+	now  time.Duration
+}
+
+func (s *story) at(d time.Duration) time.Time { return start.Add(d) }
+
+// due is when the next run is, since the start; -1 for none.
+func (s *story) due() time.Duration {
+	if s.pace.Due().IsZero() {
+		return -1
+	}
+	return s.pace.Due().Sub(start)
+}
+
+// run is a run as soon as it is due, in which these paths change, by its own doing.
+func (s *story) run(corrects ...string) time.Duration {
+	s.now = s.due()
+	s.pace.Begin(s.at(s.now))
+	s.pace.End(s.at(s.now), corrects, corrects)
+	return s.now
+}
+
+func TestAChangeIsLeftToSettleForAMoment(t *testing.T) {
+	s := &story{pace: drift.Pace{Most: time.Hour}}
+	if s.due() != -1 {
+		t.Error("a run is due although nothing happened")
+	}
+	s.pace.Saw(s.at(0), "/a")
+	if s.due() != 250*ms {
+		t.Errorf("due at %s", s.due())
+	}
+	s.pace.Saw(s.at(200*ms), "/a")
+	if s.due() != 450*ms {
+		t.Errorf("it goes on, and the run is due at %s", s.due())
+	}
+	for at := 400 * ms; at < 5*sec; at += 200 * ms {
+		s.pace.Saw(s.at(at), "/a")
+	}
+	if s.due() != 2*sec {
+		t.Errorf("it never ends, and the run is due at %s", s.due())
+	}
+}
+
+func TestWhatARunChangedIsLookedAtOnceMoreAndThenNoMore(t *testing.T) {
+	s := &story{pace: drift.Pace{Most: time.Hour}}
+	s.pace.Saw(s.at(0), "/a")
+	if got := []time.Duration{s.run("/a"), s.run(), s.due()}; !cmp.Equal(got, []time.Duration{250 * ms, 1250 * ms, -1}) {
+		t.Error(got)
+	}
+}
+
+// Someone changes a file back whenever it was corrected, at once.
+func TestAFightBecomesEverRarer(t *testing.T) {
+	s := &story{pace: drift.Pace{Most: 20 * sec}}
+	s.pace.Saw(s.at(0), "/a")
+	var runs []time.Duration
+	for range 8 {
+		runs = append(runs, s.run("/a"))
+	}
+	want := []time.Duration{250 * ms, 1250 * ms, 3250 * ms, 7250 * ms, 15250 * ms, 31250 * ms, 51250 * ms, 71250 * ms}
+	if diff := cmp.Diff(want, runs); diff != "" {
+		t.Error(diff)
+	}
+	s.pace.Saw(s.at(s.now+100*ms), "/b")
+	if s.due() != s.now+350*ms {
+		t.Errorf("another path waits for it until %s", s.due())
+	}
+}
+
+// Someone writes a file now and then, and what is managed of it stays as it is.
+func TestABusyFileBecomesNoBusyHost(t *testing.T) {
+	s := &story{pace: drift.Pace{Most: time.Hour}}
+	var runs []time.Duration
+	for at := time.Duration(0); at < 60*sec; at += 500 * ms {
+		s.pace.Saw(s.at(at), "/log")
+		for s.due() >= 0 && s.due() < at+500*ms {
+			runs = append(runs, s.run())
+		}
+	}
+	want := []time.Duration{250 * ms, 1250 * ms, 3250 * ms, 7250 * ms, 15250 * ms, 31250 * ms}
+	if diff := cmp.Diff(want, runs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAPathThatWasLeftAloneIsForgiven(t *testing.T) {
+	s := &story{pace: drift.Pace{Most: time.Hour}}
+	s.pace.Saw(s.at(0), "/a")
+	for range 4 {
+		s.run("/a") // the last of them at 7.25 s, the next not before 15.25 s
+	}
+	s.run()
+	s.pace.Saw(s.at(16*sec), "/a")
+	if s.due() != 16*sec+250*ms {
+		t.Errorf("not long after, it is due at %s", s.due())
+	}
+	s.run("/a")
+	s.run()
+	s.pace.Saw(s.at(20*sec), "/a")
+	if s.due() != 32*sec+250*ms {
+		t.Errorf("soon again, it is due at %s", s.due())
+	}
+	s.run("/a")
+	s.run()
+	s.pace.Saw(s.at(200*sec), "/a")
+	if s.due() != 200*sec+250*ms {
+		t.Errorf("much later, it is due at %s", s.due())
+	}
+}
+
+func TestAnyRunSeesAllThatChanged(t *testing.T) {
+	s := &story{pace: drift.Pace{Most: time.Hour}}
+	s.pace.Saw(s.at(0), "/a", "/b")
+	s.pace.Begin(s.at(100 * ms))
+	if s.due() != -1 {
+		t.Errorf("a run of the interval leaves a run due at %s", s.due())
+	}
+	s.pace.End(s.at(200*ms), []string{"/b"}, []string{"/a"})
+	if s.due() != 450*ms {
+		t.Errorf("what others change during a run is due at %s", s.due())
+	}
+}
