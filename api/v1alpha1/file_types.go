@@ -108,7 +108,7 @@ type FileAttributes struct {
 	// shell. When it fails the old file stays.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
-	// +kubebuilder:validation:XValidation:rule="self.contains('%')",message="validateCmd needs a % where the path of the staged file goes"
+	// +kubebuilder:validation:XValidation:rule="self.contains('%')",message="validateCmd needs a % where the path of the staged file goes, as in visudo -c -f %"
 	ValidateCmd *string `json:"validateCmd,omitempty"`
 }
 

@@ -33,7 +33,7 @@ func TestRefused(t *testing.T) {
 		"an owner and a group in one":     {`{path: /x, owner: "ann:web"}`, `owner "ann:web" is no name of an account: use one from the host's list of accounts, or a number`},
 		"a mode that is none":             {`{path: /x, mode: rw-r--r--}`, `mode "rw-r--r--": "rw-r--r--" does not begin with any of u, g, o, a, =, + and -; write it octal, as "0644", or symbolic, as "u=rw,go=r"`},
 		"a mode that is a number":         {`{path: /x, mode: 420}`, `cannot read attributes of File/test: json: cannot unmarshal number into Go struct field Attributes.FileAttributes.mode of type string`},
-		"a check of nothing":              {`{path: /x, validateCmd: visudo -c}`, `validateCmd "visudo -c" needs a % where the path of the staged file goes`},
+		"a check of nothing":              {`{path: /x, validateCmd: visudo -c}`, `validateCmd "visudo -c" needs a % where the path of the staged file goes, as in visudo -c -f %`},
 		"a check with an open quote":      {`{path: /x, validateCmd: "sh -c '%"}`, `validateCmd "sh -c '%" cannot be split into words: Unterminated single-quoted string; close the quote`},
 		"an attribute that is none":       {`{path: /x, contents: a}`, `cannot read attributes of File/test: json: unknown field "contents"; File has: path, ensure, content, target, owner, group, mode, force, replace, backup, source, checksum, checksumValue, links, showDiff, validateCmd`},
 		"a backup that is none":           {`{path: /x, backup: bak}`, `backup "bak" is none of None, Bucket and a suffix: write a suffix as .bak, of letters, digits, ., _, ~ and -`},

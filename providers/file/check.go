@@ -18,7 +18,7 @@ const placeholder = "%"
 // so that nothing in it is taken for a quote or a space.
 func checkArgs(command, staged string) ([]string, error) {
 	if !strings.Contains(command, placeholder) {
-		return nil, fmt.Errorf("validateCmd %q needs a %% where the path of the staged file goes", command)
+		return nil, fmt.Errorf("validateCmd %q needs a %% where the path of the staged file goes, as in visudo -c -f %%", command)
 	}
 	words, err := shellquote.Split(command)
 	if err != nil {

@@ -2,13 +2,14 @@ package resourcetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -20,6 +21,9 @@ func (c Case) states() []string {
 	return append(append([]string{c.Absent, c.Present}, c.Changed...), c.Absent)
 }
 
+// name is the resource's.
+func (c Case) name() string { return cmp.Or(c.Name, "law") }
+
 // A life is the laws of one resource, on a host.
 type life struct {
 	kind resource.Kind
@@ -28,9 +32,7 @@ type life struct {
 }
 
 func newLife(kind resource.Kind, c Case) *life {
-	if c.Name == "" {
-		c.Name = "law"
-	}
+	c.Name = c.name()
 	return &life{kind, c, &witness{Host: c.Host, secret: c.Secret}}
 }
 
@@ -198,7 +200,7 @@ func (l *life) described(ctx context.Context, r resource.Resource) ([]resource.I
 }
 
 func same(what, before, after string) error {
-	if diff := cmp.Diff(before, after); diff != "" {
+	if diff := gocmp.Diff(before, after); diff != "" {
 		return fmt.Errorf("%s (-before +after):\n%s", what, diff)
 	}
 	return nil

@@ -43,6 +43,7 @@ type Case struct {
 //   - the definition of the type has no problem, and what it documents is what its attributes have;
 //   - its example can be read by the API's kind and bound;
 //   - Normalize is idempotent;
+//   - an attribute with a value that can't be is refused by its name, with the way out;
 //   - to look changes nothing, and after a change there is nothing left to change;
 //   - one resource reads the same alone, with others and, where they are listed, from the list;
 //   - from Absent to Present and back to Absent leads to where it started;
@@ -86,9 +87,10 @@ func definitionLaws[A any](typ *resource.Type[A]) []law {
 }
 
 func laws[A any](typ *resource.Type[A], c Case) []law {
-	n, l := normalization[A]{typ, c}, newLife(typ.Erase(), c)
+	n, r, l := normalization[A]{typ, c}, refusal[A]{typ, c}, newLife(typ.Erase(), c)
 	return append(definitionLaws(typ),
 		law{"to normalize twice is to normalize once", n.isIdempotent},
+		law{"a value that is refused is named", r.namesAttributes},
 		law{"a resource is made, changed and removed", l.isLived},
 	)
 }

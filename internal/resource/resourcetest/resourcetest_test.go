@@ -22,6 +22,7 @@ func TestABrokenLawIsFound(t *testing.T) {
 		documented = "every attribute is documented and every documented attribute is there"
 		example    = "the example can be read and bound"
 		normal     = "to normalize twice is to normalize once"
+		refused    = "a value that is refused is named"
 		lived      = "a resource is made, changed and removed"
 	)
 	tests := map[string]struct {
@@ -39,6 +40,7 @@ func TestABrokenLawIsFound(t *testing.T) {
 		"the example is of an unknown kind":      {edit: func(typ *kind) { typ.Example = strings.ReplaceAll(typ.Example, "Group", "Slip") }, broken: example, says: `no kind "Slip"`},
 		"the example is refused":                 {edit: func(typ *kind) { typ.Validate = refuseNumber(7) }, broken: example, says: "refused"},
 		"normalizing changes what is normal":     {edit: func(typ *kind) { typ.Normalize = func(a *attributes) { a.System = new(a.System == nil || !*a.System) } }, broken: normal, says: "twice"},
+		"a refusal names no attribute":           {edit: func(typ *kind) { typ.Validate = refuseNumber(-1) }, broken: refused, says: "gid: -1 is refused without naming gid"},
 		"a look leaves a trace":                  {provider: slips{query: "touch"}, broken: lived, says: "a look changed the host"},
 		"a write does not do what it should":     {provider: slips{keeps: true}, broken: lived, says: "still to change"},
 		"removing leaves something behind":       {provider: slips{trace: "/slips/trace"}, broken: lived, says: "is not where it started"},
