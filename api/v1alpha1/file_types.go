@@ -11,10 +11,16 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.target) || !has(self.ensure) || self.ensure in ['link', 'present']",message="only a link has a target: use ensure: link, or remove target"
 // +kubebuilder:validation:XValidation:rule="!has(self.ensure) || self.ensure != 'link' || has(self.target)",message="ensure: link needs target: what the link leads to"
 // +kubebuilder:validation:XValidation:rule="!has(self.source) || !(has(self.content) || has(self.contentTemplate) || has(self.contentFrom) || has(self.target))",message="source excludes content, contentTemplate, contentFrom and target: keep one"
-// +kubebuilder:validation:XValidation:rule="!has(self.source) || !has(self.ensure) || self.ensure in ['file', 'present']",message="only a file has a source: use ensure: file, or remove source"
+// +kubebuilder:validation:XValidation:rule="!has(self.source) || !has(self.ensure) || self.ensure in ['file', 'present'] || self.ensure == 'directory' && has(self.recurse) && self.recurse",message="only a file has a source: use ensure: file, or for a directory recurse: true, or remove source"
 // +kubebuilder:validation:XValidation:rule="has(self.source) || !(has(self.checksum) || has(self.checksumValue))",message="checksum and checksumValue go with source: add it, or remove them"
 // +kubebuilder:validation:XValidation:rule="!has(self.checksumValue) || size(self.checksumValue) == (!has(self.checksum) || self.checksum in ['sha256', 'sha256lite'] ? 64 : self.checksum in ['sha1', 'sha1lite'] ? 40 : self.checksum in ['md5', 'md5lite'] ? 32 : self.checksum == 'sha224' ? 56 : self.checksum == 'sha384' ? 96 : self.checksum == 'sha512' ? 128 : 0)",message="checksumValue must have as many digits as a sum by checksum has; mtime and none have no sum"
 // +kubebuilder:validation:XValidation:rule="!has(self.links) || self.links != 'follow' || !(has(self.target) || has(self.ensure) && self.ensure == 'link')",message="links: follow leads past the link that ensure: link or target asks for: remove one of them"
+// +kubebuilder:validation:XValidation:rule="has(self.recurse) && self.recurse || !(has(self.recurseScope) || has(self.recurseLimit) || has(self.maxFiles) || has(self.ignore) || has(self.purge))",message="recurseScope, recurseLimit, maxFiles, ignore and purge go with recurse: set recurse: true, or remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.recurse) || !self.recurse || !has(self.ensure) || self.ensure == 'directory'",message="recurse is for a directory: use ensure: directory, or remove recurse"
+// +kubebuilder:validation:XValidation:rule="!has(self.recurse) || !self.recurse || !(has(self.content) || has(self.contentTemplate) || has(self.contentFrom) || has(self.target) || has(self.checksumValue))",message="recurse is for a directory, which has no content, contentTemplate, contentFrom, target or checksumValue: remove them, or recurse"
+// +kubebuilder:validation:XValidation:rule="!has(self.recurse) || !self.recurse || !has(self.source) || !self.source.startsWith('http')",message="recurse needs a source on the host, as a URL has no list of files: use a path, or remove recurse"
+// +kubebuilder:validation:XValidation:rule="!has(self.recurseScope) || self.recurseScope != 'Source' || has(self.source)",message="recurseScope: Source needs source, the directory to copy: add it, or use recurseScope: All"
+// +kubebuilder:validation:XValidation:rule="!has(self.recurseScope) || self.recurseScope != 'Source' || !has(self.purge) || !self.purge",message="recurseScope: Source leaves alone what the source does not have: remove purge, or use recurseScope: All"
 type FileSpec struct {
 	Targeting      `json:",inline"`
 	FileAttributes `json:",inline"`
@@ -43,7 +49,7 @@ type FileAttributes struct {
 	Content *string `json:"content,omitempty"`
 
 	// source of the content: a path on the host (/srv/a or file:///srv/a) or an http
-	// or https URL without user and password.
+	// or https URL without user and password. With recurse it is a directory on the host.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(/|file:///)') || self.matches('^https?://[^@/?#]+([/?#]|$)')",message="source must be an absolute path or an http or https URL without user and password"
@@ -85,6 +91,39 @@ type FileAttributes struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-7]{3,4}$') || self.matches('^([ugoa]*([-+=]([rwxXstugo]*))+)(,[ugoa]*([-+=]([rwxXstugo]*))+)*$')",message="mode must be octal, as \"0644\", or symbolic, as \"u=rw,go=r\""
 	Mode *string `json:"mode,omitempty"`
+
+	// recurse: true is about all that is below the directory too: owner, group and mode
+	// apply to it, and with source it is made like what is below that. A File that names
+	// a path below is left alone, with all below it.
+	// +optional
+	Recurse *bool `json:"recurse,omitempty"`
+	// recurseScope: Source is only about what the source has, All about what is on the
+	// host besides. Default All.
+	// +optional
+	// +kubebuilder:validation:Enum=All;Source
+	RecurseScope *string `json:"recurseScope,omitempty"`
+	// recurseLimit is how many levels down recurse goes: 1 is the directory's own
+	// entries. Default all.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	RecurseLimit *int32 `json:"recurseLimit,omitempty"`
+	// maxFiles fails the resource before anything is changed when recurse would be about
+	// more files. 0 only warns above 1000, -1 never. Default 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1
+	MaxFiles *int32 `json:"maxFiles,omitempty"`
+	// ignore are shell globs: what has such a base name, and all below it, is left
+	// alone. As in a shell * and ? stand for no dot at the beginning.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.all(p, !p.contains('/'))",message="ignore is held against base names, so its patterns must not have a / in them, as in *.swp"
+	Ignore []string `json:"ignore,omitempty"`
+	// purge: true removes what is below the directory, neither in the source nor managed
+	// by another File. Directories need force; what is mounted below stays.
+	// +optional
+	Purge *bool `json:"purge,omitempty"`
 
 	// force lets a directory be removed, or be replaced by something else.
 	// +optional

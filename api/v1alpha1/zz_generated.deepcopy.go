@@ -443,6 +443,36 @@ func (in *FileAttributes) DeepCopyInto(out *FileAttributes) {
 		*out = new(string)
 		**out = **in
 	}
+	if in.Recurse != nil {
+		in, out := &in.Recurse, &out.Recurse
+		*out = new(bool)
+		**out = **in
+	}
+	if in.RecurseScope != nil {
+		in, out := &in.RecurseScope, &out.RecurseScope
+		*out = new(string)
+		**out = **in
+	}
+	if in.RecurseLimit != nil {
+		in, out := &in.RecurseLimit, &out.RecurseLimit
+		*out = new(int32)
+		**out = **in
+	}
+	if in.MaxFiles != nil {
+		in, out := &in.MaxFiles, &out.MaxFiles
+		*out = new(int32)
+		**out = **in
+	}
+	if in.Ignore != nil {
+		in, out := &in.Ignore, &out.Ignore
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.Purge != nil {
+		in, out := &in.Purge, &out.Purge
+		*out = new(bool)
+		**out = **in
+	}
 	if in.Force != nil {
 		in, out := &in.Force, &out.Force
 		*out = new(bool)

@@ -36,6 +36,9 @@ type Reader interface {
 	Look(path string) (Node, error)
 	// ReadDir lists the names in a directory, sorted.
 	ReadDir(path string) ([]string, error)
+	// Mounted reports whether something is mounted on a path: the path itself, a symlink
+	// not followed. What is not there is no mount.
+	Mounted(path string) (bool, error)
 	// Readlink returns the text of a symlink, unresolved.
 	Readlink(path string) (string, error)
 	// LookPath finds an executable as the host's root user would: an absolute path

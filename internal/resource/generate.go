@@ -22,6 +22,9 @@ type Catalog interface {
 	// Has reports whether there is a resource of this kind with this name on the host
 	// (its namevar or another key).
 	Has(kind, key string) bool
+	// Names are the names on the host, namevars and other keys, of all resources of a
+	// kind, in no order.
+	Names(kind string) iter.Seq[string]
 	// Missing is a resource of a kind that belongs into the catalog and is not there as
 	// it should be: contested, waiting or invalid. What it manages is not known.
 	Missing(kind string) (ref Ref, missing bool)

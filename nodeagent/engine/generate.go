@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"iter"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -13,6 +15,16 @@ type surroundings struct{ r *run }
 func (s surroundings) Has(kind, name string) bool {
 	_, ok := s.r.plan.keys[key{kind, name}]
 	return ok
+}
+
+func (s surroundings) Names(kind string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for k := range s.r.plan.keys {
+			if k.kind == kind && !yield(k.name) {
+				return
+			}
+		}
+	}
 }
 
 func (s surroundings) Missing(kind string) (resource.Ref, bool) {
@@ -53,7 +65,7 @@ func (r *run) generate(ctx context.Context, e *entry) {
 		return
 	}
 	err := guard(func() error {
-		for res, err := range e.Resource.Generate(context.WithoutCancel(ctx), r.reader, surroundings{r}) {
+		for res, err := range e.Resource.Generate(e.listening(context.WithoutCancel(ctx)), r.reader, surroundings{r}) {
 			if err != nil {
 				return err
 			}
@@ -67,6 +79,21 @@ func (r *run) generate(ctx context.Context, e *entry) {
 	if err != nil {
 		e.fail(fmt.Errorf("cannot generate its resources: %w", err))
 	}
+	e.remark()
+}
+
+// remark keeps what a resource told while it brought others along: with its last event
+// or, where it has none, as its message.
+func (e *entry) remark() {
+	switch n := len(e.report.Events); {
+	case e.told == "":
+		return
+	case n > 0:
+		e.report.Events[n-1].Output += e.told
+	case e.report.Message == "":
+		e.report.Message = strings.TrimRight(e.told, "\n")
+	}
+	e.told = ""
 }
 
 // child takes a generated resource to its end. It stands in its parent's place in the

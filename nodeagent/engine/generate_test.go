@@ -85,3 +85,30 @@ func TestGeneratedResourcesInSyncAreCountedAndDriftOfTheOthersIsTold(t *testing.
 		t.Error(diff)
 	}
 }
+
+func TestWhatAResourceTellsWhileItBringsOthersIsItsOutputOrItsMessage(t *testing.T) {
+	w := newWorld()
+	w.nested = map[string][]string{"n": {"a"}}
+	w.things["a"] = redThing("a")
+	w.remarks = "many of them\n"
+	run := func() engine.ResourceReport {
+		report := transact(t, []resource.Item{w.item(t, "Nest/n", red)})
+		return report.Resources[len(report.Resources)-1]
+	}
+	want := []string{"Nest/n: output: many of them", "Nest/n: created"}
+	if diff := cmp.Diff(want, run().Lines()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"Nest/n: many of them"}, run().Lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAGeneratorIsToldTheNamesOfItsCatalog(t *testing.T) {
+	w := newWorld()
+	w.nested = map[string][]string{"n": {}}
+	transact(t, []resource.Item{w.item(t, "Nest/n", red), w.item(t, "Thing/s", red), w.item(t, "Thing/b", red)})
+	if diff := cmp.Diff([]string{"b", "s"}, w.others); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -70,8 +70,10 @@ type ResourceReport struct {
 	Provider string   `json:"provider,omitempty"`
 	State    State    `json:"state"`
 	Duration Duration `json:"duration"`
-	Message  string   `json:"message"`
-	Events   []Event  `json:"events,omitempty"`
+	// Message is why it failed or was skipped, or what it has to say though nothing
+	// happened; mostly "".
+	Message string  `json:"message"`
+	Events  []Event `json:"events,omitempty"`
 	// OutOfSync says that a property was not as it should be when it was read.
 	OutOfSync bool `json:"-"`
 }

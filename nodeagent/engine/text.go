@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Lines is the report of a resource for people: a line an event, then its failure or
-// the reason it was skipped. A resource in sync has none.
+// Lines is the report of a resource for people: a line an event, then its failure, the
+// reason it was skipped or what it has to say. A resource in sync has mostly none.
 func (r ResourceReport) Lines() []string {
 	var lines []string
 	told := false
@@ -19,7 +19,7 @@ func (r ResourceReport) Lines() []string {
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s%s", r.Ref, e.Message, e.suffix()))
 	}
-	if r.Message != "" && !told && (r.State == Failed || r.State == Skipped) {
+	if r.Message != "" && !told {
 		lines = append(lines, fmt.Sprintf("%s: %s", r.Ref, r.Message))
 	}
 	return lines

@@ -41,6 +41,9 @@ type world struct {
 	listed int // how often everything was read at once
 	// nested are the things that a nest brings along.
 	nested map[string][]string
+	// remarks is what a nest tells meanwhile, and others are the things of its catalog.
+	remarks string
+	others  []string
 	// idle are things for which there is nothing to refresh.
 	idle map[string]bool
 	// onWrite is called with the name of what was written.
@@ -176,8 +179,10 @@ func (p batching) WriteAll(_ context.Context, _ host.Host, writes []resource.Wri
 // has them itself.
 type nesting struct{ plain }
 
-func (p nesting) Generate(_ context.Context, _ host.Reader, want thing, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (p nesting) Generate(ctx context.Context, _ host.Reader, want thing, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
+		resource.Tell(ctx, p.w.remarks)
+		p.w.others = slices.Sorted(c.Names("Thing"))
 		typ := p.w.typ("Thing", []resource.Provider[thing]{plain{p.w, "hand"}})
 		for _, name := range p.w.nested[want.Name] {
 			if c.Has("Thing", name) {

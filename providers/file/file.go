@@ -33,6 +33,8 @@ type Attributes struct {
 	found found
 	// contentSum is the SHA-256 of the content in what a user wrote; "" where that has none.
 	contentSum string
+	// child says that a File that recurses brought it along, which was validated.
+	child bool
 }
 
 // found is what lies at a path, beyond what can be asked for. Zero in what a user
@@ -69,7 +71,7 @@ const (
 
 // Type is the type File. remote brings the contents whose source is a URL.
 func Type(remote fetch.Source) *resource.Type[Attributes] {
-	return &resource.Type[Attributes]{
+	t := &resource.Type[Attributes]{
 		Name:       "File",
 		Doc:        doc,
 		Example:    example,
@@ -78,15 +80,19 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Name: "force", Doc: "Lets a directory be removed, or be replaced by something else, with all that is in it."},
 			{Name: "replace", Doc: "false only creates: what is there already keeps its content. Default true."},
 			{Name: "backup", Doc: "Where the old content goes before it is replaced or removed: Bucket (default), None, or beside the file with a suffix such as .bak."},
-			{Name: "source", Doc: "Where the content comes from: a path on the host, or an http or https URL. It is copied as it arrives, never held as a whole."},
+			{Name: "source", Doc: "Where the content comes from: a path on the host, or an http or https URL. It is copied as it arrives, never held as a whole. With recurse, a directory on the host."},
 			{Name: "checksum", Doc: "How the content is compared with its source: sha256 (default), sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none."},
 			{Name: "checksumValue", Doc: "The sum that the content must have. A file that has it needs no source; what arrives with another is discarded."},
 			{Name: "links", Doc: "manage (default) is about a link itself, follow about what it leads to."},
+			{Name: "recurse", Doc: "true is about all that is below the directory too."},
+			{Name: "recurseScope", Doc: "All (default), or Source for only what the source has."},
+			{Name: "recurseLimit", Doc: "How many levels down recurse goes; 1 is the directory's own entries. Default all."},
+			{Name: "maxFiles", Doc: "More files fail the resource before anything is changed; 0 (default) only warns above 1000, -1 never."},
+			{Name: "ignore", Doc: "Shell globs: what has such a base name, and all below it, is left alone."},
+			{Name: "purge", Doc: "true removes what is below the directory, neither in the source nor managed by another File; directories need force."},
 			{Name: "showDiff", Doc: "false keeps the diff of the content out of output. Default true."},
 			{Name: "validateCmd", Doc: "A command that checks new content, in which % is the staged file. When it fails the old content stays."},
 		},
-		Providers: []resource.Provider[Attributes]{posix{new(accounts.Cache), remote}},
-
 		NamevarName: "path",
 		Namevar:     func(a *Attributes) *string { return &a.Path },
 		Exists:      func(is Attributes) bool { return is.found.what != absent },
@@ -102,6 +108,8 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Relation: resource.Require, Kind: "Group", Names: func(want Attributes) []string { return account(want.Group) }},
 		},
 	}
+	t.Providers = []resource.Provider[Attributes]{posix{known: new(accounts.Cache), remote: remote, bind: t.Of}}
+	return t
 }
 
 // imply fills in what goes without saying: content makes a file, a target a link.
@@ -110,11 +118,22 @@ func imply(a *Attributes) {
 		a.contentSum = checksum(*a.Content)
 	}
 	switch {
+	case a.child:
+	case a.Source != nil && a.Ensure == nil:
+		a.Ensure = new(string(sourceKind(*a)))
 	case a.Target != nil && (a.Ensure == nil || *a.Ensure == resource.Present):
 		a.Ensure = new(string(link))
-	case (a.Content != nil || a.Source != nil) && a.Ensure == nil:
+	case a.Content != nil && a.Ensure == nil:
 		a.Ensure = new(string(regular))
 	}
+}
+
+// sourceKind is what the source has to be.
+func sourceKind(a Attributes) entry {
+	if recurses(a) {
+		return directory
+	}
+	return regular
 }
 
 func normalize(a *Attributes) {

@@ -16,6 +16,7 @@ import (
 type posix struct {
 	known  *accounts.Cache
 	remote fetch.Source
+	bind   func(resource.Ref, Attributes) (resource.Resource, error)
 }
 
 func (posix) Name() string { return "posix" }
@@ -28,6 +29,9 @@ func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Att
 	at, err := place(h, want)
 	if err != nil {
 		return is, cannot("follow link", err)
+	}
+	if err := survey(h, want); err != nil {
+		return is, err
 	}
 	is.Path = at // until all is read
 	defer func() { is.Path = want.Path }()
@@ -89,7 +93,7 @@ func (p posix) readText(ctx context.Context, h host.Reader, node host.Node, is *
 	switch {
 	case is.found.what != regular:
 		return nil
-	case want.Source != nil && replaces(want):
+	case want.Source != nil && !recurses(want) && replaces(want):
 		if is.found.origin, err = p.ask(ctx, h, want); err != nil || is.found.origin.sum == "" {
 			return err
 		}
@@ -104,7 +108,12 @@ func (p posix) readText(ctx context.Context, h host.Reader, node host.Node, is *
 
 // asksNothing tells a look at a file from a resource that manages it.
 func asksNothing(want Attributes) bool {
-	return want.Ensure == nil && want.Owner == nil && want.Group == nil && want.Mode == nil
+	return want.Ensure == nil && !asksForChildren(want) && !want.child
+}
+
+// asksForChildren tells whether there is anything that what lies below could lack.
+func asksForChildren(want Attributes) bool {
+	return want.Owner != nil || want.Group != nil || want.Mode != nil
 }
 
 func (p posix) readOwner(ctx context.Context, h host.Reader, is *Attributes, want Attributes) error {

@@ -53,9 +53,11 @@ func replaces(want Attributes) bool { return want.Replace == nil || *want.Replac
 
 func contentProperty() resource.Property[Attributes] {
 	return resource.Property[Attributes]{
-		Name:    "content",
-		Doc:     "The whole content of the file. It is compared and shown by its SHA-256, or as checksum says when it comes from a source.",
-		Managed: func(want Attributes) bool { return (want.Content != nil || want.Source != nil) && replaces(want) },
+		Name: "content",
+		Doc:  "The whole content of the file. It is compared and shown by its SHA-256, or as checksum says when it comes from a source.",
+		Managed: func(want Attributes) bool {
+			return (want.Content != nil || want.Source != nil && !recurses(want)) && replaces(want)
+		},
 		InSync: func(is, want Attributes) bool {
 			if want.Source != nil {
 				return sourced(is)

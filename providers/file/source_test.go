@@ -199,7 +199,7 @@ func TestSourcesThatAreRefused(t *testing.T) {
 
 	for spec, want := range map[string]string{
 		`{path: /x, source: /a, content: b}`:                        "source excludes content and target: keep one",
-		`{path: /x, source: /a, ensure: directory}`:                 "ensure: directory has no source: use ensure: file, or remove source",
+		`{path: /x, source: /a, ensure: directory}`:                 "ensure: directory has no source: use ensure: file, or for a directory recurse: true, or remove source",
 		`{path: /x, source: a}`:                                     `source "a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
 		`{path: /x, source: "puppet:///a"}`:                         `source "puppet:///a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
 		`{path: /x, source: "https://ann:s3cret@example.com/"}`:     "source must not have a user or password in it: everybody may read the resource",

@@ -15,6 +15,9 @@ import (
 // validate refuses what the API refuses too, since manifests also come from files,
 // and what its schema cannot say.
 func validate(a Attributes) error {
+	if a.child {
+		return nil
+	}
 	return errors.Join(
 		validatePath(a),
 		validateEnsure(a),
@@ -26,6 +29,7 @@ func validate(a Attributes) error {
 		validateSource(a),
 		validateChecksum(a),
 		validateLinks(a),
+		validateRecursion(a),
 	)
 }
 

@@ -18,14 +18,19 @@ func validateSource(a Attributes) error {
 		return nil
 	case a.Content != nil || a.Target != nil:
 		return errors.New("source excludes content and target: keep one")
-	case wants(a) != resource.Present && wants(a) != string(regular):
-		return fmt.Errorf("ensure: %s has no source: use ensure: file, or remove source", wants(a))
+	case !sourceable(a):
+		return fmt.Errorf("ensure: %s has no source: use ensure: file, or for a directory recurse: true, or remove source", wants(a))
 	case isURL(*a.Source):
 		return validateURL(*a.Source)
 	case !strings.HasPrefix(*a.Source, "/") || path.Clean(*a.Source) != *a.Source || strings.ContainsRune(*a.Source, 0):
 		return fmt.Errorf("source %q is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a", *a.Source)
 	}
 	return nil
+}
+
+// sourceable leaves it to recurse to refuse what is no directory.
+func sourceable(a Attributes) bool {
+	return recurses(a) || wants(a) == resource.Present || wants(a) == string(regular)
 }
 
 // validateURL never shows the URL: what is wrong with it may be a password.

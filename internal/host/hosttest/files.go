@@ -22,6 +22,9 @@ func (h *Host) ReadDir(path string) ([]string, error) { return h.files.ReadDir(p
 // Readlink implements [host.Reader].
 func (h *Host) Readlink(path string) (string, error) { return h.files.Readlink(path) }
 
+// Mounted implements [host.Reader].
+func (h *Host) Mounted(path string) (bool, error) { return h.files.Mounted(path) }
+
 // Stat implements [host.Reader].
 func (h *Host) Stat(path string) (host.FileInfo, error) {
 	info, err := h.files.Stat(path)

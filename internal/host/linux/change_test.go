@@ -126,6 +126,14 @@ func TestAMountPointIsNeitherRemovedNorReplaced(t *testing.T) {
 			t.Errorf("%s: %v, want EBUSY", name, err)
 		}
 	}
+	for path, want := range map[string]bool{
+		"/run/top/mnt": true, "/run/top/bound": true, "/": true, "/run/top": false, "/run/source": false, "/run/top/mnt/precious": false,
+		"/run/nothing": false, "/run/source/nothing": false,
+	} {
+		if is, err := h.Mounted(path); is != want || err != nil {
+			t.Errorf("Mounted(%s) = %t, %v", path, is, err)
+		}
+	}
 	if names, err := h.ReadDir("/run/top/mnt"); err != nil || !slices.Equal(names, []string{"precious"}) {
 		t.Errorf("the mounted file system holds %q, %v", names, err)
 	}

@@ -67,12 +67,31 @@ func (e entry) sync() error {
 // only cares for mounts in the namespace of who asks: it would let us remove or
 // replace one of another host's, and silently unmount what is there.
 func notMounted(dir int, name string) error {
-	var stx unix.Statx_t
-	err := unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, 0, &stx)
-	if err == nil && stx.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 {
+	mounted, err := isMounted(dir, name)
+	if mounted {
 		return fmt.Errorf("%s is a mount point: unmount it first: %w", name, unix.EBUSY)
 	}
-	return ignore(err, unix.ENOENT)
+	return err
+}
+
+func isMounted(dir int, name string) (bool, error) {
+	var stx unix.Statx_t
+	err := unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, 0, &stx)
+	return err == nil && stx.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, ignore(err, unix.ENOENT)
+}
+
+// Mounted implements [host.Reader].
+func (h *Host) Mounted(path string) (bool, error) {
+	if trimSlashes(path) == "/" {
+		return true, nil
+	}
+	e, err := h.entry(path)
+	if err != nil {
+		return false, pathError("look for mount", path, ignore(err, unix.ENOENT, unix.ENOTDIR))
+	}
+	defer e.close()
+	mounted, err := isMounted(e.dir, e.base)
+	return mounted, pathError("look for mount", path, err)
 }
 
 // ignore is err unless it is one of these.

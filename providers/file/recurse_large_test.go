@@ -1,0 +1,118 @@
+package file_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+	"github.com/fettle-dev/fettle/providers/file"
+)
+
+// A large host has n files, a hundred in a directory.
+func large(t testing.TB, n int) *linux.Host {
+	t.Helper()
+	root := t.TempDir()
+	for i := range n {
+		dir := filepath.Join(root, "x", fmt.Sprint(i/100))
+		if i%100 == 0 {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, err := linux.Open(linux.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+// A counter counts what a run asks of its host, and now and then what it holds meanwhile.
+type counter struct {
+	host.Host
+	calls int
+	most  uint64
+}
+
+func (c *counter) Lstat(path string) (host.FileInfo, error) {
+	if c.calls++; c.calls%1000 == 0 {
+		c.most = max(c.most, held())
+	}
+	return c.Host.Lstat(path)
+}
+
+func (c *counter) ReadDir(path string) ([]string, error) {
+	c.calls++
+	return c.Host.ReadDir(path)
+}
+
+// held is how many bytes of memory are in use.
+func held() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func tend(t testing.TB, h host.Host, spec string) engine.Report {
+	t.Helper()
+	kind := file.Type(nowhere).Erase()
+	ref := resource.Ref{Kind: "File", Name: "a"}
+	res, err := kind.Bind(ref, []byte(spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := engine.Transaction{Host: h, Kinds: []resource.Kind{kind}, Now: time.Now}.Run(t.Context(), []resource.Item{{Ref: ref, Resource: res}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// Not run beside others, whose memory it would count. The resources of
+// all would be more than ten times what is allowed here.
+func TestRecursionOverManyFilesHoldsNoneOfThem(t *testing.T) {
+	const few, many, allowed = 500, 5000, 512 << 10
+	calls := map[int]int{}
+	for _, n := range []int{few, many} {
+		c := &counter{Host: large(t, n)}
+		before := held()
+		report := tend(t, c, `{"path":"/x","recurse":true,"maxFiles":-1,"owner":0,"mode":"0644"}`)
+		if want := n + n/100 + 1; report.Counts.InSync != want || report.Status != "unchanged" {
+			t.Fatalf("%d files: %+v", n, report.Counts)
+		}
+		c.most = max(c.most, held())
+		if grown := int64(c.most) - int64(before); grown > allowed {
+			t.Errorf("%d files: %d bytes were held, which is more than %d", n, grown, allowed)
+		}
+		calls[n] = c.calls
+	}
+	if calls[many] > calls[few]*many/few {
+		t.Errorf("%d files took %d calls, and %d files %d: more than in proportion", few, calls[few], many, calls[many])
+	}
+}
+
+// A run in which nothing is to be done: so many nanoseconds a file, however many.
+func BenchmarkRecurseInSync(b *testing.B) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			h := large(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				tend(b, h, `{"path":"/x","recurse":true,"maxFiles":-1,"owner":0,"mode":"0644"}`)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/file")
+		})
+	}
+}

@@ -1,0 +1,482 @@
+package file_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+	"github.com/fettle-dev/fettle/providers/file"
+)
+
+// A forest is a host with directories and the Files that a run has there.
+type forest struct {
+	// given has "path content" for files, "path/" for directories and "path -> text" for
+	// links, in the order of their making.
+	given []string
+	// before has its own say on the host. Optional.
+	before func(t *testing.T, dir string)
+	// files are the specs of Files, named a, b, ...
+	files    []string
+	withheld []resource.Ref
+	noop     bool
+	lines    []string
+	tree     []string // what is then below /x
+}
+
+// plant makes the host of a forest.
+func plant(t testing.TB, given []string) *hosttest.Host {
+	t.Helper()
+	h := hosttest.New(t)
+	h.Put("/etc/passwd", "root:x:0:0::/root:/bin/sh\nann:x:1001:1001::/:/bin/sh\n")
+	h.Put("/etc/group", "root:x:0:\nweb:x:2001:\n")
+	for _, entry := range given {
+		name, text, isLink := strings.Cut(entry, " -> ")
+		if isLink {
+			if err := os.Symlink(text, filepath.Join(h.Dir(), name)); err != nil {
+				t.Fatal(err)
+			}
+		} else if name, ok := strings.CutSuffix(entry, "/"); ok {
+			h.PutDir(name)
+		} else {
+			name, text, _ := strings.Cut(entry, " ")
+			h.Put(name, text)
+		}
+	}
+	return h
+}
+
+// grow runs Files on a host.
+func grow(t testing.TB, h *hosttest.Host, f forest) engine.Report {
+	t.Helper()
+	kind := file.Type(nowhere).Erase()
+	var items []resource.Item
+	for i, spec := range f.files {
+		raw, err := yaml.YAMLToJSON([]byte(spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		item := resource.Item{Ref: resource.Ref{Kind: "File", Name: string(rune('a' + i))}}
+		item.Resource, item.Invalid = kind.Bind(item.Ref, raw)
+		items = append(items, item)
+	}
+	report, err := engine.Transaction{Host: h, Kinds: []resource.Kind{kind}, Withheld: f.withheld, Noop: f.noop, Now: time.Now}.Run(t.Context(), items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func told(report engine.Report) (lines []string) {
+	for _, res := range report.Resources {
+		lines = append(lines, res.Lines()...)
+	}
+	return lines
+}
+
+// standing is what is below /x: path, mode, owner if it is not root, and content or text.
+func standing(t *testing.T, h *hosttest.Host) (all []string) {
+	t.Helper()
+	top := filepath.Join(h.Dir(), "x")
+	must(t, filepath.WalkDir(top, func(p string, _ fs.DirEntry, err error) error {
+		if err != nil || p == top {
+			return err
+		}
+		all = append(all, describeOne(t, h, strings.TrimPrefix(p, h.Dir())))
+		return nil
+	}))
+	return all
+}
+
+func describeOne(t *testing.T, h *hosttest.Host, p string) string {
+	t.Helper()
+	info, err := h.Lstat(p)
+	must(t, err)
+	owner := ""
+	if info.UID != 0 {
+		owner = fmt.Sprintf(" %d", info.UID)
+	}
+	switch {
+	case info.IsDir():
+		return fmt.Sprintf("%s/ %04o%s", p, info.Mode, owner)
+	case info.IsSymlink():
+		text, err := h.Readlink(p)
+		must(t, err)
+		return fmt.Sprintf("%s ->%s %s", p, owner, text)
+	case !info.IsRegular():
+		return fmt.Sprintf("%s special%s", p, owner)
+	}
+	text, err := h.ReadFile(p)
+	must(t, err)
+	return fmt.Sprintf("%s %04o%s %s", p, info.Mode, owner, text)
+}
+
+// inOwnMounts runs a test on a thread whose mounts are its own and go away with it.
+func inOwnMounts(t *testing.T, test func()) {
+	t.Helper()
+	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
+		t.Skip("needs root to mount") // in CI it fails instead
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
+		if err == nil {
+			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		}
+		if err == nil {
+			test()
+		}
+		done <- err
+	}()
+	must(t, <-done)
+}
+
+func (f forest) check(t *testing.T) {
+	t.Helper()
+	h := plant(t, f.given)
+	if f.before != nil {
+		f.before(t, h.Dir())
+	}
+	if diff := cmp.Diff(f.lines, told(grow(t, h, f))); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(f.tree, standing(t, h)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+	if failed := slices.ContainsFunc(f.lines, func(l string) bool { return strings.Contains(l, "cannot") }); failed || f.noop {
+		return
+	}
+	if again := grow(t, h, f); again.Status != "unchanged" {
+		t.Errorf("a second run: %v", told(again))
+	}
+}
+
+func TestRecurse(t *testing.T) {
+	t.Parallel()
+
+	deep := []string{"/x/f one", "/x/d/g two", "/x/d/e/h three", "/x/l -> /etc"}
+	for sentence, f := range map[string]forest{
+		"owner and mode apply to all below, those of links too": {
+			given: deep, files: []string{`{path: /x, recurse: true, owner: ann, mode: "0640"}`},
+			lines: []string{
+				"File//x/d: owner changed root to ann", "File//x/d: mode changed 0755 to 0750",
+				"File//x/d/e: owner changed root to ann", "File//x/d/e: mode changed 0755 to 0750",
+				"File//x/d/e/h: owner changed root to ann", "File//x/d/e/h: mode changed 0644 to 0640",
+				"File//x/d/g: owner changed root to ann", "File//x/d/g: mode changed 0644 to 0640",
+				"File//x/f: owner changed root to ann", "File//x/f: mode changed 0644 to 0640",
+				"File//x/l: owner changed root to ann",
+				"File/a: owner changed root to ann", "File/a: mode changed 0755 to 0750",
+			},
+			tree: []string{
+				"/x/d/ 0750 1001", "/x/d/e/ 0750 1001", "/x/d/e/h 0640 1001 three", "/x/d/g 0640 1001 two", "/x/f 0640 1001 one", "/x/l -> 1001 /etc",
+			},
+		},
+		"nothing is done without recurse": {
+			given: deep, files: []string{`{path: /x, mode: "0755"}`},
+			tree: []string{"/x/d/ 0755", "/x/d/e/ 0755", "/x/d/e/h 0644 three", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /etc"},
+		},
+		"recurseLimit: 1 is the entries of the directory": {
+			given: deep, files: []string{`{path: /x, recurse: true, recurseLimit: 1, mode: "0600"}`},
+			lines: []string{
+				"File//x/d: mode changed 0755 to 0700", "File//x/f: mode changed 0644 to 0600", "File/a: mode changed 0755 to 0700",
+			},
+			tree: []string{"/x/d/ 0700", "/x/d/e/ 0755", "/x/d/e/h 0644 three", "/x/d/g 0644 two", "/x/f 0600 one", "/x/l -> /etc"},
+		},
+		"what is ignored is left alone, with all below it": {
+			given: append([]string{"/x/.f a"}, deep...), files: []string{`{path: /x, recurse: true, ignore: ["[!f]", "*f"], mode: "0600"}`},
+			lines: []string{"File//x/.f: mode changed 0644 to 0600", "File/a: mode changed 0755 to 0700"},
+			tree:  []string{"/x/.f 0600 a", "/x/d/ 0755", "/x/d/e/ 0755", "/x/d/e/h 0644 three", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /etc"},
+		},
+		"what another File is about is left to it, with all below it": {
+			given: deep, files: []string{`{path: /x, recurse: true, mode: "0600"}`, `{path: /x/d/e, mode: "0711"}`},
+			lines: []string{
+				"File//x/d: mode changed 0755 to 0700", "File//x/d/g: mode changed 0644 to 0600", "File//x/f: mode changed 0644 to 0600",
+				"File/a: mode changed 0755 to 0700", "File/b: mode changed 0755 to 0711",
+			},
+			tree: []string{"/x/d/ 0700", "/x/d/e/ 0711", "/x/d/e/h 0644 three", "/x/d/g 0600 two", "/x/f 0600 one", "/x/l -> /etc"},
+		},
+		"links are followed if so said, and a ring of them is gone round once": {
+			given: []string{"/y/d/f one", "/x/", "/x/l -> ../y", "/y/ring -> /x", "/x/lost -> /nowhere"},
+			files: []string{`{path: /x, recurse: true, links: follow, mode: "0600"}`},
+			lines: []string{
+				"File//x/l: mode changed 0755 to 0700", "File//x/l/d: mode changed 0755 to 0700", "File//x/l/d/f: mode changed 0644 to 0600",
+				"File/a: mode changed 0755 to 0700",
+			},
+			tree: []string{"/x/l -> ../y", "/x/lost -> /nowhere"},
+		},
+		"a file is no directory to recurse into": {
+			given: []string{"/x one"}, files: []string{`{path: /x, recurse: true, mode: "0600"}`},
+			lines: []string{"File/a: mode changed 0644 to 0600"},
+		},
+		"what is not there has nothing below it": {given: []string{"/x/"}, files: []string{`{path: /y, recurse: true, mode: "0600"}`}},
+		"noop tells and changes nothing": {
+			given: []string{"/x/f one"}, noop: true, files: []string{`{path: /x, recurse: true, mode: "0600"}`},
+			lines: []string{"File//x/f: mode changed 0644 to 0600 (noop)", "File/a: mode changed 0755 to 0700 (noop)"},
+			tree:  []string{"/x/f 0644 one"},
+		},
+		"more files than maxFiles fail before anything is changed": {
+			given: deep, files: []string{`{path: /x, recurse: true, maxFiles: 4, mode: "0600"}`},
+			lines: []string{"File/a: cannot read the present state: /x has more than 4 files below it: raise maxFiles, or leave some out by ignore or recurseLimit"},
+			tree:  []string{"/x/d/ 0755", "/x/d/e/ 0755", "/x/d/e/h 0644 three", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /etc"},
+		},
+		"as many as maxFiles are well": {
+			given: []string{"/x/f one"}, files: []string{`{path: /x, recurse: true, maxFiles: 1, mode: "0600"}`},
+			lines: []string{"File//x/f: mode changed 0644 to 0600", "File/a: mode changed 0755 to 0700"},
+			tree:  []string{"/x/f 0600 one"},
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			f.check(t)
+		})
+	}
+}
+
+func TestADirectoryIsCopied(t *testing.T) {
+	t.Parallel()
+
+	source := []string{"/src/f one", "/src/d/g two", "/src/l -> f"}
+	for sentence, f := range map[string]forest{
+		"with files, directories and links": {
+			given: source, files: []string{`{path: /x, source: /src, recurse: true, group: web, mode: "0640"}`},
+			lines: []string{"File//x/d: created", "File//x/d/g: created", "File//x/f: created", "File//x/l: created", "File/a: created"},
+			tree:  []string{"/x/d/ 0750", "/x/d/g 0640 two", "/x/f 0640 one", "/x/l -> f"},
+		},
+		"following its links if so said": {
+			given: append(slices.Clone(source), "/more/h three", "/src/m -> /more"), files: []string{`{path: /x, source: /src, recurse: true, links: follow}`},
+			lines: []string{
+				"File//x/d: created", "File//x/d/g: created", "File//x/f: created", "File//x/l: created", "File//x/m: created", "File//x/m/h: created",
+				"File/a: created",
+			},
+			tree: []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l 0644 one", "/x/m/ 0755", "/x/m/h 0644 three"},
+		},
+		"over what is there, which else only gets its attributes": {
+			given: append([]string{"/x/f old", "/x/d/own mine"}, source...), files: []string{`{path: /x, source: /src, recurse: true, owner: ann}`},
+			lines: []string{
+				"File//x/d: owner changed root to ann", "File//x/d/g: created", "File//x/d/own: owner changed root to ann",
+				"File//x/f: content changed {sha256}cba06b5736faf67e54b07b561eae94395e774c517a7d910a54369e1263ccfbd4 to {sha256}7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed",
+				"File//x/f: owner changed root to ann", "File//x/l: created", "File/a: owner changed root to ann",
+			},
+			tree: []string{"/x/d/ 0755 1001", "/x/d/g 0644 1001 two", "/x/d/own 0644 1001 mine", "/x/f 0644 1001 one", "/x/l -> 1001 f"},
+		},
+		"and nothing else is touched with recurseScope: Source": {
+			given: append([]string{"/x/own mine", "/x/d/own mine"}, source...), files: []string{`{path: /x, source: /src, recurse: true, recurseScope: Source, owner: ann}`},
+			lines: []string{
+				"File//x/d: owner changed root to ann", "File//x/d/g: created", "File//x/f: created", "File//x/l: created", "File/a: owner changed root to ann",
+			},
+			tree: []string{"/x/d/ 0755 1001", "/x/d/g 0644 1001 two", "/x/d/own 0644 mine", "/x/f 0644 1001 one", "/x/l -> 1001 f", "/x/own 0644 mine"},
+		},
+		"but for what is ignored and what another File is about": {
+			given: source, files: []string{`{path: /x, source: /src, recurse: true, ignore: [l]}`, `{path: /x/d/g, content: mine}`},
+			lines: []string{"File//x/d: created", "File//x/f: created", "File/a: created", "File/b: created"},
+			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 mine", "/x/f 0644 one"},
+		},
+		"one level down": {
+			given: source, files: []string{`{path: /x, source: "file:///src", recurse: true, recurseLimit: 1}`},
+			lines: []string{"File//x/d: created", "File//x/f: created", "File//x/l: created", "File/a: created"},
+			tree:  []string{"/x/d/ 0755", "/x/f 0644 one", "/x/l -> f"},
+		},
+		"in noop it is told": {
+			given: append([]string{"/x/"}, source...), noop: true, files: []string{`{path: /x, source: /src, recurse: true}`},
+			lines: []string{"File//x/d: created (noop)", "File//x/d/g: created (noop)", "File//x/f: created (noop)", "File//x/l: created (noop)"},
+		},
+		"in place of a link that leads elsewhere": {
+			given: []string{"/src/d/g two", "/x/", "/else/own mine", "/x/d -> /else"}, files: []string{`{path: /x, source: /src, recurse: true}`},
+			lines: []string{"File//x/d: ensure changed link to directory", "File//x/d/g: created"},
+			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two"},
+		},
+		"not from a file": {
+			given: []string{"/src one", "/x/"}, files: []string{`{path: /x, source: /src, recurse: true}`},
+			lines: []string{"File/a: cannot read the present state: source /src is a file, and recurse needs a directory: name one, or remove recurse"},
+		},
+		"not from what is not there, even to purge": {
+			given: []string{"/x/own mine"}, files: []string{`{path: /x, source: /src, recurse: true, purge: true}`},
+			lines: []string{"File/a: cannot read the present state: cannot look at source: stat /src: no such file or directory"},
+			tree:  []string{"/x/own 0644 mine"},
+		},
+		"what can't be copied fails alone": {
+			given:  []string{"/src/a one", "/src/z two"},
+			before: func(t *testing.T, dir string) { t.Helper(); must(t, unix.Mkfifo(dir+"/src/m", 0o600)) },
+			files:  []string{`{path: /x, source: /src, recurse: true}`},
+			lines: []string{
+				"File//x/a: created", "File//x/m: change of ensure from absent to file failed: cannot read source: open /src/m: is a fifo, not a regular file",
+				"File//x/z: created", "File/a: created",
+			},
+			tree: []string{"/x/a 0644 one", "/x/z 0644 two"},
+		},
+		"a source whose links lead into itself fails": {
+			given: []string{"/src/d/", "/src/d/up -> ..", "/x/"}, files: []string{`{path: /x, source: /src, recurse: true, links: follow}`},
+			lines: []string{
+				"File//x/d: created", "File//x/d/up: created",
+				"File/a: cannot generate its resources: cannot copy /src/d/up: it leads back to a directory above it, or into /x: remove the link, or use links: manage",
+			},
+			tree: []string{"/x/d/ 0755", "/x/d/up/ 0755"},
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			f.check(t)
+		})
+	}
+}
+
+func TestPurge(t *testing.T) {
+	t.Parallel()
+
+	given := []string{"/x/f one", "/x/d/g two", "/x/l -> /else", "/else/kept three"}
+	for sentence, f := range map[string]forest{
+		"what nothing manages goes, the directories with force": {
+			given: given, files: []string{`{path: /x, recurse: true, purge: true, force: true}`},
+			lines: []string{"File//x/d/g: removed", "File//x/d: removed", "File//x/f: removed", "File//x/l: removed"},
+		},
+		"without force a directory fails and stays": {
+			given: given, files: []string{`{path: /x, recurse: true, purge: true}`},
+			lines: []string{
+				"File//x/d/g: removed",
+				"File//x/d: change of ensure from directory to absent failed: cannot remove /x/d: it is a directory: set force: true to delete it with all that is in it",
+				"File//x/f: removed", "File//x/l: removed",
+			},
+			tree: []string{"/x/d/ 0755"},
+		},
+		"what the source has stays": {
+			given: append([]string{"/src/d/h new"}, given...), files: []string{`{path: /x, source: /src, recurse: true, purge: true, force: true}`},
+			lines: []string{"File//x/d/g: removed", "File//x/d/h: created", "File//x/f: removed", "File//x/l: removed"},
+			tree:  []string{"/x/d/ 0755", "/x/d/h 0644 new"},
+		},
+		"what other Files are about stays, and what leads there": {
+			given: append([]string{"/x/d/e/kept four", "/x/d/e/lost five"}, given...),
+			files: []string{`{path: /x, recurse: true, purge: true, force: true, mode: "0755"}`, `{path: /x/d/e/kept}`, `{path: /x/later/f, ensure: absent}`},
+			lines: []string{"File//x/d/e/lost: removed", "File//x/d/g: removed", "File//x/f: removed", "File//x/l: removed"},
+			tree:  []string{"/x/d/ 0755", "/x/d/e/ 0755", "/x/d/e/kept 0644 four"},
+		},
+		"what is ignored stays, and what leads there": {
+			given: append([]string{"/x/d/.keep a"}, given...), files: []string{`{path: /x, recurse: true, purge: true, force: true, ignore: [".*"]}`},
+			lines: []string{"File//x/d/g: removed", "File//x/f: removed", "File//x/l: removed"},
+			tree:  []string{"/x/d/ 0755", "/x/d/.keep 0644 a"},
+		},
+		"never what a link leads to": {
+			given: given, files: []string{`{path: /x, recurse: true, purge: true, force: true, links: follow, ignore: [d, f]}`},
+			lines: []string{"File//x/l: removed"},
+			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one"},
+		},
+		"nothing while a File is withheld": {
+			given: given, withheld: []resource.Ref{{Kind: "File", Name: "w"}}, files: []string{`{path: /x, recurse: true, purge: true, force: true, mode: "0755"}`},
+			lines: []string{
+				"File//x/f: mode changed 0644 to 0755", "File//x/d/g: mode changed 0644 to 0755",
+				"File/a: cannot generate its resources: what File/w manages is not known while it is withheld or invalid, so nothing is purged: mend it first",
+			},
+			tree: []string{"/x/d/ 0755", "/x/d/g 0755 two", "/x/f 0755 one", "/x/l -> /else"},
+		},
+		"nothing while a File is invalid": {
+			given: given, files: []string{`{path: /x, recurse: true, purge: true, force: true}`, `{path: etc}`},
+			lines: []string{
+				"File/a: cannot generate its resources: what File/b manages is not known while it is withheld or invalid, so nothing is purged: mend it first",
+				`File/b: path "etc" must be absolute, as in /etc/motd`,
+			},
+			tree: []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /else"},
+		},
+		"in noop it is told": {
+			given: given, noop: true, files: []string{`{path: /x, recurse: true, purge: true, force: true}`},
+			lines: []string{"File//x/d/g: removed (noop)", "File//x/d: removed (noop)", "File//x/f: removed (noop)", "File//x/l: removed (noop)"},
+			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /else"},
+		},
+		"a directory at the end of recurseLimit goes with all below it": {
+			given: given, files: []string{`{path: /x, recurse: true, recurseLimit: 1, purge: true, force: true}`},
+			lines: []string{"File//x/d: removed", "File//x/f: removed", "File//x/l: removed"},
+		},
+	} {
+		slices.Sort(f.lines)
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			h := plant(t, f.given)
+			got := told(grow(t, h, f))
+			slices.Sort(got)
+			if diff := cmp.Diff(f.lines, got); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(f.tree, standing(t, h)); diff != "" {
+				t.Errorf("tree (-want +got):\n%s", diff)
+			}
+			if text, err := h.ReadFile("/else/kept"); string(text) != "three" || err != nil {
+				t.Errorf("elsewhere there is %q, %v", text, err)
+			}
+		})
+	}
+}
+
+// What was purged is in the bucket, each file by itself.
+func TestWhatIsPurgedIsBackedUp(t *testing.T) {
+	t.Parallel()
+
+	h := plant(t, []string{"/x/f one", "/x/d/g two"})
+	grow(t, h, forest{files: []string{`{path: /x, recurse: true, purge: true, force: true}`}})
+	if diff := cmp.Diff([]string{`"one" [/x/f]`, `"two" [/x/d/g]`}, kept(t, h)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAMountIsNotPurged(t *testing.T) {
+	t.Parallel()
+
+	inOwnMounts(t, func() {
+		// A bind mount has the device number of its surroundings, a tmpfs its own.
+		h := plant(t, []string{"/data/f one", "/x/d/bound/", "/x/other/", "/x/file old", "/x/stray two"})
+		for _, m := range []struct {
+			from, to, kind string
+			flags          uintptr
+		}{{"/data", "/x/d/bound", "", unix.MS_BIND}, {"/data/f", "/x/file", "", unix.MS_BIND}, {"tmpfs", "/x/other", "tmpfs", 0}} {
+			from := m.from
+			if m.kind == "" {
+				from = h.Dir() + m.from
+			}
+			if err := unix.Mount(from, h.Dir()+m.to, m.kind, m.flags, ""); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		h.Put("/x/other/inside", "three")
+		lines := told(grow(t, h, forest{files: []string{`{path: /x, recurse: true, purge: true, force: true}`}}))
+		if diff := cmp.Diff([]string{"File//x/stray: removed"}, lines); diff != "" {
+			t.Error(diff)
+		}
+		for _, p := range []string{"/data/f", "/x/d/bound/f", "/x/file", "/x/other/inside"} {
+			if _, err := h.Lstat(p); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestManyFilesAreWarnedOfUnlessTheyAreExpected(t *testing.T) {
+	t.Parallel()
+
+	h := plant(t, []string{"/x/"})
+	for i := range 1001 {
+		h.Put(fmt.Sprintf("/x/%d", i), "")
+	}
+	for spec, want := range map[string][]string{
+		`{path: /x, recurse: true, mode: "0644"}`: {
+			"File/a: warning: 1001 files below /x are many for one resource: " +
+				"leave some out by ignore or recurseLimit, or say by maxFiles how many there may be, -1 for any number",
+		},
+		`{path: /x, recurse: true, maxFiles: -1, mode: "0644"}`:   nil,
+		`{path: /x, recurse: true, maxFiles: 2000, mode: "0644"}`: nil,
+	} {
+		if diff := cmp.Diff(want, told(grow(t, h, forest{files: []string{spec}}))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", spec, diff)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// A walk goes through what lies below a File that recurses. It has the names of the
+// directories on its way in memory and nothing else, however many files there are.
+type walk struct {
+	h    host.Reader
+	want Attributes
+	own  claims
+	// visit takes each child: a directory before what is in it, unless it is purged. Its
+	// error ends the walk.
+	visit func(child) error
+}
+
+// claims are the paths that other Files of the catalog are about.
+type claims struct {
+	has func(path string) bool
+	// above are the directories that lead to them.
+	above map[string]bool
+}
+
+// A level is one directory of a walk.
+type level struct {
+	dir   string
+	from  string // its source; "" where it has none
+	depth int    // of what is in it; 1 directly below the File
+	// local says that what is on the host counts besides the source, and purging that
+	// it goes.
+	local, purging bool
+	// way are the directories above, of the host and of the source.
+	way []identity
+}
+
+// An identity tells a directory from others whatever path leads to it.
+type identity struct{ dev, ino uint64 }
+
+func identityOf(info host.FileInfo) identity { return identity{info.Dev, info.Ino} }
+
+// descend goes through one directory. It reports whether anything is left there that
+// is not to be purged.
+func (w *walk) descend(l level) (stays bool, err error) {
+	var there []string
+	if l.from != "" {
+		if there, err = w.h.ReadDir(l.from); err != nil {
+			return true, cannot("read source", err)
+		}
+	}
+	names := there
+	if l.local {
+		here, err := w.h.ReadDir(l.dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return true, cannot("read directory", err)
+		}
+		names = slices.Concat(here, there)
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	for _, name := range names {
+		_, sourced := slices.BinarySearch(there, name)
+		left, err := w.enter(l, name, sourced)
+		if err != nil {
+			return true, err
+		}
+		stays = stays || left
+	}
+	return stays, nil
+}
+
+// enter deals with one name of a directory. What other Files are about stays theirs.
+func (w *walk) enter(l level, name string, sourced bool) (stays bool, err error) {
+	p := path.Join(l.dir, name)
+	if ignored(w.want.Ignore, name) || w.own.has(p) {
+		return true, nil
+	}
+	here, err := w.h.Lstat(p)
+	exists := err == nil
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return true, cannot("look at file", err)
+	case sourced:
+		return true, w.replicate(l, p, path.Join(l.from, name), here)
+	case !exists: // it went away just now
+		return false, nil
+	case l.purging:
+		return w.purge(l, p, here)
+	}
+	return true, w.tend(l, p, here)
+}
+
+// replicate deals with what the source has.
+func (w *walk) replicate(l level, p, from string, here host.FileInfo) error {
+	c, there, err := w.original(p, from)
+	if err != nil {
+		return err
+	}
+	mounted, err := w.mounted(l, p)
+	if err == nil {
+		err = w.visit(c)
+	}
+	if err != nil || c.as != directory {
+		return err
+	}
+	if slices.Contains(l.way, identityOf(there)) {
+		return fmt.Errorf("cannot copy %s: it leads back to a directory above it, or into %s: remove the link, or use links: manage", from, w.want.Path)
+	}
+	l.from, l.purging = from, l.purging && !mounted && here.IsDir()
+	l.local = l.local && w.leadsOn(here)
+	_, err = w.below(l, p, identityOf(there), identityOf(here))
+	return err
+}
+
+// leadsOn reports whether something may be below what is there.
+func (w *walk) leadsOn(here host.FileInfo) bool {
+	return here.IsDir() || here.IsSymlink() && follows(w.want)
+}
+
+// original is a copy of what the source has, yet to be made. What is not there, as a link
+// leads nowhere, is left to fail by itself.
+func (w *walk) original(p, from string) (c child, there host.FileInfo, err error) {
+	c = child{path: p, fate: copied, from: from, as: regular}
+	if there, err = w.look(from); err == nil {
+		c.as = kindOf(there)
+	}
+	if c.as == link {
+		c.text, err = w.h.Readlink(from)
+	}
+	return c, there, ignoreMissing(cannot("look at source", err))
+}
+
+// tend deals with what is only on the host and stays.
+func (w *walk) tend(l level, p string, here host.FileInfo) error {
+	if err := w.visit(child{path: p}); err != nil {
+		return err
+	}
+	if here.IsSymlink() && follows(w.want) {
+		var err error
+		if here, err = w.h.Stat(p); err != nil {
+			return ignoreMissing(cannot("follow link", err))
+		}
+	}
+	if !here.IsDir() || slices.Contains(l.way, identityOf(here)) {
+		return nil
+	}
+	l.from, l.purging = "", false
+	_, err := w.below(l, p, identityOf(here))
+	return err
+}
+
+// purge deals with what is only on the host and goes, unless it is a mount or leads to
+// what stays. A directory comes after what is in it, so that each file is told and kept.
+func (w *walk) purge(l level, p string, here host.FileInfo) (stays bool, err error) {
+	mounted, err := w.mounted(l, p)
+	if err != nil {
+		return true, err
+	}
+	if mounted {
+		return true, w.tend(l, p, here)
+	}
+	if here.IsDir() {
+		l.from = ""
+		if stays, err = w.below(l, p, identityOf(here)); err != nil {
+			return true, err
+		}
+		if stays || w.own.above[p] {
+			return true, w.visit(child{path: p})
+		}
+	}
+	// Where this is refused, the directories above are not tried.
+	refused := refusal(kindOf(here), child{path: p, fate: purged}.attributes(w.want)) != nil
+	return refused, w.visit(child{path: p, fate: purged})
+}
+
+// mounted matters where something may be purged.
+func (w *walk) mounted(l level, p string) (bool, error) {
+	if !l.purging {
+		return false, nil
+	}
+	mounted, err := w.h.Mounted(p)
+	return mounted, cannot("look for mount", err)
+}
+
+// below goes one level down unless that is too far.
+func (w *walk) below(l level, dir string, passed ...identity) (stays bool, err error) {
+	if w.want.RecurseLimit != nil && l.depth >= int(*w.want.RecurseLimit) {
+		return false, nil
+	}
+	l.dir, l.depth, l.way = dir, l.depth+1, slices.Concat(l.way, passed)
+	return w.descend(l)
+}
+
+// look describes what is meant by a path of the source.
+func (w *walk) look(p string) (host.FileInfo, error) {
+	if follows(w.want) {
+		return w.h.Stat(p)
+	}
+	return w.h.Lstat(p)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
