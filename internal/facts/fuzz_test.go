@@ -47,6 +47,8 @@ func (m memory) ReadDir(path string) ([]string, error) {
 	return []string{"a.txt", "b.yaml", "c.json"}, nil
 }
 
+func (m memory) Mounted(string) (bool, error) { return false, nil }
+
 func (m memory) Readlink(string) (string, error) { return "", fs.ErrNotExist }
 
 func (m memory) LookPath(name string) (string, error) {

@@ -30,12 +30,15 @@ func TestAUserIsHeldToWhatAUserMay(t *testing.T) {
 	must(t, os.Symlink("/etc/shadow", filepath.Join(dir, "home/ann/file")))
 	must(t, os.Symlink("/etc", filepath.Join(dir, "home/ann/dir")))
 
+	put(t, filepath.Join(dir, "lit"), "secret")
+	must(t, os.Chmod(filepath.Join(dir, "lit"), 0o600))
+
 	user := h.ActAs(ann)
 	_, read := user.ReadFile("/home/ann/file")
 	_, open := user.Open("/home/ann/file")
 	_, write := user.WriteFile(t.Context(), "/home/ann/dir/cron", mine("x"))
 	for what, err := range map[string]error{
-		"to read": read, "to open": open, "to write": write,
+		"to read": read, "to open": open, "to open what was looked at": openLooked(user, "/lit"), "to write": write,
 		"to make a directory": user.Mkdir("/home/ann/dir/d", 0o755),
 		"to link":             user.Symlink("x", "/home/ann/dir/l"),
 		"to remove":           user.Remove("/home/ann/dir/shadow"),
@@ -53,6 +56,16 @@ func TestAUserIsHeldToWhatAUserMay(t *testing.T) {
 	if got, err := h.ReadFile("/etc/shadow"); err != nil || string(got) != "secret" {
 		t.Errorf("afterwards root reads %q, %v", got, err)
 	}
+}
+
+// openLooked opens what was seen, which needs less than reading does.
+func openLooked(h host.Reader, path string) error {
+	n, err := h.Look(path)
+	if err != nil {
+		return err
+	}
+	_, err = n.Open()
+	return errors.Join(err, n.Close())
 }
 
 func TestWhatAUserMakesIsTheUsers(t *testing.T) {
