@@ -10,6 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/notify"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/providers/purge"
+	"github.com/fettle-dev/fettle/providers/sshauthorizedkey"
 	"github.com/fettle-dev/fettle/providers/systemservice"
 	"github.com/fettle-dev/fettle/providers/user"
 )
@@ -23,6 +24,7 @@ func Kinds() []resource.Kind {
 		notify.Type().Erase(),
 		pkg.Type().Erase(),
 		purge.Type().Erase(),
+		sshauthorizedkey.Type().Erase(),
 		systemservice.Type().Erase(),
 		user.Type().Erase(),
 	}

@@ -7,7 +7,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Resources returns an empty object of every resource kind, in the order of their
 // files' names.
 func Resources() []Resource {
-	return []Resource{&Exec{}, &File{}, &Group{}, &Notify{}, &Package{}, &Purge{}, &SystemService{}, &User{}}
+	return []Resource{&Exec{}, &File{}, &Group{}, &Notify{}, &Package{}, &Purge{}, &SSHAuthorizedKey{}, &SystemService{}, &User{}}
 }
 
 func addKinds(s *runtime.Scheme) {
@@ -18,6 +18,7 @@ func addKinds(s *runtime.Scheme) {
 		&Notify{}, &NotifyList{},
 		&Package{}, &PackageList{},
 		&Purge{}, &PurgeList{},
+		&SSHAuthorizedKey{}, &SSHAuthorizedKeyList{},
 		&SystemService{}, &SystemServiceList{},
 		&User{}, &UserList{},
 	)
@@ -100,6 +101,18 @@ func (r *Purge) GetAttributes() any { return &r.Spec.PurgeAttributes }
 
 // GetStatus is the status that every kind has.
 func (r *Purge) GetStatus() *ResourceStatus { return &r.Status }
+
+// KindName is the kind.
+func (r *SSHAuthorizedKey) KindName() string { return "SSHAuthorizedKey" }
+
+// GetTargeting is the part of the spec that every kind has.
+func (r *SSHAuthorizedKey) GetTargeting() *Targeting { return &r.Spec.Targeting }
+
+// GetAttributes points to the kind's attributes.
+func (r *SSHAuthorizedKey) GetAttributes() any { return &r.Spec.SSHAuthorizedKeyAttributes }
+
+// GetStatus is the status that every kind has.
+func (r *SSHAuthorizedKey) GetStatus() *ResourceStatus { return &r.Status }
 
 // KindName is the kind.
 func (r *SystemService) KindName() string { return "SystemService" }

@@ -92,4 +92,3 @@ func sideBySide(entries []*entry, f func(*entry)) {
 	}
 	group.Wait()
 }
-

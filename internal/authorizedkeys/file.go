@@ -1,0 +1,129 @@
+// Package authorizedkeys reads and edits the files that say with which keys a user may
+// log in by SSH.
+//
+// What it takes for a key is at least what sshd takes for one, so nothing that lets
+// somebody in goes unseen; every other line stays as it is, byte for byte and in its place.
+package authorizedkeys
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Key is a line that lets somebody in.
+type Key struct {
+	Options []string // as written: a word, or a word, = and a value in quotes
+	Type    string   // as in ssh-ed25519
+	Key     string   // in base64
+	Comment string   // canonical; "" where there is none
+}
+
+// String is the line, without its end.
+func (k Key) String() string {
+	words := []string{k.Type, k.Key}
+	if len(k.Options) > 0 {
+		words = append([]string{strings.Join(k.Options, ",")}, words...)
+	}
+	if k.Comment != "" {
+		words = append(words, k.Comment)
+	}
+	return strings.Join(words, " ")
+}
+
+// A File is the content of one file. The zero value is an empty one.
+type File struct{ lines []line }
+
+type line struct {
+	text  string // with its end
+	key   Key
+	isKey bool
+}
+
+// Parse reads a file. There is no text that it can't read.
+func Parse(text []byte) File {
+	var f File
+	for l := range strings.Lines(string(text)) {
+		key, ok := parseLine(l)
+		f.lines = append(f.lines, line{l, key, ok})
+	}
+	return f
+}
+
+// Bytes are the content.
+func (f File) Bytes() []byte {
+	var b strings.Builder
+	for _, l := range f.lines {
+		b.WriteString(l.text)
+	}
+	return []byte(b.String())
+}
+
+// A Named is a key and the name that it goes by in its file: its comment or, without
+// one, PATH:unnamed-N, counted from 1 among those without. Several may have one name.
+type Named struct {
+	Name string
+	Key
+}
+
+// Keys are all keys of the file at path, in their order.
+func (f File) Keys(path string) []Named {
+	var all []Named
+	unnamed := 0
+	for _, l := range f.lines {
+		if !l.isKey {
+			continue
+		}
+		name := l.key.Comment
+		if name == "" {
+			unnamed++
+			name = fmt.Sprintf("%s:unnamed-%d", path, unnamed)
+		}
+		all = append(all, Named{name, l.key})
+	}
+	return all
+}
+
+// Put makes key the only one of this name in the file at path: in the place of the
+// first that had the name, else at the end.
+func (f *File) Put(path, name string, key Key) {
+	at := f.take(path, name)
+	if at < 0 {
+		f.endLine()
+		at = len(f.lines)
+	}
+	text := key.String() + "\n"
+	parsed, ok := parseLine(text)
+	f.lines = append(f.lines[:at:at], append([]line{{text, parsed, ok}}, f.lines[at:]...)...)
+}
+
+// Drop takes away all keys of this name in the file at path.
+func (f *File) Drop(path, name string) { f.take(path, name) }
+
+// take removes the keys of a name and returns where the first was, -1 if there was none.
+func (f *File) take(path, name string) (at int) {
+	at = -1
+	names := f.Keys(path)
+	var kept []line
+	for _, l := range f.lines {
+		if l.isKey {
+			isIt := names[0].Name == name
+			names = names[1:]
+			if isIt && at < 0 {
+				at = len(kept)
+			}
+			if isIt {
+				continue
+			}
+		}
+		kept = append(kept, l)
+	}
+	f.lines = kept
+	return at
+}
+
+// endLine ends the last line if its end is missing.
+func (f *File) endLine() {
+	if n := len(f.lines); n > 0 && !strings.HasSuffix(f.lines[n-1].text, "\n") {
+		f.lines[n-1].text += "\n"
+	}
+}

@@ -1,0 +1,208 @@
+package authorizedkeys_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/fettle-dev/fettle/internal/authorizedkeys"
+)
+
+const (
+	ed25519 = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
+	other   = "AAAAC3NzaC1lZDI1NTE5AAAAIP/+/fz7+vn49/b19PPy8fDv7u3s6+rp6Ofm5eTj4uHg"
+)
+
+const path = "/home/ann/.ssh/authorized_keys"
+
+func TestWhatLetsSomebodyInIsSeen(t *testing.T) {
+	tests := map[string]struct {
+		line string
+		want []authorizedkeys.Named
+	}{
+		"a key with its comment": {
+			"ssh-ed25519 " + ed25519 + " ann@laptop\n",
+			[]authorizedkeys.Named{{"ann@laptop", authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519, Comment: "ann@laptop"}}},
+		},
+		"words, tabs and an end of other systems": {
+			" \tssh-ed25519\t" + ed25519 + " \t ann on  the train \t\r\n",
+			[]authorizedkeys.Named{{"ann on  the train", authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519, Comment: "ann on  the train"}}},
+		},
+		"no comment and no end": {
+			"ssh-ed25519 " + ed25519,
+			[]authorizedkeys.Named{{path + ":unnamed-1", authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519}}},
+		},
+		"an end of other systems behind the key itself": {
+			"ssh-ed25519 " + ed25519 + "\r\n",
+			[]authorizedkeys.Named{{path + ":unnamed-1", authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519}}},
+		},
+		"options with all that quotes can hold": {
+			`no-pty,command="echo \"a, b\" c",environment="A=ssh-rsa AAAA" ssh-ed25519 ` + ed25519 + " x\n",
+			[]authorizedkeys.Named{{"x", authorizedkeys.Key{
+				Options: []string{"no-pty", `command="echo \"a, b\" c"`, `environment="A=ssh-rsa AAAA"`},
+				Type:    "ssh-ed25519", Key: ed25519, Comment: "x",
+			}}},
+		},
+		"a type that is yet to come": {
+			"mldsa-2030@example.org AAAAE x\n",
+			[]authorizedkeys.Named{{"x", authorizedkeys.Key{Type: "mldsa-2030@example.org", Key: "AAAAE", Comment: "x"}}},
+		},
+		"a comment that is no text": {
+			"ssh-ed25519 " + ed25519 + " a\xffb\n",
+			[]authorizedkeys.Named{{"a\uFFFDb", authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519, Comment: "a\uFFFDb"}}},
+		},
+		"neither a remark":     {"# ssh-ed25519 " + ed25519 + "\n", nil},
+		"nor nothing":          {" \t\r\n", nil},
+		"nor a word":           {"ssh-ed25519\n", nil},
+		"nor a sentence":       {"let me in please now\n", nil},
+		"nor an unclosed word": {`command="ssh-ed25519 ` + ed25519 + " x\n", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := authorizedkeys.Parse([]byte(test.line))
+			if diff := cmp.Diff(test.want, f.Keys(path)); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+			if got := string(f.Bytes()); got != test.line {
+				t.Errorf("it became %q", got)
+			}
+		})
+	}
+}
+
+func TestOnlyTheKeyOfTheNameIsChanged(t *testing.T) {
+	const before = "# mine\r\n\nssh-ed25519 " + ed25519 + "\r\nssh-ed25519 " + ed25519 + " a\n garbage\nssh-ed25519 " + other + " a \nssh-ed25519 " + other
+	key := authorizedkeys.Key{Options: []string{"no-pty", `from="a,b"`}, Type: "ssh-ed25519", Key: other}
+	tests := map[string]struct {
+		edit func(*authorizedkeys.File)
+		want string
+	}{
+		"a new one comes last": {
+			func(f *authorizedkeys.File) { f.Put(path, "new", named(key, "new")) },
+			before + "\n" + `no-pty,from="a,b" ssh-ed25519 ` + other + " new\n",
+		},
+		"one that is there keeps its place, and is the only one": {
+			func(f *authorizedkeys.File) { f.Put(path, "a", named(key, "a")) },
+			"# mine\r\n\nssh-ed25519 " + ed25519 + "\r\n" + `no-pty,from="a,b" ssh-ed25519 ` + other + " a\n garbage\nssh-ed25519 " + other,
+		},
+		"all of the name go": {
+			func(f *authorizedkeys.File) { f.Drop(path, "a") },
+			"# mine\r\n\nssh-ed25519 " + ed25519 + "\r\n garbage\nssh-ed25519 " + other,
+		},
+		"one without a name goes by its number": {
+			func(f *authorizedkeys.File) { f.Drop(path, path+":unnamed-2") },
+			"# mine\r\n\nssh-ed25519 " + ed25519 + "\r\nssh-ed25519 " + ed25519 + " a\n garbage\nssh-ed25519 " + other + " a \n",
+		},
+		"none of the name": {
+			func(f *authorizedkeys.File) { f.Drop(path, path+":unnamed-3") },
+			before,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := authorizedkeys.Parse([]byte(before))
+			test.edit(&f)
+			if diff := cmp.Diff(test.want, string(f.Bytes())); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func named(k authorizedkeys.Key, name string) authorizedkeys.Key {
+	k.Comment = name
+	return k
+}
+
+func TestWhatSshdWouldNotTakeIsRefused(t *testing.T) {
+	options := map[string]string{
+		`no-pty`:                   "",
+		`command="a \"b\" c, d"`:   "",
+		`command=""`:               "",
+		`command="a\\b"`:           "",
+		`command=a`:                "its value is not in double quotes",
+		`command="`:                "its value is not in double quotes",
+		`no pty`:                   "its name has other than letters, digits and -",
+		``:                         "its name has other than letters, digits and -",
+		`a,b`:                      "its name has other than letters, digits and -",
+		`a="b",c="d"`:              `a quote inside of its value is not written \"`,
+		`a="b" ssh-rsa AAAA x="d"`: `a quote inside of its value is not written \"`,
+		`a="b\"`:                   `a quote inside of its value is not written \"`,
+		"a=\"b\nc\"":               "it has a line break",
+	}
+	for option, want := range options {
+		if got := said(authorizedkeys.CheckOption(option)); got != want {
+			t.Errorf("option %s: got %q, want %q", option, got, want)
+		}
+	}
+	keys := map[[2]string]string{
+		{"ssh-ed25519", ed25519}:           "",
+		{"ssh-rsa", ed25519}:               `is of the type "ssh-ed25519", and type says ssh-rsa: make them the same`,
+		{"ssh-ed25519", "AAAA"}:            "is cut off: give the whole second word of the public key's file",
+		{"ssh-ed25519", "AAAAC3Nz"}:        "is cut off: give the whole second word of the public key's file",
+		{"ssh-ed25519", ed25519 + " x"}:    "is not base64: give the second word of the public key's file, and nothing else of it",
+		{"ssh-ed25519", ed25519 + "\nAAA"}: "is not base64: give the second word of the public key's file, and nothing else of it",
+	}
+	for key, want := range keys {
+		if got := said(authorizedkeys.CheckKey(key[0], key[1])); got != want {
+			t.Errorf("key %q: got %q, want %q", key, got, want)
+		}
+	}
+}
+
+func said(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// The library of the Go project reads such files too, and keeps nothing of what it does
+// not understand. What it takes for a key is one here, and nothing is lost.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"ssh-ed25519 " + ed25519 + " ann@laptop\n# x\r\n\n",
+		`no-pty,command="echo \"a, b\" c" ssh-ed25519 ` + ed25519 + "\n",
+		`a="b\\" ssh-ed25519 ` + ed25519 + " x y \t\nssh-ed25519 " + other,
+		"\v ssh-ed25519 " + ed25519 + "\tx\xff\r\n",
+	} {
+		f.Add(seed, "ann@laptop")
+	}
+	f.Fuzz(func(t *testing.T, text, name string) {
+		file := authorizedkeys.Parse([]byte(text))
+		if string(file.Bytes()) != text {
+			t.Fatalf("%q became %q", text, file.Bytes())
+		}
+		if line, _, more := strings.Cut(text, "\n"); !more && !strings.Contains(text, "\r") {
+			agree(t, line, file.Keys(path))
+		}
+		before := len(file.Keys(path))
+		file.Drop(path, name)
+		if name = authorizedkeys.Canonical(name); name == "" || strings.Contains(name, "\n") {
+			return
+		}
+		file.Drop(path, name)
+		if got := len(file.Keys(path)); got > before {
+			t.Fatalf("%d keys became %d", before, got)
+		}
+		file.Put(path, name, authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519, Comment: name})
+		last := file.Keys(path)[len(file.Keys(path))-1]
+		if diff := cmp.Diff(authorizedkeys.Named{Name: name, Key: authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519, Comment: name}}, last); diff != "" {
+			t.Fatalf("what was put reads otherwise (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// agree holds a line against what the library reads of it.
+func agree(t *testing.T, line string, got []authorizedkeys.Named) {
+	t.Helper()
+	key, comment, options, _, err := ssh.ParseAuthorizedKey([]byte(line))
+	if err != nil {
+		return
+	}
+	if len(got) != 1 || got[0].Type != key.Type() || got[0].Comment != authorizedkeys.Canonical(comment) {
+		t.Fatalf("%q is the key %s %q with %q; got %+v", line, key.Type(), comment, options, got)
+	}
+}

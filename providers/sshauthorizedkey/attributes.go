@@ -1,0 +1,110 @@
+package sshauthorizedkey
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/authorizedkeys"
+)
+
+// normalize writes a type in full.
+func normalize(a *attributes) {
+	if a.Type != nil {
+		a.Type = new(inFull(*a.Type))
+	}
+}
+
+// inFull is a type by the name that files have for it.
+func inFull(kind string) string {
+	switch kind {
+	case "rsa":
+		return "ssh-rsa"
+	case "dsa":
+		return "ssh-dss"
+	case "ed25519":
+		return "ssh-ed25519"
+	case "ecdsa-sk":
+		return "sk-ecdsa-sha2-nistp256@openssh.com"
+	case "ed25519-sk":
+		return "sk-ssh-ed25519@openssh.com"
+	}
+	return kind
+}
+
+// validate keeps out what would be another line to sshd, or none. Of a key that is to go
+// it takes any name: it may be somebody else who gave it.
+func validate(a attributes) error {
+	errs := []error{validateName(a), validatePlace(a)}
+	if isAbsent(a) {
+		return errors.Join(errs...)
+	}
+	if a.Type == nil || a.Key == nil {
+		errs = append(errs, errors.New("type and key are needed, unless ensure is absent"))
+	} else if err := authorizedkeys.CheckKey(*a.Type, *a.Key); err != nil {
+		errs = append(errs, fmt.Errorf("key %w", err))
+	}
+	for _, o := range a.Options {
+		if err := authorizedkeys.CheckOption(o); err != nil {
+			errs = append(errs, fmt.Errorf("options has %q: %w; write a word, or a word, = and a value in double quotes", o, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func validateName(a attributes) error {
+	if a.Name == "" || strings.Contains(a.Name, "\n") || a.Name != authorizedkeys.Canonical(a.Name) {
+		return fmt.Errorf("name %q is not one line without spaces around it: give the comment of the key", a.Name)
+	}
+	return nil
+}
+
+func validatePlace(a attributes) error {
+	if a.User == nil && a.Target == nil && !isAbsent(a) { // what is nowhere is absent, too
+		return errors.New("user or target is needed: whose key it is, or in which file")
+	}
+	if a.Target != nil && !path.IsAbs(*a.Target) {
+		return fmt.Errorf("target %q must be an absolute path: begin it with /", *a.Target)
+	}
+	return nil
+}
+
+// place is the user and the file that a key is looked for in, "" for what is not said.
+func place(a attributes) (user, target string) {
+	if a.User != nil {
+		user = *a.User
+	}
+	if a.Target != nil {
+		target = *a.Target
+	}
+	return user, target
+}
+
+// keys let a purge of a user's keys tell which ones of that file are managed.
+func keys(a attributes) []string {
+	user, target := place(a)
+	if user == "" && target == "" {
+		return nil
+	}
+	return []string{authorizedkeys.Claim(user, target, a.Name)}
+}
+
+func userOf(a attributes) []string {
+	if a.User == nil {
+		return nil
+	}
+	return []string{*a.User}
+}
+
+// directories are those above the file, from the bottom up.
+func directories(a attributes) []string {
+	if a.Target == nil {
+		return nil
+	}
+	var all []string
+	for dir := path.Dir(path.Clean(*a.Target)); dir != "/" && dir != "."; dir = path.Dir(dir) {
+		all = append(all, dir)
+	}
+	return all
+}

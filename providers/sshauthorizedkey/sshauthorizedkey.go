@@ -1,0 +1,94 @@
+// Package sshauthorizedkey is the resource type SSHAuthorizedKey: public keys with which
+// the users of a host may log in by SSH.
+//
+// A key is known by its comment, and all lines of its file that have the comment are the
+// key: what only looks like it goes when it is put right. This file says what a key is.
+// Its provider, in openssh.go, edits the file as the user whose it is.
+package sshauthorizedkey
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/authorizedkeys"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+//go:embed doc.md
+var doc string
+
+//go:embed example.yaml
+var example string
+
+// attributes are what a user writes and a provider reads back.
+type attributes = v1alpha1.SSHAuthorizedKeyAttributes
+
+// Type is the type SSHAuthorizedKey.
+func Type() *resource.Type[v1alpha1.SSHAuthorizedKeyAttributes] {
+	return &resource.Type[attributes]{
+		Name:       authorizedkeys.Kind,
+		Doc:        doc,
+		Example:    example,
+		Properties: properties(),
+		Parameters: []resource.Parameter{
+			{Name: "user", Doc: "Who may log in with it, and whose the file is."},
+			{Name: "target", Doc: "The file; .ssh/authorized_keys of the user by default. Without a user it is root's."},
+		},
+		Providers: []resource.Provider[attributes]{openssh{new(accounts.Cache)}},
+
+		NamevarName: "name",
+		Namevar:     func(a *attributes) *string { return &a.Name },
+		Keys:        keys,
+		Exists:      func(a attributes) bool { return !isAbsent(a) },
+		Normalize:   normalize,
+		Default:     beThere,
+		Validate:    validate,
+		Auto: []resource.AutoRelation[attributes]{
+			{Relation: resource.Require, Kind: "User", Names: userOf},
+			{Relation: resource.Require, Kind: "File", Names: directories, Nearest: true},
+		},
+	}
+}
+
+func properties() []resource.Property[attributes] {
+	key := resource.Field("key", "The key in base64. Shown by its fingerprint.", func(a *attributes) *string { return a.Key })
+	key.Show = fingerprint
+	return []resource.Property[attributes]{
+		resource.Field(resource.Ensure, "Whether the key lets the user in: present (default) or absent.",
+			func(a *attributes) *string { return a.Ensure }),
+		resource.Field("type", "The type of the key.", func(a *attributes) *string { return a.Type }),
+		key,
+		{
+			Name: "options", Doc: "The options of the key, all of them and in their order.",
+			Managed: func(want attributes) bool { return want.Options != nil },
+			InSync:  func(is, want attributes) bool { return slices.Equal(is.Options, want.Options) },
+			Show:    func(a attributes) string { return strings.Join(a.Options, ",") },
+		},
+	}
+}
+
+// fingerprint is what ssh-keygen -l shows of a key.
+func fingerprint(a attributes) string {
+	if a.Key == nil {
+		return ""
+	}
+	blob, err := base64.StdEncoding.DecodeString(*a.Key)
+	if err != nil {
+		return *a.Key
+	}
+	sum := sha256.Sum256(blob)
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
+}
+
+func isAbsent(a attributes) bool { return a.Ensure != nil && *a.Ensure == resource.Absent }
+
+func beThere(a *attributes) {
+	if a.Ensure == nil {
+		a.Ensure = new(resource.Present)
+	}
+}

@@ -1,0 +1,291 @@
+package sshauthorizedkey_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+	"github.com/fettle-dev/fettle/nodeagent/engine/enginetest"
+	"github.com/fettle-dev/fettle/providers/file"
+	"github.com/fettle-dev/fettle/providers/sshauthorizedkey"
+	"github.com/fettle-dev/fettle/providers/user"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+const (
+	one = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
+	two = "AAAAC3NzaC1lZDI1NTE5AAAAIP/+/fz7+vn49/b19PPy8fDv7u3s6+rp6Ofm5eTj4uHg"
+)
+
+// open is a Debian tree with the users ann and bob.
+func open(t *testing.T) (h *linux.Host, root string) {
+	t.Helper()
+	root = debian.Root(t)
+	for _, name := range []string{"ann", "bob"} {
+		debian.Chroot(t, root, "useradd", "--create-home", name)
+	}
+	h, err := linux.Open(linux.Options{Root: root})
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close()) })
+	return h, root
+}
+
+func machine(h host.Host) enginetest.Machine {
+	return enginetest.Machine{Host: h, Kinds: []resource.Kind{file.Type(nil).Erase(), sshauthorizedkey.Type().Erase(), user.Type().Erase()}}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func same(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+const keys = "/home/ann/.ssh/authorized_keys"
+
+// put makes a file of ann's, and the directory above it.
+func put(t *testing.T, root, path, content string) {
+	t.Helper()
+	file := filepath.Join(root, path)
+	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must(t, os.WriteFile(file, []byte(content), 0o644))
+	debian.Chroot(t, root, "chown", "--recursive", "ann:ann", "/home/ann")
+}
+
+func read(t *testing.T, h host.Reader, path string) string {
+	t.Helper()
+	text, err := h.ReadFile(path)
+	must(t, err)
+	return string(text)
+}
+
+func TestLaws(t *testing.T) {
+	h, root := open(t)
+	put(t, root, keys, "# mine\nssh-ed25519 "+two+"\n")
+	must(t, h.Chmod(keys, 0o600))
+	resourcetest.Run(t, sshauthorizedkey.Type(), resourcetest.Case{
+		Host:    h,
+		Name:    "ann@laptop",
+		Absent:  "{ensure: absent, user: ann}",
+		Present: "{user: ann, type: ed25519, key: " + one + `, options: [no-pty, 'command="a \"b\", c"']}`,
+		Changed: []string{
+			"{user: ann, type: ssh-ed25519, key: " + two + "}",
+			"{user: ann, type: ssh-ed25519, key: " + two + ", options: []}",
+			"{user: ann, type: ssh-ed25519, key: " + one + ", options: [restrict]}",
+		},
+		Snapshot: resourcetest.Files(h, "/home/ann", "/home/bob", "/root"),
+	})
+}
+
+func TestAFileIsMadeAsSSHWantsIt(t *testing.T) {
+	h, _ := open(t)
+	m := machine(h)
+	ann := `SSHAuthorizedKey/ann@laptop {user: ann, type: ssh-ed25519, key: ` + one + `}`
+	same(t, m.Apply(t, ann), "SSHAuthorizedKey/ann@laptop: created")
+	same(t, m.Apply(t, ann))
+	want := fmt.Sprintf("%s d 0700 ann:ann\n%s - 0600 ann:ann\n  ssh-ed25519 %s ann@laptop\n  \n", "/home/ann/.ssh", keys, one)
+	got := strings.NewReplacer("1000:1000", "ann:ann", "d---------", "d", "----------", "-").Replace(resourcetest.Files(h, "/home/ann/.ssh")(t))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestKeysAreKnownByTheirComment(t *testing.T) {
+	h, root := open(t)
+	put(t, root, keys, "ssh-ed25519 "+two+" bob@laptop\n ssh-ed25519 "+one+" ann@laptop \r\nrestrict ssh-ed25519 "+two+" ann@laptop\nunknown line")
+	m := machine(h)
+	ann := `SSHAuthorizedKey/a {name: ann@laptop, user: ann, type: ssh-ed25519, key: ` + one + `}`
+	same(t, m.Apply(t, ann),
+		"SSHAuthorizedKey/a: key changed SHA256:LIHRKjP8oeafKrX0BHkvTYI/ZcB3tRHZHr9uyEhysws to SHA256:ZkAslGjFiUHdGf/WUL8rQvkib4PTvQatUV0OUQSncCA")
+	if got, want := read(t, h, keys), "ssh-ed25519 "+two+" bob@laptop\nssh-ed25519 "+one+" ann@laptop\nunknown line"; got != want {
+		t.Errorf("the file is\n%s\nwant\n%s", got, want)
+	}
+	same(t, m.Apply(t, ann))
+	same(t, m.Apply(t, `SSHAuthorizedKey/a {name: ann@laptop, user: ann, ensure: absent}`), "SSHAuthorizedKey/a: removed")
+	if got, want := read(t, h, keys), "ssh-ed25519 "+two+" bob@laptop\nunknown line"; got != want {
+		t.Errorf("the file is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// counting counts the files that are written.
+type counting struct {
+	host.Host
+	writes *int
+}
+
+func (c counting) ActAs(who host.Credentials) host.Host {
+	*c.writes++
+	return c.Host.ActAs(who)
+}
+
+func TestKeysOfOneFileAreOneWrite(t *testing.T) {
+	h, _ := open(t)
+	writes := 0
+	var all []string
+	for i := range 20 {
+		all = append(all, fmt.Sprintf(`SSHAuthorizedKey/k%02d {user: %s, type: ssh-ed25519, key: %s}`, i, []string{"ann", "bob"}[i%2], one))
+	}
+	if got := machine(counting{h, &writes}).Apply(t, all...); len(got) != 20 {
+		t.Errorf("of 20 keys:\n%s", strings.Join(got, "\n"))
+	}
+	if writes != 2 || strings.Count(read(t, h, keys), "\n") != 10 {
+		t.Errorf("%d writes, the file is\n%s", writes, read(t, h, keys))
+	}
+}
+
+func TestWhatAUserPutsInTheWayLeadsNowhere(t *testing.T) {
+	ann := `SSHAuthorizedKey/ann@laptop {user: ann, type: ssh-ed25519, key: ` + one + `}`
+	tests := map[string]struct {
+		link, to string // in ann's home
+		want     []string
+		kept     string // a file that must be as it was
+	}{
+		"a file of root's is not read": {
+			".ssh/authorized_keys", "/etc/shadow",
+			[]string{"SSHAuthorizedKey/ann@laptop: cannot read the present state: cannot read the keys: open " + keys + ": permission denied"},
+			"/etc/shadow",
+		},
+		"a directory of root's gets no file": {
+			".ssh", "/etc/cron.d",
+			[]string{"SSHAuthorizedKey/ann@laptop: change of ensure from absent to present failed: cannot keep key \"ann@laptop\": cannot write the keys: write " + keys + ": permission denied"},
+			"/etc/cron.d/authorized_keys",
+		},
+		"what is ann's own is": {
+			".ssh", "dotfiles",
+			[]string{"SSHAuthorizedKey/ann@laptop: created"},
+			"/etc/shadow",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h, root := open(t)
+			put(t, root, "/home/ann/dotfiles/x", "")
+			put(t, root, "/home/ann/"+filepath.Dir(test.link)+"/x", "")
+			must(t, os.MkdirAll(filepath.Join(root, "etc/cron.d"), 0o755))
+			must(t, os.Symlink(test.to, filepath.Join(root, "home/ann", test.link)))
+			before := resourcetest.Files(h, test.kept)(t)
+			same(t, machine(h).Apply(t, ann), test.want...)
+			if diff := cmp.Diff(before, resourcetest.Files(h, test.kept)(t)); diff != "" {
+				t.Errorf("%s is changed:\n%s", test.kept, diff)
+			}
+		})
+	}
+}
+
+func TestAFileThatCannotBeReadIsNotWrittenAndHoldsNobodyUp(t *testing.T) {
+	h, root := open(t)
+	put(t, root, keys+"/x", "")
+	same(t, machine(h).Apply(t,
+		`SSHAuthorizedKey/ann@laptop {user: ann, type: ssh-ed25519, key: `+one+`}`,
+		`SSHAuthorizedKey/ann@desk {user: ann, ensure: absent}`,
+		`SSHAuthorizedKey/bob@laptop {user: bob, type: ssh-ed25519, key: `+two+`}`,
+	),
+		"SSHAuthorizedKey/ann@laptop: cannot read the present state: cannot read the keys: open "+keys+": is a directory, not a regular file",
+		"SSHAuthorizedKey/ann@desk: cannot read the present state: cannot read the keys: open "+keys+": is a directory, not a regular file",
+		"SSHAuthorizedKey/bob@laptop: created",
+	)
+}
+
+func TestRootsFileIsKeptInRootsDirectoriesAlone(t *testing.T) {
+	h, root := open(t)
+	must(t, os.MkdirAll(filepath.Join(root, "etc/ssh/authorized_keys.d"), 0o755))
+	put(t, root, "/home/ann/x", "")
+	must(t, os.MkdirAll(filepath.Join(root, "srv/open"), 0o777))
+	must(t, os.Chmod(filepath.Join(root, "srv/open"), 0o1777))
+	must(t, os.Symlink("/etc/ssh", filepath.Join(root, "srv/link")))
+	const spec = ` type: ssh-ed25519, key: ` + one + `}`
+	no := func(dir, file string) string {
+		return dir + " is no directory of root alone, and root's keys are kept in no other: name the user of target " + file + ", or a path without symlinks"
+	}
+	same(t, machine(h).Apply(t,
+		`SSHAuthorizedKey/a {target: /etc/ssh/authorized_keys.d/ann, `+spec,
+		`SSHAuthorizedKey/b {target: /home/ann/keys, `+spec,
+		`SSHAuthorizedKey/c {target: /srv/open/keys, user: root, `+spec,
+		`SSHAuthorizedKey/d {target: /srv/link/keys, `+spec,
+	),
+		"SSHAuthorizedKey/a: created",
+		"SSHAuthorizedKey/b: cannot read the present state: "+no("/home/ann", "/home/ann/keys"),
+		"SSHAuthorizedKey/c: cannot read the present state: "+no("/srv/open", "/srv/open/keys"),
+		"SSHAuthorizedKey/d: cannot read the present state: "+no("/srv/link", "/srv/link/keys"),
+	)
+	want := "/etc/ssh/authorized_keys.d/ann ---------- 0644 0:0\n  ssh-ed25519 " + one + " a\n  \n"
+	if diff := cmp.Diff(want, resourcetest.Files(h, "/etc/ssh/authorized_keys.d/ann")(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAUserThatComesOrGoesInTheSameRun(t *testing.T) {
+	h, _ := open(t)
+	same(t, machine(h).Apply(t,
+		`SSHAuthorizedKey/eve@laptop {user: eve, type: ssh-ed25519, key: `+one+`}`,
+		`SSHAuthorizedKey/bob@laptop {user: bob, ensure: absent}`,
+		`SSHAuthorizedKey/zoe@laptop {user: zoe, type: ssh-ed25519, key: `+one+`}`,
+		`User/eve {home: /home/eve, manageHome: true}`,
+		`User/bob {ensure: absent}`,
+	),
+		`SSHAuthorizedKey/zoe@laptop: change of ensure from absent to present failed: cannot keep key "zoe@laptop": user zoe is no user of the host: declare User/zoe`,
+		"User/eve: created", "SSHAuthorizedKey/eve@laptop: created", "User/bob: removed")
+}
+
+func TestAHomeThatIsNotThereIsNamed(t *testing.T) {
+	h, root := open(t)
+	must(t, os.RemoveAll(filepath.Join(root, "home/ann")))
+	same(t, machine(h).Apply(t, `SSHAuthorizedKey/a {user: ann, type: ssh-ed25519, key: `+one+`}`),
+		`SSHAuthorizedKey/a: change of ensure from absent to present failed: cannot keep key "a": cannot make the directory of the keys, as user ann: `+
+			`mkdir /home/ann/.ssh: no such file or directory; make its home first, as manageHome of User/ann does`)
+}
+
+func TestTheKeysOfAllUsersAreListed(t *testing.T) {
+	h, root := open(t)
+	put(t, root, keys, "restrict ssh-ed25519 "+one+" ann@laptop\nssh-ed25519 "+two+"\n")
+	must(t, os.Mkdir(filepath.Join(root, "home/bob/.ssh"), 0o700)) // root's own: bob can't look into it
+	must(t, os.WriteFile(filepath.Join(root, "home/bob/.ssh/authorized_keys"), []byte("ssh-ed25519 "+two+" bob\n"), 0o600))
+	got, err := sshauthorizedkey.Type().Erase().Instances(t.Context(), nil, h, "")
+	must(t, err)
+	want := []resource.Instance{
+		{Namevar: keys + ":unnamed-1", Provider: "openssh", Exists: true, Attributes: json.RawMessage(
+			`{"name":"` + keys + `:unnamed-1","ensure":"present","user":"ann","type":"ssh-ed25519","key":"` + two + `","options":[]}`)},
+		{Namevar: "ann@laptop", Provider: "openssh", Exists: true, Attributes: json.RawMessage(
+			`{"name":"ann@laptop","ensure":"present","user":"ann","type":"ssh-ed25519","key":"` + one + `","options":["restrict"]}`)},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestBadAttributesAreRefused(t *testing.T) {
+	const spec = `"type": "ssh-ed25519", "key": "` + one + `"`
+	tests := map[string]struct{ manifest, err string }{
+		"nobody's":                {`{` + spec + `}`, "user or target is needed: whose key it is, or in which file"},
+		"a relative file":         {`{"target": "a", ` + spec + `}`, `target "a" must be an absolute path: begin it with /`},
+		"no key":                  {`{"user": "ann"}`, "type and key are needed, unless ensure is absent"},
+		"a key of another type":   {`{"user": "ann", "type": "rsa", "key": "` + one + `"}`, `key is of the type "ssh-ed25519", and type says ssh-rsa: make them the same`},
+		"a name of two lines":     {`{"user": "ann", "name": "a\nb", ` + spec + `}`, `name "a\nb" is not one line without spaces around it: give the comment of the key`},
+		"an option that is two":   {`{"user": "ann", "options": ["a,b"], ` + spec + `}`, `options has "a,b": its name has other than letters, digits and -; write a word, or a word, = and a value in double quotes`},
+		"an option that runs off": {`{"user": "ann", "options": ["a=\"b\\\""], ` + spec + `}`, `options has "a=\"b\\\"": a quote inside of its value is not written \"; write a word, or a word, = and a value in double quotes`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := sshauthorizedkey.Type().Erase().Bind(resource.Ref{Kind: "SSHAuthorizedKey", Name: "a"}, json.RawMessage(test.manifest))
+			if err == nil || err.Error() != test.err {
+				t.Errorf("got  %v\nwant %s", err, test.err)
+			}
+		})
+	}
+}
