@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/control"
+	"github.com/fettle-dev/fettle/internal/drift"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -26,7 +28,7 @@ const (
 	DefaultSplay    = time.Minute
 )
 
-// A Config is what an agent works with. All fields but the last four are required.
+// A Config is what an agent works with. The fields up to Splay are required.
 type Config struct {
 	Node     string // the name of the Node and of its NodeCatalog
 	Cluster  *rest.Config
@@ -35,6 +37,11 @@ type Config struct {
 	StateDir string        // on this process' file system
 	Interval time.Duration // between runs, give or take a tenth
 	Splay    time.Duration // the first run of a host that has nothing new waits up to this long
+
+	Watch  bool          // correct drift as it happens, too
+	Limit  time.Duration // a run that takes longer is stopped; 0 never stops one
+	Before []string      // command of the host before each run that is not noop
+	After  []string      // and after it
 
 	Log    *slog.Logger     // nil logs nothing
 	Clock  clock.Clock      // nil is the real one
@@ -55,6 +62,7 @@ type Agent struct {
 	cluster  *cluster
 	library  *library
 	runner   *runner
+	lookout  *drift.Lookout // nil: nothing is watched
 	schedule schedule
 	news     mailbox
 	pulse    pulse
@@ -99,7 +107,18 @@ func New(c Config) (*Agent, error) {
 		schedule: schedule{interval: c.Interval, random: c.Random},
 		news:     mailbox{ready: make(chan struct{}, 1)},
 	}
-	a.runner = &runner{node: c.Node, host: c.Host, kinds: c.Kinds, stateDir: c.StateDir, now: c.Clock.Now, log: c.Log, ended: a.beat}
+	if c.Watch {
+		if a.lookout, err = drift.New(c.Host, c.Interval); err != nil {
+			c.Log.Warn("drift is corrected at the interval alone", "error", err)
+		}
+	}
+	a.runner = &runner{
+		node: c.Node, kinds: c.Kinds, lookout: a.lookout, now: c.Clock.Now, log: c.Log, ended: a.beat,
+		control: control.Options{
+			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: c.Host,
+			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },
+		},
+	}
 	return a, nil
 }
 
@@ -114,6 +133,7 @@ func (a *Agent) beat() { a.pulse.busy(a.Clock.Now()) }
 // Run keeps the host until ctx ends: it then finishes the resource in hand, saves its
 // state and returns nil. An error is one that starting again may mend.
 func (a *Agent) Run(ctx context.Context) error {
+	defer func() { _ = a.lookout.Close() }() // nothing is buffered
 	ctx, stop := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() { stop(a.cluster.watch(ctx, a.news.put)) })
@@ -133,7 +153,7 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // step waits for something to do and does it.
 func (a *Agent) step(ctx context.Context) {
-	timer := a.Clock.NewTimer(a.schedule.wait(a.Clock.Now()))
+	timer := a.Clock.NewTimer(a.schedule.wait(a.Clock.Now(), a.lookout.Due()))
 	defer timer.Stop()
 	a.pulse.rest()
 	select {
@@ -142,6 +162,8 @@ func (a *Agent) step(ctx context.Context) {
 	case <-a.news.ready:
 		a.beat()
 		a.see(ctx, a.news.take())
+	case <-a.lookout.Ready():
+		a.lookout.See(a.Clock.Now())
 	case <-timer.C():
 		a.beat()
 		a.due(ctx)
@@ -155,12 +177,19 @@ func (a *Agent) due(ctx context.Context) {
 	case a.schedule.runDue(now):
 		a.resolve(ctx)
 		a.run(ctx, v1alpha1.TriggerInterval)
+	case a.driftDue(now):
+		a.run(ctx, v1alpha1.TriggerDrift)
 	case !a.schedule.retryDue(now):
 	case a.problem != nil || a.failure != nil:
 		a.change(ctx)
 	default:
 		a.publish(ctx)
 	}
+}
+
+func (a *Agent) driftDue(now time.Time) bool {
+	due := a.lookout.Due()
+	return !due.IsZero() && !now.Before(due)
 }
 
 // change brings the host to what the object newly says, or says why not.
@@ -174,6 +203,7 @@ func (a *Agent) change(ctx context.Context) {
 
 // run runs the target and tells of it.
 func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
+	before := a.failure
 	a.failure = nil
 	a.schedule.ran(a.Clock.Now())
 	is := a.facts(ctx)
@@ -185,13 +215,14 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 		trigger = v1alpha1.TriggerStart
 	}
 	report, err := a.runner.run(ctx, a.target, is, a.status.Resources)
+	report.CachedCatalogStatus = a.cached()
 	if ctx.Err() != nil {
 		return // it was cut short: there is little to tell, and the next start runs it again
 	}
 	a.schedule.ran(a.Clock.Now())
 	a.Ran(RunSummary{Trigger: trigger, Report: report, Err: err})
 	if err != nil {
-		a.failed(ctx, is, err)
+		a.failed(ctx, is, err, before)
 		return
 	}
 	a.log(trigger, report)
@@ -199,29 +230,57 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	a.tell(ctx, is, &Run{Report: report, Generation: a.target.generation, Trigger: trigger, Withheld: a.target.spec.Withheld})
 }
 
-// failed plans to try a run again. That someone else's is under way is no failure.
-func (a *Agent) failed(ctx context.Context, is resource.Facts, err error) {
+// cached says in Puppet's words whether the target is what the cluster says now, as far
+// as the cluster could be asked.
+func (a *Agent) cached() string {
+	if a.object == nil || a.problem != nil {
+		return engine.CacheOnFailure
+	}
+	return engine.CacheNotUsed
+}
+
+// failed plans to try a run again. That someone else's is under way is no failure; that
+// someone wants none is said once.
+func (a *Agent) failed(ctx context.Context, is resource.Facts, err error, before *Problem) {
 	a.failure = &Problem{Reason: v1alpha1.ReasonRunFailed, Message: err.Error()}
 	a.schedule.failed(a.Clock.Now())
+	a.lookout.Forget()
 	if _, locked := errors.AsType[*state.LockedError](err); locked {
 		a.Log.Info("the run waits", "reason", err)
 		return
 	}
-	a.Log.Error("the run failed", "error", err)
+	if _, disabled := errors.AsType[*state.DisabledError](err); disabled {
+		a.failure.Reason = v1alpha1.ReasonDisabled
+		if before == nil || *before != *a.failure {
+			a.Log.Warn("no run takes place", "reason", err)
+		}
+	} else {
+		a.Log.Error("the run failed", "error", err)
+	}
 	a.tell(ctx, is, nil)
 }
 
 func (a *Agent) log(trigger v1alpha1.RunTrigger, report engine.Report) {
 	level := slog.LevelDebug
-	if report.Status == "changed" || trigger != v1alpha1.TriggerInterval {
+	switch {
+	case report.Message != "":
+		level = slog.LevelError
+	case report.Status == "changed", trigger == v1alpha1.TriggerStart, trigger == v1alpha1.TriggerChange:
 		level = slog.LevelInfo
 	}
-	a.Log.Log(context.Background(), level, report.Summary(), "trigger", string(trigger), "catalog", report.CatalogDigest)
+	attributes := []any{"trigger", string(trigger), "catalog", report.CatalogDigest, "cachedCatalogStatus", report.CachedCatalogStatus}
+	if report.Message != "" {
+		attributes = append(attributes, "reason", report.Message)
+	}
+	a.Log.Log(context.Background(), level, report.Summary(), attributes...)
 }
 
 // tell makes the status what it is now, and publishes it.
 func (a *Agent) tell(ctx context.Context, is resource.Facts, run *Run) {
 	in := StatusInput{Now: a.Clock.Now(), AgentVersion: version.String(), Facts: is, Problem: cmp.Or(a.problem, a.failure), Run: run}
+	if in.Problem == nil && run != nil && run.Report.Message != "" {
+		in.Problem = &Problem{Reason: v1alpha1.ReasonRunFailed, Message: run.Report.Message}
+	}
 	if a.object != nil {
 		in.Generation = a.object.Generation
 	} else if a.target != nil {

@@ -44,6 +44,9 @@ func TestAgent(t *testing.T) {
 		"says when there can be no run, and tries again":      triesAgain,
 		"is alive unless it is stuck for hours":               tellsStuck,
 		"keeps since when it restarts without the API server": keepsStatus,
+		"corrects drift as it happens, and has a quiet eye":   correctsAtOnce,
+		"runs nothing while that is disabled, and says why":   respectsDisabled,
+		"fails a run whose time is up":                        stopsLongRuns,
 		"tells secrets to nobody, not even when it debugs":    tellsNoSecret,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +164,8 @@ func startsAlone(_ *testing.T, m *machine) {
 	nc := m.object()
 	m.Expect(nc.Status.Resources[0].Corrective).To(BeTrue())
 	m.Expect(nc.Status.LastRun.Trigger).To(Equal(v1alpha1.TriggerStart))
+	m.Expect(first.Status.LastRun.CachedCatalogStatus).To(Equal("not_used"))
+	m.Expect(nc.Status.LastRun.CachedCatalogStatus).To(Equal("on_failure"))
 	m.Expect(nc.Status.AppliedGeneration).To(Equal(first.Status.AppliedGeneration))
 }
 

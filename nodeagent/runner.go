@@ -2,52 +2,54 @@ package nodeagent
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/control"
+	"github.com/fettle-dev/fettle/internal/drift"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // A runner runs targets on the host, one at a time.
 type runner struct {
-	node     string
-	host     host.Host
-	kinds    []resource.Kind
-	stateDir string
-	now      func() time.Time
-	log      *slog.Logger
-	ended    func() // called as each resource ends
+	node    string
+	kinds   []resource.Kind
+	control control.Options
+	lookout *drift.Lookout
+	now     func() time.Time
+	log     *slog.Logger
+	ended   func() // called as each resource ends
 }
 
 // run runs a target once. It holds the host's lock meanwhile, and only then, so that
 // people can run things between: a *state.LockedError is one of theirs. The error says
 // that there was no run, or that it will not be remembered.
-func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told []v1alpha1.ResourceReport) (report engine.Report, err error) {
-	store, err := state.Open(r.stateDir, state.Options{Source: state.Cluster, Now: r.now})
-	if err != nil {
+func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told []v1alpha1.ResourceReport) (engine.Report, error) {
+	around := r.control
+	if t.spec.Noop {
+		around.Before, around.After = nil, nil
+	}
+	return control.Run(ctx, around, func(ctx context.Context, store engine.Store) (engine.Report, error) {
+		items, news := catalog.Items(t.entries, r.kinds), newsSince(told)
+		r.unwatched(r.lookout.Begin(r.now(), items, facts))
+		report, err := engine.Transaction{
+			Host: around.Host, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now,
+			Withheld: withheldRefs(t.spec.Withheld),
+			Observe:  func(res engine.ResourceReport) { r.report(res, news(res)) },
+		}.Run(ctx, items)
+		r.unwatched(r.lookout.End(r.now(), items, report.Changed()))
 		return report, err
+	})
+}
+
+// unwatched says what can't be watched.
+func (r *runner) unwatched(err error) {
+	if err != nil {
+		r.log.Warn("drift there is corrected at the interval alone", "error", err)
 	}
-	defer func() {
-		if closing := store.Close(); err == nil && closing != nil {
-			err = fmt.Errorf("cannot close the state in %s: %w", filepath.Clean(r.stateDir), closing)
-		}
-	}()
-	for _, w := range store.Warnings() {
-		r.log.Warn(w)
-	}
-	news := newsSince(told)
-	return engine.Transaction{
-		Host: r.host, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now,
-		Withheld: withheldRefs(t.spec.Withheld),
-		Observe:  func(res engine.ResourceReport) { r.report(res, news(res)) },
-	}.Run(ctx, catalog.Items(t.entries, r.kinds))
 }
 
 // withheldRefs names what belongs to the node and is not among its entries.

@@ -40,11 +40,14 @@ func (s *schedule) failed(now time.Time) {
 // succeeded plans nothing more to try.
 func (s *schedule) succeeded() { s.retry, s.failures = time.Time{}, 0 }
 
-// wait is how long to wait for what is due first.
-func (s *schedule) wait(now time.Time) time.Duration {
+// wait is how long to wait for what is due first, a time from elsewhere included; the
+// zero time is none.
+func (s *schedule) wait(now, other time.Time) time.Duration {
 	next := s.run
-	if !s.retry.IsZero() && s.retry.Before(next) {
-		next = s.retry
+	for _, t := range []time.Time{s.retry, other} {
+		if !t.IsZero() && t.Before(next) {
+			next = t
+		}
 	}
 	return max(next.Sub(now), 0)
 }

@@ -31,8 +31,8 @@ type Run struct {
 
 // A Problem is why a NodeCatalog is not applied as it is.
 type Problem struct {
-	// Reason is CatalogInvalid or CatalogUnavailable, for which a person must act,
-	// RunFailed, or Applying where trying again is likely to help.
+	// Reason is CatalogInvalid, CatalogUnavailable or Disabled, for which a person must
+	// act, RunFailed, or Applying where trying again is likely to help.
 	Reason  string
 	Message string
 }
@@ -67,6 +67,8 @@ func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.Node
 		Started:  metav1.NewTime(run.Report.Started.UTC().Truncate(time.Second)),
 		Duration: run.Report.Duration.String(),
 		Trigger:  run.Trigger,
+
+		CachedCatalogStatus: run.Report.CachedCatalogStatus,
 	}
 	s.Counts = &counts
 	s.Resources, s.Omitted = resources, omitted

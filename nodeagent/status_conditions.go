@@ -70,8 +70,11 @@ func reconciling(s v1alpha1.NodeCatalogStatus, problem *Problem) verdict {
 }
 
 func stalled(problem *Problem) verdict {
-	if problem != nil && (problem.Reason == v1alpha1.ReasonCatalogInvalid || problem.Reason == v1alpha1.ReasonCatalogUnavailable) {
-		return verdict{metav1.ConditionTrue, problem.Reason, problem.Message}
+	if problem != nil {
+		switch problem.Reason {
+		case v1alpha1.ReasonCatalogInvalid, v1alpha1.ReasonCatalogUnavailable, v1alpha1.ReasonDisabled:
+			return verdict{metav1.ConditionTrue, problem.Reason, problem.Message}
+		}
 	}
 	return verdict{metav1.ConditionFalse, v1alpha1.ReasonSettled, ""}
 }

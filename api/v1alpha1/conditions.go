@@ -47,7 +47,8 @@ const (
 	ReasonCatalogInvalid     = "CatalogInvalid"     // a catalog can't be decoded, or is not what its name says
 	ReasonResourcesFailed    = "ResourcesFailed"
 	ReasonWithheld           = "Withheld"  // some resources wait: contested, dangling, cyclic
-	ReasonRunFailed          = "RunFailed" // the run could not be carried out
+	ReasonRunFailed          = "RunFailed" // the run could not be carried out, or not to its end
+	ReasonDisabled           = "Disabled"  // someone disabled runs on the host; the message says why
 )
 
 // Reasons of events (events.k8s.io/v1).

@@ -120,6 +120,7 @@ const (
 	TriggerStart    RunTrigger = "Start"
 	TriggerChange   RunTrigger = "Change"
 	TriggerInterval RunTrigger = "Interval"
+	TriggerDrift    RunTrigger = "Drift" // something changed on the host that a resource watches
 )
 
 // LastRun is when and why a run took place.
@@ -129,8 +130,13 @@ type LastRun struct {
 	// duration of the run, as 0.021s.
 	Duration string `json:"duration"`
 	// trigger is why it took place.
-	// +kubebuilder:validation:Enum=Start;Change;Interval
+	// +kubebuilder:validation:Enum=Start;Change;Interval;Drift
 	Trigger RunTrigger `json:"trigger"`
+	// cachedCatalogStatus says whether the catalog came from the host's own disk
+	// because the cluster could not be asked (on_failure) or not (not_used).
+	// +optional
+	// +kubebuilder:validation:Enum=not_used;on_failure
+	CachedCatalogStatus string `json:"cachedCatalogStatus,omitempty"`
 }
 
 // RunCounts counts resources by how they are after a run: each is in sync, noop, skipped

@@ -1,20 +1,18 @@
 package main_test
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
 func TestARunEndsAlthoughNobodyReadsWhatItSays(t *testing.T) {
-	dir := t.TempDir()
-	program := filepath.Join(dir, "fettle")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, out)
-	}
+	dir, program := t.TempDir(), build(t)
 	var in strings.Builder
 	for n := range 20 {
 		fmt.Fprintf(&in, "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: f%[1]d}\nspec: {nodeSelector: {}, path: /f%[1]d, ensure: file}\n---\n", n)
@@ -38,4 +36,38 @@ func TestARunEndsAlthoughNobodyReadsWhatItSays(t *testing.T) {
 	if err != nil || len(made) != 20 {
 		t.Errorf("%d of 20 files were made, %v", len(made), err)
 	}
+}
+
+func TestASignalEndsAWatchWithTheExitCodeOfItsLastRun(t *testing.T) {
+	program, root := build(t), t.TempDir()
+	const in = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: a}\nspec: {nodeSelector: {}, path: /a, content: x}\n"
+	cmd := exec.CommandContext(t.Context(), program, "apply", "--watch", "-f", "-", "--root", root, "--detailed-exitcodes")
+	cmd.Stdin = strings.NewReader(in)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "1 resource: ") {
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 2 {
+		t.Errorf("got %v, want exit status 2", err)
+	}
+}
+
+// build builds the command.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "fettle")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("cannot build: %v\n%s", err, out)
+	}
+	return program
 }

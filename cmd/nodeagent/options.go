@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/kballard/go-shellquote"
+
+	"github.com/fettle-dev/fettle/internal/control"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent"
 )
@@ -21,6 +24,9 @@ type options struct {
 	hostPID          int
 	stateDir         string
 	interval, splay  time.Duration
+	watch            bool
+	limit            time.Duration
+	before, after    []string
 	level            slog.Level
 	metrics, health  string
 }
@@ -37,6 +43,10 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 	flags.StringVar(&o.stateDir, "state-dir", state.DefaultDir, "directory of the host for the agent's state")
 	flags.DurationVar(&o.interval, "interval", nodeagent.DefaultInterval, "time between runs, give or take a tenth")
 	flags.DurationVar(&o.splay, "splay", nodeagent.DefaultSplay, "the first run waits for a random time of up to this, unless there is something new")
+	flags.BoolVar(&o.watch, "watch", true, "correct drift as it happens, where a resource can be watched; otherwise at the interval alone")
+	flags.DurationVar(&o.limit, "run-timeout", control.DefaultLimit, "stop a run that takes longer: the resource in hand is finished, the rest skipped, and the run failed; 0 never stops one")
+	flags.Func("prerun-command", "command to run on the host before each run that is not noop; if it fails there is no run", words(&o.before))
+	flags.Func("postrun-command", "command to run on the host after each run that is not noop; if it fails the run failed", words(&o.after))
 	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "debug, info, warn or error")
 	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "address that serves /metrics over HTTP, as :8080; 0 serves none")
 	flags.StringVar(&o.health, "health-probe-bind-address", "0", "address that serves /healthz and /readyz, as :8081; 0 serves none")
@@ -48,6 +58,14 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 		return o, err
 	}
 	return o, nil
+}
+
+// words splits a command as a shell would, without expanding anything.
+func words(to *[]string) func(string) error {
+	return func(command string) (err error) {
+		*to, err = shellquote.Split(command)
+		return err
+	}
 }
 
 // check names what can't be, and the way out.
@@ -66,6 +84,7 @@ func (o options) check(rest []string) error {
 	add(!filepath.IsAbs(o.stateDir), "--state-dir %s is not absolute", o.stateDir)
 	add(o.interval < time.Second, "--interval %s is too short: give 1s or more", o.interval)
 	add(o.splay < 0, "--splay %s is negative: give 0s or more", o.splay)
+	add(o.limit < 0, "--run-timeout %s is negative: give 0s for none", o.limit)
 	return errors.Join(errs...)
 }
 

@@ -17,7 +17,7 @@ import (
 func TestFlags(t *testing.T) {
 	defaults := options{
 		node: "web-1", stateDir: "/var/lib/fettle", interval: 10 * time.Minute, splay: time.Minute,
-		level: slog.LevelInfo, metrics: "0", health: "0",
+		watch: true, limit: time.Hour, level: slog.LevelInfo, metrics: "0", health: "0",
 	}
 	with := func(change func(*options)) options {
 		o := defaults
@@ -36,10 +36,14 @@ func TestFlags(t *testing.T) {
 		"in a pod with hostPID":  {[]string{"--host-pid=" + strconv.Itoa(self)}, "web-1", with(func(o *options) { o.hostPID = self }), fmt.Sprintf("/proc/%d/root/var/lib/fettle", self)},
 		"on a directory as host": {[]string{"--root", "/mnt"}, "web-1", with(func(o *options) { o.root = "/mnt" }), "/mnt/var/lib/fettle"},
 		"everything else": {
-			[]string{"--kubeconfig=/k", "--state-dir=/s", "--interval=1h", "--splay=0s", "--log-level=debug", "--metrics-bind-address=:1", "--health-probe-bind-address=:2"},
+			[]string{
+				"--kubeconfig=/k", "--state-dir=/s", "--interval=1h", "--splay=0s", "--log-level=debug", "--metrics-bind-address=:1", "--health-probe-bind-address=:2",
+				"--watch=false", "--run-timeout=0", "--prerun-command=etckeeper pre-install", "--postrun-command=sh -c 'exit $?'",
+			},
 			"web-1",
 			options{
 				node: "web-1", kubeconfig: "/k", stateDir: "/s", interval: time.Hour,
+				before: []string{"etckeeper", "pre-install"}, after: []string{"sh", "-c", "exit $?"},
 				level: slog.LevelDebug, metrics: ":1", health: ":2",
 			},
 			"/s",
@@ -72,6 +76,8 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		"a relative state":    {[]string{"--state-dir=x"}, "--state-dir x is not absolute"},
 		"no time between":     {[]string{"--interval=1ms"}, "--interval 1ms is too short: give 1s or more"},
 		"a negative splay":    {[]string{"--splay=-1s"}, "--splay -1s is negative: give 0s or more"},
+		"a negative limit":    {[]string{"--run-timeout=-1s"}, "--run-timeout -1s is negative: give 0s for none"},
+		"half a quote":        {[]string{"--prerun-command=a 'b"}, `invalid value "a 'b" for flag -prerun-command: Unterminated single-quoted string`},
 		"an argument":         {[]string{"now"}, `argument ["now"] is not a flag: remove it`},
 		"an unknown flag":     {[]string{"--nodename=x"}, "flag provided but not defined: -nodename"},
 		"an unknown level":    {[]string{"--log-level=loud"}, `slog: level string "loud": unknown name`},

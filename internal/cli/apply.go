@@ -90,11 +90,10 @@ func (a *app) plan() *cobra.Command {
 
 func (a *app) addApplyFlags(cmd *cobra.Command, f *applyFlags) {
 	addFiles(cmd, &f.files)
-	a.addRoot(cmd)
+	a.addStateDir(cmd, &f.stateDir)
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "apply only resources whose own labels match, as tier=web,env!=dev")
 	cmd.Flags().StringVar(&f.labels, "labels", "", "labels of this machine that nodeSelector is matched against, as role=web; without them nodeSelector is ignored")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	cmd.Flags().StringVar(&f.stateDir, "state-dir", "", "directory for what is remembered between runs (default /var/lib/fettle under the root)")
 }
 
 func addFiles(cmd *cobra.Command, files *[]string) {

@@ -63,7 +63,7 @@ func Command(o Options) *cobra.Command {
 	cmd.SetIn(o.In)
 	cmd.SetOut(o.Out)
 	cmd.SetErr(o.Err)
-	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.resource(), a.describe(), a.facts(), a.bucket())
+	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable())
 	return cmd
 }
 
@@ -74,6 +74,19 @@ func (a *app) addRoot(cmd *cobra.Command) {
 
 // withHost opens the host for the time of f.
 func (a *app) withHost(f func(h Host) error) error {
+	if err := a.checkRoot(); err != nil {
+		return err
+	}
+	h, err := a.OpenHost(a.root)
+	if err != nil {
+		return fmt.Errorf("cannot open the host: %w", err)
+	}
+	defer func() { _ = h.Close() }() // nothing is buffered
+	return f(h)
+}
+
+// checkRoot makes the root absolute.
+func (a *app) checkRoot() error {
 	root, err := filepath.Abs(a.root)
 	if err != nil {
 		return err
@@ -82,12 +95,7 @@ func (a *app) withHost(f func(h Host) error) error {
 		return fmt.Errorf("--root %s is not a directory", a.root)
 	}
 	a.root = root
-	h, err := a.OpenHost(root)
-	if err != nil {
-		return fmt.Errorf("cannot open the host: %w", err)
-	}
-	defer func() { _ = h.Close() }() // nothing is buffered
-	return f(h)
+	return nil
 }
 
 // kind finds a type by its name in any case, or a plural of it.

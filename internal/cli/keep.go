@@ -57,6 +57,7 @@ func (k *keeper) settle(report engine.Report, err error) (time.Duration, error) 
 		k.waits = err.Error()
 		k.complain("no run for now: %v", err)
 	}
+	k.lookout.Forget()
 	return lookAgain, nil
 }
 

@@ -134,10 +134,15 @@ func (j *job) noteDisabled() {
 // there was no run.
 func (j *job) run(ctx context.Context) (engine.Report, error) {
 	report, err := control.Run(ctx, j.control, j.transact)
+	return report, mayNot(err)
+}
+
+// mayNot adds the way out to an error of who may not write the state.
+func mayNot(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%w; run fettle as root, or give a --state-dir of your own", err)
+		return fmt.Errorf("%w; run fettle as root, or give a --state-dir of your own", err)
 	}
-	return report, err
+	return err
 }
 
 func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, error) {

@@ -87,6 +87,14 @@ func (l *Lookout) Begin(now time.Time, items []resource.Item, facts resource.Fac
 	return l.follow(items)
 }
 
+// Forget forgets what was seen, where a run for it can't be: who tries that again sees
+// everything then.
+func (l *Lookout) Forget() {
+	if l != nil {
+		l.pace.Forget()
+	}
+}
+
 // End says that the run ended, and what it changed.
 func (l *Lookout) End(now time.Time, items []resource.Item, changed []resource.Ref) error {
 	if l == nil {

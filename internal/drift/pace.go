@@ -121,6 +121,9 @@ func (p *Pace) blame(now time.Time, path string) {
 	r.last = now
 }
 
+// Forget forgets what no run has seen yet: a run of everything is planned anyway.
+func (p *Pace) Forget() { clear(p.pending) }
+
 // End notes that the run ended: which paths changed meanwhile, and which of them are of
 // resources that the run itself changed. To have to change again what was only to be
 // looked at once more is drift, too.

@@ -31,6 +31,12 @@ const (
 	Pending EventStatus = "noop"
 )
 
+// How a catalog was come by, in Puppet's words.
+const (
+	CacheNotUsed   = "not_used"
+	CacheOnFailure = "on_failure"
+)
+
 // A Report is what a run did. Its JSON form is part of the API (`-o json`). It holds
 // no secret: sensitive values are redacted where they are compared.
 type Report struct {
@@ -45,7 +51,10 @@ type Report struct {
 	Started          time.Time `json:"started"`
 	Duration         Duration  `json:"duration"`
 	CatalogDigest    string    `json:"catalogDigest"`
-	Counts           Counts    `json:"counts"`
+	// CachedCatalogStatus says whether the catalog is one that was kept because there
+	// was no asking for a newer one: not_used or on_failure. "" where none is ever kept.
+	CachedCatalogStatus string `json:"cachedCatalogStatus,omitempty"`
+	Counts              Counts `json:"counts"`
 	// Resources are in the order in which they ended. Generated ones that are in sync
 	// are counted alone.
 	Resources []ResourceReport `json:"resources"`

@@ -1,0 +1,104 @@
+package cli_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+func TestRunsAreDisabledAndEnabled(t *testing.T) {
+	root := emptyRoot(t)
+	call := func(args ...string) outcome {
+		got := fettle(t, file("a", "path: /etc/a, content: x"), append(args, "--root", root)...)
+		got.out = regexp.MustCompile(`after [0-9]+s`).ReplaceAllString(took.ReplaceAllString(got.out, "N"), "after N")
+		return got
+	}
+	for _, step := range []struct {
+		args []string
+		want outcome
+	}{
+		{[]string{"enable"}, outcome{out: "runs were not disabled on this host\n"}},
+		{[]string{"disable", "the disk is failing"}, outcome{out: "runs are disabled on this host\n"}},
+		{[]string{"apply", "-f", "-"}, outcome{
+			out: "File/a: created\n1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N\n",
+			err: "note: runs are disabled on this host (the disk is failing): enable them with fettle enable; this run takes place all the same\n",
+		}},
+		{[]string{"enable"}, outcome{out: "runs are enabled on this host again, after N\n"}},
+		{[]string{"disable"}, outcome{out: "runs are disabled on this host\n"}},
+		{[]string{"disable", "the", "disk"}, outcome{err: "fettle: accepts at most 1 arg(s), received 2\n", code: 1}},
+	} {
+		if diff := cmp.Diff(step.want, call(step.args...), cmp.AllowUnexported(outcome{})); diff != "" {
+			t.Errorf("%v:\n%s", step.args, diff)
+		}
+	}
+}
+
+func TestARunThatFindsAnotherUnderWayIsRefused(t *testing.T) {
+	root := emptyRoot(t)
+	dir := filepath.Join(root, "var/lib/fettle")
+	other, err := state.Open(dir, state.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := outcome{code: 1, err: "fettle: another run is under way on this host, it holds the state in " + dir + ": wait for it to end and try again\n"}
+	for _, args := range [][]string{nil, {"--noop"}, {"--wait-for-lock", "150ms"}} {
+		got := fettle(t, file("a", "path: /etc/a, content: x"), append([]string{"apply", "-f", "-", "--root", root}, args...)...)
+		if got != want {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestARunThatTakesTooLongFinishesWhatItHasInHand(t *testing.T) {
+	root := debian.Root(t)
+	in := "apiVersion: fettle.dev/v1alpha1\nkind: Exec\nmetadata: {name: slow}\nspec: {nodeSelector: {}, command: sleep 1, path: [/bin]}\n---\n" + file("a", "path: /etc/a, content: x")
+	got := fettle(t, in, "apply", "-f", "-", "--root", root, "--run-timeout", "300ms", "--detailed-exitcodes")
+	want := outcome{
+		code: 6,
+		out: "Exec/slow: executed successfully\nFile/a: the run was stopped before its turn: its time of 300ms was up\n" +
+			"2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N\n",
+		err: "the run was stopped before its end: its time of 300ms was up\n",
+	}
+	got.out = took.ReplaceAllString(got.out, "N")
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCommandsAroundARun(t *testing.T) {
+	root := debian.Root(t)
+	in := file("a", "path: /etc/a, content: x")
+	call := func(args ...string) outcome {
+		got := fettle(t, in, append([]string{"apply", "-f", "-", "--root", root}, args...)...)
+		got.out = took.ReplaceAllString(got.out, "N")
+		return got
+	}
+	const summary = "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N\n"
+	for _, step := range []struct {
+		args []string
+		want outcome
+	}{
+		{[]string{"--prerun-command", "sh -c 'echo no; exit 5'"}, outcome{code: 1, err: "fettle: the command before the run failed: sh exited with 5: no\n"}},
+		{[]string{"--prerun-command", "sh -c 'it"}, outcome{code: 1, err: "fettle: --prerun-command \"sh -c 'it\": Unterminated single-quoted string\n"}},
+		{[]string{"--prerun-command", "touch /before", "--postrun-command", "test -e /etc/a", "--detailed-exitcodes"}, outcome{code: 2, out: "File/a: created\n" + summary}},
+		{[]string{"--postrun-command", "false"}, outcome{
+			code: 1, out: "1 resource: 1 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N\n",
+			err: "the command after the run failed: false exited with 1\n",
+		}},
+	} {
+		if diff := cmp.Diff(step.want, call(step.args...), cmp.AllowUnexported(outcome{})); diff != "" {
+			t.Errorf("%v:\n%s", step.args, diff)
+		}
+	}
+	if got := read(t, filepath.Join(root, "before")); got != "" {
+		t.Error(got)
+	}
+}

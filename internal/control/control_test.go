@@ -1,0 +1,185 @@
+package control_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/control"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+// sh is a command that notes that it was there, and then does something.
+func sh(what string) []string { return []string{"/bin/sh", "-c", what} }
+
+func TestCommandsBeforeAndAfterARun(t *testing.T) {
+	root := debian.Root(t)
+	const ran = "before run after"
+	for name, c := range map[string]struct {
+		before, after []string
+		readOnly      bool
+		fails         error // of the run
+		did           string
+		status        string
+		message       string
+		err           string
+	}{
+		"both succeed": {
+			before: sh("echo before >> /did"), after: sh("echo after >> /did"),
+			did: ran, status: "changed",
+		},
+		"none": {did: "run", status: "changed"},
+		"what fails before it keeps it from taking place, and what is after it comes all the same": {
+			before: sh("echo before >> /did; echo first; echo no disk >&2; exit 3"), after: sh("echo after >> /did"),
+			did: "before after", err: "the command before the run failed: /bin/sh exited with 3: no disk",
+		},
+		"what fails after it makes it fail": {
+			after: sh("echo after >> /did; echo some; echo thing; exit 1"),
+			did:   "run after", status: "failed", message: "the command after the run failed: /bin/sh exited with 1: thing",
+		},
+		"what is not there": {
+			before: []string{"/no/such"}, after: sh("echo after >> /did"),
+			did: "after", err: `the command before the run failed: cannot run "/no/such": cannot find command: stat /no/such: no such file or directory`,
+		},
+		"a run that fails by itself": {
+			after: sh("echo after >> /did"), fails: errors.New("the state is full"),
+			did: "run after", status: "changed", err: "the state is full",
+		},
+		"nothing around a run that only reports": {
+			before: sh("echo before >> /did"), after: sh("echo after >> /did"), readOnly: true,
+			did: "run", status: "changed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t, root)
+			o.Before, o.After, o.ReadOnly = c.before, c.after, c.readOnly
+			must(t, os.WriteFile(filepath.Join(root, "did"), nil, 0o644))
+			report, err := control.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
+				note(t, root, "run")
+				return engine.Report{Kind: "Report", Status: "changed"}, c.fails
+			})
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			did, readErr := os.ReadFile(filepath.Join(root, "did"))
+			must(t, readErr)
+			got := []string{strings.Join(strings.Fields(string(did)), " "), report.Status, report.Message, text}
+			if diff := cmp.Diff([]string{c.did, c.status, c.message, c.err}, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestARunThatIsDisabledTakesNoPlace(t *testing.T) {
+	o := options(t, t.TempDir())
+	must(t, state.Disable(o.Dir, "why not", time.Time{}))
+	_, err := control.Run(t.Context(), o, never(t))
+	if disabled, ok := errors.AsType[*state.DisabledError](err); !ok || disabled.Message != "why not" {
+		t.Errorf("got %v", err)
+	}
+	o.Override = true
+	if _, err := control.Run(t.Context(), o, fine); err != nil {
+		t.Errorf("the override: %v", err)
+	}
+}
+
+func TestARunWaitsForAnotherAsLongAsItIsTold(t *testing.T) {
+	o := options(t, t.TempDir())
+	other, err := state.Open(o.Dir, state.Options{})
+	must(t, err)
+	locked := func(what string, err error) {
+		t.Helper()
+		if _, ok := errors.AsType[*state.LockedError](err); !ok {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	_, err = control.Run(t.Context(), o, never(t))
+	locked("without waiting", err)
+	o.Wait = 200 * time.Millisecond
+	_, err = control.Run(t.Context(), o, never(t))
+	locked("when the wait is over", err)
+
+	o.Wait = time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := control.Run(ctx, o, never(t))
+		ended <- err
+	}()
+	cancel()
+	locked("when it is stopped", <-ended)
+
+	go func() {
+		_, err := control.Run(t.Context(), o, fine)
+		ended <- err
+	}()
+	must(t, state.Disable(o.Dir, "meanwhile", time.Time{}))
+	must(t, other.Close())
+	err = <-ended
+	if _, disabled := errors.AsType[*state.DisabledError](err); err != nil && !disabled {
+		t.Errorf("when the other is done: %v", err)
+	}
+}
+
+func TestARunHasItsTime(t *testing.T) {
+	o := options(t, t.TempDir())
+	o.Limit = time.Millisecond
+	cause := func(ctx context.Context, _ engine.Store) (engine.Report, error) {
+		<-ctx.Done()
+		return engine.Report{}, context.Cause(ctx)
+	}
+	if _, err := control.Run(t.Context(), o, cause); err == nil || err.Error() != "its time of 1ms was up" {
+		t.Errorf("got %v", err)
+	}
+	o.Limit = 0
+	_, err := control.Run(t.Context(), o, func(ctx context.Context, _ engine.Store) (engine.Report, error) {
+		if _, limited := ctx.Deadline(); limited {
+			t.Error("there is a limit although none was set")
+		}
+		return engine.Report{}, nil
+	})
+	must(t, err)
+}
+
+func options(t *testing.T, root string) control.Options {
+	t.Helper()
+	h, err := linux.Open(linux.Options{Root: root})
+	must(t, err)
+	t.Cleanup(func() { _ = h.Close() })
+	return control.Options{Dir: t.TempDir(), Host: h, Warn: func(message string) { t.Errorf("warned: %s", message) }}
+}
+
+func fine(context.Context, engine.Store) (engine.Report, error) { return engine.Report{}, nil }
+
+func never(t *testing.T) func(context.Context, engine.Store) (engine.Report, error) {
+	return func(context.Context, engine.Store) (engine.Report, error) {
+		t.Error("there was a run")
+		return engine.Report{}, nil
+	}
+}
+
+func note(t *testing.T, root, what string) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(root, "did"), os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(what + "\n")
+	must(t, errors.Join(err, f.Close()))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

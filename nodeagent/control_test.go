@@ -1,0 +1,82 @@
+package nodeagent_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/state"
+)
+
+// moments lets little time pass, far less than an interval, until something comes of it.
+func (m *machine) moments(what string, holds func(g Gomega)) {
+	m.t.Helper()
+	m.Eventually(func(g Gomega) {
+		m.clock.Step(20 * time.Millisecond)
+		holds(g)
+	}).WithTimeout(limit).WithPolling(20*time.Millisecond).Should(Succeed(), what)
+}
+
+func correctsAtOnce(_ *testing.T, m *machine) {
+	m.start()
+	below := fileEntry("sub/one", "x\n")
+	below.Name = "one"
+	m.applied(m.should(fileEntry("motd", "good\n"), below))
+	must(m.t, os.Mkdir(filepath.Join(m.root, "etc/sub"), 0o755))
+	m.moments("what failed for want of a directory is made up for", func(g Gomega) { g.Expect(m.file("sub/one").text()).To(Equal("x\n")) })
+	m.file("motd").write("bad\n")
+	m.moments("drift is corrected", func(g Gomega) { g.Expect(m.file("motd").text()).To(Equal("good\n")) })
+	m.soon("it is told", func(g Gomega) {
+		nc := m.object()
+		g.Expect(nc.Status.Resources).To(HaveLen(1))
+		g.Expect(nc.Status.LastRun.Trigger).To(Equal(v1alpha1.TriggerDrift))
+	})
+	runs := m.runs.Load()
+	m.moments("it looks once more", func(g Gomega) { g.Expect(m.runs.Load()).To(Equal(runs + 1)) })
+	before := m.object()
+	started := m.clock.Now()
+	m.moments("and then no more", func(g Gomega) { g.Expect(m.clock.Since(started)).To(BeNumerically(">", 5*time.Second)) })
+	m.Expect(m.runs.Load()).To(Equal(runs + 1))
+	m.Expect(m.object().ResourceVersion).To(Equal(before.ResourceVersion))
+}
+
+func respectsDisabled(_ *testing.T, m *machine) {
+	must(m.t, state.Disable(m.stateDir(), "the disk is failing", m.clock.Now()))
+	m.start()
+	m.should(fileEntry("motd", "good\n"))
+	const why = "Disabled: runs are disabled on this host (the disk is failing): enable them with fettle enable"
+	m.soon("it says so", func(g Gomega) { g.Expect(condition(m.object(), "Stalled")).To(Equal("True " + why)) })
+	m.Expect(condition(m.object(), "Ready")).To(Equal("False " + why))
+	m.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled"))
+	before := m.object()
+	started := m.clock.Now()
+	m.passes("it tries again and again", func(g Gomega) { g.Expect(m.clock.Since(started)).To(BeNumerically(">", 20*interval)) })
+	m.Expect(m.file("motd").text()).To(ContainSubstring("no such file"))
+	m.Expect(strings.Count(m.logs.String(), "no run takes place")).To(Equal(1))
+	m.Expect(m.object().ResourceVersion).To(Equal(before.ResourceVersion))
+
+	must(m.t, state.Enable(m.stateDir()))
+	m.passes("it runs", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
+	m.Expect(condition(m.object(), "Stalled")).To(Equal("False Settled"))
+	m.Expect(m.file("motd").text()).To(Equal("good\n"))
+}
+
+func stopsLongRuns(_ *testing.T, m *machine) {
+	m.limit = time.Nanosecond
+	m.start()
+	m.should(fileEntry("motd", "good\n"))
+	m.soon("it says so", func(g Gomega) {
+		g.Expect(condition(m.object(), "Degraded")).To(Equal("True RunFailed: the run was stopped before its end: its time of 1ns was up"))
+	})
+	nc := m.object()
+	m.Expect(nc.Status.Resources).To(HaveLen(1))
+	m.Expect(nc.Status.Resources[0].Message).To(Equal("the run was stopped before its turn: its time of 1ns was up"))
+	m.Expect(condition(nc, "Ready")).To(HavePrefix("False RunFailed: "))
+	runs := m.runs.Load()
+	m.passes("the next run tries again", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs)) })
+}
