@@ -49,6 +49,8 @@ func (m memory) ReadDir(path string) ([]string, error) {
 
 func (m memory) Mounted(string) (bool, error) { return false, nil }
 
+func (m memory) Xattr(string, string) ([]byte, error) { return nil, fs.ErrNotExist }
+
 func (m memory) Readlink(string) (string, error) { return "", fs.ErrNotExist }
 
 func (m memory) LookPath(name string) (string, error) {

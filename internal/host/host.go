@@ -41,6 +41,9 @@ type Reader interface {
 	Mounted(path string) (bool, error)
 	// Readlink returns the text of a symlink, unresolved.
 	Readlink(path string) (string, error)
+	// Xattr is an extended attribute of the path itself, as security.selinux; nil where
+	// it has none or its file system knows none.
+	Xattr(path, name string) ([]byte, error)
 	// LookPath finds an executable as the host's root user would: an absolute path
 	// as it is, a bare name in SearchPath. Not found is fs.ErrNotExist.
 	LookPath(name string) (string, error)
@@ -67,8 +70,10 @@ type Host interface {
 	// WriteFile replaces or creates a regular file atomically: a reader sees the
 	// old file or the new one, also after a crash. The temporary file lies in the
 	// same directory and is gone after a failure. A symlink at path is replaced,
-	// not followed; a directory at path is an error. It returns the SHA-256 of the
-	// bytes that were written.
+	// not followed; a directory at path is an error. Extended attributes of a regular
+	// file that is replaced are kept: its access list, its security label, those of
+	// users (user.*) and of root (trusted.*); capabilities and signatures, which vouch
+	// for the old content, are not. It returns the SHA-256 of the bytes that were written.
 	WriteFile(ctx context.Context, path string, f NewFile) (sum [32]byte, err error)
 	// Mkdir makes one directory; its parent must exist.
 	Mkdir(path string, mode uint32) error
@@ -80,6 +85,8 @@ type Host interface {
 	Chown(path string, uid, gid int) error
 	// Chmod sets the twelve permission bits. It refuses a symlink.
 	Chmod(path string, mode uint32) error
+	// SetXattr sets an extended attribute of the path itself.
+	SetXattr(path, name string, value []byte) error
 	// Remove removes a file, a symlink or an empty directory. What is not there
 	// already is no error.
 	Remove(path string) error

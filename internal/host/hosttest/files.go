@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -24,6 +25,15 @@ func (h *Host) Readlink(path string) (string, error) { return h.files.Readlink(p
 
 // Mounted implements [host.Reader].
 func (h *Host) Mounted(path string) (bool, error) { return h.files.Mounted(path) }
+
+// Xattr implements [host.Reader].
+func (h *Host) Xattr(path, name string) ([]byte, error) { return h.files.Xattr(path, name) }
+
+// SetXattr implements [host.Host]: "! setxattr PATH NAME VALUE".
+func (h *Host) SetXattr(path, name string, value []byte) error {
+	h.record("!", "setxattr", path, name, strings.TrimRight(string(value), "\x00"))
+	return h.files.SetXattr(path, name, value)
+}
 
 // Stat implements [host.Reader].
 func (h *Host) Stat(path string) (host.FileInfo, error) {

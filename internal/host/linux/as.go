@@ -149,6 +149,15 @@ func (a as) by(cmd host.Cmd) host.Cmd {
 	return cmd
 }
 
+func (a as) Xattr(path, name string) (value []byte, err error) {
+	err = a.try(func() error { value, err = a.Host.Xattr(path, name); return err })
+	return value, err
+}
+
+func (a as) SetXattr(path, name string, value []byte) error {
+	return a.try(func() error { return a.Host.SetXattr(path, name, value) })
+}
+
 func (a as) Mounted(path string) (mounted bool, err error) {
 	err = a.try(func() error { mounted, err = a.Host.Mounted(path); return err })
 	return mounted, err

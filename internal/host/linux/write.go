@@ -56,6 +56,9 @@ func (e entry) replace(ctx context.Context, f host.NewFile) (sum [sha256.Size]by
 type attributes struct {
 	uid, gid int
 	mode     uint32
+	// replaces says that there was a regular file, whose extended attributes are kept.
+	replaces bool
+	kept     []extended
 }
 
 // attributes settles what f leaves open: the file that is replaced decides, else
@@ -70,8 +73,17 @@ func (e entry) attributes(f host.NewFile) (attributes, error) {
 	case old.IsDir():
 		return a, unix.EISDIR
 	case old.IsRegular():
-		a = attributes{old.UID, old.GID, old.Mode}
+		a = attributes{uid: old.UID, gid: old.GID, mode: old.Mode, replaces: true}
+		if a.kept, err = e.lasting(); err != nil {
+			return a, err
+		}
 	}
+	a.override(f)
+	return a, nil
+}
+
+// override is by what f says.
+func (a *attributes) override(f host.NewFile) {
 	if f.UID != -1 {
 		a.uid = f.UID
 	}
@@ -81,7 +93,6 @@ func (e entry) attributes(f host.NewFile) (attributes, error) {
 	if f.Mode != nil {
 		a.mode = *f.Mode
 	}
-	return a, nil
 }
 
 // stage makes a created file complete and durable. Nobody has it open for writing at
@@ -115,11 +126,16 @@ func fill(ctx context.Context, file *os.File, content io.Reader) (sum [sha256.Si
 	return [sha256.Size]byte(hash.Sum(nil)), nil
 }
 
-// give comes after the content and sets the mode last: both a write and a chown
-// may clear the set-user-ID bit.
+// give comes after the content and sets the mode last: both a write and a chown may
+// clear the set-user-ID bit, and the mode bounds the access list.
 func (a attributes) give(fd int) error {
 	if err := unix.Fchown(fd, a.uid, a.gid); err != nil {
 		return err
+	}
+	if a.replaces {
+		if err := inherit(fd, a.kept); err != nil {
+			return err
+		}
 	}
 	return unix.Fchmod(fd, a.mode&0o7777)
 }

@@ -1,0 +1,181 @@
+package linux_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+)
+
+// onTmpfs runs a test with a directory of a file system that knows all kinds of extended
+// attributes, on a thread whose mounts are its own and go away with it.
+func onTmpfs(t *testing.T, test func(h *linux.Host, dir string)) {
+	t.Helper()
+	needRoot(t)
+	dir := t.TempDir()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
+		if err == nil {
+			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		}
+		if err == nil {
+			err = unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755")
+		}
+		var h *linux.Host
+		if err == nil {
+			h, err = linux.Open(linux.Options{Root: dir})
+		}
+		if err == nil {
+			test(h, dir)
+			err = h.Close()
+		}
+		done <- err
+	}()
+	must(t, <-done)
+}
+
+// acl is an access list by which a user may do as much as the mask lets it.
+func acl(owner, user, group, mask, other uint16) []byte {
+	list := binary.LittleEndian.AppendUint32(nil, 2)
+	for _, e := range []struct {
+		tag, perm uint16
+		id        uint32
+	}{{1, owner, 1<<32 - 1}, {2, user, 1234}, {4, group, 1<<32 - 1}, {16, mask, 1<<32 - 1}, {32, other, 1<<32 - 1}} {
+		list = binary.LittleEndian.AppendUint16(list, e.tag)
+		list = binary.LittleEndian.AppendUint16(list, e.perm)
+		list = binary.LittleEndian.AppendUint32(list, e.id)
+	}
+	return list
+}
+
+const (
+	accessList  = "system.posix_acl_access"
+	defaultList = "system.posix_acl_default"
+)
+
+// attributes are the extended ones of a file, by name; of an access list whether there is one.
+func attributes(t *testing.T, file string) map[string]string {
+	t.Helper()
+	buf := make([]byte, 4096)
+	n, err := unix.Llistxattr(file, buf)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	all := map[string]string{}
+	for name := range strings.SplitSeq(strings.TrimRight(string(buf[:n]), "\x00"), "\x00") {
+		value := make([]byte, 4096)
+		n, err := unix.Lgetxattr(file, name, value)
+		if err != nil && name != "" {
+			t.Error(err)
+		}
+		if name != "" {
+			all[name] = string(value[:max(n, 0)])
+		}
+	}
+	return all
+}
+
+func TestExtendedAttributesOfAReplacedFileAreKept(t *testing.T) {
+	onTmpfs(t, func(h *linux.Host, dir string) {
+		file := filepath.Join(dir, "f")
+		list := string(acl(6, 4, 4, 4, 0))
+		capability := "\x01\x00\x00\x02\x02\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+		kept := map[string]string{
+			"user.note": "mine", "user.empty": "", "trusted.note": "root's", "security.selinux": "system_u:object_r:etc_t:s0\x00", accessList: list,
+		}
+		err := os.WriteFile(file, []byte("old"), 0o640)
+		for name, value := range kept {
+			err = errors.Join(err, unix.Setxattr(file, name, []byte(value), 0))
+		}
+		err = errors.Join(err, unix.Setxattr(file, "security.capability", []byte(capability), 0))
+		_, write := h.WriteFile(t.Context(), "/f", host.NewFile{Content: strings.NewReader("new"), UID: 1, GID: 2})
+		if err = errors.Join(err, write); err != nil {
+			t.Error(err)
+			return
+		}
+		if diff := cmp.Diff(kept, attributes(t, file)); diff != "" {
+			t.Errorf("attributes (-want +got):\n%s", diff)
+		}
+		info, err := h.Stat("/f")
+		if err != nil || info.Mode != 0o640 || info.UID != 1 {
+			t.Errorf("%+v, %v", info, err)
+		}
+	})
+}
+
+func TestAModeBoundsTheAccessListOfAReplacedFile(t *testing.T) {
+	onTmpfs(t, func(h *linux.Host, dir string) {
+		file := filepath.Join(dir, "f")
+		err := errors.Join(os.WriteFile(file, nil, 0o640), unix.Setxattr(file, accessList, acl(6, 6, 6, 6, 0), 0))
+		_, write := h.WriteFile(t.Context(), "/f", host.NewFile{Content: strings.NewReader("new"), UID: -1, GID: -1, Mode: new(uint32(0o600))})
+		if err = errors.Join(err, write); err != nil {
+			t.Error(err)
+			return
+		}
+		if diff := cmp.Diff(map[string]string{accessList: string(acl(6, 6, 6, 0, 0))}, attributes(t, file)); diff != "" {
+			t.Errorf("attributes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// The directory's list is for new files: one that is replaced was open to fewer.
+func TestAReplacedFileGetsNoAccessListThatItHadNot(t *testing.T) {
+	onTmpfs(t, func(h *linux.Host, dir string) {
+		file := filepath.Join(dir, "f")
+		err := errors.Join(os.WriteFile(file, []byte("old"), 0o640), unix.Setxattr(dir, defaultList, acl(6, 6, 6, 6, 0), 0))
+		for _, path := range []string{"/f", "/new"} {
+			_, write := h.WriteFile(t.Context(), path, host.NewFile{Content: strings.NewReader("new"), UID: -1, GID: -1, Mode: new(uint32(0o640))})
+			err = errors.Join(err, write)
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if got := attributes(t, file); len(got) > 0 {
+			t.Errorf("the replaced file has %q", got)
+		}
+		if got := attributes(t, filepath.Join(dir, "new")); got[accessList] == "" {
+			t.Errorf("the new file has %q", got)
+		}
+	})
+}
+
+func TestXattr(t *testing.T) {
+	onTmpfs(t, func(h *linux.Host, dir string) {
+		err := errors.Join(os.WriteFile(filepath.Join(dir, "f"), nil, 0o644), os.Symlink("f", filepath.Join(dir, "l")), os.Mkdir(filepath.Join(dir, "d"), 0o755))
+		for _, path := range []string{"/f", "/l", "/d", "/"} {
+			err = errors.Join(err, h.SetXattr(path, "trusted.note", []byte("of "+path)))
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, path := range []string{"/f", "/l", "/d", "/"} {
+			if got, err := h.Xattr(path, "trusted.note"); string(got) != "of "+path || err != nil {
+				t.Errorf("%s has %q, %v", path, got, err)
+			}
+		}
+		if got, err := h.Xattr("/f", "trusted.other"); got != nil || err != nil {
+			t.Errorf("what is not set is %q, %v", got, err)
+		}
+		_, get := h.Xattr("/nothing", "trusted.note")
+		for _, err := range []error{get, h.SetXattr("/nothing", "trusted.note", nil)} {
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("what is not there: %v", err)
+			}
+		}
+	})
+}
