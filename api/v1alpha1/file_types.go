@@ -125,6 +125,28 @@ type FileAttributes struct {
 	// +optional
 	Purge *bool `json:"purge,omitempty"`
 
+	// seluser, selrole, seltype and selrange are the parts of the SELinux label, on hosts that
+	// have SELinux; elsewhere they fail the resource. A part that is left out stays as it is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.-]+$`
+	Seluser *string `json:"seluser,omitempty"`
+	// selrole is the role, as object_r.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.-]+$`
+	Selrole *string `json:"selrole,omitempty"`
+	// seltype is the type, as httpd_sys_content_t.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.-]+$`
+	Seltype *string `json:"seltype,omitempty"`
+	// selrange is the level, or the range of them, as s0 or s0:c0.c1023.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.,:-]+$`
+	Selrange *string `json:"selrange,omitempty"`
+
 	// force lets a directory be removed, or be replaced by something else.
 	// +optional
 	Force *bool `json:"force,omitempty"`

@@ -473,6 +473,26 @@ func (in *FileAttributes) DeepCopyInto(out *FileAttributes) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.Seluser != nil {
+		in, out := &in.Seluser, &out.Seluser
+		*out = new(string)
+		**out = **in
+	}
+	if in.Selrole != nil {
+		in, out := &in.Selrole, &out.Selrole
+		*out = new(string)
+		**out = **in
+	}
+	if in.Seltype != nil {
+		in, out := &in.Seltype, &out.Seltype
+		*out = new(string)
+		**out = **in
+	}
+	if in.Selrange != nil {
+		in, out := &in.Selrange, &out.Selrange
+		*out = new(string)
+		**out = **in
+	}
 	if in.Force != nil {
 		in, out := &in.Force, &out.Force
 		*out = new(bool)

@@ -16,6 +16,7 @@ type bound[A any] struct {
 	ref      Ref
 	want, is A
 	provider Provider[A]
+	facts    Facts // by which it was chosen
 }
 
 func (b *bound[A]) Ref() Ref { return b.ref }
@@ -41,6 +42,7 @@ func (b *bound[A]) Relations() []Relation {
 }
 
 func (b *bound[A]) Choose(facts Facts, h host.Reader, provider string) (err error) {
+	b.facts = facts
 	b.provider, err = b.t.choose(facts, h, provider)
 	return err
 }
@@ -82,12 +84,15 @@ func (b *bound[A]) Acts() bool { return b.t.Acts }
 func (b *bound[A]) CanReadAhead() bool { return b.t.ReadAhead }
 
 func (b *bound[A]) Unsupported() error {
-	features := featuresOf(b.provider)
-	lacks := func(f Feature) bool { return f != "" && !slices.Contains(features, f) }
+	lacks := func(f Feature) bool { return f != "" && !slices.Contains(featuresOn(b.provider, b.facts), f) }
 	var errs []error
 	add := func(what string, f Feature) {
-		errs = append(errs, fmt.Errorf("provider %s lacks the feature %s, which %s needs; leave the attribute out or choose another provider",
-			b.provider.Name(), f, what))
+		where, here := conditionalOf(b.provider)[f], ""
+		if where != nil {
+			here = " on this host, as it has it only where " + where.String()
+		}
+		errs = append(errs, fmt.Errorf("provider %s lacks the feature %s, which %s needs%s; leave the attribute out or choose another provider",
+			b.provider.Name(), f, what, here))
 	}
 	for _, p := range b.t.Properties {
 		if !p.Managed(b.want) {

@@ -24,7 +24,7 @@ func (k kind[A]) Suitability(facts Facts, h host.Reader) []Suitability {
 	for _, p := range k.t.Providers {
 		d := defaultsOf(p)
 		out = append(out, Suitability{
-			Provider: p.Name(), Features: featuresOf(p), Needs: needsOf(p), Defaults: d,
+			Provider: p.Name(), Features: featuresOn(p, facts), Needs: needsOf(p), Defaults: d,
 			Err: suits(p, facts, h), Specificity: d.specificity(facts),
 		})
 	}

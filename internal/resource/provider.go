@@ -75,6 +75,12 @@ type Featured interface {
 	Features() []Feature
 }
 
+// A Conditional provider has further features on the hosts for which a condition holds:
+// what the kernel of some can do.
+type Conditional interface {
+	FeaturesWhere() map[Feature]Where
+}
+
 // A Needing provider says as data what it needs of a host. It does not suit one that
 // lacks some of it.
 type Needing interface {

@@ -3,6 +3,7 @@ package resource
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -95,6 +96,11 @@ func (t *Type[A]) Problems() error {
 		for _, f := range featuresOf(p) {
 			add(!t.declares(f), "provider %s has the undeclared feature %q", p.Name(), f)
 		}
+		for f, where := range conditionalOf(p) {
+			add(!t.declares(f), "provider %s has the undeclared feature %q", p.Name(), f)
+			err := where.problem()
+			add(err != nil, "provider %s, feature %s: %v", p.Name(), f, err)
+		}
 		err := errors.Join(needsOf(p).Facts.problem(), defaultsOf(p).problem())
 		add(err != nil, "provider %s: %v", p.Name(), err)
 	}
@@ -122,6 +128,25 @@ func (t *Type[A]) normalize(a *A) {
 	if t.Normalize != nil {
 		t.Normalize(a)
 	}
+}
+
+// featuresOn are all features of a provider on the host with these facts, sorted but for
+// those that it always has.
+func featuresOn(p any, facts Facts) []Feature {
+	all, sometimes := slices.Clone(featuresOf(p)), conditionalOf(p)
+	for _, f := range slices.Sorted(maps.Keys(sometimes)) {
+		if sometimes[f].Holds(facts) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func conditionalOf(p any) map[Feature]Where {
+	if c, ok := p.(Conditional); ok {
+		return c.FeaturesWhere()
+	}
+	return nil
 }
 
 func featuresOf(p any) []Feature {

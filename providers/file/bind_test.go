@@ -35,7 +35,7 @@ func TestRefused(t *testing.T) {
 		"a mode that is a number":         {`{path: /x, mode: 420}`, `cannot read attributes of File/test: json: cannot unmarshal number into Go struct field Attributes.FileAttributes.mode of type string`},
 		"a check of nothing":              {`{path: /x, validateCmd: visudo -c}`, `validateCmd "visudo -c" needs a % where the path of the staged file goes, as in visudo -c -f %`},
 		"a check with an open quote":      {`{path: /x, validateCmd: "sh -c '%"}`, `validateCmd "sh -c '%" cannot be split into words: Unterminated single-quoted string; close the quote`},
-		"an attribute that is none":       {`{path: /x, contents: a}`, `cannot read attributes of File/test: json: unknown field "contents"; File has: path, ensure, content, target, owner, group, mode, force, replace, backup, source, checksum, checksumValue, links, recurse, recurseScope, recurseLimit, maxFiles, ignore, purge, showDiff, validateCmd`},
+		"an attribute that is none":       {`{path: /x, contents: a}`, `cannot read attributes of File/test: json: unknown field "contents"; File has: path, ensure, content, target, owner, group, mode, seluser, selrole, seltype, selrange, force, replace, backup, source, checksum, checksumValue, links, recurse, recurseScope, recurseLimit, maxFiles, ignore, purge, showDiff, validateCmd`},
 		"a backup that is none":           {`{path: /x, backup: bak}`, `backup "bak" is none of None, Bucket and a suffix: write a suffix as .bak, of letters, digits, ., _, ~ and -`},
 		"a backup that leads elsewhere":   {`{path: /x, backup: ./../y}`, `backup "./../y" is none of None, Bucket and a suffix: write a suffix as .bak, of letters, digits, ., _, ~ and -`},
 		"purge without recurse":           {`{path: /x, purge: true}`, "recurseScope, recurseLimit, maxFiles, ignore and purge go with recurse: set recurse: true, or remove them"},
@@ -52,6 +52,7 @@ func TestRefused(t *testing.T) {
 		"fewer files than none":           {`{path: /x, recurse: true, maxFiles: -2}`, "maxFiles -2 is no number of files: use 1 or more, 0 to be warned or -1 for any number"},
 		"a glob that is none":             {`{path: /x, recurse: true, ignore: ["[a"]}`, `ignore "[a" is no shell glob: write it as *.swp or [._]*`},
 		"a glob of paths":                 {`{path: /x, recurse: true, ignore: ["a/*"]}`, `ignore "a/*" is held against base names: write it without a /, as in *.swp`},
+		"a label as a part of one":        {`{path: /x, seltype: "a:b"}`, `seltype "a:b" is no part of an SELinux label: write it as in system_u:object_r:etc_t:s0`},
 		"several mistakes at once":        {`{path: x, mode: z, owner: ""}`, "path \"x\" must be absolute, as in /etc/motd\nowner \"\" is no name of an account: use one from the host's list of accounts, or a number\nmode \"z\": \"z\" does not begin with any of u, g, o, a, =, + and -; write it octal, as \"0644\", or symbolic, as \"u=rw,go=r\""},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -75,6 +75,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 		Name:       "File",
 		Doc:        doc,
 		Example:    example,
+		Features:   []resource.FeatureDoc{{Name: labels, Doc: "Labels of SELinux can be read and set. A host that has SELinux has it."}},
 		Properties: properties(),
 		Parameters: []resource.Parameter{
 			{Name: "force", Doc: "Lets a directory be removed, or be replaced by something else, with all that is in it."},

@@ -45,7 +45,7 @@ func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Att
 	}
 	defer node.Close()
 	describe(&is, node.Info())
-	return is, errors.Join(readTarget(h, &is), p.readText(ctx, h, node, &is, want), p.readOwner(ctx, h, &is, want))
+	return is, errors.Join(readTarget(h, &is), p.readText(ctx, h, node, &is, want), p.readOwner(ctx, h, &is, want), readLabel(h, &is, want))
 }
 
 // describe takes over what lstat says. What cannot be asked for is merely present.
@@ -113,7 +113,7 @@ func asksNothing(want Attributes) bool {
 
 // asksForChildren tells whether there is anything that what lies below could lack.
 func asksForChildren(want Attributes) bool {
-	return want.Owner != nil || want.Group != nil || want.Mode != nil
+	return want.Owner != nil || want.Group != nil || want.Mode != nil || asksForLabel(want)
 }
 
 func (p posix) readOwner(ctx context.Context, h host.Reader, is *Attributes, want Attributes) error {

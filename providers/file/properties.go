@@ -20,6 +20,10 @@ func properties() []resource.Property[Attributes] {
 		idProperty("group", "The group that it belongs to, by name or number; of a link, the link's own.",
 			func(a Attributes) *intstr.IntOrString { return a.Group }),
 		modeProperty(),
+		labelProperty("seluser", "The user of its SELinux label.", func(a *Attributes) *string { return a.Seluser }),
+		labelProperty("selrole", "The role of its SELinux label.", func(a *Attributes) *string { return a.Selrole }),
+		labelProperty("seltype", "The type of its SELinux label.", func(a *Attributes) *string { return a.Seltype }),
+		labelProperty("selrange", "The level of its SELinux label, or the range of them.", func(a *Attributes) *string { return a.Selrange }),
 	}
 }
 

@@ -30,6 +30,7 @@ func validate(a Attributes) error {
 		validateChecksum(a),
 		validateLinks(a),
 		validateRecursion(a),
+		validateLabel(a),
 	)
 }
 

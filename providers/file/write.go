@@ -230,10 +230,10 @@ func (w *write) write(ctx context.Context, mode uint32) error {
 				return err
 			}
 		}
-		if w.is.found.what == regular {
-			return w.save(ctx)
+		if err := w.relabel(staged); err != nil || w.is.found.what != regular {
+			return err
 		}
-		return nil
+		return w.save(ctx)
 	}})
 }
 
@@ -270,7 +270,7 @@ func (w *write) settle() error {
 	if err != nil {
 		return cannot("look at file", err)
 	}
-	return errors.Join(w.chown(info), w.chmod())
+	return errors.Join(w.chown(info), w.chmod(), w.relabel(w.want.Path))
 }
 
 func (w *write) chown(info host.FileInfo) error {
