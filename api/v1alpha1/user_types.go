@@ -6,6 +6,7 @@ import (
 )
 
 // UserSpec is what a User says.
+// +kubebuilder:validation:XValidation:rule="!has(self.sshKeyFiles) || (has(self.purgeSSHKeys) && self.purgeSSHKeys)",message="sshKeyFiles needs purgeSSHKeys: true, which looks into them"
 type UserSpec struct {
 	Targeting      `json:",inline"`
 	UserAttributes `json:",inline"`
@@ -97,6 +98,20 @@ type UserAttributes struct {
 	// +kubebuilder:validation:XValidation:rule="self == 'absent' || self.matches('^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$')",message="expiry must be a day as YYYY-MM-DD, 1970-01-01 or later, or absent"
 	// +kubebuilder:validation:MaxLength=10
 	Expiry *string `json:"expiry,omitempty"`
+
+	// purgeSSHKeys removes the keys from sshKeyFiles that no SSHAuthorizedKey of the node
+	// manages.
+	// +optional
+	PurgeSSHKeys *bool `json:"purgeSSHKeys,omitempty"`
+	// sshKeyFiles are where the user's keys are: a path that begins with ~/ or %h/ is in
+	// the home directory and the user's, another is root's. Default ~/.ssh/authorized_keys.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=4095
+	// +kubebuilder:validation:XValidation:rule="self.all(f, f.matches('^(~|%h)?/[^\\n]*[^/\\n]$'))",message="sshKeyFiles must be paths of files: absolute ones, or ones in the home directory that begin with ~/ or %h/"
+	SSHKeyFiles []string `json:"sshKeyFiles,omitempty"`
 
 	// system makes a system account when it makes one.
 	// +optional

@@ -1714,6 +1714,16 @@ func (in *UserAttributes) DeepCopyInto(out *UserAttributes) {
 		*out = new(string)
 		**out = **in
 	}
+	if in.PurgeSSHKeys != nil {
+		in, out := &in.PurgeSSHKeys, &out.PurgeSSHKeys
+		*out = new(bool)
+		**out = **in
+	}
+	if in.SSHKeyFiles != nil {
+		in, out := &in.SSHKeyFiles, &out.SSHKeyFiles
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.System != nil {
 		in, out := &in.System, &out.System
 		*out = new(bool)

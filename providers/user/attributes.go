@@ -63,7 +63,7 @@ func validate(a attributes) error {
 		validateField("name", &a.Name), validateField("comment", a.Comment),
 		validatePath("home", a.Home), validatePath("shell", a.Shell),
 		validateDays("passwordMinAge", a.PasswordMinAge), validateDays("passwordMaxAge", a.PasswordMaxAge),
-		validateDays("passwordWarnDays", a.PasswordWarnDays), validateExpiry(a),
+		validateDays("passwordWarnDays", a.PasswordWarnDays), validateExpiry(a), validateKeyFiles(a),
 	}
 	if a.Password != nil && strings.ContainsAny(*a.Password, ":\n") {
 		errs = append(errs, errors.New("password has a colon or a line break: give the hash as in the second field of /etc/shadow"))

@@ -51,6 +51,8 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 			{Name: "membership", Doc: "Whether groups are the least (minimum, default) or all (inclusive) that the account is in."},
 			{Name: "manageHome", Doc: "Makes the home directory with the account and removes it with it.", Feature: managesHomeDir},
 			{Name: "system", Doc: "Makes a system account, with a low number, when it makes one.", Feature: systemUsers},
+			{Name: "purgeSSHKeys", Doc: "Removes the keys from sshKeyFiles that no SSHAuthorizedKey manages."},
+			{Name: "sshKeyFiles", Doc: "Where the user's keys are; ~/.ssh/authorized_keys by default."},
 			{Name: "allowDupe", Doc: "Lets uid be the number of another account too.", Feature: allowsDuplicates},
 		},
 		Providers: []resource.Provider[attributes]{useradd{}},

@@ -1,0 +1,148 @@
+package user
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/authorizedkeys"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// Generate makes an absent resource of each key that lets the user in and that the
+// catalog does not have, where purgeSSHKeys asks for that.
+func (useradd) Generate(_ context.Context, h host.Reader, want attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+	return func(yield func(resource.Resource, error) bool) {
+		if !isTrue(want.PurgeSSHKeys) || isAbsent(want) {
+			return
+		}
+		p, err := newPurge(h, want, c)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, file := range p.files(want) {
+			for r, err := range p.strays(h, file) {
+				if !yield(r, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A purge is what there is to know for one of a user's keys.
+type purge struct {
+	c        resource.Catalog
+	kind     resource.Kind
+	accounts authorizedkeys.Accounts
+	user     accounts.User
+	exists   bool // a user who is yet to come has no keys
+}
+
+func newPurge(h host.Reader, want attributes, c resource.Catalog) (p purge, err error) {
+	kind, ok := c.Kind(authorizedkeys.Kind)
+	if !ok {
+		return p, fmt.Errorf("kind %s is not known, so no key is purged", authorizedkeys.Kind)
+	}
+	if ref, missing := c.Missing(authorizedkeys.Kind); missing {
+		return p, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so no key is purged: mend it first", ref)
+	}
+	p = purge{c: c, kind: kind}
+	if p.accounts, err = authorizedkeys.ReadAccounts(h); err != nil {
+		return p, err
+	}
+	p.user, p.exists = p.accounts.Users.Named(want.Name)
+	return p, nil
+}
+
+func (p purge) files(want attributes) []string {
+	if !p.exists {
+		return nil
+	}
+	if want.SSHKeyFiles == nil {
+		return []string{"~/" + authorizedkeys.Default}
+	}
+	return want.SSHKeyFiles
+}
+
+// strays are the keys of a file that nobody manages. The last comes first: one that has
+// a number in place of a name keeps it until its turn.
+func (p purge) strays(h host.Reader, file string) iter.Seq2[resource.Resource, error] {
+	return func(yield func(resource.Resource, error) bool) {
+		place, err := p.place(file)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if place.User != nil && !place.Serves(h) {
+			return
+		}
+		content, err := place.Read(h)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		seen := map[string]bool{}
+		for _, k := range slices.Backward(content.Keys(place.Path)) {
+			if seen[k.Name] || p.managed(place, k.Name) {
+				continue
+			}
+			seen[k.Name] = true
+			if !yield(p.absent(place, k.Name)) {
+				return
+			}
+		}
+	}
+}
+
+// place is where a file of sshKeyFiles is: the user's in the home directory, else root's.
+func (p purge) place(file string) (authorizedkeys.Place, error) {
+	full := authorizedkeys.Expand(file, p.user)
+	if full != file {
+		return p.accounts.Of(p.user.Name, full)
+	}
+	return p.accounts.Of("", full)
+}
+
+// managed reports whether the catalog has a key of this name in this very file.
+func (p purge) managed(place authorizedkeys.Place, name string) bool {
+	if p.c.Has(authorizedkeys.Kind, authorizedkeys.Claim("", place.Path, name)) {
+		return true
+	}
+	usual := authorizedkeys.Expand("~/"+authorizedkeys.Default, p.user)
+	return place.Path == usual && p.c.Has(authorizedkeys.Kind, authorizedkeys.Claim(p.user.Name, "", name))
+}
+
+func (p purge) absent(place authorizedkeys.Place, name string) (resource.Resource, error) {
+	attributes := map[string]string{"name": name, resource.Ensure: resource.Absent, "target": place.Path}
+	if place.User != nil {
+		attributes["user"] = place.User.Name
+	}
+	raw, err := json.Marshal(attributes)
+	if err != nil {
+		return nil, err
+	}
+	return p.kind.Bind(resource.FoundRef(authorizedkeys.Kind, name), raw)
+}
+
+// validateKeyFiles repeats what the schema of the API says, for manifests that are applied
+// where no API server is.
+func validateKeyFiles(want attributes) error {
+	var errs []error
+	if want.SSHKeyFiles != nil && !isTrue(want.PurgeSSHKeys) {
+		errs = append(errs, errors.New("sshKeyFiles needs purgeSSHKeys: true, which looks into them"))
+	}
+	for _, f := range want.SSHKeyFiles {
+		if !strings.HasPrefix(authorizedkeys.Expand(f, accounts.User{Home: "/"}), "/") {
+			errs = append(errs, fmt.Errorf("sshKeyFiles has %q: give an absolute path, or one in the home directory that begins with ~/ or %%h/", f))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,148 @@
+package user_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine/enginetest"
+	"github.com/fettle-dev/fettle/providers/sshauthorizedkey"
+	"github.com/fettle-dev/fettle/providers/user"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+const (
+	one = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
+	two = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIP/+/fz7+vn49/b19PPy8fDv7u3s6+rp6Ofm5eTj4uHg"
+)
+
+const keyOne = " type: ssh-ed25519, key: AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f}"
+
+// withKeys is a Debian tree where the user ann has these files, by their paths.
+func withKeys(t *testing.T, files map[string]string) (m enginetest.Machine, h *linux.Host) {
+	t.Helper()
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "--create-home", "ann")
+	for path, content := range files {
+		file := filepath.Join(root, path)
+		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must(t, os.WriteFile(file, []byte(content), 0o644))
+	}
+	debian.Chroot(t, root, "chown", "--recursive", "ann:ann", "/home/ann")
+	h = open(t, root)
+	return enginetest.Machine{Host: h, Kinds: []resource.Kind{sshauthorizedkey.Type().Erase(), user.Type().Erase()}}, h
+}
+
+const keys = "/home/ann/.ssh/authorized_keys"
+
+func TestKeysThatNobodyManagesArePurged(t *testing.T) {
+	const before = "# mine\n" + one + " kept\n" + two + "\n" + two + " stray\nrestrict " + one + "\n" + two + " stray\n" + two + " of-bob\n" + two + " a\x1b[2Jb\xff\n"
+	tests := map[string]struct {
+		noop      bool
+		resources []string
+		want      []string
+		left      string
+	}{
+		"all that the catalog does not have, those without a name too": {
+			resources: []string{
+				`User/ann {purgeSSHKeys: true}`,
+				`SSHAuthorizedKey/kept {user: ann,` + keyOne,
+				`SSHAuthorizedKey/of-bob {user: bob, ensure: absent}`,
+			},
+			want: []string{
+				"SSHAuthorizedKey/a\uFFFD[2Jb\uFFFD: removed",
+				"SSHAuthorizedKey/of-bob: removed",
+				"SSHAuthorizedKey/stray: removed",
+				"SSHAuthorizedKey/" + keys + ":unnamed-2: removed",
+				"SSHAuthorizedKey/" + keys + ":unnamed-1: removed",
+			},
+			left: "# mine\n" + one + " kept\n",
+		},
+		"in noop they are told": {
+			resources: []string{`User/ann {purgeSSHKeys: true, noop: true}`, `SSHAuthorizedKey/stray {user: ann, ensure: absent, noop: true}`},
+			want: []string{
+				"SSHAuthorizedKey/a\uFFFD[2Jb\uFFFD: removed (noop)",
+				"SSHAuthorizedKey/of-bob: removed (noop)",
+				"SSHAuthorizedKey/" + keys + ":unnamed-2: removed (noop)",
+				"SSHAuthorizedKey/" + keys + ":unnamed-1: removed (noop)",
+				"SSHAuthorizedKey/kept: removed (noop)",
+				"SSHAuthorizedKey/stray: removed (noop)",
+			},
+			left: before,
+		},
+		"one that is managed by its file stays": {
+			resources: []string{`User/ann {purgeSSHKeys: true, noop: true}`, `SSHAuthorizedKey/kept {target: ` + keys + `, user: ann, noop: true,` + keyOne},
+			want: []string{
+				"SSHAuthorizedKey/a\uFFFD[2Jb\uFFFD: removed (noop)",
+				"SSHAuthorizedKey/of-bob: removed (noop)",
+				"SSHAuthorizedKey/stray: removed (noop)",
+				"SSHAuthorizedKey/" + keys + ":unnamed-2: removed (noop)",
+				"SSHAuthorizedKey/" + keys + ":unnamed-1: removed (noop)",
+			},
+			left: before,
+		},
+		"none where nobody asks": {
+			resources: []string{`User/ann {purgeSSHKeys: false}`},
+			left:      before,
+		},
+		"none while what a key manages is not known": {
+			resources: []string{`User/ann {purgeSSHKeys: true}`, `SSHAuthorizedKey/bad {user: ann, key: x}`},
+			want: []string{
+				"User/ann: cannot generate its resources: what SSHAuthorizedKey/bad manages is not known while it is withheld or invalid, so no key is purged: mend it first",
+				"SSHAuthorizedKey/bad: type and key are needed, unless ensure is absent",
+			},
+			left: before,
+		},
+		"none of a user who is yet to come": {
+			noop:      true,
+			resources: []string{`User/eve {ensure: present, purgeSSHKeys: true}`},
+			want:      []string{"User/eve: created (noop)"},
+			left:      before,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m, h := withKeys(t, map[string]string{keys: before})
+			m.Noop = test.noop
+			if diff := cmp.Diff(test.want, m.Apply(t, test.resources...)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			left, err := h.ReadFile(keys)
+			must(t, err)
+			if diff := cmp.Diff(test.left, string(left)); diff != "" {
+				t.Errorf("left is (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestKeysArePurgedInAllFilesThatAreSaid(t *testing.T) {
+	m, h := withKeys(t, map[string]string{
+		keys: one + " a\n", "/home/ann/.ssh/keys2": one + " a\n" + one + " b\n", "/etc/ssh/keys/ann": one + " a\n", "/home/ann/root": one + " c\n",
+	})
+	got := m.Apply(t,
+		`User/ann {purgeSSHKeys: true, sshKeyFiles: ["%h/.ssh/keys2", ~/.ssh/none, /etc/ssh/keys/ann]}`,
+		`SSHAuthorizedKey/a {user: ann,`+keyOne,
+	)
+	want := []string{"SSHAuthorizedKey/b: removed", "SSHAuthorizedKey/a: removed", "SSHAuthorizedKey/a: removed"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for path, want := range map[string]string{keys: one + " a\n", "/home/ann/.ssh/keys2": "", "/etc/ssh/keys/ann": ""} {
+		text, err := h.ReadFile(path)
+		must(t, err)
+		if string(text) != want {
+			t.Errorf("%s is %q", path, text)
+		}
+	}
+	got = m.Apply(t, `User/ann {purgeSSHKeys: true, sshKeyFiles: [/home/ann/root]}`)
+	want = []string{"User/ann: cannot generate its resources: /home/ann is no directory of root alone, and root's keys are kept in no other: " +
+		"name the user of target /home/ann/root, or a path without symlinks"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
