@@ -10,6 +10,29 @@ func Resources() []Resource {
 	return []Resource{&Exec{}, &File{}, &Group{}, &Notify{}, &Package{}, &Purge{}, &SSHAuthorizedKey{}, &SystemService{}, &User{}}
 }
 
+// NewResource returns an empty object of a kind, nil for what is none.
+func NewResource(kind string) Resource {
+	switch kind {
+	case "Exec":
+		return &Exec{}
+	case "File":
+		return &File{}
+	case "Group":
+		return &Group{}
+	case "Notify":
+		return &Notify{}
+	case "Package":
+		return &Package{}
+	case "Purge":
+		return &Purge{}
+	case "SystemService":
+		return &SystemService{}
+	case "User":
+		return &User{}
+	}
+	return nil
+}
+
 func addKinds(s *runtime.Scheme) {
 	s.AddKnownTypes(GroupVersion,
 		&Exec{}, &ExecList{},

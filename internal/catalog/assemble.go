@@ -85,7 +85,7 @@ func Verify(name string, c *v1alpha1.Catalog) error {
 
 func decodable(catalog string, entries []v1alpha1.CatalogEntry) error {
 	for _, e := range entries {
-		if _, err := entryJSON(e); err != nil {
+		if _, err := canonicalAttributes(e); err != nil {
 			return &InvalidCatalogError{catalog, err}
 		}
 	}

@@ -174,13 +174,9 @@ func (d *draft) fill(r v1alpha1.Resource, known map[string]resource.Kind) {
 	}
 	d.entry = entry
 	d.claim = entry.Kind + "\x00" + entry.Namevar
-	d.property = fmt.Sprintf("%s %q", known[entry.Kind].Describe().Namevar, bound.Namevar())
+	d.property = fmt.Sprintf("%s %q", known[entry.Kind].NamevarName(), bound.Namevar())
 	d.bound = bound
-	text, err := json.Marshal(entry)
-	if err != nil { // it was encoded just now
-		return
-	}
-	d.hash, d.size = hashOf(text), len(text)
+	d.hash, d.size = measure(entry, entry.Attributes.Raw)
 	if d.size > maxCatalog && d.fault == nil {
 		d.fault = tooLarge(d.size)
 	}
@@ -200,7 +196,11 @@ func encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource, known map[string]resou
 		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "cannot encode its attributes: %v", err)
 	}
 	e.Attributes = &runtime.RawExtension{Raw: raw}
-	bound, err := bind(resource.Ref{Kind: e.Kind, Name: e.Name}, e, known)
+	kind, ok := known[e.Kind]
+	if !ok {
+		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", unknownKind(e.Kind, known))
+	}
+	bound, err := kind.Adopt(resource.Ref{Kind: e.Kind, Name: e.Name}, r.GetAttributes())
 	if err != nil {
 		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", err)
 	}

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
@@ -44,32 +42,44 @@ func hashOfAll(hashes []string) string {
 	return hashPrefix + hex.EncodeToString(h.Sum(nil))
 }
 
+// entryHash is that of an entry, whatever way its JSON was written.
 func entryHash(e v1alpha1.CatalogEntry) string {
-	text, err := entryJSON(e)
+	attributes, err := canonicalAttributes(e)
 	if err != nil {
-		text = []byte(err.Error())
+		attributes = []byte(err.Error())
 		if e.Attributes != nil {
-			text = append(text, e.Attributes.Raw...)
+			attributes = append(attributes, e.Attributes.Raw...)
 		}
 	}
-	return hashOf(text)
+	hash, _ := measure(e, attributes)
+	return hash
 }
 
-func hashOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// entryJSON is the one form that an entry has for hashing.
-func entryJSON(e v1alpha1.CatalogEntry) ([]byte, error) {
-	if e.Attributes != nil {
-		raw, err := canonicalJSON(e.Attributes.Raw)
-		if err != nil {
-			return nil, fmt.Errorf("cannot decode attributes of %s: %w", e.Ref(), err)
-		}
-		e.Attributes = &runtime.RawExtension{Raw: raw}
+// measure is the hash of an entry with canonical attributes, and what it comes to as JSON
+// in bytes. The attributes, nearly all of it, are hashed as they are and not encoded once
+// more as part of the entry.
+func measure(e v1alpha1.CatalogEntry, attributes []byte) (hash string, size int) {
+	e.Attributes = nil
+	text, err := json.Marshal(e)
+	if err != nil { // words, numbers and lists of words: they encode
+		text = []byte(e.Ref())
 	}
-	return json.Marshal(e)
+	h := sha256.New()
+	_, _ = h.Write(text) // a hash accepts every write
+	_, _ = h.Write(attributes)
+	return hex.EncodeToString(h.Sum(nil)), len(text) + len(`,"attributes":`) + len(attributes)
+}
+
+// canonicalAttributes is the one form that the attributes of an entry have for hashing.
+func canonicalAttributes(e v1alpha1.CatalogEntry) ([]byte, error) {
+	if e.Attributes == nil {
+		return nil, nil
+	}
+	raw, err := canonicalJSON(e.Attributes.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("cannot decode attributes of %s: %w", e.Ref(), err)
+	}
+	return raw, nil
 }
 
 // canonicalJSON sorts keys and drops space: an API server stores documents in its own

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"encoding/json"
 	"errors"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -52,14 +51,11 @@ func (o *own) make(content string) *rendering {
 	if f != nil {
 		return &rendering{fault: f}
 	}
-	text, err := json.Marshal(entry)
-	if err != nil {
-		return &rendering{fault: faultf(v1alpha1.ReasonInvalidSpec, "%v", err)}
+	hash, size := measure(entry, entry.Attributes.Raw)
+	if size > maxCatalog {
+		return &rendering{fault: tooLarge(size)}
 	}
-	if len(text) > maxCatalog {
-		return &rendering{fault: tooLarge(len(text))}
-	}
-	return &rendering{entry: entry, hash: hashOf(text), size: len(text)}
+	return &rendering{entry: entry, hash: hash, size: size}
 }
 
 func waiting(n *Node) *fault {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -27,7 +28,8 @@ func (m *Malformed) Error() string {
 // An object is a document as JSON.
 type object struct {
 	raw    []byte
-	strict error // what only a strict reader minds: a key that is there twice
+	strict error           // what only a strict reader minds: a key that is there twice
+	what   metav1.TypeMeta // where reading it told already
 }
 
 // read makes JSON of a document, once.
@@ -40,8 +42,8 @@ func read(doc []byte) (object, error) {
 			return object{raw: text}, nil
 		}
 	}
-	if raw, ok := plain(doc); ok {
-		return object{raw: raw}, nil
+	if raw, what, ok := plain(doc); ok {
+		return object{raw: raw, what: what}, nil
 	}
 	raw, strict := yaml.YAMLToJSONStrict(doc)
 	if strict == nil {
@@ -51,7 +53,15 @@ func read(doc []byte) (object, error) {
 	if err != nil {
 		return object{}, Explain(err)
 	}
-	return object{raw, Explain(strict)}, nil
+	return object{raw: raw, strict: Explain(strict)}, nil
+}
+
+// head decodes what says what the object is.
+func (o object) head() (h head, err error) {
+	if err := json.UnmarshalCaseSensitivePreserveInts(o.raw, &h); err != nil {
+		return h, Explain(err)
+	}
+	return h, nil
 }
 
 // decode decodes strictly, as an API server does: field names are case-sensitive,

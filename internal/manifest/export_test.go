@@ -1,4 +1,7 @@
 package manifest
 
 // Plain is to say what a parser of all YAML says, or nothing.
-var Plain = plain
+func Plain(doc []byte) (raw []byte, ok bool) {
+	raw, _, ok = plain(doc)
+	return raw, ok
+}

@@ -2,26 +2,27 @@ package manifest
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // plain makes JSON of a document in the plain style that most manifests are written
 // in: mappings in block style of simple keys, and of words, whole numbers, strings in
 // double quotes without escapes, literal blocks and {}. It is many times quicker than a
 // parser of all YAML and never guesses: of anything else, down to a comment, it says
-// that it is not ok.
-func plain(doc []byte) (raw []byte, ok bool) {
+// that it is not ok. what is the object's apiVersion and kind, where it has them.
+func plain(doc []byte) (raw []byte, what metav1.TypeMeta, ok bool) {
 	if len(doc) == 0 || doc[len(doc)-1] != '\n' || !printable(doc) {
-		return nil, false
+		return nil, what, false
 	}
 	p := plainReader{rest: doc, out: make([]byte, 0, len(doc)+len(doc)/8)}
 	p.next()
 	if p.line == nil || p.indent != 0 || !p.mapping(0) || p.line != nil {
-		return nil, false
+		return nil, what, false
 	}
-	return p.out, true
+	return p.out, p.what, true
 }
 
 func printable(doc []byte) bool {
@@ -38,6 +39,7 @@ type plainReader struct {
 	rest, line []byte // line is without its indentation and end
 	indent     int
 	out        []byte
+	what       metav1.TypeMeta
 }
 
 // step goes on to the next line, which may be empty.
@@ -75,12 +77,29 @@ func (p *plainReader) mapping(indent int) bool {
 		}
 		seen = append(seen, key)
 		p.out = append(append(append(p.out, '"'), key...), '"', ':')
+		start := len(p.out)
 		if !p.value(indent, value) {
 			return false
+		}
+		if indent == 0 {
+			p.note(string(key), p.out[start:])
 		}
 	}
 	p.out = append(p.out, '}')
 	return p.indent < indent || p.line == nil
+}
+
+// note keeps what the object is. A word or a string in plain style has no escapes.
+func (p *plainReader) note(key string, value []byte) {
+	if value[0] != '"' || bytes.IndexByte(value, '\\') >= 0 {
+		return
+	}
+	switch text := string(value[1 : len(value)-1]); key {
+	case "apiVersion":
+		p.what.APIVersion = text
+	case "kind":
+		p.what.Kind = text
+	}
 }
 
 // value reads what follows a key and its colon.
@@ -105,12 +124,12 @@ func (p *plainReader) value(indent int, text []byte) bool {
 
 func (p *plainReader) scalar(text []byte) bool {
 	switch {
-	case string(text) == "true", string(text) == "false", string(text) == "{}", plainNumber.Match(text):
+	case string(text) == "true", string(text) == "false", string(text) == "{}", isNumber(text):
 		p.out = append(p.out, text...)
-	case quoted.Match(text):
+	case isQuoted(text):
 		p.out = append(p.out, text...)
-	case word.Match(text) && !reserved(text):
-		p.quote(text)
+	case isWord(text) && !reserved(text):
+		p.out = append(append(append(p.out, '"'), text...), '"')
 	default:
 		return false
 	}
@@ -123,51 +142,76 @@ func (p *plainReader) literal(indent int) bool {
 	if len(p.line) == 0 || p.indent <= indent {
 		return false
 	}
-	p.quote(p.block(p.indent))
+	p.out = append(p.out, '"')
+	p.block(p.indent)
+	p.out = append(p.out, '"')
 	return p.line == nil || len(p.line) > 0 && p.indent <= indent
 }
 
 // block reads lines of an indentation or more. It ends with one line end, whatever empty
 // lines follow.
-func (p *plainReader) block(indent int) []byte {
-	var text []byte
+func (p *plainReader) block(indent int) {
 	empty := 0
 	for ; p.empty() || len(p.line) > 0 && p.indent >= indent; p.step() {
 		if p.empty() {
 			empty++
 			continue
 		}
-		text = append(text, strings.Repeat("\n", empty)...)
-		text = append(text, strings.Repeat(" ", p.indent-indent)...)
-		text = append(append(text, p.line...), '\n')
+		for range empty {
+			p.out = append(p.out, `\n`...)
+		}
+		for range p.indent - indent {
+			p.out = append(p.out, ' ')
+		}
+		p.escape(p.line)
+		p.out = append(p.out, `\n`...)
 		empty = 0
 	}
-	return text
 }
 
-func (p *plainReader) quote(text []byte) {
-	p.out = append(p.out, '"')
-	for _, b := range text {
-		switch b {
-		case '"', '\\':
-			p.out = append(p.out, '\\', b)
-		case '\n':
-			p.out = append(p.out, '\\', 'n')
-		default:
-			p.out = append(p.out, b)
+func (p *plainReader) escape(line []byte) {
+	for len(line) > 0 {
+		i := bytes.IndexAny(line, `"\`)
+		if i < 0 {
+			break
 		}
+		p.out = append(append(p.out, line[:i]...), '\\', line[i])
+		line = line[i+1:]
 	}
-	p.out = append(p.out, '"')
+	p.out = append(p.out, line...)
 }
 
-var (
-	plainNumber = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
-	quoted      = regexp.MustCompile(`^"[^"\\]*"$`)
-	word        = regexp.MustCompile(`^[A-Za-z/]([A-Za-z0-9/._ -]*[A-Za-z0-9/._-])?$`)
-	simple      = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
-)
+// isNumber is for those that no parser takes for anything else.
+func isNumber(text []byte) bool {
+	digits := len(text) > 0 && len(text) <= 9 && !slices.ContainsFunc(text, func(b byte) bool { return !isDigit(b) })
+	return digits && (text[0] != '0' || len(text) == 1)
+}
 
-func isKey(key []byte) bool { return simple.Match(key) && !reserved(key) }
+func isQuoted(text []byte) bool {
+	last := len(text) - 1
+	return last > 0 && text[0] == '"' && text[last] == '"' && !bytes.ContainsAny(text[1:last], `"\`)
+}
+
+// isWord is for words, names and paths.
+func isWord(text []byte) bool {
+	if len(text) == 0 || !isLetter(text[0]) && text[0] != '/' || text[len(text)-1] == ' ' {
+		return false
+	}
+	return !slices.ContainsFunc(text, func(b byte) bool {
+		return !isLetter(b) && !isDigit(b) && b != '/' && b != '.' && b != '_' && b != '-' && b != ' '
+	})
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
+func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
+
+func isKey(key []byte) bool {
+	if len(key) == 0 || len(key) > 63 || !isLetter(key[0]) || reserved(key) {
+		return false
+	}
+	return !slices.ContainsFunc(key, func(b byte) bool { return !isLetter(b) && !isDigit(b) })
+}
 
 // reserved are the words that some YAML takes for something else.
 func reserved(text []byte) bool {

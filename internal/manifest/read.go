@@ -219,27 +219,35 @@ func (s *Set) add(source string, doc []byte) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", source, err)
 	}
+	what := o.what
 	var head head
-	if err := json.Unmarshal(o.raw, &head); err != nil {
-		return fmt.Errorf("%s: %w", source, Explain(err))
+	if group(what) != v1alpha1.GroupVersion.Group {
+		if head, err = o.head(); err != nil {
+			return fmt.Errorf("%s: %w", source, err)
+		}
+		what = head.TypeMeta
 	}
 	switch {
-	case head.Kind == "":
+	case what.Kind == "":
 		return fmt.Errorf("%s: kind is missing: is this a Kubernetes object?", source)
-	case strings.HasSuffix(head.Kind, "List"):
+	case strings.HasSuffix(what.Kind, "List"):
 		return s.addList(source, o)
-	case head.APIVersion == "v1" && head.Kind == "ConfigMap":
+	case what.APIVersion == "v1" && what.Kind == "ConfigMap":
 		return s.addConfigMap(source, o)
 	}
-	group, _, _ := strings.Cut(head.APIVersion, "/")
-	if group != v1alpha1.GroupVersion.Group {
+	if group(what) != v1alpha1.GroupVersion.Group {
 		s.Ignored = append(s.Ignored, fmt.Sprintf("%s in %s", head, source))
 		return nil
 	}
-	if head.APIVersion != v1alpha1.GroupVersion.String() {
-		return fmt.Errorf("%s: apiVersion %s is not known; write %s", source, head.APIVersion, v1alpha1.GroupVersion)
+	if what.APIVersion != v1alpha1.GroupVersion.String() {
+		return fmt.Errorf("%s: apiVersion %s is not known; write %s", source, what.APIVersion, v1alpha1.GroupVersion)
 	}
-	return s.addResource(source, head.Kind, o)
+	return s.addResource(source, what.Kind, o)
+}
+
+func group(what metav1.TypeMeta) string {
+	group, _, _ := strings.Cut(what.APIVersion, "/")
+	return group
 }
 
 func (s *Set) addList(source string, o object) error {
@@ -264,7 +272,7 @@ func (s *Set) addConfigMap(source string, o object) error {
 }
 
 func (s *Set) addResource(source, kind string, o object) error {
-	r := newResource(kind)
+	r := v1alpha1.NewResource(kind)
 	if r == nil {
 		return fmt.Errorf("%s: kind %s is not known; there are %s", source, kind, strings.Join(kindNames(), ", "))
 	}
@@ -275,15 +283,6 @@ func (s *Set) addResource(source, kind string, o object) error {
 		return fmt.Errorf("%s: %s: metadata.name is missing", source, kind)
 	}
 	s.Documents = append(s.Documents, Document{source, r, o.raw})
-	return nil
-}
-
-func newResource(kind string) v1alpha1.Resource {
-	for _, r := range v1alpha1.Resources() {
-		if r.KindName() == kind {
-			return r
-		}
-	}
 	return nil
 }
 

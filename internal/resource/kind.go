@@ -15,12 +15,17 @@ import (
 // slice. Made by [Type.Erase] alone. Safe for concurrent use.
 type Kind interface {
 	Name() string
+	// NamevarName is the attribute that says which thing on a host is meant.
+	NamevarName() string
 	// Describe is what there is to know about the type.
 	Describe() Description
 	// Bind makes a resource from its attributes in JSON: decoded strictly, given
 	// the type's defaults, normalized and validated. An error names the attribute,
 	// the value and the way out.
 	Bind(ref Ref, attributes json.RawMessage) (Resource, error)
+	// Adopt is Bind for attributes that were decoded already: what the API's own type for
+	// the kind points to. It makes a copy of them.
+	Adopt(ref Ref, attributes any) (Resource, error)
 	// Named binds what is merely to be read: no ensure, every property unmanaged.
 	Named(namevar string) (Resource, error)
 	// Instances lists what exists on the host, in order, by the named provider or
@@ -143,6 +148,7 @@ type kind[A any] struct{ t *Type[A] }
 
 func (k kind[A]) sealed()           {}
 func (k kind[A]) Name() string      { return k.t.Name }
+func (k kind[A]) NamevarName() string { return k.t.NamevarName }
 func (k kind[A]) SideEffects() bool { return k.t.SideEffects }
 func (k kind[A]) Problems() error   { return k.t.Problems() }
 
@@ -156,6 +162,27 @@ func (k kind[A]) Bind(ref Ref, attributes json.RawMessage) (Resource, error) {
 		}
 	}
 	return k.t.bind(ref, want)
+}
+
+func (k kind[A]) Adopt(ref Ref, attributes any) (Resource, error) {
+	if want, ok := k.t.adopt(attributes); ok {
+		return k.t.bind(ref, want)
+	}
+	raw, err := json.Marshal(attributes)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode attributes of %s: %w", ref, err)
+	}
+	return k.Bind(ref, raw)
+}
+
+func (t *Type[A]) adopt(attributes any) (want A, ok bool) {
+	if t.From != nil {
+		return t.From(attributes)
+	}
+	if a, ok := attributes.(interface{ DeepCopy() *A }); ok {
+		return *a.DeepCopy(), true
+	}
+	return want, false
 }
 
 // explain adds the way out to the decoder's error about an unknown attribute.

@@ -19,6 +19,10 @@ type Type[A any] struct {
 	Parameters []Parameter
 	Providers  []Provider[A] // in order of preference
 
+	// From copies the attributes out of what the API has decoded, where A is more than
+	// that. Optional: encoding and decoding serve as well, only slower.
+	From func(api any) (A, bool)
+
 	// NamevarName is the namevar's attribute name, or MetadataName, and Namevar its
 	// field. An empty field takes the resource's name.
 	NamevarName string

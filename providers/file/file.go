@@ -94,6 +94,13 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Name: "showDiff", Doc: "false keeps the diff of the content out of output. Default true."},
 			{Name: "validateCmd", Doc: "A command that checks new content, in which % is the staged file. When it fails the old content stays."},
 		},
+		From: func(api any) (want Attributes, ok bool) {
+			a, ok := api.(*v1alpha1.FileAttributes)
+			if ok {
+				a.DeepCopyInto(&want.FileAttributes)
+			}
+			return want, ok
+		},
 		NamevarName: "path",
 		Namevar:     func(a *Attributes) *string { return &a.Path },
 		Exists:      func(is Attributes) bool { return is.found.what != absent },

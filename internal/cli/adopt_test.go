@@ -1,0 +1,41 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/manifest"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers"
+)
+
+// What is adopted from decoded manifests must be what an agent binds from a catalog.
+func TestAdoptedAttributesAreThoseOfACatalog(t *testing.T) {
+	kinds := map[string]resource.Kind{}
+	for _, k := range providers.Kinds() {
+		kinds[k.Name()] = k
+	}
+	set, err := manifest.Read([]string{"../../config/samples", "../../config/samples/attributes"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range set.Resources() {
+		ref := resource.Ref{Kind: r.KindName(), Name: r.GetName()}
+		t.Run(ref.String(), func(t *testing.T) {
+			raw, err := json.Marshal(r.GetAttributes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			bound, bindErr := kinds[ref.Kind].Bind(ref, raw)
+			adopted, err := kinds[ref.Kind].Adopt(ref, r.GetAttributes())
+			if !reflect.DeepEqual(bindErr, err) || !reflect.DeepEqual(bound, adopted) {
+				t.Errorf("adopted is\n%+v (%v)\nbound is\n%+v (%v)", adopted, err, bound, bindErr)
+			}
+			again, err := json.Marshal(r.GetAttributes())
+			if err != nil || string(again) != string(raw) {
+				t.Errorf("adopting changed the attributes from %s to %s (%v)", raw, again, err)
+			}
+		})
+	}
+}
