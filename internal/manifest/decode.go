@@ -32,8 +32,8 @@ type object struct {
 	what   metav1.TypeMeta // where reading it told already
 }
 
-// read makes JSON of a document, once.
-func read(doc []byte) (object, error) {
+// read makes JSON of a document, once; in scratch, if that is given and serves.
+func read(doc []byte, scratch *[]byte) (object, error) {
 	if text := bytes.TrimSpace(doc); text[0] == '{' {
 		if err := alone(text); err != nil {
 			return object{}, err
@@ -42,7 +42,11 @@ func read(doc []byte) (object, error) {
 			return object{raw: text}, nil
 		}
 	}
-	if raw, what, ok := plain(doc); ok {
+	if scratch == nil {
+		scratch = new([]byte)
+	}
+	if raw, what, ok := plain(doc, *scratch); ok {
+		*scratch = raw
 		return object{raw: raw, what: what}, nil
 	}
 	raw, strict := yaml.YAMLToJSONStrict(doc)

@@ -12,12 +12,13 @@ import (
 // in: mappings in block style of simple keys, and of words, whole numbers, strings in
 // double quotes without escapes, literal blocks and {}. It is many times quicker than a
 // parser of all YAML and never guesses: of anything else, down to a comment, it says
-// that it is not ok. what is the object's apiVersion and kind, where it has them.
-func plain(doc []byte) (raw []byte, what metav1.TypeMeta, ok bool) {
+// that it is not ok. what is the object's apiVersion and kind, where it has them. raw
+// takes the place of scratch if it fits.
+func plain(doc, scratch []byte) (raw []byte, what metav1.TypeMeta, ok bool) {
 	if len(doc) == 0 || doc[len(doc)-1] != '\n' || !printable(doc) {
 		return nil, what, false
 	}
-	p := plainReader{rest: doc, out: make([]byte, 0, len(doc)+len(doc)/8)}
+	p := plainReader{rest: doc, out: slices.Grow(scratch[:0], len(doc)+len(doc)/8)}
 	p.next()
 	if p.line == nil || p.indent != 0 || !p.mapping(0) || p.line != nil {
 		return nil, what, false
@@ -65,7 +66,7 @@ func (p *plainReader) empty() bool { return p.line != nil && len(p.line) == 0 &&
 
 // mapping reads the lines of one indentation and all below them.
 func (p *plainReader) mapping(indent int) bool {
-	var seen [][]byte
+	seen := make([][]byte, 0, 8)
 	p.out = append(p.out, '{')
 	for p.line != nil && p.indent == indent {
 		key, value, found := bytes.Cut(p.line, []byte(":"))

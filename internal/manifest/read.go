@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -17,7 +16,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
@@ -34,7 +32,16 @@ type Set struct {
 type Document struct {
 	Source   string // file, and the number of the document where the file has more
 	Resource v1alpha1.Resource
-	Raw      []byte // as JSON
+	text     []byte // as it was written
+}
+
+// JSON is the document as JSON. It was read before, so there is no error.
+func (d Document) JSON() []byte {
+	o, err := read(d.text, nil)
+	if err != nil {
+		return nil
+	}
+	return o.raw
 }
 
 // Resources are those of the documents, in order.
@@ -134,24 +141,44 @@ type part struct {
 	text   []byte
 }
 
-// split takes a file apart. What cannot be taken apart ends it with an error.
+// split takes a file apart, as a reader of kubectl's does but without a copy. What cannot
+// be taken apart ends it with an error.
 func split(name string, text []byte) ([]part, error) {
 	var parts []part
-	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	for n := 1; ; n++ {
-		doc, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return parts, nil
-		}
-		if err != nil {
-			return parts, fmt.Errorf("%s: %w", name, err)
-		}
+	for n := 1; len(text) > 0; n++ {
 		source := name
 		if n > 1 {
 			source = fmt.Sprintf("%s (document %d)", name, n)
 		}
+		doc, rest, err := cut(text)
+		if err != nil {
+			return parts, fmt.Errorf("%s: %w", name, err)
+		}
 		parts = append(parts, part{source, doc})
+		text = rest
 	}
+	return parts, nil
+}
+
+// cut ends a document at the next line of three hyphens, which may have a comment. At the
+// beginning of the document it is part of it.
+func cut(text []byte) (doc, rest []byte, err error) {
+	for at := 0; at < len(text); {
+		end := len(text)
+		if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		if behind, ok := bytes.CutPrefix(text[at:end], []byte("---")); ok {
+			if said := bytes.TrimSpace(behind); len(said) > 0 && said[0] != '#' {
+				return nil, nil, fmt.Errorf("%q follows ---: put it on a line of its own", said)
+			}
+			if at > 0 {
+				return text[:at], text[end:], nil
+			}
+		}
+		at = end
+	}
+	return text, nil, nil
 }
 
 // addAll decodes documents on all processors, and adds them in their order.
@@ -174,8 +201,9 @@ func (s *Set) addAll(parts []part) error {
 
 func (s *Set) addEach(parts []part) error {
 	var errs []error
+	var scratch []byte
 	for _, p := range parts {
-		errs = append(errs, s.add(p.source, p.text))
+		errs = append(errs, s.add(p.source, p.text, &scratch))
 	}
 	return errors.Join(errs...)
 }
@@ -211,11 +239,12 @@ func (h head) String() string {
 	return fmt.Sprintf("%s/%v", h.Kind, h.Metadata.Name)
 }
 
-func (s *Set) add(source string, doc []byte) error {
+// add reads a document, and may use scratch for as long as that takes.
+func (s *Set) add(source string, doc []byte, scratch *[]byte) error {
 	if isEmpty(doc) {
 		return nil
 	}
-	o, err := read(doc)
+	o, err := read(doc, scratch)
 	if err != nil {
 		return fmt.Errorf("%s: %w", source, err)
 	}
@@ -242,7 +271,7 @@ func (s *Set) add(source string, doc []byte) error {
 	if what.APIVersion != v1alpha1.GroupVersion.String() {
 		return fmt.Errorf("%s: apiVersion %s is not known; write %s", source, what.APIVersion, v1alpha1.GroupVersion)
 	}
-	return s.addResource(source, what.Kind, o)
+	return s.addResource(source, what.Kind, o, doc)
 }
 
 func group(what metav1.TypeMeta) string {
@@ -257,7 +286,7 @@ func (s *Set) addList(source string, o object) error {
 	}
 	var errs []error
 	for i, item := range l.Items {
-		errs = append(errs, s.add(fmt.Sprintf("%s (item %d)", source, i+1), item))
+		errs = append(errs, s.add(fmt.Sprintf("%s (item %d)", source, i+1), item, nil))
 	}
 	return errors.Join(errs...)
 }
@@ -271,18 +300,18 @@ func (s *Set) addConfigMap(source string, o object) error {
 	return nil
 }
 
-func (s *Set) addResource(source, kind string, o object) error {
+func (s *Set) addResource(source, kind string, o object, doc []byte) error {
 	r := v1alpha1.NewResource(kind)
 	if r == nil {
 		return fmt.Errorf("%s: kind %s is not known; there are %s", source, kind, strings.Join(kindNames(), ", "))
 	}
 	if err := o.decode(r); err != nil {
-		return &Malformed{Document{source, r, o.raw}, err}
+		return &Malformed{Document{source, r, doc}, err}
 	}
 	if r.GetName() == "" {
 		return fmt.Errorf("%s: %s: metadata.name is missing", source, kind)
 	}
-	s.Documents = append(s.Documents, Document{source, r, o.raw})
+	s.Documents = append(s.Documents, Document{source, r, doc})
 	return nil
 }
 

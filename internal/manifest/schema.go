@@ -65,7 +65,7 @@ func compile(c *apiextensionsv1.CustomResourceDefinition) (kindSchema, error) {
 func (s *Schema) Validate(ctx context.Context, d Document) []error {
 	k := s.kinds[d.Resource.KindName()]
 	var object map[string]any
-	if err := json.UnmarshalCaseSensitivePreserveInts(d.Raw, &object); err != nil { // to the schema 1 is no 1.0
+	if err := json.UnmarshalCaseSensitivePreserveInts(d.JSON(), &object); err != nil { // to the schema 1 is no 1.0
 		return []error{fmt.Errorf("%s: %w", d.Source, err)}
 	}
 	faults := validation.ValidateCustomResource(nil, object, k.open)

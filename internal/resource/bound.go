@@ -47,6 +47,8 @@ func (b *bound[A]) Choose(facts Facts, h host.Reader, provider string) (err erro
 	return err
 }
 
+func (b *bound[A]) chooseAs(other Resource) { b.provider = other.(*bound[A]).provider }
+
 func (b *bound[A]) Provider() string {
 	if b.provider == nil {
 		return ""
@@ -105,11 +107,19 @@ func (b *bound[A]) Unsupported() error {
 			add(fmt.Sprintf("%s %q", p.Name, p.Show(b.want)), p.ValueFeature(b.want))
 		}
 	}
-	without := slices.DeleteFunc(slices.Clone(b.t.Parameters), func(p Parameter) bool { return !lacks(p.Feature) })
-	for _, p := range b.used(without) {
+	for _, p := range b.used(lacking(b.t.Parameters, lacks)) {
 		add(p.Name, p.Feature)
 	}
 	return errors.Join(errs...)
+}
+
+func lacking(all []Parameter, lacks func(Feature) bool) (without []Parameter) {
+	for _, p := range all {
+		if lacks(p.Feature) {
+			without = append(without, p)
+		}
+	}
+	return without
 }
 
 // used are those of these parameters that want has, going by its JSON form. That is

@@ -85,6 +85,7 @@ type Resource interface {
 	// State is the attributes that were read last, and whether they exist.
 	State() Instance
 
+	chooseAs(other Resource)
 	readAll(ctx context.Context, h host.Reader, all []Resource) error
 	writeAll(ctx context.Context, h host.Host, all []BatchItem) []error
 }
@@ -123,6 +124,10 @@ type BatchItem struct {
 	Changes  []Change
 }
 
+// ChooseAs gives a resource the provider that another one of its kind has: nobody needs
+// to ask a host a thousand times what it can do.
+func ChooseAs(r, other Resource) { r.chooseAs(other) }
+
 // ReadAll reads resources of one kind and provider in one go. All must answer
 // CanBatchRead.
 func ReadAll(ctx context.Context, h host.Reader, all []Resource) error {
@@ -146,11 +151,11 @@ func (t *Type[A]) Erase() Kind { return kind[A]{t} }
 
 type kind[A any] struct{ t *Type[A] }
 
-func (k kind[A]) sealed()           {}
-func (k kind[A]) Name() string      { return k.t.Name }
+func (k kind[A]) sealed()             {}
+func (k kind[A]) Name() string        { return k.t.Name }
 func (k kind[A]) NamevarName() string { return k.t.NamevarName }
-func (k kind[A]) SideEffects() bool { return k.t.SideEffects }
-func (k kind[A]) Problems() error   { return k.t.Problems() }
+func (k kind[A]) SideEffects() bool   { return k.t.SideEffects }
+func (k kind[A]) Problems() error     { return k.t.Problems() }
 
 func (k kind[A]) Bind(ref Ref, attributes json.RawMessage) (Resource, error) {
 	var want A

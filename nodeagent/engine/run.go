@@ -89,10 +89,11 @@ type run struct {
 	quiet     Counts         // generated resources that are in sync: they have no report
 
 	ahead    foresight
-	deferred []int // no provider yet; asked again once something changed
-	progress bool  // something was written since they were asked last
-	stopped  error // why the run ended before a resource had its turn
-	final    bool  // nothing more can change: what has no provider fails
+	provided map[wish]resource.Resource // one that has its provider
+	deferred []int                      // no provider yet; asked again once something changed
+	progress bool                       // something was written since they were asked last
+	stopped  error                      // why the run ended before a resource had its turn
+	final    bool                       // nothing more can change: what has no provider fails
 }
 
 // entry is one resource of the run.
@@ -116,7 +117,7 @@ type entry struct {
 type readOnly struct{ host.Reader }
 
 func newRun(t Transaction, items []resource.Item) *run {
-	r := &run{Transaction: t, plan: newPlan(items), reader: readOnly{t.Host}}
+	r := &run{Transaction: t, plan: newPlan(items), reader: readOnly{t.Host}, provided: map[wish]resource.Resource{}}
 	r.queue = r.plan.graph.Queue()
 	armed := t.Store.Armed()
 	for i, item := range items {
@@ -206,13 +207,38 @@ func (r *run) choose(e *entry) {
 	}
 	e.asked = true
 	s := &e.situation
-	s.NoProvider = guard(func() error { return e.Resource.Choose(r.Facts, r.reader, e.Provider) })
+	s.NoProvider = guard(func() error { return r.provide(e) })
 	if s.NoProvider != nil {
 		return
 	}
 	e.report.Provider = e.Resource.Provider()
 	s.Unsupported = e.Resource.Unsupported()
 	s.CanRefresh = e.Resource.CanRefresh()
+}
+
+// A wish is which provider a resource asks for.
+type wish struct{ kind, provider string }
+
+// provide chooses a provider, the one that was found for another resource with the same
+// wish if nothing was written since.
+func (r *run) provide(e *entry) error {
+	w := wish{e.Ref.Kind, e.Provider}
+	if other, ok := r.provided[w]; ok {
+		resource.ChooseAs(e.Resource, other)
+		return nil
+	}
+	err := e.Resource.Choose(r.Facts, r.reader, e.Provider)
+	if err == nil {
+		r.provided[w] = e.Resource
+	}
+	return err
+}
+
+// disturb is called before each write: what was seen of the host may change.
+func (r *run) disturb() {
+	r.progress = true
+	r.ahead.disturb()
+	clear(r.provided)
 }
 
 // batches reports whether others may be written together with a resource.

@@ -35,8 +35,7 @@ func (r *run) settle(ctx context.Context, e *entry) {
 }
 
 func (r *run) refresh(ctx context.Context, e *entry, reason string) {
-	r.progress = true
-	r.ahead.disturb()
+	r.disturb()
 	err := guard(func() error { return e.Resource.Refresh(e.listening(ctx), r.Host) })
 	if e.Resource.SideEffects() {
 		r.stale()

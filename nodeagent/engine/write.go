@@ -44,8 +44,7 @@ func (r *run) write(ctx context.Context, group []*entry) {
 // writeAll writes, and turns changes and errors into events. Refreshes that may
 // become due are on disk before the host changes, so that no crash loses one.
 func (r *run) writeAll(group []*entry, write func() []error) {
-	r.progress = true
-	r.ahead.disturb()
+	r.disturb()
 	errs := make([]error, len(group))
 	err := r.arm(group)
 	if err == nil {

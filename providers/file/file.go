@@ -175,9 +175,9 @@ func normalID(id *intstr.IntOrString) *intstr.IntOrString {
 	if id == nil || id.Type == intstr.Int {
 		return id
 	}
-	n, err := strconv.ParseInt(id.StrVal, 10, 64)
+	n, numeric := parseID(id.StrVal)
 	switch {
-	case err != nil:
+	case !numeric:
 		return id
 	case n < math.MinInt32 || n > math.MaxInt32:
 		return new(intstr.FromString(strconv.FormatInt(n, 10)))

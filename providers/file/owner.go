@@ -107,7 +107,15 @@ func number(id intstr.IntOrString) (n int64, numeric bool) {
 	if id.Type == intstr.Int {
 		return int64(id.IntVal), true
 	}
-	n, err := strconv.ParseInt(id.StrVal, 10, 64)
+	return parseID(id.StrVal)
+}
+
+// parseID tells a number from a name, for which no error is made: most are names.
+func parseID(text string) (n int64, numeric bool) {
+	if text == "" || 'a' <= text[0]|0x20 && text[0]|0x20 <= 'z' || text[0] == '_' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil
 }
 
