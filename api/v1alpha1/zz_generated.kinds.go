@@ -25,6 +25,8 @@ func NewResource(kind string) Resource {
 		return &Package{}
 	case "Purge":
 		return &Purge{}
+	case "SSHAuthorizedKey":
+		return &SSHAuthorizedKey{}
 	case "SystemService":
 		return &SystemService{}
 	case "User":

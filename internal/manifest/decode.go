@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
 // A Malformed document is a resource, as it says, with fields that no such one has or
@@ -60,8 +62,11 @@ func read(doc []byte, scratch *[]byte) (object, error) {
 	return object{raw: raw, strict: Explain(strict)}, nil
 }
 
-// head decodes what says what the object is.
+// head is what says what the object is. Of one of ours that may be known without its name.
 func (o object) head() (h head, err error) {
+	if group(o.what.APIVersion) == v1alpha1.GroupVersion.Group {
+		return head{TypeMeta: o.what}, nil
+	}
 	if err := json.UnmarshalCaseSensitivePreserveInts(o.raw, &h); err != nil {
 		return h, Explain(err)
 	}

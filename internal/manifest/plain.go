@@ -199,7 +199,7 @@ func isWord(text []byte) bool {
 		return false
 	}
 	return !slices.ContainsFunc(text, func(b byte) bool {
-		return !isLetter(b) && !isDigit(b) && b != '/' && b != '.' && b != '_' && b != '-' && b != ' '
+		return !isLetter(b) && !isDigit(b) && strings.IndexByte("/._- ", b) < 0
 	})
 }
 

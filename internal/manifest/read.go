@@ -248,34 +248,34 @@ func (s *Set) add(source string, doc []byte, scratch *[]byte) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", source, err)
 	}
-	what := o.what
-	var head head
-	if group(what) != v1alpha1.GroupVersion.Group {
-		if head, err = o.head(); err != nil {
-			return fmt.Errorf("%s: %w", source, err)
-		}
-		what = head.TypeMeta
+	head, err := o.head()
+	if err != nil {
+		return fmt.Errorf("%s: %w", source, err)
 	}
+	return s.addObject(source, head, o, doc)
+}
+
+func (s *Set) addObject(source string, head head, o object, doc []byte) error {
 	switch {
-	case what.Kind == "":
+	case head.Kind == "":
 		return fmt.Errorf("%s: kind is missing: is this a Kubernetes object?", source)
-	case strings.HasSuffix(what.Kind, "List"):
+	case strings.HasSuffix(head.Kind, "List"):
 		return s.addList(source, o)
-	case what.APIVersion == "v1" && what.Kind == "ConfigMap":
+	case head.APIVersion == "v1" && head.Kind == "ConfigMap":
 		return s.addConfigMap(source, o)
 	}
-	if group(what) != v1alpha1.GroupVersion.Group {
+	if group(head.APIVersion) != v1alpha1.GroupVersion.Group {
 		s.Ignored = append(s.Ignored, fmt.Sprintf("%s in %s", head, source))
 		return nil
 	}
-	if what.APIVersion != v1alpha1.GroupVersion.String() {
-		return fmt.Errorf("%s: apiVersion %s is not known; write %s", source, what.APIVersion, v1alpha1.GroupVersion)
+	if head.APIVersion != v1alpha1.GroupVersion.String() {
+		return fmt.Errorf("%s: apiVersion %s is not known; write %s", source, head.APIVersion, v1alpha1.GroupVersion)
 	}
-	return s.addResource(source, what.Kind, o, doc)
+	return s.addResource(source, head.Kind, o, doc)
 }
 
-func group(what metav1.TypeMeta) string {
-	group, _, _ := strings.Cut(what.APIVersion, "/")
+func group(apiVersion string) string {
+	group, _, _ := strings.Cut(apiVersion, "/")
 	return group
 }
 
