@@ -214,3 +214,19 @@ func BenchmarkCompile(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkAssemble(b *testing.B) {
+	var entries []v1alpha1.CatalogEntry
+	for i := range 500 {
+		entries = append(entries, entry("File", fmt.Sprintf("r%03d", i), fmt.Sprintf(`{"path":"/etc/r%03d","content":%q}`, i, strings.Repeat("x", 1000))))
+	}
+	c := stored(entries...)
+	spec := v1alpha1.NodeCatalogSpec{Catalogs: []v1alpha1.CatalogRef{{Name: c.Name}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		all, _, err := catalog.Assemble(spec, getter(c))
+		if err != nil || len(catalog.Items(all, kinds())) != 500 {
+			b.Fatal(len(all), err)
+		}
+	}
+}

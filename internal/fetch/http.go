@@ -103,7 +103,7 @@ func Shown(from string) string {
 	if err != nil {
 		return "a URL that cannot be read"
 	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	u.User, u.ForceQuery, u.RawQuery, u.Fragment, u.RawFragment = nil, false, "", "", ""
 	return u.String()
 }
 

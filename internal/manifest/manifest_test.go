@@ -1,6 +1,9 @@
 package manifest_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,8 +159,8 @@ func TestSchemaSaysWhatAnAPIServerWould(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that no input makes the reader panic, and that what it takes for a
-// resource has a name.
+// FuzzRead holds that no input makes the reader panic, that what it takes for a resource
+// has a name, and that it reads the same from its JSON.
 func FuzzRead(f *testing.F) {
 	f.Add(motd + "---\n" + group)
 	f.Add(`{"kind":"List","items":[{"kind":"List","items":[null]}]}`)
@@ -168,6 +171,33 @@ func FuzzRead(f *testing.F) {
 			if d.Resource.GetName() == "" {
 				t.Fatal("a resource without a name")
 			}
+			raw, err := json.Marshal(d.Resource)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := manifest.Read([]string{"-"}, bytes.NewReader(raw))
+			if len(again.Documents) != 1 {
+				t.Fatalf("%s is %d resources, %v", raw, len(again.Documents), err)
+			}
+			if diff := cmp.Diff(d.Resource, again.Documents[0].Resource); diff != "" {
+				t.Errorf("%s (-once +twice):\n%s", raw, diff)
+			}
 		}
 	})
+}
+
+func BenchmarkRead(b *testing.B) {
+	var in strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&in, "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: file-%d}\nspec:\n  nodeSelector: {}\n  path: /etc/file-%d\n  mode: \"0644\"\n  content: |\n    %s\n---\n",
+			i, i, strings.Repeat("x", 100))
+	}
+	b.ReportAllocs()
+	b.SetBytes(int64(in.Len()))
+	for b.Loop() {
+		s, err := manifest.Read([]string{"-"}, strings.NewReader(in.String()))
+		if err != nil || len(s.Documents) != 1000 {
+			b.Fatal(len(s.Documents), err)
+		}
+	}
 }

@@ -131,8 +131,10 @@ func (r *Ref) UnmarshalText(text []byte) error {
 // Duration encodes in seconds, as "0.021s".
 type Duration time.Duration
 
-// String is in seconds, to the millisecond.
-func (d Duration) String() string { return fmt.Sprintf("%.3fs", time.Duration(d).Seconds()) }
+// String is in seconds, in full milliseconds: rounded up, the longest would be none.
+func (d Duration) String() string {
+	return fmt.Sprintf("%.3fs", time.Duration(d).Truncate(time.Millisecond).Seconds())
+}
 
 // MarshalJSON writes seconds.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }

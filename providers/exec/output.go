@@ -67,7 +67,7 @@ func output(res host.Result, a Attributes) string {
 // stream is one stream, redacted. Where it was cut, a value may have been cut with it,
 // which nothing would find: so much of the end goes that none can be left.
 func stream(data []byte, truncated bool, a Attributes) string {
-	text := string(data)
+	text := strings.ToValidUTF8(string(data), "") // first: what is left out must not complete a value
 	if truncated {
 		for _, s := range secrets(a) {
 			text = trimPrefixOf(text, s)

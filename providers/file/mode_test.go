@@ -124,3 +124,17 @@ func FuzzMode(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkMode(b *testing.B) {
+	for _, mode := range []string{"0644", "u=rw+X,g=r,o="} {
+		b.Run(mode, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(mode)))
+			for b.Loop() {
+				if _, err := file.ApplyMode(mode, 0o755, false); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

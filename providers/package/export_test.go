@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -34,3 +35,9 @@ func ParsePolicy(out string) map[string][]string {
 
 // ParseProviders reads what apt-cache showpkg prints: who provides each name.
 func ParseProviders(out string) map[string][]string { return parseProviders(out) }
+
+// Stumbled is what is said of an answer of debconf-set-selections.
+func Stumbled(res host.Result) error { return stumbled(res) }
+
+// Explanation is what is said of a tool's failure.
+func Explanation(res host.Result, environment []string) string { return explanation(res, environment) }

@@ -1,0 +1,71 @@
+package exec_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/exec"
+)
+
+// The words of a line, quoted again, are the same words, and none comes from nowhere.
+func FuzzWords(f *testing.F) {
+	for _, line := range []string{`/bin/echo a "b c" 'd e' f\ g`, `"`, `'a`, `\`, "", `""`, "a\nb\tc", `$(x) *`, "\xff \x00", `"\$a\\"`} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		words, err := exec.Words(line)
+		if err != nil {
+			return
+		}
+		if again, err := exec.Words(shellquote.Join(words...)); err != nil || !slices.Equal(again, words) {
+			t.Errorf("%q has the words %q, and quoted %q, %v", line, words, again, err)
+		}
+		if len(words) == 0 || words[0] == "" || len(strings.Join(words, "")) > len(line) {
+			t.Errorf("%q has the words %q", line, words)
+		}
+	})
+}
+
+// Whatever a command writes, what is told of it is short, can be shown, and has no
+// value of the environment in it, nor a line of one.
+func FuzzOutput(f *testing.F) {
+	f.Add("it is s3cret", "no", "s3cret", false)
+	f.Add("s3cr", "it is s3c", "s3cret", true)
+	f.Add("", "one\ntwoo", "one\ntwoo", false)
+	f.Add("s3\xffcret", "", "s3cret", false)
+	f.Add(strings.Repeat("ä", 3000), "s3cret", "s3cret", true)
+	f.Fuzz(func(t *testing.T, stdout, stderr, secret string, truncated bool) {
+		a := exec.Attributes{}
+		a.Environment = []string{"A=" + secret, "B=" + secret + "word"}
+		text := exec.Output(host.Result{Stdout: []byte(stdout), Stderr: []byte(stderr), Truncated: truncated}, a)
+		if len(text) > 2100 || !utf8.ValidString(text) {
+			t.Errorf("told are %d bytes: %q", len(text), text)
+		}
+		if strings.ContainsAny(secret, "[]") || !utf8.ValidString(secret) { // the mark itself, and what no manifest can say
+			return
+		}
+		for s := range strings.SplitSeq(secret, "\n") {
+			inMark := strings.Contains("..."+resource.Redacted, s)
+			if len(s) > 3 && !inMark && strings.Contains(strings.TrimPrefix(text, "..."), s) {
+				t.Errorf("told is %q, which has %q in it", text, s)
+			}
+		}
+	})
+}
+
+func BenchmarkWords(b *testing.B) {
+	line := "/usr/bin/printf " + strings.Repeat(`a "b c" 'd e' f\ g `, 10)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(line)))
+	for b.Loop() {
+		if words, err := exec.Words(line); err != nil || len(words) != 41 {
+			b.Fatal(len(words), err)
+		}
+	}
+}
