@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
@@ -47,6 +48,7 @@ func TestAgent(t *testing.T) {
 		"corrects drift as it happens, and has a quiet eye":   correctsAtOnce,
 		"runs nothing while that is disabled, and says why":   respectsDisabled,
 		"fails a run whose time is up":                        stopsLongRuns,
+		"logs at the level of resources, audits included":     logsAtLevels,
 		"tells secrets to nobody, not even when it debugs":    tellsNoSecret,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -340,4 +342,21 @@ func keepsStatus(t *testing.T, m *machine) {
 	if diff := cmp.Diff(before.Status.Resources[0], after.Status.Resources[0]); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func logsAtLevels(t *testing.T, m *machine) {
+	m.file("watched").write("x")
+	watched := v1alpha1.CatalogEntry{
+		Kind: "File", Name: "watched", Audit: []string{"mode"}, LogLevel: "warning",
+		Attributes: &runtime.RawExtension{Raw: []byte(`{"path":"/etc/watched"}`)},
+	}
+	hidden := fileEntry("hidden", "x")
+	hidden.LogLevel = "debug"
+	m.start()
+	nc := m.applied(m.should(watched, hidden))
+	if diff := cmp.Diff(&v1alpha1.RunCounts{Total: 2, InSync: 2, Changed: 1}, nc.Status.Counts); diff != "" {
+		t.Error(diff)
+	}
+	m.Expect(m.logs.String()).To(ContainSubstring(`level=WARN msg="File/watched: audit change: newly-recorded value of mode is 0644"`))
+	m.Expect(m.logs.String()).NotTo(ContainSubstring("File/hidden: created"))
 }

@@ -66,28 +66,54 @@ func withheldRefs(all []v1alpha1.Withheld) []resource.Ref {
 // report logs what happened to a resource: nothing, if nothing did that is news.
 func (r *runner) report(res engine.ResourceReport, news bool) {
 	r.ended()
-	level := slog.LevelInfo
-	switch {
-	case !news:
-		level = slog.LevelDebug
-	case res.State == engine.Failed:
-		level = slog.LevelError
+	level := logLevel(res)
+	if !news {
+		level = min(level, slog.LevelDebug)
 	}
 	for _, line := range res.Lines() {
 		r.log.Log(context.Background(), level, line, "resource", res.Ref.String(), "state", string(res.State))
 	}
 }
 
+// logLevel is the highest that an event of a resource has; without events it is that
+// of how the resource ended.
+func logLevel(res engine.ResourceReport) slog.Level {
+	if res.State == engine.Failed {
+		return slog.LevelError
+	}
+	level := slog.LevelInfo
+	for i, e := range res.Events {
+		if is := slogLevel(e.Level); i == 0 || is > level {
+			level = is
+		}
+	}
+	return level
+}
+
+// slogLevel is one of syslog's, of which all above warning are errors.
+func slogLevel(l resource.LogLevel) slog.Level {
+	switch l {
+	case resource.LevelDebug:
+		return slog.LevelDebug
+	case "", resource.LevelNotice, resource.LevelInfo:
+		return slog.LevelInfo
+	case resource.LevelWarning:
+		return slog.LevelWarn
+	default:
+		return slog.LevelError
+	}
+}
+
 // newsSince tells what was told from what is new: a failure that the last run had too
 // is none.
 func newsSince(told []v1alpha1.ResourceReport) func(engine.ResourceReport) bool {
-	was := map[v1alpha1.ResourceRef]v1alpha1.ResourceReport{}
-	for _, r := range told {
-		was[r.Ref] = r
-	}
+	was := byRef(told)
 	return func(r engine.ResourceReport) bool {
-		if r.State == engine.Changed || r.State == engine.Refreshed {
+		if r.State == engine.Changed || r.State == engine.Refreshed || r.Audited() {
 			return true
+		}
+		if r.Left {
+			return false
 		}
 		is := resourceReport(r)
 		before, ok := was[is.Ref]

@@ -37,6 +37,9 @@ func tellsNoSecret(t *testing.T, m *machine) {
 		entry("File", "nowhere", `{"path":"/no/where","content":"`+marked+`","showDiff":false}`),
 		entry("User", "ann", `{"password":"$6$`+marked+`"}`),
 	}
+	for i := range entries {
+		entries[i].Audit = []string{"all"}
+	}
 	m.level = slog.LevelDebug
 	m.start()
 	nc := m.applied(m.should(entries...))

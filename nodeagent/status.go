@@ -56,7 +56,7 @@ func Status(prev v1alpha1.NodeCatalogStatus, in StatusInput) (next v1alpha1.Node
 
 // withRun puts a run into the status, unless it was a quiet one.
 func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.NodeCatalogStatus {
-	counts := runCounts(run.Report)
+	counts := runCounts(run.Report, s.Resources)
 	resources, omitted := resourceReports(run, s.Resources, now)
 	if quiet(s, run, counts, resources) {
 		return s
@@ -100,8 +100,9 @@ func standing(resources []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 	return out
 }
 
-// runCounts are how the resources are after a run.
-func runCounts(report engine.Report) v1alpha1.RunCounts {
+// runCounts are how the resources are after a run. One that its schedule kept from being
+// looked at is as it was told of before: in sync, if it was not.
+func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.RunCounts {
 	is := report.Counts
 	counts := v1alpha1.RunCounts{
 		Total:     int32(is.Total),
@@ -112,10 +113,32 @@ func runCounts(report engine.Report) v1alpha1.RunCounts {
 		Noop:      int32(is.Noop),
 		Refreshed: int32(is.Refreshed),
 	}
+	before := byRef(prev)
 	for _, r := range report.Resources {
+		if r.Left {
+			counts.Skipped--
+			countAgain(&counts, before[v1alpha1.ResourceRef(r.Ref.String())])
+		}
 		if r.OutOfSync && (r.State == engine.Noop || r.State == engine.Failed) {
 			counts.OutOfSync++
 		}
 	}
 	return counts
+}
+
+// countAgain counts a resource that is as it was.
+func countAgain(c *v1alpha1.RunCounts, was v1alpha1.ResourceReport) {
+	switch was.State {
+	case v1alpha1.StateFailed:
+		c.Failed++
+	case v1alpha1.StateNoop:
+		c.Noop++
+	case v1alpha1.StateSkipped:
+		c.Skipped++
+	default:
+		c.InSync++
+	}
+	if len(was.Changes) > 0 && (was.State == v1alpha1.StateFailed || was.State == v1alpha1.StateNoop) {
+		c.OutOfSync++
+	}
 }

@@ -31,8 +31,13 @@ const (
 // differs, then drift that was corrected. since is kept while a state lasts.
 func resourceReports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (list []v1alpha1.ResourceReport, omitted int32) {
 	var all []v1alpha1.ResourceReport
+	before := byRef(prev)
 	for _, r := range run.Report.Resources {
-		if told(r) {
+		switch was, listed := before[v1alpha1.ResourceRef(r.Ref.String())]; {
+		case r.Left && listed:
+			all = append(all, was)
+		case r.Left: // as it was left: in sync
+		case told(r):
 			all = append(all, resourceReport(r))
 		}
 	}
@@ -74,6 +79,9 @@ func resourceReport(r engine.ResourceReport) v1alpha1.ResourceReport {
 		Corrective: r.Corrective(),
 	}
 	for _, e := range r.Events {
+		if e.Status == engine.Audit { // changed nothing
+			continue
+		}
 		if e.Property == "" { // a refresh has no values, only words
 			out.Message = cmp.Or(out.Message, e.Message)
 		} else if len(out.Changes) < maxProperties {
@@ -99,10 +107,7 @@ func fit(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 }
 
 func keepSince(list, prev []v1alpha1.ResourceReport, now time.Time) {
-	since := map[v1alpha1.ResourceRef]v1alpha1.ResourceReport{}
-	for _, r := range prev {
-		since[r.Ref] = r
-	}
+	since := byRef(prev)
 	for i := range list {
 		r := &list[i]
 		was, ok := since[r.Ref]
@@ -113,6 +118,14 @@ func keepSince(list, prev []v1alpha1.ResourceReport, now time.Time) {
 			r.Since = &metav1.Time{Time: now}
 		}
 	}
+}
+
+func byRef(reports []v1alpha1.ResourceReport) map[v1alpha1.ResourceRef]v1alpha1.ResourceReport {
+	all := make(map[v1alpha1.ResourceRef]v1alpha1.ResourceReport, len(reports))
+	for _, r := range reports {
+		all[r.Ref] = r
+	}
+	return all
 }
 
 // cut shortens a text to some bytes, and says so with an ellipsis. What a tool wrote

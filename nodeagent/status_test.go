@@ -53,6 +53,13 @@ func skipped(name string) engine.ResourceReport {
 	}
 }
 
+// left is a resource that its schedule kept from being looked at.
+func left(name string) engine.ResourceReport {
+	return engine.ResourceReport{
+		Ref: engine.Ref{Kind: "File", Name: name}, State: engine.Skipped, Message: "not scheduled: the period of its schedule is never", Left: true,
+	}
+}
+
 // ran is a run of generation 3 that took place at a time, with these results.
 func ran(at time.Time, resources ...engine.ResourceReport) *nodeagent.Run {
 	r := engine.Report{Started: at, Duration: engine.Duration(21 * time.Millisecond), CatalogDigest: "sha256-aa", Resources: resources}
@@ -134,6 +141,19 @@ func TestWhatARunTells(t *testing.T) {
 			told{noon(), v1alpha1.RunCounts{Total: 2, InSync: 1, Changed: 1, Failed: 1}, []v1alpha1.ResourceReport{
 				failure("no", noon()),
 				{Ref: "File/b", State: v1alpha1.StateChanged, Changes: mode, Corrective: true, Since: stamp(noon())},
+			}},
+		},
+		"what is not scheduled is as it was left, and that is no news": {
+			[]results{{failed("a", "no"), changed("b", false), noop("c")}, {left("a"), left("b"), left("c")}},
+			told{noon(), v1alpha1.RunCounts{Total: 3, InSync: 1, Changed: 1, OutOfSync: 1, Failed: 1, Noop: 1}, []v1alpha1.ResourceReport{
+				failure("no", noon()),
+				{Ref: "File/c", State: v1alpha1.StateNoop, Changes: mode, Since: stamp(noon())},
+			}},
+		},
+		"what was never looked at is skipped until its time comes": {
+			[]results{{skipped("a")}, {left("a")}},
+			told{noon(), v1alpha1.RunCounts{Total: 1, Skipped: 1}, []v1alpha1.ResourceReport{
+				{Ref: "File/a", State: v1alpha1.StateSkipped, Message: "skipped because of failed dependencies: File/a", Since: stamp(noon())},
 			}},
 		},
 		"failures come first, then what was skipped, then what is only reported, each by name": {

@@ -46,6 +46,19 @@ type CatalogEntry struct {
 	// provider as the resource says; absent takes the host's default.
 	// +optional
 	Provider string `json:"provider,omitempty"`
+	// audit lists the properties whose changes are reported, or all.
+	// +optional
+	// +listType=atomic
+	Audit []string `json:"audit,omitempty"`
+	// schedule as the resource says, whose own schema has its rules; absent is any time.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Schedule *Schedule `json:"schedule,omitempty"`
+	// logLevel as the resource says; absent is notice.
+	// +optional
+	LogLevel LogLevel `json:"logLevel,omitempty"`
 	// edges to other resources.
 	// +optional
 	Edges *Edges `json:"edges,omitempty"`

@@ -41,6 +41,11 @@ var _ = DescribeTable("Every kind accepts as targeting", accepts("Group"), sayin
 	Entry(nil, `{when: 'facts.os.family == "Debian"', noop: true, provider: groupadd}`),
 	Entry(nil, `{require: [Package/nginx], before: [File/a.b-c], notify: [SystemService/nginx], subscribe: [File/motd]}`),
 	Entry(nil, `{deletionPolicy: Orphan}`),
+	Entry(nil, `{audit: [all]}`),
+	Entry(nil, `{audit: [gid, members], logLevel: debug}`),
+	Entry(nil, `{schedule: {range: ["2 - 4", "22:00-04:00", "01:30:00-01:30:59"], weekday: [Mon, Sun], period: daily, repeat: 4}}`),
+	Entry(nil, `{schedule: {period: hourly, periodMatch: number, repeat: 1}}`),
+	Entry(nil, `{schedule: {weekday: [Sat]}}`),
 )
 
 var _ = DescribeTable("Every kind refuses as targeting", refuses("Group"), saying,
@@ -53,6 +58,16 @@ var _ = DescribeTable("Every kind refuses as targeting", refuses("Group"), sayin
 	Entry(nil, `{notify: [File/Motd]}`, `spec.notify[0]: Invalid value: "File/Motd"`),
 	Entry(nil, `{subscribe: ["File[motd]"]}`, `spec.subscribe[0]: Invalid value: "File[motd]"`),
 	Entry(nil, `{subscribe: File/motd}`, `spec.subscribe in body must be of type array`),
+	Entry(nil, `{audit: []}`, `spec.audit`),
+	Entry(nil, `{audit: [GID]}`, `spec.audit[0]`),
+	Entry(nil, `{logLevel: error}`, `spec.logLevel: Unsupported value: "error"`),
+	Entry(nil, `{schedule: {}}`, `schedule says nothing`),
+	Entry(nil, `{schedule: {range: ["22:00"]}}`, `range must be two times of day`),
+	Entry(nil, `{schedule: {range: ["22:60-23:00"]}}`, `range must be two times of day`),
+	Entry(nil, `{schedule: {weekday: [Mon, Mon]}}`, `spec.schedule.weekday[1]: Duplicate value`),
+	Entry(nil, `{schedule: {period: daily, repeat: 0}}`, `spec.schedule.repeat`),
+	Entry(nil, `{schedule: {repeat: 2, range: ["2-4"]}}`, `periodMatch and repeat go with period`),
+	Entry(nil, `{schedule: {period: daily, periodMatch: number, repeat: 2}}`, `repeat divides a period by distance`),
 	Entry(nil, `{deletionPolicy: Restore}`, `spec.deletionPolicy: Unsupported value: "Restore"`),
 )
 

@@ -42,6 +42,25 @@ type Targeting struct {
 
 	Edges `json:",inline"`
 
+	// audit lists properties of which every change is reported that something else
+	// makes, whether the resource manages them or not; all for all that there are.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[a-z][A-Za-z0-9]*$`
+	Audit []string `json:"audit,omitempty"`
+
+	// schedule limits the times at which the resource is looked at.
+	// +optional
+	Schedule *Schedule `json:"schedule,omitempty"`
+
+	// logLevel is the level of what is reported of the resource; a failure's is
+	// always err. Default notice.
+	// +optional
+	LogLevel LogLevel `json:"logLevel,omitempty"`
+
 	// deletionPolicy says what happens on the host when this resource goes away.
 	// Only Orphan, the default, is supported: the thing is left as it is.
 	// +optional

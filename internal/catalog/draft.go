@@ -85,8 +85,19 @@ func emptyEntry(r v1alpha1.Resource) v1alpha1.CatalogEntry {
 		Generation: r.GetGeneration(),
 		Noop:       t.Noop,
 		Provider:   t.Provider,
+		Audit:      set(t.Audit),
+		Schedule:   t.Schedule,
+		LogLevel:   canonicalLevel(t.LogLevel),
 		Edges:      canonicalEdges(t.Edges),
 	}
+}
+
+// canonicalLevel leaves out what goes without saying.
+func canonicalLevel(l v1alpha1.LogLevel) v1alpha1.LogLevel {
+	if l == v1alpha1.LogLevelNotice {
+		return ""
+	}
+	return l
 }
 
 // canonicalEdges sorts what a user may write in any order; nil for no edge at all.
@@ -98,8 +109,8 @@ func canonicalEdges(e v1alpha1.Edges) *v1alpha1.Edges {
 	return &e
 }
 
-func set(refs []v1alpha1.ResourceRef) []v1alpha1.ResourceRef {
-	return slices.Compact(slices.Sorted(slices.Values(refs)))
+func set[T ~string](words []T) []T {
+	return slices.Compact(slices.Sorted(slices.Values(words)))
 }
 
 // withOrigin gives a copy of a resource whose content comes from elsewhere, and where
@@ -203,6 +214,11 @@ func encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource, known map[string]resou
 	bound, err := kind.Adopt(resource.Ref{Kind: e.Kind, Name: e.Name}, r.GetAttributes())
 	if err != nil {
 		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", err)
+	}
+	if e.Schedule != nil {
+		if _, err := scheduleOf(*e.Schedule); err != nil {
+			return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", err)
+		}
 	}
 	e.Namevar = bound.Namevar()
 	return e, bound, nil

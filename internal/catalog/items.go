@@ -43,7 +43,16 @@ func item(e v1alpha1.CatalogEntry, known map[string]resource.Kind) resource.Item
 
 // itemOf is an entry whose attributes are bound already.
 func itemOf(e v1alpha1.CatalogEntry, bound resource.Resource) resource.Item {
-	it := resource.Item{Ref: resource.Ref{Kind: e.Kind, Name: e.Name}, Noop: e.Noop, Provider: e.Provider, Resource: bound}
+	it := resource.Item{
+		Ref: resource.Ref{Kind: e.Kind, Name: e.Name}, Noop: e.Noop, Provider: e.Provider, Resource: bound,
+		Audit: len(e.Audit) > 0, LogLevel: resource.LogLevel(e.LogLevel),
+	}
+	if e.Schedule != nil {
+		var err error
+		if it.Schedule, err = scheduleOf(*e.Schedule); err != nil {
+			it.Resource, it.Invalid = nil, err
+		}
+	}
 	if e.Edges == nil {
 		return it
 	}
@@ -86,7 +95,11 @@ func bind(ref resource.Ref, e v1alpha1.CatalogEntry, known map[string]resource.K
 	if e.Attributes != nil {
 		raw = e.Attributes.Raw
 	}
-	return kind.Bind(ref, raw)
+	bound, err := kind.Bind(ref, raw)
+	if err == nil && len(e.Audit) > 0 {
+		err = bound.Audit(e.Audit)
+	}
+	return bound, err
 }
 
 func unknownKind(kind string, known map[string]resource.Kind) error {

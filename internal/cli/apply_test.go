@@ -77,6 +77,36 @@ func TestApply(t *testing.T) {
 			in:  file("a", `path: /etc/a, contentTemplate: "{{ .facts.os.family }}"`),
 			out: []string{"File/a: created", "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
+		"what is not to be looked at now is skipped": {
+			in: file("a", `path: /etc/a, content: x, schedule: {period: never}`), args: []string{"--detailed-exitcodes"},
+			out: []string{"File/a: not scheduled: the period of its schedule is never", "1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N"},
+		},
+		"unless schedules are ignored": {
+			in: file("a", `path: /etc/a, content: x, schedule: {period: never}`), args: []string{"--ignore-schedules"},
+			out: []string{"File/a: created", "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+		},
+		"a range that is none is refused": {
+			in: file("a", `path: /etc/a, schedule: {range: ["22-28"]}`), code: 1,
+			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
+			err: []string{`File/a: schedule: range "22-28": "28" is no time of day: write it as 04:00, from 00:00 to 23:59:59`},
+		},
+		"what is audited is recorded": {
+			in:  file("a", `path: /etc/group, audit: [mode, type], logLevel: info`),
+			out: []string{"File/a: audit change: newly-recorded value of mode is 0644", "File/a: audit change: newly-recorded value of type is file", "1 resource: 1 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+		},
+		"only a property can be audited": {
+			in: file("a", `path: /etc/group, audit: [mode, force]`), code: 1,
+			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
+			err: []string{`File/a: audit: File has no property "force"; write all, or ensure, content, target, owner, group, mode, type, mtime, ctime`},
+		},
+		"debug is for those who ask": {
+			in:  file("a", `path: /etc/a, content: x, logLevel: debug`),
+			out: []string{"1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+		},
+		"and is told to them": {
+			in: file("a", `path: /etc/a, content: x, logLevel: debug`), args: []string{"--debug"},
+			out: []string{"File/a: created", "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+		},
 		"labels that no machine can have": {
 			in: hello, args: []string{"--labels", "role=web,tier"}, code: 1,
 			err: []string{`fettle: --labels "role=web,tier": invalid selector: [tier]; write them as role=web,tier=front`},

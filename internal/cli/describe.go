@@ -75,6 +75,8 @@ func (a *app) describeAttributes(d resource.Description) {
 		switch {
 		case at.Name == d.Namevar:
 			what = "namevar"
+		case at.ReadOnly:
+			what = "audited"
 		case at.Property:
 			what = "property"
 		}

@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
@@ -32,7 +33,10 @@ var stateColors = map[engine.State]string{
 
 // printResource writes the lines of one resource as it ends: events to stdout,
 // failures to stderr.
-func (a *app) printResource(r engine.ResourceReport, diffs bool) {
+func (a *app) printResource(r engine.ResourceReport, f applyFlags) {
+	if !f.debug {
+		r = r.Above(resource.LevelDebug)
+	}
 	for _, line := range r.Lines() {
 		if r.State == engine.Failed {
 			a.complain("%s", a.paint(red, line))
@@ -40,7 +44,7 @@ func (a *app) printResource(r engine.ResourceReport, diffs bool) {
 		}
 		a.say("%s", a.paint(stateColors[r.State], line))
 	}
-	if !diffs {
+	if !f.diff {
 		return
 	}
 	for _, e := range r.Events {

@@ -157,13 +157,13 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 	label(items, j.set)
 	t := engine.Transaction{
 		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: digest, Noop: j.noop, Store: store, Now: time.Now,
-		Refused: refused(problems),
+		Refused: refused(problems), IgnoreSchedules: j.anyTime,
 	}
 	if !j.selector.Empty() {
 		t.Selected = func(i resource.Item) bool { return j.selector.Matches(labels.Set(i.Labels)) }
 	}
 	if j.output == "text" {
-		t.Observe = func(r engine.ResourceReport) { j.printResource(r, j.diff) }
+		t.Observe = func(r engine.ResourceReport) { j.printResource(r, j.applyFlags) }
 	}
 	j.unwatched(j.lookout.Begin(t.Now(), items, facts))
 	report, err := t.Run(ctx, items)

@@ -115,8 +115,10 @@ type FileInfo struct {
 	UID, GID int
 	Size     int64
 	ModTime  time.Time
-	Dev, Ino uint64
-	Nlink    uint64
+	// ChangeTime is when anything of it was last changed, its owner or mode included.
+	ChangeTime time.Time
+	Dev, Ino   uint64
+	Nlink      uint64
 }
 
 // IsRegular reports whether it is a regular file.

@@ -16,7 +16,8 @@ type bound[A any] struct {
 	ref      Ref
 	want, is A
 	provider Provider[A]
-	facts    Facts // by which it was chosen
+	facts    Facts    // by which it was chosen
+	audited  []string // names of properties, in the type's order
 }
 
 func (b *bound[A]) Ref() Ref { return b.ref }
@@ -56,9 +57,11 @@ func (b *bound[A]) Provider() string {
 	return b.provider.Name()
 }
 
+// CanBatchRead is not for what is to be read beyond what it manages.
 func (b *bound[A]) CanBatchRead() bool {
 	_, ok := b.provider.(BatchReader[A])
-	return ok
+	_, more := b.provider.(Auditor[A])
+	return ok && (len(b.audited) == 0 || !more)
 }
 
 func (b *bound[A]) CanBatchWrite() bool {
@@ -137,12 +140,19 @@ func (b *bound[A]) used(parameters []Parameter) []Parameter {
 }
 
 func (b *bound[A]) Read(ctx context.Context, h host.Reader) error {
-	is, err := b.provider.Read(ctx, h, b.want)
+	is, err := b.look(ctx, h)
 	if err != nil {
 		return err
 	}
 	b.setState(is)
 	return nil
+}
+
+func (b *bound[A]) look(ctx context.Context, h host.Reader) (A, error) {
+	if auditor, ok := b.provider.(Auditor[A]); ok && len(b.audited) > 0 {
+		return auditor.ReadAudited(ctx, h, b.want, b.audited)
+	}
+	return b.provider.Read(ctx, h, b.want)
 }
 
 func (b *bound[A]) setState(is A) {

@@ -17,13 +17,16 @@ type AttributeDoc struct {
 	Property  bool // compared and fixed; otherwise a parameter
 	Feature   Feature
 	Sensitive bool // never to be shown
+	ReadOnly  bool // no attribute, but can be audited
 }
 
 func (k kind[A]) Describe() Description {
 	d := Description{Name: k.t.Name, Doc: k.t.Doc, Example: k.t.Example, Namevar: k.t.NamevarName, Features: k.t.Features, Providers: k.t.providerNames()}
 	var nothing A
 	for _, p := range k.t.Properties {
-		d.Attributes = append(d.Attributes, AttributeDoc{p.Name, p.Doc, true, p.Feature, p.sensitive(nothing)})
+		d.Attributes = append(d.Attributes, AttributeDoc{
+			Name: p.Name, Doc: p.Doc, Property: true, Feature: p.Feature, Sensitive: p.sensitive(nothing), ReadOnly: p.ReadOnly,
+		})
 	}
 	for _, p := range k.t.Parameters {
 		d.Attributes = append(d.Attributes, AttributeDoc{Name: p.Name, Doc: p.Doc, Feature: p.Feature})

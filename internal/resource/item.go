@@ -13,8 +13,26 @@ type Item struct {
 	Noop *bool
 	// Provider as the resource says; "" takes the host's default.
 	Provider string
+	// Audit says that the resource has properties to audit; see [Resource.Audit].
+	Audit bool
+	// Schedule limits when it may be looked at; nil is any time.
+	Schedule *Schedule
+	// LogLevel of its events; "" is notice.
+	LogLevel LogLevel
 	// The edges that a user wrote. One that leads to nothing fails the resource.
 	Require, Before, Notify, Subscribe []Ref
 	// Labels of the resource, which a run can be limited by.
 	Labels map[string]string
 }
+
+// A LogLevel is how much of a matter an event is, as syslog has it. "" is notice.
+type LogLevel string
+
+// The log levels that are told apart from the rest: the others are errors, more or less.
+const (
+	LevelDebug   LogLevel = "debug"
+	LevelInfo    LogLevel = "info"
+	LevelNotice  LogLevel = "notice"
+	LevelWarning LogLevel = "warning"
+	LevelErr     LogLevel = "err"
+)

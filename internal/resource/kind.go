@@ -76,6 +76,12 @@ type Resource interface {
 	Acts() bool
 	// Generate is what the resource brings along; see [Generator].
 	Generate(ctx context.Context, h host.Reader, c Catalog) iter.Seq2[Resource, error]
+	// Audit chooses properties to audit by name, all of them by [AllProperties]. An
+	// error names those that there are not, and those that there are.
+	Audit(properties []string) error
+	// Audited are the values of the chosen ones as they were read last, in the type's
+	// order. A sensitive one shows as its digest by key.
+	Audited(key []byte) []AuditedValue
 	// Read reads the present state.
 	Read(ctx context.Context, h host.Reader) error
 	// Compare holds the state that was read last against what should be.
@@ -201,7 +207,9 @@ func (k kind[A]) explain(err error) error {
 func (k kind[A]) attributeNames() []string {
 	var names []string
 	for _, a := range k.Describe().Attributes {
-		names = append(names, a.Name)
+		if !a.ReadOnly {
+			names = append(names, a.Name)
+		}
 	}
 	return names
 }

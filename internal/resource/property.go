@@ -21,6 +21,9 @@ type Property[A any] struct {
 	Name string // as in the manifest: manageHome
 	Doc  string // one sentence
 
+	// ReadOnly says that it can be audited and nothing else: nobody can want a value
+	// of it. Made by [Audited].
+	ReadOnly bool
 	// Feature that a provider must have for the property to be managed; a provider
 	// without it fails the resource, by name. Unlike Puppet, which only logs.
 	Feature Feature
@@ -93,6 +96,17 @@ func Set[A any](name, doc string, field func(A) []string, minimum func(want A) b
 		ShowShould: func(is, want A) string {
 			return strings.Join(Members(field(is), field(want), minimum(want)), ",")
 		},
+	}
+}
+
+// Audited makes a property that can only be audited, such as when a file was last
+// changed. It is no attribute.
+func Audited[A any](name, doc string, show func(is A) string) Property[A] {
+	return Property[A]{
+		Name: name, Doc: doc, ReadOnly: true,
+		Managed: func(A) bool { return false },
+		InSync:  func(A, A) bool { return true },
+		Show:    show,
 	}
 }
 

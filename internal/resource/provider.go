@@ -45,6 +45,13 @@ type BatchReader[A any] interface {
 	ReadAll(ctx context.Context, h host.Reader, wants []A) ([]A, error)
 }
 
+// An Auditor is a provider whose Read leaves out what want does not manage, and that
+// can read it all the same. The engine calls it in place of Read, and of ReadAll, where
+// any properties of the resource are audited; audited has their names.
+type Auditor[A any] interface {
+	ReadAudited(ctx context.Context, h host.Reader, want A, audited []string) (is A, err error)
+}
+
 // A Write is one resource's part of a batch.
 type Write[A any] struct {
 	Is, Want A

@@ -1,7 +1,7 @@
 package state
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -24,12 +24,16 @@ var (
 	errReadOnly = errors.New("cannot write the state: it was opened to be read")
 )
 
-// The buckets in that of a source: values as JSON objects, and numbers of events, by
-// Kind/name.
+// The buckets in that of a source, beside those of tables: numbers of events by
+// Kind/name, and the key.
 var (
-	observedBucket = []byte("observed")
-	armedBucket    = []byte("armed")
+	armedBucket = []byte("armed")
+	keyBucket   = []byte("key")
+	keyName     = []byte("digest")
 )
+
+// keySize is that of the key in bytes.
+const keySize = 32
 
 // openDB opens the database of a directory. What is no database is errCorrupt.
 func openDB(dir string, opts bbolt.Options) (db *bbolt.DB, err error) {
@@ -78,13 +82,11 @@ func (s *Store) read(db *bbolt.DB) error {
 			if source == nil {
 				return nil
 			}
+			if b := source.Bucket(keyBucket); b != nil {
+				s.key = bytes.Clone(b.Get(keyName))
+			}
 			return errors.Join(
-				each(source, observedBucket, func(ref resource.Ref, v []byte) error {
-					var values map[string]string
-					err := json.Unmarshal(v, &values)
-					s.observed[ref] = values
-					return err
-				}),
+				s.observed.read(source), s.audited.read(source), s.checked.read(source),
 				each(source, armedBucket, func(ref resource.Ref, v []byte) (err error) {
 					s.armed[ref], err = strconv.Atoi(string(v))
 					return err
@@ -126,20 +128,26 @@ func (s *Store) update(bucket []byte, change func(*bbolt.Bucket) error) error {
 	})
 }
 
-// writeObserved brings what is dirty to the disk.
-func (s *Store) writeObserved() error {
-	return s.update(observedBucket, func(b *bbolt.Bucket) error {
-		for ref := range s.dirty {
-			text, err := json.Marshal(s.observed[ref])
-			if err != nil {
-				return err
-			}
-			if err := put(b, ref, text, s.observed[ref] != nil); err != nil {
-				return err
-			}
+// writeAll brings what is dirty to the disk.
+func (s *Store) writeAll() error {
+	return s.db.Update(func(tx *bbolt.Tx) error {
+		source, err := tx.CreateBucketIfNotExists(s.source)
+		if err != nil {
+			return err
 		}
-		return nil
+		return errors.Join(s.writeKey(source), s.observed.write(source), s.audited.write(source), s.checked.write(source))
 	})
+}
+
+func (s *Store) writeKey(source *bbolt.Bucket) error {
+	if !s.keyIsNew {
+		return nil
+	}
+	b, err := source.CreateBucketIfNotExists(keyBucket)
+	if err != nil {
+		return err
+	}
+	return b.Put(keyName, s.key)
 }
 
 func (s *Store) writeArmed(armed map[resource.Ref]int, refs []resource.Ref) error {

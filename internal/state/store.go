@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,10 +24,12 @@ type Store struct {
 	source   []byte
 	warnings []string
 
-	observed map[resource.Ref]map[string]string
-	armed    map[resource.Ref]int
-	// dirty are the keys whose observed values differ from the disk, until Commit.
-	dirty map[resource.Ref]bool
+	armed map[resource.Ref]int
+	// What is kept with the next Commit.
+	observed, audited table[map[string]string]
+	checked           table[time.Time]
+	key               []byte // nil until it is asked for
+	keyIsNew          bool
 }
 
 // Options say how to open a store. The zero value waits for nobody.
@@ -106,9 +109,10 @@ func OpenReadOnly(dir string, opts Options) (*Store, error) {
 func newStore(opts Options) *Store {
 	return &Store{
 		source:   []byte(cmp.Or(opts.Source, Manifests)),
-		observed: map[resource.Ref]map[string]string{},
 		armed:    map[resource.Ref]int{},
-		dirty:    map[resource.Ref]bool{},
+		observed: newTable[map[string]string]("observed"),
+		audited:  newTable[map[string]string]("audited"),
+		checked:  newTable[time.Time]("checked"),
 	}
 }
 
@@ -148,15 +152,46 @@ func (s *Store) Close() error {
 
 // Observed are the values that a run last saw or set, nil where there are none. Not to
 // be changed.
-func (s *Store) Observed(ref resource.Ref) map[string]string { return s.observed[ref] }
+func (s *Store) Observed(ref resource.Ref) map[string]string { return s.observed.values[ref] }
 
 // SetObserved replaces them, durably with the next Commit.
 func (s *Store) SetObserved(ref resource.Ref, values map[string]string) {
-	if s.db == nil || maps.Equal(s.observed[ref], values) {
-		return
+	s.setValues(s.observed, ref, values)
+}
+
+// Audited are the values of audited properties that a run last saw, nil where there are
+// none. Not to be changed.
+func (s *Store) Audited(ref resource.Ref) map[string]string { return s.audited.values[ref] }
+
+// SetAudited replaces them, durably with the next Commit.
+func (s *Store) SetAudited(ref resource.Ref, values map[string]string) {
+	s.setValues(s.audited, ref, values)
+}
+
+func (s *Store) setValues(t table[map[string]string], ref resource.Ref, values map[string]string) {
+	if s.db != nil && !maps.Equal(t.values[ref], values) {
+		t.set(ref, maps.Clone(values))
 	}
-	s.observed[ref] = maps.Clone(values)
-	s.dirty[ref] = true
+}
+
+// Checked is when a run last looked at a resource, zero for never.
+func (s *Store) Checked(ref resource.Ref) time.Time { return s.checked.values[ref] }
+
+// SetChecked replaces it, durably with the next Commit.
+func (s *Store) SetChecked(ref resource.Ref, at time.Time) {
+	if s.db != nil && !at.Equal(s.checked.values[ref]) {
+		s.checked.set(ref, at)
+	}
+}
+
+// Key is what sensitive values are digested with before they are remembered: a secret
+// of this store. It is made when it is first asked for, and kept with the next Commit.
+func (s *Store) Key() []byte {
+	if s.key == nil {
+		s.key, s.keyIsNew = make([]byte, keySize), true
+		_, _ = rand.Read(s.key) // never fails
+	}
+	return s.key
 }
 
 // Armed are the resources that a refresh is due to, with the number of events.
@@ -198,7 +233,7 @@ func (s *Store) setArmed(armed map[resource.Ref]int, refs []resource.Ref) error 
 	return nil
 }
 
-// Retain forgets what was observed of all other resources, durably with the next
+// Retain forgets what is remembered of all other resources, durably with the next
 // Commit. A refresh that is due stays due, until its resource is there again.
 func (s *Store) Retain(refs []resource.Ref) {
 	if s.db == nil {
@@ -208,22 +243,23 @@ func (s *Store) Retain(refs []resource.Ref) {
 	for _, ref := range refs {
 		keep[ref] = true
 	}
-	for ref := range s.observed {
-		if !keep[ref] {
-			delete(s.observed, ref)
-			s.dirty[ref] = true
-		}
-	}
+	s.observed.retain(keep)
+	s.audited.retain(keep)
+	s.checked.retain(keep)
 }
 
 // Commit makes what was set durable. Where nothing was, it writes nothing.
 func (s *Store) Commit() error {
-	if s.db == nil || len(s.dirty) == 0 {
+	changed := len(s.observed.dirty) + len(s.audited.dirty) + len(s.checked.dirty)
+	if s.db == nil || changed == 0 {
 		return nil
 	}
-	if err := s.writeObserved(); err != nil {
+	if err := s.writeAll(); err != nil {
 		return fmt.Errorf("cannot write the state: %w", err)
 	}
-	clear(s.dirty)
+	clear(s.observed.dirty)
+	clear(s.audited.dirty)
+	clear(s.checked.dirty)
+	s.keyIsNew = false
 	return nil
 }

@@ -85,6 +85,37 @@ func TestArmingIsDurableWithoutCommit(t *testing.T) {
 	}
 }
 
+func TestAuditsAndLooksAreRemembered(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	key := string(s.Key())
+	s.SetAudited(motd(), map[string]string{"mode": "0644"})
+	s.SetAudited(nginx(), map[string]string{"ensure": "running"})
+	s.SetChecked(motd(), noon())
+	s.SetChecked(nginx(), noon())
+	must(t, s.Commit())
+	must(t, s.Close())
+
+	s = open(t, dir)
+	if len(key) != 32 || string(s.Key()) != key {
+		t.Errorf("the key was %x and is %x", key, s.Key())
+	}
+	if !s.Checked(motd()).Equal(noon()) || !s.Checked(resource.Ref{Kind: "File", Name: "other"}).IsZero() {
+		t.Errorf("motd was looked at on %s", s.Checked(motd()))
+	}
+	s.Retain([]resource.Ref{nginx()})
+	must(t, s.Commit())
+	must(t, s.Close())
+
+	s = open(t, dir)
+	if s.Audited(motd()) != nil || !s.Checked(motd()).IsZero() {
+		t.Errorf("of what left, there is still %v and %s", s.Audited(motd()), s.Checked(motd()))
+	}
+	if diff := cmp.Diff(map[string]string{"ensure": "running"}, s.Audited(nginx())); diff != "" || s.Checked(nginx()).IsZero() {
+		t.Errorf("what stays is looked at on %s: %s", s.Checked(nginx()), diff)
+	}
+}
+
 func TestRetainForgetsTheRestButNoRefreshThatIsDue(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

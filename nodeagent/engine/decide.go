@@ -39,8 +39,10 @@ type Situation struct {
 	Stopped    error          // why the run is to end
 	Cycle      []resource.Ref // the dependency cycle that it is part of
 	Invalid    error          // it can't be bound to its type
-	FailedDeps []resource.Ref // what it comes after and failed, or was skipped for that
-	NoProvider error          // no provider can manage it, not even at the end of the run
+	// Unscheduled is why this is not the time for it; nil if it is.
+	Unscheduled error
+	FailedDeps  []resource.Ref // what it comes after and failed, or was skipped for that
+	NoProvider  error          // no provider can manage it, not even at the end of the run
 	// Unsupported names attributes that its provider can't manage.
 	Unsupported error
 	ReadError   error
@@ -80,6 +82,8 @@ func refusal(s Situation) Verdict {
 		return Verdict{Fail, "is part of a dependency cycle: " + arrows(s.Cycle)}
 	case s.Invalid != nil:
 		return Verdict{Fail, s.Invalid.Error()}
+	case s.Unscheduled != nil:
+		return Verdict{Skip, s.Unscheduled.Error()}
 	case len(s.FailedDeps) > 0:
 		return Verdict{Skip, "skipped because of failed dependencies: " + list(s.FailedDeps)}
 	case s.Stopped != nil:

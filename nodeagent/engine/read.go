@@ -18,6 +18,7 @@ func (r *run) read(ctx context.Context, e *entry) {
 		e.situation.ReadError = r.fetch(ctx, e)
 	}
 	e.compare()
+	r.audit(e)
 }
 
 // compare holds what was read against what should be.
@@ -25,6 +26,7 @@ func (e *entry) compare() {
 	if e.situation.ReadError != nil {
 		return
 	}
+	e.looked = true
 	e.comparison = e.Resource.Compare()
 	e.situation.Changes = e.comparison.Changes
 	e.report.OutOfSync = len(e.situation.Changes) > 0
@@ -61,7 +63,7 @@ func (r *run) prefetch(ctx context.Context, first *entry) {
 			continue
 		}
 		r.choose(e)
-		if e.situation.NoProvider == nil && e.report.Provider == first.report.Provider {
+		if e.situation.NoProvider == nil && e.report.Provider == first.report.Provider && e.Resource.CanBatchRead() {
 			group = append(group, e)
 			all = append(all, e.Resource)
 		}

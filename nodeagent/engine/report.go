@@ -29,6 +29,9 @@ const (
 	Success EventStatus = "success"
 	Failure EventStatus = "failure"
 	Pending EventStatus = "noop"
+	// Audit says that a property was found to have another value than an earlier run
+	// saw. Nothing was done about it.
+	Audit EventStatus = "audit"
 )
 
 // How a catalog was come by, in Puppet's words.
@@ -85,6 +88,9 @@ type ResourceReport struct {
 	Events  []Event `json:"events,omitempty"`
 	// OutOfSync says that a property was not as it should be when it was read.
 	OutOfSync bool `json:"-"`
+	// Left says that its schedule kept it from being looked at, after an earlier run
+	// had looked: it is as that one left it.
+	Left bool `json:"-"`
 }
 
 // Corrective reports whether any of its events is.
@@ -97,12 +103,27 @@ func (r ResourceReport) Corrective() bool {
 	return false
 }
 
+// Audited reports whether an audit has something to tell.
+func (r ResourceReport) Audited() bool {
+	for _, e := range r.Events {
+		if e.Status == Audit {
+			return true
+		}
+	}
+	return false
+}
+
 // An Event is one change, made or not, or a refresh.
 type Event struct {
-	Property string      `json:"property,omitempty"` // "" for a refresh
-	Is       string      `json:"is,omitempty"`
-	Should   string      `json:"should,omitempty"`
-	Status   EventStatus `json:"status"`
+	Property string `json:"property,omitempty"` // "" for a refresh
+	Is       string `json:"is,omitempty"`
+	Should   string `json:"should,omitempty"`
+	// Historical is what an earlier run recorded of an audited property, "" the first
+	// time.
+	Historical string      `json:"historical,omitempty"`
+	Status     EventStatus `json:"status"`
+	// Level is how much of a matter it is; "" is notice.
+	Level resource.LogLevel `json:"level,omitempty"`
 	// Corrective says that the value was changed behind Fettle's back since a run
 	// last saw it: drift, not intention.
 	Corrective bool   `json:"corrective"`

@@ -24,6 +24,8 @@ type Transaction struct {
 	// Selected limits the run; nil selects all. What is not selected is reported as
 	// skipped, and what comes after it goes on.
 	Selected func(resource.Item) bool
+	// IgnoreSchedules takes every time for the right one.
+	IgnoreSchedules bool
 	// Refused are resources that were found at fault before the run: they come first
 	// in its report.
 	Refused []ResourceReport
@@ -85,6 +87,7 @@ type run struct {
 	reports []ResourceReport
 	reader  host.Reader
 
+	location  *time.Location // of the host, once it is known
 	generated []resource.Ref // whose values are remembered
 	quiet     Counts         // generated resources that are in sync: they have no report
 
@@ -105,6 +108,7 @@ type entry struct {
 	report     ResourceReport
 	began      time.Time
 	asked      bool   // a provider was looked for
+	looked     bool   // its state was read and compared
 	fresh      bool   // the state that was read is still good
 	bad        bool   // failed, or skipped because of a failure
 	done       bool   // has its report
@@ -186,6 +190,7 @@ func (r *run) prepare(ctx context.Context, e *entry) (wait bool) {
 		s.Stopped = context.Cause(ctx)
 		r.stopped = s.Stopped
 	}
+	r.schedule(e)
 	s.FailedDeps = nil
 	for _, n := range r.plan.before[e.node] {
 		if r.entries[n].bad {

@@ -392,7 +392,7 @@ func TestSecretsStayOutOfTheReportAndTheStore(t *testing.T) {
 		`"counts":{"total":1,"inSync":0,"changed":0,"outOfSync":1,"failed":1,"skipped":0,"noop":0,"refreshed":0},` +
 		`"resources":[{"ref":"Thing/a","provider":"hand","state":"Failed","duration":"0.000s",` +
 		`"message":"change of secret from [redacted] to [redacted] failed: no",` +
-		`"events":[{"property":"secret","is":"[redacted]","should":"[redacted]","status":"failure","corrective":false,` +
+		`"events":[{"property":"secret","is":"[redacted]","should":"[redacted]","status":"failure","level":"err","corrective":false,` +
 		`"message":"change of secret from [redacted] to [redacted] failed: no"}]}]}`
 	if diff := cmp.Diff(want, string(raw)); diff != "" {
 		t.Error(diff)

@@ -70,7 +70,18 @@ func (r *run) conclude(e *entry) {
 	if !e.began.IsZero() {
 		e.report.Duration = Duration(r.Now().Sub(e.began))
 	}
+	e.setLevels()
 	r.send(e)
+}
+
+// setLevels gives events the level of their resource, and failures that of errors.
+func (e *entry) setLevels() {
+	for i := range e.report.Events {
+		ev := &e.report.Events[i]
+		if ev.Level = e.LogLevel; ev.Status == Failure {
+			ev.Level = resource.LevelErr
+		}
+	}
 }
 
 // state follows from the events.
@@ -83,6 +94,7 @@ func (e *entry) state() State {
 		switch {
 		case ev.Status == Failure:
 			return Failed
+		case ev.Status == Audit: // says how it is, not what was done
 		case ev.Status == Pending:
 			s = Noop
 		case ev.Property != "":
@@ -114,6 +126,8 @@ func (r *run) send(e *entry) {
 				events.Real++
 			case Pending:
 				events.Noop++
+			case Audit:
+				events.audited(ev, r.forgets(e))
 			case Failure: // changed nothing
 			}
 		}
@@ -138,13 +152,19 @@ func (r *run) arm(group []*entry) error {
 	return nil
 }
 
+// forgets reports whether nothing is remembered of a resource: the whole run only
+// looks at what would be.
+func (r *run) forgets(e *entry) bool { return r.Noop && e.situation.Noop }
+
 // remember saves what later runs tell drift from, and strikes off a refresh that is
 // not due any more: it stays due when the resource did not get to it, or when it only
 // reports because the whole run does.
 func (r *run) remember(e *entry) {
-	if r.Noop && e.situation.Noop {
+	if r.forgets(e) {
 		return
 	}
+	r.record(e)
+	r.check(e)
 	left := e.report.State == Failed || e.report.State == Skipped
 	if (!left || e.situation.Events.Real == 0) && e.due {
 		// A lost strike-off costs one needless refresh, and no run.

@@ -1,15 +1,30 @@
 package engine
 
-import "github.com/fettle-dev/fettle/internal/resource"
+import (
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
 
 // A Store remembers between runs. What Arm and Disarm say survives a crash once
-// they return; observed values may be lost with one.
+// they return; the rest may be lost with one.
 type Store interface {
 	// Observed are the values of a resource's properties that a run last saw or
 	// set, nil where there are none. Not to be changed.
 	Observed(ref resource.Ref) map[string]string
 	// SetObserved replaces them.
 	SetObserved(ref resource.Ref, values map[string]string)
+	// Audited are the values of a resource's audited properties that a run last saw,
+	// sensitive ones as a digest; nil where there are none. Not to be changed.
+	Audited(ref resource.Ref) map[string]string
+	// SetAudited replaces them.
+	SetAudited(ref resource.Ref, values map[string]string)
+	// Key is what sensitive values are digested with: a secret of the store.
+	Key() []byte
+	// Checked is when a run last looked at a resource, zero for never.
+	Checked(ref resource.Ref) time.Time
+	// SetChecked replaces it.
+	SetChecked(ref resource.Ref, at time.Time)
 	// Armed are the resources that a refresh is due to, and how many events there
 	// were: what an earlier run could not finish.
 	Armed() map[resource.Ref]int
@@ -17,7 +32,7 @@ type Store interface {
 	Arm(refs []resource.Ref) error
 	// Disarm forgets it: the refresh was done, or is not needed after all.
 	Disarm(refs []resource.Ref) error
-	// Retain forgets what was observed of any other resource. A refresh that is due
+	// Retain forgets all that was set of any other resource. A refresh that is due
 	// stays due, until the resource is there again.
 	Retain(refs []resource.Ref)
 	// Commit makes what was set durable; it writes nothing where nothing changed.
@@ -33,6 +48,21 @@ func (Forgetful) Observed(resource.Ref) map[string]string { return nil }
 
 // SetObserved does nothing.
 func (Forgetful) SetObserved(resource.Ref, map[string]string) {}
+
+// Audited is nothing.
+func (Forgetful) Audited(resource.Ref) map[string]string { return nil }
+
+// SetAudited does nothing.
+func (Forgetful) SetAudited(resource.Ref, map[string]string) {}
+
+// Key is nothing.
+func (Forgetful) Key() []byte { return nil }
+
+// Checked is never.
+func (Forgetful) Checked(resource.Ref) time.Time { return time.Time{} }
+
+// SetChecked does nothing.
+func (Forgetful) SetChecked(resource.Ref, time.Time) {}
 
 // Armed is nothing.
 func (Forgetful) Armed() map[resource.Ref]int { return nil }

@@ -4,8 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/fettle-dev/fettle/internal/resource"
 )
+
+// Above is the report without the events of a level.
+func (r ResourceReport) Above(level resource.LogLevel) ResourceReport {
+	has := func(e Event) bool { return e.Level == level }
+	if slices.ContainsFunc(r.Events, has) {
+		r.Events = slices.DeleteFunc(slices.Clone(r.Events), has)
+	}
+	return r
+}
 
 // Lines is the report of a resource for people: a line an event, then its failure, the
 // reason it was skipped or what it has to say. A resource in sync has mostly none.

@@ -255,13 +255,24 @@ func (w *world) item(t *testing.T, ref, attributes string, edges ...string) reso
 // memory is a Store that a test can look into.
 type memory struct {
 	observed map[resource.Ref]map[string]string
+	audited  map[resource.Ref]map[string]string
+	checked  map[resource.Ref]time.Time
 	armed    map[resource.Ref]int
 	commits  int
 }
 
 func newMemory() *memory {
-	return &memory{observed: map[resource.Ref]map[string]string{}, armed: map[resource.Ref]int{}}
+	return &memory{
+		observed: map[resource.Ref]map[string]string{}, audited: map[resource.Ref]map[string]string{},
+		checked: map[resource.Ref]time.Time{}, armed: map[resource.Ref]int{},
+	}
 }
+
+func (m *memory) Audited(r resource.Ref) map[string]string       { return m.audited[r] }
+func (m *memory) SetAudited(r resource.Ref, v map[string]string) { m.audited[r] = maps.Clone(v) }
+func (m *memory) Key() []byte                                    { return []byte("key") }
+func (m *memory) Checked(r resource.Ref) time.Time               { return m.checked[r] }
+func (m *memory) SetChecked(r resource.Ref, at time.Time)        { m.checked[r] = at }
 
 func (m *memory) Observed(r resource.Ref) map[string]string       { return m.observed[r] }
 func (m *memory) SetObserved(r resource.Ref, v map[string]string) { m.observed[r] = maps.Clone(v) }

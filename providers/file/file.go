@@ -31,6 +31,9 @@ var example string
 type Attributes struct {
 	v1alpha1.FileAttributes
 	found found
+	// audited are properties to be read whether they are managed or not; nil in what a
+	// user wrote.
+	audited []string
 	// contentSum is the SHA-256 of the content in what a user wrote; "" where that has none.
 	contentSum string
 	// child says that a File that recurses brought it along, which was validated.
@@ -47,8 +50,8 @@ type found struct {
 	// sum of the content of a regular file, "" where it was not read; by SHA-256
 	// unless the origin has another algorithm.
 	sum string
-	// modified is when the content was last changed.
-	modified time.Time
+	// modified is when the content was last changed, changed when anything was.
+	modified, changed time.Time
 	// origin is what the source said at the same time.
 	origin origin
 	// size in bytes of a content that was read.
@@ -76,7 +79,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 		Doc:        doc,
 		Example:    example,
 		Features:   []resource.FeatureDoc{{Name: labels, Doc: "Labels of SELinux can be read and set. A host that has SELinux has it."}},
-		Properties: properties(),
+		Properties: append(properties(), auditOnly()...),
 		Parameters: []resource.Parameter{
 			{Name: "force", Doc: "Lets a directory be removed, or be replaced by something else, with all that is in it."},
 			{Name: "replace", Doc: "false only creates: what is there already keeps its content. Default true."},

@@ -53,7 +53,7 @@ func labelProperty(name, doc string, field func(*Attributes) *string) resource.P
 
 // readLabel leaves the parts nil that the file does not have.
 func readLabel(h host.Reader, is *Attributes, want Attributes) error {
-	if !asksForLabel(want) && !asksNothing(want) {
+	if !asksForLabel(want) && !asksFor(want, "seluser", "selrole", "seltype", "selrange") {
 		return nil
 	}
 	raw, err := h.Xattr(is.Path, labelName)

@@ -50,7 +50,7 @@ func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Att
 
 // describe takes over what lstat says. What cannot be asked for is merely present.
 func describe(is *Attributes, info host.FileInfo) {
-	is.found = found{what: kindOf(info), mode: info.Mode, uid: info.UID, gid: info.GID, size: info.Size, modified: info.ModTime}
+	is.found = found{what: kindOf(info), mode: info.Mode, uid: info.UID, gid: info.GID, size: info.Size, modified: info.ModTime, changed: info.ChangeTime}
 	switch is.found.what {
 	case regular, directory, link:
 		is.Ensure = new(string(is.found.what))
@@ -98,17 +98,12 @@ func (p posix) readText(ctx context.Context, h host.Reader, node host.Node, is *
 			return err
 		}
 		how = is.found.origin.algorithm
-	case want.Content == nil && !asksNothing(want):
+	case want.Content == nil && !asksFor(want, "content"):
 		return nil
 	}
 	c, err := readContent(ctx, node.Open, is.found.size, how, want.contentSum)
 	is.found.sum, is.found.size, is.Content = c.sum, c.size, c.text
 	return err
-}
-
-// asksNothing tells a look at a file from a resource that manages it.
-func asksNothing(want Attributes) bool {
-	return want.Ensure == nil && !asksForChildren(want) && !want.child
 }
 
 // asksForChildren tells whether there is anything that what lies below could lack.
@@ -117,11 +112,11 @@ func asksForChildren(want Attributes) bool {
 }
 
 func (p posix) readOwner(ctx context.Context, h host.Reader, is *Attributes, want Attributes) error {
-	owner, err := user.shown(ctx, h, p.known, want.Owner, is.found.uid, asksNothing(want))
+	owner, err := user.shown(ctx, h, p.known, want.Owner, is.found.uid, asksFor(want, "owner"))
 	if err != nil {
 		return err
 	}
-	group, err := group.shown(ctx, h, p.known, want.Group, is.found.gid, asksNothing(want))
+	group, err := group.shown(ctx, h, p.known, want.Group, is.found.gid, asksFor(want, "group"))
 	is.Owner, is.Group = owner, group
 	return err
 }

@@ -56,6 +56,24 @@ func (useradd) ReadAll(_ context.Context, h host.Reader, wants []attributes) ([]
 	return states, nil
 }
 
+// ReadAudited reads what only root may, too, where it is audited.
+func (useradd) ReadAudited(_ context.Context, h host.Reader, want attributes, audited []string) (attributes, error) {
+	password := slices.Contains(audited, "password")
+	db, err := readDatabase(h, password || needsShadow(want) || slices.ContainsFunc(audited, isAgeing))
+	if err != nil {
+		return attributes{}, err
+	}
+	is := db.state(want)
+	if is.Password == nil && password {
+		is.Password = db.password(want.Name)
+	}
+	return is, nil
+}
+
+func isAgeing(property string) bool {
+	return slices.ContainsFunc(ageing(), func(p resource.Property[attributes]) bool { return p.Name == property })
+}
+
 func needsShadow(want attributes) bool { return want.Password != nil || ages(want) }
 
 // List reads all users of the host, without their passwords.
@@ -108,10 +126,21 @@ func (db database) state(want attributes) attributes {
 		return is
 	}
 	setAgeing(&is, db.shadow.Ageing(u.Name))
-	if hash, ok := db.shadow.Hash(u.Name); ok && want.Password != nil {
-		is.Password = &hash
+	if want.Password != nil {
+		is.Password = db.password(u.Name)
 	}
 	return is
+}
+
+// password is nil where shadow has none or may not be read.
+func (db database) password(name string) *string {
+	if db.shadow == nil {
+		return nil
+	}
+	if hash, ok := db.shadow.Hash(name); ok {
+		return &hash
+	}
+	return nil
 }
 
 // gid is a user's primary group by name if want gives it by name, and the wanted

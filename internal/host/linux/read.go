@@ -100,15 +100,16 @@ func fstat(fd int) (host.FileInfo, error) {
 
 func fileInfo(st *unix.Stat_t) host.FileInfo {
 	return host.FileInfo{
-		Type:    fileType(st.Mode),
-		Mode:    st.Mode & 0o7777,
-		UID:     int(st.Uid),
-		GID:     int(st.Gid),
-		Size:    st.Size,
-		ModTime: time.Unix(st.Mtim.Unix()),
-		Dev:     st.Dev,
-		Ino:     st.Ino,
-		Nlink:   uint64(st.Nlink), // 32 bits wide on arm64
+		Type:       fileType(st.Mode),
+		Mode:       st.Mode & 0o7777,
+		UID:        int(st.Uid),
+		GID:        int(st.Gid),
+		Size:       st.Size,
+		ModTime:    time.Unix(st.Mtim.Unix()),
+		ChangeTime: time.Unix(st.Ctim.Unix()),
+		Dev:        st.Dev,
+		Ino:        st.Ino,
+		Nlink:      uint64(st.Nlink), // 32 bits wide on arm64
 	}
 }
 

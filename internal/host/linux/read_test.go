@@ -108,7 +108,10 @@ func TestLstatDescribesThePathAndStatWhereItLeads(t *testing.T) {
 	must(t, err)
 	want := host.FileInfo{
 		Mode: 0o4751, UID: os.Geteuid(), GID: os.Getegid(), Size: 5, ModTime: time.Unix(1700000000, 5), Nlink: 1,
-		Dev: file.Dev, Ino: file.Ino,
+		Dev: file.Dev, Ino: file.Ino, ChangeTime: file.ChangeTime,
+	}
+	if age := time.Since(file.ChangeTime); age < 0 || age > time.Hour {
+		t.Errorf("a file that was changed just now is said to have been changed at %s", file.ChangeTime)
 	}
 	if diff := cmp.Diff(want, file); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)

@@ -32,6 +32,9 @@ func (d definition[A]) documentsAttributes(context.Context, *testing.T) error {
 	declared := map[string]bool{}
 	var errs []error
 	for _, a := range d.typ.Erase().Describe().Attributes {
+		if a.ReadOnly {
+			continue
+		}
 		if declared[a.Name] {
 			errs = append(errs, fmt.Errorf("%s is declared twice", a.Name))
 		}

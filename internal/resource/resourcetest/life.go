@@ -100,7 +100,7 @@ func (l *life) look(ctx context.Context, attributes string) (resource.Resource, 
 	if err := r.Read(ctx, l.host.reader()); err != nil {
 		return nil, fmt.Errorf("cannot read: %w", err)
 	}
-	return r, errors.Join(l.readsTheSameWithOthers(ctx, r, raw), l.showsNoSecret(r.Compare()))
+	return r, errors.Join(l.readsTheSameWithOthers(ctx, r, raw), l.isAudited(ctx, r), l.showsNoSecret(r.Compare()))
 }
 
 func (l *life) choose(r resource.Resource) error {

@@ -46,6 +46,7 @@ type Case struct {
 //   - an attribute with a value that can't be is refused by its name, with the way out;
 //   - to look changes nothing, and after a change there is nothing left to change;
 //   - one resource reads the same alone, with others and, where they are listed, from the list;
+//   - what is read of a property that is managed, and be it that it is absent, is read where it is merely audited;
 //   - from Absent to Present and back to Absent leads to where it started;
 //   - secrets are neither in a change, nor in a state that nobody asked for, nor in a command's arguments.
 func Run[A any](t *testing.T, typ *resource.Type[A], c Case) {

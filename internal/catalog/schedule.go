@@ -1,0 +1,30 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// scheduleOf reads what a schedule says. The API's schema refuses the same: but not
+// every manifest comes by way of it.
+func scheduleOf(s v1alpha1.Schedule) (*resource.Schedule, error) {
+	out := &resource.Schedule{ByNumber: s.PeriodMatch == "number", Repeat: int(s.Repeat)}
+	var errs []error
+	for _, text := range s.Range {
+		r, err := resource.ParseTimeRange(string(text))
+		out.Ranges, errs = append(out.Ranges, r), append(errs, err)
+	}
+	for _, text := range s.Weekday {
+		day, err := resource.ParseWeekday(string(text))
+		out.Weekdays, errs = append(out.Weekdays, day), append(errs, err)
+	}
+	period, err := resource.ParsePeriod(string(s.Period))
+	out.Period = period
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, fmt.Errorf("schedule: %w", err)
+	}
+	return out, nil
+}

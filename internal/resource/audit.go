@@ -1,0 +1,86 @@
+package resource
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// AllProperties stands for every property where names of them are chosen to be audited.
+const AllProperties = "all"
+
+// An AuditedValue is the value of a property that is audited. "" reads as absent.
+type AuditedValue struct {
+	Property string
+	// Value for people or, of a sensitive property, its digest, which tells a change
+	// and nothing else.
+	Value     string
+	Sensitive bool
+}
+
+func (b *bound[A]) Audit(properties []string) error {
+	if b.t.Acts || len(b.t.Properties) == 0 {
+		return fmt.Errorf("audit: the host shows nothing of kind %s; leave audit out", b.t.Name)
+	}
+	all := slices.Contains(properties, AllProperties)
+	var names, chosen []string
+	for _, p := range b.t.Properties {
+		names = append(names, p.Name)
+		if all || slices.Contains(properties, p.Name) {
+			chosen = append(chosen, p.Name)
+		}
+	}
+	for _, name := range properties {
+		if name != AllProperties && !slices.Contains(names, name) {
+			return fmt.Errorf("audit: %s has no property %q; write %s, or %s", b.t.Name, name, AllProperties, strings.Join(names, ", "))
+		}
+	}
+	b.audited = chosen
+	return nil
+}
+
+func (b *bound[A]) Audited(key []byte) []AuditedValue {
+	values := make([]AuditedValue, 0, len(b.audited))
+	exists := b.t.exists(b.is)
+	for _, p := range b.t.Properties {
+		if !slices.Contains(b.audited, p.Name) {
+			continue
+		}
+		v := AuditedValue{Property: p.Name, Sensitive: p.sensitive(b.want)}
+		switch {
+		case !exists && p.Name != Ensure: // absent
+		case v.Sensitive:
+			v.Value = b.digest(p.Name, key)
+		default:
+			v.Value = p.Show(b.is)
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// digest is that of an attribute as it was read, "" if it is absent. Nobody learns more
+// from it than that two values differ, unless he has the key.
+func (b *bound[A]) digest(attribute string, key []byte) string {
+	value := b.encoded()[attribute]
+	if value == nil {
+		return ""
+	}
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write([]byte(b.ref.String() + "\x00" + attribute + "\x00")) // a hash accepts every write
+	_, _ = mac.Write(value)
+	return "{hmac-sha256}" + hex.EncodeToString(mac.Sum(nil))
+}
+
+func (b *bound[A]) encoded() map[string]json.RawMessage {
+	var attributes map[string]json.RawMessage
+	raw, err := json.Marshal(b.is)
+	if err != nil || json.Unmarshal(raw, &attributes) != nil { // attributes are plain data: they encode
+		return nil
+	}
+	return attributes
+}

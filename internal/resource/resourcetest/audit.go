@@ -1,0 +1,53 @@
+package resourcetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// isAudited looks at what a resource manages once more, managing nothing: to audit it
+// must find all that there is.
+func (l *life) isAudited(ctx context.Context, managed resource.Resource) error {
+	if managed.Acts() {
+		return nil
+	}
+	audited, err := l.audit(ctx, managed.Namevar())
+	if err != nil {
+		return err
+	}
+	if l.c.Secret != "" && strings.Contains(fmt.Sprint(audited), l.c.Secret) {
+		return errors.New("an audit shows the secret")
+	}
+	if !managed.State().Exists {
+		return nil
+	}
+	for property, value := range managed.Compare().Observed {
+		if value != "" && audited[property] == "" {
+			return fmt.Errorf("%s is %s where it is managed, and absent where it is merely audited", property, value)
+		}
+	}
+	return nil
+}
+
+// audit reads all of what is merely named.
+func (l *life) audit(ctx context.Context, namevar string) (map[string]string, error) {
+	r, err := l.kind.Named(namevar)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(l.choose(r), r.Audit([]string{resource.AllProperties})); err != nil {
+		return nil, err
+	}
+	if err := r.Read(ctx, l.host.reader()); err != nil {
+		return nil, fmt.Errorf("cannot read what is merely audited: %w", err)
+	}
+	values := map[string]string{}
+	for _, v := range r.Audited([]byte("key")) {
+		values[v.Property] = v.Value
+	}
+	return values, nil
+}

@@ -1,0 +1,186 @@
+package resource
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Schedule says when a resource may be looked at. All that is given must hold; the
+// zero value is any time. It decides by times in the location that they have.
+type Schedule struct {
+	Ranges   []TimeRange
+	Weekdays []time.Weekday // on which a range begins, or on which it may be looked at
+	Period   Period
+	// ByNumber tells periods apart by the calendar, not by how long ago the last one
+	// began.
+	ByNumber bool
+	Repeat   int // within a period by distance; 0 is once
+}
+
+// A TimeRange is from one time of a day to another, both part of it. One that does not
+// end after it began ends on the next day.
+type TimeRange struct{ From, To Clock }
+
+// A Clock is a time of day.
+type Clock struct{ Hour, Minute, Second int }
+
+// A Period is how often something is done at most.
+type Period string
+
+// The periods. Any is every time, and Never no time at all.
+const (
+	Any     Period = ""
+	Hourly  Period = "hourly"
+	Daily   Period = "daily"
+	Weekly  Period = "weekly"
+	Monthly Period = "monthly"
+	Never   Period = "never"
+)
+
+// lengths of periods, as a distance.
+func (p Period) length() time.Duration {
+	const day = 24 * time.Hour
+	switch p {
+	case Hourly:
+		return time.Hour
+	case Daily:
+		return day
+	case Weekly:
+		return 7 * day
+	case Monthly:
+		return 30 * day
+	case Any, Never:
+	}
+	return 0
+}
+
+// Due returns nil if the time is right, or why it is not. last is when the resource
+// was looked at last, zero for never; then, and where the clock was put back since, it
+// is always another period.
+func (s Schedule) Due(last, now time.Time) error {
+	switch {
+	case len(s.Ranges) > 0 && !slices.ContainsFunc(s.Ranges, func(r TimeRange) bool { return r.holds(now, s.Weekdays) }):
+		return errors.New("not scheduled: it is outside of the range of its schedule")
+	case len(s.Ranges) == 0 && !onDay(now, s.Weekdays):
+		return fmt.Errorf("not scheduled: the schedule leaves out %s", now.Weekday())
+	case s.Period == Never:
+		return errors.New("not scheduled: the period of its schedule is never")
+	case s.Period != Any && !last.IsZero() && !last.After(now) && !s.another(last.In(now.Location()), now):
+		return fmt.Errorf("not scheduled: it was looked at before in this period of its schedule (%s)", s.Period)
+	}
+	return nil
+}
+
+// holds looks at the range that begins on this day, and at the one before that may
+// not have ended yet.
+func (r TimeRange) holds(now time.Time, days []time.Weekday) bool {
+	today, yesterday := r.From.on(now, 0), r.From.on(now, -1)
+	if end := r.To.on(now, 0); today.Before(end) {
+		return between(now, today, end) && onDay(now, days)
+	}
+	if between(now, today, r.To.on(now, 1)) {
+		return onDay(now, days)
+	}
+	return between(now, yesterday, r.To.on(now, 0)) && onDay(now.AddDate(0, 0, -1), days)
+}
+
+// on is this time of the day that is some days from another.
+func (c Clock) on(day time.Time, days int) time.Time {
+	y, m, d := day.Date()
+	return time.Date(y, m, d+days, c.Hour, c.Minute, c.Second, 0, day.Location())
+}
+
+// between takes in its ends.
+func between(t, from, to time.Time) bool {
+	return !t.Before(from) && !t.After(to)
+}
+
+func onDay(t time.Time, days []time.Weekday) bool {
+	return len(days) == 0 || slices.Contains(days, t.Weekday())
+}
+
+// another reports whether now is in another period than last.
+func (s Schedule) another(last, now time.Time) bool {
+	if s.ByNumber {
+		return s.Period.begin(last) != s.Period.begin(now)
+	}
+	return now.Truncate(time.Second).Sub(last.Truncate(time.Second)) >= s.Period.length()/time.Duration(max(s.Repeat, 1))
+}
+
+// begin names the period of the calendar that a time is in. Weeks begin on Sundays.
+func (p Period) begin(t time.Time) string {
+	switch p {
+	case Hourly:
+		return t.Format("2006-01-02 15 -0700")
+	case Daily:
+		return t.Format(time.DateOnly)
+	case Weekly:
+		return t.AddDate(0, 0, -int(t.Weekday())).Format(time.DateOnly)
+	case Monthly:
+		return t.Format("2006-01")
+	case Any, Never:
+	}
+	return ""
+}
+
+var (
+	rangeForm = regexp.MustCompile(`^ *([0-9:]+) *- *([0-9:]+) *$`)
+	clockForm = regexp.MustCompile(`^(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?$`)
+)
+
+// ParseTimeRange reads 22:00-04:00; minutes and seconds may be left out.
+func ParseTimeRange(text string) (r TimeRange, err error) {
+	m := rangeForm.FindStringSubmatch(text)
+	if m == nil {
+		return r, fmt.Errorf("range %q is not two times of day: write it as 22:00-04:00", text)
+	}
+	from, errFrom := parseClock(m[1])
+	to, errTo := parseClock(m[2])
+	if err := errors.Join(errFrom, errTo); err != nil {
+		return r, fmt.Errorf("range %q: %w", text, err)
+	}
+	return TimeRange{from, to}, nil
+}
+
+func parseClock(text string) (c Clock, err error) {
+	if m := clockForm.FindStringSubmatch(text); m != nil {
+		c = Clock{number(m[1]), number(m[2]), number(m[3])}
+		if c.Hour < 24 && c.Minute < 60 && c.Second < 60 {
+			return c, nil
+		}
+	}
+	return c, fmt.Errorf("%q is no time of day: write it as 04:00, from 00:00 to 23:59:59", text)
+}
+
+// number is that of digits, 0 where there are none.
+func number(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// ParseWeekday reads the first three letters of a day: Mon.
+func ParseWeekday(text string) (time.Weekday, error) {
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if strings.EqualFold(day.String()[:3], text) {
+			return day, nil
+		}
+	}
+	return 0, fmt.Errorf("weekday %q is none: write Mon, Tue, Wed, Thu, Fri, Sat or Sun", text)
+}
+
+// ParsePeriod reads a period by its word.
+func ParsePeriod(text string) (Period, error) {
+	all := []Period{Any, Hourly, Daily, Weekly, Monthly, Never}
+	if p := Period(text); slices.Contains(all, p) {
+		return p, nil
+	}
+	return Any, fmt.Errorf("period %q is none: write hourly, daily, weekly, monthly or never", text)
+}

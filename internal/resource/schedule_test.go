@@ -1,0 +1,166 @@
+package resource_test
+
+import (
+	"testing"
+	"time"
+	_ "time/tzdata" // the zone of these tests is there on every machine
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// within is a schedule of ranges.
+func within(t *testing.T, ranges ...string) resource.Schedule {
+	t.Helper()
+	var s resource.Schedule
+	for _, text := range ranges {
+		r, err := resource.ParseTimeRange(text)
+		must(t, err)
+		s.Ranges = append(s.Ranges, r)
+	}
+	return s
+}
+
+func on(s resource.Schedule, days ...time.Weekday) resource.Schedule {
+	s.Weekdays = days
+	return s
+}
+
+// at is a time in a zone with summer time. 2026-03-29 02:00 is 03:00 there at once, and
+// 2026-10-25 03:00 is 02:00 again.
+func at(t *testing.T, text string) time.Time {
+	t.Helper()
+	zone, err := time.LoadLocation("Europe/Berlin")
+	must(t, err)
+	if text == "" {
+		return time.Time{}
+	}
+	when, err := time.ParseInLocation(time.DateTime, text, zone)
+	must(t, err)
+	return when
+}
+
+func TestScheduleByTheTimeOfDay(t *testing.T) {
+	const sat = time.Saturday // 2026-11-21
+	for name, test := range map[string]struct {
+		schedule resource.Schedule
+		now      string
+		due      bool
+	}{
+		"nothing said is any time":                   {resource.Schedule{}, "2026-11-21 12:00:00", true},
+		"inside of a range":                          {within(t, "2 - 4"), "2026-11-21 03:00:00", true},
+		"a range begins with its first second":       {within(t, "02:30-04:00"), "2026-11-21 02:30:00", true},
+		"before a range":                             {within(t, "02:30-04:00"), "2026-11-21 02:29:59", false},
+		"a range ends with its last second":          {within(t, "02:30-04:00:30"), "2026-11-21 04:00:30", true},
+		"after a range":                              {within(t, "02:30-04:00:30"), "2026-11-21 04:00:31", false},
+		"one of several ranges is enough":            {within(t, "1-2", "11-13"), "2026-11-21 12:00:00", true},
+		"none of several ranges":                     {within(t, "1-2", "11-13"), "2026-11-21 14:00:00", false},
+		"before midnight":                            {within(t, "22:00-04:00"), "2026-11-21 23:00:00", true},
+		"after midnight":                             {within(t, "22:00-04:00"), "2026-11-22 04:00:00", true},
+		"neither before nor after midnight":          {within(t, "22:00-04:00"), "2026-11-21 12:00:00", false},
+		"from a time to the same is all day":         {within(t, "04:00-04:00"), "2026-11-21 03:00:00", true},
+		"on the day":                                 {on(resource.Schedule{}, sat), "2026-11-21 12:00:00", true},
+		"on one of the days":                         {on(resource.Schedule{}, time.Monday, sat), "2026-11-21 12:00:00", true},
+		"on another day":                             {on(resource.Schedule{}, time.Monday), "2026-11-21 12:00:00", false},
+		"in the range on the day":                    {on(within(t, "11-13"), sat), "2026-11-21 12:00:00", true},
+		"in the range on another day":                {on(within(t, "11-13"), sat), "2026-11-20 12:00:00", false},
+		"after midnight of the day it began":         {on(within(t, "22:00-04:00"), sat), "2026-11-22 02:00:00", true},
+		"after midnight of the day before it":        {on(within(t, "22:00-04:00"), sat), "2026-11-21 02:00:00", false},
+		"before midnight of the day it begins":       {on(within(t, "22:00-04:00"), sat), "2026-11-21 23:00:00", true},
+		"all of two days, the first named":           {on(within(t, "04:00-04:00"), sat), "2026-11-22 03:00:00", true},
+		"all of two days, the second named":          {on(within(t, "04:00-04:00"), time.Sunday), "2026-11-22 03:00:00", false},
+		"an hour that summer time leaves out":        {within(t, "02:00-02:59"), "2026-03-29 03:30:00", true},
+		"the hour after it":                          {within(t, "02:00-02:59"), "2026-03-29 04:00:00", false},
+		"over the night to summer time":              {within(t, "22:00-03:00"), "2026-03-29 03:00:00", true},
+		"over the night from summer time":            {within(t, "22:00-04:00"), "2026-10-25 03:30:00", true},
+		"ends after the night from summer time":      {within(t, "22:00-04:00"), "2026-10-25 04:00:01", false},
+		"over the end of a year":                     {within(t, "22:00-04:00"), "2027-01-01 01:00:00", true},
+		"over the end of February in a leap year":    {on(within(t, "22:00-04:00"), time.Tuesday), "2028-03-01 01:00:00", true},
+		"the ranges count, not the day that it is":   {on(within(t, "22:00-04:00"), time.Sunday), "2026-11-22 02:00:00", false},
+		"seconds are part of a range":                {within(t, "12:00:00-12:00:01"), "2026-11-21 12:00:01", true},
+		"seconds end a range":                        {within(t, "12:00:00-12:00:01"), "2026-11-21 12:00:02", false},
+		"in a range that does not begin with zeroes": {within(t, "2:05-4:07"), "2026-11-21 04:07:00", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := test.schedule.Due(time.Time{}, at(t, test.now)); (err == nil) != test.due {
+				t.Errorf("at %s: %v", test.now, err)
+			}
+		})
+	}
+}
+
+func TestScheduleByPeriod(t *testing.T) {
+	distance := func(p resource.Period, repeat int) resource.Schedule {
+		return resource.Schedule{Period: p, Repeat: repeat}
+	}
+	number := func(p resource.Period) resource.Schedule { return resource.Schedule{Period: p, ByNumber: true} }
+	for name, test := range map[string]struct {
+		schedule  resource.Schedule
+		last, now string
+		due       bool
+	}{
+		"never is never":                           {distance(resource.Never, 0), "", "2026-11-21 12:00:00", false},
+		"never is never again":                     {number(resource.Never), "2026-11-20 12:00:00", "2026-11-21 12:00:00", false},
+		"what was never looked at is due":          {distance(resource.Monthly, 0), "", "2026-11-01 00:00:00", true},
+		"also by number":                           {number(resource.Monthly), "", "1970-01-01 01:00:00", true},
+		"an hour ago":                              {distance(resource.Hourly, 0), "2026-11-21 11:00:00", "2026-11-21 12:00:00", true},
+		"less than an hour ago":                    {distance(resource.Hourly, 0), "2026-11-21 11:00:01", "2026-11-21 12:00:00", false},
+		"twice an hour":                            {distance(resource.Hourly, 2), "2026-11-21 11:30:00", "2026-11-21 12:00:00", true},
+		"not three times an hour":                  {distance(resource.Hourly, 2), "2026-11-21 11:40:00", "2026-11-21 12:00:00", false},
+		"a day ago":                                {distance(resource.Daily, 1), "2026-11-20 12:00:00", "2026-11-21 12:00:00", true},
+		"less than a day ago":                      {distance(resource.Daily, 1), "2026-11-20 12:00:01", "2026-11-21 12:00:00", false},
+		"a day has 24 hours, also the shorter one": {distance(resource.Daily, 1), "2026-03-28 12:00:00", "2026-03-29 12:00:00", false},
+		"a week ago":                               {distance(resource.Weekly, 1), "2026-11-14 12:00:00", "2026-11-21 12:00:00", true},
+		"less than a week ago":                     {distance(resource.Weekly, 1), "2026-11-14 12:00:01", "2026-11-21 12:00:00", false},
+		"30 days ago":                              {distance(resource.Monthly, 1), "2026-10-22 11:00:00", "2026-11-21 12:00:00", true},
+		"29 days ago":                              {distance(resource.Monthly, 1), "2026-10-23 11:00:00", "2026-11-21 12:00:00", false},
+		"the same hour by number":                  {number(resource.Hourly), "2026-11-21 12:00:00", "2026-11-21 12:59:59", false},
+		"the next hour by number":                  {number(resource.Hourly), "2026-11-21 12:59:59", "2026-11-21 13:00:00", true},
+		"the same hour of another day":             {number(resource.Hourly), "2026-11-20 12:00:00", "2026-11-21 12:30:00", true},
+		"the same day by number":                   {number(resource.Daily), "2026-11-21 00:00:00", "2026-11-21 23:59:59", false},
+		"the next day by number":                   {number(resource.Daily), "2026-11-20 23:59:59", "2026-11-21 00:00:00", true},
+		"the same day of another month":            {number(resource.Daily), "2026-10-21 12:00:00", "2026-11-21 12:00:00", true},
+		"the same week by number":                  {number(resource.Weekly), "2026-11-15 00:00:00", "2026-11-21 23:59:59", false},
+		"the next week begins on Sunday":           {number(resource.Weekly), "2026-11-21 23:59:59", "2026-11-22 00:00:00", true},
+		"the same day of the next week":            {number(resource.Weekly), "2026-11-16 12:00:00", "2026-11-23 09:00:00", true},
+		"a week across a new year":                 {number(resource.Weekly), "2026-12-28 12:00:00", "2027-01-02 12:00:00", false},
+		"the same month by number":                 {number(resource.Monthly), "2026-11-01 00:00:00", "2026-11-30 23:59:59", false},
+		"the next month by number":                 {number(resource.Monthly), "2026-10-31 23:59:59", "2026-11-01 00:00:00", true},
+		"the same month of another year":           {number(resource.Monthly), "2025-11-21 12:00:00", "2026-11-21 12:00:00", true},
+		"a period in a range":                      {resource.Schedule{Ranges: within(t, "2-4").Ranges, Period: resource.Daily}, "2026-11-20 02:00:00", "2026-11-21 02:00:00", true},
+		"a period out of a range":                  {resource.Schedule{Ranges: within(t, "2-4").Ranges, Period: resource.Daily}, "2026-11-20 02:00:00", "2026-11-21 05:00:00", false},
+		"a clock that was put back is trusted":     {distance(resource.Hourly, 0), "2026-11-22 12:00:00", "2026-11-21 12:00:00", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := test.schedule.Due(at(t, test.last), at(t, test.now)); (err == nil) != test.due {
+				t.Errorf("last %s, now %s: %v", test.last, test.now, err)
+			}
+		})
+	}
+}
+
+// The hour that comes twice is two hours.
+func TestTheHourThatComesTwiceIsTwo(t *testing.T) {
+	zone := at(t, "2026-10-25 00:00:00").Location()
+	first := time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC).In(zone)
+	second := first.Add(time.Hour)
+	if err := (resource.Schedule{Period: resource.Hourly, ByNumber: true}).Due(first, second); err != nil {
+		t.Errorf("%s and then %s: %v", first, second, err)
+	}
+}
+
+func TestWhatIsNoScheduleIsTold(t *testing.T) {
+	for text, want := range map[string]string{
+		"2":           `range "2" is not two times of day: write it as 22:00-04:00`,
+		"2-4-6":       `range "2-4-6" is not two times of day: write it as 22:00-04:00`,
+		"24:00-04:00": `range "24:00-04:00": "24:00" is no time of day: write it as 04:00, from 00:00 to 23:59:59`,
+		"22:60-04:00": `range "22:60-04:00": "22:60" is no time of day: write it as 04:00, from 00:00 to 23:59:59`,
+		"22:00-4:0":   `range "22:00-4:0": "4:0" is no time of day: write it as 04:00, from 00:00 to 23:59:59`,
+	} {
+		_, err := resource.ParseTimeRange(text)
+		wantError(t, err, want)
+	}
+	_, err := resource.ParseWeekday("Monday")
+	wantError(t, err, `weekday "Monday" is none: write Mon, Tue, Wed, Thu, Fri, Sat or Sun`)
+	_, err = resource.ParsePeriod("yearly")
+	wantError(t, err, `period "yearly" is none: write hourly, daily, weekly, monthly or never`)
+}

@@ -1,0 +1,65 @@
+package state
+
+import (
+	"encoding/json"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A table is one kind of thing that is remembered of resources: a bucket of JSON values
+// by Kind/name. What was set is on disk once it was written.
+type table[V any] struct {
+	bucket []byte
+	values map[resource.Ref]V
+	dirty  map[resource.Ref]bool // keys whose values differ from the disk
+}
+
+func newTable[V any](bucket string) table[V] {
+	return table[V]{bucket: []byte(bucket), values: map[resource.Ref]V{}, dirty: map[resource.Ref]bool{}}
+}
+
+func (t table[V]) set(ref resource.Ref, v V) {
+	t.values[ref] = v
+	t.dirty[ref] = true
+}
+
+func (t table[V]) retain(keep map[resource.Ref]bool) {
+	for ref := range t.values {
+		if !keep[ref] {
+			delete(t.values, ref)
+			t.dirty[ref] = true
+		}
+	}
+}
+
+func (t table[V]) read(source *bbolt.Bucket) error {
+	return each(source, t.bucket, func(ref resource.Ref, text []byte) error {
+		var v V
+		err := json.Unmarshal(text, &v)
+		t.values[ref] = v
+		return err
+	})
+}
+
+func (t table[V]) write(source *bbolt.Bucket) error {
+	if len(t.dirty) == 0 {
+		return nil
+	}
+	b, err := source.CreateBucketIfNotExists(t.bucket)
+	if err != nil {
+		return err
+	}
+	for ref := range t.dirty {
+		v, there := t.values[ref]
+		text, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		if err := put(b, ref, text, there); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// auditing is an item with properties to audit.
+func (w *world) auditing(t *testing.T, item resource.Item, properties ...string) resource.Item {
+	t.Helper()
+	item.Audit = true
+	if err := item.Resource.Audit(properties); err != nil {
+		t.Fatal(err)
+	}
+	return item
+}
+
+// An audited thing in one run after the other: what is done to it before each, and what
+// each tells.
+func TestAudit(t *testing.T) {
+	const first = "  audit change: newly-recorded value of color is red"
+	paint := func(color string) func(*world) {
+		return func(w *world) { a := w.things["a"]; a.Color = new(color); w.things["a"] = a }
+	}
+	noThing := func(w *world) { delete(w.things, "a") }
+	for name, test := range map[string]struct {
+		attributes string
+		runs       []func(*world)
+		with       []func(*engine.Transaction)
+		want       []string
+	}{
+		"records a value that nobody manages, and then tells of a change once": {
+			attributes: `{}`, runs: []func(*world){nothing, paint("blue"), nothing},
+			want: []string{
+				"Thing/a InSync", first,
+				"Thing/a InSync", "  audit change: previously recorded value of color red has been changed to blue",
+				"Thing/a InSync",
+			},
+		},
+		"of what is managed tells the change and the correction": {
+			attributes: red, runs: []func(*world){nothing, paint("blue"), nothing},
+			want: []string{
+				"Thing/a InSync", first,
+				"Thing/a Changed", "  audit change: previously recorded value of color red has been changed to blue", "  color changed blue to red (corrective)",
+				"Thing/a InSync",
+			},
+		},
+		"does not take what the run itself does for news": {
+			attributes: `{"color":"blue"}`, runs: []func(*world){nothing, nothing},
+			want: []string{"Thing/a Changed", first, "  color changed red to blue", "Thing/a InSync"},
+		},
+		"of what is gone tells that it is absent": {
+			attributes: `{}`, runs: []func(*world){nothing, noThing},
+			want: []string{"Thing/a InSync", first, "Thing/a InSync", "  audit change: previously recorded value of color red has been changed to absent"},
+		},
+		"of what comes tells where it was not": {
+			attributes: `{}`, runs: []func(*world){noThing, func(w *world) { w.things["a"] = redThing("a") }},
+			want: []string{
+				"Thing/a InSync", "  audit change: newly-recorded value of color is absent",
+				"Thing/a InSync", "  audit change: previously recorded value of color absent has been changed to red",
+			},
+		},
+		"in a run that only reports forgets again": {
+			attributes: `{}`, runs: []func(*world){nothing, nothing}, with: []func(*engine.Transaction){noop},
+			want: []string{"Thing/a InSync", first, "Thing/a InSync", first},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, store := newWorld(), newMemory()
+			w.things["a"] = redThing("a")
+			var got []string
+			for _, given := range test.runs {
+				given(w)
+				item := w.auditing(t, w.item(t, "Thing/a", test.attributes), "color")
+				got = append(got, lines(transact(t, []resource.Item{item}, append(test.with, storing(store))...))...)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func nothing(*world) {}
+
+func TestAuditOfAllTellsOfSecretsThatTheyChanged(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	var got []string
+	for _, secret := range []string{"tulip", "tulip", "daffodil"} {
+		a := redThing("a")
+		a.Secret = &secret
+		w.things["a"] = a
+		report := transact(t, []resource.Item{w.auditing(t, w.item(t, "Thing/a", `{}`), "all")}, storing(store))
+		got = append(got, lines(report)...)
+		text, err := json.Marshal([]any{report, store.audited[resource.Ref{Kind: "Thing", Name: "a"}]})
+		if err != nil || strings.Contains(string(text), secret) {
+			t.Errorf("%v: the secret shows in %s", err, text)
+		}
+	}
+	want := []string{
+		"Thing/a InSync",
+		"  audit change: newly-recorded value of ensure is present",
+		"  audit change: newly-recorded value of color is red",
+		"  audit change: newly-recorded value of size is absent",
+		"  audit change: newly-recorded value of secret is [redacted]",
+		"Thing/a InSync",
+		"Thing/a InSync",
+		"  audit change: previously recorded value of secret [redacted] has been changed to [redacted]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+// What notifies is not only what was changed here: a change that an audit finds is one.
+func TestAChangeThatAnAuditFindsRefreshes(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	for _, n := range []string{"a", "s"} {
+		w.things[n] = redThing(n)
+	}
+	run := func() engine.Report {
+		return transact(t, []resource.Item{
+			w.auditing(t, w.item(t, "Thing/a", `{}`, "notify:Thing/s"), "color"), w.item(t, "Thing/s", red),
+		}, storing(store))
+	}
+	run()
+	a := w.things["a"]
+	a.Color = new("blue")
+	w.things["a"] = a
+	report := run()
+	if diff := cmp.Diff([]string{"refresh s"}, w.log); diff != "" {
+		t.Errorf("done (-want +got):\n%s", diff)
+	}
+	if s := report.Resources[1]; s.State != engine.Refreshed || report.Status != "changed" || len(store.armed) > 0 {
+		t.Errorf("Thing/s is %s, the report %s, due are %v", s.State, report.Status, store.armed)
+	}
+}
+
+func TestOnlyPropertiesCanBeAudited(t *testing.T) {
+	w := newWorld()
+	err := w.item(t, "Thing/a", `{}`).Resource.Audit([]string{"color", "near"})
+	if want := `audit: Thing has no property "near"; write all, or ensure, color, size, secret`; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	err = act(t, w, "a").Resource.Audit([]string{"all"})
+	if want := "audit: the host shows nothing of kind Act; leave audit out"; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
