@@ -52,6 +52,12 @@ type Reader interface {
 	// LookAs is the same host as a user may look at it. What lies where a user can write
 	// is read so: a symlink leads that user nowhere that was not open before.
 	LookAs(who Credentials) Reader
+	// LookStraight is the same host on which no path leads through a symlink: it is an
+	// error that says so. A path may still end in one that is looked at itself. Who walks
+	// through what others can write can't be led elsewhere meanwhile.
+	LookStraight() Reader
+	// Times are those of the path itself.
+	Times(path string) (Times, error)
 }
 
 // A Node is what lay at a path when somebody looked. It is not safe for concurrent use.
@@ -99,6 +105,8 @@ type Host interface {
 	// what that user may do, whatever is put in its way meanwhile. What is made is the
 	// user's.
 	ActAs(who Credentials) Host
+	// ActStraight is to LookStraight what ActAs is to LookAs.
+	ActStraight() Host
 }
 
 // MaxReadFile is the largest file, in bytes, that ReadFile reads.
@@ -120,6 +128,11 @@ type FileInfo struct {
 	Dev, Ino   uint64
 	Nlink      uint64
 }
+
+// Times are when a file was last read, when its content was last written and when
+// anything of it was last changed. That it was read is noted by many file systems only
+// once a day.
+type Times struct{ Access, Modify, Change time.Time }
 
 // IsRegular reports whether it is a regular file.
 func (i FileInfo) IsRegular() bool { return i.Type == 0 }

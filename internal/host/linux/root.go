@@ -44,7 +44,8 @@ type Host struct {
 	namespace *namespaces // nil: the commands run in our own
 	start     launcher
 	transient bool
-	swept     sync.Map // by fileID: directories without leftovers
+	straight  bool      // no path leads through a symlink
+	swept     *sync.Map // by fileID: directories without leftovers
 }
 
 // Open opens a host. The caller closes it.
@@ -55,7 +56,7 @@ func Open(opts Options) (*Host, error) {
 	if opts.PID < 0 {
 		return nil, fmt.Errorf("cannot open host: PID %d is negative: use 0 or a process", opts.PID)
 	}
-	h := &Host{start: startPlain, transient: opts.Transient}
+	h := &Host{start: startPlain, transient: opts.Transient, swept: new(sync.Map)}
 	if err := h.openRoot(rootPath(opts)); err != nil {
 		return nil, fmt.Errorf("cannot open host: %w", err)
 	}
@@ -130,11 +131,18 @@ func (h *Host) openat(path string, flags uint64) (int, error) {
 	if !strings.HasPrefix(path, "/") {
 		return -1, errNotAbsolute
 	}
-	return openat2(h.rootFD, trimSlashes(path), &unix.OpenHow{
-		Flags:   flags | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
-	})
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	if h.straight {
+		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
+	}
+	fd, err := openat2(h.rootFD, trimSlashes(path), &how)
+	if h.straight && errors.Is(err, unix.ELOOP) {
+		return -1, errCrooked
+	}
+	return fd, err
 }
+
+var errCrooked = fmt.Errorf("it leads through a symlink: write the path without: %w", unix.ELOOP)
 
 var errNotAbsolute = errors.New("path is not absolute")
 
