@@ -212,14 +212,23 @@ func encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource, known map[string]resou
 		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", unknownKind(e.Kind, known))
 	}
 	bound, err := kind.Adopt(resource.Ref{Kind: e.Kind, Name: e.Name}, r.GetAttributes())
+	if err == nil {
+		err = accepted(e, bound)
+	}
 	if err != nil {
 		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", err)
 	}
-	if e.Schedule != nil {
-		if _, err := scheduleOf(*e.Schedule); err != nil {
-			return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", err)
-		}
-	}
 	e.Namevar = bound.Namevar()
 	return e, bound, nil
+}
+
+// accepted tells a bound resource what its entry says beside the attributes, and says
+// what of it can't be.
+func accepted(e v1alpha1.CatalogEntry, bound resource.Resource) error {
+	if e.Schedule != nil {
+		if _, err := scheduleOf(*e.Schedule); err != nil {
+			return err
+		}
+	}
+	return audited(e, bound)
 }

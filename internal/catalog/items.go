@@ -96,10 +96,17 @@ func bind(ref resource.Ref, e v1alpha1.CatalogEntry, known map[string]resource.K
 		raw = e.Attributes.Raw
 	}
 	bound, err := kind.Bind(ref, raw)
-	if err == nil && len(e.Audit) > 0 {
-		err = bound.Audit(e.Audit)
+	if err == nil {
+		err = audited(e, bound)
 	}
 	return bound, err
+}
+
+func audited(e v1alpha1.CatalogEntry, bound resource.Resource) error {
+	if len(e.Audit) == 0 {
+		return nil
+	}
+	return bound.Audit(e.Audit)
 }
 
 func unknownKind(kind string, known map[string]resource.Kind) error {

@@ -95,9 +95,9 @@ func TestApply(t *testing.T) {
 			out: []string{"File/a: audit change: newly-recorded value of mode is 0644", "File/a: audit change: newly-recorded value of type is file", "1 resource: 1 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
 		"only a property can be audited": {
-			in: file("a", `path: /etc/group, audit: [mode, force]`), code: 1,
+			in: "apiVersion: fettle.dev/v1alpha1\nkind: Group\nmetadata: {name: a}\nspec: {nodeSelector: {}, audit: [gid, system]}\n", code: 1,
 			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
-			err: []string{`File/a: audit: File has no property "force"; write all, or ensure, content, target, owner, group, mode, type, mtime, ctime`},
+			err: []string{`Group/a: audit: Group has no property "system"; write all, or ensure, gid, members`},
 		},
 		"debug is for those who ask": {
 			in:  file("a", `path: /etc/a, content: x, logLevel: debug`),
