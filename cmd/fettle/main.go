@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/term"
@@ -29,7 +31,9 @@ func main() {
 		Kinds:    providers.Kinds(),
 		OpenHost: open,
 		In:       os.Stdin, Out: pipe{os.Stdout}, Err: pipe{os.Stderr},
-		Terminal: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "",
+		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())), ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		NoColor: os.Getenv("NO_COLOR") != "",
+		Plugin:  strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-"),
 	}).ExecuteContext(ctx)
 	stop()
 	os.Exit(code(err))

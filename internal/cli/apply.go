@@ -20,7 +20,6 @@ import (
 type applyFlags struct {
 	files         []string
 	noop, diff    bool
-	debug         bool
 	anyTime       bool
 	selector      string
 	labels        string
@@ -96,12 +95,14 @@ func (a *app) addApplyFlags(cmd *cobra.Command, f *applyFlags) {
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "apply only resources whose own labels match, as tier=web,env!=dev")
 	cmd.Flags().StringVar(&f.labels, "labels", "", "labels of this machine that nodeSelector is matched against, as role=web; without them nodeSelector is ignored")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
+	complete(cmd, "output", "text", "json", "yaml")
 	cmd.Flags().BoolVar(&f.anyTime, "ignore-schedules", false, "look at resources even if their schedule says that this is not the time")
-	cmd.Flags().BoolVar(&f.debug, "debug", false, "show also what happens to resources of logLevel: debug")
 }
 
 func addFiles(cmd *cobra.Command, files *[]string) {
 	cmd.Flags().StringSliceVarP(files, "filename", "f", nil, "file or directory of manifests, or - for stdin; may be repeated")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json") // it was just added
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 }
 
 // onlyFiles refuses a call without files, and words that are no flags.

@@ -106,6 +106,7 @@ func TestApply(t *testing.T) {
 		"and is told to them": {
 			in: file("a", `path: /etc/a, content: x, logLevel: debug`), args: []string{"--debug"},
 			out: []string{"File/a: created", "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+			err: []string{"debug: File: provider posix is this host's default", "debug: wrote /etc/a", "debug: File/a: Changed by provider posix in N"},
 		},
 		"labels that no machine can have": {
 			in: hello, args: []string{"--labels", "role=web,tier"}, code: 1,

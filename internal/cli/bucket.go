@@ -18,9 +18,10 @@ import (
 
 func (a *app) bucket() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "bucket",
-		Short: "Show or bring back what Files replaced on this host",
-		Args:  cobra.NoArgs,
+		Use:     "bucket",
+		Short:   "Show or bring back what Files replaced on this host",
+		Example: "  fettle bucket list",
+		Args:    cobra.NoArgs,
 	}
 	cmd.AddCommand(a.bucketList(), a.bucketGet(), a.bucketRestore())
 	return cmd
@@ -68,10 +69,11 @@ func printable(path string) string {
 
 func (a *app) bucketGet() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "get SUM",
-		Short:   "Write a content to standard output",
-		Example: "  fettle bucket get 2c8b08da | diff - /etc/motd",
-		Args:    cobra.ExactArgs(1),
+		Use:               "get SUM",
+		Short:             "Write a content to standard output",
+		Example:           "  fettle bucket get 2c8b08da | diff - /etc/motd",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeSum,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withHost(func(h Host) error { return a.getFromBucket(h, args[0]) })
 		},
@@ -103,7 +105,8 @@ func (a *app) bucketRestore() *cobra.Command {
 			"owner and mode and goes into the bucket itself; a new one is root's with mode 0600.",
 		Example: "  fettle bucket restore 2c8b08da\n" +
 			"  fettle bucket restore 2c8b08da --to /root/motd",
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeSum,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withHost(func(h Host) error { return a.restore(cmd.Context(), h, args[0], to) })
 		},

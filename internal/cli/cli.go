@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ import (
 // A Host is an open host.
 type Host interface {
 	host.Host
+	host.Watcher
 	io.Closer
 }
 
@@ -32,8 +34,11 @@ type Options struct {
 	OpenHost func(root string) (Host, error)
 	In       io.Reader
 	Out, Err io.Writer // a pipe that nobody reads is no error of theirs
-	// Terminal says that Out is one: colors may be used.
-	Terminal bool
+	// Terminals get colors, and progress where Err is one; but no colors if NoColor.
+	OutTerminal, ErrTerminal bool
+	NoColor                  bool
+	// Plugin says that the command was called as kubectl-fettle: kubectl fettle.
+	Plugin bool
 }
 
 // An Exit is an exit code that is not 0, after all was said.
@@ -45,31 +50,54 @@ func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 // app is what the subcommands share.
 type app struct {
 	Options
-	root string
+	root     string
+	color    string
+	debug    bool
+	progress bool // a line of progress is shown
 }
 
-// Command is fettle. Its name follows that of the program: kubectl-fettle is a
-// plugin of kubectl.
+// Command is fettle, which may be a plugin of kubectl.
 func Command(o Options) *cobra.Command {
 	a := &app{Options: o}
 	cmd := &cobra.Command{
 		Use:   "fettle",
 		Short: "Keep a machine as resources describe it",
-		Long: "fettle brings a machine to what File, Package, User, Group and SystemService resources say,\n" +
-			"the same ones that a cluster applies to its nodes.",
+		Long: "fettle brings a machine to what resources say: files, packages, users, services and others, the same\n" +
+			"ones that a cluster applies to its nodes. fettle describe lists them.",
+		Example: "  fettle plan -f manifests/\n" +
+			"  fettle apply -f manifests/\n" +
+			"  fettle resource user root",
 		SilenceUsage: true, SilenceErrors: true,
 		Version: version.String(),
 	}
 	cmd.SetIn(o.In)
 	cmd.SetOut(o.Out)
 	cmd.SetErr(o.Err)
+	a.addOutput(cmd)
 	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable())
+	if o.Plugin {
+		asPlugin(cmd)
+	}
 	return cmd
+}
+
+// asPlugin makes help speak of kubectl fettle.
+func asPlugin(cmd *cobra.Command) {
+	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fettle"}
+	for _, c := range append(cmd.Commands(), cmd) {
+		c.Example = strings.ReplaceAll(c.Example, "fettle ", "kubectl fettle ")
+		if c != cmd {
+			for _, sub := range c.Commands() {
+				sub.Example = strings.ReplaceAll(sub.Example, "fettle ", "kubectl fettle ")
+			}
+		}
+	}
 }
 
 // addRoot adds the flag that says which host.
 func (a *app) addRoot(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.root, "root", "/", "directory that is the root of the host to work on; commands run chrooted in it")
+	_ = cmd.MarkFlagDirname("root") // it was just added
 }
 
 // withHost opens the host for the time of f.
@@ -82,6 +110,9 @@ func (a *app) withHost(f func(h Host) error) error {
 		return fmt.Errorf("cannot open the host: %w", err)
 	}
 	defer func() { _ = h.Close() }() // nothing is buffered
+	if a.debug {
+		h = tracedHost{h, a.tellDebug, time.Now}
+	}
 	return f(h)
 }
 
@@ -107,24 +138,6 @@ func (a *app) kind(name string) (resource.Kind, error) {
 	}
 	return nil, fmt.Errorf("kind %q is not known; there are %s", name, kindNames(a.Kinds))
 }
-
-// completeKind tells shells the kinds, for the first word.
-func (a *app) completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	var kinds []cobra.Completion
-	for _, k := range a.Kinds {
-		kinds = append(kinds, strings.ToLower(k.Name()))
-	}
-	return kinds, cobra.ShellCompDirectiveNoFileComp
-}
-
-// say writes a line to Out, for people: what can't be written does not stop a run.
-func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.Out, format+"\n", args...) }
-
-// complain writes a line to Err.
-func (a *app) complain(format string, args ...any) { _, _ = fmt.Fprintf(a.Err, format+"\n", args...) }
 
 // gather reads the facts, and complains of those that can't be had.
 func (a *app) gather(ctx context.Context, h host.Reader) resource.Facts {

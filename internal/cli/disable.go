@@ -66,6 +66,10 @@ func (a *app) enable() *cobra.Command {
 func (a *app) addStateDir(cmd *cobra.Command, dir *string) {
 	a.addRoot(cmd)
 	cmd.Flags().StringVar(dir, "state-dir", "", "directory for what is remembered between runs (default "+state.DefaultDir+" under the root)")
+	_ = cmd.MarkFlagDirname("state-dir") // it was just added
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
 }
 
 func (a *app) withStateDir(asked string, f func(dir string) error) error {

@@ -22,7 +22,8 @@ func (a *app) facts() *cobra.Command {
 		Short: "Show what is known of this host",
 		Example: "  fettle facts\n" +
 			"  fettle facts os.release.major",
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeFact,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("--output", output, "json", "yaml"); err != nil {
 				return err
@@ -32,6 +33,7 @@ func (a *app) facts() *cobra.Command {
 	}
 	a.addRoot(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", output, "json or yaml")
+	complete(cmd, "output", "json", "yaml")
 	return cmd
 }
 

@@ -11,35 +11,15 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
-// Colors of a terminal.
-const (
-	green  = "\x1b[32m"
-	yellow = "\x1b[33m"
-	red    = "\x1b[31m"
-	cyan   = "\x1b[36m"
-	plain  = "\x1b[0m"
-)
-
-func (a *app) paint(color, text string) string {
-	if !a.Terminal || color == "" {
-		return text
-	}
-	return color + text + plain
-}
-
-var stateColors = map[engine.State]string{
-	engine.Changed: green, engine.Refreshed: green, engine.Noop: yellow, engine.Skipped: yellow, engine.Failed: red,
-}
-
 // printResource writes the lines of one resource as it ends: events to stdout,
 // failures to stderr.
 func (a *app) printResource(r engine.ResourceReport, f applyFlags) {
-	if !f.debug {
+	if !a.debug {
 		r = r.Above(resource.LevelDebug)
 	}
 	for _, line := range r.Lines() {
 		if r.State == engine.Failed {
-			a.complain("%s", a.paint(red, line))
+			a.complain("%s", a.paintErr(red, line))
 			continue
 		}
 		a.say("%s", a.paint(stateColors[r.State], line))
@@ -54,28 +34,13 @@ func (a *app) printResource(r engine.ResourceReport, f applyFlags) {
 	}
 }
 
-func (a *app) paintDiff(diff string) string {
-	lines := strings.Split(strings.TrimRight(diff, "\n"), "\n")
-	for i, l := range lines {
-		switch {
-		case strings.HasPrefix(l, "+"):
-			lines[i] = a.paint(green, l)
-		case strings.HasPrefix(l, "-"):
-			lines[i] = a.paint(red, l)
-		case strings.HasPrefix(l, "@@"):
-			lines[i] = a.paint(cyan, l)
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
 // printReport ends the output: the summary, or the whole report.
 func (a *app) printReport(r engine.Report, f applyFlags) error {
 	if r.Kind == "" { // there was no run
 		return nil
 	}
 	if r.Message != "" {
-		a.complain("%s", a.paint(red, r.Message))
+		a.complain("%s", a.paintErr(red, r.Message))
 	}
 	if f.output == "text" {
 		a.say("%s", r.Summary())

@@ -38,7 +38,7 @@ func (a *app) resource() *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: a.completeKind,
+		ValidArgsFunction: a.completeResource,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("--output", f.output, "yaml", "json"); err != nil {
 				return err
@@ -53,7 +53,9 @@ func (a *app) resource() *cobra.Command {
 	a.addRoot(cmd)
 	cmd.Flags().StringVar(&f.provider, "provider", "", "provider to use instead of the host's default")
 	cmd.Flags().BoolVar(&f.noop, "noop", false, "when setting: report what would change, and change nothing")
+	_ = cmd.RegisterFlagCompletionFunc("provider", a.completeProvider) // the flag was just added
 	cmd.Flags().StringVarP(&f.output, "output", "o", "yaml", "yaml or json")
+	complete(cmd, "output", "yaml", "json")
 	return cmd
 }
 
@@ -108,7 +110,7 @@ func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts re
 		Host: h, Facts: facts, Noop: f.noop, Now: time.Now,
 		Observe: func(r engine.ResourceReport) { // stdout is for the state
 			for _, line := range r.Lines() {
-				a.complain("%s", a.paint(stateColors[r.State], line))
+				a.complain("%s", a.paintErr(stateColors[r.State], line))
 			}
 		},
 	}

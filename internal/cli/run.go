@@ -162,13 +162,26 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 	if !j.selector.Empty() {
 		t.Selected = func(i resource.Item) bool { return j.selector.Matches(labels.Set(i.Labels)) }
 	}
-	if j.output == "text" {
-		t.Observe = func(r engine.ResourceReport) { j.printResource(r, j.applyFlags) }
+	j.debugSuitability(items, facts, j.host)
+	done := 0
+	t.Observe = func(r engine.ResourceReport) {
+		done++
+		j.observe(r)
+		j.showProgress(done, len(items))
 	}
+	defer j.hideProgress()
 	j.unwatched(j.lookout.Begin(t.Now(), items, facts))
 	report, err := t.Run(ctx, items)
 	j.unwatched(j.lookout.End(t.Now(), items, report.Changed()))
 	return report, err
+}
+
+// observe tells of a resource as it ends.
+func (j *job) observe(r engine.ResourceReport) {
+	j.debugResource(r)
+	if j.output == "text" {
+		j.printResource(r, j.applyFlags)
+	}
 }
 
 // unwatched says what can't be watched.

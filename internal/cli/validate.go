@@ -45,7 +45,7 @@ func (a *app) runValidate(ctx context.Context, files []string) error {
 		faults = append(faults, a.compileFaults(set, flawed)...)
 	}
 	for _, f := range faults {
-		a.complain("%s", a.paint(red, f.Error()))
+		a.complain("%s", a.paintErr(red, f.Error()))
 	}
 	a.noteIgnored(set)
 	if len(faults) > 0 {

@@ -63,12 +63,12 @@ func TestSecretsAreToldToNobody(t *testing.T) {
 	}{
 		{"noop", first, []string{"apply", "--noop"}, 0},
 		{"plan", first, []string{"plan"}, 0},
-		{"apply", first, []string{"apply", "-o", "json"}, 2},
-		{"again", first, []string{"apply"}, 2},
-		{"plan of other secrets", second, []string{"plan", "-o", "json"}, 0},
-		{"failure", second, []string{"apply"}, 4},
+		{"apply", first, []string{"apply", "-o", "json", "--debug"}, 2},
+		{"again", first, []string{"apply", "--debug"}, 2},
+		{"plan of other secrets", second, []string{"plan", "-o", "json", "--debug"}, 0},
+		{"failure", second, []string{"apply", "--debug"}, 4},
 		{"failure in JSON", second, []string{"apply", "-o", "json"}, 4},
-		{"change", second, []string{"apply", "-o", "yaml"}, 2},
+		{"change", second, []string{"apply", "-o", "yaml", "--debug"}, 2},
 		{"listed", "", []string{"resource", "user", "ann"}, 0},
 	}
 	for _, s := range steps {

@@ -1,0 +1,200 @@
+package cli_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+
+	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/providers"
+)
+
+func command(o cli.Options) *cobra.Command {
+	o.Kinds = providers.Kinds()
+	o.OpenHost = func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) }
+	return cli.Command(o)
+}
+
+// all are a command and those below it, but for what cobra adds.
+func all(cmd *cobra.Command) []*cobra.Command {
+	out := []*cobra.Command{cmd}
+	for _, c := range cmd.Commands() {
+		out = append(out, all(c)...)
+	}
+	return out
+}
+
+func TestEveryExampleOfTheHelpIsACallThatTheCommandTakes(t *testing.T) {
+	for _, documented := range all(command(cli.Options{})) {
+		t.Run(documented.CommandPath(), func(t *testing.T) {
+			var calls int
+			for line := range strings.Lines(documented.Example) {
+				line = strings.TrimSpace(line)
+				if line == "" || strings.HasPrefix(line, "#") {
+					continue
+				}
+				calls++
+				takes(t, line)
+			}
+			if calls == 0 {
+				t.Error("its help has no example")
+			}
+			if documented.Short == "" {
+				t.Error("it says nowhere what it does")
+			}
+		})
+	}
+}
+
+// takes fails unless a line of a shell is a call that parses.
+func takes(t *testing.T, line string) {
+	t.Helper()
+	own, _, _ := strings.Cut(line, " | ")
+	own, _, _ = strings.Cut(own, " < ")
+	words, err := shellquote.Split(own)
+	if err != nil || words[0] != "fettle" {
+		t.Errorf("%s: is no call of fettle, %v", line, err)
+		return
+	}
+	cmd, rest, err := command(cli.Options{}).Find(words[1:])
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err == nil {
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+	}
+	if err != nil || !cmd.Runnable() {
+		t.Errorf("%s: %v", line, err)
+	}
+}
+
+func TestAsAPluginOfKubectlHelpSaysSo(t *testing.T) {
+	var out strings.Builder
+	cmd := command(cli.Options{Plugin: true, Out: &out, Err: &out})
+	cmd.SetArgs([]string{"bucket", "get", "--help"})
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"kubectl fettle bucket get SUM [flags]", "  kubectl fettle bucket get 2c8b08da | diff - /etc/motd\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, &out)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	root := emptyRoot(t)
+	put(t, filepath.Join(root, "etc/group"), "root:x:0:\nweb:x:1500:\n")
+	for _, tool := range []string{"groupadd", "groupmod", "groupdel", "gpasswd"} {
+		put(t, filepath.Join(root, "usr/sbin", tool), "")
+		chmodAll(t, root, filepath.Join("usr/sbin", tool))
+	}
+	put(t, filepath.Join(root, "etc/os-release"), "ID=debian\nVERSION_ID=\"12\"\n")
+	const (
+		noFiles = ":4"
+		noSpace = ":6" // and no files
+		files   = ":0"
+	)
+	for words, want := range map[string][]string{
+		"resource gr":                         {"group", noFiles},
+		"resource group --root ROOT ":         {"root", "web", noFiles},
+		"resource file --root ROOT /e":        {files},
+		"resource group web gid=5 m":          {"members=", noSpace},
+		"resource group web ensure=present e": {noSpace},
+		"resource group --provider ":          {"groupadd", noFiles},
+		"resource nonsense ":                  {noFiles},
+		"resource user root -o ":              {"yaml", "json", noFiles},
+		"describe pack":                       {"package", noFiles},
+		"facts --root ROOT os.r":              {"os.release", noSpace},
+		"facts --root ROOT os.release.m":      {"os.release.major", noSpace},
+		"apply -f x ":                         {noFiles},
+		"apply -f ":                           {"yaml", "yml", "json", ":8"},
+		"apply --color ":                      {"auto", "always", "never", noFiles},
+		"apply --root ":                       {":16"},
+		"disable ":                            {noFiles},
+	} {
+		t.Run(words, func(t *testing.T) {
+			typed := strings.Split(strings.ReplaceAll(words, "ROOT", root), " ")
+			got := fettle(t, "", append([]string{cobra.ShellCompRequestCmd}, typed...)...)
+			var said []string
+			for _, line := range lines(got.out) {
+				word, _, _ := strings.Cut(line, "\t")
+				if strings.HasPrefix(word, ":") || strings.HasPrefix(word, typed[len(typed)-1]) { // as shells do
+					said = append(said, word)
+				}
+			}
+			if diff := cmp.Diff(want, said); diff != "" {
+				t.Errorf("%s%s", diff, got.err)
+			}
+		})
+	}
+}
+
+func TestColorsAreForTerminalsUnlessToldOtherwise(t *testing.T) {
+	const green, plain = "\x1b[32m", "\x1b[0m"
+	for name, c := range map[string]struct {
+		o      cli.Options
+		args   []string
+		colors bool
+	}{
+		"no terminal":                      {cli.Options{}, nil, false},
+		"a terminal":                       {cli.Options{OutTerminal: true}, nil, true},
+		"a terminal of one who wants none": {cli.Options{OutTerminal: true, NoColor: true}, nil, false},
+		"only stderr is one":               {cli.Options{ErrTerminal: true}, nil, false},
+		"always":                           {cli.Options{NoColor: true}, []string{"--color=always"}, true},
+		"never":                            {cli.Options{OutTerminal: true}, []string{"--color", "never"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, stderr strings.Builder
+			c.o.In, c.o.Out, c.o.Err = strings.NewReader(file("a", "path: /etc/a, content: x")), &out, &stderr
+			cmd := command(c.o)
+			cmd.SetArgs(append([]string{"apply", "-f", "-", "--root", emptyRoot(t)}, c.args...))
+			if err := cmd.Execute(); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(out.String(), green+"File/a: created"+plain); got != c.colors {
+				t.Errorf("%q", out.String())
+			}
+		})
+	}
+	if got := fettle(t, "", "facts", "--color", "blue"); got.err != "fettle: --color \"blue\" is not one of [auto always never]\n" {
+		t.Error(got)
+	}
+}
+
+func TestProgressIsALineThatGoesAway(t *testing.T) {
+	var out, stderr strings.Builder
+	in := file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, content: x") + file("c", "path: /etc/c, content: x")
+	cmd := command(cli.Options{ErrTerminal: true, In: strings.NewReader(in), Out: &out, Err: &stderr})
+	cmd.SetArgs([]string{"apply", "-f", "-", "--root", emptyRoot(t)})
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	const gone = "\r\x1b[K"
+	if want := gone + "1/3 resources" + gone + gone + "2/3 resources" + gone; stderr.String() != want {
+		t.Errorf("got  %q\nwant %q", stderr.String(), want)
+	}
+}
+
+func TestDebugTellsWhatIsDone(t *testing.T) {
+	root := emptyRoot(t)
+	in := file("a", `path: /etc/a, content: "hello\n"`)
+	got := fettle(t, in, "apply", "-f", "-", "--root", root, "--debug")
+	want := []string{
+		"debug: File: provider posix is this host's default",
+		"debug: wrote /etc/a",
+		"debug: File/a: Changed by provider posix in N",
+	}
+	if diff := cmp.Diff(want, lines(got.err)); diff != "" || !strings.HasPrefix(got.out, "File/a: created\n") {
+		t.Errorf("%s%s", diff, got.out)
+	}
+	none := fettle(t, "apiVersion: fettle.dev/v1alpha1\nkind: Package\nmetadata: {name: p}\nspec: {nodeSelector: {}}\n", "apply", "-f", "-", "--root", root, "--debug")
+	if !strings.Contains(none.err, "debug: Package: provider apt does not work on this host: ") {
+		t.Error(none.err)
+	}
+}
