@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -23,6 +24,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/version"
 	"github.com/fettle-dev/fettle/nodeagent"
@@ -75,7 +77,8 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 		return err
 	}
 	log.Info("the agent starts", "version", version.String(), "node", opts.node)
-	return serve(ctx, opts, cfg, agent)
+	kept := bucket.New(h, path.Join(opts.stateDir, "bucket"), opts.bucketLimit)
+	return serve(bucket.In(ctx, kept), opts, cfg, agent)
 }
 
 // logger writes JSON, for itself and for the libraries.

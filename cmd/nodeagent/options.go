@@ -12,6 +12,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/control"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent"
@@ -23,6 +24,7 @@ type options struct {
 	root             string
 	hostPID          int
 	stateDir         string
+	bucketLimit      int64
 	interval, splay  time.Duration
 	watch            bool
 	limit            time.Duration
@@ -41,6 +43,12 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 	flags.StringVar(&o.root, "root", "", "directory that is the host's /; commands are chrooted into it (default /)")
 	flags.IntVar(&o.hostPID, "host-pid", 0, "act on the host of this process, as 1 in a pod with hostPID; excludes --root")
 	flags.StringVar(&o.stateDir, "state-dir", state.DefaultDir, "directory of the host for the agent's state")
+	o.bucketLimit = bucket.DefaultLimit
+	flags.Func("bucket-limit", "how much may be kept of the files that were replaced, as 500Mi: the oldest go before there would be more; 0 keeps all (default 1Gi)",
+		func(text string) (err error) {
+			o.bucketLimit, err = bucket.ParseLimit(text)
+			return err
+		})
 	flags.DurationVar(&o.interval, "interval", nodeagent.DefaultInterval, "time between runs, give or take a tenth")
 	flags.DurationVar(&o.splay, "splay", nodeagent.DefaultSplay, "the first run waits for a random time of up to this, unless there is something new")
 	flags.BoolVar(&o.watch, "watch", true, "correct drift as it happens, where a resource can be watched; otherwise at the interval alone")

@@ -17,7 +17,8 @@ import (
 func TestFlags(t *testing.T) {
 	defaults := options{
 		node: "web-1", stateDir: "/var/lib/fettle", interval: 10 * time.Minute, splay: time.Minute,
-		watch: true, limit: time.Hour, level: slog.LevelInfo, metrics: "0", health: "0",
+		bucketLimit: 1 << 30,
+		watch:       true, limit: time.Hour, level: slog.LevelInfo, metrics: "0", health: "0",
 	}
 	with := func(change func(*options)) options {
 		o := defaults
@@ -37,12 +38,12 @@ func TestFlags(t *testing.T) {
 		"on a directory as host": {[]string{"--root", "/mnt"}, "web-1", with(func(o *options) { o.root = "/mnt" }), "/mnt/var/lib/fettle"},
 		"everything else": {
 			[]string{
-				"--kubeconfig=/k", "--state-dir=/s", "--interval=1h", "--splay=0s", "--log-level=debug", "--metrics-bind-address=:1", "--health-probe-bind-address=:2",
+				"--kubeconfig=/k", "--state-dir=/s", "--bucket-limit=2Gi", "--interval=1h", "--splay=0s", "--log-level=debug", "--metrics-bind-address=:1", "--health-probe-bind-address=:2",
 				"--watch=false", "--run-timeout=0", "--prerun-command=etckeeper pre-install", "--postrun-command=sh -c 'exit $?'",
 			},
 			"web-1",
 			options{
-				node: "web-1", kubeconfig: "/k", stateDir: "/s", interval: time.Hour,
+				node: "web-1", kubeconfig: "/k", stateDir: "/s", bucketLimit: 2 << 30, interval: time.Hour,
 				before: []string{"etckeeper", "pre-install"}, after: []string{"sh", "-c", "exit $?"},
 				level: slog.LevelDebug, metrics: ":1", health: ":2",
 			},

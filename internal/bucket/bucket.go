@@ -1,9 +1,10 @@
 // Package bucket keeps the files of a host that were replaced, by their content.
 //
-// A content lies on the host itself in <two digits>/<sum>/contents below [Dir], and
-// beside it paths has where it was found, the latest last. Equal contents are kept
-// once. Only root may read any of it. Nothing is ever thrown away: whoever needs the
-// room removes directories of sums, and nothing else must be told.
+// A content lies in <two digits>/<sum>/contents below the bucket's directory, and beside
+// it paths has where it was found, the latest last. Equal contents are kept once. Only
+// root may read any of it. A bucket that has a limit throws away what was replaced
+// longest ago before it would take more; whoever else needs the room removes directories
+// of sums, and nothing else must be told.
 package bucket
 
 import (
@@ -18,62 +19,109 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// Dir is the bucket of a host.
-const Dir = "/var/lib/fettle/bucket"
+// What a bucket is where nobody says otherwise.
+const (
+	DefaultDir         = "/var/lib/fettle/bucket"
+	DefaultLimit int64 = 1 << 30
+)
 
-// Save keeps what a regular file holds now and returns its SHA-256 in hexadecimal.
-// It reads the file twice and never as a whole. A copy that is there but damaged is
-// written anew. A file that changes meanwhile is an error, and nothing of it is kept.
-func Save(ctx context.Context, h host.Host, file string) (sum string, err error) {
-	if sum, err = sumOf(ctx, h, file); err != nil {
+// A Bucket is a directory of a host, which may be another one than the files come from:
+// the machine, where those are of a directory of it. It is safe for concurrent use.
+type Bucket struct {
+	host  host.Host
+	dir   string
+	limit int64
+
+	mu      sync.Mutex
+	weighed time.Time // when all of it was
+	weight  int64     // in bytes; what others saved since it was weighed is not in it
+}
+
+// New is the bucket in a directory of a host, which is made when something is saved.
+// Its contents have at most limit bytes together; 0 is any number.
+func New(h host.Host, dir string, limit int64) *Bucket {
+	return &Bucket{host: h, dir: dir, limit: limit}
+}
+
+type key struct{}
+
+// In is a context in which what is replaced goes into this bucket.
+func In(ctx context.Context, b *Bucket) context.Context { return context.WithValue(ctx, key{}, b) }
+
+// Of is the bucket of a context, or else the default one of a host.
+func Of(ctx context.Context, h host.Host) *Bucket {
+	if b, ok := ctx.Value(key{}).(*Bucket); ok {
+		return b
+	}
+	return New(h, DefaultDir, DefaultLimit)
+}
+
+// Save keeps what a regular file of a host holds now and returns its SHA-256 in
+// hexadecimal. It reads the file twice and never as a whole. A copy that is there but
+// damaged is written anew. A file that changes meanwhile is an error, and nothing of it is
+// kept; so is one that is larger than the limit.
+func (b *Bucket) Save(ctx context.Context, from host.Reader, file string) (sum string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sum, size, err := sumOf(ctx, from, file)
+	if err != nil {
 		return "", err
 	}
-	if err := makeAll(h, dirOf(sum)); err != nil {
+	if err := b.keep(ctx, from, file, sum, size); err != nil {
 		return "", err
 	}
-	if err := keep(ctx, h, file, sum); err != nil {
-		return "", err
-	}
-	return sum, note(ctx, h, file, sum)
+	return sum, b.note(ctx, file, sum)
 }
 
 // keep copies the content unless an intact copy is there.
-func keep(ctx context.Context, h host.Host, file, sum string) error {
-	kept := path.Join(dirOf(sum), contentsName)
-	if is, err := sumOf(ctx, h, kept); err == nil && is == sum {
+func (b *Bucket) keep(ctx context.Context, h host.Reader, file, sum string, size int64) error {
+	kept := path.Join(b.dirOf(sum), contentsName)
+	if is, _, err := sumOf(ctx, b.host, kept); err == nil && is == sum {
 		return nil
+	}
+	if err := b.makeRoom(file, size); err != nil {
+		return err
+	}
+	if err := b.makeAll(b.dirOf(sum)); err != nil {
+		return err
 	}
 	from, err := h.Open(file)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	return write(ctx, h, kept, &verified{
+	return b.write(ctx, kept, &verified{
 		r: from, hash: sha256.New(), sum: sum,
 		wrong: fmt.Errorf("%s changes while it is read: try again when nothing writes to it", file),
 	})
 }
 
+// maxPaths is how many paths of one content are remembered: an empty file may have been
+// anywhere.
+const maxPaths = 100
+
 // note remembers where a content was found, and by the time of paths when.
-func note(ctx context.Context, h host.Host, file, sum string) error {
-	paths, err := readPaths(h, sum)
+func (b *Bucket) note(ctx context.Context, file, sum string) error {
+	paths, err := b.readPaths(sum)
 	if err != nil {
 		return err
 	}
 	paths = append(slices.DeleteFunc(paths, func(p string) bool { return p == file }), file)
 	var text strings.Builder
-	for _, p := range paths {
+	for _, p := range paths[max(0, len(paths)-maxPaths):] {
 		text.WriteString(strconv.Quote(p) + "\n")
 	}
-	return write(ctx, h, path.Join(dirOf(sum), pathsName), strings.NewReader(text.String()))
+	return b.write(ctx, path.Join(b.dirOf(sum), pathsName), strings.NewReader(text.String()))
 }
 
-func write(ctx context.Context, h host.Host, file string, content io.Reader) error {
-	_, err := h.WriteFile(ctx, file, host.NewFile{Content: content, Mode: new(uint32(0o600))})
+func (b *Bucket) write(ctx context.Context, file string, content io.Reader) error {
+	_, err := b.host.WriteFile(ctx, file, host.NewFile{Content: content, Mode: new(uint32(0o600))})
 	return err
 }
 
@@ -83,37 +131,38 @@ const (
 	pathsName    = "paths"
 )
 
-func dirOf(sum string) string { return path.Join(Dir, sum[:2], sum) }
+func (b *Bucket) dirOf(sum string) string { return path.Join(b.dir, sum[:2], sum) }
 
-// makeAll makes the directories that are missing: those of the bucket for root alone.
-func makeAll(h host.Host, dir string) error {
-	if _, err := h.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+// makeAll makes the directories that are missing: those of the bucket, and the one of
+// state that it is in, for root alone.
+func (b *Bucket) makeAll(dir string) error {
+	if _, err := b.host.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := makeAll(h, path.Dir(dir)); err != nil {
+	if err := b.makeAll(path.Dir(dir)); err != nil {
 		return err
 	}
 	mode := uint32(0o755)
-	if strings.HasPrefix(dir, path.Dir(Dir)) {
+	if strings.HasPrefix(dir, path.Dir(b.dir)) {
 		mode = 0o700
 	}
-	if err := h.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := b.host.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil
 }
 
-func sumOf(ctx context.Context, h host.Reader, file string) (string, error) {
+func sumOf(ctx context.Context, h host.Reader, file string) (sum string, size int64, err error) {
 	f, err := h.Open(file)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	defer f.Close()
 	hash := sha256.New()
-	if _, err := io.Copy(hash, contextReader{ctx, f}); err != nil {
-		return "", err
+	if size, err = io.Copy(hash, contextReader{ctx, f}); err != nil {
+		return "", 0, err
 	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return hex.EncodeToString(hash.Sum(nil)), size, nil
 }
 
 // A contextReader ends a long read with its context.

@@ -23,18 +23,21 @@ const (
 	sumTwo = "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"
 )
 
-const keptOne = bucket.Dir + "/2c/" + sumOne
+const keptOne = bucket.DefaultDir + "/2c/" + sumOne
+
+// of is the default bucket of a host.
+func of(h host.Host) *bucket.Bucket { return bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit) }
 
 func save(t *testing.T, h host.Host, path, want string) {
 	t.Helper()
-	if sum, err := bucket.Save(t.Context(), h, path); err != nil || sum != want {
+	if sum, err := of(h).Save(t.Context(), h, path); err != nil || sum != want {
 		t.Fatalf("saved %s as %q, %v; want %q", path, sum, err, want)
 	}
 }
 
-func content(t *testing.T, h host.Reader, sum string) (string, error) {
+func content(t *testing.T, h host.Host, sum string) (string, error) {
 	t.Helper()
-	f, err := bucket.Open(h, sum)
+	f, err := of(h).Open(sum)
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +56,7 @@ func TestWhatIsSavedIsKeptOnceForRootAlone(t *testing.T) {
 	save(t, h, "/etc/b\n", sumOne)
 	save(t, h, "/etc/a", sumOne)
 
-	all, err := bucket.List(h)
+	all, err := of(h).List()
 	if err != nil || len(all) != 1 || time.Since(all[0].Saved) > time.Hour {
 		t.Fatalf("kept %+v, %v", all, err)
 	}
@@ -62,7 +65,7 @@ func TestWhatIsSavedIsKeptOnceForRootAlone(t *testing.T) {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	for path, want := range map[string]uint32{
-		"/var/lib": 0o755, "/var/lib/fettle": 0o700, bucket.Dir: 0o700, keptOne: 0o700, keptOne + "/contents": 0o600, keptOne + "/paths": 0o600,
+		"/var/lib": 0o755, "/var/lib/fettle": 0o700, bucket.DefaultDir: 0o700, keptOne: 0o700, keptOne + "/contents": 0o600, keptOne + "/paths": 0o600,
 	} {
 		if info, err := h.Lstat(path); err != nil || info.Mode != want {
 			t.Errorf("%s has mode %o, %v; want %o", path, info.Mode, err, want)
@@ -121,11 +124,11 @@ func TestAFileThatChangesWhileItIsSavedIsAnError(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)
-	_, err := bucket.Save(t.Context(), &changing{h, []string{"one\n", "two\n"}}, "/etc/a")
+	_, err := of(h).Save(t.Context(), &changing{h, []string{"one\n", "two\n"}}, "/etc/a")
 	if err == nil || !strings.Contains(err.Error(), "/etc/a changes while it is read: try again when nothing writes to it") {
 		t.Errorf("got %v", err)
 	}
-	if all, err := bucket.List(h); err != nil || len(all) != 0 {
+	if all, err := of(h).List(); err != nil || len(all) != 0 {
 		t.Errorf("kept %+v, %v", all, err)
 	}
 }
@@ -136,7 +139,7 @@ func TestABucketThatCannotBeMadeIsAnError(t *testing.T) {
 	h := hosttest.New(t)
 	h.Put("/etc/a", "one\n")
 	h.Put("/var/lib/fettle", "in the way")
-	if _, err := bucket.Save(t.Context(), h, "/etc/a"); err == nil {
+	if _, err := of(h).Save(t.Context(), h, "/etc/a"); err == nil {
 		t.Error("saved into a file")
 	}
 }
@@ -145,7 +148,7 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)
-	if all, err := bucket.List(h); err != nil || all != nil {
+	if all, err := of(h).List(); err != nil || all != nil {
 		t.Errorf("a host without a bucket has %v, %v", all, err)
 	}
 	h.Put("/a", "one\n")
@@ -153,12 +156,12 @@ func TestFind(t *testing.T) {
 	save(t, h, "/a", sumOne)
 	save(t, h, "/b", sumTwo)
 	twin := sumTwo[:63] + "b"
-	h.Put(bucket.Dir+"/27/"+twin+"/contents", "")
-	h.Put(bucket.Dir+"/27/"+twin+"/paths", "")
-	h.Put(bucket.Dir+"/27/notes", "not ours")
+	h.Put(bucket.DefaultDir+"/27/"+twin+"/contents", "")
+	h.Put(bucket.DefaultDir+"/27/"+twin+"/paths", "")
+	h.Put(bucket.DefaultDir+"/27/notes", "not ours")
 	must(t, os.Chtimes(filepath.Join(h.Dir(), keptOne, "paths"), time.Now(), time.Unix(1, 0)))
 
-	all, err := bucket.List(h)
+	all, err := of(h).List()
 	var sums []string
 	for _, e := range all {
 		sums = append(sums, e.Sum)
@@ -172,12 +175,12 @@ func TestFind(t *testing.T) {
 		"ffff": `the bucket has nothing whose sum begins with "ffff": see fettle bucket list`,
 		"27dd": `the bucket has 2 contents whose sums begin with "27dd": give more digits`,
 	} {
-		e, err := bucket.Find(h, prefix)
+		e, err := of(h).Find(prefix)
 		if want == "" && (err != nil || !strings.HasPrefix(e.Sum, prefix)) || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%s: found %+v, %v", prefix, e, err)
 		}
 	}
-	if _, err := bucket.Open(h, strings.Repeat("0", 64)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := of(h).Open(strings.Repeat("0", 64)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -25,20 +25,20 @@ type Entry struct {
 	Paths []string  // where it was found, the latest last
 }
 
-// List returns all that is kept, the oldest first. A host without a bucket has none.
-func List(h host.Reader) ([]Entry, error) {
+// List returns all that is kept, the oldest first. A bucket that was never made is empty.
+func (b *Bucket) List() ([]Entry, error) {
 	var all []Entry
-	firsts, err := names(h, Dir)
+	firsts, err := names(b.host, b.dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, first := range firsts {
-		sums, err := names(h, path.Join(Dir, first))
+		sums, err := names(b.host, path.Join(b.dir, first))
 		if err != nil {
 			return nil, err
 		}
 		for _, sum := range sums {
-			if e, err := entry(h, sum); err == nil { // not yet whole, or not ours
+			if e, err := b.entry(sum); err == nil { // not yet whole, or not ours
 				all = append(all, e)
 			}
 		}
@@ -60,24 +60,24 @@ func names(h host.Reader, dir string) ([]string, error) {
 	return list, err
 }
 
-func entry(h host.Reader, sum string) (Entry, error) {
+func (b *Bucket) entry(sum string) (Entry, error) {
 	if len(sum) != 2*sha256.Size {
 		return Entry{}, fmt.Errorf("%q is no sum", sum)
 	}
-	info, err := h.Lstat(path.Join(dirOf(sum), contentsName))
+	info, err := b.host.Lstat(path.Join(b.dirOf(sum), contentsName))
 	if err != nil {
 		return Entry{}, err
 	}
-	noted, err := h.Lstat(path.Join(dirOf(sum), pathsName))
+	noted, err := b.host.Lstat(path.Join(b.dirOf(sum), pathsName))
 	if err != nil {
 		return Entry{}, err
 	}
-	paths, err := readPaths(h, sum)
+	paths, err := b.readPaths(sum)
 	return Entry{sum, info.Size, noted.ModTime, paths}, err
 }
 
-func readPaths(h host.Reader, sum string) ([]string, error) {
-	text, err := h.ReadFile(path.Join(dirOf(sum), pathsName))
+func (b *Bucket) readPaths(sum string) ([]string, error) {
+	text, err := b.host.ReadFile(path.Join(b.dirOf(sum), pathsName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -94,11 +94,11 @@ func readPaths(h host.Reader, sum string) ([]string, error) {
 const minPrefix = 4
 
 // Find returns the one entry whose sum begins so.
-func Find(h host.Reader, prefix string) (Entry, error) {
+func (b *Bucket) Find(prefix string) (Entry, error) {
 	if len(prefix) < minPrefix {
 		return Entry{}, fmt.Errorf("sum %q is too short: give at least %d digits", prefix, minPrefix)
 	}
-	all, err := List(h)
+	all, err := b.List()
 	if err != nil {
 		return Entry{}, err
 	}
@@ -114,8 +114,8 @@ func Find(h host.Reader, prefix string) (Entry, error) {
 
 // Open reads the content of a full sum. A content that is damaged fails at its end
 // instead of ending, so that nothing takes it for whole. The caller closes it.
-func Open(h host.Reader, sum string) (io.ReadCloser, error) {
-	f, err := h.Open(path.Join(dirOf(sum), contentsName))
+func (b *Bucket) Open(sum string) (io.ReadCloser, error) {
+	f, err := b.host.Open(path.Join(b.dirOf(sum), contentsName))
 	if err != nil {
 		return nil, err
 	}

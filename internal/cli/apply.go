@@ -25,7 +25,7 @@ type applyFlags struct {
 	labels        string
 	output        string
 	detailedCodes bool
-	stateDir      string
+	kept          bucketFlags
 
 	watch       bool
 	interval    time.Duration
@@ -65,6 +65,7 @@ func (a *app) apply() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runApply(cmd.Context(), f) },
 	}
 	a.addApplyFlags(cmd, &f)
+	addBucketLimit(cmd, &f.kept.limit)
 	cmd.Flags().BoolVar(&f.noop, "noop", false, "report what would change, and change nothing, where a resource does not say otherwise")
 	cmd.Flags().BoolVar(&f.watch, "watch", false, "stay, and correct drift as it happens")
 	cmd.Flags().DurationVar(&f.interval, "interval", defaultInterval, "with --watch: the time between runs when nothing happens")
@@ -91,7 +92,7 @@ func (a *app) plan() *cobra.Command {
 
 func (a *app) addApplyFlags(cmd *cobra.Command, f *applyFlags) {
 	addFiles(cmd, &f.files)
-	a.addStateDir(cmd, &f.stateDir)
+	a.addStateDir(cmd, &f.kept.stateDir)
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "apply only resources whose own labels match, as tier=web,env!=dev")
 	cmd.Flags().StringVar(&f.labels, "labels", "", "labels of this machine that nodeSelector is matched against, as role=web; without them nodeSelector is ignored")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")

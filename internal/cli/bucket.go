@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -15,6 +17,53 @@ import (
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
 )
+
+// bucketFlags say where the bucket is and how much it takes.
+type bucketFlags struct {
+	stateDir string
+	limit    int64
+}
+
+func (a *app) addBucket(cmd *cobra.Command, f *bucketFlags) {
+	a.addStateDir(cmd, &f.stateDir)
+	addBucketLimit(cmd, &f.limit)
+}
+
+func addBucketLimit(cmd *cobra.Command, limit *int64) {
+	*limit = bucket.DefaultLimit
+	cmd.Flags().Func("bucket-limit", "how much may be kept of the files that were replaced, as 500Mi: the oldest go before there would be more; 0 keeps all (default 1Gi)",
+		func(text string) (err error) {
+			*limit, err = bucket.ParseLimit(text)
+			return err
+		})
+}
+
+// withBucket opens the bucket of a host for the time of f. A directory of state that was
+// asked for is one of this machine, whatever the root.
+func (a *app) withBucket(h Host, f bucketFlags, do func(*bucket.Bucket) error) error {
+	if f.stateDir == "" {
+		return do(bucket.New(h, bucket.DefaultDir, f.limit))
+	}
+	dir, err := filepath.Abs(f.stateDir)
+	if err != nil {
+		return err
+	}
+	here := h
+	if a.root != "/" {
+		if here, err = a.OpenHost("/"); err != nil {
+			return fmt.Errorf("cannot open this machine for its --state-dir: %w", err)
+		}
+		defer func() { _ = here.Close() }() // nothing is buffered
+	}
+	return do(bucket.New(here, path.Join(dir, "bucket"), f.limit))
+}
+
+// onBucket opens the host and its bucket.
+func (a *app) onBucket(f *bucketFlags, do func(Host, *bucket.Bucket) error) error {
+	return a.withHost(func(h Host) error {
+		return a.withBucket(h, *f, func(b *bucket.Bucket) error { return do(h, b) })
+	})
+}
 
 func (a *app) bucket() *cobra.Command {
 	cmd := &cobra.Command{
@@ -28,22 +77,23 @@ func (a *app) bucket() *cobra.Command {
 }
 
 func (a *app) bucketList() *cobra.Command {
+	var f bucketFlags
 	cmd := &cobra.Command{
 		Use:     "list [PATH]",
 		Short:   "List what is kept, the oldest first: sum, time, size and path",
 		Example: "  fettle bucket list /etc/motd",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withHost(func(h Host) error { return a.listBucket(h, args) })
+			return a.onBucket(&f, func(_ Host, b *bucket.Bucket) error { return a.listBucket(b, args) })
 		},
 	}
-	a.addRoot(cmd)
+	a.addStateDir(cmd, &f.stateDir)
 	return cmd
 }
 
 // listBucket has a line for each path of a content, of the one path if one is given.
-func (a *app) listBucket(h host.Reader, only []string) error {
-	all, err := bucket.List(h)
+func (a *app) listBucket(b *bucket.Bucket, only []string) error {
+	all, err := b.List()
 	if err != nil {
 		return fmt.Errorf("cannot read the bucket: %w", err)
 	}
@@ -68,6 +118,7 @@ func printable(path string) string {
 }
 
 func (a *app) bucketGet() *cobra.Command {
+	var f bucketFlags
 	cmd := &cobra.Command{
 		Use:               "get SUM",
 		Short:             "Write a content to standard output",
@@ -75,19 +126,19 @@ func (a *app) bucketGet() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeSum,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withHost(func(h Host) error { return a.getFromBucket(h, args[0]) })
+			return a.onBucket(&f, func(_ Host, b *bucket.Bucket) error { return a.getFromBucket(b, args[0]) })
 		},
 	}
-	a.addRoot(cmd)
+	a.addStateDir(cmd, &f.stateDir)
 	return cmd
 }
 
-func (a *app) getFromBucket(h host.Reader, sum string) error {
-	e, err := bucket.Find(h, sum)
+func (a *app) getFromBucket(b *bucket.Bucket, sum string) error {
+	e, err := b.Find(sum)
 	if err != nil {
 		return err
 	}
-	f, err := bucket.Open(h, e.Sum)
+	f, err := b.Open(e.Sum)
 	if err != nil {
 		return fmt.Errorf("cannot read from the bucket: %w", err)
 	}
@@ -97,7 +148,10 @@ func (a *app) getFromBucket(h host.Reader, sum string) error {
 }
 
 func (a *app) bucketRestore() *cobra.Command {
-	var to string
+	var (
+		f  bucketFlags
+		to string
+	)
 	cmd := &cobra.Command{
 		Use:   "restore SUM",
 		Short: "Put a content back where it was last found",
@@ -108,16 +162,16 @@ func (a *app) bucketRestore() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeSum,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withHost(func(h Host) error { return a.restore(cmd.Context(), h, args[0], to) })
+			return a.onBucket(&f, func(h Host, b *bucket.Bucket) error { return a.restore(cmd.Context(), h, b, args[0], to) })
 		},
 	}
-	a.addRoot(cmd)
+	a.addBucket(cmd, &f)
 	cmd.Flags().StringVar(&to, "to", "", "absolute path on the host to write to instead")
 	return cmd
 }
 
-func (a *app) restore(ctx context.Context, h Host, sum, to string) error {
-	e, err := bucket.Find(h, sum)
+func (a *app) restore(ctx context.Context, h Host, b *bucket.Bucket, sum, to string) error {
+	e, err := b.Find(sum)
 	if err != nil {
 		return err
 	}
@@ -127,19 +181,19 @@ func (a *app) restore(ctx context.Context, h Host, sum, to string) error {
 	if to == "" {
 		return fmt.Errorf("nobody knows where %s was found: give --to PATH", e.Sum)
 	}
-	content, err := bucket.Open(h, e.Sum)
+	content, err := b.Open(e.Sum)
 	if err != nil {
 		return fmt.Errorf("cannot read from the bucket: %w", err)
 	}
 	defer content.Close()
-	if err := putBack(ctx, h, to, content); err != nil {
+	if err := putBack(ctx, h, b, to, content); err != nil {
 		return fmt.Errorf("cannot restore %s: %w", to, err)
 	}
 	a.say("%s is again as it was with the sum %s", printable(to), e.Sum)
 	return nil
 }
 
-func putBack(ctx context.Context, h host.Host, to string, content io.Reader) error {
+func putBack(ctx context.Context, h host.Host, b *bucket.Bucket, to string, content io.Reader) error {
 	f := host.NewFile{Content: content, UID: -1, GID: -1}
 	switch info, err := h.Lstat(to); {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsRegular():
@@ -148,7 +202,7 @@ func putBack(ctx context.Context, h host.Host, to string, content io.Reader) err
 		return err
 	default:
 		f.Check = func(ctx context.Context, _ string) error {
-			_, err := bucket.Save(ctx, h, to)
+			_, err := b.Save(ctx, h, to)
 			return err
 		}
 	}

@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -56,6 +58,66 @@ func TestWhatARunReplacedComesBackFromTheBucket(t *testing.T) {
 	}
 	if info, err := os.Stat(to); read(t, to) != "two\n" || err != nil || info.Mode() != 0o600 {
 		t.Errorf("restored as %q, %v, %v", read(t, to), info, err)
+	}
+}
+
+func TestTheBucketFollowsTheStateDirectory(t *testing.T) {
+	root, dir := emptyRoot(t), filepath.Join(t.TempDir(), "state")
+	at := filepath.Join(root, "etc/a")
+	at2 := filepath.Join(root, "etc/b")
+	put(t, at, "one\n")
+	put(t, at2, "two\n")
+	flags := []string{"--root", root, "--state-dir", dir}
+	for _, words := range [][]string{
+		{"apply", "-f", "-"},
+		{"resource", "file", "/etc/b", "content=three"},
+	} {
+		if got := fettle(t, file("a", `path: /etc/a, content: "new\n"`), append(words, flags...)...); got.code != 0 {
+			t.Fatalf("%s: %+v", words, got)
+		}
+	}
+	for sum, want := range map[string]string{sumOne: "one\n", sumTwo: "two\n"} {
+		if got := read(t, filepath.Join(dir, "bucket", sum[:2], sum, "contents")); got != want {
+			t.Errorf("kept %q", got)
+		}
+		if got := fettle(t, "", append([]string{"bucket", "get", sum}, flags...)...); got.out != want {
+			t.Errorf("get: %+v", got)
+		}
+	}
+	if got := fettle(t, "", append([]string{"bucket", "restore", sumOne}, flags...)...); got.code != 0 || read(t, at) != "one\n" {
+		t.Errorf("restore: %+v", got)
+	}
+	if got := fettle(t, "", append([]string{"bucket", "list"}, flags...)...); strings.Count(got.out, "\n") != 3 {
+		t.Errorf("list: %+v", got)
+	}
+	if _, err := os.Lstat(filepath.Join(root, "var/lib/fettle")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the default directory: %v", err)
+	}
+}
+
+func TestTheBucketTakesNoMoreThanItMay(t *testing.T) {
+	root := emptyRoot(t)
+	at := filepath.Join(root, "etc/a")
+	put(t, at, "one\n")
+	apply := func(content, limit string) outcome {
+		return fettle(t, file("a", `path: /etc/a, content: `+content), "apply", "-f", "-", "--root", root, "--bucket-limit", limit)
+	}
+	for _, content := range []string{"b", "c", "d"} {
+		if got := apply(content, "9Ki"); got.code != 0 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	// With what each takes beside its content there is room for two.
+	if got := fettle(t, "", "bucket", "list", "--root", root); strings.Count(got.out, "\n") != 2 || strings.Contains(got.out, sumOne) {
+		t.Errorf("list: %+v", got)
+	}
+	if got := apply("e", "1Ki"); got.code != 1 || !strings.Contains(got.err, "in the bucket, which takes no more than 1024: raise its limit, or set backup: None") || read(t, at) != "d" {
+		t.Errorf("a file that is too large: %+v", got)
+	}
+	for limit, want := range map[string]string{"lots": `"lots" is no number of bytes: write it as 500Mi`, "-1": `"-1" is negative: give 0 to keep all`} {
+		if got := apply("e", limit); got.code != 1 || !strings.Contains(got.err, want) {
+			t.Errorf("%s: %+v", limit, got)
+		}
 	}
 }
 

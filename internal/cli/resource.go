@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
@@ -22,6 +23,7 @@ type resourceFlags struct {
 	provider string
 	noop     bool
 	output   string
+	kept     bucketFlags
 }
 
 func (a *app) resource() *cobra.Command {
@@ -50,7 +52,7 @@ func (a *app) resource() *cobra.Command {
 			return a.withHost(func(h Host) error { return a.runResource(cmd.Context(), h, k, args[1:], f) })
 		},
 	}
-	a.addRoot(cmd)
+	a.addBucket(cmd, &f.kept)
 	cmd.Flags().StringVar(&f.provider, "provider", "", "provider to use instead of the host's default")
 	cmd.Flags().BoolVar(&f.noop, "noop", false, "when setting: report what would change, and change nothing")
 	_ = cmd.RegisterFlagCompletionFunc("provider", a.completeProvider) // the flag was just added
@@ -67,7 +69,9 @@ func (a *app) runResource(ctx context.Context, h Host, k resource.Kind, args []s
 	case 1:
 		return a.showResource(ctx, h, k, facts, args[0], f)
 	}
-	err := a.setResource(ctx, h, k, facts, args, f)
+	err := a.withBucket(h, f.kept, func(b *bucket.Bucket) error {
+		return a.setResource(bucket.In(ctx, b), h, k, facts, args, f)
+	})
 	if err != nil || k.Describe().Namevar == resource.MetadataName { // no host has such a name to show
 		return err
 	}

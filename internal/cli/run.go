@@ -11,6 +11,7 @@ import (
 	"github.com/kballard/go-shellquote"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/control"
 	"github.com/fettle-dev/fettle/internal/drift"
@@ -40,22 +41,27 @@ func (a *app) runApply(ctx context.Context, f applyFlags) error {
 	a.noteIgnored(j.set)
 	return a.withHost(func(h Host) error {
 		j.host, j.control.Host = h, h
-		if j.control.Dir, err = a.stateDir(f.stateDir); err != nil {
+		if j.control.Dir, err = a.stateDir(f.kept.stateDir); err != nil {
 			return err
 		}
-		if f.watch {
-			return j.keep(ctx)
-		}
-		j.noteDisabled()
-		report, err := j.run(ctx)
-		if printErr := j.printReport(report, f); printErr != nil || err != nil {
-			return errors.Join(err, printErr)
-		}
-		if ctx.Err() != nil {
-			return errStopped
-		}
-		return exitCode(report, f.detailedCodes)
+		return a.withBucket(h, f.kept, func(b *bucket.Bucket) error { return j.do(bucket.In(ctx, b)) })
 	})
+}
+
+// do is the whole job.
+func (j *job) do(ctx context.Context) error {
+	if j.watch {
+		return j.keep(ctx)
+	}
+	j.noteDisabled()
+	report, err := j.run(ctx)
+	if printErr := j.printReport(report, j.applyFlags); printErr != nil || err != nil {
+		return errors.Join(err, printErr)
+	}
+	if ctx.Err() != nil {
+		return errStopped
+	}
+	return exitCode(report, j.detailedCodes)
 }
 
 var errStopped = errors.New("stopped by a signal before the end; run it again")

@@ -66,7 +66,7 @@ func (w *write) save(ctx context.Context) error {
 
 func saveFile(ctx context.Context, h host.Host, file, to string) error {
 	if to == backupBucket {
-		_, err := bucket.Save(ctx, h, file)
+		_, err := bucket.Of(ctx, h).Save(ctx, h, file)
 		return err
 	}
 	info, err := h.Lstat(file)

@@ -16,12 +16,13 @@ import (
 )
 
 // kept is the bucket as lines of content and paths.
-func kept(t *testing.T, h host.Reader) (out []string) {
+func kept(t *testing.T, h host.Host) (out []string) {
 	t.Helper()
-	all, err := bucket.List(h)
+	b := bucket.Of(t.Context(), h)
+	all, err := b.List()
 	must(t, err)
 	for _, e := range all {
-		f, err := bucket.Open(h, e.Sum)
+		f, err := b.Open(e.Sum)
 		must(t, err)
 		text, err := io.ReadAll(f)
 		must(t, err)
