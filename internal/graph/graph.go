@@ -108,6 +108,16 @@ func (q *Queue) PopAll(keep func(node int) bool) []int {
 	return taken
 }
 
+// PopRow takes ready nodes one after the other, at most so many, until keep is false for
+// the first one that is left.
+func (q *Queue) PopRow(most int, keep func(node int) bool) []int {
+	var taken []int
+	for len(taken) < most && len(q.ready) > 0 && keep(q.ready[0]) {
+		taken = append(taken, heap.Pop(&q.ready).(int))
+	}
+	return taken
+}
+
 // Done marks a node that was popped as done and makes ready what waited for it last.
 func (q *Queue) Done(node int) {
 	for _, n := range q.g.after[node] {

@@ -86,6 +86,8 @@ func (b *bound[A]) SideEffects() bool { return b.t.SideEffects }
 
 func (b *bound[A]) Acts() bool { return b.t.Acts }
 
+func (b *bound[A]) BatchLimit() int { return b.t.BatchLimit }
+
 func (b *bound[A]) CanReadAhead() bool { return b.t.ReadAhead }
 
 func (b *bound[A]) Unsupported() error {

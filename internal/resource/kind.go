@@ -65,6 +65,8 @@ type Resource interface {
 	CanBatchWrite() bool
 	CanRefresh() bool
 	CanGenerate() bool
+	// BatchLimit is how many may be written at once; 0 for all that are ready.
+	BatchLimit() int
 	// Watched are the paths on the host that tell of its drift; see [Watcher]. None
 	// before Choose.
 	Watched() []string

@@ -49,6 +49,10 @@ type Type[A any] struct {
 	// ReadAhead says that a read is no more than a look at the host, which stays true until
 	// something is written there: many may be read at once, before their turn.
 	ReadAhead bool
+	// BatchLimit is how many resources a [BatchWriter] gets at once, and only such as come
+	// one after the other in the run. 0 gives it all that are ready, also past others: for
+	// a tool that does better the more it gets.
+	BatchLimit int
 	// Acts says that a write is an act, of which the host shows no trace: a command
 	// that is run. Nothing is read again to verify it and nothing of it is remembered,
 	// so it is never corrective.

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -63,7 +61,7 @@ func (r *run) readAhead(ctx context.Context, first *entry) {
 		}
 	}
 	if len(r.ahead.read) > 1 {
-		sideBySide(r.ahead.read, r.readEach(resource.Calm(ctx)))
+		r.readTogether(ctx, r.ahead.read)
 	}
 }
 
@@ -75,20 +73,13 @@ func (r *run) foreseeable(e *entry) bool {
 	return refusal(e.situation).Action == Keep
 }
 
-func (r *run) readEach(ctx context.Context) func(*entry) {
-	return func(e *entry) { _ = r.readOne(ctx, e) }
-}
-
-// sideBySide calls f for each entry, on all processors.
-func sideBySide(entries []*entry, f func(*entry)) {
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(entries)) {
-		group.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
-				f(entries[i])
-			}
-		})
+// readTogether reads resources of one kind while nothing is written: next to each other,
+// where that is possible. The errors are parallel to them.
+func (r *run) readTogether(ctx context.Context, all []*entry) []error {
+	workers := 1
+	if len(all) > 0 && all[0].Resource.CanReadAhead() {
+		workers = runtime.GOMAXPROCS(0)
 	}
-	group.Wait()
+	ctx = resource.Calm(ctx)
+	return resource.Together(len(all), workers, func(i int) error { return r.readOne(ctx, all[i]) })
 }

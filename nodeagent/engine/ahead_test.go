@@ -131,3 +131,23 @@ func TestReadingAhead(t *testing.T) {
 		}
 	})
 }
+
+func TestABatchWithALimitKeepsTheOrder(t *testing.T) {
+	w := newWorld()
+	typ := w.typ("Leaf", []resource.Provider[thing]{batching{plain{w, "hand"}}})
+	typ.BatchLimit = 2
+	kind := typ.Erase()
+	leaf := func(name string) resource.Item {
+		ref := resource.Ref{Kind: "Leaf", Name: name}
+		r, err := kind.Bind(ref, json.RawMessage(red))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resource.Item{Ref: ref, Resource: r}
+	}
+	transact(t, []resource.Item{leaf("a"), leaf("b"), leaf("c"), w.item(t, "Thing/x", red), leaf("d"), leaf("e"), leaf("f")})
+	want := []string{"write together a b", "write together c", "write x (ensure)", "write together d e", "write together f"}
+	if diff := cmp.Diff(want, w.log); diff != "" {
+		t.Errorf("what was done (-want +got):\n%s", diff)
+	}
+}

@@ -64,7 +64,7 @@ func (r *run) generate(ctx context.Context, e *entry) {
 	if refusal(e.situation).Action != Keep || e.failed() || !e.Resource.CanGenerate() {
 		return
 	}
-	err := guard(func() error {
+	err := resource.Guarded(func() error {
 		for res, err := range e.Resource.Generate(e.listening(context.WithoutCancel(ctx)), r.reader, surroundings{r}) {
 			if err != nil {
 				return err

@@ -45,7 +45,7 @@ func (r *run) fetch(ctx context.Context, e *entry) error {
 }
 
 func (r *run) readOne(ctx context.Context, e *entry) error {
-	err := guard(func() error { return e.Resource.Read(ctx, r.reader) })
+	err := resource.Guarded(func() error { return e.Resource.Read(ctx, r.reader) })
 	if err != nil {
 		return fmt.Errorf("cannot read the present state: %w", err)
 	}
@@ -68,7 +68,7 @@ func (r *run) prefetch(ctx context.Context, first *entry) {
 			all = append(all, e.Resource)
 		}
 	}
-	err := guard(func() error { return resource.ReadAll(ctx, r.reader, all) })
+	err := resource.Guarded(func() error { return resource.ReadAll(ctx, r.reader, all) })
 	for _, e := range group {
 		e.fresh = err == nil
 		if err != nil {

@@ -168,11 +168,9 @@ func (r *run) step(ctx context.Context, first *entry) {
 	inHand := context.WithoutCancel(ctx)
 	r.read(inHand, first)
 	group := []*entry{first}
-	if Decide(first.situation).Action == Apply && r.batches(first) {
-		for _, n := range r.queue.PopAll(func(n int) bool { return r.joins(ctx, first, r.entries[n]) }) {
-			r.read(inHand, r.entries[n])
-			group = append(group, r.entries[n])
-		}
+	for _, n := range r.company(ctx, first) {
+		r.read(inHand, r.entries[n])
+		group = append(group, r.entries[n])
 	}
 	r.write(inHand, group)
 	for _, e := range group {
@@ -212,7 +210,7 @@ func (r *run) choose(e *entry) {
 	}
 	e.asked = true
 	s := &e.situation
-	s.NoProvider = guard(func() error { return r.provide(e) })
+	s.NoProvider = resource.Guarded(func() error { return r.provide(e) })
 	if s.NoProvider != nil {
 		return
 	}
@@ -251,6 +249,18 @@ func (r *run) batches(e *entry) bool {
 	return refusal(e.situation).Action == Keep && e.Resource.CanBatchWrite()
 }
 
+// company takes what is ready and can be written together with a resource.
+func (r *run) company(ctx context.Context, first *entry) []int {
+	if Decide(first.situation).Action != Apply || !r.batches(first) {
+		return nil
+	}
+	joins := func(n int) bool { return r.joins(ctx, first, r.entries[n]) }
+	if limit := first.Resource.BatchLimit(); limit > 0 {
+		return r.queue.PopRow(limit-1, joins)
+	}
+	return r.queue.PopAll(joins)
+}
+
 // joins reports whether a ready resource can be written together with the first.
 func (r *run) joins(ctx context.Context, first, e *entry) bool {
 	if e.Ref.Kind != first.Ref.Kind || r.prepare(ctx, e) {
@@ -273,15 +283,4 @@ func (r *run) forget(items []resource.Item) error {
 		return fmt.Errorf("cannot save the state of the run: %w", err)
 	}
 	return nil
-}
-
-// guard turns a panic of a provider into its failure: one bad resource never stops
-// the others.
-func guard(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the provider panicked, which is a bug of it: %v", p)
-		}
-	}()
-	return f()
 }

@@ -36,7 +36,7 @@ func (r *run) settle(ctx context.Context, e *entry) {
 
 func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 	r.disturb()
-	err := guard(func() error { return e.Resource.Refresh(e.listening(ctx), r.Host) })
+	err := resource.Guarded(func() error { return e.Resource.Refresh(e.listening(ctx), r.Host) })
 	if e.Resource.SideEffects() {
 		r.stale()
 	}

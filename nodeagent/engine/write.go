@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -48,7 +49,7 @@ func (r *run) writeAll(group []*entry, write func() []error) {
 	errs := make([]error, len(group))
 	err := r.arm(group)
 	if err == nil {
-		err = guard(func() error {
+		err = resource.Guarded(func() error {
 			if got := write(); len(got) == len(group) {
 				errs = got
 			}
@@ -92,11 +93,10 @@ func (r *run) verify(ctx context.Context, group []*entry) {
 	if group[0].Resource.SideEffects() { // a group is of one kind
 		r.stale()
 	}
-	for _, e := range group {
-		if e.failed() || e.Resource.Acts() {
-			continue
-		}
-		if err := r.readOne(ctx, e); err != nil {
+	written := slices.DeleteFunc(slices.Clone(group), func(e *entry) bool { return e.failed() || e.Resource.Acts() })
+	for i, err := range r.readTogether(ctx, written) {
+		e := written[i]
+		if err != nil {
 			e.fail(fmt.Errorf("cannot verify the change: %w", err))
 			continue
 		}

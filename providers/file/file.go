@@ -111,6 +111,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 		Default:     imply,
 		Validate:    validate,
 		ReadAhead:   true,
+		BatchLimit:  128,
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: ancestors, Nearest: true},
 			{Relation: resource.Require, Kind: "File", Names: leadsTo},

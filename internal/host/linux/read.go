@@ -40,7 +40,7 @@ func (h *Host) openRegular(path string) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer n.Close()
+	defer unix.Close(n.fd)
 	return n.open()
 }
 
