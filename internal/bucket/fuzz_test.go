@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
@@ -23,6 +22,7 @@ func FuzzPaths(f *testing.F) {
 		before := listed(t, h)
 		save(t, h, "/a", sumOne)
 		want := append(slices.DeleteFunc(before, func(p string) bool { return p == "/a" }), "/a")
+		want = want[max(0, len(want)-100):]
 		if got := listed(t, h); !slices.Equal(got, want) {
 			t.Errorf("saved as %q, want %q", got, want)
 		}
@@ -31,7 +31,7 @@ func FuzzPaths(f *testing.F) {
 
 func listed(t *testing.T, h *hosttest.Host) []string {
 	t.Helper()
-	all, err := bucket.List(h)
+	all, err := of(h).List()
 	if err != nil || len(all) != 1 {
 		t.Fatalf("listed %+v, %v", all, err)
 	}

@@ -123,13 +123,14 @@ func factNames(facts resource.Facts, word string) []cobra.Completion {
 }
 
 // completeSum tells the contents in the bucket.
-func (a *app) completeSum(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeSum(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var sums []cobra.Completion
-	err := a.withHost(func(h Host) error {
-		all, err := bucket.List(h)
+	dir, _ := cmd.Flags().GetString("state-dir") // the default where it is not said
+	err := a.onBucket(&bucketFlags{stateDir: dir}, func(_ Host, b *bucket.Bucket) error {
+		all, err := b.List()
 		for _, e := range all {
 			sums = append(sums, cobra.CompletionWithDesc(e.Sum, strings.Join(e.Paths, " ")))
 		}
