@@ -240,6 +240,16 @@ func TestRun(t *testing.T) {
 			did:   []string{"write b (ensure)", "write together a"},
 			want:  []string{"Thing/b Changed", "  created", "Crate/a Changed", "  created"},
 		},
+		"a provider is waited for as long as others come": {
+			given: func(w *world) {
+				next := map[string]string{"c": "bird", "b": "truck"}
+				w.suits["bird"], w.suits["truck"] = errBroken, errBroken
+				w.onWrite = func(name string) { w.suits[next[name]] = nil }
+			},
+			items: [][]string{{"Crate/a", red}, {"Nest/b", red}, {"Thing/c", red}},
+			did:   []string{"write c (ensure)", "write b (ensure)", "write together a"},
+			want:  []string{"Thing/c Changed", "  created", "Nest/b Changed", "  created", "Crate/a Changed", "  created"},
+		},
 		"a provider that never comes fails the resource with every reason": {
 			given: func(w *world) { w.suits["hand"], w.suits["tool"] = errBroken, errors.New("not here") },
 			items: [][]string{{"Thing/a", red}, {"Crate/b", red}},

@@ -38,7 +38,7 @@ func TestAnIndexThatIsStaleForWhatIsAskedIsUpdated(t *testing.T) {
 		},
 		"a source that is newer than the index": {
 			func(m machine) {
-				debian.Repository(t, m.root, deb("tree", "2.0"), deb("tree", "1.0"))
+				debian.Repository(t, m.root, deb("tree", "1.0"), deb("tree", "2.0")) // what the old index names is still there
 				m.date("etc/apt/sources.list.d/tests.list", time.Hour)
 			},
 			`{"name":"tree"}`, "install ok installed 2.0",

@@ -24,10 +24,10 @@ func TestUserKeepsTheLawsOfTypes(t *testing.T) {
 			Host:   h,
 			Absent: "{name: ann, ensure: absent, home: /home/ann, manageHome: true}",
 			Present: `{name: ann, uid: 1500, gid: web, groups: [wheel, adm], home: /home/ann, manageHome: true, comment: Änne Müller,
-				shell: /bin/sh, password: $6$salt$Pm4rk3r1,
+				shell: /bin/bash, password: $6$salt$Pm4rk3r1,
 				passwordMinAge: 1, passwordMaxAge: 90, passwordWarnDays: 14, expiry: 2099-12-31}`,
 			Changed: []string{
-				`{name: ann, uid: 1501, gid: "100", groups: [web], home: /home/anne, comment: "", shell: /bin/bash, password: "!$6$salt$Pm4rk3r1",
+				`{name: ann, uid: 1501, gid: "100", groups: [web], home: /home/anne, comment: "", shell: /bin/sh, password: "!$6$salt$Pm4rk3r1",
 					passwordMinAge: 0, passwordMaxAge: -1, passwordWarnDays: 0, expiry: absent}`,
 				"{name: ann, groups: [], membership: inclusive, expiry: 1970-01-01, passwordMinAge: -1}",
 				"{name: ann, uid: 8, allowDupe: true, groups: [adm], password: $6$salt$Pm4rk3r3, expiry: 2024-02-29, passwordWarnDays: -1, passwordMaxAge: 2147483647}",
