@@ -77,6 +77,10 @@ vet: ## Run go vet on all modules.
 lint: ## Run the linters, the import table among them.
 	$(GOLANGCI_LINT) run
 
+.PHONY: man
+man: ## Write fettle's manual pages to dist/man/man1, from its help.
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(GO) run ./hack/manpages dist/man/man1
+
 .PHONY: new-type
 new-type: ## Scaffold a resource type: make new-type KIND=Sysctl.
 	@: $${KIND:?say which, for example: make new-type KIND=Sysctl}

@@ -6,7 +6,9 @@ import "path"
 // loses its control group; whether it is enabled or masked is links.
 func (systemd) Watch(want attributes) []string {
 	unit := unitName(want.Name)
-	return append(links(unit), path.Join("/sys/fs/cgroup/system.slice", unit))
+	return append(links(unit),
+		path.Join("/sys/fs/cgroup/system.slice", unit),
+		path.Join("/sys/fs/cgroup/systemd/system.slice", unit)) // of version 1
 }
 
 // Watch implements [resource.Watcher].

@@ -1,0 +1,39 @@
+// Command manpages writes the manual pages of fettle into a directory: `make man`.
+//
+// They are made from the command's own help, a page for each subcommand.
+package main
+
+import (
+	"io"
+	"log"
+	"os"
+
+	"github.com/spf13/cobra/doc"
+
+	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/version"
+	"github.com/fettle-dev/fettle/providers"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("manpages: ")
+	if len(os.Args) != 2 {
+		log.Fatal("give the directory to write to")
+	}
+	if err := write(os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// write writes all pages, with the date in SOURCE_DATE_EPOCH or else today's.
+func write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	cmd := cli.Command(cli.Options{Kinds: providers.Kinds(), Out: io.Discard, Err: io.Discard})
+	cmd.DisableAutoGenTag = true
+	return doc.GenManTree(cmd, &doc.GenManHeader{
+		Section: "1", Source: "fettle " + version.String(), Manual: "Fettle",
+	}, dir)
+}

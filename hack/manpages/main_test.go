@@ -1,0 +1,25 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestEveryCommandHasAPage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man1")
+	if err := write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for page, want := range map[string]string{
+		"fettle.1":                "brings a machine to what resources say",
+		"fettle-apply.1":          "Stay, and correct drift as it happens.",
+		"fettle-bucket-restore.1": "\\fB--to\\fP",
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, page))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s, %v, has no %q:\n%s", page, err, want, text)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package systemservice_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/systemservice"
+)
+
+// What people do with systemctl is seen at once, by what it leaves on the file systems.
+func TestAServiceThatChangesIsSeen(t *testing.T) {
+	m := boot(t)
+	r, err := systemservice.Type().Erase().Bind(resource.Ref{Kind: "SystemService", Name: "plain"}, json.RawMessage(`{"name":"plain"}`))
+	if err == nil {
+		err = r.Choose(nil, m.host, "systemd")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, err := m.host.(host.Watcher).Watch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Close()
+	for _, command := range [][]string{
+		{"systemctl", "start", "plain"},
+		{"systemctl", "stop", "plain"},
+		{"systemctl", "enable", "plain"},
+		{"systemctl", "disable", "plain"},
+		{"systemctl", "start", "plain"},
+		{"systemctl", "kill", "--signal=KILL", "plain"},
+	} {
+		if err := watch.Follow(r.Watched()); err != nil {
+			t.Fatal(err)
+		}
+		watch.Take()
+		m.run(t, command...)
+		if !sees(watch, r.Watched()) {
+			t.Errorf("%v was not seen", command)
+		}
+	}
+}
+
+// sees reports whether one of some paths changes in the next seconds.
+func sees(watch host.Watch, paths []string) bool {
+	over := time.After(10 * time.Second)
+	for {
+		select {
+		case <-watch.Ready():
+			if slices.ContainsFunc(watch.Take(), func(p string) bool { return slices.Contains(paths, p) }) {
+				return true
+			}
+		case <-over:
+			return false
+		}
+	}
+}
