@@ -2,6 +2,8 @@
 package providers
 
 import (
+	"time"
+
 	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/exec"
@@ -12,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/purge"
 	"github.com/fettle-dev/fettle/providers/sshauthorizedkey"
 	"github.com/fettle-dev/fettle/providers/systemservice"
+	"github.com/fettle-dev/fettle/providers/tidy"
 	"github.com/fettle-dev/fettle/providers/user"
 )
 
@@ -26,6 +29,7 @@ func Kinds() []resource.Kind {
 		purge.Type().Erase(),
 		sshauthorizedkey.Type().Erase(),
 		systemservice.Type().Erase(),
+		tidy.Type(time.Now).Erase(), //nolint:forbidigo // here the clock is handed out
 		user.Type().Erase(),
 	}
 }

@@ -7,7 +7,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Resources returns an empty object of every resource kind, in the order of their
 // files' names.
 func Resources() []Resource {
-	return []Resource{&Exec{}, &File{}, &Group{}, &Notify{}, &Package{}, &Purge{}, &SSHAuthorizedKey{}, &SystemService{}, &User{}}
+	return []Resource{&Exec{}, &File{}, &Group{}, &Notify{}, &Package{}, &Purge{}, &SSHAuthorizedKey{}, &SystemService{}, &Tidy{}, &User{}}
 }
 
 // NewResource returns an empty object of a kind, nil for what is none.
@@ -29,6 +29,8 @@ func NewResource(kind string) Resource {
 		return &SSHAuthorizedKey{}
 	case "SystemService":
 		return &SystemService{}
+	case "Tidy":
+		return &Tidy{}
 	case "User":
 		return &User{}
 	}
@@ -45,6 +47,7 @@ func addKinds(s *runtime.Scheme) {
 		&Purge{}, &PurgeList{},
 		&SSHAuthorizedKey{}, &SSHAuthorizedKeyList{},
 		&SystemService{}, &SystemServiceList{},
+		&Tidy{}, &TidyList{},
 		&User{}, &UserList{},
 	)
 }
@@ -150,6 +153,18 @@ func (r *SystemService) GetAttributes() any { return &r.Spec.SystemServiceAttrib
 
 // GetStatus is the status that every kind has.
 func (r *SystemService) GetStatus() *ResourceStatus { return &r.Status }
+
+// KindName is the kind.
+func (r *Tidy) KindName() string { return "Tidy" }
+
+// GetTargeting is the part of the spec that every kind has.
+func (r *Tidy) GetTargeting() *Targeting { return &r.Spec.Targeting }
+
+// GetAttributes points to the kind's attributes.
+func (r *Tidy) GetAttributes() any { return &r.Spec.TidyAttributes }
+
+// GetStatus is the status that every kind has.
+func (r *Tidy) GetStatus() *ResourceStatus { return &r.Status }
 
 // KindName is the kind.
 func (r *User) KindName() string { return "User" }

@@ -48,7 +48,13 @@ func (b *bound[A]) Choose(facts Facts, h host.Reader, provider string) (err erro
 	return err
 }
 
-func (b *bound[A]) chooseAs(other Resource) { b.provider = other.(*bound[A]).provider }
+func (b *bound[A]) chooseAs(other Resource) bool {
+	o, same := other.(*bound[A])
+	if same {
+		b.provider = o.provider
+	}
+	return same
+}
 
 func (b *bound[A]) Provider() string {
 	if b.provider == nil {

@@ -93,7 +93,7 @@ type Resource interface {
 	// State is the attributes that were read last, and whether they exist.
 	State() Instance
 
-	chooseAs(other Resource)
+	chooseAs(other Resource) bool
 	readAll(ctx context.Context, h host.Reader, all []Resource) error
 	writeAll(ctx context.Context, h host.Host, all []BatchItem) []error
 }
@@ -133,8 +133,9 @@ type BatchItem struct {
 }
 
 // ChooseAs gives a resource the provider that another one of its kind has: nobody needs
-// to ask a host a thousand times what it can do.
-func ChooseAs(r, other Resource) { r.chooseAs(other) }
+// to ask a host a thousand times what it can do. It reports whether the other is of the
+// same type, without which nothing is done.
+func ChooseAs(r, other Resource) bool { return r.chooseAs(other) }
 
 // ReadAll reads resources of one kind and provider in one go. All must answer
 // CanBatchRead.

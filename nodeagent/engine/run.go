@@ -226,8 +226,7 @@ type wish struct{ kind, provider string }
 // wish if nothing was written since.
 func (r *run) provide(e *entry) error {
 	w := wish{e.Ref.Kind, e.Provider}
-	if other, ok := r.provided[w]; ok {
-		resource.ChooseAs(e.Resource, other)
+	if other, ok := r.provided[w]; ok && resource.ChooseAs(e.Resource, other) {
 		return nil
 	}
 	err := e.Resource.Choose(r.Facts, r.reader, e.Provider)

@@ -1,0 +1,104 @@
+// Package tidy is the resource type Tidy: files that are old or large go away.
+//
+// A Tidy is in sync by itself; the removals that it brings along are not. They are told
+// as Files, whose paths they are. A Tidy walks where others can write, so neither the
+// walk nor a removal ever goes through a symlink.
+package tidy
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+//go:embed doc.md
+var doc string
+
+//go:embed example.yaml
+var example string
+
+// Attributes are what a user writes.
+type Attributes struct {
+	v1alpha1.TidyAttributes
+	name string // metadata.name
+}
+
+// Type is the type Tidy. Ages are told by the clock.
+func Type(now func() time.Time) *resource.Type[Attributes] {
+	return &resource.Type[Attributes]{
+		Name:    "Tidy",
+		Doc:     doc,
+		Example: example,
+		Parameters: []resource.Parameter{
+			{Name: "path", Doc: "The file, or the directory with the files."},
+			{Name: "recurse", Doc: "Whether it is about what lies below, too. Default false."},
+			{Name: "recurseLimit", Doc: "How many levels down; all by default."},
+			{Name: "matches", Doc: "Shell globs, of which the base name must match one."},
+			{Name: "rmdirs", Doc: "Whether directories go, too, if they are empty. Default false."},
+			{Name: "ageSeconds", Doc: "How old a file must be to go."},
+			{Name: "type", Doc: "What an age counts from: atime (default), mtime or ctime."},
+			{Name: "size", Doc: "How large a file must be to go, whatever its age."},
+			{Name: "backup", Doc: "None (default), or Bucket to keep what is removed."},
+		},
+		Providers:   []resource.Provider[Attributes]{posix{now}},
+		NamevarName: resource.MetadataName,
+		Namevar:     func(a *Attributes) *string { return &a.name },
+		Normalize:   func(a *Attributes) { a.Path = cleaned(a.Path) },
+		Validate:    validate,
+		Auto: []resource.AutoRelation[Attributes]{
+			{Relation: resource.Require, Kind: "File", Names: above, Nearest: true},
+		},
+	}
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// cleaned is a path without slashes that say nothing; "" stays so.
+func cleaned(p string) string {
+	if p == "" {
+		return p
+	}
+	return path.Clean(p)
+}
+
+// above are a path and the directories above it, from the bottom up.
+func above(a Attributes) []string {
+	var all []string
+	for p := a.Path; path.IsAbs(p) && p != "/"; p = path.Dir(p) {
+		all = append(all, p)
+	}
+	return all
+}
+
+func validate(a Attributes) error {
+	var errs []error
+	if !path.IsAbs(a.Path) {
+		errs = append(errs, fmt.Errorf("path %q must be absolute: begin it with /", a.Path))
+	}
+	if !isTrue(a.Recurse) && (a.RecurseLimit != nil || a.Matches != nil || a.RmDirs != nil) {
+		errs = append(errs, errors.New("recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"))
+	}
+	if a.Size != nil && a.Size.Sign() < 0 {
+		errs = append(errs, fmt.Errorf("size %s must not be negative: write it as 100Mi", a.Size))
+	}
+	return errors.Join(append(errs, validateMatches(a.Matches))...)
+}
+
+func validateMatches(patterns []string) error {
+	var errs []error
+	for _, m := range patterns {
+		if _, err := path.Match(glob(m), ""); err != nil || strings.Contains(m, "/") {
+			errs = append(errs, fmt.Errorf("matches has %q, which is no shell glob for base names: write it as *.log", m))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// glob takes the shell's [!a] for the library's [^a].
+func glob(pattern string) string { return strings.ReplaceAll(pattern, "[!", "[^") }

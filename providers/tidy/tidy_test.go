@@ -1,0 +1,328 @@
+package tidy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+	"github.com/fettle-dev/fettle/nodeagent/engine/enginetest"
+	"github.com/fettle-dev/fettle/providers/file"
+	"github.com/fettle-dev/fettle/providers/tidy"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+// now is the end of the tests' time; files are made so many hours before.
+var now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func clock() time.Time { return now }
+
+func TestLaws(t *testing.T) { resourcetest.Define(t, tidy.Type(clock)) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A thing is a path below /x: a directory where it ends in a slash, else a file.
+type thing struct {
+	path         string
+	size         int
+	atime, mtime int // hours before now
+}
+
+// open is a Debian tree with these things, each after those that are in it.
+func open(t *testing.T, things []thing) (m enginetest.Machine, h *linux.Host, root string) {
+	t.Helper()
+	root = debian.Root(t)
+	must(t, os.Mkdir(filepath.Join(root, "x"), 0o755))
+	for _, th := range things {
+		full := filepath.Join(root, "x", th.path)
+		if strings.HasSuffix(th.path, "/") {
+			must(t, os.MkdirAll(full, 0o755))
+		} else {
+			must(t, os.MkdirAll(filepath.Dir(full), 0o755))
+			must(t, os.WriteFile(full, make([]byte, th.size), 0o644))
+		}
+	}
+	for _, th := range things {
+		must(t, os.Chtimes(filepath.Join(root, "x", th.path), hoursAgo(th.atime), hoursAgo(th.mtime)))
+	}
+	h, err := linux.Open(linux.Options{Root: root})
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close()) })
+	return enginetest.Machine{Host: h, Kinds: []resource.Kind{file.Type(nil).Erase(), tidy.Type(clock).Erase()}}, h, root
+}
+
+func hoursAgo(n int) time.Time { return now.Add(-time.Duration(n) * time.Hour) }
+
+func removed(names ...string) []string {
+	var lines []string
+	for _, n := range names {
+		lines = append(lines, "File/x: removed")
+		lines[len(lines)-1] = "File//x" + n + ": removed"
+	}
+	return lines
+}
+
+func TestWhatIsOldOrLargeGoes(t *testing.T) {
+	things := []thing{
+		{"old.log", 10, 48, 1},
+		{"new.log", 10, 1, 48},
+		{"large.log", 2048, 1, 1},
+		{".hidden.log", 10, 48, 48},
+		{"d/old.log", 10, 48, 48},
+		{"d/e/old.txt", 10, 48, 48},
+		{"d/e/", 0, 1, 48},
+		{"d/", 0, 1, 48},
+		{"empty/", 0, 1, 48},
+		{"new/", 0, 48, 1},
+	}
+	tests := map[string]struct {
+		spec  string
+		files []string // of the catalog
+		want  []string
+	}{
+		"a path alone is that path": {`path: /x/old.log`, nil, removed("/old.log")},
+		"and a directory is not":    {`path: /x/d`, nil, nil},
+		"nothing is not there":      {`path: /x/none`, nil, nil},
+		"without age and size all files go": {
+			`path: /x/d, recurse: true`, nil, removed("/d/e/old.txt", "/d/old.log"),
+		},
+		"by when they were read": {
+			`path: /x, recurse: true, ageSeconds: 86400`, nil, removed("/.hidden.log", "/d/e/old.txt", "/d/old.log", "/old.log"),
+		},
+		"by when they were written": {
+			`path: /x, recurse: true, ageSeconds: 172800, type: mtime`, nil, removed("/.hidden.log", "/d/e/old.txt", "/d/old.log", "/new.log"),
+		},
+		"by when they were changed, which is just now": {
+			`path: /x, recurse: true, ageSeconds: 200000000, type: ctime`, nil, nil,
+		},
+		"an age beyond all time": {`path: /x, recurse: true, ageSeconds: 9000000000000000`, nil, nil},
+		"by their size":          {`path: /x, recurse: true, size: 2Ki`, nil, removed("/large.log")},
+		"by either": {
+			`path: /x, recurse: true, size: 2k, ageSeconds: 86400, recurseLimit: 1`, nil, removed("/.hidden.log", "/large.log", "/old.log"),
+		},
+		"of those that match": {
+			`path: /x, recurse: true, matches: ["*.txt", "[!a-m]*.log"], ageSeconds: 86400`, nil, removed("/.hidden.log", "/d/e/old.txt", "/d/old.log", "/old.log"),
+		},
+		"some levels down": {
+			`path: /x, recurse: true, recurseLimit: 2, ageSeconds: 86400`, nil, removed("/.hidden.log", "/d/old.log", "/old.log"),
+		},
+		"directories too, if they are empty and old": {
+			`path: /x, recurse: true, rmdirs: true, ageSeconds: 86400`, nil,
+			removed("/.hidden.log", "/d/e/old.txt", "/d/e", "/d/old.log", "/d", "/empty", "/old.log"),
+		},
+		"what the catalog has stays, with what leads to it": {
+			`path: /x, recurse: true, rmdirs: true, ageSeconds: 86400`,
+			[]string{`File/a {path: /x/d/e/old.txt}`, `File/b {path: /x/empty/to-come}`, `File/c {path: /x/old.log}`},
+			removed("/.hidden.log", "/d/old.log"),
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m, _, root := open(t, things)
+			before := paths(t, root)
+			var would []string
+			for _, line := range test.want {
+				would = append(would, line+" (noop)")
+			}
+			all := append([]string{"Tidy/a {noop: true, " + test.spec + "}"}, test.files...)
+			if diff := cmp.Diff(would, m.Apply(t, all...)); diff != "" {
+				t.Errorf("in noop (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, paths(t, root)); diff != "" {
+				t.Errorf("noop changed:\n%s", diff)
+			}
+			all[0] = "Tidy/a {" + test.spec + "}"
+			if diff := cmp.Diff(test.want, m.Apply(t, all...)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got := m.Apply(t, all...); got != nil && !strings.Contains(test.spec, "rmdirs") {
+				t.Errorf("a second time: %q", got)
+			}
+			if left := paths(t, root); len(left) != len(before)-len(test.want) {
+				t.Errorf("of %q is left %q", before, left)
+			}
+		})
+	}
+}
+
+// paths are all below /x. To read a file would be noted in it.
+func paths(t *testing.T, root string) (all []string) {
+	t.Helper()
+	must(t, filepath.WalkDir(filepath.Join(root, "x"), func(p string, _ fs.DirEntry, err error) error {
+		all = append(all, p)
+		return err
+	}))
+	return all
+}
+
+func TestASymlinkIsItself(t *testing.T) {
+	m, h, root := open(t, []thing{{"kept/f", 1, 48, 48}, {"t/", 0, 0, 0}})
+	must(t, os.Symlink("/x/kept", filepath.Join(root, "x/t/link")))
+	must(t, os.Symlink("/x/t", filepath.Join(root, "x/way")))
+	got := m.Apply(t, `Tidy/a {path: /x/t, recurse: true}`, `Tidy/b {path: /x/way/link, recurse: true}`, `Tidy/c {path: /x/way}`)
+	want := []string{
+		"File//x/t/link: removed",
+		"Tidy/b: cannot generate its resources: cannot look at /x/way/link: lstat /x/way/link: it leads through a symlink: write the path without: too many levels of symbolic links",
+		"File//x/way: removed",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := h.Stat("/x/kept/f"); err != nil {
+		t.Error(err)
+	}
+}
+
+// swapping puts a symlink in the place of a directory as soon as it was looked at.
+type swapping struct {
+	host.Host
+	swap func()
+}
+
+func (s swapping) LookStraight() host.Reader { return swappingReader{s.Host.LookStraight(), s.swap} }
+
+type swappingReader struct {
+	host.Reader
+	swap func()
+}
+
+func (s swappingReader) ReadDir(path string) ([]string, error) {
+	names, err := s.Reader.ReadDir(path)
+	if path == "/x/d" {
+		s.swap()
+	}
+	return names, err
+}
+
+func TestAWalkIsNotLedElsewhere(t *testing.T) {
+	m, h, root := open(t, []thing{{"d/passwd", 1, 48, 48}})
+	m.Host = swapping{h, func() {
+		must(t, os.RemoveAll(filepath.Join(root, "x/d")))
+		must(t, os.Symlink("/etc", filepath.Join(root, "x/d")))
+	}}
+	m.Apply(t, `Tidy/a {path: /x, recurse: true}`)
+	if _, err := h.Stat("/etc/passwd"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsMountedStays(t *testing.T) {
+	m, h, root := open(t, []thing{{"d/mounted/", 0, 48, 48}, {"d/f", 1, 48, 48}})
+	at := filepath.Join(root, "x/d/mounted")
+	must(t, syscall.Mount("tmpfs", at, "tmpfs", 0, ""))
+	t.Cleanup(func() { must(t, syscall.Unmount(at, 0)) })
+	must(t, os.WriteFile(filepath.Join(at, "f"), nil, 0o644))
+	if diff := cmp.Diff(removed("/d/f"), m.Apply(t, `Tidy/a {path: /x, recurse: true, rmdirs: true}`)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := h.Stat("/x/d/mounted/f"); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(removed("/d/mounted/f"), m.Apply(t, `Tidy/a {path: /x/d/mounted, recurse: true}`)); diff != "" {
+		t.Errorf("named itself it is tidied (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatGoesIsKeptWhereThatIsAskedFor(t *testing.T) {
+	m, h, root := open(t, []thing{{"a/", 0, 0, 0}})
+	must(t, os.WriteFile(filepath.Join(root, "x/a/f"), []byte("precious"), 0o600))
+	m.Apply(t, `Tidy/a {path: /x/a, recurse: true, backup: Bucket, rmdirs: true}`)
+	kept, err := bucket.Of(t.Context(), h).List()
+	must(t, err)
+	if len(kept) != 1 || kept[0].Size != 8 || !slices.Equal(kept[0].Paths, []string{"/x/a/f"}) {
+		t.Errorf("kept is %+v", kept)
+	}
+}
+
+func TestNothingGoesWhileAFileIsNotKnown(t *testing.T) {
+	m, _, _ := open(t, []thing{{"f", 1, 48, 48}})
+	m.Withheld = []resource.Ref{{Kind: "File", Name: "b"}}
+	want := []string{"Tidy/a: cannot generate its resources: what File/b manages is not known while it is withheld or invalid, so nothing is removed: mend it first"}
+	if diff := cmp.Diff(want, m.Apply(t, `Tidy/a {path: /x, recurse: true}`)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// counting counts the directories that were looked into.
+type counting struct {
+	host.Host
+	dirs *int
+}
+
+func (c counting) LookStraight() host.Reader { return countingReader{c.Host.LookStraight(), c.dirs} }
+
+type countingReader struct {
+	host.Reader
+	dirs *int
+}
+
+func (c countingReader) ReadDir(path string) ([]string, error) {
+	*c.dirs++
+	return c.Reader.ReadDir(path)
+}
+
+// nothing is a catalog without other resources.
+type nothing struct{ resource.Catalog }
+
+func (nothing) Missing(string) (resource.Ref, bool) { return resource.Ref{}, false }
+
+func (nothing) Names(string) iter.Seq[string] { return func(func(string) bool) {} }
+
+func TestATreeIsNotHeldInMemory(t *testing.T) {
+	var things []thing
+	for i := range 50 {
+		things = append(things, thing{fmt.Sprintf("%02d/f", i), 1, 48, 48})
+	}
+	_, h, _ := open(t, things)
+	r, err := tidy.Type(clock).Erase().Bind(resource.Ref{Kind: "Tidy", Name: "a"}, json.RawMessage(`{"path":"/x","recurse":true}`))
+	must(t, err)
+	dirs, seen := 0, 0
+	c := counting{h, &dirs}
+	must(t, r.Choose(nil, c, ""))
+	for _, err := range r.Generate(t.Context(), c, nothing{}) {
+		must(t, err)
+		if seen++; dirs > seen+1 {
+			t.Fatalf("%d directories were looked into for %d files", dirs, seen)
+		}
+	}
+	if seen != 50 {
+		t.Errorf("%d of 50 files are to go", seen)
+	}
+}
+
+func TestBadAttributesAreRefused(t *testing.T) {
+	tests := map[string]struct{ manifest, err string }{
+		"a relative path":         {`{"path": "tmp"}`, `path "tmp" must be absolute: begin it with /`},
+		"matches without recurse": {`{"path": "/x", "matches": ["*"]}`, "recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"},
+		"a pattern of a path":     {`{"path": "/x", "recurse": true, "matches": ["a/*"]}`, `matches has "a/*", which is no shell glob for base names: write it as *.log`},
+		"a pattern that is none":  {`{"path": "/x", "recurse": true, "matches": ["[a"]}`, `matches has "[a", which is no shell glob for base names: write it as *.log`},
+		"a size below none":       {`{"path": "/x", "size": "-1k"}`, "size -1k must not be negative: write it as 100Mi"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := tidy.Type(clock).Erase().Bind(resource.Ref{Kind: "Tidy", Name: "a"}, json.RawMessage(test.manifest))
+			if err == nil || err.Error() != test.err {
+				t.Errorf("got  %v\nwant %s", err, test.err)
+			}
+		})
+	}
+}
