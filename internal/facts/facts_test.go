@@ -168,6 +168,9 @@ func TestWhatAHostIsInsideOf(t *testing.T) {
 		"a container that systemd knows, on a virtual machine": {map[string]string{
 			"/run/systemd/container": "systemd-nspawn\n", "/sys/class/dmi/id/sys_vendor": "QEMU",
 		}, "systemd_nspawn"},
+		"Podman":                   {map[string]string{"/run/.containerenv": ""}, "podman"},
+		"OpenVZ":                   {map[string]string{"/proc/vz": ""}, "openvzve"},
+		"the host of OpenVZ":       {map[string]string{"/proc/vz": "", "/proc/bc": ""}, "physical"},
 		"Docker":                   {map[string]string{"/.dockerenv": ""}, "docker"},
 		"Hyper-V":                  {map[string]string{"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation\n", "/sys/class/dmi/id/product_name": "Virtual Machine\n"}, "hyperv"},
 		"Microsoft's own hardware": {map[string]string{"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation\n", "/sys/class/dmi/id/product_name": "Surface\n"}, "physical"},

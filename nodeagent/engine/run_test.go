@@ -98,6 +98,12 @@ func TestRun(t *testing.T) {
 			did:   []string{"write a (ensure)", "write b (ensure)", "refresh s"},
 			want:  []string{"Thing/a Changed", "  created", "Thing/b Changed", "  created", "Thing/s Refreshed", "  refreshed by 2 events"},
 		},
+		"what only comes later is not refreshed": {
+			given: there("s"),
+			items: [][]string{{"Thing/a", red, "before:Thing/s"}, {"Thing/b", red}, {"Thing/s", red, "require:Thing/b"}},
+			did:   []string{"write a (ensure)", "write b (ensure)"},
+			want:  []string{"Thing/a Changed", "  created", "Thing/b Changed", "  created", "Thing/s InSync"},
+		},
 		"a refresh goes through to what subscribes to the refreshed": {
 			given: there("s", "t"),
 			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red, "notify:Thing/t"}, {"Thing/t", red}},
@@ -156,6 +162,14 @@ func TestRun(t *testing.T) {
 			items: [][]string{{"Thing/a", `{"ensure":"present","near":["b"]}`, "before:Thing/b"}, {"Thing/b", red}},
 			did:   []string{"write a (ensure)", "write b (ensure)"},
 			want:  []string{"Thing/a Changed", "  created", "Thing/b Changed", "  created"},
+		},
+		"an automatic relation that gives way takes no other with it": {
+			items: [][]string{
+				{"Thing/a", `{"ensure":"present","near":["b"]}`, "before:Thing/b"},
+				{"Thing/b", `{"ensure":"present","near":["c"]}`}, {"Thing/c", `{"ensure":"present","near":["a"]}`},
+			},
+			did:  []string{"write a (ensure)", "write c (ensure)", "write b (ensure)"},
+			want: []string{"Thing/a Changed", "  created", "Thing/c Changed", "  created", "Thing/b Changed", "  created"},
 		},
 		"an automatic relation never closes a cycle": {
 			items: [][]string{

@@ -101,11 +101,12 @@ func TestANoopExecIsNotRunByAnEvent(t *testing.T) {
 // Values of the environment, and what becomes of them where they come to light.
 func TestSecretsOfTheEnvironmentStayIn(t *testing.T) {
 	h, _ := open(t)
-	const env = `shell: true, logOutput: always, environment: ["TOKEN=s3cret", "KEY=first s3cret line\nsecond s3cret line"]`
+	const env = `shell: true, logOutput: always, environment: ["TOKEN=s3cret", "KEY=first s3c-one line\nsecond s3c-two line"]`
 	for name, spec := range map[string]string{
 		"of a success":         `{command: 'echo "$TOKEN $KEY"', ` + env + `}`,
 		"of a failure":         `{command: 'echo "$TOKEN $KEY" >&2; exit 1', ` + env + `}`,
 		"of a line":            `{command: 'echo s3cret; exit 1', ` + env + `}`,
+		"of a line of many":    `{command: 'echo "$KEY" | tail -n 1; exit 1', ` + env + `}`,
 		"of a check":           `{command: "true", unless: ['echo s3cret "$TOKEN"; exit 127'], ` + env + `}`,
 		"of too much output":   `{command: 'head -c 1048573 /dev/zero | tr "\0" x; echo "$TOKEN"; exit 1', ` + env + `}`,
 		"of a refused command": `{command: s3cret, environment: [TOKEN=s3cret]}`,

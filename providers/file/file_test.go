@@ -528,6 +528,16 @@ func TestApply(t *testing.T) {
 				Left:    []string{"removed"},
 			},
 		},
+		"a directory is not removed with force: false": {
+			given: fullDir,
+			spec:  `{path: /x, ensure: absent, force: false}`,
+			want: outcome{
+				Changes: []string{"removed"},
+				Err:     "cannot remove /x: it is a directory: set force: true to delete it with all that is in it",
+				After:   "/x d--------- 0755 0:0\n/x/sub d--------- 0755 0:0\n/x/sub/f ---------- 0644 0:0\n  kept\n",
+				Left:    []string{"removed"},
+			},
+		},
 		"a directory is removed with force": {
 			given: fullDir,
 			spec:  `{path: /x, ensure: absent, force: true}`,

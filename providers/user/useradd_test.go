@@ -255,6 +255,9 @@ func TestAHomeComesWithTheAccountAlone(t *testing.T) {
 	}
 	debian.Chroot(t, root, "test", "-f", "/home/ann/.profile")
 
+	apply(t, h, `{"name": "bob", "home": "/home/bob"}`)
+	debian.Chroot(t, root, "test", "!", "-e", "/home/bob")
+
 	apply(t, h, `{"name": "ann", "manageHome": true, "home": "/home/other"}`)
 	debian.Chroot(t, root, "test", "!", "-e", "/home/other")
 	debian.Chroot(t, root, "test", "-f", "/home/ann/.profile")
