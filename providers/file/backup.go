@@ -52,9 +52,9 @@ func (w *write) save(ctx context.Context) error {
 	var err error
 	switch w.is.found.what {
 	case regular:
-		err = saveFile(ctx, w.h, w.want.Path, to)
+		err = w.saveFile(ctx, w.want.Path, to)
 	case directory:
-		err = saveTree(ctx, w.h, w.want.Path, to)
+		err = w.saveTree(ctx, w.want.Path, to)
 	default:
 		return nil
 	}
@@ -64,34 +64,34 @@ func (w *write) save(ctx context.Context) error {
 	return nil
 }
 
-func saveFile(ctx context.Context, h host.Host, file, to string) error {
+func (w *write) saveFile(ctx context.Context, file, to string) error {
 	if to == backupBucket {
-		_, err := bucket.Of(ctx, h).Save(ctx, h, file)
+		_, err := bucket.Of(ctx, w.wide).Save(ctx, w.h, file)
 		return err
 	}
-	info, err := h.Lstat(file)
+	info, err := w.h.Lstat(file)
 	if err != nil {
 		return err
 	}
-	from, err := h.Open(file)
+	from, err := w.h.Open(file)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	_, err = h.WriteFile(ctx, file+to, host.NewFile{Content: from, UID: info.UID, GID: info.GID, Mode: &info.Mode})
+	_, err = w.h.WriteFile(ctx, file+to, host.NewFile{Content: from, UID: info.UID, GID: info.GID, Mode: &info.Mode})
 	return err
 }
 
 // saveTree counts before it copies, so that a directory that is too large leaves
 // nothing behind.
-func saveTree(ctx context.Context, h host.Host, dir, to string) error {
+func (w *write) saveTree(ctx context.Context, dir, to string) error {
 	if to != backupBucket {
 		return fmt.Errorf("it is a directory, and a suffix is for files: use backup: Bucket, or None")
 	}
-	files, err := filesBelow(h, dir, nil)
+	files, err := filesBelow(w.h, dir, nil)
 	for _, file := range files {
 		if err == nil {
-			err = saveFile(ctx, h, file, to)
+			err = w.saveFile(ctx, file, to)
 		}
 	}
 	return err

@@ -38,6 +38,9 @@ type Attributes struct {
 	contentSum string
 	// child says that a File that recurses brought it along, which was validated.
 	child bool
+	// straight says that its path leads through no symlink, and must not when it is
+	// changed: whoever may write on the way would lead us where only root gets.
+	straight bool
 }
 
 // found is what lies at a path, beyond what can be asked for. Zero in what a user

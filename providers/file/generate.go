@@ -42,7 +42,7 @@ func survey(h host.Reader, want Attributes) error {
 // tooMany counts no further than it must.
 func tooMany(h host.Reader, want Attributes, most int) error {
 	seen := 0
-	w := walk{h: h, want: want, own: claims{has: func(string) bool { return false }}, visit: func(child) error {
+	w := walk{h: h, source: h, want: want, own: claims{has: func(string) bool { return false }}, visit: func(child) error {
 		if seen++; seen > most {
 			return errEnough
 		}
@@ -58,7 +58,7 @@ func tooMany(h host.Reader, want Attributes, most int) error {
 // all walks from the directory itself, if there is one and anything to do there.
 func (w *walk) all(purging bool) error {
 	l := level{dir: w.want.Path, depth: 1, purging: purging}
-	top, err := w.look(w.want.Path)
+	top, err := w.look(w.h, w.want.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return cannot("look at directory", err)
 	}
@@ -68,7 +68,7 @@ func (w *walk) all(purging bool) error {
 	// Where nothing could change on the host alone, it is not looked at.
 	l.local = top.IsDir() && !onlySource(w.want) && (purges(w.want) || asksForChildren(w.want))
 	if w.want.Source != nil {
-		from, err := w.h.Stat(*w.want.Source)
+		from, err := w.source.Stat(*w.want.Source)
 		if err != nil {
 			return cannot("look at source", err)
 		}
@@ -92,28 +92,52 @@ func (p posix) Generate(ctx context.Context, h host.Reader, want Attributes, c r
 
 func (p posix) generate(ctx context.Context, h host.Reader, want Attributes, c resource.Catalog, yield func(resource.Resource, error) bool) error {
 	count := 0
-	w := walk{h: h, want: want, own: claimed(want.Path, c), visit: func(one child) error {
+	want.straight = leadsStraight(h, want)
+	w := walk{h: h, source: h, want: want, own: claimed(want.Path, c), visit: func(one child) error {
 		if one.fate == tended && !asksForChildren(want) {
 			return nil
 		}
 		count++
-		return p.bring(one, want, yield)
+		return p.bring(one.attributes(want), yield)
 	}}
+	if want.straight {
+		w.h = h.LookStraight()
+	}
 	ref, missing := c.Missing("File")
 	err := w.all(purges(want) && !missing)
-	if count > manyFiles && (want.MaxFiles == nil || *want.MaxFiles == 0) {
-		resource.Tell(ctx, fmt.Sprintf("warning: %d files below %s are many for one resource: "+
-			"leave some out by ignore or recurseLimit, or say by maxFiles how many there may be, -1 for any number\n", count, want.Path))
-	}
+	warn(ctx, want, count)
 	if err == nil && purges(want) && missing {
 		return fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is purged: mend it first", ref)
 	}
 	return err
 }
 
+// warn tells of more files than somebody may have thought of, unless maxFiles does.
+func warn(ctx context.Context, want Attributes, count int) {
+	if count > manyFiles && (want.MaxFiles == nil || *want.MaxFiles == 0) {
+		resource.Tell(ctx, fmt.Sprintf("warning: %d files below %s are many for one resource: "+
+			"leave some out by ignore or recurseLimit, or say by maxFiles how many there may be, -1 for any number\n", count, want.Path))
+	}
+}
+
+// leadsStraight reports whether all that lies below the path is reached without a symlink,
+// as it is unless the directory's own path has one or they are to be followed.
+func leadsStraight(h host.Reader, want Attributes) bool {
+	_, err := h.LookStraight().Lstat(want.Path)
+	return !follows(want) && (err == nil || errors.Is(err, fs.ErrNotExist))
+}
+
+// door is the host as the path itself is to be changed.
+func door(h host.Host, want Attributes) host.Host {
+	if want.straight {
+		return h.ActStraight()
+	}
+	return h
+}
+
 // bring makes the resource of a child, for as long as anybody wants more of them.
-func (p posix) bring(one child, want Attributes, yield func(resource.Resource, error) bool) error {
-	res, err := p.bind(resource.Ref{Kind: "File", Name: one.path}, one.attributes(want))
+func (p posix) bring(a Attributes, yield func(resource.Resource, error) bool) error {
+	res, err := p.bind(resource.Ref{Kind: "File", Name: a.Path}, a)
 	if err == nil && !yield(res, nil) {
 		err = errEnough
 	}

@@ -35,7 +35,11 @@ func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Att
 	}
 	is.Path = at // until all is read
 	defer func() { is.Path = want.Path }()
-	node, err := h.Look(at)
+	door := h
+	if want.straight {
+		door = h.LookStraight()
+	}
+	node, err := door.Look(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		is.Ensure, is.found.what = new(resource.Absent), absent
 		return is, nil
@@ -45,7 +49,7 @@ func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Att
 	}
 	defer node.Close()
 	describe(&is, node.Info())
-	return is, errors.Join(readTarget(h, &is), p.readText(ctx, h, node, &is, want), p.readOwner(ctx, h, &is, want), readLabel(h, &is, want))
+	return is, errors.Join(readTarget(door, &is), p.readText(ctx, h, node, &is, want), p.readOwner(ctx, h, &is, want), readLabel(door, &is, want))
 }
 
 // describe takes over what lstat says. What cannot be asked for is merely present.

@@ -127,7 +127,7 @@ type child struct {
 
 // attributes are the child's: those of the File above but for what is about that itself.
 func (c child) attributes(parent Attributes) Attributes {
-	a := Attributes{FileAttributes: parent.FileAttributes, child: true}
+	a := Attributes{FileAttributes: parent.FileAttributes, child: true, straight: parent.straight}
 	a.Path, a.Ensure, a.Source = c.path, nil, nil
 	a.Recurse, a.RecurseScope, a.RecurseLimit, a.MaxFiles, a.Ignore, a.Purge = nil, nil, nil, nil, nil, nil
 	switch {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
@@ -59,7 +60,7 @@ func plant(t testing.TB, given []string) *hosttest.Host {
 }
 
 // grow runs Files on a host.
-func grow(t testing.TB, h *hosttest.Host, f forest) engine.Report {
+func grow(t testing.TB, h host.Host, f forest) engine.Report {
 	t.Helper()
 	kind := file.Type(nowhere).Erase()
 	var items []resource.Item

@@ -13,9 +13,10 @@ import (
 // A walk goes through what lies below a File that recurses. It has the names of the
 // directories on its way in memory and nothing else, however many files there are.
 type walk struct {
-	h    host.Reader
-	want Attributes
-	own  claims
+	h      host.Reader
+	source host.Reader // the same host, on which the source is
+	want   Attributes
+	own    claims
 	// visit takes each child: a directory before what is in it, unless it is purged. Its
 	// error ends the walk.
 	visit func(child) error
@@ -50,7 +51,7 @@ func identityOf(info host.FileInfo) identity { return identity{info.Dev, info.In
 func (w *walk) descend(l level) (stays bool, err error) {
 	var there []string
 	if l.from != "" {
-		if there, err = w.h.ReadDir(l.from); err != nil {
+		if there, err = w.source.ReadDir(l.from); err != nil {
 			return true, cannot("read source", err)
 		}
 	}
@@ -127,11 +128,11 @@ func (w *walk) leadsOn(here host.FileInfo) bool {
 // leads nowhere, is left to fail by itself.
 func (w *walk) original(p, from string) (c child, there host.FileInfo, err error) {
 	c = child{path: p, fate: copied, from: from, as: regular}
-	if there, err = w.look(from); err == nil {
+	if there, err = w.look(w.source, from); err == nil {
 		c.as = kindOf(there)
 	}
 	if c.as == link {
-		c.text, err = w.h.Readlink(from)
+		c.text, err = w.source.Readlink(from)
 	}
 	return c, there, ignoreMissing(cannot("look at source", err))
 }
@@ -197,12 +198,12 @@ func (w *walk) below(l level, dir string, passed ...identity) (stays bool, err e
 	return w.descend(l)
 }
 
-// look describes what is meant by a path of the source.
-func (w *walk) look(p string) (host.FileInfo, error) {
+// look describes what is meant by a path.
+func (w *walk) look(h host.Reader, p string) (host.FileInfo, error) {
 	if follows(w.want) {
-		return w.h.Stat(p)
+		return h.Stat(p)
 	}
-	return w.h.Lstat(p)
+	return h.Lstat(p)
 }
 
 func ignoreMissing(err error) error {

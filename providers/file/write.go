@@ -20,7 +20,7 @@ func (p posix) Write(ctx context.Context, h host.Host, is, want Attributes, chan
 		return cannot("follow link", err)
 	}
 	want.Path = at
-	w := write{posix: p, h: h, is: is, want: want, changes: changes, uid: unchanged, gid: unchanged}
+	w := write{posix: p, h: door(h, want), wide: h, is: is, want: want, changes: changes, uid: unchanged, gid: unchanged}
 	switch {
 	case w.changes.has(resource.Ensure) && wants(want) == resource.Absent:
 		return w.remove(ctx)
@@ -40,7 +40,8 @@ func (p posix) Write(ctx context.Context, h host.Host, is, want Attributes, chan
 // A write is one resource on its way from is to want.
 type write struct {
 	posix
-	h        host.Host
+	h        host.Host // for the path itself
+	wide     host.Host // for all else
 	is, want Attributes
 	changes  changes
 	uid, gid int // unchanged where they are not managed
@@ -67,8 +68,8 @@ func (w *write) blame(property string, err error) error {
 // resolve finds the numbers of owner and group on the host.
 func (w *write) resolve(ctx context.Context) error {
 	var userErr, groupErr error
-	w.uid, userErr = user.resolve(ctx, w.h, w.known, w.want.Owner)
-	w.gid, groupErr = group.resolve(ctx, w.h, w.known, w.want.Group)
+	w.uid, userErr = user.resolve(ctx, w.wide, w.known, w.want.Owner)
+	w.gid, groupErr = group.resolve(ctx, w.wide, w.known, w.want.Group)
 	return errors.Join(w.blame("owner", userErr), w.blame("group", groupErr))
 }
 
@@ -183,7 +184,7 @@ var errRehearsed = errors.New("was merely checked")
 
 // rehearse checks the content beside the path, and leaves nothing there.
 func (w *write) rehearse(ctx context.Context) error {
-	passes := check(w.h, w.want)
+	passes := check(w.wide, w.want)
 	if passes == nil {
 		return nil
 	}
@@ -223,7 +224,7 @@ func (w *write) chowned() uint32 {
 // write puts the new file in place. What it replaces is kept when nothing else can
 // go wrong: a file that stays as it is needs no copy.
 func (w *write) write(ctx context.Context, mode uint32) error {
-	passes := check(w.h, w.want)
+	passes := check(w.wide, w.want)
 	return w.put(ctx, w.want.Path, host.NewFile{UID: w.uid, GID: w.gid, Mode: &mode, Check: func(ctx context.Context, staged string) error {
 		if passes != nil {
 			if err := passes(ctx, staged); err != nil {
@@ -238,7 +239,7 @@ func (w *write) write(ctx context.Context, mode uint32) error {
 }
 
 func (w *write) put(ctx context.Context, path string, f host.NewFile) error {
-	content, err := w.open(ctx, w.h, w.want)
+	content, err := w.open(ctx, w.wide, w.want)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,86 @@
+package file_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+)
+
+// A treacherous host puts a symlink in the place of a directory once what is in it was
+// looked at, as whoever owns the directory could.
+type treacherous struct {
+	host.Host
+	turn func()
+}
+
+func (h treacherous) ActStraight() host.Host {
+	h.turn()
+	return h.Host.ActStraight()
+}
+
+func TestNobodyCanLeadARecursionElsewhere(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
+		t.Skip("needs root to give files away") // in CI it fails instead
+	}
+
+	for sentence, spec := range map[string]string{
+		"to give a file away": `{path: /x, recurse: true, owner: ann}`,
+		"to remove one":       `{path: /x, recurse: true, purge: true, force: true}`,
+		"to write one":        `{path: /x, recurse: true, source: /src}`,
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			h := plant(t, []string{"/x/d/shadow old", "/etc/shadow secret", "/src/d/shadow new"})
+			must(t, os.Chown(filepath.Join(h.Dir(), "x/d"), 1001, 0))
+			real, err := linux.Open(linux.Options{Root: h.Dir()})
+			must(t, err)
+			defer real.Close()
+			turned := false
+			report := grow(t, treacherous{real, func() {
+				if at := filepath.Join(h.Dir(), "x/d"); !turned && lstat(at) == nil {
+					turned = true
+					must(t, os.Rename(at, at+"-away"))
+					must(t, os.Symlink("/etc", at))
+				}
+			}}, forest{files: []string{spec}})
+			if got := describeOne(t, h, "/etc/shadow"); got != "/etc/shadow 0644 secret" {
+				t.Error(got)
+			}
+			if lines := strings.Join(told(report), "\n"); !turned || !strings.Contains(lines, "it leads through a symlink") {
+				t.Error(lines)
+			}
+		})
+	}
+}
+
+func lstat(file string) error {
+	_, err := os.Lstat(file)
+	return err
+}
+
+// Where the directory's own path has a symlink it is followed: root made it.
+func TestTheWayToADirectoryMayHaveSymlinks(t *testing.T) {
+	t.Parallel()
+
+	f := forest{
+		given: []string{"/x/d/f one", "/x/own two", "/way -> x", "/src/d/g three", "/from -> src"},
+		files: []string{`{path: /way/d, source: /from/d, recurse: true, purge: true, force: true}`},
+	}
+	h := plant(t, f.given)
+	real, err := linux.Open(linux.Options{Root: h.Dir()})
+	must(t, err)
+	defer real.Close()
+	if diff := cmp.Diff([]string{"File//way/d/f: removed", "File//way/d/g: created"}, told(grow(t, real, f))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"/x/d/ 0755", "/x/d/g 0644 three", "/x/own 0644 two"}, standing(t, h)); diff != "" {
+		t.Error(diff)
+	}
+}
