@@ -11,7 +11,6 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/control"
-	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
@@ -138,9 +137,9 @@ func appliesInNoop(r v1alpha1.Resource) bool {
 }
 
 // label gives each item the labels of its manifest.
-func label(items []resource.Item, set *manifest.Set) {
+func label(items []resource.Item, resources []v1alpha1.Resource) {
 	byRef := map[resource.Ref]map[string]string{}
-	for _, r := range set.Resources() {
+	for _, r := range resources {
 		byRef[resource.Ref{Kind: r.KindName(), Name: r.GetName()}] = r.GetLabels()
 	}
 	for i := range items {

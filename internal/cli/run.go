@@ -11,6 +11,7 @@ import (
 	"github.com/kballard/go-shellquote"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/control"
@@ -25,12 +26,13 @@ import (
 type job struct {
 	*app
 	applyFlags
-	host     Host
-	set      *manifest.Set
-	selector labels.Selector
-	machine  labels.Set
-	control  control.Options
-	lookout  *drift.Lookout // nil: nothing is watched
+	host       Host
+	resources  []v1alpha1.Resource
+	configMaps manifest.ConfigMaps
+	selector   labels.Selector
+	machine    labels.Set
+	control    control.Options
+	lookout    *drift.Lookout // nil: nothing is watched
 }
 
 func (a *app) runApply(ctx context.Context, f applyFlags) error {
@@ -38,7 +40,6 @@ func (a *app) runApply(ctx context.Context, f applyFlags) error {
 	if err != nil {
 		return err
 	}
-	a.noteIgnored(j.set)
 	return a.withHost(func(h Host) error {
 		j.host, j.control.Host = h, h
 		if j.control.Dir, err = a.stateDir(f.kept.stateDir); err != nil {
@@ -88,11 +89,14 @@ func (a *app) newJob(f applyFlags) (j *job, err error) {
 	if j.machine, err = machineLabels(f.labels); err != nil {
 		return nil, err
 	}
-	if j.set, err = manifest.Read(f.files, a.In); err != nil {
+	set, err := manifest.Read(f.files, a.In)
+	if err != nil {
 		return nil, err
 	}
+	a.noteIgnored(set)
+	j.resources, j.configMaps = set.Resources(), set.ConfigMaps
 	// A run that only reports makes and changes nothing in the state.
-	j.control.ReadOnly = f.noop && !slices.ContainsFunc(j.set.Resources(), appliesInNoop)
+	j.control.ReadOnly = f.noop && !slices.ContainsFunc(j.resources, appliesInNoop)
 	return j, nil
 }
 
@@ -156,16 +160,16 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 	hostname := facts.String("networking.hostname")
 	items, digest, problems := catalog.Prepare(catalog.Input{
 		Nodes:     []catalog.Node{{Name: hostname, Labels: j.machine, Facts: facts}},
-		Resources: j.set.Resources(),
+		Resources: j.resources,
 		Kinds:     j.Kinds,
-		ConfigMap: j.set.ConfigMap,
+		ConfigMap: j.configMaps.Value,
 	})
-	label(items, j.set)
 	t := engine.Transaction{
 		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: digest, Noop: j.noop, Store: store, Now: time.Now,
 		Refused: refused(problems), IgnoreSchedules: j.anyTime,
 	}
 	if !j.selector.Empty() {
+		label(items, j.resources)
 		t.Selected = func(i resource.Item) bool { return j.selector.Matches(labels.Set(i.Labels)) }
 	}
 	j.debugSuitability(items, facts, j.host)

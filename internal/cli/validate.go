@@ -64,7 +64,7 @@ func (a *app) compileFaults(set *manifest.Set, flawed map[v1alpha1.ResourceRef]b
 		source[refOf(d.Resource)] = d.Source
 	}
 	_, problems := catalog.Local(catalog.Input{
-		Nodes: []catalog.Node{{}}, Resources: set.Resources(), Kinds: a.Kinds, ConfigMap: set.ConfigMap,
+		Nodes: []catalog.Node{{}}, Resources: set.Resources(), Kinds: a.Kinds, ConfigMap: set.ConfigMaps.Value,
 	})
 	var faults []error
 	for _, p := range problems {

@@ -62,11 +62,11 @@ func TestReadTakesDocumentsListsAndConfigMapsInTheirOrder(t *testing.T) {
 		t.Error(diff)
 	}
 	for key, want := range map[string]string{"a": "x", "b": "y"} {
-		if got, ok := s.ConfigMap(v1alpha1.KeyRef{Namespace: "default", Name: "web", Key: key}); got != want || !ok {
+		if got, ok := s.ConfigMaps.Value(v1alpha1.KeyRef{Namespace: "default", Name: "web", Key: key}); got != want || !ok {
 			t.Errorf("key %s is %q, %v", key, got, ok)
 		}
 	}
-	if _, ok := s.ConfigMap(v1alpha1.KeyRef{Namespace: "kube-system", Name: "web", Key: "a"}); ok {
+	if _, ok := s.ConfigMaps.Value(v1alpha1.KeyRef{Namespace: "kube-system", Name: "web", Key: "a"}); ok {
 		t.Error("a ConfigMap of another namespace was found")
 	}
 }

@@ -23,7 +23,7 @@ import (
 // A Set is what files say, in the order in which they say it.
 type Set struct {
 	Documents  []Document
-	ConfigMaps []*corev1.ConfigMap
+	ConfigMaps ConfigMaps
 	// Ignored are documents of other API groups, as "Deployment/web in web.yaml".
 	Ignored []string
 }
@@ -53,9 +53,12 @@ func (s *Set) Resources() []v1alpha1.Resource {
 	return out
 }
 
-// ConfigMap returns one key of a ConfigMap that is among the documents.
-func (s *Set) ConfigMap(ref v1alpha1.KeyRef) (string, bool) {
-	for _, c := range s.ConfigMaps {
+// ConfigMaps are those among the documents.
+type ConfigMaps []*corev1.ConfigMap
+
+// Value is that of one key.
+func (all ConfigMaps) Value(ref v1alpha1.KeyRef) (string, bool) {
+	for _, c := range all {
 		namespace := c.Namespace
 		if namespace == "" {
 			namespace = metav1.NamespaceDefault
