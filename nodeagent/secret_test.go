@@ -58,7 +58,10 @@ func tellsNoSecret(t *testing.T, m *machine) {
 	must(t, err)
 	kept, err := os.ReadFile(filepath.Join(m.stateDir(), "state.db"))
 	must(t, err)
-	for what, text := range map[string]string{"log": m.logs.String(), "status": string(told), "state": string(kept)} {
+	report, err := os.ReadFile(filepath.Join(m.stateDir(), "last_run_report.json"))
+	must(t, err)
+	m.Expect(string(report)).To(ContainSubstring("User/ann"))
+	for what, text := range map[string]string{"log": m.logs.String(), "status": string(told), "state": string(kept), "report": string(report)} {
 		if strings.Contains(text, marked) {
 			t.Errorf("the %s tells a secret: %s", what, text)
 		}

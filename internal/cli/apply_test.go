@@ -206,9 +206,16 @@ func TestTheReportIsTheAPIs(t *testing.T) {
 	}
 	report.Started, report.Duration, report.Resources[0].Duration = report.Started.Truncate(1<<62), 0, 0
 	report.Host, report.CatalogDigest = "", report.CatalogDigest[:7]
+	for what := range report.Metrics.Time {
+		report.Metrics.Time[what] = 0
+	}
 	want := engine.Report{
 		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Status: "changed", CatalogDigest: "sha256-",
 		Counts: engine.Counts{Total: 1, Changed: 1, OutOfSync: 1},
+		Metrics: engine.Metrics{
+			Time:   map[string]engine.Duration{"File": 0, "factGeneration": 0, "configRetrieval": 0, "total": 0},
+			Events: engine.EventCounts{Total: 1, Success: 1}, Changes: engine.Total{Total: 1},
+		},
 		Resources: []engine.ResourceReport{{
 			Ref: engine.Ref{Kind: "File", Name: "a"}, Provider: "posix", State: engine.Changed,
 			Events: []engine.Event{{Property: "ensure", Is: "absent", Should: "file", Status: engine.Success, Message: "created"}},

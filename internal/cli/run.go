@@ -156,7 +156,9 @@ func mayNot(err error) error {
 }
 
 func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, error) {
+	began := time.Now()
 	facts := j.gather(ctx, j.host)
+	gathered := time.Now()
 	hostname := facts.String("networking.hostname")
 	items, digest, problems := catalog.Prepare(catalog.Input{
 		Nodes:     []catalog.Node{{Name: hostname, Labels: j.machine, Facts: facts}},
@@ -167,6 +169,7 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 	t := engine.Transaction{
 		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: digest, Noop: j.noop, Store: store, Now: time.Now,
 		Refused: refused(problems), IgnoreSchedules: j.anyTime,
+		Before: map[string]time.Duration{engine.FactGeneration: gathered.Sub(began), engine.ConfigRetrieval: time.Since(gathered)},
 	}
 	if !j.selector.Empty() {
 		label(items, j.resources)

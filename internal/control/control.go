@@ -69,7 +69,7 @@ func Run(ctx context.Context, o Options, transact func(context.Context, engine.S
 	if err := o.disabled(); err != nil { // while we waited
 		return report, err
 	}
-	return o.around(ctx, func() (engine.Report, error) {
+	report, err = o.around(ctx, func() (engine.Report, error) {
 		if o.Limit <= 0 {
 			return transact(ctx, store)
 		}
@@ -77,6 +77,8 @@ func Run(ctx context.Context, o Options, transact func(context.Context, engine.S
 		defer cancel()
 		return transact(limited, store)
 	})
+	o.keep(report)
+	return report, err
 }
 
 func (o Options) disabled() error {

@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -78,6 +79,61 @@ func TestCommandsBeforeAndAfterARun(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// The report on disk is without what is in sync, and without diffs.
+func TestTheReportOfTheLastRunIsKept(t *testing.T) {
+	o := options(t, t.TempDir())
+	file := filepath.Join(o.Dir, "last_run_report.json")
+	run := func(resources ...engine.ResourceReport) engine.Report {
+		t.Helper()
+		report, err := control.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
+			return engine.Report{Kind: "Report", Status: "changed", Resources: resources}, nil
+		})
+		must(t, err)
+		return report
+	}
+	changed := engine.ResourceReport{
+		Ref: engine.Ref{Kind: "File", Name: "a"}, State: engine.Changed, Events: []engine.Event{{Message: "content changed", Diff: "+hello"}},
+	}
+	run()
+	if whole := run(changed, engine.ResourceReport{Ref: engine.Ref{Kind: "File", Name: "b"}, State: engine.InSync}); whole.Resources[0].Events[0].Diff == "" {
+		t.Error("the run's own report lost its diff")
+	}
+	text, err := os.ReadFile(file)
+	must(t, err)
+	var kept engine.Report
+	must(t, json.Unmarshal(text, &kept))
+	changed.Events[0].Diff = ""
+	if diff := cmp.Diff([]engine.ResourceReport{changed}, kept.Resources); diff != "" {
+		t.Error(diff)
+	}
+	info, err := os.Stat(file)
+	must(t, err)
+	if info.Mode().Perm() != 0o640 {
+		t.Errorf("its mode is %s", info.Mode())
+	}
+	quiet := func() { // runs that find all as it was left, or that only report
+		t.Helper()
+		_, err := control.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
+			return engine.Report{Kind: "Report", Status: "unchanged"}, nil
+		})
+		must(t, err)
+	}
+	quiet()
+	o.ReadOnly = true
+	run()
+	if after, err := os.ReadFile(file); err != nil || string(after) != string(text) {
+		t.Errorf("a run that only reports, or had nothing to tell, replaced it: %v, %s", err, after)
+	}
+	o.ReadOnly = false
+	failed := engine.Report{Kind: "Report", Status: "failed", Counts: engine.Counts{Failed: 1}}
+	_, err = control.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) { return failed, nil })
+	must(t, err)
+	quiet()
+	if after, err := os.ReadFile(file); err != nil || !strings.Contains(string(after), `"status": "unchanged"`) {
+		t.Errorf("a failure that went away is still told: %v, %s", err, after)
 	}
 }
 

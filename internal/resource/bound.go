@@ -90,6 +90,15 @@ func (b *bound[A]) Watched() []string {
 
 func (b *bound[A]) SideEffects() bool { return b.t.SideEffects }
 
+func (b *bound[A]) SelfRefresh() bool { return b.t.SelfRefresh }
+
+func (b *bound[A]) PreRunCheck(ctx context.Context, h host.Reader) error {
+	if b.t.PreRunCheck == nil {
+		return nil
+	}
+	return b.t.PreRunCheck(ctx, h, b.want)
+}
+
 func (b *bound[A]) Acts() bool { return b.t.Acts }
 
 func (b *bound[A]) BatchLimit() int { return b.t.BatchLimit }

@@ -74,6 +74,10 @@ type Resource interface {
 	SideEffects() bool
 	// CanReadAhead says that many may be read at once, before their turn.
 	CanReadAhead() bool
+	// SelfRefresh says that a change also refreshes the resource.
+	SelfRefresh() bool
+	// PreRunCheck is why no run may take place, nil where its type sees no reason.
+	PreRunCheck(ctx context.Context, h host.Reader) error
 	// Acts says that a write is an act, which can't be verified by reading.
 	Acts() bool
 	// Generate is what the resource brings along; see [Generator].

@@ -136,6 +136,11 @@ type Change struct {
 	InvalidatesRefresh bool
 }
 
+// Removes reports whether it makes the resource go away.
+func (c Change) Removes() bool {
+	return c.Property == Ensure && (c.Should == Absent || c.Should == "purged")
+}
+
 // Redacted stands for a sensitive value wherever one would be shown.
 const Redacted = "[redacted]"
 

@@ -1,10 +1,13 @@
 package resource
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // A Type describes one kind of resource. A is its attributes: what a user writes,
@@ -53,6 +56,13 @@ type Type[A any] struct {
 	// one after the other in the run. 0 gives it all that are ready, also past others: for
 	// a tool that does better the more it gets.
 	BatchLimit int
+	// SelfRefresh says that a change of the resource also refreshes it, as what notifies
+	// it does, unless the change removes it: a file system is mounted anew.
+	SelfRefresh bool
+	// PreRunCheck says what keeps a whole run from taking place, before it changed
+	// anything: an error fails the resource and skips all others. It is asked on the
+	// host as it is then, of every run, noop or not. Optional.
+	PreRunCheck func(ctx context.Context, h host.Reader, want A) error
 	// Acts says that a write is an act, of which the host shows no trace: a command
 	// that is run. Nothing is read again to verify it and nothing of it is remembered,
 	// so it is never corrective.

@@ -63,15 +63,17 @@ func heard(events []Event) bool {
 	return false
 }
 
-// audited counts what an audit found, which the next run finds again if this one
+// countAudits counts what audits found, which the next run finds again if this one
 // forgets it.
-func (n *Events) audited(ev Event, forgotten bool) {
-	switch {
-	case !ev.news():
-	case forgotten:
-		n.Noop++
-	default:
-		n.Real++
+func (n *Events) countAudits(events []Event, forgotten bool) {
+	for _, ev := range events {
+		switch {
+		case !ev.news():
+		case forgotten:
+			n.Noop++
+		default:
+			n.Real++
+		}
 	}
 }
 

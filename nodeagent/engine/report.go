@@ -56,8 +56,9 @@ type Report struct {
 	CatalogDigest    string    `json:"catalogDigest"`
 	// CachedCatalogStatus says whether the catalog is one that was kept because there
 	// was no asking for a newer one: not_used or on_failure. "" where none is ever kept.
-	CachedCatalogStatus string `json:"cachedCatalogStatus,omitempty"`
-	Counts              Counts `json:"counts"`
+	CachedCatalogStatus string  `json:"cachedCatalogStatus,omitempty"`
+	Counts              Counts  `json:"counts"`
+	Metrics             Metrics `json:"metrics"`
 	// Resources are in the order in which they ended. Generated ones that are in sync
 	// are counted alone.
 	Resources []ResourceReport `json:"resources"`

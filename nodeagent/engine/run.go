@@ -24,6 +24,9 @@ type Transaction struct {
 	// Selected limits the run; nil selects all. What is not selected is reported as
 	// skipped, and what comes after it goes on.
 	Selected func(resource.Item) bool
+	// Before is how long what came before the run took, for the report: [FactGeneration]
+	// and [ConfigRetrieval]. Optional.
+	Before map[string]time.Duration
 	// IgnoreSchedules takes every time for the right one.
 	IgnoreSchedules bool
 	// Refused are resources that were found at fault before the run: they come first
@@ -38,8 +41,8 @@ type Transaction struct {
 }
 
 // Run applies items once. When ctx ends, the resource in hand is finished and the
-// rest is skipped, with the cause of that end as the reason: such a run failed. The error says that the store failed, which leaves the host and
-// the report as they are.
+// rest is skipped, with the cause of that end as the reason: such a run failed. The error
+// says that the store failed, which leaves the host and the report as they are.
 func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, error) {
 	if t.Store == nil {
 		t.Store = Forgetful{}
@@ -52,6 +55,8 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	for _, refused := range t.Refused {
 		r.tell(refused)
 	}
+	ctx, done := r.preRun(ctx)
+	defer done()
 	for {
 		n, ok := r.queue.Pop()
 		if ok {
@@ -64,6 +69,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	report.Duration = Duration(t.Now().Sub(report.Started))
 	report.Counts = r.quiet
 	report.finish()
+	report.measure(t.Before)
 	if r.stopped != nil {
 		report.Fail("the run was stopped before its end" + because(r.stopped))
 	}

@@ -414,6 +414,8 @@ func TestSecretsStayOutOfTheReportAndTheStore(t *testing.T) {
 	want := `{"kind":"Report","apiVersion":"fettle.dev/v1alpha1","host":"","status":"failed","noop":false,"correctiveChange":false,` +
 		`"started":"1970-01-01T00:00:00Z","duration":"0.000s","catalogDigest":"",` +
 		`"counts":{"total":1,"inSync":0,"changed":0,"outOfSync":1,"failed":1,"skipped":0,"noop":0,"refreshed":0},` +
+		`"metrics":{"time":{"Thing":"0.000s","total":"0.000s"},` +
+		`"events":{"total":1,"success":0,"failure":1,"noop":0,"audit":0},"changes":{"total":0}},` +
 		`"resources":[{"ref":"Thing/a","provider":"hand","state":"Failed","duration":"0.000s",` +
 		`"message":"change of secret from [redacted] to [redacted] failed: no",` +
 		`"events":[{"property":"secret","is":"[redacted]","should":"[redacted]","status":"failure","level":"err","corrective":false,` +

@@ -11,14 +11,13 @@ import (
 
 // settle deals with events that came to a resource, once its changes are dealt with.
 func (r *run) settle(ctx context.Context, e *entry) {
+	if e.refreshesItself() {
+		e.situation.Events.count(e.report.Events)
+	}
 	if e.failed() {
 		return
 	}
-	s := e.situation
-	s.Settled = true
-	for _, c := range s.Changes {
-		s.Invalidated = s.Invalidated || c.InvalidatesRefresh
-	}
+	s := e.settled()
 	v := Decide(s)
 	switch v.Action {
 	case Refresh:
@@ -32,6 +31,16 @@ func (r *run) settle(ctx context.Context, e *entry) {
 		e.report.State, e.report.Message = Failed, v.Reason
 	case Keep, Apply: // nothing is left to do
 	}
+}
+
+// settled is the situation once the changes are dealt with.
+func (e *entry) settled() Situation {
+	s := e.situation
+	s.Settled = true
+	for _, c := range s.Changes {
+		s.Invalidated = s.Invalidated || c.InvalidatesRefresh
+	}
+	return s
 }
 
 func (r *run) refresh(ctx context.Context, e *entry, reason string) {
@@ -120,18 +129,29 @@ func firstFailure(events []Event) string {
 func (r *run) send(e *entry) {
 	for _, n := range r.plan.refreshes[e.node] {
 		events := &r.entries[n].situation.Events
-		for _, ev := range e.report.Events {
-			switch ev.Status {
-			case Success:
-				events.Real++
-			case Pending:
-				events.Noop++
-			case Audit:
-				events.audited(ev, r.forgets(e))
-			case Failure: // changed nothing
-			}
+		events.count(e.report.Events)
+		events.countAudits(e.report.Events, r.forgets(e))
+	}
+}
+
+// count counts what was changed, or would be.
+func (n *Events) count(events []Event) {
+	for _, ev := range events {
+		switch ev.Status {
+		case Success:
+			n.Real++
+		case Pending:
+			n.Noop++
+		case Failure, Audit: // changed nothing
 		}
 	}
+}
+
+// refreshesItself reports whether a resource's own changes refresh it, as its type says;
+// what goes away needs no refresh.
+func (e *entry) refreshesItself() bool {
+	changes := e.situation.Changes
+	return len(changes) > 0 && e.Resource.SelfRefresh() && !changes[0].Removes()
 }
 
 // arm notes on disk which refreshes become due by changing a group.
@@ -141,6 +161,10 @@ func (r *run) arm(group []*entry) error {
 		for _, n := range r.plan.refreshes[e.node] {
 			r.entries[n].due = true
 			due = append(due, r.entries[n].Ref)
+		}
+		if e.refreshesItself() {
+			e.due = true
+			due = append(due, e.Ref)
 		}
 	}
 	if len(due) == 0 {

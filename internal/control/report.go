@@ -1,0 +1,41 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// keep puts the report of a run where people find it, and tools that watch the host: as
+// JSON, brief. A run that finds all as it was left writes nothing, so that what is there
+// tells of the last one that had something to tell. That it can't be kept is no failure
+// of the run.
+func (o Options) keep(report engine.Report) {
+	if report.Kind == "" || o.ReadOnly || o.isTold(report) {
+		return
+	}
+	text, err := json.MarshalIndent(report.Brief(), "", "  ")
+	if err == nil {
+		err = state.PutReport(o.Dir, append(text, '\n'))
+	}
+	if err != nil {
+		o.Warn(fmt.Sprintf("cannot keep the report of the run: %v", err))
+	}
+}
+
+// isTold reports whether a run found what the report that is kept says: everything in
+// sync, by the same catalog.
+func (o Options) isTold(report engine.Report) bool {
+	if !report.Quiet() {
+		return false
+	}
+	text, err := state.Report(o.Dir)
+	var kept engine.Report
+	if err != nil || json.Unmarshal(text, &kept) != nil {
+		return false
+	}
+	left := kept.Counts.Failed + kept.Counts.Skipped + kept.Counts.Noop
+	return left == 0 && kept.Message == "" && kept.CatalogDigest == report.CatalogDigest
+}

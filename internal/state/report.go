@@ -1,0 +1,36 @@
+package state
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// reportName is the file in a state directory that has the report of the last run.
+const reportName = "last_run_report.json"
+
+// reportMode lets a group that root gives the file to read it.
+const reportMode = 0o640
+
+// Report is the report that was put last, fs.ErrNotExist before any was.
+func Report(dir string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, reportName)) }
+
+// PutReport replaces the report of the last run in a state directory, which is there.
+// Whoever reads it finds a whole one. It does not wait for the disk: a report that the
+// power takes along with the run is no loss.
+func PutReport(dir string, text []byte) (err error) {
+	temp, err := os.CreateTemp(dir, tempPrefix+"*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp.Name())
+		}
+	}()
+	_, err = temp.Write(text)
+	if err = errors.Join(err, temp.Chmod(reportMode), temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), filepath.Join(dir, reportName))
+}

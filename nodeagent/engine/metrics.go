@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Metrics are the numbers of a run beside its [Counts].
+type Metrics struct {
+	// Time is how long resources took by kind, what brings others along with all that
+	// it brought; total is the whole run. What came before it is here by the names that
+	// [Transaction.Before] has.
+	Time map[string]Duration `json:"time"`
+	// Events by their status.
+	Events EventCounts `json:"events"`
+	// Changes are the events that changed something.
+	Changes Total `json:"changes"`
+}
+
+// A Total is a number of which no parts are told.
+type Total struct {
+	Total int `json:"total"`
+}
+
+// EventCounts counts events. Total is the sum of the others.
+type EventCounts struct {
+	Total   int `json:"total"`
+	Success int `json:"success"`
+	Failure int `json:"failure"`
+	Noop    int `json:"noop"`
+	Audit   int `json:"audit"`
+}
+
+// The names of what takes time before a run.
+const (
+	FactGeneration  = "factGeneration"
+	ConfigRetrieval = "configRetrieval"
+)
+
+// total is the name of the time that a whole run took.
+const total = "total"
+
+// measure works out the metrics of a report that is complete.
+func (r *Report) measure(before map[string]time.Duration) {
+	r.Metrics.Time = map[string]Duration{total: r.Duration}
+	for name, d := range before {
+		r.Metrics.Time[name] = Duration(d)
+	}
+	for _, res := range r.Resources {
+		r.Metrics.Time[res.Ref.Kind] += res.Duration
+		for _, e := range res.Events {
+			r.Metrics.Events.add(e)
+		}
+	}
+	r.Metrics.Changes.Total = r.Metrics.Events.Success
+}
+
+func (c *EventCounts) add(e Event) {
+	c.Total++
+	switch e.Status {
+	case Success:
+		c.Success++
+	case Failure:
+		c.Failure++
+	case Pending:
+		c.Noop++
+	case Audit:
+		c.Audit++
+	}
+}
+
+// Brief is the report without the resources that are in sync and have nothing to tell,
+// and without diffs, which may be long.
+func (r Report) Brief() Report {
+	r.Metrics.Time = maps.Clone(r.Metrics.Time)
+	all := r.Resources
+	r.Resources = []ResourceReport{}
+	for _, res := range all {
+		if res.quiet() {
+			continue
+		}
+		events := make([]Event, 0, len(res.Events))
+		for _, e := range res.Events {
+			e.Diff = ""
+			events = append(events, e)
+		}
+		res.Events = events
+		r.Resources = append(r.Resources, res)
+	}
+	return r
+}
+
+func (r ResourceReport) quiet() bool {
+	return r.State == InSync && len(r.Events) == 0 && r.Message == ""
+}
+
+// Quiet reports whether there is nothing to tell: all was found as it should be.
+func (r Report) Quiet() bool {
+	return r.Status == "unchanged" && r.Message == "" && !slices.ContainsFunc(r.Resources, func(res ResourceReport) bool { return !res.quiet() })
+}
