@@ -10,11 +10,14 @@ type PurgeSpec struct {
 
 // PurgeAttributes say what is purged.
 type PurgeAttributes struct {
-	// kind of which everything that no resource manages goes away, such as User.
-	// One Purge of a kind on a node.
+	// kind of which everything that no resource manages goes away: one that can be listed
+	// and be absent, such as User, Group or SSHAuthorizedKey. One Purge of a kind on a node.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9]*$')",message="kind must be the name of a kind, as User"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['Exec', 'Notify', 'Purge', 'SystemService', 'Tidy'])",message="kind must be of what can be absent: Exec, Notify, Purge, SystemService and Tidy can't"
+	// +kubebuilder:validation:XValidation:rule="self != 'File'",message="kind File can't be listed: use recurse and purge of a File, or a Tidy"
+	// +kubebuilder:validation:XValidation:rule="self != 'Package'",message="kind Package can't be purged: what a managed package depends on is managed by none"
 	Kind string `json:"kind"`
 
 	// unlessSystemUser spares users and groups with the numbers of system accounts.

@@ -1,6 +1,7 @@
 package purge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,7 @@ func (instances) Generate(ctx context.Context, h host.Reader, want attributes, c
 			yield(nil, err)
 			return
 		}
-		for _, i := range all {
+		for _, i := range lastFirst(all) {
 			if c.Has(want.Kind, i.Namevar) || spared.spares(i) {
 				continue
 			}
@@ -69,12 +70,34 @@ func list(ctx context.Context, h host.Reader, want attributes, c resource.Catalo
 	return kind, all, err
 }
 
+// lastFirst has what is known by a number, as the keys without a name in a file are, keep
+// it until its turn: the tenth comes before the second.
+func lastFirst(all []resource.Instance) []resource.Instance {
+	slices.SortFunc(all, func(a, b resource.Instance) int {
+		return cmp.Or(cmp.Compare(len(b.Namevar), len(a.Namevar)), strings.Compare(b.Namevar, a.Namevar))
+	})
+	return all
+}
+
+// absent is an instance that is to go: found where it is, as the parameters say, and with
+// nothing else said of it.
 func absent(kind resource.Kind, i resource.Instance) (resource.Resource, error) {
-	raw, err := json.Marshal(map[string]string{kind.Describe().Namevar: i.Namevar, resource.Ensure: resource.Absent})
+	var attributes map[string]any
+	if err := json.Unmarshal(i.Attributes, &attributes); err != nil {
+		return nil, err
+	}
+	d := kind.Describe()
+	for _, a := range d.Attributes {
+		if a.Property {
+			delete(attributes, a.Name)
+		}
+	}
+	attributes[d.Namevar], attributes[resource.Ensure] = i.Namevar, resource.Absent
+	raw, err := json.Marshal(attributes)
 	if err != nil {
 		return nil, err
 	}
-	r, err := kind.Bind(resource.Ref{Kind: kind.Name(), Name: i.Namevar}, raw)
+	r, err := kind.Bind(resource.FoundRef(kind.Name(), i.Namevar), raw)
 	if err != nil {
 		return nil, fmt.Errorf("kind %s can't be purged: %w", kind.Name(), err)
 	}

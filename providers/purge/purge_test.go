@@ -1,26 +1,29 @@
 package purge_test
 
 import (
-	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
+	"github.com/fettle-dev/fettle/nodeagent/engine/enginetest"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/group"
 	"github.com/fettle-dev/fettle/providers/purge"
+	"github.com/fettle-dev/fettle/providers/sshauthorizedkey"
 	"github.com/fettle-dev/fettle/providers/systemservice"
 	"github.com/fettle-dev/fettle/providers/user"
 	"github.com/fettle-dev/fettle/test/debian"
 )
 
 func kinds() []resource.Kind {
-	return []resource.Kind{file.Type(nil).Erase(), group.Type().Erase(), purge.Type().Erase(), systemservice.Type().Erase(), user.Type().Erase()}
+	return []resource.Kind{file.Type(nil).Erase(), group.Type().Erase(), purge.Type().Erase(), sshauthorizedkey.Type().Erase(), systemservice.Type().Erase(), user.Type().Erase()}
 }
 
 // run applies resources, as "Kind/name" with their attributes, to a root.
@@ -31,29 +34,11 @@ func run(t *testing.T, root string, withheld []resource.Ref, resources ...[2]str
 		t.Fatal(err)
 	}
 	defer func() { _ = h.Close() }()
-	var items []resource.Item
+	var all []string
 	for _, r := range resources {
-		ref, err := resource.ParseRef(r[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		item := resource.Item{Ref: ref}
-		for _, k := range kinds() {
-			if k.Name() == ref.Kind {
-				item.Resource, item.Invalid = k.Bind(ref, json.RawMessage(r[1]))
-			}
-		}
-		items = append(items, item)
+		all = append(all, r[0]+" "+r[1])
 	}
-	report, err := engine.Transaction{Host: h, Kinds: kinds(), Withheld: withheld, Now: time.Now}.Run(t.Context(), items)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines []string
-	for _, res := range report.Resources {
-		lines = append(lines, res.Lines()...)
-	}
-	return lines
+	return enginetest.Machine{Host: h, Kinds: kinds(), Withheld: withheld}.Apply(t, all...)
 }
 
 func TestWhatNobodyManagesGoes(t *testing.T) {
@@ -109,5 +94,66 @@ func TestWhatNobodyManagesGoes(t *testing.T) {
 	left := debian.Chroot(t, root, "getent", "passwd", "kept", "spared", "root", "nobody", "daemon", "sys")
 	if n := strings.Count(left, "\n"); n != 6 {
 		t.Errorf("left are\n%s", left)
+	}
+}
+
+func TestNoopOfAPurgeTellsAndRemovesNothing(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "--no-user-group", "stray")
+	debian.Chroot(t, root, "groupadd", "loose")
+	all := [][2]string{{"Purge/users", `{"kind":"User","noop":true}`}, {"Purge/groups", `{"kind":"Group","noop":true}`}}
+	for range 2 {
+		if diff := cmp.Diff([]string{"User/stray: removed (noop)", "Group/loose: removed (noop)"}, run(t, root, nil, all...)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestSystemAccountsStayUnlessTheyAreMeant(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "--system", "svc")
+	if got := run(t, root, nil, [2]string{"Purge/users", `{"kind":"User","noop":true}`}); got != nil {
+		t.Errorf("of system accounts would go %q", got)
+	}
+	got := run(t, root, nil, [2]string{"Purge/users", `{"kind":"User","noop":true,"unlessSystemUser":false,"unlessUID":[9]}`})
+	for name, goes := range map[string]bool{"svc": true, "games": true, "root": false, "nobody": false, "daemon": false, "bin": false, "sys": false, "news": false} {
+		if slices.Contains(got, "User/"+name+": removed (noop)") != goes {
+			t.Errorf("%s goes: %v; all that would go are %q", name, !goes, got)
+		}
+	}
+}
+
+func TestKeysOfAllUsersThatNobodyManagesGo(t *testing.T) {
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
+	root := debian.Root(t)
+	for _, name := range []string{"ann", "bob"} {
+		debian.Chroot(t, root, "useradd", "--create-home", name)
+		dir := filepath.Join(root, "home", name, ".ssh")
+		text := key + " kept\n" + key + " stray-" + name + "\n" + strings.Repeat(key+"\n", 11)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "authorized_keys"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		debian.Chroot(t, root, "chown", "--recursive", name+":"+name, "/home/"+name)
+	}
+	got := run(t, root, nil, [2]string{"Purge/keys", `{"kind":"SSHAuthorizedKey"}`}, [2]string{"SSHAuthorizedKey/kept", `{"user":"ann","ensure":"present","type":"ed25519","key":"` + strings.Fields(key)[1] + `"}`})
+	var want []string
+	for _, numbers := range [][2]int{{11, 10}, {9, 1}} {
+		for _, name := range []string{"bob", "ann"} {
+			for n := numbers[0]; n >= numbers[1]; n-- {
+				want = append(want, fmt.Sprintf("SSHAuthorizedKey//home/%s/.ssh/authorized_keys:unnamed-%d: removed", name, n))
+			}
+		}
+	}
+	want = append(want, "SSHAuthorizedKey/stray-bob: removed", "SSHAuthorizedKey/stray-ann: removed")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, name := range []string{"ann", "bob"} {
+		if left, err := os.ReadFile(filepath.Join(root, "home", name, ".ssh/authorized_keys")); string(left) != key+" kept\n" || err != nil {
+			t.Errorf("of %s is left %q, %v", name, left, err)
+		}
 	}
 }
