@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"time"
@@ -21,6 +22,8 @@ func ParseLimit(text string) (int64, error) {
 		return 0, fmt.Errorf("%q is no number of bytes: write it as 500Mi", text)
 	case q.Sign() < 0:
 		return 0, fmt.Errorf("%q is negative: give 0 to keep all", text)
+	case q.CmpInt64(math.MaxInt64) > 0:
+		return 0, fmt.Errorf("%q is more than any disk has: give 0 to keep all", text)
 	}
 	return q.Value(), nil
 }
