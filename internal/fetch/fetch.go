@@ -27,4 +27,7 @@ type Answer struct {
 	Sums map[string]string
 	// Modified is when the content last changed, by the other side's clock.
 	Modified time.Time
+	// Version is the same as long as the content is, byte for byte; "" where the other
+	// side gives no such promise.
+	Version string
 }

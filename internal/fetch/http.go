@@ -47,21 +47,24 @@ func checkRedirect(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// Ask implements [Source]. A server that refuses to answer without the content has
-// said nothing.
+// Ask implements [Source]. Of a server that refuses to answer without the content only
+// the beginning of its answer is read.
 func (s *HTTP) Ask(ctx context.Context, from string) (Answer, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	res, err := s.do(ctx, http.MethodHead, from)
+	if err == nil && (res.StatusCode == http.StatusMethodNotAllowed || res.StatusCode == http.StatusNotImplemented) {
+		_ = res.Body.Close() // it has none
+		res, err = s.do(ctx, http.MethodGet, from)
+	}
 	if err != nil {
 		return Answer{}, cannot(from, err)
 	}
 	defer res.Body.Close()
-	switch res.StatusCode {
-	case http.StatusOK:
-		return answer(res.Header), nil
-	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		return Answer{}, nil
+	if res.StatusCode != http.StatusOK {
+		return Answer{}, cannot(from, fmt.Errorf("the server answers %s", res.Status))
 	}
-	return Answer{}, cannot(from, fmt.Errorf("the server answers %s", res.Status))
+	return answer(res.Header), nil
 }
 
 // Get implements [Source].
@@ -121,7 +124,22 @@ func answer(h http.Header) Answer {
 	if t, err := http.ParseTime(h.Get("Last-Modified")); err == nil {
 		a.Modified = t
 	}
+	a.Version = version(h, a.Modified)
 	return a
+}
+
+// version is a strong validator: an ETag that is not weak or, as RFC 9110 has it, a
+// Last-Modified that was over for a minute when the server answered, so that there can
+// have been no second change within the second that it names.
+func version(h http.Header, modified time.Time) string {
+	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) {
+		return "ETag " + tag
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil || modified.IsZero() || now.Sub(modified) < time.Minute {
+		return ""
+	}
+	return "Last-Modified " + modified.UTC().Format(time.RFC3339)
 }
 
 func isSum(algorithm, sum string) bool {

@@ -26,12 +26,24 @@ func server(t *testing.T) string {
 		w.Header().Set("X-Checksum-Sha1", "no sum")
 		w.Header().Set("Content-MD5", "Wz0Ll6FBv3pTVJ8wH2EPoQ==")
 		w.Header().Set("Last-Modified", "Fri, 20 Nov 2026 10:00:00 GMT")
+		w.Header().Set("Date", "Fri, 20 Nov 2026 10:00:30 GMT")
 	})
 	mux.HandleFunc("/plain", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "one\n") })
 	mux.HandleFunc("GET /getonly", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead {
 			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
 		}
+		w.Header().Set("ETag", `"1"`)
+		fmt.Fprint(w, "one\n")
+	})
+	mux.HandleFunc("/weak", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("ETag", `W/"1"`) })
+	mux.HandleFunc("/old", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")
+	})
+	mux.HandleFunc("/new", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Last-Modified", "Thu, 01 Jan 1970 00:00:30 GMT")
+		w.Header().Set("Date", "Thu, 01 Jan 1970 00:01:00 GMT")
 	})
 	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
 	mux.HandleFunc("/torn", func(w http.ResponseWriter, _ *http.Request) {
@@ -58,7 +70,10 @@ func TestAsk(t *testing.T) {
 			Modified: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC),
 		},
 		"/plain":   {Sums: map[string]string{}},
-		"/getonly": {},
+		"/getonly": {Sums: map[string]string{}, Version: `ETag "1"`},
+		"/weak":    {Sums: map[string]string{}},
+		"/old":     {Sums: map[string]string{}, Modified: time.Unix(0, 0).UTC(), Version: "Last-Modified 1970-01-01T00:00:00Z"},
+		"/new":     {Sums: map[string]string{}, Modified: time.Unix(30, 0).UTC()},
 	} {
 		got, err := source.Ask(t.Context(), at+path)
 		if err != nil {

@@ -166,7 +166,8 @@ func TestRun(t *testing.T) {
 		"an automatic relation that gives way takes no other with it": {
 			items: [][]string{
 				{"Thing/a", `{"ensure":"present","near":["b"]}`, "before:Thing/b"},
-				{"Thing/b", `{"ensure":"present","near":["c"]}`}, {"Thing/c", `{"ensure":"present","near":["a"]}`},
+				{"Thing/b", `{"ensure":"present","near":["c"]}`},
+				{"Thing/c", `{"ensure":"present","near":["a"]}`},
 			},
 			did:  []string{"write a (ensure)", "write c (ensure)", "write b (ensure)"},
 			want: []string{"Thing/a Changed", "  created", "Thing/c Changed", "  created", "Thing/b Changed", "  created"},

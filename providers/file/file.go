@@ -123,7 +123,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Relation: resource.Require, Kind: "Group", Names: func(want Attributes) []string { return account(want.Group) }},
 		},
 	}
-	t.Providers = []resource.Provider[Attributes]{posix{known: new(accounts.Cache), remote: remote, bind: t.Of}}
+	t.Providers = []resource.Provider[Attributes]{posix{known: new(accounts.Cache), remote: remote, seen: new(memory), bind: t.Of}}
 	return t
 }
 

@@ -16,6 +16,7 @@ import (
 type posix struct {
 	known  *accounts.Cache
 	remote fetch.Source
+	seen   *memory
 	bind   func(resource.Ref, Attributes) (resource.Resource, error)
 }
 

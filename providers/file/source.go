@@ -64,7 +64,7 @@ func askHost(ctx context.Context, h host.Reader, source, how string) (origin, er
 }
 
 // askRemote takes what the server says of its own accord. Only if that is nothing,
-// the content is read to be summed up.
+// the content is read to be summed up, once for each version.
 func (p posix) askRemote(ctx context.Context, source string, how *string) (origin, error) {
 	said, err := p.remote.Ask(ctx, source)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p posix) askRemote(ctx context.Context, source string, how *string) (origi
 	if how != nil && *how == sumModified {
 		return origin{}, fmt.Errorf("%s has no Last-Modified: use another checksum, or give checksumValue", fetch.Shown(source))
 	}
-	return p.sumRemote(ctx, source, how)
+	return p.sumRemote(ctx, source, how, said.Version)
 }
 
 // told is the sum that was asked for, else the best there is, else the time.
@@ -92,20 +92,27 @@ func told(said fetch.Answer, how *string) origin {
 	return origin{}
 }
 
-func (p posix) sumRemote(ctx context.Context, source string, how *string) (origin, error) {
+func (p posix) sumRemote(ctx context.Context, source string, how *string, version string) (origin, error) {
+	o := origin{algorithm: sumDefault}
+	if how != nil {
+		o.algorithm = *how
+	}
+	this := remembered{source, o.algorithm, version}
+	if o.sum = p.seen.recall(this); o.sum != "" {
+		return o, nil
+	}
 	body, err := p.remote.Get(ctx, source)
 	if err != nil {
 		return origin{}, err
 	}
 	defer body.Close()
-	o := origin{algorithm: sumDefault}
-	if how != nil {
-		o.algorithm = *how
-	}
 	d := newDigest(o.algorithm)
-	_, err = io.Copy(d, body)
+	if _, err = io.Copy(d, body); err != nil {
+		return origin{}, err
+	}
 	o.sum = d.sum()
-	return o, err
+	p.seen.remember(this, o.sum)
+	return o, nil
 }
 
 // sourced compares what was read of a file with what was read of its source.

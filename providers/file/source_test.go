@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -191,6 +193,50 @@ func TestSourceByHTTP(t *testing.T) {
 				t.Errorf("asked %v, want %v", *r.asked, c.asked)
 			}
 		})
+	}
+}
+
+func TestAContentThatIsTheSameIsBroughtOnce(t *testing.T) {
+	t.Parallel()
+
+	h := newHost(t, nil)
+	h.Put("/x", "two\n")
+	page := struct{ tag, content string }{`"1"`, "two\n"}
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method)
+		w.Header().Set("ETag", page.tag)
+		_, _ = io.WriteString(w, page.content)
+	}))
+	t.Cleanup(server.Close)
+	kind := file.Type(fetch.NewHTTP(time.Minute)).Erase()
+	read := func() []string {
+		t.Helper()
+		asked = nil
+		res, err := kind.Bind(ref, []byte(`{"path": "/x", "source": "`+server.URL+`"}`))
+		must(t, err)
+		must(t, res.Choose(nil, h, ""))
+		must(t, res.Read(t.Context(), h))
+		return messages(res.Compare().Changes)
+	}
+	for _, step := range []struct {
+		sentence, tag, content string
+		asked, changes         []string
+	}{
+		{"at first it is", `"1"`, "two\n", []string{"HEAD", "GET"}, nil},
+		{"then it is not", `"1"`, "two\n", []string{"HEAD"}, nil},
+		{"another is", `"2"`, "one\n", []string{"HEAD", "GET"}, []string{"content changed " + sumTwo + " to " + sumOne}},
+		{"and then not", `"2"`, "one\n", []string{"HEAD"}, []string{"content changed " + sumTwo + " to " + sumOne}},
+		{"a weak promise is none", `W/"3"`, "two\n", []string{"HEAD", "GET"}, nil},
+		{"not even twice", `W/"3"`, "two\n", []string{"HEAD", "GET"}, nil},
+	} {
+		page.tag, page.content = step.tag, step.content
+		if diff := cmp.Diff(step.changes, read()); diff != "" {
+			t.Errorf("%s: changes (-want +got):\n%s", step.sentence, diff)
+		}
+		if diff := cmp.Diff(step.asked, asked); diff != "" {
+			t.Errorf("%s: asked (-want +got):\n%s", step.sentence, diff)
+		}
 	}
 }
 
