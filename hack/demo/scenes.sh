@@ -6,7 +6,7 @@ drift() {
 	show_on "$name" "echo 'changed by hand' >> $DRIFT_FILE && userdel $DRIFT_USER"
 	until_true "the drift to be found" drift_reported "$name"
 	until_true "all to be right" all_right "$name"
-	note "An agent looks every $AGENT_INTERVAL here. What it found out of line, and put right:"
+	note "An agent watches what it keeps, and looks at everything every $AGENT_INTERVAL. What it found out of line, and put right:"
 	show kubectl get nodecatalog "$name" -o "jsonpath=$WHAT_CHANGED"
 	show kubectl events --for "nodecatalog/$name"
 	show_on "$name" "cat $DRIFT_FILE; id $DRIFT_USER"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,6 +160,31 @@ func TestDriftOfADebianRootIsCorrectedAsItHappens(t *testing.T) {
 	}
 	if err := k.stop(); err != nil {
 		t.Errorf("stopped: %v", err)
+	}
+}
+
+// A key that lets someone in is not to wait for an interval, nor is what is found in a
+// directory that is purged.
+func TestWhatIsPurgedGoesAsItComes(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "--create-home", "ann")
+	debian.Chroot(t, root, "mkdir", "--mode=700", "/etc/site")
+	k := keep(t, root, file("site", "path: /etc/site, ensure: directory, recurse: true, purge: true")+
+		"apiVersion: fettle.dev/v1alpha1\nkind: User\nmetadata: {name: ann}\nspec: {nodeSelector: {}, purgeSSHKeys: true}\n")
+	k.says(1, "2 in sync")
+	debian.Chroot(t, root, "mkdir", "--mode=700", "/home/ann/.ssh")
+	debian.Chroot(t, root, "chown", "ann:ann", "/home/ann/.ssh")
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl mallory\n"
+	put(t, filepath.Join(root, "home/ann/.ssh/authorized_keys"), key)
+	debian.Chroot(t, root, "chown", "ann:ann", "/home/ann/.ssh/authorized_keys")
+	k.until("the key is gone", k.has("home/ann/.ssh/authorized_keys", ""))
+	put(t, filepath.Join(root, "etc/site/stray"), "x")
+	k.until("the file is gone", func() bool {
+		_, err := os.Lstat(filepath.Join(root, "etc/site/stray"))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	if err := k.stop(); err != nil || k.err.String() != "" {
+		t.Errorf("stopped: %v\n%s", err, &k.err)
 	}
 }
 

@@ -134,7 +134,7 @@ func (l *Lookout) follow(items []resource.Item) error {
 	for _, item := range items {
 		l.paths[item.Ref] = nil
 		if item.Resource != nil {
-			l.paths[item.Ref] = item.Resource.Watched()
+			l.paths[item.Ref] = item.Resource.Watched(l.host)
 		}
 		all = append(all, l.paths[item.Ref]...)
 	}

@@ -80,12 +80,12 @@ func (b *bound[A]) CanRefresh() bool {
 	return ok
 }
 
-func (b *bound[A]) Watched() []string {
+func (b *bound[A]) Watched(h host.Reader) []string {
 	w, ok := b.provider.(Watcher[A])
 	if !ok {
 		return nil
 	}
-	return w.Watch(b.want)
+	return w.Watch(h, b.want)
 }
 
 func (b *bound[A]) SideEffects() bool { return b.t.SideEffects }

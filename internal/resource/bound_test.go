@@ -124,9 +124,9 @@ func TestAbilitiesAreThoseOfTheProvider(t *testing.T) {
 func TestDriftIsWatchedForWhereTheProviderCan(t *testing.T) {
 	unable := chosen(t, lamps(plain{name: "plain"}), `{"name":"desk"}`)
 	r := bind(t, lamps(&able{plain: plain{name: "able"}}), `{"name":"desk"}`)
-	before := r.Watched()
+	before := r.Watched(nil)
 	must(t, r.Choose(nil, nil, ""))
-	if diff := cmp.Diff([][]string{nil, nil, {"/lamps/desk"}}, [][]string{unable.Watched(), before, r.Watched()}); diff != "" {
+	if diff := cmp.Diff([][]string{nil, nil, {"/lamps/desk"}}, [][]string{unable.Watched(nil), before, r.Watched(nil)}); diff != "" {
 		t.Error(diff)
 	}
 }

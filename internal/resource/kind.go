@@ -69,7 +69,7 @@ type Resource interface {
 	BatchLimit() int
 	// Watched are the paths on the host that tell of its drift; see [Watcher]. None
 	// before Choose.
-	Watched() []string
+	Watched(h host.Reader) []string
 	// SideEffects says that a write may change what other resources read.
 	SideEffects() bool
 	// CanReadAhead says that many may be read at once, before their turn.

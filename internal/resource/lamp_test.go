@@ -117,7 +117,7 @@ func (p *able) Write(_ context.Context, _ host.Host, is, want lamp, changes []re
 
 func (p *able) Features() []resource.Feature { return p.features }
 
-func (p *able) Watch(want lamp) []string { return []string{"/lamps/" + want.Name} }
+func (p *able) Watch(_ host.Reader, want lamp) []string { return []string{"/lamps/" + want.Name} }
 
 func (p *able) Defaults() resource.Defaults {
 	return resource.Defaults{For: []resource.Where{{"os.name": {p.on}}}}

@@ -74,7 +74,7 @@ type Refresher[A any] interface {
 // A Watcher knows where on a host to look for drift of what want names: paths in the
 // sense of host.Watch. What no path tells of is found at the next interval.
 type Watcher[A any] interface {
-	Watch(want A) []string
+	Watch(h host.Reader, want A) []string
 }
 
 // A Featured provider has features that its type declares.

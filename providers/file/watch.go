@@ -1,12 +1,23 @@
 package file
 
-import "strings"
+import (
+	"path"
+	"strings"
 
-// Watch implements [resource.Watcher]: the path, and a source on the host.
-func (posix) Watch(want Attributes) []string {
-	paths := []string{want.Path}
-	if want.Source != nil && strings.HasPrefix(*want.Source, "/") {
-		paths = append(paths, *want.Source)
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// Watch implements [resource.Watcher]: the path, and a source on the host. Of a whole
+// directory that is the first level; there may be thousands below.
+func (posix) Watch(_ host.Reader, want Attributes) []string {
+	places := []string{want.Path}
+	if want.Source != nil && path.IsAbs(*want.Source) {
+		places = append(places, *want.Source)
 	}
-	return paths
+	if recurses(want) || purges(want) {
+		for i, p := range places {
+			places[i] = strings.TrimRight(p, "/") + "/"
+		}
+	}
+	return places
 }

@@ -1,8 +1,11 @@
 package group
 
-import "github.com/fettle-dev/fettle/internal/accounts"
+import (
+	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/host"
+)
 
 // Watch implements [resource.Watcher].
-func (groupadd) Watch(attributes) []string {
+func (groupadd) Watch(host.Reader, attributes) []string {
 	return []string{accounts.GroupFile, accounts.GroupShadowFile}
 }

@@ -1,10 +1,14 @@
 package systemservice
 
-import "path"
+import (
+	"path"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
 
 // Watch implements [resource.Watcher]. A service of systemd that starts or ends gets or
 // loses its control group; whether it is enabled or masked is links.
-func (systemd) Watch(want attributes) []string {
+func (systemd) Watch(_ host.Reader, want attributes) []string {
 	unit := unitName(want.Name)
 	return append(links(unit),
 		path.Join("/sys/fs/cgroup/system.slice", unit),
@@ -12,7 +16,7 @@ func (systemd) Watch(want attributes) []string {
 }
 
 // Watch implements [resource.Watcher].
-func (offline) Watch(want attributes) []string { return links(unitName(want.Name)) }
+func (offline) Watch(_ host.Reader, want attributes) []string { return links(unitName(want.Name)) }
 
 // links are where those of a unit mostly are.
 func links(unit string) []string {

@@ -34,12 +34,12 @@ func TestAServiceThatChangesIsSeen(t *testing.T) {
 		{"systemctl", "start", "plain"},
 		{"systemctl", "kill", "--signal=KILL", "plain"},
 	} {
-		if err := watch.Follow(r.Watched()); err != nil {
+		if err := watch.Follow(r.Watched(m.host)); err != nil {
 			t.Fatal(err)
 		}
 		watch.Take()
 		m.run(t, command...)
-		if !sees(watch, r.Watched()) {
+		if !sees(watch, r.Watched(m.host)) {
 			t.Errorf("%v was not seen", command)
 		}
 	}
