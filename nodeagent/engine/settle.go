@@ -104,8 +104,9 @@ func (e *entry) state() State {
 		case ev.Status == Failure:
 			return Failed
 		case ev.Status == Audit: // says how it is, not what was done
-		case ev.Status == Pending:
+		case ev.Status == Pending && s == InSync:
 			s = Noop
+		case ev.Status == Pending: // of a refresh, after a change
 		case ev.Property != "":
 			s = Changed
 		case s == InSync:
@@ -194,8 +195,31 @@ func (r *run) remember(e *entry) {
 		// A lost strike-off costs one needless refresh, and no run.
 		_ = r.Store.Disarm([]resource.Ref{e.Ref})
 	}
-	if left || e.report.State == Noop || maps.Equal(r.Store.Observed(e.Ref), e.comparison.Observed) {
+	if !e.looked {
 		return
 	}
-	r.Store.SetObserved(e.Ref, e.comparison.Observed)
+	old := r.Store.Observed(e.Ref)
+	if values := remembered(e.comparison, old); !maps.Equal(old, values) {
+		r.Store.SetObserved(e.Ref, values)
+	}
+}
+
+// remembered is what to tell drift from after a comparison: the values that are as they
+// should be, and of those that are not, because they could not be changed or were only
+// reported, what was remembered before. So it is still drift when it is corrected, and
+// what was not yet done of a new intention never is.
+func remembered(c resource.Comparison, old map[string]string) map[string]string {
+	if len(c.Changes) == 0 {
+		return c.Observed
+	}
+	values := maps.Clone(c.Observed)
+	if c.Changes[0].Property == resource.Ensure { // the others were not looked at
+		maps.Copy(values, old)
+	}
+	for _, change := range c.Changes {
+		if last, known := old[change.Property]; known {
+			values[change.Property] = last
+		}
+	}
+	return values
 }

@@ -93,9 +93,15 @@ func (r *run) verify(ctx context.Context, group []*entry) {
 	if group[0].Resource.SideEffects() { // a group is of one kind
 		r.stale()
 	}
-	written := slices.DeleteFunc(slices.Clone(group), func(e *entry) bool { return e.failed() || e.Resource.Acts() })
+	written := slices.DeleteFunc(slices.Clone(group), func(e *entry) bool { return e.Resource.Acts() || !e.changed() })
 	for i, err := range r.readTogether(ctx, written) {
 		e := written[i]
+		if e.failed() { // in part: what was changed is remembered
+			if err == nil {
+				e.comparison = e.Resource.Compare()
+			}
+			continue
+		}
 		if err != nil {
 			e.fail(fmt.Errorf("cannot verify the change: %w", err))
 			continue
@@ -161,6 +167,11 @@ func (e *entry) fail(err error) {
 	if e.report.Message == "" {
 		e.report.Message = err.Error()
 	}
+}
+
+// changed reports whether anything of it was changed.
+func (e *entry) changed() bool {
+	return slices.ContainsFunc(e.report.Events, func(ev Event) bool { return ev.Status == Success })
 }
 
 func (e *entry) failed() bool {
