@@ -12,7 +12,7 @@ import (
 // Compile makes the catalogs of a fleet. It is pure: the order of the input changes
 // nothing, and the input is not changed.
 func Compile(input Input) Result {
-	p := newPlan(sortedResources(input.Resources), input, 1)
+	p := newPlan(sortedResources(input.Resources), drafting{known: byName(input.Kinds), configMap: input.ConfigMap}, 1)
 	result := Result{
 		Catalogs: map[string]*v1alpha1.Catalog{},
 		Nodes:    map[string]*NodeResult{},
@@ -73,7 +73,7 @@ func (p *plan) nodeResult(s *share) *NodeResult {
 			r.Spec.Withheld = append(r.Spec.Withheld, v1alpha1.Withheld{Ref: p.drafts[i].ref, Reason: f.reason, Message: capped(f.message, maxWithheldMessage)})
 			continue
 		}
-		e, hash := p.entry(s, i)
+		e, _, hash := p.entry(s, i)
 		hashes = append(hashes, hash)
 		if s.own[i] != nil {
 			r.Spec.Entries = append(r.Spec.Entries, e)

@@ -56,9 +56,18 @@ func edgesOf(e v1alpha1.Edges) []edge {
 	return all
 }
 
-// newDraft does for a resource what needs no node. It never fails: what is wrong
-// becomes the draft's fault.
-func newDraft(r v1alpha1.Resource, known map[string]resource.Kind, configMap func(v1alpha1.KeyRef) (string, bool)) *draft {
+// drafting is what all drafts are made with.
+type drafting struct {
+	known     map[string]resource.Kind
+	configMap func(v1alpha1.KeyRef) (string, bool)
+	// applied says that the drafts are applied at once and never become part of a Catalog:
+	// they need neither a form as JSON nor its hash.
+	applied bool
+}
+
+// draft does for a resource what needs no node. It never fails: what is wrong becomes the
+// draft's fault.
+func (by drafting) draft(r v1alpha1.Resource) *draft {
 	d := &draft{entry: emptyEntry(r)}
 	d.ref = d.entry.Ref()
 	if d.entry.Edges != nil {
@@ -67,12 +76,12 @@ func newDraft(r v1alpha1.Resource, known map[string]resource.Kind, configMap fun
 	r, origin, f := withOrigin(r)
 	var t *contentTemplate
 	if f == nil {
-		t, f = content(r, origin, configMap)
+		t, f = content(r, origin, by.configMap)
 	}
 	d.fault = f
-	d.fill(r, known)
+	by.fill(d, r)
 	if t != nil {
-		d.own = &own{template: t, resource: r, entry: d.entry, known: known}
+		d.own = &own{by: by, template: t, resource: r, entry: d.entry}
 	}
 	return d
 }
@@ -175,8 +184,8 @@ func sourced(from v1alpha1.ValueSource, configMap func(v1alpha1.KeyRef) (string,
 }
 
 // fill puts the attributes into the draft's entry and claims its namevar.
-func (d *draft) fill(r v1alpha1.Resource, known map[string]resource.Kind) {
-	entry, bound, f := encode(d.entry, r, known)
+func (by drafting) fill(d *draft, r v1alpha1.Resource) {
+	entry, bound, f := by.encode(d.entry, r)
 	if f != nil {
 		if d.fault == nil {
 			d.fault = f
@@ -185,8 +194,11 @@ func (d *draft) fill(r v1alpha1.Resource, known map[string]resource.Kind) {
 	}
 	d.entry = entry
 	d.claim = entry.Kind + "\x00" + entry.Namevar
-	d.property = fmt.Sprintf("%s %q", known[entry.Kind].NamevarName(), bound.Namevar())
+	d.property = fmt.Sprintf("%s %q", by.known[entry.Kind].NamevarName(), bound.Namevar())
 	d.bound = bound
+	if by.applied {
+		return
+	}
 	d.hash, d.size = measure(entry, entry.Attributes.Raw)
 	if d.size > maxCatalog && d.fault == nil {
 		d.fault = tooLarge(d.size)
@@ -198,18 +210,24 @@ func tooLarge(size int) *fault {
 }
 
 // encode completes an entry with the attributes of a resource, if its type accepts them.
-func encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource, known map[string]resource.Kind) (v1alpha1.CatalogEntry, resource.Resource, *fault) {
-	raw, err := json.Marshal(r.GetAttributes())
-	if err == nil {
-		raw, err = sortKeys(raw)
+func (by drafting) encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource) (v1alpha1.CatalogEntry, resource.Resource, *fault) {
+	if !by.applied {
+		raw, err := json.Marshal(r.GetAttributes())
+		if err == nil {
+			raw, err = sortKeys(raw)
+		}
+		if err != nil {
+			return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "cannot encode its attributes: %v", err)
+		}
+		e.Attributes = &runtime.RawExtension{Raw: raw}
 	}
-	if err != nil {
-		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "cannot encode its attributes: %v", err)
-	}
-	e.Attributes = &runtime.RawExtension{Raw: raw}
-	kind, ok := known[e.Kind]
+	return by.bind(e, r)
+}
+
+func (by drafting) bind(e v1alpha1.CatalogEntry, r v1alpha1.Resource) (v1alpha1.CatalogEntry, resource.Resource, *fault) {
+	kind, ok := by.known[e.Kind]
 	if !ok {
-		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", unknownKind(e.Kind, known))
+		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", unknownKind(e.Kind, by.known))
 	}
 	bound, err := kind.Adopt(resource.Ref{Kind: e.Kind, Name: e.Name}, r.GetAttributes())
 	if err == nil {

@@ -12,35 +12,27 @@ import (
 // problem concerns is left out of them. The node of a problem is "". input.ConfigMap must
 // be safe for concurrent use.
 func Local(input Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
-	s := newLocal(input)
+	s := newLocal(input, false)
 	for position, i := range s.members {
 		if s.fault(position) == nil {
-			e, _ := s.plan.entry(s.share, i)
+			e, _, _ := s.plan.entry(s.share, i)
 			entries = append(entries, e)
 		}
 	}
 	return entries, s.problems()
 }
 
-// Prepare is Local for who applies the entries at once: they are bound to their types,
-// as [Items] does, and digest is their [Name].
-func Prepare(input Input) (items []resource.Item, digest string, problems []Problem) {
-	s := newLocal(input)
-	known := byName(input.Kinds)
-	var hashes []string
+// Prepare is Local for who applies the entries at once: they are bound to their types, as
+// [Items] does. What is too large for a Catalog is not too large here.
+func Prepare(input Input) (items []resource.Item, problems []Problem) {
+	s := newLocal(input, true)
 	for position, i := range s.members {
-		if s.fault(position) != nil {
-			continue
+		if s.fault(position) == nil {
+			e, bound, _ := s.plan.entry(s.share, i)
+			items = append(items, itemOf(e, bound))
 		}
-		e, hash := s.plan.entry(s.share, i)
-		if d := s.plan.drafts[i]; d.bound != nil && d.own == nil {
-			items = append(items, itemOf(e, d.bound))
-		} else {
-			items = append(items, item(e, known))
-		}
-		hashes = append(hashes, hash)
 	}
-	return items, hashOfAll(hashes), s.problems()
+	return items, s.problems()
 }
 
 // A local is the share of the one node that there is.
@@ -49,7 +41,7 @@ type local struct {
 	plan *plan
 }
 
-func newLocal(input Input) local {
+func newLocal(input Input, applied bool) local {
 	node := &Node{}
 	if len(input.Nodes) > 0 {
 		node = &input.Nodes[0]
@@ -58,7 +50,7 @@ func newLocal(input Input) local {
 	if node.Labels == nil {
 		applies = (*target).allows
 	}
-	p := newPlan(input.Resources, input, runtime.GOMAXPROCS(0))
+	p := newPlan(input.Resources, drafting{byName(input.Kinds), input.ConfigMap, applied}, runtime.GOMAXPROCS(0))
 	return local{p.divide(node, applies), p}
 }
 

@@ -9,16 +9,17 @@ import (
 
 // own makes what differs from node to node: the entries of one template.
 type own struct {
+	by       drafting
 	template *contentTemplate
 	resource v1alpha1.Resource // a copy that is ours to set the content of
 	entry    v1alpha1.CatalogEntry
-	known    map[string]resource.Kind
 	made     map[string]*rendering // by content: nodes often get the same
 }
 
 // A rendering is an entry of one content, or why there is none.
 type rendering struct {
 	entry v1alpha1.CatalogEntry
+	bound resource.Resource
 	hash  string
 	size  int // as JSON, in bytes
 	fault *fault
@@ -47,15 +48,18 @@ func (o *own) render(n *Node) *rendering {
 
 func (o *own) make(content string) *rendering {
 	setContent(o.resource, content)
-	entry, _, f := encode(o.entry, o.resource, o.known)
+	entry, bound, f := o.by.encode(o.entry, o.resource)
 	if f != nil {
 		return &rendering{fault: f}
+	}
+	if o.by.applied {
+		return &rendering{entry: entry, bound: bound}
 	}
 	hash, size := measure(entry, entry.Attributes.Raw)
 	if size > maxCatalog {
 		return &rendering{fault: tooLarge(size)}
 	}
-	return &rendering{entry: entry, hash: hash, size: size}
+	return &rendering{entry: entry, bound: bound, hash: hash, size: size}
 }
 
 func waiting(n *Node) *fault {

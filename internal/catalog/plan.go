@@ -19,14 +19,13 @@ type plan struct {
 	surveys map[string]*survey
 }
 
-// newPlan keeps the order of resources. With more than one worker input.ConfigMap must be
-// safe for concurrent use.
-func newPlan(resources []v1alpha1.Resource, input Input, workers int) *plan {
+// newPlan keeps the order of resources. With more than one worker what drafts are made
+// with must be safe for concurrent use.
+func newPlan(resources []v1alpha1.Resource, by drafting, workers int) *plan {
 	env := sync.OnceValues(whenEnvironment)
 	p := &plan{fleet: map[v1alpha1.ResourceRef]*draft{}, surveys: map[string]*survey{}}
-	known := byName(input.Kinds)
 	targets := map[string]*target{}
-	for i, d := range drafted(resources, known, input.ConfigMap, workers) {
+	for i, d := range drafted(resources, by, workers) {
 		r := resources[i]
 		if twin := p.fleet[d.ref]; twin != nil {
 			twin.fault = faultf(v1alpha1.ReasonConflict, "%s is given more than once: give each its own metadata.name", d.ref)
@@ -42,14 +41,14 @@ func newPlan(resources []v1alpha1.Resource, input Input, workers int) *plan {
 	return p
 }
 
-func drafted(resources []v1alpha1.Resource, known map[string]resource.Kind, configMap func(v1alpha1.KeyRef) (string, bool), workers int) []*draft {
+func drafted(resources []v1alpha1.Resource, by drafting, workers int) []*draft {
 	drafts := make([]*draft, len(resources))
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(workers, len(resources)) {
 		group.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(drafts); i = int(next.Add(1)) - 1 {
-				drafts[i] = newDraft(resources[i], known, configMap)
+				drafts[i] = by.draft(resources[i])
 			}
 		})
 	}
@@ -158,10 +157,11 @@ func (s *share) fault(position int) *fault {
 	return nil
 }
 
-// entry is a member's entry and its hash on this node.
-func (p *plan) entry(s *share, draft int) (v1alpha1.CatalogEntry, string) {
+// entry is a member's entry on this node, bound to its type, and its hash.
+func (p *plan) entry(s *share, draft int) (v1alpha1.CatalogEntry, resource.Resource, string) {
 	if r := s.own[draft]; r != nil {
-		return r.entry, r.hash
+		return r.entry, r.bound, r.hash
 	}
-	return p.drafts[draft].entry, p.drafts[draft].hash
+	d := p.drafts[draft]
+	return d.entry, d.bound, d.hash
 }

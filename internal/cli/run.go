@@ -29,6 +29,7 @@ type job struct {
 	host       Host
 	resources  []v1alpha1.Resource
 	configMaps manifest.ConfigMaps
+	digest     string // of the manifests
 	selector   labels.Selector
 	machine    labels.Set
 	control    control.Options
@@ -94,7 +95,7 @@ func (a *app) newJob(f applyFlags) (j *job, err error) {
 		return nil, err
 	}
 	a.noteIgnored(set)
-	j.resources, j.configMaps = set.Resources(), set.ConfigMaps
+	j.resources, j.configMaps, j.digest = set.Resources(), set.ConfigMaps, fmt.Sprintf("sha256-%x", set.Digest)
 	// A run that only reports makes and changes nothing in the state.
 	j.control.ReadOnly = f.noop && !slices.ContainsFunc(j.resources, appliesInNoop)
 	return j, nil
@@ -160,14 +161,14 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 	facts := j.gather(ctx, j.host)
 	gathered := time.Now()
 	hostname := facts.String("networking.hostname")
-	items, digest, problems := catalog.Prepare(catalog.Input{
+	items, problems := catalog.Prepare(catalog.Input{
 		Nodes:     []catalog.Node{{Name: hostname, Labels: j.machine, Facts: facts}},
 		Resources: j.resources,
 		Kinds:     j.Kinds,
 		ConfigMap: j.configMaps.Value,
 	})
 	t := engine.Transaction{
-		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: digest, Noop: j.noop, Store: store, Now: time.Now,
+		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: j.digest, Noop: j.noop, Store: store, Now: time.Now,
 		Refused: refused(problems), IgnoreSchedules: j.anyTime,
 		Before: map[string]time.Duration{engine.FactGeneration: gathered.Sub(began), engine.ConfigRetrieval: time.Since(gathered)},
 	}

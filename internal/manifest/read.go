@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ type Set struct {
 	ConfigMaps ConfigMaps
 	// Ignored are documents of other API groups, as "Deployment/web in web.yaml".
 	Ignored []string
+	// Digest is the SHA-256 of the files, one after the other.
+	Digest [sha256.Size]byte
 }
 
 // A Document is one resource and where it stands.
@@ -80,15 +83,17 @@ func (all ConfigMaps) Value(ref v1alpha1.KeyRef) (string, bool) {
 // set has the rest.
 func Read(paths []string, stdin io.Reader) (*Set, error) {
 	s := &Set{}
+	digest := sha256.New()
 	var errs []error
 	for _, p := range paths {
 		files, err := expand(p)
 		errs = append(errs, err)
 		for _, f := range files {
-			errs = append(errs, s.readFile(f, stdin))
+			errs = append(errs, s.readFile(f, stdin, digest))
 		}
 	}
 	errs = append(errs, s.twice())
+	digest.Sum(s.Digest[:0])
 	return s, errors.Join(errs...)
 }
 
@@ -119,11 +124,12 @@ func expand(path string) ([]string, error) {
 	return files, nil
 }
 
-func (s *Set) readFile(name string, stdin io.Reader) error {
+func (s *Set) readFile(name string, stdin io.Reader, digest io.Writer) error {
 	text, err := slurp(name, stdin)
 	if err != nil {
 		return err
 	}
+	_, _ = digest.Write(text) // a hash accepts every write
 	if name == "-" {
 		name = "stdin"
 	}

@@ -53,7 +53,9 @@ type Report struct {
 	CorrectiveChange bool      `json:"correctiveChange"`
 	Started          time.Time `json:"started"`
 	Duration         Duration  `json:"duration"`
-	CatalogDigest    string    `json:"catalogDigest"`
+	// CatalogDigest is that of a node's entries, or of the manifests where those are applied
+	// as they are.
+	CatalogDigest string `json:"catalogDigest"`
 	// CachedCatalogStatus says whether the catalog is one that was kept because there
 	// was no asking for a newer one: not_used or on_failure. "" where none is ever kept.
 	CachedCatalogStatus string  `json:"cachedCatalogStatus,omitempty"`
