@@ -182,7 +182,7 @@ type Cmd struct {
 	// Detached marks work that must survive the caller's end, such as a dpkg run:
 	// a long-lived agent runs it in a transient unit of the host's service manager,
 	// outside its own control group. The end of the caller's context does not stop
-	// it anywhere; its Timeout does. It can't go with BareEnv, As and Umask.
+	// it anywhere; its Timeout does. What it leaves running goes on.
 	Detached bool
 }
 

@@ -134,6 +134,7 @@ func run(ctx context.Context, h host.Host, attribute string, argv []string, a At
 	if err != nil {
 		return err
 	}
+	cmd.Detached = true // it may end the agent, or be needed after it
 	tries := or(a.Tries, 1)
 	for try := int32(1); ; try++ {
 		res, err := h.Run(ctx, cmd)

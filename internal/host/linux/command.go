@@ -67,7 +67,7 @@ func (h *Host) complete(cmd host.Cmd) (host.Cmd, error) {
 		return cmd, err
 	}
 	env, err := environment(cmd)
-	if err = errors.Join(err, detachable(cmd)); err != nil {
+	if err != nil {
 		return cmd, err
 	}
 	cmd.Env = env
@@ -81,13 +81,6 @@ func (h *Host) complete(cmd host.Cmd) (host.Cmd, error) {
 		cmd.MaxOutput = host.DefaultMaxOutput
 	}
 	return cmd, nil
-}
-
-func detachable(cmd host.Cmd) error {
-	if cmd.Detached && (cmd.BareEnv || cmd.As != nil || cmd.Umask != nil) {
-		return errors.New("a Detached command runs as the host's service manager has it: leave out BareEnv, As and Umask")
-	}
-	return nil
 }
 
 // environment is the minimal one, unless none is asked for, with the command's own on

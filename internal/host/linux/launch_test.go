@@ -3,7 +3,6 @@ package linux_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -86,13 +85,5 @@ func TestADirectoryThatIsNotThereIsNamed(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
 		})
-	}
-}
-
-func TestADetachedCommandCanBeNobodyElse(t *testing.T) {
-	h := open(t, linux.Options{})
-	_, err := h.Run(t.Context(), host.Cmd{Args: []string{"/bin/true"}, Detached: true, BareEnv: true})
-	if err == nil || !strings.Contains(err.Error(), "leave out BareEnv, As and Umask") {
-		t.Errorf("got %v", err)
 	}
 }

@@ -42,6 +42,39 @@ func TestARealSystemdRunsDetachedCommands(t *testing.T) {
 		}
 	})
 
+	t.Run("as somebody else too, with an environment of their own", func(t *testing.T) {
+		cmd := host.Cmd{
+			Args: []string{"/bin/sh", "-c", `id -u; id -G; umask; pwd; env -0 | sort -z | grep -zv -e ^_= -e ^PWD= -e ^SHLVL= -e ^OLDPWD= | tr '\0' ';'; test -r /etc/shadow`},
+			As:   &host.Credentials{UID: 1234, GID: 2345, Groups: []uint32{2345, 3456}}, Umask: new(uint32(0o027)), Dir: "/usr",
+			BareEnv: true, Env: []string{"PATH=/usr/bin:/bin", "unit=a $x `y` \"z\" 'w' \\ b\nc", "HOME=/nowhere"},
+		}
+		for what, edit := range map[string]func(*host.Cmd){
+			"as it is":            func(*host.Cmd) {},
+			"with no more groups": func(c *host.Cmd) { c.As.Groups = nil },
+			"as root":             func(c *host.Cmd) { c.As = nil },
+		} {
+			edit(&cmd)
+			want, err := h.Run(t.Context(), cmd)
+			must(t, err)
+			got, err := h.Run(t.Context(), detached(cmd))
+			must(t, err)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-plain +detached):\n%s", what, diff)
+			}
+			cmd.As = &host.Credentials{UID: 1234, GID: 2345, Groups: []uint32{2345, 3456}}
+		}
+	})
+
+	t.Run("and leaves running what they do", func(t *testing.T) {
+		_, err := h.Run(t.Context(), detached(sh("setsid sleep 4343 >/dev/null 2>&1 & true")))
+		must(t, err)
+		left, err := h.Query(t.Context(), host.Cmd{Args: []string{"pkill", "-f", "^sleep 4343"}})
+		must(t, err)
+		if left.ExitCode != 0 {
+			t.Errorf("nothing was left: %+v", left)
+		}
+	})
+
 	t.Run("and tells how they ended", func(t *testing.T) {
 		for script, code := range map[string]int{"exit 0": 0, "exit 1": 1, "kill -TERM $$": 143, "kill -KILL $$": 137} {
 			res, err := h.Run(t.Context(), detached(sh(script)))

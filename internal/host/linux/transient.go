@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -25,8 +28,12 @@ func (h *Host) hasSystemd() bool {
 // read by then, and leaves the exit code where nothing else can be confused with
 // it: systemd-run tells neither a signal from an exit nor a failure of its own from
 // one of the command. What the shell itself says of a signal is nobody's output.
-const unitScript = `/bin/rm -f -- "$1"; unit=$2; shift 2; exec 3>&2 2>/dev/null; ` +
-	`("$@" 2>&3 3>&-); code=$?; printf '\n%s %d\n' "$unit" "$code" >&3; exit "$code"`
+const unitScript = `/bin/rm -f -- "$1"; fettle_unit=$2; shift 2; exec 3>&2 2>/dev/null; ` +
+	`("$@" 2>&3 3>&-); fettle_code=$?; printf '\n%s %d\n' "$fettle_unit" "$fettle_code" >&3; exit "$fettle_code"`
+
+// bareScript comes before it where the command's environment is the whole one: systemd
+// gives a unit more than that, so the shell begins with nothing and reads the file itself.
+const bareScript = `set -a; . "$1"; set +a; `
 
 // A unit is one transient service of the host.
 type unit struct {
@@ -42,6 +49,9 @@ func (h *Host) runTransient(ctx context.Context, cmd host.Cmd) (host.Result, err
 	if err != nil {
 		return host.Result{}, err
 	}
+	if info, err := h.Stat(cmd.Dir); err != nil || !info.IsDir() {
+		return host.Result{}, fmt.Errorf("cannot start %s in %s: %w", file, cmd.Dir, cause(err))
+	}
 	cmd.Args = append([]string{file}, cmd.Args[1:]...)
 	name := "fettle-" + strings.ToLower(rand.Text())
 	u := unit{name: name, env: "/run/" + name + ".env", cmd: cmd}
@@ -51,6 +61,15 @@ func (h *Host) runTransient(ctx context.Context, cmd host.Cmd) (host.Result, err
 	}
 	res, err := h.runUnit(ctx, u, s)
 	return res, errors.Join(err, s.Close())
+}
+
+// cause is what keeps a directory from being entered: an error of a path, or none that it
+// is something else.
+func cause(err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathErr.Err
+	}
+	return unix.ENOTDIR
 }
 
 func (h *Host) runUnit(ctx context.Context, u unit, s *streams) (res host.Result, err error) {
@@ -103,14 +122,48 @@ func (u unit) argv() []string {
 	args := []string{
 		"systemd-run", "--unit=" + u.name, "--wait", "--pipe", "--quiet", "--collect",
 		"--working-directory=" + u.cmd.Dir,
-		"--property=EnvironmentFile=" + u.env,
+		"--property=KillMode=process", // what the command leaves running stays, as it would without a unit
 		"--property=RuntimeMaxSec=" + strconv.Itoa(limit),
-		"--", "/bin/sh", "-c", expandable(unitScript), "fettle", u.env, u.name,
 	}
-	for _, arg := range u.cmd.Args {
+	if u.cmd.Umask != nil {
+		args = append(args, fmt.Sprintf("--property=UMask=%04o", *u.cmd.Umask))
+	}
+	if u.cmd.BareEnv {
+		args = append(args, "--", "/usr/bin/env", "-i", "/bin/sh", "-c", expandable(bareScript+unitScript))
+	} else {
+		args = append(args, "--property=EnvironmentFile="+u.env, "--", "/bin/sh", "-c", expandable(unitScript))
+	}
+	args = append(args, "fettle", u.env, u.name)
+	for _, arg := range u.words() {
 		args = append(args, expandable(arg))
 	}
 	return args
+}
+
+// words are the command, with what makes it whose it is to be and takes away what the
+// shell above it has put into its environment.
+func (u unit) words() []string {
+	words := u.cmd.Args
+	if as := u.cmd.As; as != nil {
+		words = slices.Concat([]string{"/usr/bin/setpriv", fmt.Sprintf("--reuid=%d", as.UID), fmt.Sprintf("--regid=%d", as.GID), groupsOption(as.Groups), "--"}, words)
+	}
+	if !u.cmd.BareEnv {
+		return words
+	}
+	without := []string{"/usr/bin/env"}
+	for _, name := range []string{"PWD", "OLDPWD", "SHLVL", "_"} {
+		if !slices.ContainsFunc(u.cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) {
+			without = append(without, "-u", name)
+		}
+	}
+	return slices.Concat(without, words)
+}
+
+func groupsOption(groups []uint32) string {
+	if len(groups) == 0 {
+		return "--clear-groups"
+	}
+	return "--groups=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(groups), " ", ","), "[]")
 }
 
 // expandable keeps an argument as it is through systemd's expansion of variables.

@@ -48,7 +48,7 @@ func TestADetachedCommandRunsInATransientUnit(t *testing.T) {
 	must(t, err)
 	unit := regexp.MustCompile(`fettle-[a-z2-7]{26}`)
 	wantArgv := "--unit=UNIT\n--wait\n--pipe\n--quiet\n--collect\n--working-directory=/usr\n" +
-		"--property=EnvironmentFile=/run/UNIT.env\n--property=RuntimeMaxSec=330\n--\n/bin/sh\n-c\n"
+		"--property=KillMode=process\n--property=RuntimeMaxSec=330\n--property=EnvironmentFile=/run/UNIT.env\n--\n/bin/sh\n-c\n"
 	if got := unit.ReplaceAllString(string(argv), "UNIT"); !strings.HasPrefix(got, wantArgv) || strings.Contains(got, "s3cret") {
 		t.Errorf("systemd-run was called with\n%s\nwant it to begin with\n%s", got, wantArgv)
 	}

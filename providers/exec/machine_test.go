@@ -1,0 +1,31 @@
+package exec_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+// As an agent has it: transient units in the namespaces of the host.
+func TestOnAMachineACommandIsNoPartOfTheAgent(t *testing.T) {
+	m := debian.Boot(t)
+	h, err := linux.Open(linux.Options{PID: m.PID(), Transient: true})
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close()) })
+
+	lines := run(t, h, false, item(t, "a", `{command: "tail -1 /proc/self/cgroup; id -un; echo $TOKEN; umask", shell: true, user: daemon, umask: "027", environment: [TOKEN=s3cret], logOutput: always}`))
+	if len(lines) != 6 || !strings.Contains(lines[1], "/system.slice/fettle-") {
+		t.Fatalf("got %q", lines)
+	}
+	same(t, lines[2:], "output: daemon", "output: [redacted]", "output: 0027", "executed successfully")
+
+	same(t, run(t, h, false, item(t, "b", `{command: "echo why >&2; exit 3", shell: true, tries: 2}`)),
+		"Exec/b Failed", `change of returns from notrun to 0 failed: command "echo why >&2; exit 3" exited with 3, which is not in returns: 0; it said: why`)
+	same(t, run(t, h, false, item(t, "c", `{command: /bin/sleep 60, timeoutSeconds: 1}`)),
+		"Exec/c Failed", `change of returns from notrun to 0 failed: cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`)
+	same(t, run(t, h, false, item(t, "c", `{command: /bin/true, cwd: /nowhere}`)),
+		"Exec/c Failed", `change of returns from notrun to 0 failed: cannot run "/bin/true": cannot start /bin/true in /nowhere: no such file or directory`)
+	same(t, run(t, h, false, item(t, "d", `{command: /bin/true, timeoutSeconds: 0}`)), "Exec/d Changed", "executed successfully")
+}
