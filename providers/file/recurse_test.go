@@ -363,6 +363,12 @@ func TestPurge(t *testing.T) {
 			lines: []string{"File//x/d/e/lost: removed", "File//x/d/g: removed", "File//x/f: removed", "File//x/l: removed"},
 			tree:  []string{"/x/d/ 0755", "/x/d/e/ 0755", "/x/d/e/kept 0644 four"},
 		},
+		"what leads to another File stays, however deep that lies": {
+			given: append([]string{"/x/d/e/kept four"}, given...),
+			files: []string{`{path: /x, recurse: true, recurseLimit: 1, purge: true, force: true}`, `{path: /x/d/e/kept}`},
+			lines: []string{"File//x/f: removed", "File//x/l: removed"},
+			tree:  []string{"/x/d/ 0755", "/x/d/e/ 0755", "/x/d/e/kept 0644 four", "/x/d/g 0644 two"},
+		},
 		"what is ignored stays, and what leads there": {
 			given: append([]string{"/x/d/.keep a"}, given...), files: []string{`{path: /x, recurse: true, purge: true, force: true, ignore: [".*"]}`},
 			lines: []string{"File//x/d/g: removed", "File//x/f: removed", "File//x/l: removed"},
