@@ -45,7 +45,7 @@ func newNodeView(spec v1alpha1.NodeCatalogSpec, nc *v1alpha1.NodeCatalog, p prog
 		v.stuck = c.Message
 	}
 	for _, r := range nc.Status.Resources {
-		v.reports[r.Ref] = r
+		v.reports[v1alpha1.ResourceRef(r.Ref)] = r
 	}
 	return v
 }

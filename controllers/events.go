@@ -60,7 +60,7 @@ func resourceFailed(r v1alpha1.ResourceReport) occurrence {
 }
 
 // relatedTo names the resource that an event on a NodeCatalog is of.
-func relatedTo(ref v1alpha1.ResourceRef) runtime.Object {
+func relatedTo(ref v1alpha1.ReportedRef) runtime.Object {
 	kind, name, _ := strings.Cut(string(ref), "/")
 	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Name: name}
 }
@@ -116,7 +116,7 @@ func isTrue(c metav1.Condition) bool { return c.Status == metav1.ConditionTrue }
 
 // nodeEvents are what has newly happened on a node, between two of its statuses.
 func nodeEvents(before, now v1alpha1.NodeCatalogStatus) []occurrence {
-	known := map[v1alpha1.ResourceRef]v1alpha1.ResourceReport{}
+	known := map[v1alpha1.ReportedRef]v1alpha1.ResourceReport{}
 	for _, r := range before.Resources {
 		known[r.Ref] = r
 	}

@@ -219,7 +219,7 @@ func isolatesFailure(t *testing.T, m *machine) {
 		t.Error(diff)
 	}
 	m.Expect(nc.Status.Resources).To(HaveLen(2))
-	m.Expect(nc.Status.Resources[0].Ref).To(Equal(v1alpha1.ResourceRef("Gadget/x")))
+	m.Expect(nc.Status.Resources[0].Ref).To(Equal(v1alpha1.ReportedRef("Gadget/x")))
 	m.Expect(nc.Status.Resources[0].Message).To(ContainSubstring(`kind "Gadget" is not known`))
 	m.Expect(nc.Status.Resources[1].State).To(Equal(v1alpha1.StateSkipped))
 	m.Expect(condition(nc, "Ready")).To(Equal("False ResourcesFailed: 1 failed: Gadget/x"))

@@ -117,7 +117,7 @@ func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.Ru
 	for _, r := range report.Resources {
 		if r.Left {
 			counts.Skipped--
-			countAgain(&counts, before[v1alpha1.ResourceRef(r.Ref.String())])
+			countAgain(&counts, before[v1alpha1.ReportedRef(r.Ref.String())])
 		}
 		if r.OutOfSync && (r.State == engine.Noop || r.State == engine.Failed) {
 			counts.OutOfSync++

@@ -33,7 +33,7 @@ func resourceReports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (li
 	var all []v1alpha1.ResourceReport
 	before := byRef(prev)
 	for _, r := range run.Report.Resources {
-		switch was, listed := before[v1alpha1.ResourceRef(r.Ref.String())]; {
+		switch was, listed := before[v1alpha1.ReportedRef(r.Ref.String())]; {
 		case r.Left && listed:
 			all = append(all, was)
 		case r.Left: // as it was left: in sync
@@ -43,15 +43,26 @@ func resourceReports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (li
 	}
 	for _, w := range run.Withheld {
 		all = append(all, v1alpha1.ResourceReport{
-			Ref: w.Ref, State: v1alpha1.StateWithheld, Message: cut(strings.TrimSuffix(w.Reason+": "+w.Message, ": "), maxMessage),
+			Ref: v1alpha1.ReportedRef(w.Ref), State: v1alpha1.StateWithheld, Message: cut(strings.TrimSuffix(w.Reason+": "+w.Message, ": "), maxMessage),
 		})
 	}
 	slices.SortStableFunc(all, func(a, b v1alpha1.ResourceReport) int {
 		return cmp.Or(rank(a.State)-rank(b.State), strings.Compare(string(a.Ref), string(b.Ref)))
 	})
+	all = onceEach(all)
 	list = fit(all)
 	keepSince(list, prev, now)
 	return list, int32(len(all) - len(list))
+}
+
+// onceEach keeps the first of those with one name, as what two resources brought along.
+func onceEach(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
+	seen := make(map[v1alpha1.ReportedRef]bool, len(all))
+	return slices.DeleteFunc(all, func(r v1alpha1.ResourceReport) bool {
+		was := seen[r.Ref]
+		seen[r.Ref] = true
+		return was
+	})
 }
 
 func told(r engine.ResourceReport) bool {
@@ -73,7 +84,7 @@ func rank(s v1alpha1.ResourceState) int {
 
 func resourceReport(r engine.ResourceReport) v1alpha1.ResourceReport {
 	out := v1alpha1.ResourceReport{
-		Ref:        v1alpha1.ResourceRef(r.Ref.String()),
+		Ref:        v1alpha1.ReportedRef(r.Ref.String()),
 		State:      v1alpha1.ResourceState(r.State),
 		Message:    r.Message,
 		Corrective: r.Corrective(),
@@ -120,8 +131,8 @@ func keepSince(list, prev []v1alpha1.ResourceReport, now time.Time) {
 	}
 }
 
-func byRef(reports []v1alpha1.ResourceReport) map[v1alpha1.ResourceRef]v1alpha1.ResourceReport {
-	all := make(map[v1alpha1.ResourceRef]v1alpha1.ResourceReport, len(reports))
+func byRef(reports []v1alpha1.ResourceReport) map[v1alpha1.ReportedRef]v1alpha1.ResourceReport {
+	all := make(map[v1alpha1.ReportedRef]v1alpha1.ResourceReport, len(reports))
 	for _, r := range reports {
 		all[r.Ref] = r
 	}

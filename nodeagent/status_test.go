@@ -175,6 +175,20 @@ func TestWhatARunTells(t *testing.T) {
 	}
 }
 
+// Two resources may bring the same along; the API server takes each name once.
+func TestWhatIsReportedTwiceIsToldOnce(t *testing.T) {
+	status, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{
+		Now: noon(), Generation: 3, Run: ran(noon(), noop("/srv/a"), failed("/srv/a", "broken"), noop("/srv/b")),
+	})
+	var told []string
+	for _, r := range status.Resources {
+		told = append(told, string(r.Ref)+" "+string(r.State))
+	}
+	if diff := cmp.Diff([]string{"File//srv/a Failed", "File//srv/b Noop"}, told); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestWhenThereIsNothingToSay(t *testing.T) {
 	facts := resource.Facts{"os": map[string]any{"name": "Debian", "none": nil}, "count": 2.0}
 	base, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{

@@ -129,6 +129,20 @@ func row(ensure, namevar any) []any {
 	return []any{"web", ensure, 5.0, 2.0, 1.0, 2.0, "False", "0s", namevar, "2 of 5 nodes in sync"}
 }
 
+var _ = Describe("The status of a NodeCatalog", func() {
+	It("names what a resource brought along by its name on the host", func(ctx SpecContext) {
+		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
+		removed(nc)
+		Expect(k8s.Create(ctx, nc)).To(Succeed())
+		nc.Status.Resources = []v1alpha1.ResourceReport{
+			{Ref: "File/motd", State: v1alpha1.StateFailed},
+			{Ref: "File//srv/WWW/a b_c.html", State: v1alpha1.StateFailed},
+			{Ref: v1alpha1.ReportedRef("File//" + strings.Repeat("d/", 2047)), State: v1alpha1.StateFailed},
+		}
+		Expect(k8s.Status().Update(ctx, nc)).To(Succeed())
+	})
+})
+
 var _ = Describe("The status of a resource", func() {
 	It("is apart from its spec: neither can be written along with the other", func(ctx SpecContext) {
 		f := &v1alpha1.File{

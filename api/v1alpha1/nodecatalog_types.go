@@ -154,9 +154,15 @@ type RunCounts struct {
 	Refreshed int32 `json:"refreshed"`
 }
 
+// ReportedRef is a ResourceRef, or names what a resource of the node brought along by its
+// kind and its name on the host: File//srv/www/index.html.
+// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*/`
+// +kubebuilder:validation:MaxLength=4160
+type ReportedRef string
+
 // ResourceReport is one resource of a node that is not in sync.
 type ResourceReport struct {
-	Ref     ResourceRef   `json:"ref"`
+	Ref     ReportedRef   `json:"ref"`
 	State   ResourceState `json:"state"`
 	Message string        `json:"message,omitempty"`
 	// changes that were made, or would be.
