@@ -10,7 +10,7 @@ import (
 
 // A limit is a number of bytes that reads the same again, and only 0 is none.
 func FuzzParseLimit(f *testing.F) {
-	for _, text := range []string{"500Mi", "0", "-1", "1e3", "0.5", "1e30", "9223372036854775807", "9223372036854775808", "1Ei", "100Ei", "", " 1", "-0", "1n"} {
+	for _, text := range []string{"500Mi", "0", "-1", "1e3", "0.5", "1e30", "9223372036854775807", "9223372036854775808", "1Ei", "100Ei", "", " 1", "-0", "1n", "E55555555"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

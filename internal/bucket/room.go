@@ -8,15 +8,24 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"regexp"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
+// limitForm leaves out the exponents and the parts of a byte that a quantity may have: one
+// with a large exponent takes minutes to read.
+var limitForm = regexp.MustCompile(`^-?[0-9]{1,19}(\.[0-9]{1,9})?([kMGTPE]|[KMGTPE]i)?$`)
+
 // ParseLimit reads a limit as people write it, 500Mi, in bytes.
 func ParseLimit(text string) (int64, error) {
-	q, err := resource.ParseQuantity(text)
+	var q resource.Quantity
+	err := errors.New("it has another form")
+	if limitForm.MatchString(text) {
+		q, err = resource.ParseQuantity(text)
+	}
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%q is no number of bytes: write it as 500Mi", text)

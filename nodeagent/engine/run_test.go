@@ -158,6 +158,11 @@ func TestRun(t *testing.T) {
 			did:   []string{"write b (ensure)", "write a (ensure)"},
 			want:  []string{"Thing/b Changed", "  created", "Thing/a Changed", "  created"},
 		},
+		"an automatic relation is to any kind": {
+			items: [][]string{{"Thing/a", `{"ensure":"present","near":["b"]}`}, {"Crate/b", red}},
+			did:   []string{"write together b", "write a (ensure)"},
+			want:  []string{"Crate/b Changed", "  created", "Thing/a Changed", "  created"},
+		},
 		"an automatic relation gives way to a written edge": {
 			items: [][]string{{"Thing/a", `{"ensure":"present","near":["b"]}`, "before:Thing/b"}, {"Thing/b", red}},
 			did:   []string{"write a (ensure)", "write b (ensure)"},
@@ -244,6 +249,14 @@ func TestRun(t *testing.T) {
 				"Crate/a Failed", "  prefetch failed for Crate provider truck: broken",
 				"Crate/b Failed", "  prefetch failed for Crate provider truck: broken",
 				"Thing/c Changed", "  created",
+			},
+		},
+		"a prefetch is that of a kind, also where another has a provider of the same name": {
+			given: func(w *world) { w.fail["list"] = errBroken },
+			items: [][]string{{"Crate/a", red}, {"Barrel/b", red}},
+			want: []string{
+				"Crate/a Failed", "  prefetch failed for Crate provider truck: broken",
+				"Barrel/b Failed", "  prefetch failed for Barrel provider truck: broken",
 			},
 		},
 		"a provider that comes during the run is waited for": {

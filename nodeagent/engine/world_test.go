@@ -199,14 +199,15 @@ func (p nesting) Generate(ctx context.Context, _ host.Reader, want thing, c reso
 	}
 }
 
-// kinds are Thing, one at a time, Crate, all at once and with side effects, and Nest,
-// which brings things along.
+// kinds are Thing, one at a time, Crate, all at once and with side effects, Barrel, by a
+// provider of the same name, and Nest, which brings things along.
 func (w *world) kinds() map[string]resource.Kind {
 	thingType := w.typ("Thing", []resource.Provider[thing]{plain{w, "hand"}, plain{w, "tool"}})
 	crate := w.typ("Crate", []resource.Provider[thing]{batching{plain{w, "truck"}}})
 	crate.SideEffects = true
 	nest := w.typ("Nest", []resource.Provider[thing]{nesting{plain{w, "bird"}}})
-	return map[string]resource.Kind{"Thing": thingType.Erase(), "Crate": crate.Erase(), "Nest": nest.Erase()}
+	barrel := w.typ("Barrel", crate.Providers)
+	return map[string]resource.Kind{"Thing": thingType.Erase(), "Crate": crate.Erase(), "Barrel": barrel.Erase(), "Nest": nest.Erase()}
 }
 
 func (w *world) typ(name string, providers []resource.Provider[thing]) *resource.Type[thing] {
@@ -224,10 +225,10 @@ func (w *world) typ(name string, providers []resource.Provider[thing]) *resource
 		Parameters: []resource.Parameter{{Name: "near", Doc: "n"}},
 		Providers:  providers,
 		Exists:     func(t thing) bool { return t.Ensure == nil || *t.Ensure != resource.Absent },
-		Auto: []resource.AutoRelation[thing]{{
-			Relation: resource.Require, Kind: "Thing",
-			Names: func(t thing) []string { return t.Near },
-		}},
+		Auto: []resource.AutoRelation[thing]{
+			{Relation: resource.Require, Kind: "Thing", Names: func(t thing) []string { return t.Near }},
+			{Relation: resource.Require, Kind: "Crate", Names: func(t thing) []string { return t.Near }},
+		},
 	}
 }
 

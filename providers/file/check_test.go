@@ -87,6 +87,11 @@ func TestValidateCmd(t *testing.T) {
 			seen:  []string{"checker", "a  b", "$HOME; *", "#", "c=STAGED", "STAGED"},
 			after: "/x ---------- 0644 0:0\n  two\n  \n",
 		},
+		"takes nothing in the path for a blank or a quote": {
+			spec:  `{path: "/it's a x", content: "two\n", validateCmd: checker %}`,
+			seen:  []string{"checker", "STAGED"},
+			after: "/x absent\n",
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
