@@ -88,7 +88,11 @@ func TestALookoutFollowsTheResourcesThatThereAre(t *testing.T) {
 		t.Error("what is no resource any more is looked at")
 	}
 	put(t, root, "b")
-	<-l.Ready()
+	select {
+	case <-l.Ready():
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing was seen")
+	}
 	l.See(start)
 	if l.Due().IsZero() {
 		t.Error("what is a new resource is not looked at")

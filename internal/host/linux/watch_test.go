@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -70,7 +71,7 @@ func TestAWatchTellsWhatMayHaveChanged(t *testing.T) {
 			must(t, w.Follow(c.follow))
 			must(t, c.do(root))
 			if c.want != nil {
-				<-w.Ready()
+				await(t, w)
 			}
 			if diff := cmp.Diff(c.want, w.Take()); diff != "" {
 				t.Error(diff)
@@ -87,11 +88,11 @@ func TestAWatchFollowsADirectoryThatWasMadeAnew(t *testing.T) {
 	w := follow(t, h, "/etc/motd")
 	must(t, os.RemoveAll(root+"/etc"))
 	must(t, os.Mkdir(root+"/etc", 0o755))
-	<-w.Ready()
+	await(t, w)
 	w.Take()
 	must(t, w.Follow([]string{"/etc/motd"}))
 	must(t, os.WriteFile(root+"/etc/motd", nil, 0o644))
-	<-w.Ready()
+	await(t, w)
 	if diff := cmp.Diff([]string{"/etc/motd"}, w.Take()); diff != "" {
 		t.Error(diff)
 	}
@@ -141,6 +142,16 @@ func watchedRoot(t *testing.T) (*linux.Host, string) {
 	must(t, err)
 	t.Cleanup(func() { _ = h.Close() })
 	return h, root
+}
+
+// await waits until there is something to take.
+func await(t *testing.T, w host.Watch) {
+	t.Helper()
+	select {
+	case <-w.Ready():
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing was seen")
+	}
 }
 
 func follow(t *testing.T, h *linux.Host, paths ...string) host.Watch {
