@@ -10,6 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/group"
 	"github.com/fettle-dev/fettle/test/debian"
 )
@@ -81,9 +82,7 @@ func TestAMemberWhoIsNoUserAnyMoreIsTakenOut(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "sed", "--in-place", "s/^staff:.*/&gone/", "/etc/group", "/etc/gshadow")
 	h := open(t, root)
-	r := bind(t, h, `{"name": "staff", "members": [], "authMembership": true}`)
-	must(t, r.Read(t.Context(), h))
-	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+	resourcetest.Change(t, bind(t, h, `{"name": "staff", "members": [], "authMembership": true}`), h)
 
 	if entry := debian.Chroot(t, root, "grep", "--no-filename", "^staff", "/etc/group", "/etc/gshadow"); entry != "staff:x:50:\nstaff:*::\n" {
 		t.Errorf("the group is %s", entry)
@@ -133,11 +132,7 @@ func open(t *testing.T, root string) *linux.Host {
 // bind makes the resource Group/web, with a provider for the host.
 func bind(t *testing.T, h host.Reader, manifest string) resource.Resource {
 	t.Helper()
-	r, err := group.Type().Erase().Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(manifest))
-	must(t, err)
-	must(t, r.Choose(nil, h, ""))
-	must(t, r.Unsupported())
-	return r
+	return resourcetest.Bind(t, group.Type(), h, "web", manifest)
 }
 
 func must(t *testing.T, err error) {

@@ -1,13 +1,13 @@
 package user_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/user"
 )
 
@@ -40,18 +40,12 @@ func open(t *testing.T, root string) *linux.Host {
 // bind makes the resource User/ann, with a provider for the host.
 func bind(t *testing.T, h host.Reader, manifest string) resource.Resource {
 	t.Helper()
-	r, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(manifest))
-	must(t, err)
-	must(t, r.Choose(nil, h, ""))
-	must(t, r.Unsupported())
-	return r
+	return resourcetest.Bind(t, user.Type(), h, "ann", manifest)
 }
 
 func apply(t *testing.T, h host.Host, manifest string) {
 	t.Helper()
-	r := bind(t, h, manifest)
-	must(t, r.Read(t.Context(), h))
-	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+	resourcetest.Change(t, bind(t, h, manifest), h)
 }
 
 func must(t *testing.T, err error) {

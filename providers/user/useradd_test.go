@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/test/debian"
 )
 
@@ -145,13 +146,7 @@ func TestUserIsAsItsManifestSays(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := newFake(t, test.before)
-			r := bind(t, h, test.manifest)
-			must(t, r.Read(t.Context(), h.ReadOnly()))
-
-			changes := r.Compare().Changes
-			if len(changes) > 0 {
-				must(t, r.Write(t.Context(), h, changes))
-			}
+			changes := resourcetest.Change(t, bind(t, h, test.manifest), h)
 
 			if diff := cmp.Diff(test.changes, changes); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)

@@ -27,9 +27,11 @@ func (h *Host) hasSystemd() bool {
 // unitScript runs in the unit. It deletes the environment file, which systemd has
 // read by then, and leaves the exit code where nothing else can be confused with
 // it: systemd-run tells neither a signal from an exit nor a failure of its own from
-// one of the command. What the shell itself says of a signal is nobody's output.
+// one of the command. So the unit does not fail with its command: it would be there for
+// as long as what the command left running. What the shell itself says of a signal is
+// nobody's output.
 const unitScript = `/bin/rm -f -- "$1"; fettle_unit=$2; shift 2; exec 3>&2 2>/dev/null; ` +
-	`("$@" 2>&3 3>&-); fettle_code=$?; printf '\n%s %d\n' "$fettle_unit" "$fettle_code" >&3; exit "$fettle_code"`
+	`("$@" 2>&3 3>&-); fettle_code=$?; printf '\n%s %d\n' "$fettle_unit" "$fettle_code" >&3; exit 0`
 
 // bareScript comes before it where the command's environment is the whole one: systemd
 // gives a unit more than that, so the shell begins with nothing and reads the file itself.
@@ -90,6 +92,9 @@ func (h *Host) runUnit(ctx context.Context, u unit, s *streams) (res host.Result
 		c.Stdin, c.Stdout, c.Stderr = s.in, s.out, s.err
 	})
 	waitKill()
+	if ctx.Err() != nil {
+		h.systemctl(ctx, "reset-failed", u.name+".service") // else it may stay for all to see
+	}
 	res, ended, err := s.result(u.name, u.cmd.MaxOutput)
 	if ended || err != nil {
 		return res, err
@@ -169,16 +174,21 @@ func groupsOption(groups []uint32) string {
 // expandable keeps an argument as it is through systemd's expansion of variables.
 func expandable(arg string) string { return strings.ReplaceAll(arg, "$", "$$") }
 
+// systemctl tells the service manager about a unit, which may be gone by then.
+func (h *Host) systemctl(ctx context.Context, args ...string) {
+	cmd, err := h.complete(host.Cmd{Args: append([]string{"systemctl"}, args...), Timeout: unitGrace})
+	if err == nil {
+		_, _ = h.runPlain(context.WithoutCancel(ctx), cmd)
+	}
+}
+
 // killAtEnd kills a unit when ctx ends before the returned function is called.
 func (h *Host) killAtEnd(ctx context.Context, name string) (wait func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		kill := host.Cmd{Args: []string{"systemctl", "kill", "--signal=SIGKILL", name + ".service"}, Timeout: unitGrace}
-		if kill, err := h.complete(kill); err == nil {
-			// What cannot be killed so is ended by RuntimeMaxSec.
-			_, _ = h.runPlain(context.WithoutCancel(ctx), kill)
-		}
+		// What cannot be killed so is ended by RuntimeMaxSec.
+		h.systemctl(ctx, "kill", "--signal=SIGKILL", name+".service")
 	})
 	return func() {
 		if !stop() {

@@ -160,6 +160,9 @@ func readEnvironment(file string) ([]string, error) {
 // systemctl kills the process group of the unit, whatever its arguments are, and
 // notes them.
 func systemctl(args []string) error {
+	if args[0] != "kill" {
+		return nil // a unit of this systemd is gone when it ends
+	}
 	if err := os.WriteFile("/run/systemctl", []byte(strings.Join(args, " ")), 0o600); err != nil {
 		return err
 	}
