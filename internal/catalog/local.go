@@ -35,6 +35,16 @@ func Prepare(input Input) (items []resource.Item, problems []Problem) {
 	return items, s.problems()
 }
 
+// Sketch is every resource of the input with its relations, at fault or not, and whatever
+// it selects: to be looked at, not to be applied.
+func Sketch(input Input) []resource.Item {
+	var items []resource.Item
+	for _, d := range newPlan(input.Resources, input, runtime.GOMAXPROCS(0)).drafts {
+		items = append(items, itemOf(d.entry, d.bound))
+	}
+	return items
+}
+
 // A local is the share of the one node that there is.
 type local struct {
 	*share

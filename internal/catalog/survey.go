@@ -110,18 +110,15 @@ func (s *survey) explain(e edge) string {
 }
 
 func (s *survey) findCycles() {
-	knots := s.graph.Knots()
-	if len(knots) == 0 {
-		return
-	}
-	for i, loop := range s.graph.Cycles() {
+	for _, knot := range s.graph.Knots() {
+		loop := s.graph.Loop(knot)
 		var path []string
 		for _, position := range append(loop, loop[0]) {
 			path = append(path, string(s.drafts[position].ref))
 		}
-		for _, position := range knots[i] {
+		for _, position := range knot {
 			f := faultf(v1alpha1.ReasonDependencyCycle, "%s is a cycle: remove one of these edges", strings.Join(path, " -> "))
-			f.others = s.refsBut(position, knots[i])
+			f.others = s.refsBut(position, knot)
 			s.fail(position, f)
 		}
 	}

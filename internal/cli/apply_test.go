@@ -143,6 +143,24 @@ func TestApply(t *testing.T) {
 	}
 }
 
+func TestTheGraphOfManifestsIsDrawn(t *testing.T) {
+	manifests := file("a", "path: /etc/a, require: [File/b]") + file("b", "path: /etc/b, require: [File/a]") +
+		file("c", "path: /etc/c, ensure: directory") + file("d", "path: /etc/c/d, notify: [File/e]") + file("e", "path: /etc/e")
+	got := fettle(t, manifests, "graph", "-f", "-")
+	want := []string{
+		"digraph resources {", "\tnode [shape=box];",
+		"\t\"File/a\" [color=red];", "\t\"File/b\" [color=red];", "\t\"File/c\";", "\t\"File/d\";", "\t\"File/e\";",
+		`	"File/b" -> "File/a" [style="solid", color=red];`,
+		`	"File/a" -> "File/b" [style="solid", color=red];`,
+		`	"File/d" -> "File/e" [style="bold", color=black];`,
+		`	"File/c" -> "File/d" [style="dashed", color=black];`,
+		"}",
+	}
+	if diff := cmp.Diff(want, lines(got.out)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestApplyWithoutFilesIsRefused(t *testing.T) {
 	want := outcome{err: "fettle: no manifests: give -f FILE, -f DIR or, for stdin, -f -\n", code: 1}
 	for _, args := range [][]string{{"apply"}, {"apply", "-f", ""}, {"plan"}, {"validate"}} {

@@ -74,7 +74,7 @@ func Command(o Options) *cobra.Command {
 	cmd.SetOut(o.Out)
 	cmd.SetErr(o.Err)
 	a.addOutput(cmd)
-	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable())
+	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable())
 	if o.Plugin {
 		asPlugin(cmd)
 	}

@@ -8,7 +8,7 @@ import "slices"
 func (g *Graph) Cycles() [][]int {
 	var cycles [][]int
 	for _, group := range g.Knots() {
-		cycles = append(cycles, g.loop(group))
+		cycles = append(cycles, g.Loop(group))
 	}
 	return cycles
 }
@@ -27,8 +27,9 @@ func (g *Graph) Knots() [][]int {
 	return t.knots
 }
 
-// loop finds a shortest cycle through the first node of a knot.
-func (g *Graph) loop(knot []int) []int {
+// Loop is a shortest cycle through the first node of one of the graph's [Graph.Knots]: a
+// path along edges whose last node leads back to its first.
+func (g *Graph) Loop(knot []int) []int {
 	start := knot[0]
 	came := map[int]int{}
 	queue := []int{start}
@@ -39,7 +40,10 @@ func (g *Graph) loop(knot []int) []int {
 			if next == start {
 				return pathTo(n, start, came)
 			}
-			if _, seen := came[next]; !seen && slices.Contains(knot, next) {
+			if _, seen := came[next]; seen {
+				continue
+			}
+			if _, inside := slices.BinarySearch(knot, next); inside {
 				came[next] = n
 				queue = append(queue, next)
 			}

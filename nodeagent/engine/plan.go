@@ -36,12 +36,16 @@ func newPlan(items []resource.Item) *plan {
 	}
 	written := p.writtenEdges(items)
 	g := graphOf(n, written)
-	p.noteCycles(items, g)
+	knots := g.Knots()
+	p.noteCycles(items, g, knots)
 	auto := autoEdges(items, g, p.keys)
-	edges := outsideKnots(written, g)
-	// Where automatic edges close a cycle, they give way: nobody asked for them.
-	auto = outsideKnots(auto, graphOf(n, slices.Concat(edges, auto)))
-	p.build(n, append(edges, auto...))
+	edges := outsideKnots(written, n, knots)
+	if len(auto) > 0 {
+		// Where automatic edges close a cycle, they give way: nobody asked for them.
+		all := graphOf(n, slices.Concat(edges, auto))
+		edges = append(edges, outsideKnots(auto, n, all.Knots())...)
+	}
+	p.build(n, edges)
 	return p
 }
 
@@ -144,12 +148,11 @@ func toEdges(i int, rel resource.Relation, index map[key]int) []edge {
 }
 
 // noteCycles remembers the cycles among written edges, for every node in a knot.
-func (p *plan) noteCycles(items []resource.Item, g *graph.Graph) {
-	knots, loops := g.Knots(), g.Cycles()
-	for k, knot := range knots {
-		refs := make([]resource.Ref, len(loops[k]))
-		for i, n := range loops[k] {
-			refs[i] = items[n].Ref
+func (p *plan) noteCycles(items []resource.Item, g *graph.Graph, knots [][]int) {
+	for _, knot := range knots {
+		var refs []resource.Ref
+		for _, n := range g.Loop(knot) {
+			refs = append(refs, items[n].Ref)
 		}
 		for _, n := range knot {
 			p.cycles[n] = refs
@@ -157,10 +160,13 @@ func (p *plan) noteCycles(items []resource.Item, g *graph.Graph) {
 	}
 }
 
-// outsideKnots keeps the edges that are not inside a knot of all of them.
-func outsideKnots(edges []edge, all *graph.Graph) []edge {
-	knotOf := make([]int, all.Len())
-	for k, knot := range all.Knots() {
+// outsideKnots keeps the edges that are not inside one of the knots, among n nodes.
+func outsideKnots(edges []edge, n int, knots [][]int) []edge {
+	if len(knots) == 0 {
+		return edges
+	}
+	knotOf := make([]int, n)
+	for k, knot := range knots {
 		for _, n := range knot {
 			knotOf[n] = k + 1
 		}

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/manifest"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+func (a *app) graph() *cobra.Command {
+	var files []string
+	cmd := &cobra.Command{
+		Use:   "graph -f FILE|DIR|-",
+		Short: "Draw resources and what comes before what, for Graphviz",
+		Long: "graph writes the resources of manifests and the relations between them in the language of Graphviz.\n" +
+			"Relations that refresh are bold, automatic ones dashed, and cycles red.",
+		Example: "  fettle graph -f manifests/ | dot -Tsvg > graph.svg",
+		Args:    onlyFiles(&files),
+		RunE: func(*cobra.Command, []string) error {
+			set, err := manifest.Read(files, a.In)
+			if err != nil {
+				return err
+			}
+			a.noteIgnored(set)
+			a.say("%s", engine.Dot(catalog.Sketch(catalog.Input{Resources: set.Resources(), Kinds: a.Kinds, ConfigMap: set.ConfigMaps.Value})))
+			return nil
+		},
+	}
+	addFiles(cmd, &files)
+	return cmd
+}

@@ -1,0 +1,40 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+func TestTheGraphShowsRelationsByTheirKindsAndCycles(t *testing.T) {
+	w := newWorld()
+	got := engine.Dot([]resource.Item{
+		w.item(t, "Thing/a", red, "notify:Thing/b"),
+		w.item(t, "Thing/b", `{"near":["d"]}`),
+		w.item(t, "Thing/c", red, "require:Thing/d", "require:Thing/b"),
+		w.item(t, "Thing/d", red),
+		w.item(t, "Thing/e", red, "require:Thing/f"),
+		w.item(t, "Thing/f", red, "require:Thing/e"),
+	})
+	want := `digraph resources {
+	node [shape=box];
+	"Thing/a";
+	"Thing/b";
+	"Thing/c";
+	"Thing/d";
+	"Thing/e" [color=red];
+	"Thing/f" [color=red];
+	"Thing/a" -> "Thing/b" [style="bold", color=black];
+	"Thing/d" -> "Thing/c" [style="solid", color=black];
+	"Thing/b" -> "Thing/c" [style="solid", color=black];
+	"Thing/f" -> "Thing/e" [style="solid", color=red];
+	"Thing/e" -> "Thing/f" [style="solid", color=red];
+	"Thing/d" -> "Thing/b" [style="dashed", color=black];
+}`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
