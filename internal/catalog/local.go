@@ -39,7 +39,7 @@ func Prepare(input Input) (items []resource.Item, problems []Problem) {
 // it selects: to be looked at, not to be applied.
 func Sketch(input Input) []resource.Item {
 	var items []resource.Item
-	for _, d := range newPlan(input.Resources, input, runtime.GOMAXPROCS(0)).drafts {
+	for _, d := range newPlan(input.Resources, drafting{byName(input.Kinds), input.ConfigMap, true}, runtime.GOMAXPROCS(0)).drafts {
 		items = append(items, itemOf(d.entry, d.bound))
 	}
 	return items
