@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -32,10 +33,33 @@ func (o Options) isTold(report engine.Report) bool {
 		return false
 	}
 	text, err := state.Report(o.Dir)
-	var kept engine.Report
-	if err != nil || json.Unmarshal(text, &kept) != nil {
+	if err != nil {
+		return false
+	}
+	kept, err := heading(text)
+	if err != nil {
 		return false
 	}
 	left := kept.Counts.Failed + kept.Counts.Skipped + kept.Counts.Noop
 	return left == 0 && kept.Message == "" && kept.CatalogDigest == report.CatalogDigest
+}
+
+// heading reads a report up to its resources, which come last and of which there may be
+// very many.
+func heading(text []byte) (r engine.Report, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	fields := map[string]any{"message": &r.Message, "catalogDigest": &r.CatalogDigest, "counts": &r.Counts}
+	_, err = d.Token()
+	for err == nil && d.More() {
+		var key json.Token
+		if key, err = d.Token(); err != nil || key == "resources" {
+			break
+		}
+		into, wanted := fields[fmt.Sprint(key)]
+		if !wanted {
+			into = new(json.RawMessage)
+		}
+		err = d.Decode(into)
+	}
+	return r, err
 }

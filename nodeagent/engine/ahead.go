@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"runtime"
+	"time"
 
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -60,8 +61,14 @@ func (r *run) readAhead(ctx context.Context, first *entry) {
 			r.ahead.read = append(r.ahead.read, e)
 		}
 	}
-	if len(r.ahead.read) > 1 {
-		r.readTogether(ctx, r.ahead.read)
+	if len(r.ahead.read) == 1 {
+		return
+	}
+	began := r.Now()
+	r.readTogether(ctx, r.ahead.read)
+	share := r.Now().Sub(began) / time.Duration(len(r.ahead.read))
+	for _, e := range r.ahead.read {
+		e.took += share
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -149,5 +150,19 @@ func TestABatchWithALimitKeepsTheOrder(t *testing.T) {
 	want := []string{"write together a b", "write together c", "write x (ensure)", "write together d e", "write together f"}
 	if diff := cmp.Diff(want, w.log); diff != "" {
 		t.Errorf("what was done (-want +got):\n%s", diff)
+	}
+}
+
+func TestResourcesThatAreWrittenTogetherShareTheTime(t *testing.T) {
+	w := newWorld()
+	now := stoodStill()
+	w.onWrite = func(string) { now = now.Add(2 * time.Second) }
+	report := transact(t, []resource.Item{w.item(t, "Crate/a", red), w.item(t, "Crate/b", red)}, func(tx *engine.Transaction) {
+		tx.Now = func() time.Time { return now }
+	})
+	for _, res := range report.Resources {
+		if res.Duration != engine.Duration(2*time.Second) {
+			t.Errorf("%s took %v of %v", res.Ref, res.Duration, report.Duration)
+		}
 	}
 }

@@ -9,16 +9,17 @@ import (
 
 // read reads the present state and compares it, unless the resource is refused.
 func (r *run) read(ctx context.Context, e *entry) {
-	e.began = r.Now()
 	if refusal(e.situation).Action != Keep {
 		return
 	}
 	r.readAhead(ctx, e)
+	began := r.Now()
 	if !e.fresh {
 		e.situation.ReadError = r.fetch(ctx, e)
 	}
 	e.compare()
 	r.audit(e)
+	e.took += r.Now().Sub(began)
 }
 
 // compare holds what was read against what should be.

@@ -113,14 +113,15 @@ type entry struct {
 	comparison resource.Comparison
 	report     ResourceReport
 	began      time.Time
-	asked      bool   // a provider was looked for
-	looked     bool   // its state was read and compared
-	fresh      bool   // the state that was read is still good
-	bad        bool   // failed, or skipped because of a failure
-	done       bool   // has its report
-	due        bool   // a refresh of it is noted on disk
-	prefetch   error  // of its provider
-	told       string // what the provider told since the last event
+	took       time.Duration // to read it, or its share of reading many
+	asked      bool          // a provider was looked for
+	looked     bool          // its state was read and compared
+	fresh      bool          // the state that was read is still good
+	bad        bool          // failed, or skipped because of a failure
+	done       bool          // has its report
+	due        bool          // a refresh of it is noted on disk
+	prefetch   error         // of its provider
+	told       string        // what the provider told since the last event
 }
 
 // readOnly hides that a host can be changed, from providers that read.
@@ -178,8 +179,11 @@ func (r *run) step(ctx context.Context, first *entry) {
 		r.read(inHand, r.entries[n])
 		group = append(group, r.entries[n])
 	}
+	began := r.Now()
 	r.write(inHand, group)
+	share := r.Now().Sub(began) / time.Duration(len(group))
 	for _, e := range group {
+		e.began = r.Now().Add(-e.took - share)
 		r.settle(inHand, e)
 		r.generate(ctx, e)
 		r.finish(e)

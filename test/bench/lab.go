@@ -28,7 +28,9 @@ type program struct {
 	says    string   // what that said
 	command []string
 	input   func(s state) (name, text string)
-	reads   bool // it brings nothing about
+	// first is what it does in a first run, where that is another command which brings
+	// about no more than a part of the state.
+	first []string
 }
 
 func programs(peers bool) []program {
@@ -36,7 +38,7 @@ func programs(peers bool) []program {
 		return func(s state) (string, string) { return name, text(s) }
 	}
 	all := []program{
-		{name: "floor", command: []string{"/usr/local/bin/floor", inputDir + "/list"}, input: in("list", state.list), reads: true},
+		{name: "floor", command: []string{"/usr/local/bin/floor", inputDir + "/list"}, input: in("list", state.list), first: []string{"/usr/local/bin/floor", "-write", inputDir + "/list"}},
 		{name: "fettle", version: []string{"fettle", "--version"}, command: []string{"/usr/local/bin/fettle", "apply", "-f", inputDir + "/state.yaml"}, input: in("state.yaml", state.fettle)},
 	}
 	if !peers {

@@ -20,7 +20,8 @@ The state is so many files of 1 KB with owner, group and mode, 100 packages that
 manifest for each program. All of them run chrooted in one disposable Debian root, fettle too, in turn and interleaved;
 Puppet and CFEngine are Debian's packages, in that root alone. Times are medians of the whole process, from its start
 to its end; memory is the peak resident set that wait4 tells. CFEngine has no packages to look after: Debian ships it
-without a module for any package system. A first run starts without the files and users; packages are there already.
+without a module for any package system. A first run starts without the files and users; packages are there already. Its floor
+makes the files alone, many side by side: it writes each beside its place, has the disk keep it and renames it.
 
 `
 

@@ -45,13 +45,16 @@ func (l *lab) measure(ctx context.Context, files int, o options) (table, error) 
 // firstRuns lets each program bring the state about from nothing. The last one leaves it.
 func (l *lab) firstRuns(ctx context.Context, s state, t table) error {
 	for _, p := range l.programs {
-		if p.reads {
-			continue
-		}
 		if err := l.forget(); err != nil {
 			return err
 		}
-		if err := l.sample(ctx, p, t.first); err != nil {
+		if p.first != nil {
+			if err := l.sample(ctx, p.name, p.first, t.first); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := l.sample(ctx, p.name, p.command, t.first); err != nil {
 			return err
 		}
 		if err := l.check(s); err != nil {
@@ -96,7 +99,7 @@ func (l *lab) syncRuns(ctx context.Context, t table, runs int) error {
 			into = map[string][]sample{}
 		}
 		for _, p := range l.programs {
-			if err := l.sample(ctx, p, into); err != nil {
+			if err := l.sample(ctx, p.name, p.command, into); err != nil {
 				return err
 			}
 		}
@@ -104,13 +107,13 @@ func (l *lab) syncRuns(ctx context.Context, t table, runs int) error {
 	return nil
 }
 
-func (l *lab) sample(ctx context.Context, p program, into map[string][]sample) error {
-	s, err := measure(ctx, l.root, p.command)
+func (l *lab) sample(ctx context.Context, name string, command []string, into map[string][]sample) error {
+	s, err := measure(ctx, l.root, command)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%-9s %8.1f ms  %8.1f ms CPU  %6.1f MB\n", p.name, ms(s.Wall), ms(s.CPU), float64(s.PeakKB)/1024)
-	into[p.name] = append(into[p.name], s)
+	fmt.Fprintf(os.Stderr, "%-9s %8.1f ms  %8.1f ms CPU  %6.1f MB\n", name, ms(s.Wall), ms(s.CPU), float64(s.PeakKB)/1024)
+	into[name] = append(into[name], s)
 	return nil
 }
 

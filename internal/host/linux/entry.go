@@ -58,11 +58,6 @@ func (e entry) discard(temp string) error {
 	return ignore(unix.Unlinkat(e.dir, temp, 0), unix.ENOENT)
 }
 
-// sync makes the name durable. Some file systems cannot, and say so.
-func (e entry) sync() error {
-	return ignore(unix.Fsync(e.dir), unix.EINVAL, unix.ENOTSUP)
-}
-
 // notMounted is an error when something is mounted on a name. The kernel itself
 // only cares for mounts in the namespace of who asks: it would let us remove or
 // replace one of another host's, and silently unmount what is there.

@@ -46,6 +46,7 @@ type Host struct {
 	transient bool
 	straight  bool      // no path leads through a symlink
 	swept     *sync.Map // by fileID: directories without leftovers
+	durable   *durable
 }
 
 // Open opens a host. The caller closes it.
@@ -56,7 +57,7 @@ func Open(opts Options) (*Host, error) {
 	if opts.PID < 0 {
 		return nil, fmt.Errorf("cannot open host: PID %d is negative: use 0 or a process", opts.PID)
 	}
-	h := &Host{start: startPlain, transient: opts.Transient, swept: new(sync.Map)}
+	h := &Host{start: startPlain, transient: opts.Transient, swept: new(sync.Map), durable: new(durable)}
 	if err := h.openRoot(rootPath(opts)); err != nil {
 		return nil, fmt.Errorf("cannot open host: %w", err)
 	}

@@ -24,6 +24,9 @@ func (h *Host) WriteFile(ctx context.Context, path string, f host.NewFile) ([sha
 	defer e.close()
 	h.sweep(e)
 	sum, err := e.replace(ctx, f)
+	if err == nil {
+		err = h.durable.sync(e.dir)
+	}
 	return sum, pathError("write", path, err)
 }
 
@@ -49,7 +52,7 @@ func (e entry) replace(ctx context.Context, f host.NewFile) (sum [sha256.Size]by
 	if err != nil {
 		return [sha256.Size]byte{}, errors.Join(err, e.discard(temp))
 	}
-	return sum, e.sync()
+	return sum, nil
 }
 
 // attributes are what a new file gets besides its content.

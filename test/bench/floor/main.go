@@ -1,16 +1,28 @@
 // Command floor does the least that anybody must who wants to know whether a host is as it should be: it looks at the
 // files of a list, reads and hashes them, and reads what dpkg, passwd and shadow say. It compares nothing.
+//
+// With -write it does the least that anybody must who makes the files so that no power loss leaves half of one: it
+// writes each, 1 KB long, beside its place, has the disk keep it and renames it, many of them side by side.
 package main
 
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 func main() {
-	if err := run(os.Args[1]); err != nil {
+	act := run
+	if os.Args[1] == "-write" {
+		act = write
+	}
+	if err := act(os.Args[len(os.Args)-1]); err != nil {
 		fmt.Fprintln(os.Stderr, "floor:", err)
 		os.Exit(1)
 	}
@@ -42,4 +54,46 @@ func look(path string) error {
 	text, err := os.ReadFile(path)
 	_ = sha256.Sum256(text)
 	return err
+}
+
+// writers is how many files are written side by side.
+const writers = 32
+
+func write(list string) error {
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return err
+	}
+	paths := strings.Fields(string(text))
+	if err := os.MkdirAll(filepath.Dir(paths[0]), 0o755); err != nil {
+		return err
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	errs := make([]error, len(paths))
+	for range writers {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(paths)); i = next.Add(1) - 1 {
+				errs[i] = make1KB(paths[i])
+			}
+		})
+	}
+	group.Wait()
+	dir, err := os.Open(filepath.Dir(paths[0]))
+	if err != nil {
+		return err
+	}
+	return errors.Join(append(errs, dir.Sync(), dir.Close())...)
+}
+
+func make1KB(path string) error {
+	f, err := os.Create(path + "~")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 1024))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+"~", path)
 }
