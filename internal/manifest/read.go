@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -192,12 +193,17 @@ func cut(text []byte) (doc, rest []byte, err error) {
 
 // addAll decodes documents on all processors, and adds them in their order.
 func (s *Set) addAll(parts []part) error {
-	share := max(16, (len(parts)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	const share = 64 // few enough that no processor waits long for another's last ones
 	shares := slices.Collect(slices.Chunk(parts, share))
 	sets, errs := make([]Set, len(shares)), make([]error, len(shares))
+	var next atomic.Int64
 	var group sync.WaitGroup
-	for i, share := range shares {
-		group.Go(func() { errs[i] = sets[i].addEach(share) })
+	for range min(runtime.GOMAXPROCS(0), len(shares)) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(shares)); i = next.Add(1) - 1 {
+				errs[i] = sets[i].addEach(shares[i])
+			}
+		})
 	}
 	group.Wait()
 	for _, other := range sets {
