@@ -108,12 +108,28 @@ func (q *Queue) PopAll(keep func(node int) bool) []int {
 	return taken
 }
 
-// PopRow takes ready nodes one after the other, at most so many, until keep is false for
-// the first one that is left.
-func (q *Queue) PopRow(most int, keep func(node int) bool) []int {
+// PopRow takes the nodes that would come next, at most so many, if a node that was popped
+// and each of them were done at once: until that makes one ready which comes first, or
+// keep is false.
+func (q *Queue) PopRow(popped, most int, keep func(node int) bool) []int {
 	var taken []int
-	for len(taken) < most && len(q.ready) > 0 && keep(q.ready[0]) {
-		taken = append(taken, heap.Pop(&q.ready).(int))
+	left := map[int]int{} // by node: how many of those before it are not in the row
+	turn := len(q.waiting)
+	follow := func(node int) {
+		for _, n := range q.g.after[node] {
+			if _, seen := left[n]; !seen {
+				left[n] = q.waiting[n]
+			}
+			if left[n]--; left[n] == 0 {
+				turn = min(turn, n)
+			}
+		}
+	}
+	follow(popped)
+	for len(taken) < most && len(q.ready) > 0 && q.ready[0] < turn && keep(q.ready[0]) {
+		node := heap.Pop(&q.ready).(int)
+		taken = append(taken, node)
+		follow(node)
 	}
 	return taken
 }

@@ -53,8 +53,8 @@ type Type[A any] struct {
 	// something is written there: many may be read at once, before their turn.
 	ReadAhead bool
 	// BatchLimit is how many resources a [BatchWriter] gets at once, and only such as come
-	// one after the other in the run. 0 gives it all that are ready, also past others: for
-	// a tool that does better the more it gets.
+	// one after the other in the run, also if they were written one by one. 0 gives it all
+	// that are ready, also past others: for a tool that does better the more it gets.
 	BatchLimit int
 	// SelfRefresh says that a change of the resource also refreshes it, as what notifies
 	// it does, unless the change removes it: a file system is mounted anew.

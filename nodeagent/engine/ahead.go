@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -13,7 +14,7 @@ import (
 // with the first write all of that is void.
 type foresight struct {
 	window int      // how many resources to read at once
-	read   []*entry // whose state was read ahead
+	read   []*entry // whose state was read ahead, and that may still wait for their turn
 	calm   bool     // nothing was written since
 }
 
@@ -52,24 +53,32 @@ func (r *run) readAhead(ctx context.Context, first *entry) {
 		return
 	}
 	r.ahead.widen()
-	r.ahead.read = append(r.ahead.read[:0], first)
+	window := []*entry{first}
 	for _, e := range r.entries[first.node+1:] {
-		if len(r.ahead.read) >= r.ahead.window {
+		if len(window) >= r.ahead.window {
 			break
 		}
 		if r.foreseeable(e) {
-			r.ahead.read = append(r.ahead.read, e)
+			window = append(window, e)
 		}
 	}
-	if len(r.ahead.read) == 1 {
+	r.ahead.add(window)
+	if len(window) == 1 {
 		return
 	}
 	began := r.Now()
-	r.readTogether(ctx, r.ahead.read)
-	share := r.Now().Sub(began) / time.Duration(len(r.ahead.read))
-	for _, e := range r.ahead.read {
+	r.readTogether(ctx, window)
+	share := r.Now().Sub(began) / time.Duration(len(window))
+	for _, e := range window {
 		e.took += share
 	}
+}
+
+// add keeps in mind what is about to be read, beside what was read before and waits for
+// something later in the catalog.
+func (f *foresight) add(window []*entry) {
+	f.read = slices.DeleteFunc(f.read, func(e *entry) bool { return e.done || !e.fresh })
+	f.read = append(f.read, window...)
 }
 
 func (r *run) foreseeable(e *entry) bool {

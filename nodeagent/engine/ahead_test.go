@@ -100,6 +100,21 @@ func TestReadingAhead(t *testing.T) {
 			t.Errorf("counts are %+v", report.Counts)
 		}
 	})
+	t.Run("is void also for what has waited since for something far behind it", func(t *testing.T) {
+		w := newWorld()
+		items, _ := leaves(t, w, n)
+		items[5].Require = []resource.Ref{items[n-1].Ref}
+		w.things["l299"] = thing{Name: "l299", Ensure: new("present"), Color: new("blue")}
+		w.onWrite = func(name string) {
+			if name == "l299" {
+				w.things["l005"] = thing{Name: "l005", Ensure: new("present"), Color: new("green")}
+			}
+		}
+		transact(t, items)
+		if diff := cmp.Diff([]string{"write l299 (color)", "write l005 (color)"}, w.log); diff != "" {
+			t.Errorf("what was done (-want +got):\n%s", diff)
+		}
+	})
 	t.Run("costs little where everything changes", func(t *testing.T) {
 		w := newWorld()
 		items, p := leaves(t, w, n)
@@ -113,6 +128,24 @@ func TestReadingAhead(t *testing.T) {
 		// Once before and once after each write, and what the first windows read in vain.
 		if report.Counts.Changed != n || total > 2*n+100 {
 			t.Errorf("%d changed with %d reads", report.Counts.Changed, total)
+		}
+	})
+	t.Run("asks again for a provider that was not there yet", func(t *testing.T) {
+		w := newWorld()
+		w.suits["tool"] = errBroken
+		w.onWrite = func(string) { delete(w.suits, "tool") }
+		typ := w.typ("Leaf", []resource.Provider[thing]{plain{w, "hand"}, plain{w, "tool"}})
+		typ.ReadAhead = true
+		leaf := func(name, provider string) resource.Item {
+			r, err := typ.Erase().Bind(resource.Ref{Kind: "Leaf", Name: name}, json.RawMessage(red))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resource.Item{Ref: r.Ref(), Resource: r, Provider: provider}
+		}
+		transact(t, []resource.Item{leaf("a", "hand"), leaf("b", "tool"), w.item(t, "Thing/x", red)})
+		if diff := cmp.Diff([]string{"write a (ensure)", "write b (ensure)", "write x (ensure)"}, w.log); diff != "" {
+			t.Errorf("what was done (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("fails nobody before their turn", func(t *testing.T) {
@@ -131,26 +164,6 @@ func TestReadingAhead(t *testing.T) {
 			t.Errorf("a state that can't be read at its turn: %s", got)
 		}
 	})
-}
-
-func TestABatchWithALimitKeepsTheOrder(t *testing.T) {
-	w := newWorld()
-	typ := w.typ("Leaf", []resource.Provider[thing]{batching{plain{w, "hand"}}})
-	typ.BatchLimit = 2
-	kind := typ.Erase()
-	leaf := func(name string) resource.Item {
-		ref := resource.Ref{Kind: "Leaf", Name: name}
-		r, err := kind.Bind(ref, json.RawMessage(red))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resource.Item{Ref: ref, Resource: r}
-	}
-	transact(t, []resource.Item{leaf("a"), leaf("b"), leaf("c"), w.item(t, "Thing/x", red), leaf("d"), leaf("e"), leaf("f")})
-	want := []string{"write together a b", "write together c", "write x (ensure)", "write together d e", "write together f"}
-	if diff := cmp.Diff(want, w.log); diff != "" {
-		t.Errorf("what was done (-want +got):\n%s", diff)
-	}
 }
 
 func TestResourcesThatAreWrittenTogetherShareTheTime(t *testing.T) {

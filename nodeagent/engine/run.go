@@ -101,6 +101,7 @@ type run struct {
 	provided map[wish]resource.Resource // one that has its provider
 	deferred []int                      // no provider yet; asked again once something changed
 	progress bool                       // something was written since they were asked last
+	writes   int                        // so far
 	stopped  error                      // why the run ended before a resource had its turn
 	final    bool                       // nothing more can change: what has no provider fails
 }
@@ -114,7 +115,7 @@ type entry struct {
 	report     ResourceReport
 	began      time.Time
 	took       time.Duration // to read it, or its share of reading many
-	asked      bool          // a provider was looked for
+	asked      int           // one more than the writes before a provider was last looked for; 0 before
 	looked     bool          // its state was read and compared
 	fresh      bool          // the state that was read is still good
 	bad        bool          // failed, or skipped because of a failure
@@ -158,7 +159,7 @@ func (r *run) revive() bool {
 	r.final = !r.progress
 	r.progress = false
 	for _, n := range r.deferred {
-		r.entries[n].asked = false
+		r.entries[n].asked = 0
 		r.queue.Push(n)
 	}
 	r.deferred = nil
@@ -213,13 +214,13 @@ func (r *run) prepare(ctx context.Context, e *entry) (wait bool) {
 	return errors.As(s.NoProvider, &none) && !r.final
 }
 
-// choose looks for a provider, once until it is asked anew.
+// choose looks for a provider until there is one, but not twice while nothing is written.
 func (r *run) choose(e *entry) {
-	if e.asked || e.Resource == nil {
+	s := &e.situation
+	if e.Resource == nil || e.asked > 0 && (s.NoProvider == nil || e.asked == r.writes+1) {
 		return
 	}
-	e.asked = true
-	s := &e.situation
+	e.asked = r.writes + 1
 	s.NoProvider = resource.Guarded(func() error { return r.provide(e) })
 	if s.NoProvider != nil {
 		return
@@ -249,6 +250,7 @@ func (r *run) provide(e *entry) error {
 // disturb is called before each write: what was seen of the host may change.
 func (r *run) disturb() {
 	r.progress = true
+	r.writes++
 	r.ahead.disturb()
 	clear(r.provided)
 }
@@ -265,7 +267,7 @@ func (r *run) company(ctx context.Context, first *entry) []int {
 	}
 	joins := func(n int) bool { return r.joins(ctx, first, r.entries[n]) }
 	if limit := first.Resource.BatchLimit(); limit > 0 {
-		return r.queue.PopRow(limit-1, joins)
+		return r.queue.PopRow(first.node, limit-1, joins)
 	}
 	return r.queue.PopAll(joins)
 }

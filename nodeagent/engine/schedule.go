@@ -9,12 +9,12 @@ import (
 
 // schedule fills in whether this is the time for a resource.
 func (r *run) schedule(e *entry) {
-	if e.Schedule == nil || r.IgnoreSchedules {
+	if e.Schedule == nil || r.IgnoreSchedules || e.situation.Invalid != nil {
 		return
 	}
 	zone, err := r.zone()
 	if err != nil {
-		e.situation.Invalid = errors.Join(e.situation.Invalid, fmt.Errorf("cannot tell the times of its schedule: %w", err))
+		e.situation.Invalid = fmt.Errorf("cannot tell the times of its schedule: %w", err)
 		return
 	}
 	last := r.Store.Checked(e.Ref)

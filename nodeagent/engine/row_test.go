@@ -1,0 +1,171 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// together writes all at once and reads one by one, as files are.
+type together struct{ plain }
+
+func (p together) WriteAll(ctx context.Context, h host.Host, writes []resource.Write[thing]) []error {
+	return batching(p).WriteAll(ctx, h, writes)
+}
+
+// leaf makes an item that is written in rows of three.
+func (w *world) leaf(t *testing.T, name string, with ...func(*resource.Item)) resource.Item {
+	t.Helper()
+	typ := w.typ("Leaf", []resource.Provider[thing]{together{plain{w, "hand"}}})
+	typ.BatchLimit, typ.ReadAhead = 3, true
+	item := resource.Item{Ref: resource.Ref{Kind: "Leaf", Name: name}}
+	var err error
+	if item.Resource, err = typ.Erase().Bind(item.Ref, json.RawMessage(red)); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range with {
+		f(&item)
+	}
+	return item
+}
+
+func after(ref string) func(*resource.Item) {
+	return func(i *resource.Item) {
+		if r, err := resource.ParseRef(ref); err == nil {
+			i.Require = append(i.Require, r)
+		}
+	}
+}
+
+func notifies(ref string) func(*resource.Item) {
+	return func(i *resource.Item) {
+		if r, err := resource.ParseRef(ref); err == nil {
+			i.Notify = append(i.Notify, r)
+		}
+	}
+}
+
+// What is written in one go ends as it would one by one, and in the same order.
+func TestARow(t *testing.T) {
+	const created = "  created"
+	for sentence, c := range map[string]struct {
+		given func(*world)
+		items func(*testing.T, *world) []resource.Item
+		log   []string
+		want  []string // nil where the log says it all
+	}{
+		"has its limit and stops where another kind has its turn": {
+			items: func(t *testing.T, w *world) []resource.Item {
+				return []resource.Item{
+					w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c"), w.leaf(t, "d"), w.item(t, "Thing/x", red), w.leaf(t, "e"), w.leaf(t, "f"),
+				}
+			},
+			log: []string{"write together a b c", "write together d", "write x (ensure)", "write together e f"},
+		},
+		"stops where one of it makes another ready that has its turn before the next": {
+			items: func(t *testing.T, w *world) []resource.Item {
+				return []resource.Item{
+					w.leaf(t, "a"), w.leaf(t, "b"), w.item(t, "Thing/x", red, "require:Leaf/a", "require:Leaf/b"), w.leaf(t, "c"), w.leaf(t, "d"),
+				}
+			},
+			log: []string{"write together a b", "write x (ensure)", "write together c d"},
+		},
+		"goes on where what waits for it comes later": {
+			items: func(t *testing.T, w *world) []resource.Item {
+				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c", after("Leaf/a"))}
+			},
+			log: []string{"write together a b", "write together c"},
+		},
+		"leaves out what only reports": {
+			items: func(t *testing.T, w *world) []resource.Item {
+				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b", func(i *resource.Item) { i.Noop = new(true) }), w.leaf(t, "c")}
+			},
+			log:  []string{"write together a c"},
+			want: []string{"Leaf/a Changed", created, "Leaf/b Noop", "  created (noop)", "Leaf/c Changed", created},
+		},
+		"leaves out what is in sync, and what can't be read fails alone": {
+			given: func(w *world) { w.things["b"] = redThing("b"); w.fail["read c"] = errBroken },
+			items: func(t *testing.T, w *world) []resource.Item {
+				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c"), w.leaf(t, "d")}
+			},
+			log:  []string{"write together a", "write together d"},
+			want: []string{"Leaf/a Changed", created, "Leaf/b InSync", "Leaf/c Failed", "  cannot read the present state: broken", "Leaf/d Changed", created},
+		},
+		"ends where the time of one has not come, and goes on behind it": {
+			items: func(t *testing.T, w *world) []resource.Item {
+				return []resource.Item{w.leaf(t, "a"), scheduled(w.leaf(t, "b"), resource.Schedule{Period: resource.Never}), w.leaf(t, "c")}
+			},
+			log:  []string{"write together a", "write together c"},
+			want: []string{"Leaf/a Changed", created, "Leaf/b Skipped", "  not scheduled: the period of its schedule is never", "Leaf/c Changed", created},
+		},
+		"lets what does not take effect fail alone": {
+			given: func(w *world) { w.forgets["b"] = true },
+			items: func(t *testing.T, w *world) []resource.Item {
+				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c", after("Leaf/b")), w.item(t, "Thing/x", red)}
+			},
+			log: []string{"write together a b", "write x (ensure)"},
+			want: []string{
+				"Leaf/a Changed", created, "Leaf/b Failed", created, "  the change did not take effect: ensure is absent, should be present",
+				"Leaf/c Skipped", "  skipped because of failed dependencies: Leaf/b", "Thing/x Changed", created,
+			},
+		},
+		"tells what is audited beside what is done": {
+			items: func(t *testing.T, w *world) []resource.Item {
+				return []resource.Item{w.leaf(t, "a"), w.auditing(t, w.leaf(t, "b"), "color")}
+			},
+			log:  []string{"write together a b"},
+			want: []string{"Leaf/a Changed", created, "Leaf/b Changed", "  audit change: newly-recorded value of color is absent", created},
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld()
+			if c.given != nil {
+				c.given(w)
+			}
+			got := lines(transact(t, c.items(t, w), storing(newMemory()), clock(zoned{}, "2026-01-05 12:00:00")))
+			if diff := cmp.Diff(c.log, w.log); diff != "" {
+				t.Errorf("what was done (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.want, got); c.want != nil && diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatARowNotifiesIsNotedBeforeItIsWrittenAndStaysDueBehindAFailure(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["x"] = redThing("x")
+	w.fail["write b"] = errBroken
+	x := resource.Ref{Kind: "Thing", Name: "x"}
+	noted := true
+	w.onWrite = func(string) { noted = noted && store.armed[x] > 0 }
+	run := func() engine.Report {
+		to := notifies(x.String())
+		return transact(t, []resource.Item{w.leaf(t, "a", to), w.leaf(t, "b", to), w.leaf(t, "c", to), w.item(t, "Thing/x", red)}, storing(store))
+	}
+	run()
+	if diff := cmp.Diff([]string{"write together a b c"}, w.log); diff != "" || !noted || store.armed[x] == 0 {
+		t.Errorf("noted before: %v, still due: %v, done: %s", noted, store.armed, diff)
+	}
+	clear(w.fail)
+	report := run()
+	if diff := cmp.Diff([]string{"write together a b c", "write together b", "refresh x"}, w.log); diff != "" || store.armed[x] != 0 || report.Counts.Refreshed != 1 {
+		t.Errorf("still due: %v, %+v, done: %s", store.armed, report.Counts, diff)
+	}
+}
+
+func TestWhatIsAskedTwiceForItsTimeSaysOnceWhyItCannotTell(t *testing.T) {
+	w := newWorld()
+	report := transact(t, []resource.Item{w.leaf(t, "a"), scheduled(w.leaf(t, "b"), night(t))}, clock(zoned{rules: []byte("x")}, "2026-01-05 12:00:00"))
+	const why = "cannot tell the times of its schedule: cannot read the host's time zone from /etc/localtime: malformed time zone information"
+	if got := report.Resources[1].Message; got != why {
+		t.Errorf("got %q, want %q", got, why)
+	}
+}
