@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,7 @@ type app struct {
 	root     string
 	color    string
 	debug    bool
+	talking  sync.Mutex
 	progress bool // a line of progress is shown
 }
 

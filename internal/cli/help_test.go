@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -196,5 +197,25 @@ func TestDebugTellsWhatIsDone(t *testing.T) {
 	none := fettle(t, "apiVersion: fettle.dev/v1alpha1\nkind: Package\nmetadata: {name: p}\nspec: {nodeSelector: {}}\n", "apply", "-f", "-", "--root", root, "--debug")
 	if !strings.Contains(none.err, "debug: Package: provider apt does not work on this host: ") {
 		t.Error(none.err)
+	}
+}
+
+func TestDebugTellsOfManyFilesInALineEach(t *testing.T) {
+	const n = 100
+	var in strings.Builder
+	want := map[string]int{}
+	for i := range n {
+		name := fmt.Sprintf("a%02d", i)
+		in.WriteString(file(name, "path: /etc/"+name+", content: x"))
+		want["debug: wrote /etc/"+name]++
+	}
+	got := map[string]int{}
+	for _, line := range lines(fettle(t, in.String(), "apply", "-f", "-", "--root", emptyRoot(t), "--debug").err) {
+		if strings.HasPrefix(line, "debug: wrote ") {
+			got[line]++
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

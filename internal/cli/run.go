@@ -183,7 +183,7 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 		j.observe(r)
 		j.showProgress(done, len(items))
 	}
-	defer j.hideProgress()
+	defer j.endProgress()
 	j.unwatched(j.lookout.Begin(t.Now(), items, facts))
 	report, err := t.Run(ctx, items)
 	j.unwatched(j.lookout.End(t.Now(), items, report.Changed()))

@@ -75,14 +75,19 @@ func (a *app) paintDiff(diff string) string {
 	return strings.Join(lines, "\n")
 }
 
-// say writes a line to Out, for people: what can't be written does not stop a run.
+// say writes a line to Out, for people: what can't be written does not stop a run. Lines
+// may come from many goroutines, as a host is changed by many.
 func (a *app) say(format string, args ...any) {
+	a.talking.Lock()
+	defer a.talking.Unlock()
 	a.hideProgress()
 	_, _ = fmt.Fprintf(a.Out, format+"\n", args...)
 }
 
 // complain writes a line to Err.
 func (a *app) complain(format string, args ...any) {
+	a.talking.Lock()
+	defer a.talking.Unlock()
 	a.hideProgress()
 	_, _ = fmt.Fprintf(a.Err, format+"\n", args...)
 }
@@ -96,12 +101,22 @@ func (a *app) tellDebug(format string, args ...any) {
 
 // showProgress says on a terminal how far a run is, in a line that gives way to others.
 func (a *app) showProgress(done, total int) {
+	a.talking.Lock()
+	defer a.talking.Unlock()
 	if a.ErrTerminal && done < total {
 		_, _ = fmt.Fprintf(a.Err, "\r\x1b[K%d/%d resources", done, total)
 		a.progress = true
 	}
 }
 
+// endProgress takes the line away.
+func (a *app) endProgress() {
+	a.talking.Lock()
+	defer a.talking.Unlock()
+	a.hideProgress()
+}
+
+// hideProgress is for who holds talking.
 func (a *app) hideProgress() {
 	if a.progress {
 		_, _ = fmt.Fprint(a.Err, "\r\x1b[K")
