@@ -4,17 +4,8 @@
 // All that is decided about a service is decided from one [unit], the answer of
 // systemctl show, or one [script], in pure functions; providers only ask and tell.
 //
-// Units are read by one systemctl show for all, not over D-Bus, since D-Bus has not
-// shown itself quicker. BenchmarkReadUnits measured both in three runs, on two cores with
-// much else to do (a load of 12 to 18). In milliseconds, run by run, the
-// third the median of three:
-//
-//	                     1 unit       20 units       100 units
-//	systemctl            79, 9, 13    185, 80, 576   1124, 356, 957
-//	D-Bus                33, 7, 287   215, 97, 183    792, 485, 512
-//	D-Bus, kept open     25, 5, 19    254, 98, 204    634, 553, 490
-//
-// Which one wins changes from run to run. Where an idle machine says more, so should this.
+// Units are read by one systemctl show for all: D-Bus is only quicker for a single unit,
+// with a connection that is kept (go test ./providers/systemservice -bench ReadUnits).
 package systemservice
 
 import (
