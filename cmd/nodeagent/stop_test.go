@@ -43,9 +43,11 @@ func TestAnAgentThatIsStoppedInARunFinishesWhatItHasInHand(t *testing.T) {
 	root := debian.Root(t)
 	write(t, filepath.Join(root, "check"), check)
 	dir := filepath.Join(root, state.DefaultDir)
+	then := file(map[string]string{"path": "/etc/then", "content": "then\n"})
+	then.Edges = &v1alpha1.Edges{Require: []v1alpha1.ResourceRef{"File//etc/slow"}}
 	remember(t, dir, []v1alpha1.CatalogEntry{
 		file(map[string]string{"path": "/etc/slow", "content": "slow\n", "validateCmd": "/bin/sh /check %"}),
-		file(map[string]string{"path": "/etc/then", "content": "then\n"}),
+		then,
 	})
 
 	agent := start(t, root)

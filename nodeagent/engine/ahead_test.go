@@ -179,3 +179,47 @@ func TestResourcesThatAreWrittenTogetherShareTheTime(t *testing.T) {
 		}
 	}
 }
+
+// A careful provider begins nothing once its run is to stop.
+type careful struct{ plain }
+
+func (p careful) WriteAll(ctx context.Context, h host.Host, writes []resource.Write[thing]) []error {
+	errs := make([]error, len(writes))
+	for i, w := range writes {
+		if errs[i] = resource.ErrNotBegun; resource.Stopped(ctx) == nil {
+			errs[i] = p.Write(ctx, h, w.Is, w.Want, w.Changes)
+		}
+	}
+	return errs
+}
+
+func TestAStoppedRunBeginsNothingElseOfABatch(t *testing.T) {
+	w := newWorld()
+	kind := w.typ("Leaf", []resource.Provider[thing]{careful{plain{w, "hand"}}}).Erase()
+	var items []resource.Item
+	for _, name := range []string{"a", "b", "c"} {
+		ref := resource.Ref{Kind: "Leaf", Name: name}
+		r, err := kind.Bind(ref, json.RawMessage(red))
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, resource.Item{Ref: ref, Resource: r})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	w.onWrite = func(name string) {
+		if name == "b" {
+			stop()
+		}
+	}
+	report, err := (engine.Transaction{Now: stoodStill}).Run(ctx, items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Leaf/a Changed", "  created", "Leaf/b Changed", "  created", "Leaf/c Skipped", "  the run was stopped before its turn"}
+	if diff := cmp.Diff(want, lines(report)); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"write a (ensure)", "write b (ensure)"}, w.log); diff != "" {
+		t.Errorf("what was done (-want +got):\n%s", diff)
+	}
+}

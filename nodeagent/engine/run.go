@@ -173,7 +173,7 @@ func (r *run) step(ctx context.Context, first *entry) {
 		return
 	}
 	// A resource in hand is finished even when the run is to stop.
-	inHand := context.WithoutCancel(ctx)
+	inHand := resource.InHand(ctx)
 	r.read(inHand, first)
 	group := []*entry{first}
 	for _, n := range r.company(ctx, first) {

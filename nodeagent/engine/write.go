@@ -22,7 +22,7 @@ func (r *run) write(ctx context.Context, group []*entry) {
 				batch = append(batch, e)
 				continue
 			}
-			r.writeAll([]*entry{e}, func() []error {
+			r.writeAll(ctx, []*entry{e}, func() []error {
 				return []error{e.Resource.Write(e.listening(ctx), r.Host, e.situation.Changes)}
 			})
 			r.verify(ctx, []*entry{e})
@@ -38,13 +38,13 @@ func (r *run) write(ctx context.Context, group []*entry) {
 	for i, e := range batch {
 		items[i] = resource.BatchItem{Resource: e.Resource, Changes: e.situation.Changes}
 	}
-	r.writeAll(batch, func() []error { return resource.WriteAll(ctx, r.Host, items) })
+	r.writeAll(ctx, batch, func() []error { return resource.WriteAll(ctx, r.Host, items) })
 	r.verify(ctx, batch)
 }
 
 // writeAll writes, and turns changes and errors into events. Refreshes that may
 // become due are on disk before the host changes, so that no crash loses one.
-func (r *run) writeAll(group []*entry, write func() []error) {
+func (r *run) writeAll(ctx context.Context, group []*entry, write func() []error) {
 	r.disturb()
 	errs := make([]error, len(group))
 	err := r.arm(group)
@@ -59,6 +59,11 @@ func (r *run) writeAll(group []*entry, write func() []error) {
 	for i, e := range group {
 		if err != nil {
 			errs[i] = err
+		}
+		if errors.Is(errs[i], resource.ErrNotBegun) {
+			e.situation.Stopped = resource.Stopped(ctx)
+			r.stopped = e.situation.Stopped
+			continue
 		}
 		for _, c := range e.situation.Changes {
 			e.report.Events = append(e.report.Events, r.event(e, c, errorOf(errs[i], c.Property)))

@@ -17,6 +17,9 @@ func (p posix) WriteAll(ctx context.Context, h host.Host, writes []resource.Writ
 	errs := make([]error, 0, len(writes))
 	for _, row := range rows(writes) {
 		errs = append(errs, resource.Together(len(row), writers, func(i int) error {
+			if resource.Stopped(ctx) != nil {
+				return resource.ErrNotBegun
+			}
 			return p.Write(ctx, h, row[i].Is, row[i].Want, row[i].Changes)
 		})...)
 	}

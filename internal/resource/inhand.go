@@ -1,0 +1,26 @@
+package resource
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrNotBegun is what a [BatchWriter] returns for what it left as it was because the run
+// is to stop; see [Stopped].
+var ErrNotBegun = errors.New("was not begun")
+
+type runKey struct{}
+
+// InHand is a context for what is finished once it is begun, even when its run is to stop.
+func InHand(run context.Context) context.Context {
+	return context.WithValue(context.WithoutCancel(run), runKey{}, run)
+}
+
+// Stopped is why the run is to stop whose context [InHand] was given; nil if it is not.
+// Who has many things to do begins no other then.
+func Stopped(ctx context.Context) error {
+	if run, ok := ctx.Value(runKey{}).(context.Context); ok {
+		return context.Cause(run)
+	}
+	return nil
+}
