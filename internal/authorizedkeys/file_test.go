@@ -139,7 +139,7 @@ func TestWhatSshdWouldNotTakeIsRefused(t *testing.T) {
 	}
 	keys := map[[2]string]string{
 		{"ssh-ed25519", ed25519}:           "",
-		{"ssh-rsa", ed25519}:               `is of the type "ssh-ed25519", and type says ssh-rsa: make them the same`,
+		{"ssh-rsa", ed25519}:               `is of the type "ssh-ed25519", and type says "ssh-rsa": make them the same`,
 		{"ssh-ed25519", "AAAA"}:            "is cut off: give the whole second word of the public key's file",
 		{"ssh-ed25519", "AAAAC3Nz"}:        "is cut off: give the whole second word of the public key's file",
 		{"ssh-ed25519", ed25519 + " x"}:    "is not base64: give the second word of the public key's file, and nothing else of it",

@@ -148,7 +148,7 @@ func CheckKey(kind, key string) error {
 		return errors.New("is cut off: give the whole second word of the public key's file")
 	}
 	if is := string(blob[4 : 4+binary.BigEndian.Uint32(blob)]); is != kind {
-		return fmt.Errorf("is of the type %q, and type says %s: make them the same", is, kind)
+		return fmt.Errorf("is of the type %q, and type says %q: make them the same", is, kind)
 	}
 	return nil
 }
