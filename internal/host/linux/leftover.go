@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"errors"
 	"os"
 	"regexp"
 
@@ -50,14 +51,25 @@ func removeAbandoned(dir int, name string) {
 	}
 }
 
-// create makes an empty file that is locked, until the descriptor is closed, against
-// being taken for abandoned.
-func (e entry) create(temp string) (int, error) {
-	fd, err := unix.Openat(e.dir, temp, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return -1, err
+// create makes an empty file with a temporary name, locked until the descriptor is closed
+// against being taken for abandoned. One that a sweep took before it was locked is
+// followed by another, under a name that no sweep has seen.
+func (e entry) create() (temp string, fd int, err error) {
+	for range maxRetries {
+		temp = e.tempName()
+		fd, err = unix.Openat(e.dir, temp, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return "", -1, err
+		}
+		// Where a file system knows no locks, no sweep gets one either.
+		_ = unix.Flock(fd, unix.LOCK_SH)
+		info, err := fstat(fd)
+		if err == nil && info.Nlink > 0 {
+			return temp, fd, nil
+		}
+		if err = errors.Join(err, unix.Close(fd)); err != nil {
+			return "", -1, err
+		}
 	}
-	// Where a file system knows no locks, no sweep gets one either.
-	_ = unix.Flock(fd, unix.LOCK_SH)
-	return fd, nil
+	return "", -1, unix.EAGAIN
 }

@@ -36,8 +36,7 @@ func (e entry) replace(ctx context.Context, f host.NewFile) (sum [sha256.Size]by
 	if err != nil {
 		return sum, err
 	}
-	temp := e.tempName()
-	held, err := e.create(temp)
+	temp, held, err := e.create()
 	if err != nil {
 		return sum, err
 	}
