@@ -63,26 +63,32 @@ func Of(ctx context.Context, h host.Host) *Bucket {
 }
 
 // Save keeps what a regular file of a host holds now and returns its SHA-256 in
-// hexadecimal. It reads the file twice and never as a whole. A copy that is there but
-// damaged is written anew. A file that changes meanwhile is an error, and nothing of it is
-// kept; so is one that is larger than the limit.
+// hexadecimal. It reads the file twice and never as a whole, and never what a symlink in
+// its place leads to. A copy that is there but damaged is written anew. A file that changes
+// meanwhile is an error, and nothing of it is kept; so is one that is larger than the limit.
 func (b *Bucket) Save(ctx context.Context, from host.Reader, file string) (sum string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sum, size, err := sumOf(ctx, from, file)
+	node, err := from.Look(file)
 	if err != nil {
 		return "", err
 	}
-	if err := b.keep(ctx, from, file, sum, size); err != nil {
+	defer node.Close()
+	sum, size, err := sumOf(ctx, node.Open)
+	if err != nil {
+		return "", err
+	}
+	if err := b.keep(ctx, node, file, sum, size); err != nil {
 		return "", err
 	}
 	return sum, b.note(ctx, file, sum)
 }
 
 // keep copies the content unless an intact copy is there.
-func (b *Bucket) keep(ctx context.Context, h host.Reader, file, sum string, size int64) error {
+func (b *Bucket) keep(ctx context.Context, node host.Node, file, sum string, size int64) error {
 	kept := path.Join(b.dirOf(sum), contentsName)
-	if is, _, err := sumOf(ctx, b.host, kept); err == nil && is == sum {
+	open := func() (io.ReadCloser, error) { return b.host.Open(kept) }
+	if is, _, err := sumOf(ctx, open); err == nil && is == sum {
 		return nil
 	}
 	if err := b.makeRoom(file, size); err != nil {
@@ -91,7 +97,7 @@ func (b *Bucket) keep(ctx context.Context, h host.Reader, file, sum string, size
 	if err := b.makeAll(b.dirOf(sum)); err != nil {
 		return err
 	}
-	from, err := h.Open(file)
+	from, err := node.Open()
 	if err != nil {
 		return err
 	}
@@ -152,8 +158,8 @@ func (b *Bucket) makeAll(dir string) error {
 	return nil
 }
 
-func sumOf(ctx context.Context, h host.Reader, file string) (sum string, size int64, err error) {
-	f, err := h.Open(file)
+func sumOf(ctx context.Context, open func() (io.ReadCloser, error)) (sum string, size int64, err error) {
+	f, err := open()
 	if err != nil {
 		return "", 0, err
 	}

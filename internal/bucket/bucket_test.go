@@ -105,16 +105,21 @@ func TestAnIntactCopyIsNotWrittenAgain(t *testing.T) {
 	}
 }
 
-// A changing host answers each Open with another content.
+// A changing host has files that have another content each time they are opened.
 type changing struct {
 	host.Host
 	contents []string
 }
 
-func (c *changing) Open(path string) (io.ReadCloser, error) {
-	if path != "/etc/a" {
-		return c.Host.Open(path)
-	}
+func (c *changing) Look(string) (host.Node, error) { return changingNode{c}, nil }
+
+type changingNode struct{ *changing }
+
+func (c changingNode) Info() host.FileInfo { return host.FileInfo{} }
+
+func (c changingNode) Close() error { return nil }
+
+func (c changingNode) Open() (io.ReadCloser, error) {
 	now := c.contents[0]
 	c.contents = c.contents[1:]
 	return io.NopCloser(strings.NewReader(now)), nil

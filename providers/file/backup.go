@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -42,6 +43,18 @@ func backs(want Attributes) string {
 	return backupBucket
 }
 
+// isCopy reports whether a file may be one that was kept beside another. To purge such a
+// one would make a copy of it, which the next run would purge in turn.
+func isCopy(want Attributes, name string, info host.FileInfo) bool {
+	return leavesCopy(want, info) && strings.HasSuffix(name, backs(want))
+}
+
+// leavesCopy reports whether what is removed stays beside itself.
+func leavesCopy(want Attributes, info host.FileInfo) bool {
+	to := backs(want)
+	return to != backupNone && to != backupBucket && info.IsRegular()
+}
+
 // save keeps what is about to be replaced or removed. Only files have anything to
 // keep: a link is its own text.
 func (w *write) save(ctx context.Context) error {
@@ -69,15 +82,17 @@ func (w *write) saveFile(ctx context.Context, file, to string) error {
 		_, err := bucket.Of(ctx, w.wide).Save(ctx, w.h, file)
 		return err
 	}
-	info, err := w.h.Lstat(file)
+	node, err := w.h.Look(file)
 	if err != nil {
 		return err
 	}
-	from, err := w.h.Open(file)
+	defer node.Close()
+	from, err := node.Open()
 	if err != nil {
 		return err
 	}
 	defer from.Close()
+	info := node.Info()
 	_, err = w.h.WriteFile(ctx, file+to, host.NewFile{Content: from, UID: info.UID, GID: info.GID, Mode: &info.Mode})
 	return err
 }
@@ -85,10 +100,10 @@ func (w *write) saveFile(ctx context.Context, file, to string) error {
 // saveTree counts before it copies, so that a directory that is too large leaves
 // nothing behind.
 func (w *write) saveTree(ctx context.Context, dir, to string) error {
-	if to != backupBucket {
-		return fmt.Errorf("it is a directory, and a suffix is for files: use backup: Bucket, or None")
-	}
 	files, err := filesBelow(w.h, dir, nil)
+	if to != backupBucket && len(files) > 0 {
+		return errors.New("it is a directory with files in it, and a suffix is for files: use backup: Bucket, or None")
+	}
 	for _, file := range files {
 		if err == nil {
 			err = w.saveFile(ctx, file, to)

@@ -108,7 +108,7 @@ func TestWhatCannotBeBackedUpStays(t *testing.T) {
 		"a removed directory": {blocked(fullDir), `{path: /x, ensure: absent, force: true}`, cannot},
 		"a directory with a suffix": {
 			fullDir, `{path: /x, ensure: absent, force: true, backup: .bak}`,
-			cannot + "it is a directory, and a suffix is for files: use backup: Bucket, or None",
+			cannot + "it is a directory with files in it, and a suffix is for files: use backup: Bucket, or None",
 		},
 		"a directory that is too full": {
 			full, `{path: /x, ensure: absent, force: true}`,
@@ -138,5 +138,24 @@ func TestAFileThatFailsItsCheckIsNotCopied(t *testing.T) {
 	apply(t, h, `{path: /x, content: bad, validateCmd: checker %}`)
 	if got := kept(t, h); got != nil {
 		t.Errorf("kept %v", got)
+	}
+}
+
+// Whoever owns the directory may put a link in the place of a file that was looked at.
+func TestABackupIsNeverOfWhatALinkLeadsTo(t *testing.T) {
+	t.Parallel()
+
+	for _, to := range []string{".bak", "Bucket"} {
+		h := newHost(t, text("one\n", 0o644, 0, 0))
+		h.Put("/etc/shadow", "secret")
+		r := look(t, h.ReadOnly(), `{path: /x, content: "two\n", backup: `+to+`}`)
+		must(t, h.Symlink("/etc/shadow", "/x"))
+		err := r.Write(t.Context(), h, r.Compare().Changes)
+		if err == nil || !strings.Contains(err.Error(), "is a symlink, not a regular file") {
+			t.Errorf("%s: got %v", to, err)
+		}
+		if diff := cmp.Diff("/x.bak absent\n", resourcetest.Files(h, "/x.bak")(t)); diff != "" || kept(t, h) != nil {
+			t.Errorf("%s: kept %v, beside it (-want +got):\n%s", to, kept(t, h), diff)
+		}
 	}
 }

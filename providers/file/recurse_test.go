@@ -435,6 +435,21 @@ func TestWhatIsPurgedIsBackedUp(t *testing.T) {
 	}
 }
 
+func TestACopyBesideAFileIsNotPurgedInTurn(t *testing.T) {
+	t.Parallel()
+
+	h := plant(t, []string{"/x/d/g two", "/x/e.bak/", "/x/f one"})
+	f := forest{files: []string{`{path: /x, recurse: true, purge: true, force: true, backup: .bak}`}}
+	for _, want := range [][]string{{"File//x/d/g: removed", "File//x/e.bak: removed", "File//x/f: removed"}, nil} {
+		if diff := cmp.Diff(want, told(grow(t, h, f))); diff != "" {
+			t.Errorf("lines (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"/x/d/ 0755", "/x/d/g.bak 0644 two", "/x/f.bak 0644 one"}, standing(t, h)); diff != "" {
+			t.Errorf("tree (-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestAMountIsNotPurged(t *testing.T) {
 	t.Parallel()
 

@@ -91,7 +91,7 @@ func (w *walk) enter(l level, name string, sourced bool) (stays bool, err error)
 		return true, w.replicate(l, p, path.Join(l.from, name), here)
 	case !exists: // it went away just now
 		return false, nil
-	case l.purging:
+	case l.purging && !isCopy(w.want, name, here):
 		return w.purge(l, p, here)
 	}
 	return true, w.tend(l, p, here)
@@ -177,7 +177,7 @@ func (w *walk) purge(l level, p string, here host.FileInfo) (stays bool, err err
 	}
 	// Where this is refused, the directories above are not tried.
 	refused := refusal(kindOf(here), child{path: p, fate: purged}.attributes(w.want)) != nil
-	return refused, w.visit(child{path: p, fate: purged})
+	return refused || leavesCopy(w.want, here), w.visit(child{path: p, fate: purged})
 }
 
 // mounted matters where something may be purged.
