@@ -33,8 +33,10 @@ func (k Key) String() string {
 // A File is the content of one file. The zero value is an empty one.
 type File struct{ lines []line }
 
+// A line is one that lets somebody in, or any number of others in a row: a user may have
+// millions of them.
 type line struct {
-	text  string // with its end
+	text  string // with its ends
 	key   Key
 	isKey bool
 }
@@ -42,11 +44,26 @@ type line struct {
 // Parse reads a file. There is no text that it can't read.
 func Parse(text []byte) File {
 	var f File
-	for l := range strings.Lines(string(text)) {
+	rest, others := string(text), 0 // others are the bytes before the next key
+	for l := range strings.Lines(rest) {
 		key, ok := parseLine(l)
-		f.lines = append(f.lines, line{l, key, ok})
+		if !ok {
+			others += len(l)
+			continue
+		}
+		f.add(rest[:others])
+		f.lines = append(f.lines, line{l, key, true})
+		rest, others = rest[others+len(l):], 0
 	}
+	f.add(rest)
 	return f
+}
+
+// add adds lines that are no keys.
+func (f *File) add(text string) {
+	if text != "" {
+		f.lines = append(f.lines, line{text: text})
+	}
 }
 
 // Bytes are the content.

@@ -1,6 +1,8 @@
 package authorizedkeys_test
 
 import (
+	"bytes"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -8,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fettle-dev/fettle/internal/authorizedkeys"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
 const (
@@ -204,5 +207,33 @@ func agree(t *testing.T, line string, got []authorizedkeys.Named) {
 	}
 	if len(got) != 1 || got[0].Type != key.Type() || got[0].Comment != authorizedkeys.Canonical(comment) {
 		t.Fatalf("%q is the key %s %q with %q; got %+v", line, key.Type(), comment, options, got)
+	}
+}
+
+// A user decides what is in the file, and must not decide how much memory that takes.
+func TestLinesThatAreNoKeysTakeNoMoreThanTheirText(t *testing.T) {
+	text := bytes.Repeat([]byte("\n"), authorizedkeys.MaxSize/2)
+	text = append(text, bytes.Repeat([]byte(","), authorizedkeys.MaxSize/2)...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f := authorizedkeys.Parse(text)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 4*authorizedkeys.MaxSize {
+		t.Errorf("it took %d bytes", took)
+	}
+	if !bytes.Equal(f.Bytes(), text) {
+		t.Error("the text is another")
+	}
+}
+
+func TestAFileThatIsTooLargeIsAnErrorAndStays(t *testing.T) {
+	h := hosttest.New(t)
+	h.Put("/keys", strings.Repeat("#", authorizedkeys.MaxSize+1))
+	place, err := authorizedkeys.Accounts{}.Of("", "/keys")
+	if err == nil {
+		_, err = place.Read(h)
+	}
+	if err == nil || !strings.Contains(err.Error(), "/keys is larger than 4194304 bytes") {
+		t.Errorf("got %v", err)
 	}
 }

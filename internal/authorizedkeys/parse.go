@@ -24,7 +24,9 @@ func parseLine(text string) (Key, bool) {
 	}
 	options, rest := cutOptions(text)
 	k, ok := withoutOptions(strings.TrimLeft(rest, blanks))
-	k.Options = SplitOptions(options)
+	if ok {
+		k.Options = SplitOptions(options)
+	}
 	return k, ok
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -102,17 +103,33 @@ func (p Place) Serves(h host.Reader) bool {
 	return true
 }
 
+// MaxSize is the largest file, in bytes, that is read: its user decides what is in it.
+const MaxSize = 4 << 20
+
 // Read reads the file. One that is not there is empty.
 func (p Place) Read(h host.Reader) (File, error) {
 	reader, err := p.reader(h)
 	if err != nil {
 		return File{}, err
 	}
-	text, err := reader.ReadFile(p.Path)
+	text, err := readAll(reader, p.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return File{}, fmt.Errorf("cannot read the keys: %w", err)
 	}
 	return Parse(text), nil
+}
+
+func readAll(h host.Reader, file string) ([]byte, error) {
+	f, err := h.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err == nil && len(text) > MaxSize {
+		err = fmt.Errorf("%s is larger than %d bytes: take out of it by hand what is no key", file, MaxSize)
+	}
+	return text, err
 }
 
 func (p Place) reader(h host.Reader) (host.Reader, error) {

@@ -41,25 +41,30 @@ func (o openssh) Write(ctx context.Context, h host.Host, is, want attributes, ch
 	return o.WriteAll(ctx, h, []resource.Write[attributes]{{Is: is, Want: want, Changes: changes}})[0]
 }
 
-// WriteAll writes each file once.
+// WriteAll writes each file once. It reads one when its turn has come: a file that was
+// written as one user's may be another's too.
 func (o openssh) WriteAll(ctx context.Context, h host.Host, writes []resource.Write[attributes]) []error {
 	d, err := o.desk(h)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(writes))
 	}
 	errs := make([]error, len(writes))
-	of := make([]*sheet, len(writes))
+	var order []fileID
+	in := map[fileID][]int{} // indexes of writes
 	for i, w := range writes {
-		if of[i], errs[i] = d.sheet(w.Want); errs[i] == nil {
-			of[i].edit(w.Want)
+		id, _, err := d.place(w.Want)
+		if errs[i] = err; err != nil {
+			continue
 		}
+		if in[id] == nil {
+			order = append(order, id)
+		}
+		in[id] = append(in[id], i)
 	}
-	for _, s := range d.order {
-		err := s.Write(ctx, h, s.file)
-		for i := range writes {
-			if of[i] == s {
-				errs[i] = err
-			}
+	for _, id := range order {
+		err := d.rewrite(ctx, h, in[id], writes)
+		for _, i := range in[id] {
+			errs[i] = err
 		}
 	}
 	for i, w := range writes {
@@ -68,6 +73,18 @@ func (o openssh) WriteAll(ctx context.Context, h host.Host, writes []resource.Wr
 		}
 	}
 	return errs
+}
+
+// rewrite makes those writes that are of one file.
+func (d *desk) rewrite(ctx context.Context, h host.Host, which []int, writes []resource.Write[attributes]) error {
+	s, err := d.sheet(writes[which[0]].Want)
+	if err != nil {
+		return err
+	}
+	for _, i := range which {
+		s.edit(writes[i].Want)
+	}
+	return s.Write(ctx, h, s.file)
 }
 
 // A sheet is a file that was read.
@@ -96,9 +113,11 @@ func (s *sheet) named(name string) []authorizedkeys.Named {
 type desk struct {
 	h        host.Reader
 	accounts authorizedkeys.Accounts
-	sheets   map[[2]string]*sheet // by user and path
-	order    []*sheet
+	sheets   map[fileID]*sheet
 }
+
+// A fileID is a file as a user's.
+type fileID struct{ user, path string }
 
 func (o openssh) desk(h host.Reader) (*desk, error) {
 	users, err := o.accounts.Users(h)
@@ -106,19 +125,23 @@ func (o openssh) desk(h host.Reader) (*desk, error) {
 		return nil, err
 	}
 	groups, err := o.accounts.Groups(h)
-	return &desk{h: h, accounts: authorizedkeys.Accounts{Users: users, Groups: groups}, sheets: map[[2]string]*sheet{}}, err
+	return &desk{h: h, accounts: authorizedkeys.Accounts{Users: users, Groups: groups}, sheets: map[fileID]*sheet{}}, err
+}
+
+func (d *desk) place(want attributes) (id fileID, p authorizedkeys.Place, err error) {
+	user, target := place(want)
+	if user == "" && target == "" {
+		return id, p, errors.New("user or target is needed: say whose file it is to leave")
+	}
+	p, err = d.accounts.Of(user, target)
+	return fileID{user, p.Path}, p, err
 }
 
 func (d *desk) sheet(want attributes) (*sheet, error) {
-	user, target := place(want)
-	if user == "" && target == "" {
-		return nil, errors.New("user or target is needed: say whose file it is to leave")
-	}
-	p, err := d.accounts.Of(user, target)
+	id, p, err := d.place(want)
 	if err != nil {
 		return nil, err
 	}
-	id := [2]string{user, p.Path}
 	if s, ok := d.sheets[id]; ok {
 		return s, nil
 	}
@@ -127,7 +150,7 @@ func (d *desk) sheet(want attributes) (*sheet, error) {
 		return nil, err
 	}
 	s := &sheet{p, file}
-	d.sheets[id], d.order = s, append(d.order, s)
+	d.sheets[id] = s
 	return s, nil
 }
 

@@ -149,6 +149,18 @@ func TestKeysOfOneFileAreOneWrite(t *testing.T) {
 	}
 }
 
+func TestAFileOfTwoNamesLosesNothing(t *testing.T) {
+	h, root := open(t)
+	must(t, os.MkdirAll(filepath.Join(root, "etc/ssh/keys"), 0o755))
+	same(t, machine(h).Apply(t,
+		`SSHAuthorizedKey/a {target: /etc/ssh/keys/ops, user: root, type: ssh-ed25519, key: `+one+`}`,
+		`SSHAuthorizedKey/b {target: /etc/ssh/keys/ops, type: ssh-ed25519, key: `+two+`}`,
+	), "SSHAuthorizedKey/a: created", "SSHAuthorizedKey/b: created")
+	if got, want := read(t, h, "/etc/ssh/keys/ops"), "ssh-ed25519 "+one+" a\nssh-ed25519 "+two+" b\n"; got != want {
+		t.Errorf("the file is\n%s", got)
+	}
+}
+
 func TestWhatAUserPutsInTheWayLeadsNowhere(t *testing.T) {
 	ann := `SSHAuthorizedKey/ann@laptop {user: ann, type: ssh-ed25519, key: ` + one + `}`
 	tests := map[string]struct {

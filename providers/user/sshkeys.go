@@ -72,6 +72,9 @@ func (p purge) files(want attributes) []string {
 	return want.SSHKeyFiles
 }
 
+// maxStrays is how many keys of a file go in one run. Its user may have put in any number.
+const maxStrays = 1000
+
 // strays are the keys of a file that nobody manages. The last comes first: one that has
 // a number in place of a name keeps it until its turn.
 func (p purge) strays(h host.Reader, file string) iter.Seq2[resource.Resource, error] {
@@ -93,6 +96,10 @@ func (p purge) strays(h host.Reader, file string) iter.Seq2[resource.Resource, e
 		for _, k := range slices.Backward(content.Keys(place.Path)) {
 			if seen[k.Name] || p.managed(place, k.Name) {
 				continue
+			}
+			if len(seen) == maxStrays {
+				yield(nil, fmt.Errorf("%s has more than %d keys that nothing manages: the next run goes on, or empty it by hand", place.Path, maxStrays))
+				return
 			}
 			seen[k.Name] = true
 			if !yield(p.absent(place, k.Name)) {

@@ -1,8 +1,10 @@
 package user_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -144,5 +146,23 @@ func TestKeysArePurgedInAllFilesThatAreSaid(t *testing.T) {
 		"name the user of target /home/ann/root, or a path without symlinks"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAThousandKeysArePurgedInOneRun(t *testing.T) {
+	var text strings.Builder
+	for i := range 1100 {
+		fmt.Fprintf(&text, "a AAAA %d\n", i)
+	}
+	m, h := withKeys(t, map[string]string{keys: text.String()})
+	if got := m.Apply(t, `User/ann {purgeSSHKeys: true}`); len(got) != 1001 ||
+		got[1000] != "User/ann: cannot generate its resources: "+keys+" has more than 1000 keys that nothing manages: the next run goes on, or empty it by hand" {
+		t.Errorf("%d lines, ending in %q", len(got), got[len(got)-1:])
+	}
+	if got := m.Apply(t, `User/ann {purgeSSHKeys: true}`); len(got) != 100 {
+		t.Errorf("the next run removes %d", len(got))
+	}
+	if left, err := h.ReadFile(keys); err != nil || len(left) > 0 {
+		t.Errorf("left is %q, %v", left, err)
 	}
 }
