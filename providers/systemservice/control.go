@@ -39,7 +39,7 @@ func (c control) write(ctx context.Context, want attributes, changes []resource.
 		want.Mask = nil // nor is it disabled for that
 	}
 	for _, s := range plan(u, want) {
-		err := c.run(ctx, u, s)
+		err := c.take(ctx, u, s)
 		if err == nil && s.Verb[0] == "start" {
 			err = c.keep(ctx)
 		}
@@ -108,7 +108,7 @@ func (c control) refresh(ctx context.Context, want attributes) error {
 		return resource.ErrNothingToRefresh
 	}
 	for _, s := range refreshSteps(u, want) {
-		if err := c.run(ctx, u, s); err != nil {
+		if err := c.take(ctx, u, s); err != nil {
 			return err
 		}
 	}
@@ -146,6 +146,18 @@ func (c control) prove(ctx context.Context) (unit, error) {
 		return later, fmt.Errorf("%w%s", err, c.journal(ctx, later))
 	}
 	return later, nil
+}
+
+// take takes a step and, where that starts or stops a service of which not systemd tells
+// whether it runs, awaits that it did.
+func (c control) take(ctx context.Context, u unit, s step) error {
+	if err := c.run(ctx, u, s); err != nil || s.Property != resource.Ensure || s.Global || u.Runs == nil {
+		return err
+	}
+	return await(ctx, s.Verb[0] != "stop", func(ctx context.Context) (bool, error) {
+		u, err := c.look(ctx)
+		return isTrue(u.Runs), err
+	})
 }
 
 func (c control) run(ctx context.Context, u unit, s step) error {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	// POSIX words and quoting, and unlike others neither comments nor expansion.
 	"github.com/kballard/go-shellquote"
@@ -137,6 +138,28 @@ func processMatches(h host.Reader, name string, re *regexp.Regexp) (bool, error)
 	}
 	line := strings.TrimRight(strings.ReplaceAll(string(raw), "\x00", " "), " ")
 	return line != "" && re.MatchString(line), nil
+}
+
+// patience is about how long a service may take to be what it was told to be. Only a
+// supervisor waits until a process has ended; a script and a command tell it to, and a
+// daemon may have gone to the background before it is ready.
+const patience = 2 * time.Second
+
+// await looks, at ever longer intervals, until a service runs or no longer does. That it
+// is not so at the end is no error: whoever looks next will see.
+func await(ctx context.Context, runs bool, look func(context.Context) (bool, error)) error {
+	for waited, pause := time.Duration(0), 10*time.Millisecond; ; pause *= 2 {
+		is, err := look(ctx)
+		if err != nil || is == runs || waited >= patience {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+			waited += pause
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // runOwn runs a resource's own command for a verb.

@@ -128,52 +128,6 @@ func (s scripted) runs(ctx context.Context, h host.Reader, is script, want attri
 	return res.ExitCode == 0, nil
 }
 
-// List implements [resource.Lister]: the scripts that may be run.
-func (s scripted) List(ctx context.Context, h host.Reader) ([]attributes, error) {
-	names, err := h.ReadDir(scriptDir)
-	if err != nil {
-		return nil, fmt.Errorf("cannot list services: %w", err)
-	}
-	var all []attributes
-	for _, name := range names {
-		if ok, err := isService(h, name); err != nil || !ok {
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		is, err := s.Read(ctx, h, attributes{Name: name})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, is)
-	}
-	return all, nil
-}
-
-// isService leaves out what is no script and what belongs to the init itself. A script
-// that has no word of status might do anything when it is asked for it.
-func isService(h host.Reader, name string) (bool, error) {
-	switch name {
-	case "rc", "rcS", "rc.local", "skeleton", "single", "halt", "reboot", "killprocs", "sendsigs", "umountfs", "umountroot", "umountnfs.sh", "functions", "functions.sh":
-		return false, nil
-	}
-	file := path.Join(scriptDir, name)
-	info, err := h.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (!info.IsRegular() || info.Mode&0o100 == 0 || !validName.MatchString(name)) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("cannot list services: %w", err)
-	}
-	text, err := h.ReadFile(file)
-	if err != nil {
-		return false, fmt.Errorf("cannot list services: %w", err)
-	}
-	shebang, _, _ := strings.Cut(string(text), "\n")
-	return strings.Contains(string(text), "status") || strings.HasSuffix(shebang, "openrc-run"), nil
-}
-
 // Write implements [resource.Provider]. It goes by what it finds.
 func (s scripted) Write(ctx context.Context, h host.Host, _, want attributes, changes []resource.Change) error {
 	is, err := s.look(ctx, h, want)
@@ -185,7 +139,11 @@ func (s scripted) Write(ctx context.Context, h host.Host, _, want attributes, ch
 	}
 	var errs []error
 	for _, st := range s.plan(is, want) {
-		if err := st.run(ctx, h); err != nil {
+		err := st.run(ctx, h)
+		if err == nil && st.property == resource.Ensure {
+			_, err = s.awaits(ctx, h, want, !st.stops)
+		}
+		if err != nil {
 			errs = append(errs, blame(err, st.property, changes))
 		}
 	}
@@ -197,6 +155,16 @@ type scriptStep struct {
 	property, what string
 	own            *string
 	args           []string
+	stops          bool
+}
+
+// awaits looks until the service runs, or no longer does, and returns what was seen last.
+func (s scripted) awaits(ctx context.Context, h host.Host, want attributes, runs bool) (is script, err error) {
+	err = await(ctx, runs, func(ctx context.Context) (bool, error) {
+		is, err = s.look(ctx, h, want)
+		return is.Runs, err
+	})
+	return is, err
 }
 
 func (s scripted) plan(is script, want attributes) []scriptStep {
@@ -221,7 +189,7 @@ func (s scripted) plan(is script, want attributes) []scriptStep {
 }
 
 func (s scripted) verb(is script, verb string, own *string) scriptStep {
-	return scriptStep{resource.Ensure, verb + " " + is.Name, own, s.command(is.Name, verb)}
+	return scriptStep{resource.Ensure, verb + " " + is.Name, own, s.command(is.Name, verb), verb == "stop"}
 }
 
 func (st scriptStep) run(ctx context.Context, h host.Host) error {
@@ -269,7 +237,11 @@ func (s scripted) Refresh(ctx context.Context, h host.Host, _, want attributes) 
 		return nil
 	}
 	for _, st := range s.restart(is, want) {
-		if err := st.run(ctx, h); err != nil {
+		err := st.run(ctx, h)
+		if err == nil && st.stops { // else a start has nothing to do
+			_, err = s.awaits(ctx, h, want, false)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -290,7 +262,7 @@ func (s scripted) restart(is script, want attributes) []scriptStep {
 }
 
 func (s scripted) stillRuns(ctx context.Context, h host.Host, want attributes) error {
-	is, err := s.look(ctx, h, want)
+	is, err := s.awaits(ctx, h, want, true)
 	if err == nil && !is.Runs {
 		err = fmt.Errorf("%s does not run after its restart", is.Name)
 	}

@@ -3,6 +3,7 @@ package systemservice_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,12 +102,16 @@ force-reload) ;;
 esac
 `
 
+// nap is a command line that no other run of these tests has: the root shows the processes
+// of the whole machine.
+func nap() string { return fmt.Sprintf("sleep 1%d", os.Getpid()) }
+
 func initScripts() map[string]string {
 	return map[string]string{
 		"real":     header("real", "2 3 4 5") + "NAME=real" + daemon,
 		"other":    header("other", "3 5") + "NAME=other" + daemon,
 		"refusing": header("refusing", "2 3 4 5") + "case $1 in start) echo 'no such port' >&2; exit 1;; status) exit 3;; esac\n",
-		"silent":   header("silent", "2 3 4 5") + "case $1 in start) sleep 12345 </dev/null >/dev/null 2>&1 & echo $! >/run/silent.pid;; stop) kill $(cat /run/silent.pid);; esac\n",
+		"silent":   header("silent", "2 3 4 5") + "case $1 in start) " + nap() + " </dev/null >/dev/null 2>&1 & echo $! >/run/silent.pid;; stop) kill $(cat /run/silent.pid);; esac\n",
 	}
 }
 
@@ -225,14 +230,14 @@ func (r scriptRoot) refreshes(t *testing.T) {
 		t.Errorf("refresh of a stopped service: %v", err)
 	}
 	for attributes, want := range map[string]string{
-		"{name: real}":                        "status stop start status",
-		"{name: real, hasRestart: false}":     "status stop start status",
+		"{name: real}":                        "status stop status start status",
+		"{name: real, hasRestart: false}":     "status stop status start status",
 		"{name: real, hasRestart: true}":      "status restart stop start status",
 		"{name: real, reloadOnRefresh: true}": "status force-reload",
 		"{name: real, restart: /bin/true}":    "status status",
-		`{name: real, stop: "sh -c 'kill $(cat /run/real.pid) && rm /run/real.pid'"}`: "status start status",
+		`{name: real, stop: "sh -c 'kill $(cat /run/real.pid) && rm /run/real.pid'"}`: "status status start status",
 		"{name: real, status: /bin/true}":                                             "stop start",
-		"{name: real.service, hasStatus: true}":                                       "status stop start status",
+		"{name: real.service, hasStatus: true}":                                       "status stop status start status",
 	} {
 		apply(t, r.host, "{name: real, ensure: running}")
 		write(t, r.host, "/run/real.log", "")
@@ -247,7 +252,7 @@ func (r scriptRoot) refreshes(t *testing.T) {
 }
 
 func (r scriptRoot) looksForProcess(t *testing.T) {
-	const silent = "{name: silent, hasStatus: false, pattern: '^sleep 12345$', ensure: "
+	silent := "{name: silent, hasStatus: false, pattern: '^" + nap() + "$', ensure: "
 	apply(t, r.host, silent+"running}")
 	if told := apply(t, r.host, silent+"running}"); told != nil {
 		t.Errorf("a second time it changed %v", told)
