@@ -35,6 +35,7 @@ func (k *kept[T]) get(h host.Reader, path string, read func(host.Reader) (T, err
 	if err != nil {
 		return read(h)
 	}
+	before.AccessTime = time.Time{} // to read it is no change
 	if before == k.file {
 		return k.value, nil
 	}

@@ -66,8 +66,6 @@ func (m memory) Query(context.Context, host.Cmd) (host.Result, error) {
 
 func (m memory) LookStraight() host.Reader { return m }
 
-func (m memory) Times(string) (host.Times, error) { return host.Times{}, fs.ErrNotExist }
-
 func (m memory) LookAs(host.Credentials) host.Reader { return m }
 
 // Whatever is in the files, there are facts, and they are what JSON can carry.

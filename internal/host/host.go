@@ -56,8 +56,6 @@ type Reader interface {
 	// error that says so. A path may still end in one that is looked at itself. Who walks
 	// through what others can write can't be led elsewhere meanwhile.
 	LookStraight() Reader
-	// Times are those of the path itself.
-	Times(path string) (Times, error)
 }
 
 // A Node is what lay at a path when somebody looked. It is not safe for concurrent use.
@@ -122,17 +120,14 @@ type FileInfo struct {
 	Mode     uint32      // the twelve permission bits, as in 0o4755
 	UID, GID int
 	Size     int64
-	ModTime  time.Time
+	ModTime  time.Time // when its content was last written
 	// ChangeTime is when anything of it was last changed, its owner or mode included.
 	ChangeTime time.Time
+	// AccessTime is when it was last read, which many file systems note only once a day.
+	AccessTime time.Time
 	Dev, Ino   uint64
 	Nlink      uint64
 }
-
-// Times are when a file was last read, when its content was last written and when
-// anything of it was last changed. That it was read is noted by many file systems only
-// once a day.
-type Times struct{ Access, Modify, Change time.Time }
 
 // IsRegular reports whether it is a regular file.
 func (i FileInfo) IsRegular() bool { return i.Type == 0 }

@@ -14,30 +14,23 @@ const (
 	ctime = "ctime"
 )
 
-// A candidate is a path that may have to go.
-type candidate struct {
-	path  string
-	info  host.FileInfo
-	times host.Times
-}
-
-// due reports whether a candidate is to go: one that matches, and is old enough or large
-// enough where that is asked for.
-func due(a Attributes, c candidate, now time.Time) bool {
+// due reports whether what has this base name is to go: what matches, and is old enough
+// or large enough where that is asked for.
+func due(a Attributes, name string, info host.FileInfo, now time.Time) bool {
 	switch {
-	case c.info.IsDir() && !isTrue(a.RmDirs), !matches(a.Matches, path.Base(c.path)):
+	case info.IsDir() && !isTrue(a.RmDirs), !matches(a.Matches, name):
 		return false
 	case a.AgeSeconds == nil && a.Size == nil:
 		return true
 	}
-	return isOld(a, c, now) || a.Size != nil && a.Size.CmpInt64(c.info.Size) <= 0
+	return isOld(a, info, now) || a.Size != nil && a.Size.CmpInt64(info.Size) <= 0
 }
 
-func isOld(a Attributes, c candidate, now time.Time) bool {
+func isOld(a Attributes, info host.FileInfo, now time.Time) bool {
 	if a.AgeSeconds == nil {
 		return false
 	}
-	return now.Sub(since(a, c)) >= seconds(*a.AgeSeconds)
+	return now.Sub(since(a, info)) >= seconds(*a.AgeSeconds)
 }
 
 // seconds is a duration; one that is too long for the type is longer than any age.
@@ -48,14 +41,14 @@ func seconds(n int64) time.Duration {
 
 // since is when the age began. To look into a directory is to read it, so the directory's
 // atime would never be old: when something in it last came or went counts for it.
-func since(a Attributes, c candidate) time.Time {
+func since(a Attributes, info host.FileInfo) time.Time {
 	switch {
 	case a.Type != nil && *a.Type == ctime:
-		return c.times.Change
-	case a.Type != nil && *a.Type == mtime, c.info.IsDir():
-		return c.times.Modify
+		return info.ChangeTime
+	case a.Type != nil && *a.Type == mtime, info.IsDir():
+		return info.ModTime
 	}
-	return c.times.Access
+	return info.AccessTime
 }
 
 // matches reports whether a base name matches one of the patterns, a dot at the beginning

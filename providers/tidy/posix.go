@@ -1,6 +1,7 @@
 package tidy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,19 +88,19 @@ type walk struct {
 
 // tidy deals with a path and what is below it. It reports whether it goes.
 func (w walk) tidy(p string, depth int) (goes bool, err error) {
-	c, err := w.look(p)
+	info, err := w.h.Lstat(p) // before what is below is looked at
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil // it went away just now
 	}
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("cannot look at %s: %w", p, err)
 	}
-	if c.info.IsDir() {
+	if info.IsDir() {
 		if empty, err := w.below(p, depth); !empty || err != nil {
 			return false, err
 		}
 	}
-	if w.managed[p] || !due(w.want, c, w.now) {
+	if w.managed[p] || !due(w.want, path.Base(p), info, w.now) {
 		return false, nil
 	}
 	// What is mounted is of another file system: it stays, and so does its place.
@@ -109,19 +110,8 @@ func (w walk) tidy(p string, depth int) (goes bool, err error) {
 	return true, w.remove(p)
 }
 
-// look takes the times before what is below is looked at.
-func (w walk) look(p string) (c candidate, err error) {
-	c.path = p
-	if c.info, err = w.h.Lstat(p); err == nil && w.want.AgeSeconds != nil {
-		c.times, err = w.h.Times(p)
-	}
-	if err != nil {
-		err = fmt.Errorf("cannot look at %s: %w", p, err)
-	}
-	return c, err
-}
-
 // below deals with what is in a directory. It reports whether the directory is then empty.
+// What can't be looked at keeps nothing else from going: its owner may have made it so.
 func (w walk) below(dir string, depth int) (empty bool, err error) {
 	names, err := w.names(dir, depth)
 	if names == nil || err != nil {
@@ -132,13 +122,14 @@ func (w walk) below(dir string, depth int) (empty bool, err error) {
 	}
 	empty = true
 	for _, name := range names {
-		goes, err := w.tidy(path.Join(dir, name), depth+1)
-		if err != nil {
-			return false, err
+		goes, failed := w.tidy(path.Join(dir, name), depth+1)
+		if errors.Is(failed, errEnough) {
+			return false, failed
 		}
+		err = cmp.Or(err, failed)
 		empty = empty && goes
 	}
-	return empty, nil
+	return empty, err
 }
 
 // names are what is in a directory, nil where nobody is to look: without recurse, and in

@@ -225,6 +225,19 @@ func TestAWalkIsNotLedElsewhere(t *testing.T) {
 	}
 }
 
+func TestWhatCanNotBeLookedAtKeepsNothingElseFromGoing(t *testing.T) {
+	m, h, root := open(t, []thing{{"d/f", 1, 48, 48}, {"z", 1, 48, 48}})
+	m.Host = swapping{h, func() {
+		must(t, os.Rename(filepath.Join(root, "x/d"), filepath.Join(root, "d")))
+		must(t, os.Symlink("/d", filepath.Join(root, "x/d")))
+	}}
+	got := m.Apply(t, `Tidy/a {path: /x, recurse: true}`)
+	want := append(removed("/z"), "Tidy/a: cannot generate its resources: cannot look at /x/d/f: lstat /x/d/f: it leads through a symlink: write the path without: too many levels of symbolic links")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestWhatIsMountedStays(t *testing.T) {
 	m, h, root := open(t, []thing{{"d/mounted/", 0, 48, 48}, {"d/f", 1, 48, 48}})
 	at := filepath.Join(root, "x/d/mounted")

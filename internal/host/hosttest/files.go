@@ -159,9 +159,6 @@ func (h *Host) LookStraight() host.Reader { return h.ReadOnly() }
 // ActStraight implements [host.Host]. The fake follows symlinks all the same.
 func (h *Host) ActStraight() host.Host { return h }
 
-// Times implements [host.Reader].
-func (h *Host) Times(path string) (host.Times, error) { return h.files.Times(path) }
-
 // LookAs implements [host.Reader]. The fake knows no permissions.
 func (h *Host) LookAs(host.Credentials) host.Reader { return h.ReadOnly() }
 

@@ -107,6 +107,7 @@ func fileInfo(st *unix.Stat_t) host.FileInfo {
 		Size:       st.Size,
 		ModTime:    time.Unix(st.Mtim.Unix()),
 		ChangeTime: time.Unix(st.Ctim.Unix()),
+		AccessTime: time.Unix(st.Atim.Unix()),
 		Dev:        st.Dev,
 		Ino:        st.Ino,
 		Nlink:      uint64(st.Nlink), // 32 bits wide on arm64

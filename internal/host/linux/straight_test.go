@@ -6,11 +6,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/fettle-dev/fettle/internal/host"
 )
 
 func TestAStraightPathLeadsThroughNoSymlink(t *testing.T) {
@@ -38,23 +33,4 @@ func TestAStraightPathLeadsThroughNoSymlink(t *testing.T) {
 		t.Errorf("the symlink itself: %+v, %v", info, err)
 	}
 	must(t, s.Remove("/tmp/a"))
-}
-
-func TestTimesAreThoseOfThePathItself(t *testing.T) {
-	h, dir := tempRoot(t)
-	file := filepath.Join(dir, "f")
-	put(t, file, "")
-	must(t, os.Chtimes(file, time.Unix(100, 0), time.Unix(200, 0)))
-	must(t, os.Symlink("f", filepath.Join(dir, "l")))
-	got, err := h.Times("/f")
-	must(t, err)
-	if diff := cmp.Diff(host.Times{Access: time.Unix(100, 0), Modify: time.Unix(200, 0), Change: got.Change}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if link, err := h.Times("/l"); err != nil || time.Since(link.Modify) > time.Hour || time.Since(got.Change) > time.Hour {
-		t.Errorf("%+v, %v; the file was changed %v", link, err, got.Change)
-	}
-	if _, err := h.Times("/none"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what is not there: %v", err)
-	}
 }
