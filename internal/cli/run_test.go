@@ -21,7 +21,7 @@ type outcome struct {
 }
 
 // fettle runs the command in process, on real hosts.
-func fettle(t *testing.T, stdin string, args ...string) outcome {
+func fettle(t testing.TB, stdin string, args ...string) outcome {
 	t.Helper()
 	var out, stderr bytes.Buffer
 	cmd := cli.Command(cli.Options{
@@ -54,7 +54,7 @@ func lines(s string) []string {
 }
 
 // emptyRoot is a root with just the accounts that every host has.
-func emptyRoot(t *testing.T) string {
+func emptyRoot(t testing.TB) string {
 	t.Helper()
 	root := t.TempDir()
 	put(t, filepath.Join(root, "etc/passwd"), "root:x:0:0:root:/root:/bin/bash\n")
@@ -62,7 +62,7 @@ func emptyRoot(t *testing.T) string {
 	return root
 }
 
-func put(t *testing.T, path, content string) {
+func put(t testing.TB, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ type table struct {
 	files  int
 	inSync map[string][]sample // by program
 	first  map[string][]sample
+	parts  []part // of fettle's time in sync
 }
 
 // accounts are the files that users are in, to be put back before each first convergence.
@@ -38,7 +39,11 @@ func (l *lab) measure(ctx context.Context, files int, o options) (table, error) 
 			return t, err
 		}
 	}
-	err := l.syncRuns(ctx, t, o.runs)
+	if err := l.syncRuns(ctx, t, o.runs); err != nil {
+		return t, err
+	}
+	var err error
+	t.parts, err = l.parts(ctx, o.runs, median(t.inSync["fettle"], wall))
 	return t, err
 }
 
