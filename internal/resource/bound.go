@@ -51,7 +51,7 @@ func (b *bound[A]) Choose(facts Facts, h host.Reader, provider string) (err erro
 func (b *bound[A]) chooseAs(other Resource) bool {
 	o, same := other.(*bound[A])
 	if same {
-		b.provider = o.provider
+		b.provider, b.facts = o.provider, o.facts
 	}
 	return same
 }

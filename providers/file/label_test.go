@@ -63,6 +63,18 @@ func TestALabelIsAFeatureOfTheHost(t *testing.T) {
 	}
 }
 
+func TestEveryFileOfARunMayHaveALabel(t *testing.T) {
+	t.Parallel()
+
+	h := newHost(t, nil)
+	one := bindTo(t, h, enforcing(), `{path: /x, seltype: etc_t}`)
+	other, err := bind(t, `{path: /y, seltype: etc_t}`)
+	must(t, err)
+	if !resource.ChooseAs(other, one) || other.Unsupported() != nil {
+		t.Errorf("the provider of another file: %v", other.Unsupported())
+	}
+}
+
 func TestLabels(t *testing.T) {
 	t.Parallel()
 
