@@ -57,28 +57,6 @@ func (s *Set) Resources() []v1alpha1.Resource {
 	return out
 }
 
-// ConfigMaps are those among the documents.
-type ConfigMaps []*corev1.ConfigMap
-
-// Value is that of one key.
-func (all ConfigMaps) Value(ref v1alpha1.KeyRef) (string, bool) {
-	for _, c := range all {
-		namespace := c.Namespace
-		if namespace == "" {
-			namespace = metav1.NamespaceDefault
-		}
-		if namespace != ref.Namespace || c.Name != ref.Name {
-			continue
-		}
-		if v, ok := c.Data[ref.Key]; ok {
-			return v, true
-		}
-		v, ok := c.BinaryData[ref.Key]
-		return string(v), ok
-	}
-	return "", false
-}
-
 // Read reads files, the *.yaml, *.yml and *.json files directly in a directory (by
 // name), and "-", which is stdin. All that is wrong is in the error, a line each; the
 // set has the rest.
