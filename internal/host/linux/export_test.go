@@ -8,3 +8,6 @@ func HoldWatch(w host.Watch) (release func()) {
 	own.mu.Lock()
 	return own.mu.Unlock
 }
+
+// Closed is an access list as a staged file has it until its mode is set.
+func Closed(list []byte) []byte { return closed(list) }

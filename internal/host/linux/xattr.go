@@ -2,6 +2,7 @@ package linux
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,6 +61,19 @@ func outlives(name string) bool {
 		strings.HasPrefix(name, "trusted.") && !strings.HasPrefix(name, "trusted.overlay.")
 }
 
+// closed is an access list without what a mode says of it too: the mask and what all
+// others may. The mode that follows says it anew, and may allow less than the old one.
+func closed(list []byte) []byte {
+	const header, entry, mask, others = 4, 8, 0x10, 0x20
+	list = slices.Clone(list)
+	for e := header; e+entry <= len(list); e += entry {
+		if tag := binary.LittleEndian.Uint16(list[e:]); tag == mask || tag == others {
+			binary.LittleEndian.PutUint16(list[e+2:], 0)
+		}
+	}
+	return list
+}
+
 // lasting are the extended attributes of the entry that outlive its content.
 func (e entry) lasting() ([]extended, error) {
 	file := fdPath(e.dir) + "/" + e.base
@@ -75,6 +89,9 @@ func (e entry) lasting() ([]extended, error) {
 		value, err := sized(func(buf []byte) (int, error) { return unix.Lgetxattr(file, name, buf) })
 		if err != nil {
 			return nil, fmt.Errorf("cannot read extended attribute %s: %w", name, err)
+		}
+		if name == accessACL {
+			value = closed(value)
 		}
 		all = append(all, extended{name, value})
 	}
