@@ -50,8 +50,8 @@ func (d *Documents) Get(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read document %s: %w", name, err)
 	}
-	sum, body, _ := bytes.Cut(text, []byte("\n"))
-	if string(sum) == checksum(body) {
+	sum, body, whole := bytes.Cut(text, []byte("\n"))
+	if whole && string(sum) == checksum(body) {
 		return body, nil
 	}
 	aside, err := setAsideFile(file, nil, d.now())

@@ -175,9 +175,10 @@ func (m machine) write(t *testing.T, r round) {
 	put(t, filepath.Join(m.Root(), "root/state.yaml"), r.manifest())
 }
 
+// apply waits for the lock: what the killed run was about to start holds it until it is the command that it is to be.
 func (m machine) apply(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	return m.Command(t.Context(), append([]string{program, "apply", "-f", "/root/state.yaml"}, args...)...)
+	return m.Command(t.Context(), append([]string{program, "apply", "-f", "/root/state.yaml", "--wait-for-lock=30s"}, args...)...)
 }
 
 func (m machine) invocation(t *testing.T) string {
