@@ -30,8 +30,12 @@ func TestUsersAreReadAsTheHostReadsThem(t *testing.T) {
 		},
 		"what is no user is passed over": {
 			file: "# comment:x:1:1:::\n\n+nis:::::::\n+\n-ann:::::::\n+@team::::::\nshort:x:1\nbad:x:one:1:::\nbad:x:1:-1:::\n" +
-				"big:x:4294967296:1:::\n:x:1:1:::\nbob:x:7:7::/:/bin/sh\r\n",
+				"big:x:4294967296:1:::\n:x:1:1:::\nbob:x:7:7::/:/bin/sh\n",
 			want: accounts.Users{{Name: "bob", UID: 7, GID: 7, Home: "/", Shell: "/bin/sh"}},
+		},
+		"a carriage return is of the shell, as it is to the host": {
+			file: "bob:x:7:7::/:/bin/sh\r\n",
+			want: accounts.Users{{Name: "bob", UID: 7, GID: 7, Home: "/", Shell: "/bin/sh\r"}},
 		},
 	}
 	for name, test := range tests {

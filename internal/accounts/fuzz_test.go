@@ -34,6 +34,7 @@ func FuzzParse(f *testing.F) {
 func FuzzLines(f *testing.F) {
 	f.Add("ann", int64(1500), int64(100), "Ann,,,", "/home/ann", "/bin/sh", "adm,ann")
 	f.Add("+", int64(-1), int64(4294967295), "a:b", "", "x:y", ",,")
+	f.Add("0", int64(-1), int64(4294967133), "0", "", "0", "\r,")
 	f.Add("#", int64(0), int64(4294967296), "\n", "\r", "\x00", "a\nb:x:1:")
 	f.Fuzz(func(t *testing.T, name string, uid, gid int64, comment, home, shell, list string) {
 		users := accounts.ParsePasswd(fmt.Appendf(nil, "%s:x:%d:%d:%s:%s:%s\n", name, uid, gid, comment, home, shell))

@@ -31,12 +31,12 @@ func ParseGroup(data []byte) Groups {
 	return groups
 }
 
-// entries yields the fields of each line that has this many. A colon too many
-// belongs to the last field.
+// entries yields the fields of each line that has this many. A colon too many belongs to
+// the last field, and so does a carriage return: to the C library it is none of the line's end.
 func entries(data []byte, fields int) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(string(data)) {
-			f := strings.SplitN(strings.TrimRight(line, "\r\n"), ":", fields)
+			f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", fields)
 			if len(f) == fields && isName(f[0]) && !yield(f) {
 				return
 			}
