@@ -17,6 +17,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add("27DD", "====", "yesterday", "http://[::1]:x/%zz?s3cret")
 	f.Add(strings.Repeat("g", 64), "", "", "//s3cret@/")
 	f.Add("", "", "", "?")
+	f.Add("0", "0", "0", "//@//")
 	f.Fuzz(func(t *testing.T, sum, md5, modified, from string) {
 		h := http.Header{}
 		h.Set("X-Checksum-Sha256", sum)

@@ -103,7 +103,7 @@ func cannot(from string, err error) error {
 // Shown is a URL for people: without its query, in which credentials may be.
 func Shown(from string) string {
 	u, err := url.Parse(from)
-	if err != nil {
+	if err != nil || u.Host == "" {
 		return "a URL that cannot be read"
 	}
 	u.User, u.ForceQuery, u.RawQuery, u.Fragment, u.RawFragment = nil, false, "", "", ""
