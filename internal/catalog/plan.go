@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -43,16 +42,7 @@ func newPlan(resources []v1alpha1.Resource, by drafting, workers int) *plan {
 
 func drafted(resources []v1alpha1.Resource, by drafting, workers int) []*draft {
 	drafts := make([]*draft, len(resources))
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range min(workers, len(resources)) {
-		group.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(drafts); i = int(next.Add(1)) - 1 {
-				drafts[i] = by.draft(resources[i])
-			}
-		})
-	}
-	group.Wait()
+	resource.Each(len(resources), workers, func(i int) { drafts[i] = by.draft(resources[i]) })
 	return drafts
 }
 

@@ -66,7 +66,7 @@ func (b *bound[A]) Audited(key []byte) []AuditedValue {
 // digest is that of an attribute as it was read, "" if it is absent. Nobody learns more
 // from it than that two values differ, unless he has the key.
 func (b *bound[A]) digest(attribute string, key []byte) string {
-	value := b.encoded()[attribute]
+	value := encoded(b.is)[attribute]
 	if value == nil {
 		return ""
 	}
@@ -76,11 +76,12 @@ func (b *bound[A]) digest(attribute string, key []byte) string {
 	return "{hmac-sha256}" + hex.EncodeToString(mac.Sum(nil))
 }
 
-func (b *bound[A]) encoded() map[string]json.RawMessage {
-	var attributes map[string]json.RawMessage
-	raw, err := json.Marshal(b.is)
-	if err != nil || json.Unmarshal(raw, &attributes) != nil { // attributes are plain data: they encode
+// encoded are attributes as JSON; nil if they don't encode, which plain data does.
+func encoded(attributes any) map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	raw, err := json.Marshal(attributes)
+	if err != nil || json.Unmarshal(raw, &all) != nil {
 		return nil
 	}
-	return attributes
+	return all
 }

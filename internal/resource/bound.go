@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -148,9 +147,8 @@ func (b *bound[A]) used(parameters []Parameter) []Parameter {
 	if len(parameters) == 0 {
 		return nil
 	}
-	var set map[string]json.RawMessage
-	raw, err := json.Marshal(b.want)
-	if err != nil || json.Unmarshal(raw, &set) != nil { // attributes are plain data: they encode
+	set := encoded(b.want)
+	if set == nil {
 		return parameters
 	}
 	return slices.DeleteFunc(parameters, func(p Parameter) bool { return set[p.Name] == nil })

@@ -6,20 +6,27 @@ import (
 	"sync/atomic"
 )
 
-// Together calls f for 0 to n-1, at most so many at once, and returns their errors in
-// that order. A panic is the error of its call: one bad resource never stops the others.
-func Together(n, most int, f func(i int) error) []error {
-	errs := make([]error, n)
+// Each calls f for 0 to n-1, at most so many at once.
+func Each(n, most int, f func(i int)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(n, most) {
 		group.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				errs[i] = Guarded(func() error { return f(int(i)) })
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
 			}
 		})
 	}
 	group.Wait()
+}
+
+// Together is [Each] for what can fail: the errors are in the order of the calls. A panic
+// is the error of its call: one bad resource never stops the others.
+func Together(n, most int, f func(i int) error) []error {
+	errs := make([]error, n)
+	Each(n, most, func(i int) {
+		errs[i] = Guarded(func() error { return f(i) })
+	})
 	return errs
 }
 

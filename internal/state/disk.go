@@ -38,8 +38,17 @@ func makeDir(dir string) error {
 
 // replaceFile writes a file so that there is the old text or the new, whenever the
 // power goes.
-func replaceFile(file string, text []byte) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(file), tempPrefix+"*") // 0600
+func replaceFile(file string, text []byte) error {
+	if err := swapFile(file, text, (*os.File).Sync); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(file))
+}
+
+// swapFile puts a new file, of mode 0600, in the place of another in one step. finish has
+// the last word before that.
+func swapFile(file string, text []byte, finish func(temp *os.File) error) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(file), tempPrefix+"*")
 	if err != nil {
 		return err
 	}
@@ -49,13 +58,10 @@ func replaceFile(file string, text []byte) (err error) {
 		}
 	}()
 	_, err = temp.Write(text)
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+	if err = errors.Join(err, finish(temp), temp.Close()); err != nil {
 		return err
 	}
-	if err = os.Rename(temp.Name(), file); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(file))
+	return os.Rename(temp.Name(), file)
 }
 
 func syncDir(dir string) error {

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 )
@@ -18,19 +17,6 @@ func Report(dir string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, 
 // PutReport replaces the report of the last run in a state directory, which is there.
 // Whoever reads it finds a whole one. It does not wait for the disk: a report that the
 // power takes along with the run is no loss.
-func PutReport(dir string, text []byte) (err error) {
-	temp, err := os.CreateTemp(dir, tempPrefix+"*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temp.Name())
-		}
-	}()
-	_, err = temp.Write(text)
-	if err = errors.Join(err, temp.Chmod(reportMode), temp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), filepath.Join(dir, reportName))
+func PutReport(dir string, text []byte) error {
+	return swapFile(filepath.Join(dir, reportName), text, func(temp *os.File) error { return temp.Chmod(reportMode) })
 }
