@@ -100,6 +100,13 @@ crash: install-prerequisites ## Kill a run at 200 random moments and have the ne
 	FETTLE_CRASH_ROUNDS=$${FETTLE_CRASH_ROUNDS:-200} \
 		$(GO) test -count=1 -timeout $(TESTTIMEOUT) -v -run TestARunThatIsKilled $(TESTFLAGS) ./test/crash
 
+# Which rows: an expression for section and name, such as ROWS='^2.3 mode'.
+ROWS ?=
+
+.PHONY: parity
+parity: install-prerequisites ## Take the behaviour of each row of docs/parity.md away; a test that the row cites must fail.
+	@KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) $(GO) run ./test/parity -rows '$(ROWS)'
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10m) each; PKG=./internal/accounts narrows.
 	@FUZZTIME="$(or $(FUZZTIME),10m)" hack/fuzz.sh $(PKG)

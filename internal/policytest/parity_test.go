@@ -5,45 +5,20 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/test/parity/table"
 )
 
-// parity is the table that holds Fettle against Puppet's resource abstraction layer.
-const parity = "docs/parity.md"
-
-// A row is one of its lines: what it is about, where that is, and what shows it.
-type row struct{ section, name, where, shown string }
-
-func rows(t *testing.T) []row {
+// rows are those of the table that holds Fettle against Puppet's resource abstraction layer.
+func rows(t *testing.T) []table.Row {
 	t.Helper()
-	text, err := fs.ReadFile(checkout(), parity)
+	all, err := table.Rows(checkout())
 	if err != nil {
 		t.Fatal(err)
-	}
-	var all []row
-	section := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if title, ok := strings.CutPrefix(line, "## "); ok {
-			section, _, _ = strings.Cut(title, " ")
-		}
-		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "| Row ") {
-			continue
-		}
-		cells := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, "\x00"), "|"), "|")
-		if len(cells) != 3 {
-			t.Errorf("%s: a row has %d cells in place of 3: %s", parity, len(cells), line)
-			continue
-		}
-		for i, c := range cells {
-			cells[i] = strings.TrimSpace(strings.ReplaceAll(c, "\x00", "|"))
-		}
-		all = append(all, row{section, cells[0], cells[1], cells[2]})
 	}
 	return all
 }
@@ -54,16 +29,16 @@ func TestParityLeavesNoRowOut(t *testing.T) {
 
 	got := map[string]int{}
 	for _, r := range rows(t) {
-		got[r.section]++
+		got[r.Section]++
 	}
 	for section, count := range map[string]int{"1.1": 22, "1.2": 22, "1.3": 17, "1.4": 14, "7": 20} {
 		if got[section] != count {
-			t.Errorf("%s has %d rows of section %s, there are %d", parity, got[section], section, count)
+			t.Errorf("%s has %d rows of section %s, there are %d", table.Doc, got[section], section, count)
 		}
 	}
 	for _, section := range []string{"2.1", "2.2", "2.3", "2.4", "2.5", "2.9", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "3.10"} {
 		if got[section] == 0 {
-			t.Errorf("%s has no row of section %s", parity, section)
+			t.Errorf("%s has no row of section %s", table.Doc, section)
 		}
 	}
 }
@@ -74,20 +49,36 @@ func TestParityPointsAtWhatExists(t *testing.T) {
 	t.Parallel()
 
 	d := declarations(t)
-	quoted := regexp.MustCompile("`([^`]+)`")
 	for _, r := range rows(t) {
-		tests := 0
-		for _, m := range quoted.FindAllStringSubmatch(r.where+" "+r.shown, -1) {
-			if strings.Contains(m[1], ".Test") || strings.Contains(m[1], ".Fuzz") {
-				tests++
-			}
-			if problem := d.find(m[1]); problem != "" {
-				t.Errorf("%s, section %s, %q: `%s` %s", parity, r.section, r.name, m[1], problem)
+		for _, cited := range r.Cited() {
+			if problem := d.find(cited); problem != "" {
+				t.Errorf("%s, section %s, %q: `%s` %s", table.Doc, r.Section, r.Name, cited, problem)
 			}
 		}
-		excused := strings.HasPrefix(r.shown, "does not apply: ") || strings.HasPrefix(r.shown, "not yet: ")
-		if tests == 0 && !excused {
-			t.Errorf("%s, section %s, %q has no test: name one, or begin with \"does not apply: \" or \"not yet: \"", parity, r.section, r.name)
+		if len(r.Tests()) == 0 && !r.Excused() {
+			t.Errorf("%s, section %s, %q has no test: name one, or begin with \"does not apply: \" or \"not yet: \"", table.Doc, r.Section, r.Name)
+		}
+	}
+}
+
+// What a break takes away is there, and is a row's. `make parity` shows that tests see it go.
+func TestBreaksAreOfRowsAndOfSourcesAsTheyAre(t *testing.T) {
+	t.Parallel()
+
+	breaks, err := table.Breaks(checkout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, r := range rows(t) {
+		known[r.Section+" "+r.Name] = true
+	}
+	for _, b := range breaks {
+		if !known[b.Section+" "+b.Row] {
+			t.Errorf("%s: %s has no such row", b, table.Doc)
+		}
+		if _, err := b.Apply(checkout()); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -124,15 +115,11 @@ func (d declared) find(cited string) string {
 	if _, err := fs.Stat(checkout(), cited); err == nil {
 		return ""
 	}
-	symbol, subtest, isSub := cited, "", false
-	if i := strings.Index(cited, ".Test"); i >= 0 {
-		symbol, subtest, isSub = strings.Cut(cited[i:], "/")
-		symbol = cited[:i] + symbol
-	}
-	if !d.symbols[symbol] {
+	test, _ := table.ParseTest(cited)
+	if symbol := test.Folder + "." + test.Func; !d.symbols[cited] && !d.symbols[symbol] {
 		return "is neither a file nor declared"
 	}
-	if folder, _, _ := strings.Cut(symbol, "."); isSub && !d.texts[folder+"/"+subtest] {
+	if test.Sub != "" && !d.texts[test.Folder+"/"+test.Sub] {
 		return "has no such subtest"
 	}
 	return ""
