@@ -1,16 +1,21 @@
 package facts_test
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
 func TestTheOwnersFacts(t *testing.T) {
@@ -66,10 +71,7 @@ func TestExecutablesMayWriteAnyFormat(t *testing.T) {
 		"YAML":  {"fact:\n  - x=y\n", []any{"x=y"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := withFiles(t, map[string]string{"/etc/fettle/facts.d/run": ""})
-			if err := os.Chmod(filepath.Join(h.Dir(), "etc/fettle/facts.d/run"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			h := executables(t, "run")
 			h.Handle("/etc/fettle/facts.d/run", func(host.Cmd) host.Result { return host.Result{Stdout: []byte(c.output)} })
 			got, errs := facts.Gather(t.Context(), h)
 			if diff := cmp.Diff(c.want, got["fact"]); diff != "" || len(errs) > 0 {
@@ -79,20 +81,69 @@ func TestExecutablesMayWriteAnyFormat(t *testing.T) {
 	}
 }
 
-func TestThereIsAnEndToTheOwnersFiles(t *testing.T) {
-	files := map[string]string{}
-	for i := range 120 {
-		files[fmt.Sprintf("/etc/fettle/facts.d/%03d.txt", i)] = fmt.Sprintf("fact%03d=x\n", i)
-	}
-	got, errs := facts.Gather(t.Context(), withFiles(t, files))
-	if got["fact099"] != "x" || got["fact100"] != nil {
-		t.Errorf("fact099 is %v and fact100 is %v", got["fact099"], got["fact100"])
-	}
-	want := []string{"/etc/fettle/facts.d has 120 files, only the first 100 are read: put facts together"}
-	if diff := cmp.Diff(want, texts(errs)); diff != "" {
-		t.Error(diff)
-	}
+func TestThereIsAnEndToWhatTheOwnerAdds(t *testing.T) {
+	t.Run("to the files", func(t *testing.T) {
+		files := map[string]string{}
+		for i := range 120 {
+			files[fmt.Sprintf("/etc/fettle/facts.d/%03d.txt", i)] = fmt.Sprintf("fact%03d=x\n", i)
+		}
+		got, errs := facts.Gather(t.Context(), withFiles(t, files))
+		if got["fact099"] != "x" || got["fact100"] != nil {
+			t.Errorf("fact099 is %v and fact100 is %v", got["fact099"], got["fact100"])
+		}
+		want := []string{"/etc/fettle/facts.d has 120 files, only the first 100 are read: put facts together"}
+		if diff := cmp.Diff(want, texts(errs)); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("to what one writes", func(t *testing.T) {
+		h := executables(t, "run")
+		h.Handle("/etc/fettle/facts.d/run", func(host.Cmd) host.Result {
+			return host.Result{Stdout: []byte(strings.Repeat("fact=x\n", 100_000))}
+		})
+		got, errs := facts.Gather(t.Context(), h)
+		want := []string{"cannot take facts from /etc/fettle/facts.d/run: it wrote more than 262144 bytes"}
+		if diff := cmp.Diff(want, texts(errs)); diff != "" || got["fact"] != nil {
+			t.Error(got["fact"], diff)
+		}
+	})
+	t.Run("to the time of each and of all", func(t *testing.T) {
+		h := &endless{Reader: executables(t, "1", "2", "3", "4", "5", "6")}
+		_, errs := facts.Gather(t.Context(), h)
+		if diff := cmp.Diff(slices.Repeat([]time.Duration{5 * time.Second}, 4), h.limits); diff != "" {
+			t.Error(diff)
+		}
+		if n := len(errs); n != 6 || errs[5].Error() != "cannot take facts from /etc/fettle/facts.d/6: the executables before it took all of 20s" {
+			t.Error(texts(errs))
+		}
+	})
 }
+
+// executables is a host whose owner has executables for facts.
+func executables(t *testing.T, names ...string) *hosttest.Host {
+	t.Helper()
+	h := hosttest.New(t)
+	for _, name := range names {
+		h.Put("/etc/fettle/facts.d/"+name, "")
+		if err := os.Chmod(filepath.Join(h.Dir(), "etc/fettle/facts.d", name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// An endless host has commands that end with their time alone.
+type endless struct {
+	host.Reader
+	limits []time.Duration
+}
+
+func (e *endless) Query(_ context.Context, cmd host.Cmd) (host.Result, error) {
+	e.limits = append(e.limits, cmd.Timeout)
+	return host.Result{}, context.DeadlineExceeded
+}
+
+func (e *endless) LookPath(string) (string, error) { return "", fs.ErrNotExist }
 
 func texts(errs []error) []string {
 	var out []string

@@ -117,7 +117,7 @@ func TestTheOperatingSystem(t *testing.T) {
 
 func TestTheMachine(t *testing.T) {
 	got := gather(t, map[string]string{
-		"/proc/meminfo": "MemTotal:       16384 kB\nMemFree:          100 kB\nSwapTotal:           0 kB\n",
+		"/proc/meminfo": "MemTotal:       16384 kB\nMemFree:          100 kB\nSwapTotal:        2048 kB\n",
 		"/proc/cpuinfo": "processor\t: 0\nmodel name\t: Fast One\nphysical id\t: 0\nflags\t\t: fpu hypervisor\n\nprocessor\t: 1\nmodel name\t: Fast One\nphysical id\t: 0\n",
 		"/proc/1/mounts": `/dev/vda1 / ext4 rw,relatime 0 0
 proc /proc proc rw 0 0
@@ -137,7 +137,7 @@ broken
 		fact string
 		want any
 	}{
-		{"memory", map[string]any{"system": map[string]any{"total_bytes": 16777216.0}}},
+		{"memory", map[string]any{"system": map[string]any{"total_bytes": 16777216.0}, "swap": map[string]any{"total_bytes": 2097152.0}}},
 		{"processors.count", 2.0},
 		{"processors.physicalcount", 1.0},
 		{"processors.models", []any{"Fast One"}},
@@ -156,6 +156,9 @@ broken
 		if diff := cmp.Diff(part.want, is); diff != "" {
 			t.Errorf("%s: %s", part.fact, diff)
 		}
+	}
+	if none := gather(t, map[string]string{"/proc/meminfo": "SwapTotal: 0 kB\n"})["memory"]; none != nil {
+		t.Errorf("a machine without swap has %v", none)
 	}
 }
 
@@ -179,8 +182,9 @@ func TestWhatAHostIsInsideOf(t *testing.T) {
 		"an unnamed hypervisor":    {map[string]string{"/proc/cpuinfo": "processor: 0\nflags: fpu hypervisor\n"}, "kvm"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := gather(t, c.files).String("virtual"); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
+			got := gather(t, c.files)
+			if is := got.String("virtual"); is != c.want || got["is_virtual"] != (is != "physical") {
+				t.Errorf("got %q and %v, want %q", is, got["is_virtual"], c.want)
 			}
 		})
 	}
@@ -196,6 +200,7 @@ func TestADebianRoot(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "etc/hostname"), []byte("inside\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	debian.Chroot(t, root, "ln", "-sf", "/usr/share/zoneinfo/Europe/Berlin", "/etc/localtime")
 	got, errs := facts.Gather(t.Context(), h)
 	if len(errs) > 0 {
 		t.Errorf("errors: %v", errs)
@@ -209,6 +214,7 @@ func TestADebianRoot(t *testing.T) {
 	for fact, want := range map[string]string{
 		"os.family": "Debian", "os.name": "Debian", "os.release.full": strings.TrimSpace(string(version)), "os.distro.codename": "bookworm",
 		"os.architecture": architecture, "processors.isa": machine, "networking.hostname": "inside",
+		"timezone": "Europe/Berlin",
 	} {
 		if is := got.String(fact); is != want {
 			t.Errorf("%s is %q, want %q", fact, is, want)

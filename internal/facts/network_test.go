@@ -88,3 +88,51 @@ func TestWhereNoIPAnswersInterfacesGoWithoutAddresses(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestTheDomainAndThePrimaryInterface(t *testing.T) {
+	const (
+		eth0    = `{"ifname":"eth0","link_type":"ether","addr_info":[{"local":"fe80::1","prefixlen":64}]}`
+		eth1    = `{"ifname":"eth1","link_type":"ether","addr_info":[{"local":"2001:db8::3","prefixlen":64}]}`
+		nowhere = "00000000000000000000000000000000"
+	)
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  map[string]string // by fact
+	}{
+		"a hostname with a domain is both": {
+			map[string]string{"/etc/hostname": "web-1.example.org\n", "/etc/resolv.conf": "domain other.example\n"},
+			map[string]string{"networking.hostname": "web-1", "networking.domain": "example.org"},
+		},
+		"the domain of resolv.conf comes before what is searched": {
+			map[string]string{"/etc/hostname": "web-1\n", "/etc/resolv.conf": "search one.example two.example\ndomain example.org.\n"},
+			map[string]string{"networking.fqdn": "web-1.example.org"},
+		},
+		"what is searched first is the domain": {
+			map[string]string{"/etc/hostname": "web-1\n", "/etc/hosts": "127.0.1.1 web-1.localdomain web-1\n", "/etc/resolv.conf": "search one.example two.example\n"},
+			map[string]string{"networking.fqdn": "web-1.one.example"},
+		},
+		"the default route by IPv6 leads to the primary interface": {
+			map[string]string{"/proc/1/net/ipv6_route": nowhere + " 00 " + nowhere + " 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003 eth0\n"},
+			map[string]string{"networking.primary": "eth0", "networking.ip6": "fe80::1"},
+		},
+		"without a route it is the first that has an address of its own": {
+			map[string]string{"/proc/1/net/ipv6_route": nowhere + " 00 " + nowhere + " 00 " + nowhere + " ffffffff 00000001 00000000 00200200 lo\n"},
+			map[string]string{"networking.primary": "eth1", "networking.ip6": "2001:db8::3"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := withFiles(t, c.files)
+			h.Handle("ip", func(host.Cmd) host.Result { return host.Result{Stdout: []byte("[" + eth0 + "," + eth1 + "]")} })
+			h.Handle("uname", func(host.Cmd) host.Result { return host.Result{} })
+			got, errs := facts.Gather(t.Context(), h)
+			if len(errs) > 0 {
+				t.Error(errs)
+			}
+			for fact, want := range c.want {
+				if is := got.String(fact); is != want {
+					t.Errorf("%s is %q, want %q", fact, is, want)
+				}
+			}
+		})
+	}
+}
