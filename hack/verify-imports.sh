@@ -26,6 +26,9 @@ table() {
 		internal/resource       sigs.k8s.io/controller-runtime        no
 		internal/facts          ours/internal/resource                yes
 		internal/facts          ours/api/v1alpha1                     no
+		internal/seal           crypto/hpke                           yes
+		internal/seal           ours/api/v1alpha1                     no
+		internal/seal           golang.org/x/crypto/hkdf              no
 		internal/state          go.etcd.io/bbolt                      yes
 		internal/state          ours/internal/resource                yes
 		internal/state          ours/internal/host                    no
@@ -56,6 +59,7 @@ table() {
 		internal/catalog        sigs.k8s.io/controller-runtime        no
 		internal/catalog        ours/internal/host                    no
 		internal/catalog        ours/providers                        no
+		internal/catalog        ours/internal/seal                    no
 		providers               ours/providers/file                   yes
 		providers               ours/internal/fetch                   yes
 		providers               ours/nodeagent                        no
@@ -81,11 +85,13 @@ table() {
 		nodeagent               ours/nodeagent/engine                 yes
 		nodeagent               sigs.k8s.io/controller-runtime        yes
 		nodeagent               ours/internal/catalog                 yes
+		nodeagent               ours/internal/seal                    yes
 		nodeagent               ours/controllers                      no
 		nodeagent               ours/internal/host/linux              no
 		nodeagent               os/exec                               no
 		controllers             ours/internal/catalog                 yes
 		controllers             ours/providers                        yes
+		controllers             ours/internal/seal                    yes
 		controllers             ours/nodeagent                        no
 		controllers             ours/internal/host/linux              no
 		controllers             testing                               no
