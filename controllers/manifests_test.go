@@ -14,7 +14,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,21 +48,13 @@ func manifests(ctx SpecContext, folder string) []*unstructured.Unstructured {
 	}
 }
 
-// install gives the suite the permissions that a cluster has.
-func install(ctx SpecContext) {
-	GinkgoHelper()
-	Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fettle-system"}})).To(Succeed())
-	for _, o := range manifests(ctx, "rbac") {
-		Expect(k8s.Create(ctx, o)).To(Succeed())
-	}
-}
-
 // as is the way in of one of our service accounts, with no right but its own.
 func as(account string) *rest.Config {
+	namespace := map[string]string{"fettle-manager": "fettle-system", "fettle-nodeagent": "fettle-nodes"}[account]
 	cfg := rest.CopyConfig(restConfig)
 	cfg.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:fettle-system:" + account,
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:fettle-system", "system:authenticated"},
+		UserName: "system:serviceaccount:" + namespace + ":" + account,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
 	}
 	return cfg
 }
@@ -82,13 +73,17 @@ var _ = Describe("The manifests", func() {
 
 	DescribeTable("let manager and agent do what they must, and nothing else",
 		func(ctx SpecContext, account, verb, resource string, allowed bool) {
+			namespace, resource, found := strings.Cut(resource, " ")
+			if !found {
+				namespace, resource = "kube-system", namespace
+			}
 			resource, subresource, _ := strings.Cut(resource, "/")
 			group, resource, found := strings.Cut(resource, ":")
 			if !found {
 				group, resource = "fettle.dev", group
 			}
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Verb: verb, Resource: resource, Subresource: subresource, Namespace: "kube-system"},
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Verb: verb, Resource: resource, Subresource: subresource, Namespace: namespace},
 			}}
 			client, err := client.New(as(account), client.Options{Scheme: scheme})
 			Expect(err).NotTo(HaveOccurred())
@@ -109,6 +104,11 @@ var _ = Describe("The manifests", func() {
 		Entry(nil, "fettle-nodeagent", "get", "files", false),
 		Entry(nil, "fettle-nodeagent", "patch", "files/status", false),
 		Entry(nil, "fettle-nodeagent", "get", ":secrets", false),
+		Entry(nil, "fettle-nodeagent", "patch", "fettle-nodes coordination.k8s.io:leases", true),
+		Entry(nil, "fettle-nodeagent", "get", "fettle-nodes coordination.k8s.io:leases", false),
+		Entry(nil, "fettle-nodeagent", "create", "fettle-nodes coordination.k8s.io:leases", false),
+		Entry(nil, "fettle-nodeagent", "patch", "kube-node-lease coordination.k8s.io:leases", false),
+		Entry(nil, "fettle-nodeagent", "create", "fettle-nodes :pods", false),
 		Entry(nil, "fettle-manager", "patch", "nodecatalogs", true),
 		Entry(nil, "fettle-manager", "patch", "nodecatalogs/status", false),
 		Entry(nil, "fettle-manager", "patch", "catalogs", false),

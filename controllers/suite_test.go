@@ -39,7 +39,7 @@ var (
 	k8s        client.Client // without a cache
 )
 
-var _ = BeforeSuite(func(ctx SpecContext) {
+var _ = BeforeSuite(func() {
 	ctrl.SetLogger(GinkgoLogr)
 	restConfig, _ = controlplane.Start(GinkgoT())
 	scheme = runtime.NewScheme()
@@ -48,7 +48,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	k8s, err = client.New(restConfig, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
-	install(ctx)
+	controlplane.Install(GinkgoT(), restConfig)
 })
 
 // cleanUp empties the cluster after a spec.

@@ -17,7 +17,6 @@ import (
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -25,17 +24,17 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/controlplane"
 )
 
 const (
-	namespace = "fettle-system"
+	namespace = "fettle-nodes"
 	account   = "fettle-nodeagent"
 
 	interval = 10 * time.Minute
@@ -59,23 +58,8 @@ func newWorld(t *testing.T, cfg *rest.Config) *world {
 	must(t, err)
 	set, err := kubernetes.NewForConfig(cfg)
 	must(t, err)
-	w := &world{admin: admin, client: set, cfg: cfg}
-	w.grant(t)
-	return w
-}
-
-// grant lets agents do what config/rbac lets them, and no more.
-func (w *world) grant(t *testing.T) {
-	t.Helper()
-	must(t, w.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
-	must(t, w.admin.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: namespace}}))
-	text, err := os.ReadFile("../config/rbac/nodeagent_role.yaml")
-	must(t, err)
-	role, binding, _ := strings.Cut(string(text), "\n---\n")
-	for manifest, object := range map[string]client.Object{role: &rbacv1.ClusterRole{}, binding: &rbacv1.ClusterRoleBinding{}} {
-		must(t, yaml.UnmarshalStrict([]byte(manifest), object))
-		must(t, w.admin.Create(t.Context(), object))
-	}
+	controlplane.Install(t, cfg) // agents may do what config/ lets them, and no more
+	return &world{admin: admin, client: set, cfg: cfg}
 }
 
 // A machine is a node: a directory as its host, an agent that may be started and

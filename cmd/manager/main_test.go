@@ -21,8 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/fettle-dev/fettle/test/controlplane"
 )
@@ -41,13 +39,8 @@ func build(t *testing.T) string {
 // no more than itself, or, for "", as an administrator.
 func kubeconfig(t *testing.T, cfg *rest.Config, as string) string {
 	t.Helper()
-	c := clientcmdapi.NewConfig()
-	c.Clusters["test"] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData}
-	c.AuthInfos["test"] = &clientcmdapi.AuthInfo{ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData, Impersonate: as}
-	c.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
-	c.CurrentContext = "test"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*c, file); err != nil {
+	if err := controlplane.WriteKubeconfig(file, cfg, as); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -86,30 +79,22 @@ func get(t *testing.T, url, token string) (int, string) {
 }
 
 // install gives a cluster our service accounts and their rights, and a scraper's.
-func install(t *testing.T, kubeconfig string) {
+func install(t *testing.T, cfg *rest.Config, admin string) {
 	t.Helper()
+	controlplane.Install(t, cfg)
 	for _, args := range [][]string{
-		{"create", "namespace", "fettle-system"},
-		{"apply", "-k", "../../config/rbac"},
 		{"create", "serviceaccount", "scraper"},
 		{"create", "serviceaccount", "stranger"},
 		{"create", "clusterrolebinding", "scraper", "--clusterrole=fettle-metrics-reader", "--serviceaccount=default:scraper"},
 	} {
-		kubectl(t, kubeconfig, args...)
+		controlplane.Kubectl(t, admin, args...)
 	}
 }
 
-func kubectl(t *testing.T, kubeconfig string, args ...string) string {
+// token is a new one of an account of the namespace default.
+func token(t *testing.T, admin, account string) string {
 	t.Helper()
-	assets, err := controlplane.Assets()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), filepath.Join(assets, "kubectl"), append([]string{"--kubeconfig", kubeconfig}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(controlplane.Kubectl(t, admin, "create", "token", account))
 }
 
 func eventually(t *testing.T, what string, done func() bool) {
@@ -138,7 +123,7 @@ func TestTheManagerServesLeadsAndLeaves(t *testing.T) {
 	metrics, probes := freeAddress(t), freeAddress(t)
 	var log strings.Builder
 	admin := kubeconfig(t, cfg, "")
-	install(t, admin)
+	install(t, cfg, admin)
 	own := kubeconfig(t, cfg, "system:serviceaccount:fettle-system:fettle-manager")
 	manager := exec.CommandContext(t.Context(), build(t), "--kubeconfig", own, "--leader-elect", "--leader-elect-namespace=fettle-system",
 		"--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)
@@ -161,8 +146,8 @@ func TestTheManagerServesLeadsAndLeaves(t *testing.T) {
 		want  int
 	}{
 		"nobody":                    {"", http.StatusUnauthorized},
-		"who may not get them":      {kubectl(t, admin, "create", "token", "stranger"), http.StatusForbidden},
-		"who has the role to do so": {kubectl(t, admin, "create", "token", "scraper"), http.StatusOK},
+		"who may not get them":      {token(t, admin, "stranger"), http.StatusForbidden},
+		"who has the role to do so": {token(t, admin, "scraper"), http.StatusOK},
 	} {
 		if code, proto := get(t, "https://"+metrics+"/metrics", tt.token); code != tt.want || proto != "HTTP/1.1" {
 			t.Errorf("metrics gave %s %d over %s, want %d over HTTP/1.1", who, code, proto, tt.want)

@@ -14,19 +14,19 @@ build_binaries() {
 	CGO_ENABLED=0 busy "building what boots machines" go build -o "$WORK/bin/" ./test/debian/machine
 }
 
-# identity ACCOUNT FOLDER [FLAG...] writes a kubeconfig and a token of a ServiceAccount into a folder.
+# identity NAMESPACE ACCOUNT FOLDER [FLAG...] writes a kubeconfig and a token of a ServiceAccount into a folder.
 identity() (
 	umask 077
-	local account=$1 folder=$2
-	shift 2
+	local namespace=$1 account=$2 folder=$3
+	shift 3
 	mkdir -p "$folder"
-	kubectl --namespace "$NAMESPACE" create token "$account" --duration 24h "$@" >"$folder/token"
+	kubectl --namespace "$namespace" create token "$account" --duration 24h "$@" >"$folder/token"
 	write_kubeconfig token "$folder/kubeconfig"
 )
 
 start_manager() {
-	identity "$MANAGER_ACCOUNT" "$WORK/manager"
-	start manager KILL env POD_NAMESPACE="$NAMESPACE" nsenter --net="/run/netns/$NETNS" "$WORK/bin/manager" \
+	identity "$MANAGER_NAMESPACE" "$MANAGER_ACCOUNT" "$WORK/manager"
+	start manager KILL env POD_NAMESPACE="$MANAGER_NAMESPACE" nsenter --net="/run/netns/$NETNS" "$WORK/bin/manager" \
 		--kubeconfig "$WORK/manager/kubeconfig"
 }
 
@@ -34,7 +34,7 @@ start_manager() {
 # the Node, as the token of a pod on it would be: it is no good for another node.
 start_agent() {
 	local name=$1 root=$WORK/machines/$1/root
-	identity "$AGENT_ACCOUNT" "$root/etc/fettle/agent" --bound-object-kind Node --bound-object-name "$name"
+	identity "$AGENT_NAMESPACE" "$AGENT_ACCOUNT" "$root/etc/fettle/agent" --bound-object-kind Node --bound-object-name "$name"
 	install -D "$WORK/bin/nodeagent" "$root/usr/local/bin/nodeagent"
 	sed "s/INTERVAL/$AGENT_INTERVAL/" hack/demo/nodeagent.service >"$root/etc/systemd/system/nodeagent.service"
 	on "$name" systemctl enable --now --quiet nodeagent

@@ -19,8 +19,9 @@ NETWORK=10.77.0                      # the control plane is .1, the machines cou
 CACHE=${FETTLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fettle}
 
 # What config/ and config/samples call things.
-NAMESPACE=fettle-system
+MANAGER_NAMESPACE=fettle-system
 MANAGER_ACCOUNT=fettle-manager
+AGENT_NAMESPACE=fettle-nodes
 AGENT_ACCOUNT=fettle-nodeagent
 PACKAGES=(nginx-light) # what the samples install: the machines can't download it
 DRIFT_RESOURCE=file/motd # a file and a user of the samples, to be spoiled

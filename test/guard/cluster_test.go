@@ -1,0 +1,372 @@
+package guard_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/test/controlplane"
+)
+
+const (
+	namespace = "fettle-nodes"
+	account   = "fettle-nodeagent"
+)
+
+// A cluster has three nodes with a NodeCatalog and a Lease each, and whatever else an
+// agent could lay its hands on.
+type cluster struct {
+	admin   client.Client
+	set     kubernetes.Interface
+	agents  map[string]dynamic.Interface // by the name of their token
+	objects []object
+	before  map[string]string // versions
+}
+
+// An object is one to try verbs on.
+type object struct {
+	kind, namespace, name string
+	resource              schema.GroupVersionResource
+	status                bool // is a subresource
+	whole                 client.Object
+}
+
+func (o object) String() string {
+	return o.kind + " " + strings.TrimPrefix(o.namespace+"/"+o.name, "/")
+}
+
+func newCluster(t *testing.T, cfg *rest.Config) *cluster {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	must(t, clientgoscheme.AddToScheme(scheme))
+	must(t, v1alpha1.AddToScheme(scheme))
+	admin, err := client.New(cfg, client.Options{Scheme: scheme})
+	must(t, err)
+	set, err := kubernetes.NewForConfig(cfg)
+	must(t, err)
+	controlplane.Install(t, cfg)
+	c := &cluster{admin: admin, set: set, agents: map[string]dynamic.Interface{}}
+	for _, token := range tokens {
+		agent := rest.AnonymousClientConfig(cfg)
+		agent.BearerToken = c.token(t, token)
+		agent.QPS = -1
+		c.agents[token], err = dynamic.NewForConfig(agent)
+		must(t, err)
+	}
+	c.populate(t)
+	c.awaitPolicy(t)
+	c.before = c.versions(t)
+	return c
+}
+
+// token asks for a token as its name says.
+func (c *cluster) token(t *testing.T, name string) string {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{}
+	switch name {
+	case "bound to nothing":
+	case "pod on no node":
+		request.Spec.BoundObjectRef = c.pod(t, "nowhere", "")
+	case "node-bound":
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		must(t, c.admin.Create(t.Context(), node))
+		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: name, UID: node.UID}
+	default:
+		must(t, c.admin.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+		request.Spec.BoundObjectRef = c.pod(t, "agent-of-"+name, name)
+	}
+	got, err := c.set.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, request, metav1.CreateOptions{})
+	must(t, err)
+	return got.Status.Token
+}
+
+func (c *cluster) pod(t *testing.T, name, node string) *authenticationv1.BoundObjectReference {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.PodSpec{NodeName: node, ServiceAccountName: account, Containers: []corev1.Container{{Name: "agent", Image: "none"}}},
+	}
+	must(t, c.admin.Create(t.Context(), pod))
+	return &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: name, UID: pod.UID}
+}
+
+// populate makes the objects.
+func (c *cluster) populate(t *testing.T) {
+	t.Helper()
+	for _, node := range []string{"node-a", "node-b", "node-bound"} {
+		c.add(t, "nodecatalogs", true, &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: node}})
+		c.add(t, "leases", false, lease(namespace, node))
+	}
+	c.add(t, "leases", false, lease("kube-system", "node-a"))
+	entries := []v1alpha1.CatalogEntry{{Kind: "File", Name: "motd", Attributes: &runtime.RawExtension{Raw: []byte(`{"path":"/etc/motd"}`)}}}
+	c.add(t, "catalogs", false, &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: catalog.Name(entries)}, Count: 1, Entries: entries})
+	file := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: "motd"}}
+	file.Spec.NodeSelector, file.Spec.Path = &metav1.LabelSelector{}, "/etc/motd"
+	c.add(t, "files", true, file)
+}
+
+func lease(namespace, name string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: new(int32(60))},
+	}
+}
+
+func (c *cluster) add(t *testing.T, plural string, status bool, o client.Object) {
+	t.Helper()
+	must(t, c.admin.Create(t.Context(), o))
+	kind, err := c.admin.GroupVersionKindFor(o)
+	must(t, err)
+	c.objects = append(c.objects, object{
+		kind: kind.Kind, namespace: o.GetNamespace(), name: o.GetName(), resource: kind.GroupVersion().WithResource(plural), status: status, whole: o,
+	})
+}
+
+// awaitPolicy waits until the API server has loaded the policy.
+func (c *cluster) awaitPolicy(t *testing.T) {
+	t.Helper()
+	probe := c.agents["node-a"].Resource(v1alpha1.GroupVersion.WithResource("nodecatalogs"))
+	until(t, "the policy to be in force", func() error {
+		_, err := probe.Patch(t.Context(), "node-b", types.MergePatchType, []byte(`{"status":{"agentVersion":"probe"}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, "status")
+		if err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+			return nil
+		}
+		return cmp.Or(err, errors.New("it was allowed"))
+	})
+}
+
+// awaitRights waits until the API server knows that agents may do anything.
+func (c *cluster) awaitRights(t *testing.T) {
+	t.Helper()
+	until(t, "the rights to be known", func() error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + namespace + ":" + account,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "delete", Group: "fettle.dev", Resource: "catalogs"},
+		}}
+		if err := c.admin.Create(t.Context(), review); err != nil || review.Status.Allowed {
+			return err
+		}
+		return errors.New("it may not")
+	})
+}
+
+// versions are those of the objects that no agent may write.
+func (c *cluster) versions(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, o := range c.objects {
+		if err := c.admin.Get(t.Context(), client.ObjectKeyFromObject(o.whole), o.whole); err != nil {
+			all[o.String()] = err.Error()
+			continue
+		}
+		if o.kind != "NodeCatalog" && o.namespace != namespace {
+			all[o.String()] = o.whole.GetResourceVersion()
+		}
+		all["generation of "+o.String()] = fmt.Sprint(o.whole.GetGeneration())
+		all["finalizers of "+o.String()] = fmt.Sprint(o.whole.GetFinalizers())
+	}
+	return all
+}
+
+// An attempt does one thing to one object.
+type attempt func(ctx context.Context, r dynamic.ResourceInterface, o object) error
+
+// attempts are what can be done to an object, by what it is called.
+func (o object) attempts() map[string]attempt {
+	all := map[string]attempt{
+		"create": create, "update": update(""), "patch": patch(""), "apply": apply(""),
+		"delete": func(ctx context.Context, r dynamic.ResourceInterface, o object) error {
+			return r.Delete(ctx, o.name, metav1.DeleteOptions{})
+		},
+		"delete the collection of": func(ctx context.Context, r dynamic.ResourceInterface, _ object) error {
+			return r.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		},
+	}
+	if o.status {
+		all["update status of"], all["patch status of"], all["apply status of"] = update("status"), patch("status"), apply("status")
+	}
+	if o.kind == "Lease" {
+		all["take over"] = takeOver
+		all["prolong"] = prolong
+	}
+	return all
+}
+
+// try lets every agent try everything.
+func (c *cluster) try(t *testing.T) map[string]error {
+	t.Helper()
+	all := map[string]error{}
+	for _, token := range tokens {
+		for _, o := range c.objects {
+			for verb, do := range o.attempts() {
+				resource := dynamic.ResourceInterface(c.agents[token].Resource(o.resource))
+				if o.namespace != "" {
+					resource = c.agents[token].Resource(o.resource).Namespace(o.namespace)
+				}
+				must(t, c.admin.Get(t.Context(), client.ObjectKeyFromObject(o.whole), o.whole))
+				name := o.String()
+				if verb == "create" {
+					name = o.kind + " " + o.another()
+				}
+				all[token+": "+verb+" "+name] = do(t.Context(), resource, o)
+			}
+		}
+	}
+	return all
+}
+
+// create makes another object of the kind. (One of that name would be there already.)
+func create(ctx context.Context, r dynamic.ResourceInterface, o object) error {
+	next := o.document()
+	next.SetName(o.another())
+	next.SetResourceVersion("")
+	_, err := r.Create(ctx, next, metav1.CreateOptions{})
+	return err
+}
+
+// another is the name of an object of the kind that there could be.
+func (o object) another() string {
+	if o.kind == "Catalog" {
+		return catalog.Name(nil)
+	}
+	return o.name + "-02"
+}
+
+func update(subresource string) attempt {
+	return func(ctx context.Context, r dynamic.ResourceInterface, o object) error {
+		next := o.document()
+		o.change(next)
+		_, err := r.Update(ctx, next, metav1.UpdateOptions{}, subresources(subresource)...)
+		return err
+	}
+}
+
+func patch(subresource string) attempt {
+	return func(ctx context.Context, r dynamic.ResourceInterface, o object) error {
+		next := &unstructured.Unstructured{Object: map[string]any{}}
+		o.change(next)
+		body, err := json.Marshal(next.Object)
+		if err != nil {
+			return err
+		}
+		_, err = r.Patch(ctx, o.name, types.MergePatchType, body, metav1.PatchOptions{}, subresources(subresource)...)
+		return err
+	}
+}
+
+func apply(subresource string) attempt {
+	return func(ctx context.Context, r dynamic.ResourceInterface, o object) error {
+		next := &unstructured.Unstructured{Object: map[string]any{}}
+		next.SetAPIVersion(o.resource.GroupVersion().String())
+		next.SetKind(o.kind)
+		next.SetName(o.name)
+		o.change(next)
+		_, err := r.Apply(ctx, o.name, next, metav1.ApplyOptions{FieldManager: "test", Force: true}, subresources(subresource)...)
+		return err
+	}
+}
+
+// takeOver would have the garbage collector wait for the agent.
+func takeOver(ctx context.Context, r dynamic.ResourceInterface, o object) error {
+	_, err := r.Patch(ctx, o.name, types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/mine"]}}`), metav1.PatchOptions{})
+	return err
+}
+
+// prolong would have the manager never miss the agent.
+func prolong(ctx context.Context, r dynamic.ResourceInterface, o object) error {
+	_, err := r.Patch(ctx, o.name, types.MergePatchType, []byte(`{"spec":{"leaseDurationSeconds":86400}}`), metav1.PatchOptions{})
+	return err
+}
+
+func subresources(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
+
+// document is the object as a client sends it.
+func (o object) document() *unstructured.Unstructured {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o.whole.DeepCopyObject())
+	if err != nil {
+		panic(err) // all are API objects
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetAPIVersion(o.resource.GroupVersion().String())
+	u.SetKind(o.kind)
+	for _, field := range []string{"uid", "creationTimestamp", "generation", "managedFields"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	return u
+}
+
+// change says something that an agent could want to say.
+func (o object) change(u *unstructured.Unstructured) {
+	now := time.Now().UTC()
+	var err error
+	switch o.kind {
+	case "Lease":
+		err = unstructured.SetNestedField(u.Object, now.Format(metav1.RFC3339Micro), "spec", "renewTime")
+	case "NodeCatalog":
+		err = unstructured.SetNestedField(u.Object, now.String(), "status", "agentVersion")
+		if err == nil {
+			err = unstructured.SetNestedField(u.Object, true, "spec", "noop")
+		}
+	default:
+		u.SetLabels(map[string]string{"changed": fmt.Sprint(now.UnixNano())})
+	}
+	if err != nil {
+		panic(err) // it is a document of ours
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func until(t *testing.T, what string, done func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		last = done()
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waited in vain for %s: %v", what, last)
+	}
+}
+
+func status(err error) int32 {
+	var s apierrors.APIStatus
+	if errors.As(err, &s) {
+		return s.Status().Code
+	}
+	return 0
+}
