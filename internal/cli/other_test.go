@@ -173,6 +173,10 @@ func TestDescribeSaysWhatWorksOnTheHostAndWhyNot(t *testing.T) {
 			t.Errorf("%q is not in\n%s%s", want, one.out, one.err)
 		}
 	}
+	service := fettle(t, "", "describe", "systemservice", "--root", root)
+	if !strings.Contains(service.out, "commands: update-rc.d\n    files: /etc/init.d\n    default where init is init\n") {
+		t.Error(service.out, service.err)
+	}
 	var kinds []string
 	for _, k := range providers.Kinds() {
 		kinds = append(kinds, k.Name())

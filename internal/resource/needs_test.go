@@ -113,6 +113,7 @@ func TestTheDefaultIsTheProviderThatMostFactsSpeakFor(t *testing.T) {
 		"any of several conditions":     {resource.Defaults{For: []resource.Where{redhat, debian}}, resource.Defaults{}, chosen{"first", nil}},
 		"the largest of several":        {resource.Defaults{For: []resource.Where{debian}}, resource.Defaults{For: []resource.Where{debian, twelve}}, chosen{"second", nil}},
 		"conditions do not add up":      {resource.Defaults{For: []resource.Where{twelve}}, resource.Defaults{For: []resource.Where{debian, debian, debian}}, chosen{"first", nil}},
+		"all facts of a condition":      {resource.Defaults{For: []resource.Where{{"os.family": {"Debian"}, "os.release.major": {"11"}}}}, resource.Defaults{For: []resource.Where{debian}}, chosen{"second", nil}},
 		"a veto beats all":              {resource.Defaults{For: []resource.Where{twelve}, NotFor: []resource.Where{debian}}, resource.Defaults{For: []resource.Where{debian}}, chosen{"second", nil}},
 		"a veto of another host":        {resource.Defaults{For: []resource.Where{twelve}, NotFor: []resource.Where{redhat}}, resource.Defaults{For: []resource.Where{debian}}, chosen{"first", nil}},
 		"the first of two, with a note": {resource.Defaults{For: []resource.Where{debian}}, resource.Defaults{For: []resource.Where{debian}}, chosen{"first", []string{"second"}}},

@@ -318,6 +318,19 @@ func TestASecondRunChangesNothing(t *testing.T) {
 	}
 }
 
+func TestAProviderReadsAllOfItsResourcesInOneCall(t *testing.T) {
+	w := newWorld()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		w.things[name] = redThing(name)
+	}
+	transact(t, []resource.Item{
+		w.item(t, "Crate/a", red), w.item(t, "Thing/b", red), w.item(t, "Crate/c", red, "require:Thing/b"), w.item(t, "Barrel/d", red),
+	})
+	if w.listed != 2 { // of the crates and of the barrel
+		t.Errorf("listed %d times", w.listed)
+	}
+}
+
 func TestDriftIsCorrectiveAndIntentionIsNot(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	run := func(color string, with ...func(*engine.Transaction)) []string {
