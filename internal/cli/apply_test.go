@@ -57,6 +57,15 @@ func TestApply(t *testing.T) {
 			in: file("a", `path: /etc/a, content: x, noop: false, notify: [File/b]`) + file("b", "path: /etc/b, content: x"), args: []string{"--noop"},
 			out: []string{"File/a: created", "File/b: created (noop)", "2 resources: 0 in sync, 1 changed, 0 refreshed, 1 noop, 0 skipped, 0 failed in N"},
 		},
+		"what is required comes first": {
+			in:  file("a", `path: /etc/a, content: x, require: [File/c]`) + file("b", "path: /etc/b, content: x") + file("c", "path: /etc/c, content: x, before: [File/b]"),
+			out: []string{"File/c: created", "File/a: created", "File/b: created", "3 resources: 0 in sync, 3 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+		},
+		"a provider that is none": {
+			in: file("a", `path: /etc/a, content: x, provider: windows`), code: 1,
+			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
+			err: []string{`File/a: provider "windows" is not one of kind File, which has [posix]`},
+		},
 		"a selector takes resources by their own labels": {
 			in: hello + file("b", "path: /etc/b, content: x"), args: []string{"-l", "tier=b"},
 			out: []string{"File/a: not selected", "File/b: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N"},

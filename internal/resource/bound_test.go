@@ -49,6 +49,10 @@ func TestStateIsHeldAgainstWhatShouldBe(t *testing.T) {
 			Changes:  []resource.Change{{Property: "rooms", Is: "attic,study", Should: "attic,hall", Message: "rooms changed attic,study to attic,hall"}},
 			Observed: map[string]string{"ensure": "present", "rooms": "attic,study"},
 		}},
+		"all rooms in another order": {there, `{"rooms": ["attic", "study"], "allOf": true}`, resource.Comparison{
+			Exists:   true,
+			Observed: map[string]string{"ensure": "present", "rooms": "attic,study"},
+		}},
 		"no room": {there, `{"rooms": [], "allOf": true}`, resource.Comparison{
 			Exists:   true,
 			Changes:  []resource.Change{{Property: "rooms", Is: "attic,study", Message: "rooms undefined from attic,study"}},
