@@ -71,3 +71,14 @@ func build(t *testing.T) string {
 	}
 	return program
 }
+
+func TestCalledByKubectlHelpSpeaksOfKubectl(t *testing.T) {
+	plugin := filepath.Join(t.TempDir(), "kubectl-fettle")
+	if err := os.Symlink(build(t), plugin); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), plugin, "plan", "--help").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "  kubectl fettle plan -f manifests/\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

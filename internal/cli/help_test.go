@@ -3,6 +3,7 @@ package cli_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 func command(o cli.Options) *cobra.Command {
@@ -197,6 +199,14 @@ func TestDebugTellsWhatIsDone(t *testing.T) {
 	none := fettle(t, "apiVersion: fettle.dev/v1alpha1\nkind: Package\nmetadata: {name: p}\nspec: {nodeSelector: {}}\n", "apply", "-f", "-", "--root", root, "--debug")
 	if !strings.Contains(none.err, "debug: Package: provider apt does not work on this host: ") {
 		t.Error(none.err)
+	}
+}
+
+func TestDebugTellsOfCommandsAndWhatBecameOfThem(t *testing.T) {
+	root := debian.Root(t)
+	got := fettle(t, "", "resource", "group", "web", "gid=1500", "--root", root, "--debug")
+	if want := "debug: ran groupadd --gid 1500 -- web: exit 0 in N"; !slices.Contains(lines(got.err), want) {
+		t.Errorf("%q is not in\n%s", want, got.err)
 	}
 }
 

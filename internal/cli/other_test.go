@@ -1,6 +1,10 @@
 package cli_test
 
 import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +38,10 @@ func TestValidate(t *testing.T) {
 				"stdin (document 4): File/d: File/c -> File/d -> File/c is a cycle: remove one of these edges",
 			},
 		},
+		"what needs facts is left to the host": {
+			in:  file("a", `path: /etc/a, contentTemplate: "{{ .facts.os.family }}"`),
+			out: []string{"1 resources are valid"},
+		},
 		"other groups are left out": {
 			in: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", out: []string{"0 resources are valid"},
 			err: []string{"note: Deployment/web in stdin is not of fettle.dev and was left out"},
@@ -66,6 +74,22 @@ func TestResourceSetsAndPrintsWhatApplyTakes(t *testing.T) {
 	again := fettle(t, got.out, "apply", "-f", "-", "--root", root, "--detailed-exitcodes")
 	if again.code != 0 || !strings.HasPrefix(again.out, "1 resource: 1 in sync") {
 		t.Errorf("applying what was printed: exit %d, %s%s\n%s", again.code, again.out, again.err, got.out)
+	}
+}
+
+func TestResourceSetsByTheProviderThatIsAskedForAndNothingUnderNoop(t *testing.T) {
+	root := emptyRoot(t)
+	for flag, want := range map[string]string{
+		"--noop":            "File/etc-a: created (noop)\n",
+		"--provider=nobody": `provider "nobody" is not one of kind File, which has [posix]`,
+	} {
+		got := fettle(t, "", "resource", "file", "/etc/a", "content=hello", flag, "--root", root)
+		if !strings.Contains(got.err, want) {
+			t.Errorf("%s: %+v", flag, got)
+		}
+		if _, err := os.Lstat(filepath.Join(root, "etc/a")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("with %s the file was made: %v", flag, err)
+		}
 	}
 }
 
@@ -150,6 +174,14 @@ spec:
 	if diff := cmp.Diff(want, lines(got.out)); diff != "" {
 		t.Errorf("%s%s", diff, got.err)
 	}
+	var list struct {
+		Kind  string
+		Items []struct{ Kind string }
+	}
+	asJSON := fettle(t, "", "resource", "groups", "-ojson", "--root", root)
+	if err := json.Unmarshal([]byte(asJSON.out), &list); err != nil || list.Kind != "List" || len(list.Items) != 2 {
+		t.Errorf("in JSON: %v, %+v", err, asJSON)
+	}
 	none := fettle(t, "", "resource", "file", "--root", root)
 	if diff := cmp.Diff([]string{"fettle: cannot list all of kind File: provider posix can't; give a name"}, lines(none.err)); diff != "" || none.code != 1 {
 		t.Error(diff)
@@ -164,13 +196,24 @@ func TestDescribeSaysWhatWorksOnTheHostAndWhyNot(t *testing.T) {
 		!strings.Contains(words, "Package none suitable Software packages") {
 		t.Error(all.out, all.err)
 	}
-	one := fettle(t, "", "describe", "packages", "--root", root)
-	for _, want := range []string{
-		"apt does not work on this host: the command apt-get is not installed; ", "kind: Package",
-		"commands: apt-get, apt-cache, dpkg\n    default where os.family is Debian\n    features: installable, ",
+	if n := len(lines(all.out)); n != len(providers.Kinds())+1 {
+		t.Errorf("%d lines, want one for each kind:\n%s", n, all.out)
+	}
+	for kind, parts := range map[string][]string{
+		"packages": {
+			"apt does not work on this host: the command apt-get is not installed; ", "kind: Package",
+			"commands: apt-get, apt-cache, dpkg default where os.family is Debian features: installable, ",
+			" mark property hold keeps the package at its version, none lets it go. Needs the feature holdable. ",
+			" purgeable Packages can be removed together with their configuration",
+		},
+		"file": {" path namevar ", " mode property ", " force parameter ", " ctime audited ", " posix is this host's default "},
 	} {
-		if !strings.Contains(one.out, want) {
-			t.Errorf("%q is not in\n%s%s", want, one.out, one.err)
+		one := fettle(t, "", "describe", kind, "--root", root)
+		words := strings.Join(strings.Fields(one.out), " ")
+		for _, want := range parts {
+			if !strings.Contains(words, want) {
+				t.Errorf("%q is not in\n%s%s", want, one.out, one.err)
+			}
 		}
 	}
 	service := fettle(t, "", "describe", "systemservice", "--root", root)
@@ -199,6 +242,10 @@ func TestFactsAnswersAQuery(t *testing.T) {
 		if diff := cmp.Diff(want, lines(got.out)); diff != "" {
 			t.Errorf("%s: %s%s", query, diff, got.err)
 		}
+	}
+	var all map[string]any
+	if err := json.Unmarshal([]byte(fettle(t, "", "facts", "-ojson", "--root", root).out), &all); err != nil || all["kernel"] != "Linux" {
+		t.Errorf("all facts are %v, %v", all, err)
 	}
 	if got := fettle(t, "", "facts", "no.such", "--root", root); got.code != 1 || !strings.Contains(got.err, `there is no fact "no.such"`) {
 		t.Error(got)

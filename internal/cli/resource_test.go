@@ -51,3 +51,15 @@ func TestPlanSaysThatAFileIsBinary(t *testing.T) {
 		t.Error(got.out, got.err)
 	}
 }
+
+// What is printed is kept in files and logs.
+func TestResourceShowsNoSecret(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "usermod", "--password", "$6$saltsalt$s3cr3t", "games")
+	for _, words := range []string{"users", "user games", "user games comment=changed"} {
+		got := fettle(t, "", append([]string{"resource", "--root", root}, strings.Fields(words)...)...)
+		if !strings.Contains(got.out, "name: games\n") || strings.Contains(got.out+got.err, "s3cr3t") {
+			t.Errorf("%s: exit %d\n%s%s", words, got.code, got.out, got.err)
+		}
+	}
+}
