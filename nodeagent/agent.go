@@ -26,6 +26,7 @@ import (
 const (
 	DefaultInterval = 10 * time.Minute
 	DefaultSplay    = time.Minute
+	DefaultKeyAge   = 90 * 24 * time.Hour
 )
 
 // A Config is what an agent works with. The fields up to Splay are required.
@@ -38,6 +39,7 @@ type Config struct {
 	Interval time.Duration // between runs, give or take a tenth
 	Splay    time.Duration // the first run of a host that has nothing new waits up to this long
 
+	KeyAge time.Duration // a key that is older is replaced; 0 keeps it for ever
 	Watch  bool          // correct drift as it happens, too
 	Limit  time.Duration // a run that takes longer is stopped; 0 never stops one
 	Before []string      // command of the host before each run that is not noop
@@ -61,6 +63,7 @@ type Agent struct {
 	Config
 	cluster  *cluster
 	library  *library
+	keys     *keyring
 	runner   *runner
 	lookout  *drift.Lookout // nil: nothing is watched
 	schedule schedule
@@ -103,6 +106,7 @@ func New(c Config) (*Agent, error) {
 	a := &Agent{
 		Config:   c,
 		cluster:  remote,
+		keys:     &keyring{node: c.Node, disk: state.NewDocuments(c.StateDir, "keys", state.Options{Now: c.Clock.Now}), maxAge: c.KeyAge, now: c.Clock.Now, warn: c.Log.Warn},
 		library:  &library{disk: state.NewDocuments(c.StateDir, "catalogs", state.Options{Now: c.Clock.Now}), fetch: remote.catalog, warn: c.Log.Warn},
 		schedule: schedule{interval: c.Interval, random: c.Random},
 		news:     mailbox{ready: make(chan struct{}, 1)},
@@ -113,7 +117,7 @@ func New(c Config) (*Agent, error) {
 		}
 	}
 	a.runner = &runner{
-		node: c.Node, kinds: c.Kinds, lookout: a.lookout, now: c.Clock.Now, log: c.Log, ended: a.beat,
+		node: c.Node, kinds: c.Kinds, open: a.keys.open, lookout: a.lookout, now: c.Clock.Now, log: c.Log, ended: a.beat,
 		control: control.Options{
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: c.Host,
 			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },
@@ -140,6 +144,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer watching.Wait()
 	defer stop(nil)
 
+	a.keys.load()
 	a.target = a.library.recall()
 	a.schedule.first(a.Clock.Now(), a.Splay)
 	for ctx.Err() == nil {
@@ -206,6 +211,7 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	before := a.failure
 	a.failure = nil
 	a.schedule.ran(a.Clock.Now())
+	a.keys.tend(a.object, a.target)
 	is := a.facts(ctx)
 	if a.target == nil {
 		a.tell(ctx, is, nil)
@@ -277,7 +283,7 @@ func (a *Agent) log(trigger v1alpha1.RunTrigger, report engine.Report) {
 
 // tell makes the status what it is now, and publishes it.
 func (a *Agent) tell(ctx context.Context, is resource.Facts, run *Run) {
-	in := StatusInput{Now: a.Clock.Now(), AgentVersion: version.String(), Facts: is, Problem: cmp.Or(a.problem, a.failure), Run: run}
+	in := StatusInput{Now: a.Clock.Now(), AgentVersion: version.String(), PublicKey: a.keys.public(), Facts: is, Problem: cmp.Or(a.problem, a.failure), Run: run}
 	if in.Problem == nil && run != nil && run.Report.Message != "" {
 		in.Problem = &Problem{Reason: v1alpha1.ReasonRunFailed, Message: run.Report.Message}
 	}

@@ -50,6 +50,12 @@ func TestAgent(t *testing.T) {
 		"fails a run whose time is up":                        stopsLongRuns,
 		"logs at the level of resources, audits included":     logsAtLevels,
 		"tells secrets to nobody, not even when it debugs":    tellsNoSecret,
+		"tells nobody what is sealed for it, on disk neither": tellsNothingSealed,
+		"makes a key, publishes it and keeps it":              keepsKey,
+		"opens what is sealed for it without the API server":  opensAlone,
+		"gets another key when it has lost its own":           getsAnotherKey,
+		"replaces a key of age, and needs nobody for it":      replacesKeyOfAge,
+		"opens nothing that is sealed for something else":     opensWhatIsItsOwn,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,7 @@ type runner struct {
 	node    string
 	kinds   []resource.Kind
 	control control.Options
+	open    catalog.Opener
 	lookout *drift.Lookout
 	now     func() time.Time
 	log     *slog.Logger
@@ -33,7 +34,7 @@ func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told 
 		around.Before, around.After = nil, nil
 	}
 	return control.Run(ctx, around, func(ctx context.Context, store engine.Store) (engine.Report, error) {
-		items, news := catalog.Items(t.entries, r.kinds), newsSince(told)
+		items, news := catalog.Opened(t.entries, r.kinds, r.open), newsSince(told)
 		r.unwatched(r.lookout.Begin(r.now(), items, facts))
 		report, err := engine.Transaction{
 			Host: around.Host, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now,

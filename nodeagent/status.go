@@ -1,6 +1,7 @@
 package nodeagent
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,6 +17,7 @@ type StatusInput struct {
 	Now          time.Time
 	Generation   int64 // of the NodeCatalog that was last seen; 0 before any was
 	AgentVersion string
+	PublicKey    string         // that secrets are to be sealed to; "" keeps the one that was told
 	Facts        resource.Facts // nil keeps those that were told
 	Problem      *Problem       // what keeps that generation from being applied, if anything does
 	Run          *Run           // a run that is not in the status yet; nil if there was none
@@ -46,6 +48,7 @@ func Status(prev v1alpha1.NodeCatalogStatus, in StatusInput) (next v1alpha1.Node
 	next = *prev.DeepCopy()
 	next.ObservedGeneration = in.Generation
 	next.AgentVersion = in.AgentVersion
+	next.PublicKey = cmp.Or(in.PublicKey, prev.PublicKey)
 	next.Facts = publishedFacts(prev.Facts, in.Facts)
 	if in.Run != nil {
 		next = withRun(next, *in.Run, in.Now)

@@ -22,14 +22,21 @@ func (a *Agent) see(ctx context.Context, nc *v1alpha1.NodeCatalog) {
 	}
 	a.adopt(nc)
 	a.object = nc
+	if a.awaited(nc) {
+		a.tell(ctx, a.facts(ctx), nil)
+	}
 	if !a.isNew(nc) {
 		a.publish(ctx)
 		return
 	}
-	if nc.Status.Facts == nil {
-		a.tell(ctx, a.facts(ctx), nil) // what is compiled from facts waits for them
-	}
 	a.change(ctx)
+}
+
+// awaited reports whether the manager waits for what the agent has to tell: for facts to
+// compile from, or for the key to seal to.
+func (a *Agent) awaited(nc *v1alpha1.NodeCatalog) bool {
+	key := a.keys.public()
+	return nc.Status.Facts == nil || key != "" && key != nc.Status.PublicKey
 }
 
 // older reports whether an object is one that was seen, or written over, before. Long

@@ -66,6 +66,31 @@ type CatalogEntry struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Attributes *runtime.RawExtension `json:"attributes,omitempty"`
+	// sealed are attributes whose values the node alone can read.
+	// +optional
+	// +listType=map
+	// +listMapKey=attribute
+	Sealed []SealedValue `json:"sealed,omitempty"`
+}
+
+// A SealedValue is the value of an attribute, sealed for one node: it opens for that node,
+// resource and attribute alone.
+type SealedValue struct {
+	// attribute whose value it is.
+	Attribute string `json:"attribute"`
+	// from is where the value came from.
+	From SealedFrom `json:"from"`
+	// key is the fingerprint of the public key that it is sealed to, as sha256-...
+	Key string `json:"key"`
+	// value as it is sealed.
+	Value []byte `json:"value"`
+}
+
+// SealedFrom is a key of a Secret, in one version.
+type SealedFrom struct {
+	KeyRef `json:",inline"`
+	// version of the Secret when the value last changed.
+	Version string `json:"version"`
 }
 
 // Ref is Kind/name.

@@ -70,7 +70,7 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 	}
 	agent, err := nodeagent.New(nodeagent.Config{
 		Node: opts.node, Cluster: cfg, Host: h, Kinds: providers.Kinds(), StateDir: stateDir,
-		Interval: opts.interval, Splay: opts.splay, Watch: opts.watch, Limit: opts.limit, Before: opts.before, After: opts.after,
+		Interval: opts.interval, Splay: opts.splay, KeyAge: opts.keyAge, Watch: opts.watch, Limit: opts.limit, Before: opts.before, After: opts.after,
 		Log: log, Ran: ran,
 	})
 	if err != nil {

@@ -26,6 +26,7 @@ type options struct {
 	stateDir         string
 	bucketLimit      int64
 	interval, splay  time.Duration
+	keyAge           time.Duration
 	watch            bool
 	limit            time.Duration
 	before, after    []string
@@ -51,6 +52,7 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 		})
 	flags.DurationVar(&o.interval, "interval", nodeagent.DefaultInterval, "time between runs, give or take a tenth")
 	flags.DurationVar(&o.splay, "splay", nodeagent.DefaultSplay, "the first run waits for a random time of up to this, unless there is something new")
+	flags.DurationVar(&o.keyAge, "key-max-age", nodeagent.DefaultKeyAge, "replace the key that secrets are sealed to when it is older; the old one is kept as long as anything needs it. 0 keeps one for ever")
 	flags.BoolVar(&o.watch, "watch", true, "correct drift as it happens, where a resource can be watched; otherwise at the interval alone")
 	flags.DurationVar(&o.limit, "run-timeout", control.DefaultLimit, "stop a run that takes longer: the resource in hand is finished, the rest skipped, and the run failed; 0 never stops one")
 	flags.Func("prerun-command", "command to run on the host before each run that is not noop; if it fails there is no run", words(&o.before))
@@ -92,6 +94,7 @@ func (o options) check(rest []string) error {
 	add(!filepath.IsAbs(o.stateDir), "--state-dir %s is not absolute", o.stateDir)
 	add(o.interval < time.Second, "--interval %s is too short: give 1s or more", o.interval)
 	add(o.splay < 0, "--splay %s is negative: give 0s or more", o.splay)
+	add(o.keyAge != 0 && o.keyAge < time.Hour, "--key-max-age %s is too short: give 1h or more, or 0s for ever", o.keyAge)
 	add(o.limit < 0, "--run-timeout %s is negative: give 0s for none", o.limit)
 	return errors.Join(errs...)
 }

@@ -16,7 +16,7 @@ import (
 
 func TestFlags(t *testing.T) {
 	defaults := options{
-		node: "web-1", stateDir: "/var/lib/fettle", interval: 10 * time.Minute, splay: time.Minute,
+		node: "web-1", stateDir: "/var/lib/fettle", interval: 10 * time.Minute, splay: time.Minute, keyAge: 2160 * time.Hour,
 		bucketLimit: 1 << 30,
 		watch:       true, limit: time.Hour, level: slog.LevelInfo, metrics: "0", health: "0",
 	}
@@ -39,7 +39,7 @@ func TestFlags(t *testing.T) {
 		"everything else": {
 			[]string{
 				"--kubeconfig=/k", "--state-dir=/s", "--bucket-limit=2Gi", "--interval=1h", "--splay=0s", "--log-level=debug", "--metrics-bind-address=:1", "--health-probe-bind-address=:2",
-				"--watch=false", "--run-timeout=0", "--prerun-command=etckeeper pre-install", "--postrun-command=sh -c 'exit $?'",
+				"--watch=false", "--run-timeout=0", "--key-max-age=0", "--prerun-command=etckeeper pre-install", "--postrun-command=sh -c 'exit $?'",
 			},
 			"web-1",
 			options{

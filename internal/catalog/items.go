@@ -13,12 +13,7 @@ import (
 // Items binds entries to their types, in the same order. What can't be bound, because
 // its kind is unknown or refuses the attributes, is an item with Invalid set.
 func Items(entries []v1alpha1.CatalogEntry, kinds []resource.Kind) []resource.Item {
-	known := byName(kinds)
-	items := make([]resource.Item, len(entries))
-	for i, e := range entries {
-		items[i] = item(e, known)
-	}
-	return items
+	return Opened(entries, kinds, nil)
 }
 
 func byName(kinds []resource.Kind) map[string]resource.Kind {
@@ -29,8 +24,12 @@ func byName(kinds []resource.Kind) map[string]resource.Kind {
 	return m
 }
 
-func item(e v1alpha1.CatalogEntry, known map[string]resource.Kind) resource.Item {
-	bound, err := bind(resource.Ref{Kind: e.Kind, Name: e.Name}, e, known)
+func item(e v1alpha1.CatalogEntry, known map[string]resource.Kind, open Opener) resource.Item {
+	var bound resource.Resource
+	secrets, err := opened(e, open)
+	if err == nil {
+		bound, err = bind(resource.Ref{Kind: e.Kind, Name: e.Name}, e, known, secrets)
+	}
 	if err != nil {
 		bound = nil
 	}
@@ -86,7 +85,7 @@ func parseRefs(refs []v1alpha1.ResourceRef) ([]resource.Ref, error) {
 	return out, nil
 }
 
-func bind(ref resource.Ref, e v1alpha1.CatalogEntry, known map[string]resource.Kind) (resource.Resource, error) {
+func bind(ref resource.Ref, e v1alpha1.CatalogEntry, known map[string]resource.Kind, secrets []resource.Secret) (resource.Resource, error) {
 	kind, ok := known[ref.Kind]
 	if !ok {
 		return nil, unknownKind(ref.Kind, known)
@@ -95,7 +94,7 @@ func bind(ref resource.Ref, e v1alpha1.CatalogEntry, known map[string]resource.K
 	if e.Attributes != nil {
 		raw = e.Attributes.Raw
 	}
-	bound, err := kind.Bind(ref, raw)
+	bound, err := kind.Bind(ref, raw, secrets...)
 	if err == nil {
 		err = audited(e, bound)
 	}

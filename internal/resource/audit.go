@@ -54,7 +54,7 @@ func (b *bound[A]) Audited(key []byte) []AuditedValue {
 		switch {
 		case !exists && p.Name != Ensure: // absent
 		case v.Sensitive:
-			v.Value = b.digest(p.Name, key)
+			v.Value = b.digest(p, key)
 		default:
 			v.Value = p.Show(b.is)
 		}
@@ -65,13 +65,18 @@ func (b *bound[A]) Audited(key []byte) []AuditedValue {
 
 // digest is that of an attribute as it was read, "" if it is absent. Nobody learns more
 // from it than that two values differ, unless he has the key.
-func (b *bound[A]) digest(attribute string, key []byte) string {
-	value := encoded(b.is)[attribute]
-	if value == nil {
+func (b *bound[A]) digest(p Property[A], key []byte) string {
+	var value []byte
+	if p.Token != nil {
+		value = []byte(p.Token(b.is))
+	} else {
+		value = encoded(b.is)[p.Name]
+	}
+	if len(value) == 0 {
 		return ""
 	}
 	mac := hmac.New(sha256.New, key)
-	_, _ = mac.Write([]byte(b.ref.String() + "\x00" + attribute + "\x00")) // a hash accepts every write
+	_, _ = mac.Write([]byte(b.ref.String() + "\x00" + p.Name + "\x00")) // a hash accepts every write
 	_, _ = mac.Write(value)
 	return "{hmac-sha256}" + hex.EncodeToString(mac.Sum(nil))
 }

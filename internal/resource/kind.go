@@ -21,11 +21,11 @@ type Kind interface {
 	Describe() Description
 	// Bind makes a resource from its attributes in JSON: decoded strictly, given
 	// the type's defaults, normalized and validated. An error names the attribute,
-	// the value and the way out.
-	Bind(ref Ref, attributes json.RawMessage) (Resource, error)
+	// the value and the way out, but a secret's.
+	Bind(ref Ref, attributes json.RawMessage, secrets ...Secret) (Resource, error)
 	// Adopt is Bind for attributes that were decoded already: what the API's own type for
 	// the kind points to. It makes a copy of them.
-	Adopt(ref Ref, attributes any) (Resource, error)
+	Adopt(ref Ref, attributes any, secrets ...Secret) (Resource, error)
 	// Named binds what is merely to be read: no ensure, every property unmanaged.
 	Named(namevar string) (Resource, error)
 	// Instances lists what exists on the host, in order, by the named provider or
@@ -170,7 +170,7 @@ func (k kind[A]) NamevarName() string { return k.t.NamevarName }
 func (k kind[A]) SideEffects() bool   { return k.t.SideEffects }
 func (k kind[A]) Problems() error     { return k.t.Problems() }
 
-func (k kind[A]) Bind(ref Ref, attributes json.RawMessage) (Resource, error) {
+func (k kind[A]) Bind(ref Ref, attributes json.RawMessage, secrets ...Secret) (Resource, error) {
 	var want A
 	if len(attributes) > 0 {
 		d := json.NewDecoder(bytes.NewReader(attributes))
@@ -179,18 +179,18 @@ func (k kind[A]) Bind(ref Ref, attributes json.RawMessage) (Resource, error) {
 			return nil, fmt.Errorf("cannot read attributes of %s: %w", ref, k.explain(err))
 		}
 	}
-	return k.t.bind(ref, want)
+	return k.t.bindSecret(ref, want, secrets)
 }
 
-func (k kind[A]) Adopt(ref Ref, attributes any) (Resource, error) {
+func (k kind[A]) Adopt(ref Ref, attributes any, secrets ...Secret) (Resource, error) {
 	if want, ok := k.t.adopt(attributes); ok {
-		return k.t.bind(ref, want)
+		return k.t.bindSecret(ref, want, secrets)
 	}
 	raw, err := json.Marshal(attributes)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode attributes of %s: %w", ref, err)
 	}
-	return k.Bind(ref, raw)
+	return k.Bind(ref, raw, secrets...)
 }
 
 func (t *Type[A]) adopt(attributes any) (want A, ok bool) {

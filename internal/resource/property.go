@@ -41,6 +41,9 @@ type Property[A any] struct {
 	ShowShould func(is, want A) string
 	// Sensitive values are never shown, stored or compared between runs. Optional.
 	Sensitive func(want A) bool
+	// Token stands for a sensitive value that was read where it is digested, so that an
+	// audit tells one from another. Default the attribute itself.
+	Token func(is A) string
 	// Diff explains a change beyond its two values. Never called for a sensitive
 	// value. Optional.
 	Diff func(is, want A) string

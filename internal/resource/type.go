@@ -26,6 +26,10 @@ type Type[A any] struct {
 	// that. Optional: encoding and decoding serve as well, only slower.
 	From func(api any) (A, bool)
 
+	// Secrets set attributes, by name, to values that a manifest only refers to. From then
+	// on nobody is to see such a value, and it need not be UTF-8. Optional.
+	Secrets map[string]func(want *A, value string)
+
 	// NamevarName is the namevar's attribute name, or MetadataName, and Namevar its
 	// field. An empty field takes the resource's name.
 	NamevarName string

@@ -61,6 +61,16 @@ func (d *Documents) Get(name string) ([]byte, error) {
 	return nil, &DamagedError{Name: name, Aside: aside}
 }
 
+// SetAside takes a document out of the way that makes no sense to who reads it, and
+// returns where it is now.
+func (d *Documents) SetAside(name string) (string, error) {
+	file, err := d.file(name)
+	if err != nil {
+		return "", err
+	}
+	return setAsideFile(file, nil, d.now())
+}
+
 // Put replaces a document; it is on disk when Put returns. Putting what is there
 // already writes nothing.
 func (d *Documents) Put(name string, body []byte) error {

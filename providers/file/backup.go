@@ -32,12 +32,15 @@ func validateBackup(backup *string) error {
 }
 
 // backs is where the old content goes. A content that is not to be shown is not to
-// be copied either, unless the resource says so.
+// be copied either, unless the resource says so; a secret's predecessor never is, which
+// may well be one.
 func backs(want Attributes) string {
 	switch {
+	case want.secret:
+		return backupNone
 	case want.Backup != nil:
 		return *want.Backup
-	case want.ShowDiff != nil && !*want.ShowDiff:
+	case discreet(want):
 		return backupNone
 	}
 	return backupBucket

@@ -55,7 +55,10 @@ func check(h host.Host, want Attributes) func(ctx context.Context, staged string
 // complaint is what the command wrote, unless it may quote content that is not to be
 // shown.
 func complaint(res host.Result, staged string, want Attributes) string {
-	if want.ShowDiff != nil && !*want.ShowDiff {
+	switch {
+	case want.secret:
+		return "; what it said is not shown, because the content is a secret"
+	case discreet(want):
 		return "; what it said is not shown, because of showDiff: false"
 	}
 	return said(res, staged, want.Path)

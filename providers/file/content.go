@@ -82,7 +82,7 @@ func diff(is, want Attributes) string {
 		text = is.found.origin.text
 	}
 	switch {
-	case want.ShowDiff != nil && !*want.ShowDiff || is.found.what != regular:
+	case discreet(want) || is.found.what != regular:
 		return ""
 	case text == nil:
 		return "" // the new content is yet to come

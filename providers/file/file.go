@@ -38,6 +38,8 @@ type Attributes struct {
 	contentSum string
 	// child says that a File that recurses brought it along, which was validated.
 	child bool
+	// secret says that nobody is to see the content.
+	secret bool
 	// straight says that its path leads through no symlink, and must not when it is
 	// changed: whoever may write on the way would lead us where only root gets.
 	straight bool
@@ -107,6 +109,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			}
 			return want, ok
 		},
+		Secrets:     map[string]func(*Attributes, string){"content": keepSecret},
 		NamevarName: "path",
 		Namevar:     func(a *Attributes) *string { return &a.Path },
 		Exists:      func(is Attributes) bool { return is.found.what != absent },
@@ -126,6 +129,12 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 	t.Providers = []resource.Provider[Attributes]{posix{known: new(accounts.Cache), remote: remote, seen: new(memory), bind: t.Of}}
 	return t
 }
+
+// keepSecret gives a file content that nobody is to see.
+func keepSecret(a *Attributes, content string) { a.Content, a.secret = &content, true }
+
+// discreet reports whether content is not to be told, be it in part.
+func discreet(a Attributes) bool { return a.secret || a.ShowDiff != nil && !*a.ShowDiff }
 
 // imply fills in what goes without saying: content makes a file, a target a link.
 func imply(a *Attributes) {

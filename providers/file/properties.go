@@ -75,7 +75,9 @@ func contentProperty() resource.Property[Attributes] {
 			}
 			return showContent(want)
 		},
-		Diff: diff,
+		Sensitive: func(want Attributes) bool { return want.secret },
+		Token:     func(is Attributes) string { return is.found.sum },
+		Diff:      diff,
 	}
 }
 

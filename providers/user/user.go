@@ -57,6 +57,8 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 		},
 		Providers: []resource.Provider[attributes]{useradd{}},
 
+		Secrets: map[string]func(*attributes, string){"password": func(a *attributes, hash string) { a.Password = &hash }},
+
 		NamevarName: "name",
 		Namevar:     func(a *attributes) *string { return &a.Name },
 		Keys:        keys,

@@ -1,0 +1,38 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// An Opener opens a value that was sealed for the node. Its error, which is shown, says
+// nothing of the value.
+type Opener func(v1alpha1.ResourceRef, v1alpha1.SealedValue) ([]byte, error)
+
+// Opened is [Items] for a node that can open what was sealed for it; a nil Opener opens
+// nothing. What can't be opened is an item with Invalid set.
+func Opened(entries []v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener) []resource.Item {
+	known := byName(kinds)
+	items := make([]resource.Item, len(entries))
+	for i, e := range entries {
+		items[i] = item(e, known, open)
+	}
+	return items
+}
+
+func opened(e v1alpha1.CatalogEntry, open Opener) ([]resource.Secret, error) {
+	var secrets []resource.Secret
+	for _, s := range e.Sealed {
+		if open == nil {
+			return nil, fmt.Errorf("%s of %s is sealed for a node, and can be opened there alone", s.Attribute, e.Ref())
+		}
+		value, err := open(e.Ref(), s)
+		if err != nil {
+			return nil, err
+		}
+		secrets = append(secrets, resource.Secret{Attribute: s.Attribute, Value: string(value)})
+	}
+	return secrets, nil
+}

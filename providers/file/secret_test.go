@@ -1,0 +1,106 @@
+package file_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file"
+)
+
+// hidden looks at /x, whose content is to be a secret.
+func hidden(t *testing.T, h *hosttest.Host, spec, content string) resource.Resource {
+	t.Helper()
+	r, err := file.Type(nowhere).Erase().Bind(ref, json.RawMessage(spec), resource.Secret{Attribute: "content", Value: content})
+	if err == nil {
+		err = errors.Join(r.Choose(nil, h, ""), r.Read(t.Context(), h))
+	}
+	must(t, err)
+	return r
+}
+
+func TestASecretIsWrittenAndNeitherShownNorKept(t *testing.T) {
+	t.Parallel()
+
+	for sentence, spec := range map[string]string{
+		"as it is":                     `{"path": "/x", "mode": "0600"}`,
+		"whatever showDiff says":       `{"path": "/x", "mode": "0600", "showDiff": true}`,
+		"whatever backup says":         `{"path": "/x", "mode": "0600", "backup": "Bucket"}`,
+		"be it where the copy goes by": `{"path": "/x", "mode": "0600", "backup": ".bak"}`,
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, text("0ld-s3cret\n", 0o600, 0, 0))
+			r := hidden(t, h, spec, "n3w-s3cret\xff\x00\n")
+			c := r.Compare()
+			want := []resource.Change{{Property: "content", Is: resource.Redacted, Should: resource.Redacted, Message: "changed content", Sensitive: true}}
+			if diff := cmp.Diff(want, c.Changes); diff != "" {
+				t.Error(diff)
+			}
+			if told := fmt.Sprint(c.Observed); strings.Contains(told, "sha256") || strings.Contains(told, "s3cret") {
+				t.Errorf("what is remembered tells of the content: %s", told)
+			}
+			must(t, r.Write(t.Context(), h, c.Changes))
+			if got, err := h.ReadFile("/x"); err != nil || string(got) != "n3w-s3cret\xff\x00\n" {
+				t.Errorf("the file has %q, %v", got, err)
+			}
+			if all := kept(t, h); len(all) > 0 {
+				t.Errorf("the bucket has %v", all)
+			}
+			if _, err := h.Lstat("/x.bak"); err == nil {
+				t.Error("there is a copy beside the file")
+			}
+			must(t, r.Read(t.Context(), h))
+			if left := r.Compare().Changes; len(left) > 0 {
+				t.Errorf("it is still to change: %v", left)
+			}
+		})
+	}
+}
+
+func TestASecretMakesAFile(t *testing.T) {
+	t.Parallel()
+
+	h := newHost(t, nil)
+	r := hidden(t, h, `{"path": "/x"}`, "s3cret")
+	want := []resource.Change{{Property: "ensure", Is: "absent", Should: "file", Message: "created"}}
+	if diff := cmp.Diff(want, r.Compare().Changes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestACheckOfASecretIsNotQuoted(t *testing.T) {
+	t.Parallel()
+
+	h := newHost(t, text("one\n", 0o600, 0, 0))
+	var seen []string
+	checker(t, h, &seen)
+	r := hidden(t, h, `{"path": "/x", "validateCmd": "checker %"}`, "a bad s3cret")
+	err := r.Write(t.Context(), h, r.Compare().Changes)
+	if err == nil || !strings.HasSuffix(err.Error(), `exited with 3, so the file stays as it is; what it said is not shown, because the content is a secret`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnAuditTellsOneSecretFromAnotherAndNoMore(t *testing.T) {
+	t.Parallel()
+
+	digest := func(content string) string {
+		r := hidden(t, newHost(t, text(content, 0o600, 0, 0)), `{"path": "/x"}`, "s3cret")
+		must(t, r.Audit([]string{"content"}))
+		must(t, r.Read(t.Context(), newHost(t, text(content, 0o600, 0, 0))))
+		return r.Audited([]byte("key"))[0].Value
+	}
+	if digest("s3cret") == digest("other") || digest("other") == digest("another") {
+		t.Errorf("digests are %s, %s and %s", digest("s3cret"), digest("other"), digest("another"))
+	}
+	if !strings.HasPrefix(digest("s3cret"), "{hmac-sha256}") {
+		t.Errorf("the digest is %s", digest("s3cret"))
+	}
+}

@@ -1,0 +1,24 @@
+package user_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/user"
+)
+
+func TestAPasswordFromASecretIsAHash(t *testing.T) {
+	t.Parallel()
+
+	bind := func(hash string) error {
+		_, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(`{}`), resource.Secret{Attribute: "password", Value: hash})
+		return err
+	}
+	if err := bind("$6$salt$hash"); err != nil {
+		t.Error(err)
+	}
+	if err := bind("$6$salt$hash\n"); err == nil || err.Error() != "password has a colon or a line break: give the hash as in the second field of /etc/shadow" {
+		t.Errorf("got %v", err)
+	}
+}
