@@ -1,6 +1,9 @@
 package controllers
 
 import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -32,3 +35,19 @@ func lines(all []occurrence) []string {
 	}
 	return out
 }
+
+// Silent reports whether a node's agent is silent now, and NextSilence when one will be.
+func (r *Fleet) Silent(node string) bool { return r.leases.silent(node, r.Clock.Now()) }
+
+// NextSilence is how long it takes until a node becomes silent; 0 if none can.
+func (r *Fleet) NextSilence() time.Duration { return r.leases.next(r.Clock.Now()) }
+
+// SeeLease does what a watch does when there is a Lease, or another one, and reports
+// whether it asks for a pass.
+func (r *Fleet) SeeLease(l *coordinationv1.Lease) bool { return r.leases.note(l, r.Clock.Now()) }
+
+// Listen lets silence of the API server excuse that of nodes.
+func (r *Fleet) Listen(c *Contact) { r.leases.lost = c.lost }
+
+// Answer notes whether the API server answered.
+func (c *Contact) Answer(ok bool) { c.note(ok) }

@@ -21,6 +21,7 @@ import (
 // +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fettle-nodes,resources=leases,verbs=list;watch;create;patch
 
 // Fleet compiles the catalogs of all nodes and gathers the status of all resources.
 // One pass runs at a time.
@@ -33,6 +34,10 @@ type Fleet struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Kinds    []resource.Kind
+	// LeaseDuration is how long an agent may be silent; 0 is DefaultLeaseDuration.
+	LeaseDuration time.Duration
+	// Contact tells when the API server was away; nil: it never is.
+	Contact *Contact
 
 	outdated atomic.Bool // something that is compiled has changed
 	sources  sources
@@ -41,6 +46,7 @@ type Fleet struct {
 	rollout  rollout
 	unused   unusedCatalogs
 	written  debounce
+	leases   leases
 }
 
 // Reconcile makes one pass. The request says nothing: there is one fleet.
@@ -60,6 +66,9 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 	again.in(wait)
 	failed = errors.Join(failed, err)
 	wait, err = r.report(ctx)
+	again.in(wait)
+	failed = errors.Join(failed, err)
+	wait, err = r.keepLeases(ctx)
 	again.in(wait)
 	failed = errors.Join(failed, err)
 	if failed != nil {

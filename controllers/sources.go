@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,11 +17,15 @@ import (
 )
 
 // CacheOptions are for the manager that runs a [Fleet]. They keep out of its memory what
-// no pass reads: who set which field, and of a cluster's ConfigMaps all but their versions.
+// no pass reads: who set which field, of a cluster's ConfigMaps all but their versions, of Leases
+// all but when they were renewed, and those of others.
 func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject:         map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Transform: onlyVersion}},
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.ConfigMap{}:     {Transform: onlyVersion},
+			&coordinationv1.Lease{}: {Transform: onlyRenewal, Namespaces: map[string]cache.Config{v1alpha1.AgentNamespace: {}}},
+		},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -62,6 +63,7 @@ func cleanUp() {
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.NodeCatalog{})).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Catalog{})).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("default"))).To(Succeed())
+		Expect(k8s.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(v1alpha1.AgentNamespace))).To(Succeed())
 	})
 }
 

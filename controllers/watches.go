@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,6 +37,9 @@ type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 // SetupWithManager watches all that a pass reads. A pass begins when every cache is
 // filled, and not before: what is missing from a cache would look deleted.
 func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
+	if r.Contact != nil {
+		r.leases.lost = r.Contact.lost
+	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("fleet").
 		WithOptions(controller.Options{
@@ -45,7 +49,8 @@ func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&corev1.Node{}, r.recompile(), builder.WithPredicates(labelsOrAnnotations())).
 		WatchesMetadata(&v1alpha1.Catalog{}, r.recompile(), builder.WithPredicates(onlyDeletion())).
 		WatchesMetadata(&corev1.ConfigMap{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.named))).
-		Watches(&v1alpha1.NodeCatalog{}, r.nodeCatalogs())
+		Watches(&v1alpha1.NodeCatalog{}, r.nodeCatalogs()).
+		Watches(&coordinationv1.Lease{}, r.leaseEvents())
 	for _, kind := range v1alpha1.Resources() {
 		b = b.Watches(kind, r.recompile(), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	}

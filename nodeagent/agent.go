@@ -47,7 +47,7 @@ type Config struct {
 
 	Log    *slog.Logger     // nil logs nothing
 	Clock  clock.Clock      // nil is the real one
-	Random func() float64   // in [0, 1); nil is a real one
+	Random func() float64   // in [0, 1), and safe for concurrent use; nil is a real one
 	Ran    func(RunSummary) // told of every run as it ends, from the agent's goroutine
 }
 
@@ -58,7 +58,8 @@ type RunSummary struct {
 	Err     error // there was no run, or it will not be remembered
 }
 
-// An Agent keeps one host. Its Run does everything, in one goroutine but for the watch.
+// An Agent keeps one host. Its Run does everything, in one goroutine but for the
+// watch and the sign of life.
 type Agent struct {
 	Config
 	cluster  *cluster
@@ -141,6 +142,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() { stop(a.cluster.watch(ctx, a.news.put)) })
+	watching.Go(func() { (&sign{renew: a.cluster.renewLease, clock: a.Clock, random: a.Random, log: a.Log}).run(ctx) })
 	defer watching.Wait()
 	defer stop(nil)
 

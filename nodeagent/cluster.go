@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +24,7 @@ const FieldOwner = "fettle-nodeagent"
 const callLimit = 30 * time.Second
 
 // A cluster is what of one the agent needs: news of its NodeCatalog, catalogs by name,
-// and a place for its status.
+// a place for its status, and one to say that it is there.
 type cluster struct {
 	node   string
 	client client.Client // uncached
@@ -37,10 +38,14 @@ func connect(cfg *rest.Config, node string) (*cluster, error) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
+	if err := coordinationv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{"NodeCatalog", "Catalog"} {
 		mapper.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
+	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	c, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)

@@ -9,6 +9,10 @@ import (
 // GroupVersion is the group and version of every kind here.
 var GroupVersion = schema.GroupVersion{Group: "fettle.dev", Version: "v1alpha1"}
 
+// AgentNamespace is where the agents are, and a Lease for each node, named as the node is.
+// The admission policy in config/policy names it, too.
+const AgentNamespace = "fettle-nodes"
+
 // AddToScheme registers every kind.
 func AddToScheme(s *runtime.Scheme) error {
 	addKinds(s)

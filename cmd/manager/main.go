@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,6 +48,7 @@ type settings struct {
 	metrics, probes string
 	elect           bool
 	electNamespace  string
+	lease           time.Duration
 	debug           bool
 }
 
@@ -59,12 +61,16 @@ func parse(args []string, out io.Writer) (settings, error) {
 	fs.StringVar(&s.probes, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; 0 serves none")
 	fs.BoolVar(&s.elect, "leader-elect", false, "work only while no other manager does")
 	fs.StringVar(&s.electNamespace, "leader-elect-namespace", "", "`namespace` of the lease; that of the pod by default")
+	fs.DurationVar(&s.lease, "lease-duration", controllers.DefaultLeaseDuration, "how long an agent may be silent before its node counts as unknown, 10s to 1h: agents renew their Leases when two thirds of it are over")
 	fs.BoolVar(&s.debug, "debug", false, "log every pass")
 	if err := fs.Parse(args); err != nil {
 		return s, err
 	}
 	if fs.NArg() > 0 {
 		return s, fmt.Errorf("unexpected argument %q: there are flags alone, see -help", fs.Arg(0))
+	}
+	if s.lease < 10*time.Second || s.lease > time.Hour {
+		return s, fmt.Errorf("-lease-duration %s is too short or too long: give 10s to 1h", s.lease)
 	}
 	return s, nil
 }
@@ -103,6 +109,8 @@ func setLoggers(s settings, out io.Writer) {
 }
 
 func newManager(cfg *rest.Config, s settings) (ctrl.Manager, error) {
+	contact := &controllers.Contact{Clock: clock.RealClock{}}
+	cfg.Wrap(contact.Wrap)
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
@@ -126,6 +134,7 @@ func newManager(cfg *rest.Config, s settings) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
 	fleet := &controllers.Fleet{
+		LeaseDuration: s.lease, Contact: contact,
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
 		Recorder: mgr.GetEventRecorder("fettle-manager"),
