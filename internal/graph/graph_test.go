@@ -76,10 +76,16 @@ func TestCycles(t *testing.T) {
 		g             *graph.Graph
 		knots, cycles [][]int
 	}{
-		"an order has none":              {build(3, [2]int{0, 1}, [2]int{1, 2}, [2]int{0, 2}), nil, nil},
-		"a loop is told along its edges": {build(4, [2]int{1, 3}, [2]int{3, 2}, [2]int{2, 1}), [][]int{{1, 2, 3}}, [][]int{{1, 3, 2}}},
-		"one that leads to itself":       {build(2, [2]int{1, 1}), [][]int{{1}}, [][]int{{1}}},
-		"two knots come by their lowest": {build(5, [2]int{4, 2}, [2]int{2, 4}, [2]int{3, 1}, [2]int{1, 3}), [][]int{{1, 3}, {2, 4}}, [][]int{{1, 3}, {2, 4}}},
+		"an order has none":                     {build(3, [2]int{0, 1}, [2]int{1, 2}, [2]int{0, 2}), nil, nil},
+		"a loop is told along its edges":        {build(4, [2]int{1, 3}, [2]int{3, 2}, [2]int{2, 1}), [][]int{{1, 2, 3}}, [][]int{{1, 3, 2}}},
+		"one that leads to itself":              {build(2, [2]int{1, 1}), [][]int{{1}}, [][]int{{1}}},
+		"two knots come by their lowest":        {build(5, [2]int{4, 2}, [2]int{2, 4}, [2]int{3, 1}, [2]int{1, 3}), [][]int{{1, 3}, {2, 4}}, [][]int{{1, 3}, {2, 4}}},
+		"what a knot leads to is no part of it": {build(3, [2]int{1, 0}, [2]int{1, 2}, [2]int{2, 1}), [][]int{{1, 2}}, [][]int{{1, 2}}},
+		"the shortest of several loops is told": {
+			build(4, [2]int{0, 1}, [2]int{0, 2}, [2]int{2, 3}, [2]int{3, 0}, [2]int{1, 0}),
+			[][]int{{0, 1, 2, 3}},
+			[][]int{{0, 1}},
+		},
 		"a knot of two loops tells the shorter through its lowest": {
 			build(4, [2]int{0, 1}, [2]int{1, 2}, [2]int{2, 0}, [2]int{1, 0}, [2]int{2, 3}, [2]int{3, 1}),
 			[][]int{{0, 1, 2, 3}},

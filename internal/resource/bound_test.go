@@ -88,6 +88,25 @@ func TestStateIsHeldAgainstWhatShouldBe(t *testing.T) {
 	}
 }
 
+// A digest that anybody could make would tell a secret to who guesses it.
+func TestASecretIsAuditedByADigestThatNeedsAKey(t *testing.T) {
+	digest := func(code, key string) string {
+		t.Helper()
+		r := chosen(t, lamps(plain{name: "switch", is: lamp{Ensure: new("present"), Code: &code}}), `{}`)
+		must(t, r.Audit([]string{"code"}))
+		must(t, r.Read(t.Context(), nil))
+		all := r.Audited([]byte(key))
+		if len(all) != 1 || !all[0].Sensitive {
+			t.Fatalf("audited are %v", all)
+		}
+		return all[0].Value
+	}
+	first := digest("s3cret", "key")
+	if digest("s3cret", "key") != first || digest("n3w", "key") == first || digest("s3cret", "another") == first || strings.Contains(first, "s3cret") {
+		t.Errorf("%s is the digest of another secret, or by another key", first)
+	}
+}
+
 func TestWhatAProviderCannotManageIsAnError(t *testing.T) {
 	const remedy = "; leave the attribute out or choose another provider"
 	tests := map[string]struct {

@@ -97,8 +97,8 @@ func TestAuditsAndLooksAreRemembered(t *testing.T) {
 	must(t, s.Close())
 
 	s = open(t, dir)
-	if len(key) != 32 || string(s.Key()) != key {
-		t.Errorf("the key was %x and is %x", key, s.Key())
+	if len(key) != 32 || string(s.Key()) != key || string(open(t, t.TempDir()).Key()) == key {
+		t.Errorf("the key was %x and is %x, also that of another store", key, s.Key())
 	}
 	if !s.Checked(motd()).Equal(noon()) || !s.Checked(resource.Ref{Kind: "File", Name: "other"}).IsZero() {
 		t.Errorf("motd was looked at on %s", s.Checked(motd()))

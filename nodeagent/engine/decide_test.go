@@ -32,6 +32,8 @@ func TestDecide(t *testing.T) {
 		"what is not scheduled does not wait for what failed": {engine.Situation{Unscheduled: bad, FailedDeps: dep}, engine.Verdict{engine.Skip, "bad"}},
 		"the invalid fails even with failed deps":             {engine.Situation{FailedDeps: dep, Invalid: bad}, engine.Verdict{engine.Fail, "bad"}},
 		"a missing provider is no matter to the skip":         {engine.Situation{FailedDeps: dep, NoProvider: bad}, engine.Verdict{engine.Skip, "skipped because of failed dependencies: Thing/dep"}},
+		"the invalid fails out of its time":                   {engine.Situation{Unscheduled: errors.New("late"), Invalid: bad}, engine.Verdict{engine.Fail, "bad"}},
+		"what failed counts before the end of the run":        {engine.Situation{FailedDeps: dep, Stopped: bad}, engine.Verdict{engine.Skip, "skipped because of failed dependencies: Thing/dep"}},
 		"a missing provider fails":                            {engine.Situation{NoProvider: bad}, engine.Verdict{engine.Fail, "bad"}},
 		"an unsupported attribute fails":                      {engine.Situation{Unsupported: bad, Noop: true}, engine.Verdict{engine.Fail, "bad"}},
 		"what can't be read fails":                            {engine.Situation{ReadError: bad, Noop: true}, engine.Verdict{engine.Fail, "bad"}},

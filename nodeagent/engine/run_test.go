@@ -12,7 +12,10 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
-var errBroken = errors.New("broken")
+var (
+	errBroken = errors.New("broken")
+	errBug    = errors.New("bug") // what panics has one
+)
 
 // A run is one scenario: what there is, what should be, what was done and reported.
 type scenario struct {
@@ -241,8 +244,57 @@ func TestRun(t *testing.T) {
 				"Crate/d Changed", "  created", "Thing/x Changed", "  created", "Crate/c Changed", "  created",
 			},
 		},
+		"each of several properties that fail has its own error": {
+			given: func(w *world) { there("a")(w); w.fail["color a"], w.fail["secret a"] = errBroken, errors.New("leaky") },
+			items: [][]string{{"Thing/a", `{"color":"blue","secret":"hush"}`}},
+			did:   []string{"write a (color secret)"},
+			want: []string{
+				"Thing/a Failed", "  change of color from red to blue failed: broken", "  change of secret from [redacted] to [redacted] failed: leaky",
+			},
+		},
+		"a change comes before the refresh": {
+			given: there("s"),
+			items: [][]string{{"Thing/a", red, "notify:Thing/s", "notify:Thing/t"}, {"Thing/s", `{"color":"blue"}`}, {"Thing/t", red}},
+			did:   []string{"write a (ensure)", "write s (color)", "refresh s", "write t (ensure)", "refresh t"},
+			want: []string{
+				"Thing/a Changed", "  created",
+				"Thing/s Changed", "  color changed red to blue", "  refreshed by 1 event",
+				"Thing/t Changed", "  created", "  refreshed by 1 event",
+			},
+		},
+		"a change that can't be verified fails the resource": {
+			given: func(w *world) { w.onWrite = func(string) { w.fail["read a"] = errBroken } },
+			items: [][]string{{"Thing/a", red}},
+			did:   []string{"write a (ensure)"},
+			want:  []string{"Thing/a Failed", "  created", "  cannot verify the change: cannot read the present state: broken"},
+		},
+		"a bug of a provider fails the resource alone": {
+			given: func(w *world) {
+				there("s", "n")(w)
+				for _, verb := range []string{"read a", "write b", "refresh s", "generate n", "list truck"} {
+					w.fail[verb] = errBug
+				}
+			},
+			items: [][]string{{"Thing/a", red}, {"Thing/b", red}, {"Thing/c", red, "notify:Thing/s"}, {"Thing/s", red}, {"Nest/n", red}, {"Crate/d", red}, {"Thing/e", red}},
+			did:   []string{"write b (ensure)", "write c (ensure)", "refresh s", "write e (ensure)"},
+			want: []string{
+				"Thing/a Failed", "  cannot read the present state: the provider panicked, which is a bug of it: bug",
+				"Thing/b Failed", "  change of ensure from absent to present failed: the provider panicked, which is a bug of it: bug",
+				"Thing/c Changed", "  created",
+				"Thing/s Failed", "  cannot refresh: the provider panicked, which is a bug of it: bug",
+				"Nest/n Failed", "  cannot generate its resources: the provider panicked, which is a bug of it: bug",
+				"Crate/d Failed", "  prefetch failed for Crate provider truck: the provider panicked, which is a bug of it: bug",
+				"Thing/e Changed", "  created",
+			},
+		},
+		"a bug of what looks for a provider fails the resource alone": {
+			given: func(w *world) { w.suits["truck"] = errBug },
+			items: [][]string{{"Crate/a", red}, {"Thing/b", red}},
+			did:   []string{"write b (ensure)"},
+			want:  []string{"Crate/a Failed", "  the provider panicked, which is a bug of it: bug", "Thing/b Changed", "  created"},
+		},
 		"a prefetch that fails fails only the resources of its provider": {
-			given: func(w *world) { w.fail["list"] = errBroken },
+			given: func(w *world) { w.fail["list truck"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Thing/c", red}},
 			did:   []string{"write c (ensure)"},
 			want: []string{
@@ -252,7 +304,7 @@ func TestRun(t *testing.T) {
 			},
 		},
 		"a prefetch is that of a kind, also where another has a provider of the same name": {
-			given: func(w *world) { w.fail["list"] = errBroken },
+			given: func(w *world) { w.fail["list truck"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Barrel/b", red}},
 			want: []string{
 				"Crate/a Failed", "  prefetch failed for Crate provider truck: broken",
@@ -289,6 +341,18 @@ func TestRun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) { s.play(t) })
+	}
+}
+
+func TestAPrefetchIsThatOfOneOfSeveralProviders(t *testing.T) {
+	w := newWorld()
+	w.fail["list truck"] = errBroken
+	typ := w.typ("Box", []resource.Provider[thing]{batching{plain{w, "truck"}}, batching{plain{w, "cart"}}})
+	items := []resource.Item{of(t, typ, "a", red), of(t, typ, "b", red)}
+	items[1].Provider = "cart"
+	want := []string{"Box/a Failed", "  prefetch failed for Box provider truck: broken", "Box/b Changed", "  created"}
+	if diff := cmp.Diff(want, lines(transact(t, items))); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
 	}
 }
 
@@ -379,6 +443,7 @@ func TestARefreshThatCouldNotBeDoneIsDueInTheNextRun(t *testing.T) {
 
 func TestARefreshIsNotedBeforeTheChangeThatCausesIt(t *testing.T) {
 	w, store := newWorld(), newMemory()
+	w.things["s"] = redThing("s")
 	var due int
 	w.onWrite = func(string) { due = len(store.armed) }
 	transact(t, []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)}, storing(store))
@@ -396,8 +461,8 @@ func TestAStoppedRunFinishesTheResourceInHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"Thing/a Changed", "  created", "Thing/b Skipped", "  the run was stopped before its turn"}
-	if diff := cmp.Diff(want, lines(report)); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(want, lines(report)); diff != "" || report.Status != "failed" {
+		t.Errorf("the run is %s: %s", report.Status, diff)
 	}
 }
 
@@ -484,6 +549,17 @@ func TestARefreshIsDueToWhatLeftTheCatalogWhenItIsBack(t *testing.T) {
 	want := []string{"Thing/a InSync", "Thing/s Refreshed", "  refreshed by 1 event"}
 	if diff := cmp.Diff(want, lines(transact(t, both(), storing(store)))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestWhatLeftTheCatalogIsForgottenUnlessTheRunOnlyReports(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	a, b := w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)
+	transact(t, []resource.Item{a, b}, storing(store))
+	transact(t, []resource.Item{b}, storing(store))
+	transact(t, nil, storing(store), noop)
+	if store.observed[a.Ref] != nil || store.observed[b.Ref] == nil {
+		t.Errorf("remembered are %v", store.observed)
 	}
 }
 

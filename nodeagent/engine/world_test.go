@@ -32,7 +32,7 @@ type thing struct {
 type world struct {
 	things map[string]thing
 	log    []string
-	// fail has the errors of verbs: "write x", "read x", "refresh x", "color x".
+	// fail has the errors of verbs: "write x", "read x", "refresh x", "color x", "list truck".
 	fail map[string]error
 	// forgets are things whose writes do not take effect.
 	forgets map[string]bool
@@ -67,18 +67,27 @@ type plain struct {
 
 func (p plain) Name() string { return p.name }
 
-func (p plain) Suits(resource.Facts, host.Reader) error { return p.w.suits[p.name] }
+func (p plain) Suits(resource.Facts, host.Reader) error { return raised(p.w.suits[p.name]) }
+
+// raised panics if an error is to come as one.
+func raised(err error) error {
+	if errors.Is(err, errBug) {
+		panic(err)
+	}
+	return err
+}
 
 func (p plain) Features() []resource.Feature { return []resource.Feature{"paintable"} }
 
-func (p plain) Read(_ context.Context, h host.Reader, want thing) (thing, error) {
+// Read fails like a tool that is killed when nobody waits for it any more.
+func (p plain) Read(ctx context.Context, h host.Reader, want thing) (thing, error) {
 	if _, writable := h.(host.Host); writable {
 		return thing{}, errors.New("a reader was given a host that it can change")
 	}
-	if err := p.w.fail["read "+want.Name]; err != nil {
+	if err := raised(p.w.fail["read "+want.Name]); err != nil {
 		return thing{}, err
 	}
-	return p.w.state(want), nil
+	return p.w.state(want), ctx.Err()
 }
 
 func (w *world) state(want thing) thing {
@@ -96,7 +105,7 @@ func (p plain) Write(_ context.Context, _ host.Host, is, want thing, changes []r
 	}
 	p.w.did("write %s (%s)", want.Name, strings.Join(names, " "))
 	defer p.w.onWrite(want.Name)
-	if err := p.w.fail["write "+want.Name]; err != nil {
+	if err := raised(p.w.fail["write "+want.Name]); err != nil {
 		return err
 	}
 	return p.w.set(is, want, names)
@@ -141,7 +150,7 @@ func (p plain) Refresh(_ context.Context, _ host.Host, _, want thing) error {
 		return resource.ErrNothingToRefresh
 	}
 	p.w.did("refresh %s", want.Name)
-	return p.w.fail["refresh "+want.Name]
+	return raised(p.w.fail["refresh "+want.Name])
 }
 
 // batching reads and writes all at once.
@@ -149,7 +158,7 @@ type batching struct{ plain }
 
 func (p batching) ReadAll(_ context.Context, _ host.Reader, wants []thing) ([]thing, error) {
 	p.w.listed++
-	if err := p.w.fail["list"]; err != nil {
+	if err := raised(p.w.fail["list "+p.name]); err != nil {
 		return nil, err
 	}
 	out := make([]thing, len(wants))
@@ -193,7 +202,7 @@ func (p nesting) Generate(ctx context.Context, _ host.Reader, want thing, c reso
 				return
 			}
 		}
-		if err := p.w.fail["generate "+want.Name]; err != nil {
+		if err := raised(p.w.fail["generate "+want.Name]); err != nil {
 			yield(nil, err)
 		}
 	}
