@@ -202,11 +202,14 @@ func TestAWriteIsToldWhatIsAndWhatShouldBe(t *testing.T) {
 }
 
 func TestManyAreWrittenInOneGo(t *testing.T) {
-	p := &able{shines: map[string]lamp{}}
+	p := &able{plain: plain{is: lamp{Name: "hall", Ensure: new("absent")}}, shines: map[string]lamp{}}
 	typ := lamps(p)
+	hall := chosen(t, typ, `{"name": "hall"}`)
+	must(t, hall.Read(t.Context(), nil))
+	changes := hall.Compare().Changes
 	errs := resource.WriteAll(t.Context(), nil, []resource.BatchItem{
 		{Resource: chosen(t, typ, `{"name": "broken"}`)},
-		{Resource: chosen(t, typ, `{"name": "hall"}`)},
+		{Resource: hall, Changes: changes},
 	})
 	if len(errs) != 2 || errs[1] != nil {
 		t.Fatalf("errors are %v", errs)
@@ -214,6 +217,9 @@ func TestManyAreWrittenInOneGo(t *testing.T) {
 	wantError(t, errs[0], "it is broken")
 	if diff := cmp.Diff(map[string]lamp{"hall": {Name: "hall", Ensure: new("present")}}, p.shines); diff != "" {
 		t.Errorf("lamps (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]resource.Write[lamp]{{Is: p.is, Want: p.shines["hall"], Changes: changes}}, p.written); diff != "" || len(changes) != 1 {
+		t.Errorf("written (-want +got):\n%s", diff)
 	}
 	if errs := resource.WriteAll(t.Context(), nil, nil); errs != nil {
 		t.Errorf("nothing written gives %v", errs)

@@ -161,6 +161,7 @@ func (p *able) WriteAll(_ context.Context, _ host.Host, writes []resource.Write[
 			continue
 		}
 		p.shines[w.Want.Name] = w.Want
+		p.written = append(p.written, w)
 	}
 	return errs
 }

@@ -66,6 +66,23 @@ func TestGeneratedResources(t *testing.T) {
 	}
 }
 
+func TestNoopOfWhatBringsThemIsThatOfGeneratedResources(t *testing.T) {
+	for noop, want := range map[bool][]string{
+		true:  {"Thing/a Noop", "  created (noop)", "Nest/n InSync"},
+		false: {"Thing/a Changed", "  created", "Nest/n InSync"},
+	} {
+		w := newWorld()
+		w.nested = map[string][]string{"n": {"a"}}
+		w.things["n"] = redThing("n")
+		nest := w.item(t, "Nest/n", red)
+		nest.Noop = new(noop)
+		opposite := func(tx *engine.Transaction) { tx.Noop = !noop }
+		if diff := cmp.Diff(want, lines(transact(t, []resource.Item{nest}, opposite))); diff != "" {
+			t.Errorf("noop %t (-want +got):\n%s", noop, diff)
+		}
+	}
+}
+
 func TestGeneratedResourcesInSyncAreCountedAndDriftOfTheOthersIsTold(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.nested = map[string][]string{"n": {"a", "b"}}

@@ -307,10 +307,10 @@ func (m *memory) Retain(refs []resource.Ref) {
 	maps.DeleteFunc(m.observed, func(r resource.Ref, _ map[string]string) bool { return !slices.Contains(refs, r) })
 }
 
-// transact runs items with a clock that stands still.
+// transact runs items with a clock that stands still, on a host that has nothing to say.
 func transact(t *testing.T, items []resource.Item, with ...func(*engine.Transaction)) engine.Report {
 	t.Helper()
-	tx := engine.Transaction{Now: stoodStill}
+	tx := engine.Transaction{Now: stoodStill, Host: struct{ host.Host }{}}
 	for _, f := range with {
 		f(&tx)
 	}

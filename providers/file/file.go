@@ -169,9 +169,6 @@ func normalize(a *Attributes) {
 		a.ChecksumValue = new(strings.ToLower(*a.ChecksumValue))
 	}
 	a.Owner, a.Group = normalID(a.Owner), normalID(a.Group)
-	if a.Mode != nil && octalMode.MatchString(*a.Mode) && len(*a.Mode) == 3 {
-		a.Mode = new("0" + *a.Mode)
-	}
 }
 
 // squeeze takes away the slashes that mean nothing. It leaves . and .. to be refused.
