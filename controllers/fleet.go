@@ -47,6 +47,7 @@ type Fleet struct {
 	unused   unusedCatalogs
 	written  debounce
 	leases   leases
+	elected  <-chan struct{} // closed when this manager leads
 }
 
 // Reconcile makes one pass. The request says nothing: there is one fleet.

@@ -120,6 +120,9 @@ var _ = Describe("The manifests", func() {
 		Entry(nil, "fettle-manager", "update", ":configmaps", false),
 		Entry(nil, "fettle-manager", "patch", ":nodes", false),
 		Entry(nil, "fettle-manager", "get", ":secrets", false),
+		Entry(nil, "fettle-manager", "create", "fettle-nodes coordination.k8s.io:leases", true),
+		Entry(nil, "fettle-manager", "delete", "fettle-nodes coordination.k8s.io:leases", false),
+		Entry(nil, "fettle-manager", "patch", "kube-node-lease coordination.k8s.io:leases", false),
 		Entry(nil, "fettle-manager", "create", "events.k8s.io:events", false), // but in the namespace default
 	)
 

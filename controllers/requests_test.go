@@ -7,12 +7,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // requests are what a client asks of an API server. Safe for concurrent use.
 type requests struct {
 	mu      sync.Mutex
 	all     []string
+	last    time.Time              // of a request that is noted, but for the lease of who leads
 	refused atomic.Pointer[string] // the part of a path that gets no answer
 }
 
@@ -26,6 +28,9 @@ func (rs *requests) note(next http.RoundTripper) http.RoundTripper {
 		if !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
 			rs.mu.Lock()
 			rs.all = append(rs.all, r.Method+" "+r.URL.Path)
+			if !strings.Contains(r.URL.Path, "/leases/fettle-manager") {
+				rs.last = time.Now()
+			}
 			rs.mu.Unlock()
 		}
 		if part := rs.refused.Load(); part != nil && strings.Contains(r.URL.Path, *part) {
@@ -40,4 +45,11 @@ func (rs *requests) whole(part string) []string {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(rs.all), func(s string) bool { return !strings.Contains(s, part) })
+}
+
+// quiet is how long nothing has been asked.
+func (rs *requests) quiet() time.Duration {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return time.Since(rs.last)
 }

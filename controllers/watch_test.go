@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -30,6 +31,13 @@ func startManager(elect bool) (ctrl.Manager, *requests) {
 func startManagerBehind(asked *requests, elect bool) (ctrl.Manager, *requests) {
 	GinkgoHelper()
 	cleanUp()
+	mgr, _ := runManager(asked, elect)
+	return mgr, asked
+}
+
+// runManager starts a manager beside others. It ends with stop, or after the spec.
+func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
+	GinkgoHelper()
 	cfg := as("fettle-manager")
 	cfg.Wrap(asked.note)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
@@ -51,11 +59,13 @@ func startManagerBehind(asked *requests, elect bool) (ctrl.Manager, *requests) {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it outlives every node of the spec
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
-	DeferCleanup(func(ctx SpecContext) {
+	stop = sync.OnceFunc(func() {
+		GinkgoHelper()
 		cancel()
-		Eventually(ctx, done).Should(Receive(Not(HaveOccurred())))
+		Eventually(done).Should(Receive(Not(HaveOccurred())))
 	})
-	return mgr, asked
+	DeferCleanup(stop)
+	return mgr, stop
 }
 
 var _ = Describe("A running manager", func() {

@@ -37,12 +37,14 @@ type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 // SetupWithManager watches all that a pass reads. A pass begins when every cache is
 // filled, and not before: what is missing from a cache would look deleted.
 func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
+	r.elected = mgr.Elected()
 	if r.Contact != nil {
 		r.leases.lost = r.Contact.lost
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("fleet").
 		WithOptions(controller.Options{
+			EnableWarmup:            new(true), // whoever waits for the lease has its caches filled
 			MaxConcurrentReconciles: 1,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](settle, maxRetry),
 		}).
@@ -88,7 +90,9 @@ func (r *Fleet) nodeCatalogs() handler.EventHandler {
 			if !ok1 || !ok2 {
 				return
 			}
-			emit(r.Recorder, now, nodeEvents(before.Status, now.Status))
+			if r.leads() {
+				emit(r.Recorder, now, nodeEvents(before.Status, now.Status))
+			}
 			switch {
 			case before.Generation != now.Generation || !sameFacts(before.Status.Facts, now.Status.Facts):
 				r.compileSoon(q)
@@ -96,6 +100,17 @@ func (r *Fleet) nodeCatalogs() handler.EventHandler {
 				passSoon(q)
 			}
 		},
+	}
+}
+
+// leads reports whether it is for this manager to tell people: one that waits to be elected
+// sees all that the other sees.
+func (r *Fleet) leads() bool {
+	select {
+	case <-r.elected:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -49,6 +49,7 @@ func TestAgent(t *testing.T) {
 		"runs nothing while that is disabled, and says why":   respectsDisabled,
 		"fails a run whose time is up":                        stopsLongRuns,
 		"logs at the level of resources, audits included":     logsAtLevels,
+		"begins a change at a place of its own":               beginsAtItsPlace,
 		"says that it is there, whatever it is doing":         saysItIsThere,
 		"tells secrets to nobody, not even when it debugs":    tellsNoSecret,
 		"tells nobody what is sealed for it, on disk neither": tellsNothingSealed,

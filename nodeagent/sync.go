@@ -29,7 +29,19 @@ func (a *Agent) see(ctx context.Context, nc *v1alpha1.NodeCatalog) {
 		a.publish(ctx)
 		return
 	}
-	a.change(ctx)
+	a.schedule.changed(a.Clock.Now(), placeOf(a.Node, a.Spread))
+	if a.schedule.changeDue(a.Clock.Now()) {
+		a.begin(ctx)
+	}
+}
+
+// begin begins what waited for the node's place in a change, unless a run was due before
+// and did it.
+func (a *Agent) begin(ctx context.Context) {
+	a.schedule.begun()
+	if a.object != nil && a.isNew(a.object) {
+		a.change(ctx)
+	}
 }
 
 // awaited reports whether the manager waits for what the agent has to tell: for facts to

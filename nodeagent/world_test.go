@@ -80,6 +80,8 @@ type machine struct {
 	level slog.Level    // of what is logged, Info by default
 	limit time.Duration // of a run; none by default
 
+	spread time.Duration
+
 	keyAge time.Duration // at which a key is replaced; never by default
 	stop   func()
 }
@@ -129,7 +131,7 @@ func (m *machine) start() {
 	must(m.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
 		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Kinds: providers.Kinds(), StateDir: m.stateDir(),
-		Interval: interval, Splay: time.Minute, KeyAge: m.keyAge, Watch: true, Limit: m.limit, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return 0.5 },
+		Interval: interval, Splay: time.Minute, Spread: m.spread, KeyAge: m.keyAge, Watch: true, Limit: m.limit, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return 0.5 },
 		Ran: func(nodeagent.RunSummary) { m.runs.Add(1); m.ran() },
 	})
 	must(m.t, err)

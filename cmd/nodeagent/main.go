@@ -51,7 +51,7 @@ func main() {
 // run is the agent until ctx ends.
 func run(ctx context.Context, opts options, logs io.Writer) error {
 	log := logger(opts, logs)
-	cfg, err := clusterConfig(opts.kubeconfig)
+	cfg, err := clusterConfig(opts)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 	}
 	agent, err := nodeagent.New(nodeagent.Config{
 		Node: opts.node, Cluster: cfg, Host: h, Kinds: providers.Kinds(), StateDir: stateDir,
-		Interval: opts.interval, Splay: opts.splay, KeyAge: opts.keyAge, Watch: opts.watch, Limit: opts.limit, Before: opts.before, After: opts.after,
+		Interval: opts.interval, Splay: opts.splay, Spread: opts.spread, KeyAge: opts.keyAge, Watch: opts.watch, Limit: opts.limit, Before: opts.before, After: opts.after,
 		Log: log, Ran: ran,
 	})
 	if err != nil {
@@ -91,11 +91,12 @@ func logger(opts options, to io.Writer) *slog.Logger {
 }
 
 // clusterConfig is what the file says, or without one what the pod has.
-func clusterConfig(kubeconfig string) (*rest.Config, error) {
-	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+func clusterConfig(opts options) (*rest.Config, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", opts.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell how to reach the cluster, give --kubeconfig or run in a pod: %w", err)
 	}
 	cfg.UserAgent = "fettle-nodeagent/" + version.String()
+	cfg.QPS, cfg.Burst = float32(opts.qps), opts.burst
 	return cfg, nil
 }

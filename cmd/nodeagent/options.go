@@ -26,6 +26,9 @@ type options struct {
 	stateDir         string
 	bucketLimit      int64
 	interval, splay  time.Duration
+	spread           time.Duration
+	qps              float64
+	burst            int
 	keyAge           time.Duration
 	watch            bool
 	limit            time.Duration
@@ -52,6 +55,9 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 		})
 	flags.DurationVar(&o.interval, "interval", nodeagent.DefaultInterval, "time between runs, give or take a tenth")
 	flags.DurationVar(&o.splay, "splay", nodeagent.DefaultSplay, "the first run waits for a random time of up to this, unless there is something new")
+	flags.DurationVar(&o.spread, "spread", nodeagent.DefaultSpread, "nodes begin a change within this, each at a place of its own, so that a fleet does not fetch at once what is new; 0s begins at once")
+	flags.Float64Var(&o.qps, "kube-api-qps", nodeagent.DefaultQPS, "requests a second to the API server, of each kind of object, over a while")
+	flags.IntVar(&o.burst, "kube-api-burst", nodeagent.DefaultBurst, "requests that may go beyond that at once")
 	flags.DurationVar(&o.keyAge, "key-max-age", nodeagent.DefaultKeyAge, "replace the key that secrets are sealed to when it is older; the old one is kept as long as anything needs it. 0 keeps one for ever")
 	flags.BoolVar(&o.watch, "watch", true, "correct drift as it happens, where a resource can be watched; otherwise at the interval alone")
 	flags.DurationVar(&o.limit, "run-timeout", control.DefaultLimit, "stop a run that takes longer: the resource in hand is finished, the rest skipped, and the run failed; 0 never stops one")
@@ -95,6 +101,9 @@ func (o options) check(rest []string) error {
 	add(o.interval < time.Second, "--interval %s is too short: give 1s or more", o.interval)
 	add(o.splay < 0, "--splay %s is negative: give 0s or more", o.splay)
 	add(o.keyAge != 0 && o.keyAge < time.Hour, "--key-max-age %s is too short: give 1h or more, or 0s for ever", o.keyAge)
+	add(o.spread < 0 || o.spread > o.interval, "--spread %s is negative or longer than --interval %s: give 0s to that", o.spread, o.interval)
+	add(o.qps <= 0, "--kube-api-qps %g is not a rate: give more than 0", o.qps)
+	add(o.burst < 1, "--kube-api-burst %d lets nothing through: give 1 or more", o.burst)
 	add(o.limit < 0, "--run-timeout %s is negative: give 0s for none", o.limit)
 	return errors.Join(errs...)
 }

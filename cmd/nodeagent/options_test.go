@@ -38,12 +38,12 @@ func TestFlags(t *testing.T) {
 		"on a directory as host": {[]string{"--root", "/mnt"}, "web-1", with(func(o *options) { o.root = "/mnt" }), "/mnt/var/lib/fettle"},
 		"everything else": {
 			[]string{
-				"--kubeconfig=/k", "--state-dir=/s", "--bucket-limit=2Gi", "--interval=1h", "--splay=0s", "--log-level=debug", "--metrics-bind-address=:1", "--health-probe-bind-address=:2",
+				"--kubeconfig=/k", "--state-dir=/s", "--bucket-limit=2Gi", "--interval=1h", "--splay=0s", "--spread=5s", "--kube-api-qps=2.5", "--kube-api-burst=20", "--log-level=debug", "--metrics-bind-address=:1", "--health-probe-bind-address=:2",
 				"--watch=false", "--run-timeout=0", "--key-max-age=0", "--prerun-command=etckeeper pre-install", "--postrun-command=sh -c 'exit $?'",
 			},
 			"web-1",
 			options{
-				node: "web-1", kubeconfig: "/k", stateDir: "/s", bucketLimit: 2 << 30, interval: time.Hour,
+				node: "web-1", kubeconfig: "/k", stateDir: "/s", bucketLimit: 2 << 30, interval: time.Hour, spread: 5 * time.Second, qps: 2.5, burst: 20,
 				before: []string{"etckeeper", "pre-install"}, after: []string{"sh", "-c", "exit $?"},
 				level: slog.LevelDebug, metrics: ":1", health: ":2",
 			},
@@ -77,6 +77,10 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		"a relative state":    {[]string{"--state-dir=x"}, "--state-dir x is not absolute"},
 		"no time between":     {[]string{"--interval=1ms"}, "--interval 1ms is too short: give 1s or more"},
 		"a negative splay":    {[]string{"--splay=-1s"}, "--splay -1s is negative: give 0s or more"},
+		"a negative spread":   {[]string{"--spread=-1s"}, "--spread -1s is negative or longer than --interval 10m0s: give 0s to that"},
+		"a spread too wide":   {[]string{"--spread=1h"}, "--spread 1h0m0s is negative or longer than --interval 10m0s"},
+		"no requests":         {[]string{"--kube-api-qps=0"}, "--kube-api-qps 0 is not a rate: give more than 0"},
+		"no burst":            {[]string{"--kube-api-burst=0"}, "--kube-api-burst 0 lets nothing through: give 1 or more"},
 		"a negative limit":    {[]string{"--run-timeout=-1s"}, "--run-timeout -1s is negative: give 0s for none"},
 		"half a quote":        {[]string{"--prerun-command=a 'b"}, `invalid value "a 'b" for flag -prerun-command: Unterminated single-quoted string`},
 		"an argument":         {[]string{"now"}, `argument ["now"] is not a flag: remove it`},

@@ -35,7 +35,7 @@ a_cluster() {
 
 fettle_moves_in() {
 	step "Fettle moves in: its API, its permissions, a manager, an agent on each machine"
-	show kubectl apply -f config/default/namespace.yaml -f config/crd -f config/rbac -f config/policy
+	show kubectl apply -f config/default/namespace.yaml -f config/crd -f config/rbac -f config/policy -f config/flowcontrol
 	start_manager
 	local name
 	for name in "${MACHINES[@]}"; do

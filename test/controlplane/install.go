@@ -11,7 +11,7 @@ import (
 )
 
 // Install gives a cluster what config/default gives it, but for the programs: namespaces,
-// accounts, their rights and their guard. A policy takes a moment to be in force.
+// accounts, their rights, their guard and their queues. A policy takes a moment to be in force.
 func Install(t T, cfg *rest.Config) {
 	t.Helper()
 	root, err := checkout()
@@ -29,7 +29,7 @@ func Install(t T, cfg *rest.Config) {
 	}
 	config := func(name string) string { return filepath.Join(root, "config", name) }
 	args := []string{"apply", "--server-side", "-f", config("default/namespace.yaml")}
-	for _, folder := range []string{"rbac", "policy"} {
+	for _, folder := range []string{"rbac", "policy", "flowcontrol"} {
 		args = append(args, "-f", config(folder))
 	}
 	Kubectl(t, admin, args...)

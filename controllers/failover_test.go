@@ -1,0 +1,56 @@
+package controllers_test
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// writes are the requests so far that changed something, but for the lease of the one
+// that leads, and events.
+func (rs *requests) writes() []string {
+	return slices.DeleteFunc(rs.whole(""), func(s string) bool {
+		return strings.HasPrefix(s, "GET ") || strings.Contains(s, "/leases/fettle-manager") || strings.HasSuffix(s, "fettle-system/leases") || strings.Contains(s, "/events")
+	})
+}
+
+var _ = Describe("A manager that waits for another", func() {
+	It("takes over with its caches filled, finds all done, and goes on", func(ctx SpecContext) {
+		first, second := &requests{}, &requests{}
+		cleanUp()
+		leader, stop := runManager(first, true)
+		Eventually(ctx, leader.Elected()).Should(BeClosed())
+		create(ctx, node("web-1", "web"), node("db-1", "db"), file("a", "/a", on("web")), file("b", "/b"), file("c", "/b"))
+		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(ConsistOf("web-1", "db-1"))
+		applied(ctx, "web-1")
+		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=True InSync"))
+		Eventually(ctx, func() []string { return said(ctx, "c") }).Should(ContainElement(ContainSubstring("Stalled=True")))
+
+		waiting, _ := runManager(second, true)
+		Eventually(ctx, func() []string { return second.whole("/nodecatalogs") }).ShouldNot(BeEmpty())
+		By("what both see, one tells of")
+		applied(ctx, "db-1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Corrective: true, Message: "content changed"})
+		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(ContainElement("DriftCorrected File/a: content changed"))
+		Eventually(ctx, func() time.Duration { return first.quiet() }).Should(BeNumerically(">", time.Second))
+		Expect(waiting.Elected()).NotTo(BeClosed())
+		Expect(second.whole("/events")).To(BeEmpty())
+		Expect(second.writes()).To(BeEmpty())
+
+		By("the one that led, and leaves")
+		watched := second.whole("/apis/fettle.dev")
+		stop()
+		Eventually(ctx, waiting.Elected()).Should(BeClosed())
+		Consistently(ctx, second.writes).WithTimeout(2 * time.Second).Should(BeEmpty())
+		Expect(second.whole("/apis/fettle.dev")).To(Equal(watched))
+
+		By("a node that comes then")
+		create(ctx, node("web-2", "web"))
+		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(ContainElement("web-2"))
+		Eventually(ctx, second.writes).Should(ContainElement("POST /apis/coordination.k8s.io/v1/namespaces/fettle-nodes/leases"))
+	})
+})

@@ -1,0 +1,127 @@
+package nodeagent_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+
+	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/test/controlplane"
+)
+
+func beginsAtItsPlace(_ *testing.T, m *machine) {
+	m.spread = 20 * time.Second // the first run at the interval is after 30
+	place := nodeagent.PlaceOf(m.name, m.spread)
+	m.start()
+	m.should(fileEntry("motd", "one\n"))
+	m.soon("it has seen what is new, and told its facts", func(g Gomega) { g.Expect(m.object().Status.Facts).NotTo(BeNil()) })
+	second := m.should(fileEntry("motd", "two\n"))
+	m.clock.Step(place - time.Millisecond)
+	m.Consistently(func(g Gomega) { g.Expect(m.runs.Load()).To(BeZero()) }).WithTimeout(500 * time.Millisecond).Should(Succeed())
+	m.clock.Step(time.Millisecond)
+	m.applied(second)
+	m.Expect(m.file("motd").text()).To(Equal("two\n"))
+	m.Expect(m.runs.Load()).To(BeEquivalentTo(1))
+}
+
+func TestNodesSpreadEvenly(t *testing.T) {
+	t.Parallel()
+
+	const nodes, window, parts = 5000, 2 * time.Second, 20
+	for _, form := range []string{"node-%d", "ip-10-0-%d.eu-central-1.compute.internal", "%d"} {
+		counts := make([]int, parts)
+		for i := range nodes {
+			place := nodeagent.PlaceOf(fmt.Sprintf(form, i), window)
+			if place < 0 || place >= window {
+				t.Fatalf("a place of %s is not in %s", place, window)
+			}
+			counts[place*parts/window]++
+		}
+		for i, n := range counts {
+			if n < nodes/parts*3/4 || n > nodes/parts*5/4 {
+				t.Errorf("of nodes called %s %d are in part %d, it should be about %d", form, n, i, nodes/parts)
+			}
+		}
+	}
+	if nodeagent.PlaceOf("a", 0) != 0 || nodeagent.PlaceOf("a", window) != nodeagent.PlaceOf("a", window) {
+		t.Error("a place is not a node's own")
+	}
+}
+
+// TestWatchesComeBackBitByBit shuts the way to an API server under the watches of many
+// agents, for as long as one takes to start, and opens it again.
+func TestWatchesComeBackBitByBit(t *testing.T) {
+	t.Parallel()
+
+	const (
+		agents = 60
+		away   = 8 * time.Second
+		window = time.Second
+	)
+	cfg, _ := controlplane.Start(t)
+	door := newDoor(t, strings.Trim(strings.TrimPrefix(cfg.Host, "https:"), "/"))
+	var mu sync.Mutex
+	var watching sync.WaitGroup
+	back := map[int]time.Time{} // when each had an answer again
+	shut, opened := false, time.Time{}
+	ctx, cancel := context.WithCancel(t.Context())
+	for i := range agents {
+		own := rest.CopyConfig(cfg)
+		own.Host = "https://" + door.address
+		own.TLSClientConfig.ServerName = "127.0.0.1"
+		own.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return tripper(func(r *http.Request) (*http.Response, error) {
+				answer, err := next.RoundTrip(r)
+				mu.Lock()
+				defer mu.Unlock()
+				if _, known := back[i]; err == nil && !known && !shut {
+					back[i] = time.Now()
+				}
+				return answer, err
+			})
+		})
+		watching.Go(func() { _ = nodeagent.Watch(ctx, own, fmt.Sprintf("node-%d", i)) })
+	}
+	defer watching.Wait()
+	defer cancel()
+	g := NewWithT(t)
+	all := func() int { mu.Lock(); defer mu.Unlock(); return len(back) }
+	g.Eventually(all).WithTimeout(limit).Should(Equal(agents))
+
+	mu.Lock()
+	shut = true
+	clear(back)
+	mu.Unlock()
+	door.shut()
+	wait := time.NewTimer(away)
+	<-wait.C
+	mu.Lock()
+	shut, opened = false, time.Now()
+	mu.Unlock()
+	door.unlock()
+	g.Eventually(all).WithTimeout(2 * limit).Should(Equal(agents))
+
+	mu.Lock()
+	defer mu.Unlock()
+	inWindow := map[time.Duration]int{}
+	for _, at := range back {
+		inWindow[at.Sub(opened).Truncate(window)]++
+	}
+	t.Logf("agents that were back, by second: %v", inWindow)
+	for at, n := range inWindow {
+		if n > agents/2 {
+			t.Errorf("%d of %d agents were back in the second after %s", n, agents, at)
+		}
+	}
+}
+
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
