@@ -78,6 +78,14 @@ func TestApply(t *testing.T) {
 				`File/b: path "/etc/a" is also claimed by File/a on the same node: keep one, or let their nodeSelector or when exclude each other`,
 			},
 		},
+		"two users that claim a key of one name fail": {
+			in: key("a", "name: ann@laptop, user: ann") + key("b", "name: ann@laptop, user: bob"), code: 1,
+			out: []string{"2 resources: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 2 failed in N"},
+			err: []string{
+				`SSHAuthorizedKey/a: name "ann@laptop" is also claimed by SSHAuthorizedKey/b on the same node: keep one, or let their nodeSelector or when exclude each other`,
+				`SSHAuthorizedKey/b: name "ann@laptop" is also claimed by SSHAuthorizedKey/a on the same node: keep one, or let their nodeSelector or when exclude each other`,
+			},
+		},
 		"a manifest that is wrong keeps all from being applied": {
 			in: hello + "kind: File\napiVersion: fettle.dev/v1alpha1\nmetadata: {name: b}\nspec: {mod: x}\n", code: 1,
 			err: []string{`fettle: stdin (document 2): File: unknown field "spec.mod"`},

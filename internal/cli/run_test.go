@@ -94,3 +94,8 @@ func read(t *testing.T, path string) string {
 func file(name, spec string) string {
 	return "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: " + name + ", labels: {tier: " + name + "}}\nspec: {nodeSelector: {}, " + spec + "}\n---\n"
 }
+
+// key is one that shall be absent, so that it needs no more than whose it is.
+func key(name, spec string) string {
+	return "apiVersion: fettle.dev/v1alpha1\nkind: SSHAuthorizedKey\nmetadata: {name: " + name + "}\nspec: {nodeSelector: {}, ensure: absent, " + spec + "}\n---\n"
+}

@@ -63,4 +63,8 @@ func TestWhatCanOnlyBeAudited(t *testing.T) {
 	if is["mtime"] != want["mtime"] || is["ctime"] < want["ctime"] {
 		t.Errorf("after a change of mode it was changed at %v, before at %v", is, want)
 	}
+	is = audited(t, newHost(t, fifo), `{"path": "/x"}`, "type", "ensure")
+	if diff := cmp.Diff(map[string]string{"type": "fifo", "ensure": "fifo"}, is); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -129,3 +129,17 @@ func TestALongComplaintIsCut(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// It may well quote the line that it does not like.
+func TestWhatACheckSaysIsNotShownWhereTheContentIsNot(t *testing.T) {
+	t.Parallel()
+
+	h := newHost(t, nil)
+	h.Handle("checker", func(host.Cmd) host.Result { return host.Result{ExitCode: 1, Stderr: []byte("bad word s3cret\n")} })
+	got := apply(t, h, `{path: /x, content: "s3cret\n", validateCmd: checker %, showDiff: false}`).Err
+	want := `cannot write file: write /x: validateCmd "checker %" exited with 1, so the file stays as it is; ` +
+		"what it said is not shown, because of showDiff: false"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

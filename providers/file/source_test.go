@@ -103,6 +103,30 @@ func TestSourceOnTheHost(t *testing.T) {
 	}
 }
 
+// The sums are those of sha256sum and the like, by a lite algorithm of the first 512 bytes.
+func TestEachAlgorithmMakesItsSum(t *testing.T) {
+	t.Parallel()
+
+	for algorithm, sum := range map[string]string{
+		"sha256":     "383dfdb2cc347a2b00bdd7a5af1ad54273701eba52736dde09eb9edbfc836dda",
+		"sha512":     "46f2924371806f9e91733b8d547f9e6080ff35a8913fbe7839e69d3413b6d6a3bf36d75dbf2a7cd92c993b2b96697db2cb71edf798cf146702a7550a805cec37",
+		"sha384":     "34b19fcc07fccb071fa75ea3f4954bcf7727421835c4311b7a9736836963fd9aac49b2bc2229cb3be8def8bdc0aa16cd",
+		"sha224":     "318a5597fd4d675397a95776201d07b6756bc6f2752d09998ee6738c",
+		"sha1":       "93dda4dce285f27ce8f50dbfdaeff70cd994e0b4",
+		"md5":        "e95496ac9ce3f3f95ac1cfe7905b8423",
+		"sha256lite": "471be6558b665e4f6dd49f1184814d1491b0315d466beea768c153cc5500c836",
+		"sha1lite":   "164557facb73929875168c1e92caf09bb6064564",
+		"md5lite":    "56907396339ca2b099bd12245f936ddc",
+	} {
+		h := newHost(t, text(strings.Repeat("a", 512)+"b", 0o644, 0, 0))
+		r, err := from(t, h, nowhere, `{"path": "/x", "source": "/gone", "checksum": "`+algorithm+`", "checksumValue": "`+sum+`"}`)
+		must(t, err)
+		if changes := messages(r.Compare().Changes); changes != nil {
+			t.Errorf("%s: %v", algorithm, changes)
+		}
+	}
+}
+
 func TestSourceByTime(t *testing.T) {
 	t.Parallel()
 

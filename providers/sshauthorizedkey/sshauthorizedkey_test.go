@@ -123,6 +123,16 @@ func TestKeysAreKnownByTheirComment(t *testing.T) {
 	}
 }
 
+func TestATypeThatIsNotTheKeysIsPutRight(t *testing.T) {
+	h, root := open(t)
+	put(t, root, keys, "ssh-rsa "+one+" ann@laptop\n")
+	same(t, machine(h).Apply(t, `SSHAuthorizedKey/ann@laptop {user: ann, type: ed25519, key: `+one+`}`),
+		"SSHAuthorizedKey/ann@laptop: type changed ssh-rsa to ssh-ed25519")
+	if got, want := read(t, h, keys), "ssh-ed25519 "+one+" ann@laptop\n"; got != want {
+		t.Errorf("the file is\n%s", got)
+	}
+}
+
 // counting counts the files that are written.
 type counting struct {
 	host.Host
@@ -299,5 +309,19 @@ func TestBadAttributesAreRefused(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, test.err)
 			}
 		})
+	}
+}
+
+// Whatever the type, a key that is of another is refused by the full name.
+func TestATypeHasAShortName(t *testing.T) {
+	for short, full := range map[string]string{
+		"rsa": "ssh-rsa", "dsa": "ssh-dss", "ecdsa-sk": "sk-ecdsa-sha2-nistp256@openssh.com", "ed25519-sk": "sk-ssh-ed25519@openssh.com",
+		"ecdsa-sha2-nistp256": "ecdsa-sha2-nistp256",
+	} {
+		manifest := `{"user": "ann", "type": "` + short + `", "key": "` + one + `"}`
+		_, err := sshauthorizedkey.Type().Erase().Bind(resource.Ref{Kind: "SSHAuthorizedKey", Name: "a"}, json.RawMessage(manifest))
+		if want := `key is of the type "ssh-ed25519", and type says "` + full + `": make them the same`; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+	"github.com/fettle-dev/fettle/nodeagent/engine/enginetest"
+	"github.com/fettle-dev/fettle/providers/group"
+	"github.com/fettle-dev/fettle/providers/user"
 	"github.com/fettle-dev/fettle/test/debian"
 )
 
@@ -269,5 +272,33 @@ func TestMembershipKeepsGroupsThatOthersGave(t *testing.T) {
 
 	if groups := debian.Chroot(t, root, "id", "--groups", "--name", "ann"); groups != "ann adm staff games\n" {
 		t.Errorf("ann is in %s", groups)
+	}
+}
+
+func TestASystemAccountHasALowNumber(t *testing.T) {
+	root := debian.Root(t)
+	h := open(t, root)
+	apply(t, h, `{"name": "ann", "system": true}`)
+	apply(t, h, `{"name": "bob", "ensure": "present"}`)
+	got := debian.Chroot(t, root, "awk", "-F:", `/^ann:/ {print "ann", $3 < 1000} /^bob:/ {print "bob", $3 < 1000}`, "/etc/passwd")
+	if want := "ann 1\nbob 0\n"; got != want {
+		t.Errorf("below 1000 are\n%s", got)
+	}
+}
+
+func TestTheGroupsOfAUserMayBeMadeInTheSameRun(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "bob")
+	m := enginetest.Machine{Host: open(t, root), Kinds: []resource.Kind{group.Type().Erase(), user.Type().Erase()}}
+	all := []string{
+		`User/ann {gid: web, groups: [ops]}`, `User/bob {gid: 1600}`,
+		`Group/web {gid: 1500}`, `Group/ops {gid: 1600}`,
+	}
+	want := []string{"Group/web: created", "Group/ops: created", "User/ann: created", "User/bob: gid changed 1000 to 1600"}
+	if diff := cmp.Diff(want, m.Apply(t, all...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if again := m.Apply(t, all...); again != nil {
+		t.Errorf("a second run: %v", again)
 	}
 }

@@ -122,7 +122,7 @@ func TestADiskThatFailsKeepsTheOldContentAndIsNamed(t *testing.T) {
 }
 
 // large is a manifest of content that doesn't fit where old content did.
-var large = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: f}\nspec: {nodeSelector: {}, path: /srv/f, content: " +
+var large = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: f}\nspec: {nodeSelector: {}, path: /srv/f, backup: None, content: " +
 	strings.Repeat("x", 100<<10) + "}\n"
 
 // inNamespace runs the script with these words and returns what it wrote, without the line break at the end.

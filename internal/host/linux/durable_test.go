@@ -1,12 +1,18 @@
 package linux_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
@@ -45,4 +51,35 @@ func TestManyWriteIntoADirectoryAtOnce(t *testing.T) {
 			t.Errorf("%s has %d files, %v", dir, len(entries), err)
 		}
 	}
+}
+
+// A new content is only safe when its name is: the directory is synced after the file.
+func TestANameThatIsNotOnTheDiskIsAnError(t *testing.T) {
+	h, _ := tempRoot(t)
+	file := mine("new")
+	file.Check = func(context.Context, string) error { return breakFsync() } // the file itself was synced before
+	written := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		_, err := h.WriteFile(t.Context(), "/f", file)
+		written <- err
+	}()
+	if err := <-written; !errors.Is(err, unix.EIO) {
+		t.Errorf("got %v, want an I/O error", err)
+	}
+}
+
+// breakFsync has the kernel answer each fsync of this thread with an I/O error from now on.
+func breakFsync() error {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_FSYNC},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EIO)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	return errors.Join(
+		unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+		unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(program)), 0, 0),
+	)
 }
