@@ -278,6 +278,8 @@ func TestTheKeysOfAllUsersAreListed(t *testing.T) {
 	put(t, root, keys, "restrict ssh-ed25519 "+one+" ann@laptop\nssh-ed25519 "+two+"\n")
 	must(t, os.Mkdir(filepath.Join(root, "home/bob/.ssh"), 0o700)) // root's own: bob can't look into it
 	must(t, os.WriteFile(filepath.Join(root, "home/bob/.ssh/authorized_keys"), []byte("ssh-ed25519 "+two+" bob\n"), 0o600))
+	must(t, os.MkdirAll(filepath.Join(root, "root/.ssh"), 0o700))
+	must(t, os.WriteFile(filepath.Join(root, "root/.ssh/authorized_keys"), []byte("ssh-ed25519 "+two+" root@desk\n"), 0o600))
 	got, err := sshauthorizedkey.Type().Erase().Instances(t.Context(), nil, h, "")
 	must(t, err)
 	want := []resource.Instance{
@@ -285,6 +287,8 @@ func TestTheKeysOfAllUsersAreListed(t *testing.T) {
 			`{"name":"` + keys + `:unnamed-1","ensure":"present","user":"ann","type":"ssh-ed25519","key":"` + two + `","options":[]}`)},
 		{Namevar: "ann@laptop", Provider: "openssh", Exists: true, Attributes: json.RawMessage(
 			`{"name":"ann@laptop","ensure":"present","user":"ann","type":"ssh-ed25519","key":"` + one + `","options":["restrict"]}`)},
+		{Namevar: "root@desk", Provider: "openssh", Exists: true, Attributes: json.RawMessage(
+			`{"name":"root@desk","ensure":"present","user":"root","type":"ssh-ed25519","key":"` + two + `","options":[]}`)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

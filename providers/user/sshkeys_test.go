@@ -124,7 +124,7 @@ func TestKeysThatNobodyManagesArePurged(t *testing.T) {
 
 func TestKeysArePurgedInAllFilesThatAreSaid(t *testing.T) {
 	m, h := withKeys(t, map[string]string{
-		keys: one + " a\n", "/home/ann/.ssh/keys2": one + " a\n" + one + " b\n", "/etc/ssh/keys/ann": one + " a\n", "/home/ann/root": one + " c\n",
+		keys: one + " a\n" + one + " stray\n", "/home/ann/.ssh/keys2": one + " a\n" + one + " b\n", "/etc/ssh/keys/ann": one + " a\n", "/home/ann/root": one + " c\n",
 	})
 	got := m.Apply(t,
 		`User/ann {purgeSSHKeys: true, sshKeyFiles: ["%h/.ssh/keys2", ~/.ssh/none, /etc/ssh/keys/ann]}`,
@@ -134,7 +134,7 @@ func TestKeysArePurgedInAllFilesThatAreSaid(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for path, want := range map[string]string{keys: one + " a\n", "/home/ann/.ssh/keys2": "", "/etc/ssh/keys/ann": ""} {
+	for path, want := range map[string]string{keys: one + " a\n" + one + " stray\n", "/home/ann/.ssh/keys2": "", "/etc/ssh/keys/ann": ""} {
 		text, err := h.ReadFile(path)
 		must(t, err)
 		if string(text) != want {
