@@ -212,8 +212,12 @@ func (b *batch) attempt(ctx context.Context, t transaction) error {
 	return err
 }
 
+// touched reports whether any package is not what it was; that a hold was lifted is no such thing.
 func (t transaction) touched(before, after database) bool {
-	return slices.ContainsFunc(t.orders, func(o order) bool { return before.find(o.name) != after.find(o.name) })
+	return slices.ContainsFunc(t.orders, func(o order) bool {
+		was, is := before.find(o.name), after.find(o.name)
+		return was.version != is.version || was.state != is.state
+	})
 }
 
 // commands runs all commands of a transaction and reads what came of them. The
