@@ -186,9 +186,11 @@ func (t transaction) has(a action) bool {
 	return slices.ContainsFunc(t.orders, func(o order) bool { return o.action == a })
 }
 
-// downgrade allows it where somebody wants a certain version.
+// downgrade allows it where somebody wants a certain version, and where the host's pins
+// prefer an older one to what is there.
 func (t transaction) downgrade() []string {
-	if slices.ContainsFunc(t.orders, func(o order) bool { return o.pinned }) {
+	older := func(o order) bool { return o.version != "" && debversion.Compare(o.version, o.from) < 0 }
+	if slices.ContainsFunc(t.orders, func(o order) bool { return o.pinned || older(o) }) {
 		return []string{"--allow-downgrades"}
 	}
 	return nil
