@@ -46,6 +46,7 @@ func readDatabase(h host.Reader) (database, error) {
 		before, errBefore := h.Stat(dpkgStatus)
 		db, err := readOnce(h)
 		after, errAfter := h.Stat(dpkgStatus)
+		after.AccessTime = before.AccessTime // which the reading itself moves
 		if err == nil && errors.Join(errBefore, errAfter) == nil && before == after {
 			return db, nil // no dpkg folded its journal into the file meanwhile
 		}

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	pkg "github.com/fettle-dev/fettle/providers/package"
@@ -62,6 +64,7 @@ func TestTheStatesOfDpkg(t *testing.T) {
 		"man-db":      "2.11.2-2 none",
 		"wreck":       "damaged none",
 		"forgotten":   "purged none",
+		"planned":     "absent none",
 		"unknown":     "purged none",
 		"this":        "purged none",
 	} {
@@ -95,6 +98,30 @@ func named(t *testing.T, h *hosttest.Host, name string) resource.Resource {
 	return r
 }
 
+// A counting host remembers how often a file was opened.
+type counting struct {
+	host.Reader
+	opened map[string]int
+}
+
+func (c counting) Open(name string) (io.ReadCloser, error) {
+	c.opened[name]++
+	return c.Reader.Open(name)
+}
+
+func TestManyPackagesAreReadInOneGo(t *testing.T) {
+	t.Parallel()
+
+	h := debianHost(t, status(t))
+	c := counting{h.ReadOnly(), map[string]int{}}
+	if err := resource.ReadAll(t.Context(), c, []resource.Resource{named(t, h, "nginx"), named(t, h, "half"), named(t, h, "unknown")}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{statusFile: 1}, c.opened); diff != "" {
+		t.Errorf("(-want +opened):\n%s", diff)
+	}
+}
+
 // A journal has newer paragraphs than the file, in the order of its names.
 func TestTheJournalOfDpkgCountsMoreThanItsFile(t *testing.T) {
 	t.Parallel()
@@ -108,10 +135,11 @@ func TestTheJournalOfDpkgCountsMoreThanItsFile(t *testing.T) {
 	h.Put("/var/lib/dpkg/updates/0002", paragraph("new", "amd64", "1.0", "installed"))
 	h.Put("/var/lib/dpkg/updates/0003", "Package: dpkg\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1.22\n")
 	h.Put("/var/lib/dpkg/updates/0004", "Package: forgotten\nStatus: install ok installed\nArchitecture: all\nVersion: 5\n")
+	h.Put("/var/lib/dpkg/updates/0005", paragraph("waits", "all", "1.2", "installed"))
 	h.Put("/var/lib/dpkg/updates/tmp.i", paragraph("new", "amd64", "9.9", "installed"))
 
-	expect(t, []string{"2.0 none", "1.0 none", "1.22 none", "5 none", "2.36-9+deb12u10 none"}, []string{
-		stateOf(t, h, "nginx"), stateOf(t, h, "new"), stateOf(t, h, "dpkg"), stateOf(t, h, "forgotten"), stateOf(t, h, "libc6:i386"),
+	expect(t, []string{"2.0 none", "1.0 none", "1.22 none", "5 none", "1.2 none", "2.36-9+deb12u10 none"}, []string{
+		stateOf(t, h, "nginx"), stateOf(t, h, "new"), stateOf(t, h, "dpkg"), stateOf(t, h, "forgotten"), stateOf(t, h, "waits"), stateOf(t, h, "libc6:i386"),
 	})
 }
 
