@@ -149,6 +149,10 @@ func TestAWrongDefinitionIsTold(t *testing.T) {
 		"a property needs what is not declared": {
 			func(typ *resource.Type[lamp]) { typ.Properties[1].Feature = "loud" }, `type Lamp: property colour needs the undeclared feature "loud"`,
 		},
+		"a parameter that is a property, too": {func(typ *resource.Type[lamp]) { typ.Parameters[0].Name = "watts" }, "type Lamp: parameter watts is there twice"},
+		"a parameter needs what is not declared": {
+			func(typ *resource.Type[lamp]) { typ.Parameters[0].Feature = "loud" }, `type Lamp: parameter allOf needs the undeclared feature "loud"`,
+		},
 		"a provider has what is not declared": {
 			func(typ *resource.Type[lamp]) {
 				typ.Providers = []resource.Provider[lamp]{&able{plain: plain{name: "horn"}, features: []resource.Feature{"loud"}}}

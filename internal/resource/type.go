@@ -113,7 +113,7 @@ func (t *Type[A]) Problems() error {
 	add(t.Doc == "" || t.Example == "", "doc or example is missing")
 	add(len(t.Providers) == 0, "has no provider")
 	add(t.Namevar == nil || t.NamevarName == "", "has no namevar")
-	t.checkProperties(add)
+	t.checkAttributes(add)
 	for _, p := range t.Providers {
 		for _, f := range featuresOf(p) {
 			add(!t.declares(f), "provider %s has the undeclared feature %q", p.Name(), f)
@@ -129,13 +129,18 @@ func (t *Type[A]) Problems() error {
 	return errors.Join(errs...)
 }
 
-func (t *Type[A]) checkProperties(add func(bad bool, format string, args ...any)) {
+func (t *Type[A]) checkAttributes(add func(bad bool, format string, args ...any)) {
 	seen := map[string]bool{}
 	for i, p := range t.Properties {
 		add(seen[p.Name], "property %s is there twice", p.Name)
 		add(p.Name == Ensure && i > 0, "ensure is not the first property")
 		add(p.Doc == "" || p.Managed == nil || p.InSync == nil || p.Show == nil, "property %s is incomplete", p.Name)
 		add(!t.declares(p.Feature), "property %s needs the undeclared feature %q", p.Name, p.Feature)
+		seen[p.Name] = true
+	}
+	for _, p := range t.Parameters {
+		add(seen[p.Name], "parameter %s is there twice", p.Name)
+		add(!t.declares(p.Feature), "parameter %s needs the undeclared feature %q", p.Name, p.Feature)
 		seen[p.Name] = true
 	}
 }
