@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
 	pkg "github.com/fettle-dev/fettle/providers/package"
@@ -22,7 +23,7 @@ import (
 type machine struct {
 	t    *testing.T
 	root string
-	host *linux.Host
+	host host.Host
 	kind resource.Kind
 }
 

@@ -1,12 +1,14 @@
 package pkg_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/test/debian"
 )
@@ -49,6 +51,21 @@ func TestABadPackageKeepsNoOtherFromItsGoal(t *testing.T) {
 
 	outcomes = m.apply(`{"name":"sick","ensure":"absent"}`, `{"name":"one","ensure":"absent"}`)
 	expect(t, []string{"in sync", "removed"}, outcomes)
+}
+
+func TestWhatCannotBePurgedIsNoMoreThanRemoved(t *testing.T) {
+	t.Parallel()
+
+	clinging := deb("clinging", "1.0")
+	clinging.Scripts = map[string]string{"postrm": "#!/bin/sh\ntest \"$1\" != purge\n"}
+	m := newMachine(t, clinging)
+	m.apply(`{"name":"clinging"}`)
+	if outcome := m.apply(`{"name":"clinging","ensure":"purged"}`)[0]; !strings.HasPrefix(outcome, `cannot purge package "clinging": `) {
+		t.Errorf("a postrm that fails gave: %s", outcome)
+	}
+	if state := m.states("clinging")[0]; !strings.HasSuffix(state, " ok config-files 1.0") {
+		t.Errorf("its state is %s", state)
+	}
 }
 
 // withoutNoise leaves out what the scripts of test packages said.
@@ -153,17 +170,40 @@ func TestWhoeverElseManagesPackagesIsWaitedFor(t *testing.T) {
 	}
 }
 
+// A yielding host gives up a lock once a command has failed.
+type yielding struct {
+	host.Host
+	release func()
+}
+
+func (y yielding) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	res, err := y.Host.Run(ctx, cmd)
+	if res.ExitCode != 0 {
+		y.release()
+	}
+	return res, err
+}
+
+func TestDebconfIsAskedAgainWhenItsDatabaseWasLocked(t *testing.T) {
+	t.Parallel()
+
+	m := newMachine(t, deb("one", "1.0"))
+	m.put("srv/answers", "one one/colour string red\n")
+	m.host = yielding{m.host, m.lock("var/cache/debconf/config.dat")}
+	expect(t, []string{"created"}, m.apply(`{"name":"one","responseFile":"/srv/answers"}`))
+}
+
 func TestALockThatIsNotGivenUpFailsAllAndNamesItsHolder(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("one", "1.0"), deb("two", "1.0"), deb("three", "1.0"))
-	m.kind = pkg.Impatient(time.Second).Erase()
+	m.kind = pkg.Impatient(2 * time.Second).Erase()
 	defer m.lock("var/lib/dpkg/lock-frontend")()
 
 	start := time.Now()
 	outcomes := m.apply(`{"name":"one"}`, `{"name":"two"}`, `{"name":"three"}`, `{"name":"tar","mark":"hold"}`)
 	if waited := time.Since(start); waited > 10*time.Second {
-		t.Errorf("waited %s, though one second is the limit", waited)
+		t.Errorf("waited %s, though two seconds are the limit", waited)
 	}
 	for _, outcome := range outcomes {
 		if !strings.Contains(outcome, "another process") || !strings.Contains(outcome, m.holder()) {

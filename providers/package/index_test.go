@@ -37,12 +37,11 @@ func TestAnIndexThatIsStaleForWhatIsAskedIsUpdated(t *testing.T) {
 			`{"name":"tree"}`, "install ok installed 1.0",
 		},
 		"a source that is newer than the index": {
-			func(m machine) {
-				debian.Repository(t, m.root, deb("tree", "1.0"), deb("tree", "2.0")) // what the old index names is still there
-				m.date("etc/apt/sources.list.d/tests.list", time.Hour)
-			},
-			`{"name":"tree"}`, "install ok installed 2.0",
+			newer("etc/apt/sources.list.d/tests.list"), `{"name":"tree"}`, "install ok installed 2.0",
 		},
+		"a source in the newer format": {newer("etc/apt/sources.list.d/other.sources"), `{"name":"tree"}`, "install ok installed 2.0"},
+		"a list of sources":            {newer("etc/apt/sources.list"), `{"name":"tree"}`, "install ok installed 2.0"},
+		"a source that is gone":        {newer("etc/apt/sources.list.d"), `{"name":"tree"}`, "install ok installed 2.0"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -56,6 +55,21 @@ func TestAnIndexThatIsStaleForWhatIsAskedIsUpdated(t *testing.T) {
 			}
 			expect(t, []string{c.state}, m.states(name))
 		})
+	}
+}
+
+// newer is an archive with a newer version, where what the old index names is still
+// there; of the sources this alone is newer than the index.
+func newer(source string) func(m machine) {
+	return func(m machine) {
+		m.t.Helper()
+		m.publish(deb("tree", "1.0"), deb("tree", "2.0"))
+		m.put("etc/apt/sources.list", "")
+		m.put("etc/apt/sources.list.d/other.sources", "")
+		m.date("etc/apt/sources.list", -time.Hour)
+		m.date("etc/apt/sources.list.d/other.sources", -time.Hour)
+		m.date("etc/apt/sources.list.d", -time.Hour)
+		m.date(source, time.Hour)
 	}
 }
 
@@ -79,13 +93,15 @@ func (m machine) date(name string, ahead time.Duration) {
 func TestAnIndexThatHasWhatIsAskedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 
-	m := newMachine(t, deb("tree", "1.0"))
+	m := newMachine(t, deb("tree", "1.0"), deb("bush", "1.0"))
+	m.apply(`{"name":"bush"}`)
 	m.publish(deb("tree", "1.0"), deb("tree", "2.0"))
-	expect(t, []string{"in sync"}, m.apply(`{"name":"tree","ensure":"absent"}`))
 
 	index := resourcetest.Files(m.host, "/var/lib/apt/lists")
 	before := index(t)
-	m.apply(`{"name":"tree","ensure":"purged"}`, `{"name":"tar"}`, `{"name":"tar","ensure":"latest"}`)
+	expect(t, []string{"created", "in sync", "in sync"}, m.apply(`{"name":"tree"}`, `{"name":"tar"}`, `{"name":"tar","ensure":"latest"}`))
+	m.date("etc/apt/sources.list", time.Hour) // which matters to what is installed alone
+	expect(t, []string{"purged"}, m.apply(`{"name":"bush","ensure":"purged"}`))
 	if after := index(t); before != after {
 		t.Errorf("the index was updated:\n%s", after)
 	}
@@ -107,6 +123,18 @@ func TestTheLatestIsNotKnownWhileTheSourcesAreNewerThanTheIndex(t *testing.T) {
 		m.apply(`{"name":"tree","ensure":"latest"}`, `{"name":"bush","ensure":"latest"}`))
 }
 
+func TestTheLatestIsNotKnownWhereTheIndexWasClearedAway(t *testing.T) {
+	t.Parallel()
+
+	m := newMachine(t, deb("tree", "1.0"))
+	m.apply(`{"name":"tree"}`)
+	m.publish(deb("tree", "2.0"))
+	debian.Chroot(t, m.root, "sh", "-c", "rm /var/lib/apt/lists/*_*")
+
+	expect(t, []string{"ensure changed 1.0 to latest"}, m.apply(`{"name":"tree","ensure":"latest"}`))
+	expect(t, []string{"install ok installed 2.0"}, m.states("tree"))
+}
+
 func TestAnIndexThatCannotBeUpdatedIsSaidToBeTheReason(t *testing.T) {
 	t.Parallel()
 
@@ -121,6 +149,17 @@ func TestAnIndexThatCannotBeUpdatedIsSaidToBeTheReason(t *testing.T) {
 		}
 	}
 	expect(t, []string{"in sync"}, outcomes[2:])
+}
+
+func TestTheIndexIsUpdatedInTheEnvironmentToo(t *testing.T) {
+	t.Parallel()
+
+	m := newMachine(t, deb("tree", "1.0"))
+	m.put("srv/apt.conf", `APT::Update::Pre-Invoke { "echo told $TOKEN >&2; exit 1"; };`)
+	outcome := m.apply(`{"name":"unknown","environment":["APT_CONFIG=/srv/apt.conf","TOKEN=hunter2"]}`)[0]
+	if strings.Contains(outcome, "hunter2") || !strings.Contains(outcome, "told [redacted]") {
+		t.Errorf("the error is: %s", outcome)
+	}
 }
 
 func TestToLookChangesNothing(t *testing.T) {

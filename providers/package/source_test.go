@@ -53,15 +53,33 @@ func TestAPackageFromAFile(t *testing.T) {
 	expect(t, []string{"install ok installed 1.0"}, m.states("soil"))
 }
 
+// The index may have another build of the same version.
+func TestAFileCountsMoreThanTheIndex(t *testing.T) {
+	t.Parallel()
+
+	indexed := owned("1.0")
+	indexed.Fields = map[string]string{"Installed-Size": "7"} // by which apt tells builds apart
+	indexed.Files = map[string]string{"/usr/share/tree": "that of the index\n"}
+	m := newMachine(t, owned("1.0"))
+	m.export("tree_0.deb", "srv/tree.deb")
+	debian.Repository(t, m.root, indexed)
+	debian.UpdateIndex(t, m.root)
+
+	expect(t, []string{"created"}, m.apply(`{"name":"tree","source":"/srv/tree.deb"}`))
+	expect(t, []string{"version 1.0\n"}, []string{m.file("usr/share/tree")})
+}
+
 func TestAFileThatIsNoPackageFailsAlone(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"), deb("soil", "1.0"))
 	m.put("srv/torn.deb", "torn")
 
-	outcomes := m.apply(`{"name":"tree","source":"/srv/torn.deb"}`, `{"name":"leaf","source":"/srv/gone.deb","ensure":"latest"}`, `{"name":"soil"}`)
+	outcomes := m.apply(`{"name":"tree","source":"/srv/torn.deb"}`, `{"name":"leaf","source":"/srv/gone.deb","ensure":"latest"}`,
+		`{"name":"tar","source":"/srv/gone.deb","ensure":"latest"}`, `{"name":"soil"}`)
 	for i, want := range []string{
 		`cannot read source "/srv/torn.deb": dpkg-deb: error: `,
+		`cannot read source "/srv/gone.deb": dpkg-deb: error: failed to read archive '/srv/gone.deb': No such file or directory`,
 		`cannot read source "/srv/gone.deb": dpkg-deb: error: failed to read archive '/srv/gone.deb': No such file or directory`,
 		"created",
 	} {

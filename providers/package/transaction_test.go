@@ -99,19 +99,21 @@ func TestPackagesOfDifferentSettingsAreInstalledEachWithItsOwn(t *testing.T) {
 func TestConfigurationFilesThatWereEdited(t *testing.T) {
 	t.Parallel()
 
-	for what, c := range map[string]struct{ attribute, content string }{
-		"are kept by default": {``, "edited\n"},
-		"are kept":            {`,"configFiles":"keep"`, "edited\n"},
-		"are replaced":        {`,"configFiles":"replace"`, "version 2.0\n"},
+	for what, c := range map[string]struct{ attribute, content, ucf string }{
+		"are kept by default": {``, "edited\n", "UCF_FORCE_CONFFOLD=1\n"},
+		"are kept":            {`,"configFiles":"keep"`, "edited\n", "UCF_FORCE_CONFFOLD=1\n"},
+		"are replaced":        {`,"configFiles":"replace"`, "version 2.0\n", "UCF_FORCE_CONFFNEW=1\n"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 
-			m := newMachine(t, deb("tree", "1.0"), deb("tree", "2.0"))
+			next := deb("tree", "2.0")
+			next.Scripts = map[string]string{"postinst": "#!/bin/sh\nenv | grep UCF >/witness\n"}
+			m := newMachine(t, deb("tree", "1.0"), next)
 			m.apply(`{"name":"tree","ensure":"1.0"}`)
 			m.put("etc/tree.conf", "edited\n")
 			expect(t, []string{"ensure changed 1.0 to 2.0"}, m.apply(`{"name":"tree","ensure":"latest"`+c.attribute+`}`))
-			expect(t, []string{c.content}, []string{m.file("etc/tree.conf")})
+			expect(t, []string{c.content, c.ucf}, []string{m.file("etc/tree.conf"), m.file("witness")})
 		})
 	}
 }
