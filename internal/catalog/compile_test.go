@@ -138,6 +138,11 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
+		"one name of two kinds is that of two things": {
+			nodes:     []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{service("nginx"), pkg("nginx")},
+			want:      outline{Nodes: map[string]string{"web-1": "Package/nginx SystemService/nginx"}},
+		},
 		"a reference to nothing says what there is": {
 			nodes: []catalog.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{

@@ -60,6 +60,12 @@ func service(name string, adjust ...func(*v1alpha1.SystemService)) *v1alpha1.Sys
 	return s
 }
 
+func pkg(name string) *v1alpha1.Package {
+	p := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1}}
+	p.Spec.NodeSelector = everywhere()
+	return p
+}
+
 func on(role string) func(*v1alpha1.File) {
 	return func(f *v1alpha1.File) { f.Spec.NodeSelector = onRole(role) }
 }

@@ -133,6 +133,9 @@ func TestSchemaSaysWhatAnAPIServerWould(t *testing.T) {
 	}{
 		"a valid document": {motd, nil},
 		"a relative path":  {strings.Replace(motd, "/etc/motd", "etc/motd", 1), []string{"stdin: File/motd: spec.path: Invalid value: \"etc/motd\": path must be absolute, as in /etc/motd"}},
+		"a value of no pattern": {strings.Replace(motd, "content: hello", "source: /a, checksum: md5, checksumValue: "+strings.Repeat("z", 32), 1), []string{
+			"stdin: File/motd: spec.checksumValue: Invalid value: \"" + strings.Repeat("z", 32) + "\": spec.checksumValue in body should match '^[0-9a-fA-F]+$'",
+		}},
 		"content and target": {strings.Replace(motd, "content: hello", "content: hello, target: /x", 1), []string{
 			"stdin: File/motd: spec: Invalid value: content, contentTemplate, contentFrom and target exclude each other: keep one",
 		}},

@@ -372,12 +372,12 @@ func TestNoopOfAResourceBeatsTheRunsBothWays(t *testing.T) {
 func TestASecondRunChangesNothing(t *testing.T) {
 	w := newWorld()
 	items := func() []resource.Item {
-		return []resource.Item{w.item(t, "Crate/a", red, "notify:Thing/b"), w.item(t, "Thing/b", red)}
+		return []resource.Item{w.item(t, "Crate/a", red, "notify:Thing/b"), w.item(t, "Thing/b", red), w.item(t, "Crate/c", red)}
 	}
 	transact(t, items())
 	w.log, w.listed = nil, 0
 	report := transact(t, items())
-	if report.Status != "unchanged" || report.Counts != (engine.Counts{Total: 2, InSync: 2}) || w.log != nil || w.listed != 1 {
+	if report.Status != "unchanged" || report.Counts != (engine.Counts{Total: 3, InSync: 3}) || w.log != nil || w.listed != 1 {
 		t.Errorf("status %s, counts %+v, done %v, listed %d times", report.Status, report.Counts, w.log, w.listed)
 	}
 }
