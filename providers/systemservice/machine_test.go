@@ -218,11 +218,13 @@ func (m machine) unmasksToStart(t *testing.T) {
 		t.Errorf("masking left it %s", got)
 	}
 	apply(t, m.host, "{name: shipped, mask: true}")
-	told := apply(t, m.host, "{name: shipped, ensure: running, enable: true}")
+	told := apply(t, m.host, "{name: shipped, ensure: running}")
 	if diff := cmp.Diff([]string{"ensure changed stopped to running"}, told); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	apply(t, m.host, "{name: shipped, ensure: stopped, enable: false}")
+	apply(t, m.host, "{name: shipped, ensure: stopped, mask: true}")
+	apply(t, m.host, "{name: shipped, enable: true}")
+	apply(t, m.host, "{name: shipped, enable: false}")
 }
 
 func (m machine) handlesMissing(t *testing.T) {
@@ -310,6 +312,14 @@ func (m machine) reloadsSystemd(t *testing.T) {
 	apply(t, m.host, "{name: wanting, ensure: running}")
 	write(t, m.host, "/etc/systemd/system/late.service", units["plain"])
 	apply(t, m.host, "{name: late, ensure: running, enable: true}")
+
+	// It stays known while it is stopped, since something refers to it.
+	apply(t, m.host, "{name: late, ensure: stopped}")
+	write(t, m.host, "/etc/systemd/system/late.service", "[Service]\nExecStart=/bin/sleep 1000\n")
+	apply(t, m.host, "{name: late, ensure: running}")
+	if got := m.property(t, "ExecStart", "late"); !strings.Contains(got, "sleep 1000") {
+		t.Errorf("after the start it runs %s", got)
+	}
 }
 
 func (m machine) enablesScripts(t *testing.T) {

@@ -33,6 +33,7 @@ func TestOpenRCInARealRoot(t *testing.T) {
 	t.Run("the laws hold", r.openrcLawsHold)
 	t.Run("a service is started and enabled, stopped and disabled", r.startsAndStopsByOpenRC)
 	t.Run("a service is disabled in all of its runlevels", r.disablesEverywhere)
+	t.Run("a service of a host that goes down does not start at boot", r.leavesWhatEnds)
 	t.Run("a start that fails says why", r.openrcSaysWhy)
 	t.Run("a service without a script is stopped and can't be started", r.handlesMissing)
 	t.Run("a notified service is restarted or reloaded", r.refreshesByOpenRC)
@@ -101,6 +102,17 @@ func (r scriptRoot) disablesEverywhere(t *testing.T) {
 	apply(t, r.host, "{name: real, enable: false}")
 	if got := r.runlevels(t, "real"); got != "" {
 		t.Errorf("it is in the runlevels %s", got)
+	}
+}
+
+func (r scriptRoot) leavesWhatEnds(t *testing.T) {
+	for _, level := range []string{"off", "shutdown"} { // Debian's and Gentoo's name
+		debian.Chroot(t, r.dir, "mkdir", "--parents", "/etc/runlevels/"+level)
+		debian.Chroot(t, r.dir, "rc-update", "add", "real", level)
+		if told := apply(t, r.host, "{name: real, enable: false}"); told != nil {
+			t.Errorf("in the runlevel %s it counts as enabled: %v", level, told)
+		}
+		debian.Chroot(t, r.dir, "rc-update", "delete", "real", level)
 	}
 }
 
