@@ -70,6 +70,13 @@ func TestApply(t *testing.T) {
 			in: hello + file("b", "path: /etc/b, content: x"), args: []string{"-l", "tier=b"},
 			out: []string{"File/a: not selected", "File/b: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N"},
 		},
+		"two with one message are two": {
+			in: strings.ReplaceAll(file("a", "message: hello")+file("b", "message: hello"), "kind: File", "kind: Notify"),
+			out: []string{
+				"Notify/a: message defined as hello", "Notify/b: message defined as hello",
+				"2 resources: 0 in sync, 2 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N",
+			},
+		},
 		"two that claim one path fail, and the rest goes on": {
 			in: hello + file("b", "path: /etc/a, content: x") + file("c", "path: /etc/c, content: x"), args: []string{"--detailed-exitcodes"}, code: 6,
 			out: []string{"File/c: created", "3 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 2 failed in N"},

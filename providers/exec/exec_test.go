@@ -95,7 +95,7 @@ func TestWhenACommandRuns(t *testing.T) {
 		"both streams are told":                               {`{command: "echo out; echo err >&2", shell: true, logOutput: always}`, []string{"Exec/a Changed", "output: out", "output: err", ran}},
 		"not when one of the files exists":                    {`{command: /bin/true, creates: [/nowhere, /etc/passwd]}`, []string{"Exec/a InSync"}},
 		"when none of the files exist":                        {`{command: /bin/true, creates: [/nowhere, /etc/passwd/x]}`, []string{"Exec/a Changed", ran}},
-		"when every onlyIf says so":                           {`{command: /bin/true, onlyIf: [/bin/true, "test -d /etc"], path: [/bin]}`, []string{"Exec/a Changed", ran}},
+		"when every onlyIf says so":                           {`{command: /bin/true, onlyIf: [/bin/true, "test -d /etc"], path: [/nowhere, /bin]}`, []string{"Exec/a Changed", ran}},
 		"not when one onlyIf says no":                         {`{command: /bin/true, onlyIf: [/bin/true, /bin/false]}`, []string{"Exec/a InSync"}},
 		"not when one unless says so":                         {`{command: /bin/true, unless: [/bin/false, /bin/true]}`, []string{"Exec/a InSync"}},
 		"when no unless says so":                              {`{command: /bin/true, unless: [/bin/false, "exit 3"], shell: true}`, []string{"Exec/a Changed", ran}},
@@ -125,11 +125,10 @@ func TestWhenACommandRuns(t *testing.T) {
 			`{command: /bin/true, unless: [/bin/sleep 60], timeoutSeconds: 1}`,
 			[]string{"Exec/a Failed", `cannot read the present state: cannot check unless "/bin/sleep 60": cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`},
 		},
-		"a command that takes too long is not tried again": {
-			`{command: /bin/sleep 60, timeoutSeconds: 1, tries: 100}`,
+		"a command that takes too long": {
+			`{command: /bin/sleep 20, timeoutSeconds: 1}`,
 			[]string{"Exec/a Failed", `change of returns from notrun to 0 failed: cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`},
 		},
-		"no limit of time": {`{command: /bin/true, timeoutSeconds: 0}`, []string{"Exec/a Changed", ran}},
 		"a directory that is not there": {
 			`{command: /bin/true, cwd: /nowhere}`,
 			[]string{"Exec/a Failed", `change of returns from notrun to 0 failed: cannot run "/bin/true": cannot start /bin/true in /nowhere: no such file or directory`},
@@ -137,10 +136,6 @@ func TestWhenACommandRuns(t *testing.T) {
 		"a user that is not there": {
 			`{command: /bin/true, user: nobodyelse}`,
 			[]string{"Exec/a Failed", `change of returns from notrun to 0 failed: user nobodyelse is no user of the host: declare User/nobodyelse`},
-		},
-		"a daemon that keeps the output open holds nothing up": {
-			`{command: "sleep 30 & echo started", shell: true, logOutput: always}`,
-			[]string{"Exec/a Changed", "output: started", ran},
 		},
 	}
 	h, _ := open(t)
@@ -211,13 +206,57 @@ func TestTries(t *testing.T) {
 	const count = `echo x >> /srv/tried; test $(wc -l < /srv/tried) -ge 3`
 	same(t, run(t, h, false, item(t, "a", `{command: '`+count+`', shell: true, tries: 2}`)),
 		"Exec/a Failed", `change of returns from notrun to 0 failed: command "`+count+`" exited with 1, which is not in returns: 0`)
-	same(t, run(t, h, false, item(t, "a", `{command: '`+count+`', shell: true, tries: 10, trySleepSeconds: 1}`)),
-		"Exec/a Changed", "executed successfully")
+	same(t, run(t, h, false, item(t, "a", `{command: '`+count+`', shell: true, tries: 10}`)), "Exec/a Changed", "executed successfully")
 	got, err := h.ReadFile("/srv/tried")
 	must(t, err)
 	if string(got) != "x\nx\nx\n" {
 		t.Errorf("tried %q", got)
 	}
+}
+
+func TestBetweenTwoTriesIsAPause(t *testing.T) {
+	h, _ := open(t)
+	const later = `test -e /srv/tried || { touch /srv/tried; exit 1; }; test $(($(date +%s%N) - $(stat --format=%.9Y /srv/tried | tr --delete .))) -ge 1000000000`
+	same(t, run(t, h, false, item(t, "a", `{command: '`+later+`', shell: true, tries: 2, trySleepSeconds: 1}`)), "Exec/a Changed", "executed successfully")
+}
+
+func TestACommandThatTakesTooLongIsNotTriedAgain(t *testing.T) {
+	h, _ := open(t)
+	run(t, h, false, item(t, "a", `{command: 'echo x >> /srv/tried; exec sleep 60', shell: true, timeoutSeconds: 1, tries: 3}`))
+	got, err := h.ReadFile("/srv/tried")
+	must(t, err)
+	if string(got) != "x\n" {
+		t.Errorf("tried %q", got)
+	}
+}
+
+func TestHowLongACommandMayTake(t *testing.T) {
+	for spec, want := range map[string]time.Duration{
+		`{command: /bin/a, onlyIf: [/bin/a]}`:                      5 * time.Minute,
+		`{command: /bin/a, onlyIf: [/bin/a], timeoutSeconds: 7}`:   7 * time.Second,
+		`{command: /bin/a, onlyIf: [/bin/a], timeoutSeconds: 0}`:   100 * 365 * 24 * time.Hour,
+		`{command: /bin/a, onlyIf: [/bin/a], timeoutSeconds: 900}`: 15 * time.Minute,
+	} {
+		t.Run(spec, func(t *testing.T) {
+			h := hosttest.New(t)
+			var limits []time.Duration
+			h.Handle("/bin/a", func(cmd host.Cmd) host.Result {
+				limits = append(limits, cmd.Timeout)
+				return host.Result{}
+			})
+			run(t, h, false, item(t, "a", spec))
+			if diff := cmp.Diff([]time.Duration{want, want}, limits); diff != "" {
+				t.Errorf("of the check and the command (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestADaemonThatKeepsTheOutputOpenHoldsNothingUp(t *testing.T) {
+	h, root := open(t)
+	same(t, run(t, h, false, item(t, "a", `{command: "{ sleep 20; touch /srv/ended; } & echo $$ > /srv/group; echo started", shell: true, logOutput: always}`)),
+		"Exec/a Changed", "output: started", "executed successfully")
+	debian.Chroot(t, root, "sh", "-c", "test ! -e /srv/ended && kill -- -$(cat /srv/group)")
 }
 
 func TestWhatCanNeverRunIsRefused(t *testing.T) {

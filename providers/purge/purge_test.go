@@ -123,6 +123,19 @@ func TestSystemAccountsStayUnlessTheyAreMeant(t *testing.T) {
 	}
 }
 
+func TestWhereSystemAccountsEndIsTheHostsToSay(t *testing.T) {
+	root := debian.Root(t)
+	for _, account := range []string{"1499", "1500"} {
+		debian.Chroot(t, root, "useradd", "--no-user-group", "--uid", account, "u"+account)
+		debian.Chroot(t, root, "groupadd", "--gid", account, "g"+account)
+	}
+	debian.Chroot(t, root, "sed", "-i", "-e", "s/^UID_MIN.*/UID_MIN 1500/", "-e", "s/^GID_MIN.*/GID_MIN 1500/", "/etc/login.defs")
+	got := run(t, root, nil, [2]string{"Purge/users", `{"kind":"User","noop":true}`}, [2]string{"Purge/groups", `{"kind":"Group","noop":true}`})
+	if diff := cmp.Diff([]string{"User/u1500: removed (noop)", "Group/g1500: removed (noop)"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestKeysOfAllUsersThatNobodyManagesGo(t *testing.T) {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
 	root := debian.Root(t)

@@ -26,8 +26,8 @@ import (
 	"github.com/fettle-dev/fettle/test/debian"
 )
 
-// now is the end of the tests' time; files are made so many hours before.
-var now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+// now is the end of the tests' time; files are made so many hours before. Their ctime is after it.
+var now = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func clock() time.Time { return now }
 
@@ -112,7 +112,7 @@ func TestWhatIsOldOrLargeGoes(t *testing.T) {
 			`path: /x, recurse: true, ageSeconds: 172800, type: mtime`, nil, removed("/.hidden.log", "/d/e/old.txt", "/d/old.log", "/new.log"),
 		},
 		"by when they were changed, which is just now": {
-			`path: /x, recurse: true, ageSeconds: 200000000, type: ctime`, nil, nil,
+			`path: /x, recurse: true, ageSeconds: 86400, type: ctime`, nil, nil,
 		},
 		"an age beyond all time": {`path: /x, recurse: true, ageSeconds: 9000000000000000`, nil, nil},
 		"by their size":          {`path: /x, recurse: true, size: 2Ki`, nil, removed("/large.log")},
@@ -225,6 +225,54 @@ func TestAWalkIsNotLedElsewhere(t *testing.T) {
 	}
 }
 
+// late swaps once a removal has looked at what it is to remove, and so right before it.
+type late struct {
+	host.Host
+	path  string
+	looks *int
+	swap  func()
+}
+
+func (l late) LookStraight() host.Reader { return lateReader{l.Host.LookStraight(), l} }
+
+type lateReader struct {
+	host.Reader
+	late late
+}
+
+func (l lateReader) Lstat(path string) (host.FileInfo, error) {
+	info, err := l.Reader.Lstat(path)
+	if path == l.late.path {
+		if *l.late.looks++; *l.late.looks == 2 {
+			l.late.swap()
+		}
+	}
+	return info, err
+}
+
+func TestARemovalIsNotLedElsewhere(t *testing.T) {
+	m, h, root := open(t, []thing{{"d/passwd", 1, 48, 48}})
+	looks := 0
+	m.Host = late{h, "/x/d/passwd", &looks, func() {
+		must(t, os.RemoveAll(filepath.Join(root, "x/d")))
+		must(t, os.Symlink("/etc", filepath.Join(root, "x/d")))
+	}}
+	m.Apply(t, `Tidy/a {path: /x, recurse: true}`)
+	if _, err := h.Stat("/etc/passwd"); err != nil || looks < 2 {
+		t.Errorf("after %d looks: %v", looks, err)
+	}
+}
+
+func TestADirectoryGoesOnlyIfItIsStillEmpty(t *testing.T) {
+	m, h, root := open(t, []thing{{"d/", 0, 48, 48}})
+	looks := 0
+	m.Host = late{h, "/x/d", &looks, func() { must(t, os.WriteFile(filepath.Join(root, "x/d/new"), nil, 0o600)) }}
+	m.Apply(t, `Tidy/a {path: /x/d, recurse: true, rmdirs: true}`)
+	if _, err := h.Stat("/x/d/new"); err != nil || looks < 2 {
+		t.Errorf("after %d looks: %v", looks, err)
+	}
+}
+
 func TestWhatCanNotBeLookedAtKeepsNothingElseFromGoing(t *testing.T) {
 	m, h, root := open(t, []thing{{"d/f", 1, 48, 48}, {"z", 1, 48, 48}})
 	m.Host = swapping{h, func() {
@@ -256,9 +304,9 @@ func TestWhatIsMountedStays(t *testing.T) {
 }
 
 func TestWhatGoesIsKeptWhereThatIsAskedFor(t *testing.T) {
-	m, h, root := open(t, []thing{{"a/", 0, 0, 0}})
+	m, h, root := open(t, []thing{{"a/", 0, 0, 0}, {"b", 3, 0, 0}})
 	must(t, os.WriteFile(filepath.Join(root, "x/a/f"), []byte("precious"), 0o600))
-	m.Apply(t, `Tidy/a {path: /x/a, recurse: true, backup: Bucket, rmdirs: true}`)
+	m.Apply(t, `Tidy/a {path: /x/a, recurse: true, backup: Bucket, rmdirs: true}`, `Tidy/b {path: /x/b}`)
 	kept, err := bucket.Of(t.Context(), h).List()
 	must(t, err)
 	if len(kept) != 1 || kept[0].Size != 8 || !slices.Equal(kept[0].Paths, []string{"/x/a/f"}) {
