@@ -93,6 +93,7 @@ func TestWhatIsOldOrLargeGoes(t *testing.T) {
 		{"d/", 0, 1, 48},
 		{"empty/", 0, 1, 48},
 		{"new/", 0, 48, 1},
+		{"./", 0, 48, 48},
 	}
 	tests := map[string]struct {
 		spec  string
