@@ -18,9 +18,11 @@ type Input struct {
 type Node struct {
 	Name                string
 	Labels, Annotations map[string]string
-	// Facts are what its agent last reported; nil before it ever did. What needs
+	// Facts returns what its agent last reported; nil before it ever did. What needs
 	// facts waits until then.
-	Facts resource.Facts
+	Facts func() resource.Facts
+	// FactsKey is another one when the facts are others.
+	FactsKey string
 }
 
 // Result is what the fleet should be.
@@ -35,14 +37,21 @@ type Result struct {
 	Problems []Problem
 }
 
-// NodeResult is what one node should be.
+// NodeResult is what one node should be. Nodes that have all in common share one, and a
+// [Compiler] gives the same one again while nothing of it has changed: pointers that are
+// equal mean results that are.
 type NodeResult struct {
 	Spec v1alpha1.NodeCatalogSpec
-	// Digest is what the node's agent reports as applied once it has.
+	// Digest is what the node's agent reports as applied once it has: [Digest] of Spec.
 	Digest string
 
-	shared map[v1alpha1.ResourceRef]string // hashes of what nodes like it have, too
+	shared *hashes // of what nodes like it have, too
 	own    map[v1alpha1.ResourceRef]string
+}
+
+// hashes of entries, by resource.
+type hashes struct {
+	by map[v1alpha1.ResourceRef]string
 }
 
 // EntryHash identifies what the node is to have of one resource: it changes when that
@@ -51,7 +60,7 @@ func (n *NodeResult) EntryHash(ref v1alpha1.ResourceRef) string {
 	if hash, ok := n.own[ref]; ok {
 		return hash
 	}
-	return n.shared[ref]
+	return n.shared.by[ref]
 }
 
 // A Problem is what keeps a resource from a node, or from all.

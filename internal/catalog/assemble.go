@@ -30,8 +30,8 @@ func (e *InvalidCatalogError) Error() string {
 func (e *InvalidCatalogError) Unwrap() error { return e.Err }
 
 // Assemble puts a node's entries together: those of its catalogs and its own, without
-// the withheld, by kind and name. digest is what Compile gives for the node, and what
-// the agent reports as applied. A catalog that is not what its name says is an
+// the withheld, by kind and name. digest is [Digest] of the spec, and what the agent
+// reports as applied. A catalog that is not what its name says is an
 // *InvalidCatalogError; what get returns is wrapped.
 func Assemble(spec v1alpha1.NodeCatalogSpec, get func(name string) (*v1alpha1.Catalog, error)) (entries []v1alpha1.CatalogEntry, digest string, err error) {
 	all, err := collect(spec, get)
@@ -44,7 +44,7 @@ func Assemble(spec v1alpha1.NodeCatalogSpec, get func(name string) (*v1alpha1.Ca
 	}
 	entries = slices.DeleteFunc(all, func(e v1alpha1.CatalogEntry) bool { return withheld[e.Ref()] })
 	slices.SortFunc(entries, compareEntries)
-	return entries, Name(entries), nil
+	return entries, Digest(spec), nil
 }
 
 func compareEntries(a, b v1alpha1.CatalogEntry) int {
@@ -97,5 +97,5 @@ func decodable(catalog string, entries []v1alpha1.CatalogEntry) error {
 func SameSpec(a, b v1alpha1.NodeCatalogSpec) bool {
 	return slices.Equal(a.Catalogs, b.Catalogs) &&
 		slices.Equal(a.Withheld, b.Withheld) &&
-		slices.Equal(hashes(a.Entries), hashes(b.Entries))
+		slices.Equal(entryHashes(a.Entries), entryHashes(b.Entries))
 }

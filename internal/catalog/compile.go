@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,97 +13,101 @@ import (
 // Compile makes the catalogs of a fleet. It is pure: the order of the input changes
 // nothing, and the input is not changed.
 func Compile(input Input) Result {
-	p := newPlan(sortedResources(input.Resources), drafting{known: byName(input.Kinds), configMap: input.ConfigMap}, 1)
+	return new(Compiler).Compile(input)
+}
+
+// Compile is [Compile], with what was the same the last time as it was then.
+func (c *Compiler) Compile(input Input) Result {
+	c.begin(input.Kinds)
+	p := c.plan(sortedResources(input.Resources), drafting{known: byName(input.Kinds), configMap: input.ConfigMap}, 1)
 	result := Result{
 		Catalogs: map[string]*v1alpha1.Catalog{},
-		Nodes:    map[string]*NodeResult{},
-		Selected: map[v1alpha1.ResourceRef][]string{},
+		Nodes:    make(map[string]*NodeResult, len(input.Nodes)),
+		Selected: make(map[v1alpha1.ResourceRef][]string, len(p.drafts)),
 	}
-	var found findings
+	c.compare(p)
+	t := &tally{classes: map[*class][]string{}}
 	for _, n := range sortedNodes(input.Nodes) {
-		s := p.divide(n, (*target).applies)
-		p.assign(s, result.Catalogs)
-		result.Nodes[n.Name] = p.nodeResult(s)
-		p.report(&found, s)
+		s := c.share(p, n)
+		result.Nodes[n.Name] = s.result
+		t.count(s, c.was.shares[n.Name])
 	}
-	for _, d := range p.drafts {
-		result.Selected[d.ref] = d.target.nodes
+	c.is.selected = c.selectedBy(t)
+	for _, of := range p.targets {
+		nodes := c.is.selected[of.selection]
+		for _, d := range of.drafts {
+			result.Selected[d.ref] = nodes
+		}
+		if len(nodes) > 0 {
+			maps.Copy(result.Catalogs, of.catalogs)
+		}
 	}
-	p.reportAll(&found)
-	result.Problems = found.problems(result.Selected)
+	result.Problems = t.problems(p, result.Selected)
+	c.end()
 	return result
 }
 
-// assign gives a node's targets the node, and, the first time, their catalogs.
-func (p *plan) assign(s *share, catalogs map[string]*v1alpha1.Catalog) {
-	for _, t := range s.targets {
-		if len(t.nodes) == 0 {
-			for _, c := range pack(p.shared(t)) {
-				catalogs[c.Name] = c
-				t.catalogs = append(t.catalogs, v1alpha1.CatalogRef{Name: c.Name})
-			}
-		}
-		t.nodes = append(t.nodes, s.node.Name)
+// selectedBy are the nodes of each selection: those of the last time, where no node has
+// come, gone or moved.
+func (c *Compiler) selectedBy(t *tally) map[*selection][]string {
+	if !t.moved && len(t.shares) == len(c.was.shares) {
+		return c.was.selected
 	}
+	selected := make(map[*selection][]string, len(c.is.selections))
+	for _, s := range t.shares {
+		for _, of := range s.targets {
+			selected[of.selection] = append(selected[of.selection], s.node.Name)
+		}
+	}
+	return selected
 }
 
-func (p *plan) shared(t *target) []*draft {
-	var drafts []*draft
-	for _, i := range t.drafts {
-		if d := p.drafts[i]; d.compiled() {
-			drafts = append(drafts, d)
-		}
-	}
-	return drafts
+// A tally is what shares come to.
+type tally struct {
+	shares  []*share // by name of their node
+	classes map[*class][]string
+	moved   bool // some node is selected by others than the last time
+	found   findings
 }
 
-// maxWithheldMessage, in bytes, keeps thousands of them within one object. The resource's
-// own status has room for more.
-const maxWithheldMessage = 256
-
-func (p *plan) nodeResult(s *share) *NodeResult {
-	r := &NodeResult{shared: s.survey.applied()}
-	for _, t := range s.targets {
-		r.Spec.Catalogs = append(r.Spec.Catalogs, t.catalogs...)
-	}
-	slices.SortFunc(r.Spec.Catalogs, func(a, b v1alpha1.CatalogRef) int { return strings.Compare(a.Name, b.Name) })
-	own := make(map[v1alpha1.ResourceRef]string, len(s.own))
-	hashes := make([]string, 0, len(s.members))
-	for position, i := range s.members {
-		if f := s.fault(position); f != nil {
-			r.Spec.Withheld = append(r.Spec.Withheld, v1alpha1.Withheld{Ref: p.drafts[i].ref, Reason: f.reason, Message: capped(f.message, maxWithheldMessage)})
-			continue
-		}
-		e, _, hash := p.entry(s, i)
-		hashes = append(hashes, hash)
-		if s.own[i] != nil {
-			r.Spec.Entries = append(r.Spec.Entries, e)
-			own[e.Ref()] = hash
-		}
-	}
-	r.own, r.Digest = own, hashOfAll(hashes)
-	return r
+func (t *tally) count(s, was *share) {
+	t.moved = t.moved || was == nil || was != s && !sameSelections(s, was)
+	t.shares = append(t.shares, s)
+	t.classes[s.class] = append(t.classes[s.class], s.node.Name)
+	t.found.addOwn(s)
 }
 
-// report gathers what keeps resources from one node alone.
-func (p *plan) report(found *findings, s *share) {
-	for _, i := range s.members {
-		if f := s.faults[i]; f != nil && p.drafts[i].fault == nil {
-			found.add(p.drafts[i].ref, f, s.node.Name)
-		}
-	}
-	for position, faults := range s.survey.faults {
-		for _, f := range faults {
-			found.add(s.survey.drafts[position].ref, f, s.node.Name)
-		}
-	}
+func sameSelections(a, b *share) bool {
+	return slices.EqualFunc(a.targets, b.targets, func(a, b *target) bool { return a.selection == b.selection })
 }
 
-// reportAll gathers what keeps resources from every node.
-func (p *plan) reportAll(found *findings) {
+// problems are what keeps resources from one node, from nodes of a class, and from all.
+func (t *tally) problems(p *plan, selected map[v1alpha1.ResourceRef][]string) []Problem {
+	for c, nodes := range t.classes {
+		t.found.addClass(c, nodes)
+	}
 	for _, d := range p.drafts {
 		if d.fault != nil {
-			found.add(d.ref, d.fault, d.target.nodes...)
+			t.found.add(d.ref, d.fault, selected[d.ref]...)
+		}
+	}
+	return t.found.problems(selected)
+}
+
+// addOwn adds what keeps resources from one node alone.
+func (fs *findings) addOwn(s *share) {
+	for d, f := range s.blocked {
+		if d.fault == nil {
+			fs.add(d.ref, f, s.node.Name)
+		}
+	}
+}
+
+// addClass adds what can't go together on nodes of a class.
+func (fs *findings) addClass(c *class, nodes []string) {
+	for position, faults := range c.survey.faults {
+		for _, f := range faults {
+			fs.add(c.members[position].ref, f, nodes...)
 		}
 	}
 }

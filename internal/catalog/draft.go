@@ -14,21 +14,30 @@ import (
 // A draft is one resource on its way into catalogs: all of it that is the same on every
 // node.
 type draft struct {
-	ref      v1alpha1.ResourceRef
-	target   *target
-	entry    v1alpha1.CatalogEntry
-	hash     string            // of entry
-	size     int               // of entry as JSON, in bytes
-	claim    string            // kind and namevar; "" where that can't be told
-	property string            // the namevar as people write it: path "/etc/motd"
-	bound    resource.Resource // nil where its type refuses it, and for content that is made by node
-	edges    []edge
-	own      *own   // nil for content that is the same everywhere
-	fault    *fault // on all nodes; nil for none
+	ref       v1alpha1.ResourceRef
+	from      v1alpha1.Resource
+	source    sourced
+	targetKey string
+	entry     v1alpha1.CatalogEntry
+	hash      string            // of entry
+	size      int               // of entry as JSON, in bytes
+	claim     string            // kind and namevar; "" where that can't be told
+	property  string            // the namevar as people write it: path "/etc/motd"
+	bound     resource.Resource // nil where its type refuses it, and for content that is made by node
+	edges     []edge
+	own       *own   // nil for content that is the same everywhere
+	fault     *fault // on all nodes; nil for none
 }
 
 // compiled reports whether the draft's entry is complete and the same on every node.
 func (d *draft) compiled() bool { return d.fault == nil && d.own == nil }
+
+// failing is the draft with another fault.
+func (d *draft) failing(f *fault) *draft {
+	other := *d
+	other.fault = f
+	return &other
+}
 
 // An edge is one reference that a user wrote.
 type edge struct {
@@ -68,7 +77,7 @@ type drafting struct {
 // draft does for a resource what needs no node. It never fails: what is wrong becomes the
 // draft's fault.
 func (by drafting) draft(r v1alpha1.Resource) *draft {
-	d := &draft{entry: emptyEntry(r)}
+	d := &draft{entry: emptyEntry(r), from: r, targetKey: targetKey(r.GetTargeting())}
 	d.ref = d.entry.Ref()
 	if d.entry.Edges != nil {
 		d.edges = edgesOf(*d.entry.Edges)
@@ -76,7 +85,7 @@ func (by drafting) draft(r v1alpha1.Resource) *draft {
 	r, origin, f := withOrigin(r)
 	var t *contentTemplate
 	if f == nil {
-		t, f = content(r, origin, by.configMap)
+		t, f = content(r, origin, &d.source, by.configMap)
 	}
 	d.fault = f
 	by.fill(d, r)
@@ -89,15 +98,14 @@ func (by drafting) draft(r v1alpha1.Resource) *draft {
 func emptyEntry(r v1alpha1.Resource) v1alpha1.CatalogEntry {
 	t := r.GetTargeting()
 	return v1alpha1.CatalogEntry{
-		Kind:       r.KindName(),
-		Name:       r.GetName(),
-		Generation: r.GetGeneration(),
-		Noop:       t.Noop,
-		Provider:   t.Provider,
-		Audit:      set(t.Audit),
-		Schedule:   t.Schedule,
-		LogLevel:   canonicalLevel(t.LogLevel),
-		Edges:      canonicalEdges(t.Edges),
+		Kind:     r.KindName(),
+		Name:     r.GetName(),
+		Noop:     t.Noop,
+		Provider: t.Provider,
+		Audit:    set(t.Audit),
+		Schedule: t.Schedule,
+		LogLevel: canonicalLevel(t.LogLevel),
+		Edges:    canonicalEdges(t.Edges),
 	}
 }
 
@@ -146,7 +154,7 @@ func hasContent(r v1alpha1.Resource) bool {
 }
 
 // content sets what a resource's content comes to, or returns its template.
-func content(r v1alpha1.Resource, origin v1alpha1.ContentOrigin, configMap func(v1alpha1.KeyRef) (string, bool)) (*contentTemplate, *fault) {
+func content(r v1alpha1.Resource, origin v1alpha1.ContentOrigin, source *sourced, configMap func(v1alpha1.KeyRef) (string, bool)) (*contentTemplate, *fault) {
 	switch {
 	case origin.ContentTemplate != nil:
 		t, err := parseTemplate(*origin.ContentTemplate)
@@ -156,8 +164,8 @@ func content(r v1alpha1.Resource, origin v1alpha1.ContentOrigin, configMap func(
 		setContent(r, "")
 		return t, nil
 	case origin.ContentFrom != nil:
-		text, f := sourced(*origin.ContentFrom, configMap)
-		setContent(r, text)
+		f := source.read(*origin.ContentFrom, configMap)
+		setContent(r, source.text)
 		return nil, f
 	}
 	return nil, nil
@@ -169,18 +177,36 @@ func setContent(r v1alpha1.Resource, text string) {
 	}
 }
 
-func sourced(from v1alpha1.ValueSource, configMap func(v1alpha1.KeyRef) (string, bool)) (string, *fault) {
+// sourced is what contentFrom came to.
+type sourced struct {
+	key  *v1alpha1.KeyRef // nil for nowhere
+	text string
+	ok   bool // the key exists
+}
+
+func (s *sourced) read(from v1alpha1.ValueSource, configMap func(v1alpha1.KeyRef) (string, bool)) *fault {
 	key := from.ConfigMapKeyRef
 	if key == nil {
-		return "", faultf(v1alpha1.ReasonInvalidSpec, "contentFrom needs configMapKeyRef: {namespace, name, key}")
+		return faultf(v1alpha1.ReasonInvalidSpec, "contentFrom needs configMapKeyRef: {namespace, name, key}")
 	}
+	s.key = key
 	if configMap != nil {
-		if text, ok := configMap(*key); ok {
-			return text, nil
-		}
+		s.text, s.ok = configMap(*key)
 	}
-	return "", faultf(v1alpha1.ReasonMissingSource,
+	if s.ok {
+		return nil
+	}
+	return faultf(v1alpha1.ReasonMissingSource,
 		"contentFrom names key %q of ConfigMap %s/%s, which does not exist: create it, or correct contentFrom", key.Key, key.Namespace, key.Name)
+}
+
+// same reports whether reading again gives the same.
+func (s *sourced) same(configMap func(v1alpha1.KeyRef) (string, bool)) bool {
+	if s.key == nil || configMap == nil {
+		return true
+	}
+	text, ok := configMap(*s.key)
+	return ok == s.ok && text == s.text
 }
 
 // fill puts the attributes into the draft's entry and claims its namevar.

@@ -18,11 +18,31 @@ const hashPrefix = "sha256-"
 // whatever way their JSON was written. Attributes that are no JSON are hashed as they
 // are, so that they match no catalog that was compiled.
 func Name(entries []v1alpha1.CatalogEntry) string {
-	return hashOfAll(hashes(entries))
+	return hashOfAll(entryHashes(entries))
 }
 
-// hashes are the entries' own hashes, in their order.
-func hashes(entries []v1alpha1.CatalogEntry) []string {
+// Digest identifies what a node is told to be: its catalogs, its own entries, and what of
+// these is withheld, whatever the reason.
+func Digest(spec v1alpha1.NodeCatalogSpec) string {
+	return digest(spec, entryHashes(spec.Entries))
+}
+
+func digest(spec v1alpha1.NodeCatalogSpec, entries []string) string {
+	lines := make([]string, 0, len(spec.Catalogs)+len(entries)+len(spec.Withheld))
+	for _, c := range spec.Catalogs {
+		lines = append(lines, "catalog "+c.Name)
+	}
+	for _, hash := range entries {
+		lines = append(lines, "entry "+hash)
+	}
+	for _, w := range spec.Withheld {
+		lines = append(lines, "withheld "+string(w.Ref))
+	}
+	return hashOfAll(lines)
+}
+
+// entryHashes are the entries' own hashes, in their order.
+func entryHashes(entries []v1alpha1.CatalogEntry) []string {
 	out := make([]string, len(entries))
 	for i, e := range entries {
 		out[i] = entryHash(e)
@@ -30,12 +50,12 @@ func hashes(entries []v1alpha1.CatalogEntry) []string {
 	return out
 }
 
-// hashOfAll makes one hash out of many. A catalog's name and a node's digest are made of
+// hashOfAll makes one hash out of lines. A catalog's name and a node's digest are made of
 // the hashes of entries instead of their text, because a fleet shares most entries
 // and would otherwise hash each once a node.
-func hashOfAll(hashes []string) string {
+func hashOfAll(lines []string) string {
 	h := sha256.New()
-	for _, s := range hashes {
+	for _, s := range lines {
 		_, _ = io.WriteString(h, s) // a hash accepts every write
 		_, _ = io.WriteString(h, "\n")
 	}

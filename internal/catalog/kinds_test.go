@@ -100,7 +100,9 @@ func node(name, role string) catalog.Node {
 	return catalog.Node{
 		Name:   name,
 		Labels: map[string]string{"role": role},
-		Facts:  resource.Facts{"os": map[string]any{"family": "Debian"}, "processors": map[string]any{"count": 4.0}},
+		Facts: func() resource.Facts {
+			return resource.Facts{"os": map[string]any{"family": "Debian"}, "processors": map[string]any{"count": 4.0}}
+		},
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 // be safe for concurrent use.
 func Local(input Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
 	s := newLocal(input, false)
-	for position, i := range s.members {
-		if s.fault(position) == nil {
-			e, _, _ := s.plan.entry(s.share, i)
+	for position, d := range s.class.members {
+		if s.fault(s.class, position) == nil {
+			e, _, _ := s.entry(d)
 			entries = append(entries, e)
 		}
 	}
@@ -26,9 +26,9 @@ func Local(input Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
 // [Items] does. What is too large for a Catalog is not too large here.
 func Prepare(input Input) (items []resource.Item, problems []Problem) {
 	s := newLocal(input, true)
-	for position, i := range s.members {
-		if s.fault(position) == nil {
-			e, bound, _ := s.plan.entry(s.share, i)
+	for position, d := range s.class.members {
+		if s.fault(s.class, position) == nil {
+			e, bound, _ := s.entry(d)
 			items = append(items, itemOf(e, bound))
 		}
 	}
@@ -39,7 +39,7 @@ func Prepare(input Input) (items []resource.Item, problems []Problem) {
 // it selects: to be looked at, not to be applied.
 func Sketch(input Input) []resource.Item {
 	var items []resource.Item
-	for _, d := range newPlan(input.Resources, drafting{byName(input.Kinds), input.ConfigMap, true}, runtime.GOMAXPROCS(0)).drafts {
+	for _, d := range planOnce(input, true).drafts {
 		items = append(items, itemOf(d.entry, d.bound))
 	}
 	return items
@@ -52,21 +52,35 @@ type local struct {
 }
 
 func newLocal(input Input, applied bool) local {
-	node := &Node{}
+	node := Node{}
 	if len(input.Nodes) > 0 {
-		node = &input.Nodes[0]
+		node = input.Nodes[0]
 	}
-	applies := (*target).applies
+	decide := (*selection).of
 	if node.Labels == nil {
-		applies = (*target).allows
+		decide = (*selection).allows
 	}
-	p := newPlan(input.Resources, drafting{byName(input.Kinds), input.ConfigMap, applied}, runtime.GOMAXPROCS(0))
-	return local{p.divide(node, applies), p}
+	p := planOnce(input, applied)
+	s := p.divide(&subject{Node: node}, nil, decide)
+	s.class = newClass("", p, s)
+	return local{s, p}
+}
+
+// planOnce plans in the order of the input, with nothing before and nothing after.
+func planOnce(input Input, applied bool) *plan {
+	c := &Compiler{}
+	c.begin(input.Kinds)
+	return c.plan(input.Resources, drafting{byName(input.Kinds), input.ConfigMap, applied}, runtime.GOMAXPROCS(0))
 }
 
 func (s local) problems() []Problem {
-	var found findings
-	s.plan.report(&found, s.share)
-	s.plan.reportAll(&found)
-	return found.problems(nil)
+	t := &tally{classes: map[*class][]string{}}
+	t.count(s.share, nil)
+	for _, d := range s.plan.drafts {
+		if d.fault != nil {
+			t.found.add(d.ref, d.fault)
+		}
+	}
+	t.found.addClass(s.class, []string{""})
+	return t.found.problems(nil)
 }

@@ -16,6 +16,10 @@ type own struct {
 	made     map[string]*rendering // by content: nodes often get the same
 }
 
+// maxMade is how many contents of one template are remembered. Where nearly every node has
+// a content of its own, remembering saves nothing.
+const maxMade = 64
+
 // A rendering is an entry of one content, or why there is none.
 type rendering struct {
 	entry v1alpha1.CatalogEntry
@@ -25,8 +29,8 @@ type rendering struct {
 	fault *fault
 }
 
-func (o *own) render(n *Node) *rendering {
-	if o.template.usesFacts && n.Facts == nil {
+func (o *own) render(n *subject) *rendering {
+	if o.template.usesFacts && !n.reported() {
 		return &rendering{fault: waiting(n)}
 	}
 	text, err := o.template.render(n)
@@ -38,7 +42,7 @@ func (o *own) render(n *Node) *rendering {
 		return &rendering{fault: faultf(reason, "cannot render contentTemplate on node %s: %v", n.Name, err)}
 	}
 	if o.made[text] == nil {
-		if o.made == nil {
+		if o.made == nil || len(o.made) >= maxMade {
 			o.made = map[string]*rendering{}
 		}
 		o.made[text] = o.make(text)
@@ -62,6 +66,6 @@ func (o *own) make(content string) *rendering {
 	return &rendering{entry: entry, bound: bound, hash: hash, size: size}
 }
 
-func waiting(n *Node) *fault {
+func waiting(n *subject) *fault {
 	return faultf(v1alpha1.ReasonWaitingForFacts, "waits for the facts of node %s, which its agent has yet to report", n.Name)
 }

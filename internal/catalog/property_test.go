@@ -12,6 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // fleet makes an input that has all that can happen, from chance alone.
@@ -155,8 +156,9 @@ func FuzzCompile(f *testing.F) {
 	f.Add("/", `{{ "a" | repeat -1 }}{{ seq }}`, "[1][2]", "a/b/c", "Exists", "/", `{"a":[1,{"b":null}]}`)
 	f.Fuzz(func(t *testing.T, path, template, when, key, operator, ref, facts string) {
 		n := node("n1", "web")
-		if json.Unmarshal([]byte(facts), &n.Facts) != nil {
-			n.Facts = nil
+		n.Facts = func() (is resource.Facts) {
+			_ = json.Unmarshal([]byte(facts), &is) // nil where that is none
+			return is
 		}
 		a := file("a", path, rendering(template), requires(v1alpha1.ResourceRef(ref)))
 		b := file("b", path, content(template))
@@ -187,10 +189,14 @@ func FuzzAssemble(f *testing.F) {
 	})
 }
 
-func BenchmarkCompile(b *testing.B) {
+// thousands is a fleet of 500 resources in 20 groups and so many nodes, each of which has 100
+// for all and 20 for its group, 10 % of them rendered for it.
+func thousands(nodes int) catalog.Input {
 	in := catalog.Input{Kinds: kinds()}
-	for i := range 1000 {
-		in.Nodes = append(in.Nodes, node(fmt.Sprintf("node-%04d", i), fmt.Sprintf("role-%d", i%10)))
+	for i := range nodes {
+		n := node(fmt.Sprintf("node-%04d", i), fmt.Sprintf("role-%d", i%20))
+		n.FactsKey = "same"
+		in.Nodes = append(in.Nodes, n)
 	}
 	for i := range 500 {
 		name := fmt.Sprintf("r%03d", i)
@@ -199,7 +205,7 @@ func BenchmarkCompile(b *testing.B) {
 		case i%5 == 0:
 			f.Spec.NodeSelector = everywhere()
 			f.Spec.When = `facts.os.family == "Debian"`
-		case i%25 == 1:
+		case i%10 == 1:
 			f.Spec.Content = nil
 			f.Spec.ContentTemplate = new("{{ .node.name }} {{ .facts.os.family }}")
 		case i > 20:
@@ -207,10 +213,44 @@ func BenchmarkCompile(b *testing.B) {
 		}
 		in.Resources = append(in.Resources, f)
 	}
+	return in
+}
+
+func BenchmarkCompile(b *testing.B) {
+	in := thousands(1000)
 	b.ReportAllocs()
 	for b.Loop() {
 		if r := catalog.Compile(in); len(r.Nodes) != 1000 {
 			b.Fatal(len(r.Nodes))
+		}
+	}
+}
+
+// What one change costs a fleet that was compiled before.
+func BenchmarkCompileAgain(b *testing.B) {
+	for _, nodes := range []int{1000, 5000} {
+		in := thousands(nodes)
+		var c catalog.Compiler
+		for name, change := range map[string]func(i int){
+			"nothing": func(int) {},
+			"a resource of every node": func(i int) {
+				in.Resources[0] = file("r000", "/etc/r000", when(`facts.os.family == "Debian"`), content(fmt.Sprint(i)))
+			},
+			"a resource of one group": func(i int) { in.Resources[2] = file("r002", "/etc/r002", on("role-2"), content(fmt.Sprint(i))) },
+			"a label of one node": func(i int) {
+				in.Nodes[7].Labels = map[string]string{"role": "role-7", "x": fmt.Sprint(i)}
+			},
+		} {
+			b.Run(fmt.Sprintf("%d nodes/%s", nodes, name), func(b *testing.B) {
+				c.Compile(in)
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					change(i)
+					if r := c.Compile(in); len(r.Nodes) != nodes {
+						b.Fatal(len(r.Nodes))
+					}
+				}
+			})
 		}
 	}
 }

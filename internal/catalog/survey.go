@@ -8,21 +8,19 @@ import (
 	"github.com/fettle-dev/fettle/internal/graph"
 )
 
-// A survey finds what can't go together among the resources of a node. Nodes with the
-// same resources, of which the same are blocked, share one.
+// A survey finds what can't go together among the resources of a node.
 type survey struct {
-	drafts  []*draft       // in catalog order
-	blocked map[int]string // by position: the reason that keeps it from the node
-	fleet   map[v1alpha1.ResourceRef]*draft
+	drafts  []*draft                      // in catalog order
+	blocked map[int]string                // by position: the reason that keeps it from the node
+	absent  map[v1alpha1.ResourceRef]bool // what edges name that is not the node's, and whether it exists
 	at      map[v1alpha1.ResourceRef]int
 	graph   *graph.Graph
 	faults  [][]*fault // by position: what the survey found
-	hashes  map[v1alpha1.ResourceRef]string
 }
 
-func newSurvey(drafts []*draft, blocked map[int]string, fleet map[v1alpha1.ResourceRef]*draft) *survey {
+func newSurvey(drafts []*draft, blocked map[int]string, fleet map[v1alpha1.ResourceRef]bool) *survey {
 	s := &survey{
-		drafts: drafts, blocked: blocked, fleet: fleet,
+		drafts: drafts, blocked: blocked, absent: map[v1alpha1.ResourceRef]bool{},
 		at:     make(map[v1alpha1.ResourceRef]int, len(drafts)),
 		graph:  graph.New(len(drafts)),
 		faults: make([][]*fault, len(drafts)),
@@ -31,7 +29,7 @@ func newSurvey(drafts []*draft, blocked map[int]string, fleet map[v1alpha1.Resou
 		s.at[d.ref] = i
 	}
 	s.findConflicts()
-	s.resolveEdges()
+	s.resolveEdges(fleet)
 	s.findCycles()
 	s.withholdDependents()
 	return s
@@ -72,12 +70,13 @@ func (s *survey) refsBut(but int, positions []int) []v1alpha1.ResourceRef {
 	return refs
 }
 
-func (s *survey) resolveEdges() {
+func (s *survey) resolveEdges(fleet map[v1alpha1.ResourceRef]bool) {
 	for i, d := range s.drafts {
 		var missing []string
 		for _, e := range d.edges {
 			switch other, ok := s.at[e.ref]; {
 			case !ok:
+				s.absent[e.ref] = fleet[e.ref]
 				missing = append(missing, s.explain(e))
 			case e.first:
 				s.graph.Add(other, i)
@@ -93,7 +92,7 @@ func (s *survey) resolveEdges() {
 
 // explain says what an edge that leads to nothing might have meant.
 func (s *survey) explain(e edge) string {
-	if _, ok := s.fleet[e.ref]; ok {
+	if s.absent[e.ref] {
 		return fmt.Sprintf("%s names %s, which does not apply to the same node: see its nodeSelector and when", e.attribute, e.ref)
 	}
 	kind, _, _ := strings.Cut(string(e.ref), "/")
@@ -174,15 +173,12 @@ func (s *survey) reason(position int) string {
 }
 
 // applied are the hashes of what nodes get that is the same on all of them.
-func (s *survey) applied() map[v1alpha1.ResourceRef]string {
-	if s.hashes != nil {
-		return s.hashes
-	}
-	s.hashes = make(map[v1alpha1.ResourceRef]string, len(s.drafts))
+func (s *survey) applied() *hashes {
+	h := &hashes{make(map[v1alpha1.ResourceRef]string, len(s.drafts))}
 	for i, d := range s.drafts {
 		if s.reason(i) == "" && d.own == nil {
-			s.hashes[d.ref] = d.hash
+			h.by[d.ref] = d.hash
 		}
 	}
-	return s.hashes
+	return h
 }

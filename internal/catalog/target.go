@@ -11,14 +11,34 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// A target is one targeting: a nodeSelector and a when, and the resources that have both.
-type target struct {
+// A selection is one targeting: a nodeSelector and a when.
+type selection struct {
 	selector labels.Selector
 	when     *condition // nil for always
 	fault    *fault     // of its selector or when, and so of all its resources
-	drafts   []int      // in catalog order
-	nodes    []string   // that it selects
-	catalogs []v1alpha1.CatalogRef
+}
+
+// A target is a selection with the resources that have it. It is not changed once it is
+// made, but for what it makes late.
+type target struct {
+	*selection
+	serial   int      // no other of the compiler has the same
+	drafts   []*draft // in catalog order
+	catalogs map[string]*v1alpha1.Catalog
+	refs     []v1alpha1.CatalogRef // to these
+}
+
+// pack returns the target's catalogs.
+func (t *target) pack() []v1alpha1.CatalogRef {
+	if t.catalogs != nil {
+		return t.refs
+	}
+	t.catalogs = map[string]*v1alpha1.Catalog{}
+	for _, c := range pack(slices.DeleteFunc(slices.Clone(t.drafts), func(d *draft) bool { return !d.compiled() })) {
+		t.catalogs[c.Name] = c
+		t.refs = append(t.refs, v1alpha1.CatalogRef{Name: c.Name})
+	}
+	return t.refs
 }
 
 // targetKey is the same for targetings that mean the same, however they are written.
@@ -43,12 +63,12 @@ func selectorKey(s *metav1.LabelSelector) string {
 	return strings.Join(slices.Compact(all), ",")
 }
 
-func newTarget(t *v1alpha1.Targeting, env func() (*cel.Env, error)) *target {
+func newSelection(t *v1alpha1.Targeting, env func() (*cel.Env, error)) *selection {
 	selector, err := metav1.LabelSelectorAsSelector(t.NodeSelector)
 	if err != nil {
-		return &target{selector: labels.Nothing(), fault: faultf(v1alpha1.ReasonInvalidSelector, "nodeSelector is invalid: %v", err)}
+		return &selection{selector: labels.Nothing(), fault: faultf(v1alpha1.ReasonInvalidSelector, "nodeSelector is invalid: %v", err)}
 	}
-	out := &target{selector: selector}
+	out := &selection{selector: selector}
 	if when := strings.TrimSpace(t.When); when != "" {
 		if out.when, err = compileWhen(env, when); err != nil {
 			out.fault = faultf(v1alpha1.ReasonInvalidWhen, "when %q is invalid: %v", when, err)
@@ -57,25 +77,32 @@ func newTarget(t *v1alpha1.Targeting, env func() (*cel.Env, error)) *target {
 	return out
 }
 
-// applies reports whether the target selects a node. A fault is why that can't be
-// told; then its resources are the node's, and wait.
-func (t *target) applies(n *Node) (bool, *fault) {
-	if !t.selector.Matches(labels.Set(n.Labels)) {
-		return false, nil
-	}
-	return t.allows(n)
+// A verdict is whether a node is selected. A fault is why that can't be told; then the
+// resources are the node's, and wait.
+type verdict struct {
+	selected bool
+	fault    *fault
 }
 
-func (t *target) allows(n *Node) (bool, *fault) {
-	if t.when == nil {
-		return true, nil
+// of decides about a node.
+func (s *selection) of(n *subject) verdict {
+	if !s.selector.Matches(labels.Set(n.Labels)) {
+		return verdict{}
 	}
-	if t.when.usesFacts && n.Facts == nil {
-		return true, waiting(n)
+	return s.allows(n)
+}
+
+// allows decides by when alone.
+func (s *selection) allows(n *subject) verdict {
+	if s.when == nil {
+		return verdict{selected: true}
 	}
-	holds, err := t.when.holds(n)
+	if s.when.usesFacts && !n.reported() {
+		return verdict{true, waiting(n)}
+	}
+	holds, err := s.when.holds(n)
 	if err != nil {
-		return true, faultf(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", t.when.text, n.Name, err)
+		return verdict{true, faultf(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", s.when.text, n.Name, err)}
 	}
-	return holds, nil
+	return verdict{selected: holds}
 }

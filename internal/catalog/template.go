@@ -40,9 +40,9 @@ func parseTemplate(text string) (*contentTemplate, error) {
 	return &contentTemplate{parsed: parsed, usesFacts: strings.Contains(text, "facts")}, nil
 }
 
-func (t *contentTemplate) render(n *Node) (string, error) {
+func (t *contentTemplate) render(n *subject) (string, error) {
 	var out boundedBuilder
-	if err := t.parsed.Execute(&out, variables(n)); err != nil {
+	if err := t.parsed.Execute(&out, n.variables()); err != nil {
 		return "", templateError(err)
 	}
 	return out.String(), nil

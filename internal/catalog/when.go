@@ -62,8 +62,8 @@ func whenIssues(issues *cel.Issues) error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-func (c *condition) holds(n *Node) (bool, error) {
-	out, _, err := c.program.Eval(variables(n))
+func (c *condition) holds(n *subject) (bool, error) {
+	out, _, err := c.program.Eval(n.variables())
 	if err != nil {
 		return false, err
 	}
@@ -72,27 +72,4 @@ func (c *condition) holds(n *Node) (bool, error) {
 		return false, fmt.Errorf("it gives %s, and must give a bool", out.Type().TypeName())
 	}
 	return b, nil
-}
-
-// variables are what expressions and templates speak of. Never to be changed.
-func variables(n *Node) map[string]any {
-	facts := map[string]any(n.Facts)
-	if facts == nil {
-		facts = map[string]any{}
-	}
-	return map[string]any{
-		"facts": facts,
-		"node": map[string]any{
-			"name":        n.Name,
-			"labels":      orEmpty(n.Labels),
-			"annotations": orEmpty(n.Annotations),
-		},
-	}
-}
-
-func orEmpty(m map[string]string) map[string]string {
-	if m == nil {
-		return map[string]string{}
-	}
-	return m
 }

@@ -162,7 +162,7 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 	gathered := time.Now()
 	hostname := facts.String("networking.hostname")
 	items, problems := catalog.Prepare(catalog.Input{
-		Nodes:     []catalog.Node{{Name: hostname, Labels: j.machine, Facts: facts}},
+		Nodes:     []catalog.Node{{Name: hostname, Labels: j.machine, Facts: func() resource.Facts { return facts }}},
 		Resources: j.resources,
 		Kinds:     j.Kinds,
 		ConfigMap: j.configMaps.Value,

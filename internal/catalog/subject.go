@@ -1,0 +1,60 @@
+package catalog
+
+import (
+	"maps"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A subject is a node as expressions and templates see it during one compilation. Its
+// facts are decoded when the first of them asks.
+type subject struct {
+	Node
+	facts resource.Facts
+	asked bool
+	vars  map[string]any
+}
+
+// same reports whether two nodes look the same to whatever can be said of one.
+func (n *Node) same(o *Node) bool {
+	return n.FactsKey == o.FactsKey && (n.Facts == nil) == (o.Facts == nil) &&
+		maps.Equal(n.Labels, o.Labels) && maps.Equal(n.Annotations, o.Annotations)
+}
+
+// reported tells whether there are facts.
+func (n *subject) reported() bool { return n.known() != nil }
+
+func (n *subject) known() resource.Facts {
+	if !n.asked && n.Facts != nil {
+		n.facts = n.Facts()
+	}
+	n.asked = true
+	return n.facts
+}
+
+// variables are what expressions and templates speak of. Never to be changed.
+func (n *subject) variables() map[string]any {
+	if n.vars != nil {
+		return n.vars
+	}
+	facts := map[string]any(n.known())
+	if facts == nil {
+		facts = map[string]any{}
+	}
+	n.vars = map[string]any{
+		"facts": facts,
+		"node": map[string]any{
+			"name":        n.Name,
+			"labels":      orEmpty(n.Labels),
+			"annotations": orEmpty(n.Annotations),
+		},
+	}
+	return n.vars
+}
+
+func orEmpty(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}
