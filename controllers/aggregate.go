@@ -2,11 +2,8 @@ package controllers
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
@@ -14,93 +11,79 @@ import (
 // maxSamples is how many nodes a status names.
 const maxSamples = 10
 
-// A nodeView is what a node says of its resources.
-type nodeView struct {
-	progress progress
-	// stuck is why the node can't go on, "" if it can.
-	stuck    string
-	agent    bool // has ever reported
-	withheld map[v1alpha1.ResourceRef]v1alpha1.Withheld
-	reports  map[v1alpha1.ResourceRef]v1alpha1.ResourceReport
-	omitted  bool // there are more reports than it could send
+// An aggregation counts for one pass. What resources of one targeting have in common it
+// counts once.
+type aggregation struct {
+	standings *standings
+	groups    map[*string]*group // by the first of the nodes
 }
 
-// newNodeView joins what a node should be with what it reports; nc is nil while it has
-// no NodeCatalog.
-func newNodeView(spec v1alpha1.NodeCatalogSpec, nc *v1alpha1.NodeCatalog, p progress) *nodeView {
-	v := &nodeView{
-		progress: p,
-		withheld: make(map[v1alpha1.ResourceRef]v1alpha1.Withheld, len(spec.Withheld)),
-		reports:  map[v1alpha1.ResourceRef]v1alpha1.ResourceReport{},
-	}
-	for _, w := range spec.Withheld {
-		v.withheld[w.Ref] = w
-	}
-	if nc == nil {
-		return v
-	}
-	v.agent = nc.Status.AgentVersion != "" || nc.Status.AppliedDigest != ""
-	v.omitted = nc.Status.Omitted > 0
-	if c := meta.FindStatusCondition(nc.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == "True" {
-		v.stuck = c.Message
-	}
-	for _, r := range nc.Status.Resources {
-		v.reports[v1alpha1.ResourceRef(r.Ref)] = r
-	}
-	return v
+// A group is the nodes that one targeting selects, by how they are with what is no
+// exception there.
+type group struct {
+	counts  map[v1alpha1.ResourceState]int32
+	samples []v1alpha1.NodeSample // the first of each state that is not good
 }
 
-// state is how a resource is on the node, and what there is to say about that.
-func (v *nodeView) state(ref v1alpha1.ResourceRef) (v1alpha1.ResourceState, string) {
-	if w, ok := v.withheld[ref]; ok {
-		return v1alpha1.StateWithheld, w.Message
-	}
-	if v.progress.pending(ref) {
-		return v1alpha1.StatePending, v.waitsFor()
-	}
-	if r, ok := v.reports[ref]; ok {
-		return r.State, cmp.Or(r.Message, changesText(r.Changes))
-	}
-	if v.omitted {
-		return v1alpha1.StatePending, "the node reports more trouble than its status has room for"
-	}
-	return v1alpha1.StateInSync, ""
+func (s *standings) aggregation() *aggregation {
+	return &aggregation{s, map[*string]*group{}}
 }
 
-func (v *nodeView) waitsFor() string {
-	switch {
-	case v.stuck != "":
-		return v.stuck
-	case !v.agent:
-		return "no agent has reported from the node yet"
+func (a *aggregation) group(nodes []string) *group {
+	if len(nodes) == 0 {
+		return &group{}
 	}
-	return "the node has yet to apply it"
+	g := a.groups[&nodes[0]]
+	if g == nil {
+		g = a.newGroup(nodes)
+		a.groups[&nodes[0]] = g
+	}
+	return g
 }
 
-func changesText(changes []v1alpha1.PropertyChange) string {
-	var parts []string
-	for _, c := range changes {
-		parts = append(parts, fmt.Sprintf("%s is %q, should be %q", c.Property, c.Is, c.Should))
-	}
-	return strings.Join(parts, "; ")
-}
-
-// aggregate counts the nodes that a resource selects, and picks samples.
-func aggregate(ref v1alpha1.ResourceRef, nodes []string, views map[string]*nodeView) (v1alpha1.NodeCounts, []v1alpha1.NodeSample) {
-	counts := v1alpha1.NodeCounts{}
-	var samples []v1alpha1.NodeSample
+func (a *aggregation) newGroup(nodes []string) *group {
+	g := &group{counts: map[v1alpha1.ResourceState]int32{}}
 	for _, node := range nodes {
-		state, message := views[node].state(ref)
-		counts.Selected++
-		*counter(&counts, state)++
-		if counter(&counts, state) != &counts.InSync {
-			samples = append(samples, v1alpha1.NodeSample{Node: node, State: state, Message: shortened(message)})
+		is := a.standings.nodes[node].rest
+		g.counts[is.ResourceState]++
+		if is.ResourceState != v1alpha1.StateInSync && g.counts[is.ResourceState] <= maxSamples {
+			g.samples = append(g.samples, sample(node, is))
 		}
 	}
-	slices.SortStableFunc(samples, func(a, b v1alpha1.NodeSample) int {
-		return cmp.Or(cmp.Compare(urgency(a.State), urgency(b.State)), strings.Compare(a.Node, b.Node))
-	})
+	return g
+}
+
+// of counts the nodes that a resource selects, and picks samples. nodes are sorted, and
+// the same slice for resources of one targeting.
+func (a *aggregation) of(ref v1alpha1.ResourceRef, nodes []string) (v1alpha1.NodeCounts, []v1alpha1.NodeSample) {
+	g, exceptions := a.group(nodes), a.standings.exceptions[ref]
+	counts := v1alpha1.NodeCounts{Selected: int32(len(nodes))}
+	for s, n := range g.counts {
+		*counter(&counts, s) += n
+	}
+	var samples []v1alpha1.NodeSample
+	for node, is := range exceptions {
+		*counter(&counts, a.standings.nodes[node].rest.ResourceState)--
+		*counter(&counts, is.ResourceState)++
+		if counter(&counts, is.ResourceState) != &counts.InSync {
+			samples = append(samples, sample(node, is))
+		}
+	}
+	for _, s := range g.samples {
+		if _, is := exceptions[s.Node]; !is {
+			samples = append(samples, s)
+		}
+	}
+	slices.SortFunc(samples, compareSamples)
 	return counts, samples[:min(len(samples), maxSamples)]
+}
+
+func sample(node string, is state) v1alpha1.NodeSample {
+	return v1alpha1.NodeSample{Node: node, State: is.ResourceState, Message: shortened(is.message)}
+}
+
+func compareSamples(a, b v1alpha1.NodeSample) int {
+	return cmp.Or(cmp.Compare(urgency(a.State), urgency(b.State)), strings.Compare(a.Node, b.Node))
 }
 
 // counter is the one of the counts that a state belongs to.

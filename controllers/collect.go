@@ -30,12 +30,8 @@ type unusedCatalogs struct {
 
 // collectUnused deletes catalogs that were unused for long enough, and returns when it
 // should look again.
-func (r *Fleet) collectUnused(ctx context.Context) (time.Duration, error) {
+func (r *Fleet) collectUnused(ctx context.Context, nodes nodeCatalogs) (time.Duration, error) {
 	there, err := r.catalogNames(ctx)
-	if err != nil {
-		return 0, err
-	}
-	nodes, err := r.nodeCatalogsByName(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -49,7 +45,7 @@ func (r *Fleet) collectUnused(ctx context.Context) (time.Duration, error) {
 
 // inUse are the catalogs that a node should have, has been told to have, or had before
 // what it has yet to apply.
-func (r *Fleet) inUse(nodes map[string]*v1alpha1.NodeCatalog) map[string]bool {
+func (r *Fleet) inUse(nodes nodeCatalogs) map[string]bool {
 	used := map[string]bool{}
 	use := func(refs []v1alpha1.CatalogRef) {
 		for _, ref := range refs {

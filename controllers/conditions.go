@@ -24,9 +24,13 @@ type outcome struct {
 func newStatus(o outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
 	s := v1alpha1.ResourceStatus{
 		ObservedGeneration: o.generation,
+		AppliedGeneration:  before.AppliedGeneration,
 		Nodes:              &o.counts,
 		Samples:            o.samples,
 		Conditions:         conditions(o),
+	}
+	if o.counts.Pending == 0 && len(o.problems) == 0 {
+		s.AppliedGeneration = o.generation
 	}
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
@@ -41,7 +45,9 @@ func newStatus(o outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alp
 }
 
 // conditions in the order Ready, Reconciling, Stalled, Conflict. A resource is never
-// both Stalled and Reconciling, so that kstatus tells failed from in progress.
+// both Stalled and Reconciling, so that kstatus tells failed from in progress. One that
+// failed on a node is tried again there, and Stalled all the same once nothing else is
+// under way: what did not help once seldom helps the next time.
 func conditions(o outcome) []metav1.Condition {
 	stalled := slices.DeleteFunc(slices.Clone(o.problems), func(p catalog.Problem) bool { return p.Reason == v1alpha1.ReasonWaitingForFacts })
 	waiting := len(o.problems) > len(stalled)
@@ -53,6 +59,8 @@ func conditions(o outcome) []metav1.Condition {
 		all = append(all, yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonWaitingForFacts, explain(o.problems)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
 	case o.counts.Pending > 0:
 		all = append(all, yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonApplying, tally(o)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
+	case o.counts.Failed > 0:
+		all = append(all, no(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), yes(v1alpha1.ConditionStalled, v1alpha1.ReasonFailed, tally(o)))
 	default:
 		all = append(all, no(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
 	}
@@ -78,7 +86,7 @@ func ready(o outcome, stalled []catalog.Problem) metav1.Condition {
 	case c.OutOfSync > 0:
 		return no(v1alpha1.ConditionReady, v1alpha1.ReasonOutOfSync, tally(o))
 	case c.Noop > 0:
-		return no(v1alpha1.ConditionReady, v1alpha1.ReasonNoop, tally(o))
+		return yes(v1alpha1.ConditionReady, v1alpha1.ReasonNoop, tally(o)) // it was asked to report
 	case c.Selected == 0:
 		return yes(v1alpha1.ConditionReady, v1alpha1.ReasonNoNodesSelected, "nodeSelector and when select no node")
 	}

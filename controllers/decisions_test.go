@@ -53,9 +53,17 @@ func TestConditions(t *testing.T) {
 			counts: v1alpha1.NodeCounts{Selected: 1, OutOfSync: 1},
 			want:   append([]string{"Ready=False OutOfSync: 0 of 1 nodes in sync, 1 out of sync"}, settled...),
 		},
-		"what is only reported is not Ready": {
+		"a failure that nothing else is under way beside is Stalled": {
+			counts:  v1alpha1.NodeCounts{Selected: 2, InSync: 1, Failed: 1},
+			samples: []v1alpha1.NodeSample{{Node: "n7", State: "Failed", Message: "disk full"}},
+			want: []string{
+				"Ready=False Failed: 1 of 2 nodes in sync, 1 failed; n7: disk full", "Reconciling=False Settled",
+				"Stalled=True Failed: 1 of 2 nodes in sync, 1 failed; n7: disk full",
+			},
+		},
+		"what is only reported, as it was asked to be, is Ready and says so": {
 			counts: v1alpha1.NodeCounts{Selected: 2, InSync: 1, Noop: 1},
-			want:   append([]string{"Ready=False Noop: 1 of 2 nodes in sync, 1 only reported (noop)"}, settled...),
+			want:   append([]string{"Ready=True Noop: 1 of 2 nodes in sync, 1 only reported (noop)"}, settled...),
 		},
 		"waiting for facts is no reason to call a person": {
 			counts:   v1alpha1.NodeCounts{Selected: 1, Skipped: 1},
@@ -117,6 +125,30 @@ func TestAConditionKeepsTheTimeOfItsLastTransition(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int64{"Ready": 2000, "Reconciling": 2000, "Stalled": 1000}, times(done)); diff != "" {
 		t.Errorf("the end of a rollout is one:\n%s", diff)
+	}
+}
+
+func TestWhatEveryNodeHasAppliedIsToldByGeneration(t *testing.T) {
+	t.Parallel()
+
+	before := v1alpha1.ResourceStatus{AppliedGeneration: 0}
+	for name, tt := range map[string]struct {
+		counts   v1alpha1.NodeCounts
+		problems []catalog.Problem
+		want     int64
+	}{
+		"all in sync":            {v1alpha1.NodeCounts{Selected: 2, InSync: 2}, nil, 1},
+		"failed is tried":        {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Failed: 1}, nil, 1},
+		"one has yet to":         {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Pending: 1}, nil, 0},
+		"one may not":            {v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, []catalog.Problem{{Reason: "Conflict"}}, 0},
+		"no node is there to do": {v1alpha1.NodeCounts{}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := controllers.NewStatus(tt.counts, nil, tt.problems, before, metav1.Now()).AppliedGeneration; got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
 	}
 }
 
@@ -213,15 +245,16 @@ func TestKstatusReadsAStatusAsItIsMeant(t *testing.T) {
 		generation int64 // of the resource; the status speaks of 1
 		want       string
 	}{
-		"all nodes are in sync":                  {v1alpha1.NodeCounts{Selected: 2, InSync: 2}, nil, 1, "Current"},
-		"no node is selected":                    {v1alpha1.NodeCounts{}, nil, 1, "Current"},
-		"the spec has changed since":             {v1alpha1.NodeCounts{Selected: 2, InSync: 2}, nil, 2, "InProgress"},
-		"a node has yet to apply it":             {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Pending: 1}, nil, 1, "InProgress"},
-		"it failed on a node, which tries again": {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Failed: 1}, nil, 1, "InProgress"},
-		"a node only reports what differs":       {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Noop: 1}, nil, 1, "InProgress"},
-		"facts of a node are awaited":            {v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, problem(v1alpha1.ReasonWaitingForFacts), 1, "InProgress"},
-		"another claims the same":                {v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, problem(v1alpha1.ReasonConflict), 1, "Failed"},
-		"it can't be while others still apply":   {v1alpha1.NodeCounts{Selected: 2, Skipped: 1, Pending: 1}, problem(v1alpha1.ReasonInvalidTemplate), 1, "Failed"},
+		"all nodes are in sync":                {v1alpha1.NodeCounts{Selected: 2, InSync: 2}, nil, 1, "Current"},
+		"no node is selected":                  {v1alpha1.NodeCounts{}, nil, 1, "Current"},
+		"the spec has changed since":           {v1alpha1.NodeCounts{Selected: 2, InSync: 2}, nil, 2, "InProgress"},
+		"a node has yet to apply it":           {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Pending: 1}, nil, 1, "InProgress"},
+		"it failed on a node":                  {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Failed: 1}, nil, 1, "Failed"},
+		"it failed while others still apply":   {v1alpha1.NodeCounts{Selected: 2, Failed: 1, Pending: 1}, nil, 1, "InProgress"},
+		"a node only reports what differs":     {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Noop: 1}, nil, 1, "Current"},
+		"facts of a node are awaited":          {v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, problem(v1alpha1.ReasonWaitingForFacts), 1, "InProgress"},
+		"another claims the same":              {v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, problem(v1alpha1.ReasonConflict), 1, "Failed"},
+		"it can't be while others still apply": {v1alpha1.NodeCounts{Selected: 2, Skipped: 1, Pending: 1}, problem(v1alpha1.ReasonInvalidTemplate), 1, "Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

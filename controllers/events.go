@@ -84,7 +84,14 @@ func resourceEvents(before, now v1alpha1.ResourceStatus) []occurrence {
 		readyEvents(find(before, v1alpha1.ConditionReady), find(now, v1alpha1.ConditionReady))...)
 }
 
+// stalledEvents are of problems that the compiler found. A failure is told by the node that
+// had it.
 func stalledEvents(was, is metav1.Condition) []occurrence {
+	for _, c := range []*metav1.Condition{&was, &is} {
+		if c.Reason == v1alpha1.ReasonFailed {
+			c.Status = metav1.ConditionFalse
+		}
+	}
 	switch {
 	case isTrue(is) && (!isTrue(was) || was.Reason != is.Reason):
 		return []occurrence{problemFound(is.Reason, is.Message)}

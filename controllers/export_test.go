@@ -51,3 +51,23 @@ func (r *Fleet) Listen(c *Contact) { r.leases.lost = c.lost }
 
 // Answer notes whether the API server answered.
 func (c *Contact) Answer(ok bool) { c.note(ok) }
+
+// A Board counts as a Fleet does, of nodes that a test brings in.
+type Board struct {
+	standings standings
+	changes   int
+}
+
+// Bring brings in a node as it is now, which has yet to apply all, or some.
+func (b *Board) Bring(name string, result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, all bool, some map[v1alpha1.ResourceRef]bool) {
+	b.changes++
+	b.standings.update(name, result, nc, progress{all, some, b.changes})
+}
+
+// Keep forgets all other nodes.
+func (b *Board) Keep(nodes map[string]*catalog.NodeResult) { b.standings.keep(nodes) }
+
+// Of counts a resource.
+func (b *Board) Of(ref v1alpha1.ResourceRef, nodes []string) (v1alpha1.NodeCounts, []v1alpha1.NodeSample) {
+	return b.standings.aggregation().of(ref, nodes)
+}

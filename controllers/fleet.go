@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -39,34 +40,41 @@ type Fleet struct {
 	// Contact tells when the API server was away; nil: it never is.
 	Contact *Contact
 
-	outdated atomic.Bool // something that is compiled has changed
-	sources  sources
-	facts    factsCache
-	compiled *compilation // nil until the first pass
-	rollout  rollout
-	unused   unusedCatalogs
-	written  debounce
-	leases   leases
-	elected  <-chan struct{} // closed when this manager leads
+	outdated  atomic.Bool // something that is compiled has changed
+	sources   sources
+	facts     factsCache
+	compiler  catalog.Compiler
+	compiled  *compilation // nil until the first pass
+	published published
+	rollout   rollout
+	standings standings
+	unused    unusedCatalogs
+	written   debounce
+	leases    leases
+	elected   <-chan struct{} // closed when this manager leads
 }
 
 // Reconcile makes one pass. The request says nothing: there is one fleet.
 func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	nodes, err := r.nodeCatalogsByName(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	var again later
 	var failed error
 	if r.outdated.Swap(false) || r.compiled == nil {
-		if err := r.read(ctx); err != nil {
+		if err := r.read(ctx, nodes); err != nil {
 			r.outdated.Store(true)
 			return ctrl.Result{}, err
 		}
-		if failed = r.publish(ctx); failed != nil {
+		if failed = r.publish(ctx, nodes); failed != nil {
 			r.outdated.Store(true)
 		}
 	}
-	wait, err := r.collectUnused(ctx)
+	wait, err := r.collectUnused(ctx, nodes)
 	again.in(wait)
 	failed = errors.Join(failed, err)
-	wait, err = r.report(ctx)
+	wait, err = r.report(ctx, nodes)
 	again.in(wait)
 	failed = errors.Join(failed, err)
 	wait, err = r.keepLeases(ctx)

@@ -26,18 +26,14 @@ const writers = 16
 
 // publish writes what was compiled: catalogs first, so that no node is told of one
 // that does not exist.
-func (r *Fleet) publish(ctx context.Context) error {
-	existing, err := r.nodeCatalogsByName(ctx)
-	if err != nil {
-		return err
-	}
+func (r *Fleet) publish(ctx context.Context, existing nodeCatalogs) error {
 	there, err := r.catalogNames(ctx)
 	if err != nil {
 		return err
 	}
 	missing := missingCatalogs(r.compiled.result.Catalogs, there)
 	failed := each(len(missing), func(i int) error { return r.createCatalog(ctx, missing[i]) })
-	changes := nodeChanges(r.compiled, existing)
+	changes := r.published.changes(r.compiled, existing)
 	for i, c := range missing {
 		if failed[i] != nil {
 			changes = slices.DeleteFunc(changes, func(n nodeChange) bool { return n.needs(c.Name) })
@@ -90,29 +86,45 @@ type nodeChange struct {
 	node   string
 	uid    types.UID // of the Node; "" where there is none any more
 	spec   v1alpha1.NodeCatalogSpec
-	remove *v1alpha1.NodeCatalog // is to go: its Node did
-	create bool                  // otherwise it is there and changes
+	has    *v1alpha1.NodeCatalog // nil where it is to be made
+	remove bool                  // its Node is gone
 }
 
-// nodeChanges compares what nodes should have with what they have.
-func nodeChanges(c *compilation, existing map[string]*v1alpha1.NodeCatalog) []nodeChange {
+// published knows which specs were found to be as they should, so that they need not be
+// compared again. The zero value knows nothing.
+type published struct{ nodes map[string]publication }
+
+type publication struct {
+	result     *catalog.NodeResult
+	uid        types.UID // of the NodeCatalog
+	generation int64
+}
+
+// changes compares what nodes should have with what they have.
+func (p *published) changes(c *compilation, existing nodeCatalogs) []nodeChange {
 	var changes []nodeChange
+	found := make(map[string]publication, len(c.result.Nodes))
 	for _, node := range slices.Sorted(maps.Keys(c.result.Nodes)) {
-		want := nodeChange{node: node, uid: c.nodes[node], spec: c.result.Nodes[node].Spec}
-		has := existing[node]
-		switch {
-		case has == nil:
-			want.create = true
-		case !ownedBy(has, want.uid):
-			want.remove = has
-		case catalog.SameSpec(has.Spec, want.spec):
+		want := nodeChange{node: node, uid: c.nodes[node], spec: c.result.Nodes[node].Spec, has: existing[node]}
+		if want.has == nil {
+			changes = append(changes, want)
 			continue
 		}
-		changes = append(changes, want)
+		is := publication{c.result.Nodes[node], want.has.UID, want.has.Generation}
+		switch {
+		case !ownedBy(want.has, want.uid):
+			want.remove = true
+			changes = append(changes, want)
+		case p.nodes[node] == is || catalog.SameSpec(want.has.Spec, want.spec):
+			found[node] = is
+		default:
+			changes = append(changes, want)
+		}
 	}
+	p.nodes = found
 	for _, name := range slices.Sorted(maps.Keys(existing)) {
 		if c.result.Nodes[name] == nil {
-			changes = append(changes, nodeChange{node: name, remove: existing[name]})
+			changes = append(changes, nodeChange{node: name, has: existing[name], remove: true})
 		}
 	}
 	return changes
@@ -125,12 +137,12 @@ func (c nodeChange) needs(name string) bool {
 
 func (r *Fleet) writeNode(ctx context.Context, c nodeChange) error {
 	switch {
-	case c.remove != nil:
+	case c.remove:
 		return r.removeNode(ctx, c)
-	case c.create:
+	case c.has == nil:
 		return r.createNode(ctx, c)
 	}
-	patch, err := specPatch(c.spec)
+	patch, err := specPatch(c.has.Spec, c.spec)
 	if err != nil {
 		return fmt.Errorf("cannot encode NodeCatalog %s: %w", c.node, err)
 	}
@@ -142,15 +154,20 @@ func (r *Fleet) writeNode(ctx context.Context, c nodeChange) error {
 	return nil
 }
 
-// specPatch replaces all of a spec but noop, which is not ours. What is absent is
-// removed: a merge patch would keep it.
-func specPatch(spec v1alpha1.NodeCatalogSpec) ([]byte, error) {
-	type all struct {
-		Catalogs []v1alpha1.CatalogRef   `json:"catalogs"`
-		Entries  []v1alpha1.CatalogEntry `json:"entries"`
-		Withheld []v1alpha1.Withheld     `json:"withheld"`
+// specPatch replaces the lists of a spec that are others than before. One that is empty is
+// said to be: a merge patch would keep it otherwise. noop is not ours.
+func specPatch(before, now v1alpha1.NodeCatalogSpec) ([]byte, error) {
+	spec := map[string]any{}
+	if !slices.Equal(before.Catalogs, now.Catalogs) {
+		spec["catalogs"] = now.Catalogs
 	}
-	return json.Marshal(map[string]all{"spec": {spec.Catalogs, spec.Entries, spec.Withheld}})
+	if !catalog.SameEntries(before.Entries, now.Entries) {
+		spec["entries"] = now.Entries
+	}
+	if !slices.Equal(before.Withheld, now.Withheld) {
+		spec["withheld"] = now.Withheld
+	}
+	return json.Marshal(map[string]any{"spec": spec})
 }
 
 func (r *Fleet) createNode(ctx context.Context, c nodeChange) error {
@@ -175,13 +192,13 @@ func (r *Fleet) removeNode(ctx context.Context, c nodeChange) error {
 	node := &metav1.PartialObjectMetadata{}
 	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
 	err := r.Live.Get(ctx, types.NamespacedName{Name: c.node}, node)
-	if err == nil && ownedBy(c.remove, node.UID) {
+	if err == nil && ownedBy(c.has, node.UID) {
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot look for Node %s: %w", c.node, err)
 	}
-	err = r.Client.Delete(ctx, c.remove.DeepCopy(), client.Preconditions{UID: &c.remove.UID})
+	err = r.Client.Delete(ctx, c.has.DeepCopy(), client.Preconditions{UID: &c.has.UID})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete NodeCatalog %s: %w", c.node, err)
 	}

@@ -3,6 +3,7 @@ package controllers
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 
@@ -30,8 +31,8 @@ func refOf(r v1alpha1.Resource) v1alpha1.ResourceRef {
 }
 
 // read compiles the fleet as the caches show it.
-func (r *Fleet) read(ctx context.Context) error {
-	nodes, uids, err := r.readNodes(ctx)
+func (r *Fleet) read(ctx context.Context, catalogs nodeCatalogs) error {
+	nodes, uids, err := r.readNodes(ctx, catalogs)
 	if err != nil {
 		return err
 	}
@@ -40,13 +41,15 @@ func (r *Fleet) read(ctx context.Context) error {
 		return err
 	}
 	sources := r.sources.begin(r.Client, r.Live)
-	result := catalog.Compile(catalog.Input{Nodes: nodes, Resources: resources, Kinds: r.Kinds, ConfigMap: sources.key(ctx)})
+	result := r.compiler.Compile(catalog.Input{Nodes: nodes, Resources: resources, Kinds: r.Kinds, ConfigMap: sources.key(ctx)})
 	r.sources.keep(sources.used)
 	if sources.failed != nil {
 		return sources.failed
 	}
 	next := newCompilation(result, resources, uids)
-	r.rollout.changed(r.compiled, next)
+	if r.compiled != nil {
+		r.rollout.changed(r.compiled, next)
+	}
 	r.compiled = next
 	return nil
 }
@@ -67,14 +70,10 @@ func newCompilation(result catalog.Result, resources []v1alpha1.Resource, nodes 
 }
 
 // readNodes are the nodes that there are, with the facts that their agents reported.
-func (r *Fleet) readNodes(ctx context.Context) ([]catalog.Node, map[string]types.UID, error) {
+func (r *Fleet) readNodes(ctx context.Context, catalogs nodeCatalogs) ([]catalog.Node, map[string]types.UID, error) {
 	list := metadataList("Node")
 	if err := r.Client.List(ctx, list, shared()); err != nil {
 		return nil, nil, fmt.Errorf("cannot list nodes: %w", err)
-	}
-	catalogs, err := r.nodeCatalogsByName(ctx)
-	if err != nil {
-		return nil, nil, err
 	}
 	nodes := make([]catalog.Node, 0, len(list.Items))
 	uids := make(map[string]types.UID, len(list.Items))
@@ -83,7 +82,7 @@ func (r *Fleet) readNodes(ctx context.Context) ([]catalog.Node, map[string]types
 		uids[o.Name] = o.UID
 		n := catalog.Node{Name: o.Name, Labels: o.Labels, Annotations: o.Annotations}
 		if nc := catalogs[o.Name]; nc != nil && ownedBy(nc, o.UID) {
-			n.Facts = r.facts.decode(o.Name, nc.Status.Facts)
+			n.Facts, n.FactsKey = r.facts.of(o.Name, nc.Status.Facts)
 		}
 		nodes = append(nodes, n)
 	}
@@ -91,12 +90,15 @@ func (r *Fleet) readNodes(ctx context.Context) ([]catalog.Node, map[string]types
 	return nodes, uids, nil
 }
 
-func (r *Fleet) nodeCatalogsByName(ctx context.Context) (map[string]*v1alpha1.NodeCatalog, error) {
+// nodeCatalogs by the name of their node. They are the cache's own, never to be changed.
+type nodeCatalogs map[string]*v1alpha1.NodeCatalog
+
+func (r *Fleet) nodeCatalogsByName(ctx context.Context) (nodeCatalogs, error) {
 	var list v1alpha1.NodeCatalogList
 	if err := r.Client.List(ctx, &list, shared()); err != nil {
 		return nil, fmt.Errorf("cannot list NodeCatalogs: %w", err)
 	}
-	m := make(map[string]*v1alpha1.NodeCatalog, len(list.Items))
+	m := make(nodeCatalogs, len(list.Items))
 	for i := range list.Items {
 		m[list.Items[i].Name] = &list.Items[i]
 	}
@@ -142,31 +144,37 @@ func ownedBy(nc metav1.Object, uid types.UID) bool {
 	return true
 }
 
-// factsCache keeps decoded facts: most of them are as they were the last time.
-type factsCache struct{ byNode map[string]decodedFacts }
+// factsCache knows which facts are as they were the last time. It keeps none decoded: most
+// of what nodes tell is never asked for.
+type factsCache struct{ byNode map[string]knownFacts }
 
-type decodedFacts struct {
-	raw   []byte
-	facts resource.Facts
+type knownFacts struct {
+	raw []byte
+	key string
 }
 
-// decode returns nil where a node has reported no facts, or none that are an object.
-func (c *factsCache) decode(node string, raw *runtime.RawExtension) resource.Facts {
+// of returns a function that decodes what a node has reported, to nil where that is no
+// object, and a key that changes with it; nil and "" where it has reported nothing.
+func (c *factsCache) of(node string, raw *runtime.RawExtension) (func() resource.Facts, string) {
 	if raw == nil || len(raw.Raw) == 0 {
-		return nil
+		return nil, ""
 	}
-	if known, ok := c.byNode[node]; ok && bytes.Equal(known.raw, raw.Raw) {
-		return known.facts
+	known := c.byNode[node]
+	if !bytes.Equal(known.raw, raw.Raw) {
+		sum := sha256.Sum256(raw.Raw)
+		known.key = string(sum[:])
 	}
-	var facts resource.Facts
-	if err := json.Unmarshal(raw.Raw, &facts); err != nil {
-		facts = nil // then it has said nothing that could be understood
-	}
+	known.raw = raw.Raw // the cache's, so that the one before it can go
 	if c.byNode == nil {
-		c.byNode = map[string]decodedFacts{}
+		c.byNode = map[string]knownFacts{}
 	}
-	c.byNode[node] = decodedFacts{raw.Raw, facts}
-	return facts
+	c.byNode[node] = known
+	return func() (facts resource.Facts) {
+		if json.Unmarshal(raw.Raw, &facts) != nil {
+			return nil // then it has said nothing that could be understood
+		}
+		return facts
+	}, known.key
 }
 
 func (c *factsCache) keep(nodes map[string]types.UID) {

@@ -18,16 +18,13 @@ import (
 
 // report writes the status of every resource that has changed, and returns when those
 // are due that were written too lately.
-func (r *Fleet) report(ctx context.Context) (time.Duration, error) {
-	catalogs, err := r.nodeCatalogsByName(ctx)
-	if err != nil {
-		return 0, err
-	}
+func (r *Fleet) report(ctx context.Context, nodes nodeCatalogs) (time.Duration, error) {
 	resources, err := r.readResources(ctx)
 	if err != nil {
 		return 0, err
 	}
-	views := r.views(catalogs)
+	r.stand(nodes)
+	all := r.standings.aggregation()
 	now := metav1.NewTime(r.Clock.Now())
 	var changes []statusChange
 	for _, o := range resources {
@@ -36,7 +33,7 @@ func (r *Fleet) report(ctx context.Context) (time.Duration, error) {
 		if !known {
 			continue // it came after the last compilation, and has caused the next
 		}
-		counts, samples := aggregate(ref, r.compiled.result.Selected[ref], views)
+		counts, samples := all.of(ref, r.compiled.result.Selected[ref])
 		next := newStatus(outcome{generation, counts, samples, r.compiled.problems[ref]}, *o.GetStatus(), now)
 		if !apiequality.Semantic.DeepEqual(*o.GetStatus(), next) {
 			changes = append(changes, statusChange{o, ref, next})
@@ -47,16 +44,16 @@ func (r *Fleet) report(ctx context.Context) (time.Duration, error) {
 	return wait, errors.Join(errs...)
 }
 
-func (r *Fleet) views(catalogs map[string]*v1alpha1.NodeCatalog) map[string]*nodeView {
-	views := make(map[string]*nodeView, len(r.compiled.result.Nodes))
+// stand brings the standings up to date with what nodes report.
+func (r *Fleet) stand(nodes nodeCatalogs) {
+	r.standings.keep(r.compiled.result.Nodes)
 	for name, want := range r.compiled.result.Nodes {
-		nc, applied := catalogs[name], ""
+		nc, applied := nodes[name], ""
 		if nc != nil {
 			applied = nc.Status.AppliedDigest
 		}
-		views[name] = newNodeView(want.Spec, nc, r.rollout.observe(name, want.Digest, applied))
+		r.standings.update(name, want, nc, r.rollout.observe(name, want.Digest, applied))
 	}
-	return views
 }
 
 // A statusChange is a status to write.
@@ -91,6 +88,7 @@ func (r *Fleet) writeStatus(ctx context.Context, c statusChange, now time.Time) 
 func statusPatch(s v1alpha1.ResourceStatus) ([]byte, error) {
 	return json.Marshal(map[string]any{"status": map[string]any{
 		"observedGeneration": s.ObservedGeneration,
+		"appliedGeneration":  s.AppliedGeneration,
 		"nodes":              s.Nodes,
 		"samples":            s.Samples,
 		"conditions":         s.Conditions,

@@ -1,6 +1,9 @@
 package controllers
 
-import "github.com/fettle-dev/fettle/api/v1alpha1"
+import (
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+)
 
 // A rollout knows what nodes have yet to apply. It is kept from pass to pass so that a
 // change of one resource does not make all others of the node look unsettled. What it
@@ -8,59 +11,61 @@ import "github.com/fettle-dev/fettle/api/v1alpha1"
 type rollout struct{ nodes map[string]*nodeRollout }
 
 type nodeRollout struct {
-	base  string // the digest that the node had applied when it last was up to date; "" for never
-	dirty map[v1alpha1.ResourceRef]bool
+	base    string // the digest that the node had applied when it last was up to date; "" for never
+	dirty   map[v1alpha1.ResourceRef]bool
+	changes int // counts those of the two above
 }
 
-// changed notes what differs between two compilations; the first comes after nil.
+// changed notes what differs between two compilations.
 func (r *rollout) changed(before, now *compilation) {
-	if r.nodes == nil {
-		r.nodes = map[string]*nodeRollout{}
-	}
-	for name := range r.nodes {
-		if now.result.Nodes[name] == nil {
+	var differ catalog.Differ
+	for name, n := range r.nodes {
+		is := now.result.Nodes[name]
+		if is == nil {
 			delete(r.nodes, name)
+			continue
 		}
-	}
-	if before == nil {
-		return
-	}
-	for ref, nodes := range now.result.Selected {
-		for _, name := range nodes {
-			r.note(name, ref, before, now)
+		if was := before.result.Nodes[name]; was != nil && was != is && was.Digest != is.Digest {
+			n.note(differ.Between(was, is))
 		}
 	}
 }
 
-func (r *rollout) note(name string, ref v1alpha1.ResourceRef, before, now *compilation) {
-	n, was, is := r.nodes[name], before.result.Nodes[name], now.result.Nodes[name]
-	if n == nil || was == nil || was.Digest == is.Digest {
-		return
-	}
-	if was.EntryHash(ref) != is.EntryHash(ref) {
+func (n *nodeRollout) note(refs []v1alpha1.ResourceRef) {
+	for _, ref := range refs {
 		n.dirty[ref] = true
 	}
+	n.changes++
 }
 
 // observe notes the digest that a node reports, and returns what that leaves to do.
 func (r *rollout) observe(name, expected, applied string) progress {
+	if r.nodes == nil {
+		r.nodes = map[string]*nodeRollout{}
+	}
 	n := r.nodes[name]
 	switch {
 	case applied == expected:
-		if n == nil || n.base != expected || len(n.dirty) > 0 {
-			r.nodes[name] = &nodeRollout{base: expected, dirty: map[v1alpha1.ResourceRef]bool{}}
+		if n == nil {
+			n = &nodeRollout{}
+			r.nodes[name] = n
 		}
-		return progress{}
-	case n == nil || applied != n.base:
+		if n.base != expected || len(n.dirty) > 0 {
+			n.base, n.dirty = expected, map[v1alpha1.ResourceRef]bool{}
+			n.changes++
+		}
+		return progress{changes: n.changes}
+	case n == nil:
 		return progress{all: true}
+	case applied != n.base:
+		return progress{all: true, changes: n.changes}
 	}
-	return progress{some: n.dirty}
+	return progress{some: n.dirty, changes: n.changes}
 }
 
 // progress is what a node has yet to apply.
 type progress struct {
-	all  bool
-	some map[v1alpha1.ResourceRef]bool
+	all     bool
+	some    map[v1alpha1.ResourceRef]bool // that it is selected by, or was
+	changes int                           // two of a node that are equal in this and all say the same
 }
-
-func (p progress) pending(ref v1alpha1.ResourceRef) bool { return p.all || p.some[ref] }

@@ -51,7 +51,7 @@ func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&corev1.Node{}, r.recompile(), builder.WithPredicates(labelsOrAnnotations())).
 		WatchesMetadata(&v1alpha1.Catalog{}, r.recompile(), builder.WithPredicates(onlyDeletion())).
 		WatchesMetadata(&corev1.ConfigMap{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.named))).
-		Watches(&v1alpha1.NodeCatalog{}, r.nodeCatalogs()).
+		Watches(&v1alpha1.NodeCatalog{}, r.nodeReports()).
 		Watches(&coordinationv1.Lease{}, r.leaseEvents())
 	for _, kind := range v1alpha1.Resources() {
 		b = b.Watches(kind, r.recompile(), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
@@ -78,9 +78,9 @@ func passSoon(q queue) {
 	q.AddAfter(ctrl.Request{NamespacedName: types.NamespacedName{Name: "fleet"}}, settle)
 }
 
-// nodeCatalogs asks for as much as a change of a NodeCatalog makes necessary, and tells
+// nodeReports asks for as much as a change of a NodeCatalog makes necessary, and tells
 // people of what happened on the node.
-func (r *Fleet) nodeCatalogs() handler.EventHandler {
+func (r *Fleet) nodeReports() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.compileSoon(q) },
 		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.compileSoon(q) },

@@ -84,7 +84,7 @@ func appliesChanges(t *testing.T, m *machine) {
 		t.Error(diff)
 	}
 	m.Expect(nc.Status.Resources).To(BeEmpty())
-	m.Expect(nc.Status.AppliedDigest).To(Equal(catalog.Name([]v1alpha1.CatalogEntry{fileEntry("motd", "one\n"), fileEntry("other", "x\n")})))
+	m.Expect(nc.Status.AppliedDigest).To(Equal(catalog.Digest(nc.Spec)))
 	m.Expect(nc.Status.AgentVersion).NotTo(BeEmpty())
 	m.Expect(condition(nc, "Ready")).To(Equal("True Applied: all 2 resources are in sync"))
 	m.Expect(condition(nc, "Reconciling")).To(Equal("False Settled"))

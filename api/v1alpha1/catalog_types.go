@@ -34,9 +34,6 @@ type CatalogEntry struct {
 	Kind string `json:"kind"`
 	// name is its metadata.name.
 	Name string `json:"name"`
-	// generation of the resource that the entry was compiled from.
-	// +optional
-	Generation int64 `json:"generation,omitempty"`
 	// namevar is what it is called on the host.
 	// +optional
 	Namevar string `json:"namevar,omitempty"`

@@ -2,12 +2,13 @@ package v1alpha1
 
 // Condition types. Ready, Reconciling and Stalled mean what kstatus takes them for.
 const (
-	// ConditionReady is True when every selected node is in sync with the observed
-	// generation; on a NodeCatalog, when all its resources are.
+	// ConditionReady is True when every selected node is as the observed generation
+	// says: in sync, or looked at where it only reports; on a NodeCatalog, when all its
+	// resources are.
 	ConditionReady = "Ready"
 	// ConditionReconciling is True while nodes have yet to apply the generation.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True when it can't go on without a person.
+	// ConditionStalled is True when it can't go on, or did not succeed, without a person.
 	ConditionStalled = "Stalled"
 	// ConditionConflict is True while another resource claims the same thing on a
 	// node. It names the others, and is absent otherwise.
@@ -23,7 +24,7 @@ const (
 	ReasonNoop            = "Noop"            // some nodes differ and are only reported
 	ReasonApplying        = "Applying"        // some nodes have not applied the generation
 	ReasonOutOfSync       = "OutOfSync"
-	ReasonFailed          = "Failed"
+	ReasonFailed          = "Failed" // on some nodes, which try again at each interval
 	ReasonSkipped         = "Skipped"
 	ReasonSettled         = "Settled" // nothing is under way
 

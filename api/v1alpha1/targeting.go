@@ -97,6 +97,11 @@ type ResourceStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// appliedGeneration is the last generation that every selected node has applied,
+	// or tried to.
+	// +optional
+	AppliedGeneration int64 `json:"appliedGeneration,omitempty"`
+
 	// nodes counts the selected nodes by the state of this resource on them.
 	// +optional
 	Nodes *NodeCounts `json:"nodes,omitempty"`

@@ -15,7 +15,7 @@ func Local(input Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
 	s := newLocal(input, false)
 	for position, d := range s.class.members {
 		if s.fault(s.class, position) == nil {
-			e, _, _ := s.entry(d)
+			e, _ := s.entry(d)
 			entries = append(entries, e)
 		}
 	}
@@ -28,7 +28,7 @@ func Prepare(input Input) (items []resource.Item, problems []Problem) {
 	s := newLocal(input, true)
 	for position, d := range s.class.members {
 		if s.fault(s.class, position) == nil {
-			e, bound, _ := s.entry(d)
+			e, bound := s.entry(d)
 			items = append(items, itemOf(e, bound))
 		}
 	}

@@ -169,10 +169,10 @@ func (s *share) fault(c *class, position int) *fault {
 	return nil
 }
 
-// entry is a draft's entry on this node, bound to its type, and its hash.
-func (s *share) entry(d *draft) (v1alpha1.CatalogEntry, resource.Resource, string) {
+// entry is a draft's entry on this node, bound to its type.
+func (s *share) entry(d *draft) (v1alpha1.CatalogEntry, resource.Resource) {
 	if r := s.own[d]; r != nil {
-		return r.entry, r.bound, r.hash
+		return r.entry, r.bound
 	}
-	return d.entry, d.bound, d.hash
+	return d.entry, d.bound
 }

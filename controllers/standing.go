@@ -1,0 +1,144 @@
+package controllers
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+)
+
+// standings are how resources are on nodes, kept sparsely: a node is one way with all
+// that selects it, but for exceptions. What a fleet in sync costs is a line a node.
+type standings struct {
+	nodes      map[string]*standing
+	exceptions map[v1alpha1.ResourceRef]map[string]state // by resource, then node
+}
+
+// A standing is how resources are on one node.
+type standing struct {
+	of         origin
+	rest       state // of all that are no exception
+	exceptions map[v1alpha1.ResourceRef]state
+}
+
+// An origin is what a standing was made from. Equal ones make the same.
+type origin struct {
+	result  *catalog.NodeResult
+	version string // of the NodeCatalog; "" for none
+	all     bool   // of its progress
+	changes int    // of its progress
+}
+
+// A state is how a resource is on a node, and what there is to say about that.
+type state struct {
+	v1alpha1.ResourceState
+	message string
+}
+
+// update brings in a node as it is now; nc is nil while it has no NodeCatalog.
+func (s *standings) update(name string, result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progress) {
+	of := origin{result: result, all: p.all, changes: p.changes}
+	if nc != nil {
+		of.version = nc.ResourceVersion
+	}
+	was := s.nodes[name]
+	if was != nil && was.of == of {
+		return
+	}
+	s.remove(name)
+	is := newStanding(result, nc, p)
+	is.of = of
+	if s.nodes == nil {
+		s.nodes, s.exceptions = map[string]*standing{}, map[v1alpha1.ResourceRef]map[string]state{}
+	}
+	s.nodes[name] = is
+	for ref, e := range is.exceptions {
+		if s.exceptions[ref] == nil {
+			s.exceptions[ref] = map[string]state{}
+		}
+		s.exceptions[ref][name] = e
+	}
+}
+
+// remove forgets a node.
+func (s *standings) remove(name string) {
+	was := s.nodes[name]
+	if was == nil {
+		return
+	}
+	for ref := range was.exceptions {
+		delete(s.exceptions[ref], name)
+		if len(s.exceptions[ref]) == 0 {
+			delete(s.exceptions, ref)
+		}
+	}
+	delete(s.nodes, name)
+}
+
+// keep forgets all nodes but those that there are.
+func (s *standings) keep(nodes map[string]*catalog.NodeResult) {
+	for name := range s.nodes {
+		if nodes[name] == nil {
+			s.remove(name)
+		}
+	}
+}
+
+// newStanding joins what a node should be with what it reports. What is withheld from it
+// counts before what it has yet to apply, and that before what it reports of an older state.
+func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progress) *standing {
+	s := &standing{rest: state{ResourceState: v1alpha1.StateInSync}, exceptions: map[v1alpha1.ResourceRef]state{}}
+	pending := state{v1alpha1.StatePending, waitsFor(nc)}
+	switch {
+	case p.all:
+		s.rest = pending
+	case nc != nil:
+		s.report(result, nc.Status)
+	}
+	for ref := range p.some {
+		if result.EntryHash(ref) != "" {
+			s.exceptions[ref] = pending
+		}
+	}
+	for _, w := range result.Spec.Withheld {
+		s.exceptions[w.Ref] = state{v1alpha1.StateWithheld, w.Message}
+	}
+	return s
+}
+
+// report takes in what a node says of resources that are still its own.
+func (s *standing) report(result *catalog.NodeResult, status v1alpha1.NodeCatalogStatus) {
+	if status.Omitted > 0 {
+		s.rest = state{v1alpha1.StatePending, "the node reports more trouble than its status has room for"}
+	}
+	for _, r := range status.Resources {
+		if ref := v1alpha1.ResourceRef(r.Ref); result.EntryHash(ref) != "" {
+			s.exceptions[ref] = state{r.State, cmp.Or(r.Message, changesText(r.Changes))}
+		}
+	}
+}
+
+func waitsFor(nc *v1alpha1.NodeCatalog) string {
+	if nc == nil {
+		return "no agent has reported from the node yet"
+	}
+	if c := meta.FindStatusCondition(nc.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == "True" && c.Message != "" {
+		return c.Message
+	}
+	if nc.Status.AgentVersion == "" && nc.Status.AppliedDigest == "" {
+		return "no agent has reported from the node yet"
+	}
+	return "the node has yet to apply it"
+}
+
+func changesText(changes []v1alpha1.PropertyChange) string {
+	var parts []string
+	for _, c := range changes {
+		parts = append(parts, fmt.Sprintf("%s is %q, should be %q", c.Property, c.Is, c.Should))
+	}
+	return strings.Join(parts, "; ")
+}
