@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -94,12 +95,24 @@ func (b Break) Apply(root fs.FS) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b, err)
 	}
-	// From line to line, so that what goes is never the end of another line.
-	source := "\n" + string(text)
-	if n := strings.Count(source, "\n"+b.old); n != 1 {
-		return nil, fmt.Errorf("%s: its lines occur %d times in %s in place of once: change the break along with the source", b, n, b.File)
+	source := strings.SplitAfter(string(text), "\n")
+	old := strings.SplitAfter(strings.TrimSuffix(b.old, "\n"), "\n")
+	var at []int
+	for i := range len(source) - len(old) + 1 {
+		if slices.EqualFunc(old, source[i:i+len(old)], sameLine) {
+			at = append(at, i)
+		}
 	}
-	return []byte(strings.Replace(source, "\n"+b.old, "\n"+b.broken, 1)[1:]), nil
+	if len(at) != 1 {
+		return nil, fmt.Errorf("%s: its lines occur %d times in %s in place of once: change the break along with the source", b, len(at), b.File)
+	}
+	rest := source[at[0]+len(old):]
+	return []byte(strings.Join(source[:at[0]], "") + b.broken + strings.Join(rest, "")), nil
+}
+
+// sameLine looks through indentation and alignment, which change with the lines around.
+func sameLine(a, b string) bool {
+	return slices.Equal(strings.Fields(a), strings.Fields(b))
 }
 
 // String names the break: section, row and what is broken.
