@@ -56,8 +56,9 @@ type results struct{ ran, failed []string }
 
 // goTest runs tests of one folder, on what over replaces unless it is nil. Sources that cannot be built are an error.
 // A result that is kept would be that of other sources, where a test builds the program that it starts.
+// Neither vet nor what a debugger needs is made: most of the time goes into building.
 func goTest(ctx context.Context, folder string, tests []table.Test, over *overlay) (results, error) {
-	args := []string{"test", "-json", "-count=1", "-timeout", timeout, "-run", pattern(tests), "./" + folder}
+	args := []string{"test", "-json", "-count=1", "-vet=off", "-ldflags=-s -w", "-timeout", timeout, "-run", pattern(tests), "./" + folder}
 	if isSuite(folder) {
 		for _, t := range tests {
 			args = append(args, "-ginkgo.focus="+regexp.QuoteMeta(t.Sub))
