@@ -97,11 +97,9 @@ func (b Break) Apply(root fs.FS) ([]byte, error) {
 	}
 	source := strings.SplitAfter(string(text), "\n")
 	old := strings.SplitAfter(strings.TrimSuffix(b.old, "\n"), "\n")
-	var at []int
-	for i := range len(source) - len(old) + 1 {
-		if slices.EqualFunc(old, source[i:i+len(old)], sameLine) {
-			at = append(at, i)
-		}
+	at := places(source, old, sameText)
+	if len(at) == 0 {
+		at = places(source, old, sameWords)
 	}
 	if len(at) != 1 {
 		return nil, fmt.Errorf("%s: its lines occur %d times in %s in place of once: change the break along with the source", b, len(at), b.File)
@@ -110,8 +108,21 @@ func (b Break) Apply(root fs.FS) ([]byte, error) {
 	return []byte(strings.Join(source[:at[0]], "") + b.broken + strings.Join(rest, "")), nil
 }
 
-// sameLine looks through indentation and alignment, which change with the lines around.
-func sameLine(a, b string) bool {
+// places are where lines occur among others.
+func places(all, lines []string, same func(a, b string) bool) []int {
+	var at []int
+	for i := range len(all) - len(lines) + 1 {
+		if slices.EqualFunc(lines, all[i:i+len(lines)], same) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func sameText(a, b string) bool { return strings.TrimSuffix(a, "\n") == strings.TrimSuffix(b, "\n") }
+
+// sameWords looks through indentation and alignment, which change with the lines around.
+func sameWords(a, b string) bool {
 	return slices.Equal(strings.Fields(a), strings.Fields(b))
 }
 
