@@ -2,7 +2,10 @@ package accounts_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -171,6 +174,14 @@ func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
 	h.PutDir("/etc/passwd")
 	if _, err := accounts.ReadUsers(h); err == nil {
 		t.Error("a directory was read as a file of users")
+	}
+	old := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(filepath.Join(h.Dir(), accounts.PasswdFile), old, old))
+	cache := new(accounts.Cache)
+	for range 2 { // nor is what could not be read kept as what there is
+		if users, err := cache.Users(h); err == nil {
+			t.Errorf("got %v and no error", users)
+		}
 	}
 }
 

@@ -169,15 +169,17 @@ func TestApply(t *testing.T) {
 
 func TestTheGraphOfManifestsIsDrawn(t *testing.T) {
 	manifests := file("a", "path: /etc/a, require: [File/b]") + file("b", "path: /etc/b, require: [File/a]") +
-		file("c", "path: /etc/c, ensure: directory") + file("d", "path: /etc/c/d, notify: [File/e]") + file("e", "path: /etc/e")
+		file("c", "path: /etc/c, ensure: directory") + file("d", "path: /etc/c/d, notify: [File/e]") + file("e", "path: /etc/e") +
+		file("f", "path: /etc/c/d/f")
 	got := fettle(t, manifests, "graph", "-f", "-")
 	want := []string{
 		"digraph resources {", "\tnode [shape=box];",
-		"\t\"File/a\" [color=red];", "\t\"File/b\" [color=red];", "\t\"File/c\";", "\t\"File/d\";", "\t\"File/e\";",
+		"\t\"File/a\" [color=red];", "\t\"File/b\" [color=red];", "\t\"File/c\";", "\t\"File/d\";", "\t\"File/e\";", "\t\"File/f\";",
 		`	"File/b" -> "File/a" [style="solid", color=red];`,
 		`	"File/a" -> "File/b" [style="solid", color=red];`,
 		`	"File/d" -> "File/e" [style="bold", color=black];`,
 		`	"File/c" -> "File/d" [style="dashed", color=black];`,
+		`	"File/d" -> "File/f" [style="dashed", color=black];`, // and none from File/c, which is farther away
 		"}",
 	}
 	if diff := cmp.Diff(want, lines(got.out)); diff != "" {

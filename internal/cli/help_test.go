@@ -178,6 +178,9 @@ func TestProgressIsALineThatGoesAway(t *testing.T) {
 	if err := cmd.Execute(); err != nil {
 		t.Fatal(err)
 	}
+	if got := fettle(t, in, "apply", "-f", "-", "--root", emptyRoot(t)); got.err != "" {
+		t.Errorf("a pipe gets %q", got.err)
+	}
 	const gone = "\r\x1b[K"
 	if want := gone + "1/3 resources" + gone + gone + "2/3 resources" + gone; stderr.String() != want {
 		t.Errorf("got  %q\nwant %q", stderr.String(), want)

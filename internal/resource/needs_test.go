@@ -107,9 +107,12 @@ func TestTheDefaultIsTheProviderThatMostFactsSpeakFor(t *testing.T) {
 		first, second resource.Defaults // of two providers, between a third of no default and one that does not suit
 		want          chosen
 	}{
-		"none is":                       {resource.Defaults{}, resource.Defaults{}, chosen{"plain", nil}},
-		"the one that is":               {resource.Defaults{}, resource.Defaults{For: []resource.Where{debian}}, chosen{"second", nil}},
-		"more facts":                    {resource.Defaults{For: []resource.Where{debian}}, resource.Defaults{For: []resource.Where{twelve}}, chosen{"second", nil}},
+		"none is":         {resource.Defaults{}, resource.Defaults{}, chosen{"plain", nil}},
+		"the one that is": {resource.Defaults{}, resource.Defaults{For: []resource.Where{debian}}, chosen{"second", nil}},
+		"more facts":      {resource.Defaults{For: []resource.Where{debian}}, resource.Defaults{For: []resource.Where{twelve}}, chosen{"second", nil}},
+		"the most facts of several conditions": {
+			resource.Defaults{For: []resource.Where{twelve, debian}}, resource.Defaults{For: []resource.Where{debian}}, chosen{"first", nil},
+		},
 		"any of several conditions":     {resource.Defaults{For: []resource.Where{redhat, debian}}, resource.Defaults{}, chosen{"first", nil}},
 		"the largest of several":        {resource.Defaults{For: []resource.Where{debian}}, resource.Defaults{For: []resource.Where{debian, twelve}}, chosen{"second", nil}},
 		"conditions do not add up":      {resource.Defaults{For: []resource.Where{twelve}}, resource.Defaults{For: []resource.Where{debian, debian, debian}}, chosen{"first", nil}},

@@ -536,6 +536,21 @@ func TestWhatAFailedResourceDidChangeIsRefreshedForLater(t *testing.T) {
 	}
 }
 
+func TestWhatFailedWithoutAChangeRefreshesNothing(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
+	items := func() []resource.Item {
+		return []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)}
+	}
+	w.fail["write a"] = errBroken
+	transact(t, items(), storing(store))
+	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("red")} // made by hand
+	want := []string{"Thing/a InSync", "Thing/s InSync"}
+	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store)))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestARefreshIsDueToWhatLeftTheCatalogWhenItIsBack(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}

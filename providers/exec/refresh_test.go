@@ -40,6 +40,9 @@ func TestRefresh(t *testing.T) {
 		"checks that say no hold with refreshOnly": {
 			spec: `command: echo c >> /srv/did, refreshOnly: true, onlyIf: ["false"]`, want: []string{"Exec/b InSync"},
 		},
+		"checks that say no hold for a refresh of its own": {
+			spec: `command: echo c >> /srv/did, refresh: echo r >> /srv/did, refreshOnly: true, unless: ["true"]`, want: []string{"Exec/b InSync"},
+		},
 		"checks are asked again after the command": {
 			spec: `command: echo c >> /srv/did, creates: [/srv/did]`, did: "c", want: []string{"Exec/b Changed", ran},
 		},

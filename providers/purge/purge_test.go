@@ -112,11 +112,13 @@ func TestNoopOfAPurgeTellsAndRemovesNothing(t *testing.T) {
 func TestSystemAccountsStayUnlessTheyAreMeant(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--system", "svc")
+	debian.Chroot(t, root, "useradd", "--uid", "1200", "early")
+	debian.Chroot(t, root, "sed", "--in-place", `s/^UID_MIN.*/UID_MIN 1500/`, "/etc/login.defs")
 	if got := run(t, root, nil, [2]string{"Purge/users", `{"kind":"User","noop":true}`}); got != nil {
 		t.Errorf("of system accounts would go %q", got)
 	}
 	got := run(t, root, nil, [2]string{"Purge/users", `{"kind":"User","noop":true,"unlessSystemUser":false,"unlessUID":[9]}`})
-	for name, goes := range map[string]bool{"svc": true, "games": true, "root": false, "nobody": false, "daemon": false, "bin": false, "sys": false, "news": false} {
+	for name, goes := range map[string]bool{"svc": true, "early": true, "games": true, "root": false, "nobody": false, "daemon": false, "bin": false, "sys": false, "news": false} {
 		if slices.Contains(got, "User/"+name+": removed (noop)") != goes {
 			t.Errorf("%s goes: %v; all that would go are %q", name, !goes, got)
 		}
