@@ -6,13 +6,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -152,20 +158,33 @@ func (v verdict) line(t trial) string {
 	return fmt.Sprintf("caught  %s: %s", t, v.failed[0])
 }
 
-// try runs the row's tests, folder by folder, on the broken sources until one fails.
+// try runs the row's tests, folder by folder, on the broken sources until one fails: first those beside what is broken.
 func (t trial) try(ctx context.Context) verdict {
 	over, err := newOverlay(t.Break)
 	if err != nil {
 		return verdict{err: err}
 	}
 	defer over.remove()
-	for folder, tests := range byFolder(t.tests) {
-		got, err := goTest(ctx, folder, tests, over)
+	own, all := path.Dir(t.File), byFolder(t.tests)
+	folders := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(cmp.Compare(distance(own, a), distance(own, b)), strings.Compare(a, b))
+	})
+	for _, folder := range folders {
+		got, err := goTest(ctx, folder, all[folder], over)
 		if err != nil || len(got.failed) > 0 {
 			return verdict{got.failed, err}
 		}
 	}
 	return verdict{}
+}
+
+// distance is how many folders one goes up from one folder to come to another, and down again.
+func distance(from, to string) int {
+	rel, err := filepath.Rel(from, to)
+	if err != nil || rel == "." {
+		return 0
+	}
+	return 1 + strings.Count(rel, "/")
 }
 
 func byFolder(tests []table.Test) map[string][]table.Test {
