@@ -28,6 +28,7 @@ func TestAgent(t *testing.T) {
 	w := newWorld(t, cfg)
 	for name, test := range map[string]func(*testing.T, *machine){
 		"applies what changes":                                appliesChanges,
+		"waits for its splay, and not as long as others":      keepsItsTime,
 		"publishes facts as soon as there is a NodeCatalog":   publishesFacts,
 		"corrects drift at the interval and tells of it":      correctsDrift,
 		"writes nothing while all is quiet":                   staysQuiet,

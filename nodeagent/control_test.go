@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -43,6 +44,27 @@ func correctsAtOnce(_ *testing.T, m *machine) {
 	m.moments("and then no more", func(g Gomega) { g.Expect(m.clock.Since(started)).To(BeNumerically(">", 5*time.Second)) })
 	m.Expect(m.runs.Load()).To(Equal(runs + 1))
 	m.Expect(m.object().ResourceVersion).To(Equal(before.ResourceVersion))
+}
+
+func keepsItsTime(t *testing.T, m *machine) {
+	m.start()
+	m.applied(m.should(fileEntry("motd", "good\n")))
+	m.stop()
+	m.door.shut()
+	m.luck = 0.75
+	var at []time.Duration
+	started := m.clock.Now()
+	m.ran = func() { at = append(at, m.clock.Since(started)) }
+	m.start()
+	for _, d := range []time.Duration{44 * time.Second, time.Second, 10*time.Minute + 29*time.Second, time.Second} {
+		m.soon("it waits", func(g Gomega) { g.Expect(m.clock.HasWaiters()).To(BeTrue()) })
+		m.clock.Step(d)
+	}
+	m.soon("it waits", func(g Gomega) { g.Expect(m.clock.HasWaiters()).To(BeTrue()) })
+	m.stop()
+	if diff := cmp.Diff([]time.Duration{45 * time.Second, 45*time.Second + 10*time.Minute + 30*time.Second}, at); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func respectsDisabled(_ *testing.T, m *machine) {

@@ -79,6 +79,7 @@ type machine struct {
 	logs  buffer
 	level slog.Level    // of what is logged, Info by default
 	limit time.Duration // of a run; none by default
+	luck  float64       // what the agent takes for random, 0.5 by default
 
 	spread time.Duration
 
@@ -90,7 +91,7 @@ type machine struct {
 func (w *world) machine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{
-		WithT: NewWithT(t), t: t, w: w, root: t.TempDir(), stop: func() {}, ran: func() {},
+		WithT: NewWithT(t), t: t, w: w, root: t.TempDir(), stop: func() {}, ran: func() {}, luck: 0.5,
 		name:  strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ",", "").Replace(t.Name())),
 		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)),
 	}
@@ -131,7 +132,7 @@ func (m *machine) start() {
 	must(m.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
 		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Kinds: providers.Kinds(), StateDir: m.stateDir(),
-		Interval: interval, Splay: time.Minute, Spread: m.spread, KeyAge: m.keyAge, Watch: true, Limit: m.limit, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return 0.5 },
+		Interval: interval, Splay: time.Minute, Spread: m.spread, KeyAge: m.keyAge, Watch: true, Limit: m.limit, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return m.luck },
 		Ran: func(nodeagent.RunSummary) { m.runs.Add(1); m.ran() },
 	})
 	must(m.t, err)

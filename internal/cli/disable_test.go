@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -52,8 +53,11 @@ func TestARunThatFindsAnotherUnderWayIsRefused(t *testing.T) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
+	closed := make(chan error, 1)
+	time.AfterFunc(300*time.Millisecond, func() { closed <- other.Close() })
+	got := fettle(t, file("a", "path: /etc/a, content: x"), "apply", "-f", "-", "--root", root, "--wait-for-lock", "1m")
+	if err := <-closed; err != nil || got.code != 0 {
+		t.Errorf("having waited: %+v, %v", got, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,29 +58,39 @@ func TestOnlyRootLooksIntoTheState(t *testing.T) {
 }
 
 func TestADamagedDocumentIsSetAside(t *testing.T) {
-	dir := t.TempDir()
-	d := state.NewDocuments(dir, "catalogs", state.Options{Now: noon})
-	must(t, d.Put("one", []byte("{}")))
-	file := filepath.Join(dir, "catalogs/one.json")
-	must(t, os.WriteFile(file, []byte("half of"), 0o600))
-	must(t, os.WriteFile(filepath.Join(dir, "catalogs/.new-123"), []byte("left over"), 0o600))
+	for name, damage := range map[string]func(good string) string{
+		"another text": func(string) string { return "half of" },
+		"cut short":    func(good string) string { return good[:len(good)-1] },
+		"one bit":      func(good string) string { return strings.Replace(good, "{}", "{|", 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			d := state.NewDocuments(dir, "catalogs", state.Options{Now: noon})
+			must(t, d.Put("one", []byte("{}")))
+			file := filepath.Join(dir, "catalogs/one.json")
+			good, err := os.ReadFile(file)
+			must(t, err)
+			must(t, os.WriteFile(file, []byte(damage(string(good))), 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, "catalogs/.new-123"), []byte("left over"), 0o600))
 
-	_, err := d.Get("one")
-	var damaged *state.DamagedError
-	if !errors.As(err, &damaged) {
-		t.Fatalf("got %v", err)
-	}
-	if diff := cmp.Diff(&state.DamagedError{Name: "one", Aside: file + ".bad-20260102T120000.000000000Z"}, damaged); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := d.Get("one"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("once set aside it gives %v", err)
-	}
-	must(t, d.Retain())
-	left, err := filepath.Glob(filepath.Join(dir, "catalogs/.*"))
-	must(t, err)
-	if len(left) > 0 {
-		t.Errorf("%v is left", left)
+			_, err = d.Get("one")
+			var damaged *state.DamagedError
+			if !errors.As(err, &damaged) {
+				t.Fatalf("got %v", err)
+			}
+			if diff := cmp.Diff(&state.DamagedError{Name: "one", Aside: file + ".bad-20260102T120000.000000000Z"}, damaged); diff != "" {
+				t.Error(diff)
+			}
+			if _, err := d.Get("one"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("once set aside it gives %v", err)
+			}
+			must(t, d.Retain())
+			left, err := filepath.Glob(filepath.Join(dir, "catalogs/.*"))
+			must(t, err)
+			if len(left) > 0 {
+				t.Errorf("%v is left", left)
+			}
+		})
 	}
 }
 
