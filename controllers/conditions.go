@@ -14,10 +14,12 @@ import (
 // An outcome is all that a resource's status is made from.
 type outcome struct {
 	generation int64
-	counts     v1alpha1.NodeCounts
-	samples    []v1alpha1.NodeSample
-	problems   []catalog.Problem
+	gathering
+	problems []catalog.Problem
 }
+
+// underway reports whether a node has yet to apply the generation, as far as is known.
+func (o outcome) underway() bool { return o.counts.Pending+o.unapplied > 0 }
 
 // newStatus is what a resource's status should be. Conditions that stay as they are
 // keep the time of their last transition.
@@ -29,7 +31,7 @@ func newStatus(o outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alp
 		Samples:            o.samples,
 		Conditions:         conditions(o),
 	}
-	if o.counts.Pending == 0 && len(o.problems) == 0 {
+	if !o.underway() && len(o.problems) == 0 {
 		s.AppliedGeneration = o.generation
 	}
 	for i := range s.Conditions {
@@ -59,6 +61,8 @@ func conditions(o outcome) []metav1.Condition {
 		all = append(all, yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonWaitingForFacts, explain(o.problems)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
 	case o.counts.Pending > 0:
 		all = append(all, yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonApplying, tally(o)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
+	case o.unapplied > 0:
+		all = append(all, yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonUnknown, tally(o)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
 	case o.counts.Failed > 0:
 		all = append(all, no(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), yes(v1alpha1.ConditionStalled, v1alpha1.ReasonFailed, tally(o)))
 	default:
@@ -79,6 +83,8 @@ func ready(o outcome, stalled []catalog.Problem) metav1.Condition {
 		return no(v1alpha1.ConditionReady, v1alpha1.ReasonFailed, tally(o))
 	case c.Pending > 0:
 		return no(v1alpha1.ConditionReady, v1alpha1.ReasonApplying, tally(o))
+	case o.unapplied > 0:
+		return no(v1alpha1.ConditionReady, v1alpha1.ReasonUnknown, tally(o))
 	case len(o.problems) > 0:
 		return no(v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForFacts, explain(o.problems))
 	case c.Skipped > 0:
@@ -108,7 +114,7 @@ func tally(o outcome) string {
 	for _, p := range []struct {
 		n    int32
 		what string
-	}{{c.Failed, "failed"}, {c.Skipped, "skipped"}, {c.OutOfSync, "out of sync"}, {c.Noop, "only reported (noop)"}, {c.Pending, "pending"}} {
+	}{{c.Failed, "failed"}, {c.Skipped, "skipped"}, {c.OutOfSync, "out of sync"}, {c.Noop, "only reported (noop)"}, {c.Pending, "pending"}, {c.Unknown, "unknown"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}

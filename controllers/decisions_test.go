@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -149,6 +150,24 @@ func TestWhatEveryNodeHasAppliedIsToldByGeneration(t *testing.T) {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})
+	}
+}
+
+// A node that is silent holds up what it had yet to apply, and nothing else.
+func TestSilentNodesHoldUpWhatTheyHadYetToApply(t *testing.T) {
+	t.Parallel()
+
+	counts := v1alpha1.NodeCounts{Selected: 3, InSync: 2, Unknown: 1}
+	for unapplied, want := range map[int32]string{
+		0: "Ready=True InSync: 2 of 3 nodes in sync, 1 unknown; applied 1; Current",
+		1: "Ready=False Unknown: 2 of 3 nodes in sync, 1 unknown; applied 0; InProgress",
+	} {
+		s := controllers.NewStatusOfSilent(counts, unapplied)
+		c := s.Conditions[0]
+		got := fmt.Sprintf("%s=%s %s: %s; applied %d; %s", c.Type, c.Status, c.Reason, c.Message, s.AppliedGeneration, kstatus(1, s))
+		if got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
 	}
 }
 

@@ -15,7 +15,12 @@ func (r *Fleet) Invalidate() { r.outdated.Store(true) }
 
 // NewStatus is the status that counts, samples and problems come to.
 func NewStatus(counts v1alpha1.NodeCounts, samples []v1alpha1.NodeSample, problems []catalog.Problem, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
-	return newStatus(outcome{1, counts, samples, problems}, before, now)
+	return newStatus(outcome{1, gathering{counts: counts, samples: samples}, problems}, before, now)
+}
+
+// NewStatusOfSilent is NewStatus where so many of the unknown had yet to apply it.
+func NewStatusOfSilent(counts v1alpha1.NodeCounts, unapplied int32) v1alpha1.ResourceStatus {
+	return newStatus(outcome{1, gathering{counts: counts, unapplied: unapplied}, nil}, v1alpha1.ResourceStatus{}, metav1.Time{})
 }
 
 // ResourceEvents are the transitions of a resource, as "Type Reason note".
@@ -59,15 +64,16 @@ type Board struct {
 }
 
 // Bring brings in a node as it is now, which has yet to apply all, or some.
-func (b *Board) Bring(name string, result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, all bool, some map[v1alpha1.ResourceRef]bool) {
+func (b *Board) Bring(name string, result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, all bool, some map[v1alpha1.ResourceRef]bool, silent bool) {
 	b.changes++
-	b.standings.update(name, result, nc, progress{all, some, b.changes})
+	b.standings.update(name, result, nc, progress{all, some, b.changes}, silent)
 }
 
 // Keep forgets all other nodes.
 func (b *Board) Keep(nodes map[string]*catalog.NodeResult) { b.standings.keep(nodes) }
 
-// Of counts a resource.
-func (b *Board) Of(ref v1alpha1.ResourceRef, nodes []string) (v1alpha1.NodeCounts, []v1alpha1.NodeSample) {
-	return b.standings.aggregation().of(ref, nodes)
+// Of counts a resource; unapplied are those unknown that had yet to apply it.
+func (b *Board) Of(ref v1alpha1.ResourceRef, nodes []string) (counts v1alpha1.NodeCounts, unapplied int32, samples []v1alpha1.NodeSample) {
+	g := b.standings.aggregation().of(ref, nodes)
+	return g.counts, g.unapplied, g.samples
 }

@@ -23,7 +23,7 @@ func (r *Fleet) report(ctx context.Context, nodes nodeCatalogs) (time.Duration, 
 	if err != nil {
 		return 0, err
 	}
-	r.stand(nodes)
+	r.stand(nodes, r.Clock.Now())
 	all := r.standings.aggregation()
 	now := metav1.NewTime(r.Clock.Now())
 	var changes []statusChange
@@ -33,8 +33,8 @@ func (r *Fleet) report(ctx context.Context, nodes nodeCatalogs) (time.Duration, 
 		if !known {
 			continue // it came after the last compilation, and has caused the next
 		}
-		counts, samples := all.of(ref, r.compiled.result.Selected[ref])
-		next := newStatus(outcome{generation, counts, samples, r.compiled.problems[ref]}, *o.GetStatus(), now)
+		found := all.of(ref, r.compiled.result.Selected[ref])
+		next := newStatus(outcome{generation, found, r.compiled.problems[ref]}, *o.GetStatus(), now)
 		if !apiequality.Semantic.DeepEqual(*o.GetStatus(), next) {
 			changes = append(changes, statusChange{o, ref, next})
 		}
@@ -45,14 +45,14 @@ func (r *Fleet) report(ctx context.Context, nodes nodeCatalogs) (time.Duration, 
 }
 
 // stand brings the standings up to date with what nodes report.
-func (r *Fleet) stand(nodes nodeCatalogs) {
+func (r *Fleet) stand(nodes nodeCatalogs, now time.Time) {
 	r.standings.keep(r.compiled.result.Nodes)
 	for name, want := range r.compiled.result.Nodes {
 		nc, applied := nodes[name], ""
 		if nc != nil {
 			applied = nc.Status.AppliedDigest
 		}
-		r.standings.update(name, want, nc, r.rollout.observe(name, want.Digest, applied))
+		r.standings.update(name, want, nc, r.rollout.observe(name, want.Digest, applied), r.leases.silent(name, now))
 	}
 }
 

@@ -31,17 +31,20 @@ type origin struct {
 	version string // of the NodeCatalog; "" for none
 	all     bool   // of its progress
 	changes int    // of its progress
+	silent  bool
 }
 
 // A state is how a resource is on a node, and what there is to say about that.
 type state struct {
 	v1alpha1.ResourceState
-	message string
+	message   string
+	unapplied bool // of a node that is unknown: it had yet to apply it
 }
 
-// update brings in a node as it is now; nc is nil while it has no NodeCatalog.
-func (s *standings) update(name string, result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progress) {
-	of := origin{result: result, all: p.all, changes: p.changes}
+// update brings in a node as it is now; nc is nil while it has no NodeCatalog, and silent
+// says that its agent is.
+func (s *standings) update(name string, result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progress, silent bool) {
+	of := origin{result: result, all: p.all, changes: p.changes, silent: silent}
 	if nc != nil {
 		of.version = nc.ResourceVersion
 	}
@@ -50,7 +53,7 @@ func (s *standings) update(name string, result *catalog.NodeResult, nc *v1alpha1
 		return
 	}
 	s.remove(name)
-	is := newStanding(result, nc, p)
+	is := newStanding(result, nc, p, silent)
 	is.of = of
 	if s.nodes == nil {
 		s.nodes, s.exceptions = map[string]*standing{}, map[v1alpha1.ResourceRef]map[string]state{}
@@ -89,14 +92,20 @@ func (s *standings) keep(nodes map[string]*catalog.NodeResult) {
 }
 
 // newStanding joins what a node should be with what it reports. What is withheld from it
-// counts before what it has yet to apply, and that before what it reports of an older state.
-func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progress) *standing {
+// counts before its silence, that before what it has yet to apply, and that before what it
+// reports of an older state.
+func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progress, silent bool) *standing {
 	s := &standing{rest: state{ResourceState: v1alpha1.StateInSync}, exceptions: map[v1alpha1.ResourceRef]state{}}
-	pending := state{v1alpha1.StatePending, waitsFor(nc)}
+	pending := state{ResourceState: v1alpha1.StatePending, message: waitsFor(nc)}
+	if silent {
+		const said = "nothing was heard of the node's agent for longer than its Lease lasts"
+		s.rest = state{ResourceState: v1alpha1.StateUnknown, message: said}
+		pending = state{v1alpha1.StateUnknown, said + ", and it has yet to apply this", true}
+	}
 	switch {
 	case p.all:
 		s.rest = pending
-	case nc != nil:
+	case nc != nil && !silent:
 		s.report(result, nc.Status)
 	}
 	for ref := range p.some {
@@ -105,7 +114,7 @@ func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progres
 		}
 	}
 	for _, w := range result.Spec.Withheld {
-		s.exceptions[w.Ref] = state{v1alpha1.StateWithheld, w.Message}
+		s.exceptions[w.Ref] = state{ResourceState: v1alpha1.StateWithheld, message: w.Message}
 	}
 	return s
 }
@@ -113,11 +122,11 @@ func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progres
 // report takes in what a node says of resources that are still its own.
 func (s *standing) report(result *catalog.NodeResult, status v1alpha1.NodeCatalogStatus) {
 	if status.Omitted > 0 {
-		s.rest = state{v1alpha1.StatePending, "the node reports more trouble than its status has room for"}
+		s.rest = state{ResourceState: v1alpha1.StatePending, message: "the node reports more trouble than its status has room for"}
 	}
 	for _, r := range status.Resources {
 		if ref := v1alpha1.ResourceRef(r.Ref); result.EntryHash(ref) != "" {
-			s.exceptions[ref] = state{r.State, cmp.Or(r.Message, changesText(r.Changes))}
+			s.exceptions[ref] = state{ResourceState: r.State, message: cmp.Or(r.Message, changesText(r.Changes))}
 		}
 	}
 }

@@ -18,16 +18,17 @@ import (
 
 // A report is what chance has a node say.
 type report struct {
-	nc   *v1alpha1.NodeCatalog
-	all  bool
-	some map[v1alpha1.ResourceRef]bool
+	nc     *v1alpha1.NodeCatalog
+	all    bool
+	some   map[v1alpha1.ResourceRef]bool
+	silent bool
 }
 
 func randomReport(r *rand.Rand, refs []v1alpha1.ResourceRef) report {
 	if r.IntN(6) == 0 {
 		return report{all: true}
 	}
-	out := report{nc: &v1alpha1.NodeCatalog{}, all: r.IntN(6) == 0, some: map[v1alpha1.ResourceRef]bool{}}
+	out := report{nc: &v1alpha1.NodeCatalog{}, all: r.IntN(6) == 0, silent: r.IntN(6) == 0, some: map[v1alpha1.ResourceRef]bool{}}
 	out.nc.Status.AgentVersion = "test"
 	out.nc.Status.Omitted = int32(r.IntN(2) * r.IntN(2))
 	states := []v1alpha1.ResourceState{"Failed", "Noop", "Changed", "Skipped", "Unheard"}
@@ -46,6 +47,9 @@ func randomReport(r *rand.Rand, refs []v1alpha1.ResourceRef) report {
 func (p report) naively(ref v1alpha1.ResourceRef, result *catalog.NodeResult) v1alpha1.ResourceState {
 	if slices.ContainsFunc(result.Spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == ref }) {
 		return v1alpha1.StateWithheld
+	}
+	if p.silent {
+		return v1alpha1.StateUnknown
 	}
 	if p.all || p.some[ref] {
 		return v1alpha1.StatePending
@@ -75,6 +79,8 @@ func counted(c *v1alpha1.NodeCounts, s v1alpha1.ResourceState) {
 		c.Noop++
 	case v1alpha1.StatePending:
 		c.Pending++
+	case v1alpha1.StateUnknown:
+		c.Unknown++
 	default:
 		c.OutOfSync++
 	}
@@ -114,16 +120,21 @@ func TestCountsAreThoseOfEveryNodeAskedByItself(t *testing.T) {
 					said[name].nc.ObjectMeta = metav1.ObjectMeta{Name: name, ResourceVersion: fmt.Sprint(step)}
 				}
 			}
-			board.Bring(name, n, said[name].nc, said[name].all, said[name].some)
+			board.Bring(name, n, said[name].nc, said[name].all, said[name].some, said[name].silent)
 		}
 		for _, ref := range refs {
 			var want v1alpha1.NodeCounts
+			var wantUnapplied int32
 			for _, name := range result.Selected[ref] {
-				counted(&want, said[name].naively(ref, result.Nodes[name]))
+				is := said[name].naively(ref, result.Nodes[name])
+				counted(&want, is)
+				if is == v1alpha1.StateUnknown && (said[name].all || said[name].some[ref]) {
+					wantUnapplied++
+				}
 			}
-			got, samples := board.Of(ref, result.Selected[ref])
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("step %d, %s: (-want +got):\n%s", step, ref, diff)
+			got, unapplied, samples := board.Of(ref, result.Selected[ref])
+			if diff := cmp.Diff(want, got); diff != "" || unapplied != wantUnapplied {
+				t.Fatalf("step %d, %s: %d unknown had yet to apply it, want %d; (-want +got):\n%s", step, ref, unapplied, wantUnapplied, diff)
 			}
 			checkSamples(t, samples, want, func(node string) v1alpha1.ResourceState { return said[node].naively(ref, result.Nodes[node]) })
 		}
@@ -137,7 +148,7 @@ func checkSamples(t *testing.T, samples []v1alpha1.NodeSample, counts v1alpha1.N
 	if want := min(10, int(counts.Selected-counts.InSync)); len(samples) != want {
 		t.Errorf("got %d samples, want %d", len(samples), want)
 	}
-	order := []v1alpha1.ResourceState{"Failed", "Withheld", "Skipped", "Unheard", "Noop", "Pending"}
+	order := []v1alpha1.ResourceState{"Failed", "Withheld", "Skipped", "Unknown", "Unheard", "Noop", "Pending"}
 	seen := map[string]bool{}
 	for i, s := range samples {
 		if s.State != state(s.Node) || seen[s.Node] {

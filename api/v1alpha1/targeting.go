@@ -130,6 +130,9 @@ type NodeCounts struct {
 	Skipped   int32 `json:"skipped"`
 	Noop      int32 `json:"noop"`
 	Pending   int32 `json:"pending"`
+	// unknown are those whose agent has been silent for longer than its Lease lasts.
+	// +optional
+	Unknown int32 `json:"unknown"`
 }
 
 // NodeSample is one node and what is not in sync there.
@@ -152,4 +155,5 @@ const (
 	StateFailed    ResourceState = "Failed"    // could not be read, changed or refreshed
 	StateWithheld  ResourceState = "Withheld"  // waits: contested, dangling, cyclic
 	StatePending   ResourceState = "Pending"   // the node has not applied this generation yet
+	StateUnknown   ResourceState = "Unknown"   // nothing was heard of the node's agent for too long
 )
