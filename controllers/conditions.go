@@ -51,14 +51,14 @@ func newStatus(o outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alp
 // failed on a node is tried again there, and Stalled all the same once nothing else is
 // under way: what did not help once seldom helps the next time.
 func conditions(o outcome) []metav1.Condition {
-	stalled := slices.DeleteFunc(slices.Clone(o.problems), func(p catalog.Problem) bool { return p.Reason == v1alpha1.ReasonWaitingForFacts })
+	stalled := slices.DeleteFunc(slices.Clone(o.problems), func(p catalog.Problem) bool { return v1alpha1.WaitsForNode(p.Reason) })
 	waiting := len(o.problems) > len(stalled)
 	all := []metav1.Condition{ready(o, stalled)}
 	switch {
 	case len(stalled) > 0:
 		all = append(all, no(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), yes(v1alpha1.ConditionStalled, worst(stalled).Reason, explain(stalled)))
 	case waiting:
-		all = append(all, yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonWaitingForFacts, explain(o.problems)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
+		all = append(all, yes(v1alpha1.ConditionReconciling, worst(o.problems).Reason, explain(o.problems)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
 	case o.counts.Pending > 0:
 		all = append(all, yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonApplying, tally(o)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
 	case o.unapplied > 0:
@@ -86,7 +86,7 @@ func ready(o outcome, stalled []catalog.Problem) metav1.Condition {
 	case o.unapplied > 0:
 		return no(v1alpha1.ConditionReady, v1alpha1.ReasonUnknown, tally(o))
 	case len(o.problems) > 0:
-		return no(v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForFacts, explain(o.problems))
+		return no(v1alpha1.ConditionReady, worst(o.problems).Reason, explain(o.problems))
 	case c.Skipped > 0:
 		return no(v1alpha1.ConditionReady, v1alpha1.ReasonSkipped, tally(o))
 	case c.OutOfSync > 0:

@@ -19,6 +19,7 @@ import (
 // What the manager may do with the kinds that people write is in hack/manifests.
 //
 // +kubebuilder:rbac:groups="",resources=nodes;configmaps,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
 // +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
@@ -42,6 +43,7 @@ type Fleet struct {
 
 	outdated  atomic.Bool // something that is compiled has changed
 	sources   sources
+	secrets   secrets
 	facts     factsCache
 	compiler  catalog.Compiler
 	compiled  *compilation // nil until the first pass

@@ -123,6 +123,8 @@ var _ = Describe("The manifests", func() {
 		Entry(nil, "fettle-manager", "create", "fettle-nodes coordination.k8s.io:leases", true),
 		Entry(nil, "fettle-manager", "delete", "fettle-nodes coordination.k8s.io:leases", false),
 		Entry(nil, "fettle-manager", "patch", "kube-node-lease coordination.k8s.io:leases", false),
+		Entry(nil, "fettle-manager", "watch", ":secrets", true),
+		Entry(nil, "fettle-manager", "patch", ":secrets", false),
 		Entry(nil, "fettle-manager", "create", "events.k8s.io:events", false), // but in the namespace default
 	)
 
@@ -144,7 +146,7 @@ var _ = Describe("The manifests", func() {
 		Expect(want).To(HaveLen(len(v1alpha1.Resources())))
 	})
 
-	It("aggregate no role to edit or admin, and give no one a Secret", func(ctx SpecContext) {
+	It("aggregate no role to edit or admin, and let none but the manager list Secrets", func(ctx SpecContext) {
 		for _, o := range manifests(ctx, "rbac") {
 			Expect(o.GetLabels()).To(BeEmpty())
 			rules, _, err := unstructured.NestedSlice(o.Object, "rules")
@@ -152,6 +154,12 @@ var _ = Describe("The manifests", func() {
 			for _, rule := range rules {
 				groups, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "apiGroups")
 				resources, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resources")
+				if slices.Equal(resources, []string{"secrets"}) {
+					verbs, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "verbs")
+					Expect(o.GetName()).To(Equal("fettle-manager"))
+					Expect(verbs).To(ConsistOf("list", "watch"))
+					continue
+				}
 				if slices.Contains(groups, "") {
 					Expect(resources).To(BeElementOf([]string{"events"}, []string{"configmaps", "nodes"}), o.GetName())
 				}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -41,10 +42,15 @@ func (r *Fleet) read(ctx context.Context, catalogs nodeCatalogs) error {
 		return err
 	}
 	sources := r.sources.begin(r.Client, r.Live)
-	result := r.compiler.Compile(catalog.Input{Nodes: nodes, Resources: resources, Kinds: r.Kinds, ConfigMap: sources.key(ctx)})
+	secrets := r.secrets.begin(ctx, r.Client)
+	seals := sealer{secrets: secrets, compiled: r.compiled, existing: catalogs}
+	result := r.compiler.Compile(catalog.Input{
+		Nodes: nodes, Resources: resources, Kinds: r.Kinds, ConfigMap: sources.key(ctx), Secret: secrets.value, Seal: seals.seal,
+	})
 	r.sources.keep(sources.used)
-	if sources.failed != nil {
-		return sources.failed
+	r.secrets.keep(secrets)
+	if err := errors.Join(sources.failed, secrets.failed); err != nil {
+		return err
 	}
 	next := newCompilation(result, resources, uids)
 	if r.compiled != nil {
@@ -83,6 +89,7 @@ func (r *Fleet) readNodes(ctx context.Context, catalogs nodeCatalogs) ([]catalog
 		n := catalog.Node{Name: o.Name, Labels: o.Labels, Annotations: o.Annotations}
 		if nc := catalogs[o.Name]; nc != nil && ownedBy(nc, o.UID) {
 			n.Facts, n.FactsKey = r.facts.of(o.Name, nc.Status.Facts)
+			n.PublicKey = nc.Status.PublicKey
 		}
 		nodes = append(nodes, n)
 	}

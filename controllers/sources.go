@@ -17,13 +17,14 @@ import (
 )
 
 // CacheOptions are for the manager that runs a [Fleet]. They keep out of its memory what
-// no pass reads: who set which field, of a cluster's ConfigMaps all but their versions, of Leases
-// all but when they were renewed, and those of others.
+// no pass reads: who set which field, of a cluster's ConfigMaps all but their versions, every Secret
+// that is not meant for nodes, of Leases all but when they were renewed, and those of others.
 func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.ConfigMap{}:     {Transform: onlyVersion},
+			&corev1.Secret{}:        exposedSecrets(),
 			&coordinationv1.Lease{}: {Transform: onlyRenewal, Namespaces: map[string]cache.Config{v1alpha1.AgentNamespace: {}}},
 		},
 	}

@@ -64,6 +64,7 @@ func cleanUp() {
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Catalog{})).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("default"))).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(v1alpha1.AgentNamespace))).To(Succeed())
+		Expect(k8s.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace("default"))).To(Succeed())
 	})
 }
 

@@ -51,6 +51,7 @@ func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&corev1.Node{}, r.recompile(), builder.WithPredicates(labelsOrAnnotations())).
 		WatchesMetadata(&v1alpha1.Catalog{}, r.recompile(), builder.WithPredicates(onlyDeletion())).
 		WatchesMetadata(&corev1.ConfigMap{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.named))).
+		Watches(&corev1.Secret{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.secrets.named))).
 		Watches(&v1alpha1.NodeCatalog{}, r.nodeReports()).
 		Watches(&coordinationv1.Lease{}, r.leaseEvents())
 	for _, kind := range v1alpha1.Resources() {
@@ -94,7 +95,7 @@ func (r *Fleet) nodeReports() handler.EventHandler {
 				emit(r.Recorder, now, nodeEvents(before.Status, now.Status))
 			}
 			switch {
-			case before.Generation != now.Generation || !sameFacts(before.Status.Facts, now.Status.Facts):
+			case before.Generation != now.Generation || before.Status.PublicKey != now.Status.PublicKey || !sameFacts(before.Status.Facts, now.Status.Facts):
 				r.compileSoon(q)
 			case !reflect.DeepEqual(before.Status, now.Status):
 				passSoon(q)

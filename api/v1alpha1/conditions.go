@@ -40,7 +40,17 @@ const (
 	ReasonMissingSource    = "MissingSource" // contentFrom names what does not exist
 	ReasonTooLarge         = "TooLarge"
 	ReasonWaitingForFacts  = "WaitingForFacts" // a template or `when` needs facts the node has not reported
+	ReasonWaitingForKey    = "WaitingForKey"   // a secret needs a key to be sealed to, which the node has not published
+
+	ReasonUnexposedSecret      = "UnexposedSecret"      // a Secret is not there, or not labelled for nodes
+	ReasonUnprotectedTargeting = "UnprotectedTargeting" // a secret would go to nodes by what they say of themselves
 )
+
+// WaitsForNode reports whether what has this reason goes away by itself as soon as the
+// node's agent reports.
+func WaitsForNode(reason string) bool {
+	return reason == ReasonWaitingForFacts || reason == ReasonWaitingForKey
+}
 
 // Reasons of conditions on a NodeCatalog.
 const (

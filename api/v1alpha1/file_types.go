@@ -21,6 +21,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.recurse) || !self.recurse || !has(self.source) || !self.source.startsWith('http')",message="recurse needs a source on the host, as a URL has no list of files: use a path, or remove recurse"
 // +kubebuilder:validation:XValidation:rule="!has(self.recurseScope) || self.recurseScope != 'Source' || has(self.source)",message="recurseScope: Source needs source, the directory to copy: add it, or use recurseScope: All"
 // +kubebuilder:validation:XValidation:rule="!has(self.recurseScope) || self.recurseScope != 'Source' || !has(self.purge) || !self.purge",message="recurseScope: Source leaves alone what the source does not have: remove purge, or use recurseScope: All"
+// +kubebuilder:validation:XValidation:rule="!has(self.contentFrom) || !has(self.contentFrom.secretKeyRef) || !has(self.backup) || self.backup == 'None'",message="what a secret replaces is not kept, as it may well be one: remove backup, or use backup: None"
 type FileSpec struct {
 	Targeting      `json:",inline"`
 	FileAttributes `json:",inline"`

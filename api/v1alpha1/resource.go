@@ -51,11 +51,23 @@ type ContentOrigin struct {
 }
 
 // ValueSource names the object that a value comes from.
-// +kubebuilder:validation:XValidation:rule="has(self.configMapKeyRef)",message="contentFrom needs configMapKeyRef: {namespace, name, key}"
+// +kubebuilder:validation:XValidation:rule="has(self.configMapKeyRef) != has(self.secretKeyRef)",message="contentFrom needs one of configMapKeyRef and secretKeyRef: {namespace, name, key}"
 type ValueSource struct {
 	// configMapKeyRef is one key of a ConfigMap.
 	// +optional
 	ConfigMapKeyRef *KeyRef `json:"configMapKeyRef,omitempty"`
+	// secretKeyRef is one key of a Secret that has the label fettle.dev/expose-to-nodes:
+	// "true". It is sealed for each node, and nobody else sees it.
+	// +optional
+	SecretKeyRef *KeyRef `json:"secretKeyRef,omitempty"`
+}
+
+// SecretSource names the Secret that a value comes from.
+type SecretSource struct {
+	// secretKeyRef is one key of a Secret that has the label fettle.dev/expose-to-nodes:
+	// "true". It is sealed for each node, and nobody else sees it.
+	// +required
+	SecretKeyRef KeyRef `json:"secretKeyRef"`
 }
 
 // KeyRef names a key of an object in a namespace.

@@ -29,6 +29,12 @@ type Targeting struct {
 	// +kubebuilder:validation:MaxLength=4096
 	When string `json:"when,omitempty"`
 
+	// acceptSelfLabelledNodes lets a resource that brings a Secret to its nodes select them
+	// by what a node may say of itself: labels that its kubelet may set, annotations, facts.
+	// Whoever breaks into one node can then have it selected.
+	// +optional
+	AcceptSelfLabelledNodes bool `json:"acceptSelfLabelledNodes,omitempty"`
+
 	// noop only reports what would change. It overrides the node's own setting,
 	// both ways.
 	// +optional

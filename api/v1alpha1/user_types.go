@@ -7,9 +7,14 @@ import (
 
 // UserSpec is what a User says.
 // +kubebuilder:validation:XValidation:rule="!has(self.sshKeyFiles) || (has(self.purgeSSHKeys) && self.purgeSSHKeys)",message="sshKeyFiles needs purgeSSHKeys: true, which looks into them"
+// +kubebuilder:validation:XValidation:rule="!(has(self.password) && has(self.passwordFrom))",message="password and passwordFrom exclude each other: keep one"
 type UserSpec struct {
 	Targeting      `json:",inline"`
 	UserAttributes `json:",inline"`
+
+	// passwordFrom takes the hash from a Secret; a change of that reaches the nodes.
+	// +optional
+	PasswordFrom *SecretSource `json:"passwordFrom,omitempty"`
 }
 
 // UserAttributes are a user account's. An attribute that is left out is not managed,

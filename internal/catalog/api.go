@@ -12,6 +12,12 @@ type Input struct {
 	Kinds     []resource.Kind
 	// ConfigMap returns one key of a ConfigMap, or false where there is none.
 	ConfigMap func(ref v1alpha1.KeyRef) (value string, ok bool)
+	// Secret returns one key of a Secret. nil has none.
+	Secret func(ref v1alpha1.KeyRef) SecretValue
+	// Seal seals one key of a Secret, in a version that Secret told, for an attribute of a
+	// node's resource. The same arguments are to give the same bytes, if there is nothing
+	// against it: a new seal is a change of the node's catalog. An error is one of the key.
+	Seal func(n *Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error)
 }
 
 // A Node is a machine to compile for.
@@ -23,6 +29,9 @@ type Node struct {
 	Facts func() resource.Facts
 	// FactsKey is another one when the facts are others.
 	FactsKey string
+	// PublicKey is what secrets are sealed to for it; "" before its agent published one.
+	// Secrets wait until then.
+	PublicKey string
 }
 
 // Result is what the fleet should be.

@@ -19,7 +19,8 @@ func Compile(input Input) Result {
 // Compile is [Compile], with what was the same the last time as it was then.
 func (c *Compiler) Compile(input Input) Result {
 	c.begin(input.Kinds)
-	p := c.plan(sortedResources(input.Resources), drafting{known: byName(input.Kinds), configMap: input.ConfigMap}, 1)
+	p := c.plan(sortedResources(input.Resources), draftingOf(input, false), 1)
+	p.seal = input.Seal
 	result := Result{
 		Catalogs: map[string]*v1alpha1.Catalog{},
 		Nodes:    make(map[string]*NodeResult, len(input.Nodes)),

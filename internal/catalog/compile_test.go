@@ -281,7 +281,7 @@ func TestCompile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := outlineOf(t, catalog.Compile(catalog.Input{Nodes: tt.nodes, Resources: tt.resources, Kinds: kinds(), ConfigMap: configMaps}))
+			got := outlineOf(t, catalog.Compile(catalog.Input{Nodes: tt.nodes, Resources: tt.resources, Kinds: kinds(), ConfigMap: configMaps, Secret: secrets, Seal: sealing}))
 			if tt.want.Withheld == nil {
 				tt.want.Withheld = map[string]string{}
 			}

@@ -13,7 +13,7 @@ import (
 
 // A Compiler compiles a fleet again and again. It is given all of it each time and
 // compares: a resource of the same UID and generation, a node with the same labels,
-// annotations and FactsKey, keep what was made of them. What it returns is what [Compile]
+// annotations, FactsKey and PublicKey, keep what was made of them. What it returns is what [Compile]
 // does, whatever came before. The zero value is ready; it is not safe for concurrent use.
 type Compiler struct {
 	kinds  []resource.Kind
@@ -59,7 +59,7 @@ func (c *Compiler) end() { c.was, c.is = c.is, memory{} }
 // It reads what the compiler remembers and remembers nothing.
 func (c *Compiler) draft(r v1alpha1.Resource, by drafting) *draft {
 	d := c.was.drafts[refOf(r)]
-	if d == nil || !sameResource(d.from, r) || !d.source.same(by.configMap) {
+	if d == nil || !sameResource(d.from, r) || !d.source.same(by.configMap) || !sameSecrets(d.asked, by.secret) {
 		return by.draft(r)
 	}
 	return d
@@ -110,7 +110,7 @@ func (c *Compiler) compare(p *plan) {
 // share works out what falls to a node, and what that comes to.
 func (c *Compiler) share(p *plan, n *Node) *share {
 	was := c.was.shares[n.Name]
-	s := p.divide(&subject{Node: *n}, was, (*selection).of)
+	s := p.divide(&subject{Node: *n, seal: p.seal}, was, (*selection).of)
 	key := ""
 	if s == was {
 		key = was.class.key

@@ -17,6 +17,7 @@ type draft struct {
 	ref       v1alpha1.ResourceRef
 	from      v1alpha1.Resource
 	source    sourced
+	asked     []askedSecret
 	targetKey string
 	entry     v1alpha1.CatalogEntry
 	hash      string            // of entry
@@ -69,6 +70,7 @@ func edgesOf(e v1alpha1.Edges) []edge {
 type drafting struct {
 	known     map[string]resource.Kind
 	configMap func(v1alpha1.KeyRef) (string, bool)
+	secret    func(v1alpha1.KeyRef) SecretValue
 	// applied says that the drafts are applied at once and never become part of a Catalog:
 	// they need neither a form as JSON nor its hash.
 	applied bool
@@ -90,8 +92,9 @@ func (by drafting) draft(r v1alpha1.Resource) *draft {
 	d.fault = f
 	by.fill(d, r)
 	if t != nil {
-		d.own = &own{by: by, template: t, resource: r, entry: d.entry}
+		d.own = &own{by: by.forgetful(), template: t, resource: r, entry: d.entry}
 	}
+	by.seclude(d, r)
 	return d
 }
 
@@ -163,7 +166,7 @@ func content(r v1alpha1.Resource, origin v1alpha1.ContentOrigin, source *sourced
 		}
 		setContent(r, "")
 		return t, nil
-	case origin.ContentFrom != nil:
+	case origin.ContentFrom != nil && origin.ContentFrom.SecretKeyRef == nil:
 		f := source.read(*origin.ContentFrom, configMap)
 		setContent(r, source.text)
 		return nil, f
@@ -187,7 +190,7 @@ type sourced struct {
 func (s *sourced) read(from v1alpha1.ValueSource, configMap func(v1alpha1.KeyRef) (string, bool)) *fault {
 	key := from.ConfigMapKeyRef
 	if key == nil {
-		return faultf(v1alpha1.ReasonInvalidSpec, "contentFrom needs configMapKeyRef: {namespace, name, key}")
+		return faultf(v1alpha1.ReasonInvalidSpec, "contentFrom needs one of configMapKeyRef and secretKeyRef: {namespace, name, key}")
 	}
 	s.key = key
 	if configMap != nil {
@@ -250,12 +253,12 @@ func (by drafting) encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource) (v1alpha
 	return by.bind(e, r)
 }
 
-func (by drafting) bind(e v1alpha1.CatalogEntry, r v1alpha1.Resource) (v1alpha1.CatalogEntry, resource.Resource, *fault) {
+func (by drafting) bind(e v1alpha1.CatalogEntry, r v1alpha1.Resource, secrets ...resource.Secret) (v1alpha1.CatalogEntry, resource.Resource, *fault) {
 	kind, ok := by.known[e.Kind]
 	if !ok {
 		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", unknownKind(e.Kind, by.known))
 	}
-	bound, err := kind.Adopt(resource.Ref{Kind: e.Kind, Name: e.Name}, r.GetAttributes())
+	bound, err := kind.Adopt(resource.Ref{Kind: e.Kind, Name: e.Name}, r.GetAttributes(), secrets...)
 	if err == nil {
 		err = accepted(e, bound)
 	}

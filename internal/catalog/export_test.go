@@ -5,3 +5,6 @@ var (
 	SortKeys      = sortKeys
 	CanonicalJSON = canonicalJSON
 )
+
+// SelfSaid is what of a targeting a node can say of itself.
+var SelfSaid = selfSaid

@@ -16,6 +16,7 @@ func kinds() []resource.Kind {
 	file := &resource.Type[v1alpha1.FileAttributes]{
 		Name: "File", NamevarName: "path",
 		Namevar:   func(a *v1alpha1.FileAttributes) *string { return &a.Path },
+		Secrets:   map[string]func(*v1alpha1.FileAttributes, string){"content": func(a *v1alpha1.FileAttributes, value string) { a.Content = &value }},
 		Normalize: func(a *v1alpha1.FileAttributes) { a.Path = "/" + strings.Trim(a.Path, "/") },
 		Validate: func(a v1alpha1.FileAttributes) error {
 			if a.Content != nil && strings.Contains(*a.Content, "refused") {
@@ -96,9 +97,17 @@ func from(name, key string) func(*v1alpha1.File) {
 	}
 }
 
+func fromSecret(name, key string) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) {
+		f.Spec.ContentFrom = &v1alpha1.ValueSource{SecretKeyRef: &v1alpha1.KeyRef{Namespace: "ops", Name: name, Key: key}}
+	}
+}
+
+func accepting(f *v1alpha1.File) { f.Spec.AcceptSelfLabelledNodes = true }
+
 func node(name, role string) catalog.Node {
 	return catalog.Node{
-		Name:   name,
+		Name: name, PublicKey: "key of " + name,
 		Labels: map[string]string{"role": role},
 		Facts: func() resource.Facts {
 			return resource.Facts{"os": map[string]any{"family": "Debian"}, "processors": map[string]any{"count": 4.0}}
@@ -109,6 +118,12 @@ func node(name, role string) catalog.Node {
 func factless(name, role string) catalog.Node {
 	n := node(name, role)
 	n.Facts = nil
+	return n
+}
+
+func keyless(name, role string) catalog.Node {
+	n := node(name, role)
+	n.PublicKey = ""
 	return n
 }
 

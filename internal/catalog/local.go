@@ -70,7 +70,7 @@ func newLocal(input Input, applied bool) local {
 func planOnce(input Input, applied bool) *plan {
 	c := &Compiler{}
 	c.begin(input.Kinds)
-	return c.plan(input.Resources, drafting{byName(input.Kinds), input.ConfigMap, applied}, runtime.GOMAXPROCS(0))
+	return c.plan(input.Resources, draftingOf(input, applied), runtime.GOMAXPROCS(0))
 }
 
 func (s local) problems() []Problem {

@@ -7,10 +7,12 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// own makes what differs from node to node: the entries of one template.
+// own makes what differs from node to node: the entries of one template, or what is
+// sealed.
 type own struct {
 	by       drafting
 	template *contentTemplate
+	secrets  []secretOrigin    // in place of a template: what is sealed for each node
 	resource v1alpha1.Resource // a copy that is ours to set the content of
 	entry    v1alpha1.CatalogEntry
 	made     map[string]*rendering // by content: nodes often get the same
@@ -30,6 +32,9 @@ type rendering struct {
 }
 
 func (o *own) render(n *subject) *rendering {
+	if len(o.secrets) > 0 {
+		return o.sealFor(n)
+	}
 	if o.template.usesFacts && !n.reported() {
 		return &rendering{fault: waiting(n)}
 	}

@@ -16,6 +16,7 @@ type plan struct {
 	// targets are others now.
 	steady   bool
 	replaced map[*target]*target
+	seal     sealFunc
 }
 
 // plan keeps the order of resources. With more than one worker what drafts are made

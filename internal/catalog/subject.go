@@ -10,6 +10,7 @@ import (
 // facts are decoded when the first of them asks.
 type subject struct {
 	Node
+	seal  sealFunc
 	facts resource.Facts
 	asked bool
 	vars  map[string]any
@@ -17,7 +18,7 @@ type subject struct {
 
 // same reports whether two nodes look the same to whatever can be said of one.
 func (n *Node) same(o *Node) bool {
-	return n.FactsKey == o.FactsKey && (n.Facts == nil) == (o.Facts == nil) &&
+	return n.FactsKey == o.FactsKey && n.PublicKey == o.PublicKey && (n.Facts == nil) == (o.Facts == nil) &&
 		maps.Equal(n.Labels, o.Labels) && maps.Equal(n.Annotations, o.Annotations)
 }
 

@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -126,18 +128,21 @@ func (s *survey) findCycles() {
 // withholdDependents fails what comes after something that waits. Where both are so,
 // a problem that needs a person counts before one that goes away by itself.
 func (s *survey) withholdDependents() {
-	var problems, waits []int
+	var problems []int
+	waits := map[string][]int{}
 	for i := range s.drafts {
-		switch s.reason(i) {
-		case "":
-		case v1alpha1.ReasonWaitingForFacts:
-			waits = append(waits, i)
+		switch reason := s.reason(i); {
+		case reason == "":
+		case v1alpha1.WaitsForNode(reason):
+			waits[reason] = append(waits[reason], i)
 		default:
 			problems = append(problems, i)
 		}
 	}
 	s.spread(problems, v1alpha1.ReasonDependsOnProblem)
-	s.spread(waits, v1alpha1.ReasonWaitingForFacts)
+	for _, reason := range slices.Sorted(maps.Keys(waits)) {
+		s.spread(waits[reason], reason)
+	}
 }
 
 func (s *survey) spread(roots []int, reason string) {

@@ -68,7 +68,7 @@ func (a *app) compileFaults(set *manifest.Set, flawed map[v1alpha1.ResourceRef]b
 	})
 	var faults []error
 	for _, p := range problems {
-		if flawed[p.Ref] || p.Reason == v1alpha1.ReasonWaitingForFacts || p.Reason == v1alpha1.ReasonDependsOnProblem {
+		if flawed[p.Ref] || v1alpha1.WaitsForNode(p.Reason) || p.Reason == v1alpha1.ReasonDependsOnProblem {
 			continue
 		}
 		faults = append(faults, fmt.Errorf("%s: %s: %s", source[p.Ref], p.Ref, p.Message))

@@ -58,7 +58,12 @@ func (k PublicKey) Fingerprint() string {
 	if k.IsZero() {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(k.String()))
+	return Fingerprint(k.String())
+}
+
+// Fingerprint is that of the key whose text this is, which need not be a key.
+func Fingerprint(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + hex.EncodeToString(sum[:])
 }
 
