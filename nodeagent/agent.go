@@ -28,10 +28,11 @@ const (
 	DefaultSplay    = time.Minute
 	// DefaultSpread has 5,000 nodes ask for 2,500 catalogs a second where all change at once.
 	DefaultSpread = 2 * time.Second
-	// DefaultQPS and DefaultBurst are what an agent may ask of an API server. When all is
-	// well it asks once in 40 s.
-	DefaultQPS, DefaultBurst = 5, 10
-	DefaultKeyAge            = 90 * 24 * time.Hour
+	// DefaultQPS is what an agent may ask of an API server in a second, and DefaultBurst
+	// what may go beyond that at once. When all is well it asks once in 40 s.
+	DefaultQPS    = 5
+	DefaultBurst  = 10
+	DefaultKeyAge = 90 * 24 * time.Hour
 )
 
 // A Config is what an agent works with. The fields up to Splay are required.
