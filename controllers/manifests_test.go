@@ -95,6 +95,7 @@ var _ = Describe("The manifests", func() {
 		},
 		Entry(nil, "fettle-nodeagent", "watch", "nodecatalogs", true),
 		Entry(nil, "fettle-nodeagent", "patch", "nodecatalogs/status", true),
+		Entry(nil, "fettle-nodeagent", "get", "nodecatalogs", false),
 		Entry(nil, "fettle-nodeagent", "update", "nodecatalogs/status", false),
 		Entry(nil, "fettle-nodeagent", "patch", "nodecatalogs", false),
 		Entry(nil, "fettle-nodeagent", "delete", "nodecatalogs", false),

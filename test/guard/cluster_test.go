@@ -3,7 +3,6 @@ package guard_test
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,6 +38,7 @@ const (
 // A cluster has three nodes with a NodeCatalog and a Lease each, and whatever else an
 // agent could lay its hands on.
 type cluster struct {
+	cfg     *rest.Config
 	admin   client.Client
 	set     kubernetes.Interface
 	agents  map[string]dynamic.Interface // by the name of their token
@@ -69,7 +68,7 @@ func newCluster(t *testing.T, cfg *rest.Config) *cluster {
 	set, err := kubernetes.NewForConfig(cfg)
 	must(t, err)
 	controlplane.Install(t, cfg)
-	c := &cluster{admin: admin, set: set, agents: map[string]dynamic.Interface{}}
+	c := &cluster{cfg: cfg, admin: admin, set: set, agents: map[string]dynamic.Interface{}}
 	for _, token := range tokens {
 		agent := rest.AnonymousClientConfig(cfg)
 		agent.BearerToken = c.token(t, token)
@@ -190,158 +189,6 @@ func (c *cluster) versions(t *testing.T) map[string]string {
 		all["finalizers of "+o.String()] = fmt.Sprint(o.whole.GetFinalizers())
 	}
 	return all
-}
-
-// An attempt does one thing to one object.
-type attempt func(ctx context.Context, r dynamic.ResourceInterface, o object) error
-
-// attempts are what can be done to an object, by what it is called.
-func (o object) attempts() map[string]attempt {
-	all := map[string]attempt{
-		"create": create, "update": update(""), "patch": patch(""), "apply": apply(""),
-		"delete": func(ctx context.Context, r dynamic.ResourceInterface, o object) error {
-			return r.Delete(ctx, o.name, metav1.DeleteOptions{})
-		},
-		"delete the collection of": func(ctx context.Context, r dynamic.ResourceInterface, _ object) error {
-			return r.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-		},
-	}
-	if o.status {
-		all["update status of"], all["patch status of"], all["apply status of"] = update("status"), patch("status"), apply("status")
-	}
-	if o.kind == "Lease" {
-		all["take over"] = takeOver
-		all["prolong"] = prolong
-	}
-	return all
-}
-
-// try lets every agent try everything.
-func (c *cluster) try(t *testing.T) map[string]error {
-	t.Helper()
-	all := map[string]error{}
-	for _, token := range tokens {
-		for _, o := range c.objects {
-			for verb, do := range o.attempts() {
-				resource := dynamic.ResourceInterface(c.agents[token].Resource(o.resource))
-				if o.namespace != "" {
-					resource = c.agents[token].Resource(o.resource).Namespace(o.namespace)
-				}
-				must(t, c.admin.Get(t.Context(), client.ObjectKeyFromObject(o.whole), o.whole))
-				name := o.String()
-				if verb == "create" {
-					name = o.kind + " " + o.another()
-				}
-				all[token+": "+verb+" "+name] = do(t.Context(), resource, o)
-			}
-		}
-	}
-	return all
-}
-
-// create makes another object of the kind. (One of that name would be there already.)
-func create(ctx context.Context, r dynamic.ResourceInterface, o object) error {
-	next := o.document()
-	next.SetName(o.another())
-	next.SetResourceVersion("")
-	_, err := r.Create(ctx, next, metav1.CreateOptions{})
-	return err
-}
-
-// another is the name of an object of the kind that there could be.
-func (o object) another() string {
-	if o.kind == "Catalog" {
-		return catalog.Name(nil)
-	}
-	return o.name + "-02"
-}
-
-func update(subresource string) attempt {
-	return func(ctx context.Context, r dynamic.ResourceInterface, o object) error {
-		next := o.document()
-		o.change(next)
-		_, err := r.Update(ctx, next, metav1.UpdateOptions{}, subresources(subresource)...)
-		return err
-	}
-}
-
-func patch(subresource string) attempt {
-	return func(ctx context.Context, r dynamic.ResourceInterface, o object) error {
-		next := &unstructured.Unstructured{Object: map[string]any{}}
-		o.change(next)
-		body, err := json.Marshal(next.Object)
-		if err != nil {
-			return err
-		}
-		_, err = r.Patch(ctx, o.name, types.MergePatchType, body, metav1.PatchOptions{}, subresources(subresource)...)
-		return err
-	}
-}
-
-func apply(subresource string) attempt {
-	return func(ctx context.Context, r dynamic.ResourceInterface, o object) error {
-		next := &unstructured.Unstructured{Object: map[string]any{}}
-		next.SetAPIVersion(o.resource.GroupVersion().String())
-		next.SetKind(o.kind)
-		next.SetName(o.name)
-		o.change(next)
-		_, err := r.Apply(ctx, o.name, next, metav1.ApplyOptions{FieldManager: "test", Force: true}, subresources(subresource)...)
-		return err
-	}
-}
-
-// takeOver would have the garbage collector wait for the agent.
-func takeOver(ctx context.Context, r dynamic.ResourceInterface, o object) error {
-	_, err := r.Patch(ctx, o.name, types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/mine"]}}`), metav1.PatchOptions{})
-	return err
-}
-
-// prolong would have the manager never miss the agent.
-func prolong(ctx context.Context, r dynamic.ResourceInterface, o object) error {
-	_, err := r.Patch(ctx, o.name, types.MergePatchType, []byte(`{"spec":{"leaseDurationSeconds":86400}}`), metav1.PatchOptions{})
-	return err
-}
-
-func subresources(name string) []string {
-	if name == "" {
-		return nil
-	}
-	return []string{name}
-}
-
-// document is the object as a client sends it.
-func (o object) document() *unstructured.Unstructured {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o.whole.DeepCopyObject())
-	if err != nil {
-		panic(err) // all are API objects
-	}
-	u := &unstructured.Unstructured{Object: content}
-	u.SetAPIVersion(o.resource.GroupVersion().String())
-	u.SetKind(o.kind)
-	for _, field := range []string{"uid", "creationTimestamp", "generation", "managedFields"} {
-		unstructured.RemoveNestedField(u.Object, "metadata", field)
-	}
-	return u
-}
-
-// change says something that an agent could want to say.
-func (o object) change(u *unstructured.Unstructured) {
-	now := time.Now().UTC()
-	var err error
-	switch o.kind {
-	case "Lease":
-		err = unstructured.SetNestedField(u.Object, now.Format(metav1.RFC3339Micro), "spec", "renewTime")
-	case "NodeCatalog":
-		err = unstructured.SetNestedField(u.Object, now.String(), "status", "agentVersion")
-		if err == nil {
-			err = unstructured.SetNestedField(u.Object, true, "spec", "noop")
-		}
-	default:
-		u.SetLabels(map[string]string{"changed": fmt.Sprint(now.UnixNano())})
-	}
-	if err != nil {
-		panic(err) // it is a document of ours
-	}
 }
 
 func must(t *testing.T, err error) {

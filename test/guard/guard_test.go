@@ -60,6 +60,13 @@ func TestAnAgentWritesWhatIsItsOwnNodes(t *testing.T) {
 			}
 		}
 	})
+	t.Run("and does not make its own", func(t *testing.T) {
+		for name, err := range c.tryToMakeOwn(t, "node-new") {
+			if err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'fettle-nodeagent'") || !strings.Contains(err.Error(), "not CREATE") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
 	t.Run("and is told why not", func(t *testing.T) {
 		for attempt, want := range map[string]string{
 			"node-a: patch status of NodeCatalog node-b":         "the agent of node node-a may update the status of NodeCatalog node-a and renew Lease fettle-nodes/node-a, and nothing else: not UPDATE nodecatalogs.fettle.dev/status node-b",
