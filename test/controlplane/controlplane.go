@@ -41,6 +41,12 @@ const (
 // called from BeforeSuite), or earlier by stop, which may be called again.
 func Start(t T) (cfg *rest.Config, stop func()) {
 	t.Helper()
+	_, cfg, stop = start(t)
+	return cfg, stop
+}
+
+func start(t T) (env *envtest.Environment, cfg *rest.Config, stop func()) {
+	t.Helper()
 	assets, err := Assets()
 	if err != nil {
 		t.Fatalf("cannot find a control plane: %v", err)
@@ -49,7 +55,7 @@ func Start(t T) (cfg *rest.Config, stop func()) {
 	if err != nil {
 		t.Fatalf("cannot read the CRDs: %v", err)
 	}
-	env := &envtest.Environment{
+	env = &envtest.Environment{
 		BinaryAssetsDirectory:    assets,
 		CRDInstallOptions:        envtest.CRDInstallOptions{CRDs: kinds},
 		ControlPlaneStartTimeout: startLimit,
@@ -64,7 +70,7 @@ func Start(t T) (cfg *rest.Config, stop func()) {
 	if cfg, err = env.Start(); err != nil {
 		t.Fatalf("cannot start the control plane: %v", err)
 	}
-	return cfg, stop
+	return env, cfg, stop
 }
 
 // Assets is the folder that holds etcd, kube-apiserver and kubectl.
