@@ -29,6 +29,7 @@ type job struct {
 	host       Host
 	resources  []v1alpha1.Resource
 	configMaps manifest.ConfigMaps
+	secrets    manifest.Secrets
 	digest     string // of the manifests
 	selector   labels.Selector
 	machine    labels.Set
@@ -95,7 +96,7 @@ func (a *app) newJob(f applyFlags) (j *job, err error) {
 		return nil, err
 	}
 	a.noteIgnored(set)
-	j.resources, j.configMaps, j.digest = set.Resources(), set.ConfigMaps, fmt.Sprintf("sha256-%x", set.Digest)
+	j.resources, j.configMaps, j.secrets, j.digest = set.Resources(), set.ConfigMaps, set.Secrets, fmt.Sprintf("sha256-%x", set.Digest)
 	// A run that only reports makes and changes nothing in the state.
 	j.control.ReadOnly = f.noop && !slices.ContainsFunc(j.resources, appliesInNoop)
 	return j, nil
@@ -166,6 +167,7 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 		Resources: j.resources,
 		Kinds:     j.Kinds,
 		ConfigMap: j.configMaps.Value,
+		Secret:    secretsOf(j.secrets),
 	})
 	t := engine.Transaction{
 		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: j.digest, Noop: j.noop, Store: store, Now: time.Now,

@@ -64,16 +64,30 @@ func (a *app) compileFaults(set *manifest.Set, flawed map[v1alpha1.ResourceRef]b
 		source[refOf(d.Resource)] = d.Source
 	}
 	_, problems := catalog.Local(catalog.Input{
-		Nodes: []catalog.Node{{}}, Resources: set.Resources(), Kinds: a.Kinds, ConfigMap: set.ConfigMaps.Value,
+		Nodes: []catalog.Node{{}}, Resources: set.Resources(), Kinds: a.Kinds, ConfigMap: set.ConfigMaps.Value, Secret: secretsOf(set.Secrets),
 	})
 	var faults []error
 	for _, p := range problems {
-		if flawed[p.Ref] || v1alpha1.WaitsForNode(p.Reason) || p.Reason == v1alpha1.ReasonDependsOnProblem {
+		if flawed[p.Ref] || leftToTheCluster(p.Reason) {
 			continue
 		}
 		faults = append(faults, fmt.Errorf("%s: %s: %s", source[p.Ref], p.Ref, p.Message))
 	}
 	return faults
+}
+
+// leftToTheCluster are problems that say nothing of the manifests: Secrets are seldom
+// among them, and nodes never.
+func leftToTheCluster(reason string) bool {
+	return v1alpha1.WaitsForNode(reason) || reason == v1alpha1.ReasonDependsOnProblem || reason == v1alpha1.ReasonUnexposedSecret
+}
+
+// secretsOf are the Secrets among manifests, as the compiler asks for them.
+func secretsOf(all manifest.Secrets) func(v1alpha1.KeyRef) catalog.SecretValue {
+	return func(ref v1alpha1.KeyRef) catalog.SecretValue {
+		value, exposed, found := all.Value(ref)
+		return catalog.SecretValue{Exposed: exposed, Found: found, Value: value}
+	}
 }
 
 func refOf(r v1alpha1.Resource) v1alpha1.ResourceRef {

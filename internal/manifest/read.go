@@ -26,6 +26,7 @@ import (
 type Set struct {
 	Documents  []Document
 	ConfigMaps ConfigMaps
+	Secrets    Secrets
 	// Ignored are documents of other API groups, as "Deployment/web in web.yaml".
 	Ignored []string
 	// Digest is the SHA-256 of the files, one after the other.
@@ -141,6 +142,7 @@ func (s *Set) addAll(parts []part) error {
 	for _, other := range sets {
 		s.Documents = append(s.Documents, other.Documents...)
 		s.ConfigMaps = append(s.ConfigMaps, other.ConfigMaps...)
+		s.Secrets = append(s.Secrets, other.Secrets...)
 		s.Ignored = append(s.Ignored, other.Ignored...)
 	}
 	return errors.Join(errs...)
@@ -210,6 +212,8 @@ func (s *Set) addObject(source string, head head, o object, doc []byte) error {
 		return s.addList(source, o)
 	case head.APIVersion == "v1" && head.Kind == "ConfigMap":
 		return s.addConfigMap(source, o)
+	case head.APIVersion == "v1" && head.Kind == "Secret":
+		return s.addSecret(source, o)
 	}
 	if group(head.APIVersion) != v1alpha1.GroupVersion.Group {
 		s.Ignored = append(s.Ignored, fmt.Sprintf("%s in %s", head, source))
@@ -244,6 +248,15 @@ func (s *Set) addConfigMap(source string, o object) error {
 		return fmt.Errorf("%s: ConfigMap: %w", source, err)
 	}
 	s.ConfigMaps = append(s.ConfigMaps, &c)
+	return nil
+}
+
+func (s *Set) addSecret(source string, o object) error {
+	var secret corev1.Secret
+	if err := o.decode(&secret); err != nil {
+		return fmt.Errorf("%s: Secret: %w", source, err)
+	}
+	s.Secrets = append(s.Secrets, &secret)
 	return nil
 }
 

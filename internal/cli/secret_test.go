@@ -1,0 +1,65 @@
+package cli_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const tokenFile = `path: /etc/token, mode: "0600", showDiff: true, contentFrom: {secretKeyRef: {namespace: default, name: token, key: text}}`
+
+func secretManifest(value, label string) string {
+	return "apiVersion: v1\nkind: Secret\nmetadata: {name: token, labels: {fettle.dev/expose-to-nodes: \"" + label + "\"}}\nstringData: {text: \"" + value + "\"}\n---\n"
+}
+
+func TestASecretAmongTheManifestsIsAppliedAndNotTold(t *testing.T) {
+	root := emptyRoot(t)
+	var said strings.Builder
+	for _, value := range []string{"s3cret one", "s3cret two"} {
+		in := secretManifest(value, "true") + file("token", tokenFile)
+		for _, args := range [][]string{{"plan"}, {"plan", "-o", "json"}, {"apply", "--debug"}, {"apply", "-o", "yaml"}} {
+			got := fettle(t, in, append(args, "-f", "-", "--root", root)...)
+			if got.code != 0 {
+				t.Errorf("%v: exit %d: %s", args, got.code, got.err)
+			}
+			said.WriteString(got.out + got.err)
+		}
+		if text, err := os.ReadFile(filepath.Join(root, "etc/token")); err != nil || string(text) != value {
+			t.Errorf("the file has %q, %v", text, err)
+		}
+	}
+	if strings.Contains(said.String(), "s3cret") || !strings.Contains(said.String(), "content changed") && !strings.Contains(said.String(), "changed content") {
+		t.Errorf("it says:\n%s", said.String())
+	}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, "/etc/token") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), "s3cret") {
+			t.Errorf("%s has the secret", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestASecretThatIsNotThereOrNotForNodesIsMissed(t *testing.T) {
+	for what, in := range map[string]string{
+		"not there":     file("token", tokenFile),
+		"not for nodes": secretManifest("s3cret", "false") + file("token", tokenFile),
+	} {
+		root := emptyRoot(t)
+		got := fettle(t, in, "apply", "-f", "-", "--root", root, "--detailed-exitcodes")
+		if want := "contentFrom names Secret default/token, which is not there or is not labelled fettle.dev/expose-to-nodes=true"; got.code != 4 || !strings.Contains(got.err+got.out, want) {
+			t.Errorf("%s: exit %d\n%s%s", what, got.code, got.out, got.err)
+		}
+		if got := fettle(t, in, "validate", "-f", "-"); got.code != 0 || got.err != "" {
+			t.Errorf("%s: what only the cluster has is no fault of the manifests: exit %d, %s", what, got.code, got.err)
+		}
+	}
+}
