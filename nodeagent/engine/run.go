@@ -159,7 +159,6 @@ func (r *run) revive() bool {
 	r.final = !r.progress
 	r.progress = false
 	for _, n := range r.deferred {
-		r.entries[n].asked = 0
 		r.queue.Push(n)
 	}
 	r.deferred = nil
