@@ -139,6 +139,12 @@ func TestSchemaSaysWhatAnAPIServerWould(t *testing.T) {
 		"content and target": {strings.Replace(motd, "content: hello", "content: hello, target: /x", 1), []string{
 			"stdin: File/motd: spec: Invalid value: content, contentTemplate, contentFrom and target exclude each other: keep one",
 		}},
+		"a word that is none": {strings.Replace(motd, "content: hello", "ensure: folder", 1), []string{
+			`stdin: File/motd: spec.ensure: Unsupported value: "folder": supported values: "present", "file", "directory", "link", "absent"`,
+		}},
+		"a number that is too large": {"{apiVersion: fettle.dev/v1alpha1, kind: User, metadata: {name: a}, spec: {nodeSelector: {}, passwordMaxAge: 2147483648}}", []string{
+			"stdin: User/a: spec.passwordMaxAge: Invalid value: 2147483648: spec.passwordMaxAge in body should be less than or equal to 2147483647",
+		}},
 		"a reference twice": {strings.Replace(motd, "content: hello", "require: [File/a, File/a]", 1), []string{"stdin: File/motd: spec.require[1]: Duplicate value: \"File/a\""}},
 		"no node selector":  {strings.Replace(motd, "nodeSelector: {}, ", "", 1), []string{"stdin: File/motd: spec.nodeSelector: Required value"}},
 		"a name that no object may have": {strings.Replace(motd, "name: motd", "name: Motd_1", 1), []string{

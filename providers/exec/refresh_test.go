@@ -102,6 +102,16 @@ func TestANoopExecIsNotRunByAnEvent(t *testing.T) {
 }
 
 // Values of the environment, and what becomes of them where they come to light.
+func TestWhatIsReadOfACommandHasNoEnvironment(t *testing.T) {
+	h, _ := open(t)
+	r := item(t, "a", `{command: /bin/true, environment: [TOKEN=s3cret]}`).Resource
+	must(t, r.Choose(nil, h, ""))
+	must(t, r.Read(t.Context(), h))
+	if is := string(r.State().Attributes); !strings.Contains(is, `"command":"/bin/true"`) || strings.Contains(is, "s3cret") {
+		t.Errorf("the state is %s", is)
+	}
+}
+
 func TestSecretsOfTheEnvironmentStayIn(t *testing.T) {
 	h, _ := open(t)
 	const env = `shell: true, logOutput: always, environment: ["TOKEN=s3cret", "KEY=first s3c-one line\nsecond s3c-two line"]`

@@ -287,12 +287,23 @@ func TestWhatCanNotBeLookedAtKeepsNothingElseFromGoing(t *testing.T) {
 	}
 }
 
+// bindOldFile mounts an old file of elsewhere in the place of another.
+func bindOldFile(t *testing.T, root, at string) {
+	t.Helper()
+	elsewhere := filepath.Join(root, "old")
+	must(t, os.WriteFile(elsewhere, nil, 0o644))
+	must(t, os.Chtimes(elsewhere, hoursAgo(48), hoursAgo(48)))
+	must(t, syscall.Mount(elsewhere, at, "", syscall.MS_BIND, ""))
+	t.Cleanup(func() { must(t, syscall.Unmount(at, 0)) })
+}
+
 func TestWhatIsMountedStays(t *testing.T) {
-	m, h, root := open(t, []thing{{"d/mounted/", 0, 48, 48}, {"d/f", 1, 48, 48}})
+	m, h, root := open(t, []thing{{"d/mounted/", 0, 48, 48}, {"d/one", 1, 48, 48}, {"d/f", 1, 48, 48}})
 	at := filepath.Join(root, "x/d/mounted")
 	must(t, syscall.Mount("tmpfs", at, "tmpfs", 0, ""))
 	t.Cleanup(func() { must(t, syscall.Unmount(at, 0)) })
 	must(t, os.WriteFile(filepath.Join(at, "f"), nil, 0o644))
+	bindOldFile(t, root, filepath.Join(root, "x/d/one"))
 	if diff := cmp.Diff(removed("/d/f"), m.Apply(t, `Tidy/a {path: /x, recurse: true, rmdirs: true}`)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
