@@ -1,11 +1,17 @@
 package cli_test
 
 import (
+	"bytes"
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/test/debian"
 )
 
@@ -60,6 +66,60 @@ func TestResourceShowsNoSecret(t *testing.T) {
 		got := fettle(t, "", append([]string{"resource", "--root", root}, strings.Fields(words)...)...)
 		if !strings.Contains(got.out, "name: games\n") || strings.Contains(got.out+got.err, "s3cr3t") {
 			t.Errorf("%s: exit %d\n%s%s", words, got.code, got.out, got.err)
+		}
+	}
+}
+
+func TestResourceShowsNoSecretOfACommand(t *testing.T) {
+	root := debian.Root(t)
+	for _, flag := range []string{"--noop", "--debug", "--output=json"} {
+		got := fettle(t, "", "resource", "exec", "a", `command=echo "it is $TOKEN"; exit 3`, "shell=true", "environment=TOKEN=s3cr3t", "--root", root, flag)
+		if flag != "--noop" && !strings.Contains(got.err, "it is [redacted]") || strings.Contains(got.out+got.err, "s3cr3t") {
+			t.Errorf("%s: exit %d\n%s%s", flag, got.code, got.out, got.err)
+		}
+	}
+}
+
+type door struct {
+	Name string  `json:"name"`
+	Code *string `json:"code,omitempty"`
+}
+
+// careless has the code in what it reads, though nobody asked for it.
+type careless struct{}
+
+func (careless) Name() string                            { return "careless" }
+func (careless) Suits(resource.Facts, host.Reader) error { return nil }
+
+func (careless) Read(_ context.Context, _ host.Reader, want door) (door, error) {
+	return door{Name: want.Name, Code: new("s3cr3t")}, nil
+}
+
+func (careless) Write(context.Context, host.Host, door, door, []resource.Change) error { return nil }
+
+func (careless) List(context.Context, host.Reader) ([]door, error) {
+	return []door{{Name: "a", Code: new("s3cr3t")}}, nil
+}
+
+func TestResourceShowsNoSecretThatAProviderDidNotKeepBack(t *testing.T) {
+	doors := resource.Type[door]{
+		Name: "Door", NamevarName: "name", Namevar: func(d *door) *string { return &d.Name },
+		Providers: []resource.Provider[door]{careless{}},
+		Properties: []resource.Property[door]{{
+			Name: "code", Sensitive: func(door) bool { return true }, Managed: func(want door) bool { return want.Code != nil },
+			InSync: func(is, want door) bool { return *is.Code == *want.Code }, Show: func(d door) string { return *d.Code },
+		}},
+	}
+	for _, words := range [][]string{{"doors"}, {"door", "a"}, {"door", "a", "code=s3cr3t"}} {
+		var out, stderr bytes.Buffer
+		cmd := cli.Command(cli.Options{
+			Kinds: []resource.Kind{doors.Erase()}, Out: &out, Err: &stderr,
+			OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
+		})
+		cmd.SetArgs(append([]string{"resource", "--root", emptyRoot(t)}, words...))
+		err := cmd.ExecuteContext(t.Context())
+		if told := out.String() + stderr.String(); err != nil || !strings.Contains(told, "name: a\n") || strings.Contains(told, "s3cr3t") {
+			t.Errorf("%v: %v\n%s", words, err, told)
 		}
 	}
 }
