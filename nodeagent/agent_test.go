@@ -38,6 +38,7 @@ func TestAgent(t *testing.T) {
 		"waits for a catalog that is missing":                 waitsForMissing,
 		"one bad resource does not stop the others":           isolatesFailure,
 		"reports only where the node is in noop":              honoursNoop,
+		"runs its commands around runs, but around no noop":   runsCommands,
 		"tells what is withheld":                              tellsWithheld,
 		"follows a NodeCatalog that is deleted and made anew": followsRecreation,
 		"does not run again at a restart before its time":     restartsQuietly,

@@ -88,6 +88,18 @@ func respectsDisabled(_ *testing.T, m *machine) {
 	m.Expect(m.file("motd").text()).To(Equal("good\n"))
 }
 
+func runsCommands(_ *testing.T, m *machine) {
+	m.before, m.after = []string{"/no/before"}, []string{"/no/after"}
+	m.start()
+	first := m.should(fileEntry("motd", "good\n"))
+	m.soon("they fail", func(g Gomega) {
+		g.Expect(condition(m.object(), "Degraded")).To(And(ContainSubstring("/no/before"), ContainSubstring("/no/after")))
+	})
+	nc := m.applied(m.spec(v1alpha1.NodeCatalogSpec{Catalogs: first.Spec.Catalogs, Noop: true}))
+	m.Expect(condition(nc, "Ready")).To(Equal("True Noop: 1 only reported: File/motd"))
+	m.Expect(condition(nc, "Degraded")).To(Equal("False Settled"))
+}
+
 func stopsLongRuns(_ *testing.T, m *machine) {
 	m.limit = time.Nanosecond
 	m.start()

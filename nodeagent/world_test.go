@@ -81,6 +81,8 @@ type machine struct {
 	limit time.Duration // of a run; none by default
 	luck  float64       // what the agent takes for random, 0.5 by default
 
+	before, after []string // the commands around a run
+
 	spread time.Duration
 
 	keyAge time.Duration // at which a key is replaced; never by default
@@ -132,7 +134,7 @@ func (m *machine) start() {
 	must(m.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
 		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Kinds: providers.Kinds(), StateDir: m.stateDir(),
-		Interval: interval, Splay: time.Minute, Spread: m.spread, KeyAge: m.keyAge, Watch: true, Limit: m.limit, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return m.luck },
+		Interval: interval, Splay: time.Minute, Spread: m.spread, KeyAge: m.keyAge, Watch: true, Limit: m.limit, Before: m.before, After: m.after, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return m.luck },
 		Ran: func(nodeagent.RunSummary) { m.runs.Add(1); m.ran() },
 	})
 	must(m.t, err)

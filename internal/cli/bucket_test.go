@@ -52,6 +52,14 @@ func TestWhatARunReplacedComesBackFromTheBucket(t *testing.T) {
 	if info, err := os.Stat(at); read(t, at) != "one\n" || err != nil || info.Mode() != 0o640 {
 		t.Errorf("restored as %q, %v, %v", read(t, at), info, err)
 	}
+	elsewhere := filepath.Join(root, "etc/c")
+	put(t, elsewhere, "one\n")
+	if got := fettle(t, file("c", `path: /etc/c, content: "three\n"`), "apply", "-f", "-", "--root", root); got.code != 0 {
+		t.Fatalf("apply: %+v", got)
+	}
+	if got := bucket("restore", sumOne); got.code != 0 || read(t, elsewhere) != "one\n" {
+		t.Errorf("restored where it was found last: %+v, %q", got, read(t, elsewhere))
+	}
 	to := filepath.Join(root, "etc/b")
 	if got := bucket("restore", sumTwo, "--to", "/etc/b"); got.code != 0 { // what restore replaced is kept too
 		t.Errorf("restore: %+v", got)

@@ -75,6 +75,27 @@ func TestARunWhoseTimeIsUpFails(t *testing.T) {
 	}
 }
 
+// A refresh that fails is due again, when nothing is left to change.
+func TestARunThatOnlyRefreshesHasChanges(t *testing.T) {
+	root := debian.Root(t)
+	in := file("a", "path: /etc/a, content: x, notify: [Exec/b]") +
+		"apiVersion: fettle.dev/v1alpha1\nkind: Exec\nmetadata: {name: b}\nspec: {nodeSelector: {}, command: test -e /ready, path: [/usr/bin], refreshOnly: true}\n"
+	for _, step := range []struct {
+		code    int
+		summary string
+	}{
+		{6, "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
+		{2, "2 resources: 1 in sync, 0 changed, 1 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+		{0, "2 resources: 2 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
+	} {
+		got := fettle(t, in, "apply", "-f", "-", "--root", root, "--detailed-exitcodes")
+		if said := lines(got.out); got.code != step.code || said[len(said)-1] != step.summary {
+			t.Errorf("want exit %d and %s: %+v", step.code, step.summary, got)
+		}
+		put(t, filepath.Join(root, "ready"), "")
+	}
+}
+
 func TestCommandsAroundARun(t *testing.T) {
 	root := debian.Root(t)
 	in := file("a", "path: /etc/a, content: x")

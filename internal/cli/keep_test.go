@@ -238,6 +238,20 @@ func TestAWatchThatIsStoppedEndsAsItsLastRun(t *testing.T) {
 	}
 }
 
+func TestAWatchEndsAsItsLastRunAndNotAsItsFirst(t *testing.T) {
+	root := emptyRoot(t)
+	put(t, filepath.Join(root, "etc/sub/a"), "hello\n")
+	k := keep(t, root, file("a", `path: /etc/sub/a, content: "hello\n"`))
+	k.says(1, "1 in sync")
+	if err := os.RemoveAll(filepath.Join(root, "etc/sub")); err != nil {
+		t.Fatal(err)
+	}
+	k.until("a run fails", func() bool { return strings.Contains(k.out.String(), "1 failed") })
+	if err := k.stop(); !errors.Is(err, cli.Exit(1)) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAWatchWaitsWhileRunsAreDisabled(t *testing.T) {
 	root := emptyRoot(t)
 	dir := filepath.Join(root, "var/lib/fettle")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -176,16 +177,35 @@ func TestARunWaitsForAnotherAsLongAsItIsTold(t *testing.T) {
 	cancel()
 	locked("when it is stopped", <-ended)
 
-	go func() {
-		_, err := control.Run(t.Context(), o, fine)
-		ended <- err
-	}()
-	must(t, state.Disable(o.Dir, "meanwhile", time.Time{}))
 	must(t, other.Close())
-	err = <-ended
-	if _, disabled := errors.AsType[*state.DisabledError](err); err != nil && !disabled {
-		t.Errorf("when the other is done: %v", err)
+	_, err = control.Run(t.Context(), o, fine)
+	must(t, err)
+}
+
+func TestARunThatIsDisabledWhileItWaitsTakesNoPlace(t *testing.T) {
+	o := options(t, t.TempDir())
+	o.Wait = time.Hour
+	other, err := state.Open(o.Dir, state.Options{})
+	must(t, err)
+	meanwhile := func() {
+		must(t, state.Disable(o.Dir, "meanwhile", time.Time{}))
+		must(t, other.Close())
 	}
+	_, err = control.Run(&waited{Context: t.Context(), on: sync.OnceFunc(meanwhile)}, o, never(t))
+	if disabled, ok := errors.AsType[*state.DisabledError](err); !ok || disabled.Message != "meanwhile" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A waited context calls on when someone waits for its end.
+type waited struct {
+	context.Context
+	on func()
+}
+
+func (w *waited) Done() <-chan struct{} {
+	w.on()
+	return w.Context.Done()
 }
 
 func TestARunHasItsTime(t *testing.T) {

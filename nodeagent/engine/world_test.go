@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ type world struct {
 	others  []string
 	// idle are things for which there is nothing to refresh.
 	idle map[string]bool
-	// onWrite is called with the name of what was written.
+	// onWrite is called with the name of what is being written, or was as one of several.
 	onWrite func(name string)
 }
 
@@ -98,14 +99,15 @@ func (w *world) state(want thing) thing {
 	return is
 }
 
-func (p plain) Write(_ context.Context, _ host.Host, is, want thing, changes []resource.Change) error {
+// Write is killed likewise, and then changes nothing.
+func (p plain) Write(ctx context.Context, _ host.Host, is, want thing, changes []resource.Change) error {
 	var names []string
 	for _, c := range changes {
 		names = append(names, c.Property)
 	}
 	p.w.did("write %s (%s)", want.Name, strings.Join(names, " "))
-	defer p.w.onWrite(want.Name)
-	if err := raised(p.w.fail["write "+want.Name]); err != nil {
+	p.w.onWrite(want.Name)
+	if err := cmp.Or(raised(p.w.fail["write "+want.Name]), ctx.Err()); err != nil {
 		return err
 	}
 	return p.w.set(is, want, names)
