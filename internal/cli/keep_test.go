@@ -148,7 +148,7 @@ func TestDriftOfADebianRootIsCorrectedAsItHappens(t *testing.T) {
 	})
 	const (
 		service = "apiVersion: fettle.dev/v1alpha1\nkind: SystemService\nmetadata: {name: greeter}\nspec: {nodeSelector: {}, enable: true}\n"
-		user    = "apiVersion: fettle.dev/v1alpha1\nkind: User\nmetadata: {name: deploy}\nspec: {nodeSelector: {}, gid: web}\n"
+		user    = "apiVersion: fettle.dev/v1alpha1\nkind: User\nmetadata: {name: deploy}\nspec: {nodeSelector: {}, gid: web, shell: /bin/bash, password: \"$6$saltsalt$s3cr3t\"}\n"
 		group   = "apiVersion: fettle.dev/v1alpha1\nkind: Group\nmetadata: {name: web}\nspec: {nodeSelector: {}, members: [games]}\n"
 		pkg     = "apiVersion: fettle.dev/v1alpha1\nkind: Package\nmetadata: {name: greeter}\nspec: {nodeSelector: {}, before: [SystemService/greeter]}\n"
 	)
@@ -157,10 +157,12 @@ func TestDriftOfADebianRootIsCorrectedAsItHappens(t *testing.T) {
 	}
 	// Each by itself: what one watches leads to a run of all, and so does what a run did shortly before.
 	for command, c := range map[string]struct{ in, event string }{
-		"dpkg --remove greeter":      {strings.Replace(pkg, ", before: [SystemService/greeter]", "", 1), "Package/greeter: created (corrective)"},
-		"userdel deploy":             {user, "User/deploy: created (corrective)"},
-		"gpasswd --delete games web": {group, "Group/web: members defined as games (corrective)"},
-		"systemctl disable greeter":  {service, "SystemService/greeter: enable changed false to true (corrective)"},
+		"dpkg --remove greeter":       {strings.Replace(pkg, ", before: [SystemService/greeter]", "", 1), "Package/greeter: created (corrective)"},
+		"userdel deploy":              {user, "User/deploy: created (corrective)"},
+		"chsh --shell /bin/sh deploy": {user, "User/deploy: shell changed /bin/sh to /bin/bash (corrective)"},
+		"passwd --lock deploy":        {user, "User/deploy: changed password"},
+		"gpasswd --delete games web":  {group, "Group/web: members defined as games (corrective)"},
+		"systemctl disable greeter":   {service, "SystemService/greeter: enable changed false to true (corrective)"},
 	} {
 		k := keep(t, root, c.in)
 		k.says(1, "1 in sync")
