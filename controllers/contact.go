@@ -15,13 +15,14 @@ import (
 type Contact struct {
 	Clock clock.PassiveClock
 
-	mu   sync.Mutex
-	last outage
-	away bool // now
+	mu       sync.Mutex
+	answered time.Time // last
+	last     outage
+	away     bool // now
 }
 
-// An outage is when an API server was away; the zero outage is none. One that lasts ends
-// now.
+// An outage is when an API server may have been away: since its last answer, as who asks
+// for nothing does not notice. The zero outage is none, and one that lasts ends now.
 type outage struct{ since, until time.Time }
 
 // together is within which time two outages are one.
@@ -50,15 +51,24 @@ func (c *Contact) note(answered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.Clock.Now()
-	switch {
-	case answered && c.away:
-		c.last.until, c.away = now, false
-	case !answered && !c.away:
-		if c.last.since.IsZero() || now.Sub(c.last.until) > together {
-			c.last.since = now
+	if answered {
+		if c.away {
+			c.last.until, c.away = now, false
 		}
-		c.away = true
+		c.answered = now
+		return
 	}
+	if !c.away && now.Sub(c.last.until) > together {
+		c.last.since = c.answered
+	}
+	c.away = true
+}
+
+// isLost reports whether the last request had no answer.
+func (c *Contact) isLost() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.away
 }
 
 // lost is the last outage.

@@ -218,7 +218,23 @@ func (r *Fleet) keepLeases(ctx context.Context) (time.Duration, error) {
 	if len(now) < len(all) {
 		again.in(settle)
 	}
+	again.in(r.callAgain(ctx))
 	return again.wait, errors.Join(errs...)
+}
+
+// callEvery is how often an API server that was away is asked whether it is back.
+const callEvery = 5 * time.Second
+
+// callAgain asks the API server for as good as nothing where its last answer failed to
+// come: a manager that has nothing else to ask would go on to excuse nodes.
+func (r *Fleet) callAgain(ctx context.Context) time.Duration {
+	if r.Contact == nil || !r.Contact.isLost() {
+		return 0
+	}
+	if err := r.Live.List(ctx, metadataList("Node"), client.Limit(1)); err != nil {
+		return callEvery
+	}
+	return 0
 }
 
 func (r *Fleet) logSilence(ctx context.Context) {

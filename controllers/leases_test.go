@@ -41,7 +41,7 @@ func TestANodeIsSilentWhenItsLeaseIsOver(t *testing.T) {
 	type step struct {
 		at      time.Duration // since the start
 		renewed time.Duration // at which the agent says that it renewed; 0: nothing is seen
-		api     string        // "away" or "back": what the API server became
+		api     string        // "away" or "back": it gives no answer, or one
 	}
 	s := time.Second
 	for name, c := range map[string]struct {
@@ -79,7 +79,10 @@ func TestANodeIsSilentWhenItsLeaseIsOver(t *testing.T) {
 			[]time.Duration{60 * s, 199 * s, 201 * s, 259 * s, 260 * s},
 		},
 		"who was silent before stays so": {
-			[]step{{at: 0, renewed: s}, {at: 70 * s, api: "away"}, {at: 200 * s, api: "back"}}, []time.Duration{80 * s, 199 * s, 201 * s}, []time.Duration{80 * s, 199 * s, 201 * s},
+			[]step{{at: 0, renewed: s}, {at: 65 * s, api: "back"}, {at: 70 * s, api: "away"}, {at: 200 * s, api: "back"}}, []time.Duration{80 * s, 199 * s, 201 * s}, []time.Duration{80 * s, 199 * s, 201 * s},
+		},
+		"an outage that is noticed when it is over, by who asks nothing, was one": {
+			[]step{{at: 0, api: "back"}, {at: s, renewed: s}, {at: 61 * s, api: "away"}, {at: 62 * s, api: "back"}}, []time.Duration{122 * s}, []time.Duration{62 * s, 121 * s, 122 * s},
 		},
 		"outages that follow each other are one": {
 			[]step{{at: 0, renewed: s}, {at: 30 * s, api: "away"}, {at: 50 * s, api: "back"}, {at: 61 * s, api: "away"}, {at: 90 * s, api: "back"}},
@@ -257,6 +260,40 @@ var _ = Describe("Leases", func() {
 		lease.Spec.RenewTime = new(metav1.NewMicroTime(w.clock.Now()))
 		w.fleet.SeeLease(&lease)
 		Expect(w.fleet.NextSilence()).To(Equal(2 * time.Minute))
+	})
+
+	It("tell who is silent and who is heard again, but for what an API server that is away made of it", func(ctx SpecContext) {
+		_, asked := startManager(false)
+		lease := renewed("web-1", time.Now())
+		lease.Namespace, lease.Spec.LeaseDurationSeconds = "fettle-nodes", new(int32(4)) // of nobody: the manager leaves it as it is
+		create(ctx, lease, node("web-1", "web"), file("a", "/a"))
+		renew := func() {
+			GinkgoHelper()
+			lease.Spec.RenewTime = new(metav1.NewMicroTime(time.Now()))
+			Expect(k8s.Update(ctx, lease)).To(Succeed())
+		}
+		unknown := func() int32 { return counts(ctx, "a").Unknown }
+		Eventually(ctx, func(g Gomega) {
+			should, _ := entries(ctx, g, "web-1")
+			g.Expect(should).To(HaveKey("File/a"))
+		}).WithTimeout(time.Minute).Should(Succeed())
+		applied(ctx, "web-1")
+		Eventually(ctx, func() []string { renew(); return said(ctx, "a") }).WithTimeout(time.Minute).Should(ContainElement("Ready=True InSync"))
+
+		By("silence")
+		Eventually(ctx, unknown).WithTimeout(time.Minute).Should(BeEquivalentTo(1))
+		Expect(said(ctx, "a")).To(ContainElement(ContainSubstring("Ready=True")))
+		By("a renewal")
+		Eventually(ctx, func() int32 { renew(); return unknown() }).WithTimeout(time.Minute).Should(BeZero())
+
+		By("an API server that is away for longer than the Lease lasts")
+		asked.refused.Store(new("/"))
+		start := len(asked.whole("PATCH"))
+		Eventually(ctx, func() int { return len(asked.whole("PATCH")) }).WithTimeout(time.Minute).Should(BeNumerically(">", start), "it would write that the node is silent")
+		asked.refused.Store(nil)
+		Consistently(ctx, unknown).WithTimeout(3 * time.Second).Should(BeZero())
+		By("silence after that, which is not excused for ten times")
+		Eventually(ctx, unknown).WithTimeout(25 * time.Second).Should(BeEquivalentTo(1))
 	})
 
 	It("of a large fleet are made a few at a time, and keep no change waiting", func(ctx SpecContext) {

@@ -39,7 +39,9 @@ func startManagerBehind(asked *requests, elect bool) (ctrl.Manager, *requests) {
 func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 	GinkgoHelper()
 	cfg := as("fettle-manager")
+	contact := &controllers.Contact{Clock: clock.RealClock{}}
 	cfg.Wrap(asked.note)
+	cfg.Wrap(contact.Wrap)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controllers.CacheOptions(),
@@ -53,7 +55,7 @@ func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 	Expect(err).NotTo(HaveOccurred())
 	fleet := &controllers.Fleet{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
-		Clock: clock.RealClock{}, Kinds: providers.Kinds(),
+		Clock: clock.RealClock{}, Kinds: providers.Kinds(), Contact: contact,
 	}
 	Expect(fleet.SetupWithManager(mgr)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it outlives every node of the spec

@@ -195,4 +195,3 @@ func (o object) change(u *unstructured.Unstructured) {
 		panic(err) // it is a document of ours
 	}
 }
-
