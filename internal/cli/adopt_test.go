@@ -27,8 +27,12 @@ func TestAdoptedAttributesAreThoseOfACatalog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bound, bindErr := kinds[ref.Kind].Bind(ref, raw)
-			adopted, err := kinds[ref.Kind].Adopt(ref, r.GetAttributes())
+			kind, known := kinds[ref.Kind]
+			if !known {
+				t.Fatal("its type is not registered")
+			}
+			bound, bindErr := kind.Bind(ref, raw)
+			adopted, err := kind.Adopt(ref, r.GetAttributes())
 			if !reflect.DeepEqual(bindErr, err) || !reflect.DeepEqual(bound, adopted) {
 				t.Errorf("adopted is\n%+v (%v)\nbound is\n%+v (%v)", adopted, err, bound, bindErr)
 			}
