@@ -167,8 +167,12 @@ func tellsNothingSealed(t *testing.T, m *machine) {
 	m.Expect(m.file("token").text()).To(Equal(marked))
 	m.file("token").write("Other" + marked)
 	m.passes("drift is corrected", func(g Gomega) { g.Expect(m.file("token").text()).To(Equal(marked)) })
+	m.applied(m.spec(v1alpha1.NodeCatalogSpec{Entries: []v1alpha1.CatalogEntry{e, nowhere}, Noop: true}))
 	m.file("token").write("Other" + marked)
-	told = append(told, m.applied(m.spec(v1alpha1.NodeCatalogSpec{Entries: []v1alpha1.CatalogEntry{e, nowhere}, Noop: true})).Status)
+	m.passes("drift is reported", func(g Gomega) {
+		g.Expect(m.object().Status.Resources).To(ContainElement(And(HaveField("Ref", v1alpha1.ReportedRef("File/token")), HaveField("State", v1alpha1.StateNoop))))
+	})
+	told = append(told, m.object().Status)
 	m.stop()
 
 	text, err := json.Marshal(told)

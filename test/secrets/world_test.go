@@ -72,7 +72,6 @@ func newWorld(t *testing.T, cfg *rest.Config, stored func(controlplane.T) map[st
 	w.set, err = kubernetes.NewForConfig(cfg)
 	must(t, err)
 	controlplane.Install(t, cfg)
-	ctrl.SetLogger(logr.FromSlogHandler(logger(&w.logs).Handler()))
 	return w
 }
 
@@ -94,7 +93,7 @@ func (w *world) startManager() {
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: w.scheme, Cache: controllers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
+		Controller: config.Controller{SkipNameValidation: new(true)}, Logger: logr.FromSlogHandler(logger(&w.logs).Handler()),
 	})
 	must(w.t, err)
 	fleet := &controllers.Fleet{
