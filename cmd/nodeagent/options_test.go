@@ -16,7 +16,7 @@ import (
 
 func TestFlags(t *testing.T) {
 	defaults := options{
-		node: "web-1", stateDir: "/var/lib/fettle", interval: 10 * time.Minute, splay: time.Minute, keyAge: 2160 * time.Hour,
+		node: "web-1", stateDir: "/var/lib/fettle", interval: 10 * time.Minute, splay: time.Minute, spread: 2 * time.Second, qps: 5, burst: 10, keyAge: 2160 * time.Hour,
 		bucketLimit: 1 << 30,
 		watch:       true, limit: time.Hour, level: slog.LevelInfo, metrics: "0", health: "0",
 	}
