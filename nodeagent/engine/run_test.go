@@ -330,6 +330,18 @@ func TestRun(t *testing.T) {
 			did:   []string{"write c (ensure)", "write b (ensure)", "write together a"},
 			want:  []string{"Thing/c Changed", "  created", "Nest/b Changed", "  created", "Crate/a Changed", "  created"},
 		},
+		"a provider that goes away during the run is used no more": {
+			given: func(w *world) {
+				w.suits["tool"] = errBroken
+				w.onWrite = func(string) { w.suits["hand"] = errors.New("gone") }
+			},
+			items: [][]string{{"Thing/a", red}, {"Thing/b", red}},
+			did:   []string{"write a (ensure)"},
+			want: []string{
+				"Thing/a Changed", "  created",
+				"Thing/b Failed", "  cannot find a suitable provider for Thing: hand: gone; tool: broken",
+			},
+		},
 		"a provider that never comes fails the resource with every reason": {
 			given: func(w *world) { w.suits["hand"], w.suits["tool"] = errBroken, errors.New("not here") },
 			items: [][]string{{"Thing/a", red}, {"Crate/b", red}},
