@@ -140,6 +140,14 @@ bench-peers: install-prerequisites bin/fettle ## Measure fettle beside Puppet an
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/floor ./test/bench/floor
 	bin/bench -bin bin -out docs/benchmarks.md $(BENCHFLAGS)
 
+# How many nodes, and more: see `go run ./test/fleet -h`.
+FLEETFLAGS ?=
+
+.PHONY: bench-fleet
+bench-fleet: install-prerequisites bin/manager ## Measure a manager with 100, 1,000 and 5,000 nodes on a real API server; writes docs/benchmarks-fleet.md.
+	$(GO) build -o bin/bench-fleet ./test/fleet
+	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-fleet -manager bin/manager -out docs/benchmarks-fleet.md $(FLEETFLAGS)
+
 ##@ Build and run
 
 .PHONY: build

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"k8s.io/client-go/kubernetes"
+)
+
+// counters are what the API server counts, since it started.
+type counters struct {
+	etcd                   float64 // bytes of its database
+	leases, others, writes float64 // requests about what is ours
+}
+
+// counters asks the API server. That is a request of its own, about nothing of ours.
+func (f *fleet) counters(ctx context.Context) counters {
+	set, err := kubernetes.NewForConfig(f.cfg)
+	f.must(err)
+	text, err := set.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	f.must(err)
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	f.must(err)
+	var c counters
+	for _, m := range families["apiserver_request_total"].GetMetric() {
+		c.request(labels(m), m.GetCounter().GetValue())
+	}
+	for _, m := range families["apiserver_storage_size_bytes"].GetMetric() {
+		c.etcd += m.GetGauge().GetValue()
+	}
+	return c
+}
+
+// request counts requests of one kind.
+func (c *counters) request(l map[string]string, n float64) {
+	writes := map[string]bool{"CREATE": true, "PATCH": true, "PUT": true, "UPDATE": true, "DELETE": true, "APPLY": true, "POST": true}[l["verb"]]
+	switch {
+	case l["resource"] == "leases" && l["group"] == "coordination.k8s.io":
+		c.leases += n
+		return
+	case l["group"] != "fettle.dev" && l["resource"] != "nodes" && l["resource"] != "configmaps" && l["resource"] != "secrets" && l["group"] != "events.k8s.io":
+		return
+	case writes:
+		c.writes += n
+	}
+	c.others += n
+}
+
+func labels(m *dto.Metric) map[string]string {
+	all := map[string]string{}
+	for _, l := range m.GetLabel() {
+		all[l.GetName()] = l.GetValue()
+	}
+	return all
+}
+
+// quietly measures a fleet to which nothing happens.
+func (f *fleet) quietly(ctx context.Context, r *result) {
+	before := f.counters(ctx)
+	began := time.Now()
+	select {
+	case <-ctx.Done():
+		f.Fatalf("%v", ctx.Err())
+	case <-time.After(f.quiet):
+	}
+	after, seconds := f.counters(ctx), time.Since(began).Seconds()
+	r.leases = (after.leases - before.leases) / seconds
+	r.others = (after.others - before.others) / seconds
+	r.writes = (after.writes - before.writes) / seconds
+}
+
+// managerCPU is the processor time that the manager has used.
+func (f *fleet) managerCPU() time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", f.manager.Process.Pid))
+	f.must(err)
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var ticks int64
+	for _, field := range fields[11:13] { // utime and stime, of 100 a second on every Linux that there is
+		n, err := strconv.ParseInt(field, 10, 64)
+		f.must(err)
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
+
+// managerPeak is the largest resident set that the manager had, in kilobytes.
+func (f *fleet) managerPeak() int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", f.manager.Process.Pid))
+	f.must(err)
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			f.must(err)
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,84 @@
+// Command fleet measures a manager and its nodes as they grow: a real etcd and API server, the manager as users run it,
+// and so many nodes whose agents are the real ones, in this process and on a host that is always as it should be.
+//
+// What is measured is one changed resource that every node has, and an hour in which nothing happens cut down to a
+// minute. Beside it, in the same run, the floor: a bare client that makes the same patches at the same parallelism.
+// `make bench-fleet` writes the table to docs/benchmarks-fleet.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// options are the flags.
+type options struct {
+	nodes     []int
+	resources int
+	groups    int
+	quiet     time.Duration
+	manager   string
+	out       string
+}
+
+func main() {
+	if err := run(flags()); err != nil {
+		fmt.Fprintln(os.Stderr, "fleet:", err)
+		os.Exit(1)
+	}
+}
+
+func flags() options {
+	o := options{nodes: []int{100, 1000, 5000}}
+	flag.Func("nodes", "how many nodes, one line each (default 100,1000,5000)", func(s string) error {
+		o.nodes = nil
+		for n := range strings.SplitSeq(s, ",") {
+			count, err := strconv.Atoi(n)
+			if err != nil {
+				return err
+			}
+			o.nodes = append(o.nodes, count)
+		}
+		return nil
+	})
+	flag.IntVar(&o.resources, "resources", 500, "how many resources, three in 25 of them rendered for each node")
+	flag.IntVar(&o.groups, "groups", 20, "how many targetings they have: the first selects every node, each other its share")
+	flag.DurationVar(&o.quiet, "quiet", time.Minute, "how long to watch a fleet to which nothing happens")
+	flag.StringVar(&o.manager, "manager", "bin/manager", "the program to measure")
+	flag.StringVar(&o.out, "out", "", "file to write the tables to (default standard output)")
+	flag.Parse()
+	return o
+}
+
+func run(o options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	var all []result
+	for _, n := range o.nodes {
+		r, err := measure(ctx, o, n)
+		if err != nil {
+			return fmt.Errorf("%d nodes: %w", n, err)
+		}
+		fmt.Fprintf(os.Stderr, "fleet: %+v\n", r)
+		all = append(all, r)
+	}
+	text := page(o, all)
+	if o.out == "" {
+		_, err := os.Stdout.WriteString(text)
+		return err
+	}
+	return os.WriteFile(o.out, []byte(text), 0o644)
+}

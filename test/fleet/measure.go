@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// A result is a line of the tables.
+type result struct {
+	nodes int
+	// start is from the manager's first pass to the last node in sync, as a cluster is when Fettle comes to it.
+	start time.Duration
+	// fanOut is from a changed resource to the last NodeCatalog patched, with no agent at work; floor is what a bare
+	// client takes for the same patches.
+	fanOut, floor time.Duration
+	// patched and aggregated are the same with agents at work, to the last patch and to the resource's Ready.
+	patched, aggregated time.Duration
+	patches, bytes      int64         // of NodeCatalogs, by the manager, for that change
+	etcd                float64       // bytes that its database grew by in that
+	cpu                 time.Duration // of the manager, for that change
+	peak                int64         // kilobytes of the manager
+	// requests a second in a fleet to which nothing happens: those that renew Leases, all others, and those that write.
+	leases, others, writes float64
+}
+
+func measure(ctx context.Context, o options, nodes int) (r result, err error) {
+	r.nodes = nodes
+	err = on(func(s *stage) {
+		f := newFleet(s, o, nodes)
+		f.populate(ctx)
+		f.startManager()
+		began := time.Now()
+		stop := f.startAgents(ctx)
+		f.until(ctx, "every node is in sync", func() (bool, error) { return f.ready(ctx, 0) })
+		r.start = time.Since(began)
+		f.quietly(ctx, &r)
+		f.change(ctx, &r)
+		stop()
+		r.peak = f.managerPeak()
+		r.fanOut = f.fanOutAlone(ctx)
+		r.peak = max(r.peak, f.managerPeak())
+		f.stopManager()
+		r.floor = f.bare(ctx, int(r.bytes/max(1, r.patches)))
+	})
+	return r, err
+}
+
+// ready reports whether a resource of every node was applied in a generation or a later one, and all others as well.
+func (f *fleet) ready(ctx context.Context, generation int64) (bool, error) {
+	var all v1alpha1.FileList
+	if generation > 0 {
+		var one v1alpha1.File
+		if err := f.client.Get(ctx, client.ObjectKey{Name: f.file(0).Name}, &one); err != nil {
+			return false, err
+		}
+		all.Items = append(all.Items, one)
+	} else if err := f.client.List(ctx, &all); err != nil {
+		return false, err
+	}
+	for _, o := range all.Items {
+		if o.Status.ObservedGeneration < max(generation, o.Generation) || !meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionReady) {
+			return false, nil
+		}
+		if n := o.Status.Nodes; n == nil || n.InSync != n.Selected {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// edit changes a resource that every node has, and returns its generation.
+func (f *fleet) edit(ctx context.Context) int64 {
+	o := f.file(0)
+	content, err := json.Marshal(fmt.Sprintf("changed at %s\n", time.Now()))
+	f.must(err)
+	patch := fmt.Appendf(nil, `{"spec":{"content":%s}}`, content)
+	f.must(f.client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)))
+	return o.Generation
+}
+
+// change measures one with agents at work.
+func (f *fleet) change(ctx context.Context, r *result) {
+	before, cpu, seen := f.counters(ctx), f.managerCPU(), f.specs(ctx)
+	patches, bytes := f.proxy.patches.Load(), f.proxy.bytes.Load()
+	began := time.Now()
+	generation := f.edit(ctx)
+	r.patched = f.all(ctx, began, seen)
+	f.until(ctx, "the change is applied by all", func() (bool, error) { return f.ready(ctx, generation) })
+	r.aggregated = time.Since(began)
+	after := f.counters(ctx)
+	r.cpu = f.managerCPU() - cpu
+	r.patches, r.bytes = f.proxy.patches.Load()-patches, f.proxy.bytes.Load()-bytes
+	r.etcd = after.etcd - before.etcd
+}
+
+// fanOutAlone measures one with no agent at work.
+func (f *fleet) fanOutAlone(ctx context.Context) time.Duration {
+	seen := f.specs(ctx)
+	began := time.Now()
+	f.edit(ctx)
+	return f.all(ctx, began, seen)
+}
+
+// specs watches NodeCatalogs from now on: the names of those whose spec changes come by.
+func (f *fleet) specs(ctx context.Context) <-chan string {
+	c, err := client.NewWithWatch(f.cfg, client.Options{Scheme: f.client.Scheme()})
+	f.must(err)
+	var list metav1.PartialObjectMetadataList
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NodeCatalogList"))
+	f.must(c.List(ctx, &list))
+	generations := map[string]int64{}
+	for _, o := range list.Items {
+		generations[o.Name] = o.Generation
+	}
+	w, err := c.Watch(ctx, &list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	f.must(err)
+	f.Cleanup(w.Stop)
+	seen := make(chan string, len(f.nodes))
+	go func() {
+		defer close(seen)
+		for e := range w.ResultChan() {
+			if o, ok := e.Object.(*metav1.PartialObjectMetadata); ok && o.Generation > generations[o.Name] {
+				generations[o.Name] = o.Generation
+				seen <- o.Name
+			}
+		}
+	}()
+	return seen
+}
+
+// all waits until every node was seen.
+func (f *fleet) all(ctx context.Context, began time.Time, seen <-chan string) time.Duration {
+	missing := map[string]bool{}
+	for _, n := range f.nodes {
+		missing[n] = true
+	}
+	for len(missing) > 0 {
+		select {
+		case <-ctx.Done():
+			f.Fatalf("%d NodeCatalogs were not patched: %v", len(missing), ctx.Err())
+		case name, open := <-seen:
+			if !open {
+				f.Fatalf("the watch ended with %d NodeCatalogs to come", len(missing))
+			}
+			delete(missing, name)
+		}
+	}
+	return time.Since(began)
+}
+
+// bare makes the same patches with nothing but a client: as many, of the same size, as many at a time.
+func (f *fleet) bare(ctx context.Context, size int) time.Duration {
+	c, err := client.New(f.proxy.config(), client.Options{Scheme: f.client.Scheme()})
+	f.must(err)
+	seen := f.specs(ctx)
+	began := time.Now()
+	f.each(len(f.nodes), func(i int) error {
+		o := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: f.nodes[i]}}
+		return c.Patch(ctx, o, client.RawPatch(types.MergePatchType, f.patch(size)))
+	})
+	return f.all(ctx, began, seen)
+}
+
+// patch is one of about a size that changes a NodeCatalog's list of catalogs.
+func (f *fleet) patch(size int) []byte {
+	var refs []v1alpha1.CatalogRef
+	for i := range max(1, size/len(`{"name":"sha256-0000000000000000000000000000000000000000000000000000000000000000"},`)) {
+		refs = append(refs, v1alpha1.CatalogRef{Name: fmt.Sprintf("sha256-%064x", i)})
+	}
+	text, err := json.Marshal(map[string]any{"spec": map[string]any{"catalogs": refs}})
+	f.must(err)
+	return text
+}
