@@ -252,6 +252,10 @@ func TestTheMachineThatWeRunOn(t *testing.T) {
 		t.Error("JSON changes the facts:", diff)
 	}
 	second, _ := facts.Gather(t.Context(), h)
+	for _, theirs := range []string{"mountpoints", "networking"} { // others mount and connect meanwhile
+		delete(got, theirs)
+		delete(second, theirs)
+	}
 	if diff := cmp.Diff(got, second); diff != "" {
 		t.Error("asked again, it answers otherwise:", diff)
 	}
