@@ -40,6 +40,28 @@ var _ = Describe("The fleet", func() {
 		Expect(versions(ctx)).To(Equal(before))
 	})
 
+	It("writes nothing twice while its cache is behind, and nothing halfway", func(ctx SpecContext) {
+		w := newWorld()
+		late := &behind{Client: k8s}
+		w.fleet.Client = late
+		create(ctx, node("web-1", "web"), file("a", "/a"), file("b", "/b"))
+		w.pass(ctx)
+		generation := func() int64 { return nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Generation }
+
+		late.freeze(ctx)
+		update(ctx, "b", func(f *v1alpha1.File) { f.Spec.Path = "/a" })
+		w.pass(ctx)
+		Expect(generation()).To(Equal(int64(2)))
+		w.pass(ctx)
+		Expect(generation()).To(Equal(int64(2)))
+
+		By("going back to what the cache still has")
+		update(ctx, "b", func(f *v1alpha1.File) { f.Spec.Path = "/b" })
+		w.pass(ctx)
+		Expect(has(ctx, "web-1")).To(HaveLen(2))
+		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Spec.Withheld).To(BeEmpty())
+	})
+
 	It("puts back a NodeCatalog's spec that someone changed, and leaves noop alone", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), file("a", "/a"))

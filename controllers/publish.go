@@ -84,15 +84,20 @@ func (r *Fleet) createCatalog(ctx context.Context, c *v1alpha1.Catalog) error {
 // A nodeChange is what is to be done about one NodeCatalog.
 type nodeChange struct {
 	node   string
-	uid    types.UID // of the Node; "" where there is none any more
-	spec   v1alpha1.NodeCatalogSpec
-	has    *v1alpha1.NodeCatalog // nil where it is to be made
-	remove bool                  // its Node is gone
+	uid    types.UID                // of the Node; "" where there is none any more
+	want   *catalog.NodeResult      // nil where its Node is gone
+	has    *v1alpha1.NodeCatalog    // nil where it is to be made
+	before v1alpha1.NodeCatalogSpec // what it says now, as far as is known
+	remove bool                     // its Node is gone, or another
 }
 
-// published knows which specs were found to be as they should, so that they need not be
-// compared again. The zero value knows nothing.
-type published struct{ nodes map[string]publication }
+// published knows which specs were found or made as they should be, so that they are
+// neither compared nor written again: a cache may be behind what was just written. The zero
+// value knows nothing. Safe for concurrent use.
+type published struct {
+	mu    sync.Mutex
+	nodes map[string]publication
+}
 
 type publication struct {
 	result     *catalog.NodeResult
@@ -100,28 +105,33 @@ type publication struct {
 	generation int64
 }
 
+func (p *published) wrote(c nodeChange, nc *v1alpha1.NodeCatalog) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.nodes[c.node] = publication{c.want, nc.UID, nc.Generation}
+}
+
 // changes compares what nodes should have with what they have.
 func (p *published) changes(c *compilation, existing nodeCatalogs) []nodeChange {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var changes []nodeChange
-	found := make(map[string]publication, len(c.result.Nodes))
+	known := p.nodes
+	p.nodes = make(map[string]publication, len(c.result.Nodes))
 	for _, node := range slices.Sorted(maps.Keys(c.result.Nodes)) {
-		want := nodeChange{node: node, uid: c.nodes[node], spec: c.result.Nodes[node].Spec, has: existing[node]}
-		if want.has == nil {
-			changes = append(changes, want)
-			continue
+		want := nodeChange{node: node, uid: c.nodes[node], want: c.result.Nodes[node], has: existing[node]}
+		if want.has != nil {
+			want.remove = !ownedBy(want.has, want.uid)
+			is := known[node].newer(want.has)
+			want.before = is.spec(want.has)
+			if !want.remove && (is.result == want.want || catalog.SameSpec(want.before, want.want.Spec)) {
+				p.nodes[node] = publication{want.want, is.uid, is.generation}
+				continue
+			}
+			p.nodes[node] = is
 		}
-		is := publication{c.result.Nodes[node], want.has.UID, want.has.Generation}
-		switch {
-		case !ownedBy(want.has, want.uid):
-			want.remove = true
-			changes = append(changes, want)
-		case p.nodes[node] == is || catalog.SameSpec(want.has.Spec, want.spec):
-			found[node] = is
-		default:
-			changes = append(changes, want)
-		}
+		changes = append(changes, want)
 	}
-	p.nodes = found
 	for _, name := range slices.Sorted(maps.Keys(existing)) {
 		if c.result.Nodes[name] == nil {
 			changes = append(changes, nodeChange{node: name, has: existing[name], remove: true})
@@ -130,9 +140,26 @@ func (p *published) changes(c *compilation, existing nodeCatalogs) []nodeChange 
 	return changes
 }
 
+// newer is what is known of a NodeCatalog, or, where a cache has something else that is
+// no older, that.
+func (p publication) newer(has *v1alpha1.NodeCatalog) publication {
+	if p.uid == has.UID && p.generation >= has.Generation {
+		return p
+	}
+	return publication{nil, has.UID, has.Generation}
+}
+
+// spec is what a NodeCatalog says.
+func (p publication) spec(has *v1alpha1.NodeCatalog) v1alpha1.NodeCatalogSpec {
+	if p.result != nil && p.generation > has.Generation {
+		return p.result.Spec
+	}
+	return has.Spec
+}
+
 // needs reports whether the change is of no use without a catalog.
 func (c nodeChange) needs(name string) bool {
-	return slices.Contains(c.spec.Catalogs, v1alpha1.CatalogRef{Name: name})
+	return !c.remove && slices.Contains(c.want.Spec.Catalogs, v1alpha1.CatalogRef{Name: name})
 }
 
 func (r *Fleet) writeNode(ctx context.Context, c nodeChange) error {
@@ -142,7 +169,7 @@ func (r *Fleet) writeNode(ctx context.Context, c nodeChange) error {
 	case c.has == nil:
 		return r.createNode(ctx, c)
 	}
-	patch, err := specPatch(c.has.Spec, c.spec)
+	patch, err := specPatch(c.before, c.want.Spec)
 	if err != nil {
 		return fmt.Errorf("cannot encode NodeCatalog %s: %w", c.node, err)
 	}
@@ -150,6 +177,9 @@ func (r *Fleet) writeNode(ctx context.Context, c nodeChange) error {
 	err = r.Client.Patch(ctx, nc, client.RawPatch(types.MergePatchType, patch))
 	if client.IgnoreNotFound(err) != nil { // its deletion will cause another pass
 		return fmt.Errorf("cannot patch NodeCatalog %s: %w", c.node, err)
+	}
+	if err == nil {
+		r.published.wrote(c, nc)
 	}
 	return nil
 }
@@ -176,7 +206,7 @@ func (r *Fleet) createNode(ctx context.Context, c nodeChange) error {
 			Name:            c.node,
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: c.node, UID: c.uid}},
 		},
-		Spec: c.spec,
+		Spec: c.want.Spec,
 	}
 	err := r.Client.Create(ctx, nc)
 	if client.IgnoreAlreadyExists(err) != nil { // the cache is behind, and will cause another pass

@@ -96,6 +96,27 @@ func (w *world) pass(ctx context.Context) time.Duration {
 	return result.RequeueAfter
 }
 
+// behind is a client whose NodeCatalogs are those of a cache that hears of nothing new.
+type behind struct {
+	client.Client
+	frozen *v1alpha1.NodeCatalogList
+}
+
+func (b *behind) freeze(ctx context.Context) {
+	GinkgoHelper()
+	b.frozen = &v1alpha1.NodeCatalogList{}
+	Expect(b.Client.List(ctx, b.frozen)).To(Succeed())
+}
+
+// List is the cache's.
+func (b *behind) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if out, ok := list.(*v1alpha1.NodeCatalogList); ok && b.frozen != nil {
+		b.frozen.DeepCopyInto(out)
+		return nil
+	}
+	return b.Client.List(ctx, list, opts...)
+}
+
 func (w *world) drainEvents() []string {
 	var all []string
 	for {
