@@ -15,8 +15,9 @@ import (
 	"github.com/fettle-dev/fettle/test/parity/table"
 )
 
-// timeout is how long the tests of one folder may take: what hangs has failed.
-const timeout = "5m"
+// timeout is how long the tests of one folder may take. What takes longer shows nothing: it may be the machine that is
+// slow.
+const timeout = "20m"
 
 // An overlay has the go command read a broken file in place of a source.
 type overlay struct{ dir string }
@@ -78,6 +79,8 @@ func goTest(ctx context.Context, folder string, tests []table.Test, over *overla
 		return got, ctx.Err()
 	case parseErr != nil:
 		return got, parseErr
+	case bytes.Contains(out, []byte("panic: test timed out after")):
+		return got, fmt.Errorf("go test ./%s: did not end in %s", folder, timeout)
 	case err != nil && len(got.failed) == 0:
 		return got, fmt.Errorf("go test ./%s: %w: %s%s", folder, err, stderr.Bytes(), said(out))
 	}
