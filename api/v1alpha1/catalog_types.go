@@ -56,6 +56,9 @@ type CatalogEntry struct {
 	// logLevel as the resource says; absent is notice.
 	// +optional
 	LogLevel LogLevel `json:"logLevel,omitempty"`
+	// deletionPolicy as the resource says; absent is Orphan.
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// edges to other resources.
 	// +optional
 	Edges *Edges `json:"edges,omitempty"`

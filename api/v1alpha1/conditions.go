@@ -44,6 +44,9 @@ const (
 
 	ReasonUnexposedSecret      = "UnexposedSecret"      // a Secret is not there, or not labelled for nodes
 	ReasonUnprotectedTargeting = "UnprotectedTargeting" // a secret would go to nodes by what they say of themselves
+
+	ReasonCleaningUp      = "CleaningUp"      // it is being deleted, and nodes have yet to do what its deletionPolicy says
+	ReasonDeselectionHeld = "DeselectionHeld" // too many nodes would lose it at once because they changed
 )
 
 // WaitsForNode reports whether what has this reason goes away by itself as soon as the

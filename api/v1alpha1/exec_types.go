@@ -7,6 +7,7 @@ import (
 
 // ExecSpec is what an Exec says.
 // +kubebuilder:validation:XValidation:rule="!has(self.args) || !has(self.shell) || !self.shell",message="args and shell: true exclude each other: a shell takes the whole line in command"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of kind Exec can only be Orphan: a command leaves nothing that could be removed"
 type ExecSpec struct {
 	Targeting      `json:",inline"`
 	ExecAttributes `json:",inline"`

@@ -22,6 +22,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.recurseScope) || self.recurseScope != 'Source' || has(self.source)",message="recurseScope: Source needs source, the directory to copy: add it, or use recurseScope: All"
 // +kubebuilder:validation:XValidation:rule="!has(self.recurseScope) || self.recurseScope != 'Source' || !has(self.purge) || !self.purge",message="recurseScope: Source leaves alone what the source does not have: remove purge, or use recurseScope: All"
 // +kubebuilder:validation:XValidation:rule="!has(self.contentFrom) || !has(self.contentFrom.secretKeyRef) || !has(self.backup) || self.backup == 'None'",message="what a secret replaces is not kept, as it may well be one: remove backup, or use backup: None"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Restore' || !(has(self.contentFrom) && has(self.contentFrom.secretKeyRef))",message="deletionPolicy: Restore does not go with a Secret: what a secret replaces is never kept. Use Delete or Orphan"
 type FileSpec struct {
 	Targeting      `json:",inline"`
 	FileAttributes `json:",inline"`

@@ -3,6 +3,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // NotifySpec is what a Notify says.
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of kind Notify can only be Orphan: a message leaves nothing that could be removed"
 type NotifySpec struct {
 	Targeting        `json:",inline"`
 	NotifyAttributes `json:",inline"`

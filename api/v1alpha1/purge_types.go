@@ -3,6 +3,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // PurgeSpec is what a Purge says.
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of kind Purge can only be Orphan: what it removed does not come back"
 type PurgeSpec struct {
 	Targeting       `json:",inline"`
 	PurgeAttributes `json:",inline"`

@@ -41,6 +41,8 @@ var _ = DescribeTable("Every kind accepts as targeting", accepts("Group"), sayin
 	Entry(nil, `{when: 'facts.os.family == "Debian"', noop: true, provider: groupadd}`),
 	Entry(nil, `{require: [Package/nginx], before: [File/a.b-c], notify: [SystemService/nginx], subscribe: [File/motd]}`),
 	Entry(nil, `{deletionPolicy: Orphan}`),
+	Entry(nil, `{deletionPolicy: Delete}`),
+	Entry(nil, `{deletionPolicy: Restore}`),
 	Entry(nil, `{audit: [all]}`),
 	Entry(nil, `{audit: [gid, members], logLevel: debug}`),
 	Entry(nil, `{schedule: {range: ["2 - 4", "22:00-04:00", "01:30:00-01:30:59"], weekday: [Mon, Sun], period: daily, repeat: 4}}`),
@@ -68,7 +70,7 @@ var _ = DescribeTable("Every kind refuses as targeting", refuses("Group"), sayin
 	Entry(nil, `{schedule: {period: daily, repeat: 0}}`, `spec.schedule.repeat`),
 	Entry(nil, `{schedule: {repeat: 2, range: ["2-4"]}}`, `periodMatch and repeat go with period`),
 	Entry(nil, `{schedule: {period: daily, periodMatch: number, repeat: 2}}`, `repeat divides a period by distance`),
-	Entry(nil, `{deletionPolicy: Restore}`, `spec.deletionPolicy: Unsupported value: "Restore"`),
+	Entry(nil, `{deletionPolicy: Retain}`, `spec.deletionPolicy: Unsupported value: "Retain"`),
 )
 
 var _ = DescribeTable("A File accepts", accepts("File"), saying,

@@ -7,14 +7,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:MaxLength=317
 type ResourceRef string
 
-// DeletionPolicy is what becomes of a thing on a host when its resource goes away or
-// stops selecting the node.
-// +kubebuilder:validation:Enum=Orphan
-type DeletionPolicy string
-
-// DeletionOrphan leaves the thing as it is.
-const DeletionOrphan DeletionPolicy = "Orphan"
-
 // Targeting is what every resource says besides its attributes: on which nodes, in
 // which order, by which means.
 type Targeting struct {
@@ -67,8 +59,9 @@ type Targeting struct {
 	// +optional
 	LogLevel LogLevel `json:"logLevel,omitempty"`
 
-	// deletionPolicy says what happens on the host when this resource goes away.
-	// Only Orphan, the default, is supported: the thing is left as it is.
+	// deletionPolicy says what happens on a host when this resource goes away or stops
+	// selecting the node: Orphan, the default, leaves the thing as it is, Delete removes
+	// it, Restore puts back what was there before.
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 
 // TidySpec is what a Tidy says.
 // +kubebuilder:validation:XValidation:rule="(has(self.recurse) && self.recurse) || !(has(self.recurseLimit) || has(self.matches) || has(self.rmdirs))",message="recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of kind Tidy can only be Orphan: what it removed does not come back"
 type TidySpec struct {
 	Targeting      `json:",inline"`
 	TidyAttributes `json:",inline"`

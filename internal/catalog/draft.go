@@ -109,7 +109,17 @@ func emptyEntry(r v1alpha1.Resource) v1alpha1.CatalogEntry {
 		Schedule: t.Schedule,
 		LogLevel: canonicalLevel(t.LogLevel),
 		Edges:    canonicalEdges(t.Edges),
+
+		DeletionPolicy: canonicalDeletion(t.DeletionPolicy),
 	}
+}
+
+// canonicalDeletion leaves out what goes without saying.
+func canonicalDeletion(p v1alpha1.DeletionPolicy) v1alpha1.DeletionPolicy {
+	if p == v1alpha1.DeletionOrphan {
+		return ""
+	}
+	return p
 }
 
 // canonicalLevel leaves out what goes without saying.
