@@ -27,10 +27,6 @@ type compilation struct {
 	nodes       map[string]types.UID
 }
 
-func refOf(r v1alpha1.Resource) v1alpha1.ResourceRef {
-	return v1alpha1.ResourceRef(r.KindName() + "/" + r.GetName())
-}
-
 // read compiles the fleet as the caches show it.
 func (r *Fleet) read(ctx context.Context, catalogs nodeCatalogs) error {
 	nodes, uids, err := r.readNodes(ctx, catalogs)
@@ -70,7 +66,7 @@ func newCompilation(result catalog.Result, resources []v1alpha1.Resource, nodes 
 		c.problems[p.Ref] = append(c.problems[p.Ref], p)
 	}
 	for _, o := range resources {
-		c.generations[refOf(o)] = o.GetGeneration()
+		c.generations[v1alpha1.RefOf(o)] = o.GetGeneration()
 	}
 	return c
 }

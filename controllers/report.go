@@ -28,7 +28,7 @@ func (r *Fleet) report(ctx context.Context, nodes nodeCatalogs) (time.Duration, 
 	now := metav1.NewTime(r.Clock.Now())
 	var changes []statusChange
 	for _, o := range resources {
-		ref := refOf(o)
+		ref := v1alpha1.RefOf(o)
 		generation, known := r.compiled.generations[ref]
 		if !known {
 			continue // it came after the last compilation, and has caused the next

@@ -23,6 +23,9 @@ type Resource interface {
 	GetStatus() *ResourceStatus
 }
 
+// RefOf is Kind/name.
+func RefOf(r Resource) ResourceRef { return ResourceRef(r.KindName() + "/" + r.GetName()) }
+
 // A ContentSource is a Resource whose content may come from elsewhere. The compiler
 // puts what it comes to into the catalog.
 //

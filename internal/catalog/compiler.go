@@ -58,15 +58,11 @@ func (c *Compiler) end() { c.was, c.is = c.is, memory{} }
 // draft returns the draft of a resource, the last one where that would be the same again.
 // It reads what the compiler remembers and remembers nothing.
 func (c *Compiler) draft(r v1alpha1.Resource, by drafting) *draft {
-	d := c.was.drafts[refOf(r)]
+	d := c.was.drafts[v1alpha1.RefOf(r)]
 	if d == nil || !sameResource(d.from, r) || !d.source.same(by.configMap) || !sameSecrets(d.asked, by.secret) {
 		return by.draft(r)
 	}
 	return d
-}
-
-func refOf(r v1alpha1.Resource) v1alpha1.ResourceRef {
-	return v1alpha1.ResourceRef(r.KindName() + "/" + r.GetName())
 }
 
 // sameResource reports whether two have one spec for certain.

@@ -39,7 +39,7 @@ func (a *app) runValidate(ctx context.Context, files []string) error {
 	for _, d := range set.Documents {
 		errs := schema.Validate(ctx, d)
 		faults = append(faults, errs...)
-		flawed[refOf(d.Resource)] = len(errs) > 0
+		flawed[v1alpha1.RefOf(d.Resource)] = len(errs) > 0
 	}
 	if !unread { // else what others refer to may be what could not be read
 		faults = append(faults, a.compileFaults(set, flawed)...)
@@ -61,7 +61,7 @@ func (a *app) runValidate(ctx context.Context, files []string) error {
 func (a *app) compileFaults(set *manifest.Set, flawed map[v1alpha1.ResourceRef]bool) []error {
 	source := map[v1alpha1.ResourceRef]string{}
 	for _, d := range set.Documents {
-		source[refOf(d.Resource)] = d.Source
+		source[v1alpha1.RefOf(d.Resource)] = d.Source
 	}
 	_, problems := catalog.Local(catalog.Input{
 		Nodes: []catalog.Node{{}}, Resources: set.Resources(), Kinds: a.Kinds, ConfigMap: set.ConfigMaps.Value, Secret: secretsOf(set.Secrets),
@@ -88,10 +88,6 @@ func secretsOf(all manifest.Secrets) func(v1alpha1.KeyRef) catalog.SecretValue {
 		value, exposed, found := all.Value(ref)
 		return catalog.SecretValue{Exposed: exposed, Found: found, Value: value}
 	}
-}
-
-func refOf(r v1alpha1.Resource) v1alpha1.ResourceRef {
-	return v1alpha1.ResourceRef(r.KindName() + "/" + r.GetName())
 }
 
 // readFaults are what is wrong with documents that could not be read, in the words of

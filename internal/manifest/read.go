@@ -286,10 +286,10 @@ func kindNames() []string {
 // twice names resources that are there more than once: kubectl would let the last
 // one win, and one of the two authors would never know.
 func (s *Set) twice() error {
-	first := map[string]string{}
+	first := map[v1alpha1.ResourceRef]string{}
 	var errs []error
 	for _, d := range s.Documents {
-		ref := d.Resource.KindName() + "/" + d.Resource.GetName()
+		ref := v1alpha1.RefOf(d.Resource)
 		if other, ok := first[ref]; ok {
 			errs = append(errs, fmt.Errorf("%s: %s is in %s already; rename or remove one", d.Source, ref, other))
 		}
