@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
@@ -164,7 +166,7 @@ func TestSilentNodesHoldUpWhatTheyHadYetToApply(t *testing.T) {
 	} {
 		s := controllers.NewStatusOfSilent(counts, unapplied)
 		c := s.Conditions[0]
-		got := fmt.Sprintf("%s=%s %s: %s; applied %d; %s", c.Type, c.Status, c.Reason, c.Message, s.AppliedGeneration, kstatus(1, s))
+		got := fmt.Sprintf("%s=%s %s: %s; applied %d; %s", c.Type, c.Status, c.Reason, c.Message, s.AppliedGeneration, kstatus(t, 1, s))
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -237,19 +239,20 @@ func TestEventsOfANodeAreWhatIsNewThere(t *testing.T) {
 	}
 }
 
-// kstatus is what Flux, kpt and `kubectl wait`-like tools make of a status: the rules of
-// sigs.k8s.io/cli-utils/pkg/kstatus for a kind that it does not know.
-func kstatus(generation int64, s v1alpha1.ResourceStatus) string {
-	is := func(condition string) bool { return meta.IsStatusConditionTrue(s.Conditions, condition) }
-	switch {
-	case s.ObservedGeneration != generation, is("Reconciling"):
-		return "InProgress"
-	case is("Stalled"):
-		return "Failed"
-	case is("Ready"):
-		return "Current"
+// kstatus is what Flux makes of a File with a status.
+func kstatus(t *testing.T, generation int64, s v1alpha1.ResourceStatus) string {
+	t.Helper()
+	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.File{
+		TypeMeta: metav1.TypeMeta{APIVersion: "fettle.dev/v1alpha1", Kind: "File"}, ObjectMeta: metav1.ObjectMeta{Name: "a", Generation: generation}, Status: s,
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return "InProgress"
+	result, err := status.Compute(&unstructured.Unstructured{Object: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(result.Status)
 }
 
 func TestKstatusReadsAStatusAsItIsMeant(t *testing.T) {
@@ -278,7 +281,7 @@ func TestKstatusReadsAStatusAsItIsMeant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := controllers.NewStatus(tt.counts, nil, tt.problems, v1alpha1.ResourceStatus{}, metav1.Time{})
-			if got := kstatus(tt.generation, s); got != tt.want {
+			if got := kstatus(t, tt.generation, s); got != tt.want {
 				t.Errorf("got %s, want %s: %+v", got, tt.want, s.Conditions)
 			}
 		})

@@ -111,6 +111,17 @@ func (p *published) wrote(c nodeChange, nc *v1alpha1.NodeCatalog) {
 	p.nodes[c.node] = publication{c.want, nc.UID, nc.Generation}
 }
 
+// applied is what a node has applied by its NodeCatalog, nil for none.
+func (p *published) applied(node string, nc *v1alpha1.NodeCatalog) application {
+	if nc == nil {
+		return application{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wrote := p.nodes[node].newer(nc).generation
+	return application{nc.Status.AppliedDigest, nc.Status.AppliedGeneration >= max(wrote, nc.Generation)}
+}
+
 // changes compares what nodes should have with what they have.
 func (p *published) changes(c *compilation, existing nodeCatalogs) []nodeChange {
 	p.mu.Lock()

@@ -48,11 +48,8 @@ func (r *Fleet) report(ctx context.Context, nodes nodeCatalogs) (time.Duration, 
 func (r *Fleet) stand(nodes nodeCatalogs, now time.Time) {
 	r.standings.keep(r.compiled.result.Nodes)
 	for name, want := range r.compiled.result.Nodes {
-		nc, applied := nodes[name], ""
-		if nc != nil {
-			applied = nc.Status.AppliedDigest
-		}
-		r.standings.update(name, want, nc, r.rollout.observe(name, want.Digest, applied), r.leases.silent(name, now))
+		nc := nodes[name]
+		r.standings.update(name, want, nc, r.rollout.observe(name, want.Digest, r.published.applied(name, nc)), r.leases.silent(name, now))
 	}
 }
 

@@ -38,14 +38,20 @@ func (n *nodeRollout) note(refs []v1alpha1.ResourceRef) {
 	n.changes++
 }
 
-// observe notes the digest that a node reports, and returns what that leaves to do.
-func (r *rollout) observe(name, expected, applied string) progress {
+// An application is what a node says it has applied.
+type application struct {
+	digest  string
+	current bool // of what was last written. What was written, changed and changed back has one digest
+}
+
+// observe notes what a node reports, and returns what that leaves to do.
+func (r *rollout) observe(name, expected string, applied application) progress {
 	if r.nodes == nil {
 		r.nodes = map[string]*nodeRollout{}
 	}
 	n := r.nodes[name]
 	switch {
-	case applied == expected:
+	case applied.digest == expected && applied.current:
 		if n == nil {
 			n = &nodeRollout{}
 			r.nodes[name] = n
@@ -57,7 +63,7 @@ func (r *rollout) observe(name, expected, applied string) progress {
 		return progress{changes: n.changes}
 	case n == nil:
 		return progress{all: true}
-	case applied != n.base:
+	case applied.digest != n.base:
 		return progress{all: true, changes: n.changes}
 	}
 	return progress{some: n.dirty, changes: n.changes}

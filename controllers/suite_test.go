@@ -200,10 +200,10 @@ func has(ctx context.Context, name string) map[string]string {
 // applied lets a node report, as its agent would, that it applied what it should.
 func applied(ctx context.Context, name string, reports ...v1alpha1.ResourceReport) {
 	GinkgoHelper()
-	_, digest := entries(ctx, NewWithT(GinkgoT()), name)
-	setStatus(ctx, name, func(s *v1alpha1.NodeCatalogStatus) {
-		s.AppliedDigest, s.AgentVersion, s.Resources = digest, "test", reports
-	})
+	nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
+	s := &nc.Status
+	s.AppliedGeneration, s.AppliedDigest, s.AgentVersion, s.Resources = nc.Generation, catalog.Digest(nc.Spec), "test", reports
+	Expect(k8s.Status().Update(ctx, nc)).To(Succeed())
 }
 
 func reportFacts(ctx context.Context, name string, facts map[string]any) {

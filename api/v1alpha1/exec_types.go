@@ -148,6 +148,7 @@ type Exec struct {
 	// +required
 	Spec ExecSpec `json:"spec"`
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status ResourceStatus `json:"status,omitempty"`
 }
 

@@ -197,6 +197,7 @@ type File struct {
 	// +required
 	Spec FileSpec `json:"spec"`
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status ResourceStatus `json:"status,omitempty"`
 }
 

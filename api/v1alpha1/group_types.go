@@ -72,6 +72,7 @@ type Group struct {
 	// +required
 	Spec GroupSpec `json:"spec"`
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status ResourceStatus `json:"status,omitempty"`
 }
 

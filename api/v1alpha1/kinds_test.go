@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -152,7 +153,7 @@ var _ = Describe("The status of a resource", func() {
 		}
 		removed(f)
 		Expect(k8s.Create(ctx, f)).To(Succeed())
-		Expect(f.Status.ObservedGeneration).To(BeZero())
+		Expect(f.Status).To(Equal(v1alpha1.ResourceStatus{ObservedGeneration: -1}))
 
 		f.Spec.Path = "/etc/other"
 		f.Status.ObservedGeneration = 1
@@ -193,5 +194,33 @@ var _ = Describe("A Catalog", func() {
 		var kept v1alpha1.Catalog
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), &kept)).To(Succeed())
 		Expect(kept.Entries[0].Attributes.Raw).To(MatchJSON(`{"deep": {"er": [1]}}`))
+	})
+})
+
+var _ = Describe("An object that nobody has looked at", func() {
+	for _, file := range files(samples) {
+		It("is not Current for kstatus: "+strings.TrimPrefix(file, samples+"/"), func(ctx SpecContext) {
+			for _, o := range objects(file) {
+				if o.GroupVersionKind().Group != v1alpha1.GroupVersion.Group {
+					continue
+				}
+				removed(o)
+				Expect(apply(ctx, o)).To(Succeed())
+				Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+				is, err := status.Compute(o)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(is.Status).To(Equal(status.InProgressStatus), is.Message)
+			}
+		})
+	}
+
+	It("is not Current where it is a NodeCatalog", func(ctx SpecContext) {
+		o := object("{apiVersion: fettle.dev/v1alpha1, kind: NodeCatalog, metadata: {name: web-1}}")
+		removed(o)
+		Expect(k8s.Create(ctx, o)).To(Succeed())
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		is, err := status.Compute(o)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(is.Status).To(Equal(status.InProgressStatus), is.Message)
 	})
 })

@@ -28,6 +28,7 @@ type NodeCatalog struct {
 	// +optional
 	Spec NodeCatalogSpec `json:"spec,omitempty"`
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status NodeCatalogStatus `json:"status,omitempty"`
 }
 
@@ -70,7 +71,7 @@ type Withheld struct {
 // NodeCatalogStatus is how the node is. It changes when what it says changes: a run
 // that finds all as the last one left it writes nothing.
 type NodeCatalogStatus struct {
-	// observedGeneration is the generation that the agent has last seen.
+	// observedGeneration is the generation that the agent has last seen; -1 before any.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// appliedGeneration is the generation that the last run applied.

@@ -42,6 +42,7 @@ type Notify struct {
 	// +required
 	Spec NotifySpec `json:"spec"`
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status ResourceStatus `json:"status,omitempty"`
 }
 

@@ -100,6 +100,7 @@ type Package struct {
 	// +required
 	Spec PackageSpec `json:"spec"`
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status ResourceStatus `json:"status,omitempty"`
 }
 

@@ -55,6 +55,7 @@ type Purge struct {
 	// +required
 	Spec PurgeSpec `json:"spec"`
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status ResourceStatus `json:"status,omitempty"`
 }
 

@@ -80,6 +80,7 @@ type SSHAuthorizedKey struct {
 	// +required
 	Spec SSHAuthorizedKeySpec `json:"spec"`
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status ResourceStatus `json:"status,omitempty"`
 }
 

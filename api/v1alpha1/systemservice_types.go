@@ -95,6 +95,7 @@ type SystemService struct {
 	// +required
 	Spec SystemServiceSpec `json:"spec"`
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status ResourceStatus `json:"status,omitempty"`
 }
 

@@ -92,7 +92,8 @@ type Edges struct {
 
 // ResourceStatus is how a resource fares over its nodes.
 type ResourceStatus struct {
-	// observedGeneration is the generation of the spec that the rest speaks of.
+	// observedGeneration is the generation of the spec that the rest speaks of; -1 before the
+	// manager has looked at any.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

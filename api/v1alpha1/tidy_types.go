@@ -86,6 +86,7 @@ type Tidy struct {
 	// +required
 	Spec TidySpec `json:"spec"`
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status ResourceStatus `json:"status,omitempty"`
 }
 

@@ -148,6 +148,7 @@ type User struct {
 	// +required
 	Spec UserSpec `json:"spec"`
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status ResourceStatus `json:"status,omitempty"`
 }
 

@@ -1,6 +1,6 @@
 // Command manifests writes what follows from the CRDs and the samples in config/: the
-// lists of both for kustomize, and roles for people, kind by kind. `make manifests`
-// runs it last.
+// lists of both for kustomize, and, kind by kind, roles for people and what tells Argo CD
+// how healthy an object is. `make manifests` runs it last.
 //
 // No role is aggregated to edit or admin: whoever may write one of these resources is
 // root on the nodes that it selects.
@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/template"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -30,6 +31,9 @@ var manager string
 
 //go:embed kustomization.yaml.tmpl
 var kustomization string
+
+//go:embed argocd.yaml.tmpl
+var argocd string
 
 func main() {
 	log.SetFlags(0)
@@ -47,7 +51,8 @@ func main() {
 	if err == nil {
 		err = errors.Join(
 			write("config/rbac/kinds.yaml", roles, kinds),
-			write("config/rbac/manager_kinds.yaml", manager, kinds))
+			write("config/rbac/manager_kinds.yaml", manager, kinds),
+			writeHealth("config/argocd", kinds))
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -58,6 +63,7 @@ func main() {
 type kind struct {
 	Kind, Singular, Plural string
 	Written                bool // by people; the others are between manager and agents
+	Conditions             bool // its status has some
 }
 
 func find() ([]kind, error) {
@@ -68,11 +74,28 @@ func find() ([]kind, error) {
 	var kinds []kind
 	for _, c := range all {
 		n := c.Spec.Names
+		_, conditions := c.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties["conditions"]
 		kinds = append(kinds, kind{n.Kind, n.Singular, n.Plural, slices.ContainsFunc(v1alpha1.Resources(), func(r v1alpha1.Resource) bool {
 			return r.KindName() == n.Kind
-		})})
+		}), conditions})
 	}
 	return kinds, nil
+}
+
+// writeHealth puts a folder's health.lua into a ConfigMap, for each kind with conditions.
+func writeHealth(dir string, kinds []kind) error {
+	lua, err := os.ReadFile(filepath.Join(dir, "health.lua"))
+	if err != nil {
+		return err
+	}
+	var data struct{ Kinds, Health []string }
+	data.Health = strings.Split(strings.TrimSpace(string(lua)), "\n")
+	for _, k := range kinds {
+		if k.Conditions {
+			data.Kinds = append(data.Kinds, k.Kind)
+		}
+	}
+	return write(filepath.Join(dir, "argocd-cm.yaml"), argocd, data)
 }
 
 func write(name, text string, data any) error {
