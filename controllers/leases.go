@@ -64,6 +64,9 @@ func (h heard) deadline(o outage) time.Time {
 	return due
 }
 
+// silent reports whether that was too long ago.
+func (h heard) silent(now time.Time, o outage) bool { return !now.Before(h.deadline(o)) }
+
 // first is when a node was heard that a manager knows nothing of yet. It may have been
 // the API server that was away: only one that was silent for very long is so at once.
 func first(now, renewed time.Time, lasts time.Duration) time.Time {
@@ -79,7 +82,7 @@ func (l *leases) silent(node string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, ok := l.known[node]
-	return ok && !now.Before(h.deadline(l.outage()))
+	return ok && h.silent(now, l.outage())
 }
 
 // next is how long it takes until a node becomes silent if none is heard before; 0 if
@@ -102,7 +105,7 @@ func (l *leases) changes(now time.Time) (fell, back []string) {
 	defer l.mu.Unlock()
 	o, silent := l.outage(), map[string]bool{}
 	for node, h := range l.known {
-		if is := !now.Before(h.deadline(o)); is {
+		if h.silent(now, o) {
 			silent[node] = true
 			if !l.told[node] {
 				fell = append(fell, node)
@@ -150,7 +153,7 @@ func (l *leases) note(lease *coordinationv1.Lease, now time.Time) bool {
 	}
 	l.known[lease.Name] = is
 	o := l.outage()
-	return known && !now.Before(was.deadline(o)) && now.Before(is.deadline(o))
+	return known && was.silent(now, o) && !is.silent(now, o)
 }
 
 func (l *leases) forget(node string) {
@@ -251,7 +254,7 @@ func (r *Fleet) createLease(ctx context.Context, node string, lasts time.Duratio
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       v1alpha1.AgentNamespace,
 			Name:            node,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node, UID: r.compiled.nodes[node]}},
+			OwnerReferences: nodeAsOwner(node, r.compiled.nodes[node]),
 		},
 		Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: new(int32(lasts / time.Second))},
 	}

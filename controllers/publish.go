@@ -18,6 +18,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // writers is how many writes are under way at once. The client's own limit spreads a
@@ -215,7 +216,7 @@ func (r *Fleet) createNode(ctx context.Context, c nodeChange) error {
 	nc := &v1alpha1.NodeCatalog{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            c.node,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: c.node, UID: c.uid}},
+			OwnerReferences: nodeAsOwner(c.node, c.uid),
 		},
 		Spec: c.want.Spec,
 	}
@@ -250,15 +251,6 @@ func (r *Fleet) removeNode(ctx context.Context, c nodeChange) error {
 // of each.
 func each(n int, do func(int) error) []error {
 	errs := make([]error, n)
-	turns := make(chan struct{}, writers)
-	var wg sync.WaitGroup
-	for i := range n {
-		turns <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-turns }()
-			errs[i] = do(i)
-		})
-	}
-	wg.Wait()
+	resource.Each(n, writers, func(i int) { errs[i] = do(i) })
 	return errs
 }

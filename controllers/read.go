@@ -147,6 +147,10 @@ func ownedBy(nc metav1.Object, uid types.UID) bool {
 	return true
 }
 
+func nodeAsOwner(name string, uid types.UID) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: uid}}
+}
+
 // factsCache knows which facts are as they were the last time. It keeps none decoded: most
 // of what nodes tell is never asked for.
 type factsCache struct{ byNode map[string]knownFacts }
