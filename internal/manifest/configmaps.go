@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,11 +15,7 @@ type ConfigMaps []*corev1.ConfigMap
 // Value is that of one key.
 func (all ConfigMaps) Value(ref v1alpha1.KeyRef) (string, bool) {
 	for _, c := range all {
-		namespace := c.Namespace
-		if namespace == "" {
-			namespace = metav1.NamespaceDefault
-		}
-		if namespace != ref.Namespace || c.Name != ref.Name {
+		if !refersTo(ref, c) {
 			continue
 		}
 		if v, ok := c.Data[ref.Key]; ok {
@@ -27,4 +25,9 @@ func (all ConfigMaps) Value(ref v1alpha1.KeyRef) (string, bool) {
 		return string(v), ok
 	}
 	return "", false
+}
+
+// refersTo has an object without a namespace in the one that kubectl would put it into.
+func refersTo(ref v1alpha1.KeyRef, o metav1.Object) bool {
+	return ref.Namespace == cmp.Or(o.GetNamespace(), metav1.NamespaceDefault) && ref.Name == o.GetName()
 }

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
@@ -13,11 +12,7 @@ type Secrets []*corev1.Secret
 // Value is that of one key, of a Secret that is exposed to nodes as in a cluster.
 func (all Secrets) Value(ref v1alpha1.KeyRef) (value []byte, exposed, found bool) {
 	for _, s := range all {
-		namespace := s.Namespace
-		if namespace == "" {
-			namespace = metav1.NamespaceDefault
-		}
-		if namespace != ref.Namespace || s.Name != ref.Name || s.Labels[v1alpha1.LabelExposeToNodes] != "true" {
+		if !refersTo(ref, s) || s.Labels[v1alpha1.LabelExposeToNodes] != "true" {
 			continue
 		}
 		if text, ok := s.StringData[ref.Key]; ok { // as an API server would have it
