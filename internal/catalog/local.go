@@ -76,11 +76,5 @@ func planOnce(input Input, applied bool) *plan {
 func (s local) problems() []Problem {
 	t := &tally{classes: map[*class][]string{}}
 	t.count(s.share, nil)
-	for _, d := range s.plan.drafts {
-		if d.fault != nil {
-			t.found.add(d.ref, d.fault)
-		}
-	}
-	t.found.addClass(s.class, []string{""})
-	return t.found.problems(nil)
+	return t.problems(s.plan, nil)
 }
