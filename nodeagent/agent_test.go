@@ -60,6 +60,10 @@ func TestAgent(t *testing.T) {
 		"gets another key when it has lost its own":           getsAnotherKey,
 		"replaces a key of age, and needs nobody for it":      replacesKeyOfAge,
 		"opens nothing that is sealed for something else":     opensWhatIsItsOwn,
+		"does as policies say with what leaves the catalog":   doesAsPoliciesSay,
+		"reports what cannot be removed until it is":          reportsWhatCannotGo,
+		"leaves what is withheld":                             keepsWhatIsWithheld,
+		"leaves hosts as they are when its NodeCatalog goes":  leavesHostsWhenItGoes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

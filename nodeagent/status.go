@@ -103,7 +103,8 @@ func standing(resources []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 	return out
 }
 
-// runCounts are how the resources are after a run. One that its schedule kept from being
+// runCounts are how the resources are after a run; what was removed because its resource is
+// gone is counted as changed alone. One that its schedule kept from being
 // looked at is as it was told of before: in sync, if it was not.
 func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.RunCounts {
 	is := report.Counts
@@ -118,6 +119,10 @@ func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.Ru
 	}
 	before := byRef(prev)
 	for _, r := range report.Resources {
+		if r.Gone { // and is no resource of the node any more
+			counts.Total--
+			counts.InSync--
+		}
 		if r.Left {
 			counts.Skipped--
 			countAgain(&counts, before[v1alpha1.ReportedRef(r.Ref.String())])

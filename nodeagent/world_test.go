@@ -221,6 +221,11 @@ func (f hostFile) write(text string) {
 	must(f.t, os.WriteFile(f.path, []byte(text), 0o644))
 }
 
+func (f hostFile) remove() {
+	f.t.Helper()
+	must(f.t, os.Remove(f.path))
+}
+
 // text is the content, or why there is none.
 func (f hostFile) text() string {
 	text, err := os.ReadFile(f.path)

@@ -143,7 +143,8 @@ type LastRun struct {
 // RunCounts counts resources by how they are after a run: each is in sync, noop, skipped
 // or failed, and Total is the sum of these. Changed and Refreshed are among those in
 // sync; OutOfSync are those, noop or failed, that are known to be not as they should be.
-// What is withheld is not counted.
+// What is withheld is not counted; what was changed as the deletionPolicy of a resource says
+// that is gone is counted as changed alone.
 type RunCounts struct {
 	Total     int32 `json:"total"`
 	InSync    int32 `json:"inSync"`

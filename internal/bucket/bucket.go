@@ -84,9 +84,12 @@ func (b *Bucket) Save(ctx context.Context, from host.Reader, file string) (sum s
 	return sum, b.note(ctx, file, sum)
 }
 
+// Path is where the bucket's host has the content of this sum, if it is kept.
+func (b *Bucket) Path(sum string) string { return path.Join(b.dirOf(sum), contentsName) }
+
 // keep copies the content unless an intact copy is there.
 func (b *Bucket) keep(ctx context.Context, node host.Node, file, sum string, size int64) error {
-	kept := path.Join(b.dirOf(sum), contentsName)
+	kept := b.Path(sum)
 	open := func() (io.ReadCloser, error) { return b.host.Open(kept) }
 	if is, _, err := sumOf(ctx, open); err == nil && is == sum {
 		return nil

@@ -287,5 +287,10 @@ func accepted(e v1alpha1.CatalogEntry, bound resource.Resource) error {
 			return err
 		}
 	}
+	if e.DeletionPolicy.Acts() {
+		if _, err := bound.Gone(); err != nil {
+			return err
+		}
+	}
 	return audited(e, bound)
 }

@@ -45,6 +45,7 @@ func itemOf(e v1alpha1.CatalogEntry, bound resource.Resource) resource.Item {
 	it := resource.Item{
 		Ref: resource.Ref{Kind: e.Kind, Name: e.Name}, Noop: e.Noop, Provider: e.Provider, Resource: bound,
 		Audit: len(e.Audit) > 0, LogLevel: resource.LogLevel(e.LogLevel),
+		Deletion: resource.Deletion(e.DeletionPolicy),
 	}
 	if e.Schedule != nil {
 		var err error

@@ -17,6 +17,12 @@ type Item struct {
 	Audit bool
 	// Schedule limits when it may be looked at; nil is any time.
 	Schedule *Schedule
+	// Deletion is what becomes of the thing once no item is about it.
+	Deletion Deletion
+	// Leaves is the claim that the item does away with; nil for what a catalog has.
+	Leaves *Claim
+	// Postponed says why nothing is to be done now.
+	Postponed error
 	// LogLevel of its events; "" is notice.
 	LogLevel LogLevel
 	// The edges that a user wrote. One that leads to nothing fails the resource.

@@ -33,6 +33,10 @@ type Kind interface {
 	// of instances with the same name the first, and the default provider before the
 	// rest. A *NoListerError where none can list.
 	Instances(ctx context.Context, facts Facts, h host.Reader, provider string) ([]Instance, error)
+	// Leaves says that things of the kind can be removed, and brought back to what they were.
+	Leaves() bool
+	// Leave binds what a claim has to be done, under a name of its own.
+	Leave(ref Ref, c Claim) (Resource, error)
 	// Suitability says for each provider, in order, whether it suits the host and
 	// is its default.
 	Suitability(facts Facts, h host.Reader) []Suitability
@@ -96,6 +100,12 @@ type Resource interface {
 	Refresh(ctx context.Context, h host.Host) error
 	// State is the attributes that were read last, and whether they exist.
 	State() Instance
+	// Gone are attributes that have the thing removed, for a [Claim]. An error where things
+	// of the kind can't be.
+	Gone() (json.RawMessage, error)
+	// Former are attributes, by name, that bring back what these changes replace in the state
+	// that was read last, as far as it is no secret. Content is kept in the bucket of ctx.
+	Former(ctx context.Context, h host.Host, changes []Change) (map[string]json.RawMessage, error)
 
 	chooseAs(other Resource) bool
 	readAll(ctx context.Context, h host.Reader, all []Resource) error

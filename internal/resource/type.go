@@ -50,6 +50,8 @@ type Type[A any] struct {
 	// the value and the way out. Optional.
 	Validate func(A) error
 	Auto     []AutoRelation[A]
+	// Leaving says how things go away once no resource is about them. nil: they can't.
+	Leaving *Leaving[A]
 	// SideEffects says that a write may change what other resources read: a
 	// package brings users and services. Prefetched states are then read again.
 	SideEffects bool

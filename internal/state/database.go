@@ -86,7 +86,7 @@ func (s *Store) read(db *bbolt.DB) error {
 				s.key = bytes.Clone(b.Get(keyName))
 			}
 			return errors.Join(
-				s.observed.read(source), s.audited.read(source), s.checked.read(source),
+				s.observed.read(source), s.audited.read(source), s.checked.read(source), s.claims.read(source),
 				each(source, armedBucket, func(ref resource.Ref, v []byte) (err error) {
 					s.armed[ref], err = strconv.Atoi(string(v))
 					return err
@@ -135,7 +135,17 @@ func (s *Store) writeAll() error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(s.writeKey(source), s.observed.write(source), s.audited.write(source), s.checked.write(source))
+		return errors.Join(s.writeKey(source), s.observed.write(source), s.audited.write(source), s.checked.write(source), s.claims.write(source))
+	})
+}
+
+func (s *Store) writeClaims() error {
+	return s.db.Update(func(tx *bbolt.Tx) error {
+		source, err := tx.CreateBucketIfNotExists(s.source)
+		if err != nil {
+			return err
+		}
+		return s.claims.write(source)
 	})
 }
 

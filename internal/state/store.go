@@ -28,7 +28,8 @@ type Store struct {
 	// What is kept with the next Commit.
 	observed, audited table[map[string]string]
 	checked           table[time.Time]
-	key               []byte // nil until it is asked for
+	claims            table[resource.Claim] // by kind and namevar
+	key               []byte                // nil until it is asked for
 	keyIsNew          bool
 }
 
@@ -113,6 +114,7 @@ func newStore(opts Options) *Store {
 		observed: newTable[map[string]string]("observed"),
 		audited:  newTable[map[string]string]("audited"),
 		checked:  newTable[time.Time]("checked"),
+		claims:   newTable[resource.Claim]("claims"),
 	}
 }
 
@@ -248,9 +250,43 @@ func (s *Store) Retain(refs []resource.Ref) {
 	s.checked.retain(keep)
 }
 
+// Claims are what hosts are to do about things that no resource is about any more, by kind
+// and namevar. Not to be changed.
+func (s *Store) Claims() map[resource.Ref]resource.Claim { return s.claims.values }
+
+// Claim notes claims, in place of others on the same things. They are on disk when it
+// returns.
+func (s *Store) Claim(claims []resource.Claim) error {
+	if s.db == nil {
+		return errReadOnly
+	}
+	for _, c := range claims {
+		s.claims.set(c.Key(), c)
+	}
+	if err := s.writeClaims(); err != nil {
+		return fmt.Errorf("cannot write the state: %w", err)
+	}
+	clear(s.claims.dirty)
+	return nil
+}
+
+// SetClaim notes a claim, durably with the next Commit.
+func (s *Store) SetClaim(c resource.Claim) {
+	if s.db != nil {
+		s.claims.set(c.Key(), c)
+	}
+}
+
+// DropClaim forgets the claim on a thing, durably with the next Commit.
+func (s *Store) DropClaim(key resource.Ref) {
+	if s.db != nil {
+		s.claims.drop(key)
+	}
+}
+
 // Commit makes what was set durable. Where nothing was, it writes nothing.
 func (s *Store) Commit() error {
-	changed := len(s.observed.dirty) + len(s.audited.dirty) + len(s.checked.dirty)
+	changed := len(s.observed.dirty) + len(s.audited.dirty) + len(s.checked.dirty) + len(s.claims.dirty)
 	if s.db == nil || changed == 0 {
 		return nil
 	}
@@ -260,6 +296,7 @@ func (s *Store) Commit() error {
 	clear(s.observed.dirty)
 	clear(s.audited.dirty)
 	clear(s.checked.dirty)
+	clear(s.claims.dirty)
 	s.keyIsNew = false
 	return nil
 }

@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -81,6 +82,35 @@ func TestArmingIsDurableWithoutCommit(t *testing.T) {
 
 	s = open(t, dir)
 	if diff := cmp.Diff(map[resource.Ref]int{motd(): 1}, s.Armed()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestClaimingIsDurableWithoutCommit(t *testing.T) {
+	dir := t.TempDir()
+	claim := func(path string) resource.Claim {
+		return resource.Claim{
+			Kind: "File", Namevar: path, Ref: motd(), After: []resource.Ref{nginx()}, Deletion: resource.Restore, Provider: "posix",
+			Gone: json.RawMessage(`{"path":"` + path + `"}`), Former: map[string]json.RawMessage{"mode": json.RawMessage(`"0600"`)},
+		}
+	}
+	a, b := claim("/etc/a"), claim("/etc/b/c")
+	s := open(t, dir)
+	must(t, s.Claim([]resource.Claim{a, b}))
+	s.SetObserved(motd(), map[string]string{"mode": "0644"})
+	must(t, s.Close())
+
+	s = open(t, dir)
+	if diff := cmp.Diff(map[resource.Ref]resource.Claim{a.Key(): a, b.Key(): b}, s.Claims()); diff != "" || s.Observed(motd()) != nil {
+		t.Errorf("%s, and observed is %v", diff, s.Observed(motd()))
+	}
+	s.DropClaim(a.Key())
+	s.Retain(nil)
+	must(t, s.Commit())
+	must(t, s.Close())
+
+	s = open(t, dir)
+	if diff := cmp.Diff(map[resource.Ref]resource.Claim{b.Key(): b}, s.Claims()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A table is one kind of thing that is remembered of resources: a bucket of JSON values
-// by Kind/name. What was set is on disk once it was written.
+// A table is one kind of thing that is remembered of resources, or of things by kind and
+// namevar: a bucket of JSON values by Kind/name. What was set is on disk once it was written.
 type table[V any] struct {
 	bucket []byte
 	values map[resource.Ref]V
@@ -23,6 +23,13 @@ func newTable[V any](bucket string) table[V] {
 func (t table[V]) set(ref resource.Ref, v V) {
 	t.values[ref] = v
 	t.dirty[ref] = true
+}
+
+func (t table[V]) drop(ref resource.Ref) {
+	if _, there := t.values[ref]; there {
+		delete(t.values, ref)
+		t.dirty[ref] = true
+	}
 }
 
 func (t table[V]) retain(keep map[resource.Ref]bool) {

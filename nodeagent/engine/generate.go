@@ -47,7 +47,11 @@ func (s surroundings) Missing(kind string) (resource.Ref, bool) {
 }
 
 func (s surroundings) Kind(name string) (resource.Kind, bool) {
-	for _, k := range s.r.Kinds {
+	return kindOf(s.r.Kinds, name)
+}
+
+func kindOf(kinds []resource.Kind, name string) (resource.Kind, bool) {
+	for _, k := range kinds {
 		if k.Name() == name {
 			return k, true
 		}

@@ -112,12 +112,12 @@ func autoEdges(items []resource.Item, written *graph.Graph, index map[key]int) [
 	return edges
 }
 
-// byKey finds resources by their names on the host; the first one has a name that
-// two of them claim.
+// byKey finds resources by their names on the host, but what leaves; the first one has a
+// name that two of them claim.
 func byKey(items []resource.Item) map[key]int {
 	index := map[key]int{}
 	for i, item := range slices.Backward(items) {
-		if item.Resource == nil {
+		if item.Resource == nil || item.Leaves != nil {
 			continue
 		}
 		for _, name := range item.Resource.Keys() {

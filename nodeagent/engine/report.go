@@ -89,6 +89,9 @@ type ResourceReport struct {
 	// happened; mostly "".
 	Message string  `json:"message"`
 	Events  []Event `json:"events,omitempty"`
+	// Gone says that no resource is about it any more, and that what was to be done about
+	// that was.
+	Gone bool `json:"gone,omitempty"`
 	// OutOfSync says that a property was not as it should be when it was read.
 	OutOfSync bool `json:"-"`
 	// Left says that its schedule kept it from being looked at, after an earlier run

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/graph"
@@ -35,6 +36,9 @@ type Transaction struct {
 	// Withheld are resources that were left out of the items and belong to the host
 	// all the same.
 	Withheld []resource.Ref
+	// Deletions has what an item's Deletion says done once no item is about its thing any
+	// more. Only for whole catalogs: what they do not have is gone.
+	Deletions bool
 	// Observe is told of each resource as it ends, from the run's goroutine. Optional.
 	Observe func(ResourceReport)
 	Now     func() time.Time
@@ -47,6 +51,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	if t.Store == nil {
 		t.Store = Forgetful{}
 	}
+	items = slices.Concat(items, t.leavers(items))
 	r := newRun(t, items)
 	report := Report{
 		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Host: t.HostName,
@@ -122,7 +127,8 @@ type entry struct {
 	done       bool          // has its report
 	due        bool          // a refresh of it is noted on disk
 	prefetch   error         // of its provider
-	told       string        // what the provider told since the last event
+	claim      *resource.Claim
+	told       string // what the provider told since the last event
 }
 
 // readOnly hides that a host can be changed, from providers that read.
@@ -138,9 +144,11 @@ func newRun(t Transaction, items []resource.Item) *run {
 		e.situation = Situation{
 			Unselected: t.Selected != nil && !t.Selected(item),
 			Cycle:      r.plan.cycles[i],
-			Invalid:    errors.Join(item.Invalid, r.plan.dangling[i]),
-			Noop:       t.Noop,
-			Events:     Events{Real: armed[item.Ref]},
+
+			Unscheduled: item.Postponed,
+			Invalid:     errors.Join(item.Invalid, r.plan.dangling[i]),
+			Noop:        t.Noop,
+			Events:      Events{Real: armed[item.Ref]},
 		}
 		e.due = armed[item.Ref] > 0
 		if item.Noop != nil {

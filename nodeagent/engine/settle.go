@@ -188,8 +188,13 @@ func (r *run) remember(e *entry) {
 	if r.forgets(e) {
 		return
 	}
+	if e.Leaves != nil {
+		r.disclaim(e)
+		return
+	}
 	r.record(e)
 	r.check(e)
+	r.reclaim(e)
 	left := e.report.State == Failed || e.report.State == Skipped
 	if (!left || e.situation.Events.Real == 0) && e.due {
 		// A lost strike-off costs one needless refresh, and no run.

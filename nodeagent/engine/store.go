@@ -6,7 +6,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A Store remembers between runs. What Arm and Disarm say survives a crash once
+// A Store remembers between runs. What Arm, Disarm and Claim say survives a crash once
 // they return; the rest may be lost with one.
 type Store interface {
 	// Observed are the values of a resource's properties that a run last saw or
@@ -32,6 +32,16 @@ type Store interface {
 	Arm(refs []resource.Ref) error
 	// Disarm forgets it: the refresh was done, or is not needed after all.
 	Disarm(refs []resource.Ref) error
+	// Claims are what is to be done about things that no resource is about any more, by
+	// kind and namevar. Not to be changed.
+	Claims() map[resource.Ref]resource.Claim
+	// Claim notes claims before what they tell of is changed, each in place of the one on
+	// the same thing.
+	Claim(claims []resource.Claim) error
+	// SetClaim notes one that nothing depends on yet.
+	SetClaim(c resource.Claim)
+	// DropClaim forgets one.
+	DropClaim(key resource.Ref)
 	// Retain forgets all that was set of any other resource. A refresh that is due
 	// stays due, until the resource is there again.
 	Retain(refs []resource.Ref)
@@ -72,6 +82,18 @@ func (Forgetful) Arm([]resource.Ref) error { return nil }
 
 // Disarm does nothing.
 func (Forgetful) Disarm([]resource.Ref) error { return nil }
+
+// Claims are none.
+func (Forgetful) Claims() map[resource.Ref]resource.Claim { return nil }
+
+// Claim does nothing.
+func (Forgetful) Claim([]resource.Claim) error { return nil }
+
+// SetClaim does nothing.
+func (Forgetful) SetClaim(resource.Claim) {}
+
+// DropClaim does nothing.
+func (Forgetful) DropClaim(resource.Ref) {}
 
 // Retain does nothing.
 func (Forgetful) Retain([]resource.Ref) {}

@@ -236,6 +236,9 @@ func (w *world) typ(name string, providers []resource.Provider[thing]) *resource
 		Parameters: []resource.Parameter{{Name: "near", Doc: "n"}},
 		Providers:  providers,
 		Exists:     func(t thing) bool { return t.Ensure == nil || *t.Ensure != resource.Absent },
+		Leaving: &resource.Leaving[thing]{Gone: func(want thing) thing {
+			return thing{Name: want.Name, Ensure: new(resource.Absent)}
+		}},
 		Auto: []resource.AutoRelation[thing]{
 			{Relation: resource.Require, Kind: "Thing", Names: func(t thing) []string { return t.Near }},
 			{Relation: resource.Require, Kind: "Crate", Names: func(t thing) []string { return t.Near }},
@@ -270,14 +273,27 @@ type memory struct {
 	audited  map[resource.Ref]map[string]string
 	checked  map[resource.Ref]time.Time
 	armed    map[resource.Ref]int
+	claims   map[resource.Ref]resource.Claim
+	full     error // nothing can be claimed
 	commits  int
 }
 
 func newMemory() *memory {
 	return &memory{
 		observed: map[resource.Ref]map[string]string{}, audited: map[resource.Ref]map[string]string{},
-		checked: map[resource.Ref]time.Time{}, armed: map[resource.Ref]int{},
+		checked: map[resource.Ref]time.Time{}, armed: map[resource.Ref]int{}, claims: map[resource.Ref]resource.Claim{},
 	}
+}
+
+func (m *memory) Claims() map[resource.Ref]resource.Claim { return m.claims }
+func (m *memory) SetClaim(c resource.Claim)               { m.claims[c.Key()] = c }
+func (m *memory) DropClaim(key resource.Ref)              { delete(m.claims, key) }
+
+func (m *memory) Claim(claims []resource.Claim) error {
+	for _, c := range claims {
+		m.claims[c.Key()] = c
+	}
+	return m.full
 }
 
 func (m *memory) Audited(r resource.Ref) map[string]string       { return m.audited[r] }

@@ -18,6 +18,10 @@ func (r *run) write(ctx context.Context, group []*entry) {
 	for _, e := range group {
 		switch Decide(e.situation).Action {
 		case Apply:
+			if err := resource.Guarded(func() error { return r.stake(ctx, e) }); err != nil {
+				e.fail(err)
+				continue
+			}
 			if e.Resource.CanBatchWrite() && e.situation.Changes[0].Property == resource.Ensure {
 				batch = append(batch, e)
 				continue
@@ -47,7 +51,10 @@ func (r *run) write(ctx context.Context, group []*entry) {
 func (r *run) writeAll(ctx context.Context, group []*entry, write func() []error) {
 	r.disturb()
 	errs := make([]error, len(group))
-	err := r.arm(group)
+	err := r.note(group)
+	if err == nil {
+		err = r.arm(group)
+	}
 	if err == nil {
 		err = resource.Guarded(func() error {
 			if got := write(); len(got) == len(group) {
@@ -143,15 +150,19 @@ func (r *run) pretend(e *entry) {
 // a run last saw or set there: someone else changed it.
 func (r *run) event(e *entry, c resource.Change, err error) Event {
 	ev := Event{Property: c.Property, Is: c.Is, Should: c.Should, Diff: c.Diff, Status: Success, Message: cmp.Or(c.Done, c.Message)}
-	if last, known := r.Store.Observed(e.Ref)[c.Property]; known && !c.Sensitive {
-		ev.Corrective = last != e.comparison.Observed[c.Property]
-	}
+	ev.Corrective = r.corrective(e, c)
 	if err != nil {
 		ev.Status = Failure
 		ev.Corrective = false
 		ev.Message = fmt.Sprintf("change of %s from %s to %s failed: %v", c.Property, orAbsent(c.Is), orAbsent(c.Should), err)
 	}
 	return ev
+}
+
+// corrective reports whether a change is of a value that a run did not leave so.
+func (r *run) corrective(e *entry, c resource.Change) bool {
+	last, known := r.Store.Observed(e.Ref)[c.Property]
+	return known && !c.Sensitive && last != e.comparison.Observed[c.Property]
 }
 
 // listening is a context in which what the provider tells is kept for the report.

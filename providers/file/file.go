@@ -40,6 +40,8 @@ type Attributes struct {
 	child bool
 	// secret says that nobody is to see the content.
 	secret bool
+	// leaving says that no resource is about it any more.
+	leaving bool
 	// straight says that its path leads through no symlink, and must not when it is
 	// changed: whoever may write on the way would lead us where only root gets.
 	straight bool
@@ -116,6 +118,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 		Normalize:   normalize,
 		Default:     imply,
 		Validate:    validate,
+		Leaving:     &resource.Leaving[Attributes]{Gone: gone, Former: former, Bound: func(want *Attributes) { want.leaving = true }},
 		ReadAhead:   true,
 		BatchLimit:  128,
 		Auto: []resource.AutoRelation[Attributes]{

@@ -119,6 +119,9 @@ func refusal(what entry, want Attributes) error {
 }
 
 func (w *write) remove(ctx context.Context) error {
+	if w.want.leaving && w.is.found.what == directory && (w.want.Force == nil || !*w.want.Force) {
+		return w.rmdir()
+	}
 	if err := refusal(w.is.found.what, w.want); err != nil {
 		return err
 	}

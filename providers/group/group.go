@@ -63,6 +63,9 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 		Default:     beThere,
 		Validate:    validate,
 		Auto:        []resource.AutoRelation[attributes]{{Relation: resource.Require, Kind: "User", Names: usersBefore}},
+		Leaving: &resource.Leaving[attributes]{Gone: func(want attributes) attributes {
+			return attributes{Name: want.Name, Ensure: new(resource.Absent), AuthMembership: new(true)}
+		}},
 		SideEffects: true, // a new gid is also that of the users who have it as their primary one, and members are in the group
 	}
 }

@@ -83,7 +83,16 @@ func typeOf(providers ...resource.Provider[Attributes]) *resource.Type[Attribute
 			{Relation: resource.Require, Kind: "File", Names: files},
 		},
 		SideEffects: true,
+		Leaving:     &resource.Leaving[Attributes]{Gone: gone},
 	}
+}
+
+// gone leaves the configuration, as ensure: absent does.
+func gone(want Attributes) Attributes {
+	return Attributes{PackageAttributes: v1alpha1.PackageAttributes{
+		Name: want.Name, Ensure: new(resource.Absent),
+		InstallOptions: want.InstallOptions, UninstallOptions: want.UninstallOptions, Environment: want.Environment,
+	}}
 }
 
 func features() []resource.FeatureDoc {

@@ -48,6 +48,12 @@ func Type() *resource.Type[v1alpha1.SSHAuthorizedKeyAttributes] {
 		Normalize:   normalize,
 		Default:     beThere,
 		Validate:    validate,
+		Leaving: &resource.Leaving[attributes]{
+			Gone: func(want attributes) attributes {
+				return attributes{Name: want.Name, Ensure: new(resource.Absent), User: want.User, Target: want.Target}
+			},
+			Whole: true,
+		},
 		Auto: []resource.AutoRelation[attributes]{
 			{Relation: resource.Require, Kind: "User", Names: userOf},
 			{Relation: resource.Require, Kind: "File", Names: directories, Nearest: true},

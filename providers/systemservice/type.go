@@ -62,9 +62,25 @@ func Type() *resource.Type[attributes] {
 		Namevar:     func(a *attributes) *string { return &a.Name },
 		Normalize:   normalize,
 		Validate:    validate,
+		Leaving:     &resource.Leaving[attributes]{Gone: gone},
 		// A service starts and stops others along with itself.
 		SideEffects: true,
 	}
+}
+
+// gone has what was managed of a service off: a unit goes away with what brought it.
+func gone(want attributes) attributes {
+	off := func(is *bool) *bool {
+		if is == nil {
+			return nil
+		}
+		return new(false)
+	}
+	if want.Ensure != nil {
+		want.Ensure = new(stopped)
+	}
+	want.Enable, want.Mask = off(want.Enable), off(want.Mask)
+	return want
 }
 
 func properties() []resource.Property[attributes] {

@@ -70,6 +70,8 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 			{Relation: resource.Require, Kind: "Group", Names: groupsBefore},
 			{Relation: resource.Before, Kind: "Group", Names: groupsAfter},
 		},
+		Leaving: &resource.Leaving[attributes]{Gone: gone, Was: was},
+
 		SideEffects: true, // an account may bring a group of its name, and take it along
 	}
 }

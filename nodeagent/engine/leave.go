@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// leavers are items for the things that were claimed and that no item is about any more. They
+// are to come last, among themselves in the reverse of the order that their resources had.
+func (t Transaction) leavers(items []resource.Item) []resource.Item {
+	if !t.Deletions {
+		return nil
+	}
+	known := t.census(items)
+	var all []resource.Item
+	claims := t.Store.Claims()
+	for _, key := range slices.Backward(slices.SortedFunc(maps.Keys(claims), resource.Ref.Compare)) {
+		c := claims[key]
+		switch {
+		case known.about[key] || known.doubtful[c.Ref]:
+		case c.Idle() && !t.Noop:
+			t.Store.DropClaim(key)
+		case !c.Idle():
+			all = append(all, t.leaver(c, known))
+		}
+	}
+	reverse(all)
+	return all
+}
+
+// A census is what the resources of a run are about, as far as that can be told.
+type census struct {
+	about    map[resource.Ref]bool   // things, by kind and namevar
+	named    map[resource.Ref]bool   // resources
+	doubtful map[resource.Ref]bool   // resources of which it is not known what they are about
+	doubts   map[string]resource.Ref // one of these, by kind
+}
+
+func (t Transaction) census(items []resource.Item) census {
+	c := census{map[resource.Ref]bool{}, map[resource.Ref]bool{}, map[resource.Ref]bool{}, map[string]resource.Ref{}}
+	for _, item := range items {
+		c.named[item.Ref] = true
+		if item.Resource == nil {
+			c.doubt(item.Ref)
+		} else {
+			c.about[resource.Ref{Kind: item.Ref.Kind, Name: item.Resource.Namevar()}] = true
+		}
+	}
+	for _, ref := range t.Withheld {
+		c.doubt(ref)
+	}
+	for _, refused := range t.Refused {
+		c.doubt(resource.Ref(refused.Ref))
+	}
+	return c
+}
+
+func (c census) doubt(ref resource.Ref) { c.doubtful[ref], c.doubts[ref.Kind] = true, ref }
+
+// leaver is the item of a claim.
+func (t Transaction) leaver(c resource.Claim, known census) resource.Item {
+	item := resource.Item{Ref: c.Ref, Provider: c.Provider, Leaves: &c}
+	if known.named[c.Ref] { // the resource is about something else now
+		item.Ref = resource.FoundRef(c.Kind, c.Namevar)
+	}
+	if other, doubt := known.doubts[c.Kind]; doubt {
+		item.Postponed = fmt.Errorf("its resource is gone, but %s may be about the same thing, which can't be told while that is withheld or invalid: mend it first", other)
+	}
+	kind, ok := kindOf(t.Kinds, c.Kind)
+	if !ok {
+		item.Invalid = fmt.Errorf("its resource is gone, and kind %q is not known to this version of Fettle", c.Kind)
+		return item
+	}
+	if item.Resource, item.Invalid = kind.Leave(item.Ref, c); item.Invalid != nil {
+		item.Resource = nil
+	}
+	return item
+}
+
+// reverse has leavers go before those that their resources came after. Claims that were noted
+// at different times may contradict each other: then any order is as good.
+func reverse(all []resource.Item) {
+	at := make(map[resource.Ref]int, len(all))
+	for i, item := range all {
+		at[item.Leaves.Ref] = i
+	}
+	var edges []edge
+	for i, item := range all {
+		for _, ref := range item.Leaves.After {
+			if other, ok := at[ref]; ok && other != i {
+				edges = append(edges, edge{from: i, to: other})
+			}
+		}
+	}
+	for _, e := range outsideKnots(edges, len(all), graphOf(len(all), edges).Knots()) {
+		all[e.from].Before = append(all[e.from].Before, all[e.to].Ref)
+	}
+}
+
+// claims reports whether a resource has what its deletion policy says to be noted: one that
+// only reports has not done anything that would have to be undone.
+func (r *run) claims(e *entry) bool {
+	return r.Deletions && e.Leaves == nil && e.looked && !r.Noop && !e.situation.Noop
+}
+
+// stake makes the claim on what is about to be changed, which is kept as it was.
+func (r *run) stake(ctx context.Context, e *entry) error {
+	if !r.claims(e) || e.Deletion == resource.Orphan {
+		return nil
+	}
+	c, err := r.claimOf(e)
+	if err != nil {
+		return err
+	}
+	if c.Deletion == resource.Restore {
+		former, err := e.Resource.Former(ctx, r.Host, r.intended(e))
+		if err != nil {
+			return err
+		}
+		c.Recall(former)
+	}
+	e.claim = &c
+	return nil
+}
+
+// note has the claims of a group on disk.
+func (r *run) note(group []*entry) error {
+	var claims []resource.Claim
+	for _, e := range group {
+		if e.claim != nil && !reflect.DeepEqual(*e.claim, r.Store.Claims()[e.claim.Key()]) {
+			claims = append(claims, *e.claim)
+		}
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+	if err := r.Store.Claim(claims); err != nil {
+		return fmt.Errorf("cannot note on disk what was there before: %w", err)
+	}
+	return nil
+}
+
+// claimOf is the claim on a resource's thing, with what is known of former values.
+func (r *run) claimOf(e *entry) (resource.Claim, error) {
+	gone, err := e.Resource.Gone()
+	if err != nil {
+		return resource.Claim{}, err
+	}
+	c := resource.Claim{
+		Kind: e.Ref.Kind, Namevar: e.Resource.Namevar(), Ref: e.Ref, Deletion: e.Deletion, Provider: e.report.Provider, Gone: gone,
+	}
+	for _, n := range r.plan.before[e.node] {
+		if r.entries[n].Deletion != resource.Orphan {
+			c.After = append(c.After, r.entries[n].Ref)
+		}
+	}
+	slices.SortFunc(c.After, resource.Ref.Compare)
+	c.Former = r.Store.Claims()[c.Key()].Former
+	return c, nil
+}
+
+// intended are the changes that undo no drift: what drifted was not there before.
+func (r *run) intended(e *entry) []resource.Change {
+	return slices.DeleteFunc(slices.Clone(e.situation.Changes), func(c resource.Change) bool { return r.corrective(e, c) })
+}
+
+// reclaim brings the claim on a thing up to date once its resource is dealt with.
+func (r *run) reclaim(e *entry) {
+	if !r.claims(e) {
+		return
+	}
+	key := resource.Ref{Kind: e.Ref.Kind, Name: e.Resource.Namevar()}
+	was, had := r.Store.Claims()[key]
+	if e.Deletion == resource.Orphan {
+		if had {
+			r.Store.DropClaim(key)
+		}
+		return
+	}
+	if c, err := r.claimOf(e); err == nil && !(had && reflect.DeepEqual(c, was)) {
+		r.Store.SetClaim(c)
+	}
+}
+
+// disclaim forgets the claim on what was dealt with as it says.
+func (r *run) disclaim(e *entry) {
+	if e.report.State == InSync || e.report.State == Changed {
+		e.report.Gone = true
+		r.Store.DropClaim(e.Leaves.Key())
+	}
+}

@@ -1,0 +1,341 @@
+package engine_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// A chapter is one run of what becomes of things: what someone does by hand before it, and
+// what the catalog has.
+type chapter struct {
+	byHand func(w *world)
+	items  []resource.Item
+	tx     func(*engine.Transaction)
+}
+
+// holding is an item of which something becomes once it is gone.
+func holding(item resource.Item, d resource.Deletion) resource.Item {
+	item.Deletion = d
+	return item
+}
+
+// play runs chapters and returns what the last one reported of each resource.
+func play(t *testing.T, w *world, store *memory, chapters ...chapter) []string {
+	t.Helper()
+	var said []string
+	for _, c := range chapters {
+		if c.byHand != nil {
+			c.byHand(w)
+		}
+		w.log, said = nil, nil
+		report := transact(t, c.items, storing(store), func(tx *engine.Transaction) {
+			tx.Deletions, tx.Kinds = true, slices.Collect(maps.Values(w.kinds()))
+			if c.tx != nil {
+				c.tx(tx)
+			}
+		})
+		for _, r := range report.Resources {
+			said = append(said, strings.TrimSpace(r.Ref.String()+" "+string(r.State)+" "+r.Message))
+		}
+	}
+	return said
+}
+
+// there says what things there are, with their colors.
+func (w *world) there() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(w.things)) {
+		if c := w.things[name].Color; c != nil {
+			name += "=" + *c
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
+	const red, blue = `{"ensure":"present","color":"red"}`, `{"ensure":"present","color":"blue"}`
+	green := func(name string) func(w *world) {
+		return func(w *world) { w.things[name] = thing{Name: name, Ensure: new("present"), Color: new("green")} }
+	}
+	type story struct {
+		start    string // things that are there, green
+		chapters func(t *testing.T, w *world) []chapter
+		said     string // of the last chapter
+		there    string
+		claims   int // that are left
+	}
+	items := func(all ...resource.Item) chapter { return chapter{items: all} }
+	for name, s := range map[string]story{
+		"Orphan leaves it": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{items(w.item(t, "Thing/a", red)), {}}
+			},
+			there: "a=red",
+		},
+		"Delete removes it": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {}}
+			},
+			said: "Thing/a Changed",
+		},
+		"Delete removes what was there before and as it should be": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{items(holding(w.item(t, "Thing/a", `{"ensure":"present","color":"green"}`), resource.Delete)), {}}
+			},
+			said: "Thing/a Changed",
+		},
+		"Restore removes what it made": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Restore)), {}}
+			},
+			said: "Thing/a Changed",
+		},
+		"Restore puts back what it changed": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Restore)), {}}
+			},
+			said: "Thing/a Changed", there: "a=green",
+		},
+		"Restore puts back what it removed": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{items(holding(w.item(t, "Thing/a", `{"ensure":"absent"}`), resource.Restore)), {}}
+			},
+			said: "Thing/a Changed", there: "a=green",
+		},
+		"Restore has nothing to do where nothing was changed": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{items(holding(w.item(t, "Thing/a", `{"ensure":"present","color":"green"}`), resource.Restore)), {}}
+			},
+			there: "a=green",
+		},
+		"Restore goes back to the first value, not to the one between": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{
+					items(holding(w.item(t, "Thing/a", red), resource.Restore)),
+					items(holding(w.item(t, "Thing/a", blue), resource.Restore)),
+					{},
+				}
+			},
+			said: "Thing/a Changed", there: "a=green",
+		},
+		"Restore never brings back drift": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				keep := holding(w.item(t, "Thing/a", `{"ensure":"present","color":"green"}`), resource.Restore)
+				drifted := func(w *world) {
+					w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("drift")}
+				}
+				return []chapter{items(keep), {byHand: drifted, items: []resource.Item{keep}}, {}}
+			},
+			there: "a=green",
+		},
+		"Restore does not make what someone has removed": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{
+					items(holding(w.item(t, "Thing/a", red), resource.Restore)),
+					{byHand: func(w *world) { delete(w.things, "a") }},
+				}
+			},
+			said: "Thing/a InSync",
+		},
+		"a policy that changed is the last one": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), items(w.item(t, "Thing/a", red)), {}}
+			},
+			there: "a=red",
+		},
+		"another resource takes the thing over": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{
+					items(holding(w.item(t, "Thing/old", `{"name":"a","ensure":"present","color":"red"}`), resource.Restore)),
+					items(holding(w.item(t, "Thing/new", `{"name":"a","ensure":"present","color":"blue"}`), resource.Restore)),
+					{},
+				}
+			},
+			said: "Thing/new Changed", there: "a=green",
+		},
+		"a resource that is about something else leaves the old thing": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{
+					items(holding(w.item(t, "Thing/x", `{"name":"a","ensure":"present","color":"red"}`), resource.Delete)),
+					items(holding(w.item(t, "Thing/x", `{"name":"b","ensure":"present","color":"red"}`), resource.Delete)),
+				}
+			},
+			said: "Thing/x Changed, Thing/a Changed", there: "b=red", claims: 1,
+		},
+		"what is withheld has not left": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				withheld := func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "a"}} }
+				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: withheld}}
+			},
+			there: "a=red", claims: 1,
+		},
+		"what is invalid has not left": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{
+					items(holding(w.item(t, "Thing/a", red), resource.Delete)),
+					items(resource.Item{Ref: resource.Ref{Kind: "Thing", Name: "a"}, Invalid: errBroken}),
+				}
+			},
+			said: "Thing/a Failed broken", there: "a=red", claims: 1,
+		},
+		"it stays while another may be about it": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				withheld := func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "b"}} }
+				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: withheld}}
+			},
+			said:  "Thing/a Skipped its resource is gone, but Thing/b may be about the same thing, which can't be told while that is withheld or invalid: mend it first",
+			there: "a=red", claims: 1,
+		},
+		"a run that only reports does nothing and keeps the claim": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: noop}}
+			},
+			said: "Thing/a Noop", there: "a=red", claims: 1,
+		},
+		"what was only reported is nobody's": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				only := holding(w.item(t, "Thing/a", `{"ensure":"present","color":"green"}`), resource.Delete)
+				only.Noop = new(true)
+				return []chapter{items(only), {}}
+			},
+			there: "a=green",
+		},
+		"what can't be removed is tried again": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{
+					items(holding(w.item(t, "Thing/a", red), resource.Delete)),
+					{byHand: func(w *world) { w.fail["write a"] = errBroken }},
+					{byHand: func(w *world) { delete(w.fail, "write a") }},
+				}
+			},
+			said: "Thing/a Changed",
+		},
+		"what fails to go keeps its claim, and nothing else from its turn": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				w.fail["write b"] = nil
+				return []chapter{
+					items(holding(w.item(t, "Thing/a", red), resource.Delete), holding(w.item(t, "Thing/b", red), resource.Delete)),
+					{byHand: func(w *world) { w.fail["write b"] = errBroken }, items: []resource.Item{w.item(t, "Thing/c", red)}},
+				}
+			},
+			said:  "Thing/c Changed, Thing/b Failed change of ensure from present to absent failed: broken, Thing/a Changed",
+			there: "b=red c=red", claims: 1,
+		},
+		"things go in the reverse of the order that they came in": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{
+					items(
+						holding(w.item(t, "Thing/a", red, "require:Crate/box"), resource.Delete),
+						holding(w.item(t, "Crate/box", red, "require:Thing/z"), resource.Delete),
+						holding(w.item(t, "Thing/z", red), resource.Delete),
+					), {},
+				}
+			},
+			said: "Thing/a Changed, Crate/box Changed, Thing/z Changed",
+		},
+		"automatic relations count in that": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{
+					items(holding(w.item(t, "Thing/a", `{"ensure":"present","near":["z"]}`), resource.Delete), holding(w.item(t, "Thing/z", red), resource.Delete)), {},
+				}
+			},
+			said: "Thing/a Changed, Thing/z Changed",
+		},
+		"what comes does not wait for what goes": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{
+					items(holding(w.item(t, "Thing/z", red), resource.Delete)),
+					{byHand: func(w *world) { w.fail["write z"] = errBroken }, items: []resource.Item{w.item(t, "Thing/a", `{"ensure":"present","near":["z"]}`)}},
+				}
+			},
+			said: "Thing/a Changed, Thing/z Failed change of ensure from present to absent failed: broken", there: "a z=red", claims: 1,
+		},
+		"no deletion is known where not the whole catalog is run": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				some := func(tx *engine.Transaction) { tx.Deletions = false }
+				return []chapter{{items: []resource.Item{holding(w.item(t, "Thing/a", red), resource.Delete)}, tx: some}, {}}
+			},
+			there: "a=red",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, store := newWorld(), newMemory()
+			for name := range strings.FieldsSeq(s.start) {
+				green(name)(w)
+			}
+			said := strings.Join(play(t, w, store, s.chapters(t, w)...), ", ")
+			got := story{said: said, there: w.there(), claims: len(store.claims)}
+			want := story{said: s.said, there: s.there, claims: s.claims}
+			if got.said != want.said || got.there != want.there || got.claims != want.claims {
+				t.Errorf("got %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+func TestNothingIsChangedBeforeWhatWasThereIsNoted(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("green")}
+	store.full = errors.New("no space left on device")
+	said := play(t, w, store, chapter{items: []resource.Item{
+		holding(w.item(t, "Thing/a", `{"ensure":"present","color":"red"}`), resource.Restore),
+		w.item(t, "Thing/b", `{"ensure":"present"}`),
+	}})
+	want := []string{
+		"Thing/a Failed change of color from green to red failed: cannot note on disk what was there before: no space left on device",
+		"Thing/b Changed",
+	}
+	if d := cmp.Diff(want, said); d != "" || w.there() != "a=green b" {
+		t.Errorf("said (-want +got):\n%s\nthere is %s", d, w.there())
+	}
+}
+
+func TestASecretIsInNoClaim(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("green"), Secret: new("hush")}
+	play(t, w, store, chapter{items: []resource.Item{
+		holding(w.item(t, "Thing/a", `{"ensure":"present","color":"red","secret":"psst"}`), resource.Restore),
+	}})
+	for _, c := range store.claims {
+		text := string(c.Gone)
+		for _, v := range c.Former {
+			text += string(v)
+		}
+		if strings.Contains(text, "hush") || strings.Contains(text, "psst") || len(c.Former) != 1 {
+			t.Errorf("a claim has %s and %d former values", text, len(c.Former))
+		}
+	}
+	if len(store.claims) != 1 {
+		t.Errorf("there are %d claims", len(store.claims))
+	}
+}
+
+func TestOfWhatWasMadeNothingElseIsKept(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	play(t, w, store,
+		chapter{items: []resource.Item{holding(w.item(t, "Thing/a", `{"ensure":"present","color":"red"}`), resource.Restore)}},
+		chapter{items: []resource.Item{holding(w.item(t, "Thing/a", `{"ensure":"present","color":"blue"}`), resource.Restore)}},
+	)
+	former := store.claims[resource.Ref{Kind: "Thing", Name: "a"}].Former
+	if len(former) != 1 || string(former["ensure"]) != `"absent"` {
+		t.Errorf("kept is %s", former)
+	}
+}

@@ -1,0 +1,113 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// gone removes what is at the path, a directory with all that is in it where force was set,
+// and else once it is empty.
+func gone(want Attributes) Attributes {
+	return Attributes{FileAttributes: v1alpha1.FileAttributes{
+		Path: want.Path, Ensure: new(resource.Absent), Force: want.Force, Links: want.Links, Backup: new(backs(want)),
+	}}
+}
+
+// former is what changes replace. What is in a directory that makes room for something
+// else does not come back.
+func former(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) (Attributes, error) {
+	var was Attributes
+	all := false
+	for _, c := range changes {
+		switch c.Property {
+		case resource.Ensure:
+			all = true
+			was.Ensure = new(string(is.found.what))
+		case "content":
+			was.Ensure = new(string(regular))
+		case "target":
+			was.Ensure, was.Target = new(string(link)), is.Target
+		}
+		was.keep(c.Property, is)
+	}
+	if all {
+		was.keepAll(is)
+	}
+	if is.found.what == regular && wants(was) == string(regular) {
+		return was, was.keepContent(ctx, h, want)
+	}
+	return was, nil
+}
+
+// keep takes a property over, in numbers: names may go.
+func (a *Attributes) keep(property string, is Attributes) {
+	switch property {
+	case "owner":
+		a.Owner = numbered(is.found.uid)
+	case "group":
+		a.Group = numbered(is.found.gid)
+	case "mode":
+		a.Mode = new(octal(is.found.mode))
+	case "seluser":
+		a.Seluser = is.Seluser
+	case "selrole":
+		a.Selrole = is.Selrole
+	case "seltype":
+		a.Seltype = is.Seltype
+	case "selrange":
+		a.Selrange = is.Selrange
+	}
+}
+
+// keepAll takes over all that something is which comes or goes. What nobody can ask for,
+// as a fifo, does not come back.
+func (a *Attributes) keepAll(is Attributes) {
+	switch is.found.what {
+	case regular, directory, link:
+		a.Target = is.Target
+		a.keep("owner", is)
+		a.keep("group", is)
+		if is.found.what != link {
+			a.keep("mode", is)
+		}
+	default:
+		*a = Attributes{FileAttributes: v1alpha1.FileAttributes{Ensure: new(resource.Absent)}}
+	}
+}
+
+// keepContent has the content brought back from the bucket. A secret's predecessor may well
+// be one, and is never kept: the schema has such a resource not say Restore.
+func (a *Attributes) keepContent(ctx context.Context, h host.Host, want Attributes) error {
+	if want.secret {
+		return errors.New("what a secret replaces is never kept, so that it can't be restored: use deletionPolicy Delete or Orphan")
+	}
+	at, err := place(h, want)
+	if err != nil {
+		return cannot("follow link", err)
+	}
+	kept := bucket.Of(ctx, h)
+	sum, err := kept.Save(ctx, h, at)
+	if err != nil {
+		return fmt.Errorf("cannot keep %s to restore it; will not change it: %w", want.Path, err)
+	}
+	a.Source, a.ChecksumValue = new(kept.Path(sum)), &sum
+	return nil
+}
+
+// rmdir removes a directory that nothing is in any more.
+func (w *write) rmdir() error {
+	names, err := w.h.ReadDir(w.want.Path)
+	if err == nil && len(names) > 0 {
+		return fmt.Errorf("cannot remove directory %s: its resource did not manage what is in it, as %q: move that away", w.want.Path, names[0])
+	}
+	if err == nil {
+		err = w.h.Remove(w.want.Path)
+	}
+	return cannot("remove directory", err)
+}
