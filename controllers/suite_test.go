@@ -31,6 +31,7 @@ func TestControllers(t *testing.T) {
 
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(30 * time.Second)
+	EnforceDefaultTimeoutsWhenUsingContexts() // a spec whose hope is in vain ends
 	RunSpecs(t, "controllers")
 }
 
