@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -44,12 +43,8 @@ var (
 var _ = BeforeSuite(func() {
 	ctrl.SetLogger(GinkgoLogr)
 	restConfig, _ = controlplane.Start(GinkgoT())
-	scheme = runtime.NewScheme()
-	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
-	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	var err error
-	k8s, err = client.New(restConfig, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
+	k8s = controlplane.Admin(GinkgoT(), restConfig)
+	scheme = k8s.Scheme()
 	controlplane.Install(GinkgoT(), restConfig)
 })
 

@@ -10,12 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/nodeagent"
 )
 
 func saysItIsThere(t *testing.T, m *machine) {
 	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: m.name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: m.name},
 		Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: new(int32(60))},
 	}
 	key := client.ObjectKeyFromObject(lease)

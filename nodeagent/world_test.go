@@ -15,12 +15,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,9 +31,6 @@ import (
 )
 
 const (
-	namespace = "fettle-nodes"
-	account   = "fettle-nodeagent"
-
 	interval = 10 * time.Minute
 	limit    = 30 * time.Second // some ten times what anything here takes
 )
@@ -44,22 +38,14 @@ const (
 // A world is an API server, reached through a door that can be shut, and an
 // administrator of it.
 type world struct {
-	admin  client.Client
-	client kubernetes.Interface
-	cfg    *rest.Config
+	admin client.Client
+	cfg   *rest.Config
 }
 
 func newWorld(t *testing.T, cfg *rest.Config) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	must(t, clientgoscheme.AddToScheme(scheme))
-	must(t, v1alpha1.AddToScheme(scheme))
-	admin, err := client.New(cfg, client.Options{Scheme: scheme})
-	must(t, err)
-	set, err := kubernetes.NewForConfig(cfg)
-	must(t, err)
 	controlplane.Install(t, cfg) // agents may do what config/ lets them, and no more
-	return &world{admin: admin, client: set, cfg: cfg}
+	return &world{admin: controlplane.Admin(t, cfg), cfg: cfg}
 }
 
 // A machine is a node: a directory as its host, an agent that may be started and
@@ -103,9 +89,11 @@ func (w *world) machine(t *testing.T) *machine {
 	m.door = newDoor(t, strings.Trim(strings.TrimPrefix(w.cfg.Host, "https:"), "/"))
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
 	must(t, w.admin.Create(t.Context(), node))
+	token, err := controlplane.AgentToken(t.Context(), w.admin, node) // as that of the node's own pods
+	must(t, err)
 	m.cfg = rest.AnonymousClientConfig(w.cfg)
 	m.cfg.Host = "https://" + m.door.address
-	m.cfg.BearerToken = w.token(t, node)
+	m.cfg.BearerToken = token
 	t.Cleanup(func() {
 		m.stop()
 		if t.Failed() {
@@ -113,18 +101,6 @@ func (w *world) machine(t *testing.T) *machine {
 		}
 	})
 	return m
-}
-
-// token is one that is bound to a node, as that of the node's own pods.
-func (w *world) token(t *testing.T, node *corev1.Node) string {
-	t.Helper()
-	request, err := w.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{
-			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: node.Name, UID: node.UID},
-		},
-	}, metav1.CreateOptions{})
-	must(t, err)
-	return request.Status.Token
 }
 
 // start starts the agent. It stops with stop, or with the test.

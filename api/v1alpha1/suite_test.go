@@ -6,14 +6,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/test/controlplane"
 )
 
@@ -32,13 +29,7 @@ var (
 var _ = BeforeSuite(func() {
 	ctrl.SetLogger(GinkgoLogr)
 	restConfig, _ = controlplane.Start(GinkgoT())
-	scheme := runtime.NewScheme()
-	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
-	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	var err error
-	k8s, err = client.New(restConfig, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
-	k8s = client.WithFieldValidation(k8s, "Strict")
+	k8s = client.WithFieldValidation(controlplane.Admin(GinkgoT(), restConfig), "Strict")
 })
 
 // object decodes one YAML document, checking nothing: that is the server's part.

@@ -13,8 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,15 +43,10 @@ func newFleet(s *stage, o options, nodes int) *fleet {
 	cfg, _ := controlplane.Start(s)
 	cfg.QPS = -1
 	controlplane.Install(s, cfg)
-	scheme := runtime.NewScheme()
-	s.must(clientgoscheme.AddToScheme(scheme))
-	s.must(v1alpha1.AddToScheme(scheme))
-	c, err := client.New(cfg, client.Options{Scheme: scheme})
-	s.must(err)
 	dir, err := os.MkdirTemp(memory(), "fettle-fleet-")
 	s.must(err)
 	s.Cleanup(func() { _ = os.RemoveAll(dir) }) // in memory, or nobody misses it
-	f := &fleet{stage: s, options: o, dir: dir, cfg: cfg, proxy: newProxy(s, cfg), client: c}
+	f := &fleet{stage: s, options: o, dir: dir, cfg: cfg, proxy: newProxy(s, cfg), client: controlplane.Admin(s, cfg)}
 	for i := range nodes {
 		f.nodes = append(f.nodes, fmt.Sprintf("node-%04d", i))
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -60,15 +58,10 @@ func (o object) String() string {
 
 func newCluster(t *testing.T, cfg *rest.Config) *cluster {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	must(t, clientgoscheme.AddToScheme(scheme))
-	must(t, v1alpha1.AddToScheme(scheme))
-	admin, err := client.New(cfg, client.Options{Scheme: scheme})
-	must(t, err)
 	set, err := kubernetes.NewForConfig(cfg)
 	must(t, err)
 	controlplane.Install(t, cfg)
-	c := &cluster{cfg: cfg, admin: admin, set: set, agents: map[string]dynamic.Interface{}}
+	c := &cluster{cfg: cfg, admin: controlplane.Admin(t, cfg), set: set, agents: map[string]dynamic.Interface{}}
 	for _, token := range tokens {
 		agent := rest.AnonymousClientConfig(cfg)
 		agent.BearerToken = c.token(t, token)
@@ -85,32 +78,31 @@ func newCluster(t *testing.T, cfg *rest.Config) *cluster {
 // token asks for a token as its name says.
 func (c *cluster) token(t *testing.T, name string) string {
 	t.Helper()
-	request := &authenticationv1.TokenRequest{}
+	var bound client.Object
 	switch name {
 	case "bound to nothing":
 	case "pod on no node":
-		request.Spec.BoundObjectRef = c.pod(t, "nowhere", "")
+		bound = c.pod(t, "nowhere", "")
 	case "node-bound":
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		must(t, c.admin.Create(t.Context(), node))
-		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: name, UID: node.UID}
+		bound = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		must(t, c.admin.Create(t.Context(), bound))
 	default:
 		must(t, c.admin.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))
-		request.Spec.BoundObjectRef = c.pod(t, "agent-of-"+name, name)
+		bound = c.pod(t, "agent-of-"+name, name)
 	}
-	got, err := c.set.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, request, metav1.CreateOptions{})
+	got, err := controlplane.AgentToken(t.Context(), c.admin, bound)
 	must(t, err)
-	return got.Status.Token
+	return got
 }
 
-func (c *cluster) pod(t *testing.T, name, node string) *authenticationv1.BoundObjectReference {
+func (c *cluster) pod(t *testing.T, name, node string) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec:       corev1.PodSpec{NodeName: node, ServiceAccountName: account, Containers: []corev1.Container{{Name: "agent", Image: "none"}}},
 	}
 	must(t, c.admin.Create(t.Context(), pod))
-	return &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: name, UID: pod.UID}
+	return pod
 }
 
 // populate makes the objects.

@@ -15,13 +15,9 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -52,9 +48,7 @@ type world struct {
 	*WithT
 	t      *testing.T
 	cfg    *rest.Config
-	scheme *runtime.Scheme
 	admin  client.Client
-	set    kubernetes.Interface
 	stored func(controlplane.T) map[string]string
 	logs   buffer
 
@@ -63,14 +57,7 @@ type world struct {
 
 func newWorld(t *testing.T, cfg *rest.Config, stored func(controlplane.T) map[string]string) *world {
 	t.Helper()
-	w := &world{WithT: NewWithT(t), t: t, cfg: cfg, scheme: runtime.NewScheme(), stored: stored}
-	must(t, clientgoscheme.AddToScheme(w.scheme))
-	must(t, v1alpha1.AddToScheme(w.scheme))
-	var err error
-	w.admin, err = client.New(cfg, client.Options{Scheme: w.scheme})
-	must(t, err)
-	w.set, err = kubernetes.NewForConfig(cfg)
-	must(t, err)
+	w := &world{WithT: NewWithT(t), t: t, cfg: cfg, admin: controlplane.Admin(t, cfg), stored: stored}
 	controlplane.Install(t, cfg)
 	return w
 }
@@ -92,7 +79,7 @@ func (w *world) startManager() {
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:fettle-system", "system:authenticated"},
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: w.scheme, Cache: controllers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: w.admin.Scheme(), Cache: controllers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)}, Logger: logr.FromSlogHandler(logger(&w.logs).Handler()),
 	})
 	must(w.t, err)
@@ -210,12 +197,10 @@ func (w *world) machine(name, tier string) *machine {
 	must(w.t, os.WriteFile(filepath.Join(m.root, "etc/os-release"), []byte("ID=debian\nVERSION_ID=12\n"), 0o644))
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{protected: tier, "role": tier}}}
 	must(w.t, w.admin.Create(w.t.Context(), node))
-	token, err := w.set.CoreV1().ServiceAccounts("fettle-nodes").CreateToken(w.t.Context(), "fettle-nodeagent", &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: name, UID: node.UID}},
-	}, metav1.CreateOptions{})
+	token, err := controlplane.AgentToken(w.t.Context(), w.admin, node)
 	must(w.t, err)
 	m.cfg = rest.AnonymousClientConfig(w.cfg)
-	m.cfg.BearerToken = token.Status.Token
+	m.cfg.BearerToken = token
 	w.t.Cleanup(func() {
 		m.stop()
 		if w.t.Failed() {
