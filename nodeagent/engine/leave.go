@@ -118,7 +118,8 @@ func (r *run) stake(ctx context.Context, e *entry) error {
 		return err
 	}
 	if c.Deletion == resource.Restore {
-		former, err := e.Resource.Former(ctx, r.Host, r.intended(e))
+		_, claimed := r.Store.Claims()[c.Key()]
+		former, err := e.Resource.Former(ctx, r.Host, r.intended(e, claimed))
 		if err != nil {
 			return err
 		}
@@ -164,8 +165,12 @@ func (r *run) claimOf(e *entry) (resource.Claim, error) {
 	return c, nil
 }
 
-// intended are the changes that undo no drift: what drifted was not there before.
-func (r *run) intended(e *entry) []resource.Change {
+// intended are the changes of what was there before: those that undo drift are not, once
+// there is a claim.
+func (r *run) intended(e *entry, claimed bool) []resource.Change {
+	if !claimed {
+		return e.situation.Changes
+	}
 	return slices.DeleteFunc(slices.Clone(e.situation.Changes), func(c resource.Change) bool { return r.corrective(e, c) })
 }
 

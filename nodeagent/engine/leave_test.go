@@ -143,6 +143,16 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 			},
 			there: "a=green",
 		},
+		"Restore goes back to what was there when the resource came again": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				wants := items(holding(w.item(t, "Thing/a", red), resource.Restore))
+				return []chapter{wants, {}, {byHand: func(w *world) {
+					w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("blue")}
+				}, items: wants.items}, {}}
+			},
+			said: "Thing/a Changed", there: "a=blue",
+		},
 		"Restore does not make what someone has removed": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {

@@ -78,7 +78,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	if r.stopped != nil {
 		report.Fail("the run was stopped before its end" + because(r.stopped))
 	}
-	return report, r.forget(items)
+	return report, r.forget()
 }
 
 // tell reports a resource that has ended.
@@ -289,11 +289,13 @@ func (r *run) joins(ctx context.Context, first, e *entry) bool {
 
 // forget drops what is remembered of resources that are gone, unless the run only
 // looks at what would be, and saves the rest.
-func (r *run) forget(items []resource.Item) error {
+func (r *run) forget() error {
 	if !r.Noop {
 		refs := r.generated
-		for _, item := range items {
-			refs = append(refs, item.Ref)
+		for _, e := range r.entries {
+			if !e.report.Gone {
+				refs = append(refs, e.Ref)
+			}
 		}
 		r.Store.Retain(refs)
 	}

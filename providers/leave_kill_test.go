@@ -1,0 +1,91 @@
+package providers_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// What the process that is killed finds in its environment: a root, the directory of its
+// state, and whether its catalog has the resources.
+const (
+	rootVar  = "FETTLE_TEST_ROOT"
+	stateVar = "FETTLE_TEST_STATE"
+	hasVar   = "FETTLE_TEST_HAS"
+)
+
+// TestKeeperProcess is the process that is killed.
+func TestKeeperProcess(t *testing.T) {
+	root := os.Getenv(rootVar)
+	if root == "" {
+		return // it is one of the tests, and nobody's process
+	}
+	h, err := linux.Open(linux.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{t, root, h, os.Getenv(stateVar)}
+	k.apply(resource.Restore, catalogOf(os.Getenv(hasVar) != "")...)
+}
+
+func catalogOf(has bool) []want {
+	if has {
+		return changes
+	}
+	return nil
+}
+
+// killed runs a catalog in a process of its own, which is killed after a while.
+func (k *keeper) killed(has bool, after time.Duration) (alive bool) {
+	k.t.Helper()
+	cmd := exec.CommandContext(k.t.Context(), os.Args[0], "-test.run=^TestKeeperProcess$")
+	cmd.Env = append(os.Environ(), rootVar+"="+k.root, stateVar+"="+k.dir, hasVar+"="+map[bool]string{true: "1"}[has])
+	if err := cmd.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	timer := time.AfterFunc(after, func() { alive = cmd.Process.Kill() == nil })
+	_ = cmd.Wait() // killed, or done before
+	timer.Stop()
+	return alive
+}
+
+// Whenever a run is killed, what was there before is known, and what is to be done when it
+// has left is done by the next.
+func TestWhatWasThereSurvivesKills(t *testing.T) {
+	const rounds = 3
+	k := changed(t)
+	before := k.looks(looks...)
+	took := map[bool]time.Duration{}
+	for _, has := range []bool{true, false} {
+		began := time.Now()
+		k.apply(resource.Restore, catalogOf(has)...)
+		took[has] = time.Since(began)
+	}
+	killed := 0
+	for range rounds {
+		for _, has := range []bool{true, false} {
+			moment := time.Duration(rand.Int64N(int64(took[has])))
+			if k.killed(has, moment) {
+				killed++
+			}
+			k.apply(resource.Restore, catalogOf(has)...)
+			if said := k.apply(resource.Restore, catalogOf(has)...); len(said) > 0 {
+				t.Fatalf("killed after %s of %s (with resources: %t), made good, and then still %s", moment, took[has], has, said)
+			}
+		}
+		if d := cmp.Diff(before, k.looks(looks...)); d != "" {
+			t.Fatalf("what was there before (-) and what is now (+):\n%s", d)
+		}
+	}
+	if killed == 0 {
+		t.Error("no run lived to be killed")
+	}
+	t.Logf("%d of %d runs were killed", killed, 2*rounds)
+}
