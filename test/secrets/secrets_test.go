@@ -152,7 +152,7 @@ func (w *world) file(name, path, secret string, adjust func(*v1alpha1.File)) {
 	f := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	f.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{protected: "front"}}
 	f.Spec.Path, f.Spec.ShowDiff, f.Spec.Audit = path, new(true), []string{"all"}
-	f.Spec.ContentFrom = &v1alpha1.ValueSource{SecretKeyRef: &from}
+	f.Spec.ContentFrom, f.Spec.DeletionPolicy = &v1alpha1.ValueSource{SecretKeyRef: &from}, v1alpha1.DeletionDelete
 	if adjust != nil {
 		adjust(f)
 	}
@@ -163,7 +163,7 @@ func (w *world) user(name string, secret *corev1.Secret) {
 	w.t.Helper()
 	u := &v1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	u.Spec.NodeSelector = &metav1.LabelSelector{}
-	u.Spec.PasswordFrom = &v1alpha1.SecretSource{SecretKeyRef: ref(secret.Name)}
+	u.Spec.PasswordFrom, u.Spec.DeletionPolicy = &v1alpha1.SecretSource{SecretKeyRef: ref(secret.Name)}, v1alpha1.DeletionRestore
 	must(w.t, w.admin.Create(w.t.Context(), u))
 }
 
