@@ -72,7 +72,7 @@ func (f *fleet) populate(ctx context.Context) {
 	f.each(f.resources, func(i int) error { return f.client.Create(ctx, f.file(i)) })
 }
 
-// file is a resource: every so many of them select all nodes, three in 25 are rendered for each.
+// file is a resource: every so many of them select all nodes, one in ten is rendered for each.
 func (f *fleet) file(i int) *v1alpha1.File {
 	o := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("file-%03d", i)}}
 	o.Spec.NodeSelector = &metav1.LabelSelector{}
@@ -80,7 +80,7 @@ func (f *fleet) file(i int) *v1alpha1.File {
 		o.Spec.NodeSelector.MatchLabels = map[string]string{"group": fmt.Sprint(i % f.groups)}
 	}
 	o.Spec.Path, o.Spec.Mode = fmt.Sprintf("/etc/fleet/%03d", i), new("0644")
-	if i/f.groups%10 == 1 {
+	if (i/f.groups+i%f.groups)%10 == 1 {
 		o.Spec.ContentTemplate = new("{{ .node.name }} runs {{ .facts.os.name }}\n")
 	} else {
 		o.Spec.Content = new(strings.Repeat(fmt.Sprintf("line of file %03d\n", i), 60))

@@ -52,7 +52,7 @@ func flags() options {
 		}
 		return nil
 	})
-	flag.IntVar(&o.resources, "resources", 500, "how many resources, three in 25 of them rendered for each node")
+	flag.IntVar(&o.resources, "resources", 500, "how many resources, one in ten of them rendered for each node")
 	flag.IntVar(&o.groups, "groups", 20, "how many targetings they have: the first selects every node, each other its share")
 	flag.DurationVar(&o.quiet, "quiet", time.Minute, "how long to watch a fleet to which nothing happens")
 	flag.StringVar(&o.manager, "manager", "bin/manager", "the program to measure")

@@ -18,7 +18,7 @@ What a change costs a fleet, and what a fleet costs to which nothing happens. Wr
 A real etcd and API server, the manager as users run it but for its own limit of requests (-kube-api-qps), and the agents
 of all nodes in one process: the real ones, with a token of their node, on a host that is always as it should be. All of it
 shares %d CPUs. The %d resources have %d targetings, of which the first selects every node and each other its share of them;
-three in 25 are rendered for each node. The change is of one resource that every node has.
+one in ten is rendered for each node. The change is of one resource that every node has.
 
 | nodes | manager started to all in sync | fan-out, agents stopped | floor | to the floor | fan-out, agents at work | to the last status | patches | bytes a node | etcd grew | manager's CPU | manager's peak |
 |--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
