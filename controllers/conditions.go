@@ -16,6 +16,7 @@ type outcome struct {
 	generation int64
 	gathering
 	problems []catalog.Problem
+	cleaning string // whom its deletion waits for; "" while it is not being deleted
 }
 
 // underway reports whether a node has yet to apply the generation, as far as is known.
@@ -31,7 +32,7 @@ func newStatus(o outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alp
 		Samples:            o.samples,
 		Conditions:         conditions(o),
 	}
-	if !o.underway() && len(o.problems) == 0 {
+	if !o.underway() && len(o.problems) == 0 && o.cleaning == "" {
 		s.AppliedGeneration = o.generation
 	}
 	for i := range s.Conditions {
@@ -51,6 +52,13 @@ func newStatus(o outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alp
 // failed on a node is tried again there, and Stalled all the same once nothing else is
 // under way: what did not help once seldom helps the next time.
 func conditions(o outcome) []metav1.Condition {
+	if o.cleaning != "" {
+		return []metav1.Condition{
+			no(v1alpha1.ConditionReady, v1alpha1.ReasonCleaningUp, o.cleaning),
+			yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonCleaningUp, o.cleaning),
+			no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""),
+		}
+	}
 	stalled := slices.DeleteFunc(slices.Clone(o.problems), func(p catalog.Problem) bool { return v1alpha1.WaitsForNode(p.Reason) })
 	waiting := len(o.problems) > len(stalled)
 	all := []metav1.Condition{ready(o, stalled)}

@@ -106,7 +106,7 @@ func readyEvents(was, is metav1.Condition) []occurrence {
 	switch {
 	case isTrue(is) && !isTrue(was):
 		return []occurrence{becameReady(is.Message)}
-	case isTrue(was) && !isTrue(is) && is.Reason != v1alpha1.ReasonApplying:
+	case isTrue(was) && !isTrue(is) && is.Reason != v1alpha1.ReasonApplying && is.Reason != v1alpha1.ReasonCleaningUp:
 		return []occurrence{noLongerReady(is.Message)}
 	}
 	return nil

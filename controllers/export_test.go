@@ -15,12 +15,12 @@ func (r *Fleet) Invalidate() { r.outdated.Store(true) }
 
 // NewStatus is the status that counts, samples and problems come to.
 func NewStatus(counts v1alpha1.NodeCounts, samples []v1alpha1.NodeSample, problems []catalog.Problem, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
-	return newStatus(outcome{1, gathering{counts: counts, samples: samples}, problems}, before, now)
+	return newStatus(outcome{generation: 1, gathering: gathering{counts: counts, samples: samples}, problems: problems}, before, now)
 }
 
 // NewStatusOfSilent is NewStatus where so many of the unknown had yet to apply it.
 func NewStatusOfSilent(counts v1alpha1.NodeCounts, unapplied int32) v1alpha1.ResourceStatus {
-	return newStatus(outcome{1, gathering{counts: counts, unapplied: unapplied}, nil}, v1alpha1.ResourceStatus{}, metav1.Time{})
+	return newStatus(outcome{generation: 1, gathering: gathering{counts: counts, unapplied: unapplied}}, v1alpha1.ResourceStatus{}, metav1.Time{})
 }
 
 // ResourceEvents are the transitions of a resource, as "Type Reason note".
@@ -56,6 +56,19 @@ func (r *Fleet) Listen(c *Contact) { r.leases.lost = c.lost }
 
 // Answer notes whether the API server answered.
 func (c *Contact) Answer(ok bool) { c.note(ok) }
+
+// A Sight is what a manager knows of a node beside what that reports.
+type Sight struct {
+	All                    bool                 // it has yet to apply all
+	Some                   v1alpha1.ResourceRef // it has yet to apply this
+	Selected, Held, Silent bool
+}
+
+// Remnant is how a resource that is being deleted still is on a node; "" for not at all.
+func Remnant(ref v1alpha1.ResourceRef, node v1alpha1.NodeCatalogStatus, s Sight) (v1alpha1.ResourceState, string) {
+	is := remnant(ref, node, sight{progress{all: s.All, some: map[v1alpha1.ResourceRef]bool{s.Some: true}}, s.Selected, s.Held, s.Silent})
+	return is.ResourceState, is.message
+}
 
 // A Board counts as a Fleet does, of nodes that a test brings in.
 type Board struct {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -115,7 +116,8 @@ var _ = Describe("The manifests", func() {
 		Entry(nil, "fettle-manager", "patch", "catalogs", false),
 		Entry(nil, "fettle-manager", "watch", "files", true),
 		Entry(nil, "fettle-manager", "patch", "files/status", true),
-		Entry(nil, "fettle-manager", "patch", "files", false),
+		Entry(nil, "fettle-manager", "patch", "files", true), // of which a policy leaves one finalizer
+		Entry(nil, "fettle-manager", "update", "files", false),
 		Entry(nil, "fettle-manager", "delete", "files", false),
 		Entry(nil, "fettle-manager", "watch", ":configmaps", true),
 		Entry(nil, "fettle-manager", "update", ":configmaps", false),
@@ -127,6 +129,31 @@ var _ = Describe("The manifests", func() {
 		Entry(nil, "fettle-manager", "watch", ":secrets", true),
 		Entry(nil, "fettle-manager", "patch", ":secrets", false),
 		Entry(nil, "fettle-manager", "create", "events.k8s.io:events", false), // but in the namespace default
+	)
+
+	DescribeTable("leave the manager one finalizer of what people write",
+		func(ctx SpecContext, change func(*v1alpha1.File), allowed bool) {
+			cleanUp()
+			f := file("a", "/a")
+			f.Finalizers = []string{"example.com/mine"}
+			create(ctx, f)
+			manager, err := client.New(as("fettle-manager"), client.Options{Scheme: scheme})
+			Expect(err).NotTo(HaveOccurred())
+			before := f.DeepCopy()
+			change(f)
+			try := func() error { return manager.Patch(ctx, f.DeepCopy(), client.MergeFrom(before)) }
+			if allowed {
+				Expect(try()).To(Succeed())
+				return
+			}
+			Eventually(ctx, try).WithTimeout(30 * time.Second).Should(MatchError(ContainSubstring( // a policy takes a moment to be in force
+				"the manager may change the finalizer fettle.dev/cleanup of files.fettle.dev a, and nothing else")))
+		},
+		Entry("its own", func(f *v1alpha1.File) { f.Finalizers = append(f.Finalizers, v1alpha1.FinalizerCleanup) }, true),
+		Entry("not that of another", func(f *v1alpha1.File) { f.Finalizers = []string{v1alpha1.FinalizerCleanup} }, false),
+		Entry("not the spec", func(f *v1alpha1.File) { f.Spec.Content = new("mine") }, false),
+		Entry("not a label", func(f *v1alpha1.File) { f.Labels = map[string]string{"a": "b"} }, false),
+		Entry("not an annotation", func(f *v1alpha1.File) { f.Annotations = map[string]string{v1alpha1.AnnotationAbandonCleanup: "true"} }, false),
 	)
 
 	It("let the manager report on every kind that people write", func() {

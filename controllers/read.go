@@ -33,7 +33,7 @@ func (r *Fleet) read(ctx context.Context, catalogs nodeCatalogs) error {
 	if err != nil {
 		return err
 	}
-	resources, err := r.readResources(ctx)
+	resources, _, err := r.readResources(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,32 +108,34 @@ func (r *Fleet) nodeCatalogsByName(ctx context.Context) (nodeCatalogs, error) {
 	return m, nil
 }
 
-// readResources are the resources of every kind, but those that are being deleted.
-func (r *Fleet) readResources(ctx context.Context) ([]v1alpha1.Resource, error) {
-	var all []v1alpha1.Resource
+// readResources are the resources of every kind: those that nodes are to have, and those
+// that are being deleted.
+func (r *Fleet) readResources(ctx context.Context) (live, leaving []v1alpha1.Resource, err error) {
 	for _, kind := range v1alpha1.Resources() {
 		o, err := r.Client.Scheme().New(v1alpha1.GroupVersion.WithKind(kind.KindName() + "List"))
 		if err != nil {
-			return nil, fmt.Errorf("cannot list %s: %w", kind.KindName(), err)
+			return nil, nil, fmt.Errorf("cannot list %s: %w", kind.KindName(), err)
 		}
 		list, ok := o.(client.ObjectList)
 		if !ok {
-			return nil, fmt.Errorf("cannot list %s: %T is no list", kind.KindName(), o)
+			return nil, nil, fmt.Errorf("cannot list %s: %T is no list", kind.KindName(), o)
 		}
 		if err := r.Client.List(ctx, list, shared()); err != nil {
-			return nil, fmt.Errorf("cannot list %s: %w", kind.KindName(), err)
+			return nil, nil, fmt.Errorf("cannot list %s: %w", kind.KindName(), err)
 		}
 		err = apimeta.EachListItem(list, func(o runtime.Object) error {
 			if res, ok := o.(v1alpha1.Resource); ok && res.GetDeletionTimestamp() == nil {
-				all = append(all, res)
+				live = append(live, res)
+			} else if ok {
+				leaving = append(leaving, res)
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("cannot list %s: %w", kind.KindName(), err)
+			return nil, nil, fmt.Errorf("cannot list %s: %w", kind.KindName(), err)
 		}
 	}
-	return all, nil
+	return live, leaving, nil
 }
 
 // ownedBy reports whether a NodeCatalog belongs to this very Node, and not to one of

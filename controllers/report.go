@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,31 +18,60 @@ import (
 )
 
 // report writes the status of every resource that has changed, and returns when those
-// are due that were written too lately.
+// are due that were written too lately. Those that are being deleted it lets go when their
+// nodes are done.
 func (r *Fleet) report(ctx context.Context, nodes nodeCatalogs) (time.Duration, error) {
-	resources, err := r.readResources(ctx)
+	live, leaving, err := r.readResources(ctx)
 	if err != nil {
 		return 0, err
 	}
-	r.stand(nodes, r.Clock.Now())
-	all := r.standings.aggregation()
 	now := metav1.NewTime(r.Clock.Now())
+	r.stand(nodes, now.Time)
+	gone, err := r.departures(ctx, leaving, nodes)
+	if err != nil {
+		return 0, err
+	}
+	wait, failed := r.finalize(ctx, live, gone) // first: what it looked at must not have changed
+	again := later{wait}
+	due, wait := r.written.due(now.Time, slices.Concat(r.statuses(live, now), departing(gone, now)))
+	again.in(wait)
+	errs := each(len(due), func(i int) error { return r.writeStatus(ctx, due[i], now.Time) })
+	return again.wait, errors.Join(append(errs, failed)...)
+}
+
+// statuses are those of resources that nodes are to have that are not as they should be.
+func (r *Fleet) statuses(live []v1alpha1.Resource, now metav1.Time) []statusChange {
+	all := r.standings.aggregation()
 	var changes []statusChange
-	for _, o := range resources {
+	for _, o := range live {
 		ref := v1alpha1.RefOf(o)
 		generation, known := r.compiled.generations[ref]
 		if !known {
 			continue // it came after the last compilation, and has caused the next
 		}
 		found := all.of(ref, r.compiled.result.Selected[ref])
-		next := newStatus(outcome{generation, found, r.compiled.problems[ref]}, *o.GetStatus(), now)
-		if !apiequality.Semantic.DeepEqual(*o.GetStatus(), next) {
-			changes = append(changes, statusChange{o, ref, next})
+		changes = appendChange(changes, o, outcome{generation: generation, gathering: found, problems: r.compiled.problems[ref]}, now)
+	}
+	return changes
+}
+
+// departing are the statuses of resources whose deletion waits.
+func departing(gone []departure, now metav1.Time) []statusChange {
+	var changes []statusChange
+	for _, d := range gone {
+		if len(d.awaited) > 0 {
+			changes = appendChange(changes, d.resource, d.outcome(), now)
 		}
 	}
-	due, wait := r.written.due(now.Time, changes)
-	errs := each(len(due), func(i int) error { return r.writeStatus(ctx, due[i], now.Time) })
-	return wait, errors.Join(errs...)
+	return changes
+}
+
+func appendChange(changes []statusChange, o v1alpha1.Resource, is outcome, now metav1.Time) []statusChange {
+	next := newStatus(is, *o.GetStatus(), now)
+	if apiequality.Semantic.DeepEqual(*o.GetStatus(), next) {
+		return changes
+	}
+	return append(changes, statusChange{o, v1alpha1.RefOf(o), next})
 }
 
 // stand brings the standings up to date with what nodes report.

@@ -18,6 +18,7 @@ type nodeRollout struct {
 
 // changed notes what differs between two compilations.
 func (r *rollout) changed(before, now *compilation) {
+	r.gone(before, now)
 	var differ catalog.Differ
 	for name, n := range r.nodes {
 		is := now.result.Nodes[name]
@@ -27,6 +28,21 @@ func (r *rollout) changed(before, now *compilation) {
 		}
 		if was := before.result.Nodes[name]; was != nil && was != is && was.Digest != is.Digest {
 			n.note(differ.Between(was, is))
+		}
+	}
+}
+
+// gone notes resources that went away on all nodes that they selected, also where they were
+// withheld: they may have been applied before.
+func (r *rollout) gone(before, now *compilation) {
+	for ref := range before.generations {
+		if _, stays := now.generations[ref]; stays {
+			continue
+		}
+		for _, name := range before.result.Selected[ref] {
+			if n := r.nodes[name]; n != nil {
+				n.note([]v1alpha1.ResourceRef{ref})
+			}
 		}
 	}
 }

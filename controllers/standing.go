@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 )
@@ -40,6 +38,13 @@ type state struct {
 	message   string
 	unapplied bool // of a node that is unknown: it had yet to apply it
 }
+
+// What is said of nodes in more than one place.
+const (
+	silence     = "nothing was heard of the node's agent for longer than its Lease lasts"
+	moreTrouble = "the node reports more trouble than its status has room for"
+	heldBack    = "the node keeps what it has until the deselection of others is confirmed: see the resources that are DeselectionHeld"
+)
 
 // update brings in a node as it is now; nc is nil while it has no NodeCatalog, and silent
 // says that its agent is.
@@ -98,9 +103,8 @@ func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progres
 	s := &standing{rest: state{ResourceState: v1alpha1.StateInSync}, exceptions: map[v1alpha1.ResourceRef]state{}}
 	pending := state{ResourceState: v1alpha1.StatePending, message: waitsFor(nc)}
 	if silent {
-		const said = "nothing was heard of the node's agent for longer than its Lease lasts"
-		s.rest = state{ResourceState: v1alpha1.StateUnknown, message: said}
-		pending = state{v1alpha1.StateUnknown, said + ", and it has yet to apply this", true}
+		s.rest = state{ResourceState: v1alpha1.StateUnknown, message: silence}
+		pending = state{v1alpha1.StateUnknown, silence + ", and it has yet to apply this", true}
 	}
 	switch {
 	case p.all:
@@ -122,7 +126,7 @@ func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progres
 // report takes in what a node says of resources that are still its own.
 func (s *standing) report(result *catalog.NodeResult, status v1alpha1.NodeCatalogStatus) {
 	if status.Omitted > 0 {
-		s.rest = state{ResourceState: v1alpha1.StatePending, message: "the node reports more trouble than its status has room for"}
+		s.rest = state{ResourceState: v1alpha1.StatePending, message: moreTrouble}
 	}
 	for _, r := range status.Resources {
 		if ref := v1alpha1.ResourceRef(r.Ref); result.EntryHash(ref) != "" {
@@ -135,8 +139,8 @@ func waitsFor(nc *v1alpha1.NodeCatalog) string {
 	if nc == nil {
 		return "no agent has reported from the node yet"
 	}
-	if c := meta.FindStatusCondition(nc.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == "True" && c.Message != "" {
-		return c.Message
+	if why := stalledMessage(nc.Status); why != "" {
+		return why
 	}
 	if nc.Status.AgentVersion == "" && nc.Status.AppliedDigest == "" {
 		return "no agent has reported from the node yet"

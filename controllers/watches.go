@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -55,9 +56,31 @@ func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.NodeCatalog{}, r.nodeReports()).
 		Watches(&coordinationv1.Lease{}, r.leaseEvents())
 	for _, kind := range v1alpha1.Resources() {
-		b = b.Watches(kind, r.recompile(), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		b = b.Watches(kind, r.resourceChanges())
 	}
 	return b.Complete(r)
+}
+
+// resourceChanges asks for as much as a change of a resource makes necessary: none where it
+// is one of its status, or of metadata that are not ours.
+func (r *Fleet) resourceChanges() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.compileSoon(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.compileSoon(q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, now := e.ObjectOld, e.ObjectNew
+			other := func(annotation string) bool {
+				return before.GetAnnotations()[annotation] != now.GetAnnotations()[annotation]
+			}
+			switch {
+			case before.GetUID() != now.GetUID(), before.GetGeneration() != now.GetGeneration(), other(v1alpha1.AnnotationConfirmDeselection):
+				r.compileSoon(q)
+			case other(v1alpha1.AnnotationAbandonCleanup),
+				controllerutil.ContainsFinalizer(before, v1alpha1.FinalizerCleanup) != controllerutil.ContainsFinalizer(now, v1alpha1.FinalizerCleanup):
+				passSoon(q)
+			}
+		},
+	}
 }
 
 // recompile asks for a pass that compiles.

@@ -1,0 +1,378 @@
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/test/controlplane"
+)
+
+const cleanup = v1alpha1.FinalizerCleanup
+
+func deleted(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionDelete }
+
+func finalizers(ctx context.Context, name string) []string {
+	GinkgoHelper()
+	var f v1alpha1.File
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: name}, &f)).To(Succeed())
+	return f.Finalizers
+}
+
+func isGone(ctx context.Context, name string) bool {
+	GinkgoHelper()
+	err := k8s.Get(ctx, client.ObjectKey{Name: name}, &v1alpha1.File{})
+	Expect(client.IgnoreNotFound(err)).To(Succeed())
+	return apierrors.IsNotFound(err)
+}
+
+func patchFile(ctx context.Context, name, patch string) {
+	GinkgoHelper()
+	Expect(k8s.Patch(ctx, file(name, ""), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+}
+
+// runs what a message tells people to.
+func runs(ctx context.Context, command string) {
+	GinkgoHelper()
+	assets, err := controlplane.Assets()
+	Expect(err).NotTo(HaveOccurred())
+	admin := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+	Expect(controlplane.WriteKubeconfig(admin, restConfig, "")).To(Succeed())
+	args := strings.Fields(command)
+	Expect(args[0]).To(Equal("kubectl"))
+	out, err := exec.CommandContext(ctx, filepath.Join(assets, "kubectl"), append(args[1:], "--kubeconfig="+admin)...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+}
+
+// commandOf is what the message of a condition tells people to run.
+func commandOf(ctx context.Context, name, condition string) string {
+	GinkgoHelper()
+	_, command, found := strings.Cut(messageOf(ctx, name, condition), ": kubectl ")
+	Expect(found).To(BeTrue())
+	return "kubectl " + command
+}
+
+// settled is a world in which nodes have applied a File that is to be deleted with its resource.
+func settled(ctx context.Context, nodes ...string) *world {
+	GinkgoHelper()
+	w := newWorld()
+	for _, name := range nodes {
+		create(ctx, node(name, "web"))
+	}
+	create(ctx, file("a", "/a", on("web"), deleted), file("b", "/b"))
+	w.pass(ctx)
+	for _, name := range nodes {
+		applied(ctx, name)
+	}
+	w.pass(ctx)
+	return w
+}
+
+var _ = Describe("A resource with a deletionPolicy", func() {
+	It("is kept by a finalizer while its policy leaves nodes something to do", func(ctx SpecContext) {
+		w := newWorld()
+		other := file("a", "/a", deleted)
+		other.Finalizers = []string{"example.com/mine"}
+		create(ctx, other, file("b", "/b"), file("c", "/c", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionRestore }))
+		w.pass(ctx)
+		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine", cleanup}))
+		Expect(finalizers(ctx, "b")).To(BeEmpty())
+		Expect(finalizers(ctx, "c")).To(Equal([]string{cleanup}))
+		before := versions(ctx)
+		w.pass(ctx)
+		Expect(versions(ctx)).To(Equal(before))
+
+		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
+		update(ctx, "c", func(f *v1alpha1.File) { f.Finalizers = nil })
+		w.pass(ctx)
+		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine"}))
+		Expect(finalizers(ctx, "c")).To(Equal([]string{cleanup}), "somebody took it off, and it is still needed")
+		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
+	})
+
+	It("goes when every node has applied its deletion, and says meanwhile for whom it waits", func(ctx SpecContext) {
+		w := settled(ctx, "n1", "n2")
+		w.drainEvents()
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		Expect(has(ctx, "n1")).To(HaveLen(1))
+		Expect(said(ctx, "a")).To(Equal([]string{"Ready=False CleaningUp", "Reconciling=True CleaningUp", "Stalled=False Settled"}))
+		Expect(messageOf(ctx, "a", "Reconciling")).To(Equal("deletionPolicy Delete: 2 nodes have yet to clean up: " +
+			"n1 (Pending: the node has yet to apply its deletion), n2 (Pending: the node has yet to apply its deletion). " +
+			"To have it go without them: kubectl annotate file.fettle.dev a fettle.dev/abandon-cleanup=true"))
+		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 2, Pending: 2}))
+		Expect(w.drainEvents()).To(BeEmpty(), "someone asked for it")
+
+		applied(ctx, "n1")
+		w.pass(ctx)
+		Expect(messageOf(ctx, "a", "Ready")).To(ContainSubstring("1 node has yet to clean up: n2 ("))
+		before := versions(ctx)
+		w.pass(ctx)
+		Expect(versions(ctx)).To(Equal(before))
+
+		applied(ctx, "n2")
+		w.pass(ctx)
+		Expect(isGone(ctx, "a")).To(BeTrue())
+	})
+
+	It("waits for a node that failed to clean up, and says what that said", func(ctx SpecContext) {
+		w := settled(ctx, "n1", "n2")
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		applied(ctx, "n1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "cannot remove /a: read-only file system"})
+		applied(ctx, "n2", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Message: "removed"})
+		w.pass(ctx)
+		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 (Failed: cannot remove /a: read-only file system)."))
+		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Failed: 1}))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Samples).To(Equal([]v1alpha1.NodeSample{
+			{Node: "n1", State: v1alpha1.StateFailed, Message: "cannot remove /a: read-only file system"},
+		}))
+		applied(ctx, "n1")
+		w.pass(ctx)
+		Expect(isGone(ctx, "a")).To(BeTrue())
+	})
+
+	It("waits for no node that is gone, never reported, or came when it was leaving", func(ctx SpecContext) {
+		w := settled(ctx, "n1", "n2")
+		create(ctx, node("quiet", "web"))
+		w.pass(ctx)
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		Expect(counts(ctx, "a").Selected).To(Equal(int32(2)))
+
+		By("a node that joins in a later second")
+		var f v1alpha1.File
+		Expect(k8s.Get(ctx, client.ObjectKey{Name: "a"}, &f)).To(Succeed())
+		Eventually(ctx, time.Now).WithTimeout(5 * time.Second).Should(BeTemporally(">", f.DeletionTimestamp.Add(time.Second)))
+		create(ctx, node("late", "web"))
+		w.pass(ctx)
+		setStatus(ctx, "late", func(s *v1alpha1.NodeCatalogStatus) { s.AgentVersion = "test" })
+		applied(ctx, "n1")
+		w.pass(ctx)
+		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n2 ("))
+
+		By("the last node, that goes away")
+		Expect(k8s.Delete(ctx, node("n2", ""))).To(Succeed())
+		w.pass(ctx)
+		Expect(isGone(ctx, "a")).To(BeTrue())
+	})
+
+	It("waits for a node that came to match nothing any more before it had applied that", func(ctx SpecContext) {
+		w := settled(ctx, "n1", "n2")
+		relabel(ctx, "n1", "db")
+		w.pass(ctx)
+		applied(ctx, "n2")
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		applied(ctx, "n2")
+		w.pass(ctx)
+		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 ("))
+		applied(ctx, "n1")
+		w.pass(ctx)
+		Expect(isGone(ctx, "a")).To(BeTrue())
+	})
+
+	It("waits for a node from which it was withheld, where it may have been applied before", func(ctx SpecContext) {
+		w := settled(ctx, "n1")
+		create(ctx, file("rival", "/a"))
+		w.pass(ctx)
+		applied(ctx, "n1")
+		w.pass(ctx)
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		Expect(isGone(ctx, "a")).To(BeFalse())
+		applied(ctx, "n1")
+		w.pass(ctx)
+		Expect(isGone(ctx, "a")).To(BeTrue())
+	})
+
+	It("waits for a node whose status has no room for all its trouble", func(ctx SpecContext) {
+		w := settled(ctx, "n1")
+		create(ctx, node("db-1", "db"))
+		w.pass(ctx)
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		for _, name := range []string{"n1", "db-1"} {
+			applied(ctx, name)
+			setStatus(ctx, name, func(s *v1alpha1.NodeCatalogStatus) { s.Omitted = 1 })
+		}
+		w.pass(ctx)
+		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 (Pending: the node reports more trouble than its status has room for)."))
+		setStatus(ctx, "n1", func(s *v1alpha1.NodeCatalogStatus) { s.Omitted = 0 })
+		w.pass(ctx)
+		Expect(isGone(ctx, "a")).To(BeTrue())
+	})
+
+	It("goes at once when it is told to, as the message says", func(ctx SpecContext) {
+		w := settled(ctx, "n1")
+		update(ctx, "a", func(f *v1alpha1.File) { f.Finalizers = append(f.Finalizers, "example.com/mine") })
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		runs(ctx, commandOf(ctx, "a", "Reconciling"))
+		w.pass(ctx)
+		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine"}))
+		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
+		Expect(has(ctx, "n1")).To(HaveLen(1), "the node is told all the same")
+	})
+
+	It("goes at once when nobody has it, or when it was deleted before it had its finalizer", func(ctx SpecContext) {
+		w := settled(ctx, "n1")
+		create(ctx, file("none", "/none", on("nobody"), deleted), file("quick", "/quick", deleted))
+		Expect(k8s.Delete(ctx, file("quick", ""))).To(Succeed())
+		Expect(isGone(ctx, "quick")).To(BeTrue())
+		w.pass(ctx)
+		Expect(k8s.Delete(ctx, file("none", ""))).To(Succeed())
+		w.pass(ctx)
+		Expect(isGone(ctx, "none")).To(BeTrue())
+	})
+
+	It("waits on when its policy is changed after its deletion: nodes were told by then", func(ctx SpecContext) {
+		w := settled(ctx, "n1")
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
+		w.pass(ctx)
+		Expect(finalizers(ctx, "a")).To(Equal([]string{cleanup}))
+		applied(ctx, "n1")
+		w.pass(ctx)
+		Expect(isGone(ctx, "a")).To(BeTrue())
+	})
+
+	It("waits on after the manager was started anew, for those that its nodeSelector matches", func(ctx SpecContext) {
+		w := settled(ctx, "n1", "n2")
+		create(ctx, node("db-1", "db"))
+		w.pass(ctx)
+		applied(ctx, "db-1")
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		update(ctx, "b", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		w.pass(ctx)
+		applied(ctx, "n1")
+
+		again := newWorld()
+		again.clock = w.clock
+		again.fleet.Clock = w.clock
+		again.pass(ctx)
+		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n2 ("))
+		applied(ctx, "n2")
+		again.pass(ctx)
+		Expect(isGone(ctx, "a")).To(BeTrue())
+	})
+
+	It("names a few nodes and counts the others", func(ctx SpecContext) {
+		var all []string
+		for i := range 5 {
+			all = append(all, fmt.Sprintf("n%d", i))
+		}
+		w := settled(ctx, all...)
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		Expect(messageOf(ctx, "a", "Reconciling")).To(And(ContainSubstring("5 nodes have yet to clean up: n0 ("), ContainSubstring("), n2 ("), ContainSubstring(") and 2 more. To")))
+		Expect(messageOf(ctx, "a", "Reconciling")).NotTo(ContainSubstring("n3"))
+	})
+
+	It("writes its status once in five seconds at most while it waits", func(ctx SpecContext) {
+		w := settled(ctx, "n1", "n2")
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		applied(ctx, "n1")
+		Expect(w.passAfter(ctx, 2*time.Second)).To(Equal(3 * time.Second))
+		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("2 nodes"))
+		w.passAfter(ctx, 3*time.Second)
+		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node "))
+	})
+})
+
+var _ = Describe("A running manager and resources that leave", func() {
+	It("hears of deletions, finalizers and the annotation, and of nothing else in metadata", func(ctx SpecContext) {
+		_, asked := startManager(false)
+		create(ctx, node("n1", "web"), file("a", "/a", deleted), file("b", "/b", deleted))
+		Eventually(ctx, func() []string { return finalizers(ctx, "b") }).WithTimeout(30 * time.Second).Should(Equal([]string{cleanup}))
+		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).WithTimeout(30 * time.Second).Should(Equal([]string{"n1"}))
+		applied(ctx, "n1")
+		for _, name := range []string{"a", "b"} {
+			Eventually(ctx, func() []string { return said(ctx, name) }).WithTimeout(30 * time.Second).Should(ContainElement("Ready=True InSync"))
+		}
+
+		By("an annotation that is nobody's")
+		Eventually(ctx, asked.quiet).WithTimeout(30 * time.Second).Should(BeNumerically(">", time.Second))
+		start := len(asked.whole(""))
+		patchFile(ctx, "a", `{"metadata":{"annotations":{"example.com/x":"1"},"labels":{"x":"1"}}}`)
+		Consistently(ctx, func() []string { return asked.whole("")[start:] }).WithTimeout(time.Second).Should(BeEmpty())
+
+		By("a finalizer that somebody takes off")
+		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
+		Eventually(ctx, func() []string { return finalizers(ctx, "a") }).WithTimeout(30 * time.Second).Should(Equal([]string{cleanup}))
+
+		By("a deletion that is done, and one that is abandoned")
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		Eventually(ctx, func() map[string]string { return has(ctx, "n1") }).WithTimeout(30 * time.Second).Should(HaveLen(1))
+		applied(ctx, "n1")
+		Eventually(ctx, func() bool { return isGone(ctx, "a") }).WithTimeout(30 * time.Second).Should(BeTrue())
+		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
+		Eventually(ctx, func() []string { return said(ctx, "b") }).WithTimeout(30 * time.Second).Should(ContainElement("Reconciling=True CleaningUp"))
+		runs(ctx, commandOf(ctx, "b", "Reconciling"))
+		Eventually(ctx, func() bool { return isGone(ctx, "b") }).WithTimeout(30 * time.Second).Should(BeTrue())
+	})
+
+	It("publishes all the same where it can't put a finalizer", func(ctx SpecContext) {
+		w := newWorld()
+		w.fleet.Client = noFinalizers{k8s}
+		create(ctx, node("n1", "web"), file("a", "/a", deleted), file("b", "/b"))
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		_, err := w.fleet.Reconcile(ctx, anything)
+		Expect(err).To(MatchError(ContainSubstring("cannot change finalizers of File/a: refused")))
+		Expect(has(ctx, "n1")).To(HaveLen(2))
+		Expect(said(ctx, "a")).To(ContainElement("Ready=False Applying"))
+	})
+
+	It("loses no finalizer of others, though its cache is behind", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, file("a", "/a", deleted))
+		late := &frozenFiles{Client: k8s}
+		Expect(k8s.List(ctx, &late.files)).To(Succeed())
+		patchFile(ctx, "a", `{"metadata":{"finalizers":["example.com/mine"]}}`)
+		w.fleet.Client = late
+		Expect(w.pass(ctx)).To(Equal(time.Second))
+		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine"}))
+		w.fleet.Client = k8s
+		w.pass(ctx)
+		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine", cleanup}))
+		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
+	})
+})
+
+// noFinalizers is a client that may write statuses, and objects between manager and agents.
+type noFinalizers struct{ client.Client }
+
+// Patch refuses what is people's.
+func (c noFinalizers) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if _, written := o.(v1alpha1.Resource); written {
+		return fmt.Errorf("refused")
+	}
+	return c.Client.Patch(ctx, o, p, opts...)
+}
+
+// frozenFiles is a client whose cache hears of no Files.
+type frozenFiles struct {
+	client.Client
+	files v1alpha1.FileList
+}
+
+// List is the cache's.
+func (c *frozenFiles) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if out, ok := list.(*v1alpha1.FileList); ok {
+		c.files.DeepCopyInto(out)
+		return nil
+	}
+	return c.Client.List(ctx, list, opts...)
+}
