@@ -28,7 +28,7 @@ func (r *Fleet) departures(ctx context.Context, leaving []v1alpha1.Resource, nod
 	var all []departure
 	for _, o := range leaving {
 		ref := v1alpha1.RefOf(o)
-		if _, told := r.compiled.generations[ref]; controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerCleanup) && !told {
+		if _, told := r.compiled.resources[ref]; controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerCleanup) && !told {
 			all = append(all, departure{resource: o, ref: ref})
 		}
 	}
@@ -75,8 +75,9 @@ func (r *Fleet) awaited(d departure, known map[string]labels.Set, nodes nodeCata
 			continue
 		}
 		is := remnant(d.ref, nc.Status, sight{
-			progress: r.rollout.observe(name, want.Digest, nc.Status.AppliedDigest),
+			progress: r.rollout.observe(name, want.Digest, r.published.applied(name, nc)),
 			selected: selector.Matches(known[name]),
+			held:     r.deselection.stillHas(nc, d.ref),
 			silent:   r.leases.silent(name, now),
 		})
 		if is.ResourceState != "" {

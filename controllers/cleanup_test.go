@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -351,13 +352,15 @@ var _ = Describe("A running manager and resources that leave", func() {
 	})
 })
 
+var errRefused = errors.New("refused")
+
 // noFinalizers is a client that may write statuses, and objects between manager and agents.
 type noFinalizers struct{ client.Client }
 
 // Patch refuses what is people's.
 func (c noFinalizers) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 	if _, written := o.(v1alpha1.Resource); written {
-		return fmt.Errorf("refused")
+		return errRefused
 	}
 	return c.Client.Patch(ctx, o, p, opts...)
 }

@@ -5,6 +5,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
@@ -70,6 +71,48 @@ func Remnant(ref v1alpha1.ResourceRef, node v1alpha1.NodeCatalogStatus, s Sight)
 	return is.ResourceState, is.message
 }
 
+// A Hold judges losses that a test brings in.
+type Hold struct{ hold hold }
+
+// A Loss is what one node is about to lose.
+type Loss struct {
+	Node, At string
+	Refs     []v1alpha1.ResourceRef
+}
+
+// A View is what a hold goes by.
+type View struct {
+	Now            time.Time
+	Nodes, Percent int
+	Resources      []v1alpha1.ResourceRef
+	Confirmed      map[v1alpha1.ResourceRef]string
+	Has            func(node string, ref v1alpha1.ResourceRef) bool // nil: nothing
+}
+
+// Judge decides which nodes are held, and says why by resource.
+func (h *Hold) Judge(losses []Loss, v View) (held []string, why map[v1alpha1.ResourceRef]string) {
+	is := fleetView{now: v.Now, nodes: v.Nodes, percent: v.Percent, confirmed: v.Confirmed, has: v.Has, resources: map[v1alpha1.ResourceRef]types.UID{}}
+	if is.has == nil {
+		is.has = func(string, v1alpha1.ResourceRef) bool { return false }
+	}
+	for _, ref := range v.Resources {
+		is.resources[ref] = types.UID(ref)
+	}
+	var all []loss
+	for _, l := range losses {
+		all = append(all, loss{l.Node, l.At, l.Refs})
+	}
+	h.hold.judge(all, is)
+	why = map[v1alpha1.ResourceRef]string{}
+	for ref, p := range h.hold.problems {
+		why[ref] = p.Message
+	}
+	return h.hold.nodes(), why
+}
+
+// Next is when some that are held may go on; 0 for never.
+func (h *Hold) Next(now time.Time) time.Duration { return h.hold.next(now) }
+
 // A Board counts as a Fleet does, of nodes that a test brings in.
 type Board struct {
 	standings standings
@@ -79,7 +122,7 @@ type Board struct {
 // Bring brings in a node as it is now, which has yet to apply all, or some.
 func (b *Board) Bring(name string, result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, all bool, some map[v1alpha1.ResourceRef]bool, silent bool) {
 	b.changes++
-	b.standings.update(name, result, nc, progress{all, some, b.changes}, silent)
+	b.standings.update(name, result, nc, progress{all: all, some: some, changes: b.changes}, silent)
 }
 
 // Keep forgets all other nodes.

@@ -21,7 +21,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=nodes;configmaps,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
 // +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=list;watch;create;delete
+// +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fettle-nodes,resources=leases,verbs=list;watch;create;patch
 
@@ -30,30 +30,34 @@ import (
 type Fleet struct {
 	// Client reads from caches that SetupWithManager fills, and writes.
 	Client client.Client
-	// Live reads from the API server: ConfigMaps that resources name, which no cache
-	// holds, and Nodes before what is theirs is deleted.
+	// Live reads from the API server: ConfigMaps that resources name and Catalogs of before,
+	// which no cache holds, and Nodes before what is theirs is deleted.
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Kinds    []resource.Kind
 	// LeaseDuration is how long an agent may be silent; 0 is DefaultLeaseDuration.
 	LeaseDuration time.Duration
+	// MaxDeselection is the share of nodes, in percent, that may lose resources within ten
+	// minutes because they changed; nil is DefaultMaxDeselection. 100 never holds any back.
+	MaxDeselection *int
 	// Contact tells when the API server was away; nil: it never is.
 	Contact *Contact
 
-	outdated  atomic.Bool // something that is compiled has changed
-	sources   sources
-	secrets   secrets
-	facts     factsCache
-	compiler  catalog.Compiler
-	compiled  *compilation // nil until the first pass
-	published published
-	rollout   rollout
-	standings standings
-	unused    unusedCatalogs
-	written   debounce
-	leases    leases
-	elected   <-chan struct{} // closed when this manager leads
+	outdated    atomic.Bool // something that is compiled has changed
+	sources     sources
+	secrets     secrets
+	facts       factsCache
+	compiler    catalog.Compiler
+	compiled    *compilation // nil until the first pass
+	published   published
+	rollout     rollout
+	standings   standings
+	deselection deselection
+	unused      unusedCatalogs
+	written     debounce
+	leases      leases
+	elected     <-chan struct{} // closed when this manager leads
 }
 
 // Reconcile makes one pass. The request says nothing: there is one fleet.
@@ -64,7 +68,7 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 	}
 	var again later
 	var failed error
-	if r.outdated.Swap(false) || r.compiled == nil {
+	if r.outdated.Swap(false) || r.compiled == nil || r.deselection.due(r.Clock.Now()) {
 		if err := r.read(ctx, nodes); err != nil {
 			r.outdated.Store(true)
 			return ctrl.Result{}, err
@@ -73,6 +77,7 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 			r.outdated.Store(true)
 		}
 	}
+	again.in(r.deselection.next(r.Clock.Now()))
 	wait, err := r.collectUnused(ctx, nodes)
 	again.in(wait)
 	failed = errors.Join(failed, err)

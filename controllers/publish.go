@@ -34,7 +34,7 @@ func (r *Fleet) publish(ctx context.Context, existing nodeCatalogs) error {
 	}
 	missing := missingCatalogs(r.compiled.result.Catalogs, there)
 	failed := each(len(missing), func(i int) error { return r.createCatalog(ctx, missing[i]) })
-	changes := r.published.changes(r.compiled, existing)
+	changes, unclear := r.holdBack(ctx, r.published.changes(r.compiled, existing), existing)
 	for i, c := range missing {
 		if failed[i] != nil {
 			changes = slices.DeleteFunc(changes, func(n nodeChange) bool { return n.needs(c.Name) })
@@ -49,7 +49,7 @@ func (r *Fleet) publish(ctx context.Context, existing nodeCatalogs) error {
 	if len(missing)+len(changes) > 0 {
 		ctrl.LoggerFrom(ctx).Info("published", "catalogs", len(missing), "nodeCatalogs", len(changes))
 	}
-	return errors.Join(errors.Join(failed...), errors.Join(undone...))
+	return errors.Join(errors.Join(failed...), errors.Join(undone...), unclear)
 }
 
 func (r *Fleet) catalogNames(ctx context.Context) (map[string]*metav1.PartialObjectMetadata, error) {
@@ -90,6 +90,9 @@ type nodeChange struct {
 	has    *v1alpha1.NodeCatalog    // nil where it is to be made
 	before v1alpha1.NodeCatalogSpec // what it says now, as far as is known
 	remove bool                     // its Node is gone, or another
+	at     string                   // where what it says now can be found: another one once it says something else
+	since  revisions                // of resources when it last said what it should; nil if that is not known
+	now    revisions                // of resources that want was made from
 }
 
 // published knows which specs were found or made as they should be, so that they are
@@ -104,12 +107,13 @@ type publication struct {
 	result     *catalog.NodeResult
 	uid        types.UID // of the NodeCatalog
 	generation int64
+	resources  revisions // when it last said what it should; nil for never
 }
 
 func (p *published) wrote(c nodeChange, nc *v1alpha1.NodeCatalog) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.nodes[c.node] = publication{c.want, nc.UID, nc.Generation}
+	p.nodes[c.node] = publication{c.want, nc.UID, nc.Generation, c.now}
 }
 
 // applied is what a node has applied by its NodeCatalog, nil for none.
@@ -131,13 +135,14 @@ func (p *published) changes(c *compilation, existing nodeCatalogs) []nodeChange 
 	known := p.nodes
 	p.nodes = make(map[string]publication, len(c.result.Nodes))
 	for _, node := range slices.Sorted(maps.Keys(c.result.Nodes)) {
-		want := nodeChange{node: node, uid: c.nodes[node], want: c.result.Nodes[node], has: existing[node]}
+		want := nodeChange{node: node, uid: c.nodes[node], want: c.result.Nodes[node], has: existing[node], now: c.resources}
 		if want.has != nil {
 			want.remove = !ownedBy(want.has, want.uid)
 			is := known[node].newer(want.has)
-			want.before = is.spec(want.has)
+			want.before, want.since = is.spec(want.has), is.resources
+			want.at = fmt.Sprintf("%s %d", is.uid, is.generation)
 			if !want.remove && (is.result == want.want || catalog.SameSpec(want.before, want.want.Spec)) {
-				p.nodes[node] = publication{want.want, is.uid, is.generation}
+				p.nodes[node] = publication{want.want, is.uid, is.generation, c.resources}
 				continue
 			}
 			p.nodes[node] = is
@@ -155,10 +160,14 @@ func (p *published) changes(c *compilation, existing nodeCatalogs) []nodeChange 
 // newer is what is known of a NodeCatalog, or, where a cache has something else that is
 // no older, that.
 func (p publication) newer(has *v1alpha1.NodeCatalog) publication {
-	if p.uid == has.UID && p.generation >= has.Generation {
-		return p
+	is := publication{uid: has.UID, generation: has.Generation}
+	if p.uid == has.UID {
+		is.resources = p.resources
+		if p.generation >= has.Generation {
+			return p
+		}
 	}
-	return publication{nil, has.UID, has.Generation}
+	return is
 }
 
 // spec is what a NodeCatalog says.

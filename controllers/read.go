@@ -21,10 +21,12 @@ import (
 
 // A compilation is what the last pass that compiled has found.
 type compilation struct {
-	result      catalog.Result
-	problems    map[v1alpha1.ResourceRef][]catalog.Problem
-	generations map[v1alpha1.ResourceRef]int64
-	nodes       map[string]types.UID
+	result    catalog.Result
+	problems  map[v1alpha1.ResourceRef][]catalog.Problem
+	resources revisions
+	// confirmed are the words that deselections are confirmed with, by resource.
+	confirmed map[v1alpha1.ResourceRef]string
+	nodes     map[string]types.UID
 }
 
 // read compiles the fleet as the caches show it.
@@ -48,25 +50,34 @@ func (r *Fleet) read(ctx context.Context, catalogs nodeCatalogs) error {
 	if err := errors.Join(sources.failed, secrets.failed); err != nil {
 		return err
 	}
-	next := newCompilation(result, resources, uids)
+	next := newCompilation(result, resources, uids, r.compiled)
 	if r.compiled != nil {
 		r.rollout.changed(r.compiled, next)
+	} else {
+		r.deselection.first = observed(resources)
 	}
 	r.compiled = next
 	return nil
 }
 
-func newCompilation(result catalog.Result, resources []v1alpha1.Resource, nodes map[string]types.UID) *compilation {
+func newCompilation(result catalog.Result, resources []v1alpha1.Resource, nodes map[string]types.UID, before *compilation) *compilation {
 	c := &compilation{
 		result: result, nodes: nodes,
-		problems:    map[v1alpha1.ResourceRef][]catalog.Problem{},
-		generations: map[v1alpha1.ResourceRef]int64{},
+		problems:  map[v1alpha1.ResourceRef][]catalog.Problem{},
+		confirmed: map[v1alpha1.ResourceRef]string{},
 	}
 	for _, p := range result.Problems {
 		c.problems[p.Ref] = append(c.problems[p.Ref], p)
 	}
+	var was revisions
+	if before != nil {
+		was = before.resources
+	}
+	c.resources = revisionsOf(resources, was)
 	for _, o := range resources {
-		c.generations[v1alpha1.RefOf(o)] = o.GetGeneration()
+		if word, ok := o.GetAnnotations()[v1alpha1.AnnotationConfirmDeselection]; ok {
+			c.confirmed[v1alpha1.RefOf(o)] = word
+		}
 	}
 	return c
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
 )
 
 // report writes the status of every resource that has changed, and returns when those
@@ -45,14 +46,23 @@ func (r *Fleet) statuses(live []v1alpha1.Resource, now metav1.Time) []statusChan
 	var changes []statusChange
 	for _, o := range live {
 		ref := v1alpha1.RefOf(o)
-		generation, known := r.compiled.generations[ref]
+		is, known := r.compiled.resources[ref]
 		if !known {
 			continue // it came after the last compilation, and has caused the next
 		}
 		found := all.of(ref, r.compiled.result.Selected[ref])
-		changes = appendChange(changes, o, outcome{generation: generation, gathering: found, problems: r.compiled.problems[ref]}, now)
+		changes = appendChange(changes, o, outcome{generation: is.generation, gathering: found, problems: r.problems(ref)}, now)
 	}
 	return changes
+}
+
+// problems are what keeps a resource from its nodes, or its nodes from losing it.
+func (r *Fleet) problems(ref v1alpha1.ResourceRef) []catalog.Problem {
+	found := r.compiled.problems[ref]
+	if held, ok := r.deselection.problems[ref]; ok {
+		found = append(slices.Clone(found), held)
+	}
+	return found
 }
 
 // departing are the statuses of resources whose deletion waits.
@@ -79,7 +89,9 @@ func (r *Fleet) stand(nodes nodeCatalogs, now time.Time) {
 	r.standings.keep(r.compiled.result.Nodes)
 	for name, want := range r.compiled.result.Nodes {
 		nc := nodes[name]
-		r.standings.update(name, want, nc, r.rollout.observe(name, want.Digest, r.published.applied(name, nc)), r.leases.silent(name, now))
+		p := r.rollout.observe(name, want.Digest, r.published.applied(name, nc))
+		p.held = r.deselection.holds(name)
+		r.standings.update(name, want, nc, p, r.leases.silent(name, now))
 	}
 }
 

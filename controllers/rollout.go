@@ -35,8 +35,8 @@ func (r *rollout) changed(before, now *compilation) {
 // gone notes resources that went away on all nodes that they selected, also where they were
 // withheld: they may have been applied before.
 func (r *rollout) gone(before, now *compilation) {
-	for ref := range before.generations {
-		if _, stays := now.generations[ref]; stays {
+	for ref := range before.resources {
+		if _, stays := now.resources[ref]; stays {
 			continue
 		}
 		for _, name := range before.result.Selected[ref] {
@@ -52,6 +52,20 @@ func (n *nodeRollout) note(refs []v1alpha1.ResourceRef) {
 		n.dirty[ref] = true
 	}
 	n.changes++
+}
+
+// start tells of a node of which nothing is known that it had applied the spec that it has,
+// if it had, and what differs from that now.
+func (r *rollout) start(name, applied string, has v1alpha1.NodeCatalogSpec, differing []v1alpha1.ResourceRef) {
+	if r.nodes[name] != nil || applied == "" || applied != catalog.Digest(has) {
+		return
+	}
+	n := &nodeRollout{base: applied, dirty: map[v1alpha1.ResourceRef]bool{}}
+	n.note(differing)
+	if r.nodes == nil {
+		r.nodes = map[string]*nodeRollout{}
+	}
+	r.nodes[name] = n
 }
 
 // An application is what a node says it has applied.
@@ -89,5 +103,6 @@ func (r *rollout) observe(name, expected string, applied application) progress {
 type progress struct {
 	all     bool
 	some    map[v1alpha1.ResourceRef]bool // that it is selected by, or was
-	changes int                           // two of a node that are equal in this and all say the same
+	held    bool                          // the node is kept from applying it
+	changes int                           // two of a node that are equal in this, held and all say the same
 }

@@ -28,6 +28,7 @@ type origin struct {
 	result  *catalog.NodeResult
 	version string // of the NodeCatalog; "" for none
 	all     bool   // of its progress
+	held    bool   // of its progress
 	changes int    // of its progress
 	silent  bool
 }
@@ -49,7 +50,7 @@ const (
 // update brings in a node as it is now; nc is nil while it has no NodeCatalog, and silent
 // says that its agent is.
 func (s *standings) update(name string, result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progress, silent bool) {
-	of := origin{result: result, all: p.all, changes: p.changes, silent: silent}
+	of := origin{result: result, all: p.all, held: p.held, changes: p.changes, silent: silent}
 	if nc != nil {
 		of.version = nc.ResourceVersion
 	}
@@ -102,6 +103,9 @@ func (s *standings) keep(nodes map[string]*catalog.NodeResult) {
 func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progress, silent bool) *standing {
 	s := &standing{rest: state{ResourceState: v1alpha1.StateInSync}, exceptions: map[v1alpha1.ResourceRef]state{}}
 	pending := state{ResourceState: v1alpha1.StatePending, message: waitsFor(nc)}
+	if p.held {
+		pending.message = heldBack
+	}
 	if silent {
 		s.rest = state{ResourceState: v1alpha1.StateUnknown, message: silence}
 		pending = state{v1alpha1.StateUnknown, silence + ", and it has yet to apply this", true}

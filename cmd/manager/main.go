@@ -52,6 +52,7 @@ type settings struct {
 	lease           time.Duration
 	qps             float64
 	burst           int
+	maxDeselection  int
 	debug           bool
 }
 
@@ -67,6 +68,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	fs.DurationVar(&s.lease, "lease-duration", controllers.DefaultLeaseDuration, "how long an agent may be silent before its node counts as unknown, 10s to 1h: agents renew their Leases when two thirds of it are over")
 	fs.Float64Var(&s.qps, "kube-api-qps", queriesPerSecond, "requests a second to the API server, of each kind of object, over a while: a change of 5,000 nodes takes 25s at 200")
 	fs.IntVar(&s.burst, "kube-api-burst", 2*queriesPerSecond, "requests that may go beyond that at once")
+	fs.IntVar(&s.maxDeselection, "max-deselection", controllers.DefaultMaxDeselection, "`percent` of the nodes, 0 to 100, that may lose resources within ten minutes because their labels, annotations or facts changed: where more would, and more than one, it waits to be confirmed; 100 never waits")
 	fs.BoolVar(&s.debug, "debug", false, "log every pass")
 	if err := fs.Parse(args); err != nil {
 		return s, err
@@ -79,6 +81,9 @@ func parse(args []string, out io.Writer) (settings, error) {
 	}
 	if s.lease < 10*time.Second || s.lease > time.Hour {
 		return s, fmt.Errorf("-lease-duration %s is too short or too long: give 10s to 1h", s.lease)
+	}
+	if s.maxDeselection < 0 || s.maxDeselection > 100 {
+		return s, fmt.Errorf("-max-deselection %d is no share of the nodes: give 0 to 100 percent", s.maxDeselection)
 	}
 	return s, nil
 }
@@ -149,7 +154,7 @@ func newManager(cfg *rest.Config, s settings) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
 	fleet := &controllers.Fleet{
-		LeaseDuration: s.lease, Contact: contact,
+		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection, Contact: contact,
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
 		Recorder: mgr.GetEventRecorder("fettle-manager"),
