@@ -70,8 +70,10 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 			Expect(counts(ctx, name)).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}), "counts are of the nodes that it selects")
 		}
 		Expect(counts(ctx, "any")).To(Equal(v1alpha1.NodeCounts{Selected: 3, InSync: 1, Pending: 2}))
-		Expect(statusOf(ctx, NewWithT(GinkgoT()), "any").Samples).To(ContainElement(v1alpha1.NodeSample{Node: "n1", State: v1alpha1.StatePending,
-			Message: "the node keeps what it has until the deselection of others is confirmed: see the resources that are DeselectionHeld"}))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "any").Samples).To(ContainElement(v1alpha1.NodeSample{
+			Node: "n1", State: v1alpha1.StatePending,
+			Message: "the node keeps what it has until the deselection of others is confirmed: see the resources that are DeselectionHeld",
+		}))
 		Expect(w.drainEvents()).To(ContainElement(ContainSubstring("Warning ProblemFound DeselectionHeld: 2 of 3 nodes would lose it")))
 		before := versions(ctx)
 		w.pass(ctx)

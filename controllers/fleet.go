@@ -44,20 +44,21 @@ type Fleet struct {
 	// Contact tells when the API server was away; nil: it never is.
 	Contact *Contact
 
-	outdated    atomic.Bool // something that is compiled has changed
-	sources     sources
-	secrets     secrets
-	facts       factsCache
-	compiler    catalog.Compiler
-	compiled    *compilation // nil until the first pass
-	published   published
-	rollout     rollout
-	standings   standings
-	deselection deselection
-	unused      unusedCatalogs
-	written     debounce
-	leases      leases
-	elected     <-chan struct{} // closed when this manager leads
+	outdated       atomic.Bool // something that is compiled has changed
+	sources        sources
+	secrets        secrets
+	facts          factsCache
+	compiler       catalog.Compiler
+	compiled       *compilation // nil until the first pass
+	published      published
+	rollout        rollout
+	standings      standings
+	deselection    deselection
+	uninstallation uninstallation
+	unused         unusedCatalogs
+	written        debounce
+	leases         leases
+	elected        <-chan struct{} // closed when this manager leads
 }
 
 // Reconcile makes one pass. The request says nothing: there is one fleet.
@@ -68,16 +69,17 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 	}
 	var again later
 	var failed error
-	if r.outdated.Swap(false) || r.compiled == nil || r.deselection.due(r.Clock.Now()) {
+	if r.outdated.Swap(false) || r.compiled == nil || r.due(r.Clock.Now()) {
 		if err := r.read(ctx, nodes); err != nil {
 			r.outdated.Store(true)
 			return ctrl.Result{}, err
 		}
-		if failed = r.publish(ctx, nodes); failed != nil {
+		if failed = r.tell(ctx, nodes); failed != nil {
 			r.outdated.Store(true)
 		}
 	}
 	again.in(r.deselection.next(r.Clock.Now()))
+	again.in(r.uninstallation.next())
 	wait, err := r.collectUnused(ctx, nodes)
 	again.in(wait)
 	failed = errors.Join(failed, err)
@@ -91,6 +93,19 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 		return ctrl.Result{}, fmt.Errorf("cannot bring the fleet up to date: %w", failed)
 	}
 	return ctrl.Result{RequeueAfter: again.wait}, nil
+}
+
+// due reports whether it is time to compile again though nothing has changed.
+func (r *Fleet) due(now time.Time) bool {
+	return r.deselection.due(now) || r.uninstallation.due(now)
+}
+
+// tell publishes what was compiled, but not to nodes whose manager is being uninstalled.
+func (r *Fleet) tell(ctx context.Context, nodes nodeCatalogs) error {
+	if uninstalled, err := r.isUninstalled(ctx, nodes); uninstalled || err != nil {
+		return err
+	}
+	return r.publish(ctx, nodes)
 }
 
 // later is the earliest of several times to come back.

@@ -91,7 +91,9 @@ func TestAHoldSaysWhatItHoldsAndHowToLetGo(t *testing.T) {
 	var h controllers.Hold
 	h.Judge(lose("n000"), fleetOf(10, 0))
 	_, why := h.Judge([]controllers.Loss{
-		{Node: "n5", At: "1", Refs: refs{"File/a"}}, {Node: "n4", At: "1", Refs: refs{"File/a"}}, {Node: "n3", At: "1", Refs: refs{"File/a"}},
+		{Node: "n5", At: "1", Refs: refs{"File/a"}},
+		{Node: "n4", At: "1", Refs: refs{"File/a"}},
+		{Node: "n3", At: "1", Refs: refs{"File/a"}},
 		{Node: "n2", At: "1", Refs: refs{"File/a", "File/b"}},
 	}, fleetOf(10, 1))
 	want := map[v1alpha1.ResourceRef]string{

@@ -50,9 +50,12 @@ func manifests(ctx SpecContext, folder string) []*unstructured.Unstructured {
 }
 
 // as is the way in of one of our service accounts, with no right but its own.
-func as(account string) *rest.Config {
+func as(account string) *rest.Config { return asIn(restConfig, account) }
+
+// asIn is as, in a cluster of one's own.
+func asIn(admin *rest.Config, account string) *rest.Config {
 	namespace := map[string]string{"fettle-manager": "fettle-system", "fettle-nodeagent": "fettle-nodes"}[account]
-	cfg := rest.CopyConfig(restConfig)
+	cfg := rest.CopyConfig(admin)
 	cfg.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:" + namespace + ":" + account,
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
@@ -128,7 +131,8 @@ var _ = Describe("The manifests", func() {
 		Entry(nil, "fettle-manager", "patch", "kube-node-lease coordination.k8s.io:leases", false),
 		Entry(nil, "fettle-manager", "watch", ":secrets", true),
 		Entry(nil, "fettle-manager", "patch", ":secrets", false),
-		Entry(nil, "fettle-manager", "create", "events.k8s.io:events", false), // but in the namespace default
+		Entry(nil, "fettle-manager", "get", "apiextensions.k8s.io:customresourcedefinitions", false), // but those of ours
+		Entry(nil, "fettle-manager", "create", "events.k8s.io:events", false),                        // but in the namespace default
 	)
 
 	DescribeTable("leave the manager one finalizer of what people write",
@@ -159,8 +163,9 @@ var _ = Describe("The manifests", func() {
 	It("let the manager report on every kind that people write", func() {
 		all, err := crd.All()
 		Expect(err).NotTo(HaveOccurred())
-		var want []string
+		var want, definitions []string
 		for _, c := range all {
+			definitions = append(definitions, c.Name)
 			if slices.ContainsFunc(v1alpha1.Resources(), func(r v1alpha1.Resource) bool { return r.KindName() == c.Spec.Names.Kind }) {
 				want = append(want, c.Spec.Names.Plural+"/status")
 			}
@@ -169,7 +174,8 @@ var _ = Describe("The manifests", func() {
 		Expect(err).NotTo(HaveOccurred())
 		var role rbacv1.ClusterRole
 		Expect(yaml.Unmarshal(raw, &role)).To(Succeed())
-		Expect(role.Rules).To(HaveLen(2))
+		Expect(role.Rules).To(HaveLen(3))
+		Expect(role.Rules[2].ResourceNames).To(ConsistOf(definitions))
 		Expect(role.Rules[1].Resources).To(ConsistOf(want))
 		Expect(want).To(HaveLen(len(v1alpha1.Resources())))
 	})

@@ -108,12 +108,13 @@ type publication struct {
 	uid        types.UID // of the NodeCatalog
 	generation int64
 	resources  revisions // when it last said what it should; nil for never
+	seen       bool      // in the cache
 }
 
 func (p *published) wrote(c nodeChange, nc *v1alpha1.NodeCatalog) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.nodes[c.node] = publication{c.want, nc.UID, nc.Generation, c.now}
+	p.nodes[c.node] = publication{c.want, nc.UID, nc.Generation, c.now, c.has != nil}
 }
 
 // applied is what a node has applied by its NodeCatalog, nil for none.
@@ -142,10 +143,12 @@ func (p *published) changes(c *compilation, existing nodeCatalogs) []nodeChange 
 			want.before, want.since = is.spec(want.has), is.resources
 			want.at = fmt.Sprintf("%s %d", is.uid, is.generation)
 			if !want.remove && (is.result == want.want || catalog.SameSpec(want.before, want.want.Spec)) {
-				p.nodes[node] = publication{want.want, is.uid, is.generation, c.resources}
+				p.nodes[node] = publication{want.want, is.uid, is.generation, c.resources, true}
 				continue
 			}
 			p.nodes[node] = is
+		} else if made, ok := known[node]; ok && !made.seen {
+			p.nodes[node] = made // the cache has yet to hear of it
 		}
 		changes = append(changes, want)
 	}
@@ -160,10 +163,10 @@ func (p *published) changes(c *compilation, existing nodeCatalogs) []nodeChange 
 // newer is what is known of a NodeCatalog, or, where a cache has something else that is
 // no older, that.
 func (p publication) newer(has *v1alpha1.NodeCatalog) publication {
-	is := publication{uid: has.UID, generation: has.Generation}
+	is := publication{uid: has.UID, generation: has.Generation, seen: true}
 	if p.uid == has.UID {
 		is.resources = p.resources
-		if p.generation >= has.Generation {
+		if p.seen = true; p.generation >= has.Generation {
 			return p
 		}
 	}
@@ -232,6 +235,9 @@ func (r *Fleet) createNode(ctx context.Context, c nodeChange) error {
 	err := r.Client.Create(ctx, nc)
 	if client.IgnoreAlreadyExists(err) != nil { // the cache is behind, and will cause another pass
 		return fmt.Errorf("cannot create NodeCatalog %s: %w", c.node, err)
+	}
+	if err == nil {
+		r.published.wrote(c, nc)
 	}
 	return nil
 }

@@ -51,6 +51,7 @@ func (r *Fleet) read(ctx context.Context, catalogs nodeCatalogs) error {
 		return err
 	}
 	next := newCompilation(result, resources, uids, r.compiled)
+	r.uninstallation.suspect(r.compiled, next)
 	if r.compiled != nil {
 		r.rollout.changed(r.compiled, next)
 	} else {

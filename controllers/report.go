@@ -32,12 +32,14 @@ func (r *Fleet) report(ctx context.Context, nodes nodeCatalogs) (time.Duration, 
 	if err != nil {
 		return 0, err
 	}
-	wait, failed := r.finalize(ctx, live, gone) // first: what it looked at must not have changed
+	wait, unsure := r.abandoned(ctx, gone)
 	again := later{wait}
+	wait, failed := r.finalize(ctx, live, gone) // first: what it looked at must not have changed
+	again.in(wait)
 	due, wait := r.written.due(now.Time, slices.Concat(r.statuses(live, now), departing(gone, now)))
 	again.in(wait)
 	errs := each(len(due), func(i int) error { return r.writeStatus(ctx, due[i], now.Time) })
-	return again.wait, errors.Join(append(errs, failed)...)
+	return again.wait, errors.Join(append(errs, failed, unsure)...)
 }
 
 // statuses are those of resources that nodes are to have that are not as they should be.

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +40,21 @@ func startManagerBehind(asked *requests, elect bool) (ctrl.Manager, *requests) {
 // runManager starts a manager beside others. It ends with stop, or after the spec.
 func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 	GinkgoHelper()
-	cfg := as("fettle-manager")
+	mgr = newManager(NewWithT(GinkgoT()), as("fettle-manager"), scheme, asked, elect)
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it outlives every node of the spec
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		GinkgoHelper()
+		cancel()
+		Eventually(done).Should(Receive(Not(HaveOccurred())))
+	})
+	DeferCleanup(stop)
+	return mgr, stop
+}
+
+// newManager is one as the command makes it.
+func newManager(g Gomega, cfg *rest.Config, scheme *runtime.Scheme, asked *requests, elect bool) ctrl.Manager {
 	contact := &controllers.Contact{Clock: clock.RealClock{}}
 	cfg.Wrap(asked.note)
 	cfg.Wrap(contact.Wrap)
@@ -52,22 +68,13 @@ func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 		LeaderElectionNamespace:       "fettle-system",
 		LeaderElectionReleaseOnCancel: true,
 	})
-	Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(HaveOccurred())
 	fleet := &controllers.Fleet{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
 		Clock: clock.RealClock{}, Kinds: providers.Kinds(), Contact: contact,
 	}
-	Expect(fleet.SetupWithManager(mgr)).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it outlives every node of the spec
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	stop = sync.OnceFunc(func() {
-		GinkgoHelper()
-		cancel()
-		Eventually(done).Should(Receive(Not(HaveOccurred())))
-	})
-	DeferCleanup(stop)
-	return mgr, stop
+	g.Expect(fleet.SetupWithManager(mgr)).To(Succeed())
+	return mgr
 }
 
 var _ = Describe("A running manager", func() {

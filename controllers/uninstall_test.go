@@ -1,0 +1,139 @@
+package controllers_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/test/controlplane"
+)
+
+const soon = time.Minute
+
+// A site is a cluster of its own with a manager, of which a test may take away anything.
+type site struct {
+	*WithT
+	client.Client
+	kubectl func(args ...string)
+	asked   *requests
+}
+
+func newSite(t *testing.T) site {
+	t.Helper()
+	cfg, _ := controlplane.Start(t)
+	controlplane.Install(t, cfg)
+	s := site{WithT: NewWithT(t), Client: controlplane.Admin(t, cfg), asked: &requests{}}
+	admin := filepath.Join(t.TempDir(), "kubeconfig")
+	s.Expect(controlplane.WriteKubeconfig(admin, cfg, "")).To(Succeed())
+	s.kubectl = func(args ...string) {
+		t.Helper()
+		controlplane.Kubectl(t, admin, append(args, "--timeout=2m")...)
+	}
+	mgr := newManager(s.WithT, asIn(cfg, "fettle-manager"), s.Scheme(), s.asked, false)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the manager ended with %v", err)
+		}
+	})
+	return s
+}
+
+// settles waits until a node has so much, applies it as its agent would, and returns its spec.
+func (s site) settles(ctx context.Context, node string, lists int) v1alpha1.NodeCatalogSpec {
+	var nc v1alpha1.NodeCatalog
+	s.Eventually(ctx, func() int {
+		_ = s.Get(ctx, client.ObjectKey{Name: node}, &nc)
+		return len(nc.Spec.Catalogs)
+	}).WithTimeout(soon).Should(Equal(lists))
+	nc.Status.AppliedGeneration, nc.Status.AppliedDigest, nc.Status.AgentVersion = nc.Generation, catalog.Digest(nc.Spec), "test"
+	s.Expect(s.Client.Status().Update(ctx, &nc)).To(Succeed())
+	return nc.Spec
+}
+
+// told are the writes so far to NodeCatalogs.
+func (s site) told() []string {
+	return slices.DeleteFunc(s.asked.whole("/nodecatalogs"), func(r string) bool { return strings.HasPrefix(r, "GET ") })
+}
+
+func TestUninstallingEndsAndLeavesNodesAsTheyAre(t *testing.T) {
+	t.Parallel()
+
+	s, ctx := newSite(t), t.Context()
+	ann := user("ann")
+	ann.Spec.DeletionPolicy = v1alpha1.DeletionDelete
+	waits := file("waits", "/waits", on("web"), deleted)
+	for _, o := range []client.Object{
+		node("n1", "web"), node("n2", "db"), ann, waits,
+		file("a", "/a", deleted), file("b", "/b"), file("c", "/c", on("web")),
+	} {
+		s.Expect(s.Create(ctx, o)).To(Succeed())
+	}
+	for name, lists := range map[string]int{"n1": 2, "n2": 1} {
+		s.settles(ctx, name, lists)
+	}
+	for _, o := range []client.Object{ann, waits} {
+		s.Eventually(ctx, func() []string {
+			s.Expect(s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+			return o.GetFinalizers()
+		}).WithTimeout(soon).Should(ConsistOf(cleanup))
+		s.Expect(s.Delete(ctx, o)).To(Succeed())
+	}
+	s.Eventually(ctx, s.told).WithTimeout(soon).Should(ContainElement("PATCH /apis/fettle.dev/v1alpha1/nodecatalogs/n2"))
+	s.Eventually(ctx, s.asked.quiet).WithTimeout(soon).Should(BeNumerically(">", time.Second))
+	s.Expect(s.Get(ctx, client.ObjectKeyFromObject(ann), ann)).To(Succeed())
+	told := len(s.told())
+
+	// One kind, of which all that is left waits for nodes.
+	s.kubectl("delete", "crd", "users.fettle.dev")
+	s.Expect(s.told()[told:]).To(BeEmpty())
+
+	// One kind, of which nodes have some.
+	s.kubectl("delete", "crd", "files.fettle.dev")
+	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+	for name, lists := range map[string]int{"n1": 2, "n2": 1} {
+		var nc v1alpha1.NodeCatalog
+		s.Expect(s.Get(ctx, client.ObjectKey{Name: name}, &nc)).To(Succeed())
+		s.Expect(nc.Spec.Catalogs).To(HaveLen(lists))
+	}
+
+	// Nodes that come and go meanwhile.
+	s.Expect(s.Create(ctx, node("n3", "web"))).To(Succeed())
+	s.Expect(s.Patch(ctx, node("n1", ""), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"role":"db"}}}`)))).To(Succeed())
+	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+
+	// All that is left.
+	s.kubectl("delete", "-k", "../config/crd", "--ignore-not-found")
+	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+	var nodes corev1.NodeList
+	s.Expect(s.List(ctx, &nodes)).To(Succeed())
+	s.Expect(nodes.Items).To(HaveLen(3))
+}
+
+func TestUninstallingAllAtOnceEndsAndTellsNodesNothing(t *testing.T) {
+	t.Parallel()
+
+	s, ctx := newSite(t), t.Context()
+	for _, o := range []client.Object{node("n1", "web"), node("n2", "db"), file("a", "/a", deleted), file("b", "/b"), file("c", "/c", on("web"), deleted)} {
+		s.Expect(s.Create(ctx, o)).To(Succeed())
+	}
+	for name, lists := range map[string]int{"n1": 2, "n2": 1} {
+		s.settles(ctx, name, lists)
+	}
+	s.Eventually(ctx, s.asked.quiet).WithTimeout(soon).Should(BeNumerically(">", time.Second))
+	told := len(s.told())
+	s.kubectl("delete", "-k", "../config/crd")
+	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+}
