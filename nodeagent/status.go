@@ -42,14 +42,14 @@ type Problem struct {
 // Status is what a NodeCatalog's status is next, and whether that says anything that
 // prev doesn't. What happened in a run is told until another run changes something or
 // finds something else: one that finds all as it was left keeps even the time of the
-// last one. Never larger than MaxStatus, near enough.
+// last one. Never larger than MaxStatus.
 func Status(prev v1alpha1.NodeCatalogStatus, in StatusInput) (next v1alpha1.NodeCatalogStatus, changed bool) {
 	in.Now = in.Now.UTC().Truncate(time.Second) // as the API server keeps it
 	next = *prev.DeepCopy()
 	next.ObservedGeneration = in.Generation
-	next.AgentVersion = in.AgentVersion
+	next.AgentVersion = cut(in.AgentVersion, maxValue)
 	next.PublicKey = cmp.Or(in.PublicKey, prev.PublicKey)
-	next.Facts = publishedFacts(prev.Facts, in.Facts)
+	publishedFacts(&next, in.Facts)
 	if in.Run != nil {
 		next = withRun(next, *in.Run, in.Now)
 	}

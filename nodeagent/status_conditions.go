@@ -95,9 +95,14 @@ func failures(s v1alpha1.NodeCatalogStatus) string {
 
 // listed is "3 failed: File/a, File/b and 1 more".
 func listed(n int, what string, refs []string) string {
+	return fmt.Sprintf("%d %s: %s", n, what, named(n, refs))
+}
+
+// named is "a, b and 1 more" of n, of which not all need be given.
+func named(n int, all []string) string {
 	const most = 5
-	names := refs[:min(len(refs), most)]
-	text := fmt.Sprintf("%d %s: %s", n, what, strings.Join(names, ", "))
+	names := all[:min(len(all), most)]
+	text := strings.Join(names, ", ")
 	if more := n - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

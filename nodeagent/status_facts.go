@@ -1,29 +1,31 @@
 package nodeagent
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// publishedFacts are facts as a status has them. Where they say the same as before,
-// the very same text stays.
-func publishedFacts(prev *runtime.RawExtension, facts resource.Facts) *runtime.RawExtension {
+// publishedFacts puts facts into a status, and the names of those that there is no room
+// for. Where they say the same as before, the very same text stays.
+func publishedFacts(s *v1alpha1.NodeCatalogStatus, facts resource.Facts) {
 	if facts == nil {
-		return prev
+		return
 	}
 	is, _ := withoutNulls(map[string]any(facts)).(map[string]any)
-	fitFacts(is)
-	raw := jsonOf(is)
-	if prev != nil && sameJSON(prev.Raw, raw) {
-		return prev
+	omitted := fitFacts(is)
+	s.OmittedFacts = cut(named(len(omitted), omitted), maxMessage)
+	if raw := jsonOf(is); s.Facts == nil || !sameJSON(s.Facts.Raw, raw) {
+		s.Facts = &runtime.RawExtension{Raw: raw}
 	}
-	return &runtime.RawExtension{Raw: raw}
 }
 
 // withoutNulls is a copy without the facts that are null: a merge patch can't write
@@ -48,14 +50,47 @@ func withoutNulls(v any) any {
 	return v
 }
 
-// fitFacts leaves the largest facts out until there is room for all of them.
-func fitFacts(facts map[string]any) {
-	for size := len(jsonOf(facts)); size > maxFacts; size = len(jsonOf(facts)) {
-		names := slices.Sorted(maps.Keys(facts))
-		delete(facts, slices.MaxFunc(names, func(a, b string) int {
-			return len(jsonOf(facts[a])) - len(jsonOf(facts[b]))
-		}))
+// fitFacts leaves facts out until there is room for the others, the largest first, and
+// returns their names, sorted.
+func fitFacts(facts map[string]any) []string {
+	var omitted []string
+	for over := len(jsonOf(facts)) - maxFacts; over > 0; over = len(jsonOf(facts)) - maxFacts {
+		size := sizes(facts)
+		largest := slices.SortedFunc(maps.Keys(size), func(a, b string) int {
+			return cmp.Or(size[b]-size[a], strings.Compare(a, b))
+		})
+		for ; over > 0; largest = largest[1:] {
+			name, freed := omit(facts, largest[0], over)
+			omitted, over = append(omitted, name), over-freed
+		}
 	}
+	slices.Sort(omitted)
+	return omitted
+}
+
+// omit leaves a fact out, or, where that is enough, the part alone that is most of it, and
+// returns the name of what it left out and what it took.
+func omit(facts map[string]any, name string, over int) (omitted string, freed int) {
+	if inner, ok := facts[name].(map[string]any); ok {
+		for part, size := range sizes(inner) {
+			if size >= over && 2*size > len(jsonOf(inner)) {
+				omitted, freed = omit(inner, part, over)
+				return name + "." + omitted, freed
+			}
+		}
+	}
+	freed = sizes(map[string]any{name: facts[name]})[name]
+	delete(facts, name)
+	return name, freed
+}
+
+// sizes are what members of an object come to as JSON, in bytes.
+func sizes(facts map[string]any) map[string]int {
+	all := make(map[string]int, len(facts))
+	for name, fact := range facts {
+		all[name] = len(jsonOf(name)) + len(`:,`) + len(jsonOf(fact))
+	}
+	return all
 }
 
 func sameJSON(a, b []byte) bool {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,14 +14,14 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
-// Bounds of a status. The API server keeps objects of up to 1.5 MiB, but there is one
-// of these a node and every reader of the fleet reads them all.
+// Bounds of a status, in bytes of JSON. The API server keeps objects of up to 1.5 MiB, but
+// there is one of these a node and every reader of the fleet reads them all.
 const (
-	// MaxStatus is the size of a whole status as JSON, in bytes.
+	// MaxStatus is the size of a whole status.
 	MaxStatus = 64 << 10
 
 	maxFacts      = 32 << 10
-	maxReports    = 24 << 10
+	maxReports    = 24 << 10 // which leaves 8 KiB for conditions, key and counts
 	maxEntries    = 50
 	maxProperties = 16
 	maxMessage    = 512
@@ -50,8 +51,8 @@ func resourceReports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (li
 		return cmp.Or(rank(a.State)-rank(b.State), strings.Compare(string(a.Ref), string(b.Ref)))
 	})
 	all = onceEach(all)
+	keepSince(all, prev, now)
 	list = fit(all)
-	keepSince(list, prev, now)
 	return list, int32(len(all) - len(list))
 }
 
@@ -105,16 +106,17 @@ func resourceReport(r engine.ResourceReport) v1alpha1.ResourceReport {
 	return out
 }
 
-// fit takes as many of the first entries as there is room for.
+// fit takes as many of the first entries as there is room for; what takes all of it by
+// itself is left out.
 func fit(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
-	size := 0
-	for i, r := range all {
-		size += len(jsonOf(r))
-		if i == maxEntries || size > maxReports {
-			return all[:i]
+	var list []v1alpha1.ResourceReport
+	room := maxReports
+	for _, r := range all {
+		if size := len(jsonOf(r)) + len(","); len(list) < maxEntries && size <= room {
+			list, room = append(list, r), room-size
 		}
 	}
-	return all
+	return list
 }
 
 func keepSince(list, prev []v1alpha1.ResourceReport, now time.Time) {
@@ -139,14 +141,32 @@ func byRef(reports []v1alpha1.ResourceReport) map[v1alpha1.ReportedRef]v1alpha1.
 	return all
 }
 
-// cut shortens a text to some bytes, and says so with an ellipsis. What a tool wrote
-// may be no UTF-8; the API server would change it.
+// cut shortens a text to some bytes of JSON, and says so with an ellipsis. What a tool
+// wrote may be no UTF-8; the API server would change it.
 func cut(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= limit {
-		return s
+	size, end := 0, 0 // end is up to where there is room for the ellipsis, too
+	for i, r := range s {
+		size += inJSON(r)
+		if size <= limit-len("…") {
+			end = i + utf8.RuneLen(r)
+		}
+		if size > limit {
+			return s[:end] + "…"
+		}
 	}
-	return strings.ToValidUTF8(s[:limit-len("…")], "") + "…"
+	return s
+}
+
+// inJSON is how many bytes a character takes in a text.
+func inJSON(r rune) int {
+	switch {
+	case strings.ContainsRune("\"\\\b\f\n\r\t", r):
+		return len(`\n`)
+	case r < ' ', strings.ContainsRune("<>&\u2028\u2029", r):
+		return len(`\u0000`)
+	}
+	return utf8.RuneLen(r)
 }
 
 // jsonOf encodes what is known to encode: plain data.

@@ -91,6 +91,10 @@ type NodeCatalogStatus struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Facts *runtime.RawExtension `json:"facts,omitempty"`
+	// omittedFacts names facts that there is no room for in facts: templates and when
+	// don't see them.
+	// +optional
+	OmittedFacts string `json:"omittedFacts,omitempty"`
 	// lastRun is the last run that changed or found something new.
 	// +optional
 	LastRun *LastRun `json:"lastRun,omitempty"`

@@ -1,0 +1,167 @@
+package nodeagent_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// awkward are texts that take more room as JSON than they seem to, or are none.
+func awkward() []string {
+	return []string{"x", "ä", "<", "\x00", "\xff", `"`, "\u2028", "\U0001F600", "\n", ""}
+}
+
+// A heap makes values as large as a host could ever tell, from a seed.
+type heap struct{ *rand.Rand }
+
+func (h heap) text(longest int) string {
+	all := awkward()
+	return strings.Repeat(all[h.IntN(len(all))], h.IntN(longest+1))
+}
+
+func (h heap) report(i int) engine.ResourceReport {
+	states := []engine.State{engine.InSync, engine.Changed, engine.Refreshed, engine.Noop, engine.Skipped, engine.Failed}
+	r := engine.ResourceReport{
+		Ref: engine.Ref{Kind: "File", Name: fmt.Sprintf("/%d%s", i, h.text(4000))}, State: states[h.IntN(len(states))],
+		Message: h.text(5000), OutOfSync: h.IntN(2) == 0, Left: h.IntN(9) == 0,
+	}
+	for range h.IntN(40) {
+		r.Events = append(r.Events, engine.Event{
+			Property: h.text(40), Is: h.text(3000), Should: h.text(3000), Message: h.text(500), Status: engine.Failure, Corrective: h.IntN(2) == 0,
+		})
+	}
+	return r
+}
+
+func (h heap) facts() resource.Facts {
+	facts := resource.Facts{"os": map[string]any{"family": "Debian"}}
+	for i := range h.IntN(200) {
+		inner := map[string]any{}
+		for j := range h.IntN(20) {
+			inner[fmt.Sprint(j)+h.text(20)] = []any{h.text(400), nil, 7.0}
+		}
+		facts[fmt.Sprint(i)+h.text(50)] = inner
+	}
+	return facts
+}
+
+func (h heap) input(at time.Time) nodeagent.StatusInput {
+	var reports results
+	for i := range h.IntN(120) {
+		reports = append(reports, h.report(i))
+	}
+	in := nodeagent.StatusInput{Now: at, Generation: 3, AgentVersion: "v1.2.3-45-g0123456789ab-dirty", PublicKey: strings.Repeat("k", 1624), Facts: h.facts(), Run: ran(at, reports...)}
+	for i := range h.IntN(80) {
+		in.Run.Withheld = append(in.Run.Withheld, v1alpha1.Withheld{
+			Ref: v1alpha1.ResourceRef(fmt.Sprintf("File/w%d%s", i, strings.Repeat("w", 240))), Reason: v1alpha1.ReasonDependencyCycle, Message: h.text(300),
+		})
+	}
+	if reasons := []string{"", v1alpha1.ReasonApplying, v1alpha1.ReasonCatalogInvalid, v1alpha1.ReasonRunFailed}; h.IntN(2) == 0 {
+		in.Problem = &nodeagent.Problem{Reason: reasons[1+h.IntN(len(reasons)-1)], Message: h.text(5000)}
+	}
+	return in
+}
+
+func FuzzAStatusFits(f *testing.F) {
+	for seed := range uint64(20) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		h := heap{rand.New(rand.NewPCG(seed, 1))}
+		var s v1alpha1.NodeCatalogStatus
+		for hour := range 3 { // what was told before is told again
+			in := h.input(noon().Add(time.Duration(hour) * time.Hour))
+			s, _ = nodeagent.Status(s, in)
+			if size := len(asJSON(t, s)); size > nodeagent.MaxStatus {
+				t.Fatalf("the status has %d bytes", size)
+			}
+			if len(s.Resources) > 50 {
+				t.Fatalf("it has %d entries", len(s.Resources))
+			}
+		}
+	})
+}
+
+// The largest that each part can be, at once.
+func TestTheLargestStatusFits(t *testing.T) {
+	for _, c := range awkward() {
+		var many results
+		for i := range 60 {
+			r := failed(fmt.Sprintf("%03d%s", i, strings.Repeat(c, 60)), strings.Repeat(c, 2000))
+			for range 16 {
+				r.Events = append(r.Events, engine.Event{Property: "content", Is: strings.Repeat(c, 1000), Should: strings.Repeat(c, 1000), Status: engine.Failure})
+			}
+			many = append(many, r)
+		}
+		facts := resource.Facts{}
+		for i := range 5000 {
+			facts[fmt.Sprintf("fact-%04d", i)] = c
+		}
+		s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{
+			Now: noon(), Generation: 1 << 40, AgentVersion: strings.Repeat("v", 60), PublicKey: strings.Repeat("k", 1624), Facts: facts, Run: ran(noon(), many...),
+			Problem: &nodeagent.Problem{Reason: v1alpha1.ReasonCatalogInvalid, Message: strings.Repeat(c, 4000)},
+		})
+		size := len(asJSON(t, s))
+		if size > nodeagent.MaxStatus {
+			t.Errorf("of %q it has %d bytes", c, size)
+		}
+		if len(s.Resources) < 2 || len(s.Resources)+int(s.Omitted) != 60 || len(s.Facts.Raw) < 30<<10 {
+			t.Errorf("of %q it has %d entries (%d omitted) and %d bytes of facts", c, len(s.Resources), s.Omitted, len(s.Facts.Raw))
+		}
+	}
+}
+
+func TestFactsThatThereIsNoRoomForAreNamed(t *testing.T) {
+	text := func(kilobytes int) string { return strings.Repeat("x", kilobytes<<10) }
+	many := resource.Facts{}
+	for i := range 40 {
+		many[fmt.Sprintf("f%02d", i)] = text(2)
+	}
+	for name, c := range map[string]struct {
+		facts resource.Facts
+		want  string
+		has   []string
+	}{
+		"none": {resource.Facts{"a": "1"}, "", []string{"a"}},
+		"the largest first": {
+			resource.Facts{"a": text(20), "b": text(100), "c": text(1)}, "b", []string{"a", "c"},
+		},
+		"of a structured one the part that is most of it": {
+			resource.Facts{"networking": map[string]any{"ip": "10.0.0.1", "interfaces": map[string]any{"a": text(20), "b": text(20)}}, "os": text(1)},
+			"networking.interfaces", []string{"networking", "os"},
+		},
+		"all of a structured one that is made of small parts": {
+			resource.Facts{"list": []any{text(20), text(20)}, "os": text(1)}, "list", []string{"os"},
+		},
+		"some of many": {many, "f00, f01, f02, f03, f04 and 20 more", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{Now: noon(), Generation: 1, Facts: c.facts})
+			if s.OmittedFacts != c.want {
+				t.Errorf("omitted are %q, want %q", s.OmittedFacts, c.want)
+			}
+			var has []string
+			for _, name := range []string{"a", "b", "c", "list", "networking", "os"} {
+				if strings.Contains(string(s.Facts.Raw), `"`+name+`":`) && c.facts[name] != nil {
+					has = append(has, name)
+				}
+			}
+			if diff := cmp.Diff(c.has, has); diff != "" {
+				t.Error(diff)
+			}
+			again, changed := nodeagent.Status(s, nodeagent.StatusInput{Now: noon(), Generation: 1, Facts: c.facts})
+			if changed {
+				t.Errorf("the same facts are news: %s", cmp.Diff(s, again))
+			}
+		})
+	}
+}
