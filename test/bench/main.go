@@ -10,14 +10,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
+
+	"github.com/fettle-dev/fettle/test/counts"
 )
 
 // options are the flags.
 type options struct {
-	files      []int
+	files      counts.List
 	runs, cold int
 	peers      bool
 	fettle     string // directory of the binaries fettle and floor
@@ -35,18 +35,8 @@ func main() {
 }
 
 func flags() options {
-	o := options{files: []int{1000, 10000}}
-	flag.Func("files", "how many files, one table each (default 1000,10000)", func(s string) error {
-		o.files = nil
-		for n := range strings.SplitSeq(s, ",") {
-			count, err := strconv.Atoi(n)
-			if err != nil {
-				return err
-			}
-			o.files = append(o.files, count)
-		}
-		return nil
-	})
+	o := options{files: counts.List{1000, 10000}}
+	flag.Var(&o.files, "files", "how many files, one table each")
 	flag.IntVar(&o.runs, "runs", 9, "runs in sync of each program")
 	flag.IntVar(&o.cold, "cold", 3, "first convergences of each program")
 	flag.BoolVar(&o.peers, "peers", true, "measure Puppet and CFEngine too, which are downloaded into the root")

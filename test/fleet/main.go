@@ -12,19 +12,19 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/fettle-dev/fettle/test/counts"
 )
 
 // options are the flags.
 type options struct {
-	nodes     []int
+	nodes     counts.List
 	resources int
 	groups    int
 	quiet     time.Duration
@@ -40,18 +40,8 @@ func main() {
 }
 
 func flags() options {
-	o := options{nodes: []int{100, 1000, 5000}}
-	flag.Func("nodes", "how many nodes, one line each (default 100,1000,5000)", func(s string) error {
-		o.nodes = nil
-		for n := range strings.SplitSeq(s, ",") {
-			count, err := strconv.Atoi(n)
-			if err != nil {
-				return err
-			}
-			o.nodes = append(o.nodes, count)
-		}
-		return nil
-	})
+	o := options{nodes: counts.List{100, 1000, 5000}}
+	flag.Var(&o.nodes, "nodes", "how many nodes, one line each")
 	flag.IntVar(&o.resources, "resources", 500, "how many resources, one in ten of them rendered for each node")
 	flag.IntVar(&o.groups, "groups", 20, "how many targetings they have: the first selects every node, each other its share")
 	flag.DurationVar(&o.quiet, "quiet", time.Minute, "how long to watch a fleet to which nothing happens")
