@@ -1,7 +1,6 @@
 package nodeagent_test
 
 import (
-	"bytes"
 	"io"
 	"log/slog"
 	"net"
@@ -75,24 +74,6 @@ func (d *door) pass(in net.Conn) {
 			_ = way[1].Close()
 		}()
 	}
-}
-
-// A buffer is one that many may write. Its zero value is empty.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 func logger(to io.Writer, level slog.Level) *slog.Logger {

@@ -28,6 +28,7 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/controlplane"
+	"github.com/fettle-dev/fettle/test/locked"
 )
 
 const (
@@ -62,7 +63,7 @@ type machine struct {
 	runs  atomic.Int32
 	ran   func() // called as each run ends, by the agent
 	agent *nodeagent.Agent
-	logs  buffer
+	logs  locked.Buffer
 	level slog.Level    // of what is logged, Info by default
 	limit time.Duration // of a run; none by default
 	luck  float64       // what the agent takes for random, 0.5 by default

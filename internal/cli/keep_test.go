@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -19,6 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/locked"
 )
 
 // limit is many times what anything here takes, and far less than the interval.
@@ -28,26 +28,8 @@ const limit = 30 * time.Second
 type keeper struct {
 	t        *testing.T
 	root     string
-	out, err buffer
+	out, err locked.Buffer
 	stop     func() error
-}
-
-// A buffer may be read while it is written.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // keep starts fettle apply --watch on a root; stop is the signal that ends it.

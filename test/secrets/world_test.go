@@ -1,7 +1,6 @@
 package secrets_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -33,6 +32,7 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/controlplane"
+	"github.com/fettle-dev/fettle/test/locked"
 )
 
 const (
@@ -50,7 +50,7 @@ type world struct {
 	cfg    *rest.Config
 	admin  client.Client
 	stored func(controlplane.T) map[string]string
-	logs   buffer
+	logs   locked.Buffer
 
 	stopManager func()
 }
@@ -62,7 +62,7 @@ func newWorld(t *testing.T, cfg *rest.Config, stored func(controlplane.T) map[st
 	return w
 }
 
-func logger(to *buffer) *slog.Logger {
+func logger(to *locked.Buffer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
@@ -186,7 +186,7 @@ type machine struct {
 	root  string
 	cfg   *rest.Config
 	clock *clocktesting.FakeClock
-	logs  buffer
+	logs  locked.Buffer
 	stop  func()
 }
 
@@ -276,24 +276,6 @@ func (m *machine) sealedToItsKey() bool {
 		}
 	}
 	return values > 0
-}
-
-// A buffer takes what several goroutines write.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 func jsonOf(t *testing.T, v any) string {
