@@ -7,16 +7,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/test/controlplane"
 )
 
@@ -90,19 +91,9 @@ func (f *fleet) file(i int) *v1alpha1.File {
 
 // each does something n times, several at a time; an error ends the stage.
 func (f *fleet) each(n int, do func(int) error) {
-	errs := make(chan error, n)
-	turns := make(chan struct{}, parallel)
-	var all sync.WaitGroup
-	for i := range n {
-		turns <- struct{}{}
-		all.Go(func() {
-			defer func() { <-turns }()
-			errs <- do(i)
-		})
-	}
-	all.Wait()
-	close(errs)
-	for err := range errs {
+	errs := make([]error, n)
+	resource.Each(n, parallel, func(i int) { errs[i] = do(i) })
+	for _, err := range errs {
 		f.must(err)
 	}
 }
@@ -132,22 +123,8 @@ func (f *fleet) stopManager() {
 
 // until polls until something holds, for an hour at most: a fleet that large takes what it takes.
 func (f *fleet) until(ctx context.Context, what string, holds func() (bool, error)) {
-	began := time.Now()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		ok, err := holds()
-		f.must(err)
-		if ok {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			f.Fatalf("waiting until %s: %v", what, ctx.Err())
-		case <-tick.C:
-		}
-		if time.Since(began) > time.Hour {
-			f.Fatalf("an hour was not enough until %s", what)
-		}
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Hour, true, func(context.Context) (bool, error) { return holds() })
+	if err != nil {
+		f.Fatalf("waiting until %s: %v", what, err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/test/parity/table"
 )
 
@@ -130,21 +131,14 @@ type verdict struct {
 // each tries all, some at a time, and prints each verdict as it comes.
 func each(ctx context.Context, out io.Writer, trials []trial, jobs int) []verdict {
 	verdicts := make([]verdict, len(trials))
-	var all sync.WaitGroup
 	var printing sync.Mutex
-	free := make(chan struct{}, jobs)
-	for i, t := range trials {
-		free <- struct{}{}
-		all.Go(func() {
-			defer func() { <-free }()
-			start := time.Now()
-			verdicts[i] = t.try(ctx)
-			printing.Lock()
-			defer printing.Unlock()
-			fmt.Fprintf(out, "%s (%s)\n", verdicts[i].line(t), time.Since(start).Round(time.Second))
-		})
-	}
-	all.Wait()
+	resource.Each(len(trials), jobs, func(i int) {
+		start := time.Now()
+		verdicts[i] = trials[i].try(ctx)
+		printing.Lock()
+		defer printing.Unlock()
+		fmt.Fprintf(out, "%s (%s)\n", verdicts[i].line(trials[i]), time.Since(start).Round(time.Second))
+	})
 	return verdicts
 }
 
