@@ -2,6 +2,8 @@ package controllers_test
 
 import (
 	"context"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -136,4 +138,31 @@ func TestUninstallingAllAtOnceEndsAndTellsNodesNothing(t *testing.T) {
 	told := len(s.told())
 	s.kubectl("delete", "-k", "../config/crd")
 	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+}
+
+func TestFinalizersAreTakenOffByHandWhereTheManagerWentFirst(t *testing.T) {
+	t.Parallel()
+
+	cfg, _ := controlplane.Start(t)
+	admin, g, ctx := controlplane.Admin(t, cfg), NewWithT(t), t.Context()
+	f, ann := file("a", "/a", deleted), user("ann")
+	for _, o := range []client.Object{f, ann} {
+		o.SetFinalizers([]string{cleanup})
+		g.Expect(admin.Create(ctx, o)).To(Succeed())
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	g.Expect(controlplane.WriteKubeconfig(kubeconfig, cfg, "")).To(Succeed())
+	controlplane.Kubectl(t, kubeconfig, "delete", "-k", "../config/crd", "--wait=false")
+
+	doc, err := os.ReadFile("../docs/deletion.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	from := strings.Index(string(doc), "    for r in")
+	script, _, _ := strings.Cut(string(doc)[from:], "\n\n")
+	assets, err := controlplane.Assets()
+	g.Expect(err).NotTo(HaveOccurred())
+	cmd := exec.CommandContext(ctx, "sh", "-c", script)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+assets+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
+	controlplane.Kubectl(t, kubeconfig, "wait", "--for=delete", "crd/files.fettle.dev", "crd/users.fettle.dev", "--timeout=2m")
 }
