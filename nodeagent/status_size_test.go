@@ -137,7 +137,8 @@ func TestFactsThatThereIsNoRoomForAreNamed(t *testing.T) {
 		},
 		"of a structured one the part that is most of it": {
 			resource.Facts{"networking": map[string]any{"ip": "10.0.0.1", "interfaces": map[string]any{"a": text(20), "b": text(20)}}, "os": text(1)},
-			"networking.interfaces", []string{"networking", "os"},
+			"networking.interfaces",
+			[]string{"networking", "os"},
 		},
 		"all of a structured one that is made of small parts": {
 			resource.Facts{"list": []any{text(20), text(20)}, "os": text(1)}, "list", []string{"os"},

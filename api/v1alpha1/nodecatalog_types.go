@@ -36,18 +36,16 @@ type NodeCatalog struct {
 type NodeCatalogSpec struct {
 	// catalogs that select the node, by name.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	Catalogs []CatalogRef `json:"catalogs,omitempty"`
 	// entries are the node's own: rendered from its facts.
 	// +optional
 	// +listType=atomic
 	Entries []CatalogEntry `json:"entries,omitempty"`
 	// withheld are entries of the catalogs that must wait on this node: what they
-	// speak of is left as it is.
+	// speak of is left as it is. Where there are thousands, some have no message.
 	// +optional
-	// +listType=map
-	// +listMapKey=ref
+	// +listType=atomic
 	Withheld []Withheld `json:"withheld,omitempty"`
 	// noop only reports, for every resource that does not say otherwise.
 	// +optional

@@ -51,6 +51,9 @@ func (c *class) current(p *plan) bool {
 // own status has room for more.
 const maxWithheldMessage = 256
 
+// someWithheld are so few that there is always room for what is said of them.
+const someWithheld = 256
+
 // resultOf is what a node of the class should be.
 func (c *class) resultOf(s *share) *NodeResult {
 	if len(s.own)+len(s.blocked) > 0 {
@@ -80,5 +83,8 @@ func (c *class) make(s *share) *NodeResult {
 		}
 	}
 	r.Digest = digest(r.Spec, own)
+	if len(r.Spec.Withheld) > someWithheld {
+		fitMessages(&r.Spec)
+	}
 	return r
 }

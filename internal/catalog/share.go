@@ -88,7 +88,7 @@ func (s *share) verdict(of *selection) (verdict, bool) {
 // what is blocked on this node. What was rendered for it before is still right.
 func (p *plan) render(s *share, n *subject, was *share) {
 	s.blocked, s.own = map[*draft]*fault{}, map[*draft]*rendering{}
-	room := maxCatalog
+	left := newRoom(n.Name)
 	for _, d := range p.ownOrBlocked(s) {
 		if f := s.verdicts[p.target[d].selection].fault; f != nil {
 			s.blocked[d] = f
@@ -98,14 +98,13 @@ func (p *plan) render(s *share, n *subject, was *share) {
 		if r == nil {
 			r = d.own.render(n)
 		}
-		switch {
-		case r.fault != nil:
-			s.blocked[d] = r.fault
-		case r.size > room:
-			s.blocked[d] = faultf(v1alpha1.ReasonTooLarge,
-				"what is rendered for node %s takes more than %d KiB in all: render less, or let nodes share it", n.Name, maxCatalog>>10)
-		default:
-			room -= r.size
+		f := r.fault
+		if f == nil {
+			f = left.take(d.ref, r.size)
+		}
+		if f != nil {
+			s.blocked[d] = f
+		} else {
 			s.own[d] = r
 		}
 	}
