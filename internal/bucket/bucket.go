@@ -168,21 +168,8 @@ func sumOf(ctx context.Context, open func() (io.ReadCloser, error)) (sum string,
 	}
 	defer f.Close()
 	hash := sha256.New()
-	if size, err = io.Copy(hash, contextReader{ctx, f}); err != nil {
+	if size, err = io.Copy(hash, host.EndingWith(ctx, f)); err != nil {
 		return "", 0, err
 	}
 	return hex.EncodeToString(hash.Sum(nil)), size, nil
-}
-
-// A contextReader ends a long read with its context.
-type contextReader struct {
-	ctx context.Context // lives as long as one read
-	r   io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	unified "github.com/rogpeppe/go-internal/diff"
+
+	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // maxText is the largest content, in bytes, that is kept to be shown as a diff or
@@ -35,7 +37,7 @@ func readContent(ctx context.Context, open func() (io.ReadCloser, error), size i
 		return content{}, fmt.Errorf("cannot read content: %w", err)
 	}
 	defer f.Close()
-	hash, r := newDigest(how), contextReader{ctx, f}
+	hash, r := newDigest(how), host.EndingWith(ctx, f)
 	head := make([]byte, min(size, maxText)+1)
 	n, err := io.ReadFull(r, head)
 	_, _ = hash.Write(head[:n]) // a hash accepts every write
@@ -52,19 +54,6 @@ func readContent(ctx context.Context, open func() (io.ReadCloser, error), size i
 		c.text = new(string(head[:n]))
 	}
 	return c, nil
-}
-
-// A contextReader ends a long read with its context.
-type contextReader struct {
-	ctx context.Context // lives as long as one read
-	r   io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }
 
 func isText(text []byte) bool { return utf8.Valid(text) && !bytes.ContainsRune(text, 0) }

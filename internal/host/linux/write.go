@@ -121,8 +121,8 @@ func fill(ctx context.Context, file *os.File, content io.Reader) (sum [sha256.Si
 		content = strings.NewReader("")
 	}
 	hash := sha256.New()
-	// The wrapper hides ReadFrom: io.Copy must go through both writers and see ctx.
-	if _, err = io.Copy(io.MultiWriter(file, hash), contextReader{ctx, content}); err != nil {
+	// io.Copy must go through both writers and see ctx.
+	if _, err = io.Copy(io.MultiWriter(file, hash), host.EndingWith(ctx, content)); err != nil {
 		return sum, err
 	}
 	return [sha256.Size]byte(hash.Sum(nil)), nil
@@ -140,18 +140,6 @@ func (a attributes) give(fd int) error {
 		}
 	}
 	return unix.Fchmod(fd, a.mode&0o7777)
-}
-
-type contextReader struct {
-	ctx context.Context // lives as long as one copy
-	r   io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }
 
 // tempName is hidden, recognisable and cannot be guessed. Long names are cut, as a
