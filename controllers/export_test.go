@@ -56,7 +56,7 @@ func (r *Fleet) SeeLease(l *coordinationv1.Lease) bool { return r.leases.note(l,
 func (r *Fleet) Listen(c *Contact) { r.leases.lost = c.lost }
 
 // Answer notes whether the API server answered.
-func (c *Contact) Answer(ok bool) { c.note(ok) }
+func (c *Contact) Answer(ok bool) { c.note(c.Clock.Now(), ok) }
 
 // A Sight is what a manager knows of a node beside what that reports.
 type Sight struct {

@@ -83,6 +83,7 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 	wait, err := r.collectUnused(ctx, nodes)
 	again.in(wait)
 	failed = errors.Join(failed, err)
+	r.doubtSilence(ctx)
 	wait, err = r.report(ctx, nodes)
 	again.in(wait)
 	failed = errors.Join(failed, err)

@@ -30,7 +30,7 @@ const DefaultLeaseDuration = time.Minute
 type leases struct {
 	mu    sync.Mutex
 	known map[string]heard // by node
-	told  map[string]bool  // the nodes that were silent when somebody last asked for the changes
+	told  map[string]bool  // the nodes of which somebody was told that they are silent
 	// lost is when the API server could not be heard either; nil if it always could.
 	lost func() outage
 }
@@ -98,26 +98,38 @@ func (l *leases) next(now time.Time) time.Duration {
 	return next.wait
 }
 
-// changes are the nodes that became silent, and those that were heard of again, since it
-// was last called.
-func (l *leases) changes(now time.Time) (fell, back []string) {
+// turned are the nodes that became silent, and those that were heard of again, since
+// somebody was told, sorted.
+func (l *leases) turned(now time.Time) (fell, back []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	o, silent := l.outage(), map[string]bool{}
+	o := l.outage()
 	for node, h := range l.known {
-		if h.silent(now, o) {
-			silent[node] = true
-			if !l.told[node] {
-				fell = append(fell, node)
-			}
-		} else if l.told[node] {
+		switch is := h.silent(now, o); {
+		case is && !l.told[node]:
+			fell = append(fell, node)
+		case !is && l.told[node]:
 			back = append(back, node)
 		}
 	}
-	l.told = silent
 	slices.Sort(fell)
 	slices.Sort(back)
 	return fell, back
+}
+
+// tell notes that somebody is told which nodes have turned.
+func (l *leases) tell(fell, back []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.told == nil {
+		l.told = map[string]bool{}
+	}
+	for _, node := range fell {
+		l.told[node] = true
+	}
+	for _, node := range back {
+		delete(l.told, node)
+	}
 }
 
 func (l *leases) outage() outage {
@@ -160,6 +172,7 @@ func (l *leases) forget(node string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.known, node)
+	delete(l.told, node)
 }
 
 // needed are the nodes that have no Lease, and those whose Lease lasts for another
@@ -225,24 +238,10 @@ func (r *Fleet) keepLeases(ctx context.Context) (time.Duration, error) {
 	return again.wait, errors.Join(errs...)
 }
 
-// callEvery is how often an API server that was away is asked whether it is back.
-const callEvery = 5 * time.Second
-
-// callAgain asks the API server for as good as nothing where its last answer failed to
-// come: a manager that has nothing else to ask would go on to excuse nodes.
-func (r *Fleet) callAgain(ctx context.Context) time.Duration {
-	if r.Contact == nil || !r.Contact.isLost() {
-		return 0
-	}
-	if err := r.Live.List(ctx, metadataList("Node"), client.Limit(1)); err != nil {
-		return callEvery
-	}
-	return 0
-}
-
 func (r *Fleet) logSilence(ctx context.Context) {
 	const names = 10
-	fell, back := r.leases.changes(r.Clock.Now())
+	fell, back := r.leases.turned(r.Clock.Now())
+	r.leases.tell(fell, back)
 	if len(fell)+len(back) > 0 {
 		ctrl.LoggerFrom(ctx).Info("agents fell silent, or were heard again",
 			"silent", len(fell), "silentNodes", fell[:min(len(fell), names)], "again", len(back), "againNodes", back[:min(len(back), names)])

@@ -156,19 +156,19 @@ func TestContactIsLostByWhatIsNoAnswer(t *testing.T) {
 	t.Parallel()
 
 	for name, c := range map[string]struct {
+		took   time.Duration
 		status int
 		err    error
 		lost   bool
 	}{
-		"an answer":                 {200, nil, false},
-		"a refusal":                 {403, nil, false},
-		"too many requests":         {429, nil, false},
-		"no etcd":                   {500, nil, true},
-		"no API server at the door": {503, nil, true},
-		"nobody there":              {0, errors.New("connection refused"), true},
-		"a request of ours that we ended": {
-			0, context.Canceled, false,
-		},
+		"an answer":                       {time.Second, 200, nil, false},
+		"an answer that was long to come": {2 * time.Second, 200, nil, true},
+		"a refusal":                       {0, 403, nil, false},
+		"too many requests":               {0, 429, nil, false},
+		"no etcd":                         {0, 500, nil, true},
+		"no API server at the door":       {0, 503, nil, true},
+		"nobody there":                    {0, 0, errors.New("connection refused"), true},
+		"a request of ours that we ended": {9 * time.Second, 0, context.Canceled, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,6 +179,7 @@ func TestContactIsLostByWhatIsNoAnswer(t *testing.T) {
 			fleet.SeeLease(renewed("a", start))
 			clock.SetTime(start.Add(50 * time.Second))
 			trip := contact.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+				clock.SetTime(clock.Now().Add(c.took))
 				return &http.Response{StatusCode: c.status, Body: http.NoBody}, c.err
 			}))
 			answer, err := trip.RoundTrip(&http.Request{})
@@ -190,6 +191,31 @@ func TestContactIsLostByWhatIsNoAnswer(t *testing.T) {
 				t.Errorf("that is lost contact: %t, want %t", got, c.lost)
 			}
 		})
+	}
+}
+
+func TestContactIsNotLostByOneAnswerThatIsLateAmongOthers(t *testing.T) {
+	t.Parallel()
+
+	clock := clocktesting.NewFakePassiveClock(start)
+	contact := &controllers.Contact{Clock: clock}
+	fleet := &controllers.Fleet{Clock: clock}
+	fleet.Listen(contact)
+	fleet.SeeLease(renewed("a", start))
+	trip := contact.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+		clock.SetTime(clock.Now().Add(20 * time.Second))
+		contact.Answer(true)
+		clock.SetTime(clock.Now().Add(20 * time.Second))
+		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+	}))
+	answer, err := trip.RoundTrip(&http.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	clock.SetTime(start.Add(60 * time.Second))
+	if !fleet.Silent("a") {
+		t.Error("one long list excuses a node that is silent")
 	}
 }
 
@@ -289,11 +315,18 @@ var _ = Describe("Leases", func() {
 		By("an API server that is away for longer than the Lease lasts")
 		asked.refused.Store(new("/"))
 		start := len(asked.whole("PATCH"))
-		Eventually(ctx, func() int { return len(asked.whole("PATCH")) }).WithTimeout(time.Minute).Should(BeNumerically(">", start), "it would write that the node is silent")
+		Consistently(ctx, func() int { return len(asked.whole("PATCH")) }).WithTimeout(8*time.Second).Should(Equal(start), "it would write that the node is silent")
 		asked.refused.Store(nil)
 		Consistently(ctx, unknown).WithTimeout(3 * time.Second).Should(BeZero())
 		By("silence after that, which is not excused for ten times")
 		Eventually(ctx, unknown).WithTimeout(25 * time.Second).Should(BeEquivalentTo(1))
+
+		By("an API server that keeps its watches and answers nothing")
+		Eventually(ctx, func() int32 { renew(); return unknown() }).WithTimeout(time.Minute).Should(BeZero())
+		asked.refused.Store(new("/api/v1/nodes"))
+		Consistently(ctx, unknown).WithTimeout(8 * time.Second).Should(BeZero())
+		asked.refused.Store(nil)
+		Eventually(ctx, unknown).WithTimeout(time.Minute).Should(BeEquivalentTo(1))
 	})
 
 	It("of a large fleet are made a few at a time, and keep no change waiting", func(ctx SpecContext) {
