@@ -192,8 +192,7 @@ func (a *Agent) due(ctx context.Context) {
 	now := a.Clock.Now()
 	switch {
 	case a.schedule.runDue(now):
-		a.resolve(ctx)
-		a.run(ctx, v1alpha1.TriggerInterval)
+		a.keep(ctx, now)
 	case a.schedule.changeDue(now):
 		a.begin(ctx)
 	case a.driftDue(now):
@@ -206,6 +205,20 @@ func (a *Agent) due(ctx context.Context) {
 	}
 }
 
+// keep does the run that is due at the interval. Where a newer target could not be had, the
+// host is kept as it is to be by the last one first: a cluster that hangs holds up no run.
+func (a *Agent) keep(ctx context.Context, now time.Time) {
+	if a.problem == nil {
+		a.resolve(ctx)
+		a.run(ctx, v1alpha1.TriggerInterval)
+		return
+	}
+	a.run(ctx, v1alpha1.TriggerInterval)
+	if a.schedule.retryDue(now) {
+		a.change(ctx)
+	}
+}
+
 func (a *Agent) driftDue(now time.Time) bool {
 	due := a.lookout.Due()
 	return !due.IsZero() && !now.Before(due)
@@ -213,11 +226,12 @@ func (a *Agent) driftDue(now time.Time) bool {
 
 // change brings the host to what the object newly says, or says why not.
 func (a *Agent) change(ctx context.Context) {
-	if a.resolve(ctx); a.problem != nil {
+	switch a.resolve(ctx); {
+	case a.problem == nil:
+		a.run(ctx, v1alpha1.TriggerChange)
+	case a.problem.Reason != v1alpha1.ReasonApplying: // else who gave no answer would give none to this
 		a.tell(ctx, a.facts(ctx), nil)
-		return
 	}
-	a.run(ctx, v1alpha1.TriggerChange)
 }
 
 // run runs the target and tells of it.
