@@ -100,6 +100,13 @@ crash: install-prerequisites ## Kill a run at 200 random moments and have the ne
 	FETTLE_CRASH_ROUNDS=$${FETTLE_CRASH_ROUNDS:-200} \
 		$(GO) test -count=1 -timeout $(TESTTIMEOUT) -v -run TestARunThatIsKilled $(TESTFLAGS) ./test/crash
 
+# Of an hour at most; `make test` runs the same with 20 nodes.
+.PHONY: chaos
+chaos: install-prerequisites ## Take manager, API server and etcd from 500 nodes in the middle of changes: FETTLE_CHAOS_SEED=n chooses the moments.
+	@KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) FETTLE_CHAOS_NODES=$${FETTLE_CHAOS_NODES:-500} FETTLE_CHAOS_KILLS=$${FETTLE_CHAOS_KILLS:-50} \
+		FETTLE_CHAOS_TURNS=$${FETTLE_CHAOS_TURNS:-5} FETTLE_CHAOS_OUTAGE=$${FETTLE_CHAOS_OUTAGE:-60} \
+		$(GO) test -count=1 -timeout 2h -v $(TESTFLAGS) ./test/chaos
+
 # Which rows: an expression for section and name, such as ROWS='^2.3 mode'.
 ROWS ?=
 

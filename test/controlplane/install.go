@@ -49,12 +49,12 @@ func Kubectl(t T, kubeconfig string, args ...string) string {
 	return string(out)
 }
 
-// WriteKubeconfig writes an administrator's way to a control plane into a file: as
-// someone else, who may do no more than that one, or, for "", as oneself.
+// WriteKubeconfig writes a way to a control plane into a file: as oneself for "", or, for
+// an administrator, as someone else, who may do no more than that one.
 func WriteKubeconfig(file string, cfg *rest.Config, as string) error {
 	c := clientcmdapi.NewConfig()
 	c.Clusters["test"] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData}
-	c.AuthInfos["test"] = &clientcmdapi.AuthInfo{ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData, Impersonate: as}
+	c.AuthInfos["test"] = &clientcmdapi.AuthInfo{ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData, Token: cfg.BearerToken, Impersonate: as}
 	c.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
 	c.CurrentContext = "test"
 	return clientcmd.WriteToFile(*c, file)

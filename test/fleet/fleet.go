@@ -44,7 +44,7 @@ func newFleet(s *stage, o options, nodes int) *fleet {
 	cfg, _ := controlplane.Start(s)
 	cfg.QPS = -1
 	controlplane.Install(s, cfg)
-	dir, err := os.MkdirTemp(memory(), "fettle-fleet-")
+	dir, err := os.MkdirTemp(controlplane.Memory(), "fettle-fleet-")
 	s.must(err)
 	s.Cleanup(func() { _ = os.RemoveAll(dir) }) // in memory, or nobody misses it
 	f := &fleet{stage: s, options: o, dir: dir, cfg: cfg, proxy: newProxy(s, cfg), client: controlplane.Admin(s, cfg)}
@@ -52,14 +52,6 @@ func newFleet(s *stage, o options, nodes int) *fleet {
 		f.nodes = append(f.nodes, fmt.Sprintf("node-%04d", i))
 	}
 	return f
-}
-
-// memory is a directory whose writes reach no disk, for what is on the disks of the nodes; "" where there is none.
-func memory() string {
-	if _, err := os.Stat("/dev/shm"); err != nil {
-		return ""
-	}
-	return "/dev/shm"
 }
 
 // group is the targeting of a node or a resource beside that of all.

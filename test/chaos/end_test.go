@@ -1,0 +1,230 @@
+package chaos_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/seal"
+	"github.com/fettle-dev/fettle/providers"
+)
+
+// A picture is what a cluster has at a moment.
+type picture struct {
+	nodes     corev1.NodeList
+	files     v1alpha1.FileList
+	shared    corev1.ConfigMap
+	password  corev1.Secret
+	catalogs  map[string]*v1alpha1.NodeCatalog // by node
+	leases    map[string]types.UID             // by node
+	available map[string]*v1alpha1.Catalog
+}
+
+func (w *world) look(ctx context.Context) (*picture, error) {
+	p := &picture{catalogs: map[string]*v1alpha1.NodeCatalog{}, leases: map[string]types.UID{}, available: map[string]*v1alpha1.Catalog{}}
+	var nodeCatalogs v1alpha1.NodeCatalogList
+	var leases coordinationv1.LeaseList
+	var available v1alpha1.CatalogList
+	err := errors.Join(
+		w.admin.List(ctx, &p.nodes), w.admin.List(ctx, &p.files), w.admin.List(ctx, &nodeCatalogs), w.admin.List(ctx, &available),
+		w.admin.List(ctx, &leases, client.InNamespace(v1alpha1.AgentNamespace)),
+		w.admin.Get(ctx, types.NamespacedName{Namespace: "default", Name: "shared"}, &p.shared),
+		w.admin.Get(ctx, types.NamespacedName{Namespace: "default", Name: "password"}, &p.password),
+	)
+	for i := range nodeCatalogs.Items {
+		p.catalogs[nodeCatalogs.Items[i].Name] = &nodeCatalogs.Items[i]
+	}
+	for i := range leases.Items {
+		p.leases[leases.Items[i].Name] = leases.Items[i].UID
+	}
+	for i := range available.Items {
+		p.available[available.Items[i].Name] = &available.Items[i]
+	}
+	return p, err
+}
+
+// compiled is what a compiler that has never seen the cluster before makes of it. A value that is sealed already, as is
+// wanted, is as it is: nobody can seal alike twice.
+func (p *picture) compiled() catalog.Result {
+	in := catalog.Input{
+		Kinds: providers.Kinds(),
+		ConfigMap: func(ref v1alpha1.KeyRef) (string, bool) {
+			value, ok := p.shared.Data[ref.Key]
+			return value, ok
+		},
+		Secret: func(ref v1alpha1.KeyRef) catalog.SecretValue {
+			value, ok := p.password.Data[ref.Key]
+			return catalog.SecretValue{Exposed: true, Found: ok, Value: value, Version: p.password.ResourceVersion}
+		},
+		Seal: p.sealed,
+	}
+	for i := range p.nodes.Items {
+		o := &p.nodes.Items[i]
+		n := catalog.Node{Name: o.Name, Labels: o.Labels, Annotations: o.Annotations}
+		if nc := p.catalogs[o.Name]; nc != nil {
+			n.PublicKey = nc.Status.PublicKey
+			if nc.Status.Facts != nil {
+				n.FactsKey, n.Facts = "told", func() (facts resource.Facts) {
+					_ = json.Unmarshal(nc.Status.Facts.Raw, &facts) // nil is none
+					return facts
+				}
+			}
+		}
+		in.Nodes = append(in.Nodes, n)
+	}
+	for i := range p.files.Items {
+		in.Resources = append(in.Resources, &p.files.Items[i])
+	}
+	return catalog.Compile(in)
+}
+
+func (p *picture) sealed(n *catalog.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
+	want := v1alpha1.SealedValue{Attribute: attribute, From: from, Key: seal.Fingerprint(n.PublicKey), Value: []byte("yet to be sealed")}
+	if nc := p.catalogs[n.Name]; nc != nil {
+		for _, e := range nc.Spec.Entries {
+			for _, v := range e.Sealed {
+				if e.Ref() == ref && v.Attribute == attribute && v.From == want.From && v.Key == want.Key {
+					return v, nil
+				}
+			}
+		}
+	}
+	return want, nil
+}
+
+// undone is something that the cluster has yet to do to be as it should; "" for nothing.
+func (p *picture) undone(want catalog.Result) string {
+	for node, n := range want.Nodes {
+		nc := p.catalogs[node]
+		switch {
+		case nc == nil:
+			return "there is no NodeCatalog " + node
+		case p.leases[node] == "":
+			return "there is no Lease " + node
+		case !catalog.SameSpec(nc.Spec, n.Spec):
+			return fmt.Sprintf("NodeCatalog %s is another (-want +got):\n%s", node, cmp.Diff(n.Spec, nc.Spec))
+		case nc.Status.AppliedDigest != n.Digest || nc.Status.AppliedGeneration != nc.Generation || nc.Status.ObservedGeneration != nc.Generation:
+			return fmt.Sprintf("node %s has applied generation %d of %d", node, nc.Status.AppliedGeneration, nc.Generation)
+		}
+	}
+	for name := range want.Catalogs {
+		if p.available[name] == nil {
+			return "there is no Catalog " + name
+		}
+	}
+	for i := range p.files.Items {
+		o := &p.files.Items[i]
+		nodes := int32(len(want.Selected[v1alpha1.ResourceRef("File/"+o.Name)]))
+		ready := meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionReady) && o.Status.ObservedGeneration == o.Generation
+		if n := o.Status.Nodes; !ready || n == nil || *n != (v1alpha1.NodeCounts{Selected: nodes, InSync: nodes}) {
+			return fmt.Sprintf("File %s, which selects %d nodes, has status %+v", o.Name, nodes, o.Status)
+		}
+	}
+	return ""
+}
+
+// settled waits until all is as it should be, and returns how that is.
+func (w *world) settled(t *testing.T) (*picture, catalog.Result) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	var why string
+	for {
+		began := time.Now()
+		p, err := w.look(ctx)
+		if err == nil {
+			want := p.compiled()
+			if why = p.undone(want); why == "" {
+				return p, want
+			}
+		}
+		if wait(ctx, 200*time.Millisecond+3*time.Since(began)); ctx.Err() != nil { // looking must not be what keeps it busy
+			t.Fatalf("after %s: %s (%v)", limit, why, err)
+		}
+	}
+}
+
+// identities are those of what must never go away.
+func (p *picture) identities() map[string]types.UID {
+	all := map[string]types.UID{}
+	for node, nc := range p.catalogs {
+		all["NodeCatalog "+node] = nc.UID
+	}
+	for node, uid := range p.leases {
+		all["Lease "+node] = uid
+	}
+	return all
+}
+
+// generations are those of the NodeCatalogs.
+func (p *picture) generations() map[string]int64 {
+	all := map[string]int64{}
+	for node, nc := range p.catalogs {
+		all[node] = nc.Generation
+	}
+	return all
+}
+
+// seals are all sealed values, by node and resource.
+func (p *picture) seals() map[string]string {
+	all := map[string]string{}
+	for node, nc := range p.catalogs {
+		for _, e := range nc.Spec.Entries {
+			for _, v := range e.Sealed {
+				all[node+" "+string(e.Ref())] = string(v.Value)
+			}
+		}
+	}
+	return all
+}
+
+// contents are what each host should have, by path.
+func (p *picture) contents(t *testing.T, want catalog.Result) map[string]map[string]string {
+	t.Helper()
+	all := map[string]map[string]string{}
+	for node, n := range want.Nodes {
+		entries, _, err := catalog.Assemble(n.Spec, func(name string) (*v1alpha1.Catalog, error) { return want.Catalogs[name], nil })
+		must(t, err)
+		all[node] = map[string]string{}
+		for _, e := range entries {
+			var a attributes
+			must(t, json.Unmarshal(e.Attributes.Raw, &a))
+			if len(e.Sealed) > 0 {
+				a.Content = new(string(p.password.Data["content"]))
+			}
+			all[node][a.Path] = *a.Content
+		}
+	}
+	return all
+}
+
+// written is how often each file of each host was written.
+func (w *world) written() map[string]map[string]int {
+	all := map[string]map[string]int{}
+	for node, m := range w.machines {
+		all[node] = m.written()
+	}
+	return all
+}
+
+// same fails for two that are not.
+func same[M ~map[K]V, K, V comparable](t *testing.T, what string, want, got M) {
+	t.Helper()
+	if !maps.Equal(want, got) {
+		t.Errorf("%s (-want +got):\n%s", what, cmp.Diff(want, got))
+	}
+}

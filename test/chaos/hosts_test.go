@@ -1,0 +1,82 @@
+package chaos_test
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+type attributes = v1alpha1.FileAttributes
+
+// A machine is a node's host as far as anything is managed there: files, in memory. It is the provider that its agent
+// works with. Safe for concurrent use.
+type machine struct {
+	mu     sync.Mutex
+	files  map[string]attributes
+	writes map[string]int // by path
+}
+
+func newMachine() *machine {
+	return &machine{files: map[string]attributes{}, writes: map[string]int{}}
+}
+
+func (*machine) Name() string                            { return "memory" }
+func (*machine) Suits(resource.Facts, host.Reader) error { return nil }
+
+func (m *machine) Read(_ context.Context, _ host.Reader, want attributes) (attributes, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	is := m.files[want.Path]
+	is.Path = want.Path
+	return is, nil
+}
+
+func (m *machine) Write(_ context.Context, _ host.Host, _, want attributes, _ []resource.Change) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files[want.Path] = attributes{Content: want.Content, Mode: want.Mode}
+	m.writes[want.Path]++
+	return nil
+}
+
+// kinds are what its agent knows.
+func (m *machine) kinds() []resource.Kind {
+	t := &resource.Type[attributes]{
+		Name: "File", NamevarName: "path", Namevar: func(a *attributes) *string { return &a.Path },
+		Properties: []resource.Property[attributes]{
+			resource.Field("content", "what is in it", func(a *attributes) *string { return a.Content }),
+			resource.Field("mode", "who may do what", func(a *attributes) *string { return a.Mode }),
+		},
+		Secrets:   map[string]func(*attributes, string){"content": func(a *attributes, value string) { a.Content = &value }},
+		Providers: []resource.Provider[attributes]{m},
+	}
+	return []resource.Kind{t.Erase()}
+}
+
+// drift changes a file behind the agent's back.
+func (m *machine) drift(path, content string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files[path] = attributes{Content: &content}
+}
+
+// has is what is in a file; "" where there is none.
+func (m *machine) has(path string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if content := m.files[path].Content; content != nil {
+		return *content
+	}
+	return ""
+}
+
+// written is how often each file was written since the machine was made.
+func (m *machine) written() map[string]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.writes)
+}
