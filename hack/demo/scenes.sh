@@ -72,6 +72,25 @@ labels() {
 	note "What is no longer selected is left as it is."
 }
 
+deletion() {
+	local name=${MACHINES[0]} what="cat /etc/issue; id guest; systemctl is-active guest"
+	step "Resources are deleted, and take along what they made"
+	show_on "$name" "cat /etc/issue"
+	show kubectl apply -f hack/demo/scenes/guest.yaml
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" -f hack/demo/scenes/guest.yaml
+	show_on "$name" "$what"
+	note "kubectl waits until every node is done: the service first, then its unit, then its user. The file becomes what it was."
+	show kubectl delete --timeout "${PATIENCE}s" -f hack/demo/scenes/guest.yaml
+	show_on "$name" "$what; ls /etc/systemd/system/guest.service" || true
+	until_true "everything to be as before" gone "$name"
+}
+
+# gone MACHINE is true if nothing is left there of the guest.
+gone() {
+	! on "$1" id guest && ! on "$1" systemctl is-active guest && ! on "$1" test -e /etc/systemd/system/guest.service &&
+		! on "$1" grep -q guest /etc/issue && on "$1" test -s /etc/issue
+}
+
 outage() {
 	local name=${MACHINES[0]} before
 	step "The API server is away: the agents keep the machines by what they last had"

@@ -25,6 +25,7 @@ func TestTheDemoTellsItsStoryAndClearsUp(t *testing.T) {
 	for _, line := range []string{
 		"$ kubectl apply -f config/samples",
 		"corrective: true",
+		"== Resources are deleted, and take along what they made",
 		"== Clearing up",
 	} {
 		if !strings.Contains(out, line) {
