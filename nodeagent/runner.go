@@ -34,7 +34,7 @@ func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told 
 		around.Before, around.After = nil, nil
 	}
 	return control.Run(ctx, around, func(ctx context.Context, store engine.Store) (engine.Report, error) {
-		items, news := catalog.Opened(t.entries, r.kinds, r.open), newsSince(told)
+		items, news := catalog.Items(t.entries, r.kinds, r.open), newsSince(told)
 		r.unwatched(r.lookout.Begin(r.now(), items, facts))
 		report, err := engine.Transaction{
 			Host: around.Host, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now,

@@ -101,16 +101,15 @@ func (by drafting) draft(r v1alpha1.Resource) *draft {
 func emptyEntry(r v1alpha1.Resource) v1alpha1.CatalogEntry {
 	t := r.GetTargeting()
 	return v1alpha1.CatalogEntry{
-		Kind:     r.KindName(),
-		Name:     r.GetName(),
-		Noop:     t.Noop,
-		Provider: t.Provider,
-		Audit:    set(t.Audit),
-		Schedule: t.Schedule,
-		LogLevel: canonicalLevel(t.LogLevel),
-		Edges:    canonicalEdges(t.Edges),
-
+		Kind:           r.KindName(),
+		Name:           r.GetName(),
+		Noop:           t.Noop,
+		Provider:       t.Provider,
+		Audit:          set(t.Audit),
+		Schedule:       t.Schedule,
+		LogLevel:       canonicalLevel(t.LogLevel),
 		DeletionPolicy: canonicalDeletion(t.DeletionPolicy),
+		Edges:          canonicalEdges(t.Edges),
 	}
 }
 

@@ -10,10 +10,16 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Items binds entries to their types, in the same order. What can't be bound, because
-// its kind is unknown or refuses the attributes, is an item with Invalid set.
-func Items(entries []v1alpha1.CatalogEntry, kinds []resource.Kind) []resource.Item {
-	return Opened(entries, kinds, nil)
+// Items binds entries to their types, in the same order. open is for what was sealed for
+// the node; nil opens nothing. What can't be opened, or can't be bound because its kind is
+// unknown or refuses the attributes, is an item with Invalid set.
+func Items(entries []v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener) []resource.Item {
+	known := byName(kinds)
+	items := make([]resource.Item, len(entries))
+	for i, e := range entries {
+		items[i] = item(e, known, open)
+	}
+	return items
 }
 
 func byName(kinds []resource.Kind) map[string]resource.Kind {
@@ -30,12 +36,9 @@ func item(e v1alpha1.CatalogEntry, known map[string]resource.Kind, open Opener) 
 	if err == nil {
 		bound, err = bind(resource.Ref{Kind: e.Kind, Name: e.Name}, e, known, secrets)
 	}
-	if err != nil {
-		bound = nil
-	}
 	it := itemOf(e, bound)
 	if err != nil {
-		it.Invalid = err
+		it.Resource, it.Invalid = nil, err
 	}
 	return it
 }

@@ -9,8 +9,8 @@ import (
 
 // Local compiles for one machine without a cluster: input.Nodes[0] alone, whose nil
 // Labels select everything. entries are in the order of input.Resources; what a
-// problem concerns is left out of them. The node of a problem is "". input.ConfigMap must
-// be safe for concurrent use.
+// problem concerns is left out of them. The node of a problem is "". input.ConfigMap and
+// input.Secret must be safe for concurrent use.
 func Local(input Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
 	s := newLocal(input, false)
 	for position, d := range s.class.members {

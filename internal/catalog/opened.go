@@ -11,17 +11,6 @@ import (
 // nothing of the value.
 type Opener func(v1alpha1.ResourceRef, v1alpha1.SealedValue) ([]byte, error)
 
-// Opened is [Items] for a node that can open what was sealed for it; a nil Opener opens
-// nothing. What can't be opened is an item with Invalid set.
-func Opened(entries []v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener) []resource.Item {
-	known := byName(kinds)
-	items := make([]resource.Item, len(entries))
-	for i, e := range entries {
-		items[i] = item(e, known, open)
-	}
-	return items
-}
-
 func opened(e v1alpha1.CatalogEntry, open Opener) ([]resource.Secret, error) {
 	var secrets []resource.Secret
 	for _, s := range e.Sealed {

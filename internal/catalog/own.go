@@ -64,11 +64,16 @@ func (o *own) make(content string) *rendering {
 	if o.by.applied {
 		return &rendering{entry: entry, bound: bound}
 	}
-	hash, size := measure(entry, entry.Attributes.Raw)
+	return measured(entry, bound)
+}
+
+// measured is a rendering of an entry that a Catalog may have to have room for.
+func measured(e v1alpha1.CatalogEntry, bound resource.Resource) *rendering {
+	hash, size := measure(e, e.Attributes.Raw)
 	if size > maxCatalog {
 		return &rendering{fault: tooLarge(size)}
 	}
-	return &rendering{entry: entry, bound: bound, hash: hash, size: size}
+	return &rendering{entry: e, bound: bound, hash: hash, size: size}
 }
 
 func waiting(n *subject) *fault {

@@ -185,7 +185,7 @@ func FuzzAssemble(f *testing.F) {
 		if err == nil && !json.Valid([]byte(attributes)) {
 			t.Errorf("%q is no JSON and was accepted", attributes)
 		}
-		catalog.Items(entries, kinds())
+		catalog.Items(entries, kinds(), nil)
 	})
 }
 
@@ -265,7 +265,7 @@ func BenchmarkAssemble(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		all, _, err := catalog.Assemble(spec, getter(c))
-		if err != nil || len(catalog.Items(all, kinds())) != 500 {
+		if err != nil || len(catalog.Items(all, kinds(), nil)) != 500 {
 			b.Fatal(len(all), err)
 		}
 	}

@@ -27,7 +27,7 @@ func TestScheduleAndLogLevelReachTheItem(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	items := catalog.Items(entries, kinds())
+	items := catalog.Items(entries, kinds(), nil)
 	want := &resource.Schedule{
 		Ranges:   []resource.TimeRange{{From: resource.Clock{Hour: 22}, To: resource.Clock{Hour: 4}}},
 		Weekdays: []time.Weekday{time.Saturday}, Period: resource.Daily, ByNumber: true, Repeat: 1,

@@ -151,9 +151,5 @@ func (o *own) sealFor(n *subject) *rendering {
 			return &rendering{fault: faultf(v1alpha1.ReasonWaitingForKey, "waits for another key of node %s: %v", n.Name, err)}
 		}
 	}
-	hash, size := measure(e, e.Attributes.Raw)
-	if size > maxCatalog {
-		return &rendering{fault: tooLarge(size)}
-	}
-	return &rendering{entry: e, hash: hash, size: size}
+	return measured(e, nil)
 }

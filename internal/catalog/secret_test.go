@@ -161,10 +161,10 @@ func TestItemsOpenWhatIsSealed(t *testing.T) {
 	}
 	invalid := func(items []resource.Item) string { return fmt.Sprint(items[0].Invalid) }
 	for want, got := range map[string]string{
-		"<nil>":  invalid(catalog.Opened(entry, kinds(), open("s3cret", nil))),
-		"no key": invalid(catalog.Opened(entry, kinds(), open("", errors.New("no key")))),
-		"content of File/a is sealed for a node, and can be opened there alone":                              invalid(catalog.Items(entry, kinds())),
-		"content is refused, and why can't be said without telling its value: see what the attribute may be": invalid(catalog.Opened(entry, kinds(), open("refused", nil))),
+		"<nil>":  invalid(catalog.Items(entry, kinds(), open("s3cret", nil))),
+		"no key": invalid(catalog.Items(entry, kinds(), open("", errors.New("no key")))),
+		"content of File/a is sealed for a node, and can be opened there alone":                              invalid(catalog.Items(entry, kinds(), nil)),
+		"content is refused, and why can't be said without telling its value: see what the attribute may be": invalid(catalog.Items(entry, kinds(), open("refused", nil))),
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

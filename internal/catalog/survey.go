@@ -54,10 +54,10 @@ func (s *survey) findConflicts() {
 		if len(claims[d.claim]) < 2 {
 			continue
 		}
-		f := faultf(v1alpha1.ReasonConflict, "")
-		f.others = s.refsBut(i, claims[d.claim])
-		f.message = capped(fmt.Sprintf("%s is also claimed by %s on the same node: keep one, or let their nodeSelector or when exclude each other",
-			d.property, listed(f.others)), maxMessage)
+		others := s.refsBut(i, claims[d.claim])
+		f := faultf(v1alpha1.ReasonConflict, "%s is also claimed by %s on the same node: keep one, or let their nodeSelector or when exclude each other",
+			d.property, listed(others))
+		f.others = others
 		s.fail(i, f)
 	}
 }
