@@ -27,9 +27,9 @@ var _ = Describe("A manager that waits for another", func() {
 		Eventually(ctx, leader.Elected()).Should(BeClosed())
 		create(ctx, node("web-1", "web"), node("db-1", "db"), file("a", "/a", on("web")), file("b", "/b"), file("c", "/b"))
 		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(ConsistOf("web-1", "db-1"))
+		Eventually(ctx, func() []string { return said(ctx, "c") }).Should(ContainElement(ContainSubstring("Stalled=True"))) // so all that is for web-1 is known
 		applied(ctx, "web-1")
 		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=True InSync"))
-		Eventually(ctx, func() []string { return said(ctx, "c") }).Should(ContainElement(ContainSubstring("Stalled=True")))
 
 		waiting, _ := runManager(second, true)
 		Eventually(ctx, func() []string { return second.whole("/nodecatalogs") }).ShouldNot(BeEmpty())
