@@ -69,7 +69,7 @@ func (a *aggregation) newGroup(nodes []string) *group {
 	for _, node := range nodes {
 		is := a.standings.nodes[node].rest
 		g.counts.add(is, 1)
-		if is.ResourceState != v1alpha1.StateInSync && g.counts.by[is.ResourceState] <= maxSamples {
+		if !good(is.ResourceState) && g.counts.by[is.ResourceState] <= maxSamples {
 			g.samples = append(g.samples, sample(node, is))
 		}
 	}

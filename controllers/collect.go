@@ -31,7 +31,7 @@ type unusedCatalogs struct {
 // collectUnused deletes catalogs that were unused for long enough, and returns when it
 // should look again.
 func (r *Fleet) collectUnused(ctx context.Context, nodes nodeCatalogs) (time.Duration, error) {
-	there, err := r.catalogNames(ctx)
+	there, err := r.catalogsByName(ctx)
 	if err != nil {
 		return 0, err
 	}

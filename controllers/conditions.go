@@ -61,21 +61,20 @@ func conditions(o outcome) []metav1.Condition {
 	}
 	stalled := slices.DeleteFunc(slices.Clone(o.problems), func(p catalog.Problem) bool { return v1alpha1.WaitsForNode(p.Reason) })
 	waiting := len(o.problems) > len(stalled)
-	all := []metav1.Condition{ready(o, stalled)}
+	going, stuck := no(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, "")
 	switch {
 	case len(stalled) > 0:
-		all = append(all, no(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), yes(v1alpha1.ConditionStalled, worst(stalled).Reason, explain(stalled)))
+		stuck = yes(v1alpha1.ConditionStalled, worst(stalled).Reason, explain(stalled))
 	case waiting:
-		all = append(all, yes(v1alpha1.ConditionReconciling, worst(o.problems).Reason, explain(o.problems)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
+		going = yes(v1alpha1.ConditionReconciling, worst(o.problems).Reason, explain(o.problems))
 	case o.counts.Pending > 0:
-		all = append(all, yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonApplying, tally(o)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
+		going = yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonApplying, tally(o))
 	case o.unapplied > 0:
-		all = append(all, yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonUnknown, tally(o)), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
+		going = yes(v1alpha1.ConditionReconciling, v1alpha1.ReasonUnknown, tally(o))
 	case o.counts.Failed > 0:
-		all = append(all, no(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), yes(v1alpha1.ConditionStalled, v1alpha1.ReasonFailed, tally(o)))
-	default:
-		all = append(all, no(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""))
+		stuck = yes(v1alpha1.ConditionStalled, v1alpha1.ReasonFailed, tally(o))
 	}
+	all := []metav1.Condition{ready(o, stalled), going, stuck}
 	if conflicts := withReason(stalled, v1alpha1.ReasonConflict); len(conflicts) > 0 {
 		all = append(all, yes(v1alpha1.ConditionConflict, v1alpha1.ReasonConflict, explain(conflicts)))
 	}

@@ -30,8 +30,8 @@ import (
 type Fleet struct {
 	// Client reads from caches that SetupWithManager fills, and writes.
 	Client client.Client
-	// Live reads from the API server: ConfigMaps that resources name and Catalogs of before,
-	// which no cache holds, and Nodes before what is theirs is deleted.
+	// Live reads from the API server: ConfigMaps that resources name, Catalogs of before and
+	// definitions of kinds, which no cache holds, and Nodes before what is theirs is deleted.
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock

@@ -28,7 +28,7 @@ const writers = 16
 // publish writes what was compiled: catalogs first, so that no node is told of one
 // that does not exist.
 func (r *Fleet) publish(ctx context.Context, existing nodeCatalogs) error {
-	there, err := r.catalogNames(ctx)
+	there, err := r.catalogsByName(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,14 +45,14 @@ func (r *Fleet) publish(ctx context.Context, existing nodeCatalogs) error {
 			r.unused.leaves(c.node, has.Spec.Catalogs)
 		}
 	}
-	undone := each(len(changes), func(i int) error { return r.writeNode(ctx, changes[i]) })
+	undone := each(len(changes), func(i int) error { return r.writeNodeCatalog(ctx, changes[i]) })
 	if len(missing)+len(changes) > 0 {
 		ctrl.LoggerFrom(ctx).Info("published", "catalogs", len(missing), "nodeCatalogs", len(changes))
 	}
 	return errors.Join(errors.Join(failed...), errors.Join(undone...), unclear)
 }
 
-func (r *Fleet) catalogNames(ctx context.Context) (map[string]*metav1.PartialObjectMetadata, error) {
+func (r *Fleet) catalogsByName(ctx context.Context) (map[string]*metav1.PartialObjectMetadata, error) {
 	list := metadataList("Catalog")
 	if err := r.Client.List(ctx, list, shared()); err != nil {
 		return nil, fmt.Errorf("cannot list Catalogs: %w", err)
@@ -186,12 +186,12 @@ func (c nodeChange) needs(name string) bool {
 	return !c.remove && slices.Contains(c.want.Spec.Catalogs, v1alpha1.CatalogRef{Name: name})
 }
 
-func (r *Fleet) writeNode(ctx context.Context, c nodeChange) error {
+func (r *Fleet) writeNodeCatalog(ctx context.Context, c nodeChange) error {
 	switch {
 	case c.remove:
-		return r.removeNode(ctx, c)
+		return r.removeNodeCatalog(ctx, c)
 	case c.has == nil:
-		return r.createNode(ctx, c)
+		return r.createNodeCatalog(ctx, c)
 	}
 	patch, err := specPatch(c.before, c.want.Spec)
 	if err != nil {
@@ -224,7 +224,7 @@ func specPatch(before, now v1alpha1.NodeCatalogSpec) ([]byte, error) {
 	return json.Marshal(map[string]any{"spec": spec})
 }
 
-func (r *Fleet) createNode(ctx context.Context, c nodeChange) error {
+func (r *Fleet) createNodeCatalog(ctx context.Context, c nodeChange) error {
 	nc := &v1alpha1.NodeCatalog{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            c.node,
@@ -242,10 +242,10 @@ func (r *Fleet) createNode(ctx context.Context, c nodeChange) error {
 	return nil
 }
 
-// removeNode removes the NodeCatalog of a Node that is gone, which the garbage
+// removeNodeCatalog removes the NodeCatalog of a Node that is gone, which the garbage
 // collector does as well: then there is nothing left to do. It asks the API server
 // once more, as the cache may not know a Node that has just joined.
-func (r *Fleet) removeNode(ctx context.Context, c nodeChange) error {
+func (r *Fleet) removeNodeCatalog(ctx context.Context, c nodeChange) error {
 	node := &metav1.PartialObjectMetadata{}
 	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
 	err := r.Live.Get(ctx, types.NamespacedName{Name: c.node}, node)

@@ -155,7 +155,7 @@ func (r *secretReader) secret(name types.NamespacedName) *corev1.Secret {
 type sealer struct {
 	secrets  *secretReader
 	compiled *compilation // the one before; nil for none
-	existing map[string]*v1alpha1.NodeCatalog
+	existing nodeCatalogs
 }
 
 // seal is what [catalog.Input] asks for.

@@ -104,8 +104,8 @@ func standing(resources []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 }
 
 // runCounts are how the resources are after a run; what was removed because its resource is
-// gone is counted as changed alone. One that its schedule kept from being
-// looked at is as it was told of before: in sync, if it was not.
+// gone is counted as changed alone. One that its schedule kept from being looked at is as it
+// was told of before: in sync, if it was not.
 func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.RunCounts {
 	is := report.Counts
 	counts := v1alpha1.RunCounts{
