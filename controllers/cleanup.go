@@ -20,7 +20,31 @@ import (
 type departure struct {
 	resource v1alpha1.Resource
 	ref      v1alpha1.ResourceRef
-	awaited  []v1alpha1.NodeSample // nodes that may have something of it left
+	awaited
+}
+
+// awaited are the nodes that a deletion waits for, as they may have something left.
+type awaited struct {
+	census
+	n       int
+	samples []v1alpha1.NodeSample // the first of them, failures first
+}
+
+func (a *awaited) add(s v1alpha1.NodeSample) {
+	if a.by == nil {
+		a.by = map[v1alpha1.ResourceState]int32{}
+	}
+	a.by[s.State]++
+	a.n++
+	if a.samples = append(a.samples, s); len(a.samples) > 4*maxSamples {
+		a.cut()
+	}
+}
+
+// cut keeps as many as a status has room for.
+func (a *awaited) cut() {
+	slices.SortFunc(a.samples, compareSamples)
+	a.samples = a.samples[:min(len(a.samples), maxSamples)]
 }
 
 // departures are those of resources that nodes are not told of any more.
@@ -39,8 +63,9 @@ func (r *Fleet) departures(ctx context.Context, leaving []v1alpha1.Resource, nod
 	if err != nil {
 		return nil, err
 	}
+	open := r.unsettled(nodes)
 	for i := range all {
-		all[i].awaited = r.awaited(all[i], known, nodes)
+		all[i].awaited = r.awaits(all[i], open, known)
 	}
 	return all, nil
 }
@@ -57,35 +82,52 @@ func (r *Fleet) nodeLabels(ctx context.Context) (map[string]labels.Set, error) {
 	return all, nil
 }
 
-// awaited are the nodes that a deletion waits for. One that is gone is not among them, nor
-// one that came when the resource was already leaving.
-func (r *Fleet) awaited(d departure, known map[string]labels.Set, nodes nodeCatalogs) []v1alpha1.NodeSample {
+// An openNode is one that may have something left of what is gone.
+type openNode struct {
+	*v1alpha1.NodeCatalog
+	sight
+}
+
+// unsettled are the nodes that have not applied all, or report trouble: of a fleet that is
+// done, none. One that is gone is not among them.
+func (r *Fleet) unsettled(nodes nodeCatalogs) []openNode {
+	var all []openNode
+	now := r.Clock.Now()
+	for name, want := range r.compiled.result.Nodes {
+		nc := nodes[name]
+		if nc == nil || !ownedBy(nc, r.compiled.nodes[name]) {
+			continue
+		}
+		p := r.rollout.observe(name, want.Digest, r.published.applied(name, nc))
+		if p.all || len(p.some) > 0 || len(nc.Status.Resources) > 0 || nc.Status.Omitted > 0 {
+			all = append(all, openNode{nc, sight{progress: p, silent: r.leases.silent(name, now)}})
+		}
+	}
+	return all
+}
+
+// awaits finds the nodes that a deletion waits for. One that came when the resource was
+// already leaving is not among them.
+func (r *Fleet) awaits(d departure, open []openNode, known map[string]labels.Set) (found awaited) {
 	if d.resource.GetAnnotations()[v1alpha1.AnnotationAbandonCleanup] == "true" {
-		return nil
+		return found
 	}
 	selector, err := metav1.LabelSelectorAsSelector(d.resource.GetTargeting().NodeSelector)
 	if err != nil {
 		selector = labels.Nothing() // it never had a node
 	}
-	now := r.Clock.Now()
-	var all []v1alpha1.NodeSample
-	for name, want := range r.compiled.result.Nodes {
-		nc := nodes[name]
-		if nc == nil || !ownedBy(nc, r.compiled.nodes[name]) || nc.CreationTimestamp.After(d.resource.GetDeletionTimestamp().Time) {
+	for _, n := range open {
+		if n.CreationTimestamp.After(d.resource.GetDeletionTimestamp().Time) {
 			continue
 		}
-		is := remnant(d.ref, nc.Status, sight{
-			progress: r.rollout.observe(name, want.Digest, r.published.applied(name, nc)),
-			selected: selector.Matches(known[name]),
-			held:     r.deselection.stillHas(nc, d.ref),
-			silent:   r.leases.silent(name, now),
-		})
-		if is.ResourceState != "" {
-			all = append(all, sample(name, is))
+		n.selected = (n.progress.all || n.Status.Omitted > 0) && selector.Matches(known[n.Name])
+		n.held = r.deselection.stillHas(n.NodeCatalog, d.ref)
+		if is := remnant(d.ref, n.Status, n.sight); is.ResourceState != "" {
+			found.add(sample(n.Name, is))
 		}
 	}
-	slices.SortFunc(all, compareSamples)
-	return all
+	found.cut()
+	return found
 }
 
 // conflictAgain is when to look again after someone else changed a resource at the
@@ -103,7 +145,7 @@ func (r *Fleet) finalize(ctx context.Context, live []v1alpha1.Resource, gone []d
 		}
 	}
 	for _, d := range gone {
-		if len(d.awaited) == 0 {
+		if d.n == 0 {
 			changes = append(changes, d.resource)
 		}
 	}

@@ -138,6 +138,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Samples).To(Equal([]v1alpha1.NodeSample{
 			{Node: "n1", State: v1alpha1.StateFailed, Message: "cannot remove /a: read-only file system"},
 		}))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a")).To(And(HaveField("ObservedGeneration", int64(2)), HaveField("AppliedGeneration", int64(1))))
 		applied(ctx, "n1")
 		w.pass(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())

@@ -28,6 +28,10 @@ func three(ctx context.Context) *world {
 	return w
 }
 
+func rendered(template string) func(*v1alpha1.File) {
+	return func(f *v1alpha1.File) { f.Spec.Content, f.Spec.ContentTemplate = nil, &template }
+}
+
 // again is a manager that is started where another one was.
 func (w *world) again() *world {
 	GinkgoHelper()
@@ -181,7 +185,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 	It("are held where what they lose is theirs alone, or withheld", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), node("n2", "web"), file("waits", "/w", on("web"), requires("File/none")),
-			file("own", "/own", on("web"), func(f *v1alpha1.File) { f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}") }))
+			file("own", "/own", on("web"), rendered("{{ .node.name }}")), file("broken", "/broken", on("web"), rendered("{{ .nothing }}")))
 		w.pass(ctx)
 		w.pass(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
@@ -189,6 +193,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(has(ctx, "n1")).To(HaveKey("File/own"))
 		Expect(said(ctx, "own")).To(Equal(held))
 		Expect(said(ctx, "waits")).To(ContainElement("Stalled=True DeselectionHeld"))
+		Expect(said(ctx, "broken")).To(ContainElement("Stalled=True DeselectionHeld"))
 	})
 
 	It("are held by a manager that was started in between, though it knows neither before nor when", func(ctx SpecContext) {
@@ -224,6 +229,19 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		}
 		w.pass(ctx)
 		Expect(has(ctx, "n1")).To(HaveLen(1))
+	})
+
+	It("are held though somebody sets their NodeCatalogs to noop at the same time", func(ctx SpecContext) {
+		w := three(ctx)
+		for _, name := range []string{"n1", "n2"} {
+			nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
+			nc.Spec.Noop = true
+			Expect(k8s.Update(ctx, nc)).To(Succeed())
+		}
+		relabelAll(ctx, "db", "n1", "n2")
+		w.pass(ctx)
+		Expect(has(ctx, "n1")).To(HaveLen(3))
+		Expect(said(ctx, "a")).To(Equal(held))
 	})
 
 	It("don't keep a deletion from being awaited, after a start as well", func(ctx SpecContext) {

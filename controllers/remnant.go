@@ -72,24 +72,20 @@ const namedNodes = 3
 // cleaning says whom a deletion waits for, and how it can be broken off.
 func (d departure) cleaning() string {
 	var named []string
-	for _, s := range d.awaited[:min(len(d.awaited), namedNodes)] {
+	for _, s := range d.samples[:min(len(d.samples), namedNodes)] {
 		named = append(named, fmt.Sprintf("%s (%s: %s)", s.Node, s.State, s.Message))
 	}
 	return fmt.Sprintf("deletionPolicy %s: %s yet to clean up: %s. To have it go without them: %s",
-		d.resource.GetTargeting().DeletionPolicy, countOf(len(d.awaited), "node has", "nodes have"), listed(named, len(d.awaited)),
+		d.resource.GetTargeting().DeletionPolicy, countOf(d.n, "node has", "nodes have"), listed(named, d.n),
 		annotate(d.ref, v1alpha1.AnnotationAbandonCleanup, "true"))
 }
 
 // outcome is what the status of a resource says while it waits: it counts the nodes that it
 // waits for.
 func (d departure) outcome() outcome {
-	c := census{by: map[v1alpha1.ResourceState]int32{}}
-	for _, s := range d.awaited {
-		c.by[s.State]++
-	}
 	return outcome{
 		generation: d.resource.GetGeneration(),
-		gathering:  gathering{counts: c.counts(len(d.awaited)), samples: d.awaited[:min(len(d.awaited), maxSamples)]},
+		gathering:  gathering{counts: d.counts(d.n), samples: d.samples},
 		cleaning:   d.cleaning(),
 	}
 }

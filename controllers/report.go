@@ -71,7 +71,7 @@ func (r *Fleet) problems(ref v1alpha1.ResourceRef) []catalog.Problem {
 func departing(gone []departure, now metav1.Time) []statusChange {
 	var changes []statusChange
 	for _, d := range gone {
-		if len(d.awaited) > 0 {
+		if d.n > 0 {
 			changes = appendChange(changes, d.resource, d.outcome(), now)
 		}
 	}

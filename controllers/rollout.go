@@ -32,15 +32,15 @@ func (r *rollout) changed(before, now *compilation) {
 	}
 }
 
-// gone notes resources that went away on all nodes that they selected, also where they were
-// withheld: they may have been applied before.
+// gone notes resources that went away where they were withheld: they may have been applied
+// before.
 func (r *rollout) gone(before, now *compilation) {
 	for ref := range before.resources {
 		if _, stays := now.resources[ref]; stays {
 			continue
 		}
 		for _, name := range before.result.Selected[ref] {
-			if n := r.nodes[name]; n != nil {
+			if n := r.nodes[name]; n != nil && before.result.Nodes[name].EntryHash(ref) == "" {
 				n.note([]v1alpha1.ResourceRef{ref})
 			}
 		}

@@ -84,7 +84,7 @@ func (r *Fleet) abandoned(ctx context.Context, gone []departure) (time.Duration,
 	u := &r.uninstallation
 	waiting := map[string]bool{}
 	for _, d := range gone {
-		if len(d.awaited) > 0 {
+		if d.n > 0 {
 			waiting[d.resource.KindName()] = true
 		}
 	}
@@ -98,7 +98,7 @@ func (r *Fleet) abandoned(ctx context.Context, gone []departure) (time.Duration,
 	}
 	for i, d := range gone {
 		if u.going[d.resource.KindName()] {
-			gone[i].awaited = nil
+			gone[i].awaited = awaited{}
 		}
 	}
 	return lookEvery, nil
