@@ -64,7 +64,7 @@ func TestStatusesThatHealthChecksAreTriedWith(t *testing.T) {
 		"held":        {Status: status(v1alpha1.NodeCounts{Selected: 1, InSync: 1}, catalog.Problem{Reason: v1alpha1.ReasonDeselectionHeld, Message: "2 of 3 nodes would lose it at once, because they changed: confirm it"})},
 		"silent":      {Status: silent(0)},
 		"unheard-of":  {Status: silent(1)},
-		"deleted":     {ObjectMeta: metav1.ObjectMeta{Generation: 2, DeletionTimestamp: &at, Finalizers: []string{v1alpha1.FinalizerCleanup}}, Status: status(all)},
+		"deleted":     {ObjectMeta: metav1.ObjectMeta{Generation: 2, DeletionTimestamp: &at, Finalizers: []string{v1alpha1.FinalizerCleanup}}, Status: controllers.NewStatusOfDeleted(v1alpha1.NodeCounts{Selected: 2, Pending: 2}, "2 nodes have yet to apply its deletion: web-1, web-2", at)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,6 +24,11 @@ func NewStatusOfSilent(counts v1alpha1.NodeCounts, unapplied int32) v1alpha1.Res
 	return newStatus(outcome{generation: 1, gathering: gathering{counts: counts, unapplied: unapplied}}, v1alpha1.ResourceStatus{}, metav1.Time{})
 }
 
+// NewStatusOfDeleted is NewStatus where a deletion waits for some nodes, in words.
+func NewStatusOfDeleted(counts v1alpha1.NodeCounts, waitsFor string, now metav1.Time) v1alpha1.ResourceStatus {
+	return newStatus(outcome{generation: 2, gathering: gathering{counts: counts}, cleaning: waitsFor}, v1alpha1.ResourceStatus{AppliedGeneration: 1}, now)
+}
+
 // ResourceEvents are the transitions of a resource, as "Type Reason note".
 func ResourceEvents(before, now v1alpha1.ResourceStatus) []string {
 	return lines(resourceEvents(before, now))

@@ -63,6 +63,7 @@ func TestAgent(t *testing.T) {
 		"does as policies say with what leaves the catalog":   doesAsPoliciesSay,
 		"reports what cannot be removed until it is":          reportsWhatCannotGo,
 		"leaves what is withheld":                             keepsWhatIsWithheld,
+		"keeps the last good state of what waits":             keepsLastGoodState,
 		"leaves hosts as they are when its NodeCatalog goes":  leavesHostsWhenItGoes,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -266,6 +267,17 @@ func tellsWithheld(_ *testing.T, m *machine) {
 	m.Expect(nc.Status.Resources[0].Message).To(Equal("Conflict: File/yours claims /etc/mine too"))
 	m.Expect(condition(nc, "Ready")).To(Equal("False Withheld: 1 withheld: File/mine"))
 	m.Expect(nc.Status.Counts.Total).To(Equal(int32(1)))
+}
+
+func keepsLastGoodState(_ *testing.T, m *machine) {
+	m.start()
+	m.applied(m.should(fileEntry("motd", "one\n"), fileEntry("mine", "good\n")))
+	m.applied(m.spec(v1alpha1.NodeCatalogSpec{
+		Entries:  []v1alpha1.CatalogEntry{fileEntry("mine", "bad\n"), fileEntry("motd", "two\n")},
+		Withheld: []v1alpha1.Withheld{{Ref: "File/mine", Reason: "TooLarge"}},
+	}))
+	m.Expect(m.file("motd").text()).To(Equal("two\n"))
+	m.Expect(m.file("mine").text()).To(Equal("good\n"))
 }
 
 func followsRecreation(_ *testing.T, m *machine) {
