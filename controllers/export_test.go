@@ -76,6 +76,36 @@ func Remnant(ref v1alpha1.ResourceRef, node v1alpha1.NodeCatalogStatus, s Sight)
 	return is.ResourceState, is.message
 }
 
+// Losses are what nodes lose by themselves between two states of a fleet, and what they had
+// and will have, as NodeCatalogs.
+func Losses(before, now catalog.Input) (lost map[string][]v1alpha1.ResourceRef, had, has catalog.Result) {
+	r := &Fleet{}
+	had = r.compiler.Compile(before)
+	has = r.compiler.Compile(now)
+	r.compiled = newCompilation(has, now.Resources, nil, nil)
+	r.deselection.first = revisionsOf(before.Resources, nil)
+	r.deselection.refs = map[string][]v1alpha1.ResourceRef{}
+	for _, catalogs := range []map[string]*v1alpha1.Catalog{had.Catalogs, has.Catalogs} {
+		for name, c := range catalogs {
+			r.deselection.learn(name, nil, c)
+		}
+	}
+	existing := nodeCatalogs{}
+	for name, n := range had.Nodes {
+		existing[name] = &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: n.Spec}
+	}
+	lost, known := map[string][]v1alpha1.ResourceRef{}, drops{}
+	for _, c := range r.published.changes(r.compiled, existing) {
+		if c.want == nil {
+			continue // it is gone
+		}
+		if refs := r.lostByItself(c, known); len(refs) > 0 {
+			lost[c.node] = refs
+		}
+	}
+	return lost, had, has
+}
+
 // A Hold judges losses that a test brings in.
 type Hold struct{ hold hold }
 
