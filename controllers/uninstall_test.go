@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -25,6 +26,7 @@ const soon = time.Minute
 type site struct {
 	*WithT
 	client.Client
+	cfg     *rest.Config // an administrator's
 	kubectl func(args ...string)
 	asked   *requests
 }
@@ -33,7 +35,7 @@ func newSite(t *testing.T) site {
 	t.Helper()
 	cfg, _ := controlplane.Start(t)
 	controlplane.Install(t, cfg)
-	s := site{WithT: NewWithT(t), Client: controlplane.Admin(t, cfg), asked: &requests{}}
+	s := site{WithT: NewWithT(t), Client: controlplane.Admin(t, cfg), cfg: cfg, asked: &requests{}}
 	admin := filepath.Join(t.TempDir(), "kubeconfig")
 	s.Expect(controlplane.WriteKubeconfig(admin, cfg, "")).To(Succeed())
 	s.kubectl = func(args ...string) {
