@@ -80,7 +80,7 @@ const (
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{settings: readSettings(t), requests: &journal{}, machines: map[string]*machine{}}
-	w.lease = max(20*time.Second, w.outage)
+	w.lease = max(30*time.Second, w.outage)
 	w.plane = controlplane.StartMortal(t, w.requests)
 	controlplane.Install(t, w.plane.Config)
 	w.admin = controlplane.Admin(t, w.plane.Config)
