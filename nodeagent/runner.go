@@ -38,7 +38,7 @@ func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told 
 		r.unwatched(r.lookout.Begin(r.now(), items, facts))
 		report, err := engine.Transaction{
 			Host: around.Host, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now,
-			Withheld: withheldRefs(t.spec.Withheld), Deletions: true,
+			Withheld: withheldRefs(t.spec.Withheld), Charter: string(t.uid),
 			Observe: func(res engine.ResourceReport) { r.report(res, news(res)) },
 		}.Run(ctx, items)
 		r.unwatched(r.lookout.End(r.now(), items, report.Changed()))

@@ -85,7 +85,7 @@ func (k *keeper) run(ctx context.Context, store engine.Store, is resource.Facts,
 		}
 		items = append(items, item)
 	}
-	report, err := engine.Transaction{Host: k.host, Facts: is, Kinds: providers.Kinds(), Store: store, Now: time.Now, Deletions: true}.Run(ctx, items)
+	report, err := engine.Transaction{Host: k.host, Facts: is, Kinds: providers.Kinds(), Store: store, Now: time.Now, Charter: "uid"}.Run(ctx, items)
 	if err != nil {
 		k.t.Fatal(err)
 	}

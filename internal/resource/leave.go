@@ -44,6 +44,9 @@ type Leaving[A any] struct {
 type Claim struct {
 	Kind    string `json:"kind"`
 	Namevar string `json:"namevar"`
+	// Charter identifies who had the thing managed: nobody else's silence means that it is
+	// to go.
+	Charter string `json:"charter"`
 	// Ref is the resource that was last about the thing, and After are those, with claims of
 	// their own, that it came after.
 	Ref   Ref   `json:"ref"`

@@ -13,7 +13,7 @@ import (
 // leavers are items for the things that were claimed and that no item is about any more. They
 // are to come last, among themselves in the reverse of the order that their resources had.
 func (t Transaction) leavers(items []resource.Item) []resource.Item {
-	if !t.Deletions {
+	if t.Charter == "" {
 		return nil
 	}
 	known := t.census(items)
@@ -22,7 +22,7 @@ func (t Transaction) leavers(items []resource.Item) []resource.Item {
 	for _, key := range slices.Backward(slices.SortedFunc(maps.Keys(claims), resource.Ref.Compare)) {
 		c := claims[key]
 		switch {
-		case known.about[key] || known.doubtful[c.Ref]:
+		case known.about[key] || known.doubtful[c.Ref] || c.Charter != t.Charter:
 		case c.Idle() && !t.Noop:
 			t.Store.DropClaim(key)
 		case !c.Idle():
@@ -105,7 +105,7 @@ func reverse(all []resource.Item) {
 // claims reports whether a resource has what its deletion policy says to be noted: one that
 // only reports has not done anything that would have to be undone.
 func (r *run) claims(e *entry) bool {
-	return r.Deletions && e.Leaves == nil && e.looked && !r.Noop && !e.situation.Noop
+	return r.Charter != "" && e.Leaves == nil && e.looked && !r.Noop && !e.situation.Noop
 }
 
 // stake makes the claim on what is about to be changed, which is kept as it was.
@@ -153,7 +153,7 @@ func (r *run) claimOf(e *entry) (resource.Claim, error) {
 		return resource.Claim{}, err
 	}
 	c := resource.Claim{
-		Kind: e.Ref.Kind, Namevar: e.Resource.Namevar(), Ref: e.Ref, Deletion: e.Deletion, Provider: e.report.Provider, Gone: gone,
+		Kind: e.Ref.Kind, Namevar: e.Resource.Namevar(), Charter: r.Charter, Ref: e.Ref, Deletion: e.Deletion, Provider: e.report.Provider, Gone: gone,
 	}
 	for _, n := range r.plan.before[e.node] {
 		if r.entries[n].Deletion != resource.Orphan {

@@ -37,7 +37,7 @@ func play(t *testing.T, w *world, store *memory, chapters ...chapter) []string {
 		}
 		w.log, said = nil, nil
 		report := transact(t, c.items, storing(store), func(tx *engine.Transaction) {
-			tx.Deletions, tx.Kinds = true, slices.Collect(maps.Values(w.kinds()))
+			tx.Charter, tx.Kinds = "uid", slices.Collect(maps.Values(w.kinds()))
 			if c.tx != nil {
 				c.tx(tx)
 			}
@@ -278,9 +278,25 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed, Thing/z Failed change of ensure from present to absent failed: broken", there: "a z=red", claims: 1,
 		},
+		"another charter that does not know the thing leaves it alone": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				anew := func(tx *engine.Transaction) { tx.Charter = "another" }
+				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: anew}}
+			},
+			there: "a=red", claims: 1,
+		},
+		"another charter that has the thing takes it over with what was there before": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				anew := func(tx *engine.Transaction) { tx.Charter = "another" }
+				keep := holding(w.item(t, "Thing/a", red), resource.Restore)
+				return []chapter{items(keep), {tx: anew}, {items: []resource.Item{keep}, tx: anew}, {tx: anew}}
+			},
+			said: "Thing/a Changed", there: "a=green",
+		},
 		"no deletion is known where not the whole catalog is run": {
 			chapters: func(t *testing.T, w *world) []chapter {
-				some := func(tx *engine.Transaction) { tx.Deletions = false }
+				some := func(tx *engine.Transaction) { tx.Charter = "" }
 				return []chapter{{items: []resource.Item{holding(w.item(t, "Thing/a", red), resource.Delete)}, tx: some}, {}}
 			},
 			there: "a=red",

@@ -36,9 +36,11 @@ type Transaction struct {
 	// Withheld are resources that were left out of the items and belong to the host
 	// all the same.
 	Withheld []resource.Ref
-	// Deletions has what an item's Deletion says done once no item is about its thing any
-	// more. Only for whole catalogs: what they do not have is gone.
-	Deletions bool
+	// Charter identifies who speaks for the host, such as the object that the catalog comes
+	// from. What an item's Deletion says is done once no item of the same charter is about its
+	// thing any more: what another one does not have is not gone. "" has nothing done: for items
+	// that are no whole catalog.
+	Charter string
 	// Observe is told of each resource as it ends, from the run's goroutine. Optional.
 	Observe func(ResourceReport)
 	Now     func() time.Time
