@@ -142,7 +142,7 @@ verify-modules: ## Fail if a module file is not tidy.
 BENCHFLAGS ?=
 
 .PHONY: bench-peers
-bench-peers: install-prerequisites bin/fettle ## Measure fettle beside Puppet and CFEngine in a disposable root (as root); writes docs/benchmarks.md.
+bench-peers: install-prerequisites bin/fettle ## Measure fettle beside Puppet and CFEngine in a disposable root (as root); writes into docs/benchmarks.md.
 	$(GO) build -o bin/bench ./test/bench
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/floor ./test/bench/floor
 	bin/bench -bin bin -out docs/benchmarks.md $(BENCHFLAGS)
@@ -151,9 +151,9 @@ bench-peers: install-prerequisites bin/fettle ## Measure fettle beside Puppet an
 FLEETFLAGS ?=
 
 .PHONY: bench-fleet
-bench-fleet: install-prerequisites bin/manager ## Measure a manager with 100, 1,000 and 5,000 nodes on a real API server; writes docs/benchmarks-fleet.md.
+bench-fleet: install-prerequisites bin/manager ## Measure a manager with 100, 1,000 and 5,000 nodes on a real API server; writes into docs/benchmarks.md.
 	$(GO) build -o bin/bench-fleet ./test/fleet
-	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-fleet -manager bin/manager -out docs/benchmarks-fleet.md $(FLEETFLAGS)
+	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-fleet -manager bin/manager -out docs/benchmarks.md $(FLEETFLAGS)
 
 ##@ Build and run
 

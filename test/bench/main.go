@@ -1,7 +1,7 @@
 // Command bench measures fettle beside Puppet and CFEngine, on the same state of the same disposable Debian root.
 //
 // All of them run chrooted in that root, one after the other, so that each has the machine to itself; the floor does
-// no more than to read what all of them must read. `make bench-peers` writes the table to docs/benchmarks.md.
+// no more than to read what all of them must read. `make bench-peers` writes the tables into docs/benchmarks.md.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/fettle-dev/fettle/test/chapter"
 	"github.com/fettle-dev/fettle/test/counts"
 )
 
@@ -41,7 +42,7 @@ func flags() options {
 	flag.IntVar(&o.cold, "cold", 3, "first convergences of each program")
 	flag.BoolVar(&o.peers, "peers", true, "measure Puppet and CFEngine too, which are downloaded into the root")
 	flag.StringVar(&o.fettle, "bin", "bin", "directory of the binaries fettle and floor")
-	flag.StringVar(&o.out, "out", "", "file to write the tables to (default standard output)")
+	flag.StringVar(&o.out, "out", "", "document to write the tables into (default standard output)")
 	flag.Parse()
 	return o
 }
@@ -66,10 +67,5 @@ func run(o options) (err error) {
 		}
 		tables = append(tables, t)
 	}
-	text := page(lab, o, tables)
-	if o.out == "" {
-		_, err = os.Stdout.WriteString(text)
-		return err
-	}
-	return os.WriteFile(o.out, []byte(text), 0o644)
+	return chapter.Write(o.out, "peers", page(lab, o, tables))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-const intro = `# Benchmarks
+const intro = `## One host, beside Puppet and CFEngine
 
 What a run of fettle costs beside Puppet's and CFEngine's agents, and beside a floor: a program that only lstats, reads
 and hashes the same files and reads dpkg's status, passwd and shadow. Written by
@@ -27,7 +27,7 @@ makes the files alone, many side by side: it writes each beside its place, has t
 
 // bounds says what keeps a run from being quicker, as the stages and profiles show it.
 const bounds = `
-## What bounds it
+### What bounds it
 
 The aims are at most 3 times the floor, a tenth of CFEngine, a two-hundredth of Puppet and 40 MB. Of the processor time of a run in sync, after the start of the
 program, a third goes into what the floor does too, system calls and hashing, a quarter into decoding the manifests as strictly as an API server, and a fifth into
@@ -60,7 +60,7 @@ func section(b *strings.Builder, title string, all []program, samples map[string
 	if len(samples) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## %s\n\n| program | median | fastest | CPU | to the floor | to fettle | peak memory |\n|---|--:|--:|--:|--:|--:|--:|\n", title)
+	fmt.Fprintf(b, "\n### %s\n\n| program | median | fastest | CPU | to the floor | to fettle | peak memory |\n|---|--:|--:|--:|--:|--:|--:|\n", title)
 	fettle, floor := median(samples["fettle"], wall), median(samples["floor"], wall)
 	for _, p := range all {
 		s := samples[p.name]

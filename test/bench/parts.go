@@ -73,7 +73,7 @@ func middle(all []time.Duration) time.Duration {
 }
 
 func partsSection(b *strings.Builder, t table) {
-	fmt.Fprintf(b, "\n## %d files, in sync: where fettle's time goes\n\n| stage | median |\n|---|--:|\n", t.files)
+	fmt.Fprintf(b, "\n### %d files, in sync: where fettle's time goes\n\n| stage | median |\n|---|--:|\n", t.files)
 	for _, p := range t.parts {
 		fmt.Fprintf(b, "| %s | %.1f ms |\n", p.what, ms(p.took))
 	}

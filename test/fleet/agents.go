@@ -30,8 +30,8 @@ func kinds() []resource.Kind {
 	t := &resource.Type[file]{
 		Name: "File", NamevarName: "path", Namevar: func(a *file) *string { return &a.Path },
 		Properties: []resource.Property[file]{
-			resource.Field("content", "what is in it", func(a *file) **string { return &a.Content }),
-			resource.Field("mode", "who may do what", func(a *file) **string { return &a.Mode }),
+			resource.Field("content", "what is in it", func(a *file) *string { return a.Content }),
+			resource.Field("mode", "who may do what", func(a *file) *string { return a.Mode }),
 		},
 		Providers: []resource.Provider[file]{always{}},
 	}

@@ -3,7 +3,7 @@
 //
 // What is measured is one changed resource that every node has, and an hour in which nothing happens cut down to a
 // minute. Beside it, in the same run, the floor: a bare client that makes the same patches at the same parallelism.
-// `make bench-fleet` writes the table to docs/benchmarks-fleet.md.
+// `make bench-fleet` writes the tables into docs/benchmarks.md.
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/fettle-dev/fettle/test/chapter"
 	"github.com/fettle-dev/fettle/test/counts"
 )
 
@@ -46,7 +47,7 @@ func flags() options {
 	flag.IntVar(&o.groups, "groups", 20, "how many targetings they have: the first selects every node, each other its share")
 	flag.DurationVar(&o.quiet, "quiet", time.Minute, "how long to watch a fleet to which nothing happens")
 	flag.StringVar(&o.manager, "manager", "bin/manager", "the program to measure")
-	flag.StringVar(&o.out, "out", "", "file to write the tables to (default standard output)")
+	flag.StringVar(&o.out, "out", "", "document to write the tables into (default standard output)")
 	flag.Parse()
 	return o
 }
@@ -65,10 +66,5 @@ func run(o options) error {
 		fmt.Fprintf(os.Stderr, "fleet: %+v\n", r)
 		all = append(all, r)
 	}
-	text := page(o, all)
-	if o.out == "" {
-		_, err := os.Stdout.WriteString(text)
-		return err
-	}
-	return os.WriteFile(o.out, []byte(text), 0o644)
+	return chapter.Write(o.out, "fleet", page(o, all))
 }

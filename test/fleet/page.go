@@ -9,7 +9,7 @@ import (
 
 func page(o options, all []result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `# Benchmarks of a fleet
+	fmt.Fprintf(&b, `## A fleet
 
 What a change costs a fleet, and what a fleet costs to which nothing happens. Written by
 
