@@ -29,8 +29,8 @@ type outage struct{ since, until time.Time }
 // together is within which time two outages are one.
 const together = time.Minute
 
-// patience is how long an answer may take, if there is no other meanwhile: one that comes
-// later says that the API server is back.
+// patience is how long a request may wait without any answer coming, to it or another: the
+// one that comes later says that the API server is back.
 const patience = time.Second
 
 // Wrap is for a [k8s.io/client-go/rest.Config].
@@ -57,8 +57,8 @@ func (c *Contact) note(asked time.Time, answered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.Clock.Now()
-	late := now.Sub(asked) > patience && !c.answered.After(asked)
-	if !c.away && (late || !answered) {
+	waited := min(now.Sub(asked), now.Sub(c.answered))
+	if !c.away && (waited > patience || !answered) {
 		if now.Sub(c.last.until) > together {
 			c.last.since = c.answered
 		}

@@ -194,28 +194,44 @@ func TestContactIsLostByWhatIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestContactIsNotLostByOneAnswerThatIsLateAmongOthers(t *testing.T) {
+// TestContactIsLostWhereNothingIsAnsweredForLong has a request that takes 40 s, beside
+// others that are answered.
+func TestContactIsLostWhereNothingIsAnsweredForLong(t *testing.T) {
 	t.Parallel()
 
-	clock := clocktesting.NewFakePassiveClock(start)
-	contact := &controllers.Contact{Clock: clock}
-	fleet := &controllers.Fleet{Clock: clock}
-	fleet.Listen(contact)
-	fleet.SeeLease(renewed("a", start))
-	trip := contact.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
-		clock.SetTime(clock.Now().Add(20 * time.Second))
-		contact.Answer(true)
-		clock.SetTime(clock.Now().Add(20 * time.Second))
-		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
-	}))
-	answer, err := trip.RoundTrip(&http.Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer.Body.Close()
-	clock.SetTime(start.Add(60 * time.Second))
-	if !fleet.Silent("a") {
-		t.Error("one long list excuses a node that is silent")
+	for name, c := range map[string]struct {
+		others int // that are answered, one each half second from the start
+		lost   bool
+	}{
+		"one long list among others is none": {80, false},
+		"what was answered when it began is no sign of what came then": {1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := clocktesting.NewFakePassiveClock(start)
+			contact := &controllers.Contact{Clock: clock}
+			fleet := &controllers.Fleet{Clock: clock}
+			fleet.Listen(contact)
+			fleet.SeeLease(renewed("a", start))
+			trip := contact.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+				for i := range 80 {
+					clock.SetTime(clock.Now().Add(time.Second / 2))
+					if i < c.others {
+						contact.Answer(true)
+					}
+				}
+				return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+			}))
+			answer, err := trip.RoundTrip(&http.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			clock.SetTime(start.Add(60 * time.Second))
+			if got := !fleet.Silent("a"); got != c.lost {
+				t.Errorf("that is lost contact: %t, want %t", got, c.lost)
+			}
+		})
 	}
 }
 
