@@ -203,7 +203,7 @@ func TestContactIsLostWhereNothingIsAnsweredForLong(t *testing.T) {
 		others int // that are answered, one each half second from the start
 		lost   bool
 	}{
-		"one long list among others is none": {80, false},
+		"one long list among others is none":                           {80, false},
 		"what was answered when it began is no sign of what came then": {1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
