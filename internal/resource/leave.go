@@ -63,8 +63,11 @@ type Claim struct {
 // Key finds the claim on a thing: its kind and namevar.
 func (c Claim) Key() Ref { return Ref{c.Kind, c.Namevar} }
 
-// Idle reports whether there is nothing to do: what was to be restored was never changed.
-func (c Claim) Idle() bool { return c.Deletion == Restore && len(c.Former) == 0 }
+// Idle reports whether there is nothing to do: it is to stay, or what was to be restored was
+// never changed.
+func (c Claim) Idle() bool {
+	return c.Deletion == Orphan || c.Deletion == Restore && len(c.Former) == 0
+}
 
 // Recall adds what further changes replace. What is known stays: it was there before.
 func (c *Claim) Recall(former map[string]json.RawMessage) {

@@ -10,6 +10,39 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
+// heed has claims say what becomes of things as items say it now, whether these have a turn in
+// this run or not: their schedule may keep them from it, or what they need. One that only
+// reports has nothing become of its thing, and may mean it again later.
+func (t Transaction) heed(items []resource.Item) {
+	if t.Charter == "" {
+		return
+	}
+	unbound := map[resource.Ref]resource.Item{}
+	for _, item := range items {
+		if item.Resource == nil {
+			unbound[item.Ref] = item
+		} else if c, ok := t.Store.Claims()[resource.Ref{Kind: item.Ref.Kind, Name: item.Resource.Namevar()}]; ok {
+			t.amend(c, item)
+		}
+	}
+	for _, c := range t.Store.Claims() {
+		if item, ok := unbound[c.Ref]; ok {
+			t.amend(c, item)
+		}
+	}
+}
+
+func (t Transaction) amend(c resource.Claim, item resource.Item) {
+	is := item.Deletion
+	if item.Noop != nil && *item.Noop {
+		is = resource.Orphan
+	}
+	if c.Deletion != is {
+		c.Deletion = is
+		t.Store.SetClaim(c)
+	}
+}
+
 // leavers are items for the things that were claimed and that no item is about any more. They
 // are to come last, among themselves in the reverse of the order that their resources had.
 func (t Transaction) leavers(items []resource.Item) []resource.Item {
@@ -105,7 +138,7 @@ func reverse(all []resource.Item) {
 // claims reports whether a resource has what its deletion policy says to be noted: one that
 // only reports has not done anything that would have to be undone.
 func (r *run) claims(e *entry) bool {
-	return r.Charter != "" && e.Leaves == nil && e.looked && !r.Noop && !e.situation.Noop
+	return r.Charter != "" && e.Leaves == nil && e.looked && !e.situation.Noop
 }
 
 // stake makes the claim on what is about to be changed, which is kept as it was.

@@ -169,6 +169,75 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 			},
 			there: "a=red",
 		},
+		"a policy that changed while a resource was not looked at is the last one": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				later := w.item(t, "Thing/a", red)
+				later.Postponed = errBroken
+				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), items(later), {}}
+			},
+			there: "a=red",
+		},
+		"a policy that changed while what a resource needs failed is the last one": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				w.fail["write b"] = nil
+				return []chapter{
+					items(holding(w.item(t, "Thing/a", red), resource.Delete)),
+					{
+						byHand: func(w *world) { w.fail["write b"] = errBroken },
+						items:  []resource.Item{w.item(t, "Thing/a", red, "require:Thing/b"), w.item(t, "Thing/b", red)},
+					},
+					{},
+				}
+			},
+			there: "a=red",
+		},
+		"a policy that changed while a resource was invalid is the last one": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{
+					items(holding(w.item(t, "Thing/a", red), resource.Delete)),
+					items(resource.Item{Ref: resource.Ref{Kind: "Thing", Name: "a"}, Invalid: errBroken}),
+					{},
+				}
+			},
+			there: "a=red",
+		},
+		"a policy that changed in a run that only reports is the last one": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				return []chapter{
+					items(holding(w.item(t, "Thing/a", red), resource.Delete)),
+					{items: []resource.Item{w.item(t, "Thing/a", red)}, tx: noop},
+					{},
+				}
+			},
+			there: "a=red",
+		},
+		"what only reports by the time that it goes has nothing done about it": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				only := holding(w.item(t, "Thing/a", red), resource.Delete)
+				only.Noop = new(true)
+				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), items(only), {}}
+			},
+			there: "a=red",
+		},
+		"what only reported for a while knows what was there before": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				keep := holding(w.item(t, "Thing/a", red), resource.Restore)
+				only := keep
+				only.Noop = new(true)
+				return []chapter{items(keep), items(only), items(keep), {}}
+			},
+			said: "Thing/a Changed", there: "a=green",
+		},
+		"what acts in a run that else only reports has its claim": {
+			start: "a",
+			chapters: func(t *testing.T, w *world) []chapter {
+				acts := holding(w.item(t, "Thing/a", red), resource.Restore)
+				acts.Noop = new(false)
+				return []chapter{{items: []resource.Item{acts}, tx: noop}, {}}
+			},
+			said: "Thing/a Changed", there: "a=green",
+		},
 		"another resource takes the thing over": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {

@@ -53,6 +53,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	if t.Store == nil {
 		t.Store = Forgetful{}
 	}
+	t.heed(items)
 	items = slices.Concat(items, t.leavers(items))
 	r := newRun(t, items)
 	report := Report{
