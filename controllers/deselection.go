@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,53 +15,6 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 )
-
-// A revision is what of a resource tells whether nodes lose it because it changed.
-type revision struct {
-	uid        types.UID
-	generation int64
-	targeting  string // its nodeSelector and when
-}
-
-type revisions map[v1alpha1.ResourceRef]revision
-
-// revisionsOf are those of resources; was are the last ones, or nil.
-func revisionsOf(resources []v1alpha1.Resource, was revisions) revisions {
-	all := make(revisions, len(resources))
-	for _, o := range resources {
-		ref := v1alpha1.RefOf(o)
-		is := revision{o.GetUID(), o.GetGeneration(), was[ref].targeting}
-		if is != was[ref] {
-			is.targeting = targetingOf(o)
-		}
-		all[ref] = is
-	}
-	return all
-}
-
-// observed are the revisions that statuses speak of: what a manager that starts knows of the
-// time before.
-func observed(resources []v1alpha1.Resource) revisions {
-	return revisionsOf(slices.DeleteFunc(slices.Clone(resources), func(o v1alpha1.Resource) bool {
-		return o.GetStatus().ObservedGeneration != o.GetGeneration()
-	}), nil)
-}
-
-func targetingOf(o v1alpha1.Resource) string {
-	t := o.GetTargeting()
-	raw, err := json.Marshal(struct{ NodeSelector, When any }{t.NodeSelector, t.When})
-	if err != nil { // words and lists of words: they encode
-		return err.Error()
-	}
-	return string(raw)
-}
-
-// aimsAlike reports whether a resource is there in both, and speaks of the same nodes.
-func (r revisions) aimsAlike(ref v1alpha1.ResourceRef, before revisions) bool {
-	now, exists := r[ref]
-	was, existed := before[ref]
-	return exists && existed && now.uid == was.uid && now.targeting == was.targeting
-}
 
 // A deselection holds back what too many nodes would lose at once.
 type deselection struct {
@@ -81,17 +33,21 @@ func (r *Fleet) holdBack(ctx context.Context, changes []nodeChange, existing nod
 	for name, c := range r.compiled.result.Catalogs {
 		r.deselection.learn(name, known[name], c)
 	}
-	var losses []loss
 	var failed []error
-	unclear := map[string]bool{}
-	dropped := drops{}
-	for _, c := range changes {
-		if c.has == nil || c.remove {
-			continue
-		}
+	unclear, gone, dropped := map[string]bool{}, map[string][]v1alpha1.ResourceRef{}, drops{}
+	takes := slices.DeleteFunc(slices.Clone(changes), func(c nodeChange) bool { return c.has == nil || c.remove })
+	for _, c := range takes {
 		if err := r.learnBefore(ctx, c, known); err != nil {
 			failed = append(failed, err)
 			unclear[c.node] = true
+		} else if refs := r.goneBefore(c, dropped); len(refs) > 0 {
+			gone[c.node] = refs
+		}
+	}
+	failed = append(failed, r.spareMissed(ctx, gone, unclear))
+	var losses []loss
+	for _, c := range takes {
+		if unclear[c.node] {
 			continue
 		}
 		if refs := r.lostByItself(c, dropped); len(refs) > 0 {
@@ -189,9 +145,14 @@ func (r *Fleet) lostByItself(c nodeChange, known drops) []v1alpha1.ResourceRef {
 	stays := func(ref v1alpha1.ResourceRef) bool {
 		return keeps(c.want, ref) || !r.compiled.resources.aimsAlike(ref, since)
 	}
-	refs := slices.DeleteFunc(slices.Concat(r.deselection.dropped(c, known), own(c)), stays)
+	refs := slices.DeleteFunc(slices.Concat(r.dropped(c, known).refs, own(c)), stays)
 	slices.Sort(refs)
 	return slices.Compact(refs)
+}
+
+// goneBefore are the resources that a node has and that there are none of any more.
+func (r *Fleet) goneBefore(c nodeChange, known drops) []v1alpha1.ResourceRef {
+	return slices.Concat(r.dropped(c, known).gone, r.compiled.resources.without(own(c)))
 }
 
 // own are the resources among what a node alone has, and what is withheld from it, unless
@@ -209,21 +170,26 @@ func own(c nodeChange) []v1alpha1.ResourceRef {
 
 // drops are what goes with the catalogs that a node leaves for others, by both: most nodes
 // leave the same for the same.
-type drops map[string][]v1alpha1.ResourceRef
+type drops map[string]drop
 
-func (d *deselection) dropped(c nodeChange, known drops) []v1alpha1.ResourceRef {
+// A drop is resources, and those of them that there are none of any more.
+type drop struct{ refs, gone []v1alpha1.ResourceRef }
+
+func (r *Fleet) dropped(c nodeChange, known drops) drop {
+	d := &r.deselection
 	left, come := without(c.before.Catalogs, c.want.Spec.Catalogs), without(c.want.Spec.Catalogs, c.before.Catalogs)
 	key := strings.Join(left, ",") + ">" + strings.Join(come, ",")
-	refs, ok := known[key]
+	of, ok := known[key]
 	if !ok {
 		still := map[v1alpha1.ResourceRef]bool{}
 		for _, ref := range d.in(come) {
 			still[ref] = true
 		}
-		refs = slices.DeleteFunc(d.in(left), func(ref v1alpha1.ResourceRef) bool { return still[ref] })
-		known[key] = refs
+		of.refs = slices.DeleteFunc(d.in(left), func(ref v1alpha1.ResourceRef) bool { return still[ref] })
+		of.gone = r.compiled.resources.without(of.refs)
+		known[key] = of
 	}
-	return refs
+	return of
 }
 
 // in are the resources in catalogs.
