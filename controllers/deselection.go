@@ -60,7 +60,7 @@ func (r *Fleet) holdBack(ctx context.Context, changes []nodeChange, existing nod
 	return slices.DeleteFunc(changes, func(c nodeChange) bool {
 		held := r.deselection.holds(c.node)
 		if held {
-			r.rollout.start(c.node, c.has.Status.AppliedDigest, c.before, r.deselection.differing(c))
+			r.rollout.start(c.node, c.has.Status.AppliedDigest, c.before, step{c.want.Digest, r.deselection.differing(c)})
 		}
 		return held || unclear[c.node]
 	}), errors.Join(failed...)

@@ -1,6 +1,8 @@
 package controllers
 
 import (
+	"slices"
+
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 )
@@ -11,14 +13,26 @@ import (
 type rollout struct{ nodes map[string]*nodeRollout }
 
 type nodeRollout struct {
-	base    string // the digest that the node had applied when it last was up to date; "" for never
-	dirty   map[v1alpha1.ResourceRef]bool
-	changes int // counts those of the two above
+	base    string                        // the digest that the node had applied when it last was up to date
+	steps   []step                        // since then, in order
+	at      int                           // how many of them it has applied
+	dirty   map[v1alpha1.ResourceRef]bool // by the others; nil until it is asked for
+	changes int                           // counts those of what is above
 }
+
+// A step is a digest that a node was to have, and what makes it another than the one before.
+type step struct {
+	digest string
+	refs   []v1alpha1.ResourceRef
+}
+
+// maxSteps is how many digests back it is known what a node has. One that can't keep up has
+// few of its own, and one that is away applies none of them.
+const maxSteps = 16
 
 // changed notes what differs between two compilations.
 func (r *rollout) changed(before, now *compilation) {
-	r.gone(before, now)
+	gone := r.gone(before, now)
 	var differ catalog.Differ
 	for name, n := range r.nodes {
 		is := now.result.Nodes[name]
@@ -27,41 +41,47 @@ func (r *rollout) changed(before, now *compilation) {
 			continue
 		}
 		if was := before.result.Nodes[name]; was != nil && was != is && was.Digest != is.Digest {
-			n.note(differ.Between(was, is))
+			n.note(step{is.Digest, append(differ.Between(was, is), gone[name]...)})
 		}
 	}
 }
 
-// gone notes resources that went away where they were withheld: they may have been applied
-// before.
-func (r *rollout) gone(before, now *compilation) {
+// gone are resources that went away where they were withheld, by node: they may have been
+// applied before.
+func (r *rollout) gone(before, now *compilation) map[string][]v1alpha1.ResourceRef {
+	gone := map[string][]v1alpha1.ResourceRef{}
 	for ref := range before.resources {
 		if _, stays := now.resources[ref]; stays {
 			continue
 		}
 		for _, name := range before.result.Selected[ref] {
-			if n := r.nodes[name]; n != nil && before.result.Nodes[name].EntryHash(ref) == "" {
-				n.note([]v1alpha1.ResourceRef{ref})
+			if r.nodes[name] != nil && before.result.Nodes[name].EntryHash(ref) == "" {
+				gone[name] = append(gone[name], ref)
 			}
 		}
 	}
+	return gone
 }
 
-func (n *nodeRollout) note(refs []v1alpha1.ResourceRef) {
-	for _, ref := range refs {
-		n.dirty[ref] = true
-	}
+func (n *nodeRollout) note(s step) {
+	n.steps, n.dirty = append(n.steps, s), nil
 	n.changes++
+	if len(n.steps) > maxSteps {
+		joined := slices.Concat(n.steps[0].refs, n.steps[1].refs)
+		slices.Sort(joined)
+		n.steps[1].refs = slices.Compact(joined)
+		n.steps = slices.Delete(n.steps, 0, 1)
+	}
 }
 
 // start tells of a node of which nothing is known that it had applied the spec that it has,
 // if it had, and what differs from that now.
-func (r *rollout) start(name, applied string, has v1alpha1.NodeCatalogSpec, differing []v1alpha1.ResourceRef) {
+func (r *rollout) start(name, applied string, has v1alpha1.NodeCatalogSpec, now step) {
 	if r.nodes[name] != nil || applied == "" || applied != catalog.Digest(has) {
 		return
 	}
-	n := &nodeRollout{base: applied, dirty: map[v1alpha1.ResourceRef]bool{}}
-	n.note(differing)
+	n := &nodeRollout{base: applied}
+	n.note(now)
 	if r.nodes == nil {
 		r.nodes = map[string]*nodeRollout{}
 	}
@@ -86,15 +106,35 @@ func (r *rollout) observe(name, expected string, applied application) progress {
 			n = &nodeRollout{}
 			r.nodes[name] = n
 		}
-		if n.base != expected || len(n.dirty) > 0 {
-			n.base, n.dirty = expected, map[v1alpha1.ResourceRef]bool{}
+		if n.base != expected || len(n.steps) > 0 {
+			n.base, n.steps, n.dirty = expected, nil, nil
 			n.changes++
 		}
 		return progress{changes: n.changes}
 	case n == nil:
 		return progress{all: true}
-	case applied.digest != n.base:
-		return progress{all: true, changes: n.changes}
+	}
+	return n.left(applied.digest)
+}
+
+// left is what a node has yet to apply that has applied a digest: what came after it, or
+// after the first of several that are alike.
+func (n *nodeRollout) left(digest string) progress {
+	at := 0
+	if digest != n.base {
+		at = 1 + slices.IndexFunc(n.steps, func(s step) bool { return s.digest == digest })
+		if at == 0 {
+			return progress{all: true, changes: n.changes}
+		}
+	}
+	if n.dirty == nil || at != n.at {
+		n.at, n.dirty = at, map[v1alpha1.ResourceRef]bool{}
+		for _, s := range n.steps[at:] {
+			for _, ref := range s.refs {
+				n.dirty[ref] = true
+			}
+		}
+		n.changes++
 	}
 	return progress{some: n.dirty, changes: n.changes}
 }

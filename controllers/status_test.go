@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -71,6 +72,62 @@ var _ = Describe("A resource's status", func() {
 		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}))
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "b")).To(Equal(settled))
 		Expect(w.drainEvents()).To(ConsistOf(ContainSubstring("Normal BecameReady")))
+	})
+
+	It("stays as it is where others change faster than nodes apply them", func(ctx SpecContext) {
+		w := newWorld()
+		pass := func() {
+			GinkgoHelper()
+			w.fleet.SeeLease(renewed("n1", w.clock.Now()))
+			w.pass(ctx)
+		}
+		create(ctx, node("n1", "web"), file("a", "/a"), file("b", "/b"), file("c", "/c"))
+		pass()
+		applied(ctx, "n1")
+		pass()
+		settled := statusOf(ctx, NewWithT(GinkgoT()), "c")
+		reason := func(name string) string {
+			GinkgoHelper()
+			return said(ctx, name)[0]
+		}
+		change := func(name, content string) {
+			GinkgoHelper()
+			update(ctx, name, func(f *v1alpha1.File) { f.Spec.Content = &content })
+		}
+		change("a", "1")
+		pass()
+		By("a node that applied the first of two changes, when there was the second")
+		first := nodeCatalog(ctx, NewWithT(GinkgoT()), "n1")
+		change("b", "1")
+		pass()
+		appliedAs(ctx, "n1", first)
+		pass()
+		Expect(reason("a")).To(Equal("Ready=True InSync"))
+		Expect(reason("b")).To(Equal("Ready=False Applying"))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "c")).To(Equal(settled))
+
+		By("the second changed back, and again: it has one digest with another time")
+		change("b", "hello\n")
+		pass()
+		Expect(reason("b")).To(Equal("Ready=False Applying"), "the node may be in between")
+		change("b", "1")
+		pass()
+		Expect(reason("b")).To(Equal("Ready=False Applying"))
+		applied(ctx, "n1")
+		pass()
+		Expect(reason("b")).To(Equal("Ready=True InSync"))
+
+		By("more changes than are kept apart")
+		for i := range 20 {
+			change("a", fmt.Sprint("more ", i))
+			pass()
+		}
+		Expect(reason("a")).To(Equal("Ready=False Applying"))
+		Expect(reason("b")).To(Equal("Ready=True InSync"))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "c")).To(Equal(settled))
+		applied(ctx, "n1")
+		pass()
+		Expect(reason("a")).To(Equal("Ready=True InSync"))
 	})
 
 	It("says why a node is stuck that can't apply its catalog", func(ctx SpecContext) {

@@ -117,6 +117,7 @@ func (w *world) passAfter(ctx context.Context, d time.Duration) time.Duration {
 type behind struct {
 	client.Client
 	frozen *v1alpha1.NodeCatalogList
+	read   func() // what happens as soon as they were read once; nil for nothing
 }
 
 func (b *behind) freeze(ctx context.Context) {
@@ -131,7 +132,13 @@ func (b *behind) List(ctx context.Context, list client.ObjectList, opts ...clien
 		b.frozen.DeepCopyInto(out)
 		return nil
 	}
-	return b.Client.List(ctx, list, opts...)
+	err := b.Client.List(ctx, list, opts...)
+	if _, ok := list.(*v1alpha1.NodeCatalogList); ok && b.read != nil {
+		read := b.read
+		b.read = nil
+		read()
+	}
+	return err
 }
 
 func (w *world) drainEvents() []string {
@@ -217,10 +224,15 @@ func has(ctx context.Context, name string) map[string]string {
 // applied lets a node report, as its agent would, that it applied what it should.
 func applied(ctx context.Context, name string, reports ...v1alpha1.ResourceReport) {
 	GinkgoHelper()
-	nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
-	s := &nc.Status
-	s.AppliedGeneration, s.AppliedDigest, s.AgentVersion, s.Resources = nc.Generation, catalog.Digest(nc.Spec), "test", reports
-	Expect(k8s.Status().Update(ctx, nc)).To(Succeed())
+	appliedAs(ctx, name, nodeCatalog(ctx, NewWithT(GinkgoT()), name), reports...)
+}
+
+// appliedAs lets a node report that it applied what it was told once.
+func appliedAs(ctx context.Context, name string, told *v1alpha1.NodeCatalog, reports ...v1alpha1.ResourceReport) {
+	GinkgoHelper()
+	setStatus(ctx, name, func(s *v1alpha1.NodeCatalogStatus) {
+		s.AppliedGeneration, s.AppliedDigest, s.AgentVersion, s.Resources = told.Generation, catalog.Digest(told.Spec), "test", reports
+	})
 }
 
 func reportFacts(ctx context.Context, name string, facts map[string]any) {
