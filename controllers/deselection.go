@@ -135,15 +135,15 @@ func (r *Fleet) learnBefore(ctx context.Context, c nodeChange, known map[string]
 	return nil
 }
 
-// lostByItself are the resources that a node has, will not have, and that speak of the
-// same nodes as they did when it last was told all.
+// lostByItself are the resources that a node may have, will not have, and that speak of
+// the same nodes as they did when it last was told all.
 func (r *Fleet) lostByItself(c nodeChange, known drops) []v1alpha1.ResourceRef {
 	since := c.since
 	if since == nil {
 		since = r.deselection.first
 	}
 	stays := func(ref v1alpha1.ResourceRef) bool {
-		return keeps(c.want, ref) || !r.compiled.resources.aimsAlike(ref, since)
+		return keeps(c.want, ref) || !r.compiled.resources.aimsAlike(ref, since) || waited(c.before, ref)
 	}
 	refs := slices.DeleteFunc(slices.Concat(r.dropped(c, known).refs, own(c)), stays)
 	slices.Sort(refs)
@@ -166,6 +166,13 @@ func own(c nodeChange) []v1alpha1.ResourceRef {
 		refs = append(refs, w.Ref)
 	}
 	return refs
+}
+
+// waited reports whether a resource waited for the first facts of a node, which so never had it.
+func waited(before v1alpha1.NodeCatalogSpec, ref v1alpha1.ResourceRef) bool {
+	return slices.ContainsFunc(before.Withheld, func(w v1alpha1.Withheld) bool {
+		return w.Ref == ref && w.Reason == v1alpha1.ReasonWaitingForFacts
+	})
 }
 
 // drops are what goes with the catalogs that a node leaves for others, by both: most nodes

@@ -294,6 +294,20 @@ var _ = Describe("Nodes that lose something for another reason", func() {
 		Expect(said(ctx, "a")).NotTo(Equal(held))
 	})
 
+	It("are not held where what they lose waited for their first facts", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"),
+			file("a", "/a", func(f *v1alpha1.File) { f.Spec.When = `facts.os.family == "RedHat"` }), file("b", "/b", requires("File/a")))
+		w.pass(ctx)
+		Expect(said(ctx, "b")).To(ContainElement("Reconciling=True WaitingForFacts"))
+		for _, name := range []string{"n1", "n2", "n3"} {
+			reportFacts(ctx, name, map[string]any{"os": map[string]any{"family": "Debian"}})
+		}
+		w.pass(ctx)
+		Expect(said(ctx, "a")).To(ContainElement("Ready=True NoNodesSelected"))
+		Expect(said(ctx, "b")).To(ContainElement("Stalled=True MissingReference"))
+	})
+
 	It("are not held where they go away themselves", func(ctx SpecContext) {
 		w := three(ctx)
 		for _, name := range []string{"n1", "n2", "n3"} {
