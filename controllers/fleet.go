@@ -63,13 +63,15 @@ type Fleet struct {
 
 // Reconcile makes one pass. The request says nothing: there is one fleet.
 func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	outdated := r.outdated.Swap(false) // before anything is read: what changes from now on may not be seen
 	nodes, err := r.nodeCatalogsByName(ctx)
 	if err != nil {
+		r.outdated.CompareAndSwap(false, outdated)
 		return ctrl.Result{}, err
 	}
 	var again later
 	var failed error
-	if r.outdated.Swap(false) || r.compiled == nil || r.due(r.Clock.Now()) {
+	if outdated || r.compiled == nil || r.due(r.Clock.Now()) {
 		if err := r.read(ctx, nodes); err != nil {
 			r.outdated.Store(true)
 			return ctrl.Result{}, err

@@ -62,6 +62,22 @@ var _ = Describe("The fleet", func() {
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Spec.Withheld).To(BeEmpty())
 	})
 
+	It("compiles with the next pass what changes while one has begun to read", func(ctx SpecContext) {
+		w := newWorld()
+		late := &behind{Client: k8s}
+		w.fleet.Client = late
+		create(ctx, node("web-1", "web"), file("a", "/a", rendered("{{ .facts.kernel }}")))
+		w.pass(ctx)
+		late.read = func() {
+			reportFacts(ctx, "web-1", map[string]any{"kernel": "Linux"})
+			w.fleet.Invalidate()
+		}
+		w.pass(ctx)
+		_, err := w.fleet.Reconcile(ctx, anything)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(has(ctx, "web-1")).To(HaveKey("File/a"))
+	})
+
 	It("puts back a NodeCatalog's spec that someone changed, and leaves noop alone", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), file("a", "/a"))
