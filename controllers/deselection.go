@@ -26,28 +26,13 @@ type deselection struct {
 }
 
 // holdBack leaves out of changes those of nodes that are held, and of nodes of which it can't
-// tell what they have.
+// tell what they have or why they lose it.
 func (r *Fleet) holdBack(ctx context.Context, changes []nodeChange, existing nodeCatalogs) ([]nodeChange, error) {
-	known := r.deselection.refs
-	r.deselection.refs = make(map[string][]v1alpha1.ResourceRef, len(r.compiled.result.Catalogs))
-	for name, c := range r.compiled.result.Catalogs {
-		r.deselection.learn(name, known[name], c)
-	}
-	var failed []error
-	unclear, gone, dropped := map[string]bool{}, map[string][]v1alpha1.ResourceRef{}, drops{}
-	takes := slices.DeleteFunc(slices.Clone(changes), func(c nodeChange) bool { return c.has == nil || c.remove })
-	for _, c := range takes {
-		if err := r.learnBefore(ctx, c, known); err != nil {
-			failed = append(failed, err)
-			unclear[c.node] = true
-		} else if refs := r.goneBefore(c, dropped); len(refs) > 0 {
-			gone[c.node] = refs
-		}
-	}
-	failed = append(failed, r.spareMissed(ctx, gone, unclear))
+	dropped := drops{}
+	unclear, err := r.unclear(ctx, changes, dropped)
 	var losses []loss
-	for _, c := range takes {
-		if unclear[c.node] {
+	for _, c := range changes {
+		if unclear[c.node] || !c.edits() {
 			continue
 		}
 		if refs := r.lostByItself(c, dropped); len(refs) > 0 {
@@ -63,7 +48,31 @@ func (r *Fleet) holdBack(ctx context.Context, changes []nodeChange, existing nod
 			r.rollout.start(c.node, c.has.Status.AppliedDigest, c.before, step{c.want.Digest, r.deselection.differing(c)})
 		}
 		return held || unclear[c.node]
-	}), errors.Join(failed...)
+	}), err
+}
+
+// unclear are the nodes of which it can't tell what they have, or whether what they lose was
+// deleted, and why.
+func (r *Fleet) unclear(ctx context.Context, changes []nodeChange, dropped drops) (map[string]bool, error) {
+	known := r.deselection.refs
+	r.deselection.refs = make(map[string][]v1alpha1.ResourceRef, len(r.compiled.result.Catalogs))
+	for name, c := range r.compiled.result.Catalogs {
+		r.deselection.learn(name, known[name], c)
+	}
+	var failed []error
+	unclear, gone := map[string]bool{}, map[string][]v1alpha1.ResourceRef{}
+	for _, c := range changes {
+		if !c.edits() {
+			continue
+		}
+		if err := r.learnBefore(ctx, c, known); err != nil {
+			failed = append(failed, err)
+			unclear[c.node] = true
+		} else if refs := r.goneBefore(c, dropped); len(refs) > 0 {
+			gone[c.node] = refs
+		}
+	}
+	return unclear, errors.Join(append(failed, r.spareMissed(ctx, gone, unclear))...)
 }
 
 func (r *Fleet) logHeld(ctx context.Context, before []string) {

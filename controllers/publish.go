@@ -181,6 +181,9 @@ func (p publication) spec(has *v1alpha1.NodeCatalog) v1alpha1.NodeCatalogSpec {
 	return has.Spec
 }
 
+// edits reports whether a NodeCatalog is there and stays.
+func (c nodeChange) edits() bool { return c.has != nil && !c.remove }
+
 // needs reports whether the change is of no use without a catalog.
 func (c nodeChange) needs(name string) bool {
 	return !c.remove && slices.Contains(c.want.Spec.Catalogs, v1alpha1.CatalogRef{Name: name})
