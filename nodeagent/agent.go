@@ -18,7 +18,7 @@ import (
 )
 
 // An Agent keeps one host. Its Run does everything, in one goroutine but for the
-// watch and the sign of life.
+// watch, the sign of life and requests: a cluster that hangs holds up nothing.
 type Agent struct {
 	Config
 	cluster  *cluster
@@ -29,6 +29,13 @@ type Agent struct {
 	schedule schedule
 	news     mailbox
 	pulse    pulse
+
+	// beside is all that goes on beside the agent's own goroutine, and answers is what that
+	// is to do when a request was answered. seeking is one for catalogs, telling one that
+	// writes the status; there is at most one of each.
+	beside           sync.WaitGroup
+	answers          chan func(context.Context)
+	seeking, telling bool
 
 	// object is the NodeCatalog as it was last seen; nil before it was, or when it is gone.
 	// wrote is when its status was written last.
@@ -59,6 +66,7 @@ func New(c Config) (*Agent, error) {
 		library:  &library{disk: state.NewDocuments(c.StateDir, "catalogs", state.Options{Now: c.Clock.Now}), fetch: remote.catalog, warn: c.Log.Warn},
 		schedule: schedule{interval: c.Interval, random: c.Random},
 		news:     mailbox{ready: make(chan struct{}, 1)},
+		answers:  make(chan func(context.Context)),
 	}
 	if c.Watch {
 		if a.lookout, err = drift.New(c.Host, c.Interval); err != nil {
@@ -88,10 +96,9 @@ func (a *Agent) beat() { a.pulse.busy(a.Clock.Now()) }
 func (a *Agent) Run(ctx context.Context) error {
 	defer func() { _ = a.lookout.Close() }() // nothing is buffered
 	ctx, stop := context.WithCancelCause(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() { stop(a.cluster.watch(ctx, a.news.put)) })
-	watching.Go(func() { (&sign{renew: a.cluster.renewLease, clock: a.Clock, random: a.Random, log: a.Log}).run(ctx) })
-	defer watching.Wait()
+	a.beside.Go(func() { stop(a.cluster.watch(ctx, a.news.put)) })
+	a.beside.Go(func() { (&sign{renew: a.cluster.renewLease, clock: a.Clock, random: a.Random, log: a.Log}).run(ctx) })
+	defer a.beside.Wait()
 	defer stop(nil)
 
 	a.keys.load()
@@ -117,6 +124,9 @@ func (a *Agent) step(ctx context.Context) {
 	case <-a.news.ready:
 		a.beat()
 		a.see(ctx, a.news.take())
+	case answer := <-a.answers:
+		a.beat()
+		answer(ctx)
 	case <-a.lookout.Ready():
 		a.lookout.See(a.Clock.Now())
 	case <-timer.C():
@@ -135,41 +145,33 @@ func (a *Agent) due(ctx context.Context) {
 		a.begin(ctx)
 	case a.driftDue(now):
 		a.run(ctx, v1alpha1.TriggerDrift)
-	case !a.schedule.retryDue(now):
-	case a.problem != nil || a.failure != nil:
-		a.change(ctx)
-	default:
-		a.publish(ctx)
+	case a.schedule.retryDue(now):
+		a.again(ctx)
 	}
 }
 
-// keep does the run that is due at the interval. Where a newer target could not be had, the
-// host is kept as it is to be by the last one first: a cluster that hangs holds up no run.
+// keep does the run that is due at the interval, by what the host is to be as far as that
+// is known. What else is due is not to wait for the next one.
 func (a *Agent) keep(ctx context.Context, now time.Time) {
-	if a.problem == nil {
-		a.resolve(ctx)
-		a.run(ctx, v1alpha1.TriggerInterval)
-		return
-	}
 	a.run(ctx, v1alpha1.TriggerInterval)
 	if a.schedule.retryDue(now) {
-		a.change(ctx)
+		a.again(ctx)
 	}
+}
+
+// again tries again what failed.
+func (a *Agent) again(ctx context.Context) {
+	a.schedule.tried()
+	if a.problem != nil || a.failure != nil {
+		a.change(ctx)
+		return
+	}
+	a.publish(ctx)
 }
 
 func (a *Agent) driftDue(now time.Time) bool {
 	due := a.lookout.Due()
 	return !due.IsZero() && !now.Before(due)
-}
-
-// change brings the host to what the object newly says, or says why not.
-func (a *Agent) change(ctx context.Context) {
-	switch a.resolve(ctx); {
-	case a.problem == nil:
-		a.run(ctx, v1alpha1.TriggerChange)
-	case a.problem.Reason != v1alpha1.ReasonApplying: // else who gave no answer would give none to this
-		a.tell(ctx, a.facts(ctx), nil)
-	}
 }
 
 // run runs the target and tells of it.

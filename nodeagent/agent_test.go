@@ -65,6 +65,7 @@ func TestAgent(t *testing.T) {
 		"leaves what is withheld":                             keepsWhatIsWithheld,
 		"keeps the last good state of what waits":             keepsLastGoodState,
 		"leaves hosts as they are when its NodeCatalog goes":  leavesHostsWhenItGoes,
+		"keeps the host while requests hang, and tells later": keepsHostWhileRequestsHang,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

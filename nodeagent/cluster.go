@@ -99,7 +99,7 @@ func (c *cluster) writeStatus(ctx context.Context, nc *v1alpha1.NodeCatalog, sta
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	next := nc.DeepCopy()
-	next.Status = status
+	next.Status = *status.DeepCopy() // which the answer is decoded into
 	if err := c.client.Status().Patch(ctx, next, client.MergeFrom(nc), client.FieldOwner(FieldOwner)); err != nil {
 		return nil, err
 	}

@@ -62,6 +62,9 @@ func (s *schedule) failed(now time.Time) {
 	s.retry = now.Add(s.vary(wait))
 }
 
+// tried plans nothing more to try, until that fails once more.
+func (s *schedule) tried() { s.retry = time.Time{} }
+
 // succeeded plans nothing more to try.
 func (s *schedule) succeeded() { s.retry, s.failures = time.Time{}, 0 }
 

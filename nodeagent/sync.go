@@ -3,9 +3,7 @@ package nodeagent
 import (
 	"context"
 	"errors"
-	"log/slog"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -84,23 +82,6 @@ func (a *Agent) isNew(nc *v1alpha1.NodeCatalog) bool {
 	return !a.target.is(nc) || nc.Generation != a.status.AppliedGeneration
 }
 
-// resolve makes what the object says the target, or notes why it can't be.
-func (a *Agent) resolve(ctx context.Context) {
-	if a.object == nil || a.problem == nil && a.target.is(a.object) {
-		return
-	}
-	before := a.problem
-	t, err := a.library.assemble(ctx, a.object)
-	if a.problem = problemOf(err); a.problem == nil {
-		a.target = t
-		return
-	}
-	a.schedule.failed(a.Clock.Now())
-	if before == nil || *before != *a.problem {
-		a.Log.Warn("the catalog can't be applied", "generation", a.object.Generation, "reason", a.problem.Reason, "error", err)
-	}
-}
-
 // problemOf says what an error of putting catalogs together means.
 func problemOf(err error) *Problem {
 	var invalid *catalog.InvalidCatalogError
@@ -113,32 +94,6 @@ func problemOf(err error) *Problem {
 		return &Problem{Reason: v1alpha1.ReasonCatalogUnavailable, Message: err.Error()}
 	}
 	return &Problem{Reason: v1alpha1.ReasonApplying, Message: err.Error()}
-}
-
-// publish writes the status, if the object has another. What fails is tried again.
-func (a *Agent) publish(ctx context.Context) {
-	if a.object == nil || equality.Semantic.DeepEqual(a.object.Status, a.status) {
-		a.settled()
-		return
-	}
-	written, err := a.cluster.writeStatus(ctx, a.object, a.status)
-	switch {
-	case err == nil:
-		a.object, a.wrote = written, a.Clock.Now()
-		a.status = *written.Status.DeepCopy() // in the words of the API server
-		a.settled()
-	case ctx.Err() != nil:
-	case apierrors.IsNotFound(err):
-		a.object = nil // it will be seen again if it is made again
-		a.settled()
-	default:
-		level := slog.LevelDebug
-		if a.schedule.failures == 0 {
-			level = slog.LevelWarn
-		}
-		a.Log.Log(ctx, level, "cannot write the status, it will be tried again", "error", err)
-		a.schedule.failed(a.Clock.Now())
-	}
 }
 
 // settled plans no retry, unless there is something that trying again may solve.

@@ -1,0 +1,62 @@
+package nodeagent_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// A roundTrip is an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// hanging has requests for such paths get no answer between the calls of the two functions.
+func (m *machine) hanging(paths ...string) (hang, release func()) {
+	var shut atomic.Pointer[chan struct{}]
+	m.cfg.WrapTransport = func(to http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			about := func(path string) bool { return strings.Contains(r.URL.Path, path) }
+			if until := shut.Load(); until != nil && slices.ContainsFunc(paths, about) {
+				select {
+				case <-*until:
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				}
+			}
+			return to.RoundTrip(r)
+		})
+	}
+	return func() { shut.Store(new(make(chan struct{}))) }, func() { close(*shut.Swap(nil)) }
+}
+
+// patience is what a host has with the API server: a fraction of what a request may take.
+const patience = 10 * time.Second
+
+func keepsHostWhileRequestsHang(t *testing.T, m *machine) {
+	hang, release := m.hanging("/catalogs/", "/status")
+	m.start()
+	m.applied(m.should(fileEntry("motd", "good\n")))
+	hang()
+	next := m.should(fileEntry("motd", "better\n"))
+	for range 3 {
+		m.file("motd").write("bad\n")
+		m.Eventually(func(g Gomega) {
+			m.clock.Step(time.Minute)
+			g.Expect(m.file("motd").text()).To(Equal("good\n"))
+		}).WithTimeout(patience).WithPolling(20*time.Millisecond).Should(Succeed(), "drift is corrected")
+	}
+	release()
+	m.passes("what it was to be is applied", func(g Gomega) {
+		g.Expect(m.object().Status.AppliedGeneration).To(Equal(next.Generation))
+		g.Expect(m.object().Status.LastRun.Trigger).To(Equal(v1alpha1.TriggerChange))
+	})
+	m.Expect(m.file("motd").text()).To(Equal("better\n"))
+}
