@@ -79,8 +79,8 @@ func parse(args []string, out io.Writer) (settings, error) {
 	if s.qps <= 0 || s.burst < 1 {
 		return s, fmt.Errorf("-kube-api-qps %g and -kube-api-burst %d let nothing through: give more than 0, and 1 or more", s.qps, s.burst)
 	}
-	if s.lease < 10*time.Second || s.lease > time.Hour {
-		return s, fmt.Errorf("-lease-duration %s is too short or too long: give 10s to 1h", s.lease)
+	if s.lease < 10*time.Second || s.lease > time.Hour || s.lease%time.Second != 0 {
+		return s, fmt.Errorf("-lease-duration %s is too short, too long or no whole seconds, which is what a Lease can say: give 10s to 1h", s.lease)
 	}
 	if s.maxDeselection < 0 || s.maxDeselection > 100 {
 		return s, fmt.Errorf("-max-deselection %d is no share of the nodes: give 0 to 100 percent", s.maxDeselection)
