@@ -55,13 +55,15 @@ func (r *Fleet) inUse(nodes nodeCatalogs) map[string]bool {
 	for name := range r.compiled.result.Catalogs {
 		used[name] = true
 	}
-	for name, nc := range nodes {
+	for _, nc := range nodes {
 		use(nc.Spec.Catalogs)
-		if want := r.compiled.result.Nodes[name]; want == nil || want.Digest == nc.Status.AppliedDigest {
-			delete(r.unused.before, name)
-		}
 	}
-	for _, refs := range r.unused.before {
+	for name, refs := range r.unused.before {
+		nc, want := nodes[name], r.compiled.result.Nodes[name]
+		if nc == nil || want == nil || want.Digest == nc.Status.AppliedDigest {
+			delete(r.unused.before, name)
+			continue
+		}
 		use(refs)
 	}
 	return used

@@ -78,6 +78,24 @@ var _ = Describe("The fleet", func() {
 		Expect(has(ctx, "web-1")).To(HaveKey("File/a"))
 	})
 
+	It("writes over what another manager wrote before it, which it has yet to see", func(ctx SpecContext) {
+		w := newWorld()
+		late := &behind{Client: k8s}
+		w.fleet.Client = late
+		create(ctx, node("web-1", "web"), file("a", "/a"))
+		w.pass(ctx)
+		late.freeze(ctx)
+		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1")
+		nc.Spec.Withheld = []v1alpha1.Withheld{{Ref: "File/a", Reason: "Conflict"}}
+		Expect(k8s.Update(ctx, nc)).To(Succeed())
+		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		w.pass(ctx)
+		w.pass(ctx)
+		late.frozen = nil
+		w.pass(ctx)
+		Expect(has(ctx, "web-1")).To(HaveKeyWithValue("File/a", `{"content":"changed","path":"/a"}`))
+	})
+
 	It("puts back a NodeCatalog's spec that someone changed, and leaves noop alone", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), file("a", "/a"))
@@ -193,6 +211,23 @@ var _ = Describe("The fleet", func() {
 		w.pass(ctx)
 		Expect(catalogs(ctx)).To(HaveLen(1))
 		Expect(has(ctx, "web-1")).To(HaveLen(1))
+	})
+
+	It("keeps no Catalog for a Node that left before it applied the next one", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("web-1", "web"), node("web-2", "web"), file("a", "/a"))
+		w.pass(ctx)
+		applied(ctx, "web-1")
+		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		w.pass(ctx)
+		applied(ctx, "web-1")
+		Expect(k8s.Delete(ctx, node("web-2", "web"))).To(Succeed())
+		w.pass(ctx)
+		w.pass(ctx)
+		Expect(catalogs(ctx)).To(HaveLen(2))
+		w.clock.SetTime(w.clock.Now().Add(time.Hour))
+		w.pass(ctx)
+		Expect(catalogs(ctx)).To(HaveLen(1))
 	})
 })
 

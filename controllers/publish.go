@@ -90,9 +90,11 @@ type nodeChange struct {
 	has    *v1alpha1.NodeCatalog    // nil where it is to be made
 	before v1alpha1.NodeCatalogSpec // what it says now, as far as is known
 	remove bool                     // its Node is gone, or another
-	at     string                   // where what it says now can be found: another one once it says something else
-	since  revisions                // of resources when it last said what it should; nil if that is not known
-	now    revisions                // of resources that want was made from
+	// generation is that of before.
+	generation int64
+	at         string    // where what it says now can be found: another one once it says something else
+	since      revisions // of resources when it last said what it should; nil if that is not known
+	now        revisions // of resources that want was made from
 }
 
 // published knows which specs were found or made as they should be, so that they are
@@ -111,7 +113,12 @@ type publication struct {
 	seen       bool      // in the cache
 }
 
+// wrote notes a NodeCatalog as it was written. Where somebody else wrote it in between, it may
+// not be all that it should, and the cache will tell.
 func (p *published) wrote(c nodeChange, nc *v1alpha1.NodeCatalog) {
+	if c.has != nil && nc.Generation > c.generation+1 {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.nodes[c.node] = publication{c.want, nc.UID, nc.Generation, c.now, c.has != nil}
@@ -140,7 +147,7 @@ func (p *published) changes(c *compilation, existing nodeCatalogs) []nodeChange 
 		if want.has != nil {
 			want.remove = !ownedBy(want.has, want.uid)
 			is := known[node].newer(want.has)
-			want.before, want.since = is.spec(want.has), is.resources
+			want.before, want.generation, want.since = is.spec(want.has), is.generation, is.resources
 			want.at = fmt.Sprintf("%s %d", is.uid, is.generation)
 			if !want.remove && (is.result == want.want || catalog.SameSpec(want.before, want.want.Spec)) {
 				p.nodes[node] = publication{want.want, is.uid, is.generation, c.resources, true}
