@@ -6,6 +6,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -159,6 +161,20 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(has(ctx, "n2")).To(HaveLen(1))
 		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
+	})
+
+	It("are looked at no more often than definitions while one of these is gone", func(ctx SpecContext) {
+		w := three(ctx)
+		relabel(ctx, "n1", "db")
+		w.pass(ctx)
+		relabel(ctx, "n2", "db")
+		w.pass(ctx)
+		Expect(said(ctx, "a")).To(Equal(held))
+		w.fleet.Live = undefined{k8s}
+		Expect(k8s.Delete(ctx, file("any", ""))).To(Succeed())
+		w.pass(ctx)
+		Expect(w.passAfter(ctx, 10*time.Minute)).To(Equal(10 * time.Second))
+		Expect(has(ctx, "n2")).To(HaveLen(3))
 	})
 
 	It("are held where it is their facts", func(ctx SpecContext) {
@@ -383,6 +399,17 @@ func (c refusing) Patch(ctx context.Context, o client.Object, p client.Patch, op
 		return errRefused
 	}
 	return c.Client.Patch(ctx, o, p, opts...)
+}
+
+// undefined is a reader of a cluster in which no kind is defined.
+type undefined struct{ client.Client }
+
+// Get finds no definition.
+func (c undefined) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if o.GetObjectKind().GroupVersionKind().Kind == "CustomResourceDefinition" {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "customresourcedefinitions"}, key.Name)
+	}
+	return c.Client.Get(ctx, key, o, opts...)
 }
 
 // unreadable is a reader that reads no Catalog.

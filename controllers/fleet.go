@@ -80,8 +80,9 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 			r.outdated.Store(true)
 		}
 	}
-	again.in(r.deselection.next(r.Clock.Now()))
-	again.in(r.uninstallation.next())
+	if again.in(r.uninstallation.next()); again.wait == 0 { // else what is held stays so
+		again.in(r.deselection.next(r.Clock.Now()))
+	}
 	wait, err := r.collectUnused(ctx, nodes)
 	again.in(wait)
 	failed = errors.Join(failed, err)
