@@ -29,7 +29,7 @@ type group struct {
 // A census counts nodes by state.
 type census struct {
 	by        map[v1alpha1.ResourceState]int32
-	unapplied int32 // of those that are unknown
+	unapplied int32 // of those that are unknown: had yet to apply it, or did not succeed
 }
 
 func (c *census) add(is state, n int32) {
@@ -79,7 +79,7 @@ func (a *aggregation) newGroup(nodes []string) *group {
 // A gathering is how a resource is on the nodes that it selects.
 type gathering struct {
 	counts    v1alpha1.NodeCounts
-	unapplied int32 // of the nodes that are unknown: had yet to apply it
+	unapplied int32 // of the nodes that are unknown: had yet to apply it, or did not succeed
 	samples   []v1alpha1.NodeSample
 }
 

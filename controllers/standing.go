@@ -37,7 +37,7 @@ type origin struct {
 type state struct {
 	v1alpha1.ResourceState
 	message   string
-	unapplied bool // of a node that is unknown: it had yet to apply it
+	unapplied bool // of a node that is unknown: it had yet to apply it, or did not succeed
 }
 
 // What is said of nodes in more than one place.
@@ -113,8 +113,8 @@ func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progres
 	switch {
 	case p.all:
 		s.rest = pending
-	case nc != nil && !silent:
-		s.report(result, nc.Status)
+	case nc != nil:
+		s.report(result, nc.Status, silent)
 	}
 	for ref := range p.some {
 		if result.EntryHash(ref) != "" {
@@ -127,16 +127,30 @@ func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progres
 	return s
 }
 
-// report takes in what a node says of resources that are still its own.
-func (s *standing) report(result *catalog.NodeResult, status v1alpha1.NodeCatalogStatus) {
+// report takes in what a node says, or said before it fell silent, of resources that are
+// still its own.
+func (s *standing) report(result *catalog.NodeResult, status v1alpha1.NodeCatalogStatus, silent bool) {
+	last := func(is state) state { return is }
+	if silent {
+		last = lastHeard
+	}
 	if status.Omitted > 0 {
-		s.rest = state{ResourceState: v1alpha1.StatePending, message: moreTrouble}
+		s.rest = last(state{ResourceState: v1alpha1.StatePending, message: moreTrouble})
 	}
 	for _, r := range status.Resources {
 		if ref := v1alpha1.ResourceRef(r.Ref); result.EntryHash(ref) != "" {
-			s.exceptions[ref] = state{ResourceState: r.State, message: cmp.Or(r.Message, changesText(r.Changes))}
+			s.exceptions[ref] = last(state{ResourceState: r.State, message: cmp.Or(r.Message, changesText(r.Changes))})
 		}
 	}
+}
+
+// lastHeard is how a resource is on a silent node that was in some state before. What was not
+// as it should be then is not taken to be so by now.
+func lastHeard(was state) state {
+	if good(was.ResourceState) || was.ResourceState == v1alpha1.StateNoop {
+		return state{ResourceState: v1alpha1.StateUnknown, message: silence}
+	}
+	return state{v1alpha1.StateUnknown, silence + "; before, " + cmp.Or(was.message, string(was.ResourceState)), true}
 }
 
 func waitsFor(nc *v1alpha1.NodeCatalog) string {

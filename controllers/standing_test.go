@@ -65,6 +65,20 @@ func (p report) naively(ref v1alpha1.ResourceRef, result *catalog.NodeResult) v1
 	return v1alpha1.StateInSync
 }
 
+// unapplied reports whether a node that is silent had yet to apply a resource, or did not
+// succeed when it last was heard.
+func (p report) unapplied(ref v1alpha1.ResourceRef) bool {
+	if p.all || p.some[ref] {
+		return true
+	}
+	for _, r := range p.nc.Status.Resources {
+		if r.Ref == v1alpha1.ReportedRef(ref) {
+			return r.State != v1alpha1.StateChanged && r.State != v1alpha1.StateNoop
+		}
+	}
+	return p.nc.Status.Omitted > 0
+}
+
 // counted is a state as counts have it.
 func counted(c *v1alpha1.NodeCounts, s v1alpha1.ResourceState) {
 	c.Selected++
@@ -128,7 +142,7 @@ func TestCountsAreThoseOfEveryNodeAskedByItself(t *testing.T) {
 			for _, name := range result.Selected[ref] {
 				is := said[name].naively(ref, result.Nodes[name])
 				counted(&want, is)
-				if is == v1alpha1.StateUnknown && (said[name].all || said[name].some[ref]) {
+				if is == v1alpha1.StateUnknown && said[name].unapplied(ref) {
 					wantUnapplied++
 				}
 			}

@@ -130,6 +130,24 @@ var _ = Describe("A resource's status", func() {
 		Expect(reason("a")).To(Equal("Ready=True InSync"))
 	})
 
+	It("is not Ready because a node on which it failed has fallen silent", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("n1", "web"), node("n2", "web"), file("a", "/a"), file("b", "/b"))
+		w.pass(ctx)
+		applied(ctx, "n1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "disk full"})
+		applied(ctx, "n2")
+		w.pass(ctx)
+		w.fleet.SeeLease(renewed("n1", w.clock.Now()))
+		w.drainEvents()
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		w.fleet.SeeLease(renewed("n2", w.clock.Now()))
+		w.pass(ctx)
+		Expect(said(ctx, "a")).To(Equal([]string{"Ready=False Unknown", "Reconciling=True Unknown", "Stalled=False Settled"}))
+		Expect(messageOf(ctx, "a", "Ready")).To(Equal("1 of 2 nodes in sync, 1 unknown; n1: nothing was heard of the node's agent for longer than its Lease lasts; before, disk full"))
+		Expect(said(ctx, "b")).To(ContainElement("Ready=True InSync"))
+		Expect(w.drainEvents()).To(BeEmpty())
+	})
+
 	It("says why a node is stuck that can't apply its catalog", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), file("a", "/a"))

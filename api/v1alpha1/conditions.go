@@ -23,7 +23,7 @@ const (
 	ReasonNoNodesSelected = "NoNodesSelected" // in sync, of no node
 	ReasonNoop            = "Noop"            // some nodes differ and are only reported
 	ReasonApplying        = "Applying"        // some nodes have not applied the generation
-	ReasonUnknown         = "Unknown"         // some nodes are silent, and have not applied the generation
+	ReasonUnknown         = "Unknown"         // some nodes are silent, and have not applied the generation, or failed to
 	ReasonOutOfSync       = "OutOfSync"
 	ReasonFailed          = "Failed" // on some nodes, which try again at each interval
 	ReasonSkipped         = "Skipped"
