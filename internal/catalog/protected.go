@@ -97,8 +97,8 @@ func visit(e ast.Expr, found []string) []string {
 		return appendLabel(found, key)
 	}
 	switch {
-	case e.Kind() == ast.IdentKind && (e.AsIdent() == "facts" || e.AsIdent() == "node"):
-		return append(found, e.AsIdent())
+	case isIdent(e, "facts"), isIdent(e, "node"):
+		return append(found, nameOf(e))
 	case e.Kind() == ast.SelectKind && isIdent(e.AsSelect().Operand(), "node"):
 		if e.AsSelect().FieldName() == "name" {
 			return found
@@ -132,7 +132,10 @@ func labelOf(e ast.Expr) (key string, ok bool) {
 	return "", false
 }
 
-func isIdent(e ast.Expr, name string) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == name }
+func isIdent(e ast.Expr, name string) bool { return e.Kind() == ast.IdentKind && nameOf(e) == name }
+
+// nameOf is what a variable is called: .node is node, looked for at the root.
+func nameOf(ident ast.Expr) string { return strings.TrimPrefix(ident.AsIdent(), ".") }
 
 func isLabels(e ast.Expr) bool {
 	return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "labels" && !e.AsSelect().IsTestOnly() && isIdent(e.AsSelect().Operand(), "node")

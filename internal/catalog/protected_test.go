@@ -54,12 +54,17 @@ func TestAnExpressionMaySpeakOfWhatNoNodeSaysOfItself(t *testing.T) {
 	t.Parallel()
 
 	for expression, want := range map[string][]string{
-		``:                               nil,
-		`true`:                           nil,
-		`node.name == "web-1"`:           nil,
-		`node.name.startsWith("web-")`:   nil,
-		`node.name in ["web-1", "db-1"]`: nil,
-		`["web-1", "db-1"].exists(n, n == node.name)`:                                         nil,
+		``:                                            nil,
+		`true`:                                        nil,
+		`node.name == "web-1"`:                        nil,
+		`node.name.startsWith("web-")`:                nil,
+		`.node.name == "web-1"`:                       nil,
+		`.node.labels.role == "db"`:                   {"label role"},
+		`"role" in .node.labels`:                      {"label role"},
+		`.facts.os.family == "Debian"`:                {"facts"},
+		`[.node].all(n, n.labels.a=="")`:              {"node"},
+		`node.name in ["web-1", "db-1"]`:              nil,
+		`["web-1", "db-1"].exists(n, n == node.name)`: nil,
 		`node.labels["node-restriction.kubernetes.io/tier"] == "secret"`:                      nil,
 		`"node-restriction.kubernetes.io/tier" in node.labels`:                                nil,
 		`!("role" in node.labels) && node.name != "x"`:                                        {"label role"},
