@@ -56,40 +56,59 @@ func sortedValues(dict map[string]any) []any {
 func bound(all template.FuncMap) {
 	if repeat, ok := all["repeat"].(func(int, string) string); ok {
 		all["repeat"] = func(n int, s string) (string, error) {
-			return bounded(n, len(s), func() string { return repeat(max(n, 0), s) })
+			return bounded(max(n, 0), len(s), func() string { return repeat(max(n, 0), s) })
 		}
 	}
 	for _, name := range []string{"indent", "nindent"} {
 		if indent, ok := all[name].(func(int, string) string); ok {
 			all[name] = func(n int, s string) (string, error) {
-				return bounded(n, 1+len(s), func() string { return indent(max(n, 0), s) })
+				return bounded(max(n, 0), 1+len(s), func() string { return indent(max(n, 0), s) })
 			}
 		}
 	}
 	if until, ok := all["until"].(func(int) []int); ok {
-		all["until"] = func(n int) ([]int, error) { return bounded(n, 1, func() []int { return until(n) }) }
+		all["until"] = func(n int) ([]int, error) { return counted(0, n, 1, func() []int { return until(n) }) }
 	}
 	if step, ok := all["untilStep"].(func(int, int, int) []int); ok {
 		all["untilStep"] = func(from, to, by int) ([]int, error) {
-			return bounded(to-from, 1, func() []int { return step(from, to, by) })
+			return counted(from, to, by, func() []int { return step(from, to, by) })
 		}
 	}
 	if seq, ok := all["seq"].(func(...int) string); ok {
 		all["seq"] = func(n ...int) (string, error) {
-			return bounded(span(n), 1, func() string { return seq(n...) })
+			from, to, by := sequence(n)
+			return counted(from, to, by, func() string { return seq(n...) })
 		}
 	}
 }
 
-func span(n []int) int {
-	if len(n) == 0 {
-		return 0
+// sequence is what the arguments of seq mean.
+func sequence(n []int) (from, to, by int) {
+	switch len(n) {
+	case 1:
+		return 1, n[0], 1
+	case 2:
+		return n[0], n[1], 1
+	case 3:
+		return n[0], n[2], n[1]
 	}
-	return max(slices.Max(n)-slices.Min(n), slices.Max(n))
+	return 0, 0, 0 // it gives nothing
+}
+
+// counted is for what counts from one number to another in steps.
+func counted[T any](from, to, by int, do func() T) (T, error) {
+	const largest = 1 << 53 // far enough from what an int can't hold
+	for _, n := range []int{from, to, by} {
+		if n > largest || n < -largest {
+			var none T
+			return none, errTooLong
+		}
+	}
+	return bounded(max(to-from, from-to), 1, do)
 }
 
 func bounded[T any](n, each int, do func() T) (T, error) {
-	if n = max(n, -n); n > maxContent || n*each > maxContent {
+	if n > maxContent || n*each > maxContent {
 		var none T
 		return none, errTooLong
 	}

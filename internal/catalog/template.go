@@ -25,10 +25,12 @@ var (
 type contentTemplate struct {
 	parsed    *template.Template
 	usesFacts bool
+	work      *meter // of one rendering after the other
 }
 
 func parseTemplate(text string) (*contentTemplate, error) {
-	parsed, err := template.New("contentTemplate").Option("missingkey=error").Funcs(pureFunctions()).Parse(text)
+	work := &meter{}
+	parsed, err := template.New("contentTemplate").Option("missingkey=error").Funcs(metered(pureFunctions(), work)).Parse(text)
 	if err != nil {
 		return nil, templateError(err)
 	}
@@ -37,11 +39,12 @@ func parseTemplate(text string) (*contentTemplate, error) {
 		countLoops(t.Root)
 	}
 	// Who only writes of "facts" waits for them needlessly, and for moments.
-	return &contentTemplate{parsed: parsed, usesFacts: strings.Contains(text, "facts")}, nil
+	return &contentTemplate{parsed: parsed, usesFacts: strings.Contains(text, "facts"), work: work}, nil
 }
 
 func (t *contentTemplate) render(n *subject) (string, error) {
 	var out boundedBuilder
+	t.work.left = maxWork
 	if err := t.parsed.Execute(&out, n.variables()); err != nil {
 		return "", templateError(err)
 	}
@@ -50,7 +53,7 @@ func (t *contentTemplate) render(n *subject) (string, error) {
 
 // templateError begins with the line: the template's name says nothing here.
 func templateError(err error) error {
-	for _, limit := range []error{errTooLong, errTooSlow} {
+	for _, limit := range []error{errTooLong, errTooSlow, errTooMuch} {
 		if errors.Is(err, limit) {
 			return limit
 		}
