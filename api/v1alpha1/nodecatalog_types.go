@@ -67,7 +67,8 @@ type Withheld struct {
 }
 
 // NodeCatalogStatus is how the node is. It changes when what it says changes: a run
-// that finds all as the last one left it writes nothing.
+// that finds all as the last one left it writes nothing. Its texts have limits, as what a
+// node says of a resource becomes part of that one's status, too.
 type NodeCatalogStatus struct {
 	// observedGeneration is the generation that the agent has last seen; -1 before any.
 	// +optional
@@ -78,12 +79,15 @@ type NodeCatalogStatus struct {
 	// appliedDigest is the digest of the catalog that the last run applied, as
 	// sha256-...
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	AppliedDigest string `json:"appliedDigest,omitempty"`
 	// agentVersion is the version of the agent.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	AgentVersion string `json:"agentVersion,omitempty"`
 	// publicKey is the node's key that secrets are sealed to.
 	// +optional
+	// +kubebuilder:validation:MaxLength=4096
 	PublicKey string `json:"publicKey,omitempty"`
 	// facts are what the node says of itself, in Facter's structured names.
 	// +optional
@@ -92,6 +96,7 @@ type NodeCatalogStatus struct {
 	// omittedFacts names facts that there is no room for in facts: templates and when
 	// don't see them.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
 	OmittedFacts string `json:"omittedFacts,omitempty"`
 	// lastRun is the last run that changed or found something new.
 	// +optional
@@ -112,6 +117,7 @@ type NodeCatalogStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -131,6 +137,7 @@ type LastRun struct {
 	// started is when the run began.
 	Started metav1.Time `json:"started"`
 	// duration of the run, as 0.021s.
+	// +kubebuilder:validation:MaxLength=64
 	Duration string `json:"duration"`
 	// trigger is why it took place.
 	// +kubebuilder:validation:Enum=Start;Change;Interval;Drift
@@ -166,9 +173,11 @@ type ReportedRef string
 
 // ResourceReport is one resource of a node that is not in sync.
 type ResourceReport struct {
-	Ref     ReportedRef   `json:"ref"`
-	State   ResourceState `json:"state"`
-	Message string        `json:"message,omitempty"`
+	Ref   ReportedRef   `json:"ref"`
+	State ResourceState `json:"state"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
 	// changes that were made, or would be.
 	// +optional
 	// +listType=atomic
@@ -184,9 +193,14 @@ type ResourceReport struct {
 
 // PropertyChange is one property. Values of secrets are redacted, long ones cut.
 type PropertyChange struct {
+	// +kubebuilder:validation:MaxLength=1024
 	Property string `json:"property"`
-	Is       string `json:"is,omitempty"`
-	Should   string `json:"should,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Is string `json:"is,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Should string `json:"should,omitempty"`
 }
 
 // NodeCatalogList is a list of NodeCatalogs.

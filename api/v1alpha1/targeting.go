@@ -143,6 +143,7 @@ type NodeSample struct {
 }
 
 // ResourceState is how a resource ended on a node, in the last run that looked at it.
+// +kubebuilder:validation:MaxLength=32
 type ResourceState string
 
 // The states of a resource on a node.

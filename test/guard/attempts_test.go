@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ func (o object) attempts() map[string]attempt {
 	if o.kind == "Lease" {
 		all["take over"] = takeOver
 		all["prolong"] = prolong
+		all["hand on"] = handOn
 	}
 	return all
 }
@@ -152,6 +154,37 @@ func takeOver(ctx context.Context, r dynamic.ResourceInterface, o object) error 
 func prolong(ctx context.Context, r dynamic.ResourceInterface, o object) error {
 	_, err := r.Patch(ctx, o.name, types.MergePatchType, []byte(`{"spec":{"leaseDurationSeconds":86400}}`), metav1.PatchOptions{})
 	return err
+}
+
+// handOn would have everyone who looks at Leases read as much as an object holds.
+func handOn(ctx context.Context, r dynamic.ResourceInterface, o object) error {
+	_, err := r.Patch(ctx, o.name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"holderIdentity":%q}}`, strings.Repeat("x", 1<<20)), metav1.PatchOptions{})
+	return err
+}
+
+// burdens are what would make a status that is read by many too large, or what is made of it.
+func burdens() map[string]string {
+	long := strings.Repeat("x", 64<<10)
+	report := func(fields string) string {
+		return fmt.Sprintf(`{"status":{"resources":[{"ref":"File/motd",%s}]}}`, fields)
+	}
+	var conditions []string
+	for i := range 20 {
+		conditions = append(conditions, fmt.Sprintf(`{"type":"C%d","status":"True","reason":"R","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}`, i))
+	}
+	return map[string]string{
+		"status.resources[0].state":               report(`"state":"` + long + `"`),
+		"status.resources[0].message":             report(`"state":"Failed","message":"` + long + `"`),
+		"status.resources[0].changes[0].property": report(`"state":"Failed","changes":[{"property":"` + long + `"}]`),
+		"status.resources[0].changes[0].is":       report(`"state":"Failed","changes":[{"property":"a","is":"` + long + `"}]`),
+		"status.resources[0].changes[0].should":   report(`"state":"Failed","changes":[{"property":"a","should":"` + long + `"}]`),
+		"status.agentVersion":                     `{"status":{"agentVersion":"` + long + `"}}`,
+		"status.appliedDigest":                    `{"status":{"appliedDigest":"` + long + `"}}`,
+		"status.publicKey":                        `{"status":{"publicKey":"` + long + `"}}`,
+		"status.omittedFacts":                     `{"status":{"omittedFacts":"` + long + `"}}`,
+		"status.lastRun.duration":                 `{"status":{"lastRun":{"started":"2026-01-01T00:00:00Z","trigger":"Start","duration":"` + long + `"}}}`,
+		"status.conditions":                       `{"status":{"conditions":[` + strings.Join(conditions, ",") + `]}}`,
+	}
 }
 
 func subresources(name string) []string {

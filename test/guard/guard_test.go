@@ -11,7 +11,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/test/controlplane"
 )
 
@@ -73,11 +75,21 @@ func TestAnAgentWritesWhatIsItsOwnNodes(t *testing.T) {
 			"node-a: patch Lease kube-system/node-a":             "and nothing else: not UPDATE leases.coordination.k8s.io kube-system/node-a",
 			"node-a: delete File motd":                           "and nothing else: not DELETE files.fettle.dev motd",
 			"node-a: take over Lease fettle-nodes/node-a":        "metadata and leaseDurationSeconds of the Lease are the manager's",
+			"node-a: hand on Lease fettle-nodes/node-a":          "the holder of the Lease is node-a",
 			"pod on no node: patch status of NodeCatalog node-a": "an agent whose token names no node may write nothing, so not UPDATE nodecatalogs.fettle.dev/status node-a: give it a token that is bound to a pod on its node",
 			"bound to nothing: create Lease node-a-02":           "an agent whose token names no node may write nothing",
 		} {
 			if got := fmt.Sprint(widened[attempt]); !strings.Contains(got, want) {
 				t.Errorf("%s was answered with %s, want %s", attempt, got, want)
+			}
+		}
+	})
+	t.Run("and is brief", func(t *testing.T) {
+		own := c.agents["node-a"].Resource(v1alpha1.GroupVersion.WithResource("nodecatalogs"))
+		for field, patch := range burdens() {
+			_, err := own.Patch(t.Context(), "node-a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), field+":") {
+				t.Errorf("%s was written, or refused for another reason: %.200v", field, err)
 			}
 		}
 	})
