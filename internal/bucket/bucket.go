@@ -8,6 +8,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -66,6 +67,7 @@ func Of(ctx context.Context, h host.Host) *Bucket {
 // hexadecimal. It reads the file twice and never as a whole, and never what a symlink in
 // its place leads to. A copy that is there but damaged is written anew. A file that changes
 // meanwhile is an error, and nothing of it is kept; so is one that is larger than the limit.
+// The error is ErrSecret for what is never kept.
 func (b *Bucket) Save(ctx context.Context, from host.Reader, file string) (sum string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,6 +79,9 @@ func (b *Bucket) Save(ctx context.Context, from host.Reader, file string) (sum s
 	sum, size, err := sumOf(ctx, node.Open)
 	if err != nil {
 		return "", err
+	}
+	if secret, err := b.shuns(sum); err != nil || secret {
+		return "", cmp.Or(err, ErrSecret)
 	}
 	if err := b.keep(ctx, node, file, sum, size); err != nil {
 		return "", err

@@ -202,8 +202,10 @@ func putBack(ctx context.Context, h host.Host, b *bucket.Bucket, to string, cont
 		return err
 	default:
 		f.Check = func(ctx context.Context, _ string) error {
-			_, err := b.Save(ctx, h, to)
-			return err
+			if _, err := b.Save(ctx, h, to); !errors.Is(err, bucket.ErrSecret) {
+				return err
+			}
+			return nil
 		}
 	}
 	_, err := h.WriteFile(ctx, to, f)

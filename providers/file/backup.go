@@ -81,8 +81,14 @@ func (w *write) save(ctx context.Context) error {
 }
 
 func (w *write) saveFile(ctx context.Context, file, to string) error {
+	kept := bucket.Of(ctx, w.wide)
 	if to == backupBucket {
-		_, err := bucket.Of(ctx, w.wide).Save(ctx, w.h, file)
+		if _, err := kept.Save(ctx, w.h, file); !errors.Is(err, bucket.ErrSecret) {
+			return err
+		}
+		return nil
+	}
+	if secret, err := kept.IsSecret(ctx, w.h, file); err != nil || secret {
 		return err
 	}
 	node, err := w.h.Look(file)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/file"
@@ -102,5 +103,48 @@ func TestAnAuditTellsOneSecretFromAnotherAndNoMore(t *testing.T) {
 	}
 	if !strings.HasPrefix(digest("s3cret"), "{hmac-sha256}") {
 		t.Errorf("the digest is %s", digest("s3cret"))
+	}
+}
+
+func TestWhatWasWrittenAsASecretIsKeptByNobody(t *testing.T) {
+	t.Parallel()
+
+	for sentence, spec := range map[string]string{
+		"new content that is none":  `{"path": "/x", "content": "plain"}`,
+		"removal":                   `{"path": "/x", "ensure": "absent"}`,
+		"a link":                    `{"path": "/x", "target": "/y"}`,
+		"a copy beside it":          `{"path": "/x", "content": "plain", "backup": ".bak"}`,
+		"a directory in its place":  `{"path": "/x", "ensure": "directory"}`,
+		"removal with a copy by it": `{"path": "/x", "ensure": "absent", "backup": ".bak"}`,
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, nil)
+			r := hidden(t, h, `{"path": "/x"}`, "s3cret")
+			must(t, r.Write(t.Context(), h, r.Compare().Changes))
+
+			next, err := file.Type(nowhere).Erase().Bind(ref, json.RawMessage(spec))
+			must(t, errors.Join(err, next.Choose(nil, h, ""), next.Read(t.Context(), h)))
+			must(t, next.Write(t.Context(), h, next.Compare().Changes))
+			if all := kept(t, h); len(all) > 0 {
+				t.Errorf("the bucket has %v", all)
+			}
+			if _, err := h.Lstat("/x.bak"); err == nil {
+				t.Error("there is a copy beside the file")
+			}
+		})
+	}
+}
+
+func TestWhatWasWrittenAsASecretCannotBeRestored(t *testing.T) {
+	t.Parallel()
+
+	h := newHost(t, nil)
+	r := hidden(t, h, `{"path": "/x"}`, "s3cret")
+	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+	next, err := file.Type(nowhere).Erase().Bind(ref, json.RawMessage(`{"path": "/x", "content": "plain"}`))
+	must(t, errors.Join(err, next.Choose(nil, h, ""), next.Read(t.Context(), h)))
+	if _, err := next.Former(t.Context(), h, next.Compare().Changes); !errors.Is(err, bucket.ErrSecret) {
+		t.Errorf("got %v", err)
 	}
 }

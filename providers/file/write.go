@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -242,6 +243,11 @@ func (w *write) write(ctx context.Context, mode uint32) error {
 }
 
 func (w *write) put(ctx context.Context, path string, f host.NewFile) error {
+	if w.want.secret {
+		if err := bucket.Of(ctx, w.wide).Shun(ctx, *w.want.Content); err != nil {
+			return cannot("note that the content is never to be kept", err)
+		}
+	}
 	content, err := w.open(ctx, w.wide, w.want)
 	if err != nil {
 		return err
