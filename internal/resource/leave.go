@@ -53,7 +53,10 @@ type Claim struct {
 	After []Ref `json:"after,omitempty"`
 
 	Deletion Deletion `json:"deletion"`
-	Provider string   `json:"provider"`
+	// Schedule is that of the resource. Its times of day and days hold for the end as well; its
+	// period says how often to look, and no more.
+	Schedule *Schedule `json:"schedule,omitempty"`
+	Provider string    `json:"provider"`
 	// Gone are the attributes that have it removed, and Former those, by name, that bring
 	// back what was changed.
 	Gone   json.RawMessage            `json:"gone"`

@@ -37,8 +37,12 @@ func (t Transaction) amend(c resource.Claim, item resource.Item) {
 	if item.Noop != nil && *item.Noop {
 		is = resource.Orphan
 	}
-	if c.Deletion != is {
-		c.Deletion = is
+	when := c.Schedule
+	if item.Resource != nil { // else nothing may be known of its schedule
+		when = item.Schedule
+	}
+	if c.Deletion != is || !reflect.DeepEqual(c.Schedule, when) {
+		c.Deletion, c.Schedule = is, when
 		t.Store.SetClaim(c)
 	}
 }
@@ -97,11 +101,12 @@ func (c census) doubt(ref resource.Ref) { c.doubtful[ref], c.doubts[ref.Kind] = 
 
 // leaver is the item of a claim.
 func (t Transaction) leaver(c resource.Claim, known census) resource.Item {
-	item := resource.Item{Ref: c.Ref, Provider: c.Provider, Leaves: &c}
+	item := resource.Item{Ref: c.Ref, Provider: c.Provider, Schedule: c.Schedule, Leaves: &c}
 	if known.named[c.Ref] { // the resource is about something else now
 		item.Ref = resource.FoundRef(c.Kind, c.Namevar)
 	}
 	if other, doubt := known.doubts[c.Kind]; doubt {
+		item.Schedule = nil // it waits at any time
 		item.Postponed = fmt.Errorf("its resource is gone, but %s may be about the same thing, which can't be told while that is withheld or invalid: mend it first", other)
 	}
 	kind, ok := kindOf(t.Kinds, c.Kind)
@@ -186,7 +191,8 @@ func (r *run) claimOf(e *entry) (resource.Claim, error) {
 		return resource.Claim{}, err
 	}
 	c := resource.Claim{
-		Kind: e.Ref.Kind, Namevar: e.Resource.Namevar(), Charter: r.Charter, Ref: e.Ref, Deletion: e.Deletion, Provider: e.report.Provider, Gone: gone,
+		Kind: e.Ref.Kind, Namevar: e.Resource.Namevar(), Charter: r.Charter, Ref: e.Ref, Deletion: e.Deletion,
+		Schedule: e.Schedule, Provider: e.report.Provider, Gone: gone,
 	}
 	for _, n := range r.plan.before[e.node] {
 		if r.entries[n].Deletion != resource.Orphan {

@@ -238,6 +238,52 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed", there: "a=green",
 		},
+		"it goes at no time that its resource would not be looked at": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				inTheDark := scheduled(holding(w.item(t, "Thing/a", red), resource.Delete), night(t))
+				return []chapter{
+					{items: []resource.Item{inTheDark}, tx: clock(zoned{}, "2026-11-21 23:00:00")},
+					{tx: clock(zoned{}, "2026-11-22 12:00:00")},
+				}
+			},
+			said: "Thing/a Skipped not scheduled: it is outside of the range of its schedule", there: "a=red", claims: 1,
+		},
+		"it stays at its time, too, while another may be about it": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				inTheDark := scheduled(holding(w.item(t, "Thing/a", red), resource.Delete), night(t))
+				return []chapter{
+					{items: []resource.Item{inTheDark}, tx: clock(zoned{}, "2026-11-21 23:00:00")},
+					{tx: func(tx *engine.Transaction) {
+						clock(zoned{}, "2026-11-22 23:00:00")(tx)
+						tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "b"}}
+					}},
+				}
+			},
+			said:  "Thing/a Skipped its resource is gone, but Thing/b may be about the same thing, which can't be told while that is withheld or invalid: mend it first",
+			there: "a=red", claims: 1,
+		},
+		"it goes in the first night, looked at before or not": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				daily := night(t)
+				daily.Period = resource.Daily
+				return []chapter{
+					{items: []resource.Item{scheduled(holding(w.item(t, "Thing/a", red), resource.Delete), daily)}, tx: clock(zoned{}, "2026-11-21 23:00:00")},
+					{tx: clock(zoned{}, "2026-11-21 23:30:00")},
+				}
+			},
+			said: "Thing/a Changed",
+		},
+		"the schedule that was told last counts": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				keep := holding(w.item(t, "Thing/a", red), resource.Delete)
+				return []chapter{
+					{items: []resource.Item{scheduled(keep, night(t))}, tx: clock(zoned{}, "2026-11-21 23:00:00")},
+					{items: []resource.Item{keep}, tx: func(tx *engine.Transaction) { clock(zoned{}, "2026-11-22 12:00:00")(tx); noop(tx) }},
+					{tx: clock(zoned{}, "2026-11-22 12:00:00")},
+				}
+			},
+			said: "Thing/a Changed",
+		},
 		"another resource takes the thing over": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {

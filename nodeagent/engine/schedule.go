@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// schedule fills in whether this is the time for a resource.
+// schedule fills in whether this is the time for a resource. A period
+// says nothing of what leaves.
 func (r *run) schedule(e *entry) {
 	if e.Schedule == nil || r.IgnoreSchedules || e.situation.Invalid != nil {
 		return
@@ -17,7 +18,10 @@ func (r *run) schedule(e *entry) {
 		e.situation.Invalid = fmt.Errorf("cannot tell the times of its schedule: %w", err)
 		return
 	}
-	last := r.Store.Checked(e.Ref)
+	var last time.Time
+	if e.Leaves == nil {
+		last = r.Store.Checked(e.Ref)
+	}
 	e.situation.Unscheduled = e.Schedule.Due(last, r.Now().In(zone))
 	e.report.Left = e.situation.Unscheduled != nil && !last.IsZero()
 }
