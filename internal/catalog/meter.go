@@ -16,13 +16,13 @@ import (
 // that people read comes near.
 const maxWork = 64 << 20
 
-// errTooMuch is of a template that would take the manager's memory, or its time.
-var errTooMuch = errors.New("its functions take and give more than 64 MiB")
+// errTooMuch is of a template or expression that would take the manager's memory, or its time.
+var errTooMuch = errors.New("its functions take or give too much: more than 64 MiB, or 16 in a when")
 
-// A meter counts what the functions of one template take and give.
+// A meter counts what the functions of one template or expression take and give.
 type meter struct{ left int }
 
-// charge fails once a rendering has had its share.
+// charge fails once a rendering, or evaluation, has had its share.
 func (m *meter) charge(n int) error {
 	if n < 0 || n > m.left {
 		m.left = 0

@@ -54,17 +54,12 @@ func TestAnExpressionMaySpeakOfWhatNoNodeSaysOfItself(t *testing.T) {
 	t.Parallel()
 
 	for expression, want := range map[string][]string{
-		``:                                            nil,
-		`true`:                                        nil,
-		`node.name == "web-1"`:                        nil,
-		`node.name.startsWith("web-")`:                nil,
-		`.node.name == "web-1"`:                       nil,
-		`.node.labels.role == "db"`:                   {"label role"},
-		`"role" in .node.labels`:                      {"label role"},
-		`.facts.os.family == "Debian"`:                {"facts"},
-		`[.node].all(n, n.labels.a=="")`:              {"node"},
-		`node.name in ["web-1", "db-1"]`:              nil,
-		`["web-1", "db-1"].exists(n, n == node.name)`: nil,
+		``:                               nil,
+		`true`:                           nil,
+		`node.name == "web-1"`:           nil,
+		`node.name.startsWith("web-")`:   nil,
+		`node.name in ["web-1", "db-1"]`: nil,
+		`["web-1", "db-1"].exists(n, n == node.name)`:                                         nil,
 		`node.labels["node-restriction.kubernetes.io/tier"] == "secret"`:                      nil,
 		`"node-restriction.kubernetes.io/tier" in node.labels`:                                nil,
 		`!("role" in node.labels) && node.name != "x"`:                                        {"label role"},
@@ -84,6 +79,13 @@ func TestAnExpressionMaySpeakOfWhatNoNodeSaysOfItself(t *testing.T) {
 		`[1, 2].all(i, i < facts.processors.count)`:                                           {"facts"},
 		`{"a": facts.x}.a == {facts.y: 1}["b"]`:                                               {"facts"},
 		`dyn(facts).a == 1`:                                                                   {"facts"},
+
+		// At the root.
+		`.node.name == "web-1"`:          nil,
+		`.node.labels.role == "db"`:      {"label role"},
+		`"role" in .node.labels`:         {"label role"},
+		`.facts.os.family == "Debian"`:   {"facts"},
+		`[.node].all(n, n.labels.a=="")`: {"node"},
 	} {
 		targeting := &v1alpha1.Targeting{NodeSelector: &metav1.LabelSelector{}, When: expression}
 		if diff := cmp.Diff(want, catalog.SelfSaid(targeting)); diff != "" {

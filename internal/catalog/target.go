@@ -71,11 +71,14 @@ func newSelection(t *v1alpha1.Targeting, env func() (*cel.Env, error)) *selectio
 	out := &selection{selector: selector}
 	if when := strings.TrimSpace(t.When); when != "" {
 		if out.when, err = compileWhen(env, when); err != nil {
-			out.fault = faultf(v1alpha1.ReasonInvalidWhen, "when %q is invalid: %v", when, err)
+			out.fault = faultf(v1alpha1.ReasonInvalidWhen, "when %q is invalid: %v", capped(when, maxWhenTold), err)
 		}
 	}
 	return out
 }
+
+// maxWhenTold is how much of a when is told, in bytes, with what is wrong with it.
+const maxWhenTold = 256
 
 // A verdict is whether a node is selected. A fault is why that can't be told; then the
 // resources are the node's, and wait.
@@ -102,7 +105,7 @@ func (s *selection) allows(n *subject) verdict {
 	}
 	holds, err := s.when.holds(n)
 	if err != nil {
-		return verdict{true, faultf(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", s.when.text, n.Name, err)}
+		return verdict{true, faultf(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", capped(s.when.text, maxWhenTold), n.Name, err)}
 	}
 	return verdict{selected: holds}
 }

@@ -18,6 +18,7 @@ type condition struct {
 	text      string
 	program   cel.Program
 	usesFacts bool
+	work      *meter // of one evaluation after the other
 }
 
 func whenEnvironment() (*cel.Env, error) {
@@ -42,11 +43,12 @@ func compileWhen(environment func() (*cel.Env, error), text string) (*condition,
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("it gives %s, and must give a bool", t)
 	}
-	program, err := env.Program(ast, cel.CostLimit(costLimit), cel.EvalOptions(cel.OptOptimize))
+	work := &meter{}
+	program, err := env.Program(ast, cel.CostLimit(costLimit), cel.EvalOptions(cel.OptOptimize), limited(env, work))
 	if err != nil {
 		return nil, err
 	}
-	c := &condition{text: text, program: program}
+	c := &condition{text: text, program: program, work: work}
 	for _, ref := range ast.NativeRep().ReferenceMap() {
 		c.usesFacts = c.usesFacts || ref.Name == "facts"
 	}
@@ -63,6 +65,7 @@ func whenIssues(issues *cel.Issues) error {
 }
 
 func (c *condition) holds(n *subject) (bool, error) {
+	c.work.left = maxCompared
 	out, _, err := c.program.Eval(n.variables())
 	if err != nil {
 		return false, err
