@@ -151,8 +151,10 @@ func (r *Fleet) lostByItself(c nodeChange, known drops) []v1alpha1.ResourceRef {
 	if since == nil {
 		since = r.deselection.first
 	}
+	was, is := withheldFrom(c.before), withheldFrom(c.want.Spec)
 	stays := func(ref v1alpha1.ResourceRef) bool {
-		return keeps(c.want, ref) || !r.compiled.resources.aimsAlike(ref, since) || waited(c.before, ref)
+		// What waited for the node's first facts it never had.
+		return is[ref] != "" || was[ref] == v1alpha1.ReasonWaitingForFacts || c.want.EntryHash(ref) != "" || !r.compiled.resources.aimsAlike(ref, since)
 	}
 	refs := slices.DeleteFunc(slices.Concat(r.dropped(c, known).refs, own(c)), stays)
 	slices.Sort(refs)
@@ -177,11 +179,13 @@ func own(c nodeChange) []v1alpha1.ResourceRef {
 	return refs
 }
 
-// waited reports whether a resource waited for the first facts of a node, which so never had it.
-func waited(before v1alpha1.NodeCatalogSpec, ref v1alpha1.ResourceRef) bool {
-	return slices.ContainsFunc(before.Withheld, func(w v1alpha1.Withheld) bool {
-		return w.Ref == ref && w.Reason == v1alpha1.ReasonWaitingForFacts
-	})
+// withheldFrom are the reasons for which a spec withholds resources, of which there may be thousands.
+func withheldFrom(s v1alpha1.NodeCatalogSpec) map[v1alpha1.ResourceRef]string {
+	reasons := make(map[v1alpha1.ResourceRef]string, len(s.Withheld))
+	for _, w := range s.Withheld {
+		reasons[w.Ref] = w.Reason
+	}
+	return reasons
 }
 
 // drops are what goes with the catalogs that a node leaves for others, by both: most nodes
