@@ -119,6 +119,7 @@ func newStore(opts Options) *Store {
 }
 
 func load(dir string, opts Options) (*Store, error) {
+	_, missing := os.Stat(filepath.Join(dir, dbName))
 	db, err := openDB(dir, bbolt.Options{Timeout: timeout(opts.Wait)})
 	if err != nil {
 		return nil, err
@@ -126,6 +127,12 @@ func load(dir string, opts Options) (*Store, error) {
 	s := newStore(opts)
 	s.db = db
 	if err := s.read(db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if missing == nil {
+		return s, nil
+	}
+	if err := syncDir(dir); err != nil { // what is written to it is only as durable as its name
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
