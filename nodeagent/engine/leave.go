@@ -231,6 +231,24 @@ func (r *run) reclaim(e *entry) {
 	}
 }
 
+// inherit has a thing be the resource's own that brought it along: whose it was before has
+// nothing become of it any more.
+func (r *run) inherit(child *entry) {
+	key := resource.Ref{Kind: child.Ref.Kind, Name: child.Resource.Namevar()}
+	if _, had := r.Store.Claims()[key]; had && r.claims(child) {
+		r.Store.DropClaim(key)
+	}
+}
+
+// inherited reports whether someone else took over what leaves.
+func (r *run) inherited(e *entry) bool {
+	if e.Leaves == nil {
+		return false
+	}
+	_, still := r.Store.Claims()[e.Leaves.Key()]
+	return !still
+}
+
 // disclaim forgets the claim on what was dealt with as it says.
 func (r *run) disclaim(e *entry) {
 	if e.report.State == InSync || e.report.State == Changed {

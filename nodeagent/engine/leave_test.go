@@ -284,6 +284,36 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed",
 		},
+		"a resource that brings it along takes it over": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				w.nested = map[string][]string{"n": {"a"}}
+				return []chapter{
+					items(holding(w.item(t, "Thing/a", red), resource.Delete)),
+					items(w.item(t, "Nest/n", `{"ensure":"present"}`)),
+				}
+			},
+			said: "Nest/n Changed, Thing/a InSync", there: "a=red n",
+		},
+		"so does one that fails to bring it along": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				w.nested = map[string][]string{"n": {"a"}}
+				return []chapter{
+					items(holding(w.item(t, "Thing/a", blue), resource.Delete)),
+					{byHand: func(w *world) { w.fail["write a"] = errBroken }, items: []resource.Item{w.item(t, "Nest/n", `{"ensure":"present"}`)}},
+				}
+			},
+			said:  "Thing/a Failed change of color from blue to red failed: broken, Nest/n Changed, Thing/a InSync",
+			there: "a=blue n",
+		},
+		"one that only reports does not": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				w.nested = map[string][]string{"n": {"a"}}
+				only := w.item(t, "Nest/n", `{"ensure":"present"}`)
+				only.Noop = new(true)
+				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), items(only)}
+			},
+			said: "Nest/n Noop, Thing/a Changed",
+		},
 		"another resource takes the thing over": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {

@@ -9,7 +9,7 @@ import (
 
 // read reads the present state and compares it, unless the resource is refused.
 func (r *run) read(ctx context.Context, e *entry) {
-	if refusal(e.situation).Action != Keep {
+	if refusal(e.situation).Action != Keep || r.inherited(e) {
 		return
 	}
 	r.readAhead(ctx, e)
