@@ -132,8 +132,8 @@ func weighList(v reflect.Value, limit, depth int) int {
 	return total
 }
 
-// gain tells of a function how much it may make out of its arguments, where that is more than
-// some times what they weigh; nil for any other.
+// gain tells of a function how much it may make out of its arguments, or do with them, where
+// that is more than some times what they weigh; nil for any other.
 func gain(name string) func(args []reflect.Value) int {
 	switch name {
 	case "printf":
@@ -149,7 +149,9 @@ func gain(name string) func(args []reflect.Value) int {
 			return args[1].Len() * (1 + args[2].Len()/int(max(args[0].Int(), 1)))
 		}
 	case "regexReplaceAll", "mustRegexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAllLiteral": // pattern, text, new
-		return func(args []reflect.Value) int { return args[2].Len() * (1 + args[1].Len()) }
+		return func(args []reflect.Value) int { return (args[0].Len() + args[2].Len()) * (1 + args[1].Len()) }
+	case "regexMatch", "mustRegexMatch", "regexFind", "mustRegexFind", "regexFindAll", "mustRegexFindAll", "regexSplit", "mustRegexSplit": // pattern, text
+		return func(args []reflect.Value) int { return args[0].Len() * args[1].Len() }
 	case "uniq", "mustUniq": // compares each with each
 		return func(args []reflect.Value) int { return length(args[0]) * length(args[0]) }
 	case "without", "mustWithout": // list, others

@@ -43,6 +43,7 @@ func TestATemplateThatMakesTooMuchIsCutOff(t *testing.T) {
 		"replacing all by all":      `{{ $x := repeat 300000 "x" }}{{ replace "x" $x $x | len }}`,
 		"replacing what is between": `{{ $x := repeat 300000 "x" }}{{ replace "" $x $x | len }}`,
 		"replacing by pattern":      `{{ $x := repeat 300000 "x" }}{{ regexReplaceAll "x" $x $x | len }}`,
+		"matching a long pattern":   `{{ regexMatch (printf "%sy" (repeat 3000 "x?")) (repeat 300000 "x") }}`,
 		"joining with much":         `{{ join (repeat 300000 "x") (until 300000) | len }}`,
 		"wrapping with much":        `{{ $x := repeat 300000 "x" }}{{ wrapWith 1 $x $x | len }}`,
 		"comparing all with all":    `{{ uniq (until 300000) | len }}`,
