@@ -91,6 +91,9 @@ func (r *Fleet) stand(nodes nodeCatalogs, now time.Time) {
 	r.standings.keep(r.compiled.result.Nodes)
 	for name, want := range r.compiled.result.Nodes {
 		nc := nodes[name]
+		if nc != nil && !ownedBy(nc, r.compiled.nodes[name]) {
+			nc = nil // it is of a Node of the same name that is gone
+		}
 		p := r.rollout.observe(name, want.Digest, r.published.applied(name, nc))
 		p.held = r.deselection.holds(name)
 		r.standings.update(name, want, nc, p, r.leases.silent(name, now))

@@ -148,6 +148,19 @@ var _ = Describe("A resource's status", func() {
 		Expect(w.drainEvents()).To(BeEmpty())
 	})
 
+	It("has nothing of what a Node reported that another of its name replaced", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("n1", "web"), file("a", "/a"))
+		w.pass(ctx)
+		applied(ctx, "n1")
+		w.pass(ctx)
+		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
+		Expect(k8s.Delete(ctx, node("n1", "web"))).To(Succeed())
+		create(ctx, node("n1", "web"))
+		w.pass(ctx)
+		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Pending: 1}))
+	})
+
 	It("says why a node is stuck that can't apply its catalog", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), file("a", "/a"))
