@@ -43,28 +43,33 @@ func (a *Agent) change(ctx context.Context) {
 }
 
 // found makes what an object says the target, or notes why it can't be. Where another one
-// was seen meanwhile that one is next: at once, unless it waits for its place.
+// was seen meanwhile that one is next: at once, unless it waits for its place. What was had
+// is applied all the same, so that changes that come faster than catalogs do are not all lost.
 func (a *Agent) found(ctx context.Context, object *v1alpha1.NodeCatalog, t *target, err error) {
 	a.seeking = false
 	if a.object == nil {
 		return
 	}
-	if a.object.UID != object.UID || a.object.Generation != object.Generation {
-		if a.schedule.change.IsZero() {
-			a.change(ctx)
-		}
-		return
+	latest := a.object.UID == object.UID && a.object.Generation == object.Generation
+	if latest || err == nil && a.object.UID == object.UID {
+		a.settle(object, t, err)
+		a.proceed(ctx)
 	}
+	if !latest && a.schedule.change.IsZero() {
+		a.change(ctx)
+	}
+}
+
+func (a *Agent) settle(object *v1alpha1.NodeCatalog, t *target, err error) {
 	before := a.problem
 	if a.problem = problemOf(err); a.problem == nil {
 		a.target = t
-	} else {
-		a.schedule.failed(a.Clock.Now())
-		if before == nil || *before != *a.problem {
-			a.Log.Warn("the catalog can't be applied", "generation", object.Generation, "reason", a.problem.Reason, "error", err)
-		}
+		return
 	}
-	a.proceed(ctx)
+	a.schedule.failed(a.Clock.Now())
+	if before == nil || *before != *a.problem {
+		a.Log.Warn("the catalog can't be applied", "generation", object.Generation, "reason", a.problem.Reason, "error", err)
+	}
 }
 
 // proceed runs the target, if that is what the host is to be.
