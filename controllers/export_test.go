@@ -14,6 +14,12 @@ import (
 // Invalidate does what a watch does when something that is compiled has changed.
 func (r *Fleet) Invalidate() { r.outdated.Store(true) }
 
+// SeeChange does what a watch does when people have changed something.
+func (r *Fleet) SeeChange() {
+	r.burst.note(r.Clock.Now())
+	r.Invalidate()
+}
+
 // NewStatus is the status that counts, samples and problems come to.
 func NewStatus(counts v1alpha1.NodeCounts, samples []v1alpha1.NodeSample, problems []catalog.Problem, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
 	return newStatus(outcome{generation: 1, gathering: gathering{counts: counts, samples: samples}, problems: problems}, before, now)

@@ -45,6 +45,7 @@ type Fleet struct {
 	Contact *Contact
 
 	outdated       atomic.Bool // something that is compiled has changed
+	burst          burst
 	sources        sources
 	secrets        secrets
 	facts          factsCache
@@ -63,6 +64,9 @@ type Fleet struct {
 
 // Reconcile makes one pass. The request says nothing: there is one fleet.
 func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	if wait := r.burst.left(r.Clock.Now()); wait > 0 && r.compiled != nil {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	outdated := r.outdated.Swap(false) // before anything is read: what changes from now on may not be seen
 	nodes, err := r.nodeCatalogsByName(ctx)
 	if err != nil {

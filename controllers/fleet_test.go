@@ -40,6 +40,42 @@ var _ = Describe("The fleet", func() {
 		Expect(versions(ctx)).To(Equal(before))
 	})
 
+	It("waits for the end of what people change one thing after another, but not for ever", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("web-1", "web"))
+		w.fleet.SeeChange()
+		Expect(w.pass(ctx)).NotTo(BeZero(), "it is over after ten seconds")
+		sees := func(after time.Duration) time.Duration {
+			GinkgoHelper()
+			w.clock.SetTime(w.clock.Now().Add(after))
+			result, err := w.fleet.Reconcile(ctx, anything)
+			Expect(err).NotTo(HaveOccurred())
+			return result.RequeueAfter
+		}
+		w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
+		create(ctx, file("a", "/a", requires("File/b")))
+		w.fleet.SeeChange()
+		Expect(sees(60 * time.Millisecond)).To(Equal(40 * time.Millisecond))
+		create(ctx, file("b", "/b"))
+		w.fleet.SeeChange()
+		Expect(sees(99 * time.Millisecond)).To(Equal(time.Millisecond))
+		Expect(said(ctx, "a")).To(BeEmpty())
+		sees(time.Millisecond)
+		Expect(has(ctx, "web-1")).To(HaveLen(2))
+		Expect(said(ctx, "a")).To(ContainElement("Ready=False Applying"))
+
+		By("changes that follow each other for longer than two seconds")
+		w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
+		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Require = nil })
+		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
+		for range 40 {
+			Expect(has(ctx, "web-1")).To(HaveLen(2))
+			w.fleet.SeeChange()
+			sees(50 * time.Millisecond)
+		}
+		Expect(has(ctx, "web-1")).To(HaveLen(1))
+	})
+
 	It("writes nothing twice while its cache is behind, and nothing halfway", func(ctx SpecContext) {
 		w := newWorld()
 		late := &behind{Client: k8s}

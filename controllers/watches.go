@@ -25,10 +25,6 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// settle is how long a pass waits for more of what made it necessary: `kubectl apply`
-// of a folder, a wave of agents that report.
-const settle = 100 * time.Millisecond
-
 // maxRetry is the longest wait after failures: what fails for one node must not keep
 // the others waiting.
 const maxRetry = 30 * time.Second
@@ -65,8 +61,8 @@ func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 // is one of its status, or of metadata that are not ours.
 func (r *Fleet) resourceChanges() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.compileSoon(q) },
-		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.compileSoon(q) },
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.changeSoon(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.changeSoon(q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, now := e.ObjectOld, e.ObjectNew
 			other := func(annotation string) bool {
@@ -74,7 +70,7 @@ func (r *Fleet) resourceChanges() handler.EventHandler {
 			}
 			switch {
 			case before.GetUID() != now.GetUID(), before.GetGeneration() != now.GetGeneration(), other(v1alpha1.AnnotationConfirmDeselection):
-				r.compileSoon(q)
+				r.changeSoon(q)
 			case other(v1alpha1.AnnotationAbandonCleanup),
 				controllerutil.ContainsFinalizer(before, v1alpha1.FinalizerCleanup) != controllerutil.ContainsFinalizer(now, v1alpha1.FinalizerCleanup):
 				passSoon(q)
@@ -90,6 +86,12 @@ func (r *Fleet) recompile() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q queue) { r.compileSoon(q) },
 		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.compileSoon(q) },
 	}
+}
+
+// changeSoon is for what people change, more of which may follow.
+func (r *Fleet) changeSoon(q queue) {
+	r.burst.note(r.Clock.Now())
+	r.compileSoon(q)
 }
 
 func (r *Fleet) compileSoon(q queue) {
