@@ -67,18 +67,25 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 	if wait := r.burst.left(r.Clock.Now()); wait > 0 && r.compiled != nil {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
+	wait, err := r.pass(ctx)
+	return ctrl.Result{RequeueAfter: wait}, err
+}
+
+// pass does all that there is to do, and returns when to do so again; 0 for when something
+// happens.
+func (r *Fleet) pass(ctx context.Context) (time.Duration, error) {
 	outdated := r.outdated.Swap(false) // before anything is read: what changes from now on may not be seen
 	nodes, err := r.nodeCatalogsByName(ctx)
 	if err != nil {
 		r.outdated.CompareAndSwap(false, outdated)
-		return ctrl.Result{}, err
+		return 0, err
 	}
 	var again later
 	var failed error
 	if outdated || r.compiled == nil || r.due(r.Clock.Now()) {
 		if err := r.read(ctx, nodes); err != nil {
 			r.outdated.Store(true)
-			return ctrl.Result{}, err
+			return 0, err
 		}
 		if failed = r.tell(ctx, nodes); failed != nil {
 			r.outdated.Store(true)
@@ -98,9 +105,9 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 	again.in(wait)
 	failed = errors.Join(failed, err)
 	if failed != nil {
-		return ctrl.Result{}, fmt.Errorf("cannot bring the fleet up to date: %w", failed)
+		return 0, fmt.Errorf("cannot bring the fleet up to date: %w", failed)
 	}
-	return ctrl.Result{RequeueAfter: again.wait}, nil
+	return again.wait, nil
 }
 
 // due reports whether it is time to compile again though nothing has changed.
