@@ -152,6 +152,23 @@ func TestTheNextNodeToBecomeSilentIsTheOneHeardLongestAgo(t *testing.T) {
 	}
 }
 
+// losesContact reports whether a request that begins at a time keeps a node, which renewed its
+// Lease of 60 s at the start, from being silent when that is over.
+func losesContact(at time.Duration, ask func(*clocktesting.FakePassiveClock, *controllers.Contact) (*http.Response, error)) bool {
+	clock := clocktesting.NewFakePassiveClock(start)
+	contact := &controllers.Contact{Clock: clock}
+	fleet := &controllers.Fleet{Clock: clock}
+	fleet.Listen(contact)
+	fleet.SeeLease(renewed("a", start))
+	clock.SetTime(start.Add(at))
+	trip := contact.Wrap(roundTripper(func(*http.Request) (*http.Response, error) { return ask(clock, contact) }))
+	if answer, err := trip.RoundTrip(&http.Request{}); err == nil {
+		answer.Body.Close()
+	}
+	clock.SetTime(start.Add(time.Minute))
+	return !fleet.Silent("a")
+}
+
 func TestContactIsLostByWhatIsNoAnswer(t *testing.T) {
 	t.Parallel()
 
@@ -172,22 +189,11 @@ func TestContactIsLostByWhatIsNoAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clock := clocktesting.NewFakePassiveClock(start)
-			contact := &controllers.Contact{Clock: clock}
-			fleet := &controllers.Fleet{Clock: clock}
-			fleet.Listen(contact)
-			fleet.SeeLease(renewed("a", start))
-			clock.SetTime(start.Add(50 * time.Second))
-			trip := contact.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+			got := losesContact(50*time.Second, func(clock *clocktesting.FakePassiveClock, _ *controllers.Contact) (*http.Response, error) {
 				clock.SetTime(clock.Now().Add(c.took))
 				return &http.Response{StatusCode: c.status, Body: http.NoBody}, c.err
-			}))
-			answer, err := trip.RoundTrip(&http.Request{})
-			if err == nil {
-				answer.Body.Close()
-			}
-			clock.SetTime(start.Add(60 * time.Second))
-			if got := !fleet.Silent("a"); got != c.lost {
+			})
+			if got != c.lost {
 				t.Errorf("that is lost contact: %t, want %t", got, c.lost)
 			}
 		})
@@ -208,27 +214,16 @@ func TestContactIsLostWhereNothingIsAnsweredForLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clock := clocktesting.NewFakePassiveClock(start)
-			contact := &controllers.Contact{Clock: clock}
-			fleet := &controllers.Fleet{Clock: clock}
-			fleet.Listen(contact)
-			fleet.SeeLease(renewed("a", start))
-			trip := contact.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+			got := losesContact(0, func(clock *clocktesting.FakePassiveClock, contact *controllers.Contact) (*http.Response, error) {
 				for i := range 80 {
 					clock.SetTime(clock.Now().Add(time.Second / 2))
 					if i < c.others {
 						contact.Answer(true)
 					}
 				}
-				return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
-			}))
-			answer, err := trip.RoundTrip(&http.Request{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer.Body.Close()
-			clock.SetTime(start.Add(60 * time.Second))
-			if got := !fleet.Silent("a"); got != c.lost {
+				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+			})
+			if got != c.lost {
 				t.Errorf("that is lost contact: %t, want %t", got, c.lost)
 			}
 		})
