@@ -91,13 +91,13 @@ func (f *fleet) each(n int, do func(int) error) {
 }
 
 // startManager starts the program, with the rights that it has.
-func (f *fleet) startManager() {
+func (f *fleet) startManager(flags ...string) {
 	kubeconfig := filepath.Join(f.dir, "kubeconfig")
 	f.must(controlplane.WriteKubeconfig(kubeconfig, f.proxy.config(), "system:serviceaccount:fettle-system:fettle-manager"))
 	log, err := os.Create(filepath.Join(f.dir, "manager.log"))
 	f.must(err)
-	f.manager = exec.Command(f.options.manager, "-kubeconfig", kubeconfig, "-metrics-bind-address", "0", "-health-probe-bind-address", "0",
-		"-kube-api-qps", fmt.Sprint(managerQPS), "-kube-api-burst", fmt.Sprint(managerQPS))
+	f.manager = exec.Command(f.options.manager, append(flags, "-kubeconfig", kubeconfig, "-metrics-bind-address", "0", "-health-probe-bind-address", "0",
+		"-kube-api-qps", fmt.Sprint(managerQPS), "-kube-api-burst", fmt.Sprint(managerQPS))...)
 	f.manager.Stdout, f.manager.Stderr = log, log
 	f.must(f.manager.Start())
 	f.Cleanup(f.stopManager)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,6 +48,7 @@ func measure(ctx context.Context, o options, nodes int) (r result, err error) {
 		f.change(ctx, &r)
 		stop()
 		r.peak = f.managerPeak()
+		f.ignoreSilence(ctx)
 		r.fanOut = f.fanOutAlone(ctx)
 		r.peak = max(r.peak, f.managerPeak())
 		f.stopManager()
@@ -100,6 +103,18 @@ func (f *fleet) change(ctx context.Context, r *result) {
 	r.cpu = f.managerCPU() - cpu
 	r.patches, r.bytes = f.proxy.patches.Load()-patches, f.proxy.bytes.Load()-bytes
 	r.etcd = after.etcd - before.etcd
+}
+
+// ignoreSilence starts a manager that takes no agent for silent though all are stopped: to say so of each is work that has
+// nothing to do with a change.
+func (f *fleet) ignoreSilence(ctx context.Context) {
+	f.stopManager()
+	f.startManager("-lease-duration", "1h")
+	f.until(ctx, "every Lease lasts an hour", func() (bool, error) {
+		var all coordinationv1.LeaseList
+		err := f.client.List(ctx, &all, client.InNamespace(v1alpha1.AgentNamespace))
+		return err == nil && !slices.ContainsFunc(all.Items, func(l coordinationv1.Lease) bool { return *l.Spec.LeaseDurationSeconds != 3600 }), err
+	})
 }
 
 // fanOutAlone measures one with no agent at work.

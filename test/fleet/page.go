@@ -30,7 +30,7 @@ one in ten is rendered for each node. The change is of one resource that every n
 	}
 	b.WriteString(`
 The floor is a bare client that makes the same patches: as many, of the same size, as many at a time, on the same objects,
-by the same way, a proxy that counts bytes. The status of a resource is written once in five seconds at most.
+by the same way, a proxy that counts bytes. Where agents are stopped, Leases last an hour, so that none falls silent. The status of a resource is written once in five seconds at most.
 
 | nodes, quiet | requests a second a hundred nodes | of these writes | renewals of Leases beside that |
 |--:|--:|--:|--:|
