@@ -89,6 +89,14 @@ func (b *Bucket) Save(ctx context.Context, from host.Reader, file string) (sum s
 	return sum, b.note(ctx, file, sum)
 }
 
+// Backup is Save for what is about to be replaced or removed: what is never kept is left out.
+func (b *Bucket) Backup(ctx context.Context, from host.Reader, file string) error {
+	if _, err := b.Save(ctx, from, file); !errors.Is(err, ErrSecret) {
+		return err
+	}
+	return nil
+}
+
 // Path is where the bucket's host has the content of this sum, if it is kept.
 func (b *Bucket) Path(sum string) string { return path.Join(b.dirOf(sum), contentsName) }
 

@@ -201,12 +201,7 @@ func putBack(ctx context.Context, h host.Host, b *bucket.Bucket, to string, cont
 	case err != nil:
 		return err
 	default:
-		f.Check = func(ctx context.Context, _ string) error {
-			if _, err := b.Save(ctx, h, to); !errors.Is(err, bucket.ErrSecret) {
-				return err
-			}
-			return nil
-		}
+		f.Check = func(ctx context.Context, _ string) error { return b.Backup(ctx, h, to) }
 	}
 	_, err := h.WriteFile(ctx, to, f)
 	return err

@@ -83,10 +83,7 @@ func (w *write) save(ctx context.Context) error {
 func (w *write) saveFile(ctx context.Context, file, to string) error {
 	kept := bucket.Of(ctx, w.wide)
 	if to == backupBucket {
-		if _, err := kept.Save(ctx, w.h, file); !errors.Is(err, bucket.ErrSecret) {
-			return err
-		}
-		return nil
+		return kept.Backup(ctx, w.h, file)
 	}
 	if secret, err := kept.IsSecret(ctx, w.h, file); err != nil || secret {
 		return err

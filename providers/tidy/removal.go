@@ -73,8 +73,5 @@ func save(ctx context.Context, h host.Host, from host.Reader, file string) error
 	if err != nil || !info.IsRegular() {
 		return err
 	}
-	if _, err = bucket.Of(ctx, h).Save(ctx, from, file); errors.Is(err, bucket.ErrSecret) {
-		return nil
-	}
-	return err
+	return bucket.Of(ctx, h).Backup(ctx, from, file)
 }
