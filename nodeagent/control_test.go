@@ -23,6 +23,12 @@ func (m *machine) moments(what string, holds func(g Gomega)) {
 	}).WithTimeout(limit).WithPolling(20*time.Millisecond).Should(Succeed(), what)
 }
 
+// waits waits until all that the agent still does is to wait for the clock: in its loop, and to renew its Lease.
+func (m *machine) waits() {
+	m.t.Helper()
+	m.soon("it waits", func(g Gomega) { g.Expect(m.clock.Waiters()).To(Equal(2)) })
+}
+
 func correctsAtOnce(_ *testing.T, m *machine) {
 	m.start()
 	below := fileEntry("sub/one", "x\n")
@@ -57,10 +63,10 @@ func keepsItsTime(t *testing.T, m *machine) {
 	m.ran = func() { at = append(at, m.clock.Since(started)) }
 	m.start()
 	for _, d := range []time.Duration{44 * time.Second, time.Second, 10*time.Minute + 29*time.Second, time.Second} {
-		m.soon("it waits", func(g Gomega) { g.Expect(m.clock.HasWaiters()).To(BeTrue()) })
+		m.waits()
 		m.clock.Step(d)
 	}
-	m.soon("it waits", func(g Gomega) { g.Expect(m.clock.HasWaiters()).To(BeTrue()) })
+	m.waits()
 	m.stop()
 	if diff := cmp.Diff([]time.Duration{45 * time.Second, 45*time.Second + 10*time.Minute + 30*time.Second}, at); diff != "" {
 		t.Error(diff)
