@@ -39,7 +39,7 @@ func (h *Host) run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 		return res, commandError(cmd, err)
 	}
 	ctx = context.WithoutCancel(ctx)
-	run := h.runPlain
+	run := h.runDetached
 	if h.transient && h.hasSystemd() {
 		run = h.runTransient
 	}
@@ -110,6 +110,20 @@ func (h *Host) runPlain(ctx context.Context, cmd host.Cmd) (host.Result, error) 
 		Stderr:    stderr.kept,
 		Truncated: stdout.dropped || stderr.dropped,
 	}, err
+}
+
+// runDetached runs a completed command in our control group, with the streams of a
+// transient unit: if we die, it neither blocks nor breaks on them either.
+func (h *Host) runDetached(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	s, err := newStreams(cmd.Stdin)
+	if err != nil {
+		return host.Result{}, err
+	}
+	p := &process{cmd: cmd}
+	code, runErr := p.run(ctx, h, s.wire)
+	res, err := s.output(cmd.MaxOutput)
+	res.ExitCode = code
+	return res, errors.Join(runErr, err, s.Close())
 }
 
 // outputDelay is how long, after a command ended, the output is awaited that its

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -193,6 +194,30 @@ func TestTheCallersEndKillsACommandUnlessItIsDetached(t *testing.T) {
 	if _, err := h.Run(ctx, sh("touch "+begun+"; sleep 1000")); !errors.Is(err, context.Canceled) {
 		t.Errorf("attached: got %v, want context.Canceled", err)
 	}
+}
+
+// callerVar is the directory in which a process of this test runs a command.
+const callerVar = "FETTLE_TEST_CALLER"
+
+// TestADetachedCommandOutlivesItsCaller kills a process that runs one, which is to read and write all the same.
+func TestADetachedCommandOutlivesItsCaller(t *testing.T) {
+	if dir := os.Getenv(callerVar); dir != "" {
+		cmd := detached(sh("touch begun; until [ -e killed ]; do sleep 0.01; done; cat; echo on; echo on >&2; touch ended"))
+		cmd.Dir, cmd.Stdin = dir, []byte("in")
+		_, err := open(t, linux.Options{}).Run(t.Context(), cmd)
+		must(t, err)
+		return
+	}
+
+	dir := t.TempDir()
+	caller := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	caller.Env = append(os.Environ(), callerVar+"="+dir)
+	must(t, caller.Start())
+	eventually(t, "the command has begun", func() bool { return exists(filepath.Join(dir, "begun")) })
+	must(t, caller.Process.Kill())
+	_ = caller.Wait() // it was killed
+	must(t, os.WriteFile(filepath.Join(dir, "killed"), nil, 0o600))
+	eventually(t, "the command ends by itself", func() bool { return exists(filepath.Join(dir, "ended")) })
 }
 
 func TestADaemonThatKeepsTheOutputOpenHoldsNobodyUp(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -45,27 +46,46 @@ func (s *streams) Close() error {
 	return errors.Join(errs...)
 }
 
+// wire gives them to a command.
+func (s *streams) wire(c *exec.Cmd) { c.Stdin, c.Stdout, c.Stderr = s.in, s.out, s.err }
+
+// output reads what was written to both, up to a limit of bytes each.
+func (s *streams) output(limit int) (host.Result, error) {
+	size, err := s.err.Seek(0, io.SeekEnd)
+	if err != nil {
+		return host.Result{}, err
+	}
+	return s.outputUntil(size, limit)
+}
+
+// outputUntil is output, but standard error ends at a certain place.
+func (s *streams) outputUntil(errEnd int64, limit int) (res host.Result, err error) {
+	outEnd, err := s.out.Seek(0, io.SeekEnd)
+	if err != nil {
+		return res, err
+	}
+	res.Truncated = max(outEnd, errEnd) > int64(limit)
+	if res.Stdout, err = head(s.out, min(outEnd, int64(limit))); err != nil {
+		return res, err
+	}
+	res.Stderr, err = head(s.err, min(errEnd, int64(limit)))
+	return res, err
+}
+
 // result reads the outputs and, from the end of standard error, the line
 // "MARK CODE" with which the command was reported as ended.
 func (s *streams) result(mark string, limit int) (res host.Result, ended bool, err error) {
-	outSize, err := s.out.Seek(0, io.SeekEnd)
+	size, err := s.err.Seek(0, io.SeekEnd)
 	if err != nil {
 		return res, false, err
 	}
-	errSize, err := s.err.Seek(0, io.SeekEnd)
+	end, code, ended, err := findEnd(s.err, size, mark)
 	if err != nil {
 		return res, false, err
 	}
-	errSize, code, ended, err := findEnd(s.err, errSize, mark)
-	if err != nil {
-		return res, false, err
-	}
-	res = host.Result{ExitCode: code, Truncated: max(outSize, errSize) > int64(limit)}
-	if res.Stdout, err = head(s.out, min(outSize, int64(limit))); err != nil {
-		return res, false, err
-	}
-	res.Stderr, err = head(s.err, min(errSize, int64(limit)))
-	return res, ended, err
+	res, err = s.outputUntil(end, limit)
+	res.ExitCode = code
+	return res, ended && err == nil, err
 }
 
 // tailSize is how far from the end the last line is looked for: children that

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,9 +87,7 @@ func (h *Host) runUnit(ctx context.Context, u unit, s *streams) (res host.Result
 		Dir:     "/",
 		Timeout: u.cmd.Timeout + unitGrace,
 	}}
-	_, runErr := p.run(context.WithoutCancel(ctx), h, func(c *exec.Cmd) {
-		c.Stdin, c.Stdout, c.Stderr = s.in, s.out, s.err
-	})
+	_, runErr := p.run(context.WithoutCancel(ctx), h, s.wire)
 	waitKill()
 	if ctx.Err() != nil {
 		h.systemctl(ctx, "reset-failed", u.name+".service") // else it may stay for all to see
