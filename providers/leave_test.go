@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -232,5 +233,26 @@ func TestDeleteRemovesEverything(t *testing.T) {
 	}
 	if precious := k.looks("ls /home/ann/.ssh/authorized_keys"); strings.Contains(precious, "No such") {
 		t.Errorf("the file of keys is not ours: %s", precious)
+	}
+}
+
+func TestADamagedPackageComesBackWhole(t *testing.T) {
+	k := changed(t)
+	status, err := os.ReadFile(filepath.Join(k.root, "var/lib/dpkg/status"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.put("var/lib/dpkg/status", strings.Replace(string(status),
+		"Package: present\nStatus: install ok installed", "Package: present\nStatus: install reinstreq half-installed", 1), 0o644)
+
+	absent := want{"Package/present", `{"name":"present","ensure":"absent"}`, ""}
+	for _, wants := range [][]want{{absent}, nil} {
+		if said := k.apply(resource.Restore, wants...); !slices.Equal(said, []string{"Package/present Changed"}) {
+			t.Fatalf("with %v: %s", wants, said)
+		}
+	}
+	const look = "dpkg-query -W -f '${Status}' present"
+	if is := k.looks(look); is != look+": install ok installed\n" {
+		t.Error(is)
 	}
 }

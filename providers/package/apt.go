@@ -43,17 +43,17 @@ func (apt) Features() []resource.Feature {
 	}
 }
 
-// Read implements [resource.Provider]. A damaged package is an error.
+// Read implements [resource.Provider].
 func (a apt) Read(ctx context.Context, h host.Reader, want Attributes) (Attributes, error) {
 	states, err := a.ReadAll(ctx, h, []Attributes{want})
 	if err != nil {
 		return Attributes{}, err
 	}
-	return states[0], states[0].found.damage
+	return states[0], nil
 }
 
-// ReadAll implements [resource.BatchReader]. A damaged package is a state, so that it
-// fails nobody else: it is in sync with nothing, and writing it is an error.
+// ReadAll implements [resource.BatchReader]. A damaged package is a state that is in sync
+// with nothing, and writing mends it.
 func (apt) ReadAll(ctx context.Context, h host.Reader, wants []Attributes) ([]Attributes, error) {
 	db, err := readDatabase(h)
 	if err != nil {

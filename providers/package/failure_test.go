@@ -112,25 +112,6 @@ func TestAJournalOfDpkgIsReadAndFoldedIn(t *testing.T) {
 	}
 }
 
-func TestADamagedPackageFailsAlone(t *testing.T) {
-	t.Parallel()
-
-	m := newMachine(t, deb("broken", "1.0"), deb("fine", "1.0"))
-	m.apply(`{"name":"broken"}`)
-	status := m.file("var/lib/dpkg/status")
-	m.put("var/lib/dpkg/status", strings.Replace(status,
-		"Package: broken\nStatus: install ok installed", "Package: broken\nStatus: install reinstreq half-installed", 1))
-
-	const damage = `package "broken" is damaged, dpkg calls it reinstreq: mend it with apt-get install --reinstall broken`
-	resources := m.read(`{"name":"broken"}`, `{"name":"tar"}`)
-	expect(t, []string{"ensure changed damaged to present", "in sync"},
-		[]string{messages(resources[0].Compare().Changes), messages(resources[1].Compare().Changes)})
-	if err := resources[0].Read(t.Context(), m.host); err == nil || err.Error() != damage {
-		t.Errorf("to read the damaged package gave %v", err)
-	}
-	expect(t, []string{damage, damage}, m.apply(`{"name":"broken"}`, `{"name":"broken","ensure":"purged"}`))
-}
-
 func TestASecretOfTheEnvironmentIsInNoError(t *testing.T) {
 	t.Parallel()
 

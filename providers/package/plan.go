@@ -60,21 +60,30 @@ func (e *unavailableError) Error() string { return e.text }
 // plan decides what a package, of which is is known and has can be had, needs: nil when
 // it needs nothing.
 func plan(want Attributes, name string, is record, has offer) (*order, error) {
-	if is.damage() != nil {
-		return nil, is.damage()
-	}
 	if ensureInSync(withLatest(is.attributes(name), has), want) {
 		return nil, nil
 	}
 	o := &order{name: name, from: is.version}
 	if !installing(want) {
 		o.action = map[string]action{resource.Absent: remove, purged: purge}[ensureOf(want)]
-		o.setting = settingOf(want, want.UninstallOptions)
+		o.setting = settingOf(want, append(removal(is), want.UninstallOptions...))
 		return o, nil
 	}
 	o.action, o.setting = install, settingOf(want, want.InstallOptions)
+	if is.damage() != nil {
+		o.action = reinstall // else apt-get takes the version that is half there for installed
+	}
 	o.aim(ensureOf(want), has)
 	return o, available(ensureOf(want), o, has)
+}
+
+// removal are the words that a removal needs: dpkg wants a package that is damaged installed
+// again before it goes, which is no use to who wants it gone.
+func removal(is record) []string {
+	if is.damage() == nil {
+		return nil
+	}
+	return []string{"-o", "DPkg::Options::=--force-remove-reinstreq"}
 }
 
 // aim finds the version to install. In a range it is the newest that can be had.
@@ -140,16 +149,23 @@ type transaction struct {
 	orders  []order
 }
 
-// transactions puts together what can go together, in the order of the batch.
+// transactions puts together what can go together, in the order of the batch. What is
+// reinstalled goes first and by itself: as long as a package is damaged whose file is not
+// in the index, apt-get does nothing else.
 func transactions(orders []order) []transaction {
 	var all []transaction
-	for _, o := range orders {
-		i := slices.IndexFunc(all, func(t transaction) bool { return t.setting == o.setting })
-		if i < 0 {
-			i = len(all)
-			all = append(all, transaction{setting: o.setting})
+	for _, first := range []bool{true, false} {
+		for _, o := range orders {
+			if (o.action == reinstall) != first {
+				continue
+			}
+			i := slices.IndexFunc(all, func(t transaction) bool { return t.setting == o.setting && t.has(reinstall) == first })
+			if i < 0 {
+				i = len(all)
+				all = append(all, transaction{setting: o.setting})
+			}
+			all[i].orders = append(all[i].orders, o)
 		}
-		all[i].orders = append(all[i].orders, o)
 	}
 	return all
 }
@@ -222,6 +238,8 @@ func (o order) argument() string {
 // be another version than the index promised, if it was told to look elsewhere.
 func (o order) done(is record) bool {
 	switch {
+	case is.damage() != nil:
+		return false
 	case o.action == remove:
 		return !is.installed()
 	case o.action == purge:

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -26,7 +27,7 @@ type found struct {
 	latest string
 	// stale says that the tool's index is older than the sources it is made from.
 	stale bool
-	// damage is why the package can't be managed until someone has mended it.
+	// damage is what dpkg says is wrong with the package; to write ensure mends it.
 	damage error
 }
 
@@ -83,7 +84,7 @@ func typeOf(providers ...resource.Provider[Attributes]) *resource.Type[Attribute
 			{Relation: resource.Require, Kind: "File", Names: files},
 		},
 		SideEffects: true,
-		Leaving:     &resource.Leaving[Attributes]{Gone: gone},
+		Leaving:     &resource.Leaving[Attributes]{Gone: gone, Was: was},
 	}
 }
 
@@ -93,6 +94,15 @@ func gone(want Attributes) Attributes {
 		Name: want.Name, Ensure: new(resource.Absent),
 		InstallOptions: want.InstallOptions, UninstallOptions: want.UninstallOptions, Environment: want.Environment,
 	}}
+}
+
+// was is the state to come back to, which is none with damage: a damaged package is one
+// that was to be there.
+func was(_ host.Reader, is Attributes, _ []resource.Change) (Attributes, error) {
+	if is.found.damage != nil {
+		is.Ensure = new(resource.Present)
+	}
+	return is, nil
 }
 
 func features() []resource.FeatureDoc {
