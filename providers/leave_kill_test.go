@@ -1,31 +1,42 @@
 package providers_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // What the process that is killed finds in its environment: a root, the directory of its
-// state, and whether its catalog has the resources.
+// state, and whether its catalog has the resources. With a moment, it is who kills it.
 const (
-	rootVar  = "FETTLE_TEST_ROOT"
-	stateVar = "FETTLE_TEST_STATE"
-	hasVar   = "FETTLE_TEST_HAS"
+	rootVar   = "FETTLE_TEST_ROOT"
+	stateVar  = "FETTLE_TEST_STATE"
+	hasVar    = "FETTLE_TEST_HAS"
+	momentVar = "FETTLE_TEST_MOMENT"
 )
 
-// TestKeeperProcess is the process that is killed.
+// wasKilled is the exit code of who killed the process before it was done.
+const wasKilled = 3
+
+// TestKeeperProcess is the process that is killed, and the one that kills it.
 func TestKeeperProcess(t *testing.T) {
 	root := os.Getenv(rootVar)
 	if root == "" {
 		return // it is one of the tests, and nobody's process
+	}
+	if moment := os.Getenv(momentVar); moment != "" {
+		kill(t, moment)
+		return
 	}
 	h, err := linux.Open(linux.Options{Root: root})
 	if err != nil {
@@ -42,18 +53,44 @@ func catalogOf(has bool) []want {
 	return nil
 }
 
+// kill runs the process, kills it and waits for all that it started, as an init does: to
+// shadow's tools, a dead process that nobody has waited for still holds its locks.
+func kill(t *testing.T, moment string) {
+	t.Helper()
+	after, err := time.ParseDuration(moment)
+	if err == nil {
+		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKeeperProcess$")
+	cmd.Env = append(os.Environ(), momentVar+"=")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var alive atomic.Bool
+	timer := time.AfterFunc(after, func() { alive.Store(cmd.Process.Kill() == nil) })
+	_ = cmd.Wait() // killed, or done before
+	timer.Stop()
+	for err == nil || errors.Is(err, unix.EINTR) {
+		_, err = unix.Wait4(-1, nil, 0, nil)
+	}
+	if alive.Load() {
+		os.Exit(wasKilled)
+	}
+}
+
 // killed runs a catalog in a process of its own, which is killed after a while.
 func (k *keeper) killed(has bool, after time.Duration) (alive bool) {
 	k.t.Helper()
 	cmd := exec.CommandContext(k.t.Context(), os.Args[0], "-test.run=^TestKeeperProcess$")
-	cmd.Env = append(os.Environ(), rootVar+"="+k.root, stateVar+"="+k.dir, hasVar+"="+map[bool]string{true: "1"}[has])
-	if err := cmd.Start(); err != nil {
-		k.t.Fatal(err)
+	cmd.Env = append(os.Environ(), rootVar+"="+k.root, stateVar+"="+k.dir, hasVar+"="+map[bool]string{true: "1"}[has], momentVar+"="+after.String())
+	out, err := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); err != nil && code != wasKilled {
+		k.t.Fatalf("the process that kills failed with %d: %s", code, out)
 	}
-	timer := time.AfterFunc(after, func() { alive = cmd.Process.Kill() == nil })
-	_ = cmd.Wait() // killed, or done before
-	timer.Stop()
-	return alive
+	return err != nil
 }
 
 // Whenever a run is killed, what was there before is known, and what is to be done when it
