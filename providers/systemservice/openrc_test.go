@@ -15,9 +15,11 @@ import (
 	"github.com/fettle-dev/fettle/test/debian"
 )
 
-// openrcScript is one that can reload or not.
+// openrcScript is one that can reload or not. It has started once its command runs: OpenRC is done when it has forked,
+// and can't stop what has not written its number yet, or is not the command.
 func openrcScript(name, more string) string {
-	return "#!/sbin/openrc-run\ncommand=/bin/sleep\ncommand_args=infinity\ncommand_background=true\npidfile=/run/" + name + ".pid\n" + more
+	const started = "start_post() { until [ \"$(cat /proc/$(cat $pidfile)/comm 2>/dev/null)\" = sleep ]; do sleep 0.01; done; }\n"
+	return "#!/sbin/openrc-run\ncommand=/bin/sleep\ncommand_args=infinity\ncommand_background=true\npidfile=/run/" + name + ".pid\n" + started + more
 }
 
 func TestOpenRCInARealRoot(t *testing.T) {
