@@ -120,7 +120,9 @@ func (h *Host) runDetached(ctx context.Context, cmd host.Cmd) (host.Result, erro
 		return host.Result{}, err
 	}
 	p := &process{cmd: cmd}
+	stop := s.trim(cmd.MaxOutput)
 	code, runErr := p.run(ctx, h, s.wire)
+	stop()
 	res, err := s.output(cmd.MaxOutput)
 	res.ExitCode = code
 	return res, errors.Join(runErr, err, s.Close())

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
@@ -218,6 +219,43 @@ func TestADetachedCommandOutlivesItsCaller(t *testing.T) {
 	_ = caller.Wait() // it was killed
 	must(t, os.WriteFile(filepath.Join(dir, "killed"), nil, 0o600))
 	eventually(t, "the command ends by itself", func() bool { return exists(filepath.Join(dir, "ended")) })
+}
+
+func TestWhatADetachedCommandWritesBeyondItsLimitTakesNoMemory(t *testing.T) {
+	const limit = 1000
+	dir := t.TempDir()
+	cmd := detached(sh("echo begin; head -c 100000000 /dev/zero; touch written; until [ -e seen ]; do sleep 0.01; done; echo end >&2"))
+	cmd.Dir, cmd.MaxOutput = dir, limit
+	h := open(t, linux.Options{})
+	var res host.Result
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		res, err = h.Run(t.Context(), cmd)
+	}()
+	eventually(t, "it has written", func() bool { return exists(filepath.Join(dir, "written")) })
+	eventually(t, "the memory is freed", func() bool { return streamMemory(t) < 1<<20 })
+	must(t, os.WriteFile(filepath.Join(dir, "seen"), nil, 0o600))
+	<-ended
+	must(t, err)
+	if !res.Truncated || len(res.Stdout) != limit || !strings.HasPrefix(string(res.Stdout), "begin\n") || string(res.Stderr) != "end\n" {
+		t.Errorf("truncated: %t, %d bytes, beginning %.10q, and %q", res.Truncated, len(res.Stdout), res.Stdout, res.Stderr)
+	}
+}
+
+// streamMemory is how many bytes the streams take that this process has open.
+func streamMemory(t *testing.T) (sum int64) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/self/fd/*")
+	must(t, err)
+	for _, name := range names {
+		var is unix.Stat_t
+		if to, err := os.Readlink(name); err == nil && strings.Contains(to, "fettle-stream") && unix.Stat(name, &is) == nil {
+			sum += is.Blocks * 512
+		}
+	}
+	return sum
 }
 
 func TestADaemonThatKeepsTheOutputOpenHoldsNobodyUp(t *testing.T) {

@@ -58,15 +58,43 @@ func TestANameThatIsNotOnTheDiskIsAnError(t *testing.T) {
 	h, _ := tempRoot(t)
 	file := mine("new")
 	file.Check = func(context.Context, string) error { return breakFsync() } // the file itself was synced before
-	written := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+	err := onThread(func() error {
 		_, err := h.WriteFile(t.Context(), "/f", file)
-		written <- err
-	}()
-	if err := <-written; !errors.Is(err, unix.EIO) {
+		return err
+	})
+	if !errors.Is(err, unix.EIO) {
 		t.Errorf("got %v, want an I/O error", err)
 	}
+}
+
+func TestContentThatIsNotOnTheDiskTakesNoName(t *testing.T) {
+	h, root := tempRoot(t)
+	must(t, os.WriteFile(filepath.Join(root, "f"), []byte("old"), 0o600))
+	err := onThread(func() error {
+		if err := breakFsync(); err != nil {
+			return err
+		}
+		_, err := h.WriteFile(t.Context(), "/f", mine("new"))
+		return err
+	})
+	if !errors.Is(err, unix.EIO) || !strings.Contains(err.Error(), "/f") {
+		t.Errorf("got %v, want an I/O error that names the path", err)
+	}
+	is, err := os.ReadFile(filepath.Join(root, "f"))
+	must(t, err)
+	if string(is) != "old" {
+		t.Errorf("it is %q, want the old content", is)
+	}
+}
+
+// onThread runs f on a thread of its own, which ends with it.
+func onThread(f func() error) error {
+	ended := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		ended <- f()
+	}()
+	return <-ended
 }
 
 // breakFsync has the kernel answer each fsync of this thread with an I/O error from now on.

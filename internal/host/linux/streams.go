@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -48,6 +49,42 @@ func (s *streams) Close() error {
 
 // wire gives them to a command.
 func (s *streams) wire(c *exec.Cmd) { c.Stdin, c.Stdout, c.Stderr = s.in, s.out, s.err }
+
+// trimEvery is how often memory is freed: a command may write gigabytes in a second.
+const trimEvery = 50 * time.Millisecond
+
+// trim frees the memory of what nobody will read, between a limit of bytes and the end,
+// until stop is called. The files do not get shorter by it.
+func (s *streams) trim(limit int) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(trimEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				punch(s.out, int64(limit))
+				punch(s.err, int64(limit))
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+// punch frees the memory of a file from a place on, but for its tail. That it fails costs
+// memory, and no more.
+func punch(f *os.File, from int64) {
+	info, err := f.Stat()
+	if err != nil {
+		return
+	}
+	if size := info.Size() - tailSize - from; size > 0 {
+		_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, size)
+	}
+}
 
 // output reads what was written to both, up to a limit of bytes each.
 func (s *streams) output(limit int) (host.Result, error) {

@@ -87,7 +87,9 @@ func (h *Host) runUnit(ctx context.Context, u unit, s *streams) (res host.Result
 		Dir:     "/",
 		Timeout: u.cmd.Timeout + unitGrace,
 	}}
+	stop := s.trim(u.cmd.MaxOutput)
 	_, runErr := p.run(context.WithoutCancel(ctx), h, s.wire)
+	stop()
 	waitKill()
 	if ctx.Err() != nil {
 		h.systemctl(ctx, "reset-failed", u.name+".service") // else it may stay for all to see
