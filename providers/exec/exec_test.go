@@ -254,9 +254,14 @@ func TestHowLongACommandMayTake(t *testing.T) {
 
 func TestADaemonThatKeepsTheOutputOpenHoldsNothingUp(t *testing.T) {
 	h, root := open(t)
-	same(t, run(t, h, false, item(t, "a", `{command: "{ sleep 20; touch /srv/ended; } & echo $$ > /srv/group; echo started", shell: true, logOutput: always}`)),
-		"Exec/a Changed", "output: started", "executed successfully")
-	debian.Chroot(t, root, "sh", "-c", "test ! -e /srv/ended && kill -- -$(cat /srv/group)")
+	const daemon = "{ sleep 20; touch /srv/ended; } & echo $$ > /srv/group; "
+	for spec, want := range map[string][]string{
+		`{command: "` + daemon + `echo started", shell: true, logOutput: always}`: {"Exec/a Changed", "output: started", "executed successfully"},
+		`{command: echo started, unless: ["` + daemon + `exit 1"], shell: true}`:  {"Exec/a Changed", "executed successfully"},
+	} {
+		same(t, run(t, h, false, item(t, "a", spec)), want...)
+		debian.Chroot(t, root, "sh", "-c", "test ! -e /srv/ended && kill -- -$(cat /srv/group)")
+	}
 }
 
 func TestWhatCanNeverRunIsRefused(t *testing.T) {
