@@ -2,7 +2,6 @@ package chaos_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fettle-dev/fettle/test/controlplane"
+	"github.com/fettle-dev/fettle/test/program"
 )
 
 // A manager is the program as users run it, with its own account's rights.
@@ -32,13 +32,9 @@ const again = time.Second
 // build makes the program.
 func build(t *testing.T, dir string) string {
 	t.Helper()
-	program := filepath.Join(dir, "manager")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/manager")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, out)
-	}
-	return program
+	file := filepath.Join(dir, "manager")
+	program.Build(t, "manager", file)
+	return file
 }
 
 // identify writes the manager's way to the API server into a file.

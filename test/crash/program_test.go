@@ -2,9 +2,10 @@ package crash_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	programs "github.com/fettle-dev/fettle/test/program"
 )
 
 // program is where the command lies in roots and machines.
@@ -16,11 +17,7 @@ func install(t *testing.T, root string) {
 	if err := os.MkdirAll(filepath.Join(root, filepath.Dir(program)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(root, program), "../../cmd/fettle")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, out)
-	}
+	programs.Build(t, "fettle", filepath.Join(root, program))
 }
 
 func put(t *testing.T, path, content string) {

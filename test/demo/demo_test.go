@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fettle-dev/fettle/test/program"
 )
 
 func TestTheDemoTellsItsStoryAndClearsUp(t *testing.T) {
@@ -38,6 +40,7 @@ func TestTheDemoTellsItsStoryAndClearsUp(t *testing.T) {
 // runDemo runs the demo to its end and returns what it said.
 func runDemo(t *testing.T, env ...string) string {
 	t.Helper()
+	program.Depend(t)
 	demo := exec.CommandContext(t.Context(), "../../hack/demo/run.sh")
 	demo.Env = append(os.Environ(), env...)
 	demo.Cancel = func() error { return demo.Process.Signal(syscall.SIGTERM) }
