@@ -200,7 +200,7 @@ func (w *world) pair(t *testing.T) []*manager {
 	all := []*manager{w.manager(t, "first", elect...), w.manager(t, "second", elect...)}
 	for _, m := range all {
 		must(t, m.Start())
-		m.keep()
+		m.keep(t)
 	}
 	w.until(t, "one of them leads", func() bool { return w.leader(t) != "" })
 	return all
@@ -270,7 +270,7 @@ func (w *world) stopEtcd(t *testing.T) {
 func (w *world) stopEtcdOfOne(t *testing.T) {
 	m := w.manager(t, "manager")
 	must(t, m.Start())
-	m.keep()
+	m.keep(t)
 	w.outages(t, 4000)
 	t.Logf("the manager ended %d times", m.ends.Load())
 }

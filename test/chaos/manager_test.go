@@ -20,10 +20,8 @@ import (
 // A manager is the program as users run it, with its own account's rights.
 type manager struct {
 	*controlplane.Process
-	log string
-	// kept says that it is started again when it ends, as a kubelet does, and ends counts how often that was needed.
-	kept atomic.Bool
-	ends atomic.Int32
+	log  string
+	ends atomic.Int32 // how often it was started again
 }
 
 // again is how long it takes until a manager that has ended is started again.
@@ -64,7 +62,6 @@ func (w *world) manager(t *testing.T, name string, args ...string) *manager {
 		Args: append([]string{"-kubeconfig", w.kubeconfig, "-metrics-bind-address", "0", "-health-probe-bind-address", "0", "-lease-duration", w.lease.String()}, args...),
 	}
 	t.Cleanup(func() {
-		m.kept.Store(false)
 		m.Stop()
 		if t.Failed() {
 			t.Logf("the end of what %s logged:\n%s", name, tail(m.log))
@@ -74,14 +71,21 @@ func (w *world) manager(t *testing.T, name string, args ...string) *manager {
 	return m
 }
 
-// keep starts it again whenever it ends, until it is not to be kept any more.
-func (m *manager) keep() {
-	m.kept.Store(true)
+// keep starts it again whenever it ends, as a kubelet does, until the test is over.
+func (m *manager) keep(t *testing.T) {
+	t.Helper()
+	done := make(chan struct{})
+	t.Cleanup(func() { <-done }) // before the manager's own: what is stopped then is not started once more
 	go func() {
+		defer close(done)
 		for {
-			<-m.Ended()
-			time.Sleep(again)
-			if !m.kept.Load() || m.Start() != nil {
+			select {
+			case <-m.Ended():
+			case <-t.Context().Done():
+				return
+			}
+			wait(t.Context(), again)
+			if t.Context().Err() != nil || m.Start() != nil {
 				return
 			}
 			m.ends.Add(1)

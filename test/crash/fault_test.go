@@ -14,6 +14,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 // failing, when set, makes the test binary run the command that it is given with these system calls failing as on a
@@ -67,9 +69,7 @@ echo "content $(cat srv/f)"; echo "files $(ls -A srv | tr '\n' ' ')"
 chattr -i srv 2>/dev/null; exit 0`
 
 func TestADiskThatFailsKeepsTheOldContentAndIsNamed(t *testing.T) {
-	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
-		t.Skip("file systems are mounted: run the tests as root")
-	}
+	debian.Require(t, "unshare", "mount", "chattr")
 	command := filepath.Join(t.TempDir(), program)
 	install(t, strings.TrimSuffix(command, program))
 	const want = "exit 4\ncontent old\nfiles f "

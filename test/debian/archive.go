@@ -18,7 +18,7 @@ import (
 // machine, as the base is; nobody may write to them.
 func Debs(t testing.TB, names ...string) []string {
 	t.Helper()
-	require(t, "debootstrap")
+	Require(t, "debootstrap")
 	dir, err := fetched(t.Context(), names, os.Stderr)
 	if err != nil {
 		t.Fatal(err)

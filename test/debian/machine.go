@@ -50,7 +50,7 @@ type Machine struct {
 // Boot returns a machine of this test's own, up and running. It is shut down with the test.
 func Boot(t testing.TB) *Machine {
 	t.Helper()
-	require(t, "debootstrap", "systemd-nspawn", "nsenter")
+	Require(t, "debootstrap", "systemd-nspawn", "nsenter")
 	m, err := Start(t.Context(), Spec{}, os.Stderr)
 	if err != nil {
 		t.Fatal(err)

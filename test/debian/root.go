@@ -28,7 +28,7 @@ const noServices = "#!/bin/sh\nexit 101\n"
 // are there, apt has no source and so no network, packages don't start services. It goes away with the test.
 func Root(t testing.TB) string {
 	t.Helper()
-	require(t, "debootstrap")
+	Require(t, "debootstrap")
 	tree, err := newTree(t.Context(), nil, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
@@ -86,11 +86,11 @@ func (t *tree) prepareChroot() error {
 	return mountKernel(t.root)
 }
 
-// require skips a test that can't have a root here, or fails it where skipping would hide that nothing is tested.
-func require(t testing.TB, tools ...string) {
+// Require skips a test that can't have a root here, or fails it where skipping would hide that nothing is tested.
+func Require(t testing.TB, tools ...string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		const why = "disposable Debian roots need root: run the tests as root"
+		const why = "Debian roots, machines and mounts need root: run the tests as root"
 		if os.Getenv("CI") != "" {
 			t.Fatal(why)
 		}
@@ -98,7 +98,7 @@ func require(t testing.TB, tools ...string) {
 	}
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Fatalf("disposable Debian roots need the command %s: run hack/prerequisites.sh", tool)
+			t.Fatalf("the test needs the command %s: run hack/prerequisites.sh", tool)
 		}
 	}
 }

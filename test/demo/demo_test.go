@@ -14,13 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fettle-dev/fettle/test/debian"
 	"github.com/fettle-dev/fettle/test/program"
 )
 
 func TestTheDemoTellsItsStoryAndClearsUp(t *testing.T) {
-	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
-		t.Skip("the demo boots machines: run the tests as root")
-	}
+	debian.Require(t)
 	network := "fettle-demo-" + strconv.Itoa(os.Getpid())
 	out := runDemo(t, "NETNS="+network)
 

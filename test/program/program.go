@@ -12,8 +12,7 @@ import (
 // Build builds a command, as "fettle", into a file. The test's result depends on it.
 func Build(t *testing.T, command, file string) {
 	t.Helper()
-	root := module(t)
-	Depend(t)
+	root := Depend(t)
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, filepath.Join(root, "cmd", command))
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -21,12 +20,12 @@ func Build(t *testing.T, command, file string) {
 	}
 }
 
-// Depend has the test's result depend on every file of the module. By itself, go test
+// Depend has the test's result depend on every file of the module, whose directory it returns. By itself, go test
 // takes the last one as long as the test's own packages are the same and the files that
 // the test has looked at: it does not see what the programs are made of that it runs.
-func Depend(t *testing.T) {
+func Depend(t *testing.T) (root string) {
 	t.Helper()
-	root := module(t)
+	root = module(t)
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -41,6 +40,7 @@ func Depend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return root
 }
 
 // module is the module's directory.

@@ -10,10 +10,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 func TestMachineLivesAsLongAsItsCommand(t *testing.T) {
-	requireRoot(t)
+	debian.Require(t)
 	dir := t.TempDir()
 	command := filepath.Join(dir, "machine")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", command, ".").CombinedOutput(); err != nil {
@@ -50,7 +52,7 @@ func TestMachineLivesAsLongAsItsCommand(t *testing.T) {
 }
 
 func TestMistakesAreNamed(t *testing.T) {
-	requireRoot(t)
+	debian.Require(t)
 	cmd := exec.CommandContext(t.Context(), "go", "run", ".", "reboot")
 	stderr := &bytes.Buffer{}
 	cmd.Stderr = stderr
@@ -59,13 +61,6 @@ func TestMistakesAreNamed(t *testing.T) {
 	first, _ := bufio.NewReader(stderr).ReadString('\n')
 	if want := "machine: cannot do \"reboot\"\n"; err == nil || first != want {
 		t.Errorf("got %v and %q, want an exit status and %q", err, first, want)
-	}
-}
-
-func requireRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
-		t.Skip("machines need root: run the tests as root")
 	}
 }
 
