@@ -44,6 +44,7 @@ type Fleet struct {
 	// Contact tells when the API server was away; nil: it never is.
 	Contact *Contact
 
+	behind         behind
 	outdated       atomic.Bool // something that is compiled has changed
 	burst          burst
 	sources        sources
@@ -66,6 +67,11 @@ type Fleet struct {
 func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if wait := r.burst.left(r.Clock.Now()); wait > 0 && r.compiled != nil {
 		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	if r.compiled == nil {
+		if wait, err := r.catchUp(ctx); wait > 0 || err != nil {
+			return ctrl.Result{RequeueAfter: wait}, err
+		}
 	}
 	wait, err := r.pass(ctx)
 	return ctrl.Result{RequeueAfter: wait}, err

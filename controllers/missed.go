@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
@@ -45,9 +42,8 @@ func (r *Fleet) spareMissed(ctx context.Context, gone map[string][]v1alpha1.Reso
 // existing are the names of a kind that the API server has and nobody deletes; nil with an
 // error. Of a kind that is no more it has none.
 func (r *Fleet) existing(ctx context.Context, kind string) (map[string]bool, error) {
-	list := metadataList(kind)
-	err := r.Live.List(ctx, list)
-	if err != nil && !apierrors.IsNotFound(err) && !apimeta.IsNoMatchError(err) {
+	list, err := r.listLive(ctx, kind)
+	if err != nil {
 		return nil, fmt.Errorf("cannot list %s, of which a cache lacks some: %w", kind, err)
 	}
 	names := map[string]bool{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -67,7 +68,7 @@ var _ = Describe("Resources that a cache lacks", func() {
 		By("a manager that never saw them")
 		again := w.again()
 		again.fleet.Client = lacking{k8s, []string{"a"}}
-		refuses(ctx, again, "the cache lacks File/a")
+		Expect(again.pass(ctx)).To(Equal(time.Second), "it waits for them")
 		Expect(has(ctx, "n3")).To(HaveLen(3))
 
 		By("a cache that is whole again")

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
@@ -124,15 +123,11 @@ func (r *Fleet) nodeCatalogsByName(ctx context.Context) (nodeCatalogs, error) {
 // that are being deleted.
 func (r *Fleet) readResources(ctx context.Context) (live, leaving []v1alpha1.Resource, err error) {
 	for _, kind := range v1alpha1.Resources() {
-		o, err := r.Client.Scheme().New(v1alpha1.GroupVersion.WithKind(kind.KindName() + "List"))
+		list, err := r.cachedList(kind.KindName())
+		if err == nil {
+			err = r.Client.List(ctx, list, shared())
+		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("cannot list %s: %w", kind.KindName(), err)
-		}
-		list, ok := o.(client.ObjectList)
-		if !ok {
-			return nil, nil, fmt.Errorf("cannot list %s: %T is no list", kind.KindName(), o)
-		}
-		if err := r.Client.List(ctx, list, shared()); err != nil {
 			return nil, nil, fmt.Errorf("cannot list %s: %w", kind.KindName(), err)
 		}
 		err = apimeta.EachListItem(list, func(o runtime.Object) error {

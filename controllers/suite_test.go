@@ -3,6 +3,9 @@ package controllers_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,24 +116,33 @@ func (w *world) passAfter(ctx context.Context, d time.Duration) time.Duration {
 	return result.RequeueAfter
 }
 
-// behind is a client whose NodeCatalogs are those of a cache that hears of nothing new.
+// behind is a client that reads from caches of which some hear of nothing new.
 type behind struct {
 	client.Client
-	frozen *v1alpha1.NodeCatalogList
-	read   func() // what happens as soon as they were read once; nil for nothing
+	frozen  []client.ObjectList
+	read    func() // what happens as soon as NodeCatalogs were read once; nil for nothing
+	patches int    // of NodeCatalogs
 }
 
-func (b *behind) freeze(ctx context.Context) {
+// freeze lets lists stay as they are; by default those of NodeCatalogs.
+func (b *behind) freeze(ctx context.Context, lists ...client.ObjectList) {
 	GinkgoHelper()
-	b.frozen = &v1alpha1.NodeCatalogList{}
-	Expect(b.Client.List(ctx, b.frozen)).To(Succeed())
+	if len(lists) == 0 {
+		lists = []client.ObjectList{&v1alpha1.NodeCatalogList{}}
+	}
+	for _, list := range lists {
+		Expect(b.Client.List(ctx, list)).To(Succeed())
+	}
+	b.frozen = lists
 }
 
 // List is the cache's.
 func (b *behind) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	if out, ok := list.(*v1alpha1.NodeCatalogList); ok && b.frozen != nil {
-		b.frozen.DeepCopyInto(out)
-		return nil
+	for _, f := range b.frozen {
+		if kindOf(f) == kindOf(list) {
+			reflect.ValueOf(list).Elem().Set(reflect.ValueOf(f.DeepCopyObject()).Elem())
+			return nil
+		}
 	}
 	err := b.Client.List(ctx, list, opts...)
 	if _, ok := list.(*v1alpha1.NodeCatalogList); ok && b.read != nil {
@@ -139,6 +151,19 @@ func (b *behind) List(ctx context.Context, list client.ObjectList, opts ...clien
 		read()
 	}
 	return err
+}
+
+// kindOf tells lists from each other, also those of metadata.
+func kindOf(list client.ObjectList) string {
+	return fmt.Sprintf("%T of %s", list, strings.TrimSuffix(list.GetObjectKind().GroupVersionKind().Kind, "List"))
+}
+
+// Patch counts.
+func (b *behind) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if _, ok := o.(*v1alpha1.NodeCatalog); ok {
+		b.patches++
+	}
+	return b.Client.Patch(ctx, o, p, opts...)
 }
 
 func (w *world) drainEvents() []string {

@@ -168,8 +168,8 @@ func onlyDeletion() predicate.Predicate {
 func metadataList(kind string) *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
-	if kind == "Node" {
-		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	if kind == "Node" || kind == "Secret" {
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
 	}
 	return list
 }
