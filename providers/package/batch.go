@@ -205,7 +205,7 @@ func (b *batch) attempt(ctx context.Context, t transaction) error {
 	}
 	before := b.db
 	err := b.commands(ctx, t)
-	if err != nil && !b.refreshed && b.stopped == nil && !t.touched(before, b.db) && (t.has(install) || t.has(reinstall)) {
+	if err != nil && !b.refreshed && b.stopped == nil && !t.touched(before, b.db) && t.has(install) {
 		b.refresh(ctx)
 		return b.commands(ctx, t)
 	}
@@ -254,7 +254,14 @@ func (b *batch) command(ctx context.Context, s setting, words []string) error {
 // failed is why an order is not carried out.
 func (o order) failed(why error, is record) error {
 	if why == nil {
-		return fmt.Errorf("cannot %s package %q: apt-get succeeded, but it is %s", o.action, o.name, is.ensure())
+		return fmt.Errorf("cannot %s package %q: apt-get succeeded, but it is %s", o.verb(), o.name, is.ensure())
 	}
-	return fmt.Errorf("cannot %s package %q: %w", o.action, o.argument(), why)
+	return fmt.Errorf("cannot %s package %q: %w", o.verb(), o.argument(), why)
+}
+
+func (o order) verb() string {
+	if o.setting.reinstall {
+		return "reinstall"
+	}
+	return string(o.action)
 }

@@ -15,10 +15,9 @@ type action string
 
 // The actions.
 const (
-	install   action = "install"
-	reinstall action = "reinstall"
-	remove    action = "remove"
-	purge     action = "purge"
+	install action = "install"
+	remove  action = "remove"
+	purge   action = "purge"
 )
 
 // An order is what one package needs.
@@ -38,6 +37,7 @@ type order struct {
 type setting struct {
 	options, environment string
 	replace              bool // changed configuration files are replaced by new ones
+	reinstall            bool // what is there already is installed again
 }
 
 const listSeparator = "\x00"
@@ -70,9 +70,7 @@ func plan(want Attributes, name string, is record, has offer) (*order, error) {
 		return o, nil
 	}
 	o.action, o.setting = install, settingOf(want, want.InstallOptions)
-	if is.damage() != nil {
-		o.action = reinstall // else apt-get takes the version that is half there for installed
-	}
+	o.setting.reinstall = is.damage() != nil // else apt-get takes the version that is half there for installed
 	o.aim(ensureOf(want), has)
 	return o, available(ensureOf(want), o, has)
 }
@@ -150,24 +148,27 @@ type transaction struct {
 }
 
 // transactions puts together what can go together, in the order of the batch. What is
-// reinstalled goes first and by itself: as long as a package is damaged whose file is not
-// in the index, apt-get does nothing else.
+// reinstalled goes first: as long as a package is damaged whose file is not in the index,
+// apt-get does nothing else.
 func transactions(orders []order) []transaction {
 	var all []transaction
-	for _, first := range []bool{true, false} {
-		for _, o := range orders {
-			if (o.action == reinstall) != first {
-				continue
-			}
-			i := slices.IndexFunc(all, func(t transaction) bool { return t.setting == o.setting && t.has(reinstall) == first })
-			if i < 0 {
-				i = len(all)
-				all = append(all, transaction{setting: o.setting})
-			}
-			all[i].orders = append(all[i].orders, o)
+	for _, o := range orders {
+		i := slices.IndexFunc(all, func(t transaction) bool { return t.setting == o.setting })
+		if i < 0 {
+			i = len(all)
+			all = append(all, transaction{setting: o.setting})
 		}
+		all[i].orders = append(all[i].orders, o)
 	}
+	slices.SortStableFunc(all, func(a, b transaction) int { return a.setting.turn() - b.setting.turn() })
 	return all
+}
+
+func (s setting) turn() int {
+	if s.reinstall {
+		return 0
+	}
+	return 1
 }
 
 // halves is a transaction cut in two.
@@ -183,11 +184,9 @@ func (t transaction) words() [][]string {
 	options, purges := split(t.setting.options), t.arguments(purge, "")
 	var all [][]string
 	switch {
-	case t.has(reinstall): // alone
-		return [][]string{slices.Concat([]string{"install", "--reinstall"}, t.downgrade(), options, t.arguments(reinstall, ""))}
 	case t.has(install):
 		words := slices.Concat(t.arguments(install, ""), t.arguments(remove, "-"), t.arguments(purge, "-"))
-		all = append(all, slices.Concat([]string{"install"}, t.downgrade(), options, words))
+		all = append(all, slices.Concat([]string{"install"}, t.again(), t.downgrade(), options, words))
 	case t.has(remove):
 		words := slices.Concat(t.arguments(remove, ""), purges)
 		all = append(all, slices.Concat([]string{"remove"}, options, words))
@@ -200,6 +199,13 @@ func (t transaction) words() [][]string {
 
 func (t transaction) has(a action) bool {
 	return slices.ContainsFunc(t.orders, func(o order) bool { return o.action == a })
+}
+
+func (t transaction) again() []string {
+	if t.setting.reinstall {
+		return []string{"--reinstall"}
+	}
+	return nil
 }
 
 // downgrade allows it where somebody wants a certain version, and where the host's pins

@@ -38,7 +38,8 @@ func (b *batch) planReinstall(ctx context.Context) (order, error) {
 	case !is.installed():
 		return order{}, resource.ErrNothingToRefresh
 	}
-	o := order{name: name, action: reinstall, from: is.version, version: is.version, pinned: true, setting: settingOf(want, want.InstallOptions)}
+	o := order{name: name, action: install, from: is.version, version: is.version, pinned: true, setting: settingOf(want, want.InstallOptions)}
+	o.setting.reinstall = true
 	if want.Source == nil {
 		return o, nil
 	}
