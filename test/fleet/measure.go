@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,9 +22,8 @@ type result struct {
 	nodes int
 	// start is from the manager's first pass to the last node in sync, as a cluster is when Fettle comes to it.
 	start time.Duration
-	// fanOut is from a changed resource to the last NodeCatalog patched, with no agent at work; floor is what a bare
-	// client takes for the same patches.
-	fanOut, floor time.Duration
+	// fanOut is from a changed resource to the last NodeCatalog patched, with no agent at work.
+	fanOut comparison
 	// patched and aggregated are the same with agents at work, to the last patch and to the resource's Ready.
 	patched, aggregated time.Duration
 	patches, bytes      int64         // of NodeCatalogs, by the manager, for that change
@@ -33,6 +33,14 @@ type result struct {
 	// requests a second in a fleet to which nothing happens: those that renew Leases, all others, and those that write.
 	leases, others, writes float64
 }
+
+// A comparison is of what the manager takes and of what a bare client takes for the same patches.
+type comparison struct{ manager, floor time.Duration }
+
+func (c comparison) ratio() float64 { return float64(c.manager) / float64(c.floor) }
+
+// rounds is how many comparisons are made, one right after the other: a machine that others share is not as fast at any time.
+const rounds = 3
 
 func measure(ctx context.Context, o options, nodes int) (r result, err error) {
 	r.nodes = nodes
@@ -49,10 +57,20 @@ func measure(ctx context.Context, o options, nodes int) (r result, err error) {
 		stop()
 		r.peak = f.managerPeak()
 		f.ignoreSilence(ctx)
-		r.fanOut = f.fanOutAlone(ctx)
-		r.peak = max(r.peak, f.managerPeak())
-		f.stopManager()
-		r.floor = f.bare(ctx, int(r.bytes/max(1, r.patches)))
+		var all []comparison
+		for range rounds {
+			if len(all) > 0 {
+				f.putBack(ctx)
+			}
+			var c comparison
+			c.manager = f.fanOutAlone(ctx)
+			r.peak = max(r.peak, f.managerPeak())
+			f.stopManager()
+			c.floor = f.bare(ctx, int(r.bytes/max(1, r.patches)))
+			all = append(all, c)
+		}
+		slices.SortFunc(all, func(a, b comparison) int { return cmp.Compare(a.ratio(), b.ratio()) })
+		r.fanOut = all[len(all)/2]
 	})
 	return r, err
 }
@@ -105,17 +123,31 @@ func (f *fleet) change(ctx context.Context, r *result) {
 	r.etcd = after.etcd - before.etcd
 }
 
+var leaseOfAnHour = []string{"-lease-duration", "1h"}
+
 // ignoreSilence starts a manager that takes no agent for silent though all are stopped: to say so of each is work that has
 // nothing to do with a change.
 func (f *fleet) ignoreSilence(ctx context.Context) {
 	f.stopManager()
-	f.startManager("-lease-duration", "1h")
+	f.startManager(leaseOfAnHour...)
 	f.until(ctx, "every Lease lasts an hour", func() (bool, error) {
 		var all coordinationv1.LeaseList
 		err := f.client.List(ctx, &all, client.InNamespace(v1alpha1.AgentNamespace))
 		return err == nil && !slices.ContainsFunc(all.Items, func(l coordinationv1.Lease) bool { return *l.Spec.LeaseDurationSeconds != 3600 }), err
 	})
 }
+
+// putBack starts the manager that ignores silence once more, and has it put back what a bare client has patched.
+func (f *fleet) putBack(ctx context.Context) {
+	seen := f.specs(ctx)
+	began := time.Now()
+	f.startManager(leaseOfAnHour...)
+	f.all(ctx, began, seen)
+	time.Sleep(2 * statusGap) // until it has told so
+}
+
+// statusGap is the least time between two writes of a resource's status.
+const statusGap = 5 * time.Second
 
 // fanOutAlone measures one with no agent at work.
 func (f *fleet) fanOutAlone(ctx context.Context) time.Duration {

@@ -25,16 +25,16 @@ one in ten is rendered for each node. The change is of one resource that every n
 `, runtime.NumCPU(), o.resources, o.groups)
 	for _, r := range all {
 		fmt.Fprintf(&b, "| %d | %s | %s | %s | %.2f | %s | %s | %d | %d | %.1f MB | %s | %.0f MB |\n",
-			r.nodes, seconds(r.start), seconds(r.fanOut), seconds(r.floor), float64(r.fanOut)/float64(r.floor), seconds(r.patched), seconds(r.aggregated),
+			r.nodes, seconds(r.start), seconds(r.fanOut.manager), seconds(r.fanOut.floor), r.fanOut.ratio(), seconds(r.patched), seconds(r.aggregated),
 			r.patches, r.bytes/max(1, r.patches), r.etcd/1e6, seconds(r.cpu), float64(r.peak)/1024)
 	}
-	b.WriteString(`
+	fmt.Fprintf(&b, `
 The floor is a bare client that makes the same patches: as many, of the same size, as many at a time, on the same objects,
-by the same way, a proxy that counts bytes. Where agents are stopped, Leases last an hour, so that none falls silent. The status of a resource is written once in five seconds at most.
+by the same way, a proxy that counts bytes. Both are measured %d times, in turn, and shown is the pair with the median ratio. Where agents are stopped, Leases last an hour, so that none falls silent. The status of a resource is written once in five seconds at most.
 
 | nodes, quiet | requests a second a hundred nodes | of these writes | renewals of Leases beside that |
 |--:|--:|--:|--:|
-`)
+`, rounds)
 	for _, r := range all {
 		hundred := float64(r.nodes) / 100
 		fmt.Fprintf(&b, "| %d | %.2f | %.2f | %.2f |\n", r.nodes, r.others/hundred, r.writes/hundred, r.leases/hundred)
