@@ -143,7 +143,13 @@ func (f *fleet) putBack(ctx context.Context) {
 	began := time.Now()
 	f.startManager(leaseOfAnHour...)
 	f.all(ctx, began, seen)
-	time.Sleep(2 * statusGap) // until it has told so
+	last, since := f.counters(ctx).writes, time.Now()
+	f.until(ctx, "the manager has told so", func() (bool, error) {
+		if now := f.counters(ctx).writes; now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) > statusGap, nil
+	})
 }
 
 // statusGap is the least time between two writes of a resource's status.
