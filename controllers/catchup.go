@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,16 +52,14 @@ func (r *Fleet) catchUp(ctx context.Context) (time.Duration, error) {
 }
 
 func (r *Fleet) catchUpWith(ctx context.Context, kind string) error {
-	wanted, err := r.behind[kind], error(nil)
+	wanted := r.behind[kind]
 	if wanted == nil {
+		var err error
 		if wanted, err = r.listLive(ctx, kind); err != nil {
 			return err
 		}
 	}
-	has, err := r.cachedList(kind)
-	if err == nil {
-		err = r.Client.List(ctx, has, shared(), selected(kind))
-	}
+	has, err := r.listCached(ctx, kind)
 	if err != nil {
 		return err
 	}
@@ -113,15 +110,13 @@ func (r *Fleet) listLive(ctx context.Context, kind string) (*metav1.PartialObjec
 	return list, nil
 }
 
-// cachedList is for what a cache has of a kind, as it has it.
-func (r *Fleet) cachedList(kind string) (client.ObjectList, error) {
-	switch kind {
-	case "Node":
-		return metadataList(kind), nil
-	case "Secret":
-		return &corev1.SecretList{}, nil
+// listCached is what a cache has of a kind, which is the cache's own.
+func (r *Fleet) listCached(ctx context.Context, kind string) (client.ObjectList, error) {
+	metadata := metadataList(kind)
+	if kind == "Node" {
+		return metadata, r.Client.List(ctx, metadata, shared())
 	}
-	o, err := r.Client.Scheme().New(v1alpha1.GroupVersion.WithKind(kind + "List"))
+	o, err := r.Client.Scheme().New(metadata.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +124,7 @@ func (r *Fleet) cachedList(kind string) (client.ObjectList, error) {
 	if !ok {
 		return nil, fmt.Errorf("%T is no list", o)
 	}
-	return list, nil
+	return list, r.Client.List(ctx, list, shared(), selected(kind))
 }
 
 // selected are those of a kind that caches have.

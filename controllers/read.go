@@ -123,10 +123,7 @@ func (r *Fleet) nodeCatalogsByName(ctx context.Context) (nodeCatalogs, error) {
 // that are being deleted.
 func (r *Fleet) readResources(ctx context.Context) (live, leaving []v1alpha1.Resource, err error) {
 	for _, kind := range v1alpha1.Resources() {
-		list, err := r.cachedList(kind.KindName())
-		if err == nil {
-			err = r.Client.List(ctx, list, shared())
-		}
+		list, err := r.listCached(ctx, kind.KindName())
 		if err != nil {
 			return nil, nil, fmt.Errorf("cannot list %s: %w", kind.KindName(), err)
 		}
