@@ -107,13 +107,6 @@ chaos: install-prerequisites ## Take manager, API server and etcd from 500 nodes
 		FETTLE_CHAOS_TURNS=$${FETTLE_CHAOS_TURNS:-5} FETTLE_CHAOS_OUTAGE=$${FETTLE_CHAOS_OUTAGE:-60} \
 		$(GO) test -count=1 -timeout 2h -v $(TESTFLAGS) ./test/chaos
 
-# Which rows: an expression for section and name, such as ROWS='^2.3 mode'.
-ROWS ?=
-
-.PHONY: parity
-parity: install-prerequisites ## Take the behaviour of each row of docs/parity.md away; a test that the row cites must fail.
-	@KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) $(GO) run ./test/parity -rows '$(ROWS)'
-
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10m) each; PKG=./internal/accounts narrows.
 	@FUZZTIME="$(or $(FUZZTIME),10m)" hack/fuzz.sh $(PKG)

@@ -9,14 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/fettle-dev/fettle/test/parity/table"
 )
 
 // rows are those of the table that holds Fettle against Puppet's resource abstraction layer.
-func rows(t *testing.T) []table.Row {
+func rows(t *testing.T) []row {
 	t.Helper()
-	all, err := table.Rows(checkout())
+	all, err := parityRows(checkout())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,12 +31,12 @@ func TestParityLeavesNoRowOut(t *testing.T) {
 	}
 	for section, count := range map[string]int{"1.1": 22, "1.2": 22, "1.3": 17, "1.4": 14, "7": 20} {
 		if got[section] != count {
-			t.Errorf("%s has %d rows of section %s, there are %d", table.Doc, got[section], section, count)
+			t.Errorf("%s has %d rows of section %s, there are %d", parityDoc, got[section], section, count)
 		}
 	}
 	for _, section := range []string{"2.1", "2.2", "2.3", "2.4", "2.5", "2.9", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "3.10"} {
 		if got[section] == 0 {
-			t.Errorf("%s has no row of section %s", table.Doc, section)
+			t.Errorf("%s has no row of section %s", parityDoc, section)
 		}
 	}
 }
@@ -50,35 +48,13 @@ func TestParityPointsAtWhatExists(t *testing.T) {
 
 	d := declarations(t)
 	for _, r := range rows(t) {
-		for _, cited := range r.Cited() {
+		for _, cited := range r.cited() {
 			if problem := d.find(cited); problem != "" {
-				t.Errorf("%s, section %s, %q: `%s` %s", table.Doc, r.Section, r.Name, cited, problem)
+				t.Errorf("%s, section %s, %q: `%s` %s", parityDoc, r.Section, r.Name, cited, problem)
 			}
 		}
-		if len(r.Tests()) == 0 && !r.Excused() {
-			t.Errorf("%s, section %s, %q has no test: name one, or begin with \"does not apply: \" or \"not yet: \"", table.Doc, r.Section, r.Name)
-		}
-	}
-}
-
-// What a break takes away is there, and is a row's. `make parity` shows that tests see it go.
-func TestBreaksAreOfRowsAndOfSourcesAsTheyAre(t *testing.T) {
-	t.Parallel()
-
-	breaks, err := table.Breaks(checkout())
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{}
-	for _, r := range rows(t) {
-		known[r.Section+" "+r.Name] = true
-	}
-	for _, b := range breaks {
-		if !known[b.Section+" "+b.Row] {
-			t.Errorf("%s: %s has no such row", b, table.Doc)
-		}
-		if _, err := b.Apply(checkout()); err != nil {
-			t.Error(err)
+		if len(r.tests()) == 0 && !r.excused() {
+			t.Errorf("%s, section %s, %q has no test: name one, or begin with \"does not apply: \" or \"not yet: \"", parityDoc, r.Section, r.Name)
 		}
 	}
 }
@@ -115,7 +91,7 @@ func (d declared) find(cited string) string {
 	if _, err := fs.Stat(checkout(), cited); err == nil {
 		return ""
 	}
-	test, _ := table.ParseTest(cited)
+	test, _ := parseCitedTest(cited)
 	if symbol := test.Folder + "." + test.Func; !d.symbols[cited] && !d.symbols[symbol] {
 		return "is neither a file nor declared"
 	}
