@@ -3,7 +3,7 @@ package linux_test
 import (
 	"os"
 	"path/filepath"
-	"syscall"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +21,7 @@ func TestACommandIsWhoItIsToldToBe(t *testing.T) {
 		"a chroot":     open(t, linux.Options{Root: debian.Root(t)}),
 		"a namespaced": open(t, linux.Options{PID: os.Getpid()}),
 	}
-	mask := uint32(0o077)
+	mask, before := uint32(0o077), umask(t)
 	tests := map[string]struct {
 		cmd  host.Cmd
 		want string
@@ -54,9 +54,17 @@ func TestACommandIsWhoItIsToldToBe(t *testing.T) {
 			})
 		}
 	}
-	if got := syscall.Umask(0o022); got != 0o022 {
-		t.Errorf("the umask of the test itself is now %04o", got)
+	if before != umask(t) {
+		t.Errorf("the umask of the test itself was %s and is now %s", before, umask(t))
 	}
+}
+
+// umask is that of this process, in octal. Asking the kernel by umask(2) would change it.
+func umask(t *testing.T) string {
+	t.Helper()
+	_, after, _ := strings.Cut(read(t, "/proc/self/status"), "\nUmask:\t")
+	mask, _, _ := strings.Cut(after, "\n")
+	return mask
 }
 
 func TestACommandsUmaskIsThatOfItsFiles(t *testing.T) {
