@@ -23,6 +23,7 @@ TOOL := $(GO) tool -modfile=go.tools.mod
 CONTROLLER_GEN := $(TOOL) controller-gen
 GOLANGCI_LINT := $(TOOL) golangci-lint
 GINKGO := $(TOOL) ginkgo
+GREMLINS := $(TOOL) gremlins
 
 # What to test, how, and how long one package may take. RACE=1 needs a C compiler.
 PKG ?= ./...
@@ -106,6 +107,14 @@ chaos: install-prerequisites ## Take manager, API server and etcd from 500 nodes
 	@KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) FETTLE_CHAOS_NODES=$${FETTLE_CHAOS_NODES:-500} FETTLE_CHAOS_KILLS=$${FETTLE_CHAOS_KILLS:-50} \
 		FETTLE_CHAOS_TURNS=$${FETTLE_CHAOS_TURNS:-5} FETTLE_CHAOS_OUTAGE=$${FETTLE_CHAOS_OUTAGE:-60} \
 		$(GO) test -count=1 -timeout 2h -v $(TESTFLAGS) ./test/chaos
+
+# Each mutant is one edit, such as < to <=, for which a test of the same package has to fail. The time
+# limit of a mutant is a multiple of what the tests take unchanged, so that a busy machine kills none.
+.PHONY: mutate
+mutate: install-prerequisites ## Report the source edits that no test notices: make mutate PKG=./internal/seal. Takes hours for ./...
+	@KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) \
+		$(GREMLINS) unleash --workers 1 --timeout-coefficient 20 --invert-logical --invert-loopctrl \
+		--exclude-files '(^|/)(test|hack)/' --exclude-files 'zz_generated' $(MUTATEFLAGS) $(patsubst %/...,%,$(PKG))
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10m) each; PKG=./internal/accounts narrows.
