@@ -237,7 +237,7 @@ func (b *bound[A]) writeAll(ctx context.Context, h host.Host, all []BatchItem) [
 	writes := make([]Write[A], len(all))
 	for i, item := range all {
 		r := item.Resource.(*bound[A])
-		writes[i] = Write[A]{Is: r.is, Want: r.want, Changes: item.Changes}
+		writes[i] = Write[A]{Is: r.is, Want: r.want, Changes: item.Changes, Note: item.Note}
 	}
 	return b.provider.(BatchWriter[A]).WriteAll(ctx, h, writes)
 }

@@ -144,6 +144,7 @@ type Comparison struct {
 type BatchItem struct {
 	Resource Resource
 	Changes  []Change
+	Note     func(text string) // receives what the provider adds to the report; optional
 }
 
 // ChooseAs gives a resource the provider that another one of its kind has: nobody needs

@@ -56,6 +56,16 @@ type Auditor[A any] interface {
 type Write[A any] struct {
 	Is, Want A
 	Changes  []Change
+	// Note adds a line to the report of this resource, as Tell does outside a batch. It may be
+	// nil: call AddNote.
+	Note func(text string)
+}
+
+// AddNote adds a line to the report of the resource, if there is one. The text must hold no secret.
+func (w Write[A]) AddNote(text string) {
+	if w.Note != nil {
+		w.Note(text)
+	}
 }
 
 // A BatchWriter changes many resources in one go, where the host's own tool does:

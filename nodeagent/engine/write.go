@@ -40,7 +40,7 @@ func (r *run) write(ctx context.Context, group []*entry) {
 	}
 	items := make([]resource.BatchItem, len(batch))
 	for i, e := range batch {
-		items[i] = resource.BatchItem{Resource: e.Resource, Changes: e.situation.Changes}
+		items[i] = resource.BatchItem{Resource: e.Resource, Changes: e.situation.Changes, Note: e.note}
 	}
 	r.writeAll(ctx, batch, func() []error { return resource.WriteAll(ctx, r.Host, items) })
 	r.verify(ctx, batch)
@@ -167,8 +167,11 @@ func (r *run) corrective(e *entry, c resource.Change) bool {
 
 // listening is a context in which what the provider tells is kept for the report.
 func (e *entry) listening(ctx context.Context) context.Context {
-	return resource.Listening(ctx, func(text string) { e.told += text })
+	return resource.Listening(ctx, e.note)
 }
+
+// note keeps what the provider adds to the report.
+func (e *entry) note(text string) { e.told += text }
 
 // tell gives what the provider told to the event that was added last.
 func (e *entry) tell() {
