@@ -97,17 +97,20 @@ func (b *batch) plan(ctx context.Context) ([]order, error) {
 	return orders, err
 }
 
-// doubt adds to what is missing, and to what seems to be the latest, that the index is
-// not up to date.
+// doubt fails what an index that could not be brought up to date can't tell: whether a package
+// exists, and which version is the latest.
 func (b *batch) doubt(orders []order) {
 	if b.updateErr == nil {
 		return
 	}
 	for i, w := range b.writes {
-		_, missing := errors.AsType[*unavailableError](b.errs[i])
+		missing, isMissing := errors.AsType[*unavailableError](b.errs[i])
 		ordered := slices.ContainsFunc(orders, func(o order) bool { return o.write == i })
-		if missing || b.errs[i] == nil && ensureOf(w.Want) == latest && !ordered {
-			b.errs[i] = errors.Join(b.errs[i], fmt.Errorf("cannot bring apt's index up to date: %w", b.updateErr))
+		switch {
+		case isMissing:
+			b.errs[i] = fmt.Errorf("%s, which can't be brought up to date: %w", missing.lack, b.updateErr)
+		case b.errs[i] == nil && ensureOf(w.Want) == latest && !ordered:
+			b.errs[i] = fmt.Errorf("cannot tell the latest version, because apt's index can't be brought up to date: %w", b.updateErr)
 		}
 	}
 }
@@ -177,7 +180,10 @@ func (b *batch) refresh(ctx context.Context) {
 // transact runs a transaction, and again in two halves if it failed: in the end the
 // packages that are to blame stand alone.
 func (b *batch) transact(ctx context.Context, t transaction) {
+	before := b.db
 	err := b.attempt(ctx, t)
+	b.writes[t.orders[0].write].AddNote(collateral("also ", t, alterations(before, b.db, t.asked())))
+	b.noteVersions(t)
 	rest := transaction{setting: t.setting}
 	for _, o := range t.orders {
 		if !o.done(b.db.find(o.name)) {
@@ -188,11 +194,23 @@ func (b *batch) transact(ctx context.Context, t transaction) {
 	case len(rest.orders) == 0:
 	case len(t.orders) > 1:
 		for _, half := range rest.halves() {
-			b.transact(ctx, half)
+			if len(half.orders) > 0 {
+				b.transact(ctx, half)
+			}
 		}
 	default:
 		for _, o := range rest.orders {
 			b.errs[o.write] = o.failed(err, b.db.find(o.name))
+		}
+	}
+}
+
+// noteVersions reports which version a package came to where the resource does not name one.
+func (b *batch) noteVersions(t transaction) {
+	for _, o := range t.orders {
+		is, w := b.db.find(o.name), b.writes[o.write]
+		if o.action == install && o.done(is) && ensureOf(w.Want) != is.version {
+			w.AddNote(fmt.Sprintf("installed version %s\n", is.version))
 		}
 	}
 }

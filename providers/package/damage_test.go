@@ -33,7 +33,7 @@ func TestADamagedPackageIsMended(t *testing.T) {
 		``:                   {"ensure changed damaged to present", "install ok installed 2.0"},
 		`,"ensure":"1.0"`:    {"ensure changed damaged to 1.0", "install ok installed 1.0"},
 		`,"ensure":"2.0"`:    {"ensure changed damaged to 2.0", "install ok installed 2.0"},
-		`,"ensure":"<2"`:     {"ensure changed damaged to <2", "install ok installed 1.0"},
+		`,"ensure":"<2"`:     {"ensure changed damaged to 1.0", "install ok installed 1.0"},
 		`,"ensure":"latest"`: {"ensure changed damaged to 2.0", "install ok installed 2.0"},
 		`,"ensure":"absent"`: {"removed", "deinstall ok config-files 1.0"},
 		`,"ensure":"purged"`: {"purged", ""},

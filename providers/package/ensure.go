@@ -5,7 +5,8 @@ import (
 	"github.com/fettle-dev/fettle/providers/package/debversion"
 )
 
-// ensureProperty is read as the installed version, absent, purged or damaged.
+// ensureProperty is read as the installed version, absent, purged, damaged, or
+// the state in which dpkg stopped: half-installed, unpacked or half-configured.
 func ensureProperty() resource.Property[Attributes] {
 	return resource.Property[Attributes]{
 		Name:         resource.Ensure,
@@ -54,7 +55,7 @@ func ensureFeature(want Attributes) resource.Feature {
 }
 
 func ensureInSync(is, want Attributes) bool {
-	if is.found.damage != nil {
+	if is.found.damage != nil || is.found.unfinished {
 		return false
 	}
 	switch ensureOf(want) {
@@ -91,10 +92,10 @@ func isLatest(is Attributes) bool {
 	return !is.found.stale && (known == "" || known == ensureOf(is))
 }
 
-// ensureShould shows latest as the version that it comes to, where that is known.
+// ensureShould shows latest and ranges as the version that they resolve to, where that is known.
 func ensureShould(is, want Attributes) string {
 	known := is.found.latest
-	if ensureOf(want) != latest || known == "" || known == ensureOf(is) {
+	if known == "" || known == ensureOf(is) {
 		return ensureOf(want)
 	}
 	return known

@@ -50,7 +50,8 @@ func TestABadPackageKeepsNoOtherFromItsGoal(t *testing.T) {
 		m.states("one", "needy", "two", "sick", "four"))
 
 	outcomes = m.apply(`{"name":"sick","ensure":"absent"}`, `{"name":"one","ensure":"absent"}`)
-	expect(t, []string{"in sync", "removed"}, outcomes)
+	expect(t, []string{"removed", "removed"}, outcomes)
+	expect(t, []string{"deinstall ok config-files 1.0"}, m.states("sick"))
 }
 
 func TestWhatCannotBePurgedIsNoMoreThanRemoved(t *testing.T) {

@@ -143,12 +143,31 @@ func TestAnIndexThatCannotBeUpdatedIsSaidToBeTheReason(t *testing.T) {
 	m.date("etc/apt/sources.list.d/tests.list", time.Hour)
 
 	outcomes := m.apply(`{"name":"unknown"}`, `{"name":"tar","ensure":"latest"}`, `{"name":"tar","ensure":"present"}`)
-	for i, want := range []string{`package "unknown" is not in apt's index`, "cannot bring apt's index up to date"} {
-		if !strings.Contains(outcomes[i], want) || !strings.Contains(outcomes[i], "/srv/nowhere") {
+	for i, want := range []string{
+		`package "unknown" is not in apt's index, which can't be brought up to date: `,
+		"cannot tell the latest version, because apt's index can't be brought up to date: ",
+	} {
+		if !strings.HasPrefix(outcomes[i], want) || !strings.Contains(outcomes[i], "/srv/nowhere") {
 			t.Errorf("the error is %q, want %q and the source in it", outcomes[i], want)
 		}
 	}
 	expect(t, []string{"in sync"}, outcomes[2:])
+}
+
+// apt-get update succeeds when it can't reach a mirror, and goes on with what it has.
+func TestAMirrorThatCannotBeReachedIsNotTakenForAnUnknownPackage(t *testing.T) {
+	t.Parallel()
+
+	m := newMachine(t, deb("tree", "1.0"))
+	m.put("etc/apt/sources.list.d/far.list", "deb [trusted=yes] http://127.0.0.1:1/debian ./\n")
+	m.date("etc/apt/sources.list.d/far.list", time.Hour)
+
+	outcomes := m.apply(`{"name":"nginx"}`, `{"name":"tree","ensure":"latest"}`)
+	const want = `package "nginx" is not in apt's index, which can't be brought up to date: `
+	if !strings.HasPrefix(outcomes[0], want) || !strings.Contains(outcomes[0], "127.0.0.1:1") || strings.Contains(outcomes[0], "check its name") {
+		t.Errorf("the error is %q, want %q and the mirror in it", outcomes[0], want)
+	}
+	expect(t, []string{"created"}, outcomes[1:])
 }
 
 func TestTheIndexIsUpdatedInTheEnvironmentToo(t *testing.T) {

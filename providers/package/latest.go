@@ -5,14 +5,16 @@ import (
 	"fmt"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/providers/package/debversion"
 )
 
-// findLatest looks up the newest versions for those who ask for them.
+// findLatest looks up the versions that latest and ranges resolve to now. A version that is in its
+// range needs no look at the index.
 func findLatest(ctx context.Context, h host.Reader, db database, wants, states []Attributes) error {
 	var indexed []int // places of those that go by apt's index
 	for i, want := range wants {
 		switch {
-		case ensureOf(want) != latest:
+		case ensureOf(want) != latest && (!debversion.IsRange(ensureOf(want)) || ensureInSync(states[i], want)):
 		case want.Source == nil:
 			indexed = append(indexed, i)
 		default:
@@ -41,8 +43,17 @@ func findIndexed(ctx context.Context, h host.Reader, db database, wants, states 
 		return fmt.Errorf("cannot tell how old apt's index is: %w", err)
 	}
 	for _, i := range places {
-		states[i].found.latest = offers[db.actual(wants[i])].candidate
+		states[i].found.latest = offers[db.actual(wants[i])].resolve(ensureOf(wants[i]))
 		states[i].found.stale = newer != ""
 	}
 	return nil
+}
+
+// resolve is the version that latest or a range comes to, "" for none.
+func (o offer) resolve(ensure string) string {
+	if !debversion.IsRange(ensure) {
+		return o.candidate
+	}
+	versions, _ := debversion.ParseRange(ensure) // it was validated
+	return versions.Newest(o.versions)
 }

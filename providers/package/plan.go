@@ -53,9 +53,9 @@ func split(list string) []string {
 
 // An unavailableError says that the index does not have what is asked for: a newer
 // index may.
-type unavailableError struct{ text string }
+type unavailableError struct{ lack, remedy string }
 
-func (e *unavailableError) Error() string { return e.text }
+func (e *unavailableError) Error() string { return e.lack + e.remedy }
 
 // plan decides what a package, of which is is known and has can be had, needs: nil when
 // it needs nothing.
@@ -90,8 +90,7 @@ func (o *order) aim(ensure string, has offer) {
 	case has.source != "":
 		o.version, o.pinned, o.source = has.candidate, true, has.source
 	case debversion.IsRange(ensure):
-		versions, _ := debversion.ParseRange(ensure) // the zero value has all, and it was validated
-		o.version, o.pinned = versions.Newest(has.versions), true
+		o.version, o.pinned = has.resolve(ensure), true
 	case ensure == latest:
 		o.version = has.candidate
 	case ensure != resource.Present:
@@ -119,10 +118,15 @@ func available(ensure string, o *order, has offer) error {
 	case !debianName(o.name):
 		return fmt.Errorf("name %q is not a Debian package's: use letters, digits and +-. and perhaps :architecture", o.name)
 	case o.pinned && !slices.Contains(has.versions, o.version) && len(has.versions) > 0:
-		return &unavailableError{fmt.Sprintf("version %q of package %q is not in apt's index, which has %s: ask for one of these, or add a source",
-			ensure, o.name, some(has.versions))}
+		return &unavailableError{
+			lack:   fmt.Sprintf("version %q of package %q is not in apt's index", ensure, o.name),
+			remedy: fmt.Sprintf(", which has %s: ask for one of these, or add a source", some(has.versions)),
+		}
 	case has.candidate == "":
-		return &unavailableError{fmt.Sprintf("package %q is not in apt's index: check its name, or add a source that has it", o.name)}
+		return &unavailableError{
+			lack:   fmt.Sprintf("package %q is not in apt's index", o.name),
+			remedy: ": check its name, or add a source that has it",
+		}
 	}
 	return nil
 }
@@ -247,7 +251,7 @@ func (o order) done(is record) bool {
 	case is.damage() != nil:
 		return false
 	case o.action == remove:
-		return !is.installed()
+		return !is.installed() && !is.unfinished()
 	case o.action == purge:
 		return is.state == "not-installed"
 	case o.pinned || is.version == o.from:

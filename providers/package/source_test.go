@@ -31,7 +31,7 @@ func TestAPackageFromAFile(t *testing.T) {
 		{"tree_1.deb", `,"ensure":"latest"`, "ensure changed 1.0 to 2.0", "install ok installed 2.0"},
 		{"tree_1.deb", `,"ensure":"latest"`, "in sync", "install ok installed 2.0"},
 		{"tree_0.deb", `,"ensure":"1.0"`, "ensure changed 2.0 to 1.0", "install ok installed 1.0"},
-		{"tree_1.deb", `,"ensure":">=2","mark":"hold"`, "ensure changed 1.0 to >=2", "hold ok installed 2.0"},
+		{"tree_1.deb", `,"ensure":">=2","mark":"hold"`, "ensure changed 1.0 to 2.0", "hold ok installed 2.0"},
 		{"tree_0.deb", `,"ensure":"latest"`, "ensure changed 2.0 to 1.0", "hold ok installed 1.0"},
 		{
 			"tree_1.deb", `,"ensure":"3.0"`,

@@ -6,11 +6,20 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// installed reports whether the package is there and works. One whose configuration
-// was interrupted is not there: installing it again finishes it.
+// installed reports whether the package is there and works.
 func (r record) installed() bool {
 	switch r.state {
 	case "installed", "triggers-awaited", "triggers-pending":
+		return true
+	}
+	return false
+}
+
+// unfinished reports whether dpkg stopped amid installing the package, which leaves its files
+// there and the package not working.
+func (r record) unfinished() bool {
+	switch r.state {
+	case "half-installed", "unpacked", "half-configured":
 		return true
 	}
 	return false
@@ -26,6 +35,8 @@ func (r record) ensure() string {
 		return damaged
 	case r.installed():
 		return r.version
+	case r.unfinished():
+		return r.state
 	case r.state == "not-installed":
 		return purged
 	default:
@@ -57,5 +68,6 @@ func (r record) attributes(name string) Attributes {
 	a.Ensure = new(r.ensure())
 	a.Mark = new(r.mark())
 	a.found.damage = r.damage()
+	a.found.unfinished = r.unfinished()
 	return a
 }

@@ -67,10 +67,11 @@ func (s setting) variables() []string {
 	return append(quiet(), "UCF_FORCE_CONFFOLD=1")
 }
 
-// update brings apt's index up to date.
+// update brings apt's index up to date. An index that apt could not download is an error, though
+// by default apt-get only warns and goes on with the old one.
 func (t tools) update(ctx context.Context, environment []string) error {
 	err := t.insist(ctx, host.Cmd{
-		Args:    []string{"apt-get", "-q", "update"},
+		Args:    []string{"apt-get", "-q", "-o", "APT::Update::Error-Mode=any", "update"},
 		Env:     append(quiet(), environment...),
 		Timeout: patience,
 	})

@@ -23,10 +23,14 @@ type Attributes struct {
 
 // found is what a provider finds out beside the attributes.
 type found struct {
-	// latest is the version that the tool would install now; "" where it knows none.
+	// latest is the version that the tool would install now for ensure: latest or a range; "" where
+	// it knows none, or it was not asked.
 	latest string
 	// stale says that the tool's index is older than the sources it is made from.
 	stale bool
+	// unfinished says that dpkg stopped amid installing the package. It is in sync with nothing:
+	// installing it again finishes it, and removing it takes away the files that are there.
+	unfinished bool
 	// damage is what dpkg says is wrong with the package; to write ensure mends it.
 	damage error
 }
@@ -96,10 +100,10 @@ func gone(want Attributes) Attributes {
 	}}
 }
 
-// was is the state to come back to, which is none with damage: a damaged package is one
-// that was to be there.
+// was is the state to come back to. A package that is damaged or half installed was meant to be
+// installed.
 func was(_ host.Reader, is Attributes, _ []resource.Change) (Attributes, error) {
-	if is.found.damage != nil {
+	if is.found.damage != nil || is.found.unfinished {
 		is.Ensure = new(resource.Present)
 	}
 	return is, nil
