@@ -29,8 +29,8 @@ func main() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // see pipe
 	err := cli.Command(cli.Options{
 		Kinds:    providers.Kinds(),
-		OpenHost: open,
-		In:       os.Stdin, Out: pipe{os.Stdout}, Err: pipe{os.Stderr},
+		OpenHost: open, Kustomize: kustomize,
+		In: os.Stdin, Out: pipe{os.Stdout}, Err: pipe{os.Stderr},
 		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())), ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		NoColor: os.Getenv("NO_COLOR") != "",
 		Plugin:  strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-"),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/providers"
 )
 
@@ -16,7 +17,11 @@ func TestAdoptedAttributesAreThoseOfACatalog(t *testing.T) {
 	for _, k := range providers.Kinds() {
 		kinds[k.Name()] = k
 	}
-	set, err := manifest.Read([]string{"../../config/samples", "../../config/samples/attributes"}, nil)
+	samples, err := source.Loader{}.Expand(source.Request{Files: []string{"../../config/samples", "../../config/samples/attributes"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := manifest.Read(t.Context(), samples)
 	if err != nil {
 		t.Fatal(err)
 	}

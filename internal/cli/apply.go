@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,14 +10,16 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/control"
-	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // applyFlags are those of apply and plan.
 type applyFlags struct {
-	files         []string
+	sources       source.Request
+	names         []string // Kind/name of the resources to apply; none for all
 	noop, diff    bool
+	planned       bool // only show what would change
 	anyTime       bool
 	selector      string
 	labels        string
@@ -45,23 +46,34 @@ const applyExample = `  # Bring this machine to what a directory of manifests sa
   # In a script: 0 nothing to do, 2 changed, 4 failures, 6 both.
   fettle apply -f - --detailed-exitcodes -o json < web.yaml
 
+  # One resource of many; the others are skipped.
+  fettle apply -R -f manifests/ File/motd
+
   # Stay, and correct drift as it happens.
   fettle apply -f manifests/ --watch
 
   # Keep /etc under version control with etckeeper.
   fettle apply -f manifests/ --prerun-command "etckeeper pre-install" --postrun-command "etckeeper post-install"`
 
+const planExample = `  fettle plan -f manifests/
+
+  # A kustomization, and one resource of it.
+  fettle plan -k overlays/web File/motd
+
+  # Fail a pipeline when a machine differs from its manifests.
+  fettle plan -f https://git.example.com/web.yaml --detailed-exitcodes`
+
 func (a *app) apply() *cobra.Command {
 	var f applyFlags
 	cmd := &cobra.Command{
-		Use:   "apply -f FILE|DIR|-",
+		Use:   "apply " + useSources + " [KIND/NAME ...]",
 		Short: "Bring this machine to what resources say",
 		Long: "apply brings this machine, or a directory that holds one, to what resources say, once. With --watch it\n" +
 			"stays: it looks at everything from time to time, and at once when something changes that a resource\n" +
 			"watches. The manifests are read at the start alone. It ends with the exit code of its last run.",
 		Example: applyExample,
-		Args:    onlyFiles(&f.files),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runApply(cmd.Context(), f) },
+		Args:    func(*cobra.Command, []string) error { return needSources(f.sources) },
+		RunE:    func(cmd *cobra.Command, names []string) error { f.names = names; return a.runApply(cmd.Context(), f) },
 	}
 	a.addApplyFlags(cmd, &f)
 	addBucketLimit(cmd, &f.kept.limit)
@@ -77,45 +89,30 @@ func (a *app) apply() *cobra.Command {
 }
 
 func (a *app) plan() *cobra.Command {
-	f := applyFlags{noop: true, diff: true, limit: control.DefaultLimit}
+	f := applyFlags{planned: true, noop: true, diff: true, limit: control.DefaultLimit}
 	cmd := &cobra.Command{
-		Use:     "plan -f FILE|DIR|-",
-		Short:   "Show what apply would change, with diffs",
-		Example: "  fettle plan -f manifests/",
-		Args:    onlyFiles(&f.files),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runApply(cmd.Context(), f) },
+		Use:   "plan " + useSources + " [KIND/NAME ...]",
+		Short: "Show what apply would change, with diffs",
+		Long: "plan shows what apply would change, with diffs, and changes nothing. With --detailed-exitcodes its exit\n" +
+			"code gates a pipeline, unlike that of apply --noop, which is Puppet's and is 0 when something would change.",
+		Example: planExample,
+		Args:    func(*cobra.Command, []string) error { return needSources(f.sources) },
+		RunE:    func(cmd *cobra.Command, names []string) error { f.names = names; return a.runApply(cmd.Context(), f) },
 	}
 	a.addApplyFlags(cmd, &f)
+	cmd.Flags().BoolVar(&f.detailedCodes, "detailed-exitcodes", false, "exit 0 if there is nothing to do, 2 with changes to make, 4 with failures, 6 with both (otherwise 0, or 1 with failures)")
 	return cmd
 }
 
 func (a *app) addApplyFlags(cmd *cobra.Command, f *applyFlags) {
-	addFiles(cmd, &f.files)
+	addSources(cmd, &f.sources)
+	cmd.ValidArgsFunction = a.completeRef(&f.sources)
 	a.addStateDir(cmd, &f.kept.stateDir)
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "apply only resources whose own labels match, as tier=web,env!=dev")
 	cmd.Flags().StringVar(&f.labels, "labels", "", "labels of this machine that nodeSelector is matched against, as role=web; without them nodeSelector is ignored")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	complete(cmd, "output", "text", "json", "yaml")
 	cmd.Flags().BoolVar(&f.anyTime, "ignore-schedules", false, "look at resources even if their schedule says that this is not the time")
-}
-
-func addFiles(cmd *cobra.Command, files *[]string) {
-	cmd.Flags().StringSliceVarP(files, "filename", "f", nil, "file or directory of manifests, or - for stdin; may be repeated")
-	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json") // it was just added
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
-}
-
-// onlyFiles refuses a call without files, and words that are no flags.
-func onlyFiles(files *[]string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return fmt.Errorf("%q is neither flag nor file: give each file as -f FILE", args[0])
-		}
-		if len(*files) == 0 {
-			return errors.New("no manifests: give -f FILE, -f DIR or, for stdin, -f -")
-		}
-		return nil
-	}
 }
 
 // machineLabels are those of --labels; nil if there are none.
@@ -136,22 +133,15 @@ func appliesInNoop(r v1alpha1.Resource) bool {
 	return noop != nil && !*noop
 }
 
-// label gives each item the labels of its manifest.
-func label(items []resource.Item, resources []v1alpha1.Resource) {
-	byRef := map[resource.Ref]map[string]string{}
-	for _, r := range resources {
-		byRef[resource.Ref{Kind: r.KindName(), Name: r.GetName()}] = r.GetLabels()
+// exitCode is Puppet's with --detailed-exitcodes, for which a run that only reports counts as
+// one without changes. Of a plan it says what there is to do.
+func exitCode(r engine.Report, f applyFlags) error {
+	changes := r.Counts.Changed + r.Counts.Refreshed
+	if f.planned {
+		changes += r.Counts.Noop
 	}
-	for i := range items {
-		items[i].Labels = byRef[items[i].Ref]
-	}
-}
-
-// exitCode is Puppet's with --detailed-exitcodes. A run that only reports counts as
-// one without changes.
-func exitCode(r engine.Report, detailed bool) error {
 	code := 0
-	if detailed && r.Counts.Changed+r.Counts.Refreshed > 0 {
+	if f.detailedCodes && changes > 0 {
 		code |= 2
 	}
 	if r.Status == "failed" {
@@ -160,7 +150,7 @@ func exitCode(r engine.Report, detailed bool) error {
 	switch {
 	case code == 0:
 		return nil
-	case !detailed:
+	case !f.detailedCodes:
 		return Exit(1)
 	}
 	return Exit(code)

@@ -68,7 +68,7 @@ func TestApply(t *testing.T) {
 		},
 		"a selector takes resources by their own labels": {
 			in: hello + file("b", "path: /etc/b, content: x"), args: []string{"-l", "tier=b"},
-			out: []string{"File/a: not selected", "File/b: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N"},
+			out: []string{"File/b: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N"},
 		},
 		"two with one message are two": {
 			in: strings.ReplaceAll(file("a", "message: hello")+file("b", "message: hello"), "kind: File", "kind: Notify"),
@@ -136,9 +136,9 @@ func TestApply(t *testing.T) {
 			in: hello, args: []string{"--labels", "role=web,tier"}, code: 1,
 			err: []string{`fettle: --labels "role=web,tier": invalid selector: [tier]; write them as role=web,tier=front`},
 		},
-		"a word that is no flag": {
+		"an argument that is not a resource": {
 			in: hello, args: []string{"more.yaml"}, code: 1,
-			err: []string{`fettle: "more.yaml" is neither flag nor file: give each file as -f FILE`},
+			err: []string{`fettle: argument "more.yaml" is not Kind/name, as in File/motd; give each file as -f FILE`},
 		},
 		"what is of other groups is left out, and that is said": {
 			in:  "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
@@ -188,7 +188,7 @@ func TestTheGraphOfManifestsIsDrawn(t *testing.T) {
 }
 
 func TestApplyWithoutFilesIsRefused(t *testing.T) {
-	want := outcome{err: "fettle: no manifests: give -f FILE, -f DIR or, for stdin, -f -\n", code: 1}
+	want := outcome{err: "fettle: no manifests: give -f FILE, -f DIR, -f URL, -k DIR or, for stdin, -f -\n", code: 1}
 	for _, args := range [][]string{{"apply"}, {"apply", "-f", ""}, {"plan"}, {"validate"}} {
 		if got := fettle(t, "", args...); got != want {
 			t.Errorf("%v: %+v", args, got)

@@ -33,8 +33,10 @@ type Options struct {
 	Kinds []resource.Kind
 	// OpenHost opens the host whose root is a directory.
 	OpenHost func(root string) (Host, error)
-	In       io.Reader
-	Out, Err io.Writer // a pipe that nobody reads is no error of theirs
+	// Kustomize builds the kustomization of a directory of this machine.
+	Kustomize func(ctx context.Context, dir string) ([]byte, error)
+	In        io.Reader
+	Out, Err  io.Writer // a pipe that nobody reads is no error of theirs
 	// Terminals get colors, and progress where Err is one; but no colors if NoColor.
 	OutTerminal, ErrTerminal bool
 	NoColor                  bool

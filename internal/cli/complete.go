@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/source"
 )
 
 // complete has a flag take one of some words.
@@ -76,6 +77,28 @@ func completeAttribute(k resource.Kind, given []string) ([]cobra.Completion, cob
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeRef tells the resources of local manifests.
+func (a *app) completeRef(from *source.Request) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		local := source.Request{Recursive: from.Recursive}
+		for _, f := range from.Files {
+			if f != "-" && !strings.Contains(f, "://") {
+				local.Files = append(local.Files, f)
+			}
+		}
+		set, _ := a.readManifests(cmd.Context(), local) // what can be read is told
+		var refs []cobra.Completion
+		for _, r := range set.Resources() {
+			if ref := refOf(r).String(); !slices.Contains(given, ref) {
+				refs = append(refs, ref)
+			}
+		}
+		slices.Sort(refs)
+		refs = slices.Compact(refs) // cobra parses the flags twice
+		return refs, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // completeProvider tells the providers of the kind that was given.

@@ -4,21 +4,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/internal/manifest"
+	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 func (a *app) graph() *cobra.Command {
-	var files []string
+	var sources source.Request
 	cmd := &cobra.Command{
-		Use:   "graph -f FILE|DIR|-",
+		Use:   "graph " + useSources,
 		Short: "Draw resources and what comes before what, for Graphviz",
 		Long: "graph writes the resources of manifests and the relations between them in the language of Graphviz.\n" +
 			"Relations that refresh are bold, automatic ones dashed, and cycles red.",
 		Example: "  fettle graph -f manifests/ | dot -Tsvg > graph.svg",
-		Args:    onlyFiles(&files),
-		RunE: func(*cobra.Command, []string) error {
-			set, err := manifest.Read(files, a.In)
+		Args:    onlySources(&sources),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			set, err := a.readManifests(cmd.Context(), sources)
 			if err != nil {
 				return err
 			}
@@ -27,6 +27,6 @@ func (a *app) graph() *cobra.Command {
 			return nil
 		},
 	}
-	addFiles(cmd, &files)
+	addSources(cmd, &sources)
 	return cmd
 }

@@ -49,7 +49,7 @@ func (k *keeper) settle(report engine.Report, err error) (time.Duration, error) 
 	switch {
 	case err == nil:
 		k.waits = ""
-		k.last = exitCode(report, k.detailedCodes)
+		k.last = exitCode(report, k.applyFlags)
 		return k.interval, k.tell(report)
 	case !k.told && !comesRight(err):
 		return 0, err

@@ -40,7 +40,7 @@ func TestValidate(t *testing.T) {
 		},
 		"what needs facts is left to the host": {
 			in:  file("a", `path: /etc/a, contentTemplate: "{{ .facts.os.family }}"`),
-			out: []string{"1 resources are valid"},
+			out: []string{"1 resource is valid"},
 		},
 		"other groups are left out": {
 			in: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", out: []string{"0 resources are valid"},

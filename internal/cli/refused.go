@@ -8,8 +8,9 @@ import (
 )
 
 // refused turns what the compiler left out into reports: a resource that is at
-// fault failed, one that depends on such was skipped.
-func refused(problems []catalog.Problem) []engine.ResourceReport {
+// fault failed, one that depends on such was skipped. Those that the run is not about are
+// left out.
+func refused(problems []catalog.Problem, selected selection) []engine.ResourceReport {
 	var out []engine.ResourceReport
 	at := map[v1alpha1.ResourceRef]int{}
 	for _, p := range problems {
@@ -19,6 +20,9 @@ func refused(problems []catalog.Problem) []engine.ResourceReport {
 		}
 		ref, err := resource.ParseRef(string(p.Ref))
 		if err != nil { // the compiler made it from a kind and a name
+			continue
+		}
+		if !selected.has(ref) {
 			continue
 		}
 		at[p.Ref] = len(out)

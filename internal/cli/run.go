@@ -31,14 +31,14 @@ type job struct {
 	configMaps manifest.ConfigMaps
 	secrets    manifest.Secrets
 	digest     string // of the manifests
-	selector   labels.Selector
+	selected   selection
 	machine    labels.Set
 	control    control.Options
 	lookout    *drift.Lookout // nil: nothing is watched
 }
 
 func (a *app) runApply(ctx context.Context, f applyFlags) error {
-	j, err := a.newJob(f)
+	j, err := a.newJob(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -64,13 +64,13 @@ func (j *job) do(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return errStopped
 	}
-	return exitCode(report, j.detailedCodes)
+	return exitCode(report, j.applyFlags)
 }
 
 var errStopped = errors.New("stopped by a signal before the end; run it again")
 
 // newJob reads what was asked for, and refuses what can't be done.
-func (a *app) newJob(f applyFlags) (j *job, err error) {
+func (a *app) newJob(ctx context.Context, f applyFlags) (j *job, err error) {
 	j = &job{app: a, applyFlags: f, control: control.Options{
 		Limit: f.limit, Wait: f.wait, Warn: func(message string) { a.complain("warning: %s", message) },
 		// Who asks for one run wants it now; what stays is an agent.
@@ -85,20 +85,24 @@ func (a *app) newJob(f applyFlags) (j *job, err error) {
 	if j.control.After, err = words("--postrun-command", f.after); err != nil {
 		return nil, err
 	}
-	if j.selector, err = labels.Parse(f.selector); err != nil {
+	selector, err := labels.Parse(f.selector)
+	if err != nil {
 		return nil, fmt.Errorf("--selector %q: %w", f.selector, err)
 	}
 	if j.machine, err = machineLabels(f.labels); err != nil {
 		return nil, err
 	}
-	set, err := manifest.Read(f.files, a.In)
+	set, err := a.readManifests(ctx, f.sources)
 	if err != nil {
 		return nil, err
 	}
 	a.noteIgnored(set)
 	j.resources, j.configMaps, j.secrets, j.digest = set.Resources(), set.ConfigMaps, set.Secrets, fmt.Sprintf("sha256-%x", set.Digest)
+	if j.selected, err = a.selectResources(j.resources, f.names, selector); err != nil {
+		return nil, err
+	}
 	// A run that only reports makes and changes nothing in the state.
-	j.control.ReadOnly = f.noop && !slices.ContainsFunc(j.resources, appliesInNoop)
+	j.control.ReadOnly = f.planned || f.noop && !slices.ContainsFunc(j.resources, appliesInNoop)
 	return j, nil
 }
 
@@ -169,14 +173,16 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 		ConfigMap: j.configMaps.Value,
 		Secret:    secretsOf(j.secrets),
 	})
+	if j.planned { // whatever a resource says of noop
+		for i := range items {
+			items[i].Noop = nil
+		}
+	}
 	t := engine.Transaction{
 		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: j.digest, Noop: j.noop, Store: store, Now: time.Now,
-		Refused: refused(problems), IgnoreSchedules: j.anyTime,
+		Selected: func(i resource.Item) bool { return j.selected.has(i.Ref) },
+		Refused:  refused(problems, j.selected), IgnoreSchedules: j.anyTime,
 		Before: map[string]time.Duration{engine.FactGeneration: gathered.Sub(began), engine.ConfigRetrieval: time.Since(gathered)},
-	}
-	if !j.selector.Empty() {
-		label(items, j.resources)
-		t.Selected = func(i resource.Item) bool { return j.selector.Matches(labels.Set(i.Labels)) }
 	}
 	j.debugSuitability(items, facts, j.host)
 	done := 0
@@ -195,7 +201,8 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 // observe tells of a resource as it ends.
 func (j *job) observe(r engine.ResourceReport) {
 	j.debugResource(r)
-	if j.output == "text" {
+	left := !j.selected.has(resource.Ref(r.Ref)) && !j.debug // counted at the end
+	if j.output == "text" && !left {
 		j.printResource(r, j.applyFlags)
 	}
 }

@@ -10,29 +10,31 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/manifest"
+	"github.com/fettle-dev/fettle/internal/source"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 func (a *app) validate() *cobra.Command {
-	var files []string
+	var sources source.Request
 	cmd := &cobra.Command{
-		Use:   "validate -f FILE|DIR|-",
+		Use:   "validate " + useSources,
 		Short: "Check manifests as an API server and the compiler would, without either",
 		Long: "validate checks that manifests decode, that they keep the rules of the CRDs, that the types accept\n" +
 			"their attributes, and that references lead somewhere and in no circle. It looks at no host.",
 		Example: "  fettle validate -f manifests/",
-		Args:    onlyFiles(&files),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runValidate(cmd.Context(), files) },
+		Args:    onlySources(&sources),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runValidate(cmd.Context(), sources) },
 	}
-	addFiles(cmd, &files)
+	addSources(cmd, &sources)
 	return cmd
 }
 
-func (a *app) runValidate(ctx context.Context, files []string) error {
+func (a *app) runValidate(ctx context.Context, sources source.Request) error {
 	schema, err := manifest.NewSchema()
 	if err != nil {
 		return err
 	}
-	set, err := manifest.Read(files, a.In)
+	set, err := a.readManifests(ctx, sources)
 	faults := readFaults(ctx, schema, err)
 	unread := len(faults) > 0
 	flawed := map[v1alpha1.ResourceRef]bool{}
@@ -49,10 +51,10 @@ func (a *app) runValidate(ctx context.Context, files []string) error {
 	}
 	a.noteIgnored(set)
 	if len(faults) > 0 {
-		a.say("%d resources, %d faults", len(set.Documents), len(faults))
+		a.say("%s, %s", text.Count(len(set.Documents), "resource"), text.Count(len(faults), "fault"))
 		return Exit(1)
 	}
-	a.say("%d resources are valid", len(set.Documents))
+	a.say("%s %s valid", text.Count(len(set.Documents), "resource"), text.Plural(len(set.Documents), "is", "are"))
 	return nil
 }
 

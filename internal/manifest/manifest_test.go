@@ -50,7 +50,7 @@ func TestReadTakesDocumentsListsAndConfigMapsInTheirOrder(t *testing.T) {
 	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: x}\nbinaryData: {b: eQ==}\n"
 	other := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
 	in := strings.Join([]string{"# a comment\n", motd, list, config, other, group}, "---\n")
-	s, err := manifest.Read([]string{"-"}, strings.NewReader(in))
+	s, err := read(t, []string{"-"}, strings.NewReader(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestReadTakesTheManifestsOfADirectoryByName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := manifest.Read([]string{dir}, nil)
+	s, err := read(t, []string{dir}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 		"a name twice":         {motd + "---\n" + motd, "stdin (document 2): File/motd is in stdin already; rename or remove one"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := manifest.Read([]string{"-"}, strings.NewReader(c.in+"\n---\n"+group))
+			s, err := read(t, []string{"-"}, strings.NewReader(c.in+"\n---\n"+group))
 			if err == nil || err.Error() != c.want {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
@@ -116,7 +116,7 @@ func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 }
 
 func TestReadNamesAFileThatIsNotThere(t *testing.T) {
-	_, err := manifest.Read([]string{"/nowhere/web.yaml"}, nil)
+	_, err := read(t, []string{"/nowhere/web.yaml"}, nil)
 	if err == nil || err.Error() != "cannot read /nowhere/web.yaml: no such file or directory" {
 		t.Error(err)
 	}
@@ -153,7 +153,7 @@ func TestSchemaSaysWhatAnAPIServerWould(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := manifest.Read([]string{"-"}, strings.NewReader(c.in))
+			s, err := read(t, []string{"-"}, strings.NewReader(c.in))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +175,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"kind":"List","items":[{"kind":"List","items":[null]}]}`)
 	f.Add("kind: FileList\nitems: [1]\n")
 	f.Fuzz(func(t *testing.T, in string) {
-		s, _ := manifest.Read([]string{"-"}, strings.NewReader(in))
+		s, _ := read(t, []string{"-"}, strings.NewReader(in))
 		for _, d := range s.Documents {
 			if d.Resource.GetName() == "" {
 				t.Fatal("a resource without a name")
@@ -184,7 +184,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := manifest.Read([]string{"-"}, bytes.NewReader(raw))
+			again, err := read(t, []string{"-"}, bytes.NewReader(raw))
 			if len(again.Documents) != 1 {
 				t.Fatalf("%s is %d resources, %v", raw, len(again.Documents), err)
 			}
@@ -204,7 +204,7 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(in.Len()))
 	for b.Loop() {
-		s, err := manifest.Read([]string{"-"}, strings.NewReader(in.String()))
+		s, err := read(b, []string{"-"}, strings.NewReader(in.String()))
 		if err != nil || len(s.Documents) != 1000 {
 			b.Fatal(len(s.Documents), err)
 		}

@@ -2,14 +2,12 @@ package manifest
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/source"
 )
 
 // A Set is what files say, in the order in which they say it.
@@ -58,70 +57,28 @@ func (s *Set) Resources() []v1alpha1.Resource {
 	return out
 }
 
-// Read reads files, the *.yaml, *.yml and *.json files directly in a directory (by
-// name), and "-", which is stdin. All that is wrong is in the error, a line each; the
-// set has the rest.
-func Read(paths []string, stdin io.Reader) (*Set, error) {
+// Read reads sources, in their order. All that is wrong is in the error, a line each; the set
+// has the rest.
+func Read(ctx context.Context, all []source.Source) (*Set, error) {
 	s := &Set{}
 	digest := sha256.New()
 	var errs []error
-	for _, p := range paths {
-		files, err := expand(p)
-		errs = append(errs, err)
-		for _, f := range files {
-			errs = append(errs, s.readFile(f, stdin, digest))
-		}
+	for _, from := range all {
+		errs = append(errs, s.readOne(ctx, from, digest))
 	}
 	errs = append(errs, s.twice())
 	digest.Sum(s.Digest[:0])
 	return s, errors.Join(errs...)
 }
 
-func expand(path string) ([]string, error) {
-	if path == "-" {
-		return []string{path}, nil
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", path, errors.Unwrap(err))
-	}
-	if !info.IsDir() {
-		return []string{path}, nil
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, e := range entries {
-		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) && e.Type()&fs.ModeDir == 0 {
-			files = append(files, filepath.Join(path, e.Name()))
-		}
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("directory %s has no .yaml, .yml or .json file", path)
-	}
-	return files, nil
-}
-
-func (s *Set) readFile(name string, stdin io.Reader, digest io.Writer) error {
-	text, err := slurp(name, stdin)
+func (s *Set) readOne(ctx context.Context, from source.Source, digest io.Writer) error {
+	text, err := from.Read(ctx)
 	if err != nil {
 		return err
 	}
 	_, _ = digest.Write(text) // a hash accepts every write
-	if name == "-" {
-		name = "stdin"
-	}
-	docs, err := split(name, text)
+	docs, err := split(from.Name, text)
 	return errors.Join(s.addAll(docs), err)
-}
-
-func slurp(name string, stdin io.Reader) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(stdin)
-	}
-	return os.ReadFile(name)
 }
 
 // addAll decodes documents on all processors, and adds them in their order.

@@ -27,8 +27,6 @@ type Item struct {
 	LogLevel LogLevel
 	// The edges that a user wrote. One that leads to nothing fails the resource.
 	Require, Before, Notify, Subscribe []Ref
-	// Labels of the resource, which a run can be limited by.
-	Labels map[string]string
 }
 
 // A LogLevel is how much of a matter an event is, as syslog has it. "" is notice.

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fettle-dev/fettle/internal/manifest"
+	"github.com/fettle-dev/fettle/internal/source"
+)
+
+// useSources is how help writes the flags of addSources.
+const useSources = "(-f FILE|DIR|URL|- | -k DIR)"
+
+// addSources adds the flags that name manifests. They are kubectl's.
+func addSources(cmd *cobra.Command, r *source.Request) {
+	cmd.Flags().StringSliceVarP(&r.Files, "filename", "f", nil, "file, directory or https URL of manifests, or - for stdin; may be repeated")
+	cmd.Flags().BoolVarP(&r.Recursive, "recursive", "R", false, "also read the directories below those given with -f")
+	cmd.Flags().StringVarP(&r.Kustomize, "kustomize", "k", "", "directory of a kustomization to build, instead of -f; needs kustomize or kubectl")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json") // it was just added
+	_ = cmd.MarkFlagDirname("kustomize")
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+}
+
+// needSources refuses a call that names no manifests.
+func needSources(r source.Request) error {
+	if r.Empty() {
+		return errors.New("no manifests: give -f FILE, -f DIR, -f URL, -k DIR or, for stdin, -f -")
+	}
+	return nil
+}
+
+// onlySources refuses a call without manifests, and arguments that are not flags.
+func onlySources(r *source.Request) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return fmt.Errorf("unexpected argument %q: give each file as -f FILE", args[0])
+		}
+		return needSources(*r)
+	}
+}
+
+// readManifests reads what the flags name. All that is wrong is in the error; the set, which
+// is never nil, has the rest.
+func (a *app) readManifests(ctx context.Context, r source.Request) (*manifest.Set, error) {
+	all, missing := source.Loader{Stdin: a.In, Kustomize: a.Kustomize}.Expand(r)
+	set, err := manifest.Read(ctx, all)
+	return set, errors.Join(missing, err)
+}

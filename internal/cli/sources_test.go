@@ -1,0 +1,106 @@
+package cli_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// three are Files /etc/a, /etc/b and /etc/c, of which the last needs the first.
+var three = file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, content: x") + file("c", "path: /etc/c, content: x, require: [File/a]")
+
+func TestNamesLimitARunToResources(t *testing.T) {
+	for name, c := range map[string]struct {
+		args     []string
+		out, err []string
+		code     int
+	}{
+		"one": {args: []string{"File/b"}, out: []string{"File/b: created", "3 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 2 skipped, 0 failed in N"}},
+		"two, in any case and number": {
+			args: []string{"files/c", "FILE/a"},
+			out:  []string{"File/a: created", "File/c: created", "3 resources: 0 in sync, 2 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N"},
+		},
+		"with a selector, those that it matches": {
+			args: []string{"File/a", "File/b", "-l", "tier=b"}, out: []string{"File/b: created", "3 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 2 skipped, 0 failed in N"},
+		},
+		"a name that is nearly right": {args: []string{"File/d"}, code: 1, err: []string{"fettle: the manifests have no File/d; did you mean File/a or File/b or File/c?"}},
+		"a name unlike any":           {args: []string{"File/nginx-status"}, code: 1, err: []string{"fettle: the manifests have no File/nginx-status; of kind File they have File/a, File/b, File/c"}},
+		"a kind without any":          {args: []string{"User/ann"}, code: 1, err: []string{"fettle: the manifests have no User/ann, and nothing else of kind User"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := fettle(t, three, append([]string{"apply", "-f", "-", "--root", emptyRoot(t)}, c.args...)...)
+			if diff := cmp.Diff(c.out, lines(got.out)); diff != "" {
+				t.Errorf("stdout (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.err, lines(got.err)); diff != "" || got.code != c.code {
+				t.Errorf("exit %d, want %d; stderr (-want +got):\n%s", got.code, c.code, diff)
+			}
+		})
+	}
+}
+
+func TestARunLimitedToAResourceDoesNotFailForOthers(t *testing.T) {
+	in := file("a", "path: /etc/a, content: x") + file("b", "path: /etc/twice, content: x") + file("c", "path: /etc/twice, content: z")
+	got := fettle(t, in, "plan", "-f", "-", "--root", emptyRoot(t), "File/a", "--detailed-exitcodes")
+	if got.code != 2 || got.err != "" {
+		t.Errorf("exit %d: %s", got.code, got.err)
+	}
+}
+
+func TestADebugRunShowsWhatIsNotSelected(t *testing.T) {
+	got := fettle(t, three, "plan", "-f", "-", "--root", emptyRoot(t), "File/a", "--debug")
+	if said := lines(got.out); len(said) < 3 || said[len(said)-3] != "File/b: not selected" {
+		t.Error(got.out)
+	}
+}
+
+func TestPlanExitCodesGateAPipeline(t *testing.T) {
+	root := emptyRoot(t)
+	put(t, filepath.Join(root, "etc/there"), "x")
+	inSync, change, failure := file("a", "path: /etc/there, content: x"), file("b", "path: /etc/b, content: x"), file("c", "path: /etc/c, provider: none")
+	refresh := file("d", "path: /etc/d, content: x, noop: false")
+	for name, c := range map[string]struct {
+		in   string
+		want int
+	}{
+		"nothing to do": {inSync, 0}, "changes": {inSync + change, 2}, "failures": {inSync + failure, 4}, "both": {change + failure, 6},
+		"a change that is made even under noop": {refresh, 2},
+	} {
+		for _, flags := range [][]string{{"-o", "text"}, {"-o", "json"}} {
+			if got := fettle(t, c.in, append([]string{"plan", "-f", "-", "--root", root, "--detailed-exitcodes"}, flags...)...); got.code != c.want {
+				t.Errorf("%s: exit %d, want %d: %s", name, got.code, c.want, got.err)
+			}
+		}
+		if got := fettle(t, c.in, "apply", "--noop", "-f", "-", "--root", t.TempDir(), "--detailed-exitcodes"); name == "changes" && got.code != 0 {
+			t.Errorf("apply --noop exits with %d, as Puppet does not", got.code)
+		}
+	}
+	for _, name := range []string{"etc/b", "etc/d", "var"} {
+		if _, err := os.Lstat(filepath.Join(root, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a plan made %s: %v", name, err)
+		}
+	}
+}
+
+func TestManifestsAreReadFromDirectoriesBelow(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a.yaml"), file("a", "path: /etc/a, ensure: file"))
+	put(t, filepath.Join(dir, "web/b.yaml"), file("b", "path: /etc/b, ensure: file"))
+	for flags, want := range map[string]string{"": "1 resource is valid\n", "-R": "2 resources are valid\n"} {
+		args := []string{"validate", "-f", dir}
+		if flags != "" {
+			args = append(args, flags)
+		}
+		if got := fettle(t, "", args...); got.out != want {
+			t.Errorf("%s: %+v", flags, got)
+		}
+	}
+	got := fettle(t, "", "__complete", "apply", "-R", "-f", dir, "File/")
+	if want := "File/a\nFile/b\n:4\n"; got.out != want {
+		t.Errorf("completes %q, want %q", got.out, want)
+	}
+}

@@ -1,0 +1,130 @@
+// Package source turns what a command line names (files, directories, URLs, a
+// kustomization, standard input) into texts of manifests.
+//
+// [Loader.Expand] lists the texts in order; none is read before its Read is called.
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Stdin is the name of the source that is standard input, and its path on a command line.
+const (
+	Stdin     = "stdin"
+	stdinPath = "-"
+)
+
+// A Source is one text.
+type Source struct {
+	Name string // for messages: a path, a URL, "stdin"
+	// Read returns the whole text. Its error names the source. It is called once.
+	Read func(context.Context) ([]byte, error)
+}
+
+// A Request is what a command line asks for, as kubectl's flags of these names do.
+type Request struct {
+	Files     []string // -f: a file, a directory, an http(s) URL, or - for standard input
+	Recursive bool     // -R: also the directories below those in Files
+	Kustomize string   // -k: a directory with a kustomization; "" for none
+}
+
+// Empty reports whether nothing is asked for.
+func (r Request) Empty() bool { return len(r.Files) == 0 && r.Kustomize == "" }
+
+// A Loader reads from this machine and the network.
+type Loader struct {
+	Stdin io.Reader
+	// HTTP makes the requests for URLs; nil uses one with the default transport.
+	HTTP *http.Client
+	// Kustomize builds the kustomization of a directory.
+	Kustomize func(ctx context.Context, dir string) ([]byte, error)
+}
+
+// Expand lists the sources of a request, in order. The files of a directory come sorted by
+// path. The error joins all that is wrong; the list has the rest.
+func (l Loader) Expand(r Request) ([]Source, error) {
+	if r.Kustomize != "" {
+		if len(r.Files) > 0 || r.Recursive {
+			return nil, errors.New("-k cannot be combined with -f or -R: build one kustomization of all, or run twice")
+		}
+		return []Source{l.kustomization(r.Kustomize)}, nil
+	}
+	var all []Source
+	var errs []error
+	for _, name := range r.Files {
+		found, err := l.expand(name, r.Recursive)
+		all, errs = append(all, found...), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+func (l Loader) expand(name string, recursive bool) ([]Source, error) {
+	switch {
+	case name == stdinPath:
+		return []Source{{Stdin, func(context.Context) ([]byte, error) { return io.ReadAll(l.Stdin) }}}, nil
+	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
+		return []Source{l.web(name)}, nil
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", name, errors.Unwrap(err))
+	}
+	if !info.IsDir() {
+		return []Source{file(name)}, nil
+	}
+	return directory(name, recursive)
+}
+
+func (l Loader) kustomization(dir string) Source {
+	return Source{dir, func(ctx context.Context) ([]byte, error) {
+		text, err := l.Kustomize(ctx, dir)
+		if err != nil {
+			return nil, fmt.Errorf("cannot build the kustomization %s: %w", dir, err)
+		}
+		return text, nil
+	}}
+}
+
+func file(path string) Source {
+	return Source{path, func(context.Context) ([]byte, error) { return os.ReadFile(path) }}
+}
+
+// extensions are those of the manifests in a directory.
+var extensions = []string{".yaml", ".yml", ".json"}
+
+// directory lists the manifests in a directory. As in kubectl, -R enters subdirectories
+// but no symlinks to directories.
+func directory(top string, recursive bool) ([]Source, error) {
+	var all []Source
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != top && !recursive:
+			return fs.SkipDir
+		case !d.IsDir() && slices.Contains(extensions, filepath.Ext(path)):
+			all = append(all, file(path))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read directory %s: %w", top, err)
+	}
+	if len(all) == 0 {
+		hint := ""
+		if !recursive {
+			hint = "; -R also looks in its subdirectories"
+		}
+		return nil, fmt.Errorf("directory %s has no .yaml, .yml or .json file%s", top, hint)
+	}
+	return all, nil
+}
