@@ -8,6 +8,24 @@
 // too, resolve inside the host's own root and nothing escapes it. A path that does
 // not exist gives an error for which errors.Is(err, fs.ErrNotExist) holds.
 //
+// A path is resolved anew by each call, and whoever can write to a directory on the way
+// can make two calls see two files. Methods that take a path are for places that only
+// root can write to, as /etc. Anything else is opened once, as a [Handle], and is looked
+// at, decided about and changed through that:
+//
+//	dir, name, err := h.EditParent(path, host.Links{})    // resolves symlinks, once
+//	file, err := dir.Edit(name)                           // follows none
+//	info := file.Info()                                   // decide by this,
+//	err = file.Chown(uid, gid)                            // and change this very file
+//	_, err = dir.WriteFile(ctx, name, host.NewFile{...})  // or replace it there
+//
+// A tree is walked in the same way. Its top is opened once, by [Reader.Lookup] or
+// [Host.Edit]; from there [Handle.ReadDir] and [Handle.Child] (or
+// [WritableHandle.Edit]) lead down. None of them follows a symlink, so the walk can't
+// leave the tree, also where its top was reached through one. What was decided on a walk
+// and is changed later is opened from the top again, by its path relative to it, and
+// compared with [FileInfo.Unchanged] to what was seen.
+//
 // The real host is internal/host/linux, which only commands import; tests use
 // internal/host/hosttest. Implementations are safe for concurrent use.
 package host
@@ -34,6 +52,9 @@ type Reader interface {
 	// Look is Lstat that keeps hold of what it describes: what is read of it next is of
 	// that very file, whatever happens to the path. The caller closes it.
 	Look(path string) (Node, error)
+	// Lookup opens what is at a path, of any type. The caller closes it. The error is a
+	// *LinkError where a symlink is on the way that is not to be followed.
+	Lookup(path string, links Links) (Handle, error)
 	// ReadDir lists the names in a directory, sorted.
 	ReadDir(path string) ([]string, error)
 	// Mounted reports whether something is mounted on a path: the path itself, a symlink
@@ -71,13 +92,20 @@ type Node interface {
 // A Host is a Reader that can also change the host.
 type Host interface {
 	Reader
+	// Edit is Lookup for what is to be changed.
+	Edit(path string, links Links) (WritableHandle, error)
+	// EditParent opens the directory that a path is in, and returns the name in it. With
+	// links.AtEnd they are those of what a symlink at the path leads to, which need not
+	// exist. The name of / is "." in itself.
+	EditParent(path string, links Links) (dir WritableHandle, name string, err error)
 	// WriteFile replaces or creates a regular file atomically: a reader sees the
 	// old file or the new one, also after a crash. The temporary file lies in the
 	// same directory and is gone after a failure. A symlink at path is replaced,
 	// not followed; a directory at path is an error. Extended attributes of a regular
 	// file that is replaced are kept: its access list, its security label, those of
 	// users (user.*) and of root (trusted.*); capabilities and signatures, which vouch
-	// for the old content, are not. It returns the SHA-256 of the bytes that were written.
+	// for the old content, are not. Set-ID bits are kept of a file that has one hard link
+	// and is in a directory that only root can write to. It returns the SHA-256 of the bytes that were written.
 	WriteFile(ctx context.Context, path string, f NewFile) (sum [32]byte, err error)
 	// Mkdir makes one directory; its parent must exist.
 	Mkdir(path string, mode uint32) error
@@ -148,6 +176,11 @@ type NewFile struct {
 	// Mode is the twelve permission bits; nil takes those of the regular file that
 	// is replaced, else 0644. The umask plays no part.
 	Mode *uint32
+	// Was, when set, is what has the name until the new file takes its place, the zero value
+	// for nothing: anything else, or a later change of it, is the error ErrChanged.
+	Was *FileInfo
+	// Prepare, when set, is called with the complete staged file before Check: to label it.
+	Prepare func(staged WritableHandle) error
 	// Check, when set, is called with the path of the complete staged file (as a
 	// command on the host would name it) before it takes the place of the old one.
 	// Its error keeps the old file and is returned.

@@ -68,10 +68,19 @@ func (n ownedNode) Info() host.FileInfo { return n.owners.shown(n.Node.Info()) }
 // WriteFile implements [host.Host]. The transcript has "! write PATH MODE USER GROUP"
 // as the file then is, or "! write PATH failed".
 func (h *Host) WriteFile(ctx context.Context, path string, f host.NewFile) ([sha256.Size]byte, error) {
+	return h.write(path, f, func(f host.NewFile) ([sha256.Size]byte, error) {
+		return h.files.WriteFile(ctx, path, f)
+	})
+}
+
+func (h *Host) write(path string, f host.NewFile, put func(host.NewFile) ([sha256.Size]byte, error)) ([sha256.Size]byte, error) {
 	old, err := h.Lstat(path)
 	owner := ids{f.UID, f.GID}.or(replaced(old, err))
 	f.UID, f.GID = h.owners.allowed(owner)
-	sum, err := h.files.WriteFile(ctx, path, f)
+	if prepare := f.Prepare; prepare != nil {
+		f.Prepare = func(n host.WritableHandle) error { return prepare(writable{handle{n, h}, n}) }
+	}
+	sum, err := put(f)
 	if err != nil {
 		h.record("!", "write", path, "failed")
 		return sum, err

@@ -3,54 +3,96 @@ package linux
 import (
 	"errors"
 	"fmt"
+	"path"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // Mkdir implements [host.Host]. The umask plays no part.
 func (h *Host) Mkdir(path string, mode uint32) error {
-	return h.change("mkdir", path, func(e entry) error { return e.mkdir(mode) })
+	return h.make("mkdir", path, func(e entry) (writable, error) { return e.mkdir(mode) })
 }
 
 // Symlink implements [host.Host].
 func (h *Host) Symlink(text, path string) error {
-	return h.change("symlink", path, func(e entry) error { return e.symlink(text) })
+	return h.make("symlink", path, func(e entry) (writable, error) { return e.symlink(text) })
 }
 
-// change opens the entry of a path for one act.
-func (h *Host) change(op, path string, act func(entry) error) error {
-	e, err := h.entry(path)
+// make opens the entry of a path to make something there.
+func (h *Host) make(op, name string, act func(entry) (writable, error)) error {
+	e, err := h.entry(name)
 	if err != nil {
-		return pathError(op, path, err)
+		return pathError(op, name, err)
 	}
 	defer e.close()
-	return pathError(op, path, act(e))
+	made, err := act(e)
+	if err == nil {
+		err = made.Close()
+	}
+	return pathError(op, name, err)
+}
+
+// writable opens what a name in the entry's directory is, to become what the entry is.
+func (e entry) writable(name string) (writable, error) {
+	fd, err := unix.Openat(e.dir, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return writable{}, err
+	}
+	dir, err := newHandle(e.h, fd, path.Dir(e.path))
+	if err != nil {
+		return writable{}, err
+	}
+	return dir.writable(name, e.base, e.path)
 }
 
 // mkdir makes the directory private and opens it up only when it has its mode.
-func (e entry) mkdir(mode uint32) error {
-	if err := unix.Mkdirat(e.dir, e.base, 0o700); err != nil {
-		return err
+func (e entry) mkdir(mode uint32) (writable, error) {
+	const private = 0o700
+	if err := unix.Mkdirat(e.dir, e.base, private); err != nil {
+		return writable{}, err
 	}
-	fd, err := unix.Openat(e.dir, e.base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	n, err := e.writable(e.base)
 	if err != nil {
-		return err
+		return writable{}, err
 	}
-	return errors.Join(unix.Fchmod(fd, mode&0o7777), unix.Close(fd))
+	if !isNew(n, private) {
+		return writable{}, errors.Join(host.ErrChanged, n.Close())
+	}
+	if err := unix.Chmod(fdPath(n.fd), mode&0o7777); err != nil {
+		return writable{}, errors.Join(err, n.Close())
+	}
+	n.info.Mode = mode & 0o7777
+	return n, nil
 }
 
-func (e entry) symlink(text string) error {
+// isNew reports whether a directory is one that was just made, or as good as that: whoever
+// can write above could have put another in its place.
+func isNew(dir writable, mode uint32) bool {
+	names, err := dir.ReadDir()
+	return err == nil && len(names) == 0 && dir.info.IsDir() && dir.info.Mode&0o777 == mode && dir.info.UID == actor()
+}
+
+func (e entry) symlink(text string) (writable, error) {
 	if info, err := e.lstat(); err == nil && info.IsDir() {
-		return unix.EISDIR
+		return writable{}, unix.EISDIR
 	}
 	temp := e.tempName()
 	if err := unix.Symlinkat(text, e.dir, temp); err != nil {
-		return err
+		return writable{}, err
+	}
+	n, err := e.writable(temp)
+	if err != nil {
+		return writable{}, err
+	}
+	if got, err := readlink(n.fd); err != nil || got != text || n.info.UID != actor() {
+		return writable{}, errors.Join(err, host.ErrChanged, n.Close())
 	}
 	if err := e.commit(temp); err != nil {
-		return errors.Join(err, e.discard(temp))
+		return writable{}, errors.Join(err, e.discard(temp), n.Close())
 	}
-	return nil
+	return n, nil
 }
 
 // Chown implements [host.Host]. As everywhere on Linux it clears the set-user-ID

@@ -13,6 +13,7 @@ import (
 // An entry is a name in an open directory: what is changed is this, whatever
 // happens to the path meanwhile.
 type entry struct {
+	h    *Host
 	dir  int // of the directory, readable so that it can be synced
 	base string
 	path string
@@ -31,7 +32,7 @@ func (h *Host) entry(full string) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	return entry{dir: fd, base: base, path: trimmed}, nil
+	return entry{h: h, dir: fd, base: base, path: trimmed}, nil
 }
 
 func (e entry) close() { _ = unix.Close(e.dir) }
@@ -53,6 +54,22 @@ func (e entry) commit(temp string) error {
 	return unix.Renameat(e.dir, temp, e.dir, e.base)
 }
 
+// still is an error unless the name is that of something that nothing was changed of, or
+// for the zero value of nothing.
+func (e entry) still(was host.FileInfo) error {
+	is, err := e.lstat()
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		is, err = host.FileInfo{}, nil
+	case err != nil:
+		return err
+	}
+	if !is.Unchanged(was) {
+		return host.ErrChanged
+	}
+	return nil
+}
+
 // discard removes what has a temporary name, if anything has.
 func (e entry) discard(temp string) error {
 	return ignore(unix.Unlinkat(e.dir, temp, 0), unix.ENOENT)
@@ -70,8 +87,12 @@ func notMounted(dir int, name string) error {
 }
 
 func isMounted(dir int, name string) (bool, error) {
+	return mountRoot(dir, name, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func mountRoot(dir int, name string, flags int) (bool, error) {
 	var stx unix.Statx_t
-	err := unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, 0, &stx)
+	err := unix.Statx(dir, name, flags|unix.AT_NO_AUTOMOUNT, 0, &stx)
 	return err == nil && stx.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, ignore(err, unix.ENOENT)
 }
 

@@ -22,28 +22,38 @@ func (h *Host) WriteFile(ctx context.Context, path string, f host.NewFile) ([sha
 		return [sha256.Size]byte{}, pathError("write", path, err)
 	}
 	defer e.close()
-	h.sweep(e)
+	sum, err := e.write(ctx, f)
+	return sum, pathError("write", path, err)
+}
+
+// write is replace that is durable, and clears away what was left here.
+func (e entry) write(ctx context.Context, f host.NewFile) ([sha256.Size]byte, error) {
+	e.h.sweep(e)
 	sum, err := e.replace(ctx, f)
 	if err == nil {
-		err = h.durable.sync(e.dir)
+		err = e.h.durable.sync(e.dir)
 	}
-	return sum, pathError("write", path, err)
+	return sum, err
 }
 
 // replace stages a new file beside the entry and renames it into place.
 func (e entry) replace(ctx context.Context, f host.NewFile) (sum [sha256.Size]byte, err error) {
-	attrs, err := e.attributes(f)
+	old, attrs, err := e.attributes(f)
 	if err != nil {
 		return sum, err
 	}
+	defer old.release()
 	temp, held, err := e.create()
 	if err != nil {
 		return sum, err
 	}
 	defer unix.Close(held)
 	sum, err = e.stage(ctx, held, f.Content, attrs)
-	if err == nil && f.Check != nil {
-		err = f.Check(ctx, path.Join(path.Dir(e.path), temp))
+	if err == nil {
+		err = e.examine(ctx, temp, held, f)
+	}
+	if err == nil {
+		err = e.settled(old, f)
 	}
 	if err == nil {
 		err = e.commit(temp)
@@ -51,50 +61,56 @@ func (e entry) replace(ctx context.Context, f host.NewFile) (sum [sha256.Size]by
 	if err != nil {
 		return [sha256.Size]byte{}, errors.Join(err, e.discard(temp))
 	}
-	return sum, nil
+	return sum, e.placed(held, f)
 }
 
-// attributes are what a new file gets besides its content.
-type attributes struct {
-	uid, gid int
-	mode     uint32
-	// replaces says that there was a regular file, whose extended attributes are kept.
-	replaces bool
-	kept     []extended
-}
-
-// attributes settles what f leaves open: the file that is replaced decides, else
-// root and 0644. A directory in the way is an error.
-func (e entry) attributes(f host.NewFile) (attributes, error) {
-	a := attributes{mode: 0o644}
-	old, err := e.lstat()
-	switch {
-	case errors.Is(err, unix.ENOENT):
-	case err != nil:
-		return a, err
-	case old.IsDir():
-		return a, unix.EISDIR
-	case old.IsRegular():
-		a = attributes{uid: old.UID, gid: old.GID, mode: old.Mode, replaces: true}
-		if a.kept, err = e.lasting(); err != nil {
-			return a, err
+// examine has the caller look at what is staged.
+func (e entry) examine(ctx context.Context, temp string, held int, f host.NewFile) error {
+	staged := path.Join(path.Dir(e.path), temp)
+	if f.Prepare != nil {
+		info, err := fstat(held)
+		if err == nil {
+			err = f.Prepare(writable{handle: &handle{e.h, held, staged, info}})
+		}
+		if err != nil {
+			return err
 		}
 	}
-	a.override(f)
-	return a, nil
+	if f.Check == nil {
+		return nil
+	}
+	return f.Check(ctx, staged)
 }
 
-// override is by what f says.
-func (a *attributes) override(f host.NewFile) {
-	if f.UID != -1 {
-		a.uid = f.UID
+// settled is an error when the file to be replaced is another than the one whose attributes
+// the new one has.
+func (e entry) settled(old *replaced, f host.NewFile) error {
+	switch {
+	case f.Was != nil:
+		return e.still(*f.Was)
+	case old == nil || f.UID != -1 && f.GID != -1 && f.Mode != nil:
+		return nil
 	}
-	if f.GID != -1 {
-		a.gid = f.GID
+	if is, err := e.lstat(); err != nil || !is.SameFile(old.info) {
+		return errors.Join(ignore(err, unix.ENOENT), host.ErrChanged)
 	}
-	if f.Mode != nil {
-		a.mode = *f.Mode
+	return nil
+}
+
+// placed is an error when something else has the name than what was staged.
+func (e entry) placed(held int, f host.NewFile) error {
+	if f.Was == nil {
+		return nil
 	}
+	mine, err := fstat(held)
+	if err != nil {
+		return err
+	}
+	is, err := e.lstat()
+	if err != nil || !is.SameFile(mine) {
+		return errors.Join(ignore(err, unix.ENOENT), host.ErrChanged)
+	}
+	return nil
 }
 
 // stage makes a created file complete and durable. Nobody has it open for writing at

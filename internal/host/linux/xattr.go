@@ -18,8 +18,13 @@ func (h *Host) Xattr(path, name string) ([]byte, error) {
 		return nil, pathError("getxattr", path, missing(err))
 	}
 	defer unix.Close(fd)
-	value, err := sized(func(buf []byte) (int, error) { return unix.Getxattr(fdPath(fd), name, buf) })
+	value, err := xattr(fd, name)
 	return value, pathError("getxattr", path, err)
+}
+
+// xattr reads an extended attribute through an O_PATH descriptor.
+func xattr(fd int, name string) ([]byte, error) {
+	return sized(func(buf []byte) (int, error) { return unix.Getxattr(fdPath(fd), name, buf) })
 }
 
 // SetXattr implements [host.Host].
@@ -74,10 +79,9 @@ func closed(list []byte) []byte {
 	return list
 }
 
-// lasting are the extended attributes of the entry that outlive its content.
-func (e entry) lasting() ([]extended, error) {
-	file := fdPath(e.dir) + "/" + e.base
-	list, err := sized(func(buf []byte) (int, error) { return unix.Llistxattr(file, buf) })
+// lasting are the extended attributes of an open file that outlive its content.
+func lasting(fd int) ([]extended, error) {
+	list, err := sized(func(buf []byte) (int, error) { return unix.Listxattr(fdPath(fd), buf) })
 	if err != nil {
 		return nil, fmt.Errorf("cannot list extended attributes: %w", err)
 	}
@@ -86,7 +90,7 @@ func (e entry) lasting() ([]extended, error) {
 		if !outlives(name) {
 			continue
 		}
-		value, err := sized(func(buf []byte) (int, error) { return unix.Lgetxattr(file, name, buf) })
+		value, err := xattr(fd, name)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read extended attribute %s: %w", name, err)
 		}
