@@ -166,12 +166,13 @@ type FileAttributes struct {
 	// showDiff: false keeps the content's diff out of output. Default true.
 	// +optional
 	ShowDiff *bool `json:"showDiff,omitempty"`
-	// validateCmd checks new content before it takes the place of the old: a command
-	// in which % is the staged file. Split into words by POSIX quoting, run without a
-	// shell. When it fails the old file stays.
+	// validateCmd is a command that checks new content before it replaces the old. It is
+	// split into words by POSIX quoting and run without a shell; the word % is the path of
+	// the staged file. When it fails the old file stays.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	// +kubebuilder:validation:XValidation:rule="self.contains('%')",message="validateCmd needs a % where the path of the staged file goes, as in visudo -c -f %"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('%') || self.matches('^[ \\t\\n]*((%|([^ \\t\\n%\\'\"\\\\\\\\]|\\\\\\\\[^%]|\\'[^\\'%]*\\'|\"([^\"\\\\\\\\%]|\\\\\\\\[^%])*\")+)([ \\t\\n]+|$))*$')",message="validateCmd must have % as a word of its own and every quote closed, as in visudo -c -f %, or sh -c 'check --file=\"$1\"' sh %"
 	ValidateCmd *string `json:"validateCmd,omitempty"`
 }
 

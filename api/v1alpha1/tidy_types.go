@@ -1,9 +1,6 @@
 package v1alpha1
 
-import (
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // TidySpec is what a Tidy says.
 // +kubebuilder:validation:XValidation:rule="(has(self.recurse) && self.recurse) || !(has(self.recurseLimit) || has(self.matches) || has(self.rmdirs))",message="recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"
@@ -53,10 +50,13 @@ type TidyAttributes struct {
 	// +optional
 	// +kubebuilder:validation:Enum=atime;mtime;ctime
 	Type *string `json:"type,omitempty"`
-	// size is how large a file must be to go, whatever its age: 100Mi.
+	// size is how large a file must be to go, whatever its age: a whole number and a unit,
+	// as in 100m. Units are b, k, m, g and t, in either case, and Ki, Mi, Gi and Ti; each
+	// is 1024 times the one before.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!string(self).startsWith('-')",message="size must not be negative: write it as 100Mi"
-	Size *resource.Quantity `json:"size,omitempty"`
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,17}([bkmgtBKMGT]|[KMGT]i)$')",message="size must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi"
+	Size *string `json:"size,omitempty"`
 
 	// backup is None (default), or Bucket to keep in the host's bucket what is removed.
 	// +optional

@@ -1781,8 +1781,8 @@ func (in *TidyAttributes) DeepCopyInto(out *TidyAttributes) {
 	}
 	if in.Size != nil {
 		in, out := &in.Size, &out.Size
-		x := (*in).DeepCopy()
-		*out = &x
+		*out = new(string)
+		**out = **in
 	}
 	if in.Backup != nil {
 		in, out := &in.Backup, &out.Backup

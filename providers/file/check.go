@@ -3,6 +3,8 @@ package file
 import (
 	"context"
 	"fmt"
+	"path"
+	"regexp"
 	"strings"
 
 	// POSIX words and quoting, and unlike others neither comments nor expansion.
@@ -11,12 +13,16 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// placeholder is what stands for the staged file in validateCmd.
+// placeholder is the word of validateCmd that stands for the staged file.
 const placeholder = "%"
 
-// checkArgs is the argv that checks a staged file. The path goes in after the split,
-// so that nothing in it is taken for a quote or a space.
-func checkArgs(command, staged string) ([]string, error) {
+// wholeWords matches a command in which every quote is closed and each placeholder is a
+// word of its own. The schema of the API has the same expression. It is never changed.
+var wholeWords = regexp.MustCompile(`^[ \t\n]*((%|([^ \t\n%'"\\]|\\[^%]|'[^'%]*'|"([^"\\%]|\\[^%])*")+)([ \t\n]+|$))*$`)
+
+// checkWords splits a command. A placeholder is never part of a larger word: a shell would
+// run the path as part of its script.
+func checkWords(command string) ([]string, error) {
 	if !strings.Contains(command, placeholder) {
 		return nil, fmt.Errorf("validateCmd %q needs a %% where the path of the staged file goes, as in visudo -c -f %%", command)
 	}
@@ -24,8 +30,23 @@ func checkArgs(command, staged string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("validateCmd %q cannot be split into words: %w; close the quote", command, err)
 	}
+	if !wholeWords.MatchString(command) {
+		return nil, fmt.Errorf(`validateCmd %q has a %% inside a larger word: write %% as a word of its own, as in visudo -c -f %%, or sh -c 'check --file="$1"' sh %%`, command)
+	}
+	return words, nil
+}
+
+// checkArgs is the argv that checks a staged file. The path goes in after the split,
+// so that nothing in it is taken for a quote or a space.
+func checkArgs(command, staged string) ([]string, error) {
+	words, err := checkWords(command)
+	if err != nil {
+		return nil, err
+	}
 	for i, word := range words {
-		words[i] = strings.ReplaceAll(word, placeholder, staged)
+		if word == placeholder {
+			words[i] = staged
+		}
 	}
 	return words, nil
 }
@@ -70,12 +91,12 @@ const maxSaid = 512
 
 // said is the end of what a command wrote. It calls the staged file by its final
 // name: the temporary one says nothing and makes each message new.
-func said(res host.Result, staged, path string) string {
+func said(res host.Result, staged, final string) string {
 	text := strings.TrimSpace(string(res.Stderr))
 	if text == "" {
 		text = strings.TrimSpace(string(res.Stdout))
 	}
-	text = strings.ReplaceAll(text, staged, path)
+	text = strings.NewReplacer(staged, final, path.Base(staged), path.Base(final)).Replace(text)
 	if len(text) > maxSaid {
 		text = "..." + strings.ToValidUTF8(text[len(text)-maxSaid:], "")
 	}

@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"path"
 	"strings"
 	"testing"
 
@@ -22,6 +23,9 @@ func checker(t *testing.T, h *hosttest.Host, seen *[]string) {
 		}
 		for _, arg := range cmd.Args {
 			*seen = append(*seen, strings.ReplaceAll(arg, staged, "STAGED"))
+		}
+		if cmd.Args[1] == "--short" {
+			return host.Result{ExitCode: 3, Stderr: []byte(path.Base(staged) + ":1: bad\n")}
 		}
 		if strings.Contains(string(content), "bad") {
 			return host.Result{ExitCode: 3, Stderr: []byte("reading " + staged + "\n" + staged + ":1: bad\n")}
@@ -56,6 +60,14 @@ func TestValidateCmd(t *testing.T) {
 			after: "/x ---------- 0600 0:0\n  one\n  \n",
 			left:  []string{"content changed " + sumOne + " to {sha256}1d7a363ce12430881ec56c9cf1409c49c491043618e598c356e2959040872f5a"},
 		},
+		"calls the staged file by its final name, also without the directory": {
+			given: text("one\n", 0o644, 0, 0),
+			spec:  `{path: /x, content: "bad\n", validateCmd: checker --short %}`,
+			seen:  []string{"checker", "--short", "STAGED"},
+			err:   `cannot set content: cannot write file: write /x: validateCmd "checker --short %" exited with 3, so the file stays as it is: x:1: bad`,
+			after: "/x ---------- 0644 0:0\n  one\n  \n",
+			left:  []string{"content changed " + sumOne + " to {sha256}1d7a363ce12430881ec56c9cf1409c49c491043618e598c356e2959040872f5a"},
+		},
 		"keeps a file from being created when it fails": {
 			spec:  `{path: /x, content: "bad\n", validateCmd: checker %}`,
 			seen:  []string{"checker", "STAGED"},
@@ -83,8 +95,8 @@ func TestValidateCmd(t *testing.T) {
 			after: "/x ---------- 0600 0:0\n  bad\n  \n",
 		},
 		"is split by quotes, and nothing in it is expanded": {
-			spec:  `{path: /x, content: "two\n", validateCmd: 'checker "a  b" ''$HOME; *'' \# c=% %'}`,
-			seen:  []string{"checker", "a  b", "$HOME; *", "#", "c=STAGED", "STAGED"},
+			spec:  `{path: /x, content: "two\n", validateCmd: 'checker "a \" b" ''$HOME; *'' \# %  %'}`,
+			seen:  []string{"checker", `a " b`, "$HOME; *", "#", "STAGED", "STAGED"},
 			after: "/x ---------- 0644 0:0\n  two\n  \n",
 		},
 		"takes nothing in the path for a blank or a quote": {

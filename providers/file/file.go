@@ -102,7 +102,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Name: "ignore", Doc: "Shell globs: what has such a base name, and all below it, is left alone."},
 			{Name: "purge", Doc: "true removes what is below the directory, neither in the source nor managed by another File; directories need force."},
 			{Name: "showDiff", Doc: "false keeps the diff of the content out of output. Default true."},
-			{Name: "validateCmd", Doc: "A command that checks new content, in which % is the staged file. When it fails the old content stays."},
+			{Name: "validateCmd", Doc: "A command that checks new content. The word % is the path of the staged file. When it fails the old content stays."},
 		},
 		From: func(api any) (want Attributes, ok bool) {
 			a, ok := api.(*v1alpha1.FileAttributes)

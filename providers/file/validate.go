@@ -121,6 +121,6 @@ func validateCommand(command *string) error {
 	if command == nil {
 		return nil
 	}
-	_, err := checkArgs(*command, "/staged")
+	_, err := checkWords(*command)
 	return err
 }

@@ -1,8 +1,13 @@
 package tidy
 
 import (
+	"fmt"
+	"math"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -14,16 +19,42 @@ const (
 	ctime = "ctime"
 )
 
+// sizes matches a size: its number and the letter of its unit. It is never changed.
+var sizes = regexp.MustCompile(`^([1-9][0-9]{0,17})(?:([bkmgtBKMGT])|([KMGT])i)$`)
+
+// parseSize returns a size in bytes; one that no file can have is the largest there is.
+func parseSize(size string) (int64, error) {
+	m := sizes.FindStringSubmatch(size)
+	if m == nil {
+		return 0, fmt.Errorf("size %q must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi", size)
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	shift := 10 * strings.Index("bkmgt", strings.ToLower(m[2]+m[3]))
+	if n > math.MaxInt64>>shift {
+		return math.MaxInt64, err
+	}
+	return n << shift, err
+}
+
+// leastSize is the size in bytes that is asked for, nil if none is.
+func leastSize(a Attributes) (*int64, error) {
+	if a.Size == nil {
+		return nil, nil
+	}
+	n, err := parseSize(*a.Size)
+	return &n, err
+}
+
 // due reports whether what has this base name is to go: what matches, and is old enough
-// or large enough where that is asked for.
-func due(a Attributes, name string, info host.FileInfo, now time.Time) bool {
+// or large enough where that is asked for. least is the size in bytes, if there is one.
+func due(a Attributes, least *int64, name string, info host.FileInfo, now time.Time) bool {
 	switch {
 	case info.IsDir() && !isTrue(a.RmDirs), !matches(a.Matches, name):
 		return false
-	case a.AgeSeconds == nil && a.Size == nil:
+	case a.AgeSeconds == nil && least == nil:
 		return true
 	}
-	return isOld(a, info, now) || a.Size != nil && a.Size.CmpInt64(info.Size) <= 0
+	return isOld(a, info, now) || least != nil && info.Size >= *least
 }
 
 func isOld(a Attributes, info host.FileInfo, now time.Time) bool {

@@ -44,7 +44,12 @@ func (p posix) Generate(_ context.Context, h host.Reader, want Attributes, c res
 			yield(nil, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is removed: mend it first", ref))
 			return
 		}
-		w := walk{h: h.LookStraight(), want: want, now: p.now(), managed: managed(want.Path, c), remove: func(path string) error {
+		least, err := leastSize(want)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		w := walk{h: h.LookStraight(), want: want, least: least, now: p.now(), managed: managed(want.Path, c), remove: func(path string) error {
 			r, err := removal(path, want)
 			if err == nil && !yield(r, nil) {
 				err = errEnough
@@ -81,6 +86,7 @@ func isBelow(p, top string) bool {
 type walk struct {
 	h       host.Reader
 	want    Attributes
+	least   *int64 // size in bytes
 	now     time.Time
 	managed map[string]bool
 	remove  func(path string) error
@@ -100,7 +106,7 @@ func (w walk) tidy(p string, depth int) (goes bool, err error) {
 			return false, err
 		}
 	}
-	if w.managed[p] || !due(w.want, path.Base(p), info, w.now) {
+	if w.managed[p] || !due(w.want, w.least, path.Base(p), info, w.now) {
 		return false, nil
 	}
 	// What is mounted is of another file system: it stays, and so does its place.

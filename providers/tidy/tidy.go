@@ -43,7 +43,7 @@ func Type(now func() time.Time) *resource.Type[Attributes] {
 			{Name: "rmdirs", Doc: "Whether directories go, too, if they are empty. Default false."},
 			{Name: "ageSeconds", Doc: "How old a file must be to go."},
 			{Name: "type", Doc: "What an age counts from: atime (default), mtime or ctime."},
-			{Name: "size", Doc: "How large a file must be to go, whatever its age."},
+			{Name: "size", Doc: "How large a file must be to go, whatever its age: a whole number and a unit, b, k, m, g, t, Ki, Mi, Gi or Ti, each 1024 times the one before."},
 			{Name: "backup", Doc: "None (default), or Bucket to keep what is removed."},
 		},
 		Providers:   []resource.Provider[Attributes]{posix{now}},
@@ -84,10 +84,8 @@ func validate(a Attributes) error {
 	if !isTrue(a.Recurse) && (a.RecurseLimit != nil || a.Matches != nil || a.RmDirs != nil) {
 		errs = append(errs, errors.New("recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"))
 	}
-	if a.Size != nil && a.Size.Sign() < 0 {
-		errs = append(errs, fmt.Errorf("size %s must not be negative: write it as 100Mi", a.Size))
-	}
-	return errors.Join(append(errs, validateMatches(a.Matches))...)
+	_, err := leastSize(a)
+	return errors.Join(append(errs, err, validateMatches(a.Matches))...)
 }
 
 func validateMatches(patterns []string) error {

@@ -117,6 +117,10 @@ func TestWhatIsOldOrLargeGoes(t *testing.T) {
 		},
 		"an age beyond all time": {`path: /x, recurse: true, ageSeconds: 9000000000000000`, nil, nil},
 		"by their size":          {`path: /x, recurse: true, size: 2Ki`, nil, removed("/large.log")},
+		"by their size in bytes": {`path: /x, recurse: true, size: 2048b`, nil, removed("/large.log")},
+		"not by a byte more":     {`path: /x, recurse: true, size: 2049B`, nil, nil},
+		"not by a mega":          {`path: /x, recurse: true, size: 1m`, nil, nil},
+		"not by more than fits":  {`path: /x, recurse: true, size: 999999999999999999t`, nil, nil},
 		"by either": {
 			`path: /x, recurse: true, size: 2k, ageSeconds: 86400, recurseLimit: 1`, nil, removed("/.hidden.log", "/large.log", "/old.log"),
 		},
@@ -388,7 +392,12 @@ func TestBadAttributesAreRefused(t *testing.T) {
 		"matches without recurse": {`{"path": "/x", "matches": ["*"]}`, "recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"},
 		"a pattern of a path":     {`{"path": "/x", "recurse": true, "matches": ["a/*"]}`, `matches has "a/*", which is no shell glob for base names: write it as *.log`},
 		"a pattern that is none":  {`{"path": "/x", "recurse": true, "matches": ["[a"]}`, `matches has "[a", which is no shell glob for base names: write it as *.log`},
-		"a size below none":       {`{"path": "/x", "size": "-1k"}`, "size -1k must not be negative: write it as 100Mi"},
+		"a negative size":         {`{"path": "/x", "size": "-1k"}`, `size "-1k" must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi`},
+		"a size without a unit":   {`{"path": "/x", "size": "1024"}`, `size "1024" must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi`},
+		"a size of nothing":       {`{"path": "/x", "size": "0m"}`, `size "0m" must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi`},
+		"a part of a size":        {`{"path": "/x", "size": "0.5k"}`, `size "0.5k" must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi`},
+		"an unknown unit":         {`{"path": "/x", "size": "1MB"}`, `size "1MB" must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi`},
+		"a size that is a number": {`{"path": "/x", "size": 1024}`, `cannot read attributes of Tidy/a: json: cannot unmarshal number into Go struct field Attributes.TidyAttributes.size of type string`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func TestSecretsAreToldToNobody(t *testing.T) {
 			fmt.Fprintf(&m, "apiVersion: fettle.dev/v1alpha1\nkind: %s\nmetadata: {name: %s}\nspec: {nodeSelector: {}, %s}\n---\n", kind, name, fmt.Sprintf(spec, values...))
 		}
 		add("User", "ann", `password: "$6$salt$%s"`, mark("password"))
-		add("File", "token", `path: /etc/token, mode: "0600", showDiff: false, content: "%s\n", validateCmd: "sh -c 'cat %%; ! test -e /fail'"`, mark("content"))
+		add("File", "token", `path: /etc/token, mode: "0600", showDiff: false, content: "%s\n", validateCmd: "sh -c 'cat \"$1\"; ! test -e /fail' sh %%"`, mark("content"))
 		add("Package", pkg, `environment: ["TOKEN=%s"]`, mark("environment of a package"))
 		add("Exec", "announce", `command: "sh -c 'cat /proc/[0-9]*/cmdline >> /argv; test -e /fail && { env >&2; exit 1; }; env'", path: [/bin, /usr/bin], logOutput: always, environment: ["TOKEN=%s"]`, mark("environment of a command"))
 		return m.String()

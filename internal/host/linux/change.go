@@ -78,7 +78,7 @@ func (e entry) symlink(text string) (writable, error) {
 	if info, err := e.lstat(); err == nil && info.IsDir() {
 		return writable{}, unix.EISDIR
 	}
-	temp := e.tempName()
+	temp := tempName()
 	if err := unix.Symlinkat(text, e.dir, temp); err != nil {
 		return writable{}, err
 	}

@@ -35,7 +35,7 @@ func (h *Host) sweep(e entry) {
 }
 
 // staged are the names that tempName gives. It is never changed.
-var staged = regexp.MustCompile(`^\.fettle-.*-[A-Z2-7]{26}$`)
+var staged = regexp.MustCompile(`^\.fettle-[A-Z2-7]{26}$`)
 
 // removeAbandoned removes a staged file unless the process that stages it lives, which
 // its lock tells.
@@ -56,7 +56,7 @@ func removeAbandoned(dir int, name string) {
 // followed by another, under a name that no sweep has seen.
 func (e entry) create() (temp string, fd int, err error) {
 	for range maxRetries {
-		temp = e.tempName()
+		temp = tempName()
 		fd, err = unix.Openat(e.dir, temp, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 		if err != nil {
 			return "", -1, err

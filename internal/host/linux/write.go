@@ -158,14 +158,6 @@ func (a attributes) give(fd int) error {
 	return unix.Fchmod(fd, a.mode&0o7777)
 }
 
-// tempName is hidden, recognisable and cannot be guessed. Long names are cut, as a
-// name has at most 255 bytes.
-func (e entry) tempName() string {
-	base := e.base
-	if len(base) > maxTempBase {
-		base = strings.ToValidUTF8(base[:maxTempBase], "")
-	}
-	return ".fettle-" + base + "-" + rand.Text()
-}
-
-const maxTempBase = 100
+// tempName is hidden, recognisable and cannot be guessed. Nothing in it is anybody else's
+// choice, since a name is passed on to commands.
+func tempName() string { return ".fettle-" + rand.Text() }

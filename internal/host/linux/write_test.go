@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,7 +115,7 @@ func TestAFailedWriteKeepsTheOldFileAndLeavesNothing(t *testing.T) {
 
 func TestAWriteClearsAwayWhatAKilledOneLeft(t *testing.T) {
 	h, dir := tempRoot(t)
-	put(t, filepath.Join(dir, ".fettle-f-ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "half a secret")
+	put(t, filepath.Join(dir, ".fettle-ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "half a secret")
 	put(t, filepath.Join(dir, ".fettle-notes"), "someone's")
 	var during []string
 	_, err := h.WriteFile(t.Context(), "/f", host.NewFile{
@@ -127,7 +128,7 @@ func TestAWriteClearsAwayWhatAKilledOneLeft(t *testing.T) {
 		},
 	})
 	must(t, err)
-	if len(during) != 3 || !strings.HasPrefix(during[0], ".fettle-f-") {
+	if len(during) != 3 || !strings.HasPrefix(during[0], ".fettle-") {
 		t.Errorf("while a file is staged another process leaves %v", during)
 	}
 	if diff := cmp.Diff([]string{".fettle-notes", "f", "g"}, tree(t, dir)); diff != "" {
@@ -151,10 +152,10 @@ func TestTheCheckSeesTheCompleteFileUnderTheHostsPath(t *testing.T) {
 		}
 		return err
 	}
-	_, err := h.WriteFile(t.Context(), "/etc/"+strings.Repeat("n", 250), file)
+	_, err := h.WriteFile(t.Context(), "/etc/;touch $(id)\n"+strings.Repeat("n", 230), file)
 	must(t, err)
-	if !strings.HasPrefix(staged, "/etc/.fettle-nnn") || len(filepath.Base(staged)) > 255 {
-		t.Errorf("staged as %s", staged)
+	if !regexp.MustCompile(`^/etc/\.fettle-[A-Z2-7]{26}$`).MatchString(staged) {
+		t.Errorf("staged as %q", staged)
 	}
 }
 
