@@ -215,29 +215,7 @@ func (b *bound[A]) Refresh(ctx context.Context, h host.Host) error {
 	return r.Refresh(ctx, h, b.is, b.want)
 }
 
-func (b *bound[A]) readAll(ctx context.Context, h host.Reader, all []Resource) error {
-	wants := make([]A, len(all))
-	for i, r := range all {
-		wants[i] = r.(*bound[A]).want
-	}
-	states, err := b.provider.(BatchReader[A]).ReadAll(ctx, h, wants)
-	if err != nil {
-		return err
-	}
-	if len(states) != len(all) {
-		return fmt.Errorf("provider %s read %d states for %d resources", b.provider.Name(), len(states), len(all))
-	}
-	for i, r := range all {
-		r.(*bound[A]).setState(states[i])
-	}
-	return nil
-}
-
-func (b *bound[A]) writeAll(ctx context.Context, h host.Host, all []BatchItem) []error {
-	writes := make([]Write[A], len(all))
-	for i, item := range all {
-		r := item.Resource.(*bound[A])
-		writes[i] = Write[A]{Is: r.is, Want: r.want, Changes: item.Changes, Note: item.Note}
-	}
-	return b.provider.(BatchWriter[A]).WriteAll(ctx, h, writes)
+func (b *bound[A]) CanPrecheck() bool {
+	_, ok := b.provider.(Prechecker[A])
+	return ok
 }

@@ -167,23 +167,77 @@ func TestResourceIsFoundByItsKeys(t *testing.T) {
 
 func TestManyAreReadInOneGo(t *testing.T) {
 	typ := lamps(&able{shines: map[string]lamp{"hall": {Name: "hall", Ensure: new("present")}}})
-	all := []resource.Resource{chosen(t, typ, `{"name": "desk"}`), chosen(t, typ, `{"name": "hall"}`)}
-	must(t, resource.ReadAll(t.Context(), nil, all))
-	if all[0].State().Exists || !all[1].State().Exists {
-		t.Errorf("states are %+v and %+v", all[0].State(), all[1].State())
+	all := []resource.Resource{chosen(t, typ, `{"name": "desk"}`), chosen(t, typ, `{"name": "broken"}`), chosen(t, typ, `{"name": "hall"}`)}
+	errs := resource.ReadAll(t.Context(), nil, all)
+	if len(errs) != 3 || errs[0] != nil || errs[2] != nil {
+		t.Fatalf("errors are %v", errs)
 	}
-	must(t, resource.ReadAll(t.Context(), nil, nil))
+	wantError(t, errs[1], "it is broken")
+	if all[0].State().Exists || !all[2].State().Exists {
+		t.Errorf("states are %+v and %+v", all[0].State(), all[2].State())
+	}
+	if errs := resource.ReadAll(t.Context(), nil, nil); errs != nil {
+		t.Errorf("nothing read gives %v", errs)
+	}
 }
 
 func TestABatchThatCannotBeReadFails(t *testing.T) {
-	typ := lamps(&able{plain: plain{name: "all"}, extra: []lamp{{}}})
-	wantError(t, resource.ReadAll(t.Context(), nil, []resource.Resource{chosen(t, typ, "{}")}), "provider all read 2 states for 1 resources")
-
-	p := &able{}
-	r := chosen(t, lamps(p), "{}")
+	p := &able{plain: plain{err: errors.New("no power")}}
+	typ := lamps(p)
+	r := bind(t, typ, "{}")
+	p.err = nil
+	must(t, r.Choose(nil, nil, ""))
 	p.err = errors.New("no power")
-	wantError(t, resource.ReadAll(t.Context(), nil, []resource.Resource{r}), "no power")
-	wantError(t, r.Read(t.Context(), nil), "no power")
+	for _, err := range append(resource.ReadAll(t.Context(), nil, []resource.Resource{r, r}), r.Read(t.Context(), nil)) {
+		wantError(t, err, "no power")
+	}
+}
+
+func TestAProviderThatMiscountsABatchFailsAllOfIt(t *testing.T) {
+	for _, p := range []*able{{extra: make([]resource.Result[lamp], 1)}, {short: 1}, {short: 2}} {
+		p.name, p.shines = "all", map[string]lamp{}
+		typ := lamps(p)
+		all := []resource.Resource{chosen(t, typ, `{"name": "a"}`), chosen(t, typ, `{"name": "b"}`)}
+		items := []resource.BatchItem{{Resource: all[0]}, {Resource: all[1]}}
+		batches := map[string][]error{"read": resource.ReadAll(t.Context(), nil, all)}
+		if p.short > 0 {
+			batches["write"] = resource.WriteAll(t.Context(), nil, items)
+			batches["precheck"] = resource.PrecheckAll(t.Context(), nil, items)
+		}
+		for what, errs := range batches {
+			if len(errs) != 2 {
+				t.Fatalf("%s: errors are %v", what, errs)
+			}
+			for _, err := range errs {
+				wantError(t, err, fmt.Sprintf("provider all gave %d results for 2 resources, which is a bug of it", 2+len(p.extra)-p.short))
+			}
+		}
+	}
+}
+
+func TestAPanicInABatchIsTheErrorOfAllOfIt(t *testing.T) {
+	typ := lamps(&able{}) // writes into a nil map
+	r := chosen(t, typ, `{"name": "a"}`)
+	for _, err := range resource.WriteAll(t.Context(), nil, []resource.BatchItem{{Resource: r}, {Resource: r}}) {
+		wantError(t, err, "the provider panicked, which is a bug of it: assignment to entry in nil map")
+	}
+}
+
+func TestWritesArePrechecked(t *testing.T) {
+	typ := lamps(&able{})
+	var told string
+	items := []resource.BatchItem{
+		{Resource: chosen(t, typ, `{"name": "broken"}`)},
+		{Resource: chosen(t, typ, `{"name": "hall"}`), Note: func(text string) { told += text }},
+	}
+	errs := resource.PrecheckAll(t.Context(), nil, items)
+	if len(errs) != 2 || errs[1] != nil || told != "would shine" {
+		t.Fatalf("errors are %v, told %q", errs, told)
+	}
+	wantError(t, errs[0], "it would break")
+	if !items[0].Resource.CanPrecheck() || chosen(t, lamps(plain{}), "{}").CanPrecheck() {
+		t.Error("a provider can precheck writes if it says so, and no other")
+	}
 }
 
 func TestAWriteIsToldWhatIsAndWhatShouldBe(t *testing.T) {

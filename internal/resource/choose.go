@@ -94,13 +94,14 @@ func (t *Type[A]) choose(facts Facts, h host.Reader, name string) (Provider[A], 
 	if name != "" {
 		return t.named(facts, h, name)
 	}
-	none := &NoProviderError{Kind: t.Name}
+	none := &NoProviderError{Kind: t.Name, Final: true}
 	for i, s := range (kind[A]{t}).Suitability(facts, h) {
 		if s.Chosen {
 			return t.Providers[i], nil
 		}
 		if s.Err != nil {
 			none.Reasons = append(none.Reasons, fmt.Sprintf("%s: %v", s.Provider, s.Err))
+			none.Final = none.Final && !s.Needs.Facts.Holds(facts)
 		}
 	}
 	return nil, none
@@ -111,10 +112,13 @@ func (t *Type[A]) named(facts Facts, h host.Reader, name string) (Provider[A], e
 	if i < 0 {
 		return nil, fmt.Errorf("provider %q is not one of kind %s, which has %v", name, t.Name, t.providerNames())
 	}
-	if err := suits(t.Providers[i], facts, h); err != nil {
-		return nil, &NoProviderError{Kind: t.Name, Reasons: []string{fmt.Sprintf("%s: %v", name, err)}}
+	p := t.Providers[i]
+	if err := suits(p, facts, h); err != nil {
+		return nil, &NoProviderError{
+			Kind: t.Name, Reasons: []string{fmt.Sprintf("%s: %v", name, err)}, Final: !needsOf(p).Facts.Holds(facts),
+		}
 	}
-	return t.Providers[i], nil
+	return p, nil
 }
 
 func (t *Type[A]) providerNames() []string {

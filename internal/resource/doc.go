@@ -4,8 +4,8 @@
 // A type is a value ([Type]), its attributes are a Go struct (the very one that the
 // custom resource has), and a means of managing it is a [Provider]. What a provider
 // can do beyond reading and writing one resource it says by implementing a small
-// optional interface: [Lister], [Sourced], [BatchReader], [BatchWriter], [Refresher],
-// [Featured], [Needing], [Defaulter].
+// optional interface: [Lister], [Sourced], [BatchReader], [BatchWriter],
+// [Prechecker], [Refresher], [Featured], [Needing], [Defaulter].
 //
 // A provider need not be written as one Read and one Write: [Simple] makes a Write of
 // create, update and delete, and [OneByOne] one of a setter a property.

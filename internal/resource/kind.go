@@ -64,9 +64,11 @@ type Resource interface {
 	Provider() string
 	// Unsupported is an error that names what the chosen provider can't manage.
 	Unsupported() error
-	// CanBatchRead, CanBatchWrite, CanRefresh and CanGenerate are abilities of the provider.
+	// CanBatchRead, CanBatchWrite, CanPrecheck, CanRefresh and CanGenerate are abilities of
+	// the provider.
 	CanBatchRead() bool
 	CanBatchWrite() bool
+	CanPrecheck() bool
 	CanRefresh() bool
 	CanGenerate() bool
 	// BatchLimit is how many may be written at once; 0 for all that are ready.
@@ -108,8 +110,9 @@ type Resource interface {
 	Former(ctx context.Context, h host.Host, changes []Change) (map[string]json.RawMessage, error)
 
 	chooseAs(other Resource) bool
-	readAll(ctx context.Context, h host.Reader, all []Resource) error
+	readAll(ctx context.Context, h host.Reader, all []Resource) []error
 	writeAll(ctx context.Context, h host.Host, all []BatchItem) []error
+	precheckAll(ctx context.Context, h host.Reader, all []BatchItem) []error
 }
 
 // An Instance is a resource as it is on a host.
@@ -140,35 +143,10 @@ type Comparison struct {
 	Observed map[string]string
 }
 
-// A BatchItem is one resource of a batch and its changes.
-type BatchItem struct {
-	Resource Resource
-	Changes  []Change
-	Note     func(text string) // receives what the provider adds to the report; optional
-}
-
 // ChooseAs gives a resource the provider that another one of its kind has: nobody needs
 // to ask a host a thousand times what it can do. It reports whether the other is of the
 // same type, without which nothing is done.
 func ChooseAs(r, other Resource) bool { return r.chooseAs(other) }
-
-// ReadAll reads resources of one kind and provider in one go. All must answer
-// CanBatchRead.
-func ReadAll(ctx context.Context, h host.Reader, all []Resource) error {
-	if len(all) == 0 {
-		return nil
-	}
-	return all[0].readAll(ctx, h, all)
-}
-
-// WriteAll writes resources of one kind and provider in one go. All must answer
-// CanBatchWrite. The errors are parallel to all.
-func WriteAll(ctx context.Context, h host.Host, all []BatchItem) []error {
-	if len(all) == 0 {
-		return nil
-	}
-	return all[0].Resource.writeAll(ctx, h, all)
-}
 
 // Erase hides the attributes' Go type.
 func (t *Type[A]) Erase() Kind { return kind[A]{t} }

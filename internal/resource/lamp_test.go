@@ -106,7 +106,8 @@ type able struct {
 	features []resource.Feature
 	on       string // the os that it is a default for
 	shines   map[string]lamp
-	extra    []lamp // further answers, to break a promise
+	extra    []resource.Result[lamp] // further answers, to break a promise
+	short    int                     // answers that are missing, to break it too
 	written  []resource.Write[lamp]
 }
 
@@ -141,20 +142,24 @@ func (p *able) List(context.Context, host.Reader) ([]lamp, error) {
 	return all, p.err
 }
 
-func (p *able) ReadAll(_ context.Context, _ host.Reader, wants []lamp) ([]lamp, error) {
-	states := slices.Clone(p.extra)
+func (p *able) ReadAll(_ context.Context, _ host.Reader, wants []lamp) []resource.Result[lamp] {
+	results := slices.Clone(p.extra)
 	for _, want := range wants {
 		is, ok := p.shines[want.Name]
 		if !ok {
 			is = lamp{Name: want.Name, Ensure: new(resource.Absent)}
 		}
-		states = append(states, is)
+		result := resource.Result[lamp]{State: is, Err: p.err}
+		if want.Name == "broken" {
+			result.Err = errors.New("it is broken")
+		}
+		results = append(results, result)
 	}
-	return states, p.err
+	return results[min(p.short, len(results)):]
 }
 
 func (p *able) WriteAll(_ context.Context, _ host.Host, writes []resource.Write[lamp]) []error {
-	errs := make([]error, len(writes))
+	errs := make([]error, len(writes), len(writes)+1)
 	for i, w := range writes {
 		if w.Want.Name == "broken" {
 			errs[i] = errors.New("it is broken")
@@ -163,7 +168,19 @@ func (p *able) WriteAll(_ context.Context, _ host.Host, writes []resource.Write[
 		p.shines[w.Want.Name] = w.Want
 		p.written = append(p.written, w)
 	}
-	return errs
+	return errs[min(p.short, len(errs)):]
+}
+
+// Precheck knows that what is broken can't be written.
+func (p *able) Precheck(_ context.Context, _ host.Reader, writes []resource.Write[lamp]) []error {
+	errs := make([]error, len(writes))
+	for i, w := range writes {
+		w.AddNote("would shine")
+		if w.Want.Name == "broken" {
+			errs[i] = errors.New("it would break")
+		}
+	}
+	return errs[min(p.short, len(errs)):]
 }
 
 func (p *able) Refresh(_ context.Context, _ host.Host, is, _ lamp) error {

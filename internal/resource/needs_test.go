@@ -142,3 +142,25 @@ func TestTheDefaultIsTheProviderThatMostFactsSpeakFor(t *testing.T) {
 		})
 	}
 }
+
+func TestOnlyFactsThatNoProviderHasAreFinal(t *testing.T) {
+	facts := resource.Facts{"os": map[string]any{"family": "Debian"}}
+	other := picky{plain: plain{name: "rpm"}, needs: resource.Needs{Facts: resource.Where{"os.family": {"RedHat"}}}}
+	lacking := picky{plain: plain{name: "apt", err: errors.New("apt is broken")}, needs: resource.Needs{Facts: resource.Where{"os.family": {"Debian"}}}}
+	for name, c := range map[string]struct {
+		providers []resource.Provider[lamp]
+		named     string
+		final     bool
+	}{
+		"no provider has the facts":        {[]resource.Provider[lamp]{other, other}, "", true},
+		"one provider has the facts":       {[]resource.Provider[lamp]{other, lacking}, "", false},
+		"the named provider has the facts": {[]resource.Provider[lamp]{other, lacking}, "apt", false},
+		"the named provider has them not":  {[]resource.Provider[lamp]{other, lacking}, "rpm", true},
+	} {
+		err := bind(t, lamps(c.providers...), "{}").Choose(facts, nil, c.named)
+		none, ok := errors.AsType[*resource.NoProviderError](err)
+		if !ok || none.Final != c.final {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

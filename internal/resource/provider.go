@@ -40,9 +40,26 @@ type Sourced interface {
 }
 
 // A BatchReader reads many resources in one go; the results are parallel to wants.
-// The engine then calls it (prefetch) instead of Read. An error fails all of them.
+// The engine then calls it (prefetch) instead of Read. An error is that of one resource:
+// it fails no other, and that resource is read again once something has changed.
 type BatchReader[A any] interface {
-	ReadAll(ctx context.Context, h host.Reader, wants []A) ([]A, error)
+	ReadAll(ctx context.Context, h host.Reader, wants []A) []Result[A]
+}
+
+// A Result is what a [BatchReader] found: the state of one resource, or why it can't be
+// read.
+type Result[A any] struct {
+	State A
+	Err   error
+}
+
+// Unreadable are the results for n resources that can't be read for the same reason.
+func Unreadable[A any](n int, err error) []Result[A] {
+	results := make([]Result[A], n)
+	for i := range results {
+		results[i].Err = err
+	}
+	return results
 }
 
 // An Auditor is a provider whose Read leaves out what want does not manage, and that
@@ -74,6 +91,29 @@ func (w Write[A]) AddNote(text string) {
 type BatchWriter[A any] interface {
 	WriteAll(ctx context.Context, h host.Host, writes []Write[A]) []error
 }
+
+// A Prechecker finds out, by reading alone, what would make writes fail: a source that is
+// missing, a package that no repository has. The engine asks it where it only reports, in
+// place of Write and WriteAll, so that a plan promises nothing that an apply can't do. The
+// errors are parallel to writes; nil says that nothing speaks against one. What another
+// resource of the run may put right is a [MissingError].
+type Prechecker[A any] interface {
+	Precheck(ctx context.Context, h host.Reader, writes []Write[A]) []error
+}
+
+// A MissingError is the error of a [Prechecker] about a thing that has to be there first:
+// the parent directory of a file, its owner. It fails nothing if the run is to make that
+// thing before.
+type MissingError struct {
+	Kind, Name string // as a resource for the thing would have them; Name is a namevar or another key
+	Err        error
+}
+
+// Error is that of what is missing.
+func (e *MissingError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error about what is missing.
+func (e *MissingError) Unwrap() error { return e.Err }
 
 // A Refresher reacts to events that a resource was notified of. is is the state
 // after any write of the same run. ErrNothingToRefresh says that there was no need.
@@ -134,6 +174,9 @@ func (e *PropertyError) Unwrap() error { return e.Err }
 type NoProviderError struct {
 	Kind    string
 	Reasons []string // a line a provider: name and why not
+	// Final says that no resource of the run can change that: every provider needs other
+	// facts.
+	Final bool
 }
 
 // Error gives the reason of every provider.

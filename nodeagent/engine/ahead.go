@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -13,9 +12,8 @@ import (
 // will find at its turn is there to be seen, and many can be read next to each other;
 // with the first write all of that is void.
 type foresight struct {
-	window int      // how many resources to read at once
-	read   []*entry // whose state was read ahead, and that may still wait for their turn
-	calm   bool     // nothing was written since
+	window int  // how many resources to read at once
+	calm   bool // nothing was written since
 }
 
 // Bounds of the window: a run in sync soon reads in the largest, one that changes
@@ -36,20 +34,16 @@ func (f *foresight) widen() {
 	f.calm = true
 }
 
-// disturb makes what was read ahead be read again: something was written.
+// disturb has fewer be read at once: something was written.
 func (f *foresight) disturb() {
 	f.calm = false
 	f.window = max(f.window/4, 1)
-	for _, e := range f.read {
-		e.fresh = false
-	}
-	f.read = f.read[:0]
 }
 
 // readAhead reads a resource and some of those that come later in the catalog. What can't
 // be read is read again at its turn, to fail then.
 func (r *run) readAhead(ctx context.Context, first *entry) {
-	if first.fresh || !first.Resource.CanReadAhead() {
+	if r.holds(first) || !first.Resource.CanReadAhead() {
 		return
 	}
 	r.ahead.widen()
@@ -62,7 +56,6 @@ func (r *run) readAhead(ctx context.Context, first *entry) {
 			window = append(window, e)
 		}
 	}
-	r.ahead.add(window)
 	if len(window) == 1 {
 		return
 	}
@@ -74,15 +67,8 @@ func (r *run) readAhead(ctx context.Context, first *entry) {
 	}
 }
 
-// add keeps in mind what is about to be read, beside what was read before and waits for
-// something later in the catalog.
-func (f *foresight) add(window []*entry) {
-	f.read = slices.DeleteFunc(f.read, func(e *entry) bool { return e.done || !e.fresh })
-	f.read = append(f.read, window...)
-}
-
 func (r *run) foreseeable(e *entry) bool {
-	if e.done || e.fresh || e.Resource == nil || !e.Resource.CanReadAhead() || refusal(e.situation).Action != Keep {
+	if e.done || e.Resource == nil || !e.Resource.CanReadAhead() || r.holds(e) || refusal(e.situation).Action != Keep {
 		return false
 	}
 	r.choose(e)

@@ -16,6 +16,7 @@ const (
 	Apply          // write the changes
 	Refresh        // react to events
 	Pretend        // report what would be done, do nothing
+	Await          // report that what would be done depends on others, which are not applied
 	Skip           // leave it unread: something it needs failed, or it is not asked for
 	Fail
 )
@@ -47,7 +48,10 @@ type Situation struct {
 	Unsupported error
 	ReadError   error
 
-	Noop    bool // report only
+	Noop bool // report only
+	// Pending are resources that would be changed first, were this run to apply them: they
+	// may bring the provider, or make readable what is not.
+	Pending []resource.Ref
 	Changes []resource.Change
 	// Settled says that the changes were dealt with, and only events are left.
 	Settled     bool
@@ -89,13 +93,22 @@ func refusal(s Situation) Verdict {
 	case s.Stopped != nil:
 		return Verdict{Skip, "the run was stopped before its turn" + because(s.Stopped)}
 	case s.NoProvider != nil:
-		return Verdict{Fail, s.NoProvider.Error()}
+		return unready(s, s.NoProvider)
 	case s.Unsupported != nil:
 		return Verdict{Fail, s.Unsupported.Error()}
 	case s.ReadError != nil:
-		return Verdict{Fail, s.ReadError.Error()}
+		return unready(s, s.ReadError)
 	}
 	return Verdict{}
+}
+
+// unready decides on a resource that can't be dealt with as things are. Where the run only
+// reports, that is no failure as long as an apply would change other resources first.
+func unready(s Situation, err error) Verdict {
+	if s.Noop && len(s.Pending) > 0 {
+		return Verdict{Await, fmt.Sprintf("depends on %s, which would be applied first: %v", list(s.Pending), err)}
+	}
+	return Verdict{Fail, err.Error()}
 }
 
 // onEvents decides on a refresh: one, however many events there are.

@@ -115,6 +115,8 @@ func (r *run) child(ctx context.Context, parent *entry, res resource.Resource) {
 	r.settle(ctx, c)
 	r.conclude(c)
 	parent.bad = parent.bad || c.bad
+	parent.writtenAt = max(parent.writtenAt, c.writtenAt)
+	parent.pending = parent.pending || c.pending
 	r.inherit(c)
 	// Of very many in sync nothing is kept: neither a report nor, until one was
 	// changed, what drift is told from.

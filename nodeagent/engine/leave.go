@@ -167,8 +167,8 @@ func (r *run) stake(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// note has the claims of a group on disk.
-func (r *run) note(group []*entry) error {
+// noteClaims has the claims of a group on disk.
+func (r *run) noteClaims(group []*entry) error {
 	var claims []resource.Claim
 	for _, e := range group {
 		if e.claim != nil && !reflect.DeepEqual(*e.claim, r.Store.Claims()[e.claim.Key()]) {

@@ -14,8 +14,12 @@ func (r *run) read(ctx context.Context, e *entry) {
 	}
 	r.readAhead(ctx, e)
 	began := r.Now()
-	if !e.fresh {
-		e.situation.ReadError = r.fetch(ctx, e)
+	if !r.holds(e) {
+		r.fetch(ctx, e)
+	}
+	e.situation.ReadError = e.readErr
+	if e.readErr != nil {
+		r.await(e)
 	}
 	e.compare()
 	r.audit(e)
@@ -35,55 +39,79 @@ func (e *entry) compare() {
 
 // fetch reads one resource, or, where its provider can, all that are left of its
 // kind and provider in one go.
-func (r *run) fetch(ctx context.Context, e *entry) error {
-	if !e.Resource.CanBatchRead() {
-		return r.readOne(ctx, e)
-	}
-	if e.prefetch == nil {
+func (r *run) fetch(ctx context.Context, e *entry) {
+	if e.Resource.CanBatchRead() {
 		r.prefetch(ctx, e)
+		return
 	}
-	return e.prefetch
+	_ = r.readOne(ctx, e) // e keeps it
 }
 
 func (r *run) readOne(ctx context.Context, e *entry) error {
-	err := resource.Guarded(func() error { return e.Resource.Read(ctx, r.reader) })
-	if err != nil {
-		return fmt.Errorf("cannot read the present state: %w", err)
-	}
-	e.fresh = true
-	return nil
+	return r.note(e, resource.Guarded(func() error { return e.Resource.Read(ctx, r.reader) }))
 }
 
-// prefetch reads all that are left. Its failure is that of every one of them, and
-// of no other kind or provider.
+// note keeps when a resource was read and with what error, which it returns.
+func (r *run) note(e *entry, err error) error {
+	if err != nil {
+		err = fmt.Errorf("cannot read the present state: %w", err)
+	}
+	e.readErr, e.readAt = err, r.writes+1
+	return err
+}
+
+// holds reports whether what was read of a resource, or why it could not be, is still
+// true. An error and what was read ahead are so until anything is written. What was read
+// with others of its kind outlives writes, but not those of what it comes after, nor any
+// with side effects.
+func (r *run) holds(e *entry) bool {
+	switch {
+	case e.readErr != nil:
+		return e.Resource.CanBatchRead() && e.readAt == r.writes+1
+	case e.Resource.CanReadAhead():
+		return e.readAt == r.writes+1
+	}
+	return e.readAt > max(r.sideEffects, r.writtenBefore(e))
+}
+
+// writtenBefore is the last write of what a resource comes after.
+func (r *run) writtenBefore(e *entry) int {
+	last := 0
+	for _, n := range r.plan.before[e.node] {
+		last = max(last, r.entries[n].writtenAt)
+	}
+	return last
+}
+
+// prefetch reads a resource and all of its kind and provider that have not been read.
+// Each keeps its own error.
 func (r *run) prefetch(ctx context.Context, first *entry) {
 	var group []*entry
 	var all []resource.Resource
 	for _, e := range r.entries {
-		if e.done || e.Ref.Kind != first.Ref.Kind || refusal(e.situation).Action != Keep {
-			continue
-		}
-		r.choose(e)
-		if e.situation.NoProvider == nil && e.report.Provider == first.report.Provider && e.Resource.CanBatchRead() {
+		if e == first || r.prefetches(first, e) {
 			group = append(group, e)
 			all = append(all, e.Resource)
 		}
 	}
-	err := resource.Guarded(func() error { return resource.ReadAll(ctx, r.reader, all) })
-	for _, e := range group {
-		e.fresh = err == nil
-		if err != nil {
-			e.prefetch = fmt.Errorf("prefetch failed for %s provider %s: %w", first.Ref.Kind, first.report.Provider, err)
-		}
+	for i, err := range resource.ReadAll(ctx, r.reader, all) {
+		_ = r.note(group[i], err) // each keeps its own
 	}
 }
 
-// stale makes every state that was read ahead be read again: something was changed
-// that changes more than itself.
-func (r *run) stale() {
-	for _, e := range r.entries {
-		if !e.done {
-			e.fresh = false
-		}
+// prefetches reports whether a resource is to be read along with the first.
+func (r *run) prefetches(first, e *entry) bool {
+	if e.done || e.Ref.Kind != first.Ref.Kind || refusal(e.situation).Action != Keep {
+		return false
+	}
+	r.choose(e)
+	return e.situation.NoProvider == nil && e.report.Provider == first.report.Provider && e.Resource.CanBatchRead() && !r.holds(e)
+}
+
+// wrote notes that a resource was just changed or refreshed.
+func (r *run) wrote(e *entry) {
+	e.writtenAt = r.writes
+	if e.Resource.SideEffects() {
+		r.sideEffects = r.writes
 	}
 }

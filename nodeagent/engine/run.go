@@ -107,11 +107,14 @@ type run struct {
 
 	ahead    foresight
 	provided map[wish]resource.Resource // one that has its provider
+	made     map[key]bool               // what would be there by now, had the run not only reported
 	deferred []int                      // no provider yet; asked again once something changed
 	progress bool                       // something was written since they were asked last
 	writes   int                        // so far
-	stopped  error                      // why the run ended before a resource had its turn
-	final    bool                       // nothing more can change: what has no provider fails
+	// sideEffects are the writes up to the last one with side effects.
+	sideEffects int
+	stopped     error // why the run ended before a resource had its turn
+	final       bool  // nothing more can change: what has no provider fails
 }
 
 // entry is one resource of the run.
@@ -125,11 +128,13 @@ type entry struct {
 	took       time.Duration // to read it, or its share of reading many
 	asked      int           // one more than the writes before a provider was last looked for; 0 before
 	looked     bool          // its state was read and compared
-	fresh      bool          // the state that was read is still good
+	pending    bool          // would be changed, or may be once others are
+	readAt     int           // one more than the writes before it was read last; 0 before
+	readErr    error         // of that
+	writtenAt  int           // the writes up to its own last one, or that of what it comes after; 0 for none
 	bad        bool          // failed, or skipped because of a failure
 	done       bool          // has its report
 	due        bool          // a refresh of it is noted on disk
-	prefetch   error         // of its provider
 	claim      *resource.Claim
 	told       string // what the provider told since the last event
 }
@@ -138,7 +143,7 @@ type entry struct {
 type readOnly struct{ host.Reader }
 
 func newRun(t Transaction, items []resource.Item) *run {
-	r := &run{Transaction: t, plan: newPlan(items), reader: readOnly{t.Host}, provided: map[wish]resource.Resource{}}
+	r := &run{Transaction: t, plan: newPlan(items), reader: readOnly{t.Host}, provided: map[wish]resource.Resource{}, made: map[key]bool{}}
 	r.queue = r.plan.graph.Queue()
 	armed := t.Store.Armed()
 	for i, item := range items {
@@ -220,8 +225,14 @@ func (r *run) prepare(ctx context.Context, e *entry) (wait bool) {
 		return false
 	}
 	r.choose(e)
-	var none *resource.NoProviderError
-	return errors.As(s.NoProvider, &none) && !r.final
+	none, missing := errors.AsType[*resource.NoProviderError](s.NoProvider)
+	if !missing || none.Final {
+		return false
+	}
+	if r.final {
+		r.awaitAny(e)
+	}
+	return !r.final
 }
 
 // choose looks for a provider until there is one, but not twice while nothing is written.
@@ -270,9 +281,9 @@ func (r *run) batches(e *entry) bool {
 	return refusal(e.situation).Action == Keep && e.Resource.CanBatchWrite()
 }
 
-// company takes what is ready and can be written together with a resource.
+// company takes what is ready and can be written together with a resource, or would be.
 func (r *run) company(ctx context.Context, first *entry) []int {
-	if Decide(first.situation).Action != Apply || !r.batches(first) {
+	if len(first.situation.Changes) == 0 || !r.batches(first) {
 		return nil
 	}
 	joins := func(n int) bool { return r.joins(ctx, first, r.entries[n]) }

@@ -26,8 +26,8 @@ type scenario struct {
 	want  []string
 }
 
-// play runs a scenario.
-func (s scenario) play(t *testing.T) {
+// play runs a scenario, and returns the world as it is then.
+func (s scenario) play(t *testing.T) *world {
 	t.Helper()
 	w := newWorld()
 	if s.given != nil {
@@ -44,6 +44,7 @@ func (s scenario) play(t *testing.T) {
 	if diff := cmp.Diff(s.did, w.log); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
 	}
+	return w
 }
 
 const red = `{"ensure":"present","color":"red"}`
@@ -283,7 +284,7 @@ func TestRun(t *testing.T) {
 				"Thing/c Changed", "  created",
 				"Thing/s Failed", "  cannot refresh: the provider panicked, which is a bug of it: bug",
 				"Nest/n Failed", "  cannot generate its resources: the provider panicked, which is a bug of it: bug",
-				"Crate/d Failed", "  prefetch failed for Crate provider truck: the provider panicked, which is a bug of it: bug",
+				"Crate/d Failed", "  cannot read the present state: the provider panicked, which is a bug of it: bug",
 				"Thing/e Changed", "  created",
 			},
 		},
@@ -298,8 +299,8 @@ func TestRun(t *testing.T) {
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Thing/c", red}},
 			did:   []string{"write c (ensure)"},
 			want: []string{
-				"Crate/a Failed", "  prefetch failed for Crate provider truck: broken",
-				"Crate/b Failed", "  prefetch failed for Crate provider truck: broken",
+				"Crate/a Failed", "  cannot read the present state: broken",
+				"Crate/b Failed", "  cannot read the present state: broken",
 				"Thing/c Changed", "  created",
 			},
 		},
@@ -307,8 +308,8 @@ func TestRun(t *testing.T) {
 			given: func(w *world) { w.fail["list truck"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Barrel/b", red}},
 			want: []string{
-				"Crate/a Failed", "  prefetch failed for Crate provider truck: broken",
-				"Barrel/b Failed", "  prefetch failed for Barrel provider truck: broken",
+				"Crate/a Failed", "  cannot read the present state: broken",
+				"Barrel/b Failed", "  cannot read the present state: broken",
 			},
 		},
 		"a provider that comes during the run is waited for": {
@@ -362,7 +363,7 @@ func TestAPrefetchIsThatOfOneOfSeveralProviders(t *testing.T) {
 	typ := w.typ("Box", []resource.Provider[thing]{batching{plain{w, "truck"}}, batching{plain{w, "cart"}}})
 	items := []resource.Item{of(t, typ, "a", red), of(t, typ, "b", red)}
 	items[1].Provider = "cart"
-	want := []string{"Box/a Failed", "  prefetch failed for Box provider truck: broken", "Box/b Changed", "  created"}
+	want := []string{"Box/a Failed", "  cannot read the present state: broken", "Box/b Changed", "  created"}
 	if diff := cmp.Diff(want, lines(transact(t, items))); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}

@@ -24,6 +24,9 @@ func (r *run) settle(ctx context.Context, e *entry) {
 		r.refresh(ctx, e, v.Reason)
 	case Pretend:
 		e.report.Events = append(e.report.Events, Event{Status: Pending, Message: v.Reason})
+	case Await:
+		e.pending = true
+		e.report.State, e.report.Message = Noop, v.Reason
 	case Skip:
 		e.report.State, e.report.Message = Skipped, v.Reason
 		e.bad = len(s.FailedDeps) > 0 && !s.Unselected
@@ -46,9 +49,7 @@ func (e *entry) settled() Situation {
 func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 	r.disturb()
 	err := resource.Guarded(func() error { return e.Resource.Refresh(e.listening(ctx), r.Host) })
-	if e.Resource.SideEffects() {
-		r.stale()
-	}
+	r.wrote(e)
 	if errors.Is(err, resource.ErrNothingToRefresh) {
 		return
 	}
@@ -63,6 +64,7 @@ func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 // finish ends a resource and releases what comes after it.
 func (r *run) finish(e *entry) {
 	e.done = true
+	e.writtenAt = max(e.writtenAt, r.writtenBefore(e))
 	r.conclude(e)
 	r.remember(e)
 	r.tell(e.report)

@@ -40,6 +40,9 @@ type world struct {
 	// suits says why a provider can't work; a missing one can.
 	suits  map[string]error
 	listed int // how often everything was read at once
+	short  int // how many results of each batch are missing
+	// notes are what is told of things that are written together.
+	notes map[string]string
 	// nested are the things that a nest brings along.
 	nested map[string][]string
 	// remarks is what a nest tells meanwhile, and others are the things of its catalog.
@@ -158,16 +161,26 @@ func (p plain) Refresh(_ context.Context, _ host.Host, _, want thing) error {
 // batching reads and writes all at once.
 type batching struct{ plain }
 
-func (p batching) ReadAll(_ context.Context, _ host.Reader, wants []thing) ([]thing, error) {
+func (p batching) ReadAll(_ context.Context, _ host.Reader, wants []thing) []resource.Result[thing] {
 	p.w.listed++
 	if err := raised(p.w.fail["list "+p.name]); err != nil {
-		return nil, err
+		return resource.Unreadable[thing](len(wants), err)
 	}
-	out := make([]thing, len(wants))
+	out := make([]resource.Result[thing], len(wants))
 	for i, want := range wants {
-		out[i] = p.w.state(want)
+		out[i] = resource.Result[thing]{State: p.w.state(want), Err: p.w.fail["read "+want.Name]}
 	}
-	return out, nil
+	return out[min(p.w.short, len(out)):]
+}
+
+// Precheck fails like the write that it is asked about.
+func (p batching) Precheck(_ context.Context, _ host.Reader, writes []resource.Write[thing]) []error {
+	errs := make([]error, len(writes))
+	for i, w := range writes {
+		w.AddNote(p.w.notes[w.Want.Name])
+		errs[i] = p.w.fail["precheck "+w.Want.Name]
+	}
+	return errs[min(p.w.short, len(errs)):]
 }
 
 func (p batching) WriteAll(_ context.Context, _ host.Host, writes []resource.Write[thing]) []error {
@@ -175,6 +188,7 @@ func (p batching) WriteAll(_ context.Context, _ host.Host, writes []resource.Wri
 	errs := make([]error, len(writes))
 	for i, w := range writes {
 		names = append(names, w.Want.Name)
+		w.AddNote(p.w.notes[w.Want.Name])
 		if errs[i] = p.w.fail["write "+w.Want.Name]; errs[i] == nil {
 			errs[i] = p.w.set(w.Is, w.Want, []string{resource.Ensure})
 		}
@@ -183,7 +197,7 @@ func (p batching) WriteAll(_ context.Context, _ host.Host, writes []resource.Wri
 	for _, n := range names {
 		p.w.onWrite(n)
 	}
-	return errs
+	return errs[min(p.w.short, len(errs)):]
 }
 
 // nesting brings along the things that its world says are in it, unless the catalog

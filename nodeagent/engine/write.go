@@ -14,7 +14,7 @@ import (
 // write makes the changes of a group: those that its provider takes together in one
 // go, the others one by one.
 func (r *run) write(ctx context.Context, group []*entry) {
-	var batch []*entry
+	var batch, pretended []*entry
 	for _, e := range group {
 		switch Decide(e.situation).Action {
 		case Apply:
@@ -27,20 +27,21 @@ func (r *run) write(ctx context.Context, group []*entry) {
 				continue
 			}
 			r.writeAll(ctx, []*entry{e}, func() []error {
-				return []error{e.Resource.Write(e.listening(ctx), r.Host, e.situation.Changes)}
+				return []error{resource.Guarded(func() error { return e.Resource.Write(e.listening(ctx), r.Host, e.situation.Changes) })}
 			})
 			r.verify(ctx, []*entry{e})
 		case Pretend:
-			r.pretend(e)
+			pretended = append(pretended, e)
 		default: // nothing to write
 		}
 	}
+	r.pretend(ctx, pretended)
 	if len(batch) == 0 {
 		return
 	}
 	items := make([]resource.BatchItem, len(batch))
 	for i, e := range batch {
-		items[i] = resource.BatchItem{Resource: e.Resource, Changes: e.situation.Changes, Note: e.note}
+		items[i] = e.batchItem()
 	}
 	r.writeAll(ctx, batch, func() []error { return resource.WriteAll(ctx, r.Host, items) })
 	r.verify(ctx, batch)
@@ -51,21 +52,18 @@ func (r *run) write(ctx context.Context, group []*entry) {
 func (r *run) writeAll(ctx context.Context, group []*entry, write func() []error) {
 	r.disturb()
 	errs := make([]error, len(group))
-	err := r.note(group)
+	err := r.noteClaims(group)
 	if err == nil {
 		err = r.arm(group)
 	}
 	if err == nil {
-		err = resource.Guarded(func() error {
-			if got := write(); len(got) == len(group) {
-				errs = got
-			}
-			return nil
-		})
+		errs = write()
 	}
 	for i, e := range group {
 		if err != nil {
 			errs[i] = err
+		} else {
+			r.wrote(e)
 		}
 		if errors.Is(errs[i], resource.ErrNotBegun) {
 			e.situation.Stopped = resource.Stopped(ctx)
@@ -102,9 +100,6 @@ func errorOf(err error, property string) error {
 // verify reads the changed resources again. What is still not as it should be, the
 // tool that changed it did not do what it said: that is a failure.
 func (r *run) verify(ctx context.Context, group []*entry) {
-	if group[0].Resource.SideEffects() { // a group is of one kind
-		r.stale()
-	}
 	written := slices.DeleteFunc(slices.Clone(group), func(e *entry) bool { return e.Resource.Acts() || !e.changed() })
 	for i, err := range r.readTogether(ctx, written) {
 		e := written[i]
@@ -137,12 +132,46 @@ func orAbsent(s string) string {
 	return s
 }
 
-// pretend reports changes that noop keeps from being made.
-func (r *run) pretend(e *entry) {
-	for _, c := range e.situation.Changes {
-		ev := r.event(e, c, nil)
-		ev.Status, ev.Message = Pending, c.Message
-		e.report.Events = append(e.report.Events, ev)
+// pretend reports changes that noop keeps from being made, and what would make them fail.
+func (r *run) pretend(ctx context.Context, group []*entry) {
+	group = slices.DeleteFunc(group, func(e *entry) bool { return len(e.situation.Changes) == 0 })
+	errs := r.precheck(ctx, group)
+	for i, e := range group {
+		if err := r.hindrance(e, errs[i]); err != nil {
+			e.fail(fmt.Errorf("cannot be applied: %w", err))
+			continue
+		}
+		for _, c := range e.situation.Changes {
+			ev := r.event(e, c, nil)
+			ev.Status, ev.Message = Pending, c.Message
+			e.report.Events = append(e.report.Events, ev)
+		}
+		e.tell()
+		r.promise(e)
+	}
+}
+
+// precheck asks providers that can tell what would make the changes of a group fail. The
+// errors are parallel to it.
+func (r *run) precheck(ctx context.Context, group []*entry) []error {
+	if len(group) == 0 || !group[0].Resource.CanPrecheck() { // a group is of one kind and provider
+		return make([]error, len(group))
+	}
+	items := make([]resource.BatchItem, len(group))
+	for i, e := range group {
+		items[i] = e.batchItem()
+	}
+	return resource.PrecheckAll(resource.Calm(ctx), r.reader, items)
+}
+
+// promise notes what an apply would have made before it gets to other resources.
+func (r *run) promise(e *entry) {
+	e.pending = true
+	if e.situation.Changes[0].Removes() {
+		return
+	}
+	for _, name := range e.Resource.Keys() {
+		r.made[key{e.Ref.Kind, name}] = true
 	}
 }
 
@@ -168,6 +197,10 @@ func (r *run) corrective(e *entry, c resource.Change) bool {
 // listening is a context in which what the provider tells is kept for the report.
 func (e *entry) listening(ctx context.Context) context.Context {
 	return resource.Listening(ctx, e.note)
+}
+
+func (e *entry) batchItem() resource.BatchItem {
+	return resource.BatchItem{Resource: e.Resource, Changes: e.situation.Changes, Note: e.note}
 }
 
 // note keeps what the provider adds to the report.

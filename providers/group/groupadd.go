@@ -32,24 +32,21 @@ func (groupadd) Features() []resource.Feature {
 }
 
 func (g groupadd) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
-	states, err := g.ReadAll(ctx, h, []attributes{want})
-	if err != nil {
-		return attributes{}, err
-	}
-	return states[0], nil
+	result := g.ReadAll(ctx, h, []attributes{want})[0]
+	return result.State, result.Err
 }
 
 // ReadAll reads any number of groups with one look at the file.
-func (groupadd) ReadAll(_ context.Context, h host.Reader, wants []attributes) ([]attributes, error) {
+func (groupadd) ReadAll(_ context.Context, h host.Reader, wants []attributes) []resource.Result[attributes] {
 	groups, err := accounts.ReadGroups(h)
 	if err != nil {
-		return nil, err
+		return resource.Unreadable[attributes](len(wants), err)
 	}
-	states := make([]attributes, len(wants))
+	results := make([]resource.Result[attributes], len(wants))
 	for i, want := range wants {
-		states[i] = state(groups, want.Name)
+		results[i].State = state(groups, want.Name)
 	}
-	return states, nil
+	return results
 }
 
 // List reads all groups of the host.

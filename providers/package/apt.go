@@ -45,25 +45,23 @@ func (apt) Features() []resource.Feature {
 
 // Read implements [resource.Provider].
 func (a apt) Read(ctx context.Context, h host.Reader, want Attributes) (Attributes, error) {
-	states, err := a.ReadAll(ctx, h, []Attributes{want})
-	if err != nil {
-		return Attributes{}, err
-	}
-	return states[0], nil
+	result := a.ReadAll(ctx, h, []Attributes{want})[0]
+	return result.State, result.Err
 }
 
 // ReadAll implements [resource.BatchReader]. A damaged package is a state that is in sync
 // with nothing, and writing mends it.
-func (apt) ReadAll(ctx context.Context, h host.Reader, wants []Attributes) ([]Attributes, error) {
+func (apt) ReadAll(ctx context.Context, h host.Reader, wants []Attributes) []resource.Result[Attributes] {
 	db, err := readDatabase(h)
 	if err != nil {
-		return nil, err
+		return resource.Unreadable[Attributes](len(wants), err)
 	}
-	states := make([]Attributes, len(wants))
+	results := make([]resource.Result[Attributes], len(wants))
 	for i, want := range wants {
-		states[i] = db.find(db.actual(want)).attributes(want.Name)
+		results[i].State = db.find(db.actual(want)).attributes(want.Name)
 	}
-	return states, findLatest(ctx, h, db, wants, states)
+	findLatest(ctx, h, db, wants, results)
+	return results
 }
 
 // List implements [resource.Lister]: all installed packages. Those of another than

@@ -85,7 +85,7 @@ func (m machine) read(attributes ...string) []resource.Resource {
 		}
 		resources[i] = r
 	}
-	if err := resource.ReadAll(m.t.Context(), m.host, resources); err != nil {
+	if err := errors.Join(resource.ReadAll(m.t.Context(), m.host, resources)...); err != nil {
 		m.t.Fatal(err)
 	}
 	return resources

@@ -3,6 +3,7 @@ package pkg_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -76,7 +77,7 @@ func TestTheStatesOfDpkg(t *testing.T) {
 func stateOf(t *testing.T, h *hosttest.Host, name string) string {
 	t.Helper()
 	r := named(t, h, name)
-	if err := resource.ReadAll(t.Context(), h, []resource.Resource{r}); err != nil {
+	if err := errors.Join(resource.ReadAll(t.Context(), h, []resource.Resource{r})...); err != nil {
 		t.Fatal(err)
 	}
 	var is struct{ Ensure, Mark string }
@@ -114,7 +115,7 @@ func TestManyPackagesAreReadInOneGo(t *testing.T) {
 
 	h := debianHost(t, status(t))
 	c := counting{h.ReadOnly(), map[string]int{}}
-	if err := resource.ReadAll(t.Context(), c, []resource.Resource{named(t, h, "nginx"), named(t, h, "half"), named(t, h, "unknown")}); err != nil {
+	if err := errors.Join(resource.ReadAll(t.Context(), c, []resource.Resource{named(t, h, "nginx"), named(t, h, "half"), named(t, h, "unknown")})...); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{statusFile: 1}, c.opened); diff != "" {
@@ -150,7 +151,7 @@ func TestADatabaseThatIsNotThereIsAnError(t *testing.T) {
 	if err := h.Remove(statusFile); err != nil {
 		t.Fatal(err)
 	}
-	err := resource.ReadAll(t.Context(), h, []resource.Resource{named(t, h, "tar")})
+	err := errors.Join(resource.ReadAll(t.Context(), h, []resource.Resource{named(t, h, "tar")})...)
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot read dpkg's database: ") {
 		t.Errorf("reading without a database gave %v", err)
 	}

@@ -5,28 +5,33 @@ import (
 	"fmt"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/package/debversion"
 )
 
 // findLatest looks up the versions that latest and ranges resolve to now. A version that is in its
 // range needs no look at the index.
-func findLatest(ctx context.Context, h host.Reader, db database, wants, states []Attributes) error {
+func findLatest(ctx context.Context, h host.Reader, db database, wants []Attributes, results []resource.Result[Attributes]) {
 	var indexed []int // places of those that go by apt's index
 	for i, want := range wants {
 		switch {
-		case ensureOf(want) != latest && (!debversion.IsRange(ensureOf(want)) || ensureInSync(states[i], want)):
+		case ensureOf(want) != latest && (!debversion.IsRange(ensureOf(want)) || ensureInSync(results[i].State, want)):
 		case want.Source == nil:
 			indexed = append(indexed, i)
 		default:
 			deb, err := readSource(ctx, h, db, want)
-			states[i].found.latest = deb.version
-			states[i].found.stale = err != nil // writing tells why
+			results[i].State.found.latest = deb.version
+			results[i].State.found.stale = err != nil // writing tells why
 		}
 	}
-	return findIndexed(ctx, h, db, wants, states, indexed)
+	if err := findIndexed(ctx, h, db, wants, results, indexed); err != nil {
+		for _, i := range indexed {
+			results[i].Err = err
+		}
+	}
 }
 
-func findIndexed(ctx context.Context, h host.Reader, db database, wants, states []Attributes, places []int) error {
+func findIndexed(ctx context.Context, h host.Reader, db database, wants []Attributes, results []resource.Result[Attributes], places []int) error {
 	if len(places) == 0 {
 		return nil
 	}
@@ -43,8 +48,8 @@ func findIndexed(ctx context.Context, h host.Reader, db database, wants, states 
 		return fmt.Errorf("cannot tell how old apt's index is: %w", err)
 	}
 	for _, i := range places {
-		states[i].found.latest = offers[db.actual(wants[i])].resolve(ensureOf(wants[i]))
-		states[i].found.stale = newer != ""
+		results[i].State.found.latest = offers[db.actual(wants[i])].resolve(ensureOf(wants[i]))
+		results[i].State.found.stale = newer != ""
 	}
 	return nil
 }

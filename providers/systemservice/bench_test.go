@@ -2,6 +2,7 @@ package systemservice_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -70,7 +71,7 @@ func readBySystemctl(b *testing.B, h host.Reader, names []string) {
 		all[i] = bind(b, h, "{name: "+name+", ensure: running, enable: true}")
 	}
 	for b.Loop() {
-		if err := resource.ReadAll(b.Context(), h, all); err != nil {
+		if err := errors.Join(resource.ReadAll(b.Context(), h, all)...); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -59,31 +59,42 @@ func booted(h host.Reader) error {
 
 // Read implements [resource.Provider].
 func (s systemd) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
-	all, err := s.ReadAll(ctx, h, []attributes{want})
-	if err != nil {
-		return attributes{}, err
-	}
-	return all[0], nil
+	result := s.ReadAll(ctx, h, []attributes{want})[0]
+	return result.State, result.Err
 }
 
 // ReadAll implements [resource.BatchReader] by one call of systemctl.
-func (systemd) ReadAll(ctx context.Context, h host.Reader, wants []attributes) ([]attributes, error) {
+func (systemd) ReadAll(ctx context.Context, h host.Reader, wants []attributes) []resource.Result[attributes] {
 	names := make([]string, len(wants))
 	for i, w := range wants {
 		names[i] = unitName(w.Name)
 	}
 	units, err := show(ctx, h, names...)
 	if err != nil {
-		return nil, err
+		return resource.Unreadable[attributes](len(wants), err)
 	}
-	states := make([]attributes, len(wants))
+	results := make([]resource.Result[attributes], len(wants))
 	for i, u := range units {
-		if u.Runs, err = asked(ctx, h, wants[i]); err != nil {
-			return nil, err
-		}
-		states[i] = u.state(wants[i])
+		results[i].State, results[i].Err = completed(ctx, h, u, wants[i])
 	}
-	return states, nil
+	return results
+}
+
+// completed is the state of a shown unit, with what systemctl show does not know of it.
+func completed(ctx context.Context, h host.Reader, u unit, want attributes) (attributes, error) {
+	u, err := complete(ctx, h, u, want)
+	return u.state(want), err
+}
+
+// complete asks for what systemctl show does not know of a unit.
+func complete(ctx context.Context, h host.Reader, u unit, want attributes) (_ unit, err error) {
+	if u.sysv() {
+		if u.UnitFileState, err = askScript(ctx, h, u.ID); err != nil {
+			return u, err
+		}
+	}
+	u.Runs, err = asked(ctx, h, want)
+	return u, err
 }
 
 // List implements [resource.Lister]: the services that have a unit file, by their own
@@ -101,7 +112,14 @@ func (s systemd) List(ctx context.Context, h host.Reader) ([]attributes, error) 
 	for i, name := range names {
 		wants[i].Name = name
 	}
-	return s.ReadAll(ctx, h, wants)
+	states := make([]attributes, len(wants))
+	for i, result := range s.ReadAll(ctx, h, wants) {
+		if result.Err != nil {
+			return nil, result.Err
+		}
+		states[i] = result.State
+	}
+	return states, nil
 }
 
 // parseUnitFiles reads systemctl list-unit-files without legend: name, state, preset.
@@ -127,14 +145,6 @@ func show(ctx context.Context, h host.Reader, names ...string) ([]unit, error) {
 	units, err := parseUnits(string(res.Stdout), names)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the state of services: %w", err)
-	}
-	for i := range units {
-		if units[i].sysv() {
-			units[i].UnitFileState, err = askScript(ctx, h, units[i].ID)
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	return units, nil
 }
@@ -177,7 +187,6 @@ func online(h host.Host, want attributes) control {
 		if err != nil {
 			return unit{}, err
 		}
-		units[0].Runs, err = asked(ctx, h, want)
-		return units[0], err
+		return complete(ctx, h, units[0], want)
 	}}
 }

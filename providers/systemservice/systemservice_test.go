@@ -140,7 +140,7 @@ func TestManyServicesAreReadInOneCall(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: simple}"), bind(t, f, "{name: gone}"), bind(t, f, "{name: nick}"), bind(t, f, "{name: simple}")}
 	f.Reset()
-	if err := resource.ReadAll(t.Context(), f.ReadOnly(), all); err != nil {
+	if err := errors.Join(resource.ReadAll(t.Context(), f.ReadOnly(), all)...); err != nil {
 		t.Fatal(err)
 	}
 	const call = "? systemctl show --no-pager --property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts" +

@@ -35,33 +35,37 @@ func (useradd) Features() []resource.Feature {
 }
 
 func (u useradd) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
-	states, err := u.ReadAll(ctx, h, []attributes{want})
-	if err != nil {
-		return attributes{}, err
-	}
-	return states[0], nil
+	result := u.ReadAll(ctx, h, []attributes{want})[0]
+	return result.State, result.Err
 }
 
-// ReadAll reads any number of users with one look at each file. Whoever may not read
-// shadow does without what nobody asked for.
-func (useradd) ReadAll(_ context.Context, h host.Reader, wants []attributes) ([]attributes, error) {
-	db, err := readDatabase(h, slices.ContainsFunc(wants, needsShadow))
+// ReadAll reads any number of users with one look at each file. Without permission to read
+// shadow, only users that manage what it holds fail.
+func (useradd) ReadAll(_ context.Context, h host.Reader, wants []attributes) []resource.Result[attributes] {
+	db, err := readDatabase(h)
 	if err != nil {
-		return nil, err
+		return resource.Unreadable[attributes](len(wants), err)
 	}
-	states := make([]attributes, len(wants))
+	results := make([]resource.Result[attributes], len(wants))
 	for i, want := range wants {
-		states[i] = db.state(want)
+		if db.shadow == nil && needsShadow(want) {
+			results[i].Err = db.shadowErr
+			continue
+		}
+		results[i].State = db.state(want)
 	}
-	return states, nil
+	return results
 }
 
 // ReadAudited reads what only root may, too, where it is audited.
 func (useradd) ReadAudited(_ context.Context, h host.Reader, want attributes, audited []string) (attributes, error) {
 	password := slices.Contains(audited, "password")
-	db, err := readDatabase(h, password || needsShadow(want) || slices.ContainsFunc(audited, isAgeing))
+	db, err := readDatabase(h)
 	if err != nil {
 		return attributes{}, err
+	}
+	if db.shadow == nil && (password || needsShadow(want) || slices.ContainsFunc(audited, isAgeing)) {
+		return attributes{}, db.shadowErr
 	}
 	is := db.state(want)
 	if is.Password == nil && password {
@@ -78,7 +82,7 @@ func needsShadow(want attributes) bool { return want.Password != nil || ages(wan
 
 // List reads all users of the host, without their passwords.
 func (useradd) List(_ context.Context, h host.Reader) ([]attributes, error) {
-	db, err := readDatabase(h, false)
+	db, err := readDatabase(h)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +98,11 @@ type database struct {
 	users  accounts.Users
 	groups accounts.Groups
 	shadow *accounts.Shadow // nil if it may not be read
+
+	shadowErr error // why shadow is nil
 }
 
-func readDatabase(h host.Reader, needsShadow bool) (db database, err error) {
+func readDatabase(h host.Reader) (db database, err error) {
 	if db.users, err = accounts.ReadUsers(h); err != nil {
 		return db, err
 	}
@@ -104,7 +110,8 @@ func readDatabase(h host.Reader, needsShadow bool) (db database, err error) {
 		return db, err
 	}
 	shadow, err := accounts.ReadShadow(h)
-	if errors.Is(err, fs.ErrPermission) && !needsShadow {
+	if errors.Is(err, fs.ErrPermission) {
+		db.shadowErr = err
 		return db, nil
 	}
 	db.shadow = &shadow

@@ -125,7 +125,7 @@ func (l *life) readsTheSameWithOthers(ctx context.Context, alone resource.Resour
 			return err
 		}
 	}
-	if err := resource.ReadAll(ctx, l.host.reader(), all); err != nil {
+	if err := errors.Join(resource.ReadAll(ctx, l.host.reader(), all)...); err != nil {
 		return fmt.Errorf("cannot read all: %w", err)
 	}
 	return errors.Join(

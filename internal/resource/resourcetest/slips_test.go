@@ -48,19 +48,16 @@ func (s slips) Read(ctx context.Context, h host.Reader, want attributes) (attrib
 	return is, nil
 }
 
-func (s slips) ReadAll(ctx context.Context, h host.Reader, wants []attributes) ([]attributes, error) {
-	states := make([]attributes, len(wants))
+func (s slips) ReadAll(ctx context.Context, h host.Reader, wants []attributes) []resource.Result[attributes] {
+	results := make([]resource.Result[attributes], len(wants))
 	for i, want := range wants {
 		is, err := s.Read(ctx, h, want)
-		if err != nil {
-			return nil, err
-		}
 		if s.mixesUp && i > 0 {
 			is.Name += "x"
 		}
-		states[i] = is
+		results[i] = resource.Result[attributes]{State: is, Err: err}
 	}
-	return states, nil
+	return results
 }
 
 func (s slips) List(ctx context.Context, h host.Reader) ([]attributes, error) {

@@ -1,0 +1,113 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// A BatchItem is one resource of a batch and its changes.
+type BatchItem struct {
+	Resource Resource
+	Changes  []Change
+	Note     func(text string) // receives what the provider adds to the report; optional
+}
+
+// ReadAll reads resources of one kind and provider in one go. All must answer
+// CanBatchRead. The errors are parallel to all; nil is success. The provider's bugs, a
+// panic or a wrong number of results, are errors of all.
+func ReadAll(ctx context.Context, h host.Reader, all []Resource) []error {
+	if len(all) == 0 {
+		return nil
+	}
+	return forAll(len(all), func() []error { return all[0].readAll(ctx, h, all) })
+}
+
+// WriteAll writes resources of one kind and provider in one go. All must answer
+// CanBatchWrite. The errors are as those of [ReadAll].
+func WriteAll(ctx context.Context, h host.Host, all []BatchItem) []error {
+	if len(all) == 0 {
+		return nil
+	}
+	return forAll(len(all), func() []error { return all[0].Resource.writeAll(ctx, h, all) })
+}
+
+// PrecheckAll asks what would make the writes of resources of one kind and provider fail.
+// All must answer CanPrecheck. The errors are as those of [ReadAll].
+func PrecheckAll(ctx context.Context, h host.Reader, all []BatchItem) []error {
+	if len(all) == 0 {
+		return nil
+	}
+	return forAll(len(all), func() []error { return all[0].Resource.precheckAll(ctx, h, all) })
+}
+
+// forAll is the errors of n resources that one call deals with.
+func forAll(n int, call func() []error) (errs []error) {
+	err := Guarded(func() error {
+		errs = call()
+		return nil
+	})
+	if err == nil {
+		return errs
+	}
+	return repeated(n, err)
+}
+
+func repeated(n int, err error) []error {
+	errs := make([]error, n)
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+func (b *bound[A]) readAll(ctx context.Context, h host.Reader, all []Resource) []error {
+	wants := make([]A, len(all))
+	for i, r := range all {
+		wants[i] = r.(*bound[A]).want
+	}
+	results := b.provider.(BatchReader[A]).ReadAll(ctx, h, wants)
+	if err := b.miscounted(len(results), len(all)); err != nil {
+		return repeated(len(all), err)
+	}
+	errs := make([]error, len(all))
+	for i, r := range all {
+		if errs[i] = results[i].Err; errs[i] == nil {
+			r.(*bound[A]).setState(results[i].State)
+		}
+	}
+	return errs
+}
+
+func (b *bound[A]) writeAll(ctx context.Context, h host.Host, all []BatchItem) []error {
+	errs := b.provider.(BatchWriter[A]).WriteAll(ctx, h, writesOf[A](all))
+	if err := b.miscounted(len(errs), len(all)); err != nil {
+		return repeated(len(all), err)
+	}
+	return errs
+}
+
+func (b *bound[A]) precheckAll(ctx context.Context, h host.Reader, all []BatchItem) []error {
+	errs := b.provider.(Prechecker[A]).Precheck(ctx, h, writesOf[A](all))
+	if err := b.miscounted(len(errs), len(all)); err != nil {
+		return repeated(len(all), err)
+	}
+	return errs
+}
+
+func writesOf[A any](all []BatchItem) []Write[A] {
+	writes := make([]Write[A], len(all))
+	for i, item := range all {
+		r := item.Resource.(*bound[A])
+		writes[i] = Write[A]{Is: r.is, Want: r.want, Changes: item.Changes, Note: item.Note}
+	}
+	return writes
+}
+
+func (b *bound[A]) miscounted(got, want int) error {
+	if got == want {
+		return nil
+	}
+	return fmt.Errorf("provider %s gave %d results for %d resources, which is a bug of it", b.provider.Name(), got, want)
+}

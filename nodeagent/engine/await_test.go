@@ -1,0 +1,102 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// A run that only reports promises what an apply would do, no more and no less.
+func TestAPlanPromisesWhatAnApplyWouldDo(t *testing.T) {
+	missing := func(kind, name string) error {
+		return &resource.MissingError{Kind: kind, Name: name, Err: errors.New(name + " is not there")}
+	}
+	for name, s := range map[string]scenario{
+		"what cannot be read waits for what would be applied before": {
+			given: func(w *world) { w.fail["read s"] = errBroken },
+			items: [][]string{{"Thing/x", red}, {"Thing/y", red, "require:Thing/x"}, {"Thing/s", red, "require:Thing/y"}, {"Thing/z", red}},
+			want: []string{
+				"Thing/x Noop", "  created (noop)", "Thing/y Noop", "  created (noop)",
+				"Thing/s Noop", "  depends on Thing/x, Thing/y, which would be applied first: cannot read the present state: broken",
+				"Thing/z Noop", "  created (noop)",
+			},
+		},
+		"what cannot be read fails where nothing before it would be changed": {
+			given: func(w *world) { w.things["y"] = redThing("y"); w.fail["read s"] = errBroken },
+			items: [][]string{{"Thing/x", red}, {"Thing/y", red}, {"Thing/s", red, "require:Thing/y"}},
+			want: []string{
+				"Thing/x Noop", "  created (noop)", "Thing/y InSync", "Thing/s Failed", "  cannot read the present state: broken",
+			},
+		},
+		"what waits has others wait": {
+			given: func(w *world) { w.fail["read s"] = errBroken; w.fail["read t"] = errBroken },
+			items: [][]string{{"Thing/x", red}, {"Thing/s", red, "require:Thing/x"}, {"Thing/t", red, "require:Thing/s"}},
+			want: []string{
+				"Thing/x Noop", "  created (noop)",
+				"Thing/s Noop", "  depends on Thing/x, which would be applied first: cannot read the present state: broken",
+				"Thing/t Noop", "  depends on Thing/x, Thing/s, which would be applied first: cannot read the present state: broken",
+			},
+		},
+		"a provider may come with any change": {
+			given: func(w *world) { w.suits["truck"] = errBroken },
+			items: [][]string{{"Crate/s", red}, {"Thing/x", red}},
+			want: []string{
+				"Thing/x Noop", "  created (noop)",
+				"Crate/s Noop", "  depends on Thing/x, which would be applied first: cannot find a suitable provider for Crate: truck: broken",
+			},
+		},
+		"a provider does not come by itself": {
+			given: func(w *world) { w.things["x"] = redThing("x"); w.suits["truck"] = errBroken },
+			items: [][]string{{"Crate/s", red}, {"Thing/x", red}},
+			want:  []string{"Thing/x InSync", "Crate/s Failed", "  cannot find a suitable provider for Crate: truck: broken"},
+		},
+		"a change that would fail fails, and what depends on it is skipped": {
+			given: func(w *world) { w.fail["precheck a"] = errBroken },
+			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Thing/x", red, "require:Crate/a"}},
+			want: []string{
+				"Crate/a Failed", "  cannot be applied: broken", "Crate/b Noop", "  created (noop)",
+				"Thing/x Skipped", "  skipped because of failed dependencies: Crate/a",
+			},
+		},
+		"what is missing may be made by the run": {
+			given: func(w *world) { w.fail["precheck a"] = errors.Join(missing("Thing", "x"), missing("Thing", "y")) },
+			items: [][]string{{"Thing/x", red}, {"Thing/y", red}, {"Crate/a", red}},
+			want: []string{
+				"Thing/x Noop", "  created (noop)", "Thing/y Noop", "  created (noop)", "Crate/a Noop", "  created (noop)",
+			},
+		},
+		"what is missing and is made later, or of another kind, is missing": {
+			given: func(w *world) { w.fail["precheck a"] = errors.Join(missing("Thing", "x"), missing("Crate", "y")) },
+			items: [][]string{{"Thing/y", red}, {"Crate/a", red}, {"Thing/x", red}},
+			want: []string{
+				"Thing/y Noop", "  created (noop)", "Crate/a Failed", "  cannot be applied: x is not there\ny is not there", "Thing/x Noop", "  created (noop)",
+			},
+		},
+		"what would be removed is not made": {
+			given: func(w *world) { w.things["x"] = redThing("x"); w.fail["precheck a"] = missing("Thing", "x") },
+			items: [][]string{{"Thing/x", `{"ensure":"absent"}`}, {"Crate/a", red}},
+			want:  []string{"Thing/x Noop", "  removed (noop)", "Crate/a Failed", "  cannot be applied: x is not there"},
+		},
+		"what has side effects may bring anything that comes after it": {
+			given: func(w *world) { w.fail["precheck a"] = errBroken },
+			items: [][]string{{"Crate/p", red}, {"Thing/x", red, "require:Crate/p"}, {"Crate/a", red, "require:Thing/x"}},
+			want: []string{
+				"Crate/p Noop", "  created (noop)", "Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop)",
+			},
+		},
+	} {
+		s.with = []func(*engine.Transaction){noop}
+		t.Run(name, func(t *testing.T) { s.play(t) })
+	}
+}
+
+func TestNothingIsPrecheckedThatIsApplied(t *testing.T) {
+	scenario{
+		given: func(w *world) { w.fail["precheck a"] = errBroken },
+		items: [][]string{{"Crate/a", red}},
+		did:   []string{"write together a"},
+		want:  []string{"Crate/a Changed", "  created"},
+	}.play(t)
+}

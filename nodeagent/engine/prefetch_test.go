@@ -1,0 +1,120 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+func TestPrefetch(t *testing.T) {
+	given := func(names ...string) func(*world) {
+		return func(w *world) {
+			for _, n := range names {
+				w.things[n] = redThing(n)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		scenario
+		listed int
+	}{
+		"one resource that cannot be read fails alone": {listed: 1, scenario: scenario{
+			given: func(w *world) { given("a", "b", "c")(w); w.fail["read b"] = errBroken },
+			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Crate/c", red}},
+			want:  []string{"Crate/a InSync", "Crate/b Failed", "  cannot read the present state: broken", "Crate/c InSync"},
+		}},
+		"a resource that could not be read is read again once what it requires has changed": {listed: 2, scenario: scenario{
+			given: func(w *world) {
+				given("a", "b")(w)
+				w.fail["read b"] = errBroken
+				w.onWrite = func(string) { delete(w.fail, "read b") }
+			},
+			items: [][]string{{"Crate/a", red}, {"Crate/b", red, "require:Thing/x"}, {"Thing/x", red}},
+			did:   []string{"write x (ensure)"},
+			want:  []string{"Crate/a InSync", "Thing/x Changed", "  created", "Crate/b InSync"},
+		}},
+		"a resource that could not be read is read again after any change": {listed: 2, scenario: scenario{
+			given: func(w *world) {
+				given("a", "b")(w)
+				w.fail["read b"] = errBroken
+				w.onWrite = func(string) { delete(w.fail, "read b") }
+			},
+			items: [][]string{{"Crate/a", red}, {"Thing/x", red}, {"Crate/b", red}},
+			did:   []string{"write x (ensure)"},
+			want:  []string{"Crate/a InSync", "Thing/x Changed", "  created", "Crate/b InSync"},
+		}},
+		"errors are not asked for again while nothing changes": {listed: 1, scenario: scenario{
+			given: func(w *world) { w.fail["list truck"] = errBroken },
+			items: [][]string{{"Crate/a", red}, {"Crate/b", red}},
+			want: []string{
+				"Crate/a Failed", "  cannot read the present state: broken",
+				"Crate/b Failed", "  cannot read the present state: broken",
+			},
+		}},
+		"a state is read again after a change of what it comes after, however far before": {listed: 2, scenario: scenario{
+			given: func(w *world) {
+				given("a", "b", "y")(w)
+				w.onWrite = func(name string) {
+					if name == "x" {
+						w.things["b"] = thing{Name: "b", Ensure: new("present"), Color: new("green")}
+					}
+				}
+			},
+			items: [][]string{
+				{"Crate/a", red}, {"Crate/b", `{"color":"red"}`, "require:Thing/y"}, {"Thing/y", red, "require:Thing/x"}, {"Thing/x", red},
+			},
+			did:  []string{"write x (ensure)", "write b (color)"},
+			want: []string{"Crate/a InSync", "Thing/x Changed", "  created", "Thing/y InSync", "Crate/b Changed", "  color changed green to red"},
+		}},
+		"a state outlives the changes of others": {listed: 1, scenario: scenario{
+			given: given("a", "b"),
+			items: [][]string{{"Crate/a", red}, {"Thing/x", red}, {"Crate/b", red}},
+			did:   []string{"write x (ensure)"},
+			want:  []string{"Crate/a InSync", "Thing/x Changed", "  created", "Crate/b InSync"},
+		}},
+		"a provider that leaves out results fails all whose results it can no longer tell apart": {listed: 1, scenario: scenario{
+			given: func(w *world) { given("a", "b")(w); w.short = 1 },
+			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Thing/c", red}},
+			did:   []string{"write c (ensure)"},
+			want: []string{
+				"Crate/a Failed", "  cannot read the present state: provider truck gave 1 results for 2 resources, which is a bug of it",
+				"Crate/b Failed", "  cannot read the present state: provider truck gave 1 results for 2 resources, which is a bug of it",
+				"Thing/c Changed", "  created",
+			},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := c.play(t)
+			if w.listed != c.listed {
+				t.Errorf("everything was read %d times, not %d", w.listed, c.listed)
+			}
+		})
+	}
+}
+
+func TestABatchWriteWithoutAllItsResultsFails(t *testing.T) {
+	w := newWorld()
+	w.short = 1
+	want := []string{
+		"Leaf/a Failed", "  change of ensure from absent to present failed: provider hand gave 0 results for 1 resources, which is a bug of it",
+	}
+	if diff := cmp.Diff(want, lines(transact(t, []resource.Item{w.leaf(t, "a")}))); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsToldOfOneOfManyIsInItsReport(t *testing.T) {
+	w := newWorld()
+	w.notes = map[string]string{"b": "brings c along\n"}
+	items := func() []resource.Item { return []resource.Item{w.item(t, "Crate/a", red), w.item(t, "Crate/b", red)} }
+	want := []string{"Crate/a Noop", "  created (noop)", "Crate/b Noop", "  output: brings c along", "  created (noop)"}
+	if diff := cmp.Diff(want, lines(transact(t, items(), noop))); diff != "" {
+		t.Errorf("a run that only reports (-want +got):\n%s", diff)
+	}
+	want = []string{"Crate/a Changed", "  created", "Crate/b Changed", "  output: brings c along", "  created"}
+	if diff := cmp.Diff(want, lines(transact(t, items()))); diff != "" {
+		t.Errorf("a run that applies (-want +got):\n%s", diff)
+	}
+}
