@@ -85,6 +85,9 @@ func degraded(s v1alpha1.NodeCatalogStatus, problem *Problem) verdict {
 		return verdict{metav1.ConditionTrue, problem.Reason, problem.Message}
 	case s.Counts != nil && s.Counts.Failed > 0:
 		return verdict{metav1.ConditionTrue, v1alpha1.ReasonResourcesFailed, failures(s)}
+	case s.OmittedFacts != "":
+		return verdict{metav1.ConditionTrue, v1alpha1.ReasonFactsOmitted, fmt.Sprintf(
+			"facts exceed %d KiB, %d names or %d levels of nesting; templates and when don't see these: %s", maxFacts>>10, maxFactNames, maxFactDepth, s.OmittedFacts)}
 	}
 	return verdict{metav1.ConditionFalse, v1alpha1.ReasonSettled, ""}
 }

@@ -50,22 +50,54 @@ func withoutNulls(v any) any {
 	return v
 }
 
-// fitFacts leaves facts out until there is room for the others, the largest first, and
-// returns their names, sorted.
+// fitFacts leaves facts out until config/policy and the schema accept the others, and returns
+// their names, sorted: those that are nested too deep, and then the largest ones.
 func fitFacts(facts map[string]any) []string {
 	var omitted []string
+	for name, fact := range facts {
+		if depth(fact) >= maxFactDepth {
+			omitted = append(omitted, name)
+			delete(facts, name)
+		}
+	}
+	if over := len(facts) - maxFactNames; over > 0 {
+		for _, name := range bySize(sizes(facts))[:over] {
+			omitted = append(omitted, name)
+			delete(facts, name)
+		}
+	}
 	for over := len(jsonOf(facts)) - maxFacts; over > 0; over = len(jsonOf(facts)) - maxFacts {
-		size := sizes(facts)
-		largest := slices.SortedFunc(maps.Keys(size), func(a, b string) int {
-			return cmp.Or(size[b]-size[a], strings.Compare(a, b))
-		})
-		for ; over > 0; largest = largest[1:] {
+		for largest := bySize(sizes(facts)); over > 0; largest = largest[1:] {
 			name, freed := omit(facts, largest[0], over)
 			omitted, over = append(omitted, name), over-freed
 		}
 	}
 	slices.Sort(omitted)
 	return omitted
+}
+
+// bySize returns names, the largest first.
+func bySize(size map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(size), func(a, b string) int {
+		return cmp.Or(size[b]-size[a], strings.Compare(a, b))
+	})
+}
+
+// depth counts the levels of objects and lists in a fact; 0 for a plain value.
+func depth(v any) (levels int) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			levels = max(levels, depth(e))
+		}
+	case []any:
+		for _, e := range v {
+			levels = max(levels, depth(e))
+		}
+	default:
+		return 0
+	}
+	return levels + 1
 }
 
 // omit leaves a fact out, or, where that is enough, the part alone that is most of it, and

@@ -21,6 +21,8 @@ const (
 	MaxStatus = 64 << 10
 
 	maxFacts      = 32 << 10
+	maxFactNames  = 1024
+	maxFactDepth  = 8        // levels, all facts together being the first
 	maxReports    = 24 << 10 // which leaves 8 KiB for conditions, key and counts
 	maxEntries    = 50
 	maxProperties = 16

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -104,7 +105,7 @@ func TestTheLargestStatusFits(t *testing.T) {
 		}
 		facts := resource.Facts{}
 		for i := range 5000 {
-			facts[fmt.Sprintf("fact-%04d", i)] = c
+			facts[fmt.Sprintf("fact-%04d-%s", i, strings.Repeat("x", 30))] = c
 		}
 		s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{
 			Now: noon(), Generation: 1 << 40, AgentVersion: strings.Repeat("v", 60), PublicKey: strings.Repeat("k", 1624), Facts: facts, Run: ran(noon(), many...),
@@ -144,9 +145,18 @@ func TestFactsThatThereIsNoRoomForAreNamed(t *testing.T) {
 			resource.Facts{"list": []any{text(20), text(20)}, "os": text(1)}, "list", []string{"os"},
 		},
 		"some of many": {many, "f00, f01, f02, f03, f04 and 20 more", nil},
+		"those beyond the 1,024th name, the largest first": {
+			names(1023, resource.Facts{"a": "12345678", "b": "1234567", "os": "1"}), "a, b", []string{"os"},
+		},
+		"those nested deeper than 8 levels": {
+			resource.Facts{"a": nested(8), "b": nested(7), "c": []any{nil, nested(7)}}, "a, c", []string{"b"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{Now: noon(), Generation: 1, Facts: c.facts})
+			if degraded := message(s, v1alpha1.ConditionDegraded); strings.HasSuffix(degraded, "don't see these: "+c.want) != (c.want != "") {
+				t.Errorf("Degraded says %q", degraded)
+			}
 			if s.OmittedFacts != c.want {
 				t.Errorf("omitted are %q, want %q", s.OmittedFacts, c.want)
 			}
@@ -165,4 +175,27 @@ func TestFactsThatThereIsNoRoomForAreNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// names adds so many small facts to others.
+func names(n int, facts resource.Facts) resource.Facts {
+	for i := range n {
+		facts[fmt.Sprintf("f%04d", i)] = "x"
+	}
+	return facts
+}
+
+// nested is a value of so many levels.
+func nested(levels int) any {
+	if levels == 0 {
+		return "x"
+	}
+	return map[string]any{"x": nested(levels - 1)}
+}
+
+func message(s v1alpha1.NodeCatalogStatus, condition string) string {
+	if c := meta.FindStatusCondition(s.Conditions, condition); c != nil {
+		return c.Message
+	}
+	return ""
 }

@@ -13,7 +13,8 @@ const (
 	// ConditionConflict is True while another resource claims the same thing on a
 	// node. It names the others, and is absent otherwise.
 	ConditionConflict = "Conflict"
-	// ConditionDegraded is True on a NodeCatalog when resources failed there.
+	// ConditionDegraded is True on a NodeCatalog when resources failed there, or facts had
+	// to be left out.
 	ConditionDegraded = "Degraded"
 )
 
@@ -61,9 +62,10 @@ const (
 	ReasonCatalogUnavailable = "CatalogUnavailable" // a catalog can't be fetched
 	ReasonCatalogInvalid     = "CatalogInvalid"     // a catalog can't be decoded, or is not what its name says
 	ReasonResourcesFailed    = "ResourcesFailed"
-	ReasonWithheld           = "Withheld"  // some resources wait: contested, dangling, cyclic
-	ReasonRunFailed          = "RunFailed" // the run could not be carried out, or not to its end
-	ReasonDisabled           = "Disabled"  // someone disabled runs on the host; the message says why
+	ReasonWithheld           = "Withheld"     // some resources wait: contested, dangling, cyclic
+	ReasonRunFailed          = "RunFailed"    // the run could not be carried out, or not to its end
+	ReasonDisabled           = "Disabled"     // someone disabled runs on the host; the message says why
+	ReasonFactsOmitted       = "FactsOmitted" // the facts exceed a limit; the message names those that were left out
 )
 
 // Reasons of events (events.k8s.io/v1).

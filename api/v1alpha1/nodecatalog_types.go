@@ -89,9 +89,13 @@ type NodeCatalogStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	PublicKey string `json:"publicKey,omitempty"`
-	// facts are what the node says of itself, in Facter's structured names.
+	// facts that the node reports about itself, in Facter's structured names.
 	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +mapType=atomic
 	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:MaxProperties=1024
 	Facts *runtime.RawExtension `json:"facts,omitempty"`
 	// omittedFacts names facts that there is no room for in facts: templates and when
 	// don't see them.
@@ -106,8 +110,7 @@ type NodeCatalogStatus struct {
 	Counts *RunCounts `json:"counts,omitempty"`
 	// resources that are not in sync, and drift that the last run corrected.
 	// +optional
-	// +listType=map
-	// +listMapKey=ref
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Resources []ResourceReport `json:"resources,omitempty"`
 	// omitted is the number of further entries that resources has no room for.

@@ -6,9 +6,10 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// maxSpec is how much the spec of a NodeCatalog may come to, in bytes of JSON: what an API
-// server stores in one object, 1.5 MiB, without what a status and metadata take.
-const maxSpec = 1280 << 10
+// MaxSpec bounds the spec of a NodeCatalog, in bytes of JSON. etcd stores 1.5 MiB for each
+// object, and the node's agent writes the rest: config/policy lets it write 72 KiB of
+// characters, each of which takes up to six bytes.
+const MaxSpec = 1 << 20
 
 // A room is what is left of a catalog's size for what is one node's own.
 type room struct {
@@ -37,7 +38,7 @@ func (r *room) take(ref v1alpha1.ResourceRef, size int) *fault {
 // enough. Each is in the status of its resource, too.
 func fitMessages(s *v1alpha1.NodeCatalogSpec) {
 	size := sizeOf(s.Catalogs) + sizeOf(s.Entries) + sizeOf(s.Withheld)
-	for i := len(s.Withheld) - 1; i >= 0 && size > maxSpec; i-- {
+	for i := len(s.Withheld) - 1; i >= 0 && size > MaxSpec; i-- {
 		w := &s.Withheld[i]
 		size -= sizeOf(w.Message)
 		w.Message = ""

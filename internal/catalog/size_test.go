@@ -71,7 +71,6 @@ func TestWhatIsANodesOwnFitsOrSaysWhatTakesTheRoom(t *testing.T) {
 	}
 }
 
-// An API server stores objects of 1.5 MiB, which a status of 64 KiB and metadata are part of.
 func TestASpecFitsHoweverMuchIsWithheld(t *testing.T) {
 	t.Parallel()
 
@@ -82,7 +81,7 @@ func TestASpecFitsHoweverMuchIsWithheld(t *testing.T) {
 	}
 	result := catalog.Compile(in)
 	spec := result.Nodes["web-1"].Spec
-	if size := kibibytes(t, spec); size >= 1280 {
+	if size := kibibytes(t, spec); size >= catalog.MaxSpec>>10 {
 		t.Errorf("the spec has %d KiB", size)
 	}
 	said := 0

@@ -26,12 +26,7 @@ func TestAnAgentWritesWhatIsItsOwnNodes(t *testing.T) {
 	cfg, _ := controlplane.Start(t)
 	c := newCluster(t, cfg)
 	shipped := c.try(t)
-	must(t, c.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "by-mistake"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: account}},
-	}))
-	c.awaitRights(t)
+	widen(t, c)
 	widened := c.try(t)
 
 	t.Run("with the rights of config/rbac", func(t *testing.T) {
@@ -98,6 +93,17 @@ func TestAnAgentWritesWhatIsItsOwnNodes(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// widen gives agents all rights.
+func widen(t *testing.T, c *cluster) {
+	t.Helper()
+	must(t, c.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "by-mistake"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: account}},
+	}))
+	c.awaitRights(t)
 }
 
 // compare wants these attempts to have succeeded, and all others to be forbidden.
