@@ -34,6 +34,9 @@ func (c control) write(ctx context.Context, want attributes, changes []resource.
 		return err
 	}
 	var errs []error
+	if u.ensure(want) == crashing { // systemd is starting it already
+		errs = append(errs, blame(fmt.Errorf("%w%s", whyCrashing(u), c.journal(ctx, u)), resource.Ensure, changes))
+	}
 	if err := c.inTheWay(u, want); err != nil {
 		errs = append(errs, blame(err, "mask", changes))
 		want.Mask = nil // nor is it disabled for that

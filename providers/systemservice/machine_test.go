@@ -149,6 +149,7 @@ func TestSystemdOnARealMachine(t *testing.T) {
 	t.Run("what is in the way of a start is taken out of it", m.unmasksToStart)
 	t.Run("a unit that is not there can be masked and left alone", m.handlesMissing)
 	t.Run("a start that fails says why", m.saysWhy)
+	t.Run("a service in a crash loop stays failed", m.staysFailed)
 	t.Run("an alias is the unit that it stands for", m.followsAliases)
 	t.Run("a template's instance is a service", m.startsInstances)
 	t.Run("an instance whose template lies where a mask would is masked", m.masksInstances)

@@ -146,7 +146,7 @@ func show(ctx context.Context, h host.Reader, names ...string) ([]unit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the state of services: %w", err)
 	}
-	return units, nil
+	return units, findCrashLoops(h, units)
 }
 
 // askScript lets systemctl ask the tool for scripts of /etc/init.d.

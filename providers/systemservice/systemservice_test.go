@@ -143,7 +143,7 @@ func TestManyServicesAreReadInOneCall(t *testing.T) {
 	if err := errors.Join(resource.ReadAll(t.Context(), f.ReadOnly(), all)...); err != nil {
 		t.Fatal(err)
 	}
-	const call = "? systemctl show --no-pager --property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts" +
+	const call = "? systemctl show --no-pager --property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts,ActiveEnterTimestampMonotonic" +
 		" simple.service gone.service nick.service simple.service"
 	if diff := cmp.Diff([]string{call}, f.Transcript()); diff != "" {
 		t.Errorf("transcript (-want +got):\n%s", diff)

@@ -20,10 +20,12 @@ type unit struct {
 	NeedsDaemonReload bool
 	Runs              *bool  // by the resource's own means, against which systemd's word counts for nothing
 	Restarts          string // NRestarts: by systemd itself, since it was last started
+	ActiveEnter       string // ActiveEnterTimestampMonotonic, in microseconds since boot
+	CrashLoops        bool
 }
 
 // shown are the properties that a unit is made from, in systemctl's names.
-const shown = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts"
+const shown = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts,ActiveEnterTimestampMonotonic"
 
 // parseUnits reads what systemctl show says when it is asked for these names: for each
 // a block of Property=value lines, in their order, with an empty line between two.
@@ -61,6 +63,7 @@ func parseUnit(block string) unit {
 		RemainAfterExit:   p["RemainAfterExit"] == "yes",
 		NeedsDaemonReload: p["NeedDaemonReload"] == "yes",
 		Restarts:          p["NRestarts"],
+		ActiveEnter:       p["ActiveEnterTimestampMonotonic"],
 	}
 }
 
@@ -75,6 +78,9 @@ func (u unit) state(want attributes) attributes {
 func (u unit) ensure(want attributes) string {
 	if u.Runs != nil {
 		return runState(*u.Runs)
+	}
+	if u.CrashLoops && wantsRunning(want) {
+		return crashing
 	}
 	switch u.ActiveState {
 	case "active", "reloading", "refreshing":

@@ -1,0 +1,71 @@
+package systemservice
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// crashing is a value of ensure that is only ever read: systemd starts the service again and again.
+const crashing = "crashing"
+
+// A service counts as crashing when systemd has restarted it this often, and the last time no
+// longer ago than this. A single crash is what Restart= is for.
+const (
+	crashLoopRestarts = 3
+	crashLoopWindow   = time.Minute
+)
+
+// crashLoops reports whether the unit is in a crash loop on a host that booted uptime ago. Between
+// two crashes such a unit is active, so that its state alone does not tell.
+func (u unit) crashLoops(uptime time.Duration) bool {
+	restarts, err := strconv.Atoi(u.Restarts)
+	return err == nil && restarts >= crashLoopRestarts && uptime-u.activeSince() < crashLoopWindow
+}
+
+// activeSince is when the unit was last started, in time since boot.
+func (u unit) activeSince() time.Duration {
+	microseconds, _ := strconv.ParseInt(u.ActiveEnter, 10, 64) // 0 where it never was
+	return time.Duration(microseconds) * time.Microsecond
+}
+
+// findCrashLoops marks the units that are in one. It reads the host's clock only if systemd has
+// restarted any of them.
+func findCrashLoops(h host.Reader, units []unit) error {
+	var uptime time.Duration
+	for i, u := range units {
+		if u.Restarts == "" || u.Restarts == "0" {
+			continue
+		}
+		if uptime == 0 {
+			var err error
+			if uptime, err = readUptime(h); err != nil {
+				return err
+			}
+		}
+		units[i].CrashLoops = u.crashLoops(uptime)
+	}
+	return nil
+}
+
+// readUptime is how long ago the host booted. It begins with seconds, as in "350735.47 234388.90".
+func readUptime(h host.Reader) (time.Duration, error) {
+	text, err := h.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0, fmt.Errorf("cannot tell when services were restarted: %w", err)
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	uptime, err := time.ParseDuration(strings.TrimSpace(first) + "s")
+	if err != nil {
+		return 0, fmt.Errorf("cannot tell when services were restarted: /proc/uptime: %w", err)
+	}
+	return uptime, nil
+}
+
+// whyCrashing is for a unit that is to run and does not stay up.
+func whyCrashing(u unit) error {
+	return fmt.Errorf("%s keeps crashing: systemd has restarted it %s times; fix what makes it end", u.ID, u.Restarts)
+}
