@@ -42,6 +42,8 @@ type Bucket struct {
 	mu      sync.Mutex
 	weighed time.Time // when all of it was
 	weight  int64     // in bytes; what others saved since it was weighed is not in it
+	known   secrets   // as of read
+	read    version
 }
 
 // New is the bucket in a directory of a host, which is made when something is saved.
@@ -80,7 +82,7 @@ func (b *Bucket) Save(ctx context.Context, from host.Reader, file string) (sum s
 	if err != nil {
 		return "", err
 	}
-	if secret, err := b.shuns(sum); err != nil || secret {
+	if known, err := b.secrets(); err != nil || known.has(file, sum) {
 		return "", cmp.Or(err, ErrSecret)
 	}
 	if err := b.keep(ctx, node, file, sum, size); err != nil {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -18,46 +19,133 @@ import (
 // ErrSecret is why a content is not kept.
 var ErrSecret = errors.New("its content is a secret, and those are never kept")
 
-// What is noted of secrets: a key of the bucket's own, and digests with it of the contents,
-// a line each, the latest last.
+// A Secret is secret content, and the file that is to hold it.
+type Secret struct{ Path, Content string }
+
+// What is recorded of secrets: a key of the bucket's own and, one per line and the latest
+// last, keyed digests of their contents and the quoted paths of their files.
 const (
 	secretsName = "secrets"
 	keyName     = "key"
-	digestsName = "digests"
+	recordName  = "digests"
 )
 
-// maxSecrets is how many are noted: of those that are replaced each day the last years.
-const maxSecrets = 1000
+// maxFormer is how many contents and how many paths are recorded beside those of the
+// secrets that are recorded at the same time: former ones.
+const maxFormer = 1000
 
-// Shun has a content never be kept, whatever replaces it: it is a secret. That is on disk
-// when Shun returns.
-func (b *Bucket) Shun(ctx context.Context, content string) error {
-	if content == "" {
+// secrets are what is recorded. A path is secret because a secret that somebody appended
+// to has another digest.
+type secrets struct {
+	key            []byte // nil where nothing was ever recorded
+	digests, paths []string
+}
+
+// version identifies one version of a file: the file is replaced, never changed.
+type version struct {
+	dev, ino uint64
+	changed  int64
+}
+
+// RecordSecrets records that contents are secrets, so that they are recognized when no
+// resource says so any more: they are never kept, and never shown as a file's former
+// content. Copies that were kept before are removed. When it returns, all is on disk.
+func (b *Bucket) RecordSecrets(ctx context.Context, all []Secret) error {
+	if len(all) == 0 {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key, digests, err := b.secrets()
-	if err == nil && key == nil {
-		key, err = b.makeKey(ctx)
+	known, err := b.secrets()
+	if err == nil && known.key == nil {
+		known.key, err = b.makeKey(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256([]byte(content))
-	digest := digestOf(key, hex.EncodeToString(sum[:]))
-	if slices.Contains(digests, digest) {
-		return nil
+	current := secrets{key: known.key}
+	for _, s := range all {
+		current.paths = append(current.paths, s.Path)
+		if s.Content == "" {
+			continue
+		}
+		sum := sha256.Sum256([]byte(s.Content))
+		digest := digestOf(known.key, hex.EncodeToString(sum[:]))
+		current.digests = append(current.digests, digest)
+		if !slices.Contains(known.digests, digest) {
+			if err := b.host.RemoveAll(b.dirOf(hex.EncodeToString(sum[:]))); err != nil {
+				return err
+			}
+		}
 	}
-	digests = append(digests, digest)
-	text := strings.Join(digests[max(0, len(digests)-maxSecrets):], "\n") + "\n"
-	return b.write(ctx, path.Join(b.dir, secretsName, digestsName), strings.NewReader(text))
+	next := secrets{known.key, merge(known.digests, current.digests), merge(known.paths, current.paths)}
+	return b.record(ctx, known, next)
 }
 
-// IsSecret reports whether what a regular file of a host holds now is never to be kept.
-func (b *Bucket) IsSecret(ctx context.Context, from host.Reader, file string) (bool, error) {
+// merge returns known where it has all that is current. Otherwise the former ones come
+// first, and the oldest of them are dropped.
+func merge(known, current []string) []string {
+	current = slices.Compact(slices.Sorted(slices.Values(current)))
+	is := make(map[string]bool, len(current))
+	for _, c := range current {
+		is[c] = true
+	}
+	former := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return is[k] })
+	if len(former)+len(current) == len(known) {
+		return known
+	}
+	return append(former[max(0, len(former)-maxFormer):], current...)
+}
+
+// ForgetPath records that a path does not hold a secret any more.
+func (b *Bucket) ForgetPath(ctx context.Context, file string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	known, err := b.secrets()
+	if err != nil || !slices.Contains(known.paths, file) {
+		return err
+	}
+	next := known
+	next.paths = slices.DeleteFunc(slices.Clone(known.paths), func(p string) bool { return p == file })
+	return b.record(ctx, known, next)
+}
+
+func (b *Bucket) record(ctx context.Context, known, next secrets) error {
+	if slices.Equal(known.digests, next.digests) && slices.Equal(known.paths, next.paths) {
+		return nil
+	}
+	var text strings.Builder
+	for _, d := range next.digests {
+		text.WriteString(d + "\n")
+	}
+	for _, p := range next.paths {
+		text.WriteString(strconv.Quote(p) + "\n")
+	}
+	return b.write(ctx, path.Join(b.dir, secretsName, recordName), strings.NewReader(text.String()))
+}
+
+// IsSecret reports whether a file's content must not be shown or kept, given the SHA-256
+// of its content in hexadecimal: the content is recorded as a secret, or the file as one
+// that holds a secret. The record is that of the bucket in ctx, or else of the host's
+// default one.
+func IsSecret(ctx context.Context, h host.Reader, file, sum string) (bool, error) {
+	if b, ok := ctx.Value(key{}).(*Bucket); ok {
+		return b.IsSecret(file, sum)
+	}
+	known, err := readSecrets(h, DefaultDir)
+	return known.has(file, sum), err
+}
+
+// IsSecret is the function of the same name for this bucket.
+func (b *Bucket) IsSecret(file, sum string) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known, err := b.secrets()
+	return known.has(file, sum), err
+}
+
+// HoldsSecret is IsSecret for what a regular file of a host holds now.
+func (b *Bucket) HoldsSecret(ctx context.Context, from host.Reader, file string) (bool, error) {
 	node, err := from.Look(file)
 	if err != nil {
 		return false, err
@@ -67,28 +155,56 @@ func (b *Bucket) IsSecret(ctx context.Context, from host.Reader, file string) (b
 	if err != nil {
 		return false, err
 	}
-	return b.shuns(sum)
+	return b.IsSecret(file, sum)
 }
 
-func (b *Bucket) shuns(sum string) (bool, error) {
-	key, digests, err := b.secrets()
-	return key != nil && slices.Contains(digests, digestOf(key, sum)), err
+func (s secrets) has(file, sum string) bool {
+	return s.key != nil && (slices.Contains(s.paths, file) || slices.Contains(s.digests, digestOf(s.key, sum)))
 }
 
-// secrets is what is noted; a nil key where nothing ever was.
-func (b *Bucket) secrets() (key []byte, digests []string, err error) {
-	key, err = b.host.ReadFile(path.Join(b.dir, secretsName, keyName))
+// secrets is what is recorded now, by whichever process. It is read again only when it
+// was replaced: every file that differs from its resource is looked up.
+func (b *Bucket) secrets() (secrets, error) {
+	info, err := b.host.Lstat(path.Join(b.dir, secretsName, recordName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+		return readSecrets(b.host, b.dir) // there may be a key
 	}
 	if err != nil {
-		return nil, nil, err
+		return secrets{}, err
 	}
-	text, err := b.host.ReadFile(path.Join(b.dir, secretsName, digestsName))
+	is := version{info.Dev, info.Ino, info.ChangeTime.UnixNano()}
+	if b.read == is {
+		return b.known, nil
+	}
+	known, err := readSecrets(b.host, b.dir)
+	if err == nil {
+		b.known, b.read = known, is
+	}
+	return known, err
+}
+
+// readSecrets reads what the bucket in a directory has recorded.
+func readSecrets(h host.Reader, dir string) (s secrets, err error) {
+	s.key, err = h.ReadFile(path.Join(dir, secretsName, keyName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return key, nil, nil
+		return secrets{}, nil
 	}
-	return key, strings.Fields(string(text)), err
+	if err != nil {
+		return secrets{}, err
+	}
+	text, err := h.ReadFile(path.Join(dir, secretsName, recordName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return secrets{}, err
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		if p, err := strconv.Unquote(line); err == nil {
+			s.paths = append(s.paths, p)
+		} else {
+			s.digests = append(s.digests, line)
+		}
+	}
+	return s, nil
 }
 
 func (b *Bucket) makeKey(ctx context.Context) ([]byte, error) {

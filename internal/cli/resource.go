@@ -94,7 +94,9 @@ func (a *app) showResource(ctx context.Context, h Host, k resource.Kind, facts r
 	if err := r.Choose(facts, h, f.provider); err != nil {
 		return err
 	}
-	if err := r.Read(ctx, h); err != nil {
+	// The bucket knows which content is a secret.
+	err = a.withBucket(h, f.kept, func(b *bucket.Bucket) error { return r.Read(bucket.In(ctx, b), h) })
+	if err != nil {
 		return fmt.Errorf("cannot read %s %s: %w", k.Name(), name, err)
 	}
 	return a.printInstances(k, []resource.Instance{r.State()}, resource.Chosen(k, facts, h), f)

@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -45,6 +47,61 @@ func TestASecretAmongTheManifestsIsAppliedAndNotTold(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A secret that was in place before the first run is never written, and somebody may alter
+// it. It stays a secret when its File gets ordinary content.
+func TestAFormerSecretIsToldNowhere(t *testing.T) {
+	for name, now := range map[string]string{"as it was": "s3cret one", "altered": "s3cret one, and two"} {
+		t.Run(name, func(t *testing.T) {
+			root := emptyRoot(t)
+			put(t, filepath.Join(root, "etc/token"), "s3cret one")
+			if err := os.Chmod(filepath.Join(root, "etc/token"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := fettle(t, secretManifest("s3cret one", "true")+file("token", tokenFile), "apply", "-f", "-", "--root", root); !strings.Contains(got.out, "1 in sync") {
+				t.Fatalf("the secret is not in sync: %s%s", got.out, got.err)
+			}
+			put(t, filepath.Join(root, "etc/token"), now)
+			in := file("token", `path: /etc/token, mode: "0600", showDiff: true, audit: [all], content: plain`)
+			var said strings.Builder
+			for _, args := range [][]string{
+				{"resource", "file", "/etc/token"},
+				{"resource", "file", "/etc/token", "-o", "json"},
+				{"plan", "-f", "-"},
+				{"plan", "-f", "-", "-o", "json", "--debug"},
+				{"apply", "-f", "-", "-o", "json", "--debug"},
+				{"bucket", "list"},
+			} {
+				got := fettle(t, in, append(args, "--root", root)...)
+				if got.code != 0 {
+					t.Errorf("%v: exit %d: %s", args, got.code, got.err)
+				}
+				said.WriteString(got.out + got.err)
+			}
+			sum := fmt.Sprintf("%x", sha256.Sum256([]byte(now)))
+			tells := func(text string) bool { return strings.Contains(text, "s3cret") || strings.Contains(text, sum) }
+			if tells(said.String()) || !strings.Contains(said.String(), "changed content") {
+				t.Errorf("it says:\n%s", said.String())
+			}
+			err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+				if err != nil || !d.Type().IsRegular() {
+					return err
+				}
+				text, err := os.ReadFile(path)
+				if tells(path + string(text)) {
+					t.Errorf("%s has the secret", path)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := os.ReadFile(filepath.Join(root, "etc/token")); err != nil || string(text) != "plain" {
+				t.Errorf("the file has %q, %v", text, err)
+			}
+		})
 	}
 }
 

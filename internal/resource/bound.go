@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ type bound[A any] struct {
 	want, is A
 	provider Provider[A]
 	facts    Facts    // by which it was chosen
+	secret   bool     // want has the value of a Secret
 	audited  []string // names of properties, in the type's order
 }
 
@@ -180,7 +182,29 @@ func (b *bound[A]) State() Instance {
 	if err != nil { // attributes are plain data: they encode
 		return Instance{Namevar: b.Namevar(), Provider: b.Provider()}
 	}
+	i.Attributes = b.withoutSecrets(i.Attributes)
 	return i
+}
+
+// withoutSecrets leaves out the properties that must not be shown.
+func (b *bound[A]) withoutSecrets(attributes json.RawMessage) json.RawMessage {
+	hidden := slices.DeleteFunc(slices.Clone(b.t.Properties), func(p Property[A]) bool { return !p.hidden(b.is, b.want) })
+	if len(hidden) == 0 {
+		return attributes
+	}
+	all := encoded(b.is)
+	before := len(all)
+	for _, p := range hidden {
+		delete(all, p.Name)
+	}
+	if len(all) == before {
+		return attributes
+	}
+	shown, err := json.Marshal(all)
+	if err != nil { // it was JSON before
+		return json.RawMessage("{}")
+	}
+	return shown
 }
 
 func (b *bound[A]) Compare() Comparison {
@@ -189,7 +213,7 @@ func (b *bound[A]) Compare() Comparison {
 		if !p.Managed(b.want) {
 			continue
 		}
-		if !p.sensitive(b.want) && !b.t.Acts {
+		if !p.hidden(b.is, b.want) && !b.t.Acts {
 			c.Observed[p.Name] = p.Show(b.is)
 		}
 		if p.Name != Ensure && !c.Exists || p.InSync(b.is, b.want) {

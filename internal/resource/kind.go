@@ -86,6 +86,8 @@ type Resource interface {
 	PreRunCheck(ctx context.Context, h host.Reader) error
 	// Acts says that a write is an act, which can't be verified by reading.
 	Acts() bool
+	// HasSecret says that it has the value of a Secret, which [RecordSecrets] records.
+	HasSecret() bool
 	// Generate is what the resource brings along; see [Generator].
 	Generate(ctx context.Context, h host.Reader, c Catalog) iter.Seq2[Resource, error]
 	// Audit chooses properties to audit by name, all of them by [AllProperties]. An
@@ -100,7 +102,8 @@ type Resource interface {
 	Compare() Comparison
 	Write(ctx context.Context, h host.Host, changes []Change) error
 	Refresh(ctx context.Context, h host.Host) error
-	// State is the attributes that were read last, and whether they exist.
+	// State is the attributes that were read last, without those that must not be shown,
+	// and whether they exist.
 	State() Instance
 	// Gone are attributes that have the thing removed, for a [Claim]. An error where things
 	// of the kind can't be.
@@ -113,6 +116,7 @@ type Resource interface {
 	readAll(ctx context.Context, h host.Reader, all []Resource) []error
 	writeAll(ctx context.Context, h host.Host, all []BatchItem) []error
 	precheckAll(ctx context.Context, h host.Reader, all []BatchItem) []error
+	recordSecrets(ctx context.Context, h host.Host, all []Resource) error
 }
 
 // An Instance is a resource as it is on a host.

@@ -41,6 +41,9 @@ type Property[A any] struct {
 	ShowShould func(is, want A) string
 	// Sensitive values are never shown, stored or compared between runs. Optional.
 	Sensitive func(want A) bool
+	// WasSecret reports that the value that was read is a secret although the desired one
+	// is not: it is treated as if both were. Optional.
+	WasSecret func(is A) bool
 	// Token stands for a sensitive value that was read where it is digested, so that an
 	// audit tells one from another. Default the attribute itself.
 	Token func(is A) string
@@ -153,7 +156,7 @@ func (p Property[A]) change(is, want A) Change {
 		Property:           p.Name,
 		Is:                 p.Show(is),
 		Should:             p.should(is, want),
-		Sensitive:          p.sensitive(want),
+		Sensitive:          p.hidden(is, want),
 		Done:               p.Done,
 		InvalidatesRefresh: p.InvalidatesRefresh != nil && p.InvalidatesRefresh(want),
 	}
@@ -175,6 +178,11 @@ func (p Property[A]) should(is, want A) string {
 }
 
 func (p Property[A]) sensitive(want A) bool { return p.Sensitive != nil && p.Sensitive(want) }
+
+// hidden reports whether the value must not be shown, be it the present or the desired one.
+func (p Property[A]) hidden(is, want A) bool {
+	return p.sensitive(want) || p.WasSecret != nil && p.WasSecret(is)
+}
 
 // message words a change as Puppet does.
 func message(c Change) string {

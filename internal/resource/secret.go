@@ -1,12 +1,15 @@
 package resource
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // A Secret is the value of an attribute that a manifest only refers to. It prints as a
@@ -27,8 +30,30 @@ func (t *Type[A]) bindSecret(ref Ref, want A, secrets []Secret) (Resource, error
 		}
 		set(&want, s.Value)
 	}
-	bound, err := t.bind(ref, want)
-	return bound, unsaid(err, secrets)
+	res, err := t.bind(ref, want)
+	if b, ok := res.(*bound[A]); ok {
+		b.secret = len(secrets) > 0
+	}
+	return res, unsaid(err, secrets)
+}
+
+func (b *bound[A]) HasSecret() bool { return b.secret && b.t.RecordSecrets != nil }
+
+// RecordSecrets has resources of one kind, all of which must answer HasSecret, recorded as
+// such on the host: see [Type.RecordSecrets].
+func RecordSecrets(ctx context.Context, h host.Host, all []Resource) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0].recordSecrets(ctx, h, all)
+}
+
+func (b *bound[A]) recordSecrets(ctx context.Context, h host.Host, all []Resource) error {
+	wants := make([]A, len(all))
+	for i, r := range all {
+		wants[i] = r.(*bound[A]).want
+	}
+	return b.t.RecordSecrets(ctx, h, wants)
 }
 
 // unsaid keeps an error from quoting a secret, should a type's own words ever do so.

@@ -29,6 +29,10 @@ type Type[A any] struct {
 	// Secrets set attributes, by name, to values that a manifest only refers to. From then
 	// on nobody is to see such a value, and it need not be UTF-8. Optional.
 	Secrets map[string]func(want *A, value string)
+	// RecordSecrets records on the host what it takes to recognize the secrets of wants
+	// later, when no resource says any more that they are. A run that may write calls it
+	// once before it reads anything, with all resources that have a secret. Optional.
+	RecordSecrets func(ctx context.Context, h host.Host, wants []A) error
 
 	// NamevarName is the namevar's attribute name, or MetadataName, and Namevar its
 	// field. An empty field takes the resource's name.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -27,4 +29,28 @@ func (r *run) preRun(ctx context.Context) (context.Context, context.CancelFunc) 
 		cancel(errors.New("some checks before the run failed: " + list(refs)))
 	}
 	return ctx, func() { cancel(nil) }
+}
+
+// recordSecrets has the host know the secrets of all resources, whether or not they have a
+// turn: later runs must not show them. Where that fails, the resources that have them fail.
+func (r *run) recordSecrets(ctx context.Context) {
+	if r.Noop {
+		return
+	}
+	carriers := map[string][]*entry{}
+	for _, e := range r.entries {
+		if e.Resource != nil && e.Resource.HasSecret() {
+			carriers[e.Ref.Kind] = append(carriers[e.Ref.Kind], e)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(carriers)) {
+		var all []resource.Resource
+		for _, e := range carriers[kind] {
+			all = append(all, e.Resource)
+		}
+		err := resource.Guarded(func() error { return resource.RecordSecrets(ctx, r.Host, all) })
+		for _, e := range carriers[kind] {
+			e.situation.Invalid = errors.Join(e.situation.Invalid, err)
+		}
+	}
 }

@@ -63,6 +63,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	for _, refused := range t.Refused {
 		r.tell(refused)
 	}
+	r.recordSecrets(ctx)
 	ctx, done := r.preRun(ctx)
 	defer done()
 	for {

@@ -85,7 +85,7 @@ func (w *write) saveFile(ctx context.Context, file, to string) error {
 	if to == backupBucket {
 		return kept.Backup(ctx, w.h, file)
 	}
-	if secret, err := kept.IsSecret(ctx, w.h, file); err != nil || secret {
+	if secret, err := kept.HoldsSecret(ctx, w.h, file); err != nil || secret {
 		return err
 	}
 	node, err := w.h.Look(file)

@@ -24,9 +24,10 @@ const maxBuffer = 64 << 10
 
 // A content is what was read of a file.
 type content struct {
-	sum  string
-	size int64
-	text *string // nil if it is binary, larger than maxText or known
+	sum    string
+	sha256 string // the same as sum, unless that is by another algorithm
+	size   int64
+	text   *string // nil if it is binary, larger than maxText or known
 }
 
 // readContent reads a regular file of about this size, in bytes, in constant memory.
@@ -37,7 +38,7 @@ func readContent(ctx context.Context, open func() (io.ReadCloser, error), size i
 		return content{}, fmt.Errorf("cannot read content: %w", err)
 	}
 	defer f.Close()
-	hash, r := newDigest(how), host.EndingWith(ctx, f)
+	hash, r := sumsBy(how), host.EndingWith(ctx, f)
 	head := make([]byte, min(size, maxText)+1)
 	n, err := io.ReadFull(r, head)
 	_, _ = hash.Write(head[:n]) // a hash accepts every write
@@ -49,11 +50,40 @@ func readContent(ctx context.Context, open func() (io.ReadCloser, error), size i
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return content{}, fmt.Errorf("cannot read content: %w", err)
 	}
-	c.sum = hash.sum()
+	c.sum, c.sha256 = hash.sum(), hash.sha256()
 	if whole := c.size == int64(n) && n <= maxText; whole && c.sum != known && isText(head[:n]) {
 		c.text = new(string(head[:n]))
 	}
 	return c, nil
+}
+
+// sums are the sum of a content by one algorithm, and by SHA-256, by which secrets are
+// recognized.
+type sums struct {
+	*digest
+	other *digest // nil where the one algorithm is SHA-256
+}
+
+func sumsBy(how string) sums {
+	s := sums{digest: newDigest(how)}
+	if how != sumDefault {
+		s.other = newDigest(sumDefault)
+	}
+	return s
+}
+
+func (s sums) Write(p []byte) (int, error) {
+	if s.other != nil {
+		_, _ = s.other.Write(p) // a hash accepts every write
+	}
+	return s.digest.Write(p)
+}
+
+func (s sums) sha256() string {
+	if s.other != nil {
+		return s.other.sum()
+	}
+	return s.sum()
 }
 
 func isText(text []byte) bool { return utf8.Valid(text) && !bytes.ContainsRune(text, 0) }

@@ -63,6 +63,8 @@ type found struct {
 	origin origin
 	// size in bytes of a content that was read.
 	size int64
+	// secret says that the content, or that of the origin, is recorded as a secret.
+	secret bool
 }
 
 // An entry is what lies at a path. It is shown as the value of ensure.
@@ -111,7 +113,10 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			}
 			return want, ok
 		},
-		Secrets:     map[string]func(*Attributes, string){"content": keepSecret},
+		Secrets: map[string]func(*Attributes, string){"content": keepSecret},
+
+		RecordSecrets: recordSecrets,
+
 		NamevarName: "path",
 		Namevar:     func(a *Attributes) *string { return &a.Path },
 		Exists:      func(is Attributes) bool { return is.found.what != absent },
@@ -132,12 +137,6 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 	t.Providers = []resource.Provider[Attributes]{posix{known: new(accounts.Cache), remote: remote, seen: new(memory), bind: t.Of}}
 	return t
 }
-
-// keepSecret gives a file content that nobody is to see.
-func keepSecret(a *Attributes, content string) { a.Content, a.secret = &content, true }
-
-// discreet reports whether content is not to be told, be it in part.
-func discreet(a Attributes) bool { return a.secret || a.ShowDiff != nil && !*a.ShowDiff }
 
 // imply fills in what goes without saying: content makes a file, a target a link.
 func imply(a *Attributes) {

@@ -108,7 +108,10 @@ func (p posix) readText(ctx context.Context, h host.Reader, node host.Node, is *
 	}
 	c, err := readContent(ctx, node.Open, is.found.size, how, want.contentSum)
 	is.found.sum, is.found.size, is.Content = c.sum, c.size, c.text
-	return err
+	if err != nil {
+		return err
+	}
+	return hideSecret(ctx, h, is, want, c.sha256)
 }
 
 // asksForChildren tells whether there is anything that what lies below could lack.

@@ -76,6 +76,7 @@ func contentProperty() resource.Property[Attributes] {
 			return showContent(want)
 		},
 		Sensitive: func(want Attributes) bool { return want.secret },
+		WasSecret: func(is Attributes) bool { return is.found.secret },
 		Token:     func(is Attributes) string { return is.found.sum },
 		Diff:      diff,
 	}

@@ -1,6 +1,8 @@
 package file_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,6 +105,95 @@ func TestAnAuditTellsOneSecretFromAnotherAndNoMore(t *testing.T) {
 	}
 	if !strings.HasPrefix(digest("s3cret"), "{hmac-sha256}") {
 		t.Errorf("the digest is %s", digest("s3cret"))
+	}
+}
+
+// recorded is a host on which a run has seen /x with a secret content, and written nothing.
+func recorded(t *testing.T, content string) *hosttest.Host {
+	t.Helper()
+	h := newHost(t, text(content, 0o600, 0, 0))
+	r := hidden(t, h, `{"path": "/x"}`, content)
+	if changes := r.Compare().Changes; len(changes) > 0 {
+		t.Fatalf("it is not in sync: %v", changes)
+	}
+	must(t, resource.RecordSecrets(t.Context(), h, []resource.Resource{r}))
+	return h
+}
+
+// ordinary reads a File that has no secret of its own.
+func ordinary(t *testing.T, h *hosttest.Host, spec string) resource.Resource {
+	t.Helper()
+	r, err := bind(t, spec)
+	must(t, err)
+	must(t, r.Audit([]string{"content"}))
+	must(t, errors.Join(r.Choose(nil, h, ""), r.Read(t.Context(), h)))
+	return r
+}
+
+func TestAFormerSecretIsShownNowhere(t *testing.T) {
+	t.Parallel()
+
+	for sentence, c := range map[string]struct {
+		now  string // the content by the time that the File gets other content
+		spec string
+	}{
+		"by new content":             {"s3cret\n", `{path: /x, content: "plain\n"}`},
+		"though it was altered":      {"s3cret\nand more\n", `{path: /x, content: "plain\n"}`},
+		"by a source":                {"s3cret\n", `{path: /x, source: /srv/two}`},
+		"by a sum of another kind":   {"s3cret\n", `{path: /x, source: /srv/two, checksum: md5}`},
+		"by a sum of its beginning":  {"s3cret\n", `{path: /x, source: /srv/two, checksum: sha256lite}`},
+		"by a source that is secret": {"two\n", `{path: /y, source: /x}`},
+		"where it is only audited":   {"s3cret\n", `{path: /x}`},
+		"through a link":             {"s3cret\n", `{path: /link, content: "plain\n", links: follow}`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			h := recorded(t, "s3cret\n")
+			h.Put("/x", c.now)
+			h.Put("/y", "old\n")
+			h.Put("/srv/two", "two\n")
+			must(t, h.Symlink("/x", "/link"))
+			r := ordinary(t, h, c.spec)
+			said := fmt.Sprintf("%+v %+v %s", r.Compare(), r.Audited([]byte("key")), r.State().Attributes)
+			sum := sha256.Sum256([]byte(c.now))
+			for _, tells := range []string{"s3cret", hex.EncodeToString(sum[:])[:8], "{sha256}", "{md5}", "{sha256lite}"} {
+				if strings.Contains(said, tells) {
+					t.Errorf("%q is shown: %s", tells, said)
+				}
+			}
+		})
+	}
+}
+
+func TestOrdinaryContentIsShownOnceASecretWasReplaced(t *testing.T) {
+	t.Parallel()
+
+	h := recorded(t, "s3cret\n")
+	r := ordinary(t, h, `{path: /x, content: "plain\n"}`)
+	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+	h.Put("/x", "edited\n")
+	changes := ordinary(t, h, `{path: /x, content: "plain\n"}`).Compare().Changes
+	if len(changes) != 1 || changes[0].Sensitive || !strings.Contains(changes[0].Diff, "-edited\n+plain\n") {
+		t.Errorf("got %+v", changes)
+	}
+}
+
+func TestASecretThatWasInSyncIsNotBackedUp(t *testing.T) {
+	t.Parallel()
+
+	for _, backup := range []string{"Bucket", ".bak"} {
+		for _, now := range []string{"s3cret\n", "s3cret\nand more\n"} {
+			h := recorded(t, "s3cret\n")
+			h.Put("/x", now)
+			r := ordinary(t, h, `{path: /x, content: plain, backup: `+backup+`}`)
+			must(t, r.Write(t.Context(), h, r.Compare().Changes))
+			if all := kept(t, h); len(all) > 0 {
+				t.Errorf("the bucket has %v", all)
+			}
+			if _, err := h.Lstat("/x.bak"); err == nil {
+				t.Error("there is a copy beside the file")
+			}
+		}
 	}
 }
 

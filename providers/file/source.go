@@ -19,6 +19,7 @@ type origin struct {
 	sum       string
 	modified  time.Time
 	text      *string // of a small text on the host, to show the difference
+	sha256    string  // of a content on the host that was read
 }
 
 func isURL(source string) bool {
@@ -60,7 +61,7 @@ func askHost(ctx context.Context, h host.Reader, source, how string) (origin, er
 	}
 	open := func() (io.ReadCloser, error) { return h.Open(source) }
 	c, err := readContent(ctx, open, info.Size, how, "")
-	return origin{algorithm: how, sum: c.sum, text: c.text}, err
+	return origin{algorithm: how, sum: c.sum, text: c.text, sha256: c.sha256}, err
 }
 
 // askRemote takes what the server says of its own accord. Only if that is nothing,

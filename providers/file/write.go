@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -126,7 +125,10 @@ func (w *write) remove(ctx context.Context) error {
 	if err := refusal(w.is.found.what, w.want); err != nil {
 		return err
 	}
-	return w.clear(ctx)
+	if err := w.clear(ctx); err != nil {
+		return err
+	}
+	return w.forgetSecret(ctx)
 }
 
 // clear removes what is there. It is only for what nothing can replace in one step.
@@ -244,8 +246,8 @@ func (w *write) write(ctx context.Context, mode uint32) error {
 
 func (w *write) put(ctx context.Context, path string, f host.NewFile) error {
 	if w.want.secret {
-		if err := bucket.Of(ctx, w.wide).Shun(ctx, *w.want.Content); err != nil {
-			return cannot("note that the content is never to be kept", err)
+		if err := recordSecrets(ctx, w.wide, []Attributes{w.want}); err != nil {
+			return err
 		}
 	}
 	content, err := w.open(ctx, w.wide, w.want)
@@ -254,8 +256,10 @@ func (w *write) put(ctx context.Context, path string, f host.NewFile) error {
 	}
 	defer content.Close()
 	f.Content = content
-	_, err = w.h.WriteFile(ctx, path, f)
-	return cannot("write file", err)
+	if _, err = w.h.WriteFile(ctx, path, f); err != nil {
+		return cannot("write file", err)
+	}
+	return w.forgetSecret(ctx)
 }
 
 // relink replaces a link by one with the same owner.
