@@ -53,6 +53,8 @@ table() {
 		internal/cli            ours/internal/host/linux              no
 		internal/cli            sigs.k8s.io/controller-runtime        no
 		internal/catalog        github.com/google/cel-go/cel          yes
+		internal/expression     github.com/google/cel-go/cel          yes
+		internal/expression     ours/internal/resource                no
 		internal/catalog        ours/internal/graph                   yes
 		internal/catalog        k8s.io/api/core/v1                    yes
 		internal/catalog        k8s.io/client-go/kubernetes           no

@@ -41,10 +41,10 @@ type ContentSource interface {
 // ContentOrigin is where content comes from that is not written out. At most one of
 // its fields is set.
 type ContentOrigin struct {
-	// contentTemplate is a Go template, with sprig's pure functions, over `facts`
-	// and `node` (name, labels, annotations). The manager renders it for each node.
+	// contentTemplate is a Go template over `facts` and `node` (name, labels, annotations),
+	// which the manager renders for each node. docs/expressions.md lists its functions and limits.
 	// +optional
-	// +kubebuilder:validation:MaxLength=262144
+	// +kubebuilder:validation:MaxLength=65536
 	ContentTemplate *string `json:"contentTemplate,omitempty"`
 
 	// contentFrom takes the content from another object; a change of that object

@@ -3,11 +3,9 @@ package catalog
 import (
 	"maps"
 	"slices"
-	"sync"
-
-	"github.com/google/cel-go/cel"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/expression"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -18,7 +16,7 @@ import (
 type Compiler struct {
 	kinds  []resource.Kind
 	serial int
-	env    func() (*cel.Env, error)
+	env    expression.Environment
 	was    memory
 	is     memory // what is used by the compilation under way
 }
@@ -40,9 +38,6 @@ func (c *Compiler) begin(kinds []resource.Kind) {
 		c.was = memory{}
 	}
 	c.kinds = kinds
-	if c.env == nil {
-		c.env = sync.OnceValues(whenEnvironment)
-	}
 	c.is = memory{
 		drafts:     make(map[v1alpha1.ResourceRef]*draft, len(c.was.drafts)),
 		selections: make(map[string]*selection, len(c.was.selections)),
@@ -76,7 +71,7 @@ func (c *Compiler) selection(key string, t *v1alpha1.Targeting) *selection {
 		s = c.was.selections[key]
 	}
 	if s == nil {
-		s = newSelection(t, c.env)
+		s = newSelection(t, &c.env)
 	}
 	c.is.selections[key] = s
 	return s

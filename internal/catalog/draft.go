@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/expression"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -85,7 +86,7 @@ func (by drafting) draft(r v1alpha1.Resource) *draft {
 		d.edges = edgesOf(*d.entry.Edges)
 	}
 	r, origin, f := withOrigin(r)
-	var t *contentTemplate
+	var t *expression.Template
 	if f == nil {
 		t, f = content(r, origin, &d.source, by.configMap)
 	}
@@ -166,10 +167,10 @@ func hasContent(r v1alpha1.Resource) bool {
 }
 
 // content sets what a resource's content comes to, or returns its template.
-func content(r v1alpha1.Resource, origin v1alpha1.ContentOrigin, source *sourced, configMap func(v1alpha1.KeyRef) (string, bool)) (*contentTemplate, *fault) {
+func content(r v1alpha1.Resource, origin v1alpha1.ContentOrigin, source *sourced, configMap func(v1alpha1.KeyRef) (string, bool)) (*expression.Template, *fault) {
 	switch {
 	case origin.ContentTemplate != nil:
-		t, err := parseTemplate(*origin.ContentTemplate)
+		t, err := expression.ParseTemplate(*origin.ContentTemplate)
 		if err != nil {
 			return nil, faultf(v1alpha1.ReasonInvalidTemplate, "cannot parse contentTemplate: %v", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/expression"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -11,7 +12,7 @@ import (
 // sealed.
 type own struct {
 	by       drafting
-	template *contentTemplate
+	template *expression.Template
 	secrets  []secretOrigin    // in place of a template: what is sealed for each node
 	resource v1alpha1.Resource // a copy that is ours to set the content of
 	entry    v1alpha1.CatalogEntry
@@ -35,13 +36,13 @@ func (o *own) render(n *subject) *rendering {
 	if len(o.secrets) > 0 {
 		return o.sealFor(n)
 	}
-	if o.template.usesFacts && !n.reported() {
+	if o.template.Uses().Facts() && !n.reported() {
 		return &rendering{fault: waiting(n)}
 	}
-	text, err := o.template.render(n)
+	text, _, err := o.template.Render(n.variables())
 	if err != nil {
 		reason := v1alpha1.ReasonInvalidTemplate
-		if errors.Is(err, errTooLong) {
+		if errors.Is(err, expression.ErrTooLong) {
 			reason = v1alpha1.ReasonTooLarge
 		}
 		return &rendering{fault: faultf(reason, "cannot render contentTemplate on node %s: %v", n.Name, err)}

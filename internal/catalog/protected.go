@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/expression"
 )
 
 // unprotected is why nodes that are targeted like this may not have a Secret: someone who
@@ -78,15 +79,11 @@ func within(domain, of string) bool { return domain == of || strings.HasSuffix(d
 // selfSaidBy is what of an expression a node can say of itself. What can't be told apart,
 // such as all labels at once, counts as that.
 func selfSaidBy(when string) []string {
-	env, err := whenEnvironment()
+	parsed, err := new(expression.Environment).Parse(when)
 	if err != nil {
-		return []string{"when"}
-	}
-	parsed, issues := env.Parse(when)
-	if issues.Err() != nil {
 		return nil
 	}
-	return visit(parsed.NativeRep().Expr(), nil)
+	return visit(parsed.Expr(), nil)
 }
 
 func visit(e ast.Expr, found []string) []string {
@@ -105,7 +102,7 @@ func visit(e ast.Expr, found []string) []string {
 		}
 		return append(found, "node."+e.AsSelect().FieldName())
 	}
-	for _, child := range children(e) {
+	for _, child := range expression.Children(e) {
 		found = visit(child, found)
 	}
 	return found
@@ -147,40 +144,4 @@ func literal(e ast.Expr) (string, bool) {
 	}
 	key, ok := e.AsLiteral().Value().(string)
 	return key, ok
-}
-
-// children are the expressions directly within one.
-func children(e ast.Expr) []ast.Expr {
-	switch e.Kind() {
-	case ast.SelectKind:
-		return []ast.Expr{e.AsSelect().Operand()}
-	case ast.CallKind:
-		if call := e.AsCall(); call.IsMemberFunction() {
-			return append([]ast.Expr{call.Target()}, call.Args()...)
-		}
-		return e.AsCall().Args()
-	case ast.ListKind:
-		return e.AsList().Elements()
-	case ast.MapKind:
-		return entriesOf(e.AsMap().Entries())
-	case ast.StructKind:
-		return entriesOf(e.AsStruct().Fields())
-	case ast.ComprehensionKind:
-		c := e.AsComprehension()
-		return []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()}
-	default: // a name or a literal
-		return nil
-	}
-}
-
-func entriesOf(all []ast.EntryExpr) []ast.Expr {
-	var out []ast.Expr
-	for _, e := range all {
-		if e.Kind() == ast.MapEntryKind {
-			out = append(out, e.AsMapEntry().Key(), e.AsMapEntry().Value())
-		} else {
-			out = append(out, e.AsStructField().Value())
-		}
-	}
-	return out
 }

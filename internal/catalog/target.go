@@ -4,18 +4,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/cel"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/expression"
 )
 
 // A selection is one targeting: a nodeSelector and a when.
 type selection struct {
 	selector labels.Selector
-	when     *condition // nil for always
-	fault    *fault     // of its selector or when, and so of all its resources
+	text     string                // of when
+	when     *expression.Condition // nil for always
+	fault    *fault                // of its selector or when, and so of all its resources
 }
 
 // A target is a selection with the resources that have it. It is not changed once it is
@@ -63,14 +64,15 @@ func selectorKey(s *metav1.LabelSelector) string {
 	return strings.Join(slices.Compact(all), ",")
 }
 
-func newSelection(t *v1alpha1.Targeting, env func() (*cel.Env, error)) *selection {
+func newSelection(t *v1alpha1.Targeting, env *expression.Environment) *selection {
 	selector, err := metav1.LabelSelectorAsSelector(t.NodeSelector)
 	if err != nil {
 		return &selection{selector: labels.Nothing(), fault: faultf(v1alpha1.ReasonInvalidSelector, "nodeSelector is invalid: %v", err)}
 	}
 	out := &selection{selector: selector}
 	if when := strings.TrimSpace(t.When); when != "" {
-		if out.when, err = compileWhen(env, when); err != nil {
+		out.text = when
+		if out.when, err = env.CompileWhen(when); err != nil {
 			out.fault = faultf(v1alpha1.ReasonInvalidWhen, "when %q is invalid: %v", capped(when, maxWhenTold), err)
 		}
 	}
@@ -100,12 +102,12 @@ func (s *selection) allows(n *subject) verdict {
 	if s.when == nil {
 		return verdict{selected: true}
 	}
-	if s.when.usesFacts && !n.reported() {
+	if s.when.Uses().Facts() && !n.reported() {
 		return verdict{true, waiting(n)}
 	}
-	holds, err := s.when.holds(n)
+	holds, _, err := s.when.Holds(n.variables())
 	if err != nil {
-		return verdict{true, faultf(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", capped(s.when.text, maxWhenTold), n.Name, err)}
+		return verdict{true, faultf(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", capped(s.text, maxWhenTold), n.Name, err)}
 	}
 	return verdict{selected: holds}
 }
