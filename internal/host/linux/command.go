@@ -152,7 +152,9 @@ func (p *process) run(ctx context.Context, h *Host, wire func(*exec.Cmd)) (int, 
 	c.Env = p.cmd.Env
 	c.Dir = p.cmd.Dir
 	c.Stdin = bytes.NewReader(p.cmd.Stdin)
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// A session of its own also is a process group, and has no terminal: a command of another
+	// user could put characters into the input of root's.
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	c.Cancel = func() error { return p.kill(c.Process) }
 	c.WaitDelay = outputDelay
 	wire(c)

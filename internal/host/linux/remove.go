@@ -2,7 +2,6 @@ package linux
 
 import (
 	"errors"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,37 +35,4 @@ func remove(dir int, name string) error {
 		err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 	}
 	return ignore(err, unix.ENOENT)
-}
-
-// maxEmptying bounds how often a directory is emptied that others keep filling.
-const maxEmptying = 16
-
-func removeAll(dir int, name string) (err error) {
-	for range maxEmptying {
-		err = remove(dir, name)
-		if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
-			return err
-		}
-		if err := empty(dir, name); err != nil {
-			return ignore(err, unix.ENOENT)
-		}
-	}
-	return err
-}
-
-// empty removes all that is in a directory of the same mount.
-func empty(parent int, name string) error {
-	fd, err := openat2(parent, name, &unix.OpenHow{
-		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
-	})
-	if err != nil {
-		return err
-	}
-	dir := os.NewFile(uintptr(fd), name)
-	names, err := dir.Readdirnames(-1)
-	for _, child := range names {
-		err = errors.Join(err, removeAll(fd, child))
-	}
-	return errors.Join(err, dir.Close())
 }
