@@ -105,7 +105,9 @@ type Prechecker[A any] interface {
 // the parent directory of a file, its owner. It fails nothing if the run is to make that
 // thing before.
 type MissingError struct {
-	Kind, Name string // as a resource for the thing would have them; Name is a namevar or another key
+	// Kind and Name are as a resource for the thing would have them. Name is a namevar or another
+	// key; one that ends in a slash stands for whatever is below that directory.
+	Kind, Name string
 	Err        error
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -64,9 +65,22 @@ func (r *run) hindrance(e *entry, err error) error {
 	var left []error
 	for _, err := range all {
 		missing, ok := errors.AsType[*resource.MissingError](err)
-		if !ok || !r.made[key{missing.Kind, missing.Name}] {
+		if !ok || !r.makes(missing) {
 			left = append(left, err)
 		}
 	}
 	return errors.Join(left...)
+}
+
+// makes reports whether the run would have made what is missing.
+func (r *run) makes(missing *resource.MissingError) bool {
+	if !strings.HasSuffix(missing.Name, "/") {
+		return r.made[key{missing.Kind, missing.Name}]
+	}
+	for made := range r.made {
+		if made.kind == missing.Kind && strings.HasPrefix(made.name, missing.Name) {
+			return true
+		}
+	}
+	return false
 }

@@ -74,6 +74,16 @@ func TestAPlanPromisesWhatAnApplyWouldDo(t *testing.T) {
 				"Thing/y Noop", "  created (noop)", "Crate/a Failed", "  cannot be applied: x is not there\ny is not there", "Thing/x Noop", "  created (noop)",
 			},
 		},
+		"something below a directory may be made by the run": {
+			given: func(w *world) { w.fail["precheck a"] = missing("Thing", "dir/") },
+			items: [][]string{{"Thing/dir/x", red}, {"Crate/a", red}},
+			want:  []string{"Thing/dir/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop)"},
+		},
+		"something beside a directory is not below it": {
+			given: func(w *world) { w.fail["precheck a"] = missing("Thing", "dir/") },
+			items: [][]string{{"Thing/directory", red}, {"Crate/a", red}},
+			want:  []string{"Thing/directory Noop", "  created (noop)", "Crate/a Failed", "  cannot be applied: dir/ is not there"},
+		},
 		"what would be removed is not made": {
 			given: func(w *world) { w.things["x"] = redThing("x"); w.fail["precheck a"] = missing("Thing", "x") },
 			items: [][]string{{"Thing/x", `{"ensure":"absent"}`}, {"Crate/a", red}},

@@ -106,7 +106,7 @@ func (a apt) Write(ctx context.Context, h host.Host, is, want Attributes, change
 // WriteAll implements [resource.BatchWriter]: one transaction for all, and smaller
 // ones for what fails in it.
 func (a apt) WriteAll(ctx context.Context, h host.Host, writes []resource.Write[Attributes]) []error {
-	b := &batch{tools: a.tools(h), writes: writes, errs: make([]error, len(writes))}
+	b := &batch{tools: a.tools(h), look: h, writes: writes, errs: make([]error, len(writes))}
 	b.run(ctx)
 	return b.errs
 }

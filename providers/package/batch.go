@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // A batch is one call of WriteAll under way.
 type batch struct {
-	tools
+	tools                 // the zero value where the batch only reports
+	look      host.Reader // for all that reads
 	writes    []resource.Write[Attributes]
 	errs      []error // parallel to writes
 	db        database
@@ -68,7 +70,7 @@ func (b *batch) prepare(ctx context.Context) error {
 
 // read reads the database again, or keeps what was read before.
 func (b *batch) read() error {
-	db, err := readDatabase(b.h)
+	db, err := readDatabase(b.look)
 	if err == nil {
 		b.db = db
 	}
@@ -82,7 +84,7 @@ func (b *batch) plan(ctx context.Context) ([]order, error) {
 	if err != nil {
 		return nil, err
 	}
-	newer, err := newerThanIndex(b.h)
+	newer, err := newerThanIndex(b.look)
 	if err != nil {
 		return nil, err
 	}

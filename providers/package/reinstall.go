@@ -16,7 +16,7 @@ func (a apt) Refresh(ctx context.Context, h host.Host, is, want Attributes) erro
 		return resource.ErrNothingToRefresh
 	}
 	writes := []resource.Write[Attributes]{{Is: is, Want: want}}
-	b := &batch{tools: a.tools(h), writes: writes, errs: make([]error, len(writes))}
+	b := &batch{tools: a.tools(h), look: h, writes: writes, errs: make([]error, len(writes))}
 	o, err := b.planReinstall(ctx)
 	if err != nil {
 		return err

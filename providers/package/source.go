@@ -27,7 +27,7 @@ func readSource(ctx context.Context, h host.Reader, db database, want Attributes
 
 // offerOf is the source as all that there is of the package.
 func (b *batch) offerOf(ctx context.Context, want Attributes) (offer, error) {
-	deb, err := readSource(ctx, b.h, b.db, want)
+	deb, err := readSource(ctx, b.look, b.db, want)
 	if err != nil {
 		return offer{}, err
 	}

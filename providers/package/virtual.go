@@ -85,11 +85,11 @@ func (db database) ambiguous(want Attributes, actual string) error {
 // offers asks apt what it has of all that is to be installed, and of what alone
 // provides it.
 func (b *batch) offers(ctx context.Context) (map[string]offer, error) {
-	offers, err := policy(ctx, b.h, b.names())
+	offers, err := policy(ctx, b.look, b.names())
 	if err != nil {
 		return nil, err
 	}
-	virtual, err := findProviders(ctx, b.h, offers)
+	virtual, err := findProviders(ctx, b.look, offers)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (b *batch) offers(ctx context.Context) (map[string]offer, error) {
 			only = append(only, providers[0])
 		}
 	}
-	more, err := policy(ctx, b.h, only)
+	more, err := policy(ctx, b.look, only)
 	maps.Copy(offers, more)
 	return offers, err
 }

@@ -1,0 +1,70 @@
+package pkg_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+// precheck does what the engine does in a plan. It returns for each package its notes, or the error
+// that an apply would have.
+func (m machine) precheck(attributes ...string) []string {
+	m.t.Helper()
+	resources := m.read(attributes...)
+	outcomes := make([]string, len(resources))
+	var batch []resource.BatchItem
+	for i, r := range resources {
+		batch = append(batch, resource.BatchItem{
+			Resource: r, Changes: r.Compare().Changes,
+			Note: func(text string) { outcomes[i] += text },
+		})
+	}
+	for i, err := range resource.PrecheckAll(m.t.Context(), struct{ host.Reader }{m.host}, batch) {
+		if err != nil {
+			outcomes[i] = err.Error()
+		}
+	}
+	return outcomes
+}
+
+func TestAPlanPromisesNothingThatAptCannotDo(t *testing.T) {
+	t.Parallel()
+
+	needy := deb("needy", "1.0")
+	needy.Depends = "unheard-of"
+	rival := deb("rival", "1.0")
+	rival.Fields = map[string]string{"Conflicts": "old"}
+	m := newMachine(t, deb("lib", "1.0"), deb("lib", "2.0"), needing("app", "1.0", "lib"), needing("app", "2.0", "lib"),
+		deb("old", "1.0"), rival, needy, deb("fine", "1.0"))
+	m.apply(`{"name":"old","mark":"hold"}`, `{"name":"app","ensure":"1.0","installOptions":["lib=1.0"]}`)
+	before := resourcetest.Files(m.host, "/var", "/etc")(t)
+
+	expect(t, []string{
+		`package "unknown" is not in apt's index: check its name, or add a source that has it`,
+		`version "9.9" of package "fine" is not in apt's index, which has 1.0: ask for one of these, or add a source`,
+		`cannot install package "needy": needy : Depends: unheard-of but it is not installable; E: Unable to correct problems, you have held broken packages.`,
+	}, m.precheck(`{"name":"unknown"}`, `{"name":"fine","ensure":"9.9"}`, `{"name":"needy"}`))
+	expect(t, []string{"would be upgraded with lib: app 1.0 to 2.0\n"}, m.precheck(`{"name":"lib","ensure":"2.0"}`))
+	expect(t, []string{"would be removed with lib: app 1.0\n"}, m.precheck(`{"name":"lib","ensure":"absent"}`))
+	expect(t, []string{"would be removed with lib: app 1.0\n"}, m.precheck(`{"name":"lib","ensure":"purged"}`))
+	expect(t, []string{"", ""}, m.precheck(`{"name":"old","ensure":"absent"}`, `{"name":"rival"}`))
+
+	if after := resourcetest.Files(m.host, "/var", "/etc")(t); before != after {
+		t.Error("a plan changed files of the host")
+	}
+}
+
+func TestAPlanDoesNotTrustAnOldIndex(t *testing.T) {
+	t.Parallel()
+
+	m := newMachine(t, deb("tree", "1.0"))
+	debian.Repository(t, m.root, deb("tree", "1.0"), deb("new", "1.0"))
+	m.date("etc/apt/sources.list.d/tests.list", time.Hour)
+
+	expect(t, []string{"apt's index may lack it, being older than /etc/apt/sources.list.d/tests.list: an apply updates the index first\n", ""},
+		m.precheck(`{"name":"new"}`, `{"name":"tree"}`))
+}
