@@ -13,6 +13,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.source) || !(has(self.content) || has(self.contentTemplate) || has(self.contentFrom) || has(self.target))",message="source excludes content, contentTemplate, contentFrom and target: keep one"
 // +kubebuilder:validation:XValidation:rule="!has(self.source) || !has(self.ensure) || self.ensure in ['file', 'present'] || self.ensure == 'directory' && has(self.recurse) && self.recurse",message="only a file has a source: use ensure: file, or for a directory recurse: true, or remove source"
 // +kubebuilder:validation:XValidation:rule="has(self.source) || !(has(self.checksum) || has(self.checksumValue))",message="checksum and checksumValue go with source: add it, or remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.source) || !self.source.startsWith('http://') || self.source.matches('^http://(localhost|127[.][0-9]+[.][0-9]+[.][0-9]+|[[]::1[]])(:[0-9]*)?([/?#]|$)') || has(self.checksumValue) && !(has(self.checksum) && self.checksum.endsWith('lite'))",message="source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)"
 // +kubebuilder:validation:XValidation:rule="!has(self.checksumValue) || size(self.checksumValue) == (!has(self.checksum) || self.checksum in ['sha256', 'sha256lite'] ? 64 : self.checksum in ['sha1', 'sha1lite'] ? 40 : self.checksum in ['md5', 'md5lite'] ? 32 : self.checksum == 'sha224' ? 56 : self.checksum == 'sha384' ? 96 : self.checksum == 'sha512' ? 128 : 0)",message="checksumValue must have as many digits as a sum by checksum has; mtime and none have no sum"
 // +kubebuilder:validation:XValidation:rule="!has(self.links) || self.links != 'follow' || !(has(self.target) || has(self.ensure) && self.ensure == 'link')",message="links: follow leads past the link that ensure: link or target asks for: remove one of them"
 // +kubebuilder:validation:XValidation:rule="has(self.recurse) && self.recurse || !(has(self.recurseScope) || has(self.recurseLimit) || has(self.maxFiles) || has(self.ignore) || has(self.purge))",message="recurseScope, recurseLimit, maxFiles, ignore and purge go with recurse: set recurse: true, or remove them"
@@ -50,15 +51,17 @@ type FileAttributes struct {
 	// +kubebuilder:validation:MaxLength=393216
 	Content *string `json:"content,omitempty"`
 
-	// source of the content: a path on the host (/srv/a or file:///srv/a) or an http
-	// or https URL without user and password. With recurse it is a directory on the host.
+	// source of the content: a path on the host (/srv/a or file:///srv/a) or an https
+	// URL without user and password; an http URL needs checksumValue, unless it is of the
+	// host itself. Without checksumValue at most 1 GiB is accepted from a URL. With recurse
+	// it is a directory on the host.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(/|file:///)') || self.matches('^https?://[^@/?#]+([/?#]|$)')",message="source must be an absolute path or an http or https URL without user and password"
 	Source *string `json:"source,omitempty"`
 	// checksum is how the content is compared with its source. mtime only looks whether
-	// the source is newer, none not at all once there is a file. Default what a server
-	// tells (X-Checksum-Sha256, -Sha1, -Md5, Content-MD5, else Last-Modified), otherwise sha256.
+	// the source is newer, none not at all once there is a file. Default a sum that the server
+	// announces (X-Checksum-Sha256, Repr-Digest, Digest, Content-MD5 and the like), otherwise sha256.
 	// +optional
 	// +kubebuilder:validation:Enum=sha256;sha512;sha384;sha224;sha1;md5;sha256lite;sha1lite;md5lite;mtime;none
 	Checksum *string `json:"checksum,omitempty"`

@@ -55,7 +55,7 @@ func BenchmarkAsk(b *testing.B) {
 	source := fetch.NewHTTP(fetch.Silence)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := source.Ask(b.Context(), server.URL); err != nil {
+		if _, err := source.Ask(b.Context(), fetch.Request{URL: server.URL}); err != nil {
 			b.Fatal(err)
 		}
 	}

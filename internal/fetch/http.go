@@ -2,26 +2,34 @@ package fetch
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 )
 
-// HTTP is the Source of http and https. Proxies come from the environment. It gives
-// up on a server that says nothing for a while, and never follows https to http.
+// HTTP is the Source of http and https. Proxies come from the environment. It gives up on
+// a server that says nothing for a while or takes too long, and never follows a redirect to
+// plain http where the request was safer.
 type HTTP struct {
 	client  *http.Client
 	silence time.Duration
+	limit   time.Duration
 }
 
-// Silence is how long a server may say nothing.
-const Silence = time.Minute
+// How long a server may take.
+const (
+	Silence = time.Minute // to say something more
+	limit   = time.Hour   // for a whole content
+)
+
+// maxHeaderBytes is how long the header of an answer may be.
+const maxHeaderBytes = 256 << 10
 
 // NewHTTP makes one whose servers may say nothing for that long.
 func NewHTTP(silence time.Duration) *HTTP {
@@ -29,61 +37,89 @@ func NewHTTP(silence time.Duration) *HTTP {
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: silence, ResponseHeaderTimeout: silence, IdleConnTimeout: silence,
-			DisableCompression: true, // sums are of what the server has
+			MaxResponseHeaderBytes: maxHeaderBytes,
+			DisableCompression:     true, // sums are of what the server has
 		},
 		CheckRedirect: checkRedirect,
-	}, silence: silence}
+	}, silence: silence, limit: limit}
 }
 
 const maxRedirects = 10
 
 func checkRedirect(next *http.Request, before []*http.Request) error {
-	switch {
+	switch first := before[0].URL; {
 	case len(before) > maxRedirects:
 		return fmt.Errorf("it redirects more than %d times", maxRedirects)
-	case before[0].URL.Scheme == "https" && next.URL.Scheme != "https":
-		return errors.New("it redirects from https to http, where anybody may change the content")
+	case IsPrivate(first) && !IsPrivate(next.URL):
+		return errors.New("it redirects to plain http, where anybody on the way may read and change the content")
 	}
 	return nil
 }
 
+// IsPrivate reports whether nobody on the way can read or change what a URL brings: it is
+// an https URL, or one of this machine.
+func IsPrivate(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // Ask implements [Source]. Of a server that refuses to answer without the content only
 // the beginning of its answer is read.
-func (s *HTTP) Ask(ctx context.Context, from string) (Answer, error) {
-	ctx, cancel := context.WithCancel(ctx)
+func (s *HTTP) Ask(ctx context.Context, what Request) (Answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.silence, errSilent)
 	defer cancel()
-	res, err := s.do(ctx, http.MethodHead, from)
+	res, err := s.do(ctx, http.MethodHead, what)
 	if err == nil && (res.StatusCode == http.StatusMethodNotAllowed || res.StatusCode == http.StatusNotImplemented) {
 		_ = res.Body.Close() // it has none
-		res, err = s.do(ctx, http.MethodGet, from)
+		res, err = s.do(ctx, http.MethodGet, what)
+	}
+	if err == nil {
+		defer res.Body.Close()
+		err = refusal(res)
 	}
 	if err != nil {
-		return Answer{}, cannot(from, err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return Answer{}, cannot(from, fmt.Errorf("the server answers %s", res.Status))
+		return Answer{}, cannot(what.URL, err)
 	}
 	return answer(res.Header), nil
 }
 
 // Get implements [Source].
-func (s *HTTP) Get(ctx context.Context, from string) (io.ReadCloser, error) {
+func (s *HTTP) Get(ctx context.Context, what Request) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	res, err := s.do(ctx, http.MethodGet, from)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = errors.Join(fmt.Errorf("the server answers %s", res.Status), res.Body.Close())
+	res, err := s.do(ctx, http.MethodGet, what)
+	if err == nil {
+		if err = refusal(res); err != nil {
+			err = errors.Join(err, res.Body.Close())
+		}
 	}
 	if err != nil {
 		cancel(nil)
-		return nil, cannot(from, err)
+		return nil, cannot(what.URL, err)
 	}
-	timer := time.AfterFunc(s.silence, func() { cancel(errSilent) })
-	return &body{from: from, ctx: ctx, cancel: cancel, timer: timer, silence: s.silence, ReadCloser: res.Body}, nil
+	return newBody(ctx, cancel, s, what, res), nil
 }
 
-func (s *HTTP) do(ctx context.Context, method, from string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, from, http.NoBody)
+// refusal is why there is no content, nil if there is one.
+func refusal(res *http.Response) error {
+	switch res.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusNotFound, http.StatusGone:
+		return &missingError{res.Status}
+	}
+	return fmt.Errorf("the server answers %s", res.Status)
+}
+
+// A missingError says that a URL leads to nothing.
+type missingError struct{ status string }
+
+func (e *missingError) Error() string { return "the server answers " + e.status }
+
+// Is has it be fs.ErrNotExist.
+func (e *missingError) Is(target error) bool { return target == fs.ErrNotExist }
+
+func (s *HTTP) do(ctx context.Context, method string, what Request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, what.URL, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -110,24 +146,6 @@ func Shown(from string) string {
 	return u.String()
 }
 
-// answer reads the headers that tell of the content.
-func answer(h http.Header) Answer {
-	a := Answer{Sums: map[string]string{}}
-	for _, algorithm := range []string{"sha256", "sha1", "md5"} {
-		if sum := strings.ToLower(h.Get("X-Checksum-" + algorithm)); isSum(algorithm, sum) {
-			a.Sums[algorithm] = sum
-		}
-	}
-	if raw, err := base64.StdEncoding.DecodeString(h.Get("Content-MD5")); err == nil && a.Sums["md5"] == "" && len(raw) == 16 {
-		a.Sums["md5"] = hex.EncodeToString(raw)
-	}
-	if t, err := http.ParseTime(h.Get("Last-Modified")); err == nil {
-		a.Modified = t
-	}
-	a.Version = version(h, a.Modified)
-	return a
-}
-
 // version is a strong validator: an ETag that is not weak or, as RFC 9110 has it, a
 // Last-Modified that was over for a minute when the server answered, so that there can
 // have been no second change within the second that it names.
@@ -140,39 +158,4 @@ func version(h http.Header, modified time.Time) string {
 		return ""
 	}
 	return "Last-Modified " + modified.UTC().Format(time.RFC3339)
-}
-
-func isSum(algorithm, sum string) bool {
-	raw, err := hex.DecodeString(sum)
-	return err == nil && len(raw) == map[string]int{"sha256": 32, "sha1": 20, "md5": 16}[algorithm]
-}
-
-var errSilent = errors.New("the server says nothing more")
-
-// A body is a content on its way. It is not for two readers.
-type body struct {
-	io.ReadCloser
-	from    string
-	ctx     context.Context // lives as long as the transfer
-	cancel  context.CancelCauseFunc
-	timer   *time.Timer
-	silence time.Duration
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.timer.Reset(b.silence)
-	if err != nil && !errors.Is(err, io.EOF) {
-		if cause := context.Cause(b.ctx); cause != nil {
-			err = cause
-		}
-		err = cannot(b.from, err)
-	}
-	return n, err
-}
-
-func (b *body) Close() error {
-	b.timer.Stop()
-	b.cancel(nil)
-	return b.ReadCloser.Close()
 }

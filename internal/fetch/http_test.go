@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -75,7 +76,7 @@ func TestAsk(t *testing.T) {
 		"/old":     {Sums: map[string]string{}, Modified: time.Unix(0, 0).UTC(), Version: "Last-Modified 1970-01-01T00:00:00Z"},
 		"/new":     {Sums: map[string]string{}, Modified: time.Unix(30, 0).UTC()},
 	} {
-		got, err := source.Ask(t.Context(), at+path)
+		got, err := source.Ask(t.Context(), fetch.Request{URL: at + path})
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -96,7 +97,7 @@ func TestGet(t *testing.T) {
 		"/torn?token=s3cret":   "cannot fetch AT/torn: unexpected EOF",
 		"/silent?token=s3cret": "cannot fetch AT/silent: the server says nothing more",
 	} {
-		body, err := source.Get(t.Context(), at+path)
+		body, err := source.Get(t.Context(), fetch.Request{URL: at + path})
 		text := "one\n"
 		if err == nil {
 			var all []byte
@@ -107,5 +108,65 @@ func TestGet(t *testing.T) {
 		if text != "one\n" || want == "" && err != nil || want != "" && (err == nil || strings.ReplaceAll(err.Error(), at, "AT") != want) {
 			t.Errorf("%s: %q, %v\nwant %s", path, text, err, want)
 		}
+	}
+}
+
+func TestNoMoreThanTheLimitIsBrought(t *testing.T) {
+	t.Parallel()
+
+	at := server(t)
+	for most, want := range map[int64]string{4: "", 3: "cannot fetch AT/plain: it has more than 3 bytes, the most that is accepted"} {
+		body, err := fetch.NewHTTP(time.Minute).Get(t.Context(), fetch.Request{URL: at + "/plain", MaxBytes: most})
+		if err == nil {
+			_, err = io.ReadAll(body)
+			err = errors.Join(err, body.Close())
+		}
+		if want == "" && err != nil || want != "" && (err == nil || strings.ReplaceAll(err.Error(), at, "AT") != want) {
+			t.Errorf("with at most %d: %v\nwant %s", most, err, want)
+		}
+	}
+}
+
+func TestAServerThatSendsForEverIsGivenUp(t *testing.T) {
+	t.Parallel()
+
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			_, _ = fmt.Fprint(w, ".")
+			_ = http.NewResponseController(w).Flush()
+		}
+	}))
+	t.Cleanup(s.Close)
+	body, err := fetch.NewHTTP(time.Minute).Within(50*time.Millisecond).Get(t.Context(), fetch.Request{URL: s.URL})
+	if err == nil {
+		_, err = io.ReadAll(body)
+		err = errors.Join(err, body.Close())
+	}
+	if err == nil || !strings.HasSuffix(err.Error(), "the server takes too long") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestARedirectLeadsNowhereLessSafe(t *testing.T) {
+	t.Parallel()
+
+	s := httptest.NewServer(http.RedirectHandler("http://192.0.2.1/", http.StatusFound))
+	t.Cleanup(s.Close)
+	_, err := fetch.NewHTTP(time.Second).Get(t.Context(), fetch.Request{URL: s.URL})
+	if err == nil || !strings.HasSuffix(err.Error(), "it redirects to plain http, where anybody on the way may read and change the content") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAMissingContentIsToldFromOtherFailures(t *testing.T) {
+	t.Parallel()
+
+	at, source := server(t), fetch.NewHTTP(time.Minute)
+	_, err := source.Ask(t.Context(), fetch.Request{URL: at + "/nowhere"})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := source.Get(t.Context(), fetch.Request{URL: at + "/loop"}); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
 	}
 }

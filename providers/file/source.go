@@ -42,7 +42,7 @@ func (p posix) ask(ctx context.Context, h host.Reader, want Attributes) (o origi
 	case how == sumNone:
 		return origin{}, nil
 	case isURL(*want.Source):
-		o, err = p.askRemote(ctx, *want.Source, want.Checksum)
+		o, err = p.askRemote(ctx, want)
 	default:
 		o, err = askHost(ctx, h, *want.Source, how)
 	}
@@ -64,45 +64,35 @@ func askHost(ctx context.Context, h host.Reader, source, how string) (origin, er
 	return origin{algorithm: how, sum: c.sum, text: c.text, sha256: c.sha256}, err
 }
 
-// askRemote takes what the server says of its own accord. Only if that is nothing,
-// the content is read to be summed up, once for each version.
-func (p posix) askRemote(ctx context.Context, source string, how *string) (origin, error) {
-	said, err := p.remote.Ask(ctx, source)
+// askRemote compares by a sum that the server announces. Without one the content is read to
+// be summed up, once for each version.
+func (p posix) askRemote(ctx context.Context, want Attributes) (origin, error) {
+	said, err := p.remote.Ask(ctx, request(want))
 	if err != nil {
 		return origin{}, err
 	}
-	if o := told(said, how); o != (origin{}) {
-		return o, nil
-	}
-	if how != nil && *how == sumModified {
-		return origin{}, fmt.Errorf("%s has no Last-Modified: use another checksum, or give checksumValue", fetch.Shown(source))
-	}
-	return p.sumRemote(ctx, source, how, said.Version)
-}
-
-// told is the sum that was asked for, else the best there is, else the time.
-func told(said fetch.Answer, how *string) origin {
-	for _, a := range []string{"sha256", "sha1", "md5"} {
+	how := want.Checksum
+	for _, a := range []string{"sha256", "sha512", "sha1", "md5"} {
 		if sum := said.Sums[a]; sum != "" && (how == nil || *how == a) {
-			return origin{algorithm: a, sum: sum}
+			return origin{algorithm: a, sum: sum}, nil
 		}
 	}
-	if how == nil || *how == sumModified {
-		return origin{modified: said.Modified}
+	if algorithm(want) != sumModified {
+		return p.sumRemote(ctx, want, said.Version)
 	}
-	return origin{}
+	if said.Modified.IsZero() {
+		return origin{}, fmt.Errorf("%s has no Last-Modified: use another checksum, or give checksumValue", fetch.Shown(*want.Source))
+	}
+	return origin{modified: said.Modified}, nil
 }
 
-func (p posix) sumRemote(ctx context.Context, source string, how *string, version string) (origin, error) {
-	o := origin{algorithm: sumDefault}
-	if how != nil {
-		o.algorithm = *how
-	}
-	this := remembered{source, o.algorithm, version}
+func (p posix) sumRemote(ctx context.Context, want Attributes, version string) (origin, error) {
+	o := origin{algorithm: algorithm(want)}
+	this := remembered{*want.Source, o.algorithm, version}
 	if o.sum = p.seen.recall(this); o.sum != "" {
 		return o, nil
 	}
-	body, err := p.remote.Get(ctx, source)
+	body, err := p.remote.Get(ctx, request(want))
 	if err != nil {
 		return origin{}, err
 	}
@@ -114,6 +104,18 @@ func (p posix) sumRemote(ctx context.Context, source string, how *string, versio
 	o.sum = d.sum()
 	p.seen.remember(this, o.sum)
 	return o, nil
+}
+
+// maxPinned is the largest content, in bytes, to accept from elsewhere if its sum is given.
+const maxPinned = 1 << 40
+
+// request asks for the content of a File whose source is a URL.
+func request(want Attributes) fetch.Request {
+	r := fetch.Request{URL: *want.Source}
+	if want.ChecksumValue != nil {
+		r.MaxBytes = maxPinned
+	}
+	return r
 }
 
 // sourced compares what was read of a file with what was read of its source.
@@ -138,41 +140,52 @@ func (o origin) show() string {
 
 func showTime(t time.Time) string { return "{mtime}" + t.UTC().Format(time.RFC3339) }
 
-// open begins to read the content that is to be written. With a checksumValue it
-// fails in place of its end when the content has another.
-func (p posix) open(ctx context.Context, h host.Reader, want Attributes) (io.ReadCloser, error) {
+// open begins to read the content that is to be written. It fails in place of its end when
+// the content has another sum than it must have, or than its server announced.
+func (w *write) open(ctx context.Context) (io.ReadCloser, error) {
 	switch {
-	case want.Content != nil:
-		return io.NopCloser(strings.NewReader(*want.Content)), nil
-	case want.Source == nil:
+	case w.want.Content != nil:
+		return io.NopCloser(strings.NewReader(*w.want.Content)), nil
+	case w.want.Source == nil:
 		return io.NopCloser(strings.NewReader("")), nil
+	case !isURL(*w.want.Source):
+		body, err := w.wide.Open(*w.want.Source)
+		return w.prove(body), cannot("read source", err)
 	}
-	var body io.ReadCloser
-	var err error
-	if isURL(*want.Source) {
-		body, err = p.remote.Get(ctx, *want.Source)
-	} else {
-		body, err = h.Open(*want.Source)
+	body, err := w.remote.Get(ctx, request(w.want))
+	return w.prove(body), cannot("read source", err)
+}
+
+// prove holds a content against the sum that it must have. Of a file on the host that is
+// only checksumValue: what was read of it before may be outdated.
+func (w *write) prove(body io.ReadCloser) io.ReadCloser {
+	announced := w.is.found.origin
+	switch {
+	case body == nil:
+		return nil
+	case w.want.ChecksumValue != nil:
+		how := algorithm(w.want)
+		return &proven{body, newDigest(how), *w.want.ChecksumValue, fmt.Sprintf("and checksumValue is {%s}%s", how, *w.want.ChecksumValue), how}
+	case isURL(*w.want.Source) && announced.sum != "":
+		return &proven{body, newDigest(announced.algorithm), announced.sum, fmt.Sprintf("and was to have {%s}%s", announced.algorithm, announced.sum), announced.algorithm}
 	}
-	if err != nil || want.ChecksumValue == nil {
-		return body, cannot("read source", err)
-	}
-	return &proven{ReadCloser: body, digest: newDigest(algorithm(want)), want: want}, nil
+	return body
 }
 
 // A proven content is what it has to be.
 type proven struct {
 	io.ReadCloser
-	digest *digest
-	want   Attributes
+	digest    *digest
+	sum       string
+	instead   string // of what was sent
+	algorithm string
 }
 
 func (p *proven) Read(b []byte) (int, error) {
 	n, err := p.ReadCloser.Read(b)
 	_, _ = p.digest.Write(b[:n]) // it cannot fail
-	if errors.Is(err, io.EOF) && p.digest.sum() != *p.want.ChecksumValue {
-		err = fmt.Errorf("the source has the checksum {%s}%s, and checksumValue is %s: discarding what it sent",
-			algorithm(p.want), p.digest.sum(), *p.want.ChecksumValue)
+	if errors.Is(err, io.EOF) && p.digest.sum() != p.sum {
+		err = fmt.Errorf("the source has the checksum {%s}%s, %s: discarding what it sent", p.algorithm, p.digest.sum(), p.instead)
 	}
 	return n, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,12 +34,12 @@ type remote struct {
 // nowhere is for files that come from the host.
 var nowhere = remote{err: errors.New("there is no network"), asked: new([]string)}
 
-func (r remote) Ask(context.Context, string) (fetch.Answer, error) {
+func (r remote) Ask(context.Context, fetch.Request) (fetch.Answer, error) {
 	*r.asked = append(*r.asked, "ask")
 	return r.answer, r.err
 }
 
-func (r remote) Get(context.Context, string) (io.ReadCloser, error) {
+func (r remote) Get(context.Context, fetch.Request) (io.ReadCloser, error) {
 	*r.asked = append(*r.asked, "get")
 	return io.NopCloser(strings.NewReader(r.content)), r.err
 }
@@ -92,7 +93,7 @@ func TestSourceOnTheHost(t *testing.T) {
 			want: outcome{
 				Changes: []string{"content changed {sha256}01d09d19c2139a46aebfb577780d123d7396e97201bc7ead210a2ebff8239dee to " + sumOne},
 				Err: "cannot set content: cannot write file: write /x: the source has the checksum " + sumTwo +
-					", and checksumValue is " + sumOne[len("{sha256}"):] + ": discarding what it sent",
+					", and checksumValue is " + sumOne + ": discarding what it sent",
 				Done:  []string{"write /x failed"},
 				After: "/x ---------- 0644 0:0\n  old\n  \n",
 				Left:  []string{"content changed {sha256}01d09d19c2139a46aebfb577780d123d7396e97201bc7ead210a2ebff8239dee to " + sumOne},
@@ -184,8 +185,12 @@ func TestSourceByHTTP(t *testing.T) {
 			given: "one\n", answer: fetch.Answer{Sums: map[string]string{"sha256": sumTwo[len("{sha256}"):]}}, spec: url,
 			changes: []string{"content changed " + sumOne + " to " + sumTwo}, asked: []string{"ask", "get"},
 		},
-		"is not brought when it is older": {
-			given: "one\n", answer: fetch.Answer{Modified: time.Unix(0, 0)}, spec: url, asked: []string{"ask"},
+		"is brought to correct a local edit that is newer": {
+			given: "one\n", answer: fetch.Answer{Modified: time.Unix(0, 0)}, spec: url,
+			changes: []string{"content changed " + sumOne + " to " + sumTwo}, asked: []string{"ask", "get", "get"},
+		},
+		"is not brought when it is older and only the time counts": {
+			given: "one\n", answer: fetch.Answer{Modified: time.Unix(0, 0)}, spec: url + `, "checksum": "mtime"`, asked: []string{"ask"},
 		},
 		"is summed up when the server says nothing": {given: "two\n", spec: url, asked: []string{"ask", "get"}},
 		"is summed up when it is not known by the algorithm that is asked for": {
@@ -264,6 +269,61 @@ func TestAContentThatIsTheSameIsBroughtOnce(t *testing.T) {
 	}
 }
 
+// What arrives is held against what was announced before it replaces anything.
+func TestContentThatContradictsItsAnnouncementIsDiscarded(t *testing.T) {
+	t.Parallel()
+
+	for sentence, c := range map[string]struct {
+		head, get http.Header
+		body      string
+		want      string
+	}{
+		"by a checksum of the content": {
+			get:  http.Header{"X-Checksum-Sha256": {sumTwo[len("{sha256}"):]}},
+			want: "the server announced a content with the checksum " + sumTwo + " and sent one with {sha256}",
+		},
+		"by Digest":         {get: http.Header{"Digest": {"SHA-256=J92O1EqDv5TVV/n9BBLtWoy8pp6gSSLYjAEYSgcwCl0="}}, want: "the server announced"},
+		"by Repr-Digest":    {get: http.Header{"Repr-Digest": {"sha-256=:J92O1EqDv5TVV/n9BBLtWoy8pp6gSSLYjAEYSgcwCl0=:"}}, want: "the server announced"},
+		"by Content-MD5":    {get: http.Header{"Content-Md5": {"wZNJehoGsscicuYUb/RwgA=="}}, want: "the server announced"},
+		"by Content-Length": {get: http.Header{"Content-Length": {"400"}}, want: "unexpected EOF"},
+		"beforehand":        {head: http.Header{"X-Checksum-Md5": {"c193497a1a06b2c72230e6146ff47080"}}, want: "and was to have {md5}c193497a1a06b2c72230e6146ff47080: discarding what it sent"},
+	} {
+		for _, there := range []string{"good\n", ""} {
+			if there == "" && c.head != nil {
+				continue // what is to be made is not asked for beforehand
+			}
+			t.Run(sentence+map[bool]string{true: ", where there was none"}[there == ""], func(t *testing.T) {
+				t.Parallel()
+				h := newHost(t, nil)
+				if there != "" {
+					h.Put("/x", there)
+				}
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					maps.Copy(w.Header(), map[string]http.Header{http.MethodHead: c.head, http.MethodGet: c.get}[r.Method])
+					_, _ = io.WriteString(w, "bad\n")
+				}))
+				t.Cleanup(server.Close)
+				res, err := file.Type(fetch.NewHTTP(time.Minute)).Erase().Bind(ref, []byte(`{"path": "/x", "source": "`+server.URL+`"}`))
+				must(t, err)
+				must(t, res.Choose(nil, h, ""))
+				err = res.Read(t.Context(), h)
+				if err == nil {
+					err = res.Write(t.Context(), h, res.Compare().Changes)
+				}
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v", err)
+				}
+				if text, err := h.ReadFile("/x"); string(text) != there || (there != "") != (err == nil) {
+					t.Errorf("the file is now %q, %v", text, err)
+				}
+				if names, err := h.ReadDir("/"); err != nil || slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, ".fettle") }) {
+					t.Errorf("left behind is %v, %v", names, err)
+				}
+			})
+		}
+	}
+}
+
 func TestSourcesThatAreRefused(t *testing.T) {
 	t.Parallel()
 
@@ -273,6 +333,9 @@ func TestSourcesThatAreRefused(t *testing.T) {
 		`{path: /x, source: a}`:                                     `source "a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
 		`{path: /x, source: "puppet:///a"}`:                         `source "puppet:///a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
 		`{path: /x, source: "https://ann:s3cret@example.com/"}`:     "source must not have a user or password in it: everybody may read the resource",
+		`{path: /x, source: "http://example.com/a"}`:                "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
+		`{path: /x, source: "http://127.example.com/a"}`:            "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
+		`{path: /x, source: "http://example.com/a", checksum: md5lite, checksumValue: "` + strings.Repeat("0", 32) + `"}`: "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
 		`{path: /x, source: "https:///a"}`:                          "source is no URL that can be read: write it as https://example.com/a",
 		`{path: /x, checksum: md5}`:                                 "checksum and checksumValue go with source: add it, or remove them",
 		`{path: /x, source: /a, checksum: crc}`:                     `checksum "crc" is none of sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime and none: choose one`,

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -21,7 +22,7 @@ func validateSource(a Attributes) error {
 	case !sourceable(a):
 		return fmt.Errorf("ensure: %s has no source: use ensure: file, or for a directory recurse: true, or remove source", wants(a))
 	case isURL(*a.Source):
-		return validateURL(*a.Source)
+		return validateURL(a)
 	case !strings.HasPrefix(*a.Source, "/") || path.Clean(*a.Source) != *a.Source || strings.ContainsRune(*a.Source, 0):
 		return fmt.Errorf("source %q is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a", *a.Source)
 	}
@@ -34,15 +35,21 @@ func sourceable(a Attributes) bool {
 }
 
 // validateURL never shows the URL: what is wrong with it may be a password.
-func validateURL(source string) error {
-	switch u, err := url.Parse(source); {
+func validateURL(a Attributes) error {
+	u, err := url.Parse(*a.Source)
+	switch {
 	case err != nil || u.Host == "":
 		return errors.New("source is no URL that can be read: write it as https://example.com/a")
 	case u.User != nil:
 		return errors.New("source must not have a user or password in it: everybody may read the resource")
+	case !fetch.IsPrivate(u) && !pinned(a):
+		return errors.New("source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)")
 	}
 	return nil
 }
+
+// pinned reports whether the whole content is known by its sum.
+func pinned(a Attributes) bool { return a.ChecksumValue != nil && !strings.HasSuffix(algorithm(a), "lite") }
 
 func validateChecksum(a Attributes) error {
 	if a.Source == nil && (a.Checksum != nil || a.ChecksumValue != nil) {

@@ -250,7 +250,7 @@ func (w *write) put(ctx context.Context, path string, f host.NewFile) error {
 			return err
 		}
 	}
-	content, err := w.open(ctx, w.wide, w.want)
+	content, err := w.open(ctx)
 	if err != nil {
 		return err
 	}
