@@ -22,6 +22,7 @@ const externalDir = "/etc/fettle/facts.d"
 const (
 	maxExternal     = 100             // files
 	maxExternalSize = 256 << 10       // bytes of one of them
+	maxExternalAll  = 1 << 20         // bytes of all of them
 	executableLimit = 5 * time.Second // of one of them
 	externalLimit   = 20 * time.Second
 )
@@ -30,7 +31,11 @@ const (
 // a later file's over an earlier one's. A file that fails is an error and no more.
 func (g *gatherer) external() map[string]any {
 	all := map[string]any{}
-	names, err := g.ReadDir(externalDir)
+	dir, err := trusted(g, externalDir)
+	if g.failed(err, "take facts from "+externalDir) {
+		return all
+	}
+	names, err := g.ReadDir(dir)
 	if g.failed(err, "list "+externalDir) {
 		return all
 	}
@@ -38,10 +43,10 @@ func (g *gatherer) external() map[string]any {
 		g.errs = append(g.errs, fmt.Errorf("%s has %d files, only the first %d are read: put facts together", externalDir, len(names), maxExternal))
 		names = names[:maxExternal]
 	}
-	budget := externalLimit
+	left := budget{externalLimit, maxExternalAll}
 	for _, name := range names {
 		file := externalDir + "/" + name
-		facts, err := g.externalFile(file, &budget)
+		facts, err := g.externalFile(file, &left)
 		if g.failed(err, "take facts from "+file) {
 			continue
 		}
@@ -50,11 +55,32 @@ func (g *gatherer) external() map[string]any {
 	return all
 }
 
+// A budget is what is left for further files.
+type budget struct {
+	time  time.Duration
+	bytes int
+}
+
+// take takes the room that a text needs.
+func (b *budget) take(text []byte) error {
+	if b.bytes -= len(text); b.bytes < 0 {
+		return fmt.Errorf("all files together have more than %d bytes: remove facts", maxExternalAll)
+	}
+	return nil
+}
+
 // externalFile reads or runs one file. What is neither facts nor executable, such as a
 // README, has none.
-func (g *gatherer) externalFile(file string, budget *time.Duration) (map[string]any, error) {
-	info, err := g.Stat(file)
-	if err != nil || !info.IsRegular() || strings.HasPrefix(path.Base(file), ".") {
+func (g *gatherer) externalFile(file string, left *budget) (map[string]any, error) {
+	if strings.HasPrefix(path.Base(file), ".") {
+		return nil, nil
+	}
+	real, err := trusted(g, file)
+	if err != nil {
+		return nil, err
+	}
+	info, err := g.Stat(real)
+	if err != nil || !info.IsRegular() {
 		return nil, err
 	}
 	decode, static := map[string]func([]byte) (map[string]any, error){
@@ -64,37 +90,42 @@ func (g *gatherer) externalFile(file string, budget *time.Duration) (map[string]
 	case static && info.Size > maxExternalSize:
 		return nil, fmt.Errorf("it has %d bytes, more than %d", info.Size, maxExternalSize)
 	case static:
-		text, err := g.ReadFile(file)
+		text, err := g.ReadFile(real)
 		if err != nil {
+			return nil, err
+		}
+		if err := left.take(text); err != nil {
 			return nil, err
 		}
 		return decode(text)
 	case info.Mode&0o111 == 0:
 		return nil, nil
-	case info.Mode&0o022 != 0:
-		return nil, fmt.Errorf("it has mode %04o and would run as root: let nobody but its owner write it", info.Mode)
 	}
-	return g.run(file, budget)
+	return g.run(real, left)
 }
 
 // run runs an executable, which writes JSON, lines or YAML. It is stopped at the end of
 // its time; those that follow share what is left.
-func (g *gatherer) run(file string, budget *time.Duration) (map[string]any, error) {
-	if *budget <= 0 {
+func (g *gatherer) run(file string, left *budget) (map[string]any, error) {
+	began := time.Now()
+	limit := min(executableLimit, left.time)
+	if limit <= 0 {
 		return nil, fmt.Errorf("the executables before it took all of %s", externalLimit)
 	}
-	limit := min(executableLimit, *budget)
 	res, err := g.Query(g.ctx, host.Cmd{Args: []string{file}, Timeout: limit, MaxOutput: maxExternalSize})
 	if err != nil {
-		// What it took is not known without a clock: all that it had.
-		*budget -= limit
+		left.time -= limit // it may not have been stopped at once
 		return nil, err
 	}
+	left.time -= time.Since(began)
 	switch {
 	case res.ExitCode != 0:
 		return nil, fmt.Errorf("it ended with exit code %d", res.ExitCode)
 	case res.Truncated:
 		return nil, fmt.Errorf("it wrote more than %d bytes", maxExternalSize)
+	}
+	if err := left.take(res.Stdout); err != nil {
+		return nil, err
 	}
 	return decodeAny(res.Stdout)
 }

@@ -53,7 +53,7 @@ func TestTheOwnersFacts(t *testing.T) {
 		"cannot take facts from /etc/fettle/facts.d/40-bad.json: unexpected end of JSON input",
 		"cannot take facts from /etc/fettle/facts.d/50-bad.txt: a line is not name=value",
 		"cannot take facts from /etc/fettle/facts.d/70-fails: it ended with exit code 3",
-		"cannot take facts from /etc/fettle/facts.d/80-open: it has mode 0777 and would run as root: let nobody but its owner write it",
+		"cannot take facts from /etc/fettle/facts.d/80-open: /etc/fettle/facts.d/80-open has mode 0777, so that others than root can change it: chmod go-w /etc/fettle/facts.d/80-open",
 		"cannot take facts from /etc/fettle/facts.d/90-large.yaml: it has 307203 bytes, more than 262144",
 	}
 	if diff := cmp.Diff(want, texts(errs)); diff != "" {
@@ -151,4 +151,90 @@ func texts(errs []error) []string {
 		out = append(out, err.Error())
 	}
 	return out
+}
+
+// Others than root, who can change a file or anything on the way to it, must not have root
+// run it, or say what the host is.
+func TestFactsThatOthersCanChangeAreIgnored(t *testing.T) {
+	const dir = "/etc/fettle/facts.d"
+	owned := func(uid int, file string) func(*testing.T, *hosttest.Host) {
+		return func(t *testing.T, h *hosttest.Host) {
+			t.Helper()
+			if err := h.Chown(file, uid, -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	open := func(mode uint32, file string) func(*testing.T, *hosttest.Host) {
+		return func(t *testing.T, h *hosttest.Host) {
+			t.Helper()
+			if err := h.Chmod(file, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	linked := func(file, to string, uid int) func(*testing.T, *hosttest.Host) {
+		return func(t *testing.T, h *hosttest.Host) {
+			t.Helper()
+			h.Put("/home/ann/facts.txt", "fact=ann\n")
+			h.Put("/srv/facts.txt", "fact=root\n")
+			for _, err := range []error{h.Chown("/home/ann", 1000, 1000), h.RemoveAll(file), h.Symlink(to, file), h.Chown(file, uid, -1)} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		given func(*testing.T, *hosttest.Host)
+		want  string // the error; "" where the facts are taken
+	}{
+		"a file of a user":            {owned(1000, dir+"/a.txt"), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt belongs to user 1000, who could have root run or believe anything: chown root " + dir + "/a.txt"},
+		"an executable of a user":     {owned(1000, dir+"/run"), "cannot take facts from " + dir + "/run: " + dir + "/run belongs to user 1000, who could have root run or believe anything: chown root " + dir + "/run"},
+		"a file open to a group":      {open(0o664, dir+"/a.txt"), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt has mode 0664, so that others than root can change it: chmod go-w " + dir + "/a.txt"},
+		"a directory open to all":     {open(0o1777, dir), "cannot take facts from " + dir + ": " + dir + " has mode 1777, so that others than root can change it: chmod go-w " + dir},
+		"a directory of a user":       {owned(1000, dir), "cannot take facts from " + dir + ": " + dir + " belongs to user 1000, who could have root run or believe anything: chown root " + dir},
+		"a directory above, a user's": {owned(1000, "/etc/fettle"), "cannot take facts from " + dir + ": /etc/fettle belongs to user 1000, who could have root run or believe anything: chown root /etc/fettle"},
+		"a link to a user's home":     {linked(dir+"/a.txt", "/home/ann/facts.txt", 0), "cannot take facts from " + dir + "/a.txt: /home/ann belongs to user 1000, who could have root run or believe anything: chown root /home/ann"},
+		"a directory that links there": {
+			linked(dir, "../../home/ann", 0), "cannot take facts from " + dir + ": /home/ann belongs to user 1000, who could have root run or believe anything: chown root /home/ann",
+		},
+		"a link of a user": {linked(dir+"/a.txt", "/srv/facts.txt", 1000), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt belongs to user 1000, who could have root run or believe anything: chown root " + dir + "/a.txt"},
+		"a link to itself": {linked(dir+"/a.txt", "a.txt", 0), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt leads through more than 40 symlinks"},
+		"and no other":     {linked(dir+"/a.txt", "/srv/facts.txt", 0), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := withFiles(t, map[string]string{dir + "/a.txt": "fact=a\n", dir + "/run": ""})
+			if err := h.Chmod(dir+"/run", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			h.Handle(dir+"/run", func(host.Cmd) host.Result { return host.Result{Stdout: []byte("ran=yes\n")} })
+			c.given(t, h)
+			got, errs := facts.Gather(t.Context(), h)
+			if c.want == "" {
+				if got["fact"] != "root" || len(errs) > 0 {
+					t.Errorf("got %v, %v", got["fact"], errs)
+				}
+				return
+			}
+			if said := texts(errs); len(said) != 1 || said[0] != c.want {
+				t.Errorf("got  %v\nwant %s", said, c.want)
+			}
+			if got["fact"] == "ann" || strings.Contains(c.want, "run:") && got["ran"] != nil || !strings.Contains(c.want, ".txt") && !strings.Contains(c.want, "run:") && got["ran"] != nil {
+				t.Errorf("facts are taken: %v, %v", got["fact"], got["ran"])
+			}
+		})
+	}
+}
+
+func TestFactsOfAllFilesTogetherAreBounded(t *testing.T) {
+	files := map[string]string{}
+	for i := range 6 {
+		files[fmt.Sprintf("/etc/fettle/facts.d/%d.txt", i)] = fmt.Sprintf("fact%d=%s\n", i, strings.Repeat("x", 200<<10))
+	}
+	got, errs := facts.Gather(t.Context(), withFiles(t, files))
+	want := []string{"cannot take facts from /etc/fettle/facts.d/5.txt: all files together have more than 1048576 bytes: remove facts"}
+	if diff := cmp.Diff(want, texts(errs)); diff != "" || got["fact4"] == nil || got["fact5"] != nil {
+		t.Error(diff)
+	}
 }

@@ -328,13 +328,13 @@ func TestSourcesThatAreRefused(t *testing.T) {
 	t.Parallel()
 
 	for spec, want := range map[string]string{
-		`{path: /x, source: /a, content: b}`:                        "source excludes content and target: keep one",
-		`{path: /x, source: /a, ensure: directory}`:                 "ensure: directory has no source: use ensure: file, or for a directory recurse: true, or remove source",
-		`{path: /x, source: a}`:                                     `source "a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
-		`{path: /x, source: "puppet:///a"}`:                         `source "puppet:///a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
-		`{path: /x, source: "https://ann:s3cret@example.com/"}`:     "source must not have a user or password in it: everybody may read the resource",
-		`{path: /x, source: "http://example.com/a"}`:                "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
-		`{path: /x, source: "http://127.example.com/a"}`:            "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
+		`{path: /x, source: /a, content: b}`:                    "source excludes content and target: keep one",
+		`{path: /x, source: /a, ensure: directory}`:             "ensure: directory has no source: use ensure: file, or for a directory recurse: true, or remove source",
+		`{path: /x, source: a}`:                                 `source "a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
+		`{path: /x, source: "puppet:///a"}`:                     `source "puppet:///a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
+		`{path: /x, source: "https://ann:s3cret@example.com/"}`: "source must not have a user or password in it: everybody may read the resource",
+		`{path: /x, source: "http://example.com/a"}`:            "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
+		`{path: /x, source: "http://127.example.com/a"}`:        "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
 		`{path: /x, source: "http://example.com/a", checksum: md5lite, checksumValue: "` + strings.Repeat("0", 32) + `"}`: "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
 		`{path: /x, source: "https:///a"}`:                          "source is no URL that can be read: write it as https://example.com/a",
 		`{path: /x, checksum: md5}`:                                 "checksum and checksumValue go with source: add it, or remove them",

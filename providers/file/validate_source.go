@@ -49,7 +49,9 @@ func validateURL(a Attributes) error {
 }
 
 // pinned reports whether the whole content is known by its sum.
-func pinned(a Attributes) bool { return a.ChecksumValue != nil && !strings.HasSuffix(algorithm(a), "lite") }
+func pinned(a Attributes) bool {
+	return a.ChecksumValue != nil && !strings.HasSuffix(algorithm(a), "lite")
+}
 
 func validateChecksum(a Attributes) error {
 	if a.Source == nil && (a.Checksum != nil || a.ChecksumValue != nil) {
