@@ -77,6 +77,7 @@ type UserAttributes struct {
 	Shell *string `json:"shell,omitempty"`
 	// password is the hash as /etc/shadow has it, never the password itself.
 	// +optional
+	// +kubebuilder:validation:Format=password
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[:\\\\n]')",message="password must be a hash as in /etc/shadow, without a colon or a line break"
 	Password *string `json:"password,omitempty"`

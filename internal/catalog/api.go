@@ -10,6 +10,10 @@ type Input struct {
 	Nodes     []Node
 	Resources []v1alpha1.Resource // of every kind; in any order
 	Kinds     []resource.Kind
+	// Refused are resources that are not among the others because something is wrong with them,
+	// and what. Only [Local], [Prepare] and [Sketch] look at them: they become problems, and
+	// so does what depends on them.
+	Refused map[v1alpha1.ResourceRef]string
 	// ConfigMap returns one key of a ConfigMap, or false where there is none.
 	ConfigMap func(ref v1alpha1.KeyRef) (value string, ok bool)
 	// Secret returns one key of a Secret. nil has none.

@@ -72,6 +72,7 @@ type drafting struct {
 	known     map[string]resource.Kind
 	configMap func(v1alpha1.KeyRef) (string, bool)
 	secret    func(v1alpha1.KeyRef) SecretValue
+	refused   map[v1alpha1.ResourceRef]string
 	// applied says that the drafts are applied at once and never become part of a Catalog:
 	// they need neither a form as JSON nor its hash.
 	applied bool
@@ -82,6 +83,10 @@ type drafting struct {
 func (by drafting) draft(r v1alpha1.Resource) *draft {
 	d := &draft{entry: emptyEntry(r), from: r, targetKey: targetKey(r.GetTargeting())}
 	d.ref = d.entry.Ref()
+	if why, ok := by.refused[d.ref]; ok {
+		d.fault = faultf(v1alpha1.ReasonInvalidSpec, "%s", why)
+		return d
+	}
 	if d.entry.Edges != nil {
 		d.edges = edgesOf(*d.entry.Edges)
 	}

@@ -1,7 +1,12 @@
 package catalog
 
 import (
+	"maps"
 	"runtime"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -70,7 +75,23 @@ func newLocal(input Input, applied bool) local {
 func planOnce(input Input, applied bool) *plan {
 	c := &Compiler{}
 	c.begin(input.Kinds)
-	return c.plan(input.Resources, draftingOf(input, applied), runtime.GOMAXPROCS(0))
+	all := append(slices.Clip(input.Resources), placeholders(input.Refused)...)
+	return c.plan(all, draftingOf(input, applied), runtime.GOMAXPROCS(0))
+}
+
+// placeholders stand for resources of which nothing but the name is known. They select every
+// node.
+func placeholders(refused map[v1alpha1.ResourceRef]string) []v1alpha1.Resource {
+	var all []v1alpha1.Resource
+	for _, ref := range slices.Sorted(maps.Keys(refused)) {
+		kind, name, _ := strings.Cut(string(ref), "/")
+		if r := v1alpha1.NewResource(kind); r != nil {
+			r.SetName(name)
+			r.GetTargeting().NodeSelector = &metav1.LabelSelector{}
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 func (s local) problems() []Problem {

@@ -31,7 +31,7 @@ type secretOrigin struct {
 }
 
 func draftingOf(input Input, applied bool) drafting {
-	return drafting{known: byName(input.Kinds), configMap: input.ConfigMap, secret: input.Secret, applied: applied}
+	return drafting{known: byName(input.Kinds), configMap: input.ConfigMap, secret: input.Secret, refused: input.Refused, applied: applied}
 }
 
 // forgetful is for what is kept: it can't get at a Secret any more.

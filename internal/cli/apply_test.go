@@ -93,9 +93,28 @@ func TestApply(t *testing.T) {
 				`SSHAuthorizedKey/b: name "ann@laptop" is also claimed by SSHAuthorizedKey/a on the same node: keep one, or let their nodeSelector or when exclude each other`,
 			},
 		},
-		"a manifest that is wrong keeps all from being applied": {
-			in: hello + "kind: File\napiVersion: fettle.dev/v1alpha1\nmetadata: {name: b}\nspec: {mod: x}\n", code: 1,
-			err: []string{`fettle: stdin (document 2): File: unknown field "spec.mod"`},
+		"what an API server would refuse fails, what needs it is skipped, and the rest goes on": {
+			in: file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, mod: x, ensure: folder") + file("c", "path: /etc/c, content: x, require: [File/b]"), code: 1,
+			out: []string{
+				"File/c: waits for File/b, which is withheld: InvalidSpec", "File/a: created",
+				"3 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 1 skipped, 1 failed in N",
+			},
+			err: []string{
+				"File/b: stdin:9: spec.mod: unknown field; did you mean mode?; " +
+					`stdin:9: spec.ensure: Unsupported value: "folder": supported values: "present", "file", "directory", "link", "absent"`,
+			},
+		},
+		"what is the same resource twice fails": {
+			in: file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, content: x") + file("a", "path: /etc/c, content: x"), code: 1,
+			out: []string{"File/b: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
+			err: []string{"File/a: stdin:11: is in stdin:1 already; rename or remove one"},
+		},
+		"a document that does not say which resource it is keeps all from being applied": {
+			in: hello + "kind: File\napiVersion: fettle.dev/v1alpha1\nmetadata: {nam: b}\n---\nkind: Fyle\napiVersion: fettle.dev/v1alpha1\nmetadata: {name: c}\n", code: 1,
+			err: []string{
+				"stdin:8: metadata.name: is missing: give this File a name", "stdin:10: kind: Fyle is not known; did you mean File?",
+				"fettle: nothing was applied: correct the manifests first",
+			},
 		},
 		"a template is rendered with the facts of the host": {
 			in:  file("a", `path: /etc/a, contentTemplate: "{{ .facts.os.family }}"`),
@@ -112,7 +131,7 @@ func TestApply(t *testing.T) {
 		"a range that is none is refused": {
 			in: file("a", `path: /etc/a, schedule: {range: ["22-28"]}`), code: 1,
 			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
-			err: []string{`File/a: schedule: range "22-28": "28" is no time of day: write it as 04:00, from 00:00 to 23:59:59`},
+			err: []string{`File/a: stdin:4: spec.schedule.range[0]: Invalid value: "22-28": range must be two times of day, as 22:00-04:00`},
 		},
 		"what is audited is recorded": {
 			in:  file("a", `path: /etc/group, audit: [mode, type], logLevel: info`),
@@ -143,7 +162,7 @@ func TestApply(t *testing.T) {
 		"what is of other groups is left out, and that is said": {
 			in:  "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
 			out: []string{"0 resources: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
-			err: []string{"note: Kustomization in stdin is not of fettle.dev and was left out"},
+			err: []string{"note: Kustomization in stdin:1 is not of fettle.dev and was left out"},
 		},
 		"an output that is none": {
 			in: hello, args: []string{"-o", "xml"}, code: 1,

@@ -84,11 +84,11 @@ func (a *app) completeRef(from *source.Request) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		local := source.Request{Recursive: from.Recursive}
 		for _, f := range from.Files {
-			if f != "-" && !strings.Contains(f, "://") {
+			if f != "-" && !strings.Contains(f, "://") && !slices.Contains(local.Files, f) { // cobra parses the flags twice
 				local.Files = append(local.Files, f)
 			}
 		}
-		set, _ := a.readManifests(cmd.Context(), local) // what can be read is told
+		set := a.readManifests(cmd.Context(), local, nil) // what can be read is told
 		var refs []cobra.Completion
 		for _, r := range set.Resources() {
 			if ref := refOf(r).String(); !slices.Contains(given, ref) {
@@ -96,7 +96,6 @@ func (a *app) completeRef(from *source.Request) cobra.CompletionFunc {
 			}
 		}
 		slices.Sort(refs)
-		refs = slices.Compact(refs) // cobra parses the flags twice
 		return refs, cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -84,7 +84,7 @@ func TestFiveKindsOnADebianRoot(t *testing.T) {
 	}
 
 	check("first", apply(), 2,
-		"Group/web: created", "User/deploy: created", "Package/greeter: created",
+		"Group/web: created", "User/deploy: created", "Package/greeter: output: installed version 1.0", "Package/greeter: created",
 		"File/config: created", "SystemService/greeter: enable changed false to true",
 		"5 resources: 0 in sync, 5 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N")
 	for command, want := range map[string]string{

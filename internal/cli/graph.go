@@ -18,12 +18,15 @@ func (a *app) graph() *cobra.Command {
 		Example: "  fettle graph -f manifests/ | dot -Tsvg > graph.svg",
 		Args:    onlySources(&sources),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			set, err := a.readManifests(cmd.Context(), sources)
-			if err != nil {
-				return err
-			}
+			set := a.readManifests(cmd.Context(), sources, nil)
 			a.noteIgnored(set)
-			a.say("%s", engine.Dot(catalog.Sketch(catalog.Input{Resources: set.Resources(), Kinds: a.Kinds, ConfigMap: set.ConfigMaps.Value})))
+			a.complainOf(set.Faults)
+			a.say("%s", engine.Dot(catalog.Sketch(catalog.Input{
+				Resources: set.Resources(), Refused: refusals(set.Faults), Kinds: a.Kinds, ConfigMap: set.ConfigMaps.Value,
+			})))
+			if len(set.Faults) > 0 {
+				return Exit(1)
+			}
 			return nil
 		},
 	}

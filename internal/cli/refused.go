@@ -3,9 +3,26 @@ package cli
 import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
+
+// refusals are what is wrong with each resource, with the place.
+func refusals(faults []manifest.Fault) map[v1alpha1.ResourceRef]string {
+	all := map[v1alpha1.ResourceRef]string{}
+	for _, f := range faults {
+		if f.Ref == "" {
+			continue
+		}
+		text := f.Where + ": " + f.Message
+		if before := all[f.Ref]; before != "" {
+			text = before + "; " + text
+		}
+		all[f.Ref] = text
+	}
+	return all
+}
 
 // refused turns what the compiler left out into reports: a resource that is at
 // fault failed, one that depends on such was skipped. Those that the run is not about are
@@ -31,6 +48,18 @@ func refused(problems []catalog.Problem, selected selection) []engine.ResourceRe
 			state = engine.Skipped
 		}
 		out = append(out, engine.ResourceReport{Ref: engine.Ref(ref), State: state, Message: p.Message})
+	}
+	return out
+}
+
+// leftOut are those that the run is not about. They belong to the host all the same: a Purge
+// must know that it does not see everything.
+func leftOut(problems []catalog.Problem, selected selection) []resource.Ref {
+	var out []resource.Ref
+	for _, p := range problems {
+		if ref, err := resource.ParseRef(string(p.Ref)); err == nil && !selected.has(ref) {
+			out = append(out, ref)
+		}
 	}
 	return out
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
@@ -112,6 +113,9 @@ func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts re
 	if item.Resource, err = k.Bind(item.Ref, raw); err != nil {
 		return err
 	}
+	if err := checkOne(ctx, item, raw); err != nil {
+		return err
+	}
 	t := engine.Transaction{
 		Host: h, Facts: facts, Noop: f.noop, Now: time.Now,
 		Observe: func(r engine.ResourceReport) { // stdout is for the state
@@ -125,6 +129,32 @@ func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts re
 		err = Exit(1)
 	}
 	return err
+}
+
+// checkOne refuses attributes that a manifest could not have. Kinds that the API lacks have
+// none.
+func checkOne(ctx context.Context, item resource.Item, attributes json.RawMessage) error {
+	if v1alpha1.NewResource(item.Ref.Kind) == nil {
+		return nil
+	}
+	o := object{APIVersion: v1alpha1.GroupVersion.String(), Kind: item.Ref.Kind, Metadata: map[string]any{"name": item.Ref.Name}}
+	if err := json.Unmarshal(attributes, &o.Spec); err != nil {
+		return err
+	}
+	o.Spec["nodeSelector"] = map[string]any{}
+	if item.Provider != "" {
+		o.Spec["provider"] = item.Provider
+	}
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	read := func(context.Context) ([]byte, error) { return raw, nil }
+	var errs []error
+	for _, f := range manifest.Read(ctx, []source.Source{{Name: item.Ref.String(), Read: read}}, nil).Faults {
+		errs = append(errs, fmt.Errorf("%s: %s", item.Ref, strings.TrimPrefix(f.Message, "spec.")))
+	}
+	return errors.Join(errs...)
 }
 
 // attributes turns ATTRIBUTE=VALUE words into JSON.

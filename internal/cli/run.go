@@ -26,15 +26,14 @@ import (
 type job struct {
 	*app
 	applyFlags
-	host       Host
-	resources  []v1alpha1.Resource
-	configMaps manifest.ConfigMaps
-	secrets    manifest.Secrets
-	digest     string // of the manifests
-	selected   selection
-	machine    labels.Set
-	control    control.Options
-	lookout    *drift.Lookout // nil: nothing is watched
+	host     Host
+	set      *manifest.Set
+	cache    *manifest.Cache
+	refused  map[v1alpha1.ResourceRef]string // what is wrong with resources that the set lacks
+	selected selection
+	machine  labels.Set
+	control  control.Options
+	lookout  *drift.Lookout // nil: nothing is watched
 }
 
 func (a *app) runApply(ctx context.Context, f applyFlags) error {
@@ -44,9 +43,6 @@ func (a *app) runApply(ctx context.Context, f applyFlags) error {
 	}
 	return a.withHost(func(h Host) error {
 		j.host, j.control.Host = h, h
-		if j.control.Dir, err = a.stateDir(f.kept.stateDir); err != nil {
-			return err
-		}
 		return a.withBucket(h, f.kept, func(b *bucket.Bucket) error { return j.do(bucket.In(ctx, b)) })
 	})
 }
@@ -54,10 +50,12 @@ func (a *app) runApply(ctx context.Context, f applyFlags) error {
 // do is the whole job.
 func (j *job) do(ctx context.Context) error {
 	if j.watch {
+		j.keepDecoded()
 		return j.keep(ctx)
 	}
 	j.noteDisabled()
 	report, err := j.run(ctx)
+	j.keepDecoded()
 	if printErr := j.printReport(report, j.applyFlags); printErr != nil || err != nil {
 		return errors.Join(err, printErr)
 	}
@@ -92,18 +90,48 @@ func (a *app) newJob(ctx context.Context, f applyFlags) (j *job, err error) {
 	if j.machine, err = machineLabels(f.labels); err != nil {
 		return nil, err
 	}
-	set, err := a.readManifests(ctx, f.sources)
-	if err != nil {
+	if err := j.read(ctx); err != nil {
 		return nil, err
 	}
-	a.noteIgnored(set)
-	j.resources, j.configMaps, j.secrets, j.digest = set.Resources(), set.ConfigMaps, set.Secrets, fmt.Sprintf("sha256-%x", set.Digest)
-	if j.selected, err = a.selectResources(j.resources, f.names, selector); err != nil {
+	if j.selected, err = a.selectResources(j.set.Resources(), j.refused, f.names, selector); err != nil {
 		return nil, err
 	}
 	// A run that only reports makes and changes nothing in the state.
-	j.control.ReadOnly = f.planned || f.noop && !slices.ContainsFunc(j.resources, appliesInNoop)
+	applies := func(d manifest.Document) bool { return appliesInNoop(d.Resource) }
+	j.control.ReadOnly = f.planned || f.noop && !slices.ContainsFunc(j.set.Documents, applies)
 	return j, nil
+}
+
+// read reads the manifests, before anything is read or written on the host. A document that
+// does not say which resource it is about ends it all: nothing tells what depends on that
+// resource, or what a Purge is to spare.
+func (j *job) read(ctx context.Context) (err error) {
+	if err := j.checkRoot(); err != nil {
+		return err
+	}
+	if j.control.Dir, err = j.stateDir(j.kept.stateDir); err != nil {
+		return err
+	}
+	j.cache = manifest.OpenCache(state.NewCache(j.control.Dir, "manifests"), sourceNames(j.sources))
+	j.set = j.readManifests(ctx, j.sources, j.cache)
+	j.noteIgnored(j.set)
+	j.refused = refusals(j.set.Faults)
+	if slices.ContainsFunc(j.set.Faults, func(f manifest.Fault) bool { return f.Ref == "" }) {
+		j.complainOf(j.set.Faults)
+		return errors.New("nothing was applied: correct the manifests first")
+	}
+	return nil
+}
+
+// keepDecoded saves the next run the work of this one, if it may write.
+func (j *job) keepDecoded() {
+	if j.control.ReadOnly {
+		return
+	}
+	if err := j.cache.Save(); err != nil {
+		j.complain("warning: %v", err)
+	}
+	j.cache = nil
 }
 
 // check names what can't be, and the way out.
@@ -168,10 +196,11 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 	hostname := facts.String("networking.hostname")
 	items, problems := catalog.Prepare(catalog.Input{
 		Nodes:     []catalog.Node{{Name: hostname, Labels: j.machine, Facts: func() resource.Facts { return facts }}},
-		Resources: j.resources,
+		Resources: j.set.Resources(),
+		Refused:   j.refused,
 		Kinds:     j.Kinds,
-		ConfigMap: j.configMaps.Value,
-		Secret:    secretsOf(j.secrets),
+		ConfigMap: j.set.ConfigMaps.Value,
+		Secret:    secretsOf(j.set.Secrets),
 	})
 	if j.planned { // whatever a resource says of noop
 		for i := range items {
@@ -179,9 +208,9 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 		}
 	}
 	t := engine.Transaction{
-		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: j.digest, Noop: j.noop, Store: store, Now: time.Now,
+		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.set.Digest), Noop: j.noop, Store: store, Now: time.Now,
 		Selected: func(i resource.Item) bool { return j.selected.has(i.Ref) },
-		Refused:  refused(problems, j.selected), IgnoreSchedules: j.anyTime,
+		Refused:  refused(problems, j.selected), Withheld: leftOut(problems, j.selected), IgnoreSchedules: j.anyTime,
 		Before: map[string]time.Duration{engine.FactGeneration: gathered.Sub(began), engine.ConfigRetrieval: time.Since(gathered)},
 	}
 	j.debugSuitability(items, facts, j.host)

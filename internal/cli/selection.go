@@ -19,24 +19,42 @@ type selection map[resource.Ref]bool
 func (s selection) has(ref resource.Ref) bool { return s == nil || s[ref] }
 
 // selectResources picks those that are named, as Kind/name, and match the selector. Without
-// names all are, and an empty selector matches everything. A name that no resource has is
-// an error.
-func (a *app) selectResources(all []v1alpha1.Resource, names []string, selector labels.Selector) (selection, error) {
+// names all are, and an empty selector matches everything. So it may those that were refused,
+// whose labels nobody knows. A name that no resource has is an error.
+func (a *app) selectResources(all []v1alpha1.Resource, refused map[v1alpha1.ResourceRef]string, names []string, selector labels.Selector) (selection, error) {
 	if len(names) == 0 && selector.Empty() {
 		return nil, nil
 	}
-	named, err := a.namedRefs(all, names)
+	unknown := unlabelled(refused)
+	named, err := a.namedRefs(slices.Concat(all, unknown), names)
 	if err != nil {
 		return nil, err
 	}
 	selected := selection{}
+	isNamed := func(r v1alpha1.Resource) bool { return len(names) == 0 || slices.Contains(named, refOf(r)) }
 	for _, r := range all {
-		ref := refOf(r)
-		if (len(names) == 0 || slices.Contains(named, ref)) && selector.Matches(labels.Set(r.GetLabels())) {
-			selected[ref] = true
+		if isNamed(r) && selector.Matches(labels.Set(r.GetLabels())) {
+			selected[refOf(r)] = true
+		}
+	}
+	for _, r := range unknown {
+		if isNamed(r) {
+			selected[refOf(r)] = true
 		}
 	}
 	return selected, nil
+}
+
+// unlabelled are resources of which nothing but kind and name is known.
+func unlabelled(refused map[v1alpha1.ResourceRef]string) []v1alpha1.Resource {
+	var all []v1alpha1.Resource
+	for ref := range refused {
+		kind, name, _ := strings.Cut(string(ref), "/")
+		r := v1alpha1.NewResource(kind)
+		r.SetName(name)
+		all = append(all, r)
+	}
+	return all
 }
 
 func refOf(r v1alpha1.Resource) resource.Ref {

@@ -42,10 +42,13 @@ func onlySources(r *source.Request) cobra.PositionalArgs {
 	}
 }
 
-// readManifests reads what the flags name. All that is wrong is in the error; the set, which
-// is never nil, has the rest.
-func (a *app) readManifests(ctx context.Context, r source.Request) (*manifest.Set, error) {
+// readManifests reads what the flags name. cache may be nil.
+func (a *app) readManifests(ctx context.Context, r source.Request, cache *manifest.Cache) *manifest.Set {
 	all, missing := source.Loader{Stdin: a.In, Kustomize: a.Kustomize}.Expand(r)
-	set, err := manifest.Read(ctx, all)
-	return set, errors.Join(missing, err)
+	set := manifest.Read(ctx, all, cache)
+	set.Faults = append(manifest.Unread(missing), set.Faults...)
+	return set
 }
+
+// sourceNames tell one request from another.
+func sourceNames(r source.Request) []string { return append([]string{r.Kustomize}, r.Files...) }

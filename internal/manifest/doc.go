@@ -1,6 +1,7 @@
 // Package manifest reads YAML and JSON files of resources, as people write them for
 // kubectl, and says precisely what is wrong with them.
 //
-// [Read] decodes strictly; [Schema] holds a document against the CRDs, with the very
-// code that an API server uses. Neither needs a cluster.
+// [Read] decodes strictly and validates against the CRDs, with the code that an API server
+// uses, so a resource is accepted here if a cluster would accept it. A [Cache] spares that work
+// for documents that have not changed.
 package manifest

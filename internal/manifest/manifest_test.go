@@ -1,11 +1,12 @@
 package manifest_test
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,8 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/manifest"
+	"github.com/fettle-dev/fettle/internal/source"
+	"github.com/fettle-dev/fettle/internal/state"
 )
 
 const motd = `apiVersion: fettle.dev/v1alpha1
@@ -36,11 +39,41 @@ func kinds() string {
 	return strings.Join(all, ", ")
 }
 
+// in reads what stands on stdin.
+func in(t testing.TB, text string) *manifest.Set {
+	t.Helper()
+	return manifest.Read(t.Context(), stdin(text), nil)
+}
+
+// stdin is what -f - would name.
+func stdin(text string) []source.Source {
+	return []source.Source{{Name: source.Stdin, Read: func(context.Context) ([]byte, error) { return []byte(text), nil }}}
+}
+
+// named are what -f would name.
+func named(t testing.TB, files ...string) []source.Source {
+	t.Helper()
+	all, err := source.Loader{}.Expand(source.Request{Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // names are what a set has, in order.
 func names(s *manifest.Set) []string {
 	var out []string
 	for _, d := range s.Documents {
-		out = append(out, d.Resource.KindName()+"/"+d.Resource.GetName()+" in "+d.Source)
+		out = append(out, d.Resource.KindName()+"/"+d.Resource.GetName()+" in "+d.Where())
+	}
+	return out
+}
+
+// faults are what is wrong, in order.
+func faults(s *manifest.Set) []string {
+	var out []string
+	for _, f := range s.Faults {
+		out = append(out, f.Error())
 	}
 	return out
 }
@@ -49,16 +82,15 @@ func TestReadTakesDocumentsListsAndConfigMapsInTheirOrder(t *testing.T) {
 	list := `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"fettle.dev/v1alpha1","kind":"User","metadata":{"name":"ann"},"spec":{"nodeSelector":{}}}]}` + "\n"
 	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: x}\nbinaryData: {b: eQ==}\n"
 	other := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
-	in := strings.Join([]string{"# a comment\n", motd, list, config, other, group}, "---\n")
-	s, err := read(t, []string{"-"}, strings.NewReader(in))
-	if err != nil {
-		t.Fatal(err)
+	s := in(t, strings.Join([]string{"# a comment\n", motd, list, config, other, group}, "---\n"))
+	if diff := cmp.Diff([]string(nil), faults(s)); diff != "" {
+		t.Error(diff)
 	}
-	want := []string{"File/motd in stdin (document 2)", "User/ann in stdin (document 3) (item 1)", "Group/web in stdin (document 6)"}
+	want := []string{"File/motd in stdin:3", "User/ann in stdin:8", "Group/web in stdin:20"}
 	if diff := cmp.Diff(want, names(s)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"Deployment/web in stdin (document 5)"}, s.Ignored); diff != "" {
+	if diff := cmp.Diff([]string{"Deployment/web in stdin:16"}, s.Ignored); diff != "" {
 		t.Error(diff)
 	}
 	for key, want := range map[string]string{"a": "x", "b": "y"} {
@@ -78,93 +110,104 @@ func TestReadTakesTheManifestsOfADirectoryByName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := read(t, []string{dir}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"Group/web in " + dir + "/a.yml", "File/motd in " + dir + "/b.yaml"}
+	s := manifest.Read(t.Context(), named(t, dir), nil)
+	want := []string{"Group/web in " + dir + "/a.yml:1", "File/motd in " + dir + "/b.yaml:1"}
 	if diff := cmp.Diff(want, names(s)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
-	for name, c := range map[string]struct{ in, want string }{
-		"an unknown kind":      {strings.Replace(motd, "File", "Fyle", 1), "stdin: kind Fyle is not known; there are " + kinds()},
-		"an unknown version":   {strings.Replace(motd, "v1alpha1", "v9", 1), "stdin: apiVersion fettle.dev/v9 is not known; write fettle.dev/v1alpha1"},
-		"an unknown attribute": {strings.Replace(motd, "content", "contents", 1), `stdin: File: unknown field "spec.contents"`},
-		"no name":              {strings.Replace(motd, "name: motd", "", 1), "stdin: File: metadata.name is missing"},
-		"no kind":              {"hello: world\n", "stdin: kind is missing: is this a Kubernetes object?"},
-		"a number for text":    {strings.Replace(motd, "content: hello", "mode: 0644", 1), "stdin: File: spec.mode is a number and must be a string: put it in quotes"},
-		"text for a list":      {strings.Replace(motd, "content: hello", "require: File/a", 1), "stdin: File: spec.require is a string and must be a list, as [a, b]"},
-		"a name that is none":  {strings.Replace(motd, "name: motd", "name: 5", 1), "stdin: File: metadata.name is a number and must be a string: put it in quotes"},
-		"text":                 {"hello\n", "stdin: is a string and no object with apiVersion, kind, metadata and spec"},
-		"JSON after JSON":      {"{\"kind\": \"File\"}\n{\"kind\": \"File\"}\n", "stdin: another object follows the first: put a line --- between them"},
-		"no YAML":              {"a: [\n", "stdin: yaml: line 2: did not find expected node content"},
-		"a name twice":         {motd + "---\n" + motd, "stdin (document 2): File/motd is in stdin already; rename or remove one"},
+// The rest of what is read is there in any case.
+func TestEachFaultNamesItsLineItsResourceAndTheRemedy(t *testing.T) {
+	const long = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata:\n  name: motd\nspec:\n  nodeSelector: {}\n"
+	replaced := func(old, with string) string { return strings.Replace(motd, old, with, 1) }
+	for name, c := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"an unknown kind":                        {replaced("File", "Fyle"), []string{"stdin:2: kind: Fyle is not known; did you mean File?"}},
+		"a kind like no other":                   {replaced("File", "Cron"), []string{"stdin:2: kind: Cron is not known; there are " + kinds()}},
+		"an unknown version":                     {replaced("v1alpha1", "v9"), []string{"stdin:1: apiVersion: fettle.dev/v9 is not known; write fettle.dev/v1alpha1"}},
+		"an unknown attribute":                   {replaced("content", "contents"), []string{"stdin:4: File/motd: spec.contents: unknown field; did you mean content?"}},
+		"a name as Puppet's":                     {long + "  path: /a\n  validate_cmd: x\n", []string{"stdin:8: File/motd: spec.validate_cmd: unknown field; did you mean validateCmd?"}},
+		"an attribute like none":                 {replaced("content", "colour"), []string{"stdin:4: File/motd: spec.colour: unknown field"}},
+		"an unknown field outside of the schema": {replaced("name: motd", "name: motd, lables: {}"), []string{`stdin:1: File/motd: unknown field "metadata.lables"`}},
+		"no name":                                {replaced("name: motd", ""), []string{"stdin:3: metadata.name: is missing: give this File a name"}},
+		"no kind":                                {"hello: world\n", []string{"stdin:1: kind is missing: is this a Kubernetes object?"}},
+		"a number for text":                      {long + "  path: /a\n  mode: 0644\n", []string{"stdin:8: File/motd: spec.mode: must be a string, not a number: put it in quotes"}},
+		"text for a list":                        {replaced("content: hello", "require: File/a"), []string{"stdin:4: File/motd: spec.require: must be a list, not a string: write it as [a, b]"}},
+		"text for a truth value":                 {replaced("content: hello", "purge: \"yes\""), []string{"stdin:4: File/motd: spec.purge: must be true or false, not a string: write it without quotes"}},
+		"nothing for text":                       {replaced("content: hello", "content: null"), []string{"stdin:4: File/motd: spec.content: must be a string, not null: leave the field out, or give it a value"}},
+		"a list for the spec":                    {"apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: motd}\nspec: []\n", []string{"stdin:4: File/motd: spec: must be an object, not a list"}},
+		"a name that is a number":                {replaced("name: motd", "name: 5"), []string{"stdin:3: metadata.name: must be a string, not a number: put it in quotes"}},
+		"text":                                   {"hello\n", []string{"stdin:1: is a string, not an object with apiVersion, kind, metadata and spec"}},
+		"JSON after JSON":                        {"{\"kind\": \"File\"}\n{\"kind\": \"File\"}\n", []string{"stdin:1: another object follows the first: put a line --- between them"}},
+		"no YAML":                                {"# one\n---\na: [\n", []string{"stdin: yaml: line 4: did not find expected node content"}},
+		"a name twice":                           {motd + "---\n" + motd, []string{"stdin:6: File/motd: is in stdin:1 already; rename or remove one"}},
+		"a key twice":                            {long + "  path: /a\n  mode: \"0644\"\n  owner: x\n  mode: \"0600\"\n", []string{"stdin:10: File/motd: spec.mode: is there twice, first in line 8: keep one"}},
+		"a key twice in JSON": {
+			`{"apiVersion":"fettle.dev/v1alpha1","kind":"File","metadata":{"name":"motd"},"spec":{"nodeSelector":{},"path":"/a","path":"/b"}}` + "\n",
+			[]string{"stdin:1: File/motd: spec.path: is there twice, first in line 1: keep one"},
+		},
+		"three at once": {long + "  path: a\n  modes: \"0644\"\n  ensure: folder\n", []string{
+			"stdin:8: File/motd: spec.modes: unknown field; did you mean mode?",
+			`stdin:9: File/motd: spec.ensure: Unsupported value: "folder": supported values: "present", "file", "directory", "link", "absent"`,
+		}},
+		"a relative path": {replaced("/etc/motd", "etc/motd"), []string{"stdin:4: File/motd: spec.path: Invalid value: \"etc/motd\": path must be absolute, as in /etc/motd"}},
+		"a value of no pattern": {replaced("content: hello", "source: /a, checksum: md5, checksumValue: "+strings.Repeat("z", 32)), []string{
+			"stdin:4: File/motd: spec.checksumValue: Invalid value: \"" + strings.Repeat("z", 32) + "\": spec.checksumValue in body should match '^[0-9a-fA-F]+$'",
+		}},
+		"content and target": {replaced("content: hello", "content: hello, target: /x"), []string{
+			"stdin:4: File/motd: spec: Invalid value: content, contentTemplate, contentFrom and target exclude each other: keep one",
+		}},
+		"a number that is too large": {"{apiVersion: fettle.dev/v1alpha1, kind: User, metadata: {name: a}, spec: {nodeSelector: {}, passwordMaxAge: 2147483648}}", []string{
+			"stdin:1: User/a: spec.passwordMaxAge: Invalid value: 2147483648: spec.passwordMaxAge in body should be less than or equal to 2147483647",
+		}},
+		"a reference twice": {replaced("content: hello", "require: [File/a, File/a]"), []string{"stdin:4: File/motd: spec.require[1]: Duplicate value: \"File/a\""}},
+		"no node selector":  {replaced("nodeSelector: {}, ", ""), []string{"stdin:4: File/motd: spec.nodeSelector: Required value"}},
+		"a label that none may have": {replaced("name: motd", "name: motd, labels: {a: \"x y\"}"), []string{
+			"stdin:3: File/motd: metadata.labels: Invalid value: \"x y\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', " +
+				"and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+		}},
+		"a name that no object may have": {replaced("name: motd", "name: Motd_1"), []string{
+			"stdin:3: metadata.name: Invalid value: \"Motd_1\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
+				"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+		}},
+		"a secret": {"apiVersion: fettle.dev/v1alpha1\nkind: User\nmetadata: {name: a}\nspec: {nodeSelector: {}, password: \"hunter2:\"}\n", []string{
+			"stdin:4: User/a: spec.password: Invalid value: password must be a hash as in /etc/shadow, without a colon or a line break",
+		}},
+		"what others wrote of its status": {motd + "status: {nodes: 5}\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := read(t, []string{"-"}, strings.NewReader(c.in+"\n---\n"+group))
-			if err == nil || err.Error() != c.want {
-				t.Errorf("got  %v\nwant %s", err, c.want)
+			s := in(t, c.in+"\n---\n"+group)
+			if diff := cmp.Diff(c.want, faults(s)); diff != "" {
+				t.Error(diff)
 			}
 			if all := names(s); len(all) == 0 || !strings.HasPrefix(all[len(all)-1], "Group/web") {
 				t.Errorf("the good document is gone: %v", all)
+			}
+			if c.want != nil && slices.ContainsFunc(names(s), func(n string) bool { return strings.HasPrefix(n, "File/motd") }) {
+				t.Error("the document at fault is there")
 			}
 		})
 	}
 }
 
 func TestReadNamesAFileThatIsNotThere(t *testing.T) {
-	_, err := read(t, []string{"/nowhere/web.yaml"}, nil)
-	if err == nil || err.Error() != "cannot read /nowhere/web.yaml: no such file or directory" {
-		t.Error(err)
-	}
-}
-
-func TestSchemaSaysWhatAnAPIServerWould(t *testing.T) {
-	schema, err := manifest.NewSchema()
-	if err != nil {
+	file := filepath.Join(t.TempDir(), "web.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
-		in   string
-		want []string
-	}{
-		"a valid document": {motd, nil},
-		"a relative path":  {strings.Replace(motd, "/etc/motd", "etc/motd", 1), []string{"stdin: File/motd: spec.path: Invalid value: \"etc/motd\": path must be absolute, as in /etc/motd"}},
-		"a value of no pattern": {strings.Replace(motd, "content: hello", "source: /a, checksum: md5, checksumValue: "+strings.Repeat("z", 32), 1), []string{
-			"stdin: File/motd: spec.checksumValue: Invalid value: \"" + strings.Repeat("z", 32) + "\": spec.checksumValue in body should match '^[0-9a-fA-F]+$'",
-		}},
-		"content and target": {strings.Replace(motd, "content: hello", "content: hello, target: /x", 1), []string{
-			"stdin: File/motd: spec: Invalid value: content, contentTemplate, contentFrom and target exclude each other: keep one",
-		}},
-		"a word that is none": {strings.Replace(motd, "content: hello", "ensure: folder", 1), []string{
-			`stdin: File/motd: spec.ensure: Unsupported value: "folder": supported values: "present", "file", "directory", "link", "absent"`,
-		}},
-		"a number that is too large": {"{apiVersion: fettle.dev/v1alpha1, kind: User, metadata: {name: a}, spec: {nodeSelector: {}, passwordMaxAge: 2147483648}}", []string{
-			"stdin: User/a: spec.passwordMaxAge: Invalid value: 2147483648: spec.passwordMaxAge in body should be less than or equal to 2147483647",
-		}},
-		"a reference twice": {strings.Replace(motd, "content: hello", "require: [File/a, File/a]", 1), []string{"stdin: File/motd: spec.require[1]: Duplicate value: \"File/a\""}},
-		"no node selector":  {strings.Replace(motd, "nodeSelector: {}, ", "", 1), []string{"stdin: File/motd: spec.nodeSelector: Required value"}},
-		"a name that no object may have": {strings.Replace(motd, "name: motd", "name: Motd_1", 1), []string{
-			"stdin: File/Motd_1: metadata.name: Invalid value: \"Motd_1\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
-				"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, err := read(t, []string{"-"}, strings.NewReader(c.in))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, err := range schema.Validate(t.Context(), s.Documents[0]) {
-				got = append(got, err.Error())
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
+	all := named(t, file)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	s := manifest.Read(t.Context(), append(all, stdin(motd)...), nil)
+	if diff := cmp.Diff([]string{file + ": cannot be read: no such file or directory"}, faults(s)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"File/motd in stdin:1"}, names(s)); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -174,9 +217,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(motd + "---\n" + group)
 	f.Add(`{"kind":"List","items":[{"kind":"List","items":[null]}]}`)
 	f.Add("kind: FileList\nitems: [1]\n")
-	f.Fuzz(func(t *testing.T, in string) {
-		s, _ := read(t, []string{"-"}, strings.NewReader(in))
-		for _, d := range s.Documents {
+	f.Add("a: &x [*x]\nkind: File\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, d := range in(t, text).Documents {
 			if d.Resource.GetName() == "" {
 				t.Fatal("a resource without a name")
 			}
@@ -184,9 +227,9 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := read(t, []string{"-"}, bytes.NewReader(raw))
+			again := in(t, string(raw))
 			if len(again.Documents) != 1 {
-				t.Fatalf("%s is %d resources, %v", raw, len(again.Documents), err)
+				t.Fatalf("%s is %d resources, %v", raw, len(again.Documents), again.Faults)
 			}
 			if diff := cmp.Diff(d.Resource, again.Documents[0].Resource); diff != "" {
 				t.Errorf("%s (-once +twice):\n%s", raw, diff)
@@ -196,17 +239,34 @@ func FuzzRead(f *testing.F) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	var in strings.Builder
+	var text strings.Builder
 	for i := range 1000 {
-		fmt.Fprintf(&in, "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: file-%d}\nspec:\n  nodeSelector: {}\n  path: /etc/file-%d\n  mode: \"0644\"\n  content: |\n    %s\n---\n",
-			i, i, strings.Repeat("x", 100))
+		fmt.Fprintf(&text, "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: file-%d}\nspec:\n  nodeSelector: {}\n  path: /etc/file-%d\n  mode: \"0644\"\n  content: |\n    %s\n---\n",
+			i, i, strings.Repeat("x", 1000))
 	}
-	b.ReportAllocs()
-	b.SetBytes(int64(in.Len()))
-	for b.Loop() {
-		s, err := read(b, []string{"-"}, strings.NewReader(in.String()))
-		if err != nil || len(s.Documents) != 1000 {
-			b.Fatal(len(s.Documents), err)
-		}
+	for name, dir := range map[string]string{"uncached": "", "cached": b.TempDir()} {
+		b.Run(name, func(b *testing.B) {
+			read := func() *manifest.Cache {
+				var cache *manifest.Cache
+				if dir != "" {
+					cache = manifest.OpenCache(state.NewCache(dir, "manifests"), nil)
+				}
+				s := manifest.Read(b.Context(), stdin(text.String()), cache)
+				if len(s.Documents) != 1000 {
+					b.Fatal(len(s.Documents), s.Faults)
+				}
+				return cache
+			}
+			if cache := read(); cache != nil {
+				if err := cache.Save(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			b.SetBytes(int64(text.Len()))
+			for b.Loop() {
+				read()
+			}
+		})
 	}
 }

@@ -1,21 +1,14 @@
 package manifest
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/source"
@@ -23,30 +16,27 @@ import (
 
 // A Set is what files say, in the order in which they say it.
 type Set struct {
-	Documents  []Document
+	Documents  []Document // the resources that an API server would accept
 	ConfigMaps ConfigMaps
 	Secrets    Secrets
-	// Ignored are documents of other API groups, as "Deployment/web in web.yaml".
+	// Faults are all that is wrong. What they are about is not in the rest.
+	Faults []Fault
+	// Ignored are documents of other API groups, as "Deployment/web in web.yaml:1".
 	Ignored []string
-	// Digest is the SHA-256 of the files, one after the other.
+	// Digest identifies the documents.
 	Digest [sha256.Size]byte
 }
 
 // A Document is one resource and where it stands.
 type Document struct {
-	Source   string // file, and the number of the document where the file has more
+	line     int
+	file     string
+	item     string // of a List, as in items[0]; "" for the document itself
 	Resource v1alpha1.Resource
-	text     []byte // as it was written
 }
 
-// JSON is the document as JSON. It was read before, so there is no error.
-func (d Document) JSON() []byte {
-	o, err := read(d.text, nil)
-	if err != nil {
-		return nil
-	}
-	return o.raw
-}
+// Where is the file and line where the document begins: web.yaml:12.
+func (d Document) Where() string { return fmt.Sprintf("%s:%d", d.file, d.line) }
 
 // Resources are those of the documents, in order.
 func (s *Set) Resources() []v1alpha1.Resource {
@@ -57,200 +47,138 @@ func (s *Set) Resources() []v1alpha1.Resource {
 	return out
 }
 
-// Read reads sources, in their order. All that is wrong is in the error, a line each; the set
-// has the rest.
-func Read(ctx context.Context, all []source.Source) (*Set, error) {
+// Read reads sources, in their order. A resource is held against its CRD as an API server
+// would, by that server's own code, and is in the set only if nothing is wrong with it. A nil
+// cache remembers nothing.
+func Read(ctx context.Context, all []source.Source, cache *Cache) *Set {
 	s := &Set{}
-	digest := sha256.New()
-	var errs []error
+	var parts []part
 	for _, from := range all {
-		errs = append(errs, s.readOne(ctx, from, digest))
+		text, err := from.Read(ctx)
+		if err != nil {
+			s.Faults = append(s.Faults, Unread(err)...)
+			continue
+		}
+		more, err := split(from.Name, text)
+		if err != nil {
+			s.Faults = append(s.Faults, Fault{Where: from.Name, Message: err.Error()})
+		}
+		parts = append(parts, more...)
 	}
-	errs = append(errs, s.twice())
-	digest.Sum(s.Digest[:0])
-	return s, errors.Join(errs...)
+	s.addAll(ctx, parts, cache)
+	s.refuseDuplicates()
+	return s
 }
 
-func (s *Set) readOne(ctx context.Context, from source.Source, digest io.Writer) error {
-	text, err := from.Read(ctx)
-	if err != nil {
-		return err
+// Unread are the faults of sources that cannot be had: err is that of one, or joins those of
+// many. None for nil.
+func Unread(err error) []Fault {
+	if err == nil {
+		return nil
 	}
-	_, _ = digest.Write(text) // a hash accepts every write
-	docs, err := split(from.Name, text)
-	return errors.Join(s.addAll(docs), err)
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // one with words around it is one fault
+		var all []Fault
+		for _, e := range joined.Unwrap() {
+			all = append(all, Unread(e)...)
+		}
+		return all
+	}
+	if at, ok := err.(*fs.PathError); ok { //nolint:errorlint // as os returns it
+		return []Fault{{Where: at.Path, Message: "cannot be read: " + at.Err.Error()}}
+	}
+	return []Fault{{Message: err.Error()}}
 }
 
 // addAll decodes documents on all processors, and adds them in their order.
-func (s *Set) addAll(parts []part) error {
+func (s *Set) addAll(ctx context.Context, parts []part, cache *Cache) {
 	const share = 64 // few enough that no processor waits long for another's last ones
 	shares := slices.Collect(slices.Chunk(parts, share))
-	sets, errs := make([]Set, len(shares)), make([]error, len(shares))
+	batches := make([]batch, len(shares))
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(shares)) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(shares)); i = next.Add(1) - 1 {
-				errs[i] = sets[i].addEach(shares[i])
+				batches[i] = batch{schemas: allSchemas(), cache: cache}
+				batches[i].readAll(ctx, shares[i])
 			}
 		})
 	}
 	group.Wait()
-	for _, other := range sets {
-		s.Documents = append(s.Documents, other.Documents...)
-		s.ConfigMaps = append(s.ConfigMaps, other.ConfigMaps...)
-		s.Secrets = append(s.Secrets, other.Secrets...)
-		s.Ignored = append(s.Ignored, other.Ignored...)
+	digest := sha256.New()
+	for _, b := range batches {
+		s.Documents = append(s.Documents, b.Documents...)
+		s.ConfigMaps = append(s.ConfigMaps, b.ConfigMaps...)
+		s.Secrets = append(s.Secrets, b.Secrets...)
+		s.Faults = append(s.Faults, b.Faults...)
+		s.Ignored = append(s.Ignored, b.Ignored...)
+		_, _ = digest.Write(b.hashes) // a hash accepts every write
+		cache.note(b.entries)
 	}
-	return errors.Join(errs...)
+	digest.Sum(s.Digest[:0])
 }
 
-func (s *Set) addEach(parts []part) error {
-	var errs []error
-	var scratch []byte
+// A batch is a set in the making, from documents that are read one after the other.
+type batch struct {
+	Set
+	schemas schemas
+	cache   *Cache
+	hashes  []byte // of the documents, one after the other
+	entries []entry
+
+	uncached bool   // the document in hand is not for the cache
+	encoded  []byte // what the cache is to keep of it
+	scratch  []byte
+}
+
+func (b *batch) readAll(ctx context.Context, parts []part) {
 	for _, p := range parts {
-		errs = append(errs, s.add(p.source, p.text, &scratch))
+		if _, ok := begins(p.text); !ok {
+			continue
+		}
+		hash := sha256.Sum256(p.text)
+		b.hashes = append(b.hashes, hash[:]...)
+		if b.restore(p, hash) {
+			continue
+		}
+		b.uncached, b.encoded = b.cache == nil, nil
+		if o, err := read(p); err != nil {
+			b.fault(object{part: p}, "", flaw{"", err.Error()})
+		} else {
+			b.add(ctx, o)
+		}
+		if !b.uncached {
+			b.entries = append(b.entries, b.cache.seal(hash, b.encoded))
+		}
 	}
-	return errors.Join(errs...)
 }
 
-// list is any List of objects, as kubectl get -o yaml prints it.
-type list struct {
-	metav1.TypeMeta `json:",inline"`
-	Items           []yamlValue `json:"items"`
+// line is where an object begins.
+func (b *batch) line(o object) int {
+	if o.path != "" {
+		return layoutOf(o.part).line(o.path)
+	}
+	lead, _ := begins(o.text)
+	return o.line + lead
 }
 
-// yamlValue keeps an item as it is.
-type yamlValue []byte
+func (b *batch) where(o object) string { return fmt.Sprintf("%s:%d", o.file, b.line(o)) }
 
-// UnmarshalJSON keeps the bytes.
-func (v *yamlValue) UnmarshalJSON(b []byte) error {
-	*v = bytes.Clone(b)
-	return nil
-}
-
-// head is what says what an object is.
-type head struct {
-	metav1.TypeMeta `json:",inline"`
-	Metadata        struct {
-		Name any `json:"name"` // what it must be is said of the resource
-	} `json:"metadata"`
-}
-
-// String is kind and name, where it has one.
-func (h head) String() string {
-	if h.Metadata.Name == nil {
-		return h.Kind
-	}
-	return fmt.Sprintf("%s/%v", h.Kind, h.Metadata.Name)
-}
-
-// add reads a document, and may use scratch for as long as that takes.
-func (s *Set) add(source string, doc []byte, scratch *[]byte) error {
-	if isEmpty(doc) {
-		return nil
-	}
-	o, err := read(doc, scratch)
-	if err != nil {
-		return fmt.Errorf("%s: %w", source, err)
-	}
-	head, err := o.head()
-	if err != nil {
-		return fmt.Errorf("%s: %w", source, err)
-	}
-	return s.addObject(source, head, o, doc)
-}
-
-func (s *Set) addObject(source string, head head, o object, doc []byte) error {
-	switch {
-	case head.Kind == "":
-		return fmt.Errorf("%s: kind is missing: is this a Kubernetes object?", source)
-	case strings.HasSuffix(head.Kind, "List"):
-		return s.addList(source, o)
-	case head.APIVersion == "v1" && head.Kind == "ConfigMap":
-		return s.addConfigMap(source, o)
-	case head.APIVersion == "v1" && head.Kind == "Secret":
-		return s.addSecret(source, o)
-	}
-	if group(head.APIVersion) != v1alpha1.GroupVersion.Group {
-		s.Ignored = append(s.Ignored, fmt.Sprintf("%s in %s", head, source))
-		return nil
-	}
-	if head.APIVersion != v1alpha1.GroupVersion.String() {
-		return fmt.Errorf("%s: apiVersion %s is not known; write %s", source, head.APIVersion, v1alpha1.GroupVersion)
-	}
-	return s.addResource(source, head.Kind, o, doc)
-}
-
-func group(apiVersion string) string {
-	group, _, _ := strings.Cut(apiVersion, "/")
-	return group
-}
-
-func (s *Set) addList(source string, o object) error {
-	var l list
-	if err := json.Unmarshal(o.raw, &l); err != nil {
-		return fmt.Errorf("%s: %w", source, Explain(err))
-	}
-	var errs []error
-	for i, item := range l.Items {
-		errs = append(errs, s.add(fmt.Sprintf("%s (item %d)", source, i+1), item, nil))
-	}
-	return errors.Join(errs...)
-}
-
-func (s *Set) addConfigMap(source string, o object) error {
-	var c corev1.ConfigMap
-	if err := o.decode(&c); err != nil {
-		return fmt.Errorf("%s: ConfigMap: %w", source, err)
-	}
-	s.ConfigMaps = append(s.ConfigMaps, &c)
-	return nil
-}
-
-func (s *Set) addSecret(source string, o object) error {
-	var secret corev1.Secret
-	if err := o.decode(&secret); err != nil {
-		return fmt.Errorf("%s: Secret: %w", source, err)
-	}
-	s.Secrets = append(s.Secrets, &secret)
-	return nil
-}
-
-func (s *Set) addResource(source, kind string, o object, doc []byte) error {
-	r := v1alpha1.NewResource(kind)
-	if r == nil {
-		return fmt.Errorf("%s: kind %s is not known; there are %s", source, kind, strings.Join(kindNames(), ", "))
-	}
-	if err := o.decode(r); err != nil {
-		return &Malformed{Document{source, r, doc}, err}
-	}
-	if r.GetName() == "" {
-		return fmt.Errorf("%s: %s: metadata.name is missing", source, kind)
-	}
-	s.Documents = append(s.Documents, Document{source, r, doc})
-	return nil
-}
-
-func kindNames() []string {
-	var names []string
-	for _, r := range v1alpha1.Resources() {
-		names = append(names, r.KindName())
-	}
-	return names
-}
-
-// twice names resources that are there more than once: kubectl would let the last
-// one win, and one of the two authors would never know.
-func (s *Set) twice() error {
-	first := map[v1alpha1.ResourceRef]string{}
-	var errs []error
+// refuseDuplicates takes out resources that are there more than once: kubectl would let the
+// last one win, and one of the two authors would never know.
+func (s *Set) refuseDuplicates() {
+	first := make(map[v1alpha1.ResourceRef]Document, len(s.Documents))
+	again := map[v1alpha1.ResourceRef]bool{}
 	for _, d := range s.Documents {
 		ref := v1alpha1.RefOf(d.Resource)
 		if other, ok := first[ref]; ok {
-			errs = append(errs, fmt.Errorf("%s: %s is in %s already; rename or remove one", d.Source, ref, other))
+			again[ref] = true
+			s.Faults = append(s.Faults, Fault{d.Where(), ref, fmt.Sprintf("is in %s already; rename or remove one", other.Where())})
+			continue
 		}
-		first[ref] = d.Source
+		first[ref] = d
 	}
-	return errors.Join(errs...)
+	if len(again) > 0 {
+		s.Documents = slices.DeleteFunc(s.Documents, func(d Document) bool { return again[v1alpha1.RefOf(d.Resource)] })
+	}
 }

@@ -3,85 +3,87 @@ package manifest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"sigs.k8s.io/json"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/config/crd"
 )
 
-// A Schema is what the CRDs ask of every kind. Safe for concurrent use.
-type Schema struct{ kinds map[string]kindSchema }
+// schemas are what the CRDs ask of each kind. A kind is compiled when it is first needed.
+// Safe for concurrent use.
+type schemas map[string]func() (kindSchema, error)
 
 type kindSchema struct {
 	structural *schema.Structural
 	open       validation.SchemaCreateValidator
-	rules      *cel.Validator
+	rules      *cel.Validator // nil: the kind has none
 }
 
-// NewSchema compiles the CRDs that this program was built with.
-func NewSchema() (*Schema, error) {
-	all, err := crd.All()
+var allSchemas = sync.OnceValue(func() schemas {
+	all := schemas{}
+	for _, r := range v1alpha1.Resources() {
+		kind := r.KindName()
+		all[kind] = sync.OnceValues(func() (kindSchema, error) { return compile(kind) })
+	}
+	return all
+})
+
+func compile(kind string) (k kindSchema, err error) {
+	c, err := crd.Of(kind)
 	if err != nil {
-		return nil, err
+		return k, err
 	}
-	s := &Schema{kinds: map[string]kindSchema{}}
-	for _, c := range all {
-		if s.kinds[c.Spec.Names.Kind], err = compile(c); err != nil {
-			return nil, fmt.Errorf("cannot compile the schema of %s: %w", c.Spec.Names.Kind, err)
-		}
-	}
-	return s, nil
-}
-
-func compile(c *apiextensionsv1.CustomResourceDefinition) (kindSchema, error) {
 	var props apiextensions.JSONSchemaProps
 	v1 := c.Spec.Versions[0].Schema.OpenAPIV3Schema
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v1, &props, nil); err != nil {
-		return kindSchema{}, err
+		return k, fmt.Errorf("cannot convert the schema of %s: %w", kind, err)
 	}
-	structural, err := schema.NewStructural(&props)
-	if err != nil {
-		return kindSchema{}, err
+	if k.structural, err = schema.NewStructural(&props); err != nil {
+		return k, fmt.Errorf("cannot read the schema of %s: %w", kind, err)
 	}
-	open, _, err := validation.NewSchemaValidator(&props)
-	if err != nil {
-		return kindSchema{}, err
+	if k.open, _, err = validation.NewSchemaValidator(&props); err != nil {
+		return k, fmt.Errorf("cannot compile the schema of %s: %w", kind, err)
 	}
-	return kindSchema{structural, open, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
+	k.rules = cel.NewValidator(k.structural, true, celconfig.PerCallLimit)
+	return k, nil
 }
 
-// Validate says what an API server would say against a document: a line for each
-// fault, with the field, the value and what it must be.
-func (s *Schema) Validate(ctx context.Context, d Document) []error {
-	k := s.kinds[d.Resource.KindName()]
-	var object map[string]any
-	if err := json.UnmarshalCaseSensitivePreserveInts(d.JSON(), &object); err != nil { // to the schema 1 is no 1.0
-		return []error{fmt.Errorf("%s: %w", d.Source, err)}
+// check returns what an API server would refuse in an object, apart from its metadata.
+// It removes unknown fields from the object, as the server does.
+func (k kindSchema) check(ctx context.Context, object map[string]any) []flaw {
+	var flaws []flaw
+	track := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	for _, path := range pruning.PruneWithOptions(object, k.structural, true, track) {
+		flaws = append(flaws, flaw{path, k.unknown(path)})
 	}
 	faults := validation.ValidateCustomResource(nil, object, k.open)
-	for _, msg := range apivalidation.NameIsDNSSubdomain(d.Resource.GetName(), false) {
-		faults = append(faults, field.Invalid(field.NewPath("metadata", "name"), d.Resource.GetName(), msg))
-	}
 	faults = append(faults, listtype.ValidateListSetsAndMaps(nil, k.structural, object)...)
 	if k.rules != nil && !slices.ContainsFunc(faults, blocksRules) {
-		more, _ := k.rules.Validate(ctx, nil, k.structural, object, nil, celconfig.RuntimeCELCostBudget)
+		more, _ := narrowed(*k.rules, object).Validate(ctx, nil, k.structural, object, nil, celconfig.RuntimeCELCostBudget)
 		faults = append(faults, more...)
 	}
-	errs := make([]error, len(faults))
-	for i, f := range faults {
-		errs[i] = fmt.Errorf("%s: %s/%s: %w", d.Source, d.Resource.KindName(), d.Resource.GetName(), f)
+	mistyped := map[string]bool{}
+	for _, f := range faults {
+		mistyped[f.Field] = mistyped[f.Field] || f.Type == field.ErrorTypeTypeInvalid
 	}
-	return errs
+	for _, f := range faults {
+		if f.Type == field.ErrorTypeTypeInvalid || !mistyped[f.Field] { // nothing else matters then
+			flaws = append(flaws, k.flaw(f, object))
+		}
+	}
+	return flaws
 }
 
 // blocksRules reports whether a fault keeps an API server from trying the rules, which
@@ -90,4 +92,28 @@ func blocksRules(f *field.Error) bool {
 	return slices.Contains([]field.ErrorType{
 		field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
 	}, f.Type)
+}
+
+// narrowed is a validator whose schema has only the fields that an object has. The verdict
+// is the same: a rule finds no other field. The validator copies the schemas of all fields
+// each time that a rule looks at one, which is most of what validation costs.
+func narrowed(v cel.Validator, value any) *cel.Validator {
+	object, ok := value.(map[string]any)
+	if !ok || len(v.Schema.Properties) == 0 {
+		return &v
+	}
+	narrow := *v.Schema
+	narrow.Properties = maps.Clone(narrow.Properties)
+	maps.DeleteFunc(narrow.Properties, func(name string, _ schema.Structural) bool {
+		_, there := object[name]
+		return !there
+	})
+	fields := make(map[string]cel.Validator, len(v.Properties))
+	for name, of := range v.Properties {
+		if value, there := object[name]; there {
+			fields[name] = *narrowed(of, value)
+		}
+	}
+	v.Schema, v.Properties = &narrow, fields
+	return &v
 }

@@ -5,26 +5,24 @@ import (
 	"fmt"
 )
 
-// A part is one document of a file, as it was written.
+// A part is one document of a file.
 type part struct {
-	source string
-	text   []byte
+	file string
+	line int    // of the file, where text begins; from 1
+	text []byte // as it was written
 }
 
-// split takes a file apart, as a reader of kubectl's does but without a copy. What cannot
-// be taken apart ends it with an error.
-func split(name string, text []byte) ([]part, error) {
+// split takes a file apart as kubectl does, without copying it. Where that fails the error
+// says why, and the parts are those before.
+func split(file string, text []byte) ([]part, error) {
 	var parts []part
-	for n := 1; len(text) > 0; n++ {
-		source := name
-		if n > 1 {
-			source = fmt.Sprintf("%s (document %d)", name, n)
-		}
+	for line := 1; len(text) > 0; {
 		doc, rest, err := cut(text)
 		if err != nil {
-			return parts, fmt.Errorf("%s: %w", name, err)
+			return parts, err
 		}
-		parts = append(parts, part{source, doc})
+		parts = append(parts, part{file, line, doc})
+		line += bytes.Count(text[:len(text)-len(rest)], []byte("\n"))
 		text = rest
 	}
 	return parts, nil
@@ -49,4 +47,16 @@ func cut(text []byte) (doc, rest []byte, err error) {
 		at = end
 	}
 	return text, nil, nil
+}
+
+// begins is the line of a document's first content, from 0, and whether it has any: comments
+// are none.
+func begins(doc []byte) (line int, ok bool) {
+	for text := range bytes.Lines(doc) {
+		if l := bytes.TrimSpace(text); len(l) > 0 && l[0] != '#' && string(l) != "---" {
+			return line, true
+		}
+		line++
+	}
+	return line, false
 }

@@ -1,0 +1,157 @@
+package manifest
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"io"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/fettle-dev/fettle/config/crd"
+)
+
+// A Store keeps files that can be lost.
+type Store interface {
+	Load(name string) ([]byte, error)
+	Store(name string, text []byte) error
+}
+
+// A Cache keeps documents that were found valid, decoded, so that they are neither parsed
+// nor validated again. Nothing but speed depends on it: what is missing, damaged or of another
+// version of the program is as if it were not there.
+//
+// A document's entry is named by one half of its hash and encrypted with the other, so that
+// only who has the document can read the entry. nil is a cache that is always empty. Reading
+// is safe for concurrent use.
+type Cache struct {
+	store   Store
+	name    string
+	version []byte
+	found   map[[idSize]byte][]byte
+	kept    []entry // those of the documents that were read, in order
+	fresh   int     // of these, how many were not found
+}
+
+// An entry is a document in the cache.
+type entry struct {
+	id     [idSize]byte
+	sealed []byte
+	fresh  bool
+}
+
+const idSize = sha256.Size / 2
+
+// OpenCache opens a cache. There is one for each list of names, those of files and
+// directories as a rule.
+func OpenCache(store Store, names []string) *Cache {
+	c := &Cache{store: store, name: cacheName(names), version: cacheVersion(), found: map[[idSize]byte][]byte{}}
+	text, err := store.Load(c.name)
+	if err != nil {
+		return c
+	}
+	for len(text) >= idSize+4 {
+		size := int64(binary.LittleEndian.Uint32(text[idSize:]))
+		rest := text[idSize+4:]
+		if size > int64(len(rest)) {
+			break
+		}
+		c.found[[idSize]byte(text)] = rest[:size:size]
+		text = rest[size:]
+	}
+	return c
+}
+
+// cacheName tells what is applied from one working directory from what is from another.
+func cacheName(names []string) string {
+	h := sha256.New()
+	for _, name := range names {
+		if abs, err := filepath.Abs(name); err == nil {
+			name = abs
+		}
+		_, _ = io.WriteString(h, name+"\x00") // a hash accepts every write
+	}
+	return hex.EncodeToString(h.Sum(nil)[:idSize])
+}
+
+// cacheVersion is another one where documents may be decoded or judged otherwise: for another
+// program, other libraries or other CRDs.
+var cacheVersion = sync.OnceValue(func() []byte {
+	h := sha256.New()
+	if info, ok := debug.ReadBuildInfo(); ok {
+		_, _ = io.WriteString(h, info.String())
+	}
+	_, _ = h.Write(crd.Digest())
+	return h.Sum(nil)
+})
+
+// keys are the name of a document's entry and what it is encrypted with.
+func (c *Cache) keys(hash [sha256.Size]byte) (id [idSize]byte, seal cipher.AEAD) {
+	h := sha256.Sum256(append(slices.Clip(c.version), hash[:]...))
+	block, err := aes.NewCipher(h[idSize:])
+	if err == nil {
+		seal, err = cipher.NewGCM(block)
+	}
+	if err != nil { // the key has a size that AES takes
+		panic(err)
+	}
+	return [idSize]byte(h[:]), seal
+}
+
+// The nonce may be one and the same: no key encrypts two texts.
+var nonce [12]byte
+
+func (c *Cache) seal(hash [sha256.Size]byte, text []byte) entry {
+	id, seal := c.keys(hash)
+	return entry{id, seal.Seal(nil, nonce[:], text, nil), true}
+}
+
+// open returns what was kept of a document, in the place of into if that is large enough.
+func (c *Cache) open(hash [sha256.Size]byte, into []byte) (text []byte, e entry, ok bool) {
+	if c == nil || len(c.found) == 0 {
+		return nil, e, false
+	}
+	id, seal := c.keys(hash)
+	sealed, ok := c.found[id]
+	if !ok {
+		return nil, e, false
+	}
+	text, err := seal.Open(into[:0], nonce[:], sealed, nil)
+	return text, entry{id, sealed, false}, err == nil
+}
+
+// note notes what the next Save is to keep.
+func (c *Cache) note(entries []entry) {
+	if c == nil {
+		return
+	}
+	for _, e := range entries {
+		if e.fresh {
+			c.fresh++
+		}
+	}
+	c.kept = append(c.kept, entries...)
+}
+
+// Save keeps the documents that were read with the cache, and no others. It writes nothing
+// where they are what it had.
+func (c *Cache) Save() error {
+	size := 0
+	for _, e := range c.kept {
+		size += idSize + 4 + len(e.sealed)
+	}
+	if c.fresh == 0 && len(c.kept) >= len(c.found) {
+		return nil
+	}
+	text := make([]byte, 0, size)
+	for _, e := range c.kept {
+		text = append(text, e.id[:]...)
+		text = binary.LittleEndian.AppendUint32(text, uint32(len(e.sealed)))
+		text = append(text, e.sealed...)
+	}
+	return c.store.Store(c.name, text)
+}

@@ -1,0 +1,279 @@
+package manifest
+
+import (
+	"cmp"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// A Fault is what is wrong with a document, or with a file that cannot be read.
+type Fault struct {
+	// Where is the file, and the line if there is one: web.yaml:12. "" where Message says it.
+	Where string
+	// Ref is the resource that the document describes; "" where that cannot be told.
+	Ref v1alpha1.ResourceRef
+	// Message names the field, the value and the remedy. It shows no sensitive attribute.
+	Message string
+}
+
+// Error is a line for a person.
+func (f Fault) Error() string {
+	text := f.Message
+	if f.Ref != "" {
+		text = string(f.Ref) + ": " + text
+	}
+	if f.Where != "" {
+		text = f.Where + ": " + text
+	}
+	return text
+}
+
+// A flaw is a fault of one field.
+type flaw struct {
+	path string // as in spec.require[1]; "" for the whole document
+	text string
+}
+
+func (f flaw) String() string {
+	if f.path == "" {
+		return f.text
+	}
+	return f.path + ": " + f.text
+}
+
+// passwordFormat marks the attributes whose values must not be shown.
+const passwordFormat = "password"
+
+// flaw words an API server's fault for who wrote the manifest.
+func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
+	at := k.at(f.Field)
+	if value, found := lookup(object, f.Field); found && at != nil {
+		if is, must := typeOf(value), wanted(at); is != must && f.Type == field.ErrorTypeTypeInvalid {
+			return flaw{f.Field, mistyped(must, is)}
+		}
+	}
+	if at != nil && at.ValueValidation != nil && at.ValueValidation.Format == passwordFormat {
+		f = &field.Error{Type: f.Type, Field: f.Field, BadValue: field.OmitValueType{}, Detail: f.Detail}
+	}
+	return flaw{f.Field, f.ErrorBody()}
+}
+
+// unknown says which field was meant, if one is near.
+func (k kindSchema) unknown(path string) string {
+	all := steps(path)
+	if len(all) == 0 {
+		return "unknown field"
+	}
+	parent := k.walk(all[:len(all)-1])
+	if parent == nil {
+		return "unknown field"
+	}
+	if near := nearest(all[len(all)-1], parent.Properties); near != "" {
+		return fmt.Sprintf("unknown field; did you mean %s?", near)
+	}
+	return "unknown field"
+}
+
+// at is the schema of a field, nil where there is none.
+func (k kindSchema) at(path string) *schema.Structural { return k.walk(steps(path)) }
+
+func (k kindSchema) walk(path []string) *schema.Structural {
+	at := k.structural
+	for _, step := range path {
+		switch {
+		case at.Items != nil:
+			at = at.Items
+		case at.AdditionalProperties != nil && at.AdditionalProperties.Structural != nil:
+			at = at.AdditionalProperties.Structural
+		default:
+			next, ok := at.Properties[step]
+			if !ok {
+				return nil
+			}
+			at = &next
+		}
+	}
+	return at
+}
+
+// steps takes a path apart: spec.require[1] is spec, require and 1.
+func steps(path string) []string {
+	var out []string
+	for path != "" {
+		if inside, ok := strings.CutPrefix(path, "["); ok {
+			step, rest, _ := strings.Cut(inside, "]")
+			out, path = append(out, step), strings.TrimPrefix(rest, ".")
+			continue
+		}
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			return append(out, path)
+		}
+		out, path = append(out, path[:end]), strings.TrimPrefix(path[end:], ".")
+	}
+	return out
+}
+
+func lookup(value any, path string) (any, bool) {
+	for _, step := range steps(path) {
+		switch v := value.(type) {
+		case map[string]any:
+			next, ok := v[step]
+			if !ok {
+				return nil, false
+			}
+			value = next
+		case []any:
+			var n int
+			if _, err := fmt.Sscan(step, &n); err != nil || n < 0 || n >= len(v) {
+				return nil, false
+			}
+			value = v[n]
+		default:
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// The types of values, as who writes YAML knows them.
+const (
+	aString  = "a string"
+	aNumber  = "a number"
+	aWhole   = "a whole number"
+	aBool    = "true or false"
+	aList    = "a list"
+	anObject = "an object"
+)
+
+func typeOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return aString
+	case bool:
+		return aBool
+	case []any:
+		return aList
+	case map[string]any:
+		return anObject
+	default:
+		return aNumber
+	}
+}
+
+func wanted(s *schema.Structural) string {
+	if s.XIntOrString {
+		return aWhole + " or " + aString
+	}
+	return map[string]string{
+		"string": aString, "boolean": aBool, "integer": aWhole, "number": aNumber, "array": aList, "object": anObject,
+	}[s.Type]
+}
+
+func mistyped(must, is string) string {
+	text := fmt.Sprintf("must be %s, not %s", must, is)
+	switch {
+	case is == "null":
+		return text + ": leave the field out, or give it a value"
+	case must == aString && (is == aNumber || is == aBool):
+		return text + ": put it in quotes"
+	case is == aString && (must == aWhole || must == aNumber || must == aBool):
+		return text + ": write it without quotes"
+	case must == aList:
+		return text + ": write it as [a, b]"
+	}
+	return text
+}
+
+// Explain returns what a decoder's error means to who wrote the text: without its layers
+// and Go's names.
+func Explain(err error) error {
+	if mistake, ok := errors.AsType[*stdjson.UnmarshalTypeError](err); ok {
+		return errors.New(mistakenType(mistake).String())
+	}
+	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
+	text = strings.TrimPrefix(text, "error unmarshaling JSON: ")
+	text = strings.TrimPrefix(text, "while decoding JSON: ")
+	return errors.New(strings.TrimPrefix(text, "json: "))
+}
+
+// mistakenType says which field has a value of which type.
+func mistakenType(e *stdjson.UnmarshalTypeError) flaw {
+	var path []string
+	for name := range strings.SplitSeq(e.Field, ".") {
+		if name != "" && !('A' <= name[0] && name[0] <= 'Z') { // one of an embedded struct
+			path = append(path, name)
+		}
+	}
+	is := map[string]string{"string": aString, "number": aNumber, "bool": aBool, "array": aList, "object": anObject}[strings.Fields(e.Value)[0]]
+	if len(path) == 0 {
+		return flaw{"", fmt.Sprintf("is %s, not an object with apiVersion, kind, metadata and spec", is)}
+	}
+	return flaw{strings.Join(path, "."), mistyped(goType(e.Type), cmp.Or(is, e.Value))}
+}
+
+// goType is a Go type in the words of who writes YAML.
+func goType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return goType(t.Elem())
+	case reflect.String:
+		return aString
+	case reflect.Bool:
+		return aBool
+	case reflect.Slice:
+		return aList
+	case reflect.Struct, reflect.Map:
+		return anObject
+	default:
+		return aWhole
+	}
+}
+
+// nearest is the name that is most like a misspelled one; "" where none is.
+func nearest[V any](misspelled string, names map[string]V) string {
+	best, distance := "", 1+max(1, len(misspelled)/3)
+	for name := range names {
+		d := edits(plain(misspelled), plain(name))
+		if d < distance || d == distance && best != "" && name < best {
+			best, distance = name, d
+		}
+	}
+	return best
+}
+
+// plain drops what Puppet and people write otherwise: validate_cmd, ValidateCMD.
+func plain(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// edits is the Levenshtein distance between two words.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal, row[j+1] = row[j+1], slices.Min([]int{row[j] + 1, row[j+1] + 1, cost})
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,111 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A layout knows where the fields of a document stand. The zero layout knows nothing. It
+// is made for documents that have faults alone.
+type layout struct{ root *yaml.Node }
+
+func layoutOf(p part) layout {
+	var doc yaml.Node
+	if yaml.Unmarshal(p.padded(), &doc) != nil || len(doc.Content) == 0 {
+		return layout{}
+	}
+	return layout{doc.Content[0]}
+}
+
+// padded is the text with lines before it, so that a parser counts those of the file.
+func (p part) padded() []byte {
+	return append(bytes.Repeat([]byte("\n"), p.line-1), p.text...)
+}
+
+// line is that of a field, or of the nearest above it that is there; 0 where nothing is
+// known.
+func (l layout) line(path string) int {
+	if l.root == nil {
+		return 0
+	}
+	at, line := l.root, l.root.Line
+	for _, step := range steps(path) {
+		key, value := child(at, step)
+		if value == nil {
+			break
+		}
+		at, line = value, key.Line
+	}
+	return line
+}
+
+// child is an entry of a mapping or list, nil where there is none. The key of a list's is
+// the entry itself.
+func child(of *yaml.Node, step string) (key, value *yaml.Node) {
+	if of.Kind == yaml.AliasNode {
+		return child(of.Alias, step)
+	}
+	if of.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(of.Content); i += 2 {
+			if of.Content[i].Value == step {
+				return of.Content[i], of.Content[i+1]
+			}
+		}
+	}
+	if of.Kind == yaml.SequenceNode {
+		if n, err := strconv.Atoi(step); err == nil && n >= 0 && n < len(of.Content) {
+			return of.Content[n], of.Content[n]
+		}
+	}
+	return nil, nil
+}
+
+// duplicates are the keys that are there twice below a path.
+func (l layout) duplicates(path string) []placed {
+	if l.root == nil {
+		return nil
+	}
+	at := l.root
+	for _, step := range steps(path) {
+		if _, at = child(at, step); at == nil {
+			return nil
+		}
+	}
+	return duplicates(at, "")
+}
+
+// placed is a flaw and its line.
+type placed struct {
+	flaw
+	line int
+}
+
+func duplicates(n *yaml.Node, path string) []placed {
+	var all []placed
+	first := map[string]int{}
+	for i, c := range n.Content {
+		switch {
+		case n.Kind == yaml.SequenceNode:
+			all = append(all, duplicates(c, fmt.Sprintf("%s[%d]", path, i))...)
+		case n.Kind == yaml.MappingNode && i%2 == 0:
+			name := joined(path, c.Value)
+			if line, again := first[c.Value]; again {
+				all = append(all, placed{flaw{name, fmt.Sprintf("is there twice, first in line %d: keep one", line)}, c.Line})
+			} else {
+				first[c.Value] = c.Line
+			}
+			all = append(all, duplicates(n.Content[i+1], name)...)
+		}
+	}
+	return all
+}
+
+func joined(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
