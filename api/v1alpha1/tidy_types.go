@@ -13,7 +13,8 @@ type TidySpec struct {
 // TidyAttributes say which files are removed. One that matches and is old or large enough
 // goes; without ageSeconds and size each one does that matches.
 type TidyAttributes struct {
-	// path of the file, or of the directory with the files. No part of it is a symlink.
+	// path of the file, or of the directory with the files. A symlink on the way is followed
+	// if only root can have put it there.
 	// +required
 	// +kubebuilder:validation:MaxLength=4095
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^\\n]*$')",message="path must be absolute, as /var/tmp"

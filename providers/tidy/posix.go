@@ -49,14 +49,8 @@ func (p posix) Generate(_ context.Context, h host.Reader, want Attributes, c res
 			yield(nil, err)
 			return
 		}
-		w := walk{h: h.LookStraight(), want: want, least: least, now: p.now(), managed: managed(want.Path, c), remove: func(path string) error {
-			r, err := removal(path, want)
-			if err == nil && !yield(r, nil) {
-				err = errEnough
-			}
-			return err
-		}}
-		if _, err := w.tidy(want.Path, 0); err != nil && !errors.Is(err, errEnough) {
+		w := walk{h: h, want: want, least: least, now: p.now(), managed: managed(want.Path, c)}
+		if err := w.all(yield); err != nil && !errors.Is(err, errEnough) {
 			yield(nil, err)
 		}
 	}
@@ -81,47 +75,105 @@ func isBelow(p, top string) bool {
 	return p == top || top == "/" || strings.HasPrefix(p, top+"/")
 }
 
-// A walk goes through what lies below a path. It has the names of the directories on its
-// way in memory and nothing else, however many files there are.
+// A walk goes through what lies below a path. The path is opened once, and all below is
+// opened from there, where nothing follows a symlink. It has the names of the directories on
+// its way in memory and nothing else, however many files there are, and few of them open.
 type walk struct {
 	h       host.Reader
 	want    Attributes
 	least   *int64 // size in bytes
 	now     time.Time
 	managed map[string]bool
-	remove  func(path string) error
+	top     host.Handle
+	remove  func(name string, was host.FileInfo) error
 }
 
-// tidy deals with a path and what is below it. It reports whether it goes.
-func (w walk) tidy(p string, depth int) (goes bool, err error) {
-	info, err := w.h.Lstat(p) // before what is below is looked at
+// all walks from the path itself, if there is anything.
+func (w walk) all(yield func(resource.Resource, error) bool) error {
+	top, err := w.h.Lookup(w.want.Path, host.Links{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot look at %s: %w", w.want.Path, err)
+	}
+	defer top.Close()
+	tree := host.Tree{Path: w.want.Path, Top: top.Info()}
+	w.top, w.remove = top, func(name string, was host.FileInfo) error {
+		r, err := removal(place{tree, name, was}, w.want)
+		if err == nil && !yield(r, nil) {
+			err = errEnough
+		}
+		return err
+	}
+	_, err = w.tidy(".", 0)
+	return err
+}
+
+// path of what has a name relative to the top.
+func (w walk) path(name string) string { return path.Join(w.want.Path, name) }
+
+// A sight is what was seen of a file before what is below it changed.
+type sight struct {
+	info    host.FileInfo
+	mounted bool
+	// names of what is in it, nil where nobody is to look: without recurse, and in what is
+	// mounted below the path itself.
+	names []string
+}
+
+// look opens what has a name relative to the top for as long as it takes.
+func (w walk) look(name string, depth int) (sight, error) {
+	if name == "." {
+		return w.see(w.top, depth)
+	}
+	file, err := w.top.Child(name)
+	if err != nil {
+		return sight{}, err
+	}
+	defer file.Close()
+	return w.see(file, depth)
+}
+
+func (w walk) see(file host.Handle, depth int) (s sight, err error) {
+	s.info = file.Info()
+	if s.mounted, err = file.Mounted(); err != nil {
+		return s, err
+	}
+	if s.info.IsDir() && isTrue(w.want.Recurse) && (depth == 0 || !s.mounted) {
+		s.names, err = file.ReadDir()
+		s.names = append([]string{}, s.names...)
+	}
+	return s, err
+}
+
+// tidy deals with a file and what is below it. It reports whether it goes.
+func (w walk) tidy(name string, depth int) (goes bool, err error) {
+	s, err := w.look(name, depth)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil // it went away just now
 	}
 	if err != nil {
-		return false, fmt.Errorf("cannot look at %s: %w", p, err)
+		return false, fmt.Errorf("cannot look at %s: %w", w.path(name), err)
 	}
-	if info.IsDir() {
-		if empty, err := w.below(p, depth); !empty || err != nil {
+	if s.info.IsDir() {
+		if empty, err := w.below(name, s.names, depth); !empty || err != nil {
 			return false, err
 		}
 	}
-	if w.managed[p] || !due(w.want, w.least, path.Base(p), info, w.now) {
+	p := w.path(name)
+	// What is mounted is of another file system: it stays, and so does its place.
+	if s.mounted || w.managed[p] || !due(w.want, w.least, path.Base(p), s.info, w.now) {
 		return false, nil
 	}
-	// What is mounted is of another file system: it stays, and so does its place.
-	if mounted, err := w.h.Mounted(p); mounted || err != nil {
-		return false, err
-	}
-	return true, w.remove(p)
+	return true, w.remove(name, s.info)
 }
 
 // below deals with what is in a directory. It reports whether the directory is then empty.
 // What can't be looked at keeps nothing else from going: its owner may have made it so.
-func (w walk) below(dir string, depth int) (empty bool, err error) {
-	names, err := w.names(dir, depth)
-	if names == nil || err != nil {
-		return false, err
+func (w walk) below(dir string, names []string, depth int) (empty bool, err error) {
+	if names == nil {
+		return false, nil
 	}
 	if w.want.RecurseLimit != nil && depth >= int(*w.want.RecurseLimit) {
 		return len(names) == 0, nil
@@ -136,22 +188,4 @@ func (w walk) below(dir string, depth int) (empty bool, err error) {
 		empty = empty && goes
 	}
 	return empty, err
-}
-
-// names are what is in a directory, nil where nobody is to look: without recurse, and in
-// what is mounted below the path itself.
-func (w walk) names(dir string, depth int) ([]string, error) {
-	if !isTrue(w.want.Recurse) {
-		return nil, nil
-	}
-	if depth > 0 {
-		if mounted, err := w.h.Mounted(dir); mounted || err != nil {
-			return nil, err
-		}
-	}
-	names, err := w.h.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cannot look into %s: %w", dir, err)
-	}
-	return append([]string{}, names...), nil
 }

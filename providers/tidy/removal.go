@@ -5,22 +5,47 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A removed is a path that is to go.
+// A place is where a walk has found a file.
+type place struct {
+	tree host.Tree
+	name string // relative to the tree; "." for the path of the Tidy itself
+	was  host.FileInfo
+}
+
+func (p place) path() string { return path.Join(p.tree.Path, p.name) }
+
+func (p place) lookup(h host.Reader) (host.Handle, error) {
+	if p.name == "." {
+		return h.Lookup(p.tree.Path, p.tree.Links)
+	}
+	return p.tree.Lookup(h, p.name)
+}
+
+func (p place) editParent(h host.Host) (dir host.WritableHandle, name string, err error) {
+	if p.name == "." {
+		return h.EditParent(p.tree.Path, p.tree.Links)
+	}
+	return p.tree.EditParent(h, p.name)
+}
+
+// A removed is a file that is to go.
 type removed struct {
 	Path   string
 	Ensure string
+	at     place
 	keep   bool // in the bucket
 }
 
-// removal is the resource of a path that is to go. It is told as a File, and unlike one
-// goes through no symlink, and takes no directory that is not empty.
-func removal(p string, want Attributes) (resource.Resource, error) {
+// removal is the resource of a file that is to go. It is told as a File, and unlike one
+// goes through no symlink, and takes no directory that is not empty and no other file.
+func removal(at place, want Attributes) (resource.Resource, error) {
 	t := resource.Type[removed]{
 		Name:      "File",
 		Providers: []resource.Provider[removed]{remover{}},
@@ -33,7 +58,7 @@ func removal(p string, want Attributes) (resource.Resource, error) {
 		}},
 	}
 	keep := want.Backup != nil && *want.Backup == "Bucket"
-	return t.Of(resource.FoundRef("File", p), removed{Path: p, Ensure: resource.Absent, keep: keep})
+	return t.Of(resource.FoundRef("File", at.path()), removed{Path: at.path(), Ensure: resource.Absent, at: at, keep: keep})
 }
 
 type remover struct{}
@@ -43,35 +68,72 @@ func (remover) Name() string { return "posix" }
 func (remover) Suits(resource.Facts, host.Reader) error { return nil }
 
 func (remover) Read(_ context.Context, h host.Reader, want removed) (removed, error) {
-	info, err := h.LookStraight().Lstat(want.Path)
+	file, err := want.at.lookup(h)
 	if errors.Is(err, fs.ErrNotExist) {
 		return removed{Path: want.Path, Ensure: resource.Absent}, nil
 	}
+	if err != nil {
+		return removed{}, err
+	}
+	defer file.Close()
 	is := removed{Path: want.Path, Ensure: "file"}
-	switch {
+	switch info := file.Info(); {
 	case info.IsDir():
 		is.Ensure = "directory"
 	case info.IsSymlink():
 		is.Ensure = "link"
 	}
-	return is, err
+	return is, nil
 }
+
+// attempts is how often a file is tried to be removed that is written to meanwhile.
+const attempts = 16
 
 func (remover) Write(ctx context.Context, h host.Host, _, want removed, _ []resource.Change) error {
-	straight := h.ActStraight()
-	if want.keep {
-		if err := save(ctx, h, straight, want.Path); err != nil {
-			return fmt.Errorf("cannot back up %s; will not remove it: %w", want.Path, err)
-		}
-	}
-	return straight.Remove(want.Path)
-}
-
-// save keeps what a file holds; of anything else there is nothing to keep.
-func save(ctx context.Context, h host.Host, from host.Reader, file string) error {
-	info, err := from.Lstat(file)
-	if err != nil || !info.IsRegular() {
+	dir, name, err := want.at.editParent(h)
+	if err != nil {
 		return err
 	}
-	return bucket.Of(ctx, h).Backup(ctx, from, file)
+	defer dir.Close()
+	for range attempts {
+		if err = want.remove(ctx, h, dir, name); !errors.Is(err, host.ErrChanged) {
+			return err
+		}
+	}
+	return err
 }
+
+// remove removes the file that the walk has seen, or nothing.
+func (r removed) remove(ctx context.Context, h host.Host, dir host.WritableHandle, name string) error {
+	file, err := dir.Child(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	is := file.Info()
+	if !is.SameFile(r.at.was) {
+		return fmt.Errorf("cannot remove %s: another file has that name by now: the next run looks at it", r.Path)
+	}
+	if r.keep && is.IsRegular() {
+		if err := bucket.Of(ctx, h).Backup(ctx, held{h, file}, r.Path); err != nil {
+			return fmt.Errorf("cannot back up %s; will not remove it: %w", r.Path, err)
+		}
+	}
+	return dir.Remove(name, &is)
+}
+
+// held is a host on which a file is looked at that is open already.
+type held struct {
+	host.Reader
+	file host.Handle
+}
+
+func (h held) Look(string) (host.Node, error) { return borrowed{h.file}, nil }
+
+// borrowed is not for the borrower to close.
+type borrowed struct{ host.Node }
+
+func (borrowed) Close() error { return nil }

@@ -1,8 +1,8 @@
 // Package tidy is the resource type Tidy: files that are old or large go away.
 //
 // A Tidy is in sync by itself; the removals that it brings along are not. They are told
-// as Files, whose paths they are. A Tidy walks where others can write, so neither the
-// walk nor a removal ever goes through a symlink.
+// as Files, whose paths they are. A Tidy walks where others can write: its path is opened
+// once, and neither the walk nor a removal goes through a symlink below it.
 package tidy
 
 import (
