@@ -56,6 +56,3 @@ func (b *budget) charge(c Cost) error {
 	b.spent = b.spent.Add(c)
 	return nil
 }
-
-// left is how many bytes of operands can still be read at that many bytes of memory for each.
-func (b *budget) left(perByte int) int { return (MaxBytes-b.spent.Bytes)/perByte + 1 }

@@ -1,7 +1,6 @@
 package expression
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/google/cel-go/common/operators"
@@ -35,7 +34,7 @@ func callPrices() map[string]callPricing {
 		},
 	}
 	for _, name := range comparing() {
-		all[name] = readBy(3, 1)
+		all[name] = readBy(4, 3)
 	}
 	for _, name := range reading() {
 		all[name] = readBy(8, 24)
@@ -113,50 +112,46 @@ func textOf(v ref.Val) string {
 	return string(s)
 }
 
-// weighAll returns the size of values written out, in bytes: one that is in it twice counts twice. It stops beyond
-// a limit.
+// weighAll is weigh for values of CEL.
 func weighAll(values []ref.Val, limit int) (int, error) {
-	total := 0
+	s := scale{limit: limit}
 	for _, v := range values {
-		n, err := weighVal(v, limit-total, 0)
-		if err != nil {
+		if err := s.addVal(v, 0); err != nil {
 			return 0, err
 		}
-		if total += n; total > limit {
-			break
-		}
 	}
-	return total, nil
+	return s.total, nil
 }
 
-func weighVal(v ref.Val, limit, depth int) (int, error) {
+func (s *scale) addVal(v ref.Val, depth int) error {
 	if depth > maxDepth {
-		return 0, errDeep
+		return errDeep
 	}
-	total := valueWeighs
-	add := func(v ref.Val) error {
-		n, err := weighVal(v, limit-total, depth+1)
-		total += n
-		return err
-	}
+	s.total += valueWeighs
 	switch v := v.(type) {
 	case types.String:
-		total += len(v)
+		s.total += len(v)
 	case types.Bytes:
-		total += len(v)
+		s.total += len(v)
 	case traits.Lister:
-		for i := v.Iterator(); i.HasNext() == types.True && total <= limit; {
-			if err := add(i.Next()); err != nil {
-				return 0, err
-			}
-		}
+		return s.addVals(v, depth+1, nil)
 	case traits.Mapper:
-		for i := v.Iterator(); i.HasNext() == types.True && total <= limit; {
-			key := i.Next()
-			if err := errors.Join(add(key), add(v.Get(key))); err != nil {
-				return 0, err
-			}
+		return s.addVals(v, depth+1, v)
+	}
+	return nil
+}
+
+// addVals adds elements, or keys and the values that a map has of them.
+func (s *scale) addVals(of traits.Iterable, depth int, m traits.Mapper) error {
+	for i := of.Iterator(); i.HasNext() == types.True && !s.full(); {
+		v := i.Next()
+		err := s.addVal(v, depth)
+		if m != nil && err == nil {
+			err = s.addVal(m.Get(v), depth)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return total, nil
+	return nil
 }

@@ -93,7 +93,7 @@ func Functions() []string {
 
 // builtins are functions of text/template that are available as they are.
 func builtins() []string {
-	return []string{"and", "or", "not", "len", "index", "slice", "eq", "ne", "lt", "le", "gt", "ge"}
+	return []string{"and", "or", "not", "len", "index", "eq", "ne", "lt", "le", "gt", "ge"}
 }
 
 // The functions that the pipelines of a template are passed through.

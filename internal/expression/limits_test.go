@@ -163,7 +163,7 @@ func TestExpensiveConditionsFail(t *testing.T) {
 	hundred := `"` + strings.Repeat("x", 100) + `"`
 	million := `["x".replace("x", ` + hundred + `).replace("x", ` + hundred + `).replace("x", ` + hundred + `)]`
 	ten := `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]`
-	wide := `[[` + strings.Repeat("1,", 1000) + `1]]`
+	wide := `[[` + strings.Repeat("1,", 50) + `1]]`
 	for name, text := range map[string]string{
 		"looping in loops":              strings.Repeat(ten+`.all(x, `, 8) + "true" + strings.Repeat(")", 8),
 		"looping over errors":           strings.Repeat(ten+`.exists(x, `, 8) + "facts.none" + strings.Repeat(")", 8) + " || true",
@@ -172,7 +172,7 @@ func TestExpensiveConditionsFail(t *testing.T) {
 		"telling lists of lists apart":  wide + strings.Repeat(`.map(x, [x, x, x, x, x, x, x, x])`, 7) + `.all(x, x != x)`,
 		"looking for a list of lists":   wide + strings.Repeat(`.map(x, [x, x, x, x, x, x, x, x])`, 7) + `.all(x, x in [x])`,
 		"comparing maps of maps":        wide + strings.Repeat(`.map(x, {1: x, 2: x, 3: x, 4: x})`, 7) + `.all(x, x == x)`,
-		"growing lists":                 wide + strings.Repeat(`.map(x, x + x + x + x + x + x + x + x)`, 7) + `.all(x, x == x)`,
+		"growing lists":                 wide + strings.Repeat(`.map(x, x + x + x + x)`, 7) + `.all(x, x == x)`,
 		"replacing by much":             `"x"` + strings.Repeat(`.replace("x", `+hundred+`)`, 20) + ` == ""`,
 		"replacing all by all":          million + `.all(x, x.replace("", x) == "")`,
 		"joining with much":             million + `.all(x, x.split("").join(x) == "")`,
@@ -201,7 +201,7 @@ func TestConditionsThatTakeLongToCompileAreRefused(t *testing.T) {
 		`[1]` + strings.Repeat(`.map(x, x)`, 9) + ` == []`:                 "all, exists, map and filter are nested more than 8 deep: use several resources, or label nodes",
 		`[[[[[[[1]]]]]]] == []`:                                            "lists and maps are nested more than 6 deep: compare their parts",
 		`[1].map(x, {x: x}) == []`:                                         "a key of a map is computed: write it out",
-		`[` + strings.Repeat("[],", 101) + `] == []`:                       "there are more than 100 macros and empty lists or maps: use several resources, or label nodes",
+		`[` + strings.Repeat("[],", 101) + `] == []`:                       "it has too many operators, macros and elements of lists: compare with a list by in, use several resources, or label nodes",
 		`"` + strings.Repeat("x", 4096) + `" == ""`:                        "it is 4104 bytes long, and may be 4096: select by labels, or split the resource",
 		strings.Repeat("(", 100) + "true" + strings.Repeat(")", 100):       "expression recursion limit exceeded: 64",
 		`timestamp("2026-01-01T00:00:00Z").getHours("Europe/Berlin") == 1`: "line 1, column 43: found no matching overload for 'getHours' applied to 'timestamp.(string)'",

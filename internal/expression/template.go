@@ -46,8 +46,10 @@ func ParseTemplate(text string) (*Template, error) {
 		return t, nil
 	}
 	t.uses = templateUses(parsed.Root, true)
-	t.blocks, err = meterTree(parsed.Root)
-	return t, err
+	if t.blocks, err = meterTree(parsed.Root); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // Uses returns what the template reads. Never to be changed.

@@ -17,54 +17,56 @@ const valueWeighs = 32
 // weigh returns the size of values written out, in bytes: one that is in it twice counts twice. It stops beyond a
 // limit.
 func weigh(values []reflect.Value, limit int) (int, error) {
-	total := 0
+	s := scale{limit: limit}
 	for _, v := range values {
-		n, err := weighOne(v, limit-total, 0)
-		if err != nil {
+		if err := s.add(v, 0); err != nil {
 			return 0, err
 		}
-		if total += n; total > limit {
-			break
-		}
 	}
-	return total, nil
+	return s.total, nil
 }
 
-func weighOne(v reflect.Value, limit, depth int) (int, error) {
+type scale struct{ total, limit int }
+
+func (s *scale) full() bool { return s.total > s.limit }
+
+func (s *scale) add(v reflect.Value, depth int) error {
 	if depth > maxDepth {
-		return 0, errDeep
+		return errDeep
 	}
-	total := valueWeighs
-	add := func(v reflect.Value) error {
-		n, err := weighOne(v, limit-total, depth+1)
-		total += n
-		return err
-	}
-	switch v.Kind() {
+	s.total += valueWeighs
+	switch v = concrete(v); v.Kind() {
 	case reflect.String:
-		total += v.Len()
-	case reflect.Interface, reflect.Pointer:
-		if !v.IsNil() {
-			return weighOne(v.Elem(), limit, depth)
-		}
+		s.total += v.Len()
 	case reflect.Map:
-		for i := v.MapRange(); i.Next() && total <= limit; {
-			if err := errors.Join(add(i.Key()), add(i.Value())); err != nil {
-				return 0, err
-			}
-		}
+		return s.addMap(v, depth+1)
 	case reflect.Slice, reflect.Array:
-		if v.Type().Elem().Kind() <= reflect.Complex128 {
-			return total + valueWeighs*v.Len(), nil
-		}
-		for i := 0; i < v.Len() && total <= limit; i++ {
-			if err := add(v.Index(i)); err != nil {
-				return 0, err
-			}
-		}
+		return s.addList(v, depth+1)
 	default: // a number, or true or false
 	}
-	return total, nil
+	return nil
+}
+
+func (s *scale) addMap(v reflect.Value, depth int) error {
+	for i := v.MapRange(); i.Next() && !s.full(); {
+		if err := errors.Join(s.add(i.Key(), depth), s.add(i.Value(), depth)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scale) addList(v reflect.Value, depth int) error {
+	if v.Type().Elem().Kind() <= reflect.Complex128 {
+		s.total += valueWeighs * v.Len()
+		return nil
+	}
+	for i := 0; i < v.Len() && !s.full(); i++ {
+		if err := s.add(v.Index(i), depth); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // entries returns how many there are in lists and maps, those in them not counted.
@@ -81,9 +83,9 @@ func entries(values []reflect.Value) int {
 	return total
 }
 
-// concrete is what an interface holds.
+// concrete is what an interface holds, or a pointer leads to.
 func concrete(v reflect.Value) reflect.Value {
-	for v.Kind() == reflect.Interface && !v.IsNil() {
+	for (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer) && !v.IsNil() {
 		v = v.Elem()
 	}
 	return v

@@ -3,12 +3,14 @@ package expression
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/env"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/ext"
 )
@@ -151,44 +153,54 @@ func (c *Condition) Holds(vars map[string]any) (holds bool, cost Cost, err error
 // The limits of what an expression consists of. Checking types takes long where they grow, and they do with each
 // macro and each literal within another.
 const (
-	maxMacros   = 8   // all, exists, map and filter within, or after, each other
-	maxLiterals = 6   // lists and maps within each other
-	maxUntyped  = 100 // macros and empty lists and maps, of which CEL works out the types
+	maxMacros   = 8     // all, exists, map and filter within, or after, each other
+	maxLiterals = 6     // lists and maps within each other
+	maxInferred = 8_000 // of the work of inferring types: each look at one while another is inferred
 )
 
-// A shape is how an expression is built.
-type shape struct{ untyped int }
+// A shape is how an expression is built: of what CEL has to infer the type, each time by a look at all inferred before.
+type shape struct {
+	generic  int // macros, empty lists and maps, and operators that take any type
+	elements int // of lists and maps
+}
+
+func (s *shape) count(e ast.Expr) {
+	switch e.Kind() {
+	case ast.ComprehensionKind:
+		s.generic++
+	case ast.CallKind:
+		if slices.Contains([]string{operators.Equals, operators.NotEquals, operators.In, operators.Index, operators.Conditional, operators.Add}, e.AsCall().FunctionName()) {
+			s.generic++
+		}
+	case ast.ListKind:
+		s.generic++
+		s.elements += e.AsList().Size()
+	case ast.MapKind:
+		s.generic++
+		s.elements += 2 * e.AsMap().Size()
+	default: // its type is known
+	}
+}
 
 // check refuses what CEL would take long to check.
 func (s *shape) check(e ast.Expr, macros, literals int) error {
-	empty := false
+	s.count(e)
 	switch e.Kind() {
 	case ast.ComprehensionKind:
 		macros++
-		empty = true
-	case ast.ListKind:
+	case ast.ListKind, ast.MapKind:
 		literals++
-		empty = e.AsList().Size() == 0
-	case ast.MapKind:
-		literals++
-		empty = e.AsMap().Size() == 0
-		for _, entry := range e.AsMap().Entries() {
-			if entry.AsMapEntry().Key().Kind() != ast.LiteralKind {
-				return errors.New("a key of a map is computed: write it out")
-			}
-		}
 	default: // it has no more of a type than its operands
-	}
-	if empty {
-		s.untyped++
 	}
 	switch {
 	case macros > maxMacros:
 		return fmt.Errorf("all, exists, map and filter are nested more than %d deep: use several resources, or label nodes", maxMacros)
 	case literals > maxLiterals:
 		return fmt.Errorf("lists and maps are nested more than %d deep: compare their parts", maxLiterals)
-	case s.untyped > maxUntyped:
-		return fmt.Errorf("there are more than %d macros and empty lists or maps: use several resources, or label nodes", maxUntyped)
+	case s.generic*(s.generic+s.elements) > maxInferred:
+		return errors.New("it has too many operators, macros and elements of lists: compare with a list by in, use several resources, or label nodes")
+	case computesKeys(e):
+		return errors.New("a key of a map is computed: write it out")
 	}
 	for _, child := range Children(e) {
 		if err := s.check(child, macros, literals); err != nil {
@@ -196,6 +208,12 @@ func (s *shape) check(e ast.Expr, macros, literals int) error {
 		}
 	}
 	return nil
+}
+
+func computesKeys(e ast.Expr) bool {
+	return e.Kind() == ast.MapKind && slices.ContainsFunc(e.AsMap().Entries(), func(e ast.EntryExpr) bool {
+		return e.AsMapEntry().Key().Kind() != ast.LiteralKind
+	})
 }
 
 // Children are the expressions directly within one.

@@ -1,0 +1,275 @@
+package expression_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/expression"
+)
+
+var (
+	generateFor  = flag.Duration("generate", 5*time.Second, "how long each language is generated for")
+	generateSeed = flag.Uint64("seed", 1, "of the generators")
+)
+
+// An author writes expensive expressions. What it may nest and how wide its literals are is chosen for each anew.
+type author struct {
+	*rand.Rand
+	depth int
+}
+
+func (a *author) pick(words ...string) string { return words[a.IntN(len(words))] }
+
+func (a *author) times(most int, text func() string) string {
+	var b strings.Builder
+	for range a.IntN(most) + 1 {
+		b.WriteString(text())
+	}
+	return b.String()
+}
+
+// deeper writes one of some ways, the first of which ends.
+func (a *author) deeper(ways ...func() string) string {
+	if a.depth <= 0 {
+		return ways[0]()
+	}
+	a.depth--
+	defer func() { a.depth++ }()
+	return ways[a.IntN(len(ways))]()
+}
+
+// condition writes a bool of CEL.
+func (a *author) condition() string {
+	return a.deeper(
+		func() string {
+			return a.pick("true", "x == x", "facts.none", "has(facts.os)", "x in [x]", "facts.big == facts.big")
+		},
+		func() string {
+			return a.list() + a.pick(".all(x, ", ".exists(x, ", ".exists_one(x, ") + a.condition() + ")"
+		},
+		func() string { return a.condition() + a.pick(" || ", " && ") + a.condition() },
+		func() string { return a.list() + a.pick(" == ", " != ") + a.list() },
+		func() string { return a.text() + a.pick(" == ", " < ") + a.text() },
+		func() string {
+			return a.text() + ".matches(" + a.pick(`"(x+x+)+y"`, `"x{300}"`, `"(a?){50}a{50}"`, a.text()) + ")"
+		},
+		func() string { return a.text() + a.pick(".contains(", ".startsWith(") + a.text() + ")" },
+		func() string { return a.pick("x", a.list()) + " in " + a.list() },
+		func() string { return a.list() + ".size() == " + a.text() + ".size()" },
+		func() string { return a.text() + ".indexOf(" + a.text() + ") == 0" },
+		func() string { return "size(bytes(" + a.text() + ")) > 0" },
+	)
+}
+
+func (a *author) list() string {
+	return a.deeper(
+		func() string {
+			return a.pick("facts.big", "facts.deep", "x", "[1, 2, 3]", "["+a.times(300, func() string { return "7," })+"]")
+		},
+		func() string { return "[" + a.pick("x", a.text(), a.list()) + ", " + a.pick("x", a.list()) + "]" },
+		func() string { return a.list() + ".map(x, " + a.pick("x", "[x, x]", "x + x", a.text(), a.list()) + ")" },
+		func() string { return a.list() + ".filter(x, " + a.condition() + ")" },
+		func() string { return a.list() + " + " + a.list() },
+		func() string { return a.text() + `.split(` + a.pick(`""`, `"x"`, a.text()) + ")" },
+		func() string { return `{"a": ` + a.list() + `, "b": x}.map(x, x)` },
+	)
+}
+
+func (a *author) text() string {
+	return a.deeper(
+		func() string {
+			return a.pick(`"x"`, "facts.text", "node.name", "x", `"`+a.times(200, func() string { return "x" })+`"`)
+		},
+		func() string { return a.text() + " + " + a.text() },
+		func() string { return a.text() + ".replace(" + a.pick(`""`, `"x"`, a.text()) + ", " + a.text() + ")" },
+		func() string { return a.list() + ".join(" + a.text() + ")" },
+		func() string {
+			return a.pick(`"%s%s"`, `"%s%.99f"`, a.text()) + ".format([" + a.pick("x", a.list()) + ", " + a.text() + "])"
+		},
+		func() string { return "strings.quote(" + a.text() + ")" },
+		func() string {
+			return a.text() + a.pick(".upperAscii()", ".reverse()", ".trim()", ".substring(0)", ".charAt(0)")
+		},
+		func() string { return "string(" + a.pick("x", a.text()) + ")" },
+	)
+}
+
+// template writes a contentTemplate.
+func (a *author) template() string {
+	return `{{ $x := "x" }}{{ $y := list 1 2 }}` + a.times(6, a.statement)
+}
+
+func (a *author) statement() string {
+	return a.deeper(
+		func() string {
+			return a.pick("{{ $x }}", "text", "{{ . }}", "{{ $.facts.os.family }}", "{{ $y }}", "{{ print $x | len }}")
+		},
+		func() string { return "{{ range " + a.operand() + " }}" + a.times(3, a.statement) + "{{ end }}" },
+		func() string {
+			return "{{ range $i, $x := " + a.operand() + " }}" + a.times(3, a.statement) + a.pick("", "{{ break }}", "{{ continue }}") + "{{ end }}"
+		},
+		func() string {
+			return "{{ if " + a.operand() + " }}" + a.statement() + "{{ else }}" + a.statement() + "{{ end }}"
+		},
+		func() string { return "{{ with " + a.operand() + " }}" + a.times(3, a.statement) + "{{ end }}" },
+		func() string { return "{{ $x = " + a.operand() + " }}" },
+		func() string { return "{{ $y = " + a.operand() + " }}" },
+		func() string { return "{{ range 1000 }}{{ $x = " + a.operand() + " }}{{ end }}" },
+		func() string {
+			return "{{ range until 60 }}{{ $y = " + a.pick("concat $y $y", "list $y $y", "append $y $x", `dict "a" $y "b" $y`) + " }}{{ end }}"
+		},
+		func() string { return "{{ " + a.operand() + " }}" },
+		func() string {
+			return strings.Repeat("{{ range 100 }}", 5) + a.times(20, a.statement) + strings.Repeat("{{ end }}", 5)
+		},
+		func() string {
+			return a.pick(`{{ template "contentTemplate" . }}`, `{{ define "a" }}{{ template "a" }}{{ end }}`, `{{ block "a" . }}{{ end }}`)
+		},
+	)
+}
+
+func (a *author) operand() string {
+	number := func() string {
+		return a.pick("0", "1", "7", "-1", "1000", "100000", "9223372036854775807", "-9223372036854775808")
+	}
+	return a.deeper(
+		func() string {
+			return a.pick("$x", "$y", ".", "$", "$.facts.text", "$.facts.big", "$.facts.deep", "$.facts", `"x"`, "100000", "(repeat 100000 \"x\")", "(until 10000)", `"(x+x+)+y"`, number())
+		},
+		func() string {
+			return "(" + a.function() + a.times(3, func() string { return " " + a.operand() }) + ")"
+		},
+		func() string { return "(" + a.function() + " " + number() + " " + a.operand() + ")" },
+		func() string { return "(" + a.operand() + " | " + a.function() + " " + a.operand() + ")" },
+		func() string {
+			return "(printf \"" + a.times(50, func() string { return a.pick("%s", "%[1]s", "%999999d", "%*d", "%v", "%q", "%.500f") }) + "\" " + a.operand() + ")"
+		},
+	)
+}
+
+func (a *author) function() string {
+	all := expression.Functions()
+	return all[a.IntN(len(all))]
+}
+
+// expensive are the variables of a node that reports as much as it may.
+func expensive() map[string]any {
+	v := variables()
+	facts := v["facts"].(map[string]any)
+	var deep any = "x"
+	for range 50 {
+		deep = []any{deep, "y"}
+	}
+	var big []any
+	for i := range 2000 {
+		big = append(big, fmt.Sprint(i), float64(i), map[string]any{"x": "y"})
+	}
+	facts["deep"], facts["big"], facts["text"] = deep, big, strings.Repeat("xy ä", 5000)
+	return v
+}
+
+// A worst is the most that evaluations took of what they may.
+type worst struct {
+	time, bytes         float64 // as parts of what the limits stand for
+	timeText, bytesText string
+	evaluated, limited  int
+}
+
+// evaluate measures an evaluation: the processor's time of this thread, and all bytes allocated.
+func (w *worst) evaluate(text string, do func() (expression.Cost, error)) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := threadTime()
+	cost, err := do()
+	took := threadTime() - start
+	runtime.ReadMemStats(&after)
+	if w.evaluated++; err != nil && cost.Time >= expression.MaxTime || cost.Bytes >= expression.MaxBytes {
+		w.limited++
+	}
+	if part := float64(took.Nanoseconds()) / expression.MaxTime; part > w.time {
+		w.time, w.timeText = part, fmt.Sprintf("%v at %+v: %.100v: %s", took, cost, err, text)
+	}
+	if part := float64(after.TotalAlloc-before.TotalAlloc) / expression.MaxBytes; part > w.bytes {
+		w.bytes, w.bytesText = part, fmt.Sprintf("%d bytes at %+v: %.100v: %s", after.TotalAlloc-before.TotalAlloc, cost, err, text)
+	}
+}
+
+func threadTime() time.Duration {
+	const ofThread = 1 // RUSAGE_THREAD
+	var u syscall.Rusage
+	_ = syscall.Getrusage(ofThread, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func (w *worst) check(t *testing.T, evaluations int) {
+	t.Helper()
+	t.Logf("%d evaluations, %d of them cut off; at most %.0f %% of 100 ms and %.0f %% of 16 MiB", w.evaluated, w.limited, 100*w.time, 100*w.bytes)
+	const slow = 4 // a machine may be slower than the one that the units come from
+	if w.time > slow {
+		t.Errorf("an evaluation took too long: %.2000s", w.timeText)
+	}
+	if w.bytes > 1.5 {
+		t.Errorf("an evaluation took too much memory: %.2000s", w.bytesText)
+	}
+	if w.evaluated < evaluations || w.limited < evaluations/50 {
+		t.Errorf("got %d evaluations and %d of them cut off: they are not expensive", w.evaluated, w.limited)
+	}
+}
+
+// It runs alone: what others allocate would count.
+func TestGeneratedConditionsStayWithinTheirLimits(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	a := &author{Rand: rand.New(rand.NewPCG(*generateSeed, 1))}
+	var env expression.Environment
+	var compiled, evaluated worst
+	vars := expensive()
+	for end := time.Now().Add(*generateFor); time.Now().Before(end); {
+		a.depth = 1 + a.IntN(9)
+		text := a.condition()
+		var c *expression.Condition
+		compiled.evaluate(text, func() (_ expression.Cost, err error) {
+			c, err = env.CompileWhen(text)
+			return expression.Cost{}, err
+		})
+		if c != nil {
+			evaluated.evaluate(text, func() (expression.Cost, error) {
+				_, cost, err := c.Holds(vars)
+				return cost, err
+			})
+		}
+	}
+	compiled.check(t, 0)
+	evaluated.check(t, 200)
+}
+
+func TestGeneratedTemplatesStayWithinTheirLimits(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	a := &author{Rand: rand.New(rand.NewPCG(*generateSeed, 2))}
+	var parsed, evaluated worst
+	vars := expensive()
+	for end := time.Now().Add(*generateFor); time.Now().Before(end); {
+		a.depth = 1 + a.IntN(7)
+		text := a.template()
+		var c *expression.Template
+		parsed.evaluate(text, func() (_ expression.Cost, err error) {
+			c, err = expression.ParseTemplate(text)
+			return expression.Cost{}, err
+		})
+		if parsedOK := c != nil && parsed.evaluated > 0; parsedOK {
+			evaluated.evaluate(text, func() (expression.Cost, error) {
+				_, cost, err := c.Render(vars)
+				return cost, err
+			})
+		}
+	}
+	parsed.check(t, 0)
+	evaluated.check(t, 200)
+}
