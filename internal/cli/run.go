@@ -202,16 +202,14 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 		ConfigMap: j.set.ConfigMaps.Value,
 		Secret:    secretsOf(j.set.Secrets),
 	})
-	if j.planned { // whatever a resource says of noop
-		for i := range items {
-			items[i].Noop = nil
-		}
-	}
 	t := engine.Transaction{
 		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.set.Digest), Noop: j.noop, Store: store, Now: time.Now,
 		Selected: func(i resource.Item) bool { return j.selected.has(i.Ref) },
 		Refused:  refused(problems, j.selected), Withheld: leftOut(problems, j.selected), IgnoreSchedules: j.anyTime,
 		Before: map[string]time.Duration{engine.FactGeneration: gathered.Sub(began), engine.ConfigRetrieval: time.Since(gathered)},
+	}
+	if j.planned { // with nothing to write with
+		t.Host, t.Reader = nil, j.host
 	}
 	j.debugSuitability(items, facts, j.host)
 	done := 0

@@ -29,6 +29,19 @@ type Item struct {
 	Require, Before, Notify, Subscribe []Ref
 }
 
+// Thing is what the item is about on the host: its kind and namevar, whatever the resource
+// is called. Of one that is not bound nothing is known but its own name: see [UnboundThing].
+func (i Item) Thing() Ref {
+	if i.Resource == nil {
+		return UnboundThing(i.Ref)
+	}
+	return Ref{i.Ref.Kind, i.Resource.Namevar()}
+}
+
+// UnboundThing stands for the thing of a resource of which it is not known what it is about.
+// It is no other thing's.
+func UnboundThing(ref Ref) Ref { return Ref{ref.Kind, MetadataName + "=" + ref.Name} }
+
 // A LogLevel is how much of a matter an event is, as syslog has it. "" is notice.
 type LogLevel string
 

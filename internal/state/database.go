@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -31,6 +32,12 @@ var (
 	keyBucket   = []byte("key")
 	keyName     = []byte("digest")
 )
+
+// byName are the buckets of an earlier version, which remembered things by the names of
+// their resources. What they hold can't be told to be of any thing, and is dropped.
+func byName() [][]byte {
+	return [][]byte{[]byte("observed"), []byte("audited"), []byte("checked")}
+}
 
 // keySize is that of the key in bytes.
 const keySize = 32
@@ -85,6 +92,7 @@ func (s *Store) read(db *bbolt.DB) error {
 			if b := source.Bucket(keyBucket); b != nil {
 				s.key = bytes.Clone(b.Get(keyName))
 			}
+			s.warnAboutNames(source)
 			return errors.Join(
 				s.observed.read(source), s.audited.read(source), s.checked.read(source), s.claims.read(source),
 				each(source, armedBucket, func(ref resource.Ref, v []byte) (err error) {
@@ -97,6 +105,21 @@ func (s *Store) read(db *bbolt.DB) error {
 		err = fmt.Errorf("%w: %w", errCorrupt, err)
 	}
 	return err
+}
+
+func (s *Store) warnAboutNames(source *bbolt.Bucket) {
+	if slices.ContainsFunc(byName(), func(b []byte) bool { return source.Bucket(b) != nil }) {
+		s.warnings = append(s.warnings, "the state is an earlier version's, which cannot tell renamed resources apart: what it says of drift and audits is not used")
+	}
+}
+
+func dropByName(source *bbolt.Bucket) error {
+	for _, b := range byName() {
+		if err := source.DeleteBucket(b); err != nil && !errors.Is(err, berrors.ErrBucketNotFound) {
+			return err
+		}
+	}
+	return nil
 }
 
 func each(source *bbolt.Bucket, bucket []byte, f func(ref resource.Ref, value []byte) error) error {
@@ -135,7 +158,7 @@ func (s *Store) writeAll() error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(s.writeKey(source), s.observed.write(source), s.audited.write(source), s.checked.write(source), s.claims.write(source))
+		return errors.Join(dropByName(source), s.writeKey(source), s.observed.write(source), s.audited.write(source), s.checked.write(source), s.claims.write(source))
 	})
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A Store remembers what runs last saw and which refreshes are due; it is an
-// engine.Store. While it is open nobody else can open the same directory to write. The
+// A Store remembers what runs last saw and which refreshes are due, of things by their kind
+// and namevar; it is an engine.Store. While it is open nobody else can open the same directory to write. The
 // zero Store remembers nothing and refuses to arm. Not safe for concurrent use.
 type Store struct {
 	db       *bbolt.DB // nil when read only
@@ -28,8 +28,8 @@ type Store struct {
 	// What is kept with the next Commit.
 	observed, audited table[map[string]string]
 	checked           table[time.Time]
-	claims            table[resource.Claim] // by kind and namevar
-	key               []byte                // nil until it is asked for
+	claims            table[resource.Claim]
+	key               []byte // nil until it is asked for
 	keyIsNew          bool
 }
 
@@ -111,9 +111,9 @@ func newStore(opts Options) *Store {
 	return &Store{
 		source:   []byte(cmp.Or(opts.Source, Manifests)),
 		armed:    map[resource.Ref]int{},
-		observed: newTable[map[string]string]("observed"),
-		audited:  newTable[map[string]string]("audited"),
-		checked:  newTable[time.Time]("checked"),
+		observed: newTable[map[string]string]("values"),
+		audited:  newTable[map[string]string]("audits"),
+		checked:  newTable[time.Time]("looks"),
 		claims:   newTable[resource.Claim]("claims"),
 	}
 }
@@ -161,35 +161,35 @@ func (s *Store) Close() error {
 
 // Observed are the values that a run last saw or set, nil where there are none. Not to
 // be changed.
-func (s *Store) Observed(ref resource.Ref) map[string]string { return s.observed.values[ref] }
+func (s *Store) Observed(thing resource.Ref) map[string]string { return s.observed.values[thing] }
 
 // SetObserved replaces them, durably with the next Commit.
-func (s *Store) SetObserved(ref resource.Ref, values map[string]string) {
-	s.setValues(s.observed, ref, values)
+func (s *Store) SetObserved(thing resource.Ref, values map[string]string) {
+	s.setValues(s.observed, thing, values)
 }
 
 // Audited are the values of audited properties that a run last saw, nil where there are
 // none. Not to be changed.
-func (s *Store) Audited(ref resource.Ref) map[string]string { return s.audited.values[ref] }
+func (s *Store) Audited(thing resource.Ref) map[string]string { return s.audited.values[thing] }
 
 // SetAudited replaces them, durably with the next Commit.
-func (s *Store) SetAudited(ref resource.Ref, values map[string]string) {
-	s.setValues(s.audited, ref, values)
+func (s *Store) SetAudited(thing resource.Ref, values map[string]string) {
+	s.setValues(s.audited, thing, values)
 }
 
-func (s *Store) setValues(t table[map[string]string], ref resource.Ref, values map[string]string) {
-	if s.db != nil && !maps.Equal(t.values[ref], values) {
-		t.set(ref, maps.Clone(values))
+func (s *Store) setValues(t table[map[string]string], thing resource.Ref, values map[string]string) {
+	if s.db != nil && !maps.Equal(t.values[thing], values) {
+		t.set(thing, maps.Clone(values))
 	}
 }
 
-// Checked is when a run last looked at a resource, zero for never.
-func (s *Store) Checked(ref resource.Ref) time.Time { return s.checked.values[ref] }
+// Checked is when a run last looked at a thing, zero for never.
+func (s *Store) Checked(thing resource.Ref) time.Time { return s.checked.values[thing] }
 
 // SetChecked replaces it, durably with the next Commit.
-func (s *Store) SetChecked(ref resource.Ref, at time.Time) {
-	if s.db != nil && !at.Equal(s.checked.values[ref]) {
-		s.checked.set(ref, at)
+func (s *Store) SetChecked(thing resource.Ref, at time.Time) {
+	if s.db != nil && !at.Equal(s.checked.values[thing]) {
+		s.checked.set(thing, at)
 	}
 }
 
@@ -203,10 +203,10 @@ func (s *Store) Key() []byte {
 	return s.key
 }
 
-// Armed are the resources that a refresh is due to, with the number of events.
+// Armed are the things that a refresh is due to, with the number of events.
 func (s *Store) Armed() map[resource.Ref]int { return maps.Clone(s.armed) }
 
-// Arm makes a refresh due, once for every time a resource is named. It is on disk when
+// Arm makes a refresh due, once for every time a thing is named. It is on disk when
 // Arm returns.
 func (s *Store) Arm(refs []resource.Ref) error {
 	if s.db == nil {
@@ -242,15 +242,11 @@ func (s *Store) setArmed(armed map[resource.Ref]int, refs []resource.Ref) error 
 	return nil
 }
 
-// Retain forgets what is remembered of all other resources, durably with the next
-// Commit. A refresh that is due stays due, until its resource is there again.
-func (s *Store) Retain(refs []resource.Ref) {
+// Retain forgets what is remembered of things for which keep is false, durably with the next
+// Commit. A refresh that is due stays due, until a resource is about the thing again.
+func (s *Store) Retain(keep func(thing resource.Ref) bool) {
 	if s.db == nil {
 		return
-	}
-	keep := make(map[resource.Ref]bool, len(refs))
-	for _, ref := range refs {
-		keep[ref] = true
 	}
 	s.observed.retain(keep)
 	s.audited.retain(keep)

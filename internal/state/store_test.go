@@ -5,12 +5,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -105,7 +108,7 @@ func TestClaimingIsDurableWithoutCommit(t *testing.T) {
 		t.Errorf("%s, and observed is %v", diff, s.Observed(motd()))
 	}
 	s.DropClaim(a.Key())
-	s.Retain(nil)
+	s.Retain(none)
 	must(t, s.Commit())
 	must(t, s.Close())
 
@@ -133,7 +136,7 @@ func TestAuditsAndLooksAreRemembered(t *testing.T) {
 	if !s.Checked(motd()).Equal(noon()) || !s.Checked(resource.Ref{Kind: "File", Name: "other"}).IsZero() {
 		t.Errorf("motd was looked at on %s", s.Checked(motd()))
 	}
-	s.Retain([]resource.Ref{nginx()})
+	s.Retain(only(nginx()))
 	must(t, s.Commit())
 	must(t, s.Close())
 
@@ -152,7 +155,7 @@ func TestRetainForgetsTheRestButNoRefreshThatIsDue(t *testing.T) {
 	s.SetObserved(motd(), map[string]string{"mode": "0644"})
 	s.SetObserved(nginx(), map[string]string{"ensure": "running"})
 	must(t, s.Arm([]resource.Ref{motd(), nginx()}))
-	s.Retain([]resource.Ref{nginx()})
+	s.Retain(only(nginx()))
 	must(t, s.Commit())
 	must(t, s.Close())
 
@@ -183,7 +186,7 @@ func TestSourcesShareNothingButTheLock(t *testing.T) {
 		t.Errorf("sees another source's %v and %v", agent.Observed(motd()), agent.Armed())
 	}
 	agent.SetObserved(motd(), map[string]string{"mode": "0600"})
-	agent.Retain(nil)
+	agent.Retain(none)
 	must(t, agent.Disarm([]resource.Ref{nginx()}))
 	must(t, agent.Commit())
 	must(t, agent.Close())
@@ -209,7 +212,7 @@ func TestARunThatChangesNothingWritesNothing(t *testing.T) {
 	s = open(t, dir)
 	s.SetObserved(motd(), map[string]string{"mode": "0644"})
 	must(t, s.Disarm([]resource.Ref{motd()}))
-	s.Retain([]resource.Ref{motd(), nginx()})
+	s.Retain(only(motd(), nginx()))
 	must(t, s.Commit())
 	must(t, s.Close())
 	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
@@ -268,7 +271,7 @@ func TestReadingOnlyMakesAndKeepsNothing(t *testing.T) {
 		t.Error("armed what can't be kept")
 	}
 	s.SetObserved(motd(), map[string]string{"mode": "0644"})
-	s.Retain(nil)
+	s.Retain(none)
 	must(t, s.Commit())
 	must(t, s.Close())
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -373,5 +376,47 @@ func TestTheStateOfAProcessesHostIsBelowItsRoot(t *testing.T) {
 	must(t, s.Arm([]resource.Ref{nginx()}))
 	if !strings.HasPrefix(dir, "/proc/self/root/") {
 		t.Errorf("the state is in %s", dir)
+	}
+}
+
+func none(resource.Ref) bool { return false }
+
+func only(things ...resource.Ref) func(resource.Ref) bool {
+	return func(thing resource.Ref) bool { return slices.Contains(things, thing) }
+}
+
+// An earlier version kept values by the names of resources, which may be about other things by now.
+func TestValuesByNameOfAnEarlierVersionAreNotUsed(t *testing.T) {
+	dir := t.TempDir()
+	db, err := bbolt.Open(filepath.Join(dir, "state.db"), 0o600, nil)
+	must(t, err)
+	must(t, db.Update(func(tx *bbolt.Tx) error {
+		source, err := tx.CreateBucket([]byte("manifests"))
+		must(t, err)
+		for bucket, value := range map[string]string{"observed": `{"ensure":"present"}`, "audited": `{"mode":"0644"}`, "checked": `"2026-01-01T00:00:00Z"`, "armed": "2"} {
+			b, err := source.CreateBucket([]byte(bucket))
+			must(t, err)
+			must(t, b.Put([]byte("SystemService/nginx"), []byte(value)))
+		}
+		return nil
+	}))
+	must(t, db.Close())
+
+	s := open(t, dir)
+	if s.Observed(nginx()) != nil || s.Audited(nginx()) != nil || !s.Checked(nginx()).IsZero() || s.Armed()[nginx()] != 2 {
+		t.Errorf("observed %v, audited %v, checked %v, armed %v", s.Observed(nginx()), s.Audited(nginx()), s.Checked(nginx()), s.Armed())
+	}
+	want := []string{"the state is an earlier version's, which cannot tell renamed resources apart: what it says of drift and audits is not used"}
+	if diff := cmp.Diff(want, s.Warnings()); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	s.SetObserved(nginx(), map[string]string{"ensure": "running"})
+	must(t, s.Commit())
+	must(t, s.Close())
+
+	s = open(t, dir)
+	defer func() { must(t, s.Close()) }()
+	if len(s.Warnings()) != 0 || s.Observed(nginx())["ensure"] != "running" || s.Armed()[nginx()] != 2 {
+		t.Errorf("warnings %v, observed %v, armed %v", s.Warnings(), s.Observed(nginx()), s.Armed())
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A table is one kind of thing that is remembered of resources, or of things by kind and
-// namevar: a bucket of JSON values by Kind/name. What was set is on disk once it was written.
+// A table is one sort of what is remembered of things: a bucket of JSON values by
+// Kind/namevar. What was set is on disk once it was written.
 type table[V any] struct {
 	bucket []byte
 	values map[resource.Ref]V
@@ -32,9 +32,9 @@ func (t table[V]) drop(ref resource.Ref) {
 	}
 }
 
-func (t table[V]) retain(keep map[resource.Ref]bool) {
+func (t table[V]) retain(keep func(resource.Ref) bool) {
 	for ref := range t.values {
-		if !keep[ref] {
+		if !keep(ref) {
 			delete(t.values, ref)
 			t.dirty[ref] = true
 		}

@@ -211,7 +211,7 @@ func TestAStoppedRunBeginsNothingElseOfABatch(t *testing.T) {
 			stop()
 		}
 	}
-	report, err := (engine.Transaction{Now: stoodStill}).Run(ctx, items)
+	report, err := (engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}).Run(ctx, items)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func (r *run) audit(e *entry) {
 	if !e.Audit || e.situation.ReadError != nil {
 		return
 	}
-	events := auditEvents(r.Store.Audited(e.Ref), e.Resource.Audited(r.Store.Key()))
+	events := auditEvents(r.Store.Audited(e.thing), e.Resource.Audited(r.Store.Key()))
 	e.report.Events = append(e.report.Events, events...)
 	if heard(events) && !r.forgets(e) {
 		if err := r.arm([]*entry{e}); err != nil {
@@ -86,7 +86,7 @@ func (r *run) record(e *entry) {
 	for _, v := range e.Resource.Audited(r.Store.Key()) {
 		values[v.Property] = v.Value
 	}
-	if !maps.Equal(values, r.Store.Audited(e.Ref)) {
-		r.Store.SetAudited(e.Ref, values)
+	if !maps.Equal(values, r.Store.Audited(e.thing)) {
+		r.Store.SetAudited(e.thing, values)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
@@ -56,7 +57,7 @@ func benchmarkRun(b *testing.B, n int, shape func(i, n int) item) {
 			items[i].Resource, items[i].Invalid = kinds[it.Ref.Kind].Bind(it.Ref, json.RawMessage(red))
 		}
 		b.StartTimer()
-		if _, err := (engine.Transaction{Now: stoodStill}).Run(b.Context(), items); err != nil {
+		if _, err := (engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}).Run(b.Context(), items); err != nil {
 			b.Fatal(err)
 		}
 	}

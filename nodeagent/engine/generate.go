@@ -104,6 +104,7 @@ func (e *entry) remark() {
 // graph, so its events go where the parent's go.
 func (r *run) child(ctx context.Context, parent *entry, res resource.Resource) {
 	c := &entry{Item: resource.Item{Ref: res.Ref(), Resource: res}, node: parent.node, began: r.Now()}
+	c.thing = c.Thing()
 	c.report.Ref = Ref(c.Ref)
 	c.situation.Noop = parent.situation.Noop
 	r.choose(c)
@@ -125,8 +126,8 @@ func (r *run) child(ctx context.Context, parent *entry, res resource.Resource) {
 	} else {
 		r.tell(c.report)
 	}
-	if c.report.State == Changed || r.Store.Observed(c.Ref) != nil {
+	if c.report.State == Changed || r.Store.Observed(c.thing) != nil {
 		r.remember(c)
-		r.generated = append(r.generated, c.Ref)
+		r.generated = append(r.generated, c.thing)
 	}
 }

@@ -21,7 +21,7 @@ func (t Transaction) heed(items []resource.Item) {
 	for _, item := range items {
 		if item.Resource == nil {
 			unbound[item.Ref] = item
-		} else if c, ok := t.Store.Claims()[resource.Ref{Kind: item.Ref.Kind, Name: item.Resource.Namevar()}]; ok {
+		} else if c, ok := t.Store.Claims()[item.Thing()]; ok {
 			t.amend(c, item)
 		}
 	}
@@ -85,7 +85,7 @@ func (t Transaction) census(items []resource.Item) census {
 		if item.Resource == nil {
 			c.doubt(item.Ref)
 		} else {
-			c.about[resource.Ref{Kind: item.Ref.Kind, Name: item.Resource.Namevar()}] = true
+			c.about[item.Thing()] = true
 		}
 	}
 	for _, ref := range t.Withheld {
@@ -218,7 +218,7 @@ func (r *run) reclaim(e *entry) {
 	if !r.claims(e) {
 		return
 	}
-	key := resource.Ref{Kind: e.Ref.Kind, Name: e.Resource.Namevar()}
+	key := e.thing
 	was, had := r.Store.Claims()[key]
 	if e.Deletion == resource.Orphan {
 		if had {
@@ -234,7 +234,7 @@ func (r *run) reclaim(e *entry) {
 // inherit has a thing be the resource's own that brought it along: whose it was before has
 // nothing become of it any more.
 func (r *run) inherit(child *entry) {
-	key := resource.Ref{Kind: child.Ref.Kind, Name: child.Resource.Namevar()}
+	key := child.thing
 	if _, had := r.Store.Claims()[key]; had && r.claims(child) {
 		r.Store.DropClaim(key)
 	}

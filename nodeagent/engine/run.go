@@ -12,10 +12,14 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A Transaction is how to run. Its zero values are useful but for Host and Now. One
-// run at a time on a host is the caller's care.
+// A Transaction is how to run. Its zero values are useful but for Host or Reader and Now.
+// One run at a time on a host is the caller's care.
 type Transaction struct {
+	// Host is what a run changes. Without it the run is a plan: it looks by Reader, reports
+	// what would be done, whatever a resource says of noop, and writes nothing, neither to
+	// the host nor to the Store.
 	Host     host.Host
+	Reader   host.Reader // what a plan looks at; nil where there is a Host
 	Facts    resource.Facts
 	Kinds    []resource.Kind // for resources that generate those of other kinds; optional
 	HostName string          // for the report
@@ -53,6 +57,9 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	if t.Store == nil {
 		t.Store = Forgetful{}
 	}
+	if t.plans() {
+		t.Noop, t.Store = true, unchanged{from: t.Store}
+	}
 	t.heed(items)
 	items = slices.Concat(items, t.leavers(items))
 	r := newRun(t, items)
@@ -84,6 +91,9 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	}
 	return report, r.forget()
 }
+
+// plans reports whether the run has nothing to change a host with.
+func (t Transaction) plans() bool { return t.Host == nil }
 
 // tell reports a resource that has ended.
 func (r *run) tell(res ResourceReport) {
@@ -122,6 +132,7 @@ type run struct {
 type entry struct {
 	resource.Item
 	node       int
+	thing      resource.Ref // see [resource.Item.Thing]: what is remembered, is by it
 	situation  Situation
 	comparison resource.Comparison
 	report     ResourceReport
@@ -144,11 +155,14 @@ type entry struct {
 type readOnly struct{ host.Reader }
 
 func newRun(t Transaction, items []resource.Item) *run {
-	r := &run{Transaction: t, plan: newPlan(items), reader: readOnly{t.Host}, provided: map[wish]resource.Resource{}, made: map[key]bool{}}
+	r := &run{Transaction: t, plan: newPlan(items), provided: map[wish]resource.Resource{}, made: map[key]bool{}}
+	if r.reader = (readOnly{t.Host}); t.plans() {
+		r.reader = readOnly{t.Reader}
+	}
 	r.queue = r.plan.graph.Queue()
 	armed := t.Store.Armed()
 	for i, item := range items {
-		e := &entry{Item: item, node: i}
+		e := &entry{Item: item, node: i, thing: item.Thing()}
 		e.report.Ref = Ref(item.Ref)
 		e.situation = Situation{
 			Unselected: t.Selected != nil && !t.Selected(item),
@@ -157,10 +171,13 @@ func newRun(t Transaction, items []resource.Item) *run {
 			Unscheduled: item.Postponed,
 			Invalid:     errors.Join(item.Invalid, r.plan.dangling[i]),
 			Noop:        t.Noop,
-			Events:      Events{Real: armed[item.Ref]},
 		}
-		e.due = armed[item.Ref] > 0
-		if item.Noop != nil {
+		e.situation.Events.Real = armed[e.thing]
+		if item.Resource != nil { // armed when nothing was known of it
+			e.situation.Events.Real += armed[resource.UnboundThing(item.Ref)]
+		}
+		e.due = e.situation.Events.Real > 0
+		if item.Noop != nil && !t.plans() {
 			e.situation.Noop = *item.Noop
 		}
 		r.entries = append(r.entries, e)
@@ -302,20 +319,35 @@ func (r *run) joins(ctx context.Context, first, e *entry) bool {
 	return r.batches(e) && e.report.Provider == first.report.Provider
 }
 
-// forget drops what is remembered of resources that are gone, unless the run only
+// forget drops what is remembered of things that no resource is about, unless the run only
 // looks at what would be, and saves the rest.
 func (r *run) forget() error {
 	if !r.Noop {
-		refs := r.generated
-		for _, e := range r.entries {
-			if !e.report.Gone {
-				refs = append(refs, e.Ref)
-			}
-		}
-		r.Store.Retain(refs)
+		r.Store.Retain(r.remembered())
 	}
 	if err := r.Store.Commit(); err != nil {
 		return fmt.Errorf("cannot save the state of the run: %w", err)
 	}
 	return nil
+}
+
+// remembered tells the things that stay in the store: those that a resource is about and,
+// where it is not known what one is about, all of its kind.
+func (r *run) remembered() func(thing resource.Ref) bool {
+	things := make(map[resource.Ref]bool, len(r.entries)+len(r.generated))
+	for _, thing := range r.generated {
+		things[thing] = true
+	}
+	var items []resource.Item
+	for _, e := range r.entries {
+		items = append(items, e.Item)
+		if !e.report.Gone {
+			things[e.thing] = true
+		}
+	}
+	doubts := r.census(items).doubts
+	return func(thing resource.Ref) bool {
+		_, doubt := doubts[thing.Kind]
+		return doubt || things[thing]
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
@@ -469,7 +470,7 @@ func TestAStoppedRunFinishesTheResourceInHand(t *testing.T) {
 	w := newWorld()
 	ctx, stop := context.WithCancel(t.Context())
 	w.onWrite = func(string) { stop() }
-	report, err := engine.Transaction{Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
+	report, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +484,7 @@ func TestARunWhoseTimeIsUpFails(t *testing.T) {
 	w := newWorld()
 	ctx, stop := context.WithCancelCause(t.Context())
 	w.onWrite = func(string) { stop(errors.New("an hour is over")) }
-	report, err := engine.Transaction{Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
+	report, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
 	if err != nil {
 		t.Fatal(err)
 	}

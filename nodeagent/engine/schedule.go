@@ -20,7 +20,7 @@ func (r *run) schedule(e *entry) {
 	}
 	var last time.Time
 	if e.Leaves == nil {
-		last = r.Store.Checked(e.Ref)
+		last = r.Store.Checked(e.thing)
 	}
 	e.situation.Unscheduled = e.Schedule.Due(last, r.Now().In(zone))
 	e.report.Left = e.situation.Unscheduled != nil && !last.IsZero()
@@ -51,6 +51,6 @@ func (r *run) zone() (*time.Location, error) {
 // check remembers when a resource that has a schedule was looked at.
 func (r *run) check(e *entry) {
 	if e.Schedule != nil && e.looked {
-		r.Store.SetChecked(e.Ref, e.began)
+		r.Store.SetChecked(e.thing, e.began)
 	}
 }

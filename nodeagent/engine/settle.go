@@ -163,11 +163,11 @@ func (r *run) arm(group []*entry) error {
 	for _, e := range group {
 		for _, n := range r.plan.refreshes[e.node] {
 			r.entries[n].due = true
-			due = append(due, r.entries[n].Ref)
+			due = append(due, r.entries[n].thing)
 		}
 		if e.refreshesItself() {
 			e.due = true
-			due = append(due, e.Ref)
+			due = append(due, e.thing)
 		}
 	}
 	if len(due) == 0 {
@@ -200,14 +200,14 @@ func (r *run) remember(e *entry) {
 	left := e.report.State == Failed || e.report.State == Skipped
 	if (!left || e.situation.Events.Real == 0) && e.due {
 		// A lost strike-off costs one needless refresh, and no run.
-		_ = r.Store.Disarm([]resource.Ref{e.Ref})
+		_ = r.Store.Disarm([]resource.Ref{e.thing, resource.UnboundThing(e.Ref)})
 	}
 	if !e.looked {
 		return
 	}
-	old := r.Store.Observed(e.Ref)
+	old := r.Store.Observed(e.thing)
 	if values := remembered(e.comparison, old); !maps.Equal(old, values) {
-		r.Store.SetObserved(e.Ref, values)
+		r.Store.SetObserved(e.thing, values)
 	}
 }
 

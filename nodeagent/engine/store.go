@@ -6,32 +6,33 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A Store remembers between runs. What Arm, Disarm and Claim say survives a crash once
-// they return; the rest may be lost with one.
+// A Store remembers things between runs, each by its kind and namevar: a resource that is
+// renamed has the same past, and one that is about another thing now has another. What Arm,
+// Disarm and Claim say survives a crash once they return; the rest may be lost with one.
 type Store interface {
-	// Observed are the values of a resource's properties that a run last saw or
-	// set, nil where there are none. Not to be changed.
-	Observed(ref resource.Ref) map[string]string
+	// Observed are the values of a thing's properties that a run last saw or set, nil where
+	// there are none. Not to be changed.
+	Observed(thing resource.Ref) map[string]string
 	// SetObserved replaces them.
-	SetObserved(ref resource.Ref, values map[string]string)
-	// Audited are the values of a resource's audited properties that a run last saw,
-	// sensitive ones as a digest; nil where there are none. Not to be changed.
-	Audited(ref resource.Ref) map[string]string
+	SetObserved(thing resource.Ref, values map[string]string)
+	// Audited are the values of a thing's audited properties that a run last saw, sensitive
+	// ones as a digest; nil where there are none. Not to be changed.
+	Audited(thing resource.Ref) map[string]string
 	// SetAudited replaces them.
-	SetAudited(ref resource.Ref, values map[string]string)
+	SetAudited(thing resource.Ref, values map[string]string)
 	// Key is what sensitive values are digested with: a secret of the store.
 	Key() []byte
-	// Checked is when a run last looked at a resource, zero for never.
-	Checked(ref resource.Ref) time.Time
+	// Checked is when a run last looked at a thing, zero for never.
+	Checked(thing resource.Ref) time.Time
 	// SetChecked replaces it.
-	SetChecked(ref resource.Ref, at time.Time)
-	// Armed are the resources that a refresh is due to, and how many events there
-	// were: what an earlier run could not finish.
+	SetChecked(thing resource.Ref, at time.Time)
+	// Armed are the things that a refresh is due to, and how many events there were: what
+	// an earlier run could not finish.
 	Armed() map[resource.Ref]int
 	// Arm makes a refresh due, before the change that causes it is made.
-	Arm(refs []resource.Ref) error
+	Arm(things []resource.Ref) error
 	// Disarm forgets it: the refresh was done, or is not needed after all.
-	Disarm(refs []resource.Ref) error
+	Disarm(things []resource.Ref) error
 	// Claims are what is to be done about things that no resource is about any more, by
 	// kind and namevar. Not to be changed.
 	Claims() map[resource.Ref]resource.Claim
@@ -42,9 +43,9 @@ type Store interface {
 	SetClaim(c resource.Claim)
 	// DropClaim forgets one.
 	DropClaim(key resource.Ref)
-	// Retain forgets all that was set of any other resource. A refresh that is due
-	// stays due, until the resource is there again.
-	Retain(refs []resource.Ref)
+	// Retain forgets all that was set of things for which keep is false. A refresh that is
+	// due stays due, until a resource is about the thing again.
+	Retain(keep func(thing resource.Ref) bool)
 	// Commit makes what was set durable; it writes nothing where nothing changed.
 	Commit() error
 }
@@ -96,7 +97,20 @@ func (Forgetful) SetClaim(resource.Claim) {}
 func (Forgetful) DropClaim(resource.Ref) {}
 
 // Retain does nothing.
-func (Forgetful) Retain([]resource.Ref) {}
+func (Forgetful) Retain(func(resource.Ref) bool) {}
 
 // Commit does nothing.
 func (Forgetful) Commit() error { return nil }
+
+// unchanged is the store of a plan: what another one remembers, and nothing is added.
+type unchanged struct {
+	Forgetful
+	from Store
+}
+
+func (u unchanged) Observed(thing resource.Ref) map[string]string { return u.from.Observed(thing) }
+func (u unchanged) Audited(thing resource.Ref) map[string]string  { return u.from.Audited(thing) }
+func (u unchanged) Key() []byte                                   { return u.from.Key() }
+func (u unchanged) Checked(thing resource.Ref) time.Time          { return u.from.Checked(thing) }
+func (u unchanged) Armed() map[resource.Ref]int                   { return u.from.Armed() }
+func (u unchanged) Claims() map[resource.Ref]resource.Claim       { return u.from.Claims() }

@@ -335,8 +335,8 @@ func (m *memory) Disarm(refs []resource.Ref) error {
 	return nil
 }
 
-func (m *memory) Retain(refs []resource.Ref) {
-	maps.DeleteFunc(m.observed, func(r resource.Ref, _ map[string]string) bool { return !slices.Contains(refs, r) })
+func (m *memory) Retain(keep func(resource.Ref) bool) {
+	maps.DeleteFunc(m.observed, func(thing resource.Ref, _ map[string]string) bool { return !keep(thing) })
 }
 
 // transact runs items with a clock that stands still, on a host that has nothing to say.

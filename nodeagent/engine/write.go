@@ -190,7 +190,7 @@ func (r *run) event(e *entry, c resource.Change, err error) Event {
 
 // corrective reports whether a change is of a value that a run did not leave so.
 func (r *run) corrective(e *entry, c resource.Change) bool {
-	last, known := r.Store.Observed(e.Ref)[c.Property]
+	last, known := r.Store.Observed(e.thing)[c.Property]
 	return known && !c.Sensitive && last != e.comparison.Observed[c.Property]
 }
 

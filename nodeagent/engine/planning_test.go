@@ -1,0 +1,53 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// planning makes a run a plan: there is nothing to write with.
+func planning(tx *engine.Transaction) { tx.Host, tx.Reader = nil, tx.Host }
+
+func TestAPlanNeverWritesWhateverResourcesSay(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["s"] = redThing("s")
+	w.nested = map[string][]string{"n": {"child"}}
+	store.armed[resource.Ref{Kind: "Thing", Name: "s"}] = 1
+	store.observed[resource.Ref{Kind: "Thing", Name: "gone"}] = map[string]string{"ensure": "present"}
+	store.claims[resource.Ref{Kind: "Thing", Name: "s"}] = resource.Claim{Kind: "Thing", Namevar: "s", Charter: "c", Deletion: resource.Delete}
+	store.claims[resource.Ref{Kind: "Thing", Name: "idle"}] = resource.Claim{Kind: "Thing", Namevar: "idle", Charter: "c"}
+	items := []resource.Item{
+		w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Crate/b", red), w.item(t, "Thing/s", red), w.item(t, "Nest/n", red),
+	}
+	for i := range items {
+		items[i].Noop = new(false)
+		items[i].Deletion = resource.Restore
+	}
+	want := []string{
+		"Thing/a Noop", "  created (noop)", "Crate/b Noop", "  created (noop)",
+		"Thing/s Noop", "  would have been refreshed by 2 events (noop)",
+		"Thing/child Noop", "  created (noop)", "Nest/n Noop", "  created (noop)",
+	}
+	report := transact(t, items, planning, storing(store), func(tx *engine.Transaction) { tx.Charter = "c" })
+	if diff := cmp.Diff(want, lines(report)); diff != "" || !report.Noop {
+		t.Errorf("noop %v, report (-want +got):\n%s", report.Noop, diff)
+	}
+	left := len(store.observed) == 1 && len(store.armed) == 1 && len(store.claims) == 2 && store.claims[resource.Ref{Kind: "Thing", Name: "s"}].Deletion == resource.Delete
+	if len(w.log) > 0 || !left || store.commits > 0 {
+		t.Errorf("done %v; the store has %+v", w.log, store)
+	}
+}
+
+func TestAPlanTellsDriftFromWhatIsRemembered(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	transact(t, []resource.Item{w.item(t, "Thing/a", red)}, storing(store))
+	w.things["a"] = colored("blue")
+	want := []string{"Thing/a Noop", "  color changed blue to red (noop) (corrective)"}
+	if diff := cmp.Diff(want, lines(transact(t, []resource.Item{w.item(t, "Thing/a", red)}, planning, storing(store)))); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}

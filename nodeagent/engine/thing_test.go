@@ -1,0 +1,144 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+func colored(color string) thing { return thing{Ensure: new("present"), Color: new(color)} }
+
+// A resource that is edited to be about another thing has that thing's past, and not its own.
+func TestWhatIsRememberedIsOfTheThingAndNotOfTheResource(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	run := func(ref, namevar string) []string {
+		item := w.item(t, ref, `{"name":"`+namevar+`","ensure":"present","color":"red"}`)
+		return lines(transact(t, []resource.Item{item}, storing(store)))
+	}
+	check := func(what string, got []string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	check("first run", run("Thing/a", "x"), "Thing/a Changed", "  created")
+	w.things["y"] = colored("blue")
+	check("another thing", run("Thing/a", "y"), "Thing/a Changed", "  color changed blue to red")
+	w.things["y"] = colored("green")
+	check("drift under another name", run("Thing/b", "y"), "Thing/b Changed", "  color changed green to red (corrective)")
+}
+
+func TestARefreshIsDueToTheThing(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	for _, name := range []string{"a", "x", "y"} {
+		w.things[name] = redThing(name)
+	}
+	w.things["a"] = colored("blue")
+	w.fail["refresh x"] = errBroken
+	run := func(ref, namevar string) {
+		transact(t, []resource.Item{
+			w.item(t, "Thing/a", red, "notify:"+ref), w.item(t, ref, `{"name":"`+namevar+`","ensure":"present"}`),
+		}, storing(store))
+	}
+	run("Thing/s", "x")
+	delete(w.fail, "refresh x")
+	w.log = nil
+	run("Thing/s", "y")
+	if len(w.log) > 0 {
+		t.Errorf("done with another thing: %v", w.log)
+	}
+	run("Thing/t", "x")
+	if diff := cmp.Diff([]string{"refresh x"}, w.log); diff != "" || len(store.armed) != 0 {
+		t.Errorf("done with the thing (-want +got):\n%s; still due: %v", diff, store.armed)
+	}
+}
+
+func TestARefreshOfWhatIsInvalidIsDueOnceItIsMended(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["x"] = redThing("x")
+	run := func(attributes string) {
+		transact(t, []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", attributes)}, storing(store))
+	}
+	run(`{"name":"x","colour":"red"}`)
+	if diff := cmp.Diff([]string{"write a (ensure)"}, w.log); diff != "" {
+		t.Errorf("done (-want +got):\n%s", diff)
+	}
+	run(`{"name":"x"}`)
+	run(`{"name":"x"}`)
+	if diff := cmp.Diff([]string{"write a (ensure)", "refresh x"}, w.log); diff != "" || len(store.armed) != 0 {
+		t.Errorf("done (-want +got):\n%s; still due: %v", diff, store.armed)
+	}
+}
+
+func TestNothingIsForgottenOfAKindOfWhichAResourceIsUnknown(t *testing.T) {
+	x := resource.Ref{Kind: "Thing", Name: "x"}
+	for name, c := range map[string]struct {
+		item func(*world) []resource.Item
+		with func(*engine.Transaction)
+	}{
+		"invalid":  {func(w *world) []resource.Item { return []resource.Item{w.item(t, "Thing/a", `{"colour":"red"}`)} }, nil},
+		"withheld": {nil, func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "a"}} }},
+		"refused": {nil, func(tx *engine.Transaction) {
+			tx.Refused = []engine.ResourceReport{{Ref: engine.Ref{Kind: "Thing", Name: "a"}, State: engine.Failed}}
+		}},
+	} {
+		w, store := newWorld(), newMemory()
+		transact(t, []resource.Item{w.item(t, "Thing/a", `{"name":"x","ensure":"present"}`), w.item(t, "Crate/c", red)}, storing(store))
+		var items []resource.Item
+		if c.item != nil {
+			items = c.item(w)
+		}
+		with := []func(*engine.Transaction){storing(store)}
+		if c.with != nil {
+			with = append(with, c.with)
+		}
+		transact(t, items, with...)
+		if store.observed[x] == nil || store.observed[resource.Ref{Kind: "Crate", Name: "c"}] != nil {
+			t.Errorf("%s: remembered are %v", name, store.observed)
+		}
+	}
+}
+
+func TestAScheduleAndAnAuditAreOfTheThing(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["x"], w.things["y"] = colored("red"), colored("blue")
+	run := func(namevar string) []string {
+		item := w.item(t, "Thing/a", `{"name":"`+namevar+`"}`)
+		item.Schedule = &resource.Schedule{Period: resource.Daily}
+		return lines(transact(t, []resource.Item{w.auditing(t, item, "color")}, storing(store), func(tx *engine.Transaction) {
+			tx.Host = zoned{}
+			tx.Now = func() time.Time { return time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC) }
+		}))
+	}
+	for _, c := range []struct{ namevar, want string }{
+		{"x", "  audit change: newly-recorded value of color is red"},
+		{"x", "  not scheduled: it was looked at before in this period of its schedule (daily)"},
+		{"y", "  audit change: newly-recorded value of color is blue"},
+	} {
+		if got := run(c.namevar); len(got) != 2 || got[1] != c.want {
+			t.Errorf("%s: got %q, want %q", c.namevar, got, c.want)
+		}
+	}
+}
+
+func TestADigestIsOfTheThing(t *testing.T) {
+	digest := func(ref, namevar string) string {
+		w := newWorld()
+		w.things["x"], w.things["y"] = thing{Secret: new("s")}, thing{Secret: new("s")}
+		store := newMemory()
+		transact(t, []resource.Item{w.auditing(t, w.item(t, ref, `{"name":"`+namevar+`"}`), "secret")}, storing(store))
+		raw, err := json.Marshal(store.audited[resource.Ref{Kind: "Thing", Name: namevar}])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	if one := digest("Thing/a", "x"); one != digest("Thing/b", "x") || one == digest("Thing/a", "y") {
+		t.Error("a digest depends on the name of the resource, or not on that of the thing")
+	}
+}
