@@ -42,6 +42,19 @@ func PrecheckAll(ctx context.Context, h host.Reader, all []BatchItem) []error {
 	return forAll(len(all), func() []error { return all[0].Resource.precheckAll(ctx, h, all) })
 }
 
+// IdentifyAll tells resources of one kind and provider apart. All must answer CanIdentify. The
+// identities are parallel to all. The error is a bug of the provider.
+func IdentifyAll(ctx context.Context, h host.Reader, all []Resource) (identities []string, err error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	err = Guarded(func() (err error) {
+		identities, err = all[0].identifyAll(ctx, h, all)
+		return err
+	})
+	return identities, err
+}
+
 // forAll is the errors of n resources that one call deals with.
 func forAll(n int, call func() []error) (errs []error) {
 	err := Guarded(func() error {
@@ -63,11 +76,7 @@ func repeated(n int, err error) []error {
 }
 
 func (b *bound[A]) readAll(ctx context.Context, h host.Reader, all []Resource) []error {
-	wants := make([]A, len(all))
-	for i, r := range all {
-		wants[i] = r.(*bound[A]).want
-	}
-	results := b.provider.(BatchReader[A]).ReadAll(ctx, h, wants)
+	results := b.provider.(BatchReader[A]).ReadAll(ctx, h, wantsOf[A](all))
 	if err := b.miscounted(len(results), len(all)); err != nil {
 		return repeated(len(all), err)
 	}
@@ -94,6 +103,19 @@ func (b *bound[A]) precheckAll(ctx context.Context, h host.Reader, all []BatchIt
 		return repeated(len(all), err)
 	}
 	return errs
+}
+
+func (b *bound[A]) identifyAll(ctx context.Context, h host.Reader, all []Resource) ([]string, error) {
+	identities := b.provider.(Identifier[A]).Identify(ctx, h, wantsOf[A](all))
+	return identities, b.miscounted(len(identities), len(all))
+}
+
+func wantsOf[A any](all []Resource) []A {
+	wants := make([]A, len(all))
+	for i, r := range all {
+		wants[i] = r.(*bound[A]).want
+	}
+	return wants
 }
 
 func writesOf[A any](all []BatchItem) []Write[A] {

@@ -239,6 +239,11 @@ func (b *bound[A]) Refresh(ctx context.Context, h host.Host) error {
 	return r.Refresh(ctx, h, b.is, b.want)
 }
 
+func (b *bound[A]) CanIdentify() bool {
+	_, ok := b.provider.(Identifier[A])
+	return ok
+}
+
 func (b *bound[A]) CanPrecheck() bool {
 	_, ok := b.provider.(Prechecker[A])
 	return ok

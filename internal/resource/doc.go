@@ -5,7 +5,7 @@
 // custom resource has), and a means of managing it is a [Provider]. What a provider
 // can do beyond reading and writing one resource it says by implementing a small
 // optional interface: [Lister], [Sourced], [BatchReader], [BatchWriter],
-// [Prechecker], [Refresher], [Featured], [Needing], [Defaulter].
+// [Prechecker], [Identifier], [Refresher], [Featured], [Needing], [Defaulter].
 //
 // A provider need not be written as one Read and one Write: [Simple] makes a Write of
 // create, update and delete, and [OneByOne] one of a setter a property.

@@ -64,11 +64,12 @@ type Resource interface {
 	Provider() string
 	// Unsupported is an error that names what the chosen provider can't manage.
 	Unsupported() error
-	// CanBatchRead, CanBatchWrite, CanPrecheck, CanRefresh and CanGenerate are abilities of
+	// CanBatchRead, CanBatchWrite, CanPrecheck, CanIdentify, CanRefresh and CanGenerate are abilities of
 	// the provider.
 	CanBatchRead() bool
 	CanBatchWrite() bool
 	CanPrecheck() bool
+	CanIdentify() bool
 	CanRefresh() bool
 	CanGenerate() bool
 	// BatchLimit is how many may be written at once; 0 for all that are ready.
@@ -117,6 +118,7 @@ type Resource interface {
 	writeAll(ctx context.Context, h host.Host, all []BatchItem) []error
 	precheckAll(ctx context.Context, h host.Reader, all []BatchItem) []error
 	recordSecrets(ctx context.Context, h host.Host, all []Resource) error
+	identifyAll(ctx context.Context, h host.Reader, all []Resource) ([]string, error)
 }
 
 // An Instance is a resource as it is on a host.

@@ -117,6 +117,14 @@ func (e *MissingError) Error() string { return e.Err.Error() }
 // Unwrap returns the error about what is missing.
 func (e *MissingError) Unwrap() error { return e.Err }
 
+// An Identifier knows when two names mean one thing on a host: two paths that meet through a
+// symlink, a unit and its alias. Identities are parallel to wants; resources with the same
+// one are in conflict, and "" is like no other. The engine asks before it changes anything,
+// and not in a run that has nothing to change.
+type Identifier[A any] interface {
+	Identify(ctx context.Context, h host.Reader, wants []A) []string
+}
+
 // A Refresher reacts to events that a resource was notified of. is is the state
 // after any write of the same run. ErrNothingToRefresh says that there was no need.
 type Refresher[A any] interface {

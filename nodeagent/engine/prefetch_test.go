@@ -53,7 +53,7 @@ func TestPrefetch(t *testing.T) {
 				"Crate/b Failed", "  cannot read the present state: broken",
 			},
 		}},
-		"a state is read again after a change of what it comes after, however far before": {listed: 2, scenario: scenario{
+		"a state is read again after a change of what it comes after, however far before, and once more at the end": {listed: 3, scenario: scenario{
 			given: func(w *world) {
 				given("a", "b", "y")(w)
 				w.onWrite = func(name string) {

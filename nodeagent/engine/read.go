@@ -71,7 +71,15 @@ func (r *run) holds(e *entry) bool {
 	case e.Resource.CanReadAhead():
 		return e.readAt == r.writes+1
 	}
-	return e.readAt > max(r.sideEffects, r.writtenBefore(e))
+	return e.readAt > max(r.lastEffect(), r.writtenBefore(e))
+}
+
+// lastEffect is the last write with side effects.
+func (r *run) lastEffect() int {
+	if len(r.effects) == 0 {
+		return 0
+	}
+	return r.effects[len(r.effects)-1].at
 }
 
 // writtenBefore is the last write of what a resource comes after.
@@ -87,16 +95,12 @@ func (r *run) writtenBefore(e *entry) int {
 // Each keeps its own error.
 func (r *run) prefetch(ctx context.Context, first *entry) {
 	var group []*entry
-	var all []resource.Resource
 	for _, e := range r.entries {
 		if e == first || r.prefetches(first, e) {
 			group = append(group, e)
-			all = append(all, e.Resource)
 		}
 	}
-	for i, err := range resource.ReadAll(ctx, r.reader, all) {
-		_ = r.note(group[i], err) // each keeps its own
-	}
+	_ = r.readAllOf(ctx, group) // each keeps its own
 }
 
 // prefetches reports whether a resource is to be read along with the first.
@@ -112,6 +116,6 @@ func (r *run) prefetches(first, e *entry) bool {
 func (r *run) wrote(e *entry) {
 	e.writtenAt = r.writes
 	if e.Resource.SideEffects() {
-		r.sideEffects = r.writes
+		r.effects = append(r.effects, sideEffect{r.writes, e})
 	}
 }

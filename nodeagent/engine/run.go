@@ -81,6 +81,9 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 			break
 		}
 	}
+	if r.stopped == nil {
+		r.findUndone(resource.InHand(ctx))
+	}
 	report.Resources = append(report.Resources, r.reports...)
 	report.Duration = Duration(t.Now().Sub(report.Started))
 	report.Counts = r.quiet
@@ -116,16 +119,16 @@ type run struct {
 	generated []resource.Ref // whose values are remembered
 	quiet     Counts         // generated resources that are in sync: they have no report
 
-	ahead    foresight
-	provided map[wish]resource.Resource // one that has its provider
-	made     map[key]bool               // what would be there by now, had the run not only reported
-	deferred []int                      // no provider yet; asked again once something changed
-	progress bool                       // something was written since they were asked last
-	writes   int                        // so far
-	// sideEffects are the writes up to the last one with side effects.
-	sideEffects int
-	stopped     error // why the run ended before a resource had its turn
-	final       bool  // nothing more can change: what has no provider fails
+	ahead      foresight
+	provided   map[wish]resource.Resource // one that has its provider
+	made       map[key]bool               // what would be there by now, had the run not only reported
+	deferred   []int                      // no provider yet; asked again once something changed
+	progress   bool                       // something was written since they were asked last
+	writes     int                        // so far
+	effects    []sideEffect               // in their order
+	stopped    error                      // why the run ended before a resource had its turn
+	identified identities                 // nil before the first change
+	final      bool                       // nothing more can change: what has no provider fails
 }
 
 // entry is one resource of the run.
@@ -139,6 +142,8 @@ type entry struct {
 	began      time.Time
 	took       time.Duration // to read it, or its share of reading many
 	asked      int           // one more than the writes before a provider was last looked for; 0 before
+	identity   string        // what its provider tells it apart by; "" if unknown
+	reported   int           // the place of its report
 	looked     bool          // its state was read and compared
 	pending    bool          // would be changed, or may be once others are
 	readAt     int           // one more than the writes before it was read last; 0 before

@@ -67,6 +67,7 @@ func (r *run) finish(e *entry) {
 	e.writtenAt = max(e.writtenAt, r.writtenBefore(e))
 	r.conclude(e)
 	r.remember(e)
+	e.reported = len(r.reports)
 	r.tell(e.report)
 	r.queue.Done(e.node)
 }

@@ -260,7 +260,8 @@ func (w *world) typ(name string, providers []resource.Provider[thing]) *resource
 	}
 }
 
-// item makes an item of a kind: ref, attributes as JSON, then edges as "require:Kind/name".
+// item makes an item of a kind: ref, attributes as JSON, then edges as "require:Kind/name", or
+// "noop".
 func (w *world) item(t *testing.T, ref, attributes string, edges ...string) resource.Item {
 	t.Helper()
 	r, err := resource.ParseRef(ref)
@@ -270,6 +271,10 @@ func (w *world) item(t *testing.T, ref, attributes string, edges ...string) reso
 	item := resource.Item{Ref: r}
 	item.Resource, item.Invalid = w.kinds()[r.Kind].Bind(r, json.RawMessage(attributes))
 	for _, e := range edges {
+		if e == "noop" {
+			item.Noop = new(true)
+			continue
+		}
 		word, to, _ := strings.Cut(e, ":")
 		other, err := resource.ParseRef(to)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 // write makes the changes of a group: those that its provider takes together in one
 // go, the others one by one.
 func (r *run) write(ctx context.Context, group []*entry) {
+	r.tellApart(ctx, group)
 	var batch, pretended []*entry
 	for _, e := range group {
 		switch Decide(e.situation).Action {
@@ -117,12 +118,17 @@ func (r *run) verify(ctx context.Context, group []*entry) {
 		if len(e.comparison.Changes) == 0 {
 			continue
 		}
-		var left []string
-		for _, c := range e.comparison.Changes {
-			left = append(left, fmt.Sprintf("%s is %s, should be %s", c.Property, orAbsent(c.Is), orAbsent(c.Should)))
-		}
-		e.fail(errors.New("the change did not take effect: " + strings.Join(left, "; ")))
+		e.fail(errors.New("the change did not take effect: " + outOfSync(e.comparison)))
 	}
+}
+
+// outOfSync says what is not as it should be.
+func outOfSync(c resource.Comparison) string {
+	var left []string
+	for _, c := range c.Changes {
+		left = append(left, fmt.Sprintf("%s is %s, should be %s", c.Property, orAbsent(c.Is), orAbsent(c.Should)))
+	}
+	return strings.Join(left, "; ")
 }
 
 func orAbsent(s string) string {

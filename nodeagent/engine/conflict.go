@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// identities are the resources of a run by what their providers say they are about on the
+// host, where names do not tell.
+type identities map[key][]*entry
+
+// tellApart finds resources that are about the same thing by different names, before any of
+// them is changed: all fail, as those with equal names do. Before the first change all
+// resources are asked about; later only a group about which nothing could be told then, as
+// the directory of a file was not there.
+func (r *run) tellApart(ctx context.Context, group []*entry) {
+	if !slices.ContainsFunc(group, func(e *entry) bool { return len(e.situation.Changes) > 0 }) {
+		return
+	}
+	if r.identified == nil {
+		r.identified = identities{}
+		group = r.entries
+	}
+	type means struct{ kind, provider string }
+	unknown := map[means][]*entry{}
+	var order []means
+	for _, e := range group {
+		if !r.identifiable(e) {
+			continue
+		}
+		m := means{e.Ref.Kind, e.Resource.Provider()}
+		if unknown[m] == nil {
+			order = append(order, m)
+		}
+		unknown[m] = append(unknown[m], e)
+	}
+	for _, m := range order {
+		r.identify(ctx, unknown[m])
+	}
+}
+
+// identifiable leaves out what others bring along: the catalog's own resources go before it.
+func (r *run) identifiable(e *entry) bool {
+	if e != r.entries[e.node] || e.identity != "" || e.Resource == nil || e.Leaves != nil || e.situation.Invalid != nil || len(e.situation.Cycle) > 0 {
+		return false
+	}
+	if e.asked == 0 && resource.Guarded(func() error { return r.provide(e) }) != nil { // it is asked again at its turn
+		return false
+	}
+	return e.situation.NoProvider == nil && e.Resource.CanIdentify()
+}
+
+// identify asks about resources of one kind and provider, and has those fail that share an
+// identity.
+func (r *run) identify(ctx context.Context, group []*entry) {
+	all := make([]resource.Resource, len(group))
+	for i, e := range group {
+		all[i] = e.Resource
+	}
+	found, err := resource.IdentifyAll(resource.Calm(ctx), r.reader, all)
+	for i, e := range group {
+		if err != nil {
+			r.contest(e, fmt.Errorf("cannot tell it apart from others: %w", err))
+			continue
+		}
+		if e.identity = found[i]; e.identity == "" {
+			continue
+		}
+		same := key{e.Ref.Kind, e.identity}
+		for _, other := range r.identified[same] {
+			r.contest(e, sameThing(e, other))
+			r.contest(other, sameThing(other, e))
+		}
+		r.identified[same] = append(r.identified[same], e)
+	}
+}
+
+func sameThing(e, other *entry) error {
+	return fmt.Errorf("%q is on this host the same as %q of %s: keep one of the two resources, or let their nodeSelector or when exclude each other",
+		e.Resource.Namevar(), other.Resource.Namevar(), other.Ref)
+}
+
+// contest fails a resource, also one that has ended.
+func (r *run) contest(e *entry, err error) {
+	switch {
+	case e.situation.Contested != nil: // by another
+	case e.done:
+		e.situation.Contested = err
+		r.amend(e, err)
+	default:
+		e.situation.Contested = err
+	}
+}

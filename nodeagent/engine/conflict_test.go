@@ -1,0 +1,234 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// A telling provider knows that things have two names.
+type telling struct {
+	plain
+	alias map[string]string
+	asked *int
+}
+
+func (p telling) Identify(_ context.Context, _ host.Reader, wants []thing) []string {
+	*p.asked++
+	out := make([]string, len(wants))
+	for i, want := range wants {
+		out[i] = p.alias[want.Name]
+	}
+	return out[min(p.w.short, len(out)):]
+}
+
+func TestResourcesThatMeanOneThingFailBeforeItIsChanged(t *testing.T) {
+	same := func(name, other string) string {
+		return `  "` + name + `" is on this host the same as "` + other + `" of Twin/` + other +
+			": keep one of the two resources, or let their nodeSelector or when exclude each other"
+	}
+	for name, c := range map[string]struct {
+		given func(*world)
+		alias map[string]string
+		items func(*world, func(name string) resource.Item) []resource.Item
+		with  func(*engine.Transaction)
+		asked int
+		did   []string
+		want  []string // as the report is at the end
+	}{
+		"both, and what depends on them is skipped": {
+			alias: map[string]string{"a": "1", "b": "1", "c": "2"}, asked: 1,
+			items: func(w *world, twin func(string) resource.Item) []resource.Item {
+				return []resource.Item{twin("a"), twin("b"), twin("c"), w.item(t, "Thing/x", red, "require:Twin/b")}
+			},
+			did:  []string{"write c (ensure)"},
+			want: []string{"Twin/a Failed", same("a", "b"), "Twin/b Failed", same("b", "a"), "Twin/c Changed", "  created", "Thing/x Skipped", "  skipped because of failed dependencies: Twin/b"},
+		},
+		"in a run that only reports, too": {
+			alias: map[string]string{"a": "1", "b": "1"}, asked: 1, with: noop,
+			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+				return []resource.Item{twin("a"), twin("b")}
+			},
+			want: []string{"Twin/a Failed", same("a", "b"), "Twin/b Failed", same("b", "a")},
+		},
+		"also the one that was found in sync before": {
+			given: func(w *world) { w.things["a"] = redThing("a") },
+			alias: map[string]string{"a": "1", "b": "1"}, asked: 1,
+			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+				return []resource.Item{twin("a"), twin("b")}
+			},
+			want: []string{"Twin/a Failed", same("a", "b"), "Twin/b Failed", same("b", "a")},
+		},
+		"but nobody is asked where there is nothing to change": {
+			given: func(w *world) { w.things["a"], w.things["b"] = redThing("a"), redThing("b") },
+			alias: map[string]string{"a": "1", "b": "1"},
+			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+				return []resource.Item{twin("a"), twin("b")}
+			},
+			want: []string{"Twin/a InSync", "Twin/b InSync"},
+		},
+		"also when that shows only after a change": {
+			alias: map[string]string{"b": "1"}, asked: 2,
+			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+				return []resource.Item{twin("b"), twin("a")}
+			},
+			did:  []string{"write b (ensure)"},
+			want: []string{"Twin/b Failed", "  created", same("b", "a"), "Twin/a Failed", same("a", "b")},
+		},
+		"which takes a provider that answers for each": {
+			given: func(w *world) { w.short = 1 },
+			alias: map[string]string{"a": "1", "b": "2"}, asked: 1,
+			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+				return []resource.Item{twin("a"), twin("b")}
+			},
+			want: []string{
+				"Twin/a Failed", "  cannot tell it apart from others: provider hand gave 1 results for 2 resources, which is a bug of it",
+				"Twin/b Failed", "  cannot tell it apart from others: provider hand gave 1 results for 2 resources, which is a bug of it",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, asked := newWorld(), 0
+			if c.given != nil {
+				c.given(w)
+			}
+			w.onWrite = func(string) { c.alias["a"] = "1" }
+			typ := w.typ("Twin", []resource.Provider[thing]{telling{plain{w, "hand"}, c.alias, &asked}})
+			items := c.items(w, func(name string) resource.Item { return of(t, typ, name, red) })
+			with := []func(*engine.Transaction){}
+			if c.with != nil {
+				with = append(with, c.with)
+			}
+			report := transact(t, items, with...)
+			if diff := cmp.Diff(c.want, lines(report)); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.did, w.log); diff != "" || asked != c.asked {
+				t.Errorf("asked %d times, done (-want +got):\n%s", asked, diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsUndoneInTheSameRunFails(t *testing.T) {
+	// undo makes the write of one thing change another.
+	undo := func(writing, name string, to *thing) func(*world) {
+		return func(w *world) {
+			w.onWrite = func(now string) {
+				switch {
+				case now != writing:
+				case to == nil:
+					delete(w.things, name)
+				default:
+					w.things[name] = *to
+				}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		scenario
+		listed int
+	}{
+		"what was in sync before": {listed: 2, scenario: scenario{
+			given: func(w *world) { w.things["a"] = redThing("a"); undo("b", "a", nil)(w) },
+			items: [][]string{{"Crate/a", red}, {"Crate/b", red}},
+			did:   []string{"write together b"},
+			want:  []string{"Crate/a Failed", "  was undone in the same run, by Crate/b: ensure is absent, should be present", "Crate/b Changed", "  created"},
+		}},
+		"what was changed before, by another kind": {scenario: scenario{
+			given: undo("b", "a", new(colored("green"))),
+			items: [][]string{{"Thing/a", red}, {"Crate/b", red}, {"Thing/c", red}},
+			did:   []string{"write a (ensure)", "write together b", "write c (ensure)"},
+			want: []string{
+				"Thing/a Failed", "  created", "  was undone in the same run, by Crate/b: color is green, should be red",
+				"Crate/b Changed", "  created", "Thing/c Changed", "  created",
+			},
+		}, listed: 1},
+		"all that may have done it are named, the last first": {scenario: scenario{
+			given: undo("b", "a", nil),
+			items: [][]string{{"Thing/a", red}, {"Crate/b", red}, {"Crate/c", red, "require:Crate/b"}},
+			did:   []string{"write a (ensure)", "write together b", "write together c"},
+			want: []string{
+				"Thing/a Failed", "  created", "  was undone in the same run, by Crate/c, Crate/b: ensure is absent, should be present",
+				"Crate/b Changed", "  created", "Crate/c Changed", "  created",
+			},
+		}, listed: 3},
+		"what can't be read any more": {scenario: scenario{
+			given: func(w *world) {
+				w.onWrite = func(now string) {
+					if now == "b" {
+						w.fail["read a"] = errBroken
+					}
+				}
+			},
+			items: [][]string{{"Thing/a", red}, {"Crate/b", red}},
+			did:   []string{"write a (ensure)", "write together b"},
+			want: []string{
+				"Thing/a Failed", "  created", "  cannot tell whether later changes, of Crate/b, undid it: cannot read the present state: broken",
+				"Crate/b Changed", "  created",
+			},
+		}, listed: 1},
+		"but nothing that only reports": {scenario: scenario{
+			given: func(w *world) { w.things["a"] = redThing("a"); undo("b", "a", nil)(w) },
+			items: [][]string{{"Crate/a", red, "noop"}, {"Crate/b", red}},
+			did:   []string{"write together b"},
+			want:  []string{"Crate/a InSync", "Crate/b Changed", "  created"},
+		}, listed: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if w := c.play(t); w.listed != c.listed {
+				t.Errorf("everything was read %d times, not %d", w.listed, c.listed)
+			}
+		})
+	}
+}
+
+// What is undone is told again, as what it is, and is drift in the next run.
+func TestAnAmendedReportIsToldAgain(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.onWrite = func(now string) {
+		if now == "b" {
+			w.things["a"] = colored("green")
+		}
+	}
+	var told []string
+	observing := func(tx *engine.Transaction) {
+		tx.Observe = func(r engine.ResourceReport) { told = append(told, r.Ref.String()+" "+string(r.State)) }
+	}
+	items := func() []resource.Item { return []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Crate/b", red)} }
+	report := transact(t, items(), observing, storing(store))
+	if diff := cmp.Diff([]string{"Thing/a Changed", "Crate/b Changed", "Thing/a Failed"}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if report.Status != "failed" || report.Counts.Failed != 1 || report.Counts.Changed != 1 || report.Counts.Total != 2 {
+		t.Errorf("status %s, counts %+v", report.Status, report.Counts)
+	}
+	want := []string{"Thing/a Changed", "  color changed green to red (corrective)", "Crate/b InSync"}
+	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store)))); diff != "" {
+		t.Errorf("the next run (-want +got):\n%s", diff)
+	}
+}
+
+func TestAStoppedRunLooksForNothingThatWasUndone(t *testing.T) {
+	w := newWorld()
+	ctx, stop := context.WithCancelCause(t.Context())
+	w.onWrite = func(now string) {
+		if now == "b" {
+			delete(w.things, "a")
+			stop(errors.New("enough"))
+		}
+	}
+	report, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{
+		w.item(t, "Thing/a", red), w.item(t, "Crate/b", red), w.item(t, "Thing/c", red),
+	})
+	want := []string{"Thing/a Changed", "  created", "Crate/b Changed", "  created", "Thing/c Skipped", "  the run was stopped before its turn: enough"}
+	if diff := cmp.Diff(want, lines(report)); diff != "" || err != nil {
+		t.Errorf("%v, report (-want +got):\n%s", err, diff)
+	}
+}
