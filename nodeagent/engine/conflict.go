@@ -86,11 +86,10 @@ func sameThing(e, other *entry) error {
 // contest fails a resource, also one that has ended.
 func (r *run) contest(e *entry, err error) {
 	switch {
-	case e.situation.Contested != nil: // by another
+	case e.situation.Invalid != nil: // by another resource, too
 	case e.done:
-		e.situation.Contested = err
 		r.amend(e, err)
 	default:
-		e.situation.Contested = err
+		e.situation.Invalid = err
 	}
 }

@@ -40,8 +40,6 @@ type Situation struct {
 	Stopped    error          // why the run is to end
 	Cycle      []resource.Ref // the dependency cycle that it is part of
 	Invalid    error          // it can't be bound to its type
-	// Contested says which other resource is about the same thing by another name.
-	Contested error
 	// Unscheduled is why this is not the time for it; nil if it is.
 	Unscheduled error
 	FailedDeps  []resource.Ref // what it comes after and failed, or was skipped for that
@@ -88,8 +86,6 @@ func refusal(s Situation) Verdict {
 		return Verdict{Fail, "is part of a dependency cycle: " + arrows(s.Cycle)}
 	case s.Invalid != nil:
 		return Verdict{Fail, s.Invalid.Error()}
-	case s.Contested != nil:
-		return Verdict{Fail, s.Contested.Error()}
 	case s.Unscheduled != nil:
 		return Verdict{Skip, s.Unscheduled.Error()}
 	case len(s.FailedDeps) > 0:

@@ -41,8 +41,7 @@ func (r *run) findUndone(ctx context.Context) {
 // suspects are the resources that may have undone another one since it was read last; none if
 // it was not seen in sync.
 func (r *run) suspects(e *entry) []resource.Ref {
-	inSync := e.report.State == InSync || e.report.State == Changed || e.report.State == Refreshed
-	if !e.looked || !inSync || e.Leaves != nil || e.situation.Noop || e.Resource.Acts() {
+	if !e.seenInSync() || e.Leaves != nil || e.situation.Noop || e.Resource.Acts() {
 		return nil
 	}
 	var suspects []resource.Ref
@@ -52,6 +51,11 @@ func (r *run) suspects(e *entry) []resource.Ref {
 		}
 	}
 	return unique(suspects)
+}
+
+// seenInSync reports whether a resource was as it should be when it was read last.
+func (e *entry) seenInSync() bool {
+	return e.looked && (e.report.State == InSync || e.report.State == Changed || e.report.State == Refreshed)
 }
 
 func unique(refs []resource.Ref) []resource.Ref {

@@ -48,6 +48,8 @@ func Type() *resource.Type[v1alpha1.SSHAuthorizedKeyAttributes] {
 		Normalize:   normalize,
 		Default:     beThere,
 		Validate:    validate,
+		// The file may be a File's too.
+		SideEffects: true,
 		Leaving: &resource.Leaving[attributes]{
 			Gone: func(want attributes) attributes {
 				return attributes{Name: want.Name, Ensure: new(resource.Absent), User: want.User, Target: want.Target}

@@ -18,6 +18,8 @@ var (
 	_ resource.BatchReader[attributes] = systemd{}
 	_ resource.Lister[attributes]      = systemd{}
 	_ resource.Refresher[attributes]   = systemd{}
+	_ resource.Identifier[attributes]  = systemd{}
+	_ resource.Identifier[attributes]  = offline{}
 )
 
 // Name implements [resource.Provider].

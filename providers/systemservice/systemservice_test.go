@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -386,4 +387,32 @@ func FuzzAnyAnswerOfSystemctlIsAStateOrAnError(f *testing.F) {
 			t.Errorf("namevar (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// An unable host has no command but those of systemd.
+type unable struct{ host.Reader }
+
+func (u unable) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	if cmd.Args[0] == "systemctl" {
+		return u.Reader.Query(ctx, cmd)
+	}
+	return host.Result{}, fs.ErrNotExist
+}
+
+func TestOneServiceThatCannotBeReadFailsAlone(t *testing.T) {
+	f := newFake(t)
+	all := []resource.Resource{bind(t, f, "{name: simple}"), bind(t, f, "{name: nick, status: /no/such/command}"), bind(t, f, "{name: gone}")}
+	errs := resource.ReadAll(t.Context(), unable{f.ReadOnly()}, all)
+	if len(errs) != 3 || errs[0] != nil || errs[1] == nil || errs[2] != nil {
+		t.Errorf("errors are %v", errs)
+	}
+}
+
+func TestAServiceIsItsUnitWhateverItIsCalled(t *testing.T) {
+	f := newFake(t)
+	all := []resource.Resource{bind(t, f, "{name: aliased}"), bind(t, f, "{name: nick}"), bind(t, f, "{name: gone}")}
+	got, err := resource.IdentifyAll(t.Context(), f.ReadOnly(), all)
+	if diff := cmp.Diff([]string{"aliased.service", "aliased.service", ""}, got); diff != "" || err != nil {
+		t.Errorf("%v, identities (-want +got):\n%s", err, diff)
+	}
 }
