@@ -88,14 +88,10 @@ func Expand(file string, u accounts.User) string {
 	return file
 }
 
-// Serves reports whether sshd could read the file at all: what the user can't open, be it
-// that it is not there, lets nobody in.
+// Serves reports whether sshd could read the file at all: what the user can't open, or what
+// is not there, lets nobody in.
 func (p Place) Serves(h host.Reader) bool {
-	reader, err := p.reader(h)
-	if err != nil {
-		return false
-	}
-	file, err := reader.Open(p.Path)
+	file, err := p.open(h)
 	if err != nil {
 		return false
 	}
@@ -108,59 +104,59 @@ const MaxSize = 4 << 20
 
 // Read reads the file. One that is not there is empty.
 func (p Place) Read(h host.Reader) (File, error) {
-	reader, err := p.reader(h)
-	if err != nil {
-		return File{}, err
-	}
-	text, err := readAll(reader, p.Path)
+	text, err := p.readAll(h)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return File{}, fmt.Errorf("cannot read the keys: %w", err)
 	}
 	return Parse(text), nil
 }
 
-func readAll(h host.Reader, file string) ([]byte, error) {
-	f, err := h.Open(file)
+func (p Place) readAll(h host.Reader) ([]byte, error) {
+	f, err := p.open(h)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err == nil && len(text) > MaxSize {
-		err = fmt.Errorf("%s is larger than %d bytes: take out of it by hand what is no key", file, MaxSize)
+		err = fmt.Errorf("%s is larger than %d bytes: take out of it by hand what is no key", p.Path, MaxSize)
 	}
 	return text, err
 }
 
-func (p Place) reader(h host.Reader) (host.Reader, error) {
-	if p.isRoots() {
-		return h, rootsAlone(h, p.Path)
+// open opens the file for whoever looks there: a user is led nowhere by symlinks that was
+// not open to that user before, and root nowhere at all.
+func (p Place) open(h host.Reader) (io.ReadCloser, error) {
+	if !p.isRoots() {
+		return h.LookAs(p.who).Open(p.Path)
 	}
-	return h.LookAs(p.who), nil
+	dir, err := h.Lookup(path.Dir(p.Path), host.Links{AtEnd: true})
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if err := p.rootsAlone(dir); err != nil {
+		return nil, err
+	}
+	file, err := dir.Child(path.Base(p.Path))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return file.Open()
 }
 
 // isRoots says that root acts, whom nothing holds back.
 func (p Place) isRoots() bool { return p.User == nil || p.who.UID == 0 }
 
-// rootsAlone returns nil if nobody but root can have a say in where a path leads. It
-// goes from the top, so what it has seen stays so.
-func rootsAlone(h host.Reader, file string) error {
-	dir := "/"
-	for _, name := range append(strings.Split(strings.Trim(path.Dir(file), "/"), "/"), "") {
-		info, err := h.Lstat(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !info.IsDir() || info.UID != 0 || info.Mode&0o022 != 0 {
-			return fmt.Errorf("%s is no directory of root alone, and root's keys are kept in no other: "+
-				"name the user of target %s, or a path without symlinks", dir, file)
-		}
-		dir = path.Join(dir, name)
+// rootsAlone is an error if others have a say in what is in a directory of root's keys.
+func (p Place) rootsAlone(dir host.Handle) error {
+	only, err := dir.OnlyRootWrites()
+	if err == nil && !only {
+		err = fmt.Errorf("others than root can change what is in %s, and root's keys are kept in no such directory: "+
+			"name the user of target %s", dir.Path(), p.Path)
 	}
-	return nil
+	return err
 }
 
 // Modes of what is a user's alone.
@@ -173,34 +169,57 @@ const (
 // directory where there was none. Root's is as it was, or readable by all if it is new.
 func (p Place) Write(ctx context.Context, h host.Host, f File) error {
 	file := host.NewFile{Content: bytes.NewReader(f.Bytes()), UID: -1, GID: -1}
-	if p.isRoots() {
-		if err := rootsAlone(h, p.Path); err != nil {
-			return err
-		}
-	} else {
-		h = h.ActAs(p.who)
-	}
 	if p.User != nil {
 		file.UID, file.GID, file.Mode = int(p.User.UID), int(p.User.GID), new(fileMode)
-		if err := p.makeDir(h); err != nil {
-			return err
-		}
 	}
-	if _, err := h.WriteFile(ctx, p.Path, file); err != nil {
+	dir, err := p.editDir(h)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if _, err := dir.WriteFile(ctx, path.Base(p.Path), file); err != nil {
 		return fmt.Errorf("cannot write the keys: %w", err)
 	}
 	return nil
 }
 
-func (p Place) makeDir(h host.Host) error {
-	dir := path.Dir(p.Path)
-	_, err := h.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = h.Mkdir(dir, dirMode)
+// editDir opens the directory of the keys for whoever acts there. A user's is made.
+func (p Place) editDir(h host.Host) (host.WritableHandle, error) {
+	links := host.Links{AtEnd: true}
+	if !p.isRoots() {
+		h, links.Follow = h.ActAs(p.who), host.FollowAll
 	}
+	dir, err := h.Edit(path.Dir(p.Path), links)
+	if p.User != nil && errors.Is(err, fs.ErrNotExist) {
+		dir, err = p.makeDir(h, links)
+	}
+	if err == nil && p.isRoots() {
+		if err = p.rootsAlone(dir); err != nil {
+			return nil, errors.Join(err, dir.Close())
+		}
+	}
+	return dir, err
+}
+
+func (p Place) makeDir(h host.Host, links host.Links) (host.WritableHandle, error) {
+	home, name, err := h.EditParent(path.Dir(p.Path), links)
 	if err != nil {
-		return fmt.Errorf("cannot make the directory of the keys, as user %s: %w; make its home first, as manageHome of User/%s does",
-			p.User.Name, err, p.User.Name)
+		return nil, p.noDir(err)
 	}
-	return nil
+	defer home.Close()
+	if p.isRoots() {
+		if err := p.rootsAlone(home); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := home.Mkdir(name, dirMode)
+	if err != nil {
+		return nil, p.noDir(err)
+	}
+	return dir, nil
+}
+
+func (p Place) noDir(err error) error {
+	return fmt.Errorf("cannot make the directory of the keys, as user %s: %w; make its home first, as manageHome of User/%s does",
+		p.User.Name, err, p.User.Name)
 }

@@ -84,9 +84,6 @@ func (p purge) strays(h host.Reader, file string) iter.Seq2[resource.Resource, e
 			yield(nil, err)
 			return
 		}
-		if place.User != nil && !place.Serves(h) {
-			return
-		}
 		content, err := place.Read(h)
 		if err != nil {
 			yield(nil, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -15,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/sshauthorizedkey"
 	"github.com/fettle-dev/fettle/providers/user"
 	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/rival"
 )
 
 const (
@@ -27,7 +29,13 @@ const keyOne = " type: ssh-ed25519, key: AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAk
 // withKeys is a Debian tree where the user ann has these files, by their paths.
 func withKeys(t *testing.T, files map[string]string) (m enginetest.Machine, h *linux.Host) {
 	t.Helper()
-	root := debian.Root(t)
+	m, h, _ = rootWithKeys(t, files)
+	return m, h
+}
+
+func rootWithKeys(t *testing.T, files map[string]string) (m enginetest.Machine, h *linux.Host, root string) {
+	t.Helper()
+	root = debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--create-home", "ann")
 	for path, content := range files {
 		file := filepath.Join(root, path)
@@ -36,7 +44,7 @@ func withKeys(t *testing.T, files map[string]string) (m enginetest.Machine, h *l
 	}
 	debian.Chroot(t, root, "chown", "--recursive", "ann:ann", "/home/ann")
 	h = open(t, root)
-	return enginetest.Machine{Host: h, Kinds: []resource.Kind{sshauthorizedkey.Type().Erase(), user.Type().Erase()}}, h
+	return enginetest.Machine{Host: h, Kinds: []resource.Kind{sshauthorizedkey.Type().Erase(), user.Type().Erase()}}, h, root
 }
 
 const keys = "/home/ann/.ssh/authorized_keys"
@@ -142,10 +150,54 @@ func TestKeysArePurgedInAllFilesThatAreSaid(t *testing.T) {
 		}
 	}
 	got = m.Apply(t, `User/ann {purgeSSHKeys: true, sshKeyFiles: [/home/ann/root]}`)
-	want = []string{"User/ann: cannot generate its resources: /home/ann is no directory of root alone, and root's keys are kept in no other: " +
-		"name the user of target /home/ann/root, or a path without symlinks"}
+	want = []string{"User/ann: cannot generate its resources: cannot read the keys: others than root can change what is in /home/ann, " +
+		"and root's keys are kept in no such directory: name the user of target /home/ann/root"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAFileThatItsUserCannotReadIsNotInSync(t *testing.T) {
+	m, _, root := rootWithKeys(t, map[string]string{keys: one + " stray\n"})
+	must(t, os.Chmod(filepath.Join(root, keys), 0))
+	want := []string{"User/ann: cannot generate its resources: cannot read the keys: open " + keys + ": permission denied"}
+	if diff := cmp.Diff(want, m.Apply(t, `User/ann {purgeSSHKeys: true}`)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A user exchanges the directory of the keys with a symlink to root's, which root could read.
+func TestAUserCannotHaveKeysOfRootPurged(t *testing.T) {
+	const roots, attempts = "/root/.ssh/authorized_keys", 200
+	kept := one + " of root\n"
+	m, h, root := rootWithKeys(t, map[string]string{keys: "", roots: kept})
+	must(t, os.Chmod(filepath.Join(root, "root/.ssh"), 0o700))
+	home := filepath.Join(root, "home/ann")
+	must(t, os.Symlink("../../root/.ssh", home+"/link"))
+	dir, err := unix.Open(home+"/.ssh", unix.O_PATH|unix.O_DIRECTORY, 0)
+	must(t, err)
+	defer unix.Close(dir)
+	ann, err := h.Stat("/home/ann")
+	must(t, err)
+	rival.Start(t, root, ann.UID, "exchange", "/home/ann/.ssh", "/home/ann/link")
+	purged := 0
+	for range attempts {
+		fd, err := unix.Openat(dir, "authorized_keys", unix.O_CREAT|unix.O_TRUNC|unix.O_WRONLY, 0o644)
+		must(t, err)
+		_, err = unix.Write(fd, []byte(two+" of root\n"+two+" stray\n"))
+		must(t, err)
+		must(t, unix.Close(fd))
+		for _, line := range m.Apply(t, `User/ann {purgeSSHKeys: true}`) {
+			if strings.HasSuffix(line, ": removed") {
+				purged++
+			}
+		}
+		if text, err := h.ReadFile(roots); err != nil || string(text) != kept {
+			t.Fatalf("root's keys are %q, %v", text, err)
+		}
+	}
+	if purged == 0 {
+		t.Error("no key was purged, so that nothing was tried")
 	}
 }
 
