@@ -19,8 +19,7 @@ func Compile(input Input) Result {
 // Compile is [Compile], with what was the same the last time as it was then.
 func (c *Compiler) Compile(input Input) Result {
 	c.begin(input.Kinds)
-	p := c.plan(sortedResources(input.Resources), draftingOf(input, false), 1)
-	p.seal = input.Seal
+	p := c.plan(sortedResources(input.Resources), draftingOf(input, false), 1, c.nodesOf(subjects(input), (*selection).matches))
 	result := Result{
 		Catalogs: map[string]*v1alpha1.Catalog{},
 		Nodes:    make(map[string]*NodeResult, len(input.Nodes)),
@@ -28,7 +27,7 @@ func (c *Compiler) Compile(input Input) Result {
 	}
 	c.compare(p)
 	t := &tally{classes: map[*class][]string{}}
-	for _, n := range sortedNodes(input.Nodes) {
+	for _, n := range p.nodes.all {
 		s := c.share(p, n)
 		result.Nodes[n.Name] = s.result
 		t.count(s, c.was.shares[n.Name])
@@ -135,11 +134,12 @@ func text(r v1alpha1.Resource) string {
 	return string(raw)
 }
 
-func sortedNodes(all []Node) []*Node {
-	nodes := make([]*Node, len(all))
-	for i := range all {
-		nodes[i] = &all[i]
+// subjects are the nodes of an input, by name.
+func subjects(input Input) []*subject {
+	all := make([]*subject, len(input.Nodes))
+	for i, n := range input.Nodes {
+		all[i] = &subject{Node: n, seal: input.Seal}
 	}
-	slices.SortFunc(nodes, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
-	return nodes
+	slices.SortFunc(all, func(a, b *subject) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }

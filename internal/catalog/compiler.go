@@ -25,11 +25,21 @@ type Compiler struct {
 type memory struct {
 	drafts     map[v1alpha1.ResourceRef]*draft
 	selections map[string]*selection
-	targets    map[string]*target
-	classes    map[string]*class
-	shares     map[string]*share
+	// replaced are the selections in place of those that take too long.
+	replaced map[string]*selection
+	targets  map[string]*target
+	classes  map[string]*class
+	shares   map[string]*share
 	// selected are the names of nodes by what selects them.
 	selected map[*selection][]string
+}
+
+// effective is the selection of a key, or the one in its place.
+func (m memory) effective(key string) *selection {
+	if s := m.replaced[key]; s != nil {
+		return s
+	}
+	return m.selections[key]
 }
 
 // begin forgets all where kinds are others than the last time.
@@ -89,7 +99,7 @@ func (c *Compiler) target(key string, s *selection, drafts []*draft) *target {
 
 // compare notes what of a plan is another than the last time.
 func (c *Compiler) compare(p *plan) {
-	p.steady = maps.Equal(c.is.selections, c.was.selections)
+	p.steady = maps.Equal(c.is.selections, c.was.selections) && maps.Equal(c.is.replaced, c.was.replaced)
 	p.replaced = map[*target]*target{}
 	for key, t := range c.is.targets {
 		if was := c.was.targets[key]; was != nil && was != t {
@@ -99,9 +109,9 @@ func (c *Compiler) compare(p *plan) {
 }
 
 // share works out what falls to a node, and what that comes to.
-func (c *Compiler) share(p *plan, n *Node) *share {
+func (c *Compiler) share(p *plan, n *subject) *share {
 	was := c.was.shares[n.Name]
-	s := p.divide(&subject{Node: *n, seal: p.seal}, was, (*selection).of)
+	s := p.divide(n, was)
 	key := ""
 	if s == was {
 		key = was.class.key

@@ -29,6 +29,7 @@ type draft struct {
 	edges     []edge
 	own       *own   // nil for content that is the same everywhere
 	fault     *fault // on all nodes; nil for none
+	over      *draft // this one, withheld because of what its evaluations take; nil before it ever was
 }
 
 // compiled reports whether the draft's entry is complete and the same on every node.
@@ -39,6 +40,15 @@ func (d *draft) failing(f *fault) *draft {
 	other := *d
 	other.fault = f
 	return &other
+}
+
+// withheld is the draft with a fault that may go away while the resource stays as it is. It is the same again for the
+// same fault.
+func (d *draft) withheld(f *fault) *draft {
+	if d.over == nil || d.over.fault.message != f.message {
+		d.over = d.failing(f)
+	}
+	return d.over
 }
 
 // An edge is one reference that a user wrote.
@@ -98,7 +108,7 @@ func (by drafting) draft(r v1alpha1.Resource) *draft {
 	d.fault = f
 	by.fill(d, r)
 	if t != nil {
-		d.own = &own{by: by.forgetful(), template: t, resource: r, entry: d.entry}
+		d.own = newOwn(&own{by: by.forgetful(), template: t, resource: r, entry: d.entry})
 	}
 	by.seclude(d, r)
 	return d

@@ -44,7 +44,7 @@ func Prepare(input Input) (items []resource.Item, problems []Problem) {
 // it selects: to be looked at, not to be applied.
 func Sketch(input Input) []resource.Item {
 	var items []resource.Item
-	for _, d := range planOnce(input, true).drafts {
+	for _, d := range planOnce(input, true, nil).drafts {
 		items = append(items, itemOf(d.entry, d.bound))
 	}
 	return items
@@ -61,22 +61,26 @@ func newLocal(input Input, applied bool) local {
 	if len(input.Nodes) > 0 {
 		node = input.Nodes[0]
 	}
-	decide := (*selection).of
-	if node.Labels == nil {
-		decide = (*selection).allows
-	}
-	p := planOnce(input, applied)
-	s := p.divide(&subject{Node: node}, nil, decide)
+	n := &subject{Node: node}
+	p := planOnce(input, applied, n)
+	s := p.divide(n, nil)
 	s.class = newClass("", p, s)
 	return local{s, p}
 }
 
-// planOnce plans in the order of the input, with nothing before and nothing after.
-func planOnce(input Input, applied bool) *plan {
+// planOnce plans for one node, or none, in the order of the input, with nothing before and nothing after.
+func planOnce(input Input, applied bool, n *subject) *plan {
 	c := &Compiler{}
 	c.begin(input.Kinds)
+	ns := c.nodesOf(nil, (*selection).matches)
+	if n != nil {
+		ns = c.nodesOf([]*subject{n}, (*selection).matches)
+		if n.Labels == nil {
+			ns.matches = func(*selection, *subject) bool { return true }
+		}
+	}
 	all := append(slices.Clip(input.Resources), placeholders(input.Refused)...)
-	return c.plan(all, draftingOf(input, applied), runtime.GOMAXPROCS(0))
+	return c.plan(all, draftingOf(input, applied), runtime.GOMAXPROCS(0), ns)
 }
 
 // placeholders stand for resources of which nothing but the name is known. They select every

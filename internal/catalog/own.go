@@ -16,8 +16,34 @@ type own struct {
 	secrets  []secretOrigin    // in place of a template: what is sealed for each node
 	resource v1alpha1.Resource // a copy that is ours to set the content of
 	entry    v1alpha1.CatalogEntry
-	made     map[string]*rendering // by content: nodes often get the same
+	made     map[string]*rendering  // by content: nodes often get the same
+	results  *evaluations[rendered] // of the template
+	complete *selection             // whose nodes all have results; nil for none
 }
+
+// rendered is what came of a template on nodes, or why nothing did.
+type rendered struct {
+	made *rendering
+	err  error
+}
+
+// newOwn is what a template makes.
+func newOwn(o *own) *own {
+	o.results = &evaluations[rendered]{uses: o.template.Uses(), run: func(n *subject, time int) (rendered, int, error) {
+		text, cost, err := o.template.Render(n.variables(), time)
+		switch {
+		case isCutOff(err):
+			return rendered{}, cost.Time, err
+		case err != nil:
+			return rendered{err: err}, cost.Time, nil
+		}
+		return rendered{made: o.madeOf(text)}, cost.Time, nil
+	}}
+	return o
+}
+
+// readable reports whether the node has reported what the template reads.
+func (o *own) readable(n *subject) bool { return !o.template.Uses().Facts() || n.reported() }
 
 // maxMade is how many contents of one template are remembered. Where nearly every node has
 // a content of its own, remembering saves nothing.
@@ -36,17 +62,22 @@ func (o *own) render(n *subject) *rendering {
 	if len(o.secrets) > 0 {
 		return o.sealFor(n)
 	}
-	if o.template.Uses().Facts() && !n.reported() {
+	if !o.readable(n) {
 		return &rendering{fault: waiting(n)}
 	}
-	text, _, err := o.template.Render(n.variables())
-	if err != nil {
+	result := o.results.of(n)
+	if err := result.err; err != nil {
 		reason := v1alpha1.ReasonInvalidTemplate
 		if errors.Is(err, expression.ErrTooLong) {
 			reason = v1alpha1.ReasonTooLarge
 		}
 		return &rendering{fault: faultf(reason, "cannot render contentTemplate on node %s: %v", n.Name, err)}
 	}
+	return result.made
+}
+
+// madeOf is the entry of some content.
+func (o *own) madeOf(text string) *rendering {
 	if o.made[text] == nil {
 		if o.made == nil || len(o.made) >= maxMade {
 			o.made = map[string]*rendering{}

@@ -16,14 +16,14 @@ type plan struct {
 	// targets are others now.
 	steady   bool
 	replaced map[*target]*target
-	seal     sealFunc
+	nodes    nodes
 }
 
 // plan keeps the order of resources. With more than one worker what drafts are made
 // with must be safe for concurrent use.
-func (c *Compiler) plan(resources []v1alpha1.Resource, by drafting, workers int) *plan {
-	p := &plan{place: map[*draft]int{}, target: map[*draft]*target{}, fleet: map[v1alpha1.ResourceRef]bool{}}
-	p.drafts = c.drafted(resources, by, workers)
+func (c *Compiler) plan(resources []v1alpha1.Resource, by drafting, workers int, ns nodes) *plan {
+	p := &plan{nodes: ns, place: map[*draft]int{}, target: map[*draft]*target{}, fleet: map[v1alpha1.ResourceRef]bool{}}
+	p.drafts = c.affordable(c.drafted(resources, by, workers), ns)
 	var keys []string
 	members := map[string][]*draft{}
 	for i, d := range p.drafts {
@@ -34,13 +34,24 @@ func (c *Compiler) plan(resources []v1alpha1.Resource, by drafting, workers int)
 		members[d.targetKey] = append(members[d.targetKey], d)
 	}
 	for _, key := range keys {
-		t := c.target(key, c.is.selections[key], members[key])
+		t := c.target(key, c.is.effective(key), members[key])
 		p.targets = append(p.targets, t)
 		for _, d := range t.drafts {
 			p.target[d] = t
 		}
 	}
 	return p
+}
+
+// affordable evaluates drafts on nodes, and withholds those that take too long.
+func (c *Compiler) affordable(drafts []*draft, ns nodes) []*draft {
+	c.is.replaced = c.affordWhens(ns)
+	for i, d := range drafts {
+		if s := c.is.replaced[d.targetKey]; s != nil && d.fault == nil {
+			drafts[i] = d.withheld(s.fault)
+		}
+	}
+	return c.affordTemplates(drafts, ns)
 }
 
 // drafted are the drafts of resources, one for each ref.

@@ -24,7 +24,7 @@ type share struct {
 
 // divide works out a node's share; was is the last one, or nil. It is the last one where
 // nothing has changed for the node.
-func (p *plan) divide(n *subject, was *share, decide func(*selection, *subject) verdict) *share {
+func (p *plan) divide(n *subject, was *share) *share {
 	if was != nil && !was.node.same(&n.Node) {
 		was = nil
 	}
@@ -32,7 +32,7 @@ func (p *plan) divide(n *subject, was *share, decide func(*selection, *subject) 
 	if was != nil && p.steady {
 		s.verdicts, s.targets = was.verdicts, p.replace(was.targets)
 	} else {
-		p.selectFor(s, n, was, decide)
+		p.selectFor(s, n, was)
 	}
 	if was != nil && len(s.verdicts) == len(was.verdicts) && slices.Equal(s.targets, was.targets) {
 		return was
@@ -62,12 +62,12 @@ func (p *plan) replace(targets []*target) []*target {
 }
 
 // selectFor finds the targets of a node; what was decided about it is still so.
-func (p *plan) selectFor(s *share, n *subject, was *share, decide func(*selection, *subject) verdict) {
+func (p *plan) selectFor(s *share, n *subject, was *share) {
 	s.verdicts = make(map[*selection]verdict, len(p.targets))
 	for _, t := range p.targets {
 		v, known := was.verdict(t.selection)
-		if !known {
-			v = decide(t.selection, n)
+		if !known && p.nodes.matches(t.selection, n) {
+			v = t.allows(n)
 		}
 		s.verdicts[t.selection] = v
 		if v.selected {

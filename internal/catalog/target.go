@@ -16,6 +16,9 @@ type selection struct {
 	selector labels.Selector
 	text     string                // of when
 	when     *expression.Condition // nil for always
+	results  *evaluations[truth]   // of when
+	complete bool                  // all nodes that the selector selects have results
+	over     *selection            // in place of this one while its results take too long; nil before they ever did
 	fault    *fault                // of its selector or when, and so of all its resources
 }
 
@@ -74,7 +77,9 @@ func newSelection(t *v1alpha1.Targeting, env *expression.Environment) *selection
 		out.text = when
 		if out.when, err = env.CompileWhen(when); err != nil {
 			out.fault = faultf(v1alpha1.ReasonInvalidWhen, "when %q is invalid: %v", capped(when, maxWhenTold), err)
+			return out
 		}
+		out.results = truthsOf(out.when)
 	}
 	return out
 }
@@ -89,25 +94,23 @@ type verdict struct {
 	fault    *fault
 }
 
-// of decides about a node.
-func (s *selection) of(n *subject) verdict {
-	if !s.selector.Matches(labels.Set(n.Labels)) {
-		return verdict{}
-	}
-	return s.allows(n)
-}
+// matches decides by the selector alone.
+func (s *selection) matches(n *subject) bool { return s.selector.Matches(labels.Set(n.Labels)) }
+
+// readable reports whether the node has reported what when reads.
+func (s *selection) readable(n *subject) bool { return !s.when.Uses().Facts() || n.reported() }
 
 // allows decides by when alone.
 func (s *selection) allows(n *subject) verdict {
 	if s.when == nil {
 		return verdict{selected: true}
 	}
-	if s.when.Uses().Facts() && !n.reported() {
+	if !s.readable(n) {
 		return verdict{true, waiting(n)}
 	}
-	holds, _, err := s.when.Holds(n.variables())
-	if err != nil {
-		return verdict{true, faultf(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", capped(s.text, maxWhenTold), n.Name, err)}
+	t := s.results.of(n)
+	if t.err != nil {
+		return verdict{true, faultf(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", capped(s.text, maxWhenTold), n.Name, t.err)}
 	}
-	return verdict{selected: holds}
+	return verdict{selected: t.holds}
 }

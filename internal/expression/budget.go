@@ -38,14 +38,23 @@ var (
 	errBytes = fmt.Errorf("%w: it takes more than %d MiB of memory; make less text and shorter lists", ErrTooCostly, MaxBytes>>20)
 )
 
-// A budget is what one evaluation has spent. It is not safe for concurrent use.
-type budget struct{ spent Cost }
+// ErrCutOff is the error of an evaluation that takes longer than its caller allows, which is less than [MaxTime].
+var ErrCutOff = errors.New("it takes longer than is left")
 
-func (b *budget) reset() { b.spent = Cost{} }
+// A budget is what one evaluation has spent, and the time that it may. It is not safe for concurrent use.
+type budget struct {
+	spent Cost
+	time  int
+}
+
+func (b *budget) reset(time int) { b.spent, b.time = Cost{}, min(time, MaxTime) }
 
 // charge spends, or returns an error that wraps ErrTooCostly. Once it has, it does so for every cost.
 func (b *budget) charge(c Cost) error {
 	switch {
+	case c.Time > b.time-b.spent.Time && b.time < MaxTime:
+		b.spent.Time = b.time
+		return ErrCutOff
 	case c.Time > MaxTime-b.spent.Time:
 		b.spent.Time = MaxTime
 		return errTime

@@ -48,7 +48,7 @@ func TestTheDocumentsExamplesWork(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if holds, _, err := c.Holds(vars); err != nil || !holds {
+		if holds, _, err := c.Holds(vars, expression.MaxTime); err != nil || !holds {
 			t.Errorf("%s: got %v, %v", text, holds, err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestTheDocumentsExamplesWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := c.Render(vars); err != nil || got != want {
+	if got, _, err := c.Render(vars, expression.MaxTime); err != nil || got != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 }

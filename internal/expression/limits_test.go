@@ -27,7 +27,7 @@ func rendered(text string) (string, expression.Cost, error) {
 	if err != nil {
 		return "", expression.Cost{}, err
 	}
-	return t.Render(variables())
+	return t.Render(variables(), expression.MaxTime)
 }
 
 // holds is what a condition gives.
@@ -36,7 +36,7 @@ func holds(text string) (bool, expression.Cost, error) {
 	if err != nil {
 		return false, expression.Cost{}, err
 	}
-	return c.Holds(variables())
+	return c.Holds(variables(), expression.MaxTime)
 }
 
 // Each would take gigabytes, or hours.

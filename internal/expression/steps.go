@@ -18,8 +18,8 @@ type stepMeter struct {
 	exceeded error
 }
 
-func (m *stepMeter) begin() {
-	m.budget.reset()
+func (m *stepMeter) begin(time int) {
+	m.budget.reset(time)
 	m.exceeded = nil
 }
 

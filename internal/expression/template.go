@@ -59,9 +59,9 @@ const templateName = "contentTemplate"
 
 var errNoDefinitions = errors.New("define, template and block are not available, as they can recurse: write the text where it is used, or assign it to a variable")
 
-// Render evaluates the template. cost is what it took, also where it failed.
-func (t *Template) Render(vars map[string]any) (text string, cost Cost, err error) {
-	t.budget.reset()
+// Render evaluates the template in at most some time, in units. cost is what it took, also where it failed.
+func (t *Template) Render(vars map[string]any, time int) (text string, cost Cost, err error) {
+	t.budget.reset(time)
 	if t.parsed.Tree == nil {
 		return "", Cost{}, nil
 	}
@@ -74,7 +74,7 @@ func (t *Template) Render(vars map[string]any) (text string, cost Cost, err erro
 
 // templateError begins with the line: the template's name says nothing here.
 func templateError(err error) error {
-	for _, limit := range []error{ErrTooLong, errTime, errBytes, errDeep} {
+	for _, limit := range []error{ErrTooLong, ErrCutOff, errTime, errBytes, errDeep} {
 		if errors.Is(err, limit) {
 			return limit
 		}

@@ -132,9 +132,9 @@ func whenIssues(issues *cel.Issues) error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// Holds evaluates the condition. cost is what it took, also where it failed.
-func (c *Condition) Holds(vars map[string]any) (holds bool, cost Cost, err error) {
-	c.meter.begin()
+// Holds evaluates the condition in at most some time, in units. cost is what it took, also where it failed.
+func (c *Condition) Holds(vars map[string]any, time int) (holds bool, cost Cost, err error) {
+	c.meter.begin(time)
 	out, _, err := c.program.Eval(vars)
 	cost = c.meter.budget.spent
 	if c.meter.exceeded != nil {
