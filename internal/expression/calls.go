@@ -34,7 +34,7 @@ func callPrices() map[string]callPricing {
 		},
 	}
 	for _, name := range comparing() {
-		all[name] = readBy(4, 3)
+		all[name] = readBy(4, 4)
 	}
 	for _, name := range reading() {
 		all[name] = readBy(8, 24)

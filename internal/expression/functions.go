@@ -72,7 +72,7 @@ func fixed(args []reflect.Value) (Cost, error) {
 
 func shallow(args []reflect.Value) (Cost, error) {
 	n := entries(args)
-	return Cost{Time: callTime + 200*n, Bytes: 400 + 64*n}, nil
+	return Cost{Time: callTime + 200*n, Bytes: 400 + 112*n}, nil
 }
 
 // deep is for what reads its arguments, at a time and at so much memory for each byte.

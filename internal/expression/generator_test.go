@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	generated    = flag.Int("generated", 400, "how many expressions are generated of each language")
+	generated    = flag.Int("generated", 600, "how many expressions are generated of each language")
 	generateSeed = flag.Uint64("seed", 1, "of the generators")
 )
 
@@ -214,7 +214,7 @@ func (w *worst) check(t *testing.T, evaluations int) {
 	if w.time > slow {
 		t.Errorf("an evaluation took too long: %.2000s", w.timeText)
 	}
-	if w.bytes > 1.5 {
+	if w.bytes > 1.25 {
 		t.Errorf("an evaluation took too much memory: %.2000s", w.bytesText)
 	}
 	if w.evaluated < evaluations {

@@ -160,7 +160,7 @@ const (
 
 // A shape is how an expression is built: of what CEL has to infer the type, each time by a look at all inferred before.
 type shape struct {
-	generic  int // macros, empty lists and maps, and operators that take any type
+	generic  int // macros, lists, maps and calls
 	elements int // of lists and maps
 }
 
@@ -169,7 +169,7 @@ func (s *shape) count(e ast.Expr) {
 	case ast.ComprehensionKind:
 		s.generic++
 	case ast.CallKind:
-		if slices.Contains([]string{operators.Equals, operators.NotEquals, operators.In, operators.Index, operators.Conditional, operators.Add}, e.AsCall().FunctionName()) {
+		if !slices.Contains([]string{operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.NotStrictlyFalse}, e.AsCall().FunctionName()) {
 			s.generic++
 		}
 	case ast.ListKind:
@@ -198,7 +198,7 @@ func (s *shape) check(e ast.Expr, macros, literals int) error {
 	case literals > maxLiterals:
 		return fmt.Errorf("lists and maps are nested more than %d deep: compare their parts", maxLiterals)
 	case s.generic*(s.generic+s.elements) > maxInferred:
-		return errors.New("it has too many operators, macros and elements of lists: compare with a list by in, use several resources, or label nodes")
+		return errors.New("it has too many calls, macros and elements of lists: compare with a list by in, use several resources, or label nodes")
 	case computesKeys(e):
 		return errors.New("a key of a map is computed: write it out")
 	}
