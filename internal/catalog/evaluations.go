@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,9 +86,18 @@ func (e *evaluations[R]) forget() {
 // spent is what they took.
 func (e *evaluations[R]) spent() int { return e.took }
 
-// key is the same for nodes that agree in all the values at paths. A list, a map or a long text among facts is known
-// by the node that reports it.
+// The limits of a key: of its paths, and of a text that is part of it, in bytes.
+const (
+	maxPaths = 32
+	maxKey   = 128
+)
+
+// key is the same for nodes that agree in all the values at paths. Where these are many, long, a list or a map, it is
+// of this node alone.
 func (n *subject) key(paths expression.Uses) string {
+	if len(paths) > maxPaths {
+		return wholeKey(n)
+	}
 	var b strings.Builder
 	for _, path := range paths {
 		if len(path) > 0 && path[0] == "node" {
@@ -105,24 +115,20 @@ func nodeKey(n *subject, path []string) string {
 	case len(path) == 1 && path[0] == "name":
 		return n.Name
 	case len(path) == 2 && path[0] == "labels":
-		return labelKey(n.Labels, path[1])
+		return labelKey(n, n.Labels, path[1])
 	case len(path) == 2 && path[0] == "annotations":
-		return labelKey(n.Annotations, path[1])
+		return labelKey(n, n.Annotations, path[1])
 	}
-	text, err := json.Marshal([]any{n.Name, n.Labels, n.Annotations})
-	if err != nil { // they are texts
-		return n.Name
-	}
-	return string(text)
+	return wholeKey(n)
 }
 
-func labelKey(of map[string]string, key string) string {
+func labelKey(n *subject, of map[string]string, key string) string {
 	value, ok := of[key]
+	if len(value) > maxKey {
+		return wholeKey(n)
+	}
 	return fmt.Sprintf("%t %q", ok, value)
 }
-
-// maxKey is how long a text may be to be part of a key, in bytes.
-const maxKey = 128
 
 func factKey(n *subject, path []string) string {
 	var value any = n.variables()
@@ -147,7 +153,16 @@ func factKey(n *subject, path []string) string {
 }
 
 // wholeKey is of all that a node is.
-func wholeKey(n *subject) string { return n.FactsKey + " " + nodeKey(n, nil) }
+func wholeKey(n *subject) string {
+	if n.whole == "" {
+		text, err := json.Marshal([]any{n.Name, n.FactsKey, n.Labels, n.Annotations})
+		if err != nil { // they are texts
+			text = []byte(n.Name)
+		}
+		n.whole = fmt.Sprintf("%x", sha256.Sum256(text))
+	}
+	return n.whole
+}
 
 // isCutOff reports whether an evaluation ended because its time was short.
 func isCutOff(err error) bool { return errors.Is(err, expression.ErrCutOff) }

@@ -14,6 +14,7 @@ type subject struct {
 	facts resource.Facts
 	asked bool
 	vars  map[string]any
+	whole string // wholeKey; "" until it is asked for
 }
 
 // same reports whether two nodes look the same to whatever can be said of one.

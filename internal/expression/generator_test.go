@@ -153,6 +153,20 @@ func (a *author) operand() string {
 	)
 }
 
+// deepTemplates are as long as templates may be, and nested as deep as that allows.
+func deepTemplates() []string {
+	return []string{
+		strings.Repeat("{{if .facts.os}}", 2800) + strings.Repeat("{{end}}", 2800),
+		strings.Repeat("{{if .a}}", 7000),
+		"{{" + strings.Repeat("(", 30000) + "1" + strings.Repeat(")", 30000) + "}}",
+		"{{" + strings.Repeat("(", 9000) + ".a" + strings.Repeat(").b", 9000) + "}}",
+		"{{" + strings.Repeat("1 ", 32000) + "}}",
+		strings.Repeat("{{.a}}", 10000),
+		strings.Repeat("{{$a:=1}}", 7000),
+		strings.Repeat("{{with $}}{{else with .}}", 2000),
+	}
+}
+
 func (a *author) function() string {
 	all := expression.Functions()
 	return all[a.IntN(len(all))]
@@ -264,9 +278,12 @@ func TestGeneratedTemplatesStayWithinTheirLimits(t *testing.T) {
 	a := &author{Rand: rand.New(rand.NewPCG(*generateSeed, 2))}
 	var parsed, evaluated worst
 	vars := expensive()
-	for range *generated {
+	for i := range *generated {
 		a.depth = 1 + a.IntN(7)
 		text := a.template()
+		if deep := deepTemplates(); i < len(deep) {
+			text = deep[i]
+		}
 		var c *expression.Template
 		parsed.evaluate(text, func() (_ expression.Cost, err error) {
 			c, err = expression.ParseTemplate(text)

@@ -45,10 +45,10 @@ func ParseTemplate(text string) (*Template, error) {
 	if parsed.Tree == nil {
 		return t, nil
 	}
-	t.uses = templateUses(parsed.Root, true)
 	if t.blocks, err = meterTree(parsed.Root); err != nil {
 		return nil, err
 	}
+	t.uses = templateUses(parsed.Root, true)
 	return t, nil
 }
 
@@ -93,7 +93,7 @@ type output struct {
 	blocks map[*byte]Cost
 }
 
-// Write appends text, or charges for a block when it is given the block's mark.
+// Write appends text, which will be encoded and hashed, or charges for a block when it is given the block's mark.
 func (o *output) Write(p []byte) (int, error) {
 	if len(p) == 1 {
 		if cost, ok := o.blocks[&p[0]]; ok {
@@ -103,7 +103,7 @@ func (o *output) Write(p []byte) (int, error) {
 	if o.text.Len()+len(p) > MaxContent {
 		return 0, ErrTooLong
 	}
-	if err := o.budget.charge(Cost{Time: 2 * len(p), Bytes: 3 * len(p)}); err != nil {
+	if err := o.budget.charge(Cost{Time: 20 * len(p), Bytes: 3 * len(p)}); err != nil {
 		return 0, err
 	}
 	return o.text.Write(p)
