@@ -5,29 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 )
-
-// A scaffolded type compiles, keeps the laws of types, and is in all the lists.
-func TestMakeNewTypeGivesATypeThatWorks(t *testing.T) {
-	t.Parallel()
-
-	dir := copyCheckout(t)
-	run(t, dir, "make", "new-type", "KIND=Sysctl")
-	run(t, dir, "go", "test", "./api/...", "./internal/policytest", "./providers", "./providers/sysctl")
-
-	registry, err := os.ReadFile(filepath.Join(dir, "providers/registry.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(registry), "\t\tsysctl.Type().Erase(),\n") {
-		t.Errorf("the registry lacks the new type:\n%s", registry)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "config/crd/fettle.dev_sysctls.yaml")); err != nil {
-		t.Errorf("the new type has no CRD: %v", err)
-	}
-}
 
 // copyCheckout copies what git would have, more or less, so that the copy can change.
 func copyCheckout(t *testing.T) string {

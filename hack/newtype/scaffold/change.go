@@ -37,16 +37,21 @@ func register(registry string, n names) (string, error) {
 	return string(formatted), err
 }
 
-// insert adds a line to the block between two marks and sorts the block.
+// insert adds a line to the block between two marks: to its last group of lines, which it sorts. Of
+// imports that is the group of this module's.
 func insert(text, from, to, line string) (string, error) {
 	before, rest, ok := strings.Cut(text, from)
 	block, after, ok2 := strings.Cut(rest, to)
 	if !ok || !ok2 {
 		return "", fmt.Errorf("there is no block that begins with %q; add %q by hand", strings.TrimSpace(from), strings.TrimSpace(line))
 	}
-	lines := append(strings.Split(block, "\n"), line)
+	others, last := "", block
+	if i := strings.LastIndex(block, "\n\n"); i >= 0 {
+		others, last = block[:i+2], block[i+2:]
+	}
+	lines := append(strings.Split(last, "\n"), line)
 	slices.Sort(lines)
-	return before + from + strings.Join(lines, "\n") + to + after, nil
+	return before + from + others + strings.Join(lines, "\n") + to + after, nil
 }
 
 // enlist adds the kind to kubebuilder's list, after the others.

@@ -16,6 +16,8 @@ import (
 const registry = `package providers
 
 import (
+	"time"
+
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/group"
 	"github.com/fettle-dev/fettle/providers/user"
@@ -61,6 +63,8 @@ func TestPlanEditsTheListsOfTypes(t *testing.T) {
 	wantRegistry := `package providers
 
 import (
+	"time"
+
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/group"
 	"github.com/fettle-dev/fettle/providers/hostsentry"
