@@ -8,8 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -48,7 +46,7 @@ func (a *awaited) cut() {
 }
 
 // departures are those of resources that nodes are not told of any more.
-func (r *Fleet) departures(ctx context.Context, leaving []v1alpha1.Resource, nodes nodeCatalogs) ([]departure, error) {
+func (r *Fleet) departures(leaving []v1alpha1.Resource, nodes nodeCatalogs) []departure {
 	var all []departure
 	for _, o := range leaving {
 		ref := v1alpha1.RefOf(o)
@@ -57,29 +55,13 @@ func (r *Fleet) departures(ctx context.Context, leaving []v1alpha1.Resource, nod
 		}
 	}
 	if len(all) == 0 {
-		return nil, nil
-	}
-	known, err := r.nodeLabels(ctx)
-	if err != nil {
-		return nil, err
+		return nil
 	}
 	open := r.unsettled(nodes)
 	for i := range all {
-		all[i].awaited = r.awaits(all[i], open, known)
+		all[i].awaited = r.awaits(all[i], open)
 	}
-	return all, nil
-}
-
-func (r *Fleet) nodeLabels(ctx context.Context) (map[string]labels.Set, error) {
-	list := metadataList("Node")
-	if err := r.Client.List(ctx, list, shared()); err != nil {
-		return nil, fmt.Errorf("cannot list nodes: %w", err)
-	}
-	all := make(map[string]labels.Set, len(list.Items))
-	for i := range list.Items {
-		all[list.Items[i].Name] = list.Items[i].Labels
-	}
-	return all, nil
+	return all
 }
 
 // An openNode is one that may have something left of what is gone.
@@ -106,22 +88,15 @@ func (r *Fleet) unsettled(nodes nodeCatalogs) []openNode {
 	return all
 }
 
-// awaits finds the nodes that a deletion waits for. One that came when the resource was
-// already leaving is not among them.
-func (r *Fleet) awaits(d departure, open []openNode, known map[string]labels.Set) (found awaited) {
+// awaits finds the nodes that a deletion waits for.
+func (r *Fleet) awaits(d departure, open []openNode) (found awaited) {
 	if d.resource.GetAnnotations()[v1alpha1.AnnotationAbandonCleanup] == "true" {
 		return found
 	}
-	selector, err := metav1.LabelSelectorAsSelector(d.resource.GetTargeting().NodeSelector)
-	if err != nil {
-		selector = labels.Nothing() // it never had a node
-	}
 	for _, n := range open {
-		if n.CreationTimestamp.After(d.resource.GetDeletionTimestamp().Time) {
-			continue
-		}
-		n.selected = (n.progress.all || n.Status.Omitted > 0) && selector.Matches(known[n.Name])
-		n.held = r.deselection.stillHas(n.NodeCatalog, d.ref)
+		var has bool
+		n.had, has = r.had(n.NodeCatalog, d.resource)
+		n.held = has && r.deselection.holds(n.Name)
 		if is := remnant(d.ref, n.Status, n.sight); is.ResourceState != "" {
 			found.add(sample(n.Name, is))
 		}

@@ -12,10 +12,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/controlplane"
 )
 
@@ -77,6 +80,23 @@ func settled(ctx context.Context, nodes ...string) *world {
 	}
 	w.pass(ctx)
 	return w
+}
+
+// successor is a manager that takes over from another's.
+func successor(w *world) *world {
+	GinkgoHelper()
+	again := &world{clock: w.clock, events: w.events}
+	again.fleet = &controllers.Fleet{Client: k8s, Live: k8s, Recorder: w.events, Clock: w.clock, Kinds: providers.Kinds()}
+	return again
+}
+
+// cleanups are the resources that a NodeCatalog lists for clean-up.
+func cleanups(ctx context.Context, node string) (refs []v1alpha1.ResourceRef) {
+	GinkgoHelper()
+	for _, c := range nodeCatalog(ctx, NewWithT(GinkgoT()), node).Spec.Cleanup {
+		refs = append(refs, c.Ref)
+	}
+	return refs
 }
 
 var _ = Describe("A resource with a deletionPolicy", func() {
@@ -250,7 +270,84 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
-	It("waits on after the manager was started anew, for those that its nodeSelector matches", func(ctx SpecContext) {
+	It("waits for no node that never had it, whatever that reports", func(ctx SpecContext) {
+		w := settled(ctx, "n1")
+		create(ctx, node("liar", "db"))
+		w.pass(ctx)
+		applied(ctx, "liar")
+		w.pass(ctx)
+		lies := map[string]func(*v1alpha1.NodeCatalogStatus){
+			"trouble with it": func(s *v1alpha1.NodeCatalogStatus) {
+				s.Resources = []v1alpha1.ResourceReport{{Ref: "File/a", State: v1alpha1.StateFailed, Message: "mine"}}
+			},
+			"more trouble than it can name": func(s *v1alpha1.NodeCatalogStatus) { s.Omitted = 1000 },
+			"a digest that nobody knows":    func(s *v1alpha1.NodeCatalogStatus) { s.AppliedDigest = "sha256-unknown" },
+			"a generation of long ago":      func(s *v1alpha1.NodeCatalogStatus) { s.AppliedGeneration = 0 },
+			"that it can't go on": func(s *v1alpha1.NodeCatalogStatus) {
+				s.AppliedGeneration, s.Conditions = 0, []metav1.Condition{{Type: "Stalled", Status: "True", Reason: "R", LastTransitionTime: metav1.Now()}}
+			},
+		}
+		for name, lie := range lies {
+			By(name)
+			setStatus(ctx, "liar", lie)
+			create(ctx, file("again", "/again", on("web"), deleted))
+			w.pass(ctx)
+			applied(ctx, "n1")
+			w.pass(ctx)
+			relabel(ctx, "liar", "web") // once it is being deleted, the node says that it is selected
+			Expect(k8s.Delete(ctx, file("again", ""))).To(Succeed())
+			w.pass(ctx)
+			Expect(messageOf(ctx, "again", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 ("))
+			applied(ctx, "n1")
+
+			another := successor(w) // nor does one that was started meanwhile
+			another.pass(ctx)
+			Expect(isGone(ctx, "again")).To(BeTrue())
+			relabel(ctx, "liar", "db")
+			w.pass(ctx)
+			applied(ctx, "n1")
+			applied(ctx, "liar")
+			w.pass(ctx)
+		}
+	})
+
+	It("waits for a node that had it, whatever that says of its labels, after the manager was started anew", func(ctx SpecContext) {
+		w := settled(ctx, "n1", "n2")
+		relabel(ctx, "n1", "db")
+		w.pass(ctx)
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		applied(ctx, "n2")
+		another := successor(w)
+		another.pass(ctx)
+		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 ("))
+		applied(ctx, "n1")
+		another.pass(ctx)
+		Expect(isGone(ctx, "a")).To(BeTrue())
+	})
+
+	It("tells a resource from the one of that name before it", func(ctx SpecContext) {
+		w := settled(ctx, "n1", "n2")
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		applied(ctx, "n1")
+		applied(ctx, "n2")
+		w.pass(ctx)
+		Expect(isGone(ctx, "a")).To(BeTrue())
+		Expect(cleanups(ctx, "n2")).To(Equal([]v1alpha1.ResourceRef{"File/a"}), "a list that is done is not written again")
+
+		relabel(ctx, "n1", "new")
+		create(ctx, file("a", "/a", on("new"), deleted))
+		w.pass(ctx)
+		applied(ctx, "n1")
+		setStatus(ctx, "n2", func(s *v1alpha1.NodeCatalogStatus) { s.AppliedGeneration = 0 })
+		w.pass(ctx)
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 ("))
+	})
+
+	It("waits on after the manager was started anew", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		create(ctx, node("db-1", "db"))
 		w.pass(ctx)
@@ -260,9 +357,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		w.pass(ctx)
 		applied(ctx, "n1")
 
-		again := newWorld()
-		again.clock = w.clock
-		again.fleet.Clock = w.clock
+		again := successor(w)
 		again.pass(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n2 ("))
 		applied(ctx, "n2")

@@ -42,13 +42,19 @@ func (r *Fleet) holdBack(ctx context.Context, changes []nodeChange, existing nod
 	before := r.deselection.nodes()
 	r.deselection.judge(losses, r.view(existing))
 	r.logHeld(ctx, before)
-	return slices.DeleteFunc(changes, func(c nodeChange) bool {
+	changes = slices.DeleteFunc(changes, func(c nodeChange) bool {
 		held := r.deselection.holds(c.node)
 		if held {
 			r.rollout.start(c.node, c.has.Status.AppliedDigest, c.before, step{c.want.Digest, r.deselection.differing(c)})
 		}
 		return held || unclear[c.node]
-	}), err
+	})
+	for i := range changes {
+		if c := &changes[i]; c.edits() {
+			c.cleanup = r.cleanups(*c, dropped)
+		}
+	}
+	return changes, err
 }
 
 // unclear are the nodes of which it can't tell what they have, or whether what they lose was
@@ -239,14 +245,6 @@ func (d *deselection) differing(c nodeChange) []v1alpha1.ResourceRef {
 		refs = append(refs, w.Ref)
 	}
 	return refs
-}
-
-// stillHas reports whether a node that is held has a resource.
-func (d *deselection) stillHas(node *v1alpha1.NodeCatalog, ref v1alpha1.ResourceRef) bool {
-	if !d.holds(node.Name) {
-		return false
-	}
-	return slices.Contains(d.in(without(node.Spec.Catalogs, nil)), ref) || slices.Contains(refsOf(node.Spec.Entries), ref)
 }
 
 // due reports whether it is time to look again at what is held.

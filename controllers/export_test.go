@@ -71,14 +71,14 @@ func (c *Contact) Answer(ok bool) { c.note(c.Clock.Now(), ok) }
 
 // A Sight is what a manager knows of a node beside what that reports.
 type Sight struct {
-	All                    bool                 // it has yet to apply all
-	Some                   v1alpha1.ResourceRef // it has yet to apply this
-	Selected, Held, Silent bool
+	All               bool                 // it has yet to apply all
+	Some              v1alpha1.ResourceRef // it has yet to apply this
+	Had, Held, Silent bool
 }
 
 // Remnant is how a resource that is being deleted still is on a node; "" for not at all.
 func Remnant(ref v1alpha1.ResourceRef, node v1alpha1.NodeCatalogStatus, s Sight) (v1alpha1.ResourceState, string) {
-	is := remnant(ref, node, sight{progress{all: s.All, some: map[v1alpha1.ResourceRef]bool{s.Some: true}}, s.Selected, s.Held, s.Silent})
+	is := remnant(ref, node, sight{progress{all: s.All, some: map[v1alpha1.ResourceRef]bool{s.Some: true}}, s.Had, s.Held, s.Silent})
 	return is.ResourceState, is.message
 }
 

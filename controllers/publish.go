@@ -95,6 +95,7 @@ type nodeChange struct {
 	at         string    // where what it says now can be found: another one once it says something else
 	since      revisions // of resources when it last said what it should; nil if that is not known
 	now        revisions // of resources that want was made from
+	cleanup    []v1alpha1.CleanupRef
 }
 
 // published knows which specs were found or made as they should be, so that they are
@@ -111,6 +112,7 @@ type publication struct {
 	generation int64
 	resources  revisions // when it last said what it should; nil for never
 	seen       bool      // in the cache
+	cleanup    []v1alpha1.CleanupRef
 }
 
 // wrote notes a NodeCatalog as it was written. Where somebody else wrote it in between, it may
@@ -121,7 +123,7 @@ func (p *published) wrote(c nodeChange, nc *v1alpha1.NodeCatalog) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.nodes[c.node] = publication{c.want, nc.UID, nc.Generation, c.now, c.has != nil}
+	p.nodes[c.node] = publication{c.want, nc.UID, nc.Generation, c.now, c.has != nil, c.cleanup}
 }
 
 // applied is what a node has applied by its NodeCatalog, nil for none.
@@ -150,7 +152,7 @@ func (p *published) changes(c *compilation, existing nodeCatalogs) []nodeChange 
 			want.before, want.generation, want.since = is.spec(want.has), is.generation, is.resources
 			want.at = fmt.Sprintf("%s %d", is.uid, is.generation)
 			if !want.remove && (is.result == want.want || catalog.SameSpec(want.before, want.want.Spec)) {
-				p.nodes[node] = publication{want.want, is.uid, is.generation, c.resources, true}
+				p.nodes[node] = publication{want.want, is.uid, is.generation, c.resources, true, want.before.Cleanup}
 				continue
 			}
 			p.nodes[node] = is
@@ -183,9 +185,18 @@ func (p publication) newer(has *v1alpha1.NodeCatalog) publication {
 // spec is what a NodeCatalog says.
 func (p publication) spec(has *v1alpha1.NodeCatalog) v1alpha1.NodeCatalogSpec {
 	if p.result != nil && p.generation > has.Generation {
-		return p.result.Spec
+		spec := p.result.Spec
+		spec.Cleanup = p.cleanup
+		return spec
 	}
 	return has.Spec
+}
+
+// specOf is what a NodeCatalog says, be the cache behind or not.
+func (p *published) specOf(nc *v1alpha1.NodeCatalog) v1alpha1.NodeCatalogSpec {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.nodes[nc.Name].newer(nc).spec(nc)
 }
 
 // edits reports whether a NodeCatalog is there and stays.
@@ -203,7 +214,7 @@ func (r *Fleet) writeNodeCatalog(ctx context.Context, c nodeChange) error {
 	case c.has == nil:
 		return r.createNodeCatalog(ctx, c)
 	}
-	patch, err := specPatch(c.before, c.want.Spec)
+	patch, err := specPatch(c)
 	if err != nil {
 		return fmt.Errorf("cannot encode NodeCatalog %s: %w", c.node, err)
 	}
@@ -220,8 +231,8 @@ func (r *Fleet) writeNodeCatalog(ctx context.Context, c nodeChange) error {
 
 // specPatch replaces the lists of a spec that are others than before. One that is empty is
 // said to be: a merge patch would keep it otherwise. noop is not ours.
-func specPatch(before, now v1alpha1.NodeCatalogSpec) ([]byte, error) {
-	spec := map[string]any{}
+func specPatch(c nodeChange) ([]byte, error) {
+	before, now, spec := c.before, c.want.Spec, map[string]any{}
 	if !slices.Equal(before.Catalogs, now.Catalogs) {
 		spec["catalogs"] = now.Catalogs
 	}
@@ -231,7 +242,11 @@ func specPatch(before, now v1alpha1.NodeCatalogSpec) ([]byte, error) {
 	if !slices.Equal(before.Withheld, now.Withheld) {
 		spec["withheld"] = now.Withheld
 	}
-	return json.Marshal(map[string]any{"spec": spec})
+	if !slices.Equal(before.Cleanup, c.cleanup) {
+		spec["cleanup"] = c.cleanup
+	}
+	// An empty entry drops all others: what the node's agent wrote there takes no room.
+	return json.Marshal(map[string]any{"spec": spec, "metadata": map[string]any{"managedFields": []any{map[string]any{}}}})
 }
 
 func (r *Fleet) createNodeCatalog(ctx context.Context, c nodeChange) error {

@@ -23,6 +23,8 @@ type compilation struct {
 	result    catalog.Result
 	problems  map[v1alpha1.ResourceRef][]catalog.Problem
 	resources revisions
+	// finalized are the resources whose deletion waits for nodes, be it under way or not.
+	finalized map[v1alpha1.ResourceRef]types.UID
 	// confirmed are the words that deselections are confirmed with, by resource.
 	confirmed map[v1alpha1.ResourceRef]string
 	nodes     map[string]types.UID
@@ -34,7 +36,7 @@ func (r *Fleet) read(ctx context.Context, catalogs nodeCatalogs) error {
 	if err != nil {
 		return err
 	}
-	resources, _, err := r.readResources(ctx)
+	resources, leaving, err := r.readResources(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,6 +52,7 @@ func (r *Fleet) read(ctx context.Context, catalogs nodeCatalogs) error {
 		return err
 	}
 	next := newCompilation(result, resources, uids, r.compiled)
+	next.finalized = finalizedAmong(resources, leaving)
 	r.uninstallation.suspect(r.compiled, next)
 	if r.compiled != nil {
 		r.rollout.changed(r.compiled, next)

@@ -13,15 +13,16 @@ import (
 // A sight is what a manager knows of a node beside what that reports.
 type sight struct {
 	progress progress
-	selected bool // the nodeSelector of the resource matches the node's labels, whatever its when says
-	held     bool // the node keeps a spec that has the resource
+	had      bool // the node's spec contains the resource, or did
+	held     bool // the node keeps a spec that contains it
 	silent   bool
 }
 
 // remnant is how a resource that is being deleted still is on a node; the zero state where
-// nothing of it can be left. A node whose agent never reported has nothing.
+// nothing of it can be left. A node that was never given it has nothing, whatever it reports,
+// and neither has one whose agent never reported.
 func remnant(ref v1alpha1.ResourceRef, node v1alpha1.NodeCatalogStatus, s sight) state {
-	if node.AgentVersion == "" && node.AppliedDigest == "" {
+	if !s.had || node.AgentVersion == "" && node.AppliedDigest == "" {
 		return state{}
 	}
 	is := trouble(ref, node)
@@ -50,9 +51,9 @@ func (s sight) waitsFor(ref v1alpha1.ResourceRef, node v1alpha1.NodeCatalogStatu
 	switch {
 	case s.held:
 		return heldBack
-	case s.progress.some[ref] || s.progress.all && s.selected:
+	case s.progress.some[ref] || s.progress.all:
 		return cmp.Or(stalledMessage(node), "the node has yet to apply its deletion")
-	case node.Omitted > 0 && s.selected:
+	case node.Omitted > 0:
 		return moreTrouble
 	}
 	return ""

@@ -28,10 +28,7 @@ func (r *Fleet) report(ctx context.Context, nodes nodeCatalogs) (time.Duration, 
 	}
 	now := metav1.NewTime(r.Clock.Now())
 	r.stand(nodes, now.Time)
-	gone, err := r.departures(ctx, leaving, nodes)
-	if err != nil {
-		return 0, err
-	}
+	gone := r.departures(leaving, nodes)
 	wait, unsure := r.abandoned(ctx, gone)
 	again := later{wait}
 	wait, failed := r.finalize(ctx, live, gone) // first: what it looked at must not have changed

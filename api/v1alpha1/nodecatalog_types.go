@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A NodeCatalog is what one node should be, and how it is. It is named as its Node
@@ -47,6 +48,11 @@ type NodeCatalogSpec struct {
 	// +optional
 	// +listType=atomic
 	Withheld []Withheld `json:"withheld,omitempty"`
+	// cleanup lists resources that left this spec and that the node had yet to report
+	// gone when it was written. Only the manager reads it: a deletion waits for no other nodes.
+	// +optional
+	// +listType=atomic
+	Cleanup []CleanupRef `json:"cleanup,omitempty"`
 	// noop only reports, for every resource that does not say otherwise.
 	// +optional
 	Noop bool `json:"noop,omitempty"`
@@ -57,6 +63,12 @@ type CatalogRef struct {
 	// name of the Catalog.
 	// +kubebuilder:validation:Pattern=`^sha256-[0-9a-f]{64}$`
 	Name string `json:"name"`
+}
+
+// CleanupRef names a resource, and which one of those that bore the name.
+type CleanupRef struct {
+	Ref ResourceRef `json:"ref"`
+	UID types.UID   `json:"uid"`
 }
 
 // Withheld is a resource that must wait on this node, and why.
