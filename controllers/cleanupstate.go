@@ -3,7 +3,6 @@ package controllers
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -38,30 +37,34 @@ func finalizedAmong(live, leaving []v1alpha1.Resource) map[v1alpha1.ResourceRef]
 // They are written with the change, so that a manager that starts later knows them, and so
 // that it need not go by what nodes report.
 func (r *Fleet) cleanups(c nodeChange, known drops) []v1alpha1.CleanupRef {
-	refs := map[v1alpha1.ResourceRef]bool{}
-	waitedForFacts := withheldFrom(c.before)
-	for _, ref := range slices.Concat(r.dropped(c, known).refs, own(c)) {
-		refs[ref] = refs[ref] || waitedForFacts[ref] != v1alpha1.ReasonWaitingForFacts // those it never had
-	}
-	done := r.published.applied(c.node, c.has)
-	settled := done.current && done.digest == catalog.Digest(c.before)
-	for _, e := range c.before.Cleanup {
-		if r.compiled.finalized[e.Ref] == e.UID && (!settled || c.has.Status.Omitted > 0 || trouble(e.Ref, c.has.Status).ResourceState != "") {
-			refs[e.Ref] = true
-		}
-	}
+	left := slices.Concat(r.dropped(c, known).refs, own(c), r.unfinished(c))
+	waited := withheldFrom(c.before)
+	slices.Sort(left)
 	var all []v1alpha1.CleanupRef
-	for ref, had := range refs {
-		if uid := r.compiled.finalized[ref]; had && uid != "" && !keeps(c.want, ref) {
+	for _, ref := range slices.Compact(left) {
+		uid := r.compiled.finalized[ref]
+		never := waited[ref] == v1alpha1.ReasonWaitingForFacts
+		if uid != "" && !never && !keeps(c.want, ref) {
 			all = append(all, v1alpha1.CleanupRef{Ref: ref, UID: uid})
 		}
 	}
 	return fitCleanups(all)
 }
 
-// fitCleanups keeps the first of them, by name, that there is room for.
+// unfinished are the earlier ones that a node has yet to report gone.
+func (r *Fleet) unfinished(c nodeChange) (refs []v1alpha1.ResourceRef) {
+	done := r.published.applied(c.node, c.has)
+	settled := done.current && done.digest == catalog.Digest(c.before) && c.has.Status.Omitted == 0
+	for _, e := range c.before.Cleanup {
+		if r.compiled.finalized[e.Ref] == e.UID && (!settled || trouble(e.Ref, c.has.Status).ResourceState != "") {
+			refs = append(refs, e.Ref)
+		}
+	}
+	return refs
+}
+
+// fitCleanups keeps the first of them that there is room for.
 func fitCleanups(all []v1alpha1.CleanupRef) []v1alpha1.CleanupRef {
-	slices.SortFunc(all, func(a, b v1alpha1.CleanupRef) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	size := len("[]")
 	for i, e := range all {
 		text, err := json.Marshal(e)

@@ -3,9 +3,11 @@ package controllers
 import (
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
@@ -173,4 +175,28 @@ func (b *Board) Keep(nodes map[string]*catalog.NodeResult) { b.standings.keep(no
 func (b *Board) Of(ref v1alpha1.ResourceRef, nodes []string) (counts v1alpha1.NodeCounts, unapplied int32, samples []v1alpha1.NodeSample) {
 	g := b.standings.aggregation().of(ref, nodes)
 	return g.counts, g.unapplied, g.samples
+}
+
+// WaitAfterReport is how long a pass waits for which a node's report asks; 0 for none.
+func (r *Fleet) WaitAfterReport(before, now *v1alpha1.NodeCatalog) time.Duration {
+	q := &delays{}
+	r.noteReport(before, now, q)
+	return q.last
+}
+
+type delays struct {
+	queue
+	last time.Duration
+}
+
+// AddAfter notes how long.
+func (d *delays) AddAfter(_ ctrl.Request, wait time.Duration) { d.last = wait }
+
+// Refused counts the nodes whose NodeCatalog can't be written.
+func (m *Metrics) Refused() float64 {
+	var is dto.Metric
+	if err := m.refused.Write(&is); err != nil {
+		return -1
+	}
+	return is.GetGauge().GetValue()
 }

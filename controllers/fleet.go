@@ -41,6 +41,8 @@ type Fleet struct {
 	// MaxDeselection is the share of nodes, in percent, that may lose resources within ten
 	// minutes because they changed; nil is DefaultMaxDeselection. 100 never holds any back.
 	MaxDeselection *int
+	// Metrics may be nil.
+	Metrics *Metrics
 	// Contact tells when the API server was away; nil: it never is.
 	Contact *Contact
 
@@ -53,6 +55,8 @@ type Fleet struct {
 	compiler       catalog.Compiler
 	compiled       *compilation // nil until the first pass
 	published      published
+	refusals       refusals
+	quotas         quotas
 	rollout        rollout
 	standings      standings
 	deselection    deselection
@@ -99,6 +103,7 @@ func (r *Fleet) pass(ctx context.Context) (time.Duration, error) {
 	}
 	if again.in(r.uninstallation.next()); again.wait == 0 { // else what is held stays so
 		again.in(r.deselection.next(r.Clock.Now()))
+		again.in(r.refusals.next(r.Clock.Now()))
 	}
 	wait, err := r.collectUnused(ctx, nodes)
 	again.in(wait)
@@ -118,7 +123,7 @@ func (r *Fleet) pass(ctx context.Context) (time.Duration, error) {
 
 // due reports whether it is time to compile again though nothing has changed.
 func (r *Fleet) due(now time.Time) bool {
-	return r.deselection.due(now) || r.uninstallation.due(now)
+	return r.deselection.due(now) || r.uninstallation.due(now) || r.refusals.due(now)
 }
 
 // tell publishes what was compiled, but not to nodes whose manager is being uninstalled.

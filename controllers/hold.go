@@ -50,6 +50,13 @@ type hold struct {
 	released map[string][]v1alpha1.ResourceRef
 	held     map[string]loss // by node
 	problems map[v1alpha1.ResourceRef]catalog.Problem
+	unrest   map[string][]occasion // by node: when it lost something within the last hour
+}
+
+// An occasion is when a node lost something, and at which state of its NodeCatalog.
+type occasion struct {
+	when time.Time
+	at   string
 }
 
 // A parting is what a node lost, and when it last did.
@@ -76,8 +83,9 @@ func (h *hold) judge(losses []loss, v fleetView) {
 	}
 	losses = h.unreleased(losses)
 	h.held, h.problems = map[string]loss{}, map[v1alpha1.ResourceRef]catalog.Problem{}
-	if !tooMany(len(h.lost)+h.newAmong(losses), v) {
+	if !tooMany(h.counted(losses), v) {
 		for _, l := range losses {
+			h.noteUnrest(l, v.now)
 			h.keepLost(l.node, v.now, append(h.lost[l.node].refs, l.refs...))
 		}
 		return
@@ -91,20 +99,56 @@ func (h *hold) judge(losses []loss, v fleetView) {
 // tooMany reports whether so many nodes are more than may lose something: one always may.
 func tooMany(n int, v fleetView) bool { return n > 1 && n*100 > v.nodes*v.percent }
 
-// newAmong counts nodes that did not lose anything lately.
-func (h *hold) newAmong(losses []loss) (n int) {
+// counted is the number of nodes that lost something lately or are about to. A node that
+// loses things again and again says nothing of the others, and would hold them up for as long
+// as it does so: the most restless one doesn't count. All others do, be they restless or not,
+// so that no sequence of changes takes more from a fleet than one node's resources above its
+// budget.
+func (h *hold) counted(losses []loss) int {
+	nodes := map[string]bool{}
+	for node := range h.lost {
+		nodes[node] = true
+	}
 	for _, l := range losses {
-		if _, lost := h.lost[l.node]; !lost {
-			n++
+		nodes[l.node] = true
+	}
+	delete(nodes, h.mostRestless())
+	return len(nodes)
+}
+
+// restless is how often a node loses something within an hour to be left out of the count
+// that others are held by.
+const restless = 2
+
+// mostRestless is the node that lost something most often; "" where none is restless.
+func (h *hold) mostRestless() (node string) {
+	for _, name := range slices.Sorted(maps.Keys(h.unrest)) {
+		if n := len(h.unrest[name]); n >= restless && n > len(h.unrest[node]) {
+			node = name
 		}
 	}
-	return n
+	return node
+}
+
+func (h *hold) noteUnrest(l loss, now time.Time) {
+	const enough = 20 // to tell which is worse
+	all := h.unrest[l.node]
+	if n := len(all); n > 0 && all[n-1].at == l.at || n >= enough {
+		return // it could not be written, and is tried again
+	}
+	h.unrest[l.node] = append(all, occasion{now, l.at})
 }
 
 // forget drops what is long ago, undone, or of no interest any more.
 func (h *hold) forget(losses []loss, v fleetView) {
 	if h.lost == nil {
-		h.lost, h.released = map[string]parting{}, map[string][]v1alpha1.ResourceRef{}
+		h.lost, h.released, h.unrest = map[string]parting{}, map[string][]v1alpha1.ResourceRef{}, map[string][]occasion{}
+	}
+	for node, all := range h.unrest {
+		h.unrest[node] = slices.DeleteFunc(all, func(o occasion) bool { return v.now.Sub(o.when) >= time.Hour })
+		if len(h.unrest[node]) == 0 {
+			delete(h.unrest, node)
+		}
 	}
 	open := make(map[string][]v1alpha1.ResourceRef, len(losses))
 	for _, l := range losses {

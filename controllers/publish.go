@@ -45,11 +45,11 @@ func (r *Fleet) publish(ctx context.Context, existing nodeCatalogs) error {
 			r.unused.leaves(c.node, has.Spec.Catalogs)
 		}
 	}
-	undone := each(len(changes), func(i int) error { return r.writeNodeCatalog(ctx, changes[i]) })
+	undone := r.writeAll(ctx, changes)
 	if len(missing)+len(changes) > 0 {
 		ctrl.LoggerFrom(ctx).Info("published", "catalogs", len(missing), "nodeCatalogs", len(changes))
 	}
-	return errors.Join(errors.Join(failed...), errors.Join(undone...), unclear)
+	return errors.Join(errors.Join(failed...), undone, unclear)
 }
 
 func (r *Fleet) catalogsByName(ctx context.Context) (map[string]*metav1.PartialObjectMetadata, error) {

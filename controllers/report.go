@@ -92,7 +92,7 @@ func (r *Fleet) stand(nodes nodeCatalogs, now time.Time) {
 			nc = nil // it is of a Node of the same name that is gone
 		}
 		p := r.rollout.observe(name, want.Digest, r.published.applied(name, nc))
-		p.held = r.deselection.holds(name)
+		p.held, p.refused = r.deselection.holds(name), r.refusals.why(name)
 		r.standings.update(name, want, nc, p, r.leases.silent(name, now))
 	}
 }

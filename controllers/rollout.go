@@ -144,5 +144,6 @@ type progress struct {
 	all     bool
 	some    map[v1alpha1.ResourceRef]bool // that it is selected by, or was
 	held    bool                          // the node is kept from applying it
-	changes int                           // two of a node that are equal in this, held and all say the same
+	refused string                        // why the API server refuses to write it
+	changes int                           // two of a node that are equal in this and all of the above but some say the same
 }

@@ -29,6 +29,7 @@ type origin struct {
 	version string // of the NodeCatalog; "" for none
 	all     bool   // of its progress
 	held    bool   // of its progress
+	refused string // of its progress
 	changes int    // of its progress
 	silent  bool
 }
@@ -50,7 +51,7 @@ const (
 // update brings in a node as it is now; nc is nil while it has no NodeCatalog, and silent
 // says that its agent is.
 func (s *standings) update(name string, result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progress, silent bool) {
-	of := origin{result: result, all: p.all, held: p.held, changes: p.changes, silent: silent}
+	of := origin{result: result, all: p.all, held: p.held, refused: p.refused, changes: p.changes, silent: silent}
 	if nc != nil {
 		of.version = nc.ResourceVersion
 	}
@@ -105,6 +106,9 @@ func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progres
 	pending := state{ResourceState: v1alpha1.StatePending, message: waitsFor(nc)}
 	if p.held {
 		pending.message = heldBack
+	}
+	if p.refused != "" {
+		pending.message = refusedMessage(p.refused)
 	}
 	if silent {
 		s.rest = state{ResourceState: v1alpha1.StateUnknown, message: silence}

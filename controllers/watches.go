@@ -100,32 +100,57 @@ func (r *Fleet) compileSoon(q queue) {
 }
 
 // passSoon asks for a pass that reads status alone, unless more is due.
-func passSoon(q queue) {
-	q.AddAfter(ctrl.Request{NamespacedName: types.NamespacedName{Name: "fleet"}}, settle)
+func passSoon(q queue) { passAfter(q, settle) }
+
+func passAfter(q queue, wait time.Duration) {
+	q.AddAfter(ctrl.Request{NamespacedName: types.NamespacedName{Name: "fleet"}}, wait)
 }
 
-// nodeReports asks for as much as a change of a NodeCatalog makes necessary, and tells
-// people of what happened on the node.
+// nodeReports asks for as much as a change of a NodeCatalog makes necessary, and sends events
+// about what happened on the node.
 func (r *Fleet) nodeReports() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.compileSoon(q) },
-		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.compileSoon(q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			r.quotas.forget(e.Object.GetName())
+			r.compileSoon(q)
+		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, ok1 := e.ObjectOld.(*v1alpha1.NodeCatalog)
 			now, ok2 := e.ObjectNew.(*v1alpha1.NodeCatalog)
-			if !ok1 || !ok2 {
-				return
-			}
-			if r.leads() {
-				emit(r.Recorder, now, nodeEvents(before.Status, now.Status))
-			}
-			switch {
-			case before.Generation != now.Generation || before.Status.PublicKey != now.Status.PublicKey || !sameFacts(before.Status.Facts, now.Status.Facts):
-				r.compileSoon(q)
-			case !reflect.DeepEqual(before.Status, now.Status):
-				passSoon(q)
+			if ok1 && ok2 {
+				r.noteReport(before, now, q)
 			}
 		},
+	}
+}
+
+// noteReport does what a change of a NodeCatalog makes necessary, within the node's quota.
+func (r *Fleet) noteReport(before, now *v1alpha1.NodeCatalog, q queue) {
+	quota := r.quotas.of(now.Name, r.Clock)
+	if r.leads() {
+		for _, o := range nodeEvents(before.Status, now.Status) {
+			if quota.events.TryAccept() {
+				emit(r.Recorder, now, []occurrence{o})
+			} else {
+				r.Metrics.droppedEvent()
+			}
+		}
+	}
+	compiles := before.Status.PublicKey != now.Status.PublicKey || !sameFacts(before.Status.Facts, now.Status.Facts)
+	switch {
+	case before.Generation != now.Generation: // which is not the node's doing
+		r.compileSoon(q)
+	case reflect.DeepEqual(before.Status, now.Status):
+	default:
+		if compiles {
+			r.outdated.Store(true)
+		}
+		wait := settle
+		if !quota.passes.TryAccept() {
+			wait = passEvery
+		}
+		passAfter(q, wait)
 	}
 }
 

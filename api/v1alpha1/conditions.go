@@ -76,4 +76,5 @@ const (
 	EventNoLongerReady   = "NoLongerReady"
 	EventProblemFound    = "ProblemFound"
 	EventProblemResolved = "ProblemResolved"
+	EventNotPublished    = "NotPublished" // the API server refuses a NodeCatalog, as one that is too large
 )

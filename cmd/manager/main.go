@@ -23,6 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -153,7 +154,12 @@ func newManager(cfg *rest.Config, s settings) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
+	counted, err := controllers.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("cannot register metrics: %w", err)
+	}
 	fleet := &controllers.Fleet{
+		Metrics:       counted,
 		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection, Contact: contact,
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),

@@ -271,6 +271,9 @@ func leavesRoom(t *testing.T, admin client.Client, name string) {
 		}
 		spec.Withheld = append(spec.Withheld, next)
 	}
+	for i := range 640 { // some 64 KiB, which the manager adds
+		spec.Cleanup = append(spec.Cleanup, v1alpha1.CleanupRef{Ref: v1alpha1.ResourceRef(fmt.Sprintf("File/f%05d", i)), UID: types.UID(strings.Repeat("u", 64))})
+	}
 	patch, err := json.Marshal(map[string]any{"spec": spec})
 	must(t, err)
 	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: name}}
