@@ -2,6 +2,7 @@ package facts
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,7 +44,9 @@ func (g *gatherer) external() map[string]any {
 		g.errs = append(g.errs, fmt.Errorf("%s has %d files, only the first %d are read: put facts together", externalDir, len(names), maxExternal))
 		names = names[:maxExternal]
 	}
-	left := budget{externalLimit, maxExternalAll}
+	ctx, cancel := context.WithTimeout(g.ctx, externalLimit)
+	defer cancel()
+	left := budget{ctx, externalLimit, maxExternalAll}
 	for _, name := range names {
 		file := externalDir + "/" + name
 		facts, err := g.externalFile(file, &left)
@@ -57,7 +60,8 @@ func (g *gatherer) external() map[string]any {
 
 // A budget is what is left for further files.
 type budget struct {
-	time  time.Duration
+	ctx   context.Context // ends with the time of all executables
+	time  time.Duration   // without what those took that were stopped
 	bytes int
 }
 
@@ -91,10 +95,10 @@ func (g *gatherer) externalFile(file string, left *budget) (map[string]any, erro
 		return nil, fmt.Errorf("it has %d bytes, more than %d", info.Size, maxExternalSize)
 	case static:
 		text, err := g.ReadFile(real)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = left.take(text)
 		}
-		if err := left.take(text); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		return decode(text)
@@ -107,17 +111,15 @@ func (g *gatherer) externalFile(file string, left *budget) (map[string]any, erro
 // run runs an executable, which writes JSON, lines or YAML. It is stopped at the end of
 // its time; those that follow share what is left.
 func (g *gatherer) run(file string, left *budget) (map[string]any, error) {
-	began := time.Now()
 	limit := min(executableLimit, left.time)
-	if limit <= 0 {
+	if limit <= 0 || left.ctx.Err() != nil {
 		return nil, fmt.Errorf("the executables before it took all of %s", externalLimit)
 	}
-	res, err := g.Query(g.ctx, host.Cmd{Args: []string{file}, Timeout: limit, MaxOutput: maxExternalSize})
+	res, err := g.Query(left.ctx, host.Cmd{Args: []string{file}, Timeout: limit, MaxOutput: maxExternalSize})
 	if err != nil {
 		left.time -= limit // it may not have been stopped at once
 		return nil, err
 	}
-	left.time -= time.Since(began)
 	switch {
 	case res.ExitCode != 0:
 		return nil, fmt.Errorf("it ended with exit code %d", res.ExitCode)
