@@ -24,6 +24,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.recurseScope) || self.recurseScope != 'Source' || !has(self.purge) || !self.purge",message="recurseScope: Source leaves alone what the source does not have: remove purge, or use recurseScope: All"
 // +kubebuilder:validation:XValidation:rule="!has(self.contentFrom) || !has(self.contentFrom.secretKeyRef) || !has(self.backup) || self.backup == 'None'",message="what a secret replaces is not kept, as it may well be one: remove backup, or use backup: None"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Restore' || !(has(self.contentFrom) && has(self.contentFrom.secretKeyRef))",message="deletionPolicy: Restore does not go with a Secret: what a secret replaces is never kept. Use Delete or Orphan"
+// +kubebuilder:validation:XValidation:rule="!self.path.matches('^/+((bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|sys|usr(/+(bin|lib|lib32|lib64|libx32|sbin|share))?|var(/+lib)?)/*)?$') || !(has(self.ensure) && self.ensure == 'absent' || has(self.purge) && self.purge || has(self.force) && self.force) || has(self.confirm) && self.confirm == self.path",message="this removes a directory that the host does not work without, or what is in it: if that is intended, repeat path in confirm"
 type FileSpec struct {
 	Targeting      `json:",inline"`
 	FileAttributes `json:",inline"`
@@ -152,6 +153,11 @@ type FileAttributes struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.,:-]+$`
 	Selrange *string `json:"selrange,omitempty"`
 
+	// confirm repeats the path to have a directory removed or purged that the host does not
+	// work without, as / or /etc: ensure: absent, purge and force are refused there otherwise.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4095
+	Confirm *string `json:"confirm,omitempty"`
 	// force lets a directory be removed, or be replaced by something else.
 	// +optional
 	Force *bool `json:"force,omitempty"`

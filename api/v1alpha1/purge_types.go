@@ -4,6 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // PurgeSpec is what a Purge says.
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of kind Purge can only be Orphan: what it removed does not come back"
+// +kubebuilder:validation:XValidation:rule="self.kind in ['User', 'Group'] && (!has(self.unlessSystemUser) || self.unlessSystemUser || has(self.unlessUID) && size(self.unlessUID) > 0) || has(self.confirm) && self.confirm == self.kind",message="this purges everything of the kind that no resource manages, without an exception: add one by unlessSystemUser or unlessUID where the kind is User or Group, or, if that is intended, repeat kind in confirm"
 type PurgeSpec struct {
 	Targeting       `json:",inline"`
 	PurgeAttributes `json:",inline"`
@@ -31,6 +32,12 @@ type PurgeAttributes struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	UnlessUID []int64 `json:"unlessUID,omitempty"`
+
+	// confirm repeats the kind to have everything of it purged without an exception: of User
+	// and Group with unlessSystemUser: false and no unlessUID, and of every other kind.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Confirm *string `json:"confirm,omitempty"`
 }
 
 // A Purge removes what exists on hosts and no resource manages.

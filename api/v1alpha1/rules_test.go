@@ -186,7 +186,7 @@ var _ = DescribeTable("A User refuses", refuses("User"), saying,
 	Entry(nil, `{shell: ""}`, `shell must be an absolute path without a colon`),
 	Entry(nil, `{shell: "/bin/sh\n"}`, `shell must be an absolute path without a colon`),
 	Entry(nil, `{comment: "a\nb"}`, `comment must not have a colon or a line break in it`),
-	Entry(nil, `{password: "a\nb"}`, `password must be a hash as in /etc/shadow, without a colon or a line break`),
+	Entry(nil, `{password: "a\nb"}`, `password must be a hash as in /etc/shadow, or ! for none: make one with openssl passwd -6`),
 	Entry(nil, `{manageHome: "yes"}`, `spec.manageHome in body must be of type boolean`),
 )
 
@@ -219,3 +219,11 @@ var _ = DescribeTable("A SystemService refuses", refuses("SystemService"), sayin
 	Entry(nil, `{mask: true, enable: true, ensure: stopped}`, `mask: true can't go with enable: true: a masked service can't start at boot`),
 	Entry(nil, `{mask: true, enable: false, ensure: running}`, `mask: true can't go with ensure: running: a masked service can't start`),
 )
+
+var _ = Describe("A password in plain text", func() {
+	It("is refused without being quoted", func(ctx SpecContext) {
+		err := k8s.Create(ctx, resource("User", `{password: hunter2}`), client.DryRunAll)
+		Expect(err).To(MatchError(ContainSubstring("make one with openssl passwd -6")))
+		Expect(err).NotTo(MatchError(ContainSubstring("hunter2")))
+	})
+})

@@ -5,6 +5,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // TidySpec is what a Tidy says.
 // +kubebuilder:validation:XValidation:rule="(has(self.recurse) && self.recurse) || !(has(self.recurseLimit) || has(self.matches) || has(self.rmdirs))",message="recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of kind Tidy can only be Orphan: what it removed does not come back"
+// +kubebuilder:validation:XValidation:rule="!self.path.matches('^/+((bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|sys|usr(/+(bin|lib|lib32|lib64|libx32|sbin|share))?|var(/+lib)?)/*)?$') || !(has(self.recurse) && self.recurse) || has(self.confirm) && self.confirm == self.path",message="this tidies a directory that the host does not work without: name a directory below it, or, if that is intended, repeat path in confirm"
 type TidySpec struct {
 	Targeting      `json:",inline"`
 	TidyAttributes `json:",inline"`
@@ -63,6 +64,12 @@ type TidyAttributes struct {
 	// +optional
 	// +kubebuilder:validation:Enum=None;Bucket
 	Backup *string `json:"backup,omitempty"`
+
+	// confirm repeats the path to have a directory tidied that the host does not work
+	// without, as / or /etc; recurse is refused there otherwise.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4095
+	Confirm *string `json:"confirm,omitempty"`
 }
 
 // A Tidy removes files of hosts that are old or large.

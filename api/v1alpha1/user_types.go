@@ -8,6 +8,10 @@ import (
 // UserSpec is what a User says.
 // +kubebuilder:validation:XValidation:rule="!has(self.sshKeyFiles) || (has(self.purgeSSHKeys) && self.purgeSSHKeys)",message="sshKeyFiles needs purgeSSHKeys: true, which looks into them"
 // +kubebuilder:validation:XValidation:rule="!(has(self.password) && has(self.passwordFrom))",message="password and passwordFrom exclude each other: keep one"
+// +kubebuilder:validation:XValidation:rule="!has(self.moveHome) || !self.moveHome || has(self.home)",message="moveHome moves the home directory to home: add home, or remove moveHome"
+// +kubebuilder:validation:XValidation:rule="!has(self.locked) || !has(self.password) || !self.password.startsWith('!')",message="a password that begins with ! is locked by itself: remove the !, or remove locked"
+// +kubebuilder:validation:XValidation:rule="!has(self.ensure) || self.ensure != 'absent' || !(has(self.name) && self.name == 'root' || has(self.uid) && self.uid == 0) || has(self.confirm) && (!has(self.name) || self.confirm == self.name)",message="a host can't do without the superuser: to remove that account all the same, repeat its name in confirm"
+// +kubebuilder:validation:XValidation:rule="!has(self.password) || self.password.matches('^([!*]+|[*][A-Z]+[*]|!*([$][0-9A-Za-z-]+[$][./0-9A-Za-z$=,+_-]+|_[./0-9A-Za-z]{19}|[./0-9A-Za-z]{13}))$')",message="password must be a hash as in /etc/shadow, or ! for none: make one with openssl passwd -6"
 type UserSpec struct {
 	Targeting      `json:",inline"`
 	UserAttributes `json:",inline"`
@@ -57,7 +61,7 @@ type UserAttributes struct {
 	// +kubebuilder:validation:Enum=minimum;inclusive
 	Membership *string `json:"membership,omitempty"`
 
-	// home is the home directory's path. Changing it does not move what is there.
+	// home is the home directory's path. Changing it moves what is there only with moveHome.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4095
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^:\\\\n]*$')",message="home must be an absolute path without a colon"
@@ -65,6 +69,10 @@ type UserAttributes struct {
 	// manageHome makes the home directory with the account and removes it with it.
 	// +optional
 	ManageHome *bool `json:"manageHome,omitempty"`
+	// moveHome moves the home directory with all that is in it when home changes. The new
+	// path must not exist. Default false.
+	// +optional
+	MoveHome *bool `json:"moveHome,omitempty"`
 	// comment is the full name or remark (GECOS).
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -75,12 +83,16 @@ type UserAttributes struct {
 	// +kubebuilder:validation:MaxLength=4095
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^:\\\\n]*$')",message="shell must be an absolute path without a colon"
 	Shell *string `json:"shell,omitempty"`
-	// password is the hash as /etc/shadow has it, never the password itself.
+	// password is the hash as /etc/shadow has it, never the password itself. The rule about its
+	// form is the whole spec's: an error of a field quotes its value.
 	// +optional
 	// +kubebuilder:validation:Format=password
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="!self.matches('[:\\\\n]')",message="password must be a hash as in /etc/shadow, without a colon or a line break"
 	Password *string `json:"password,omitempty"`
+	// locked: true keeps anybody from logging in with the password, and keeps its hash;
+	// false unlocks it. Other ways to log in, as by SSH keys, stay: use expiry to end those, too.
+	// +optional
+	Locked *bool `json:"locked,omitempty"`
 	// passwordMinAge is how many days must lie between changes of the password; 0 and
 	// -1 mean that it may be changed at any time.
 	// +optional
@@ -125,6 +137,12 @@ type UserAttributes struct {
 	// allowDupe lets uid be one that another account has.
 	// +optional
 	AllowDupe *bool `json:"allowDupe,omitempty"`
+
+	// confirm repeats the account's name to have the superuser (root, or any account with
+	// the number 0) removed, which is refused otherwise.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Confirm *string `json:"confirm,omitempty"`
 }
 
 // A User is a user account on hosts.

@@ -90,6 +90,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 		Features:   []resource.FeatureDoc{{Name: labels, Doc: "Labels of SELinux can be read and set. A host that has SELinux has it."}},
 		Properties: append(properties(), auditOnly()...),
 		Parameters: []resource.Parameter{
+			{Name: "confirm", Doc: "The path, to have a directory removed or purged that the host does not work without."},
 			{Name: "force", Doc: "Lets a directory be removed, or be replaced by something else, with all that is in it."},
 			{Name: "replace", Doc: "false only creates: what is there already keeps its content. Default true."},
 			{Name: "backup", Doc: "Where the old content goes before it is replaced or removed: Bucket (default), None, or beside the file with a suffix such as .bak."},
@@ -164,6 +165,9 @@ func sourceKind(a Attributes) entry {
 
 func normalize(a *Attributes) {
 	a.Path = squeeze(a.Path)
+	if a.Confirm != nil {
+		a.Confirm = new(squeeze(*a.Confirm))
+	}
 	if a.Source != nil {
 		a.Source = new(strings.TrimPrefix(*a.Source, "file://"))
 	}

@@ -15,7 +15,7 @@ import (
 // and else once it is empty.
 func gone(want Attributes) Attributes {
 	return Attributes{FileAttributes: v1alpha1.FileAttributes{
-		Path: want.Path, Ensure: new(resource.Absent), Force: want.Force, Links: want.Links, Backup: new(backs(want)),
+		Path: want.Path, Ensure: new(resource.Absent), Force: want.Force, Confirm: want.Confirm, Links: want.Links, Backup: new(backs(want)),
 	}}
 }
 

@@ -31,6 +31,7 @@ func validate(a Attributes) error {
 		validateLinks(a),
 		validateRecursion(a),
 		validateLabel(a),
+		validateHarm(a),
 	)
 }
 
@@ -46,6 +47,15 @@ func validatePath(a Attributes) error {
 		return fmt.Errorf("path / can only be a directory: remove ensure: %s, or name another path", wants(a))
 	}
 	return nil
+}
+
+// validateHarm keeps a host from being destroyed by a slip.
+func validateHarm(a Attributes) error {
+	harms := wants(a) == resource.Absent || purges(a) || a.Force != nil && *a.Force
+	if !harms || !resource.IsSystemDirectory(a.Path) || validatePath(a) != nil {
+		return nil
+	}
+	return resource.Confirmed(a.Confirm, a.Path, "this removes "+a.Path+", or what is in it, which the host does not work without:")
 }
 
 // wants is what the resource says of ensure, "" where it says nothing.

@@ -28,10 +28,24 @@ func Type() *resource.Type[v1alpha1.PurgeAttributes] {
 		Example: example,
 		Parameters: []resource.Parameter{
 			{Name: "unlessSystemUser", Doc: "Spares the users and groups with the numbers of system accounts. Default true."},
+			{Name: "confirm", Doc: "The kind, to have everything of it purged without an exception."},
 			{Name: "unlessUID", Doc: "Spares the users, or groups, with these numbers."},
 		},
 		Providers:   []resource.Provider[attributes]{instances{}},
 		NamevarName: "kind",
 		Namevar:     func(a *attributes) *string { return &a.Kind },
+		Validate:    validate,
 	}
+}
+
+// validate wants an exception, or to be told that there is to be none.
+func validate(a attributes) error {
+	numbered := a.Kind == "User" || a.Kind == "Group"
+	switch {
+	case numbered && (a.UnlessSystemUser == nil || *a.UnlessSystemUser || len(a.UnlessUID) > 0):
+		return nil
+	case numbered:
+		return resource.Confirmed(a.Confirm, a.Kind, "this purges every "+a.Kind+" that no resource manages, without an exception: add one by unlessUID or unlessSystemUser, or,")
+	}
+	return resource.Confirmed(a.Confirm, a.Kind, "this purges everything of kind "+a.Kind+" that no resource manages, without an exception:")
 }

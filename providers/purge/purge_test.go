@@ -68,11 +68,11 @@ func TestWhatNobodyManagesGoes(t *testing.T) {
 			},
 		},
 		"nothing of a kind that can't be listed": {
-			resources: [][2]string{{"Purge/files", `{"kind":"File"}`}},
+			resources: [][2]string{{"Purge/files", `{"kind":"File","confirm":"File"}`}},
 			want:      []string{"Purge/files: cannot generate its resources: cannot list all of kind File: provider posix can't; give a name"},
 		},
 		"nothing of a kind that there is not": {
-			resources: [][2]string{{"Purge/crons", `{"kind":"Cron"}`}},
+			resources: [][2]string{{"Purge/crons", `{"kind":"Cron","confirm":"Cron"}`}},
 			want:      []string{"Purge/crons: cannot generate its resources: kind \"Cron\" is not known: `fettle describe` lists those that are"},
 		},
 	} {
@@ -153,7 +153,7 @@ func TestKeysOfAllUsersThatNobodyManagesGo(t *testing.T) {
 		}
 		debian.Chroot(t, root, "chown", "--recursive", name+":"+name, "/home/"+name)
 	}
-	got := run(t, root, nil, [2]string{"Purge/keys", `{"kind":"SSHAuthorizedKey"}`}, [2]string{"SSHAuthorizedKey/kept", `{"user":"ann","ensure":"present","type":"ed25519","key":"` + strings.Fields(key)[1] + `"}`})
+	got := run(t, root, nil, [2]string{"Purge/keys", `{"kind":"SSHAuthorizedKey","confirm":"SSHAuthorizedKey"}`}, [2]string{"SSHAuthorizedKey/kept", `{"user":"ann","ensure":"present","type":"ed25519","key":"` + strings.Fields(key)[1] + `"}`})
 	var want []string
 	for _, numbers := range [][2]int{{11, 10}, {9, 1}} {
 		for _, name := range []string{"bob", "ann"} {
@@ -169,6 +169,23 @@ func TestKeysOfAllUsersThatNobodyManagesGo(t *testing.T) {
 	for _, name := range []string{"ann", "bob"} {
 		if left, err := os.ReadFile(filepath.Join(root, "home", name, ".ssh/authorized_keys")); string(left) != key+" kept\n" || err != nil {
 			t.Errorf("of %s is left %q, %v", name, left, err)
+		}
+	}
+}
+
+func TestAPurgeWithoutExceptionsMustBeConfirmed(t *testing.T) {
+	for attributes, want := range map[string]string{
+		`{"kind":"SSHAuthorizedKey"}`:                                                "this purges everything of kind SSHAuthorizedKey that no resource manages, without an exception: if that is intended, set confirm: SSHAuthorizedKey",
+		`{"kind":"SSHAuthorizedKey","confirm":"User"}`:                               "this purges everything of kind SSHAuthorizedKey that no resource manages, without an exception: if that is intended, set confirm: SSHAuthorizedKey",
+		`{"kind":"User","unlessSystemUser":false}`:                                   "this purges every User that no resource manages, without an exception: add one by unlessUID or unlessSystemUser, or, if that is intended, set confirm: User",
+		`{"kind":"Group","unlessSystemUser":false,"unlessUID":[]}`:                   "this purges every Group that no resource manages, without an exception: add one by unlessUID or unlessSystemUser, or, if that is intended, set confirm: Group",
+		`{"kind":"Group","unlessSystemUser":false,"unlessUID":[],"confirm":"Group"}`: "",
+		`{"kind":"User","unlessSystemUser":false,"unlessUID":[7]}`:                   "",
+		`{"kind":"SSHAuthorizedKey","confirm":"SSHAuthorizedKey"}`:                   "",
+	} {
+		_, err := purge.Type().Erase().Bind(resource.Ref{Kind: "Purge", Name: "all"}, []byte(attributes))
+		if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
+			t.Errorf("%s\ngot  %v\nwant %s", attributes, err, want)
 		}
 	}
 }

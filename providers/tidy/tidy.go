@@ -44,16 +44,24 @@ func Type(now func() time.Time) *resource.Type[Attributes] {
 			{Name: "ageSeconds", Doc: "How old a file must be to go."},
 			{Name: "type", Doc: "What an age counts from: atime (default), mtime or ctime."},
 			{Name: "size", Doc: "How large a file must be to go, whatever its age: a whole number and a unit, b, k, m, g, t, Ki, Mi, Gi or Ti, each 1024 times the one before."},
+			{Name: "confirm", Doc: "The path, to have a directory tidied that the host does not work without."},
 			{Name: "backup", Doc: "None (default), or Bucket to keep what is removed."},
 		},
 		Providers:   []resource.Provider[Attributes]{posix{now}},
 		NamevarName: resource.MetadataName,
 		Namevar:     func(a *Attributes) *string { return &a.name },
-		Normalize:   func(a *Attributes) { a.Path = cleaned(a.Path) },
+		Normalize:   normalize,
 		Validate:    validate,
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: above, Nearest: true},
 		},
+	}
+}
+
+func normalize(a *Attributes) {
+	a.Path = cleaned(a.Path)
+	if a.Confirm != nil {
+		a.Confirm = new(cleaned(*a.Confirm))
 	}
 }
 
@@ -83,6 +91,9 @@ func validate(a Attributes) error {
 	}
 	if !isTrue(a.Recurse) && (a.RecurseLimit != nil || a.Matches != nil || a.RmDirs != nil) {
 		errs = append(errs, errors.New("recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"))
+	}
+	if isTrue(a.Recurse) && resource.IsSystemDirectory(a.Path) {
+		errs = append(errs, resource.Confirmed(a.Confirm, a.Path, "this tidies "+a.Path+", which the host does not work without: name a directory below it, or,"))
 	}
 	_, err := leastSize(a)
 	return errors.Join(append(errs, err, validateMatches(a.Matches))...)

@@ -500,3 +500,20 @@ func TestBadAttributesAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestASystemDirectoryIsTidiedOnlyWhereThatIsConfirmed(t *testing.T) {
+	for spec, refused := range map[string]bool{
+		`{"path":"/","recurse":true,"ageSeconds":1}`:          true,
+		`{"path":"/var/lib/","recurse":true,"ageSeconds":1}`:  true,
+		`{"path":"/etc","recurse":true,"confirm":"/"}`:        true,
+		`{"path":"/etc/","recurse":true,"confirm":"/etc/"}`:   false,
+		`{"path":"/tmp","recurse":true,"ageSeconds":1}`:       false,
+		`{"path":"/var/tmp","recurse":true}`:                  false,
+		`{"path":"/var/lib/systemd/coredump","recurse":true}`: false,
+	} {
+		_, err := tidy.Type(time.Now).Erase().Bind(resource.Ref{Kind: "Tidy", Name: "a"}, []byte(spec))
+		if refused != (err != nil) || err != nil && !strings.Contains(err.Error(), "which the host does not work without: name a directory below it, or, if that is intended, set confirm: /") {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}

@@ -64,9 +64,7 @@ func validate(a attributes) error {
 		validatePath("home", a.Home), validatePath("shell", a.Shell),
 		validateDays("passwordMinAge", a.PasswordMinAge), validateDays("passwordMaxAge", a.PasswordMaxAge),
 		validateDays("passwordWarnDays", a.PasswordWarnDays), validateExpiry(a), validateKeyFiles(a),
-	}
-	if a.Password != nil && strings.ContainsAny(*a.Password, ":\n") {
-		errs = append(errs, errors.New("password has a colon or a line break: give the hash as in the second field of /etc/shadow"))
+		validatePassword(a), validateRemoval(a),
 	}
 	if a.GID != nil && a.GID.Type == intstr.Int && a.GID.IntVal < 0 {
 		errs = append(errs, fmt.Errorf("gid %d is negative: give a group's name or number", a.GID.IntVal))

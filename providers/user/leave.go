@@ -10,7 +10,7 @@ import (
 
 // gone takes the home directory along where it was made with the account.
 func gone(want attributes) attributes {
-	return attributes{Name: want.Name, Ensure: new(resource.Absent), ManageHome: want.ManageHome, Membership: new("inclusive")}
+	return attributes{Name: want.Name, Ensure: new(resource.Absent), ManageHome: want.ManageHome, MoveHome: want.MoveHome, Confirm: want.Confirm, Membership: new("inclusive")}
 }
 
 // was leaves out a group that goes with the account, and comes with it again, whatever its

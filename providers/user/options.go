@@ -39,6 +39,8 @@ func modification(groups accounts.Groups, want attributes, property string) []st
 		return membership(groups, want)
 	case "home":
 		return optional("--home", want.Home)
+	case "locked":
+		return []string{lockOption(want)}
 	case "expiry":
 		return expireOption(want)
 	case "comment":
@@ -100,4 +102,22 @@ func homeToo(want attributes) string {
 		return "--create-home"
 	}
 	return "--no-create-home"
+}
+
+// lock is what a hash begins with that nobody can log in with.
+const lock = "!"
+
+func lockOption(want attributes) string {
+	if isTrue(want.Locked) {
+		return "--lock"
+	}
+	return "--unlock"
+}
+
+// written is the hash as /etc/shadow is to have it.
+func written(want attributes) string {
+	if isTrue(want.Locked) {
+		return lock + *want.Password
+	}
+	return *want.Password
 }

@@ -50,6 +50,8 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 		Parameters: []resource.Parameter{
 			{Name: "membership", Doc: "Whether groups are the least (minimum, default) or all (inclusive) that the account is in."},
 			{Name: "manageHome", Doc: "Makes the home directory with the account and removes it with it.", Feature: managesHomeDir},
+			{Name: "moveHome", Doc: "Moves the home directory with all that is in it when home changes. Default false.", Feature: managesHomeDir},
+			{Name: "confirm", Doc: "The account's name, to have the superuser removed."},
 			{Name: "system", Doc: "Makes a system account, with a low number, when it makes one.", Feature: systemUsers},
 			{Name: "purgeSSHKeys", Doc: "Removes the keys from sshKeyFiles that no SSHAuthorizedKey manages."},
 			{Name: "sshKeyFiles", Doc: "Where the user's keys are; ~/.ssh/authorized_keys by default."},
@@ -94,12 +96,13 @@ func properties() []resource.Property[attributes] {
 		gid,
 		resource.Set("groups", "The supplementary groups, by name.",
 			func(a attributes) []string { return a.Groups }, isMinimum),
-		resource.Field("home", "The home directory. What is in the old one is not moved.",
+		resource.Field("home", "The home directory. What is in the old one is moved only with moveHome.",
 			func(a *attributes) *string { return a.Home }),
 		resource.Field("comment", "The full name or a remark (GECOS).",
 			func(a *attributes) *string { return a.Comment }),
 		shell,
 		password(),
+		locked(),
 	}, ageing()...)
 }
 
@@ -115,5 +118,13 @@ func password() resource.Property[attributes] {
 		}
 		return resource.Redacted
 	}
+	return p
+}
+
+// locked is about the password alone; the account may be open in other ways.
+func locked() resource.Property[attributes] {
+	p := resource.Field("locked", "Whether the password is locked, so that nobody can log in with it.",
+		func(a *attributes) *bool { return a.Locked })
+	p.Feature = managesPasswords
 	return p
 }

@@ -81,16 +81,57 @@ func TestUserIsPresentWhereAnythingIsSaid(t *testing.T) {
 	}
 }
 
+const noHash = "password is no hash as in /etc/shadow, and never the password itself: make one with openssl passwd -6, or give ! for no password"
+
+func TestEveryFormOfAHashIsAPassword(t *testing.T) {
+	for _, hash := range []string{
+		"!", "!!", "*", "!*", "*LK*", "ab1./ZyxWvuTs", "_J9..rasmBYk8r9AiWNc", "!ab1./ZyxWvuTs", "$1$salt$qJH7.N4xYta3aEG/dfqo/0",
+		"$2b$12$abcdefghijklmnopqrstuuWQ3vGvQ3vGvQ3vGvQ3vGvQ3vGvQ3vG", "$5$rounds=5000$salt$hash", "!$6$salt$hash", "$y$j9T$salt$hash", "$7$CU..../....salt$hash",
+		"$argon2id$v=19$m=65536,t=3,p=4$c2FsdA$aGFzaA",
+	} {
+		raw, err := json.Marshal(map[string]string{"password": hash})
+		must(t, err)
+		if _, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, raw); err != nil {
+			t.Errorf("%s: %v", hash, err)
+		}
+	}
+}
+
+func TestTheSuperuserIsRemovedOnlyWhereThatIsConfirmed(t *testing.T) {
+	for manifest, did := range map[string][]string{
+		`{"name": "toor", "ensure": "absent"}`:                    nil,
+		`{"name": "toor", "ensure": "absent", "confirm": "root"}`: nil,
+		`{"name": "toor", "ensure": "absent", "confirm": "toor"}`: {"! userdel -- toor"},
+	} {
+		h := newFake(t, map[string]string{"/etc/passwd": "root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/root:/bin/sh\n"})
+		r := bind(t, h, manifest)
+		must(t, r.Read(t.Context(), h.ReadOnly()))
+		err := r.Write(t.Context(), h, r.Compare().Changes)
+		if (err == nil) != (did != nil) || err != nil && err.Error() != "toor is the superuser, without whom a host does not work: to remove the account all the same, set confirm: toor" {
+			t.Errorf("%s: %v", manifest, err)
+		}
+		if diff := cmp.Diff(did, h.Transcript()); diff != "" {
+			t.Errorf("%s: done (-want +got):\n%s", manifest, diff)
+		}
+	}
+}
+
 func TestBadAttributesAreRefused(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
-		"a name of two fields":    {`{"name": "ann:x"}`, `name "ann:x" has a colon or a line break: leave it out`},
-		"a comment of two fields": {`{"comment": "a:b"}`, `comment "a:b" has a colon or a line break: leave it out`},
-		"a comment of two lines":  {`{"comment": "a\nb"}`, `comment "a\nb" has a colon or a line break: leave it out`},
-		"a home of two fields":    {`{"home": "/a:b"}`, `home "/a:b" has a colon or a line break: leave it out`},
-		"a home in no directory":  {`{"home": "ann"}`, `home "ann" must be an absolute path: begin it with /`},
-		"a shell by its name":     {`{"shell": "bash"}`, `shell "bash" must be an absolute path: begin it with /`},
-		"a password of two lines": {`{"password": "x\nroot:y"}`, "password has a colon or a line break: give the hash as in the second field of /etc/shadow"},
-		"days below none":         {`{"passwordMinAge": -2}`, "passwordMinAge -2 is below -1: give a number of days, or -1 for none"},
+		"a name of two fields":     {`{"name": "ann:x"}`, `name "ann:x" has a colon or a line break: leave it out`},
+		"a comment of two fields":  {`{"comment": "a:b"}`, `comment "a:b" has a colon or a line break: leave it out`},
+		"a comment of two lines":   {`{"comment": "a\nb"}`, `comment "a\nb" has a colon or a line break: leave it out`},
+		"a home of two fields":     {`{"home": "/a:b"}`, `home "/a:b" has a colon or a line break: leave it out`},
+		"a home in no directory":   {`{"home": "ann"}`, `home "ann" must be an absolute path: begin it with /`},
+		"a shell by its name":      {`{"shell": "bash"}`, `shell "bash" must be an absolute path: begin it with /`},
+		"a password of two lines":  {`{"password": "$6$x\nroot:y"}`, noHash},
+		"a password in plain text": {`{"password": "hunter2"}`, noHash},
+		"one that looks locked":    {`{"password": "!hunter2"}`, noHash},
+		"an empty password":        {`{"password": ""}`, "password is empty, which lets anybody in: give a hash as in /etc/shadow, made with openssl passwd -6, or ! for no password"},
+		"a password locked twice":  {`{"password": "!$6$salt$hash", "locked": false}`, "password begins with !, which locks it by itself: remove the !, or remove locked"},
+		"no more root":             {`{"name": "root", "ensure": "absent"}`, "root is the superuser, without whom a host does not work: to remove the account all the same, set confirm: root"},
+		"no more number 0":         {`{"name": "toor", "uid": 0, "ensure": "absent", "confirm": "root"}`, "toor is the superuser, without whom a host does not work: to remove the account all the same, set confirm: toor"},
+		"days below none":          {`{"passwordMinAge": -2}`, "passwordMinAge -2 is below -1: give a number of days, or -1 for none"},
 		"two ages below none": {
 			`{"passwordMaxAge": -5, "passwordWarnDays": -9}`,
 			"passwordMaxAge -5 is below -1: give a number of days, or -1 for none\n" +

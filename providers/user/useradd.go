@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -59,17 +60,20 @@ func (useradd) ReadAll(_ context.Context, h host.Reader, wants []attributes) []r
 
 // ReadAudited reads what only root may, too, where it is audited.
 func (useradd) ReadAudited(_ context.Context, h host.Reader, want attributes, audited []string) (attributes, error) {
-	password := slices.Contains(audited, "password")
+	password, locked := slices.Contains(audited, "password"), slices.Contains(audited, "locked")
 	db, err := readDatabase(h)
 	if err != nil {
 		return attributes{}, err
 	}
-	if db.shadow == nil && (password || needsShadow(want) || slices.ContainsFunc(audited, isAgeing)) {
+	if db.shadow == nil && (password || locked || needsShadow(want) || slices.ContainsFunc(audited, isAgeing)) {
 		return attributes{}, db.shadowErr
 	}
 	is := db.state(want)
 	if is.Password == nil && password {
 		is.Password = db.password(want.Name)
+	}
+	if hash := db.password(want.Name); is.Locked == nil && locked && hash != nil {
+		is.Locked = new(strings.HasPrefix(*hash, lock))
 	}
 	return is, nil
 }
@@ -78,7 +82,9 @@ func isAgeing(property string) bool {
 	return slices.ContainsFunc(ageing(), func(p resource.Property[attributes]) bool { return p.Name == property })
 }
 
-func needsShadow(want attributes) bool { return want.Password != nil || ages(want) }
+func needsShadow(want attributes) bool {
+	return want.Password != nil || want.Locked != nil || ages(want)
+}
 
 // List reads all users of the host, without their passwords.
 func (useradd) List(_ context.Context, h host.Reader) ([]attributes, error) {
@@ -133,8 +139,15 @@ func (db database) state(want attributes) attributes {
 		return is
 	}
 	setAgeing(&is, db.shadow.Ageing(u.Name))
+	hash := db.password(u.Name)
 	if want.Password != nil {
-		is.Password = db.password(u.Name)
+		is.Password = hash
+	}
+	if want.Locked != nil && hash != nil {
+		is.Locked = new(strings.HasPrefix(*hash, lock))
+	}
+	if want.Locked != nil && is.Password != nil { // locked is compared by itself
+		is.Password = new(strings.TrimPrefix(*is.Password, lock))
 	}
 	return is
 }

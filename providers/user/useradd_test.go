@@ -261,6 +261,68 @@ func TestAHomeComesWithTheAccountAlone(t *testing.T) {
 	debian.Chroot(t, root, "test", "-f", "/home/ann/.profile")
 }
 
+func TestAHomeIsMovedWhereThatIsAskedFor(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "useradd", "--create-home", "ann")
+	debian.Chroot(t, root, "touch", "/home/ann/kept")
+	h := open(t, root)
+
+	apply(t, h, `{"name": "ann", "moveHome": true, "home": "/srv/ann"}`)
+	debian.Chroot(t, root, "test", "-f", "/srv/ann/kept")
+	debian.Chroot(t, root, "test", "!", "-e", "/home/ann")
+	if owner := debian.Chroot(t, root, "stat", "--format=%U", "/srv/ann"); owner != "ann\n" {
+		t.Errorf("what was moved belongs to %q", owner)
+	}
+
+	debian.Chroot(t, root, "mkdir", "/home/other")
+	r := bind(t, h, `{"name": "ann", "moveHome": true, "home": "/home/other"}`)
+	must(t, r.Read(t.Context(), h))
+	err := r.Write(t.Context(), h, r.Compare().Changes)
+	if err == nil || !strings.Contains(err.Error(), "cannot move the home directory to /home/other, where something is already: move that away, or remove moveHome") {
+		t.Errorf("got %v", err)
+	}
+	debian.Chroot(t, root, "grep", ":/srv/ann:", "/etc/passwd")
+
+	debian.Chroot(t, root, "rm", "-r", "/srv/ann")
+	apply(t, h, `{"name": "ann", "moveHome": true, "home": "/srv/ann2"}`) // there is nothing to move
+	debian.Chroot(t, root, "grep", ":/srv/ann2:", "/etc/passwd")
+}
+
+func TestAPasswordIsLockedAndUnlocked(t *testing.T) {
+	root := debian.Root(t)
+	h := open(t, root)
+	shadow := func() string {
+		return strings.Split(debian.Chroot(t, root, "grep", "^ann:", "/etc/shadow"), ":")[1]
+	}
+	for _, step := range []struct{ manifest, want string }{
+		{`{"name": "ann", "locked": true}`, "!"},
+		{`{"name": "ann", "locked": true, "password": "$6$salt$hash"}`, "!$6$salt$hash"},
+		{`{"name": "ann", "locked": true, "password": "$6$salt$hash2"}`, "!$6$salt$hash2"},
+		{`{"name": "ann", "locked": false}`, "$6$salt$hash2"},
+		{`{"name": "ann", "locked": true}`, "!$6$salt$hash2"},
+		{`{"name": "ann", "locked": false, "password": "$6$salt$hash"}`, "$6$salt$hash"},
+	} {
+		apply(t, h, step.manifest)
+		if is := shadow(); is != step.want {
+			t.Errorf("%s: shadow has %s", step.manifest, is)
+		}
+		r := bind(t, h, step.manifest)
+		must(t, r.Read(t.Context(), h))
+		if left := r.Compare().Changes; len(left) > 0 {
+			t.Errorf("%s: still to change are %v", step.manifest, left)
+		}
+	}
+	debian.Chroot(t, root, "useradd", "bob")
+	for _, manifest := range []string{`{"name": "bob", "locked": false}`, `{"name": "eve", "locked": false}`} {
+		r := bind(t, h, manifest)
+		must(t, r.Read(t.Context(), h))
+		err := r.Write(t.Context(), h, r.Compare().Changes)
+		if err == nil || !strings.Contains(err.Error(), "locked: false needs a password, which the account does not have: add password or passwordFrom") {
+			t.Errorf("%s: %v", manifest, err)
+		}
+	}
+}
+
 func TestMembershipKeepsGroupsThatOthersGave(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--groups", "adm", "ann")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -18,12 +19,12 @@ func (useradd) Write(ctx context.Context, h host.Host, is, want attributes, chan
 	return resource.Simple[attributes]{Create: create, Update: update, Delete: remove}.Write(ctx, h, is, want, changes)
 }
 
-func update(ctx context.Context, h host.Host, _, want attributes, changes []resource.Change) error {
+func update(ctx context.Context, h host.Host, is, want attributes, changes []resource.Change) error {
 	groups, err := accounts.ReadGroups(h)
 	if err != nil {
 		return err
 	}
-	return resource.OneByOne(changes, func(property string) error { return change(ctx, h, groups, want, property) })
+	return resource.OneByOne(changes, func(property string) error { return change(ctx, h, groups, is, want, property) })
 }
 
 func create(ctx context.Context, h host.Host, _, want attributes) error {
@@ -31,7 +32,7 @@ func create(ctx context.Context, h host.Host, _, want attributes) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(unknownGID(groups, want), unknownGroups(groups, want), unusableShell(h, want))
+	err = errors.Join(unknownGID(groups, want), unknownGroups(groups, want), unusableShell(h, want), nothingToUnlock(want, ""))
 	if err == nil {
 		err = accounts.Run(ctx, h, host.Cmd{Args: creation(groups, want)}, takenUID())
 	}
@@ -47,7 +48,7 @@ func create(ctx context.Context, h host.Host, _, want attributes) error {
 	return nil
 }
 
-func change(ctx context.Context, h host.Host, groups accounts.Groups, want attributes, property string) error {
+func change(ctx context.Context, h host.Host, groups accounts.Groups, is, want attributes, property string) error {
 	if err := obstacle(h, groups, want, property); err != nil {
 		return err
 	}
@@ -57,8 +58,29 @@ func change(ctx context.Context, h host.Host, groups accounts.Groups, want attri
 	case "passwordMinAge", "passwordMaxAge", "passwordWarnDays":
 		return age(ctx, h, want, ageOptions(want, property))
 	}
-	args := slices.Concat([]string{"usermod"}, modification(groups, want, property), []string{"--", want.Name})
+	options := modification(groups, want, property)
+	if property == "home" && isTrue(want.MoveHome) {
+		moves, err := movesHome(h, is, want)
+		if err != nil {
+			return err
+		}
+		options = append(options, moves...)
+	}
+	args := slices.Concat([]string{"usermod"}, options, []string{"--", want.Name})
 	return accounts.Run(ctx, h, host.Cmd{Args: args}, takenUID())
+}
+
+// movesHome is the option that moves a home directory, none where there is nothing to move.
+// usermod would change the account before it finds that out.
+func movesHome(h host.Reader, is, want attributes) ([]string, error) {
+	if _, err := h.Lstat(*want.Home); !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(err, fmt.Errorf("cannot move the home directory to %s, where something is already: move that away, or remove moveHome", *want.Home))
+	}
+	info, err := h.Lstat(*is.Home)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil, nil
+	}
+	return []string{"--move-home"}, err
 }
 
 // obstacle is what on the host is in the way of a property, nil if nothing.
@@ -70,15 +92,31 @@ func obstacle(h host.Reader, groups accounts.Groups, want attributes, property s
 		return unknownGroups(groups, want)
 	case "shell":
 		return unusableShell(h, want)
+	case "locked":
+		shadow, err := accounts.ReadShadow(h)
+		if err != nil {
+			return err
+		}
+		is, _ := shadow.Hash(want.Name)
+		return nothingToUnlock(want, strings.TrimLeft(is, lock))
 	}
 	return nil
+}
+
+// nothingToUnlock is why an account can't be unlocked, which usermod reports as success: it
+// has no password. hash is the one that it has.
+func nothingToUnlock(want attributes, hash string) error {
+	if want.Locked == nil || *want.Locked || want.Password != nil || hash != "" {
+		return nil
+	}
+	return errors.New("locked: false needs a password, which the account does not have: add password or passwordFrom")
 }
 
 // setPassword hands the hash over on standard input: arguments are for all to read.
 func setPassword(ctx context.Context, h host.Host, want attributes) error {
 	return accounts.Run(ctx, h, host.Cmd{
 		Args:  []string{"chpasswd", "--encrypted"},
-		Stdin: []byte(want.Name + ":" + *want.Password + "\n"),
+		Stdin: []byte(want.Name + ":" + written(want) + "\n"),
 	}, nil)
 }
 
@@ -87,6 +125,11 @@ func setPassword(ctx context.Context, h host.Host, want attributes) error {
 const homeLeft = 12
 
 func remove(ctx context.Context, h host.Host, is, want attributes) error {
+	if is.UID != nil && *is.UID == 0 {
+		if err := unconfirmed(want); err != nil {
+			return err
+		}
+	}
 	args := []string{"userdel"}
 	if isTrue(want.ManageHome) {
 		args = append(args, "--remove")

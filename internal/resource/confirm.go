@@ -1,0 +1,26 @@
+package resource
+
+import (
+	"fmt"
+	"path"
+	"slices"
+)
+
+// systemDirectories are those that a host does not work without.
+var systemDirectories = []string{
+	"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc", "/root", "/run", "/sbin", "/sys",
+	"/usr", "/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/sbin", "/usr/share", "/var", "/var/lib",
+}
+
+// IsSystemDirectory reports whether removing a directory, or what is in it, destroys a host.
+func IsSystemDirectory(dir string) bool { return slices.Contains(systemDirectories, path.Clean(dir)) }
+
+// Confirmed returns nil if confirm repeats the name of what would be destroyed. Otherwise
+// the error begins with harm, a clause that says what that is, and ends with how to confirm
+// it.
+func Confirmed(confirm *string, name, harm string) error {
+	if confirm != nil && *confirm == name {
+		return nil
+	}
+	return fmt.Errorf("%s if that is intended, set confirm: %s", harm, name)
+}
