@@ -8,9 +8,28 @@ import (
 // ExecSpec is what an Exec says.
 // +kubebuilder:validation:XValidation:rule="!has(self.args) || !has(self.shell) || !self.shell",message="args and shell: true exclude each other: a shell takes the whole line in command"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of kind Exec can only be Orphan: a command leaves nothing that could be removed"
+// +kubebuilder:validation:XValidation:rule="!has(self.environment) || !has(self.environmentFrom) || !self.environment.exists(e, self.environmentFrom.exists(f, e.startsWith(f.name + '=')))",message="environment and environmentFrom must not have a variable in common: keep one"
 type ExecSpec struct {
 	Targeting      `json:",inline"`
 	ExecAttributes `json:",inline"`
+
+	// environmentFrom are variables of the environment whose values come from Secrets. They
+	// are sealed for each node, and replaced by a mark in all output of the command.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	EnvironmentFrom []EnvironmentSource `json:"environmentFrom,omitempty"`
+}
+
+// EnvironmentSource is a variable of the environment whose value comes from a Secret.
+type EnvironmentSource struct {
+	// name of the variable.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
+	Name         string `json:"name"`
+	SecretSource `json:",inline"`
 }
 
 // ExecAttributes are a command's. Without creates, onlyIf, unless and refreshOnly it is

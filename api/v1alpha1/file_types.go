@@ -25,10 +25,35 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.contentFrom) || !has(self.contentFrom.secretKeyRef) || !has(self.backup) || self.backup == 'None'",message="what a secret replaces is not kept, as it may well be one: remove backup, or use backup: None"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Restore' || !(has(self.contentFrom) && has(self.contentFrom.secretKeyRef))",message="deletionPolicy: Restore does not go with a Secret: what a secret replaces is never kept. Use Delete or Orphan"
 // +kubebuilder:validation:XValidation:rule="!self.path.matches('^/+((bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|sys|usr(/+(bin|lib|lib32|lib64|libx32|sbin|share))?|var(/+lib)?)/*)?$') || !(has(self.ensure) && self.ensure == 'absent' || has(self.purge) && self.purge || has(self.force) && self.force) || has(self.confirm) && self.confirm == self.path",message="this removes a directory that the host does not work without, or what is in it: if that is intended, repeat path in confirm"
+// +kubebuilder:validation:XValidation:rule="!(has(self.headersFrom) || has(self.caFrom) || has(self.ca)) || has(self.source) && self.source.startsWith('http')",message="headersFrom, ca and caFrom are for a source that is a URL: add it, or remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.headersFrom) || !has(self.source) || !self.source.startsWith('http://') || self.source.matches('^http://(localhost|127[.][0-9]+[.][0-9]+[.][0-9]+|[[]::1[]])(:[0-9]*)?([/?#]|$)')",message="headersFrom would be sent over plain http, where anybody on the way can read it: use https"
+// +kubebuilder:validation:XValidation:rule="!(has(self.ca) && has(self.caFrom))",message="ca and caFrom exclude each other: keep one"
 type FileSpec struct {
 	Targeting      `json:",inline"`
 	FileAttributes `json:",inline"`
 	ContentOrigin  `json:",inline"`
+
+	// headersFrom are headers to send with requests for source, such as Authorization, whose
+	// values come from Secrets. They are sealed for each node, and never sent to another
+	// server that a request is redirected to.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	HeadersFrom []HeaderSource `json:"headersFrom,omitempty"`
+	// caFrom takes the certificates of ca from a Secret.
+	// +optional
+	CAFrom *SecretSource `json:"caFrom,omitempty"`
+}
+
+// HeaderSource is a header whose value comes from a Secret.
+type HeaderSource struct {
+	// name of the header, but for those that are the connection's own.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_-]+$') && !(self.lowerAscii() in ['accept', 'accept-encoding', 'connection', 'content-length', 'expect', 'host', 'range', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent'])",message="headersFrom must name a header such as Authorization, not one of the connection itself, such as Host"
+	Name         string `json:"name"`
+	SecretSource `json:",inline"`
 }
 
 // FileAttributes are a file's, directory's or symlink's. An attribute that is left
@@ -60,6 +85,11 @@ type FileAttributes struct {
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(/|file:///)') || self.matches('^https?://[^@/?#]+([/?#]|$)')",message="source must be an absolute path or an http or https URL without user and password"
 	Source *string `json:"source,omitempty"`
+	// ca are the certificates, in PEM, that alone are trusted to sign the certificate of the
+	// server in source. Default those of the system that fettle runs in.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	CA *string `json:"ca,omitempty"`
 	// checksum is how the content is compared with its source. mtime only looks whether
 	// the source is newer, none not at all once there is a file. Default a sum that the server
 	// announces (X-Checksum-Sha256, Repr-Digest, Digest, Content-MD5 and the like), otherwise sha256.

@@ -24,10 +24,26 @@ type SecretAttribute struct {
 
 // GetSecrets are the attributes that come from Secrets.
 func (r *File) GetSecrets() []SecretAttribute {
-	if r.Spec.ContentFrom == nil || r.Spec.ContentFrom.SecretKeyRef == nil {
-		return nil
+	var all []SecretAttribute
+	if r.Spec.ContentFrom != nil && r.Spec.ContentFrom.SecretKeyRef != nil {
+		all = append(all, SecretAttribute{"content", "contentFrom", *r.Spec.ContentFrom.SecretKeyRef})
 	}
-	return []SecretAttribute{{"content", "contentFrom", *r.Spec.ContentFrom.SecretKeyRef}}
+	for _, h := range r.Spec.HeadersFrom {
+		all = append(all, SecretAttribute{"headers." + h.Name, "headersFrom", h.SecretKeyRef})
+	}
+	if r.Spec.CAFrom != nil {
+		all = append(all, SecretAttribute{"ca", "caFrom", r.Spec.CAFrom.SecretKeyRef})
+	}
+	return all
+}
+
+// GetSecrets are the attributes that come from Secrets.
+func (r *Exec) GetSecrets() []SecretAttribute {
+	var all []SecretAttribute
+	for _, e := range r.Spec.EnvironmentFrom {
+		all = append(all, SecretAttribute{"environment." + e.Name, "environmentFrom", e.SecretKeyRef})
+	}
+	return all
 }
 
 // GetSecrets are the attributes that come from Secrets.

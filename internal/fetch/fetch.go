@@ -7,7 +7,12 @@ package fetch
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -28,6 +33,50 @@ type Request struct {
 	URL string
 	// MaxBytes is the largest content to accept; 0 is DefaultMaxBytes.
 	MaxBytes int64
+	// Headers to send, which may be secret. They are sent to the server of URL alone, not to
+	// others that it redirects to.
+	Headers []Header
+	// CA are the certificates, in PEM, that alone may sign the server's; "" is those of the
+	// system.
+	CA string
+}
+
+// A Header is one line of the header of a request. It prints as a mark.
+type Header struct{ Name, Value string }
+
+// Format writes a mark in place of the value, whatever the verb.
+func (h Header) Format(to fmt.State, _ rune) {
+	_, _ = to.Write([]byte(h.Name + ": [redacted]")) // as all that is formatted
+}
+
+// Problem is why a header can't be sent, nil if it can. The error does not show its value.
+func (h Header) Problem() error {
+	switch {
+	case h.Name == "" || strings.ContainsFunc(h.Name, func(r rune) bool { return !strings.ContainsRune(nameRunes, r) }):
+		return fmt.Errorf("%q is no name of a header: write it as Authorization", h.Name)
+	case slices.Contains(own, strings.ToLower(h.Name)):
+		return fmt.Errorf("header %s is the connection's own: leave it out", h.Name)
+	case strings.ContainsFunc(h.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		return fmt.Errorf("the value of header %s has a line break or another control character: remove it from the Secret", h.Name)
+	}
+	return nil
+}
+
+// nameRunes are what the name of a header may have.
+const nameRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+// own are the headers that no request may choose.
+var own = []string{
+	"accept", "accept-encoding", "connection", "content-length", "expect", "host", "range", "te", "trailer", "transfer-encoding", "upgrade", "user-agent",
+}
+
+// ReadCA reads certificates in PEM.
+func ReadCA(pem string) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(pem)) {
+		return nil, errors.New("ca has no certificate in PEM: write it as -----BEGIN CERTIFICATE----- ...")
+	}
+	return pool, nil
 }
 
 // DefaultMaxBytes is the largest content that a request accepts by default.

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -17,9 +18,10 @@ import (
 // a server that says nothing for a while or takes too long, and never follows a redirect to
 // plain http where the request was safer.
 type HTTP struct {
-	client  *http.Client
-	silence time.Duration
-	limit   time.Duration
+	client    *http.Client
+	transport *http.Transport // the client's
+	silence   time.Duration
+	limit     time.Duration
 }
 
 // How long a server may take.
@@ -33,15 +35,13 @@ const maxHeaderBytes = 256 << 10
 
 // NewHTTP makes one whose servers may say nothing for that long.
 func NewHTTP(silence time.Duration) *HTTP {
-	return &HTTP{client: &http.Client{
-		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
-			TLSHandshakeTimeout: silence, ResponseHeaderTimeout: silence, IdleConnTimeout: silence,
-			MaxResponseHeaderBytes: maxHeaderBytes,
-			DisableCompression:     true, // sums are of what the server has
-		},
-		CheckRedirect: checkRedirect,
-	}, silence: silence, limit: limit}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: silence, ResponseHeaderTimeout: silence, IdleConnTimeout: silence,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		DisableCompression:     true, // sums are of what the server has
+	}
+	return &HTTP{client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}, transport: transport, silence: silence, limit: limit}
 }
 
 const maxRedirects = 10
@@ -52,8 +52,15 @@ func checkRedirect(next *http.Request, before []*http.Request) error {
 		return fmt.Errorf("it redirects more than %d times", maxRedirects)
 	case IsPrivate(first) && !IsPrivate(next.URL):
 		return errors.New("it redirects to plain http, where anybody on the way may read and change the content")
+	case first.Scheme != next.URL.Scheme || first.Host != next.URL.Host:
+		next.Header = ours()
 	}
 	return nil
+}
+
+// ours are the headers of every request.
+func ours() http.Header {
+	return http.Header{"Accept": {"*/*"}, "User-Agent": {"fettle"}}
 }
 
 // IsPrivate reports whether nobody on the way can read or change what a URL brings: it is
@@ -123,9 +130,34 @@ func (s *HTTP) do(ctx context.Context, method string, what Request) (*http.Respo
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept", "*/*")
-	req.Header.Set("User-Agent", "fettle")
-	return s.client.Do(req)
+	req.Header = ours()
+	for _, h := range what.Headers {
+		if err := h.Problem(); err != nil {
+			return nil, err
+		}
+		req.Header.Set(h.Name, h.Value)
+	}
+	client, err := s.clientFor(what.CA)
+	if err != nil {
+		return nil, err
+	}
+	return client.Do(req)
+}
+
+// clientFor is a client that trusts these certificates alone. It keeps no connection for
+// another request.
+func (s *HTTP) clientFor(ca string) (*http.Client, error) {
+	if ca == "" {
+		return s.client, nil
+	}
+	pool, err := ReadCA(ca)
+	if err != nil {
+		return nil, err
+	}
+	transport := s.transport.Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	transport.DisableKeepAlives = true
+	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}, nil
 }
 
 // cannot names the URL without what may be a secret in it.

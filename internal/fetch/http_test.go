@@ -1,10 +1,16 @@
 package fetch_test
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -169,4 +175,100 @@ func TestAMissingContentIsToldFromOtherFailures(t *testing.T) {
 	if _, err := source.Get(t.Context(), fetch.Request{URL: at + "/loop"}); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestHeadersAreSentToTheServerThatTheyAreForAlone(t *testing.T) {
+	t.Parallel()
+
+	var got []string
+	note := func(name string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			got = append(got, fmt.Sprintf("%s %s %q %q", name, r.Method, r.Header.Get("Authorization"), r.Header.Get("X-Token")))
+			_, _ = io.WriteString(w, "one\n")
+		}
+	}
+	other := httptest.NewServer(note("other"))
+	t.Cleanup(other.Close)
+	mux := http.NewServeMux()
+	mux.Handle("/here", note("here"))
+	mux.Handle("/near", http.RedirectHandler("/here", http.StatusFound))
+	mux.Handle("/far", http.RedirectHandler(other.URL+"/", http.StatusFound))
+	one := httptest.NewServer(mux)
+	t.Cleanup(one.Close)
+
+	source := fetch.NewHTTP(time.Minute)
+	for _, path := range []string{"/here", "/near", "/far"} {
+		what := fetch.Request{URL: one.URL + path, Headers: []fetch.Header{{Name: "Authorization", Value: "Bearer s3cret"}, {Name: "x-token", Value: "t0ken"}}}
+		_, err := source.Ask(t.Context(), what)
+		var body io.ReadCloser
+		if err == nil {
+			body, err = source.Get(t.Context(), what)
+		}
+		if err == nil {
+			err = body.Close()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	want := []string{
+		`here HEAD "Bearer s3cret" "t0ken"`, `here GET "Bearer s3cret" "t0ken"`, `here HEAD "Bearer s3cret" "t0ken"`, `here GET "Bearer s3cret" "t0ken"`,
+		`other HEAD "" ""`, `other GET "" ""`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAHeaderInjectsNothingAndIsNotTold(t *testing.T) {
+	t.Parallel()
+
+	at := server(t)
+	for _, c := range []struct{ name, value, want string }{
+		{"Authorization", "s3cret\r\nX-Other: 1", "the value of header Authorization has a line break or another control character: remove it from the Secret"},
+		{"Authorization", "s3cret\n", "the value of header Authorization has a line break or another control character: remove it from the Secret"},
+		{"A: b\r\nX", "s3cret", `"A: b\r\nX" is no name of a header: write it as Authorization`},
+		{"", "s3cret", `"" is no name of a header: write it as Authorization`},
+		{"hOST", "s3cret", "header hOST is the connection's own: leave it out"},
+	} {
+		h := fetch.Header{Name: c.name, Value: c.value}
+		_, err := fetch.NewHTTP(time.Minute).Get(t.Context(), fetch.Request{URL: at + "/plain", Headers: []fetch.Header{h}})
+		if problem := h.Problem(); problem == nil || problem.Error() != c.want || err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("got  %v, %v\nwant %s", problem, err, c.want)
+		}
+		if said := fmt.Sprintf("%v %+v %#v %s", h, h, h, h); strings.Contains(said, "s3cret") {
+			t.Errorf("it prints as %s", said)
+		}
+	}
+}
+
+func TestTheCertificatesThatAreGivenAloneAreTrusted(t *testing.T) {
+	t.Parallel()
+
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "one\n") }))
+	t.Cleanup(s.Close)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	own := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+	other := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate(t)}))
+	for ca, want := range map[string]string{own: "", other: "certificate signed by unknown authority", "": "certificate signed by unknown authority", "x": "ca has no certificate in PEM"} {
+		_, err := fetch.NewHTTP(time.Minute).Ask(t.Context(), fetch.Request{URL: s.URL, CA: ca})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("with %.30q: %v, want %s", ca, err, want)
+		}
+	}
+}
+
+// certificate is one that signs itself.
+func certificate(t *testing.T) []byte {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }

@@ -23,12 +23,17 @@ func (s Secret) Format(to fmt.State, _ rune) {
 
 func (t *Type[A]) bindSecret(ref Ref, want A, secrets []Secret) (Resource, error) {
 	for _, s := range secrets {
-		set := t.Secrets[s.Attribute]
-		if set == nil {
+		list, name, _ := strings.Cut(s.Attribute, ".")
+		switch set, add := t.Secrets[s.Attribute], t.SecretEntries[list]; {
+		case set != nil:
+			set(&want, s.Value)
+		case add != nil && name != "":
+			add(&want, name, s.Value)
+		default:
+			can := slices.Sorted(maps.Keys(t.Secrets))
 			return nil, fmt.Errorf("%s of %s can't come from a Secret; of %s these can: %s",
-				s.Attribute, ref, t.Name, strings.Join(slices.Sorted(maps.Keys(t.Secrets)), ", "))
+				s.Attribute, ref, t.Name, strings.Join(slices.AppendSeq(can, maps.Keys(t.SecretEntries)), ", "))
 		}
-		set(&want, s.Value)
 	}
 	res, err := t.bind(ref, want)
 	if b, ok := res.(*bound[A]); ok {

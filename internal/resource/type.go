@@ -29,6 +29,9 @@ type Type[A any] struct {
 	// Secrets set attributes, by name, to values that a manifest only refers to. From then
 	// on nobody is to see such a value, and it need not be UTF-8. Optional.
 	Secrets map[string]func(want *A, value string)
+	// SecretEntries are to Secrets what a list is to a value: they add the entry of a list,
+	// whose name follows the attribute's and a dot, as in environment.TOKEN. Optional.
+	SecretEntries map[string]func(want *A, name, value string)
 	// RecordSecrets records on the host what it takes to recognize the secrets of wants
 	// later, when no resource says any more that they are. A run that may write calls it
 	// once before it reads anything, with all resources that have a secret. Optional.

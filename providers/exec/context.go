@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func environment(a Attributes) []string {
 	if a.Path != nil {
 		search = strings.Join(a.Path, ":")
 	}
-	return append([]string{"PATH=" + search}, a.Environment...)
+	return slices.Concat([]string{"PATH=" + search}, a.Environment, a.secret)
 }
 
 // unlimited is longer than any command.

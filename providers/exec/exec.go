@@ -27,6 +27,8 @@ type Attributes struct {
 	name string // metadata.name
 	// due says that the command is to run. False in what a user wrote.
 	due bool
+	// secret are further variables of the environment, as KEY=value, out of Secrets.
+	secret []string
 }
 
 // Values of logOutput.
@@ -50,6 +52,9 @@ func Type() *resource.Type[Attributes] {
 		Default:     setDefaults,
 		Validate:    validate,
 		Auto:        relations(),
+
+		SecretEntries: map[string]func(*Attributes, string, string){"environment": addSecret},
+
 		SideEffects: true,
 		Acts:        true,
 	}
@@ -103,6 +108,11 @@ func parameters() []resource.Parameter {
 		{Name: "path", Doc: "Directories where commands are looked for."},
 		{Name: "logOutput", Doc: "When the end of the output is told: onFailure (default), always or never."},
 	}
+}
+
+// addSecret makes a list of its own, as attributes are copied.
+func addSecret(a *Attributes, name, value string) {
+	a.secret = append(slices.Clip(a.secret), name+"="+value)
 }
 
 func setDefaults(a *Attributes) {

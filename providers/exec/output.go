@@ -90,15 +90,21 @@ func trimPrefixOf(text, secret string) string {
 // shorter one is no secret, and would be found everywhere.
 const minSecret = 4
 
-// secrets are the values of the environment and their lines, the longest first.
+// secrets are the values of the environment and their lines, the longest first. What comes
+// from a Secret is one however short it is.
 func secrets(a Attributes) []string {
 	var all []string
-	for _, kv := range a.Environment {
+	for _, kv := range slices.Concat(a.Environment, a.secret) {
 		_, value, _ := strings.Cut(kv, "=")
 		for _, s := range append(strings.Split(value, "\n"), value) {
 			if len(s) >= minSecret {
 				all = append(all, s)
 			}
+		}
+	}
+	for _, kv := range a.secret {
+		if _, value, _ := strings.Cut(kv, "="); value != "" {
+			all = append(all, value)
 		}
 	}
 	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(len(b), len(a)) })

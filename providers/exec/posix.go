@@ -25,7 +25,7 @@ func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 // a command, so the rest is as it was asked for, without what may be secret.
 func (posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Attributes, err error) {
 	is = want
-	is.Environment = nil
+	is.Environment, is.secret = nil, nil
 	if want.Command == "" {
 		return is, errors.New("no host tells of an Exec that is merely named: apply one with a command instead")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	// POSIX words and quoting, and unlike others neither comments nor expansion.
@@ -74,7 +75,7 @@ func validate(a Attributes) error {
 		return errors.New("command is missing: say what to run")
 	}
 	argv, err := commandWords(a)
-	errs := []error{runnable("command", argv, err, a)}
+	errs := []error{runnable("command", argv, err, a), validateSecret(a)}
 	each := func(attribute string, lines []string) {
 		for _, line := range lines {
 			argv, err := words(line, a)
@@ -87,6 +88,20 @@ func validate(a Attributes) error {
 		each("refresh", []string{*a.Refresh})
 	}
 	return errors.Join(errs...)
+}
+
+// validateSecret never shows a value.
+func validateSecret(a Attributes) error {
+	for _, kv := range a.secret {
+		name, value, _ := strings.Cut(kv, "=")
+		if strings.ContainsRune(value, 0) {
+			return fmt.Errorf("the value of %s in environmentFrom has a zero byte, which no environment can have: remove it from the Secret", name)
+		}
+		if slices.ContainsFunc(a.Environment, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
+			return fmt.Errorf("environment and environmentFrom both have %s: keep one", name)
+		}
+	}
+	return nil
 }
 
 func runnable(attribute string, argv []string, err error, a Attributes) error {

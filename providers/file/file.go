@@ -40,6 +40,8 @@ type Attributes struct {
 	child bool
 	// secret says that nobody is to see the content.
 	secret bool
+	// headers are to be sent to the server of the source, and shown to nobody.
+	headers []fetch.Header
 	// leaving says that no resource is about it any more.
 	leaving bool
 	// straight says that its path leads through no symlink, and must not when it is
@@ -95,6 +97,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Name: "replace", Doc: "false only creates: what is there already keeps its content. Default true."},
 			{Name: "backup", Doc: "Where the old content goes before it is replaced or removed: Bucket (default), None, or beside the file with a suffix such as .bak."},
 			{Name: "source", Doc: "Where the content comes from: a path on the host, or an https URL, or an http URL with checksumValue. It is copied as it arrives, never held as a whole. With recurse, a directory on the host."},
+			{Name: "ca", Doc: "The certificates, in PEM, that alone may sign that of the server in source. Default the system's."},
 			{Name: "checksum", Doc: "How the content is compared with its source: sha256 (default, unless the server announces another sum), sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none."},
 			{Name: "checksumValue", Doc: "The sum that the content must have. A file that has it needs no source; what arrives with another is discarded."},
 			{Name: "links", Doc: "manage (default) is about a link itself, follow about what it leads to."},
@@ -114,7 +117,11 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			}
 			return want, ok
 		},
-		Secrets: map[string]func(*Attributes, string){"content": keepSecret},
+		Secrets: map[string]func(*Attributes, string){
+			"content": keepSecret,
+			"ca":      func(a *Attributes, pem string) { a.CA = &pem },
+		},
+		SecretEntries: map[string]func(*Attributes, string, string){"headers": addHeader},
 
 		RecordSecrets: recordSecrets,
 

@@ -2,13 +2,20 @@ package file
 
 import (
 	"context"
+	"slices"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // keepSecret gives a file content that nobody is to see.
 func keepSecret(a *Attributes, content string) { a.Content, a.secret = &content, true }
+
+// addHeader makes a list of its own, as attributes are copied.
+func addHeader(a *Attributes, name, value string) {
+	a.headers = append(slices.Clip(a.headers), fetch.Header{Name: name, Value: value})
+}
 
 // discreet reports whether content, or a part of it, must not be shown.
 func discreet(a Attributes) bool { return a.secret || a.ShowDiff != nil && !*a.ShowDiff }
@@ -16,9 +23,11 @@ func discreet(a Attributes) bool { return a.secret || a.ShowDiff != nil && !*a.S
 // recordSecrets records the content of files as secret before it is first compared, so
 // that content is recognized which was in sync from the beginning.
 func recordSecrets(ctx context.Context, h host.Host, wants []Attributes) error {
-	all := make([]bucket.Secret, len(wants))
-	for i, want := range wants {
-		all[i] = bucket.Secret{Path: want.Path, Content: *want.Content}
+	var all []bucket.Secret
+	for _, want := range wants {
+		if want.secret { // and not merely a header
+			all = append(all, bucket.Secret{Path: want.Path, Content: *want.Content})
+		}
 	}
 	return cannot("record that the content is a secret", bucket.Of(ctx, h).RecordSecrets(ctx, all))
 }

@@ -111,7 +111,10 @@ const maxPinned = 1 << 40
 
 // request asks for the content of a File whose source is a URL.
 func request(want Attributes) fetch.Request {
-	r := fetch.Request{URL: *want.Source}
+	r := fetch.Request{URL: *want.Source, Headers: want.headers}
+	if want.CA != nil {
+		r.CA = *want.CA
+	}
 	if want.ChecksumValue != nil {
 		r.MaxBytes = maxPinned
 	}

@@ -3,6 +3,7 @@ package file_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -380,5 +381,49 @@ func TestLinksThatAreFollowed(t *testing.T) {
 	must(t, r.Choose(nil, h, ""))
 	if err := r.Read(t.Context(), h); err == nil || !strings.HasPrefix(err.Error(), "cannot follow link: /x is a link that leads nowhere") {
 		t.Errorf("a link to itself: %v", err)
+	}
+}
+
+func TestHeadersFromASecretAreSentAndToldNowhere(t *testing.T) {
+	t.Parallel()
+
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer s3cret" {
+			http.Error(w, "who are you?", http.StatusForbidden)
+			return
+		}
+		_, _ = io.WriteString(w, "two\n")
+	}))
+	t.Cleanup(server.Close)
+	header := resource.Secret{Attribute: "headers.Authorization", Value: "Bearer s3cret"}
+	kind, spec := file.Type(fetch.NewHTTP(time.Minute)).Erase(), []byte(`{"path": "/x", "source": "`+server.URL+`"}`)
+	h := newHost(t, nil)
+	h.Put("/x", "one\n")
+	res, err := kind.Bind(ref, spec, header)
+	must(t, err)
+	must(t, resource.RecordSecrets(t.Context(), h, []resource.Resource{res}))
+	must(t, errors.Join(res.Choose(nil, h, ""), res.Read(t.Context(), h)))
+	changes := res.Compare().Changes
+	must(t, res.Write(t.Context(), h, changes))
+	if text, err := h.ReadFile("/x"); err != nil || string(text) != "two\n" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	if said := fmt.Sprintf("%+v %s", changes, res.State().Attributes); strings.Contains(said, "s3cret") || !strings.Contains(said, sumTwo) {
+		t.Errorf("it says %s", said)
+	}
+
+	for spec, want := range map[string]string{
+		`{"path": "/x", "source": "/srv/a"}`: "headersFrom, ca and caFrom are for a source that is a URL: add it, or remove them",
+		`{"path": "/x", "content": "a"}`:     "headersFrom, ca and caFrom are for a source that is a URL: add it, or remove them",
+		`{"path": "/x", "source": "http://example.com/a", "checksumValue": "` + sumTwo[len("{sha256}"):] + `"}`: "headersFrom would be sent over plain http, where anybody on the way can read it: use https",
+		`{"path": "/x", "source": "https://example.com/a", "ca": "none"}`:                                       "ca has no certificate in PEM: write it as -----BEGIN CERTIFICATE----- ...",
+	} {
+		if _, err := kind.Bind(ref, []byte(spec), header); err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", spec, err, want)
+		}
+	}
+	const injected = "the value of header Authorization has a line break or another control character: remove it from the Secret"
+	if _, err := kind.Bind(ref, spec, resource.Secret{Attribute: "headers.Authorization", Value: "Bearer s3cret\nX: y"}); err == nil || err.Error() != injected {
+		t.Errorf("got %v", err)
 	}
 }

@@ -14,6 +14,9 @@ import (
 )
 
 func validateSource(a Attributes) error {
+	if (a.headers != nil || a.CA != nil) && (a.Source == nil || !isURL(*a.Source)) {
+		return errors.New("headersFrom, ca and caFrom are for a source that is a URL: add it, or remove them")
+	}
 	switch {
 	case a.Source == nil:
 		return nil
@@ -42,10 +45,24 @@ func validateURL(a Attributes) error {
 		return errors.New("source is no URL that can be read: write it as https://example.com/a")
 	case u.User != nil:
 		return errors.New("source must not have a user or password in it: everybody may read the resource")
+	case !fetch.IsPrivate(u) && a.headers != nil:
+		return errors.New("headersFrom would be sent over plain http, where anybody on the way can read it: use https")
 	case !fetch.IsPrivate(u) && !pinned(a):
 		return errors.New("source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)")
 	}
-	return nil
+	return validateRequest(a)
+}
+
+func validateRequest(a Attributes) error {
+	var errs []error
+	for _, h := range a.headers {
+		errs = append(errs, h.Problem())
+	}
+	if a.CA != nil {
+		_, err := fetch.ReadCA(*a.CA)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // pinned reports whether the whole content is known by its sum.

@@ -51,7 +51,9 @@ func TestSecretsAreToldToNobody(t *testing.T) {
 		add("User", "ann", `password: "$6$salt$%s"`, mark("password"))
 		add("File", "token", `path: /etc/token, mode: "0600", showDiff: false, content: "%s\n", validateCmd: "sh -c 'cat \"$1\"; ! test -e /fail' sh %%"`, mark("content"))
 		add("Package", pkg, `environment: ["TOKEN=%s"]`, mark("environment of a package"))
-		add("Exec", "announce", `command: "sh -c 'cat /proc/[0-9]*/cmdline >> /argv; test -e /fail && { env >&2; exit 1; }; env'", path: [/bin, /usr/bin], logOutput: always, environment: ["TOKEN=%s"]`, mark("environment of a command"))
+		fmt.Fprintf(&m, "apiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: default, labels: {fettle.dev/expose-to-nodes: \"true\"}}\nstringData: {text: %s}\n---\n", mark("Secret of a command"))
+		add("Exec", "announce", `command: "sh -c 'cat /proc/[0-9]*/cmdline >> /argv; test -e /fail && { env >&2; exit 1; }; env'", path: [/bin, /usr/bin], logOutput: always, environment: ["TOKEN=%s"],
+  environmentFrom: [{name: OTHER, secretKeyRef: {namespace: default, name: token, key: text}}]`, mark("environment of a command"))
 		return m.String()
 	}
 
@@ -85,7 +87,7 @@ func TestSecretsAreToldToNobody(t *testing.T) {
 	if told := read(t, filepath.Join(root, "argv")); !strings.Contains(told, "chpasswd") || !strings.Contains(told, "apt-get") {
 		t.Errorf("the tools were not overheard: %q", told)
 	}
-	if shadow := read(t, filepath.Join(root, "etc/shadow")); !strings.Contains(shadow, all[4].word) {
+	if shadow := read(t, filepath.Join(root, "etc/shadow")); !strings.Contains(shadow, all[5].word) {
 		t.Error("the password was not set")
 	}
 }
