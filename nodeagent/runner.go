@@ -3,6 +3,7 @@ package nodeagent
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -35,6 +36,7 @@ func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told 
 	}
 	return control.Run(ctx, around, func(ctx context.Context, store engine.Store) (engine.Report, error) {
 		items, news := catalog.Items(t.entries, r.kinds, r.open), newsSince(told)
+		r.explainProviders(ctx, items, facts)
 		r.unwatched(r.lookout.Begin(r.now(), items, facts))
 		report, err := engine.Transaction{
 			Host: around.Host, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now,
@@ -44,6 +46,22 @@ func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told 
 		r.unwatched(r.lookout.End(r.now(), items, report.Changed()))
 		return report, err
 	})
+}
+
+// explainProviders logs at debug level which providers of the kinds in use work on the host,
+// and why the others do not.
+func (r *runner) explainProviders(ctx context.Context, items []resource.Item, facts resource.Facts) {
+	if !r.log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	for _, k := range r.kinds {
+		if !slices.ContainsFunc(items, func(i resource.Item) bool { return i.Ref.Kind == k.Name() }) {
+			continue
+		}
+		for _, s := range k.Suitability(facts, r.control.Host) {
+			r.log.DebugContext(ctx, s.Explain(k.Name()))
+		}
+	}
 }
 
 // unwatched says what can't be watched.

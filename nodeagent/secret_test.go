@@ -67,4 +67,5 @@ func tellsNoSecret(t *testing.T, m *machine) {
 		}
 	}
 	m.Expect(m.logs.String()).To(ContainSubstring("level=DEBUG"))
+	m.Expect(m.logs.String()).To(ContainSubstring("File: provider posix is this host's default"))
 }

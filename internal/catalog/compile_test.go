@@ -257,6 +257,17 @@ func TestCompile(t *testing.T) {
 				Problems: []string{`User/ann||InvalidSpec|kind "User" is not known to this version of Fettle, which has: File, Package, SystemService`},
 			},
 		},
+		"a provider that the kind does not have is said": {
+			nodes: []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{
+				file("a", "/a", func(f *v1alpha1.File) { f.Spec.Provider = "windows" }), file("b", "/b"),
+			},
+			want: outline{
+				Nodes:    map[string]string{"web-1": "File/b"},
+				Withheld: map[string]string{"web-1": "File/a:InvalidSpec"},
+				Problems: []string{`File/a||InvalidSpec|provider "windows" is not one of kind File, which has []`},
+			},
+		},
 		"two resources of one name are neither": {
 			nodes:     []catalog.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{file("a", "/a"), file("a", "/b")},

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -285,7 +286,7 @@ func (by drafting) bind(e v1alpha1.CatalogEntry, r v1alpha1.Resource, secrets ..
 	}
 	bound, err := kind.Adopt(resource.Ref{Kind: e.Kind, Name: e.Name}, r.GetAttributes(), secrets...)
 	if err == nil {
-		err = accepted(e, bound)
+		err = errors.Join(kind.CheckProvider(e.Provider), accepted(e, bound))
 	}
 	if err != nil {
 		return e, nil, faultf(v1alpha1.ReasonInvalidSpec, "%v", err)

@@ -94,20 +94,9 @@ func (a *app) debugSuitability(items []resource.Item, facts resource.Facts, h ho
 			continue
 		}
 		for _, s := range k.Suitability(facts, h) {
-			a.tellDebug("%s", suitability(k.Name(), s))
+			a.tellDebug("%s", s.Explain(k.Name()))
 		}
 	}
-}
-
-func suitability(kind string, s resource.Suitability) string {
-	text := kind + ": provider " + s.Provider
-	switch {
-	case s.Err != nil:
-		return text + " does not work on this host: " + s.Err.Error()
-	case s.Chosen:
-		return text + " is this host's default"
-	}
-	return text + " works on this host"
 }
 
 // debugResource tells how one resource ended.

@@ -165,6 +165,16 @@ func TestResourceIsFoundByItsKeys(t *testing.T) {
 	}
 }
 
+func TestAParameterIsNeitherComparedNorRemembered(t *testing.T) {
+	is := lamp{Name: "desk", Ensure: new("present"), Dimming: new(false)}
+	r := chosen(t, lamps(&able{plain: plain{is: is}, features: []resource.Feature{dimmable}}), `{"name": "desk", "dimming": true, "allOf": true}`)
+	must(t, r.Read(t.Context(), nil))
+	want := resource.Comparison{Exists: true, Observed: map[string]string{"ensure": "present"}}
+	if diff := cmp.Diff(want, r.Compare()); diff != "" {
+		t.Errorf("comparison (-want +got):\n%s", diff)
+	}
+}
+
 func TestManyAreReadInOneGo(t *testing.T) {
 	typ := lamps(&able{shines: map[string]lamp{"hall": {Name: "hall", Ensure: new("present")}}})
 	all := []resource.Resource{chosen(t, typ, `{"name": "desk"}`), chosen(t, typ, `{"name": "broken"}`), chosen(t, typ, `{"name": "hall"}`)}

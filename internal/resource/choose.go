@@ -3,6 +3,7 @@ package resource
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -17,6 +18,21 @@ type Suitability struct {
 	Specificity int      // > 0: a default provider of such hosts
 	Chosen      bool     // what a resource that names no provider gets
 	Tied        []string // of the chosen one: others for which as many facts speak
+}
+
+// Explain says in a sentence whether a provider works on the host it was looked for on, and
+// why not, for a log.
+func (s Suitability) Explain(kind string) string {
+	text := kind + ": provider " + s.Provider
+	switch {
+	case s.Err != nil:
+		return text + " does not work on this host: " + s.Err.Error()
+	case s.Chosen && len(s.Tied) > 0:
+		return text + " is this host's default, though as many facts speak for " + strings.Join(s.Tied, ", ")
+	case s.Chosen:
+		return text + " is this host's default"
+	}
+	return text + " works on this host"
 }
 
 func (k kind[A]) Suitability(facts Facts, h host.Reader) []Suitability {
@@ -108,17 +124,30 @@ func (t *Type[A]) choose(facts Facts, h host.Reader, name string) (Provider[A], 
 }
 
 func (t *Type[A]) named(facts Facts, h host.Reader, name string) (Provider[A], error) {
-	i := slices.IndexFunc(t.Providers, func(p Provider[A]) bool { return p.Name() == name })
-	if i < 0 {
-		return nil, fmt.Errorf("provider %q is not one of kind %s, which has %v", name, t.Name, t.providerNames())
+	if err := t.checkProvider(name); err != nil {
+		return nil, err
 	}
-	p := t.Providers[i]
+	p := t.Providers[slices.Index(t.providerNames(), name)]
 	if err := suits(p, facts, h); err != nil {
 		return nil, &NoProviderError{
 			Kind: t.Name, Reasons: []string{fmt.Sprintf("%s: %v", name, err)}, Final: !needsOf(p).Facts.Holds(facts),
 		}
 	}
 	return p, nil
+}
+
+func (k kind[A]) CheckProvider(name string) error {
+	if name == "" {
+		return nil
+	}
+	return k.t.checkProvider(name)
+}
+
+func (t *Type[A]) checkProvider(name string) error {
+	if slices.Contains(t.providerNames(), name) {
+		return nil
+	}
+	return fmt.Errorf("provider %q is not one of kind %s, which has %v", name, t.Name, t.providerNames())
 }
 
 func (t *Type[A]) providerNames() []string {

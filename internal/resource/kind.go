@@ -37,6 +37,9 @@ type Kind interface {
 	Leaves() bool
 	// Leave binds what a claim has to be done, under a name of its own.
 	Leave(ref Ref, c Claim) (Resource, error)
+	// CheckProvider returns an error unless the kind has a provider of this name, whatever
+	// the host; "" is the default one.
+	CheckProvider(name string) error
 	// Suitability says for each provider, in order, whether it suits the host and
 	// is its default.
 	Suitability(facts Facts, h host.Reader) []Suitability
@@ -64,8 +67,8 @@ type Resource interface {
 	Provider() string
 	// Unsupported is an error that names what the chosen provider can't manage.
 	Unsupported() error
-	// CanBatchRead, CanBatchWrite, CanPrecheck, CanIdentify, CanRefresh and CanGenerate are abilities of
-	// the provider.
+	// CanBatchRead, CanBatchWrite, CanPrecheck, CanIdentify, CanRefresh and CanGenerate are
+	// abilities of the provider.
 	CanBatchRead() bool
 	CanBatchWrite() bool
 	CanPrecheck() bool

@@ -135,6 +135,31 @@ func TestDescriptionHasEveryAttribute(t *testing.T) {
 	}
 }
 
+// embedding is a provider that is all like another, but for its name.
+type embedding struct{ picky }
+
+func (embedding) Name() string { return "beam" }
+
+func TestAProviderThatTheKindDoesNotHaveIsAnErrorOnAnyHost(t *testing.T) {
+	k := lamps(plain{name: "candle", err: errors.New("no fire")}, plain{name: "bulb"}).Erase()
+	must(t, k.CheckProvider(""))
+	must(t, k.CheckProvider("candle"))
+	wantError(t, k.CheckProvider("torch"), `provider "torch" is not one of kind Lamp, which has [candle bulb]`)
+}
+
+func TestASuitabilityIsExplained(t *testing.T) {
+	for want, s := range map[string]resource.Suitability{
+		"Lamp: provider a does not work on this host: no fire":                         {Provider: "a", Err: errors.New("no fire")},
+		"Lamp: provider a works on this host":                                          {Provider: "a"},
+		"Lamp: provider a is this host's default":                                      {Provider: "a", Chosen: true},
+		"Lamp: provider a is this host's default, though as many facts speak for b, c": {Provider: "a", Chosen: true, Tied: []string{"b", "c"}},
+	} {
+		if got := s.Explain("Lamp"); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 func TestAWrongDefinitionIsTold(t *testing.T) {
 	tests := map[string]struct {
 		edit func(*resource.Type[lamp])
@@ -162,6 +187,12 @@ func TestAWrongDefinitionIsTold(t *testing.T) {
 			func(typ *resource.Type[lamp]) {
 				typ.Providers = []resource.Provider[lamp]{picky{plain: plain{name: "horn"}, needs: resource.Needs{Facts: resource.Where{"os.name": {}}}}}
 			}, "type Lamp: provider horn: fact os.name is given no value",
+		},
+		"a provider that inherits the defaults of the one that it embeds": {
+			func(typ *resource.Type[lamp]) {
+				spot := picky{plain: plain{name: "spot"}, defaults: resource.Defaults{For: []resource.Where{{"os.name": {"Debian"}}}}}
+				typ.Providers = []resource.Provider[lamp]{spot, embedding{picky: spot}}
+			}, "type Lamp: provider beam is the default of the same hosts as spot: give it Defaults of its own",
 		},
 		"a default by a pattern that is none": {
 			func(typ *resource.Type[lamp]) {

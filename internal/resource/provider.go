@@ -149,14 +149,15 @@ type Conditional interface {
 }
 
 // A Needing provider says as data what it needs of a host. It does not suit one that
-// lacks some of it.
+// lacks some of it. A provider that embeds another inherits its needs, like all its methods.
 type Needing interface {
 	Needs() Needs
 }
 
 // A Defaulter is the default provider on some hosts. Of the suitable ones that which
 // more facts speak for wins, and of several such the first in the type's order. Where
-// none is a default, the first suitable one is taken.
+// none is a default, the first suitable one is taken. A provider that embeds another of the
+// same type must have Defaults of its own: [Type.Problems] finds those that are inherited.
 type Defaulter interface {
 	Defaults() Defaults
 }

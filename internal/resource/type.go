@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -135,7 +136,20 @@ func (t *Type[A]) Problems() error {
 		err := errors.Join(needsOf(p).Facts.problem(), defaultsOf(p).problem())
 		add(err != nil, "provider %s: %v", p.Name(), err)
 	}
+	t.checkDefaults(add)
 	return errors.Join(errs...)
+}
+
+// checkDefaults finds providers that are the default of the same hosts, such as one that
+// embeds another and inherits its defaults: the second of them would never be used.
+func (t *Type[A]) checkDefaults(add func(bad bool, format string, args ...any)) {
+	for i, p := range t.Providers {
+		d := defaultsOf(p)
+		for _, other := range t.Providers[:i] {
+			same := len(d.For) > 0 && reflect.DeepEqual(d, defaultsOf(other))
+			add(same, "provider %s is the default of the same hosts as %s: give it Defaults of its own", p.Name(), other.Name())
+		}
+	}
 }
 
 func (t *Type[A]) checkAttributes(add func(bad bool, format string, args ...any)) {
