@@ -103,7 +103,7 @@ type Prechecker[A any] interface {
 
 // A MissingError is the error of a [Prechecker] about a thing that has to be there first:
 // the parent directory of a file, its owner. It fails nothing if the run is to make that
-// thing before.
+// thing before. One within another names what would do as well.
 type MissingError struct {
 	// Kind and Name are as a resource for the thing would have them. Name is a namevar or another
 	// key; one that ends in a slash stands for whatever is below that directory.

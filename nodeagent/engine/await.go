@@ -64,12 +64,18 @@ func (r *run) hindrance(e *entry, err error) error {
 	}
 	var left []error
 	for _, err := range all {
-		missing, ok := errors.AsType[*resource.MissingError](err)
-		if !ok || !r.makes(missing) {
+		if !r.mends(err) {
 			left = append(left, err)
 		}
 	}
 	return errors.Join(left...)
+}
+
+// mends reports whether an error is about something missing that the run would have made by
+// now, or about what would do as well.
+func (r *run) mends(err error) bool {
+	missing, ok := errors.AsType[*resource.MissingError](err)
+	return ok && (r.makes(missing) || r.mends(missing.Err))
 }
 
 // makes reports whether the run would have made what is missing.

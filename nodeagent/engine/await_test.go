@@ -67,6 +67,13 @@ func TestAPlanPromisesWhatAnApplyWouldDo(t *testing.T) {
 				"Thing/x Noop", "  created (noop)", "Thing/y Noop", "  created (noop)", "Crate/a Noop", "  created (noop)",
 			},
 		},
+		"one of several things that would do may be made by the run": {
+			given: func(w *world) {
+				w.fail["precheck a"] = &resource.MissingError{Kind: "Nest", Name: "x", Err: missing("Thing", "x")}
+			},
+			items: [][]string{{"Thing/x", red}, {"Crate/a", red}},
+			want:  []string{"Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop)"},
+		},
 		"what is missing and is made later, or of another kind, is missing": {
 			given: func(w *world) { w.fail["precheck a"] = errors.Join(missing("Thing", "x"), missing("Crate", "y")) },
 			items: [][]string{{"Thing/y", red}, {"Crate/a", red}, {"Thing/x", red}},

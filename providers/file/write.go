@@ -75,7 +75,7 @@ func (w *write) resolve(ctx context.Context) error {
 
 // create brings about what ensure says, with everything that belongs to it.
 func (w *write) create(ctx context.Context) error {
-	if err := errors.Join(w.resolve(ctx), w.parent(), refusal(w.is.found.what, w.want)); err != nil {
+	if err := errors.Join(w.resolve(ctx), parentOf(w.h, w.want.Path), refusal(w.is.found.what, w.want)); err != nil {
 		return err
 	}
 	switch wants(w.want) {
@@ -87,18 +87,18 @@ func (w *write) create(ctx context.Context) error {
 	return w.file(ctx)
 }
 
-// parent finds out whether there is a directory to create in.
-func (w *write) parent() error {
-	dir := path.Dir(w.want.Path)
-	info, err := w.h.Stat(dir)
+// parentOf is why there is no directory to create a path in, nil if there is.
+func parentOf(h host.Reader, at string) error {
+	dir := path.Dir(at)
+	info, err := h.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("cannot create %s: its parent directory %s does not exist: make it first, with a File that has ensure: directory",
-			w.want.Path, dir)
+			at, dir)
 	case err != nil:
 		return cannot("look at parent directory", err)
 	case !info.IsDir():
-		return fmt.Errorf("cannot create %s: its parent %s is not a directory: name another path", w.want.Path, dir)
+		return fmt.Errorf("cannot create %s: its parent %s is not a directory: name another path", at, dir)
 	}
 	return nil
 }
