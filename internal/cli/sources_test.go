@@ -75,7 +75,7 @@ func TestPlanExitCodesGateAPipeline(t *testing.T) {
 				t.Errorf("%s: exit %d, want %d: %s", name, got.code, c.want, got.err)
 			}
 		}
-		if got := fettle(t, c.in, "apply", "--noop", "-f", "-", "--root", t.TempDir(), "--detailed-exitcodes"); name == "changes" && got.code != 0 {
+		if got := fettle(t, c.in, "apply", "--noop", "-f", "-", "--root", emptyRoot(t), "--detailed-exitcodes"); name == "changes" && got.code != 0 {
 			t.Errorf("apply --noop exits with %d, as Puppet does not", got.code)
 		}
 	}
