@@ -74,7 +74,7 @@ var own = []string{
 func ReadCA(pem string) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM([]byte(pem)) {
-		return nil, errors.New("ca has no certificate in PEM: write it as -----BEGIN CERTIFICATE----- ...")
+		return nil, errors.New("ca has no certificate in PEM: begin each with -----BEGIN CERTIFICATE-----, as openssl x509 prints it")
 	}
 	return pool, nil
 }

@@ -416,7 +416,7 @@ func TestHeadersFromASecretAreSentAndToldNowhere(t *testing.T) {
 		`{"path": "/x", "source": "/srv/a"}`: "headersFrom, ca and caFrom are for a source that is a URL: add it, or remove them",
 		`{"path": "/x", "content": "a"}`:     "headersFrom, ca and caFrom are for a source that is a URL: add it, or remove them",
 		`{"path": "/x", "source": "http://example.com/a", "checksumValue": "` + sumTwo[len("{sha256}"):] + `"}`: "headersFrom would be sent over plain http, where anybody on the way can read it: use https",
-		`{"path": "/x", "source": "https://example.com/a", "ca": "none"}`:                                       "ca has no certificate in PEM: write it as -----BEGIN CERTIFICATE----- ...",
+		`{"path": "/x", "source": "https://example.com/a", "ca": "none"}`:                                       "ca has no certificate in PEM: begin each with -----BEGIN CERTIFICATE-----, as openssl x509 prints it",
 	} {
 		if _, err := kind.Bind(ref, []byte(spec), header); err == nil || err.Error() != want {
 			t.Errorf("%s\ngot  %v\nwant %s", spec, err, want)

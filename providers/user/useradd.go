@@ -60,22 +60,25 @@ func (useradd) ReadAll(_ context.Context, h host.Reader, wants []attributes) []r
 
 // ReadAudited reads what only root may, too, where it is audited.
 func (useradd) ReadAudited(_ context.Context, h host.Reader, want attributes, audited []string) (attributes, error) {
-	password, locked := slices.Contains(audited, "password"), slices.Contains(audited, "locked")
 	db, err := readDatabase(h)
 	if err != nil {
 		return attributes{}, err
 	}
-	if db.shadow == nil && (password || locked || needsShadow(want) || slices.ContainsFunc(audited, isAgeing)) {
+	if db.shadow == nil && (needsShadow(want) || slices.ContainsFunc(audited, isInShadow)) {
 		return attributes{}, db.shadowErr
 	}
-	is := db.state(want)
-	if is.Password == nil && password {
-		is.Password = db.password(want.Name)
+	is, hash := db.state(want), db.password(want.Name)
+	if is.Password == nil && slices.Contains(audited, "password") {
+		is.Password = hash
 	}
-	if hash := db.password(want.Name); is.Locked == nil && locked && hash != nil {
+	if is.Locked == nil && hash != nil && slices.Contains(audited, "locked") {
 		is.Locked = new(strings.HasPrefix(*hash, lock))
 	}
 	return is, nil
+}
+
+func isInShadow(property string) bool {
+	return property == "password" || property == "locked" || isAgeing(property)
 }
 
 func isAgeing(property string) bool {
