@@ -107,6 +107,12 @@ type FileAttributes struct {
 	// +optional
 	// +kubebuilder:validation:Enum=manage;follow
 	Links *string `json:"links,omitempty"`
+	// followParentLinks: true follows each symlink on the way to path, or to source.
+	// Otherwise the file fails where one could lead elsewhere by the will of somebody else:
+	// symlinks of root are followed in directories that only root can write to, and those of
+	// owner within their home, as long as they lead to a directory of theirs. Default false.
+	// +optional
+	FollowParentLinks *bool `json:"followParentLinks,omitempty"`
 
 	// target is the text of the symlink.
 	// +optional

@@ -481,6 +481,11 @@ func (in *FileAttributes) DeepCopyInto(out *FileAttributes) {
 		*out = new(string)
 		**out = **in
 	}
+	if in.FollowParentLinks != nil {
+		in, out := &in.FollowParentLinks, &out.FollowParentLinks
+		*out = new(bool)
+		**out = **in
+	}
 	if in.Target != nil {
 		in, out := &in.Target, &out.Target
 		*out = new(string)

@@ -39,6 +39,10 @@ func (m memory) Stat(path string) (host.FileInfo, error) {
 func (m memory) Lstat(path string) (host.FileInfo, error) { return m.Stat(path) }
 
 func (m memory) Look(string) (host.Node, error) { return nil, fs.ErrNotExist }
+func (m memory) LookupParent(string, host.Links) (host.Handle, string, error) {
+	return nil, "", fs.ErrNotExist
+}
+
 func (m memory) Lookup(string, host.Links) (host.Handle, error) {
 	return nil, fs.ErrNotExist
 }

@@ -101,16 +101,20 @@ type Home struct {
 	Dir string
 }
 
-// A LinkError is a symlink on the way to a path that is not followed.
+// A LinkError is a symlink that is not followed.
 type LinkError struct {
-	Path string // of the symlink; the path as a whole where it is not known which one it is
-	// Why it is not followed, as a clause.
+	// Path of the symlink, or with Why empty a path that has one somewhere.
+	Path string
+	// Why it is not followed, as a clause; empty where none is.
 	Why string
 }
 
 // Error names the symlink.
 func (e *LinkError) Error() string {
-	return fmt.Sprintf("%s is or leads through a symlink that is not followed: %s", e.Path, e.Why)
+	if e.Why == "" {
+		return e.Path + " leads through a symlink, and here none is followed"
+	}
+	return fmt.Sprintf("symlink %s is not followed: %s", e.Path, e.Why)
 }
 
 // A HardLinkError is a file that may be another than its path says: it has several hard

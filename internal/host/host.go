@@ -55,6 +55,10 @@ type Reader interface {
 	// Lookup opens what is at a path, of any type. The caller closes it. The error is a
 	// *LinkError where a symlink is on the way that is not to be followed.
 	Lookup(path string, links Links) (Handle, error)
+	// LookupParent opens the directory that a path is in, and returns the name in it. With
+	// links.AtEnd they are those of what a symlink at the path leads to, which need not
+	// exist. The name of / is "." in itself.
+	LookupParent(path string, links Links) (dir Handle, name string, err error)
 	// ReadDir lists the names in a directory, sorted.
 	ReadDir(path string) ([]string, error)
 	// Mounted reports whether something is mounted on a path: the path itself, a symlink
@@ -94,9 +98,7 @@ type Host interface {
 	Reader
 	// Edit is Lookup for what is to be changed.
 	Edit(path string, links Links) (WritableHandle, error)
-	// EditParent opens the directory that a path is in, and returns the name in it. With
-	// links.AtEnd they are those of what a symlink at the path leads to, which need not
-	// exist. The name of / is "." in itself.
+	// EditParent is LookupParent for what is to be changed.
 	EditParent(path string, links Links) (dir WritableHandle, name string, err error)
 	// WriteFile replaces or creates a regular file atomically: a reader sees the
 	// old file or the new one, also after a crash. The temporary file lies in the

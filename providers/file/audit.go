@@ -15,9 +15,9 @@ func auditOnly() []resource.Property[Attributes] {
 		resource.Audited("type", "What is at the path: file, directory, link, fifo, socket, device or absent.",
 			func(is Attributes) string { return string(is.found.what) }),
 		resource.Audited("mtime", "When the content was last changed.",
-			func(is Attributes) string { return timestamp(is.found.modified) }),
+			func(is Attributes) string { return timestamp(is.found.info.ModTime) }),
 		resource.Audited("ctime", "When anything of it was last changed.",
-			func(is Attributes) string { return timestamp(is.found.changed) }),
+			func(is Attributes) string { return timestamp(is.found.info.ChangeTime) }),
 	}
 }
 

@@ -68,7 +68,7 @@ func (w *write) save(ctx context.Context) error {
 	var err error
 	switch w.is.found.what {
 	case regular:
-		err = w.saveFile(ctx, w.want.Path, to)
+		err = w.saveOpen(ctx, to)
 	case directory:
 		err = w.saveTree(ctx, w.want.Path, to)
 	default:
@@ -79,6 +79,38 @@ func (w *write) save(ctx context.Context) error {
 	}
 	return nil
 }
+
+// saveOpen keeps the file that was opened, wherever it is by now.
+func (w *write) saveOpen(ctx context.Context, to string) error {
+	kept, from := bucket.Of(ctx, w.wide), held{w.wide, w.old}
+	if to == backupBucket {
+		return kept.Backup(ctx, from, w.want.Path)
+	}
+	if secret, err := kept.HoldsSecret(ctx, from, w.want.Path); err != nil || secret {
+		return err
+	}
+	content, err := w.old.Open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	mode := w.was.Mode &^ setIDs
+	_, err = w.dir.WriteFile(ctx, w.name+to, host.NewFile{Content: content, UID: w.was.UID, GID: w.was.GID, Mode: &mode})
+	return err
+}
+
+// held is a host on which a file is looked at that is open already.
+type held struct {
+	host.Reader
+	file host.Handle
+}
+
+func (h held) Look(string) (host.Node, error) { return borrowed{h.file}, nil }
+
+// borrowed is not for the borrower to close.
+type borrowed struct{ host.Node }
+
+func (borrowed) Close() error { return nil }
 
 func (w *write) saveFile(ctx context.Context, file, to string) error {
 	kept := bucket.Of(ctx, w.wide)

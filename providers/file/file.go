@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/fetch"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -59,8 +59,10 @@ type found struct {
 	// sum of the content of a regular file, "" where it was not read; by SHA-256
 	// unless the origin has another algorithm.
 	sum string
-	// modified is when the content was last changed, changed when anything was.
-	modified, changed time.Time
+	// info is what the host said of it.
+	info host.FileInfo
+	// setIDs are the set-ID bits that nobody but root can have set.
+	setIDs uint32
 	// origin is what the source said at the same time.
 	origin origin
 	// size in bytes of a content that was read.
@@ -101,6 +103,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Name: "checksum", Doc: "How the content is compared with its source: sha256 (default, unless the server announces another sum), sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none."},
 			{Name: "checksumValue", Doc: "The sum that the content must have. A file that has it needs no source; what arrives with another is discarded."},
 			{Name: "links", Doc: "manage (default) is about a link itself, follow about what it leads to."},
+			{Name: "followParentLinks", Doc: "true follows each symlink on the way to path or source, whoever it belongs to. Default: those of root, and those of owner in their home."},
 			{Name: "recurse", Doc: "true is about all that is below the directory too."},
 			{Name: "recurseScope", Doc: "All (default), or Source for only what the source has."},
 			{Name: "recurseLimit", Doc: "How many levels down recurse goes; 1 is the directory's own entries. Default all."},

@@ -13,16 +13,16 @@ import (
 func (posix) Identify(_ context.Context, h host.Reader, wants []Attributes) []string {
 	identities, known := make([]string, len(wants)), map[string]string{}
 	for i, want := range wants {
-		at, err := place(h, want)
-		if err != nil {
+		if follows(want) {
+			identities[i] = meant(h, want.Path)
 			continue
 		}
-		dir := path.Dir(at)
+		dir := path.Dir(want.Path)
 		if _, ok := known[dir]; !ok {
 			known[dir] = inode(h, dir)
 		}
 		if known[dir] != "" {
-			identities[i] = known[dir] + "/" + path.Base(at)
+			identities[i] = known[dir] + "/" + path.Base(want.Path)
 		}
 	}
 	return identities
@@ -34,5 +34,17 @@ func inode(h host.Reader, at string) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("%d:%d", info.Dev, info.Ino)
+	return id(info)
 }
+
+// meant identifies what a path leads to, a symlink there included.
+func meant(h host.Reader, at string) string {
+	dir, name, err := h.LookupParent(at, host.Links{Follow: host.FollowAll, AtEnd: true})
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()
+	return id(dir.Info()) + "/" + name
+}
+
+func id(info host.FileInfo) string { return fmt.Sprintf("%d:%d", info.Dev, info.Ino) }

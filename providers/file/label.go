@@ -52,11 +52,11 @@ func labelProperty(name, doc string, field func(*Attributes) *string) resource.P
 }
 
 // readLabel leaves the parts nil that the file does not have.
-func readLabel(h host.Reader, is *Attributes, want Attributes) error {
+func readLabel(n host.Handle, is *Attributes, want Attributes) error {
 	if !asksForLabel(want) && !asksFor(want, "seluser", "selrole", "seltype", "selrange") {
 		return nil
 	}
-	raw, err := h.Xattr(is.Path, labelName)
+	raw, err := n.Xattr(labelName)
 	parts := strings.SplitN(strings.TrimRight(string(raw), "\x00"), ":", 4)
 	for i, part := range []**string{&is.Seluser, &is.Selrole, &is.Seltype, &is.Selrange} {
 		if i < len(parts) && parts[i] != "" {
@@ -66,22 +66,20 @@ func readLabel(h host.Reader, is *Attributes, want Attributes) error {
 	return cannot("read label", err)
 }
 
-// relabel sets what the resource says of a file that is its own or will be, and leaves the
-// rest of the label as it is.
-func (w *write) relabel(file string) error {
+// relabel sets what the resource says, and leaves the rest of the label as it is.
+func (w *write) relabel(file host.WritableHandle) error {
 	if !asksForLabel(w.want) {
 		return nil
 	}
 	is := Attributes{}
-	is.Path = file
-	if err := readLabel(w.h, &is, w.want); err != nil {
+	if err := readLabel(file, &is, w.want); err != nil {
 		return err
 	}
 	label, err := mix(is, w.want)
 	if err != nil || sameLabel(is, w.want) {
 		return w.blameLabel(err)
 	}
-	return w.blameLabel(w.h.SetXattr(file, labelName, append([]byte(label), 0)))
+	return w.blameLabel(file.SetXattr(labelName, append([]byte(label), 0)))
 }
 
 // mix is the label that a file should have which has this one.

@@ -23,16 +23,56 @@ type labelled struct {
 	labels map[string]string
 }
 
-func (l labelled) Xattr(path, name string) ([]byte, error) {
-	if name != "security.selinux" || l.labels[path] == "" {
-		return nil, nil
+func (l labelled) Lookup(path string, links host.Links) (host.Handle, error) {
+	n, err := l.Host.Lookup(path, links)
+	if err != nil {
+		return nil, err
 	}
-	return []byte(l.labels[path] + "\x00"), nil
+	return seen{n, l}, nil
 }
 
-func (l labelled) SetXattr(path, name string, value []byte) error {
-	l.labels[path] = strings.TrimSuffix(string(value), "\x00")
-	return l.Host.SetXattr(path, name, value)
+func (l labelled) EditParent(path string, links host.Links) (host.WritableHandle, string, error) {
+	n, name, err := l.Host.EditParent(path, links)
+	return labelledDir{n, l}, name, err
+}
+
+type labelledDir struct {
+	host.WritableHandle
+	l labelled
+}
+
+func (d labelledDir) Edit(name string) (host.WritableHandle, error) {
+	n, err := d.WritableHandle.Edit(name)
+	if err != nil {
+		return nil, err
+	}
+	return labelledFile{n, d.l}, nil
+}
+
+type labelledFile struct {
+	host.WritableHandle
+	l labelled
+}
+
+func (f labelledFile) Xattr(name string) ([]byte, error) { return f.l.xattr(f, name) }
+
+type seen struct {
+	host.Handle
+	l labelled
+}
+
+func (s seen) Xattr(name string) ([]byte, error) { return s.l.xattr(s, name) }
+
+func (l labelled) xattr(n host.Handle, name string) ([]byte, error) {
+	if name != "security.selinux" || l.labels[n.Path()] == "" {
+		return nil, nil
+	}
+	return []byte(l.labels[n.Path()] + "\x00"), nil
+}
+
+func (f labelledFile) SetXattr(name string, value []byte) error {
+	f.l.labels[f.Path()] = strings.TrimSuffix(string(value), "\x00")
+	return f.WritableHandle.SetXattr(name, value)
 }
 
 func bindTo(t *testing.T, h host.Reader, facts resource.Facts, spec string) resource.Resource {

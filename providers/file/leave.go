@@ -87,12 +87,13 @@ func (a *Attributes) keepContent(ctx context.Context, h host.Host, want Attribut
 	if want.secret {
 		return errors.New("what a secret replaces is never kept, so that it can't be restored: use deletionPolicy Delete or Orphan")
 	}
-	at, err := place(h, want)
+	file, err := h.Lookup(want.Path, linksTo(want))
 	if err != nil {
-		return cannot("follow link", err)
+		return cannot("look at file", err)
 	}
+	defer file.Close()
 	kept := bucket.Of(ctx, h)
-	sum, err := kept.Save(ctx, h, at)
+	sum, err := kept.Save(ctx, held{h, file}, want.Path)
 	if err != nil {
 		return fmt.Errorf("cannot keep %s to restore it; will not change it: %w", want.Path, err)
 	}
@@ -102,12 +103,12 @@ func (a *Attributes) keepContent(ctx context.Context, h host.Host, want Attribut
 
 // rmdir removes a directory that nothing is in any more.
 func (w *write) rmdir() error {
-	names, err := w.h.ReadDir(w.want.Path)
+	names, err := w.old.ReadDir()
 	if err == nil && len(names) > 0 {
 		return fmt.Errorf("cannot remove directory %s: its resource did not manage what is in it, as %q: move that away", w.want.Path, names[0])
 	}
 	if err == nil {
-		err = w.h.Remove(w.want.Path)
+		err = w.dir.Remove(w.name, nil)
 	}
 	return cannot("remove directory", err)
 }

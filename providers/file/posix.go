@@ -24,23 +24,15 @@ func (posix) Name() string { return "posix" }
 
 func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 
-// Read looks at the path itself, never at where a link leads. The content is read
-// only if it is asked for, or if nothing is.
+// Read looks at the path itself, never at where a link leads. All that it tells is of one
+// file, whatever happens to the path meanwhile. The content is read only if it is asked for,
+// or if nothing is.
 func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Attributes, err error) {
-	at, err := place(h, want)
-	if err != nil {
-		return is, cannot("follow link", err)
-	}
+	is.Path = want.Path
 	if err := survey(h, want); err != nil {
 		return is, err
 	}
-	is.Path = at // until all is read
-	defer func() { is.Path = want.Path }()
-	door := h
-	if want.straight {
-		door = h.LookStraight()
-	}
-	node, err := door.Look(at)
+	node, err := p.lookup(ctx, h, want)
 	if errors.Is(err, fs.ErrNotExist) {
 		is.Ensure, is.found.what = new(resource.Absent), absent
 		return is, nil
@@ -50,12 +42,13 @@ func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Att
 	}
 	defer node.Close()
 	describe(&is, node.Info())
-	return is, errors.Join(readTarget(door, &is), p.readText(ctx, h, node, &is, want), p.readOwner(ctx, h, &is, want), readLabel(door, &is, want))
+	return is, errors.Join(readTarget(node, &is), p.readText(ctx, h, node, &is, want), p.readOwner(ctx, h, &is, want),
+		p.readTrust(ctx, h, &is, want), readLabel(node, &is, want))
 }
 
 // describe takes over what lstat says. What cannot be asked for is merely present.
 func describe(is *Attributes, info host.FileInfo) {
-	is.found = found{what: kindOf(info), mode: info.Mode, uid: info.UID, gid: info.GID, size: info.Size, modified: info.ModTime, changed: info.ChangeTime}
+	is.found = found{what: kindOf(info), mode: info.Mode, uid: info.UID, gid: info.GID, size: info.Size, info: info}
 	switch is.found.what {
 	case regular, directory, link:
 		is.Ensure = new(string(is.found.what))
@@ -84,16 +77,16 @@ func kindOf(info host.FileInfo) entry {
 	}
 }
 
-func readTarget(h host.Reader, is *Attributes) error {
+func readTarget(node host.Handle, is *Attributes) error {
 	if is.found.what != link {
 		return nil
 	}
-	text, err := h.Readlink(is.Path)
+	text, err := node.Readlink()
 	is.Target = &text
 	return cannot("read link", err)
 }
 
-func (p posix) readText(ctx context.Context, h host.Reader, node host.Node, is *Attributes, want Attributes) (err error) {
+func (p posix) readText(ctx context.Context, h host.Reader, node host.Handle, is *Attributes, want Attributes) (err error) {
 	how := sumDefault
 	switch {
 	case is.found.what != regular:

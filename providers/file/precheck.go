@@ -23,11 +23,6 @@ func (p posix) Precheck(ctx context.Context, h host.Reader, writes []resource.Wr
 }
 
 func (p posix) hindrance(ctx context.Context, h host.Reader, w resource.Write[Attributes]) error {
-	at, err := place(h, w.Want)
-	if err != nil {
-		return cannot("follow link", err)
-	}
-	w.Want.Path = at
 	changing := changes(w.Changes)
 	if changing.has(resource.Ensure) {
 		return p.hindersEnsure(ctx, h, w)
@@ -49,13 +44,25 @@ func (p posix) hindrance(ctx context.Context, h host.Reader, w resource.Write[At
 func (p posix) hindersEnsure(ctx context.Context, h host.Reader, w resource.Write[Attributes]) error {
 	inTheWay := refusal(w.Is.found.what, w.Want)
 	if wants(w.Want) != resource.Absent {
-		parent := missing("File", path.Dir(w.Want.Path), parentOf(h, w.Want.Path))
+		parent := p.parent(ctx, h, w.Want)
 		return errors.Join(inTheWay, parent, p.account(ctx, h, user, w.Want.Owner), p.account(ctx, h, group, w.Want.Group), p.source(ctx, h, w.Want))
 	}
 	if w.Want.leaving { // an empty directory goes without force
 		return nil
 	}
 	return inTheWay
+}
+
+// parent is why there is no directory to make a file in.
+func (p posix) parent(ctx context.Context, h host.Reader, want Attributes) error {
+	dir, _, err := p.lookupParent(ctx, h, want)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missing("File", path.Dir(want.Path), noParent(h, want))
+	}
+	if err != nil {
+		return cannot("open directory of file", err)
+	}
+	return cannot("close directory of file", dir.Close())
 }
 
 // account is why an owner or group can't be set. A user may bring a group of its name.
@@ -79,7 +86,7 @@ func (p posix) source(ctx context.Context, h host.Reader, want Attributes) error
 		_, err := p.remote.Ask(ctx, request(want))
 		return cannot("look at source", err)
 	}
-	_, err := askHost(ctx, h, *want.Source, sumModified)
+	_, err := askHost(ctx, h, want, sumModified)
 	if errors.Is(err, fs.ErrNotExist) {
 		return missing("File", *want.Source, cannot("look at source", err))
 	}

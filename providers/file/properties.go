@@ -99,7 +99,7 @@ func showContent(a Attributes) string {
 func (f found) showContent() string {
 	switch {
 	case f.sum == "" && !f.origin.modified.IsZero():
-		return showTime(f.modified)
+		return showTime(f.info.ModTime)
 	case f.sum == "":
 		return ""
 	case f.origin.sum != "":
@@ -140,7 +140,7 @@ func modeProperty() resource.Property[Attributes] {
 			"a symbolic one leaves alone what it does not name. A link has none.",
 		Managed: func(want Attributes) bool { return want.Mode != nil && wants(want) != string(link) },
 		InSync: func(is, want Attributes) bool {
-			return is.found.what == link || is.found.mode == desiredMode(want, is.found.mode, is.found.what == directory)
+			return is.found.what == link || is.found.mode == desiredMode(want, is.found.base(), is.found.what == directory)
 		},
 		Show: func(a Attributes) string {
 			if a.Mode != nil {
@@ -149,7 +149,7 @@ func modeProperty() resource.Property[Attributes] {
 			return ""
 		},
 		ShowShould: func(is, want Attributes) string {
-			return octal(desiredMode(want, is.found.mode, is.found.what == directory))
+			return octal(desiredMode(want, is.found.base(), is.found.what == directory))
 		},
 	}
 }

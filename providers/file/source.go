@@ -44,24 +44,49 @@ func (p posix) ask(ctx context.Context, h host.Reader, want Attributes) (o origi
 	case isURL(*want.Source):
 		o, err = p.askRemote(ctx, want)
 	default:
-		o, err = askHost(ctx, h, *want.Source, how)
+		o, err = askHost(ctx, h, want, how)
 	}
 	return o, cannot("look at source", err)
 }
 
-func askHost(ctx context.Context, h host.Reader, source, how string) (origin, error) {
-	info, err := h.Stat(source)
-	switch {
-	case err != nil:
+func askHost(ctx context.Context, h host.Reader, want Attributes, how string) (origin, error) {
+	source, err := lookupSource(h, want)
+	if err != nil {
 		return origin{}, err
+	}
+	defer source.Close()
+	info := source.Info()
+	switch {
 	case !info.IsRegular():
-		return origin{}, fmt.Errorf("%s is a %s, and only a file has content to copy", source, kindOf(info))
+		return origin{}, fmt.Errorf("%s is a %s, and only a file has content to copy", *want.Source, kindOf(info))
 	case how == sumModified:
 		return origin{modified: info.ModTime}, nil
 	}
-	open := func() (io.ReadCloser, error) { return h.Open(source) }
-	c, err := readContent(ctx, open, info.Size, how, "")
+	c, err := readContent(ctx, source.Open, info.Size, how, "")
 	return origin{algorithm: how, sum: c.sum, text: c.text, sha256: c.sha256}, err
+}
+
+// lookupSource opens a source on the host. It follows symlinks, but for those by which a
+// user could have root read something else.
+func lookupSource(h host.Reader, want Attributes) (host.Handle, error) {
+	links := host.Links{Follow: linksTo(want).Follow, AtEnd: true}
+	if links.Follow == host.FollowNone {
+		links.Follow = host.FollowRoots
+	}
+	n, err := h.Lookup(*want.Source, links)
+	if refused := new(host.LinkError); errors.As(err, &refused) {
+		return nil, allowable(err)
+	}
+	return n, err
+}
+
+func openSource(h host.Reader, want Attributes) (io.ReadCloser, error) {
+	source, err := lookupSource(h, want)
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	return source.Open()
 }
 
 // askRemote compares by a sum that the server announces. Without one the content is read to
@@ -129,7 +154,7 @@ func sourced(is Attributes) bool {
 	case o.sum != "":
 		return is.found.sum == o.sum
 	default:
-		return !is.found.modified.Before(o.modified)
+		return !is.found.info.ModTime.Before(o.modified)
 	}
 }
 
@@ -152,7 +177,7 @@ func (w *write) open(ctx context.Context) (io.ReadCloser, error) {
 	case w.want.Source == nil:
 		return io.NopCloser(strings.NewReader("")), nil
 	case !isURL(*w.want.Source):
-		body, err := w.wide.Open(*w.want.Source)
+		body, err := openSource(w.wide, w.want)
 		return w.prove(body), cannot("read source", err)
 	}
 	body, err := w.remote.Get(ctx, request(w.want))

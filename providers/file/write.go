@@ -12,41 +12,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Write implements [resource.Provider]. What ensure makes has everything else at
-// once; otherwise each property fails by itself.
-func (p posix) Write(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) error {
-	at, err := place(h, want)
-	if err != nil {
-		return cannot("follow link", err)
-	}
-	want.Path = at
-	w := write{posix: p, h: door(h, want), wide: h, is: is, want: want, changes: changes, uid: unchanged, gid: unchanged}
-	switch {
-	case w.changes.has(resource.Ensure) && wants(want) == resource.Absent:
-		return w.remove(ctx)
-	case w.changes.has(resource.Ensure):
-		return w.create(ctx)
-	}
-	errs := []error{w.resolve(ctx)}
-	if w.changes.has("content") {
-		errs = append(errs, w.blame("content", w.rewrite(ctx)))
-	}
-	if w.changes.has("target") {
-		errs = append(errs, w.blame("target", w.relink()))
-	}
-	return errors.Join(append(errs, w.settle())...)
-}
-
-// A write is one resource on its way from is to want.
-type write struct {
-	posix
-	h        host.Host // for the path itself
-	wide     host.Host // for all else
-	is, want Attributes
-	changes  changes
-	uid, gid int // unchanged where they are not managed
-}
-
 type changes []resource.Change
 
 func (c changes) has(property string) bool {
@@ -75,7 +40,7 @@ func (w *write) resolve(ctx context.Context) error {
 
 // create brings about what ensure says, with everything that belongs to it.
 func (w *write) create(ctx context.Context) error {
-	if err := errors.Join(w.resolve(ctx), parentOf(w.h, w.want.Path), refusal(w.is.found.what, w.want)); err != nil {
+	if err := errors.Join(w.resolve(ctx), refusal(w.is.found.what, w.want)); err != nil {
 		return err
 	}
 	switch wants(w.want) {
@@ -87,20 +52,14 @@ func (w *write) create(ctx context.Context) error {
 	return w.file(ctx)
 }
 
-// parentOf is why there is no directory to create a path in, nil if there is.
-func parentOf(h host.Reader, at string) error {
-	dir := path.Dir(at)
-	info, err := h.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("cannot create %s: its parent directory %s does not exist: make it first, with a File that has ensure: directory",
-			at, dir)
-	case err != nil:
-		return cannot("look at parent directory", err)
-	case !info.IsDir():
-		return fmt.Errorf("cannot create %s: its parent %s is not a directory: name another path", at, dir)
+// noParent is why nothing can be created where there is no directory.
+func noParent(h host.Reader, want Attributes) error {
+	dir := path.Dir(want.Path)
+	if info, err := h.Stat(dir); err == nil && !info.IsDir() {
+		return fmt.Errorf("cannot create %s: its parent %s is not a directory: name another path", want.Path, dir)
 	}
-	return nil
+	return fmt.Errorf("cannot create %s: its parent directory %s does not exist: make it first, with a File that has ensure: directory",
+		want.Path, dir)
 }
 
 // refusal is why what is there may not go away, nil if it may.
@@ -137,9 +96,17 @@ func (w *write) clear(ctx context.Context) error {
 		return err
 	}
 	if w.is.found.what == directory {
-		return cannot("remove directory", w.h.RemoveAll(w.want.Path))
+		return cannot("remove directory", w.gone(w.dir.RemoveAll(w.name)))
 	}
-	return cannot("remove file", w.h.Remove(w.want.Path))
+	return cannot("remove file", w.gone(w.dir.Remove(w.name, &w.was)))
+}
+
+// gone notes that nothing is there any more.
+func (w *write) gone(err error) error {
+	if err == nil {
+		w.was = host.FileInfo{}
+	}
+	return err
 }
 
 func (w *write) mkdir(ctx context.Context) error {
@@ -148,10 +115,15 @@ func (w *write) mkdir(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := w.h.Mkdir(w.want.Path, desiredMode(w.want, 0o755, true)); err != nil {
+	made, err := w.dir.Mkdir(w.name, desiredMode(w.want, 0o755, true))
+	if errors.Is(err, fs.ErrExist) {
+		err = host.ErrChanged
+	}
+	if err != nil {
 		return cannot("make directory", err)
 	}
-	return w.settle()
+	defer made.Close()
+	return w.settle(made)
 }
 
 func (w *write) link(ctx context.Context) error {
@@ -165,10 +137,7 @@ func (w *write) link(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := w.symlink(); err != nil {
-		return err
-	}
-	return w.settle()
+	return w.symlink()
 }
 
 // file writes a new file. A directory in its place goes only when the new content
@@ -195,7 +164,7 @@ func (w *write) rehearse(ctx context.Context) error {
 		return nil
 	}
 	var verdict error
-	err := w.put(ctx, path.Join(path.Dir(w.want.Path), ".fettle-check"), host.NewFile{
+	err := w.put(ctx, ".fettle-check", host.NewFile{
 		UID: w.uid, GID: w.gid, Mode: new(desiredMode(w.want, 0o644, false)),
 		Check: func(ctx context.Context, staged string) error {
 			verdict = passes(ctx, staged)
@@ -209,42 +178,53 @@ func (w *write) rehearse(ctx context.Context) error {
 }
 
 // rewrite gives a file new content, and owner and mode with it: new content is at no
-// time readable for whom only the old was meant.
-func (w *write) rewrite(ctx context.Context) error {
+// time readable for whom only the old was meant. Where that fails, the old file still gets
+// its owner and mode, but for one that its old owner could go on writing to.
+func (w *write) rewrite(ctx context.Context, property string) error {
 	if w.is.found.what != regular {
-		return fmt.Errorf("%s is a %s, which has no content: set ensure: file to replace it, or remove content", w.want.Path, w.is.found.what)
+		err := fmt.Errorf("%s is a %s, which has no content: set ensure: file to replace it, or remove content", w.want.Path, w.is.found.what)
+		return errors.Join(w.blame(property, err), w.settleOld())
 	}
-	return w.write(ctx, desiredMode(w.want, w.chowned(), false))
+	bits, err := w.inheritedBits()
+	if err == nil {
+		err = w.write(ctx, desiredMode(w.want, bits, false))
+	}
+	if err == nil || w.changesHands() || errors.Is(err, host.ErrChanged) {
+		return w.blame(property, err)
+	}
+	return errors.Join(w.blame(property, err), w.settleOld())
 }
 
-// chowned is the bits that the kernel would leave: a file that changes hands loses
-// its set-ID bits.
-func (w *write) chowned() uint32 {
-	bits := w.is.found.mode
-	if w.uid != unchanged && w.uid != w.is.found.uid || w.gid != unchanged && w.gid != w.is.found.gid {
-		bits &^= setUID | setGID
+// inheritedBits are the bits of a file that one in its place has too. Without its set-ID
+// bits unless nobody could have planted them, and nobody else gets the file.
+func (w *write) inheritedBits() (uint32, error) {
+	f := w.is.found
+	bits := f.mode &^ setIDs
+	if w.uid != unchanged && w.uid != f.uid || w.gid != unchanged && w.gid != f.gid {
+		return bits, nil
 	}
-	return bits
+	kept, err := trustedSetIDs(w.dir, w.was)
+	return bits | kept, err
 }
 
 // write puts the new file in place. What it replaces is kept when nothing else can
 // go wrong: a file that stays as it is needs no copy.
 func (w *write) write(ctx context.Context, mode uint32) error {
 	passes := check(w.wide, w.want)
-	return w.put(ctx, w.want.Path, host.NewFile{UID: w.uid, GID: w.gid, Mode: &mode, Check: func(ctx context.Context, staged string) error {
+	return w.put(ctx, w.name, host.NewFile{UID: w.uid, GID: w.gid, Mode: &mode, Was: &w.was, Prepare: w.relabel, Check: func(ctx context.Context, staged string) error {
 		if passes != nil {
 			if err := passes(ctx, staged); err != nil {
 				return err
 			}
 		}
-		if err := w.relabel(staged); err != nil || w.is.found.what != regular {
-			return err
+		if w.is.found.what != regular {
+			return nil
 		}
 		return w.save(ctx)
 	}})
 }
 
-func (w *write) put(ctx context.Context, path string, f host.NewFile) error {
+func (w *write) put(ctx context.Context, name string, f host.NewFile) error {
 	if w.want.secret {
 		if err := recordSecrets(ctx, w.wide, []Attributes{w.want}); err != nil {
 			return err
@@ -256,7 +236,7 @@ func (w *write) put(ctx context.Context, path string, f host.NewFile) error {
 	}
 	defer content.Close()
 	f.Content = content
-	if _, err = w.h.WriteFile(ctx, path, f); err != nil {
+	if _, err = w.dir.WriteFile(ctx, name, f); err != nil {
 		return cannot("write file", err)
 	}
 	return w.forgetSecret(ctx)
@@ -274,38 +254,10 @@ func (w *write) relink() error {
 }
 
 func (w *write) symlink() error {
-	return cannot("make link", w.h.Symlink(*w.want.Target, w.want.Path))
-}
-
-// settle looks at what is there now and gives it the owner and the mode that it
-// lacks. The mode comes last: a change of owner clears the set-ID bits.
-func (w *write) settle() error {
-	info, err := w.h.Lstat(w.want.Path)
+	made, err := w.dir.Symlink(*w.want.Target, w.name)
 	if err != nil {
-		return cannot("look at file", err)
+		return cannot("make link", err)
 	}
-	return errors.Join(w.chown(info), w.chmod(), w.relabel(w.want.Path))
-}
-
-func (w *write) chown(info host.FileInfo) error {
-	var errs []error
-	if w.uid != unchanged && w.uid != info.UID {
-		errs = append(errs, w.blame("owner", w.h.Chown(w.want.Path, w.uid, unchanged)))
-	}
-	if w.gid != unchanged && w.gid != info.GID {
-		errs = append(errs, w.blame("group", w.h.Chown(w.want.Path, unchanged, w.gid)))
-	}
-	return errors.Join(errs...)
-}
-
-func (w *write) chmod() error {
-	info, err := w.h.Lstat(w.want.Path)
-	if err != nil {
-		return cannot("look at file", err)
-	}
-	mode := desiredMode(w.want, info.Mode, info.IsDir())
-	if info.IsSymlink() || mode == info.Mode {
-		return nil
-	}
-	return w.blame("mode", w.h.Chmod(w.want.Path, mode))
+	defer made.Close()
+	return w.settle(made)
 }

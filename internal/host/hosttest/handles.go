@@ -18,6 +18,15 @@ func (h *Host) Lookup(path string, links host.Links) (host.Handle, error) {
 	return handle{n, h}, nil
 }
 
+// LookupParent implements [host.Reader].
+func (h *Host) LookupParent(path string, links host.Links) (host.Handle, string, error) {
+	n, name, err := h.files.LookupParent(path, links)
+	if err != nil {
+		return nil, "", err
+	}
+	return handle{n, h}, name, nil
+}
+
 // Edit implements [host.Host].
 func (h *Host) Edit(path string, links host.Links) (host.WritableHandle, error) {
 	return h.writable(h.files.Edit(path, links))

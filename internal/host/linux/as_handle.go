@@ -13,6 +13,12 @@ func (a as) Lookup(path string, links host.Links) (n host.Handle, err error) {
 	return a.handle(n, err)
 }
 
+func (a as) LookupParent(path string, links host.Links) (dir host.Handle, name string, err error) {
+	err = a.try(func() error { dir, name, err = a.Host.LookupParent(path, links); return err })
+	dir, err = a.handle(dir, err)
+	return dir, name, err
+}
+
 func (a as) Edit(path string, links host.Links) (n host.WritableHandle, err error) {
 	err = a.try(func() error { n, err = a.Host.Edit(path, links); return err })
 	return a.writable(n, err)

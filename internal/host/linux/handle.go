@@ -143,7 +143,7 @@ func (n *handle) Child(name string) (host.Handle, error) {
 
 func (n *handle) childError(op, at string, err error) error {
 	if errors.Is(err, unix.ELOOP) {
-		return &host.LinkError{Path: at, Why: "nothing below " + n.path + " may lead elsewhere"}
+		return &host.LinkError{Path: at}
 	}
 	return pathError(op, at, missing(err))
 }

@@ -42,6 +42,15 @@ func (h *Host) lookup(name string, links host.Links) (*handle, error) {
 	return newHandle(h, fd, name)
 }
 
+// LookupParent implements [host.Reader].
+func (h *Host) LookupParent(name string, links host.Links) (host.Handle, string, error) {
+	dir, base, err := h.parent(name, links)
+	if err != nil {
+		return nil, "", lookupError(name, err)
+	}
+	return dir, base, nil
+}
+
 // Edit implements [host.Host].
 func (h *Host) Edit(name string, links host.Links) (host.WritableHandle, error) {
 	dir, base, err := h.parent(name, links)
@@ -111,7 +120,7 @@ func lookupError(name string, err error) error {
 		return err
 	}
 	if errors.Is(err, unix.ELOOP) {
-		return &host.LinkError{Path: name, Why: "the path must be without symlinks"}
+		return &host.LinkError{Path: name}
 	}
 	return pathError("lookup", name, missing(err))
 }

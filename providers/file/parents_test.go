@@ -1,0 +1,179 @@
+package file_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host/linux"
+)
+
+// linked is homeOfZed with symlinks in various places, each to a directory with a file f.
+func linked(t *testing.T) (h *linux.Host, dir string) {
+	t.Helper()
+	h, dir = homeOfZed(t)
+	for _, name := range []string{"home/zed/own", "data", "tmp"} {
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+	}
+	must(t, os.Chown(filepath.Join(dir, "home/zed/own"), zed, zed))
+	must(t, unix.Chmod(filepath.Join(dir, "tmp"), 0o1777))
+	for _, name := range []string{"home/zed/own/f", "etc/f", "data/f"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("old\n"), 0o644))
+	}
+	for _, l := range []struct {
+		name, text string
+		uid        int
+	}{
+		{"home/zed/conf", "/etc", zed},
+		{"home/zed/dots", "own", zed},
+		{"home/zed/f", "/etc/f", zed},
+		{"var", "data", 0},
+		{"tmp/zeds", "/etc", zed},
+		{"tmp/roots", "/data", 0},
+		{"home/zed/roots", "/data", 0},
+	} {
+		must(t, os.Symlink(l.text, filepath.Join(dir, l.name)))
+		must(t, os.Lchown(filepath.Join(dir, l.name), l.uid, l.uid))
+	}
+	return h, dir
+}
+
+func TestWhoMayLeadAFileElsewhere(t *testing.T) {
+	for sentence, c := range map[string]struct{ spec, refused, written string }{
+		"root, in root's directory":           {spec: `{path: /var/f, content: new}`, written: "data/f"},
+		"root, in a sticky directory":         {spec: `{path: /tmp/roots/f, content: new}`, written: "data/f"},
+		"root, but not in a user's directory": {spec: `{path: /home/zed/roots/f, content: new}`, refused: "symlink /home/zed/roots is not followed: others than root can write to its directory"},
+		"no user":                             {spec: `{path: /home/zed/conf/f, content: new}`, refused: "symlink /home/zed/conf is not followed: it belongs to user 1001"},
+		"no user in a sticky directory":       {spec: `{path: /tmp/zeds/f, content: new}`, refused: "it belongs to user 1001"},
+		"no user, whatever ensure says":       {spec: `{path: /home/zed/conf/new, ensure: directory}`, refused: "it belongs to user 1001"},
+		"no user, to remove":                  {spec: `{path: /home/zed/conf/f, ensure: absent}`, refused: "it belongs to user 1001"},
+		"no user, to give away":               {spec: `{path: /home/zed/conf/f, owner: zed}`, refused: "user 1001 made it lead to /etc, which belongs to user 0"},
+		"no user by the path itself":          {spec: `{path: /home/zed/f, content: new, links: follow}`, refused: "it belongs to user 1001"},
+		"the owner, within what is theirs":    {spec: `{path: /home/zed/dots/f, owner: zed, content: new}`, written: "home/zed/own/f"},
+		"the owner by number":                 {spec: `{path: /home/zed/dots/f, owner: 1001, content: new}`, written: "home/zed/own/f"},
+		"not whoever isn't the owner":         {spec: `{path: /home/zed/dots/f, owner: root, content: new}`, refused: "it belongs to user 1001"},
+		"not an owner of no account":          {spec: `{path: /home/zed/dots/f, owner: 1234, content: new}`, refused: "it belongs to user 1001"},
+		"anybody who is allowed to":           {spec: `{path: /home/zed/conf/f, content: new, followParentLinks: true}`, written: "etc/f"},
+		"anybody at the end too":              {spec: `{path: /home/zed/f, content: new, links: follow, followParentLinks: true}`, written: "etc/f"},
+		"no user to another source":           {spec: `{path: /etc/new, source: /home/zed/conf/f}`, refused: "it belongs to user 1001"},
+		"no user by the source itself":        {spec: `{path: /etc/new, source: /home/zed/f}`, refused: "it belongs to user 1001"},
+		"root to another source":              {spec: `{path: /etc/new, source: /var/f}`, written: ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h, dir := linked(t)
+			err := applyOnce(t, h, c.spec)
+			if c.refused == "" {
+				must(t, err)
+			} else if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.HasSuffix(err.Error(), "set followParentLinks: true to follow it wherever it leads") {
+				t.Errorf("got %v", err)
+			}
+			for _, name := range []string{"home/zed/own/f", "etc/f", "data/f"} {
+				want := "old\n"
+				if name == c.written {
+					want = "new"
+				}
+				text, err := os.ReadFile(filepath.Join(dir, name))
+				must(t, err)
+				var st unix.Stat_t
+				must(t, unix.Stat(filepath.Join(dir, name), &st))
+				if string(text) != want || name == "etc/f" && st.Uid != 0 {
+					t.Errorf("%s holds %q and belongs to %d", name, text, st.Uid)
+				}
+			}
+		})
+	}
+}
+
+func TestAHardLinkInAUsersDirectoryIsNotGivenAway(t *testing.T) {
+	for sentence, spec := range map[string]string{
+		"an owner":          `{path: /home/zed/link, owner: zed}`,
+		"a group":           `{path: /home/zed/link, group: zed}`,
+		"a mode":            `{path: /home/zed/link, mode: "0666"}`,
+		"a symbolic mode":   `{path: /home/zed/link, mode: o+rw}`,
+		"a mode and absent": `{path: /home/zed/link, owner: zed, mode: "0666", ensure: file}`,
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h, dir := homeOfZed(t)
+			shadow := filepath.Join(dir, "etc/shadow")
+			must(t, os.WriteFile(shadow, []byte("secret"), 0o600))
+			must(t, os.Link(shadow, filepath.Join(dir, "home/zed/link")))
+			err := applyOnce(t, h, spec)
+			if err == nil || !strings.Contains(err.Error(), "/home/zed/link has several hard links, and others than root can write to its directory") {
+				t.Errorf("got %v", err)
+			}
+			var st unix.Stat_t
+			must(t, unix.Stat(shadow, &st))
+			if st.Uid != 0 || st.Gid != 0 || st.Mode&0o777 != 0o600 {
+				t.Errorf("the file elsewhere is now %d:%d %04o", st.Uid, st.Gid, st.Mode)
+			}
+		})
+	}
+}
+
+// New content makes a new file, so that the other links are left as they are.
+func TestAHardLinkInAUsersDirectoryIsReplaced(t *testing.T) {
+	h, dir := homeOfZed(t)
+	shadow := filepath.Join(dir, "etc/shadow")
+	must(t, os.WriteFile(shadow, []byte("secret"), 0o600))
+	must(t, os.Link(shadow, filepath.Join(dir, "home/zed/link")))
+	must(t, applyOnce(t, h, `{path: /home/zed/link, content: new, owner: zed, mode: "0600"}`))
+	var st unix.Stat_t
+	must(t, unix.Stat(shadow, &st))
+	if text, err := os.ReadFile(shadow); err != nil || string(text) != "secret" || st.Uid != 0 {
+		t.Errorf("the file elsewhere holds %q and belongs to %d: %v", text, st.Uid, err)
+	}
+}
+
+// The user has it open since it was the user's.
+func TestAFileThatChangesHandsIsWrittenAnew(t *testing.T) {
+	h, dir := homeOfZed(t)
+	file := filepath.Join(dir, "home/zed/f")
+	plantFile(t, file, "one\n", zed, 0o644)
+	open, err := os.OpenFile(file, os.O_RDWR, 0)
+	must(t, err)
+	defer open.Close()
+	must(t, applyOnce(t, h, `{path: /home/zed/f, content: "one\n", owner: root, mode: "4755"}`))
+	_, err = open.WriteAt([]byte("zed"), 0)
+	must(t, err)
+	text, err := os.ReadFile(file)
+	must(t, err)
+	var st unix.Stat_t
+	must(t, unix.Stat(file, &st))
+	if string(text) != "one\n" || st.Uid != 0 || st.Mode&0o7777 != 0o4755 {
+		t.Errorf("it holds %q, belongs to %d and has mode %04o", text, st.Uid, st.Mode&0o7777)
+	}
+}
+
+func TestASymbolicModeKeepsTheSetIDBitsOfRootAlone(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		path, spec string
+		uid        int
+		want       uint32
+	}{
+		"in root's directory":                    {path: "etc/f", spec: `mode: o-x`, want: 0o6754},
+		"not in a user's":                        {path: "home/zed/f", spec: `mode: o-x`, uid: zed, want: 0o754},
+		"not those of root's in a user's":        {path: "home/zed/f", spec: `mode: o-x`, want: 0o754},
+		"but those that the mode says":           {path: "home/zed/f", spec: `mode: "u+s,o-x"`, want: 0o4754},
+		"and not in new content without a mode":  {path: "home/zed/f", spec: `content: new`, uid: zed, want: 0o755},
+		"but in root's directory in new content": {path: "etc/f", spec: `content: new`, want: 0o6755},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h, dir := homeOfZed(t)
+			file := filepath.Join(dir, c.path)
+			plantFile(t, file, "old", c.uid, 0o6755)
+			spec := "{path: /" + c.path + ", " + c.spec + "}"
+			must(t, applyOnce(t, h, spec))
+			var st unix.Stat_t
+			must(t, unix.Stat(file, &st))
+			if st.Mode&0o7777 != c.want {
+				t.Errorf("the mode is %04o, want %04o", st.Mode&0o7777, c.want)
+			}
+			if changes := look(t, h, spec).Compare().Changes; len(changes) > 0 {
+				t.Errorf("still to change: %v", messages(changes))
+			}
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package file_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/rival"
+)
+
+const zed = 1001
+
+// needRoot leaves a test to those who may act as several users; CI has to.
+func needRoot(t *testing.T) {
+	t.Helper()
+	switch {
+	case os.Geteuid() == 0:
+	case os.Getenv("CI") != "":
+		t.Fatal("needs root")
+	default:
+		t.Skip("needs root")
+	}
+}
+
+// homeOfZed is a host where zed, who has a home, is a user.
+func homeOfZed(t *testing.T) (h *linux.Host, dir string) {
+	t.Helper()
+	needRoot(t)
+	dir = t.TempDir()
+	must(t, os.Chmod(dir, 0o755))
+	for _, d := range []string{"etc", "home", "home/zed"} {
+		must(t, os.Mkdir(filepath.Join(dir, d), 0o755))
+	}
+	must(t, os.Chown(filepath.Join(dir, "home/zed"), zed, zed))
+	must(t, os.WriteFile(filepath.Join(dir, "etc/passwd"), []byte("root:x:0:0::/root:/bin/sh\nzed:x:1001:1001::/home/zed:/bin/sh\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "etc/group"), []byte("root:x:0:\nzed:x:1001:\n"), 0o644))
+	h, err := linux.Open(linux.Options{Root: dir})
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close()) })
+	return h, dir
+}
+
+const (
+	raceTime = 3 * time.Second
+	planted  = "what zed would run as root"
+)
+
+// plant puts a file in the place of another in one step, whoever moves it meanwhile.
+func plantFile(t *testing.T, file, content string, uid int, mode uint32) {
+	t.Helper()
+	temp := file + ".new"
+	must(t, os.WriteFile(temp, []byte(content), 0o600))
+	must(t, os.Chown(temp, uid, uid))
+	must(t, unix.Chmod(temp, mode))
+	must(t, os.Rename(temp, file))
+}
+
+// A user has two files in a directory that is the user's, one of them root's, and exchanges
+// them in a loop while root changes one. Each part of what one of them is, its owner, mode
+// and content, could come from the other.
+func TestNoSetIDFileIsMadeOfTwo(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		specs  []string // applied in turn
+		anyone bool     // mode asks for set-ID bits: only what zed wrote must not have them
+	}{
+		"new content":               {specs: []string{`{path: /home/zed/f, content: "one\n", backup: None}`, `{path: /home/zed/f, content: "two\n", backup: None}`}},
+		"new content and a backup":  {specs: []string{`{path: /home/zed/f, content: "one\n", backup: .bak}`, `{path: /home/zed/f, content: "two\n", backup: .bak}`}},
+		"a symbolic mode":           {specs: []string{`{path: /home/zed/f, mode: u+x}`, `{path: /home/zed/f, mode: u-x}`}},
+		"an owner, a symbolic mode": {specs: []string{`{path: /home/zed/f, owner: root, group: root, mode: g+x}`, `{path: /home/zed/f, owner: root, mode: g-x}`}},
+		"an owner, a set-ID mode":   {specs: []string{`{path: /home/zed/f, owner: root, mode: "4755"}`}, anyone: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h, dir := homeOfZed(t)
+			home := filepath.Join(dir, "home/zed")
+			plantFile(t, home+"/f", planted, zed, 0o6777)
+			plantFile(t, home+"/g", "root's", 0, 0o644)
+			rival.Start(t, dir, zed, "exchange", "/home/zed/f", "/home/zed/g")
+			tries := 0
+			for end := time.Now().Add(raceTime); time.Now().Before(end); tries++ {
+				plantFile(t, home+"/f", planted, zed, 0o6777)
+				plantFile(t, home+"/g", "root's", 0, 0o644)
+				_ = applyOnce(t, h, c.specs[tries%len(c.specs)])
+				if won := setIDOfRoot(t, home, c.anyone); won != "" {
+					t.Fatalf("zed won after %d attempts: %s", tries+1, won)
+				}
+			}
+			t.Logf("%d attempts", tries)
+			if tries < 100 {
+				t.Errorf("only %d attempts: too few to tell", tries)
+			}
+		})
+	}
+}
+
+// applyOnce does what a run does with one resource. A user may make it fail.
+func applyOnce(t *testing.T, h host.Host, spec string) error {
+	t.Helper()
+	r, err := bind(t, spec)
+	must(t, err)
+	must(t, r.Choose(nil, h, ""))
+	if err := r.Read(t.Context(), h); err != nil {
+		return err
+	}
+	changes := r.Compare().Changes
+	if len(changes) == 0 {
+		return nil
+	}
+	return r.Write(t.Context(), h, changes)
+}
+
+// setIDOfRoot tells of a file of root or of root's group that runs with their rights.
+func setIDOfRoot(t *testing.T, dir string, onlyPlanted bool) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range entries {
+		var st unix.Stat_t
+		fd, err := unix.Open(filepath.Join(dir, e.Name()), unix.O_RDONLY|unix.O_NOFOLLOW, 0)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		must(t, err)
+		must(t, unix.Fstat(fd, &st))
+		f := os.NewFile(uintptr(fd), e.Name())
+		head := make([]byte, 64)
+		n, _ := f.Read(head)
+		must(t, f.Close())
+		runs := st.Uid == 0 && st.Mode&0o4000 != 0 || st.Gid == 0 && st.Mode&0o2000 != 0
+		if runs && (!onlyPlanted || strings.HasPrefix(string(head[:n]), planted)) {
+			return fmt.Sprintf("%s has mode %04o, belongs to %d:%d and holds %q", e.Name(), st.Mode&0o7777, st.Uid, st.Gid, head[:n])
+		}
+	}
+	return ""
+}
