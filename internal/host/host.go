@@ -66,9 +66,6 @@ type Reader interface {
 	Mounted(path string) (bool, error)
 	// Readlink returns the text of a symlink, unresolved.
 	Readlink(path string) (string, error)
-	// Xattr is an extended attribute of the path itself, as security.selinux; nil where
-	// it has none or its file system knows none.
-	Xattr(path, name string) ([]byte, error)
 	// LookPath finds an executable as the host's root user would: an absolute path
 	// as it is, a bare name in SearchPath. Not found is fs.ErrNotExist.
 	LookPath(name string) (string, error)
@@ -114,13 +111,6 @@ type Host interface {
 	// Symlink makes path a symlink with this text, atomically replacing anything
 	// there but a directory.
 	Symlink(text, path string) error
-	// Chown changes owner and group of the path itself (never of what a symlink
-	// leads to); -1 leaves one as it is.
-	Chown(path string, uid, gid int) error
-	// Chmod sets the twelve permission bits. It refuses a symlink.
-	Chmod(path string, mode uint32) error
-	// SetXattr sets an extended attribute of the path itself.
-	SetXattr(path, name string, value []byte) error
 	// Remove removes a file, a symlink or an empty directory. What is not there
 	// already is no error.
 	Remove(path string) error

@@ -192,7 +192,10 @@ func TestLabelsOfRealFiles(t *testing.T) {
 		if left := r.Compare().Changes; len(left) > 0 {
 			t.Errorf("%s: left %v", spec, messages(left))
 		}
-		if label, err := h.Xattr("/x", "security.selinux"); err != nil || string(label) != "system_u:object_r:etc_t:s0\x00" {
+		n, err := h.Lookup("/x", host.Links{})
+		must(t, err)
+		defer n.Close()
+		if label, err := n.Xattr("security.selinux"); err != nil || string(label) != "system_u:object_r:etc_t:s0\x00" {
 			t.Errorf("%s: %q, %v", spec, label, err)
 		}
 	}

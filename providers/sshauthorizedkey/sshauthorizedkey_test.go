@@ -78,7 +78,7 @@ func read(t *testing.T, h host.Reader, path string) string {
 func TestLaws(t *testing.T) {
 	h, root := open(t)
 	put(t, root, keys, "# mine\nssh-ed25519 "+two+"\n")
-	must(t, h.Chmod(keys, 0o600))
+	must(t, os.Chmod(root+keys, 0o600))
 	resourcetest.Run(t, sshauthorizedkey.Type(), resourcetest.Case{
 		Host:    h,
 		Name:    "ann@laptop",

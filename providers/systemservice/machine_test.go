@@ -327,9 +327,7 @@ func (m machine) enablesScripts(t *testing.T) {
 	const script = "#!/bin/sh\n### BEGIN INIT INFO\n# Provides: scripted\n# Required-Start: $remote_fs\n# Required-Stop: $remote_fs\n" +
 		"# Default-Start: 2 3 4 5\n# Default-Stop: 0 1 6\n### END INIT INFO\nexit 0\n"
 	write(t, m.host, "/etc/init.d/scripted", script)
-	if err := m.host.Chmod("/etc/init.d/scripted", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	m.run(t, "chmod", "0755", "/etc/init.d/scripted")
 	m.run(t, "systemctl", "daemon-reload")
 	if diff := cmp.Diff([]string{"enable changed false to true"}, apply(t, m.host, "{name: scripted, enable: true}")); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)

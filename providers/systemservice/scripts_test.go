@@ -44,7 +44,7 @@ func newScriptRoot(t *testing.T, provider string, scripts map[string]string) scr
 	}
 	for name, text := range scripts {
 		write(t, h, "/etc/init.d/"+name, text)
-		if err := h.Chmod("/etc/init.d/"+name, 0o755); err != nil {
+		if err := os.Chmod(filepath.Join(r.dir, "etc/init.d", name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

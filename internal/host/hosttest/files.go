@@ -3,10 +3,10 @@ package hosttest
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -25,15 +25,6 @@ func (h *Host) Readlink(path string) (string, error) { return h.files.Readlink(p
 
 // Mounted implements [host.Reader].
 func (h *Host) Mounted(path string) (bool, error) { return h.files.Mounted(path) }
-
-// Xattr implements [host.Reader].
-func (h *Host) Xattr(path, name string) ([]byte, error) { return h.files.Xattr(path, name) }
-
-// SetXattr implements [host.Host]: "! setxattr PATH NAME VALUE".
-func (h *Host) SetXattr(path, name string, value []byte) error {
-	h.record("!", "setxattr", path, name, strings.TrimRight(string(value), "\x00"))
-	return h.files.SetXattr(path, name, value)
-}
 
 // Stat implements [host.Reader].
 func (h *Host) Stat(path string) (host.FileInfo, error) {
@@ -128,26 +119,22 @@ func (h *Host) Symlink(text, path string) error {
 	return err
 }
 
-// Chown implements [host.Host]: "! chown PATH USER GROUP", with - for one that is
-// left as it is.
+// Chown sets the owner of what a test put somewhere; -1 leaves one as it is.
 func (h *Host) Chown(path string, uid, gid int) error {
-	h.record("!", "chown", path, name(uid), name(gid))
-	if h.owners.real() {
-		return h.files.Chown(path, uid, gid)
-	}
-	info, err := h.files.Lstat(path)
+	return h.edit(path, func(n host.WritableHandle) error { return n.Chown(uid, gid) })
+}
+
+// Chmod sets the mode of what a test put somewhere.
+func (h *Host) Chmod(path string, mode uint32) error {
+	return h.edit(path, func(n host.WritableHandle) error { return n.Chmod(mode) })
+}
+
+func (h *Host) edit(path string, change func(host.WritableHandle) error) error {
+	n, err := h.Edit(path, host.Links{})
 	if err != nil {
 		return err
 	}
-	shown := h.owners.shown(info)
-	h.owners.set(info, ids{uid, gid}.or(ids{shown.UID, shown.GID}))
-	return nil
-}
-
-// Chmod implements [host.Host]: "! chmod PATH MODE".
-func (h *Host) Chmod(path string, mode uint32) error {
-	h.record("!", "chmod", path, octal(mode))
-	return h.files.Chmod(path, mode)
+	return errors.Join(change(n), n.Close())
 }
 
 // Remove implements [host.Host]: "! remove PATH".

@@ -16,7 +16,11 @@ import (
 func (h *Host) LookAs(who host.Credentials) host.Reader { return as{h, who} }
 
 // ActAs implements [host.Host].
-func (h *Host) ActAs(who host.Credentials) host.Host { return as{h, who} }
+func (h *Host) ActAs(who host.Credentials) host.Host {
+	own := *h
+	own.follow = host.FollowAll // as far as the user may go
+	return as{&own, who}
+}
 
 // as is a host on which somebody else looks and acts. The kernel decides what that one
 // may: each call is made on a thread of its own that is this user to file systems.
@@ -118,14 +122,6 @@ func (a as) Symlink(text, path string) error {
 	return a.try(func() error { return a.Host.Symlink(text, path) })
 }
 
-func (a as) Chown(path string, uid, gid int) error {
-	return a.try(func() error { return a.Host.Chown(path, uid, gid) })
-}
-
-func (a as) Chmod(path string, mode uint32) error {
-	return a.try(func() error { return a.Host.Chmod(path, mode) })
-}
-
 func (a as) Remove(path string) error {
 	return a.try(func() error { return a.Host.Remove(path) })
 }
@@ -147,15 +143,6 @@ func (a as) by(cmd host.Cmd) host.Cmd {
 		cmd.As = &a.who
 	}
 	return cmd
-}
-
-func (a as) Xattr(path, name string) (value []byte, err error) {
-	err = a.try(func() error { value, err = a.Host.Xattr(path, name); return err })
-	return value, err
-}
-
-func (a as) SetXattr(path, name string, value []byte) error {
-	return a.try(func() error { return a.Host.SetXattr(path, name, value) })
 }
 
 func (a as) Mounted(path string) (mounted bool, err error) {

@@ -43,8 +43,8 @@ func TestAUserIsHeldToWhatAUserMay(t *testing.T) {
 		"to link":             user.Symlink("x", "/home/ann/dir/l"),
 		"to remove":           user.Remove("/home/ann/dir/shadow"),
 		"to remove all":       user.RemoveAll("/home/ann/dir/shadow"),
-		"to give away":        user.Chown("/home/ann", 0, 0),
-		"to open up":          user.Chmod("/home/ann/dir/shadow", 0o666),
+		"to give away":        chown(user, "/home/ann", 0, 0),
+		"to open up":          chmod(user, "/home/ann/dir/shadow", 0o666),
 	} {
 		if !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("%s: %v", what, err)
@@ -78,7 +78,7 @@ func TestWhatAUserMakesIsTheUsers(t *testing.T) {
 
 	user := h.ActAs(ann)
 	must(t, user.Mkdir("/home/ann/d", 0o755))
-	must(t, user.Chmod("/home/ann/d", 0o700))
+	must(t, chmod(user, "/home/ann/d", 0o700))
 	must(t, user.Symlink("d", "/home/ann/l"))
 	for _, path := range []string{"/home/ann/d/new", "/home/ann/roots"} {
 		_, err := user.WriteFile(t.Context(), path, host.NewFile{Content: strings.NewReader("x"), UID: -1, GID: -1, Mode: new(uint32(0o600))})

@@ -2,7 +2,6 @@ package linux
 
 import (
 	"errors"
-	"fmt"
 	"path"
 
 	"golang.org/x/sys/unix"
@@ -93,36 +92,4 @@ func (e entry) symlink(text string) (writable, error) {
 		return writable{}, errors.Join(err, e.discard(temp), n.Close())
 	}
 	return n, nil
-}
-
-// Chown implements [host.Host]. As everywhere on Linux it clears the set-user-ID
-// bit of an executable: set the mode afterwards.
-func (h *Host) Chown(path string, uid, gid int) error {
-	return h.changeNode("chown", path, func(fd int) error {
-		return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH)
-	})
-}
-
-// Chmod implements [host.Host].
-func (h *Host) Chmod(path string, mode uint32) error {
-	return h.changeNode("chmod", path, func(fd int) error {
-		info, err := fstat(fd)
-		if err != nil {
-			return err
-		}
-		if info.IsSymlink() {
-			return fmt.Errorf("is a symlink, which has no mode: %w", unix.EOPNOTSUPP)
-		}
-		return unix.Chmod(fdPath(fd), mode&0o7777)
-	})
-}
-
-// changeNode opens what is at a path, a symlink as itself, for one act.
-func (h *Host) changeNode(op, path string, act func(fd int) error) error {
-	fd, err := h.openat(path, unix.O_PATH|unix.O_NOFOLLOW)
-	if err != nil {
-		return pathError(op, path, missing(err))
-	}
-	defer unix.Close(fd)
-	return pathError(op, path, act(fd))
 }

@@ -21,18 +21,35 @@ type entry struct {
 
 var errNoEntry = errors.New("path does not end in a name that can be changed")
 
-// entry opens the directory that holds a path, following symlinks up to there.
+// entry opens the directory that holds a path. Symlinks up to there are followed if root
+// put them there: whoever changes something by its path does not mean it to be elsewhere.
 func (h *Host) entry(full string) (entry, error) {
 	trimmed := trimSlashes(full)
 	parent, base := path.Split(trimmed)
 	if base == "" || base == "." || base == ".." {
 		return entry{}, errNoEntry
 	}
-	fd, err := h.openat(parent, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY
+	fd, err := h.inRoot(parent, flags, h.follow)
+	if links := (host.Links{Follow: h.follow}); err != nil && decides(err, links) {
+		fd, err = h.walkAndOpen(trimmed, links, flags)
+	}
+	switch {
+	case errors.Is(err, unix.ELOOP):
+		return entry{}, &host.LinkError{Path: trimmed}
+	case err != nil:
 		return entry{}, err
 	}
 	return entry{h: h, dir: fd, base: base, path: trimmed}, nil
+}
+
+func (h *Host) walkAndOpen(name string, links host.Links, flags int) (int, error) {
+	dir, _, err := h.walkTo(name, links)
+	if err != nil {
+		return -1, err
+	}
+	fd, err := unix.Openat(dir.fd, ".", flags|unix.O_CLOEXEC, 0)
+	return fd, errors.Join(err, dir.Close())
 }
 
 func (e entry) close() { _ = unix.Close(e.dir) }

@@ -3,6 +3,7 @@ package linux_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -71,6 +72,36 @@ func tree(t testing.TB, dir string) []string {
 		return err
 	}))
 	return names
+}
+
+// change opens a file for one change.
+func change(h host.Host, path string, act func(host.WritableHandle) error) error {
+	n, err := h.Edit(path, host.Links{Follow: host.FollowAll})
+	if err != nil {
+		return err
+	}
+	return errors.Join(act(n), n.Close())
+}
+
+func chown(h host.Host, path string, uid, gid int) error {
+	return change(h, path, func(n host.WritableHandle) error { return n.Chown(uid, gid) })
+}
+
+func chmod(h host.Host, path string, mode uint32) error {
+	return change(h, path, func(n host.WritableHandle) error { return n.Chmod(mode) })
+}
+
+func setXattr(h host.Host, path, name, value string) error {
+	return change(h, path, func(n host.WritableHandle) error { return n.SetXattr(name, []byte(value)) })
+}
+
+func xattr(h host.Reader, path, name string) (string, error) {
+	n, err := h.Lookup(path, host.Links{})
+	if err != nil {
+		return "", err
+	}
+	value, err := n.Xattr(name)
+	return string(value), errors.Join(err, n.Close())
 }
 
 // mine is content owned by whoever runs the test, root or not.

@@ -46,7 +46,7 @@ func homes(t *testing.T) (h *linux.Host, dir string) {
 	} {
 		must(t, os.Mkdir(filepath.Join(dir, d.name), 0o700))
 		must(t, os.Chown(filepath.Join(dir, d.name), d.uid, d.uid))
-		must(t, h.Chmod("/"+d.name, d.mode))
+		must(t, chmod(h, "/"+d.name, d.mode))
 	}
 	return h, dir
 }

@@ -44,8 +44,9 @@ type Host struct {
 	namespace *namespaces // nil: the commands run in our own
 	start     launcher
 	transient bool
-	straight  bool      // no path leads through a symlink
-	swept     *sync.Map // by fileID: directories without leftovers
+	straight  bool             // no path leads through a symlink
+	follow    host.FollowLinks // by whoever changes something by its path
+	swept     *sync.Map        // by fileID: directories without leftovers
 	durable   *durable
 }
 

@@ -10,7 +10,7 @@ func (h *Host) ActStraight() host.Host { return h.straightened() }
 
 func (h *Host) straightened() *Host {
 	s := *h
-	s.straight = true
+	s.straight, s.follow = true, host.FollowNone
 	return &s
 }
 

@@ -11,27 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Xattr implements [host.Reader].
-func (h *Host) Xattr(path, name string) ([]byte, error) {
-	fd, err := h.openat(path, unix.O_PATH|unix.O_NOFOLLOW)
-	if err != nil {
-		return nil, pathError("getxattr", path, missing(err))
-	}
-	defer unix.Close(fd)
-	value, err := xattr(fd, name)
-	return value, pathError("getxattr", path, err)
-}
-
 // xattr reads an extended attribute through an O_PATH descriptor.
 func xattr(fd int, name string) ([]byte, error) {
 	return sized(func(buf []byte) (int, error) { return unix.Getxattr(fdPath(fd), name, buf) })
-}
-
-// SetXattr implements [host.Host].
-func (h *Host) SetXattr(path, name string, value []byte) error {
-	return h.changeNode("setxattr", path, func(fd int) error {
-		return unix.Setxattr(fdPath(fd), name, value, 0)
-	})
 }
 
 // sized makes a call that first tells how much room it needs, which may change meanwhile.

@@ -169,22 +169,22 @@ func TestXattr(t *testing.T) {
 	onTmpfs(t, func(h *linux.Host, dir string) {
 		err := errors.Join(os.WriteFile(filepath.Join(dir, "f"), nil, 0o644), os.Symlink("f", filepath.Join(dir, "l")), os.Mkdir(filepath.Join(dir, "d"), 0o755))
 		for _, path := range []string{"/f", "/l", "/d", "/"} {
-			err = errors.Join(err, h.SetXattr(path, "trusted.note", []byte("of "+path)))
+			err = errors.Join(err, setXattr(h, path, "trusted.note", "of "+path))
 		}
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		for _, path := range []string{"/f", "/l", "/d", "/"} {
-			if got, err := h.Xattr(path, "trusted.note"); string(got) != "of "+path || err != nil {
+			if got, err := xattr(h, path, "trusted.note"); got != "of "+path || err != nil {
 				t.Errorf("%s has %q, %v", path, got, err)
 			}
 		}
-		if got, err := h.Xattr("/f", "trusted.other"); got != nil || err != nil {
+		if got, err := xattr(h, "/f", "trusted.other"); got != "" || err != nil {
 			t.Errorf("what is not set is %q, %v", got, err)
 		}
-		_, get := h.Xattr("/nothing", "trusted.note")
-		for _, err := range []error{get, h.SetXattr("/nothing", "trusted.note", nil)} {
+		_, get := xattr(h, "/nothing", "trusted.note")
+		for _, err := range []error{get, setXattr(h, "/nothing", "trusted.note", "")} {
 			if !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("what is not there: %v", err)
 			}
