@@ -48,9 +48,11 @@ func homeOfZed(t *testing.T) (h *linux.Host, dir string) {
 	return h, dir
 }
 
+// A race goes on for as long as this, and for as many attempts on a busy machine.
 const (
-	raceTime = 3 * time.Second
-	planted  = "what zed would run as root"
+	raceTime  = 3 * time.Second
+	raceTries = 250
+	planted   = "what zed would run as root"
 )
 
 // plant puts a file in the place of another in one step, whoever moves it meanwhile.
@@ -84,7 +86,7 @@ func TestNoSetIDFileIsMadeOfTwo(t *testing.T) {
 			plantFile(t, home+"/g", "root's", 0, 0o644)
 			rival.Start(t, dir, zed, "exchange", "/home/zed/f", "/home/zed/g")
 			tries := 0
-			for end := time.Now().Add(raceTime); time.Now().Before(end); tries++ {
+			for end := time.Now().Add(raceTime); time.Now().Before(end) || tries < raceTries; tries++ {
 				plantFile(t, home+"/f", planted, zed, 0o6777)
 				plantFile(t, home+"/g", "root's", 0, 0o644)
 				_ = applyOnce(t, h, c.specs[tries%len(c.specs)])
@@ -93,9 +95,6 @@ func TestNoSetIDFileIsMadeOfTwo(t *testing.T) {
 				}
 			}
 			t.Logf("%d attempts", tries)
-			if tries < 100 {
-				t.Errorf("only %d attempts: too few to tell", tries)
-			}
 		})
 	}
 }
