@@ -50,7 +50,7 @@ func homeOfZed(t *testing.T) (h *linux.Host, dir string) {
 
 // A race goes on for as long as this, and for as many attempts on a busy machine.
 const (
-	raceTime  = 3 * time.Second
+	raceTime  = 1500 * time.Millisecond
 	raceTries = 250
 	planted   = "what zed would run as root"
 )
@@ -138,4 +138,77 @@ func setIDOfRoot(t *testing.T, dir string, onlyPlanted bool) string {
 		}
 	}
 	return ""
+}
+
+// A user exchanges a directory and a symlink to one of root's.
+func TestNoFileIsWrittenWhereAUserLeads(t *testing.T) {
+	for sentence, specs := range map[string][]string{
+		"content":     {`{path: /home/zed/d/f, content: "one\n", backup: None}`, `{path: /home/zed/d/f, content: "two\n", backup: .bak}`},
+		"an owner":    {`{path: /home/zed/d/f, owner: zed}`, `{path: /home/zed/d/f, owner: root}`},
+		"a directory": {`{path: /home/zed/d/new, ensure: directory}`, `{path: /home/zed/d/new, ensure: absent, force: true}`},
+		"a symlink":   {`{path: /home/zed/d/new, target: f}`, `{path: /home/zed/d/new, ensure: absent}`},
+		"a removal":   {`{path: /home/zed/d/f, ensure: absent, backup: None}`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h, dir := homeOfZed(t)
+			home := filepath.Join(dir, "home/zed")
+			must(t, os.Mkdir(home+"/d", 0o755))
+			must(t, os.Chown(home+"/d", zed, zed))
+			must(t, os.Symlink("/etc", home+"/l"))
+			must(t, os.Lchown(home+"/l", zed, zed))
+			plantFile(t, dir+"/etc/f", "root's", 0, 0o600)
+			before := etc(t, dir)
+			rival.Start(t, dir, zed, "exchange", "/home/zed/d", "/home/zed/l")
+			tries := 0
+			for end := time.Now().Add(raceTime); time.Now().Before(end) || tries < raceTries; tries++ {
+				_ = applyOnce(t, h, specs[tries%len(specs)])
+				if after := etc(t, dir); after != before {
+					t.Fatalf("zed won after %d attempts: %s was %s", tries+1, after, before)
+				}
+			}
+			t.Logf("%d attempts", tries)
+		})
+	}
+}
+
+// etc tells all of /etc.
+func etc(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, "etc"))
+	must(t, err)
+	var all strings.Builder
+	for _, e := range entries {
+		file := filepath.Join(dir, "etc", e.Name())
+		var st unix.Stat_t
+		must(t, unix.Lstat(file, &st))
+		text, err := os.ReadFile(file)
+		must(t, err)
+		fmt.Fprintf(&all, "%s %d:%d %04o %q\n", e.Name(), st.Uid, st.Gid, st.Mode, text)
+	}
+	return all.String()
+}
+
+// A user makes and removes a hard link of root's file in a loop, in the place of a file. The
+// rival is root where the test's machine protects hard links.
+func TestNoFileOfRootIsGivenAwayByAHardLink(t *testing.T) {
+	for sentence, spec := range map[string]string{
+		"an owner":        `{path: /home/zed/l, owner: zed}`,
+		"a mode":          `{path: /home/zed/l, mode: "0666"}`,
+		"a symbolic mode": `{path: /home/zed/l, owner: zed, mode: o+r}`,
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h, dir := homeOfZed(t)
+			plantFile(t, dir+"/etc/f", "root's", 0, 0o600)
+			before := etc(t, dir)
+			rival.Start(t, dir, 0, "link", "/etc/f", "/home/zed/l")
+			tries := 0
+			for end := time.Now().Add(raceTime); time.Now().Before(end) || tries < raceTries; tries++ {
+				_ = applyOnce(t, h, spec)
+				if after := etc(t, dir); after != before {
+					t.Fatalf("zed won after %d attempts: %s was %s", tries+1, after, before)
+				}
+			}
+			t.Logf("%d attempts", tries)
+		})
+	}
 }

@@ -48,18 +48,17 @@ func (e entry) writable(name string) (writable, error) {
 
 // mkdir makes the directory private and opens it up only when it has its mode.
 func (e entry) mkdir(mode uint32) (writable, error) {
-	const private = 0o700
-	if err := unix.Mkdirat(e.dir, e.base, private); err != nil {
+	if err := unix.Mkdirat(e.dir, e.base, 0o700); err != nil {
 		return writable{}, err
 	}
 	n, err := e.writable(e.base)
 	if err != nil {
 		return writable{}, err
 	}
-	if !isNew(n, private) {
+	if !isNew(n) {
 		return writable{}, errors.Join(host.ErrChanged, n.Close())
 	}
-	if err := unix.Chmod(fdPath(n.fd), mode&0o7777); err != nil {
+	if err := e.open(n, mode); err != nil {
 		return writable{}, errors.Join(err, n.Close())
 	}
 	n.info.Mode = mode & 0o7777
@@ -68,9 +67,26 @@ func (e entry) mkdir(mode uint32) (writable, error) {
 
 // isNew reports whether a directory is one that was just made, or as good as that: whoever
 // can write above could have put another in its place.
-func isNew(dir writable, mode uint32) bool {
+func isNew(dir writable) bool {
 	names, err := dir.ReadDir()
-	return err == nil && len(names) == 0 && dir.info.IsDir() && dir.info.Mode&0o777 == mode && dir.info.UID == actor()
+	return err == nil && len(names) == 0 && dir.info.IsDir() && dir.info.Mode&0o077 == 0 && dir.info.UID == actor()
+}
+
+// open lets others into a new directory: as its mode says, and nobody else whom the owner of
+// the directory above would let in.
+func (e entry) open(n writable, mode uint32) error {
+	above, err := fstat(e.dir)
+	if err != nil {
+		return err
+	}
+	if !isRoot(above.UID) && above.UID != n.info.UID {
+		for _, list := range []string{accessACL, defaultACL} {
+			if err := unix.Removexattr(fdPath(n.fd), list); ignore(err, unix.ENODATA, unix.ENOTSUP) != nil {
+				return err
+			}
+		}
+	}
+	return unix.Chmod(fdPath(n.fd), mode&0o7777)
 }
 
 func (e entry) symlink(text string) (writable, error) {

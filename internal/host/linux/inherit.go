@@ -15,9 +15,10 @@ const setIDBits = 0o6000
 type attributes struct {
 	uid, gid int
 	mode     uint32
-	// replaces says that there was a regular file, whose extended attributes are kept.
-	replaces bool
-	kept     []extended
+	// exact says that the extended attributes are those that are kept, and none that the
+	// directory gives to new files.
+	exact bool
+	kept  []extended
 }
 
 // A replaced file is held until another has its place, so that it can't be mistaken for one
@@ -44,16 +45,28 @@ func (e entry) attributes(f host.NewFile) (*replaced, attributes, error) {
 	if old != nil && old.info.IsRegular() {
 		a, err = e.inherited(*old, f)
 	}
+	a.override(f)
+	if err == nil {
+		err = e.exclude(&a, old)
+	}
 	if err != nil {
 		old.release()
-		return nil, a, err
 	}
-	a.override(f)
-	if old != nil && !isRoot(old.info.UID) && a.uid != old.info.UID {
-		// Whom the former owner let in is nobody to let in now.
+	return old, a, err
+}
+
+// exclude leaves out whom another user than the owner would let in: the former owner of the
+// file, or the owner of the directory.
+func (e entry) exclude(a *attributes, old *replaced) error {
+	above, err := fstat(e.dir)
+	if err != nil {
+		return err
+	}
+	a.exact = a.exact || !isRoot(above.UID) && above.UID != a.uid
+	if old != nil && !isRoot(old.info.UID) && old.info.UID != a.uid {
 		a.kept = slices.DeleteFunc(a.kept, func(x extended) bool { return x.name == accessACL })
 	}
-	return old, a, nil
+	return nil
 }
 
 // hold opens what has the name, nil where nothing has.
@@ -85,7 +98,7 @@ func (e entry) hold(was *host.FileInfo) (*replaced, error) {
 // inherited is all that a regular file leaves to the one that replaces it. It leaves no
 // set-ID bits that others could have set, or meant for another owner.
 func (e entry) inherited(old replaced, f host.NewFile) (attributes, error) {
-	a := attributes{uid: old.info.UID, gid: old.info.GID, mode: old.info.Mode, replaces: true}
+	a := attributes{uid: old.info.UID, gid: old.info.GID, mode: old.info.Mode, exact: true}
 	var err error
 	if a.kept, err = lasting(old.fd); err != nil || f.Mode != nil || a.mode&setIDBits == 0 {
 		return a, err

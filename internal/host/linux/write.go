@@ -150,7 +150,7 @@ func (a attributes) give(fd int) error {
 	if err := unix.Fchown(fd, a.uid, a.gid); err != nil {
 		return err
 	}
-	if a.replaces {
+	if a.exact {
 		if err := inherit(fd, a.kept); err != nil {
 			return err
 		}

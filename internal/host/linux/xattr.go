@@ -38,7 +38,10 @@ type extended struct {
 	value []byte
 }
 
-const accessACL = "system.posix_acl_access"
+const (
+	accessACL  = "system.posix_acl_access"
+	defaultACL = "system.posix_acl_default"
+)
 
 // outlives reports whether an extended attribute is about the file by its name, and so
 // stays when another one takes its place. What vouches for its content is not: neither

@@ -191,3 +191,47 @@ func TestXattr(t *testing.T) {
 		}
 	})
 }
+
+// Who owns a directory decides who may read what is new in it, but not of what is root's.
+func TestAUsersDirectoryGivesNoAccessListToRootsFiles(t *testing.T) {
+	onTmpfs(t, func(h *linux.Host, dir string) {
+		err := unix.Setxattr(dir, defaultList, acl(6, 6, 6, 6, 0), 0)
+		err = errors.Join(err, os.Chown(dir, 1234, 1234))
+		for path, uid := range map[string]int{"/roots": 0, "/users": 1234} {
+			_, write := h.WriteFile(t.Context(), path, host.NewFile{Content: strings.NewReader("new"), UID: uid, Mode: new(uint32(0o640))})
+			err = errors.Join(err, write)
+		}
+		if err = errors.Join(err, h.Mkdir("/dir", 0o750)); err != nil {
+			t.Error(err)
+			return
+		}
+		for _, name := range []string{"roots", "dir"} {
+			if got := attributes(t, filepath.Join(dir, name)); len(got) > 0 {
+				t.Errorf("%s has %q", name, got)
+			}
+		}
+		if got := attributes(t, filepath.Join(dir, "users")); got[accessList] == "" {
+			t.Errorf("the user's file has %q", got)
+		}
+	})
+}
+
+// Whom a user let into the user's file is not let into one of root's in its place.
+func TestAFileOfRootInheritsNoAccessListFromAUser(t *testing.T) {
+	onTmpfs(t, func(h *linux.Host, dir string) {
+		for name, uid := range map[string]int{"users": 1234, "roots": 0} {
+			file := filepath.Join(dir, name)
+			err := errors.Join(os.WriteFile(file, []byte("old"), 0o640), unix.Setxattr(file, accessList, acl(6, 6, 6, 6, 0), 0), os.Chown(file, uid, 0))
+			_, write := h.WriteFile(t.Context(), "/"+name, host.NewFile{Content: strings.NewReader("new"), Mode: new(uint32(0o640))})
+			if err = errors.Join(err, write); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := attributes(t, filepath.Join(dir, "users")); len(got) > 0 {
+			t.Errorf("in the place of the user's it has %q", got)
+		}
+		if got := attributes(t, filepath.Join(dir, "roots")); got[accessList] == "" {
+			t.Errorf("in the place of root's it has %q", got)
+		}
+	})
+}
