@@ -39,8 +39,11 @@ func (p posix) editParent(ctx context.Context, h host.Host, want Attributes) (di
 func (p posix) locate(ctx context.Context, h host.Reader, want Attributes, open func(host.Links) error) error {
 	links := linksTo(want)
 	err := open(links)
+	if err == nil || links.Follow != host.FollowRoots {
+		return err
+	}
 	refused := new(host.LinkError)
-	if !errors.As(err, &refused) || links.Follow != host.FollowRoots {
+	if !errors.As(err, &refused) {
 		return err
 	}
 	if links.Home = p.ownersHome(ctx, h, want); links.Home != nil {
