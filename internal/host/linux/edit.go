@@ -2,6 +2,7 @@ package linux
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -102,8 +103,10 @@ func (n writable) change(op string, act func() error) error {
 // belongs is why a file may not be the one that it seems to be. A user could have made a
 // hard link of any file in a directory that the user can write to, and removed it again by
 // now, so that the file has one link, elsewhere. That it has one and that this is the one in
-// the directory can't be asked in one call: a user would have to change both between each
-// two of these calls.
+// the directory can't be asked in one call: while a name is removed the kernel counts one
+// link less before the name is gone. So it is asked often, and each time after all that was
+// going on in the directory has ended: a user would have to be in the middle of a removal,
+// each time of another link.
 func (n writable) belongs() error {
 	if n.info.IsDir() || n.at == nil {
 		return nil
@@ -112,8 +115,11 @@ func (n writable) belongs() error {
 	if err != nil || onlyRootWrites(dir) {
 		return err
 	}
-	const rounds = 4
+	const rounds = 32
+	nothing := ".fettle-" + rand.Text()
 	for i := 0; i < rounds && err == nil; i++ {
+		// To remove a name, even one that is not there, waits for the directory's lock.
+		_ = unix.Unlinkat(n.at.fd, nothing, 0)
 		err = n.isOnlyLink()
 	}
 	return err
