@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // maxSamples is how many nodes a status names.
@@ -166,9 +167,11 @@ func urgency(s v1alpha1.ResourceState) int {
 	return slices.Index(order, "")
 }
 
-// shortened keeps ten samples, and a condition, at a size that people read.
+// shortened keeps ten samples, and a condition, at a size that people read, and printable:
+// what a node reports may be anything.
 func shortened(s string) string {
 	const limit = 256
+	s = text.Line(s)
 	if len(s) <= limit {
 		return s
 	}

@@ -7,6 +7,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -45,6 +46,19 @@ func ResourceEvents(before, now v1alpha1.ResourceStatus) []string {
 // NodeEvents are the transitions of a node, as "Type Reason note".
 func NodeEvents(before, now v1alpha1.NodeCatalogStatus) []string {
 	return lines(nodeEvents(before, now))
+}
+
+// EmittedOfNode are the events that a recorder gets of the transitions of a node.
+func EmittedOfNode(before, now v1alpha1.NodeCatalogStatus) []string {
+	all := nodeEvents(before, now)
+	recorder := events.NewFakeRecorder(len(all))
+	emit(recorder, &v1alpha1.NodeCatalog{}, all)
+	close(recorder.Events)
+	var out []string
+	for e := range recorder.Events {
+		out = append(out, e)
+	}
+	return out
 }
 
 func lines(all []occurrence) []string {

@@ -125,7 +125,7 @@ func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.Ru
 		}
 		if r.Left {
 			counts.Skipped--
-			countAgain(&counts, before[v1alpha1.ReportedRef(r.Ref.String())])
+			countAgain(&counts, before[reportedRef(r.Ref)])
 		}
 		if r.OutOfSync && (r.State == engine.Noop || r.State == engine.Failed) {
 			counts.OutOfSync++

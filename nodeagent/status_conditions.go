@@ -56,7 +56,15 @@ func ready(s v1alpha1.NodeCatalogStatus, problem *Problem) verdict {
 	case c.Noop > 0:
 		return verdict{metav1.ConditionTrue, v1alpha1.ReasonNoop, listed(int(c.Noop), "only reported", refsOf(s.Resources, v1alpha1.StateNoop))}
 	}
-	return verdict{metav1.ConditionTrue, v1alpha1.ReasonApplied, fmt.Sprintf("all %d resources are in sync", s.Counts.Total)}
+	return verdict{metav1.ConditionTrue, v1alpha1.ReasonApplied, inSync(int(s.Counts.Total))}
+}
+
+// inSync says that all resources are.
+func inSync(n int) string {
+	if n == 1 {
+		return "the resource is in sync"
+	}
+	return fmt.Sprintf("all %d resources are in sync", n)
 }
 
 func reconciling(s v1alpha1.NodeCatalogStatus, problem *Problem) verdict {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // publishedFacts puts facts into a status, and the names of those that there is no room
@@ -20,7 +21,7 @@ func publishedFacts(s *v1alpha1.NodeCatalogStatus, facts resource.Facts) {
 	if facts == nil {
 		return
 	}
-	is, _ := withoutNulls(map[string]any(facts)).(map[string]any)
+	is, _ := withoutNulls(text.EncodeAll(map[string]any(facts))).(map[string]any)
 	omitted := fitFacts(is)
 	s.OmittedFacts = cut(named(len(omitted), omitted), maxMessage)
 	if raw := jsonOf(is); s.Facts == nil || !sameJSON(s.Facts.Raw, raw) {

@@ -2,7 +2,9 @@ package nodeagent
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
@@ -36,7 +39,7 @@ func resourceReports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (li
 	var all []v1alpha1.ResourceReport
 	before := byRef(prev)
 	for _, r := range run.Report.Resources {
-		switch was, listed := before[v1alpha1.ReportedRef(r.Ref.String())]; {
+		switch was, listed := before[reportedRef(r.Ref)]; {
 		case r.Left && listed:
 			all = append(all, was)
 		case r.Left: // as it was left: in sync
@@ -68,6 +71,19 @@ func onceEach(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 	})
 }
 
+// maxRef is the longest ReportedRef, in bytes.
+const maxRef = 4160
+
+// reportedRef names a resource. What was found on the host may have any name.
+func reportedRef(r engine.Ref) v1alpha1.ReportedRef {
+	name := text.Line(text.Encode(r.String()))
+	if len(name) > maxRef {
+		hash := fmt.Sprintf("…%x", sha256.Sum256([]byte(name)))
+		name = strings.ToValidUTF8(name[:maxRef-len(hash)], "") + hash
+	}
+	return v1alpha1.ReportedRef(name)
+}
+
 func told(r engine.ResourceReport) bool {
 	switch r.State {
 	case engine.Failed, engine.Skipped, engine.Noop:
@@ -87,7 +103,7 @@ func rank(s v1alpha1.ResourceState) int {
 
 func resourceReport(r engine.ResourceReport) v1alpha1.ResourceReport {
 	out := v1alpha1.ResourceReport{
-		Ref:        v1alpha1.ReportedRef(r.Ref.String()),
+		Ref:        reportedRef(r.Ref),
 		State:      v1alpha1.ResourceState(r.State),
 		Message:    r.Message,
 		Corrective: r.Corrective(),
@@ -143,11 +159,12 @@ func byRef(reports []v1alpha1.ResourceReport) map[v1alpha1.ReportedRef]v1alpha1.
 	return all
 }
 
-// cut shortens a text to some bytes of JSON, and says so with an ellipsis. What a tool
-// wrote may be no UTF-8; the API server would change it.
+// cut makes a text printable, as others read it, and shortens it to some bytes of JSON, which
+// it says with an ellipsis.
 func cut(s string, limit int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	size, end := 0, 0 // end is up to where there is room for the ellipsis, too
+	s = s[:min(len(s), limit+utf8.UTFMax)]
+	s = text.Line(text.Encode(s)) // which makes nothing shorter
+	size, end := 0, 0             // end is up to where there is room for the ellipsis, too
 	for i, r := range s {
 		size += inJSON(r)
 		if size <= limit-len("…") {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
+	"github.com/fettle-dev/fettle/test/hostile"
 )
 
 // awkward are texts that take more room as JSON than they seem to, or are none.
@@ -90,6 +93,43 @@ func FuzzAStatusFits(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Whatever is found on a host, its status prints, and two names stay two.
+func TestNothingHostileReachesAStatus(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		names := map[string]bool{}
+		var reports results
+		for range 30 {
+			name := hostile.Name(r)
+			names[name] = true
+			reports = append(reports, failed(name, hostile.String(r)))
+			reports[len(reports)-1].Events = []engine.Event{{Property: "target", Is: hostile.String(r), Should: hostile.String(r), Status: engine.Failure}}
+		}
+		s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{
+			Now: noon(), Generation: 3, Facts: resource.Facts{hostile.Name(r): hostile.String(r)}, Run: ran(noon(), reports...),
+			Problem: &nodeagent.Problem{Reason: v1alpha1.ReasonRunFailed, Message: hostile.String(r)},
+		})
+		if len(s.Resources)+int(s.Omitted) != len(names) {
+			t.Errorf("%d entries and %d more of %d names", len(s.Resources), s.Omitted, len(names))
+		}
+		texts := []string{s.OmittedFacts}
+		for _, c := range s.Conditions {
+			texts = append(texts, c.Message)
+		}
+		for _, res := range s.Resources {
+			texts = append(texts, string(res.Ref), res.Message, res.Changes[0].Is, res.Changes[0].Should)
+		}
+		for _, text := range texts {
+			if i := strings.IndexFunc(text, func(c rune) bool { return !unicode.IsGraphic(c) }); i >= 0 || !utf8.ValidString(text) {
+				t.Fatalf("seed %d: %q does not print", seed, text)
+			}
+		}
+		if strings.Contains(string(s.Facts.Raw), `\ufffd`) {
+			t.Fatalf("seed %d: the facts lost bytes: %s", seed, s.Facts.Raw)
+		}
+	}
 }
 
 // The largest that each part can be, at once.

@@ -27,14 +27,14 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // see pipe
-	err := cli.Command(cli.Options{
+	err := cli.Run(ctx, cli.Options{
 		Kinds:    providers.Kinds(),
 		OpenHost: open, Kustomize: kustomize,
 		In: os.Stdin, Out: pipe{os.Stdout}, Err: pipe{os.Stderr},
 		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())), ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		NoColor: os.Getenv("NO_COLOR") != "",
 		Plugin:  strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-"),
-	}).ExecuteContext(ctx)
+	}, os.Args[1:])
 	stop()
 	os.Exit(code(err))
 }
@@ -63,6 +63,6 @@ func code(err error) int {
 	case errors.As(err, &exit):
 		return int(exit)
 	}
-	fmt.Fprintf(os.Stderr, "fettle: %v\n", err)
+	fmt.Fprintf(os.Stderr, "fettle: %s\n", cli.Message(err))
 	return 1
 }

@@ -29,6 +29,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/internal/version"
 	"github.com/fettle-dev/fettle/providers"
 )
@@ -40,7 +41,7 @@ const queriesPerSecond = 200
 func main() {
 	err := run(os.Args[1:], os.Stderr)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(os.Stderr, "manager: %v\n", err)
+		fmt.Fprintf(os.Stderr, "manager: %s\n", text.Line(text.Error(err)))
 		os.Exit(1)
 	}
 }
@@ -122,7 +123,7 @@ func setLoggers(s settings, out io.Writer) {
 	if s.debug {
 		level = slog.LevelDebug
 	}
-	handler := slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})
+	handler := text.LogHandler(out, level)
 	slog.SetDefault(slog.New(handler))
 	log := logr.FromSlogHandler(handler)
 	ctrl.SetLogger(log)

@@ -26,6 +26,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/internal/version"
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/providers"
@@ -43,7 +44,7 @@ func main() {
 		os.Exit(2) //nolint:gocritic // the signal handler goes with the process
 	}
 	if err := run(ctx, opts, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "nodeagent:", err)
+		fmt.Fprintln(os.Stderr, "nodeagent:", text.Line(text.Error(err)))
 		os.Exit(1)
 	}
 }
@@ -83,7 +84,7 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 
 // logger writes JSON, for itself and for the libraries.
 func logger(opts options, to io.Writer) *slog.Logger {
-	handler := slog.NewJSONHandler(to, &slog.HandlerOptions{Level: opts.level})
+	handler := text.LogHandler(to, opts.level)
 	log := slog.New(handler)
 	klog.SetSlogLogger(log)
 	ctrl.SetLogger(logr.FromSlogHandler(handler))

@@ -101,20 +101,12 @@ func (a *app) listBucket(b *bucket.Bucket, only []string) error {
 	for _, e := range all {
 		for _, p := range e.Paths {
 			if len(only) == 0 || slices.Contains(only, p) {
-				rows = append(rows, []string{e.Sum, e.Saved.UTC().Format(time.RFC3339), strconv.FormatInt(e.Size, 10), printable(p)})
+				rows = append(rows, []string{e.Sum, e.Saved.UTC().Format(time.RFC3339), strconv.FormatInt(e.Size, 10), p})
 			}
 		}
 	}
 	a.table(rows)
 	return nil
-}
-
-// printable quotes a path that would not be one word of one line.
-func printable(path string) string {
-	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
-		return quoted
-	}
-	return path
 }
 
 func (a *app) bucketGet() *cobra.Command {
@@ -189,7 +181,7 @@ func (a *app) restore(ctx context.Context, h Host, b *bucket.Bucket, sum, to str
 	if err := putBack(ctx, h, b, to, content); err != nil {
 		return fmt.Errorf("cannot restore %s: %w", to, err)
 	}
-	a.say("%s is again as it was with the sum %s", printable(to), e.Sum)
+	a.say("%s is again as it was with the sum %s", to, e.Sum)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/source"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // complete has a flag take one of some words.
@@ -58,6 +59,7 @@ func (a *app) completeName(ctx context.Context, k resource.Kind) ([]cobra.Comple
 		for _, i := range all {
 			names = append(names, i.Namevar)
 		}
+		names = slices.DeleteFunc(names, unprintable)
 		return err
 	})
 	if err != nil {
@@ -65,6 +67,10 @@ func (a *app) completeName(ctx context.Context, k resource.Kind) ([]cobra.Comple
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
+
+// unprintable reports whether a name can't be shown on a terminal as it is, and so can't be
+// completed.
+func unprintable(name string) bool { return text.Line(name) != name }
 
 // completeAttribute tells the attributes that are not given yet.
 func completeAttribute(k resource.Kind, given []string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -141,7 +147,7 @@ func factNames(facts resource.Facts, word string) []cobra.Completion {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		names = append(names, above+name)
 	}
-	return names
+	return slices.DeleteFunc(names, unprintable)
 }
 
 // completeSum tells the contents in the bucket.
@@ -154,7 +160,7 @@ func (a *app) completeSum(cmd *cobra.Command, args []string, _ string) ([]cobra.
 	err := a.onBucket(&bucketFlags{stateDir: dir}, func(_ Host, b *bucket.Bucket) error {
 		all, err := b.List()
 		for _, e := range all {
-			sums = append(sums, cobra.CompletionWithDesc(e.Sum, strings.Join(e.Paths, " ")))
+			sums = append(sums, cobra.CompletionWithDesc(e.Sum, text.Line(strings.Join(e.Paths, " "))))
 		}
 		return err
 	})

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -46,11 +45,11 @@ func (t tracedHost) command(ctx context.Context, verb string, cmd host.Cmd, run 
 // argv is a command on one line, and not all of a long one.
 func argv(cmd host.Cmd) string {
 	const most = 400
-	text := strings.ReplaceAll(shellquote.Join(cmd.Args...), "\n", " ")
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "..."
+	line := shellquote.Join(cmd.Args...)
+	if len(line) > most {
+		return line[:most] + "..."
 	}
-	return text
+	return line
 }
 
 // WriteFile implements [host.Host].
@@ -76,7 +75,7 @@ func (t tracedHost) RemoveAll(path string) error {
 
 func (t tracedHost) did(what, path string, err error) {
 	if err == nil {
-		t.tell("%s %s", what, printable(path))
+		t.tell("%s %s", what, path)
 	}
 }
 

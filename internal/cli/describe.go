@@ -50,7 +50,7 @@ func (a *app) describeAll(facts resource.Facts, h Host) {
 
 func (a *app) describeOne(k resource.Kind, facts resource.Facts, h Host) {
 	d := k.Describe()
-	a.say("%s", strings.TrimSpace(d.Doc))
+	a.say("%s", block(strings.TrimSpace(d.Doc)))
 	a.say("\nATTRIBUTES (%s is the namevar)", d.Namevar)
 	a.describeAttributes(d)
 	if len(d.Features) > 0 {
@@ -65,7 +65,7 @@ func (a *app) describeOne(k resource.Kind, facts resource.Facts, h Host) {
 	for _, s := range k.Suitability(facts, h) {
 		a.describeProvider(s)
 	}
-	a.say("\nEXAMPLE\n%s", indent(strings.TrimSpace(d.Example)))
+	a.say("\nEXAMPLE\n%s", block(indent(strings.TrimSpace(d.Example))))
 }
 
 func (a *app) describeAttributes(d resource.Description) {

@@ -9,6 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 func gatherFacts(ctx context.Context, h host.Reader) (resource.Facts, []error) {
@@ -40,15 +41,15 @@ func (a *app) facts() *cobra.Command {
 // printFacts prints all, or the one that is asked for; a plain value as it is.
 func (a *app) printFacts(facts resource.Facts, query []string, format string) error {
 	if len(query) == 0 {
-		return a.encode(facts, format)
+		return a.encode(text.EncodeAll(map[string]any(facts)), format)
 	}
 	v, ok := facts.Get(query[0])
 	if !ok {
 		return fmt.Errorf("there is no fact %q", query[0])
 	}
 	if s, plain := v.(string); plain && format == "yaml" {
-		a.say("%s", s)
+		a.say("%s", block(s))
 		return nil
 	}
-	return a.encode(v, format)
+	return a.encode(text.EncodeAll(v), format)
 }

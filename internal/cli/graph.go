@@ -21,9 +21,9 @@ func (a *app) graph() *cobra.Command {
 			set := a.readManifests(cmd.Context(), sources, nil)
 			a.noteIgnored(set)
 			a.complainOf(set.Faults)
-			a.say("%s", engine.Dot(catalog.Sketch(catalog.Input{
+			a.say("%s", block(engine.Dot(catalog.Sketch(catalog.Input{
 				Resources: set.Resources(), Refused: refusals(set.Faults), Kinds: a.Kinds, ConfigMap: set.ConfigMaps.Value,
-			})))
+			}))))
 			if len(set.Faults) > 0 {
 				return Exit(1)
 			}

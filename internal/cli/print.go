@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
@@ -19,17 +20,17 @@ func (a *app) printResource(r engine.ResourceReport, f applyFlags) {
 	}
 	for _, line := range r.Lines() {
 		if r.State == engine.Failed {
-			a.complain("%s", a.paintErr(red, line))
+			a.complainIn(red, "%s", line)
 			continue
 		}
-		a.say("%s", a.paint(stateColors[r.State], line))
+		a.sayIn(stateColors[r.State], "%s", line)
 	}
 	if !f.diff {
 		return
 	}
 	for _, e := range r.Events {
 		if e.Diff != "" {
-			a.say("%s", a.paintDiff(e.Diff))
+			a.sayDiff(e.Diff)
 		}
 	}
 }
@@ -40,7 +41,7 @@ func (a *app) printReport(r engine.Report, f applyFlags) error {
 		return nil
 	}
 	if r.Message != "" {
-		a.complain("%s", a.paintErr(red, r.Message))
+		a.complainIn(red, "%s", r.Message)
 	}
 	if f.output == "text" {
 		a.say("%s", r.Summary())
@@ -63,18 +64,23 @@ func dropDiffs(r engine.Report) {
 	}
 }
 
-// encode writes a value as json or yaml.
+// encode writes a value as json or yaml, in which all that would not print is escaped. YAML
+// has no escapes for some of that: what needs them is written as JSON, which is YAML, too.
 func (a *app) encode(v any, format string) error {
-	encode := yaml.Marshal
-	if format == "json" {
-		encode = func(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
-	}
-	raw, err := encode(v)
+	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(a.Out, strings.TrimRight(string(raw), "\n")); err != nil {
-		return fmt.Errorf("cannot write the output: %w", err)
+	if format == "json" {
+		raw = text.EscapeJSON(raw)
+	} else {
+		raw = text.EscapeYAML(raw) // first: YAML has line ends that JSON has not
+		if asYAML, err := yaml.JSONToYAML(raw); err == nil && text.Block(string(asYAML)) == string(asYAML) {
+			raw = bytes.TrimRight(asYAML, "\n")
+		}
 	}
+	a.talking.Lock()
+	defer a.talking.Unlock()
+	_, _ = fmt.Fprintf(a.Out, "%s\n", raw)
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,7 +121,7 @@ func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts re
 		Host: h, Facts: facts, Noop: f.noop, Now: time.Now,
 		Observe: func(r engine.ResourceReport) { // stdout is for the state
 			for _, line := range r.Lines() {
-				a.complain("%s", a.paintErr(stateColors[r.State], line))
+				a.complainIn(stateColors[r.State], "%s", line)
 			}
 		},
 	}
@@ -253,7 +254,13 @@ func newObject(k resource.Kind, i resource.Instance, usual string) (object, erro
 // JSON.
 func (a *app) printInstances(k resource.Kind, all []resource.Instance, usual string, f resourceFlags) error {
 	list := objects{APIVersion: "v1", Kind: "List", Items: []object{}}
+	var left error
 	for _, i := range all {
+		if i.Lossy {
+			a.complain("%s %s was left out: it has text that is not UTF-8, which no manifest can hold", k.Name(), i.Namevar)
+			left = Exit(1)
+			continue
+		}
 		o, err := newObject(k, i, usual)
 		if err != nil {
 			return err
@@ -261,7 +268,7 @@ func (a *app) printInstances(k resource.Kind, all []resource.Instance, usual str
 		list.Items = append(list.Items, o)
 	}
 	if f.output == "json" && len(all) != 1 {
-		return a.encode(list, f.output)
+		return cmp.Or(a.encode(list, f.output), left)
 	}
 	for n, o := range list.Items {
 		if n > 0 {
@@ -271,5 +278,5 @@ func (a *app) printInstances(k resource.Kind, all []resource.Instance, usual str
 			return err
 		}
 	}
-	return nil
+	return left
 }

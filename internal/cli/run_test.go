@@ -24,20 +24,18 @@ type outcome struct {
 func fettle(t testing.TB, stdin string, args ...string) outcome {
 	t.Helper()
 	var out, stderr bytes.Buffer
-	cmd := cli.Command(cli.Options{
+	err := cli.Run(t.Context(), cli.Options{
 		Kinds:    providers.Kinds(),
 		OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
 		In:       strings.NewReader(stdin), Out: &out, Err: &stderr,
-	})
-	cmd.SetArgs(args)
-	err := cmd.ExecuteContext(t.Context())
+	}, args)
 	o := outcome{out: out.String(), err: stderr.String()}
 	var exit cli.Exit
 	switch {
 	case errors.As(err, &exit):
 		o.code = int(exit)
 	case err != nil:
-		o.code, o.err = 1, o.err+"fettle: "+err.Error()+"\n"
+		o.code, o.err = 1, o.err+"fettle: "+cli.Message(err)+"\n"
 	}
 	return o
 }

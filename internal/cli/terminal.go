@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
@@ -45,57 +47,91 @@ func (a *app) colors(terminal bool) bool {
 	return a.color == colorAlways || a.color != colorNever && terminal && !a.NoColor
 }
 
-// paint colors what goes to Out.
-func (a *app) paint(color, text string) string { return painted(a.colors(a.OutTerminal), color, text) }
-
-// paintErr colors what goes to Err.
-func (a *app) paintErr(color, text string) string {
-	return painted(a.colors(a.ErrTerminal), color, text)
-}
-
-func painted(colors bool, color, text string) string {
+func painted(colors bool, color, line string) string {
 	if !colors || color == "" {
-		return text
+		return line
 	}
-	return color + text + plain
+	return color + line + plain
 }
 
-func (a *app) paintDiff(diff string) string {
-	lines := strings.Split(strings.TrimRight(diff, "\n"), "\n")
-	for i, l := range lines {
-		switch {
-		case strings.HasPrefix(l, "+"):
-			lines[i] = a.paint(green, l)
-		case strings.HasPrefix(l, "-"):
-			lines[i] = a.paint(red, l)
-		case strings.HasPrefix(l, "@@"):
-			lines[i] = a.paint(cyan, l)
-		}
-	}
-	return strings.Join(lines, "\n")
+// paint colors a word of a line that is otherwise ours.
+func (a *app) paint(color, word string) painting { return painting{color, word} }
+
+// A painting is part of a line in a color of its own.
+type painting struct{ color, text string }
+
+// A block is text of several lines, which stay lines.
+type block string
+
+// say writes a line to Out. What can't be written does not stop a run; see [Run]. Lines may
+// come from many goroutines. Arguments are untrusted: each is escaped to stay on its line,
+// unless it is a block.
+func (a *app) say(format string, args ...any) { a.sayIn("", format, args...) }
+
+// sayIn is say in a color.
+func (a *app) sayIn(color, format string, args ...any) {
+	a.write(a.Out, a.colors(a.OutTerminal), color, format, args)
 }
 
-// say writes a line to Out, for people: what can't be written does not stop a run. Lines
-// may come from many goroutines, as a host is changed by many.
-func (a *app) say(format string, args ...any) {
-	a.talking.Lock()
-	defer a.talking.Unlock()
-	a.hideProgress()
-	_, _ = fmt.Fprintf(a.Out, format+"\n", args...)
-}
+// complain writes a line to Err, as say does.
+func (a *app) complain(format string, args ...any) { a.complainIn("", format, args...) }
 
-// complain writes a line to Err.
-func (a *app) complain(format string, args ...any) {
-	a.talking.Lock()
-	defer a.talking.Unlock()
-	a.hideProgress()
-	_, _ = fmt.Fprintf(a.Err, format+"\n", args...)
+// complainIn is complain in a color.
+func (a *app) complainIn(color, format string, args ...any) {
+	a.write(a.Err, a.colors(a.ErrTerminal), color, format, args)
 }
 
 // tellDebug writes a line to Err that only --debug asks for.
 func (a *app) tellDebug(format string, args ...any) {
 	if a.debug {
-		a.complain("%s", a.paintErr(cyan, fmt.Sprintf("debug: "+format, args...)))
+		a.complainIn(cyan, "debug: "+format, args...)
+	}
+}
+
+// write is how every line for people leaves the program.
+func (a *app) write(to io.Writer, colors bool, color, format string, args []any) {
+	line := painted(colors, color, fmt.Sprintf(format, escaped(colors, args)...))
+	a.talking.Lock()
+	defer a.talking.Unlock()
+	a.hideProgress()
+	_, _ = fmt.Fprintln(to, line)
+}
+
+// escaped are the arguments of a line as they may be printed.
+func escaped(colors bool, args []any) []any {
+	out := make([]any, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case block:
+			out[i] = text.Block(string(v))
+		case painting:
+			out[i] = painted(colors, v.color, text.Line(v.text))
+		case string:
+			out[i] = text.Line(v)
+		case error:
+			out[i] = text.Line(text.Error(v))
+		case fmt.Stringer:
+			out[i] = text.Line(v.String())
+		default: // numbers
+			out[i] = v
+		}
+	}
+	return out
+}
+
+// sayDiff writes a diff, each line in the color of its kind.
+func (a *app) sayDiff(diff string) {
+	for line := range strings.SplitSeq(strings.TrimRight(diff, "\n"), "\n") {
+		color := ""
+		switch {
+		case strings.HasPrefix(line, "+"):
+			color = green
+		case strings.HasPrefix(line, "-"):
+			color = red
+		case strings.HasPrefix(line, "@@"):
+			color = cyan
+		}
+		a.sayIn(color, "%s", block(line))
 	}
 }
 

@@ -46,7 +46,7 @@ func (a *app) runValidate(ctx context.Context, sources source.Request) error {
 // complainOf tells of faults, a line each.
 func (a *app) complainOf(faults []manifest.Fault) {
 	for _, f := range faults {
-		a.complain("%s", a.paintErr(red, f.Error()))
+		a.complainIn(red, "%s", f)
 	}
 }
 

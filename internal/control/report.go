@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
@@ -17,9 +18,9 @@ func (o Options) keep(report engine.Report) {
 	if report.Kind == "" || o.ReadOnly || o.isTold(report) {
 		return
 	}
-	text, err := json.MarshalIndent(report.Brief(), "", "  ")
+	raw, err := json.MarshalIndent(report.Brief(), "", "  ")
 	if err == nil {
-		err = state.PutReport(o.Dir, append(text, '\n'))
+		err = state.PutReport(o.Dir, append(text.EscapeJSON(raw), '\n'))
 	}
 	if err != nil {
 		o.Warn(fmt.Sprintf("cannot keep the report of the run: %v", err))
@@ -32,11 +33,11 @@ func (o Options) isTold(report engine.Report) bool {
 	if !report.Quiet() {
 		return false
 	}
-	text, err := state.Report(o.Dir)
+	raw, err := state.Report(o.Dir)
 	if err != nil {
 		return false
 	}
-	kept, err := heading(text)
+	kept, err := heading(raw)
 	if err != nil {
 		return false
 	}
@@ -46,8 +47,8 @@ func (o Options) isTold(report engine.Report) bool {
 
 // heading reads a report up to its resources, which come last and of which there may be
 // very many.
-func heading(text []byte) (r engine.Report, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
+func heading(raw []byte) (r engine.Report, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
 	fields := map[string]any{"message": &r.Message, "catalogDigest": &r.CatalogDigest, "counts": &r.Counts}
 	_, err = d.Token()
 	for err == nil && d.More() {

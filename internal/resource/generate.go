@@ -3,8 +3,6 @@ package resource
 import (
 	"context"
 	"iter"
-	"strings"
-	"unicode"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -34,17 +32,6 @@ type Catalog interface {
 	Kind(name string) (Kind, bool)
 	// Facts are the host's.
 	Facts() Facts
-}
-
-// FoundRef names a resource after what was found on a host, where anybody may have given
-// the name: what would not print is shown as a mark.
-func FoundRef(kind, name string) Ref {
-	return Ref{kind, strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, name)}
 }
 
 // Of binds attributes that a program made, as [Kind.Bind] does what a user wrote.

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -101,5 +102,20 @@ func (t *Type[A]) instance(a A, provider string) (Instance, error) {
 	if err != nil {
 		return Instance{}, fmt.Errorf("cannot encode %s: %w", t.Name, err)
 	}
-	return Instance{Namevar: *t.Namevar(&a), Provider: provider, Exists: t.exists(a), Attributes: raw}, nil
+	return Instance{Namevar: *t.Namevar(&a), Provider: provider, Exists: t.exists(a), Attributes: raw, Lossy: lossy(raw)}, nil
+}
+
+// lossy reports whether JSON was made of text that is not UTF-8: its encoder then writes the
+// replacement character as an escape, and a real one as it is.
+func lossy(raw []byte) bool {
+	for {
+		_, after, found := bytes.Cut(raw, []byte{'\\'})
+		if !found {
+			return false
+		}
+		if bytes.HasPrefix(after, []byte("ufffd")) {
+			return true
+		}
+		raw = after[1:] // JSON has a character after each backslash
+	}
 }

@@ -130,6 +130,8 @@ type Instance struct {
 	Provider   string // that found it
 	Exists     bool
 	Attributes json.RawMessage // decodes into the type's attributes
+	// Lossy says that some text of it is not UTF-8: it is not the same in Attributes.
+	Lossy bool
 }
 
 // A Relation is an automatic relation of one resource, by the others' keys.

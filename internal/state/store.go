@@ -26,7 +26,7 @@ type Store struct {
 
 	armed map[resource.Ref]int
 	// What is kept with the next Commit.
-	observed, audited table[map[string]string]
+	observed, audited table[texts]
 	checked           table[time.Time]
 	claims            table[resource.Claim]
 	key               []byte // nil until it is asked for
@@ -111,8 +111,8 @@ func newStore(opts Options) *Store {
 	return &Store{
 		source:   []byte(cmp.Or(opts.Source, Manifests)),
 		armed:    map[resource.Ref]int{},
-		observed: newTable[map[string]string]("values"),
-		audited:  newTable[map[string]string]("audits"),
+		observed: newTable[texts]("values"),
+		audited:  newTable[texts]("audits"),
 		checked:  newTable[time.Time]("looks"),
 		claims:   newTable[resource.Claim]("claims"),
 	}
@@ -177,7 +177,7 @@ func (s *Store) SetAudited(thing resource.Ref, values map[string]string) {
 	s.setValues(s.audited, thing, values)
 }
 
-func (s *Store) setValues(t table[map[string]string], thing resource.Ref, values map[string]string) {
+func (s *Store) setValues(t table[texts], thing resource.Ref, values map[string]string) {
 	if s.db != nil && !maps.Equal(t.values[thing], values) {
 		t.set(thing, maps.Clone(values))
 	}

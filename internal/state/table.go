@@ -6,7 +6,30 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
+
+// texts are values by property. They are kept as JSON, which holds UTF-8 alone, encoded by
+// [text.Encode].
+type texts map[string]string
+
+// MarshalJSON encodes the values.
+func (t texts) MarshalJSON() ([]byte, error) {
+	encoded := make(map[string]string, len(t))
+	for k, v := range t {
+		encoded[k] = text.Encode(v)
+	}
+	return json.Marshal(encoded)
+}
+
+// UnmarshalJSON is the reverse of MarshalJSON.
+func (t *texts) UnmarshalJSON(raw []byte) error {
+	err := json.Unmarshal(raw, (*map[string]string)(t))
+	for k, v := range *t {
+		(*t)[k] = text.Decode(v)
+	}
+	return err
+}
 
 // A table is one sort of what is remembered of things: a bucket of JSON values by
 // Kind/namevar. What was set is on disk once it was written.
@@ -42,9 +65,9 @@ func (t table[V]) retain(keep func(resource.Ref) bool) {
 }
 
 func (t table[V]) read(source *bbolt.Bucket) error {
-	return each(source, t.bucket, func(ref resource.Ref, text []byte) error {
+	return each(source, t.bucket, func(ref resource.Ref, raw []byte) error {
 		var v V
-		err := json.Unmarshal(text, &v)
+		err := json.Unmarshal(raw, &v)
 		t.values[ref] = v
 		return err
 	})
@@ -60,11 +83,11 @@ func (t table[V]) write(source *bbolt.Bucket) error {
 	}
 	for ref := range t.dirty {
 		v, there := t.values[ref]
-		text, err := json.Marshal(v)
+		raw, err := json.Marshal(v)
 		if err != nil {
 			return err
 		}
-		if err := put(b, ref, text, there); err != nil {
+		if err := put(b, ref, raw, there); err != nil {
 			return err
 		}
 	}

@@ -78,6 +78,27 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
+// Error is the message of an error, with those that were joined behind one another instead
+// of a line each. It is not escaped.
+func Error(err error) string { return strings.Join(Errors(err), "; ") }
+
+// Errors are the messages of the errors that were joined, or the one of any other error. They
+// are not escaped.
+func Errors(err error) []string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []string{err.Error()}
+	}
+	var all, lines []string
+	for _, e := range joined.Unwrap() {
+		all, lines = append(all, Errors(e)...), append(lines, e.Error())
+	}
+	if err.Error() != strings.Join(lines, "\n") { // it has words of its own
+		return []string{err.Error()}
+	}
+	return all
+}
+
 // codes are what Encode writes: a byte beyond ASCII, and the backslash.
 var codes = regexp.MustCompile(`\\x([89a-f][0-9a-f]|5c)`)
 
@@ -117,9 +138,51 @@ func Decode(s string) string {
 	})
 }
 
+// EncodeAll is a copy of a value such as a JSON decoder makes, in which all texts are encoded,
+// keys among them.
+func EncodeAll(v any) any {
+	switch v := v.(type) {
+	case string:
+		return Encode(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = EncodeAll(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[Encode(k)] = EncodeAll(e)
+		}
+		return out
+	}
+	return v
+}
+
 // EscapeJSON is JSON with the same values in which all that Line would escape is written
 // as \u and four digits, as JSON has it, so that it can be printed.
 func EscapeJSON(raw []byte) []byte {
+	return escapeUnseen(raw, func(r rune) string {
+		var b strings.Builder
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+		return b.String()
+	})
+}
+
+// EscapeYAML is EscapeJSON for who reads the JSON as YAML, which has no pairs of \u.
+func EscapeYAML(raw []byte) []byte {
+	return escapeUnseen(raw, func(r rune) string {
+		if r > 0xFFFF {
+			return fmt.Sprintf(`\U%08x`, r)
+		}
+		return fmt.Sprintf(`\u%04x`, r)
+	})
+}
+
+func escapeUnseen(raw []byte, escaped func(rune) string) []byte {
 	safe := func(r rune) bool { return visible(r) || r == '\n' }
 	if clean(string(raw), safe) {
 		return raw
@@ -128,10 +191,8 @@ func EscapeJSON(raw []byte) []byte {
 	for _, r := range string(raw) {
 		if safe(r) {
 			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
+		} else {
+			b.WriteString(escaped(r))
 		}
 	}
 	return []byte(b.String())

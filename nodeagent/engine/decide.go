@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // An Action is what becomes of a resource next.
@@ -85,9 +86,9 @@ func refusal(s Situation) Verdict {
 	case len(s.Cycle) > 0:
 		return Verdict{Fail, "is part of a dependency cycle: " + arrows(s.Cycle)}
 	case s.Invalid != nil:
-		return Verdict{Fail, s.Invalid.Error()}
+		return Verdict{Fail, text.Error(s.Invalid)}
 	case s.Unscheduled != nil:
-		return Verdict{Skip, s.Unscheduled.Error()}
+		return Verdict{Skip, text.Error(s.Unscheduled)}
 	case len(s.FailedDeps) > 0:
 		return Verdict{Skip, "skipped because of failed dependencies: " + list(s.FailedDeps)}
 	case s.Stopped != nil:
@@ -95,7 +96,7 @@ func refusal(s Situation) Verdict {
 	case s.NoProvider != nil:
 		return unready(s, s.NoProvider)
 	case s.Unsupported != nil:
-		return Verdict{Fail, s.Unsupported.Error()}
+		return Verdict{Fail, text.Error(s.Unsupported)}
 	case s.ReadError != nil:
 		return unready(s, s.ReadError)
 	}
@@ -106,9 +107,9 @@ func refusal(s Situation) Verdict {
 // reports, that is no failure as long as an apply would change other resources first.
 func unready(s Situation, err error) Verdict {
 	if s.Noop && len(s.Pending) > 0 {
-		return Verdict{Await, fmt.Sprintf("depends on %s, which would be applied first: %v", list(s.Pending), err)}
+		return Verdict{Await, fmt.Sprintf("depends on %s, which would be applied first: %s", list(s.Pending), text.Error(err))}
 	}
-	return Verdict{Fail, err.Error()}
+	return Verdict{Fail, text.Error(err)}
 }
 
 // onEvents decides on a refresh: one, however many events there are.
@@ -118,9 +119,9 @@ func onEvents(s Situation) Verdict {
 	case total == 0 || !s.CanRefresh || s.Invalidated:
 		return Verdict{}
 	case s.Noop || s.Events.Real == 0:
-		return Verdict{Pretend, "would have been refreshed by " + plural(total, "event")}
+		return Verdict{Pretend, "would have been refreshed by " + text.Count(total, "event")}
 	}
-	return Verdict{Refresh, "refreshed by " + plural(s.Events.Real, "event")}
+	return Verdict{Refresh, "refreshed by " + text.Count(s.Events.Real, "event")}
 }
 
 // arrows writes a cycle as a => b => a.
@@ -143,11 +144,4 @@ func list(refs []resource.Ref) string {
 		names = append(names, fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(names, ", ")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

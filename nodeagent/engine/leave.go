@@ -103,7 +103,7 @@ func (c census) doubt(ref resource.Ref) { c.doubtful[ref], c.doubts[ref.Kind] = 
 func (t Transaction) leaver(c resource.Claim, known census) resource.Item {
 	item := resource.Item{Ref: c.Ref, Provider: c.Provider, Schedule: c.Schedule, Leaves: &c}
 	if known.named[c.Ref] { // the resource is about something else now
-		item.Ref = resource.FoundRef(c.Kind, c.Namevar)
+		item.Ref = resource.Ref{Kind: c.Kind, Name: c.Namevar}
 	}
 	if other, doubt := known.doubts[c.Kind]; doubt {
 		item.Schedule = nil // it waits at any time

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // State is how a resource ended.
@@ -41,7 +42,9 @@ const (
 )
 
 // A Report is what a run did. Its JSON form is part of the API (`-o json`). It holds
-// no secret: sensitive values are redacted where they are compared.
+// no secret: sensitive values are redacted where they are compared. Its texts are as they
+// were found on the host: escape them before people see them. In JSON, where all text is
+// UTF-8, they are encoded by [text.Encode].
 type Report struct {
 	Kind       string `json:"kind"`       // Report
 	APIVersion string `json:"apiVersion"` // fettle.dev/v1alpha1
@@ -145,12 +148,12 @@ type Ref resource.Ref
 // String is Kind/name.
 func (r Ref) String() string { return resource.Ref(r).String() }
 
-// MarshalText writes Kind/name.
-func (r Ref) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+// MarshalText writes Kind/name, encoded by [text.Encode].
+func (r Ref) MarshalText() ([]byte, error) { return []byte(text.Encode(r.String())), nil }
 
 // UnmarshalText reads Kind/name.
-func (r *Ref) UnmarshalText(text []byte) error {
-	ref, err := resource.ParseRef(string(text))
+func (r *Ref) UnmarshalText(encoded []byte) error {
+	ref, err := resource.ParseRef(text.Decode(string(encoded)))
 	*r = Ref(ref)
 	return err
 }

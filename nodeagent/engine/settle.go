@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // settle deals with events that came to a resource, once its changes are dealt with.
@@ -55,7 +56,7 @@ func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 	}
 	ev := Event{Status: Success, Message: reason}
 	if err != nil {
-		ev.Status, ev.Message = Failure, fmt.Sprintf("cannot refresh: %v", err)
+		ev.Status, ev.Message = Failure, "cannot refresh: "+text.Error(err)
 	}
 	e.report.Events = append(e.report.Events, ev)
 	e.tell()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // Above is the report without the events of a level.
@@ -20,7 +21,8 @@ func (r ResourceReport) Above(level resource.LogLevel) ResourceReport {
 }
 
 // Lines is the report of a resource for people: a line an event, then its failure, the
-// reason it was skipped or what it has to say. A resource in sync has mostly none.
+// reason it was skipped or what it has to say. A resource in sync has mostly none. Each has
+// names and messages as they were found: escape it with [text.Line].
 func (r ResourceReport) Lines() []string {
 	var lines []string
 	told := false
@@ -60,5 +62,5 @@ func because(cause error) string {
 func (r Report) Summary() string {
 	c := r.Counts
 	return fmt.Sprintf("%s: %d in sync, %d changed, %d refreshed, %d noop, %d skipped, %d failed in %s",
-		plural(c.Total, "resource"), c.InSync, c.Changed, c.Refreshed, c.Noop, c.Skipped, c.Failed, r.Duration)
+		text.Count(c.Total, "resource"), c.InSync, c.Changed, c.Refreshed, c.Noop, c.Skipped, c.Failed, r.Duration)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // write makes the changes of a group: those that its provider takes together in one
@@ -189,7 +190,7 @@ func (r *run) event(e *entry, c resource.Change, err error) Event {
 	if err != nil {
 		ev.Status = Failure
 		ev.Corrective = false
-		ev.Message = fmt.Sprintf("change of %s from %s to %s failed: %v", c.Property, orAbsent(c.Is), orAbsent(c.Should), err)
+		ev.Message = fmt.Sprintf("change of %s from %s to %s failed: %s", c.Property, orAbsent(c.Is), orAbsent(c.Should), text.Error(err))
 	}
 	return ev
 }
@@ -223,7 +224,7 @@ func (e *entry) tell() {
 func (e *entry) fail(err error) {
 	e.report.State = Failed
 	if e.report.Message == "" {
-		e.report.Message = err.Error()
+		e.report.Message = text.Error(err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -86,6 +87,9 @@ func absent(kind resource.Kind, i resource.Instance) (resource.Resource, error) 
 	if err := json.Unmarshal(i.Attributes, &attributes); err != nil {
 		return nil, err
 	}
+	if !utf8.ValidString(i.Namevar) { // attributes are JSON: it would be another name
+		return nil, fmt.Errorf("the name %q of a %s is not UTF-8: remove it by hand", i.Namevar, kind.Name())
+	}
 	d := kind.Describe()
 	for _, a := range d.Attributes {
 		if a.Property {
@@ -97,7 +101,7 @@ func absent(kind resource.Kind, i resource.Instance) (resource.Resource, error) 
 	if err != nil {
 		return nil, err
 	}
-	r, err := kind.Bind(resource.FoundRef(kind.Name(), i.Namevar), raw)
+	r, err := kind.Bind(resource.Ref{Kind: kind.Name(), Name: i.Namevar}, raw)
 	if err != nil {
 		return nil, fmt.Errorf("kind %s can't be purged: %w", kind.Name(), err)
 	}

@@ -58,7 +58,7 @@ func removal(at place, want Attributes) (resource.Resource, error) {
 		}},
 	}
 	keep := want.Backup != nil && *want.Backup == "Bucket"
-	return t.Of(resource.FoundRef("File", at.path()), removed{Path: at.path(), Ensure: resource.Absent, at: at, keep: keep})
+	return t.Of(resource.Ref{Kind: "File", Name: at.path()}, removed{Path: at.path(), Ensure: resource.Absent, at: at, keep: keep})
 }
 
 type remover struct{}

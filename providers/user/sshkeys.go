@@ -133,7 +133,7 @@ func (p purge) absent(place authorizedkeys.Place, name string) (resource.Resourc
 	if err != nil {
 		return nil, err
 	}
-	return p.kind.Bind(resource.FoundRef(authorizedkeys.Kind, name), raw)
+	return p.kind.Bind(resource.Ref{Kind: authorizedkeys.Kind, Name: name}, raw)
 }
 
 // validateKeyFiles repeats what the schema of the API says, for manifests that are applied

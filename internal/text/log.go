@@ -1,0 +1,39 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// LogHandler writes records as JSON, each in one line that prints: texts, errors and what has
+// a String method by [Line], anything else with JSON's own escapes.
+func LogHandler(to io.Writer, level slog.Leveler) slog.Handler {
+	return slog.NewJSONHandler(jsonWriter{to}, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		a.Key = Line(a.Key)
+		switch a.Value.Kind() {
+		case slog.KindString:
+			a.Value = slog.StringValue(Line(a.Value.String()))
+		case slog.KindAny:
+			switch v := a.Value.Any().(type) {
+			case error:
+				a.Value = slog.StringValue(Line(Error(v)))
+			case fmt.Stringer:
+				a.Value = slog.StringValue(Line(v.String()))
+			}
+		default: // numbers and times
+		}
+		return a
+	}})
+}
+
+// A jsonWriter escapes JSON, of which it gets whole values.
+type jsonWriter struct{ to io.Writer }
+
+// Write implements [io.Writer].
+func (w jsonWriter) Write(raw []byte) (int, error) {
+	if _, err := w.to.Write(EscapeJSON(raw)); err != nil {
+		return 0, err
+	}
+	return len(raw), nil
+}
