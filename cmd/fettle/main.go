@@ -23,20 +23,36 @@ import (
 func main() {
 	// Files get the modes that resources say, whatever shell started us.
 	syscall.Umask(0o022)
-	// On a signal the resource in hand is finished, then the run ends; the next kills.
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	run, abort := interruptible()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // see pipe
-	err := cli.Run(ctx, cli.Options{
+	err := cli.Run(run, cli.Options{
 		Kinds:    providers.Kinds(),
 		OpenHost: open, Kustomize: kustomize,
-		In: os.Stdin, Out: pipe{os.Stdout}, Err: pipe{os.Stderr},
+		Abort: abort,
+		In:    os.Stdin, Out: pipe{os.Stdout}, Err: pipe{os.Stderr},
 		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())), ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		NoColor: os.Getenv("NO_COLOR") != "",
 		Plugin:  strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-"),
 	}, os.Args[1:])
-	stop()
 	os.Exit(code(err))
+}
+
+// interruptible are contexts for a run: the first signal ends run, after which the resource
+// in hand is finished; the second ends abort, which kills its commands as well; the third
+// kills this program. Work that may outlive it, such as that of dpkg, goes on.
+func interruptible() (run, abort context.Context) {
+	run, stop := context.WithCancel(context.Background())
+	abort, kill := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		<-signals
+		stop()
+		<-signals
+		kill()
+		signal.Reset(syscall.SIGINT, syscall.SIGTERM)
+	}()
+	return run, abort
 }
 
 // A pipe may lose its reader, as head leaves when it has enough: that must not kill a

@@ -125,6 +125,17 @@ func (b *Bucket) Open(sum string) (io.ReadCloser, error) {
 	}{&verified{r: f, hash: sha256.New(), sum: sum, wrong: fmt.Errorf("the copy of %s in the bucket is damaged", sum)}, f}, nil
 }
 
+// Verify reports whether the content of a full sum can be read and is not damaged.
+func (b *Bucket) Verify(sum string) error {
+	f, err := b.Open(sum)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(io.Discard, f)
+	return err
+}
+
 // A verified reader fails in place of its end when what it has read has another sum.
 type verified struct {
 	r     io.Reader

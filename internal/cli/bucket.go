@@ -16,6 +16,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // bucketFlags say where the bucket is and how much it takes.
@@ -72,30 +73,47 @@ func (a *app) bucket() *cobra.Command {
 		Example: "  fettle bucket list",
 		Args:    cobra.NoArgs,
 	}
-	cmd.AddCommand(a.bucketList(), a.bucketGet(), a.bucketRestore())
+	cmd.AddCommand(a.bucketList(), a.bucketGet(), a.bucketDiff(), a.bucketRestore())
 	return cmd
 }
 
 func (a *app) bucketList() *cobra.Command {
 	var f bucketFlags
+	output := "text"
 	cmd := &cobra.Command{
 		Use:     "list [PATH]",
 		Short:   "List what is kept, the oldest first: sum, time, size and path",
 		Example: "  fettle bucket list /etc/motd",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.onBucket(&f, func(_ Host, b *bucket.Bucket) error { return a.listBucket(b, args) })
+			if err := oneOf("--output", output, "text", "json", "yaml"); err != nil {
+				return err
+			}
+			return a.onBucket(&f, func(_ Host, b *bucket.Bucket) error { return a.listBucket(b, args, output) })
 		},
 	}
 	a.addStateDir(cmd, &f.stateDir)
+	cmd.Flags().StringVarP(&output, "output", "o", output, "text, json or yaml")
+	complete(cmd, "output", "text", "json", "yaml")
 	return cmd
 }
 
+// A listed content is one of the bucket as JSON. Paths are encoded by [text.Encode].
+type listed struct {
+	Sum   string    `json:"sum"` // SHA-256
+	Saved time.Time `json:"saved"`
+	Size  int64     `json:"size"`
+	Paths []string  `json:"paths"` // the latest last
+}
+
 // listBucket has a line for each path of a content, of the one path if one is given.
-func (a *app) listBucket(b *bucket.Bucket, only []string) error {
+func (a *app) listBucket(b *bucket.Bucket, only []string, output string) error {
 	all, err := b.List()
 	if err != nil {
 		return fmt.Errorf("cannot read the bucket: %w", err)
+	}
+	if output != "text" {
+		return a.encode(listing(all, only), output)
 	}
 	var rows [][]string
 	for _, e := range all {
@@ -107,6 +125,22 @@ func (a *app) listBucket(b *bucket.Bucket, only []string) error {
 	}
 	a.table(rows)
 	return nil
+}
+
+// listing is a list of contents, of those found at the one path if one is given.
+func listing(all []bucket.Entry, only []string) []listed {
+	out := []listed{}
+	for _, e := range all {
+		if len(only) > 0 && !slices.Contains(e.Paths, only[0]) {
+			continue
+		}
+		l := listed{e.Sum, e.Saved.UTC().Truncate(time.Second), e.Size, []string{}}
+		for _, p := range e.Paths {
+			l.Paths = append(l.Paths, text.Encode(p))
+		}
+		out = append(out, l)
+	}
+	return out
 }
 
 func (a *app) bucketGet() *cobra.Command {
@@ -129,6 +163,9 @@ func (a *app) getFromBucket(b *bucket.Bucket, sum string) error {
 	e, err := b.Find(sum)
 	if err != nil {
 		return err
+	}
+	if err := b.Verify(e.Sum); err != nil { // first: what is printed is used
+		return fmt.Errorf("cannot read from the bucket: %w", err)
 	}
 	f, err := b.Open(e.Sum)
 	if err != nil {

@@ -148,3 +148,64 @@ func TestADamagedCopyRestoresNothing(t *testing.T) {
 		t.Errorf("the file holds %q", now)
 	}
 }
+
+func TestAContentIsComparedWithAnotherAndWithItsFile(t *testing.T) {
+	root := emptyRoot(t)
+	for _, content := range []string{"one\n", "two\n", "three\n"} {
+		if got := fettle(t, file("a", "path: /etc/a, content: \""+strings.TrimSpace(content)+"\\n\""), "apply", "-f", "-", "--root", root); got.code != 0 {
+			t.Fatalf("apply: %+v", got)
+		}
+	}
+	put(t, filepath.Join(root, "etc/binary"), "\x00")
+	for args, want := range map[string]outcome{
+		"2c8b08":             {out: "diff " + sumOne + " /etc/a\n--- " + sumOne + "\n+++ /etc/a\n@@ -1,1 +1,1 @@\n-one\n+three\n"},
+		"2c8b08 27dd8e":      {out: "diff " + sumOne + " " + sumTwo + "\n--- " + sumOne + "\n+++ " + sumTwo + "\n@@ -1,1 +1,1 @@\n-one\n+two\n"},
+		"2c8b08 2c8b":        {},
+		"2c8b08 /etc/binary": {out: sumOne + " and /etc/binary differ, and are not both text\n"},
+		"2c8b08 /etc/none":   {code: 1, err: "fettle: cannot read /etc/none: lstat /etc/none: no such file or directory\n"},
+	} {
+		got := fettle(t, "", append(append([]string{"bucket", "diff"}, strings.Fields(args)...), "--root", root)...)
+		if got != want {
+			t.Errorf("%s:\n got %+v\nwant %+v", args, got, want)
+		}
+	}
+	list := fettle(t, "", "bucket", "list", "-o", "json", "--root", root)
+	if want := `"sum": "` + sumOne + `"`; !strings.Contains(list.out, want) || !strings.Contains(list.out, `"paths": [`) {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestADiffShowsNoSecret(t *testing.T) {
+	root := emptyRoot(t)
+	put(t, filepath.Join(root, "etc/token"), "public\n")
+	if got := fettle(t, file("token", `path: /etc/token, content: "plain\n"`), "apply", "-f", "-", "--root", root); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got := fettle(t, secretManifest("s3cret", "true")+file("token", tokenFile), "apply", "-f", "-", "--root", root); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	listed := fettle(t, "", "bucket", "list", "--root", root)
+	for _, line := range lines(listed.out) {
+		sum, _, _ := strings.Cut(line, " ")
+		got := fettle(t, "", "bucket", "diff", sum, "/etc/token", "--root", root)
+		if got.code != 1 || strings.Contains(got.out+got.err, "s3cret") {
+			t.Errorf("%+v", got)
+		}
+	}
+	if len(lines(listed.out)) == 0 {
+		t.Error("nothing was kept")
+	}
+}
+
+func TestADamagedContentIsNotPrinted(t *testing.T) {
+	root := emptyRoot(t)
+	put(t, filepath.Join(root, "etc/a"), "one\n")
+	if got := fettle(t, file("a", `path: /etc/a, content: "two\n"`), "apply", "-f", "-", "--root", root); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	put(t, filepath.Join(root, "var/lib/fettle/bucket/2c", sumOne, "contents"), "torn")
+	want := outcome{code: 1, err: "fettle: cannot read from the bucket: the copy of " + sumOne + " in the bucket is damaged\n"}
+	if got := fettle(t, "", "bucket", "get", "2c8b", "--root", root); got != want {
+		t.Errorf("%+v", got)
+	}
+}

@@ -36,7 +36,10 @@ type Options struct {
 	// Kustomize builds the kustomization of a directory of this machine.
 	Kustomize func(ctx context.Context, dir string) ([]byte, error)
 	In        io.Reader
-	Out, Err  io.Writer // a pipe that nobody reads is no error of theirs
+	// Abort ends when not even the resource in hand is to be finished; nil never ends. A run
+	// is stopped, after that resource, by the end of its own context.
+	Abort    context.Context //nolint:containedctx // it outlasts that of the call
+	Out, Err io.Writer       // a pipe that nobody reads is no error of theirs
 	// Terminals get colors, and progress where Err is one; but no colors if NoColor.
 	OutTerminal, ErrTerminal bool
 	NoColor                  bool

@@ -89,12 +89,19 @@ func (a *app) debugSuitability(items []resource.Item, facts resource.Facts, h ho
 		used[i.Ref.Kind] = true
 	}
 	for _, k := range a.Kinds {
-		if !used[k.Name()] {
-			continue
+		if used[k.Name()] {
+			a.debugKind(k, facts, h)
 		}
-		for _, s := range k.Suitability(facts, h) {
-			a.tellDebug("%s", s.Explain(k.Name()))
-		}
+	}
+}
+
+// debugKind tells of the providers of a kind.
+func (a *app) debugKind(k resource.Kind, facts resource.Facts, h host.Reader) {
+	if !a.debug {
+		return
+	}
+	for _, s := range k.Suitability(facts, h) {
+		a.tellDebug("%s", s.Explain(k.Name()))
 	}
 }
 

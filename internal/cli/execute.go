@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -18,6 +19,9 @@ func Run(ctx context.Context, o Options, args []string) error {
 	o.Out = out
 	cmd := Command(o)
 	cmd.SetArgs(args)
+	if o.Abort != nil {
+		ctx = host.WithAbort(ctx, o.Abort)
+	}
 	err := cmd.ExecuteContext(ctx)
 	if out.err == nil {
 		return err

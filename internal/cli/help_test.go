@@ -200,8 +200,12 @@ func TestDebugTellsWhatIsDone(t *testing.T) {
 		t.Errorf("%s%s", diff, got.out)
 	}
 	none := fettle(t, "apiVersion: fettle.dev/v1alpha1\nkind: Package\nmetadata: {name: p}\nspec: {nodeSelector: {}}\n", "apply", "-f", "-", "--root", root, "--debug")
-	if !strings.Contains(none.err, "debug: Package: provider apt does not work on this host: ") {
+	const unsuitable = "debug: Package: provider apt does not work on this host: "
+	if !strings.Contains(none.err, unsuitable) {
 		t.Error(none.err)
+	}
+	if got := fettle(t, "", "resource", "package", "--root", root, "--debug"); got.code != 1 || !strings.Contains(got.err, unsuitable) {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -65,6 +65,7 @@ func (a *app) resource() *cobra.Command {
 
 func (a *app) runResource(ctx context.Context, h Host, k resource.Kind, args []string, f resourceFlags) error {
 	facts := a.gather(ctx, h)
+	a.debugKind(k, facts, h)
 	switch len(args) {
 	case 0:
 		return a.listResources(ctx, h, k, facts, f)
@@ -125,6 +126,9 @@ func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts re
 			}
 		},
 	}
+	var hand inHand
+	t.Begin = hand.begin
+	defer a.announceStop(ctx, &hand)()
 	report, err := t.Run(ctx, []resource.Item{item})
 	if err == nil && report.Counts.Failed > 0 {
 		err = Exit(1)

@@ -114,6 +114,9 @@ func (j *job) read(ctx context.Context) (err error) {
 	}
 	j.cache = manifest.OpenCache(state.NewCache(j.control.Dir, "manifests"), sourceNames(j.sources))
 	j.set = j.readManifests(ctx, j.sources, j.cache)
+	if ctx.Err() != nil {
+		return errStopped
+	}
 	j.noteIgnored(j.set)
 	j.refused = refusals(j.set.Faults)
 	if slices.ContainsFunc(j.set.Faults, func(f manifest.Fault) bool { return f.Ref == "" }) {
@@ -213,11 +216,15 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 	}
 	j.debugSuitability(items, facts, j.host)
 	done := 0
+	var hand inHand
+	t.Begin = hand.begin
 	t.Observe = func(r engine.ResourceReport) {
+		hand.end()
 		done++
 		j.observe(r)
 		j.showProgress(done, len(items))
 	}
+	defer j.announceStop(ctx, &hand)()
 	defer j.endProgress()
 	j.unwatched(j.lookout.Begin(t.Now(), items, facts))
 	report, err := t.Run(ctx, items)

@@ -202,7 +202,8 @@ type Cmd struct {
 	// Detached marks work that must survive the caller's end, such as a dpkg run:
 	// a long-lived agent runs it in a transient unit of the host's service manager,
 	// outside its own control group. The end of the caller's context does not stop
-	// it anywhere; its Timeout does. What it leaves running goes on.
+	// it anywhere; its Timeout does and, where it is a child of the caller, an abort
+	// ([WithAbort]). What it leaves running goes on.
 	Detached bool
 }
 

@@ -53,6 +53,9 @@ type Property[A any] struct {
 	// Done words a change that was made, where two values say less: "executed
 	// successfully". Optional.
 	Done string
+	// Failed words a change that failed, before its error, where the two values say nothing:
+	// "command failed". Optional.
+	Failed string
 	// InvalidatesRefresh reports that reaching this value makes a pending refresh
 	// needless, as for a service that was just started. Optional.
 	InvalidatesRefresh func(want A) bool
@@ -137,6 +140,7 @@ type Change struct {
 	Is, Should         string
 	Message            string // "mode changed 0644 to 0600"
 	Done               string // in place of Message once the change was made; "" for the same
+	Failed             string // what failed, where its two values say nothing
 	Diff               string // "" where there is none to show
 	Sensitive          bool
 	InvalidatesRefresh bool
@@ -158,6 +162,7 @@ func (p Property[A]) change(is, want A) Change {
 		Should:             p.should(is, want),
 		Sensitive:          p.hidden(is, want),
 		Done:               p.Done,
+		Failed:             p.Failed,
 		InvalidatesRefresh: p.InvalidatesRefresh != nil && p.InvalidatesRefresh(want),
 	}
 	switch {

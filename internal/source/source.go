@@ -70,7 +70,7 @@ func (l Loader) Expand(r Request) ([]Source, error) {
 func (l Loader) expand(name string, recursive bool) ([]Source, error) {
 	switch {
 	case name == stdinPath:
-		return []Source{{Stdin, func(context.Context) ([]byte, error) { return io.ReadAll(l.Stdin) }}}, nil
+		return []Source{{Stdin, l.readStdin}}, nil
 	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
 		return []Source{l.web(name)}, nil
 	}
@@ -82,6 +82,25 @@ func (l Loader) expand(name string, recursive bool) ([]Source, error) {
 		return []Source{file(name)}, nil
 	}
 	return directory(name, recursive)
+}
+
+// readStdin gives up when ctx ends, as nobody may ever write.
+func (l Loader) readStdin(ctx context.Context) ([]byte, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := io.ReadAll(l.Stdin)
+		done <- result{text, err}
+	}()
+	select {
+	case all := <-done:
+		return all.text, all.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("cannot read stdin: %w", ctx.Err())
+	}
 }
 
 func (l Loader) kustomization(dir string) Source {

@@ -69,14 +69,14 @@ func (r *run) generate(ctx context.Context, e *entry) {
 		return
 	}
 	err := resource.Guarded(func() error {
-		for res, err := range e.Resource.Generate(e.listening(context.WithoutCancel(ctx)), r.reader, surroundings{r}) {
+		for res, err := range e.Resource.Generate(e.listening(resource.InHand(ctx)), r.reader, surroundings{r}) {
 			if err != nil {
 				return err
 			}
 			if ctx.Err() != nil {
 				return fmt.Errorf("the run was stopped before all was done: %w", ctx.Err())
 			}
-			r.child(context.WithoutCancel(ctx), e, res)
+			r.child(resource.InHand(ctx), e, res)
 		}
 		return nil
 	})

@@ -45,6 +45,9 @@ type Transaction struct {
 	// thing any more: what another one does not have is not gone. "" has nothing done: for items
 	// that are no whole catalog.
 	Charter string
+	// Begin is told of the resources that are dealt with next, together, from the run's
+	// goroutine. Optional.
+	Begin func([]resource.Ref)
 	// Observe is told of each resource as it ends, from the run's goroutine. Optional.
 	Observe func(ResourceReport)
 	Now     func() time.Time
@@ -212,6 +215,7 @@ func (r *run) step(ctx context.Context, first *entry) {
 	}
 	// A resource in hand is finished even when the run is to stop.
 	inHand := resource.InHand(ctx)
+	r.begin([]*entry{first})
 	r.read(inHand, first)
 	group := []*entry{first}
 	for _, n := range r.company(ctx, first) {
@@ -219,6 +223,7 @@ func (r *run) step(ctx context.Context, first *entry) {
 		group = append(group, r.entries[n])
 	}
 	began := r.Now()
+	r.begin(group)
 	r.write(inHand, group)
 	share := r.Now().Sub(began) / time.Duration(len(group))
 	for _, e := range group {
@@ -227,6 +232,18 @@ func (r *run) step(ctx context.Context, first *entry) {
 		r.generate(ctx, e)
 		r.finish(e)
 	}
+}
+
+// begin tells of what is in hand.
+func (r *run) begin(group []*entry) {
+	if r.Begin == nil {
+		return
+	}
+	refs := make([]resource.Ref, len(group))
+	for i, e := range group {
+		refs[i] = e.Ref
+	}
+	r.Begin(refs)
 }
 
 // prepare fills in what is known before reading. It reports whether to wait for a

@@ -190,7 +190,8 @@ func (r *run) event(e *entry, c resource.Change, err error) Event {
 	if err != nil {
 		ev.Status = Failure
 		ev.Corrective = false
-		ev.Message = fmt.Sprintf("change of %s from %s to %s failed: %s", c.Property, orAbsent(c.Is), orAbsent(c.Should), text.Error(err))
+		change := fmt.Sprintf("change of %s from %s to %s failed", c.Property, orAbsent(c.Is), orAbsent(c.Should))
+		ev.Message = cmp.Or(c.Failed, change) + ": " + text.Error(err)
 	}
 	return ev
 }

@@ -68,6 +68,7 @@ func returns() resource.Property[Attributes] {
 		Name:    "returns",
 		Doc:     "Exit codes that mean success; 0 by default.",
 		Done:    "executed successfully",
+		Failed:  "command failed",
 		Managed: func(want Attributes) bool { return want.Command != "" },
 		InSync:  func(is, _ Attributes) bool { return !is.due },
 		Show: func(a Attributes) string {

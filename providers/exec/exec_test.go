@@ -103,15 +103,15 @@ func TestWhenACommandRuns(t *testing.T) {
 		"another exit code can be success":                    {`{command: exit 3, shell: true, returns: [2, 3]}`, []string{"Exec/a Changed", ran}},
 		"an exit code that is none": {
 			`{command: "echo why >&2; exit 3", shell: true, returns: [0, 2]}`,
-			[]string{"Exec/a Failed", `change of returns from notrun to 0,2 failed: command "echo why >&2; exit 3" exited with 3, which is not in returns: 0,2; it said: why`},
+			[]string{"Exec/a Failed", `command failed: exit status 3, not one of 0,2; it said: why`},
 		},
 		"what it said can be kept out": {
 			`{command: "echo why >&2; exit 3", shell: true, logOutput: never}`,
-			[]string{"Exec/a Failed", `change of returns from notrun to 0 failed: command "echo why >&2; exit 3" exited with 3, which is not in returns: 0`},
+			[]string{"Exec/a Failed", `command failed: exit status 3`},
 		},
 		"127 is a failure, whatever returns says": {
 			`{command: nosuch 2>/dev/null, shell: true, returns: [127], tries: 5}`,
-			[]string{"Exec/a Failed", `change of returns from notrun to 127 failed: command "nosuch 2>/dev/null" exited with 127: there is no such command`},
+			[]string{"Exec/a Failed", `command failed: exit status 127: there is no such command`},
 		},
 		"127 of a check is a failure too": {
 			`{command: /bin/true, unless: [nosuch 2>/dev/null], shell: true}`,
@@ -127,15 +127,15 @@ func TestWhenACommandRuns(t *testing.T) {
 		},
 		"a command that takes too long": {
 			`{command: /bin/sleep 20, timeoutSeconds: 1}`,
-			[]string{"Exec/a Failed", `change of returns from notrun to 0 failed: cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`},
+			[]string{"Exec/a Failed", `command failed: cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`},
 		},
 		"a directory that is not there": {
 			`{command: /bin/true, cwd: /nowhere}`,
-			[]string{"Exec/a Failed", `change of returns from notrun to 0 failed: cannot run "/bin/true": cannot start /bin/true in /nowhere: no such file or directory`},
+			[]string{"Exec/a Failed", `command failed: cannot run "/bin/true": cannot start /bin/true in /nowhere: no such file or directory`},
 		},
 		"a user that is not there": {
 			`{command: /bin/true, user: nobodyelse}`,
-			[]string{"Exec/a Failed", `change of returns from notrun to 0 failed: user nobodyelse is no user of the host: declare User/nobodyelse`},
+			[]string{"Exec/a Failed", `command failed: user nobodyelse is no user of the host: declare User/nobodyelse`},
 		},
 	}
 	h, _ := open(t)
@@ -190,7 +190,7 @@ func TestAsWhomACommandRuns(t *testing.T) {
 	}
 
 	same(t, run(t, h, false, item(t, "a", `{command: /bin/true, user: 4711}`)), "Exec/a Failed",
-		"change of returns from notrun to 0 failed: user 4711 is no user of the host, so its group is not known: set group, or declare the User")
+		"command failed: user 4711 is no user of the host, so its group is not known: set group, or declare the User")
 }
 
 func prefixed(lines []string) []string {
@@ -205,7 +205,7 @@ func TestTries(t *testing.T) {
 	h, _ := open(t)
 	const count = `echo x >> /srv/tried; test $(wc -l < /srv/tried) -ge 3`
 	same(t, run(t, h, false, item(t, "a", `{command: '`+count+`', shell: true, tries: 2}`)),
-		"Exec/a Failed", `change of returns from notrun to 0 failed: command "`+count+`" exited with 1, which is not in returns: 0`)
+		"Exec/a Failed", `command failed: exit status 1`)
 	same(t, run(t, h, false, item(t, "a", `{command: '`+count+`', shell: true, tries: 10}`)), "Exec/a Changed", "executed successfully")
 	got, err := h.ReadFile("/srv/tried")
 	must(t, err)

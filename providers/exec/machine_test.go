@@ -22,10 +22,10 @@ func TestOnAMachineACommandIsNoPartOfTheAgent(t *testing.T) {
 	same(t, lines[2:], "output: daemon", "output: [redacted]", "output: 0027", "executed successfully")
 
 	same(t, run(t, h, false, item(t, "b", `{command: "echo why >&2; exit 3", shell: true, tries: 2}`)),
-		"Exec/b Failed", `change of returns from notrun to 0 failed: command "echo why >&2; exit 3" exited with 3, which is not in returns: 0; it said: why`)
+		"Exec/b Failed", `command failed: exit status 3; it said: why`)
 	same(t, run(t, h, false, item(t, "c", `{command: /bin/sleep 60, timeoutSeconds: 1}`)),
-		"Exec/c Failed", `change of returns from notrun to 0 failed: cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`)
+		"Exec/c Failed", `command failed: cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`)
 	same(t, run(t, h, false, item(t, "c", `{command: /bin/true, cwd: /nowhere}`)),
-		"Exec/c Failed", `change of returns from notrun to 0 failed: cannot run "/bin/true": cannot start /bin/true in /nowhere: no such file or directory`)
+		"Exec/c Failed", `command failed: cannot run "/bin/true": cannot start /bin/true in /nowhere: no such file or directory`)
 	same(t, run(t, h, false, item(t, "d", `{command: /bin/true, timeoutSeconds: 0}`)), "Exec/d Changed", "executed successfully")
 }

@@ -33,16 +33,13 @@ func logOutput(a Attributes) string {
 }
 
 // failure says how a command ended and, unless that is not wanted, its last words.
-func failure(attribute string, res host.Result, a Attributes) error {
-	line := a.Command
-	if attribute == "refresh" {
-		line = *a.Refresh
-	}
-	text := fmt.Sprintf("%s %q exited with %d", attribute, shown(line, a), res.ExitCode)
-	if res.ExitCode == notFound {
+func failure(res host.Result, a Attributes) error {
+	text := fmt.Sprintf("exit status %d", res.ExitCode)
+	switch expected := codes(a.Returns); {
+	case res.ExitCode == notFound:
 		text += ": there is no such command"
-	} else {
-		text += ", which is not in returns: " + codes(a.Returns)
+	case expected != "0":
+		text += ", not one of " + expected
 	}
 	if said := strings.TrimSpace(output(res, a)); said != "" && logOutput(a) != never {
 		text += "; it said: " + said

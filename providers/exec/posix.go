@@ -42,7 +42,7 @@ func (posix) Write(ctx context.Context, h host.Host, _, want Attributes, _ []res
 	if err != nil {
 		return err
 	}
-	return run(ctx, h, "command", argv, want)
+	return run(ctx, h, argv, want)
 }
 
 // Refresh implements [resource.Refresher]. The checks hold here too; refreshOnly does
@@ -62,7 +62,7 @@ func (posix) Refresh(ctx context.Context, h host.Host, _, want Attributes) error
 	if err != nil {
 		return err
 	}
-	return run(ctx, h, "refresh", argv, want)
+	return run(ctx, h, argv, want)
 }
 
 // allowed asks creates, unless and onlyIf, in Puppet's order, until one says no.
@@ -129,7 +129,7 @@ func complete(h host.Reader, argv []string, a Attributes) (host.Cmd, error) {
 
 // run runs a command until it succeeds or its tries are used up. Only exit codes are
 // worth another try: what can't be run, or not in time, won't be soon.
-func run(ctx context.Context, h host.Host, attribute string, argv []string, a Attributes) error {
+func run(ctx context.Context, h host.Host, argv []string, a Attributes) error {
 	cmd, err := complete(h, argv, a)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func run(ctx context.Context, h host.Host, attribute string, argv []string, a At
 			return nil
 		}
 		if try >= tries || res.ExitCode == notFound {
-			return failure(attribute, res, a)
+			return failure(res, a)
 		}
 		if err := pause(ctx, time.Duration(or(a.TrySleepSeconds, 0))*time.Second); err != nil {
 			return err

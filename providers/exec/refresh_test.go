@@ -52,7 +52,7 @@ func TestRefresh(t *testing.T) {
 		},
 		"a refresh that fails fails the resource, with what it said": {
 			spec: `command: echo c >> /srv/did, refreshOnly: true, refresh: echo why; exit 1`,
-			want: []string{"Exec/b Failed", `cannot refresh: refresh "echo why; exit 1" exited with 1, which is not in returns: 0; it said: why`},
+			want: []string{"Exec/b Failed", `cannot refresh: exit status 1; it said: why`},
 		},
 		"what a refresh says can be told": {
 			spec: `command: "true", refreshOnly: true, refresh: echo well, logOutput: always`,

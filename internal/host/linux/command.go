@@ -21,7 +21,8 @@ func (h *Host) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 }
 
 // Run implements [host.Host]. The end of ctx does not stop a Detached command,
-// because it may be a package installation: only its Timeout does.
+// because it may be a package installation: only its Timeout does and, where it is our
+// child, an abort ([host.WithAbort]), which would orphan it.
 func (h *Host) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	return h.run(ctx, cmd)
 }
@@ -38,12 +39,11 @@ func (h *Host) run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 		res, err := h.runPlain(ctx, cmd)
 		return res, commandError(cmd, err)
 	}
-	ctx = context.WithoutCancel(ctx)
-	run := h.runDetached
 	if h.transient && h.hasSystemd() {
-		run = h.runTransient
+		res, err := h.runTransient(context.WithoutCancel(ctx), cmd)
+		return res, commandError(cmd, err)
 	}
-	res, err := run(ctx, cmd)
+	res, err := h.runDetached(host.UntilAbort(ctx), cmd)
 	return res, commandError(cmd, err)
 }
 
