@@ -116,6 +116,12 @@ mutate: install-prerequisites ## Report the source edits that no test notices: m
 		$(GREMLINS) unleash --workers 1 --timeout-coefficient 20 --invert-logical --invert-loopctrl \
 		--exclude-files '(^|/)(test|hack)/' --exclude-files 'zz_generated' $(MUTATEFLAGS) $(patsubst %/...,%,$(PKG))
 
+# `make test` compares 2,000 resources.
+.PHONY: agree
+agree: ## Hold validate, plan and apply to the same verdict on odd resources for ten minutes: AGREE_SEED=n chooses them.
+	FETTLE_AGREE_SEED=$${AGREE_SEED:-$$(date +%s)} FETTLE_AGREE_TIME=$${AGREE_TIME:-10m} \
+		$(GO) test -count=1 -timeout 30m -v -run TestValidatePlanAndApplyAgree $(TESTFLAGS) ./internal/cli
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10m) each; PKG=./internal/accounts narrows.
 	@FUZZTIME="$(or $(FUZZTIME),10m)" hack/fuzz.sh $(PKG)

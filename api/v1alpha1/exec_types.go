@@ -114,9 +114,11 @@ type ExecAttributes struct {
 	Cwd *string `json:"cwd,omitempty"`
 	// user to run as, by name or number. Default root.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 2147483647)",message="must be a name or a number from 0 to 2147483647"
 	User *intstr.IntOrString `json:"user,omitempty"`
 	// group to run as, by name or number. Default the user's own.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 2147483647)",message="must be a name or a number from 0 to 2147483647"
 	Group *intstr.IntOrString `json:"group,omitempty"`
 	// umask of the command, in octal. Default the agent's.
 	// +optional

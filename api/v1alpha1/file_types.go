@@ -122,9 +122,11 @@ type FileAttributes struct {
 
 	// owner by name or number.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 2147483647)",message="must be a name or a number from 0 to 2147483647"
 	Owner *intstr.IntOrString `json:"owner,omitempty"`
 	// group by name or number.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 2147483647)",message="must be a name or a number from 0 to 2147483647"
 	Group *intstr.IntOrString `json:"group,omitempty"`
 
 	// mode as a string: octal ("0644") or symbolic ("u=rw,g=r,o="). An octal mode of

@@ -45,6 +45,7 @@ type UserAttributes struct {
 	// gid is the primary group, by name or number. It must exist, or be made in the
 	// same run.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 2147483647)",message="must be a name or a number from 0 to 2147483647"
 	GID *intstr.IntOrString `json:"gid,omitempty"`
 
 	// groups are supplementary groups, by name. An empty list with membership

@@ -136,8 +136,8 @@ func TestValidateRefusesWhatAnAPIServerDoes(t *testing.T) {
 
 func TestResourceRefusesWhatAManifestCouldNotHave(t *testing.T) {
 	for words, want := range map[string]string{
-		"user ann ensure=absnt":                  `fettle: User/ann: ensure: Unsupported value: "absnt": supported values: "present", "absent"`,
-		"user ann membership=Minimum":            `fettle: User/ann: membership: Unsupported value: "Minimum": supported values: "minimum", "inclusive"`,
+		"user ann ensure=absnt":                  `fettle: ensure "absnt" is not known: use present or absent`,
+		"user ann membership=Minimum":            `fettle: membership "Minimum" is not known: use minimum or inclusive`,
 		"tidy t path=/tmp ageSeconds=-1":         "fettle: Tidy/t: ageSeconds: Invalid value: -1: spec.ageSeconds in body should be greater than or equal to 0",
 		"purge all kind=Package confirm=Package": "fettle: Purge/all: kind: ",
 	} {

@@ -137,7 +137,8 @@ func TestEachFaultNamesItsLineItsResourceAndTheRemedy(t *testing.T) {
 		"a number for text":                      {long + "  path: /a\n  mode: 0644\n", []string{"stdin:8: File/motd: spec.mode: must be a string, not a number: put it in quotes"}},
 		"text for a list":                        {replaced("content: hello", "require: File/a"), []string{"stdin:4: File/motd: spec.require: must be a list, not a string: write it as [a, b]"}},
 		"text for a truth value":                 {replaced("content: hello", "purge: \"yes\""), []string{"stdin:4: File/motd: spec.purge: must be true or false, not a string: write it without quotes"}},
-		"nothing for text":                       {replaced("content: hello", "content: null"), []string{"stdin:4: File/motd: spec.content: must be a string, not null: leave the field out, or give it a value"}},
+		"nothing for text":                       {replaced("content: hello", "require: [null]"), []string{"stdin:4: File/motd: spec.require[0]: must be a string, not null: leave the field out, or give it a value"}},
+		"null, which is to leave a field out":    {replaced("content: hello", "content: null"), nil},
 		"a list for the spec":                    {"apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: motd}\nspec: []\n", []string{"stdin:4: File/motd: spec: must be an object, not a list"}},
 		"a name that is a number":                {replaced("name: motd", "name: 5"), []string{"stdin:3: metadata.name: must be a string, not a number: put it in quotes"}},
 		"text":                                   {"hello\n", []string{"stdin:1: is a string, not an object with apiVersion, kind, metadata and spec"}},
@@ -174,7 +175,7 @@ func TestEachFaultNamesItsLineItsResourceAndTheRemedy(t *testing.T) {
 				"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
 		}},
 		"a secret": {"apiVersion: fettle.dev/v1alpha1\nkind: User\nmetadata: {name: a}\nspec: {nodeSelector: {}, password: \"hunter2:\"}\n", []string{
-			"stdin:4: User/a: spec.password: Invalid value: password must be a hash as in /etc/shadow, without a colon or a line break",
+			"stdin:4: User/a: spec: Invalid value: password must be a hash as in /etc/shadow, or ! for none: make one with openssl passwd -6",
 		}},
 		"what others wrote of its status": {motd + "status: {nodes: 5}\n", nil},
 	} {

@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -61,9 +62,10 @@ func compile(kind string) (k kindSchema, err error) {
 }
 
 // check returns what an API server would refuse in an object, apart from its metadata.
-// It removes unknown fields from the object, as the server does.
+// It removes nulls and unknown fields from the object, as the server does.
 func (k kindSchema) check(ctx context.Context, object map[string]any) []flaw {
 	var flaws []flaw
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, k.structural)
 	track := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 	for _, path := range pruning.PruneWithOptions(object, k.structural, true, track) {
 		flaws = append(flaws, flaw{path, k.unknown(path)})

@@ -44,6 +44,11 @@ func (t *Type[A]) bind(ref Ref, want A) (Resource, error) {
 	if t.Default != nil {
 		t.Default(&want)
 	}
+	for _, o := range t.OneOf {
+		if err := o.check(&want); err != nil {
+			return nil, err
+		}
+	}
 	t.normalize(&want)
 	if t.Validate != nil {
 		if err := t.Validate(want); err != nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -54,6 +55,9 @@ type Type[A any] struct {
 	// Default fills in what a manifest may leave out, after it was decoded and
 	// before Normalize. Never run on a state that was read. Optional.
 	Default func(*A)
+	// OneOf are the attributes whose values are words of a list. Any other word fails the
+	// resource, however it got past the CRD: no provider may take it for a default. Optional.
+	OneOf []OneOf[A]
 	// Validate says what the CRD's schema cannot. Its errors name the attribute,
 	// the value and the way out. Optional.
 	Validate func(A) error
@@ -81,6 +85,21 @@ type Type[A any] struct {
 	// that is run. Nothing is read again to verify it and nothing of it is remembered,
 	// so it is never corrective.
 	Acts bool
+}
+
+// A OneOf is an attribute that has one of some words as its value, or none.
+type OneOf[A any] struct {
+	Attribute string
+	Value     func(*A) *string // nil where it is unmanaged
+	Words     []string // two or more
+}
+
+func (o OneOf[A]) check(want *A) error {
+	if v := o.Value(want); v != nil && !slices.Contains(o.Words, *v) {
+		last := len(o.Words) - 1
+		return fmt.Errorf("%s %q is not known: use %s or %s", o.Attribute, *v, strings.Join(o.Words[:last], ", "), o.Words[last])
+	}
+	return nil
 }
 
 // MetadataName is the NamevarName of a type without an attribute for it: nothing on the

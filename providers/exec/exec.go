@@ -50,6 +50,9 @@ func Type() *resource.Type[Attributes] {
 		NamevarName: resource.MetadataName,
 		Namevar:     func(a *Attributes) *string { return &a.name },
 		Default:     setDefaults,
+		OneOf: []resource.OneOf[Attributes]{
+			{Attribute: "logOutput", Value: func(a *Attributes) *string { return a.LogOutput }, Words: []string{"onFailure", "always", "never"}},
+		},
 		Validate:    validate,
 		Auto:        relations(),
 

@@ -61,8 +61,11 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 		Keys:        keys,
 		Exists:      exists,
 		Default:     beThere,
-		Validate:    validate,
-		Auto:        []resource.AutoRelation[attributes]{{Relation: resource.Require, Kind: "User", Names: usersBefore}},
+		OneOf: []resource.OneOf[attributes]{
+			{Attribute: "ensure", Value: func(a *attributes) *string { return a.Ensure }, Words: []string{resource.Present, resource.Absent}},
+		},
+		Validate: validate,
+		Auto:     []resource.AutoRelation[attributes]{{Relation: resource.Require, Kind: "User", Names: usersBefore}},
 		Leaving: &resource.Leaving[attributes]{Gone: func(want attributes) attributes {
 			return attributes{Name: want.Name, Ensure: new(resource.Absent), AuthMembership: new(true)}
 		}},

@@ -83,7 +83,11 @@ func typeOf(providers ...resource.Provider[Attributes]) *resource.Type[Attribute
 		Exists:      exists,
 		Normalize:   normalize,
 		Default:     setDefaults,
-		Validate:    validate,
+		OneOf: []resource.OneOf[Attributes]{
+			{Attribute: "mark", Value: func(a *Attributes) *string { return a.Mark }, Words: []string{"hold", "none"}},
+			{Attribute: "configFiles", Value: func(a *Attributes) *string { return a.ConfigFiles }, Words: []string{"keep", "replace"}},
+		},
+		Validate: validate,
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: files},
 		},

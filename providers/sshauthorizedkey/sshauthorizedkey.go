@@ -47,7 +47,14 @@ func Type() *resource.Type[v1alpha1.SSHAuthorizedKeyAttributes] {
 		Exists:      func(a attributes) bool { return !isAbsent(a) },
 		Normalize:   normalize,
 		Default:     beThere,
-		Validate:    validate,
+		OneOf: []resource.OneOf[attributes]{
+			{Attribute: "ensure", Value: func(a *attributes) *string { return a.Ensure }, Words: []string{resource.Present, resource.Absent}},
+			{Attribute: "type", Value: func(a *attributes) *string { return a.Type }, Words: []string{
+				"ssh-rsa", "ssh-dss", "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521",
+				"sk-ecdsa-sha2-nistp256@openssh.com", "sk-ssh-ed25519@openssh.com", "rsa", "dsa", "ed25519", "ecdsa-sk", "ed25519-sk",
+			}},
+		},
+		Validate: validate,
 		// The file may be a File's too.
 		SideEffects: true,
 		Leaving: &resource.Leaving[attributes]{

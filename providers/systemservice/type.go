@@ -61,8 +61,11 @@ func Type() *resource.Type[attributes] {
 		NamevarName: "name",
 		Namevar:     func(a *attributes) *string { return &a.Name },
 		Normalize:   normalize,
-		Validate:    validate,
-		Leaving:     &resource.Leaving[attributes]{Gone: gone},
+		OneOf: []resource.OneOf[attributes]{
+			{Attribute: "ensure", Value: func(a *attributes) *string { return a.Ensure }, Words: []string{running, stopped}},
+		},
+		Validate: validate,
+		Leaving:  &resource.Leaving[attributes]{Gone: gone},
 		// A service starts and stops others along with itself.
 		SideEffects: true,
 	}
@@ -132,7 +135,7 @@ func unitName(name string) string {
 
 // The CRD says the same; but a manifest also comes from elsewhere.
 func validate(want attributes) error {
-	return errors.Join(validateName(want.Name), validateEnsure(want.Ensure), validateMask(want), validateOwn(want))
+	return errors.Join(validateName(want.Name), validateMask(want), validateOwn(want))
 }
 
 func validateName(name string) error {
@@ -143,13 +146,6 @@ func validateName(name string) error {
 		return fmt.Errorf("name %q is a template's, which is no service by itself: name an instance, as getty@tty1", name)
 	}
 	return nil
-}
-
-func validateEnsure(ensure *string) error {
-	if ensure == nil || *ensure == running || *ensure == stopped {
-		return nil
-	}
-	return fmt.Errorf("ensure %q is not known: use running or stopped", *ensure)
 }
 
 func validateMask(want attributes) error {

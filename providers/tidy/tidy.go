@@ -51,7 +51,11 @@ func Type(now func() time.Time) *resource.Type[Attributes] {
 		NamevarName: resource.MetadataName,
 		Namevar:     func(a *Attributes) *string { return &a.name },
 		Normalize:   normalize,
-		Validate:    validate,
+		OneOf: []resource.OneOf[Attributes]{
+			{Attribute: "type", Value: func(a *Attributes) *string { return a.Type }, Words: []string{"atime", "mtime", "ctime"}},
+			{Attribute: "backup", Value: func(a *Attributes) *string { return a.Backup }, Words: []string{"None", "Bucket"}},
+		},
+		Validate: validate,
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: above, Nearest: true},
 		},

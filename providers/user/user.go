@@ -67,7 +67,11 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 		Exists:      exists,
 		Normalize:   normalize,
 		Default:     beThere,
-		Validate:    validate,
+		OneOf: []resource.OneOf[attributes]{
+			{Attribute: "ensure", Value: func(a *attributes) *string { return a.Ensure }, Words: []string{resource.Present, resource.Absent}},
+			{Attribute: "membership", Value: func(a *attributes) *string { return a.Membership }, Words: []string{"minimum", "inclusive"}},
+		},
+		Validate: validate,
 		Auto: []resource.AutoRelation[attributes]{
 			{Relation: resource.Require, Kind: "Group", Names: groupsBefore},
 			{Relation: resource.Before, Kind: "Group", Names: groupsAfter},

@@ -1,0 +1,113 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+	"github.com/fettle-dev/fettle/test/oddvalues"
+)
+
+// agreement is how many resources are compared, or for how long, and from which seed: by
+// FETTLE_AGREE_SEED and FETTLE_AGREE_TIME.
+func agreement(t *testing.T) (seed uint64, enough func(resources int) bool) {
+	t.Helper()
+	seed = 1
+	if text := os.Getenv("FETTLE_AGREE_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := os.Getenv("FETTLE_AGREE_TIME")
+	if text == "" {
+		return seed, func(resources int) bool { return resources >= 2000 }
+	}
+	limit, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := time.Now().Add(limit)
+	return seed, func(int) bool { return time.Now().After(end) }
+}
+
+// What validate accepts is refused by neither plan nor apply, and what it refuses is refused by
+// both with the same words, before a provider hears of it.
+func TestValidatePlanAndApplyAgree(t *testing.T) {
+	seed, enough := agreement(t)
+	g, err := oddvalues.New(seed, "../../config/samples", "../../config/samples/attributes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	const batch = 20
+	n := 0
+	for ; !enough(n) && !t.Failed(); n += batch {
+		var in strings.Builder
+		var names []string
+		for i := range batch {
+			name := fmt.Sprintf("r%d", n+i)
+			doc := g.Next(name)
+			fmt.Fprintf(&in, "---\n%s\n", doc)
+			names = append(names, name)
+		}
+		verdicts := validated(t, in.String())
+		for _, command := range []string{"plan", "apply"} {
+			compare(t, command, in.String(), names, verdicts)
+		}
+		for _, name := range names {
+			refused += min(1, len(verdicts[name]))
+		}
+	}
+	t.Logf("seed %d: %d resources, of which %d were refused", seed, n, refused)
+	if refused < n/4 || refused > n*9/10 {
+		t.Errorf("a generator of which %d of %d are refused shows little", refused, n)
+	}
+}
+
+// validated are the faults that validate finds, by name of the resource.
+func validated(t *testing.T, in string) map[string][]string {
+	t.Helper()
+	verdicts := map[string][]string{}
+	for _, line := range lines(fettle(t, in, "validate", "-f", "-").err) {
+		where, rest, _ := strings.Cut(line, ": ")
+		ref, message, ok := strings.Cut(rest, ": ")
+		_, name, hasName := strings.Cut(ref, "/")
+		if !ok || !hasName || !strings.HasPrefix(where, "stdin:") {
+			continue // a further line of a message
+		}
+		verdicts[name] = append(verdicts[name], message)
+	}
+	return verdicts
+}
+
+func compare(t *testing.T, command, in string, names []string, verdicts map[string][]string) {
+	t.Helper()
+	got := fettle(t, in, command, "-f", "-", "-o", "json", "--root", emptyRoot(t))
+	var report engine.Report
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil {
+		t.Fatalf("%s: %v\n%s%s\n%s", command, err, got.out, got.err, in)
+	}
+	reports := map[string]engine.ResourceReport{}
+	for _, r := range report.Resources {
+		reports[r.Ref.Name] = r
+	}
+	for _, name := range names {
+		r, there := reports[name]
+		if len(verdicts[name]) == 0 && there && strings.Contains(r.Message, "stdin:") {
+			t.Errorf("%s refuses %s, which validate accepts: %s", command, r.Ref, r.Message)
+		}
+		for _, message := range verdicts[name] {
+			first, _, _ := strings.Cut(message, "\n")
+			first = strings.ToValidUTF8(first[:min(len(first), 300)], "") // the compiler caps its messages
+			if r.State != engine.Failed && r.State != engine.Skipped || r.Provider != "" || !strings.Contains(r.Message, first) {
+				t.Errorf("%s does not refuse %s as validate does, for %s: %s %s", command, name, message, r.State, r.Message)
+			}
+		}
+	}
+}
