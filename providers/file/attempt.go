@@ -69,8 +69,7 @@ func (p posix) attempt(ctx context.Context, h host.Host, is, want Attributes, ch
 // A write is one resource on its way from is to want.
 type write struct {
 	posix
-	h        host.Host // for what is below the path
-	wide     host.Host // for all else
+	wide     host.Host
 	is, want Attributes
 	changes  changes
 	uid, gid int // unchanged where they are not managed
@@ -96,7 +95,7 @@ func (p posix) begin(ctx context.Context, h host.Host, is, want Attributes) (*wr
 	if follows(want) {
 		want.Path = path.Join(dir.Path(), name)
 	}
-	w := &write{posix: p, h: door(h, want), wide: h, is: is, want: want, uid: unchanged, gid: unchanged, dir: dir, name: name}
+	w := &write{posix: p, wide: h, is: is, want: want, uid: unchanged, gid: unchanged, dir: dir, name: name}
 	if err := w.openOld(); err != nil {
 		w.end()
 		return nil, err

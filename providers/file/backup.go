@@ -70,7 +70,7 @@ func (w *write) save(ctx context.Context) error {
 	case regular:
 		err = w.saveOpen(ctx, to)
 	case directory:
-		err = w.saveTree(ctx, w.want.Path, to)
+		err = w.saveTree(ctx, to)
 	default:
 		return nil
 	}
@@ -112,60 +112,51 @@ type borrowed struct{ host.Node }
 
 func (borrowed) Close() error { return nil }
 
-func (w *write) saveFile(ctx context.Context, file, to string) error {
-	kept := bucket.Of(ctx, w.wide)
-	if to == backupBucket {
-		return kept.Backup(ctx, w.h, file)
-	}
-	if secret, err := kept.HoldsSecret(ctx, w.h, file); err != nil || secret {
-		return err
-	}
-	node, err := w.h.Look(file)
-	if err != nil {
-		return err
-	}
-	defer node.Close()
-	from, err := node.Open()
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	info := node.Info()
-	_, err = w.h.WriteFile(ctx, file+to, host.NewFile{Content: from, UID: info.UID, GID: info.GID, Mode: &info.Mode})
-	return err
-}
-
 // saveTree counts before it copies, so that a directory that is too large leaves
 // nothing behind.
-func (w *write) saveTree(ctx context.Context, dir, to string) error {
-	files, err := filesBelow(w.h, dir, nil)
+func (w *write) saveTree(ctx context.Context, to string) error {
+	files, err := filesBelow(w.old, ".", nil)
 	if to != backupBucket && len(files) > 0 {
 		return errors.New("it is a directory with files in it, and a suffix is for files: use backup: Bucket, or None")
 	}
-	for _, file := range files {
+	for _, name := range files {
 		if err == nil {
-			err = w.saveFile(ctx, file, to)
+			err = w.saveBelow(ctx, name)
 		}
 	}
 	return err
 }
 
-// filesBelow adds the regular files in a directory and those below it.
-func filesBelow(h host.Reader, dir string, files []string) ([]string, error) {
-	names, err := h.ReadDir(dir)
+// saveBelow keeps a file of the directory that was opened.
+func (w *write) saveBelow(ctx context.Context, name string) error {
+	file, err := w.old.Child(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return bucket.Of(ctx, w.wide).Backup(ctx, held{w.wide, file}, path.Join(w.want.Path, name))
+}
+
+// filesBelow adds the regular files in a directory of a tree and those below it, by their
+// names relative to the tree.
+func filesBelow(top host.Handle, dir string, files []string) ([]string, error) {
+	names, err := namesIn(top, dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		file := path.Join(dir, name)
-		info, err := h.Lstat(file)
-		switch {
-		case err != nil:
+	for _, base := range names {
+		name := path.Join(dir, base)
+		file, err := top.Child(name)
+		if err != nil {
 			return nil, err
+		}
+		info := file.Info()
+		switch err = file.Close(); {
+		case err != nil:
 		case info.IsDir():
-			files, err = filesBelow(h, file, files)
+			files, err = filesBelow(top, name, files)
 		case info.IsRegular():
-			files = append(files, file)
+			files = append(files, name)
 		}
 		if err != nil {
 			return nil, err
@@ -175,6 +166,18 @@ func filesBelow(h host.Reader, dir string, files []string) ([]string, error) {
 		}
 	}
 	return files, nil
+}
+
+func namesIn(top host.Handle, dir string) ([]string, error) {
+	if dir == "." {
+		return top.ReadDir()
+	}
+	n, err := top.Child(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer n.Close()
+	return n.ReadDir()
 }
 
 var errTooMany = errors.New("it holds more than 1000 files: remove some by hand, or set backup: None")

@@ -44,9 +44,9 @@ type Attributes struct {
 	headers []fetch.Header
 	// leaving says that no resource is about it any more.
 	leaving bool
-	// straight says that its path leads through no symlink, and must not when it is
-	// changed: whoever may write on the way would lead us where only root gets.
-	straight bool
+	// at and copied are where a File that recurses has found this one and its source: they
+	// are opened there and nowhere else. nil in what a user wrote.
+	at, copied *spot
 }
 
 // found is what lies at a path, beyond what can be asked for. Zero in what a user

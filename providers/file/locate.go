@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // lookup opens what a resource is about.
 func (p posix) lookup(ctx context.Context, h host.Reader, want Attributes) (n host.Handle, err error) {
+	if want.at != nil {
+		return want.at.tree.Lookup(h, want.at.name)
+	}
 	err = p.locate(ctx, h, want, func(links host.Links) error {
 		n, err = h.Lookup(want.Path, links)
 		return err
@@ -19,6 +23,10 @@ func (p posix) lookup(ctx context.Context, h host.Reader, want Attributes) (n ho
 
 // lookupParent opens the directory of what a resource is about.
 func (p posix) lookupParent(ctx context.Context, h host.Reader, want Attributes) (dir host.Handle, name string, err error) {
+	if want.at != nil {
+		dir, err = want.at.tree.Lookup(h, path.Dir(want.at.name))
+		return dir, path.Base(want.at.name), err
+	}
 	err = p.locate(ctx, h, want, func(links host.Links) error {
 		dir, name, err = h.LookupParent(want.Path, links)
 		return err
@@ -28,6 +36,9 @@ func (p posix) lookupParent(ctx context.Context, h host.Reader, want Attributes)
 
 // editParent is lookupParent for a change.
 func (p posix) editParent(ctx context.Context, h host.Host, want Attributes) (dir host.WritableHandle, name string, err error) {
+	if want.at != nil {
+		return want.at.tree.EditParent(h, want.at.name)
+	}
 	err = p.locate(ctx, h, want, func(links host.Links) error {
 		dir, name, err = h.EditParent(want.Path, links)
 		return err
@@ -63,10 +74,7 @@ func allowable(err error) error {
 // linksTo is which symlinks are followed whoever the owner is.
 func linksTo(want Attributes) host.Links {
 	links := host.Links{AtEnd: follows(want)}
-	switch {
-	case want.straight:
-		links.Follow = host.FollowNone
-	case want.FollowParentLinks != nil && *want.FollowParentLinks:
+	if want.FollowParentLinks != nil && *want.FollowParentLinks {
 		links.Follow = host.FollowAll
 	}
 	return links

@@ -29,7 +29,7 @@ func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 // or if nothing is.
 func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Attributes, err error) {
 	is.Path = want.Path
-	if err := survey(h, want); err != nil {
+	if err := p.survey(ctx, h, want); err != nil {
 		return is, err
 	}
 	node, err := p.lookup(ctx, h, want)

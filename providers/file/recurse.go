@@ -118,17 +118,19 @@ const (
 // A child is a path below a File that recurses.
 type child struct {
 	path string
+	at   *spot // nil where links are followed
 	fate fate
 	// Of what is copied:
-	from string
-	as   entry
-	text string // of a link
+	from   string
+	copied *spot // where from is; nil where links are followed
+	as     entry
+	text   string // of a link
 }
 
 // attributes are the child's: those of the File above but for what is about that itself.
 func (c child) attributes(parent Attributes) Attributes {
-	a := Attributes{FileAttributes: parent.FileAttributes, child: true, straight: parent.straight}
-	a.Path, a.Ensure, a.Source = c.path, nil, nil
+	a := Attributes{FileAttributes: parent.FileAttributes, child: true, at: c.at, copied: c.copied}
+	a.Path, a.Ensure, a.Source, a.FollowParentLinks = c.path, nil, nil, nil
 	a.Recurse, a.RecurseScope, a.RecurseLimit, a.MaxFiles, a.Ignore, a.Purge = nil, nil, nil, nil, nil, nil
 	switch {
 	case c.fate == purged:

@@ -56,33 +56,32 @@ type counted struct {
 	counter *counter
 }
 
-func (c counted) Lstat(path string) (host.FileInfo, error) {
+func (c counted) Lookup(path string, links host.Links) (host.Handle, error) {
 	c.counter.count()
-	return c.Host.Lstat(path)
+	n, err := c.Host.Lookup(path, links)
+	if err != nil {
+		return nil, err
+	}
+	return countedHandle{n, c.counter}, nil
 }
 
-func (c counted) ReadDir(path string) ([]string, error) {
-	c.counter.count()
-	return c.Host.ReadDir(path)
-}
-
-func (c counted) LookStraight() host.Reader {
-	return countedReader{c.Host.LookStraight(), c.counter}
-}
-
-type countedReader struct {
-	host.Reader
+type countedHandle struct {
+	host.Handle
 	counter *counter
 }
 
-func (c countedReader) Lstat(path string) (host.FileInfo, error) {
+func (c countedHandle) Child(name string) (host.Handle, error) {
 	c.counter.count()
-	return c.Reader.Lstat(path)
+	n, err := c.Handle.Child(name)
+	if err != nil {
+		return nil, err
+	}
+	return countedHandle{n, c.counter}, nil
 }
 
-func (c countedReader) ReadDir(path string) ([]string, error) {
+func (c countedHandle) ReadDir() ([]string, error) {
 	c.counter.count()
-	return c.Reader.ReadDir(path)
+	return c.Handle.ReadDir()
 }
 
 // held is how many bytes of memory are in use.

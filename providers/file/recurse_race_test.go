@@ -19,11 +19,9 @@ type treacherous struct {
 	turn func()
 }
 
-func (h treacherous) EditParent(path string, links host.Links) (host.WritableHandle, string, error) {
-	if path == "/x/d/shadow" {
-		h.turn()
-	}
-	return h.Host.EditParent(path, links)
+func (h treacherous) Edit(path string, links host.Links) (host.WritableHandle, error) {
+	h.turn()
+	return h.Host.Edit(path, links)
 }
 
 func TestNobodyCanLeadARecursionElsewhere(t *testing.T) {

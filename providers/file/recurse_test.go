@@ -305,7 +305,7 @@ func TestADirectoryIsCopied(t *testing.T) {
 		},
 		"not from what is not there, even to purge": {
 			given: []string{"/x/own mine"}, files: []string{`{path: /x, source: /src, recurse: true, purge: true}`},
-			lines: []string{"File/a: cannot read the present state: cannot look at source: stat /src: no such file or directory"},
+			lines: []string{"File/a: cannot read the present state: cannot look at source: lookup /src: no such file or directory"},
 			tree:  []string{"/x/own 0644 mine"},
 		},
 		"what can't be copied fails alone": {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"time"
 
@@ -69,15 +70,39 @@ func askHost(ctx context.Context, h host.Reader, want Attributes, how string) (o
 // lookupSource opens a source on the host. It follows symlinks, but for those by which a
 // user could have root read something else.
 func lookupSource(h host.Reader, want Attributes) (host.Handle, error) {
-	links := host.Links{Follow: linksTo(want).Follow, AtEnd: true}
-	if links.Follow == host.FollowNone {
-		links.Follow = host.FollowRoots
+	if want.copied != nil {
+		return lookupCopied(h, *want.copied)
 	}
-	n, err := h.Lookup(*want.Source, links)
+	n, err := h.Lookup(*want.Source, sourceLinks(want))
 	if refused := new(host.LinkError); errors.As(err, &refused) {
 		return nil, allowable(err)
 	}
 	return n, err
+}
+
+// lookupCopied opens what a walk found in a source. In a directory that others can write to
+// a file with several hard links may be one that they can't read.
+func lookupCopied(h host.Reader, from spot) (host.Handle, error) {
+	n, err := from.tree.Lookup(h, from.name)
+	if err != nil || !n.Info().IsRegular() || n.Info().Nlink == 1 {
+		return n, err
+	}
+	dir, err := from.tree.Lookup(h, path.Dir(from.name))
+	if err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	only, err := dir.OnlyRootWrites()
+	if err == nil && !only {
+		err = &host.HardLinkError{Path: n.Path()}
+	}
+	if err = errors.Join(err, dir.Close()); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+func sourceLinks(want Attributes) host.Links {
+	return host.Links{Follow: linksTo(want).Follow, AtEnd: true}
 }
 
 func openSource(h host.Reader, want Attributes) (io.ReadCloser, error) {

@@ -13,10 +13,9 @@ import (
 // A walk goes through what lies below a File that recurses. It has the names of the
 // directories on its way in memory and nothing else, however many files there are.
 type walk struct {
-	h      host.Reader
-	source host.Reader // the same host, on which the source is
-	want   Attributes
-	own    claims
+	managed, source side
+	want            Attributes
+	own             claims
 	// visit takes each child: a directory before what is in it, unless it is purged. Its
 	// error ends the walk.
 	visit func(child) error
@@ -29,10 +28,10 @@ type claims struct {
 	above map[string]bool
 }
 
-// A level is one directory of a walk.
+// A level is one directory of a walk. Its names are relative to the two sides.
 type level struct {
 	dir   string
-	from  string // its source; "" where it has none
+	from  string // "" where it has no source
 	depth int    // of what is in it; 1 directly below the File
 	// local says that what is on the host counts besides the source, and purging that
 	// it goes.
@@ -51,13 +50,13 @@ func identityOf(info host.FileInfo) identity { return identity{info.Dev, info.In
 func (w *walk) descend(l level) (stays bool, err error) {
 	var there []string
 	if l.from != "" {
-		if there, err = w.source.ReadDir(l.from); err != nil {
+		if there, err = w.source.names(l.from); err != nil {
 			return true, cannot("read source", err)
 		}
 	}
 	names := there
 	if l.local {
-		here, err := w.h.ReadDir(l.dir)
+		here, err := w.managed.names(l.dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return true, cannot("read directory", err)
 		}
@@ -79,10 +78,10 @@ func (w *walk) descend(l level) (stays bool, err error) {
 // enter deals with one name of a directory. What other Files are about stays theirs.
 func (w *walk) enter(l level, name string, sourced bool) (stays bool, err error) {
 	p := path.Join(l.dir, name)
-	if ignored(w.want.Ignore, name) || w.own.has(p) {
+	if ignored(w.want.Ignore, name) || w.own.has(w.managed.path(p)) {
 		return true, nil
 	}
-	here, err := w.h.Lstat(p)
+	here, err := w.managed.info(p)
 	exists := err == nil
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -111,7 +110,8 @@ func (w *walk) replicate(l level, p, from string, here host.FileInfo) error {
 		return err
 	}
 	if slices.Contains(l.way, identityOf(there)) {
-		return fmt.Errorf("cannot copy %s: it leads back to a directory above it, or into %s: remove the link, or use links: manage", from, w.want.Path)
+		return fmt.Errorf("cannot copy %s: it leads back to a directory above it, or into %s: remove the link, or use links: manage",
+			w.source.path(from), w.want.Path)
 	}
 	l.from, l.purging = from, l.purging && !mounted && here.IsDir()
 	l.local = l.local && w.leadsOn(here)
@@ -127,26 +127,32 @@ func (w *walk) leadsOn(here host.FileInfo) bool {
 // original is a copy of what the source has, yet to be made. What is not there, as a link
 // leads nowhere, is left to fail by itself.
 func (w *walk) original(p, from string) (c child, there host.FileInfo, err error) {
-	c = child{path: p, fate: copied, from: from, as: regular}
-	if there, err = w.look(w.source, from); err == nil {
-		c.as = kindOf(there)
+	c = w.child(p, copied)
+	c.from, c.copied, c.as = w.source.path(from), w.source.at(from), regular
+	n, err := w.source.openMeant(from)
+	if err != nil {
+		return c, there, ignoreMissing(cannot("look at source", err))
 	}
-	if c.as == link {
-		c.text, err = w.source.Readlink(from)
+	defer n.Close()
+	there = n.Info()
+	if c.as = kindOf(there); c.as == link {
+		c.text, err = n.Readlink()
 	}
-	return c, there, ignoreMissing(cannot("look at source", err))
+	return c, there, cannot("look at source", err)
 }
 
 // tend deals with what is only on the host and stays.
 func (w *walk) tend(l level, p string, here host.FileInfo) error {
-	if err := w.visit(child{path: p}); err != nil {
+	if err := w.visit(w.child(p, tended)); err != nil {
 		return err
 	}
 	if here.IsSymlink() && follows(w.want) {
-		var err error
-		if here, err = w.h.Stat(p); err != nil {
+		n, err := w.managed.openMeant(p)
+		if err != nil {
 			return ignoreMissing(cannot("follow link", err))
 		}
+		here = n.Info()
+		_ = n.Close()
 	}
 	if !here.IsDir() || slices.Contains(l.way, identityOf(here)) {
 		return nil
@@ -171,13 +177,14 @@ func (w *walk) purge(l level, p string, here host.FileInfo) (stays bool, err err
 		if stays, err = w.below(l, p, identityOf(here)); err != nil {
 			return true, err
 		}
-		if stays || w.own.above[p] {
-			return true, w.visit(child{path: p})
+		if stays || w.own.above[w.managed.path(p)] {
+			return true, w.visit(w.child(p, tended))
 		}
 	}
 	// Where this is refused, the directories above are not tried.
-	refused := refusal(kindOf(here), child{path: p, fate: purged}.attributes(w.want)) != nil
-	return refused || leavesCopy(w.want, here), w.visit(child{path: p, fate: purged})
+	c := w.child(p, purged)
+	refused := refusal(kindOf(here), c.attributes(w.want)) != nil
+	return refused || leavesCopy(w.want, here), w.visit(c)
 }
 
 // mounted matters where something may be purged.
@@ -185,7 +192,7 @@ func (w *walk) mounted(l level, p string) (bool, error) {
 	if !l.purging {
 		return false, nil
 	}
-	mounted, err := w.h.Mounted(p)
+	mounted, err := w.managed.mounted(p)
 	return mounted, cannot("look for mount", err)
 }
 
@@ -198,12 +205,9 @@ func (w *walk) below(l level, dir string, passed ...identity) (stays bool, err e
 	return w.descend(l)
 }
 
-// look describes what is meant by a path.
-func (w *walk) look(h host.Reader, p string) (host.FileInfo, error) {
-	if follows(w.want) {
-		return h.Stat(p)
-	}
-	return h.Lstat(p)
+// child is what has a name on the managed side.
+func (w *walk) child(name string, fate fate) child {
+	return child{path: w.managed.path(name), at: w.managed.at(name), fate: fate}
 }
 
 func ignoreMissing(err error) error {

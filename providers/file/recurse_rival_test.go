@@ -1,0 +1,172 @@
+package file_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/rival"
+)
+
+// prized are the names of the files of root that a user is after, and of the user's own.
+var prized = []string{"group-", "gshadow", "hosts", "motd", "passwd-", "shadow", "sudoers"}
+
+const prize = "root's alone"
+
+// An estate is a host where /home leads to /data/home by a symlink of root's. There zed has
+// a directory d and a symlink to /etc, which a rival exchanges in a loop.
+type estate struct {
+	h         *linux.Host
+	dir, home string
+	own       int // descriptor of d, wherever it is
+}
+
+func newEstate(t *testing.T) *estate {
+	t.Helper()
+	h, dir := homeOfZed(t)
+	must(t, os.Mkdir(filepath.Join(dir, "data"), 0o755))
+	must(t, os.Rename(filepath.Join(dir, "home"), filepath.Join(dir, "data/home")))
+	must(t, os.Symlink("data/home", filepath.Join(dir, "home")))
+	for _, name := range prized {
+		must(t, os.WriteFile(filepath.Join(dir, "etc", name), []byte(prize), 0o600))
+	}
+	e := &estate{h: h, dir: dir, home: filepath.Join(dir, "data/home/zed"), own: -1}
+	t.Cleanup(func() { _ = unix.Close(e.own) })
+	e.lay(t)
+	rival.Start(t, dir, zed, "exchange", "/home/zed/d", "/home/zed/link")
+	return e
+}
+
+// lay has all files be in zed's directory again, and the symlink beside it. Where
+// one of them is gone the other is not exchanged.
+func (e *estate) lay(t *testing.T) {
+	t.Helper()
+	var st unix.Stat_t
+	if e.own < 0 || unix.Fstat(e.own, &st) != nil || st.Nlink == 0 {
+		made := filepath.Join(e.dir, "data/made")
+		must(t, os.Mkdir(made, 0o755))
+		must(t, os.Chown(made, zed, zed))
+		_ = unix.Close(e.own)
+		fd, err := unix.Open(made, unix.O_PATH|unix.O_DIRECTORY, 0)
+		must(t, err)
+		e.own = fd
+		e.place(t, made)
+	}
+	made := filepath.Join(e.dir, "data/made")
+	must(t, os.Symlink("../../../etc", made))
+	e.place(t, made)
+	must(t, os.RemoveAll(made))
+	for _, name := range prized {
+		fd, err := unix.Openat(e.own, name, unix.O_CREAT|unix.O_WRONLY|unix.O_NOFOLLOW, 0o644)
+		must(t, err)
+		must(t, unix.Fchown(fd, zed+1, zed+1))
+		must(t, unix.Fchmod(fd, 0o640))
+		must(t, unix.Close(fd))
+	}
+}
+
+// place moves something to whichever name is free, if one is.
+func (e *estate) place(t *testing.T, made string) {
+	t.Helper()
+	for _, name := range []string{"d", "link"} {
+		err := unix.Renameat2(unix.AT_FDCWD, made, unix.AT_FDCWD, filepath.Join(e.home, name), unix.RENAME_NOREPLACE)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, unix.EEXIST) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lost tells of files of root's that are not as they were.
+func (e *estate) lost(t *testing.T) string {
+	t.Helper()
+	for _, name := range prized {
+		file := filepath.Join(e.dir, "etc", name)
+		info, err := e.h.Stat("/etc/" + name)
+		if err != nil || info.Mode != 0o600 || info.UID != 0 {
+			return fmt.Sprintf("/etc/%s is %+v, %v", name, info, err)
+		}
+		if text, err := os.ReadFile(file); err != nil || string(text) != prize {
+			return fmt.Sprintf("/etc/%s holds %q, %v", name, text, err)
+		}
+	}
+	return ""
+}
+
+// leaked tells of files of root's in a directory that others may read.
+func leaked(t *testing.T, dir string) (found string) {
+	t.Helper()
+	must(t, filepath.Walk(dir, func(p string, info os.FileInfo, err error) error {
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(p)
+		if strings.Contains(string(text), prize) {
+			found = p
+		}
+		return err
+	}))
+	return found
+}
+
+// runs is how often each of the files is fought for.
+const runs = 300
+
+func TestAUserCannotLeadARecursionElsewhere(t *testing.T) {
+	for sentence, specs := range map[string][]string{
+		"to give files away": {`{path: /home/zed, recurse: true, owner: zed, mode: "0644"}`, `{path: /home/zed, recurse: true, owner: zed, mode: "0666"}`},
+		"to write them":      {`{path: /home/zed, recurse: true, source: /src, backup: None}`},
+		"to remove them":     {`{path: /home/zed, recurse: true, purge: true, backup: None}`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			e := newEstate(t)
+			must(t, os.MkdirAll(filepath.Join(e.dir, "src/d"), 0o755))
+			for _, name := range prized {
+				must(t, os.WriteFile(filepath.Join(e.dir, "src/d", name), []byte("from the source"), 0o644))
+			}
+			for i := range runs {
+				e.lay(t)
+				grow(t, e.h, forest{files: []string{specs[i%len(specs)]}})
+				if won := e.lost(t); won != "" {
+					t.Fatalf("zed won in run %d: %s", i+1, won)
+				}
+			}
+		})
+	}
+}
+
+func TestAUserCannotHaveFilesOfRootCopied(t *testing.T) {
+	for sentence, spec := range map[string]string{
+		"from a source":                 `{path: /out, recurse: true, source: /home/zed, mode: "0644", backup: None}`,
+		"into the bucket, one by one":   `{path: /home/zed, recurse: true, purge: true}`,
+		"into the bucket, all together": `{path: /home/zed/d, ensure: absent, force: true}`,
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			e := newEstate(t)
+			must(t, os.Mkdir(filepath.Join(e.dir, "out"), 0o755))
+			for i := range runs {
+				e.lay(t)
+				grow(t, e.h, forest{files: []string{spec}})
+				for _, dir := range []string{filepath.Join(e.dir, "out"), filepath.Join(e.dir, bucket.DefaultDir)} {
+					if _, err := os.Lstat(dir); err != nil {
+						continue
+					}
+					if found := leaked(t, dir); found != "" {
+						t.Fatalf("zed won in run %d: %s", i+1, found)
+					}
+				}
+				must(t, os.RemoveAll(filepath.Join(e.dir, "out/d")))
+				must(t, os.RemoveAll(filepath.Join(e.dir, "out/link")))
+			}
+		})
+	}
+}
