@@ -35,7 +35,7 @@ func (p posix) survey(ctx context.Context, h host.Reader, want Attributes) error
 	return w.tooMany(int(*want.MaxFiles))
 }
 
-// tooMany counts no further than it must.
+// tooMany counts no further than it must, and what it can: the rest fails when it is walked.
 func (w *walk) tooMany(most int) error {
 	seen := 0
 	w.own.has = func(string) bool { return false }
@@ -45,11 +45,10 @@ func (w *walk) tooMany(most int) error {
 		}
 		return nil
 	}
-	err := w.all(false)
-	if errors.Is(err, errEnough) {
+	if err := w.all(false); errors.Is(err, errEnough) {
 		return fmt.Errorf("%s has more than %d files below it: raise maxFiles, or leave some out by ignore or recurseLimit", w.want.Path, most)
 	}
-	return err
+	return nil
 }
 
 // walk opens the directories of a walk. The caller ends it.

@@ -170,3 +170,43 @@ func TestAUserCannotHaveFilesOfRootCopied(t *testing.T) {
 		})
 	}
 }
+
+// A user can nest directories deeper than a path can say.
+func TestWhatCannotBeLookedAtHoldsNothingElseUp(t *testing.T) {
+	h, dir := homeOfZed(t)
+	fd, err := unix.Open(filepath.Join(dir, "home/zed"), unix.O_PATH|unix.O_DIRECTORY, 0)
+	must(t, err)
+	const levels, name = 20, "a-long-name-"
+	for range levels {
+		long := strings.Repeat(name, 250/len(name))
+		must(t, unix.Mkdirat(fd, long, 0o755))
+		next, err := unix.Openat(fd, long, unix.O_PATH|unix.O_DIRECTORY, 0)
+		must(t, err)
+		must(t, unix.Close(fd))
+		fd = next
+	}
+	must(t, unix.Close(fd))
+	must(t, os.WriteFile(filepath.Join(dir, "home/zed/z"), nil, 0o600))
+	report := grow(t, h, forest{files: []string{`{path: /home/zed, recurse: true, owner: zed, maxFiles: 1000}`}})
+	if lines := strings.Join(told(report), "\n"); !strings.Contains(lines, "File/a: cannot generate its resources: cannot look at file: lookup /home/zed/a-long") {
+		t.Error(lines)
+	}
+	if info, err := h.Stat("/home/zed/z"); err != nil || info.UID != zed {
+		t.Errorf("what comes after is %+v, %v", info, err)
+	}
+}
+
+func TestAFileOfRootIsNotCopiedThroughAHardLink(t *testing.T) {
+	h, dir := homeOfZed(t)
+	must(t, os.WriteFile(filepath.Join(dir, "etc/shadow"), []byte(prize), 0o600))
+	must(t, os.Link(filepath.Join(dir, "etc/shadow"), filepath.Join(dir, "home/zed/notes")))
+	must(t, os.WriteFile(filepath.Join(dir, "home/zed/own"), []byte("own"), 0o600))
+	must(t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
+	grow(t, h, forest{files: []string{`{path: /out, recurse: true, source: /home/zed, mode: "0644"}`}})
+	if found := leaked(t, filepath.Join(dir, "out")); found != "" {
+		t.Errorf("%s was copied", found)
+	}
+	if _, err := h.Stat("/out/own"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,8 +17,8 @@ type walk struct {
 	managed, source side
 	want            Attributes
 	own             claims
-	// visit takes each child: a directory before what is in it, unless it is purged. Its
-	// error ends the walk.
+	// visit takes each child: a directory before what is in it, unless it is purged.
+	// errEnough ends the walk.
 	visit func(child) error
 }
 
@@ -46,7 +47,8 @@ type identity struct{ dev, ino uint64 }
 func identityOf(info host.FileInfo) identity { return identity{info.Dev, info.Ino} }
 
 // descend goes through one directory. It reports whether anything is left there that
-// is not to be purged.
+// is not to be purged. What can't be looked at keeps nothing else from being managed: its
+// owner may have made it so. The first error is returned at the end.
 func (w *walk) descend(l level) (stays bool, err error) {
 	var there []string
 	if l.from != "" {
@@ -66,13 +68,14 @@ func (w *walk) descend(l level) (stays bool, err error) {
 	}
 	for _, name := range names {
 		_, sourced := slices.BinarySearch(there, name)
-		left, err := w.enter(l, name, sourced)
-		if err != nil {
-			return true, err
+		left, failed := w.enter(l, name, sourced)
+		if errors.Is(failed, errEnough) {
+			return true, failed
 		}
-		stays = stays || left
+		err = cmp.Or(err, failed)
+		stays = stays || left || failed != nil
 	}
-	return stays, nil
+	return stays, err
 }
 
 // enter deals with one name of a directory. What other Files are about stays theirs.
