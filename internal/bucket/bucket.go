@@ -65,35 +65,30 @@ func Of(ctx context.Context, h host.Host) *Bucket {
 	return New(h, DefaultDir, DefaultLimit)
 }
 
-// Save keeps what a regular file of a host holds now and returns its SHA-256 in
-// hexadecimal. It reads the file twice and never as a whole, and never what a symlink in
-// its place leads to. A copy that is there but damaged is written anew. A file that changes
-// meanwhile is an error, and nothing of it is kept; so is one that is larger than the limit.
-// The error is ErrSecret for what is never kept.
-func (b *Bucket) Save(ctx context.Context, from host.Reader, file string) (sum string, err error) {
+// Save keeps what an open regular file holds now, as found at a path, and returns its
+// SHA-256 in hexadecimal. It reads the file twice and never as a whole. A copy that is there
+// but damaged is written anew. A file that changes meanwhile is an error, and nothing of it
+// is kept; so is one that is larger than the limit. The error is ErrSecret for what is never
+// kept.
+func (b *Bucket) Save(ctx context.Context, file host.Handle, path string) (sum string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	node, err := from.Look(file)
+	sum, size, err := sumOf(ctx, file.Open)
 	if err != nil {
 		return "", err
 	}
-	defer node.Close()
-	sum, size, err := sumOf(ctx, node.Open)
-	if err != nil {
-		return "", err
-	}
-	if known, err := b.secrets(); err != nil || known.has(file, sum) {
+	if known, err := b.secrets(); err != nil || known.has(path, sum) {
 		return "", cmp.Or(err, ErrSecret)
 	}
-	if err := b.keep(ctx, node, file, sum, size); err != nil {
+	if err := b.keep(ctx, file, path, sum, size); err != nil {
 		return "", err
 	}
-	return sum, b.note(ctx, file, sum)
+	return sum, b.note(ctx, path, sum)
 }
 
 // Backup is Save for what is about to be replaced or removed: what is never kept is left out.
-func (b *Bucket) Backup(ctx context.Context, from host.Reader, file string) error {
-	if _, err := b.Save(ctx, from, file); !errors.Is(err, ErrSecret) {
+func (b *Bucket) Backup(ctx context.Context, file host.Handle, path string) error {
+	if _, err := b.Save(ctx, file, path); !errors.Is(err, ErrSecret) {
 		return err
 	}
 	return nil
@@ -103,7 +98,7 @@ func (b *Bucket) Backup(ctx context.Context, from host.Reader, file string) erro
 func (b *Bucket) Path(sum string) string { return path.Join(b.dirOf(sum), contentsName) }
 
 // keep copies the content unless an intact copy is there.
-func (b *Bucket) keep(ctx context.Context, node host.Node, file, sum string, size int64) error {
+func (b *Bucket) keep(ctx context.Context, node host.Handle, file, sum string, size int64) error {
 	kept := b.Path(sum)
 	open := func() (io.ReadCloser, error) { return b.host.Open(kept) }
 	if is, _, err := sumOf(ctx, open); err == nil && is == sum {

@@ -33,7 +33,7 @@ func fill(t *testing.T, h *hosttest.Host, b *bucket.Bucket, files ...string) {
 	t.Helper()
 	for _, name := range files {
 		h.Put("/f/"+name, strings.Repeat(name, 10_000))
-		sum, err := b.Save(t.Context(), h, "/f/"+name)
+		sum, err := keep(t, b, h, "/f/"+name)
 		must(t, err)
 		at := time.Unix(int64(name[0]), 0)
 		must(t, os.Chtimes(filepath.Join(h.Dir(), "var/lib/fettle/bucket", sum[:2], sum, "paths"), at, at))
@@ -92,7 +92,7 @@ func TestAFileThatIsLargerThanTheLimitIsAnErrorAndNothingGoes(t *testing.T) {
 	fill(t, h, b, "a")
 	h.Put("/large", strings.Repeat("x", 2*each))
 	const want = "/large needs 32288 bytes in the bucket, which takes no more than 28192: raise its limit, or set backup: None"
-	if _, err := b.Save(t.Context(), h, "/large"); err == nil || err.Error() != want {
+	if _, err := keep(t, b, h, "/large"); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 	if got := found(t, b); !cmp.Equal(got, []string{"/f/a"}) {
@@ -108,7 +108,7 @@ func TestOfOneContentTheLatestPathsAreKept(t *testing.T) {
 	for i := range 103 {
 		file := fmt.Sprintf("/f/%d", i)
 		h.Put(file, "")
-		_, err := b.Save(t.Context(), h, file)
+		_, err := keep(t, b, h, file)
 		must(t, err)
 	}
 	if got := found(t, b); len(got) != 100 || got[0] != "/f/3" || got[99] != "/f/102" {

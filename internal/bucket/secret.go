@@ -144,18 +144,13 @@ func (b *Bucket) IsSecret(file, sum string) (bool, error) {
 	return known.has(file, sum), err
 }
 
-// HoldsSecret is IsSecret for what a regular file of a host holds now.
-func (b *Bucket) HoldsSecret(ctx context.Context, from host.Reader, file string) (bool, error) {
-	node, err := from.Look(file)
+// HoldsSecret is IsSecret for what an open regular file holds now.
+func (b *Bucket) HoldsSecret(ctx context.Context, file host.Handle, path string) (bool, error) {
+	sum, _, err := sumOf(ctx, file.Open)
 	if err != nil {
 		return false, err
 	}
-	defer node.Close()
-	sum, _, err := sumOf(ctx, node.Open)
-	if err != nil {
-		return false, err
-	}
-	return b.IsSecret(file, sum)
+	return b.IsSecret(path, sum)
 }
 
 func (s secrets) has(file, sum string) bool {

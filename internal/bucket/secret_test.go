@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
@@ -24,7 +25,10 @@ func record(t *testing.T, b *bucket.Bucket, contents ...string) {
 
 func holdsSecret(t *testing.T, h *hosttest.Host, b *bucket.Bucket, file string) bool {
 	t.Helper()
-	secret, err := b.HoldsSecret(t.Context(), h, file)
+	opened, err := h.Lookup(file, host.Links{})
+	must(t, err)
+	defer opened.Close()
+	secret, err := b.HoldsSecret(t.Context(), opened, file)
 	must(t, err)
 	return secret
 }
@@ -35,7 +39,7 @@ func TestASecretIsNeverKept(t *testing.T) {
 	b := of(h)
 	record(t, b, "one\n")
 	for range 2 { // the second is another process
-		if _, err := b.Save(t.Context(), h, "/f"); !errors.Is(err, bucket.ErrSecret) {
+		if _, err := keep(t, b, h, "/f"); !errors.Is(err, bucket.ErrSecret) {
 			t.Errorf("got %v", err)
 		}
 		if !holdsSecret(t, h, b, "/f") {
@@ -70,7 +74,7 @@ func TestAnAlteredSecretIsRecognizedByItsPath(t *testing.T) {
 	h.Put("/other", "s3cret\nand more\n")
 	b := of(h)
 	record(t, b, "s3cret\n")
-	if _, err := b.Save(t.Context(), h, "/secret"); !errors.Is(err, bucket.ErrSecret) {
+	if _, err := keep(t, b, h, "/secret"); !errors.Is(err, bucket.ErrSecret) {
 		t.Errorf("got %v", err)
 	}
 	if !holdsSecret(t, h, b, "/secret") || holdsSecret(t, h, b, "/other") {

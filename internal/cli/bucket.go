@@ -223,15 +223,26 @@ func (a *app) restore(ctx context.Context, h Host, b *bucket.Bucket, sum, to str
 }
 
 func putBack(ctx context.Context, h host.Host, b *bucket.Bucket, to string, content io.Reader) error {
-	f := host.NewFile{Content: content, UID: -1, GID: -1}
-	switch info, err := h.Lstat(to); {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsRegular():
-		f.Mode = new(uint32(0o600))
+	dir, name, err := h.EditParent(to, host.Links{})
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	f := host.NewFile{Content: content, UID: -1, GID: -1, Was: &host.FileInfo{}}
+	file, err := dir.Child(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
 	default:
-		f.Check = func(ctx context.Context, _ string) error { return b.Backup(ctx, h, to) }
+		defer file.Close()
+		f.Was = new(file.Info())
 	}
-	_, err := h.WriteFile(ctx, to, f)
+	if file != nil && f.Was.IsRegular() {
+		f.Check = func(ctx context.Context, _ string) error { return b.Backup(ctx, file, to) }
+	} else {
+		f.Mode = new(uint32(0o600))
+	}
+	_, err = dir.WriteFile(ctx, name, f)
 	return err
 }

@@ -84,14 +84,19 @@ func other(ctx context.Context, h host.Reader, b *bucket.Bucket, name string) (r
 		}
 		return kept(b, e)
 	}
-	secret, err := b.HoldsSecret(ctx, h, name)
+	file, err := h.Lookup(name, host.Links{Follow: host.FollowAll, AtEnd: true})
+	if err != nil {
+		return revision{}, fmt.Errorf("cannot read %s: %w", name, err)
+	}
+	defer file.Close()
+	secret, err := b.HoldsSecret(ctx, file, name)
 	if err != nil {
 		return revision{}, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	if secret {
 		return revision{}, fmt.Errorf("%s holds a secret, and those are never shown", name)
 	}
-	f, err := h.Open(name)
+	f, err := file.Open()
 	if err != nil {
 		return revision{}, fmt.Errorf("cannot read %s: %w", name, err)
 	}

@@ -38,7 +38,6 @@ func (m memory) Stat(path string) (host.FileInfo, error) {
 
 func (m memory) Lstat(path string) (host.FileInfo, error) { return m.Stat(path) }
 
-func (m memory) Look(string) (host.Node, error) { return nil, fs.ErrNotExist }
 func (m memory) LookupParent(string, host.Links) (host.Handle, string, error) {
 	return nil, "", fs.ErrNotExist
 }
@@ -70,8 +69,6 @@ func (m memory) LookPath(name string) (string, error) {
 func (m memory) Query(context.Context, host.Cmd) (host.Result, error) {
 	return host.Result{Stdout: []byte(m["ip"])}, nil
 }
-
-func (m memory) LookStraight() host.Reader { return m }
 
 func (m memory) LookAs(host.Credentials) host.Reader { return m }
 

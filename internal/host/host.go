@@ -49,9 +49,6 @@ type Reader interface {
 	Stat(path string) (FileInfo, error)
 	// Lstat describes a path itself: a symlink is not followed.
 	Lstat(path string) (FileInfo, error)
-	// Look is Lstat that keeps hold of what it describes: what is read of it next is of
-	// that very file, whatever happens to the path. The caller closes it.
-	Look(path string) (Node, error)
 	// Lookup opens what is at a path, of any type. The caller closes it. The error is a
 	// *LinkError where a symlink is on the way that is not to be followed.
 	Lookup(path string, links Links) (Handle, error)
@@ -74,20 +71,6 @@ type Reader interface {
 	// LookAs is the same host as a user may look at it. What lies where a user can write
 	// is read so: a symlink leads that user nowhere that was not open before.
 	LookAs(who Credentials) Reader
-	// LookStraight is the same host on which no path leads through a symlink: it is an
-	// error that says so. A path may still end in one that is looked at itself. Who walks
-	// through what others can write can't be led elsewhere meanwhile.
-	LookStraight() Reader
-}
-
-// A Node is what lay at a path when somebody looked. It is not safe for concurrent use.
-type Node interface {
-	io.Closer
-	// Info describes it as it was then.
-	Info() FileInfo
-	// Open opens a regular file for reading, on its own: it stays open when the node is
-	// closed. Anything but a regular file is an error.
-	Open() (io.ReadCloser, error)
 }
 
 // A Host is a Reader that can also change the host.
@@ -123,8 +106,6 @@ type Host interface {
 	// what that user may do, whatever is put in its way meanwhile. What is made is the
 	// user's.
 	ActAs(who Credentials) Host
-	// ActStraight is to LookStraight what ActAs is to LookAs.
-	ActStraight() Host
 }
 
 // MaxReadFile is the largest file, in bytes, that ReadFile reads.

@@ -82,11 +82,11 @@ func (w *write) save(ctx context.Context) error {
 
 // saveOpen keeps the file that was opened, wherever it is by now.
 func (w *write) saveOpen(ctx context.Context, to string) error {
-	kept, from := bucket.Of(ctx, w.wide), held{w.wide, w.old}
+	kept := bucket.Of(ctx, w.wide)
 	if to == backupBucket {
-		return kept.Backup(ctx, from, w.want.Path)
+		return kept.Backup(ctx, w.old, w.want.Path)
 	}
-	if secret, err := kept.HoldsSecret(ctx, from, w.want.Path); err != nil || secret {
+	if secret, err := kept.HoldsSecret(ctx, w.old, w.want.Path); err != nil || secret {
 		return err
 	}
 	content, err := w.old.Open()
@@ -98,19 +98,6 @@ func (w *write) saveOpen(ctx context.Context, to string) error {
 	_, err = w.dir.WriteFile(ctx, w.name+to, host.NewFile{Content: content, UID: w.was.UID, GID: w.was.GID, Mode: &mode})
 	return err
 }
-
-// held is a host on which a file is looked at that is open already.
-type held struct {
-	host.Reader
-	file host.Handle
-}
-
-func (h held) Look(string) (host.Node, error) { return borrowed{h.file}, nil }
-
-// borrowed is not for the borrower to close.
-type borrowed struct{ host.Node }
-
-func (borrowed) Close() error { return nil }
 
 // saveTree counts before it copies, so that a directory that is too large leaves
 // nothing behind.
@@ -134,7 +121,7 @@ func (w *write) saveBelow(ctx context.Context, name string) error {
 		return err
 	}
 	defer file.Close()
-	return bucket.Of(ctx, w.wide).Backup(ctx, held{w.wide, file}, path.Join(w.want.Path, name))
+	return bucket.Of(ctx, w.wide).Backup(ctx, file, path.Join(w.want.Path, name))
 }
 
 // filesBelow adds the regular files in a directory of a tree and those below it, by their

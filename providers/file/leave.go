@@ -93,7 +93,7 @@ func (a *Attributes) keepContent(ctx context.Context, h host.Host, want Attribut
 	}
 	defer file.Close()
 	kept := bucket.Of(ctx, h)
-	sum, err := kept.Save(ctx, held{h, file}, want.Path)
+	sum, err := kept.Save(ctx, file, want.Path)
 	if err != nil {
 		return fmt.Errorf("cannot keep %s to restore it; will not change it: %w", want.Path, err)
 	}

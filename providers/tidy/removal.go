@@ -118,22 +118,9 @@ func (r removed) remove(ctx context.Context, h host.Host, dir host.WritableHandl
 		return fmt.Errorf("cannot remove %s: another file has that name by now: the next run looks at it", r.Path)
 	}
 	if r.keep && is.IsRegular() {
-		if err := bucket.Of(ctx, h).Backup(ctx, held{h, file}, r.Path); err != nil {
+		if err := bucket.Of(ctx, h).Backup(ctx, file, r.Path); err != nil {
 			return fmt.Errorf("cannot back up %s; will not remove it: %w", r.Path, err)
 		}
 	}
 	return dir.Remove(name, &is)
 }
-
-// held is a host on which a file is looked at that is open already.
-type held struct {
-	host.Reader
-	file host.Handle
-}
-
-func (h held) Look(string) (host.Node, error) { return borrowed{h.file}, nil }
-
-// borrowed is not for the borrower to close.
-type borrowed struct{ host.Node }
-
-func (borrowed) Close() error { return nil }

@@ -38,24 +38,6 @@ func (h *Host) Lstat(path string) (host.FileInfo, error) {
 	return h.owners.shown(info), err
 }
 
-// Look implements [host.Reader].
-func (h *Host) Look(path string) (host.Node, error) {
-	n, err := h.files.Look(path)
-	if err != nil {
-		return nil, err
-	}
-	return ownedNode{n, h.owners}, nil
-}
-
-// An ownedNode shows who owns it as the fake has it.
-type ownedNode struct {
-	host.Node
-	owners *owners
-}
-
-// Info implements [host.Node].
-func (n ownedNode) Info() host.FileInfo { return n.owners.shown(n.Node.Info()) }
-
 // WriteFile implements [host.Host]. The transcript has "! write PATH MODE USER GROUP"
 // as the file then is, or "! write PATH failed".
 func (h *Host) WriteFile(ctx context.Context, path string, f host.NewFile) ([sha256.Size]byte, error) {
@@ -148,12 +130,6 @@ func (h *Host) RemoveAll(path string) error {
 	h.record("!", "removeall", path)
 	return h.files.RemoveAll(path)
 }
-
-// LookStraight implements [host.Reader]. The fake follows symlinks all the same.
-func (h *Host) LookStraight() host.Reader { return h.ReadOnly() }
-
-// ActStraight implements [host.Host]. The fake follows symlinks all the same.
-func (h *Host) ActStraight() host.Host { return h }
 
 // LookAs implements [host.Reader]. The fake knows no permissions.
 func (h *Host) LookAs(host.Credentials) host.Reader { return h.ReadOnly() }

@@ -149,23 +149,3 @@ func (a as) Mounted(path string) (mounted bool, err error) {
 	err = a.try(func() error { mounted, err = a.Host.Mounted(path); return err })
 	return mounted, err
 }
-
-func (a as) Look(path string) (host.Node, error) {
-	var n host.Node
-	err := a.try(func() (err error) { n, err = a.Host.Look(path); return err })
-	if err != nil {
-		return nil, err
-	}
-	return nodeAs{n, a}, nil
-}
-
-// A nodeAs is opened as the user too: that one may have been let as far as to see it.
-type nodeAs struct {
-	host.Node
-	as as
-}
-
-func (n nodeAs) Open() (f io.ReadCloser, err error) {
-	err = n.as.try(func() error { f, err = n.Node.Open(); return err })
-	return f, err
-}

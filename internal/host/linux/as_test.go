@@ -60,7 +60,7 @@ func TestAUserIsHeldToWhatAUserMay(t *testing.T) {
 
 // openLooked opens what was seen, which needs less than reading does.
 func openLooked(h host.Reader, path string) error {
-	n, err := h.Look(path)
+	n, err := h.Lookup(path, host.Links{})
 	if err != nil {
 		return err
 	}

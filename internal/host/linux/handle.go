@@ -30,15 +30,6 @@ func newHandle(h *Host, fd int, path string) (*handle, error) {
 	return &handle{h, fd, path, info}, nil
 }
 
-// Look implements [host.Reader].
-func (h *Host) Look(path string) (host.Node, error) {
-	n, err := h.look(path, unix.O_NOFOLLOW)
-	if err != nil {
-		return nil, pathError("lstat", path, err)
-	}
-	return n, nil
-}
-
 func (h *Host) look(path string, flags uint64) (*handle, error) {
 	fd, err := h.openat(path, unix.O_PATH|flags)
 	if err != nil {

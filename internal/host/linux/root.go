@@ -44,7 +44,6 @@ type Host struct {
 	namespace *namespaces // nil: the commands run in our own
 	start     launcher
 	transient bool
-	straight  bool             // no path leads through a symlink
 	follow    host.FollowLinks // by whoever changes something by its path
 	swept     *sync.Map        // by fileID: directories without leftovers
 	durable   *durable
@@ -134,17 +133,8 @@ func (h *Host) openat(path string, flags uint64) (int, error) {
 		return -1, errNotAbsolute
 	}
 	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	if h.straight {
-		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
-	}
-	fd, err := openat2(h.rootFD, trimSlashes(path), &how)
-	if h.straight && errors.Is(err, unix.ELOOP) {
-		return -1, errCrooked
-	}
-	return fd, err
+	return openat2(h.rootFD, trimSlashes(path), &how)
 }
-
-var errCrooked = fmt.Errorf("it leads through a symlink: write the path without: %w", unix.ELOOP)
 
 var errNotAbsolute = errors.New("path is not absolute")
 
