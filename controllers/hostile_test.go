@@ -26,14 +26,14 @@ var _ = Describe("A node whose NodeCatalog can't be written", func() {
 		w.fleet.Client = counting
 		create(ctx, node("full", "web"), node("n2", "web"))
 		w.pass(ctx)
-		reportFacts(ctx, "full", map[string]any{"x": strings.Repeat("x", 1_450_000)})
+		reportFacts(ctx, "full", map[string]any{"x": strings.Repeat("x", 1_540_000)})
 		applied(ctx, "full")
 		applied(ctx, "n2")
 		w.pass(ctx)
 		w.drainEvents()
 
 		create(ctx, file("own", "/own", func(f *v1alpha1.File) {
-			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}"+strings.Repeat("x", 200<<10))
+			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}"+strings.Repeat("x", 60<<10))
 		}))
 		reportFacts(ctx, "n2", map[string]any{})
 		Expect(w.pass(ctx)).To(BeNumerically("~", 2*time.Second, time.Second))
@@ -69,9 +69,9 @@ var _ = Describe("A node whose NodeCatalog can't be written", func() {
 		w := newWorld()
 		create(ctx, node("full", "web"))
 		w.pass(ctx)
-		reportFacts(ctx, "full", map[string]any{"x": strings.Repeat("x", 1_450_000)})
+		reportFacts(ctx, "full", map[string]any{"x": strings.Repeat("x", 1_540_000)})
 		create(ctx, file("own", "/own", func(f *v1alpha1.File) {
-			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}"+strings.Repeat("x", 200<<10))
+			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}"+strings.Repeat("x", 60<<10))
 		}))
 		w.pass(ctx)
 		Expect(has(ctx, "full")).To(BeEmpty())

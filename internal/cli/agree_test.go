@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 	"github.com/fettle-dev/fettle/test/oddvalues"
 )
@@ -24,11 +25,11 @@ func agreement(t *testing.T) (seed uint64, enough func(resources int) bool) {
 			t.Fatal(err)
 		}
 	}
-	text := os.Getenv("FETTLE_AGREE_TIME")
-	if text == "" {
+	duration := os.Getenv("FETTLE_AGREE_TIME")
+	if duration == "" {
 		return seed, func(resources int) bool { return resources >= 2000 }
 	}
-	limit, err := time.ParseDuration(text)
+	limit, err := time.ParseDuration(duration)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func compare(t *testing.T, command, in string, names []string, verdicts map[stri
 		for _, message := range verdicts[name] {
 			first, _, _ := strings.Cut(message, "\n")
 			first = strings.ToValidUTF8(first[:min(len(first), 300)], "") // the compiler caps its messages
-			if r.State != engine.Failed && r.State != engine.Skipped || r.Provider != "" || !strings.Contains(r.Message, first) {
+			if r.State != engine.Failed && r.State != engine.Skipped || r.Provider != "" || !strings.Contains(text.Line(r.Message), first) {
 				t.Errorf("%s does not refuse %s as validate does, for %s: %s %s", command, name, message, r.State, r.Message)
 			}
 		}
