@@ -162,7 +162,7 @@ func TestAContentIsComparedWithAnotherAndWithItsFile(t *testing.T) {
 		"2c8b08 27dd8e":      {out: "diff " + sumOne + " " + sumTwo + "\n--- " + sumOne + "\n+++ " + sumTwo + "\n@@ -1,1 +1,1 @@\n-one\n+two\n"},
 		"2c8b08 2c8b":        {},
 		"2c8b08 /etc/binary": {out: sumOne + " and /etc/binary differ, and are not both text\n"},
-		"2c8b08 /etc/none":   {code: 1, err: "fettle: cannot read /etc/none: lstat /etc/none: no such file or directory\n"},
+		"2c8b08 /etc/none":   {code: 1, err: "fettle: cannot read /etc/none: lookup /etc/none: no such file or directory\n"},
 	} {
 		got := fettle(t, "", append(append([]string{"bucket", "diff"}, strings.Fields(args)...), "--root", root)...)
 		if got != want {
