@@ -461,6 +461,11 @@ func (in *FileAttributes) DeepCopyInto(out *FileAttributes) {
 		*out = new(string)
 		**out = **in
 	}
+	if in.Sources != nil {
+		in, out := &in.Sources, &out.Sources
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.CA != nil {
 		in, out := &in.CA, &out.CA
 		*out = new(string)

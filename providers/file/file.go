@@ -99,6 +99,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Name: "replace", Doc: "false only creates: what is there already keeps its content. Default true."},
 			{Name: "backup", Doc: "Where the old content goes before it is replaced or removed: Bucket (default), None, or beside the file with a suffix such as .bak."},
 			{Name: "source", Doc: "Where the content comes from: a path on the host, or an https URL, or an http URL with checksumValue. It is copied as it arrives, never held as a whole. With recurse, a directory on the host."},
+			{Name: "sources", Doc: "Sources that are tried in turn: the first that exists is the source."},
 			{Name: "ca", Doc: "The certificates, in PEM, that alone may sign that of the server in source. Default the system's."},
 			{Name: "checksum", Doc: "How the content is compared with its source: sha256 (default, unless the server announces another sum), sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none."},
 			{Name: "checksumValue", Doc: "The sum that the content must have. A file that has it needs no source; what arrives with another is discarded."},
@@ -157,6 +158,9 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 
 // imply fills in what goes without saying: content makes a file, a target a link.
 func imply(a *Attributes) {
+	if a.Source == nil && len(a.Sources) > 0 {
+		a.Source = new(a.Sources[0]) // until it is chosen
+	}
 	if a.Content != nil {
 		a.contentSum = checksum(*a.Content)
 	}
@@ -186,6 +190,10 @@ func normalize(a *Attributes) {
 	}
 	if a.Source != nil {
 		a.Source = new(strings.TrimPrefix(*a.Source, "file://"))
+	}
+	a.Sources = slices.Clone(a.Sources)
+	for i, s := range a.Sources {
+		a.Sources[i] = strings.TrimPrefix(s, "file://")
 	}
 	if a.ChecksumValue != nil {
 		a.ChecksumValue = new(strings.ToLower(*a.ChecksumValue))

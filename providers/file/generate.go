@@ -101,6 +101,10 @@ func (p posix) Generate(ctx context.Context, h host.Reader, want Attributes, c r
 }
 
 func (p posix) generate(ctx context.Context, h host.Reader, want Attributes, c resource.Catalog, yield func(resource.Resource, error) bool) error {
+	want, err := p.choose(ctx, h, want)
+	if err != nil {
+		return err
+	}
 	w, err := p.walk(ctx, h, want)
 	if err != nil {
 		return err

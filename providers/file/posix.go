@@ -29,6 +29,11 @@ func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 // or if nothing is.
 func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Attributes, err error) {
 	is.Path = want.Path
+	if recurses(want) {
+		if want, err = p.choose(ctx, h, want); err != nil {
+			return is, err
+		}
+	}
 	if err := p.survey(ctx, h, want); err != nil {
 		return is, err
 	}
@@ -92,6 +97,11 @@ func (p posix) readText(ctx context.Context, h host.Reader, node host.Handle, is
 	case is.found.what != regular:
 		return nil
 	case want.Source != nil && !recurses(want) && replaces(want):
+		if want.ChecksumValue == nil {
+			if want, err = p.choose(ctx, h, want); err != nil {
+				return err
+			}
+		}
 		if is.found.origin, err = p.ask(ctx, h, want); err != nil || is.found.origin.sum == "" {
 			return err
 		}

@@ -44,10 +44,13 @@ func validateTop(a Attributes) error {
 		return errors.New("recurse is for a directory, which has no content, target or checksumValue: remove them, or recurse")
 	case a.Source == nil:
 		return nil
-	case isURL(*a.Source):
+	case isURL(*a.Source) || slices.ContainsFunc(a.Sources, isURL):
 		return errors.New("recurse needs a source on the host, as a URL has no list of files: use a path, or remove recurse")
-	case isBelow(*a.Source, a.Path) || isBelow(a.Path, *a.Source):
-		return fmt.Errorf("source %s and path %s lie within one another: name directories that do not", *a.Source, a.Path)
+	}
+	for _, s := range append([]string{*a.Source}, a.Sources...) {
+		if isBelow(s, a.Path) || isBelow(a.Path, s) {
+			return fmt.Errorf("source %s and path %s lie within one another: name directories that do not", s, a.Path)
+		}
 	}
 	return nil
 }
@@ -130,7 +133,7 @@ type child struct {
 // attributes are the child's: those of the File above but for what is about that itself.
 func (c child) attributes(parent Attributes) Attributes {
 	a := Attributes{FileAttributes: parent.FileAttributes, child: true, at: c.at, copied: c.copied}
-	a.Path, a.Ensure, a.Source, a.FollowParentLinks = c.path, nil, nil, nil
+	a.Path, a.Ensure, a.Source, a.Sources, a.FollowParentLinks = c.path, nil, nil, nil, nil
 	a.Recurse, a.RecurseScope, a.RecurseLimit, a.MaxFiles, a.Ignore, a.Purge = nil, nil, nil, nil, nil, nil
 	switch {
 	case c.fate == purged:

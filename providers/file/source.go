@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -201,7 +202,13 @@ func (w *write) open(ctx context.Context) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(*w.want.Content)), nil
 	case w.want.Source == nil:
 		return io.NopCloser(strings.NewReader("")), nil
-	case !isURL(*w.want.Source):
+	}
+	chosen, err := w.choose(ctx, w.wide, w.want)
+	if err != nil {
+		return nil, err
+	}
+	w.want.Source = chosen.Source
+	if !isURL(*w.want.Source) {
 		body, err := openSource(w.wide, w.want)
 		return w.prove(body), cannot("read source", err)
 	}
@@ -243,10 +250,14 @@ func (p *proven) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// fromHost is the File that a source on the host may be, which then comes first.
+// fromHost are the Files that a source on the host may be, which then come first.
 func fromHost(want Attributes) []string {
-	if want.Source == nil || isURL(*want.Source) || *want.Source == want.Path {
+	if want.Source == nil {
 		return nil
 	}
-	return []string{*want.Source}
+	all := want.Sources
+	if len(all) == 0 {
+		all = []string{*want.Source}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return isURL(s) || s == want.Path })
 }

@@ -339,11 +339,11 @@ func TestSourcesThatAreRefused(t *testing.T) {
 		`{path: /x, source: "http://example.com/a", checksum: md5lite, checksumValue: "` + strings.Repeat("0", 32) + `"}`: "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
 		`{path: /x, source: "https:///a"}`:                          "source is no URL that can be read: write it as https://example.com/a",
 		`{path: /x, checksum: md5}`:                                 "checksum and checksumValue go with source: add it, or remove them",
-		`{path: /x, source: /a, checksum: crc}`:                     `checksum "crc" is none of sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime and none: choose one`,
-		`{path: /x, source: /a, checksum: sha224lite}`:              `checksum "sha224lite" is none of sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime and none: choose one`,
+		`{path: /x, source: /a, checksum: crc}`:                     `checksum "crc" is not known: use sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none`,
+		`{path: /x, source: /a, checksum: sha224lite}`:              `checksum "sha224lite" is not known: use sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none`,
 		`{path: /x, source: /a, checksumValue: ab}`:                 `checksumValue "ab" is no sum by sha256: give its 64 hexadecimal digits, or the checksum that it is of`,
 		`{path: /x, source: /a, checksum: none, checksumValue: ab}`: `checksumValue "ab" is no sum by none: give its 0 hexadecimal digits, or the checksum that it is of`,
-		`{path: /x, links: ignore}`:                                 `links "ignore" is neither manage nor follow: choose one`,
+		`{path: /x, links: ignore}`:                                 `links "ignore" is not known: use manage or follow`,
 		`{path: /x, links: follow, target: /y}`:                     "links: follow leads past the link that ensure: link asks for: remove one of them",
 	} {
 		if _, err := bind(t, spec); err == nil || err.Error() != want {

@@ -14,12 +14,40 @@ import (
 )
 
 func validateSource(a Attributes) error {
-	if (a.headers != nil || a.CA != nil) && (a.Source == nil || !isURL(*a.Source)) {
-		return errors.New("headersFrom, ca and caFrom are for a source that is a URL: add it, or remove them")
+	if len(a.Sources) == 0 {
+		return validateOne(a)
 	}
-	switch {
-	case a.Source == nil:
+	if *a.Source != a.Sources[0] {
+		return errors.New("source and sources exclude each other: keep one")
+	}
+	anyURL := slices.ContainsFunc(a.Sources, isURL)
+	for _, s := range a.Sources {
+		one := a
+		one.Source = &s
+		if anyURL && !isURL(s) {
+			one.headers, one.CA = nil, nil // they are for the others
+		}
+		if err := validateOne(one); err != nil {
+			return fmt.Errorf("sources: %w", err)
+		}
+	}
+	return nil
+}
+
+func validateOne(a Attributes) error {
+	if a.Source == nil || !isURL(*a.Source) {
+		if a.headers != nil || a.CA != nil {
+			return errors.New("headersFrom, ca and caFrom are for a source that is a URL: add it, or remove them")
+		}
+	}
+	if a.Source == nil {
 		return nil
+	}
+	return validateKind(a)
+}
+
+func validateKind(a Attributes) error {
+	switch {
 	case a.Content != nil || a.Target != nil:
 		return errors.New("source excludes content and target: keep one")
 	case !sourceable(a):

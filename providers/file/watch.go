@@ -1,7 +1,6 @@
 package file
 
 import (
-	"path"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -11,9 +10,7 @@ import (
 // directory that is the first level; there may be thousands below.
 func (posix) Watch(_ host.Reader, want Attributes) []string {
 	places := []string{want.Path}
-	if want.Source != nil && path.IsAbs(*want.Source) {
-		places = append(places, *want.Source)
-	}
+	places = append(places, fromHost(want)...)
 	if recurses(want) || purges(want) {
 		for i, p := range places {
 			places[i] = strings.TrimRight(p, "/") + "/"

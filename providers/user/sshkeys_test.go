@@ -64,7 +64,7 @@ func TestKeysThatNobodyManagesArePurged(t *testing.T) {
 				`SSHAuthorizedKey/of-bob {user: bob, ensure: absent}`,
 			},
 			want: []string{
-				"SSHAuthorizedKey/a\uFFFD[2Jb\uFFFD: removed",
+				"SSHAuthorizedKey/a\x1b[2Jb\uFFFD: removed",
 				"SSHAuthorizedKey/of-bob: removed",
 				"SSHAuthorizedKey/stray: removed",
 				"SSHAuthorizedKey/" + keys + ":unnamed-2: removed",
@@ -75,7 +75,7 @@ func TestKeysThatNobodyManagesArePurged(t *testing.T) {
 		"in noop they are told": {
 			resources: []string{`User/ann {purgeSSHKeys: true, noop: true}`, `SSHAuthorizedKey/stray {user: ann, ensure: absent, noop: true}`},
 			want: []string{
-				"SSHAuthorizedKey/a\uFFFD[2Jb\uFFFD: removed (noop)",
+				"SSHAuthorizedKey/a\x1b[2Jb\uFFFD: removed (noop)",
 				"SSHAuthorizedKey/of-bob: removed (noop)",
 				"SSHAuthorizedKey/" + keys + ":unnamed-2: removed (noop)",
 				"SSHAuthorizedKey/" + keys + ":unnamed-1: removed (noop)",
@@ -87,7 +87,7 @@ func TestKeysThatNobodyManagesArePurged(t *testing.T) {
 		"one that is managed by its file stays": {
 			resources: []string{`User/ann {purgeSSHKeys: true, noop: true}`, `SSHAuthorizedKey/kept {target: ` + keys + `, user: ann, noop: true,` + keyOne},
 			want: []string{
-				"SSHAuthorizedKey/a\uFFFD[2Jb\uFFFD: removed (noop)",
+				"SSHAuthorizedKey/a\x1b[2Jb\uFFFD: removed (noop)",
 				"SSHAuthorizedKey/of-bob: removed (noop)",
 				"SSHAuthorizedKey/stray: removed (noop)",
 				"SSHAuthorizedKey/" + keys + ":unnamed-2: removed (noop)",
