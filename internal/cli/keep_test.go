@@ -254,6 +254,7 @@ func TestAWatchWaitsWhileRunsAreDisabled(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.until("it runs again", k.has("etc/a", "hello\n"))
+	k.says(2, "1 changed") // a run that is stopped says so
 	if err := k.stop(); err != nil || k.err.String() != why {
 		t.Errorf("stopped: %v\n%s", err, &k.err)
 	}
