@@ -91,7 +91,7 @@ type Type[A any] struct {
 type OneOf[A any] struct {
 	Attribute string
 	Value     func(*A) *string // nil where it is unmanaged
-	Words     []string // two or more
+	Words     []string         // two or more
 }
 
 func (o OneOf[A]) check(want *A) error {

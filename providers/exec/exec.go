@@ -53,8 +53,8 @@ func Type() *resource.Type[Attributes] {
 		OneOf: []resource.OneOf[Attributes]{
 			{Attribute: "logOutput", Value: func(a *Attributes) *string { return a.LogOutput }, Words: []string{"onFailure", "always", "never"}},
 		},
-		Validate:    validate,
-		Auto:        relations(),
+		Validate: validate,
+		Auto:     relations(),
 
 		SecretEntries: map[string]func(*Attributes, string, string){"environment": addSecret},
 

@@ -164,8 +164,13 @@ func imply(a *Attributes) {
 	if a.Content != nil {
 		a.contentSum = checksum(*a.Content)
 	}
+	if !a.child {
+		implyEnsure(a)
+	}
+}
+
+func implyEnsure(a *Attributes) {
 	switch {
-	case a.child:
 	case a.Source != nil && a.Ensure == nil:
 		a.Ensure = new(string(sourceKind(*a)))
 	case a.Target != nil && (a.Ensure == nil || *a.Ensure == resource.Present):

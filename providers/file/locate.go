@@ -22,19 +22,18 @@ func (p posix) lookup(ctx context.Context, h host.Reader, want Attributes) (n ho
 }
 
 // lookupParent opens the directory of what a resource is about.
-func (p posix) lookupParent(ctx context.Context, h host.Reader, want Attributes) (dir host.Handle, name string, err error) {
+func (p posix) lookupParent(ctx context.Context, h host.Reader, want Attributes) (dir host.Handle, err error) {
 	if want.at != nil {
-		dir, err = want.at.tree.Lookup(h, path.Dir(want.at.name))
-		return dir, path.Base(want.at.name), err
+		return want.at.tree.Lookup(h, path.Dir(want.at.name))
 	}
 	err = p.locate(ctx, h, want, func(links host.Links) error {
-		dir, name, err = h.LookupParent(want.Path, links)
+		dir, _, err = h.LookupParent(want.Path, links)
 		return err
 	})
-	return dir, name, err
+	return dir, err
 }
 
-// editParent is lookupParent for a change.
+// editParent opens it for a change, and returns the name in it.
 func (p posix) editParent(ctx context.Context, h host.Host, want Attributes) (dir host.WritableHandle, name string, err error) {
 	if want.at != nil {
 		return want.at.tree.EditParent(h, want.at.name)

@@ -97,12 +97,7 @@ func (p posix) readText(ctx context.Context, h host.Reader, node host.Handle, is
 	case is.found.what != regular:
 		return nil
 	case want.Source != nil && !recurses(want) && replaces(want):
-		if want.ChecksumValue == nil {
-			if want, err = p.choose(ctx, h, want); err != nil {
-				return err
-			}
-		}
-		if is.found.origin, err = p.ask(ctx, h, want); err != nil || is.found.origin.sum == "" {
+		if want, is.found.origin, err = p.askChosen(ctx, h, want); err != nil || is.found.origin.sum == "" {
 			return err
 		}
 		how = is.found.origin.algorithm
@@ -115,6 +110,18 @@ func (p posix) readText(ctx context.Context, h host.Reader, node host.Handle, is
 		return err
 	}
 	return hideSecret(ctx, h, is, want, c.sha256)
+}
+
+// askChosen asks the first source that exists, and returns the File with it. With a checksumValue
+// no source has to be chosen.
+func (p posix) askChosen(ctx context.Context, h host.Reader, want Attributes) (chosen Attributes, o origin, err error) {
+	if want.ChecksumValue == nil {
+		if want, err = p.choose(ctx, h, want); err != nil {
+			return want, origin{}, err
+		}
+	}
+	o, err = p.ask(ctx, h, want)
+	return want, o, err
 }
 
 // asksForChildren tells whether there is anything that what lies below could lack.

@@ -55,7 +55,7 @@ func (p posix) hindersEnsure(ctx context.Context, h host.Reader, w resource.Writ
 
 // parent is why there is no directory to make a file in.
 func (p posix) parent(ctx context.Context, h host.Reader, want Attributes) error {
-	dir, _, err := p.lookupParent(ctx, h, want)
+	dir, err := p.lookupParent(ctx, h, want)
 	if errors.Is(err, fs.ErrNotExist) {
 		return missing("File", path.Dir(want.Path), noParent(h, want))
 	}
@@ -82,6 +82,10 @@ func (p posix) source(ctx context.Context, h host.Reader, want Attributes) error
 	if want.Source == nil || recurses(want) || wants(want) == string(directory) {
 		return nil
 	}
+	if len(want.Sources) > 0 {
+		_, err := p.choose(ctx, h, want)
+		return missingAny(want.Sources, err)
+	}
 	if isURL(*want.Source) {
 		_, err := p.remote.Ask(ctx, request(want))
 		return cannot("look at source", err)
@@ -99,4 +103,14 @@ func missing(kind, name string, err error) error {
 		return nil
 	}
 	return &resource.MissingError{Kind: kind, Name: name, Err: err}
+}
+
+// missingAny is missing for sources of which the run may yet make any.
+func missingAny(sources []string, err error) error {
+	for _, s := range sources {
+		if err != nil && !isURL(s) {
+			err = missing("File", s, err)
+		}
+	}
+	return err
 }

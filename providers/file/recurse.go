@@ -44,10 +44,16 @@ func validateTop(a Attributes) error {
 		return errors.New("recurse is for a directory, which has no content, target or checksumValue: remove them, or recurse")
 	case a.Source == nil:
 		return nil
-	case isURL(*a.Source) || slices.ContainsFunc(a.Sources, isURL):
-		return errors.New("recurse needs a source on the host, as a URL has no list of files: use a path, or remove recurse")
 	}
+	return validateTrees(a)
+}
+
+// validateTrees is about the directories that are copied.
+func validateTrees(a Attributes) error {
 	for _, s := range append([]string{*a.Source}, a.Sources...) {
+		if isURL(s) {
+			return errors.New("recurse needs a source on the host, as a URL has no list of files: use a path, or remove recurse")
+		}
 		if isBelow(s, a.Path) || isBelow(a.Path, s) {
 			return fmt.Errorf("source %s and path %s lie within one another: name directories that do not", s, a.Path)
 		}

@@ -14,7 +14,7 @@ func (p posix) readTrust(ctx context.Context, h host.Reader, is *Attributes, wan
 	if is.found.what != regular || is.found.mode&setIDs == 0 || want.Mode == nil || octalMode.MatchString(*want.Mode) {
 		return nil
 	}
-	dir, _, err := p.lookupParent(ctx, h, want)
+	dir, err := p.lookupParent(ctx, h, want)
 	if err != nil {
 		return cannot("look at directory", err)
 	}

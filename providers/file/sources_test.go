@@ -11,6 +11,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/file"
 )
 
@@ -85,6 +86,28 @@ func TestSourcesTakeWhatOneSourceDoes(t *testing.T) {
 	} {
 		if _, err := bind(t, spec); err == nil || err.Error() != want {
 			t.Errorf("%s\ngot  %v\nwant %s", spec, err, want)
+		}
+	}
+}
+
+func TestAPlanChoosesAmongSourcesAsAnApplyDoes(t *testing.T) {
+	t.Parallel()
+
+	for sources, want := range map[string]string{
+		`["/srv/none", "/srv/two"]`:  "",
+		`["/srv/none", "/srv/also"]`: "none of the sources exists: /srv/none, /srv/also",
+	} {
+		h := newHost(t, nil)
+		h.Put("/srv/two", "two\n")
+		res, err := file.Type(fetch.NewHTTP(time.Minute)).Erase().Bind(ref, []byte(`{"path": "/x", "sources": `+sources+`}`))
+		must(t, errors.Join(err, res.Choose(nil, h, ""), res.Read(t.Context(), h.ReadOnly())))
+		errs := resource.PrecheckAll(t.Context(), h.ReadOnly(), []resource.BatchItem{{Resource: res, Changes: res.Compare().Changes}})
+		got := ""
+		if errs[0] != nil {
+			got = errs[0].Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", sources, got, want)
 		}
 	}
 }
