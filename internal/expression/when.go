@@ -67,36 +67,34 @@ func withTimeZone() []*env.Function {
 
 // Parse parses a `when` without a look at what its names mean.
 func (e *Environment) Parse(text string) (*ast.AST, error) {
-	env, err := e.cel()
+	_, parsed, err := e.parse(text)
 	if err != nil {
 		return nil, err
-	}
-	if len(text) > MaxWhen {
-		return nil, errLongWhen(text)
-	}
-	parsed, issues := env.Parse(text)
-	if issues.Err() != nil {
-		return nil, whenIssues(issues)
 	}
 	return parsed.NativeRep(), nil
 }
 
-func errLongWhen(text string) error {
-	return fmt.Errorf("it is %d bytes long, and may be %d: select by labels, or split the resource", len(text), MaxWhen)
+// parse parses a `when` that is not too long, in the environment that it returns.
+func (e *Environment) parse(text string) (*cel.Env, *cel.Ast, error) {
+	env, err := e.cel()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(text) > MaxWhen {
+		return nil, nil, fmt.Errorf("it is %d bytes long, and may be %d: select by labels, or split the resource", len(text), MaxWhen)
+	}
+	parsed, issues := env.Parse(text)
+	if issues.Err() != nil {
+		return nil, nil, whenIssues(issues)
+	}
+	return env, parsed, nil
 }
 
 // CompileWhen compiles a `when`, which must give a bool.
 func (e *Environment) CompileWhen(text string) (*Condition, error) {
-	env, err := e.cel()
+	env, parsed, err := e.parse(text)
 	if err != nil {
 		return nil, err
-	}
-	if len(text) > MaxWhen {
-		return nil, errLongWhen(text)
-	}
-	parsed, issues := env.Parse(text)
-	if issues.Err() != nil {
-		return nil, whenIssues(issues)
 	}
 	if err := new(shape).check(parsed.NativeRep().Expr(), 0, 0); err != nil {
 		return nil, err

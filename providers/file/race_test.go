@@ -13,27 +13,16 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
 	"github.com/fettle-dev/fettle/test/rival"
 )
 
 const zed = 1001
 
-// needRoot leaves a test to those who may act as several users; CI has to.
-func needRoot(t *testing.T) {
-	t.Helper()
-	switch {
-	case os.Geteuid() == 0:
-	case os.Getenv("CI") != "":
-		t.Fatal("needs root")
-	default:
-		t.Skip("needs root")
-	}
-}
-
 // homeOfZed is a host where zed, who has a home, is a user.
 func homeOfZed(t *testing.T) (h *linux.Host, dir string) {
 	t.Helper()
-	needRoot(t)
+	debian.Require(t)
 	dir = t.TempDir()
 	must(t, os.Chmod(dir, 0o755))
 	for _, d := range []string{"etc", "home", "home/zed"} {
