@@ -38,7 +38,7 @@ const (
 	ReasonInvalidWhen      = "InvalidWhen"
 	ReasonInvalidTemplate  = "InvalidTemplate"
 	ReasonInvalidSpec      = "InvalidSpec"   // attributes that the type refuses
-	ReasonMissingSource    = "MissingSource" // contentFrom names what does not exist
+	ReasonMissingSource    = "MissingSource" // contentFrom or caFrom names what does not exist
 	ReasonTooLarge         = "TooLarge"
 	ReasonWaitingForFacts  = "WaitingForFacts" // a template or `when` needs facts the node has not reported
 	ReasonWaitingForKey    = "WaitingForKey"   // a secret needs a key to be sealed to, which the node has not published

@@ -42,9 +42,11 @@ type FileSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	HeadersFrom []HeaderSource `json:"headersFrom,omitempty"`
-	// caFrom takes the certificates of ca from a Secret.
+	// caFrom takes the certificates of ca from another object; a change of that object reaches
+	// the nodes.
 	// +optional
-	CAFrom *SecretSource `json:"caFrom,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="has(self.configMapKeyRef) != has(self.secretKeyRef)",message="caFrom needs one of configMapKeyRef and secretKeyRef: {namespace, name, key}"
+	CAFrom *ValueSource `json:"caFrom,omitempty"`
 }
 
 // HeaderSource is a header whose value comes from a Secret.

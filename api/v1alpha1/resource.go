@@ -50,11 +50,12 @@ type ContentOrigin struct {
 	// contentFrom takes the content from another object; a change of that object
 	// reaches the nodes.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.configMapKeyRef) != has(self.secretKeyRef)",message="contentFrom needs one of configMapKeyRef and secretKeyRef: {namespace, name, key}"
 	ContentFrom *ValueSource `json:"contentFrom,omitempty"`
 }
 
-// ValueSource names the object that a value comes from.
-// +kubebuilder:validation:XValidation:rule="has(self.configMapKeyRef) != has(self.secretKeyRef)",message="contentFrom needs one of configMapKeyRef and secretKeyRef: {namespace, name, key}"
+// ValueSource names the object that a value comes from: exactly one field is set, as a rule of
+// each field of this type requires.
 type ValueSource struct {
 	// configMapKeyRef is one key of a ConfigMap.
 	// +optional

@@ -648,8 +648,8 @@ func (in *FileSpec) DeepCopyInto(out *FileSpec) {
 	}
 	if in.CAFrom != nil {
 		in, out := &in.CAFrom, &out.CAFrom
-		*out = new(SecretSource)
-		**out = **in
+		*out = new(ValueSource)
+		(*in).DeepCopyInto(*out)
 	}
 }
 

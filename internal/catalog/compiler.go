@@ -64,7 +64,7 @@ func (c *Compiler) end() { c.was, c.is = c.is, memory{} }
 // It reads what the compiler remembers and remembers nothing.
 func (c *Compiler) draft(r v1alpha1.Resource, by drafting) *draft {
 	d := c.was.drafts[v1alpha1.RefOf(r)]
-	if d == nil || !sameResource(d.from, r) || !d.source.same(by.configMap) || !sameSecrets(d.asked, by.secret) {
+	if d == nil || !sameResource(d.from, r) || !sameValues(d.read, by.configMap) || !sameSecrets(d.asked, by.secret) {
 		return by.draft(r)
 	}
 	return d

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/expression"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -18,7 +17,7 @@ import (
 type draft struct {
 	ref       v1alpha1.ResourceRef
 	from      v1alpha1.Resource
-	source    sourced
+	read      []configMapValue
 	asked     []askedSecret
 	targetKey string
 	entry     v1alpha1.CatalogEntry
@@ -101,11 +100,7 @@ func (by drafting) draft(r v1alpha1.Resource) *draft {
 	if d.entry.Edges != nil {
 		d.edges = edgesOf(*d.entry.Edges)
 	}
-	r, origin, f := withOrigin(r)
-	var t *expression.Template
-	if f == nil {
-		t, f = content(r, origin, &d.source, by.configMap)
-	}
+	r, t, f := by.resolve(d, r)
 	d.fault = f
 	by.fill(d, r)
 	if t != nil {
@@ -157,85 +152,6 @@ func canonicalEdges(e v1alpha1.Edges) *v1alpha1.Edges {
 
 func set[T ~string](words []T) []T {
 	return slices.Compact(slices.Sorted(slices.Values(words)))
-}
-
-// withOrigin gives a copy of a resource whose content comes from elsewhere, and where
-// from; of any other resource, itself and nothing.
-func withOrigin(r v1alpha1.Resource) (v1alpha1.Resource, v1alpha1.ContentOrigin, *fault) {
-	source, ok := r.(v1alpha1.ContentSource)
-	if !ok {
-		return r, v1alpha1.ContentOrigin{}, nil
-	}
-	origin := *source.GetContentFrom()
-	if origin.ContentTemplate == nil && origin.ContentFrom == nil {
-		return r, origin, nil
-	}
-	if origin.ContentTemplate != nil && origin.ContentFrom != nil || hasContent(source) {
-		return r, origin, faultf(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom exclude each other: keep one")
-	}
-	return source.DeepCopyObject().(v1alpha1.Resource), origin, nil
-}
-
-func hasContent(r v1alpha1.Resource) bool {
-	raw, err := json.Marshal(r.GetAttributes())
-	var has struct{ Content *string }
-	return err == nil && json.Unmarshal(raw, &has) == nil && has.Content != nil
-}
-
-// content sets what a resource's content comes to, or returns its template.
-func content(r v1alpha1.Resource, origin v1alpha1.ContentOrigin, source *sourced, configMap func(v1alpha1.KeyRef) (string, bool)) (*expression.Template, *fault) {
-	switch {
-	case origin.ContentTemplate != nil:
-		t, err := expression.ParseTemplate(*origin.ContentTemplate)
-		if err != nil {
-			return nil, faultf(v1alpha1.ReasonInvalidTemplate, "cannot parse contentTemplate: %v", err)
-		}
-		setContent(r, "")
-		return t, nil
-	case origin.ContentFrom != nil && origin.ContentFrom.SecretKeyRef == nil:
-		f := source.read(*origin.ContentFrom, configMap)
-		setContent(r, source.text)
-		return nil, f
-	}
-	return nil, nil
-}
-
-func setContent(r v1alpha1.Resource, text string) {
-	if s, ok := r.(v1alpha1.ContentSource); ok {
-		s.SetContent(text)
-	}
-}
-
-// sourced is what contentFrom came to.
-type sourced struct {
-	key  *v1alpha1.KeyRef // nil for nowhere
-	text string
-	ok   bool // the key exists
-}
-
-func (s *sourced) read(from v1alpha1.ValueSource, configMap func(v1alpha1.KeyRef) (string, bool)) *fault {
-	key := from.ConfigMapKeyRef
-	if key == nil {
-		return faultf(v1alpha1.ReasonInvalidSpec, "contentFrom needs one of configMapKeyRef and secretKeyRef: {namespace, name, key}")
-	}
-	s.key = key
-	if configMap != nil {
-		s.text, s.ok = configMap(*key)
-	}
-	if s.ok {
-		return nil
-	}
-	return faultf(v1alpha1.ReasonMissingSource,
-		"contentFrom names key %q of ConfigMap %s/%s, which does not exist: create it, or correct contentFrom", key.Key, key.Namespace, key.Name)
-}
-
-// same reports whether reading again gives the same.
-func (s *sourced) same(configMap func(v1alpha1.KeyRef) (string, bool)) bool {
-	if s.key == nil || configMap == nil {
-		return true
-	}
-	text, ok := configMap(*s.key)
-	return ok == s.ok && text == s.text
 }
 
 // fill puts the attributes into the draft's entry and claims its namevar.

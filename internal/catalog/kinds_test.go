@@ -15,9 +15,13 @@ import (
 func kinds() []resource.Kind {
 	file := &resource.Type[v1alpha1.FileAttributes]{
 		Name: "File", NamevarName: "path",
-		Namevar:   func(a *v1alpha1.FileAttributes) *string { return &a.Path },
-		Secrets:   map[string]func(*v1alpha1.FileAttributes, string){"content": func(a *v1alpha1.FileAttributes, value string) { a.Content = &value }},
-		Normalize: func(a *v1alpha1.FileAttributes) { a.Path = "/" + strings.Trim(a.Path, "/") },
+		Namevar: func(a *v1alpha1.FileAttributes) *string { return &a.Path },
+		Secrets: map[string]func(*v1alpha1.FileAttributes, string){
+			"content": func(a *v1alpha1.FileAttributes, value string) { a.Content = &value },
+			"ca":      func(a *v1alpha1.FileAttributes, value string) { a.CA = &value },
+		},
+		SecretEntries: map[string]func(*v1alpha1.FileAttributes, string, string){"headers": func(*v1alpha1.FileAttributes, string, string) {}},
+		Normalize:     func(a *v1alpha1.FileAttributes) { a.Path = "/" + strings.Trim(a.Path, "/") },
 		Validate: func(a v1alpha1.FileAttributes) error {
 			if a.Content != nil && strings.Contains(*a.Content, "refused") {
 				return errors.New(`content "refused" is not allowed: write something else`)

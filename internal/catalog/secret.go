@@ -1,8 +1,8 @@
 package catalog
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -68,18 +68,17 @@ func sameSecrets(asked []askedSecret, secret func(v1alpha1.KeyRef) SecretValue) 
 // seclude makes a draft of which values come from Secrets one that is sealed for each
 // node. Where it is applied at once, it gets the values.
 func (by drafting) seclude(d *draft, r v1alpha1.Resource) {
-	bearer, ok := r.(v1alpha1.SecretBearer)
-	if !ok || d.fault != nil {
+	if d.fault != nil {
 		return
 	}
-	attributes := bearer.GetSecrets()
+	attributes := slices.DeleteFunc(v1alpha1.ValueReferencesOf(r), ofConfigMap)
 	if len(attributes) == 0 {
 		return
 	}
 	if d.fault = unprotected(attributes[0].Field, r.GetTargeting()); d.fault != nil && !by.applied {
 		return
 	}
-	values, f := by.secrets(d, r, attributes)
+	values, f := by.secrets(d, attributes)
 	if d.fault = f; f != nil {
 		return
 	}
@@ -94,48 +93,39 @@ func (by drafting) seclude(d *draft, r v1alpha1.Resource) {
 	}
 }
 
-func origins(attributes []v1alpha1.SecretAttribute, asked []askedSecret) []secretOrigin {
+func origins(attributes []v1alpha1.ValueReference, asked []askedSecret) []secretOrigin {
 	all := make([]secretOrigin, len(attributes))
 	for i, a := range attributes {
-		all[i] = secretOrigin{a.Attribute, v1alpha1.SealedFrom{KeyRef: a.Ref, Version: asked[i].version}}
+		all[i] = secretOrigin{a.Attribute, v1alpha1.SealedFrom{KeyRef: *a.From.SecretKeyRef, Version: asked[i].version}}
 	}
 	return all
 }
 
 // secrets are the values, of which the draft remembers that they were asked for.
-func (by drafting) secrets(d *draft, r v1alpha1.Resource, attributes []v1alpha1.SecretAttribute) (values []resource.Secret, f *fault) {
+func (by drafting) secrets(d *draft, attributes []v1alpha1.ValueReference) (values []resource.Secret, f *fault) {
 	for _, a := range attributes {
-		value, asked := by.ask(a.Ref)
+		value, asked := by.ask(*a.From.SecretKeyRef)
 		d.asked = append(d.asked, asked)
 		values = append(values, resource.Secret{Attribute: a.Attribute, Value: string(value.Value)})
 		if f == nil {
 			f = wrong(value, a)
-		}
-		if f == nil && isSet(r, a.Attribute) {
-			f = faultf(v1alpha1.ReasonInvalidSpec, "%s and %s exclude each other: keep one", a.Attribute, a.Field)
 		}
 	}
 	return values, f
 }
 
 // wrong is why a value can't be had, nil if it can.
-func wrong(value SecretValue, a v1alpha1.SecretAttribute) *fault {
+func wrong(value SecretValue, a v1alpha1.ValueReference) *fault {
+	ref := a.From.SecretKeyRef
 	switch {
 	case !value.Exposed:
 		return faultf(v1alpha1.ReasonUnexposedSecret, "%s names Secret %s/%s, which is not there or is not labelled %s=true, without which it is not read: create it, or label it",
-			a.Field, a.Ref.Namespace, a.Ref.Name, v1alpha1.LabelExposeToNodes)
+			a.Field, ref.Namespace, ref.Name, v1alpha1.LabelExposeToNodes)
 	case !value.Found:
 		return faultf(v1alpha1.ReasonMissingSource, "%s names key %q of Secret %s/%s, which has no such key: add it, or correct %s",
-			a.Field, a.Ref.Key, a.Ref.Namespace, a.Ref.Name, a.Field)
+			a.Field, ref.Key, ref.Namespace, ref.Name, a.Field)
 	}
 	return nil
-}
-
-// isSet reports whether a resource says the value of an attribute itself.
-func isSet(r v1alpha1.Resource, attribute string) bool {
-	raw, err := json.Marshal(r.GetAttributes())
-	var all map[string]json.RawMessage
-	return err == nil && json.Unmarshal(raw, &all) == nil && all[attribute] != nil
 }
 
 // sealFor is the entry with its values sealed for a node.
