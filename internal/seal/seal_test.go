@@ -175,6 +175,19 @@ func TestWhatIsNoKeyIsRefused(t *testing.T) {
 	}
 }
 
+func TestAnErrorQuotesAtMost40BytesOfAKey(t *testing.T) {
+	t.Parallel()
+
+	const forty = "a text that is neither a key nor an hour"
+	for text, quoted := range map[string]string{forty: forty, forty + "!": forty + "..."} {
+		_, err := seal.ParsePublicKey(text)
+		want := fmt.Sprintf("public key %q is of an unknown algorithm: it has to begin with mlkem768-x25519:", quoted)
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // A node that publishes a point of low order wants what others seal to be open to all.
 func TestAKeyThatGivesAllTheSameSecretIsNotSealedTo(t *testing.T) {
 	t.Parallel()
