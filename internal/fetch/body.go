@@ -22,7 +22,7 @@ var (
 // A body is a content on its way. It is not for two readers.
 type body struct {
 	io.ReadCloser
-	from    string
+	what    Request
 	ctx     context.Context // lives as long as the transfer
 	cancel  context.CancelCauseFunc
 	silent  *time.Timer
@@ -37,7 +37,7 @@ type body struct {
 
 func newBody(ctx context.Context, cancel context.CancelCauseFunc, s *HTTP, what Request, res *http.Response) *body {
 	b := &body{
-		ReadCloser: res.Body, from: what.URL, ctx: ctx, cancel: cancel, silence: s.silence,
+		ReadCloser: res.Body, what: what, ctx: ctx, cancel: cancel, silence: s.silence,
 		silent: time.AfterFunc(s.silence, func() { cancel(errSilent) }), slow: time.AfterFunc(s.limit, func() { cancel(errSlow) }),
 		most: cmp.Or(what.MaxBytes, DefaultMaxBytes), announced: sums(res.Header), hashes: map[string]hash.Hash{},
 	}
@@ -56,11 +56,11 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	switch b.left -= int64(n); {
 	case b.left < 0:
-		return 0, cannot(b.from, fmt.Errorf("it has more than %d bytes, the most that is accepted", b.most))
+		return 0, cannot(b.what, fmt.Errorf("it has more than %d bytes, the most that is accepted", b.most))
 	case errors.Is(err, io.EOF):
 		return n, b.end()
 	case err != nil:
-		return n, cannot(b.from, cmp.Or(context.Cause(b.ctx), err))
+		return n, cannot(b.what, cmp.Or(context.Cause(b.ctx), err))
 	}
 	return n, nil
 }
@@ -70,7 +70,7 @@ func (b *body) end() error {
 	for _, algorithm := range slices.Sorted(maps.Keys(b.announced)) {
 		is, should := hex.EncodeToString(b.hashes[algorithm].Sum(nil)), b.announced[algorithm]
 		if is != should {
-			return cannot(b.from, fmt.Errorf("the server announced a content with the checksum {%s}%s and sent one with {%s}%s: discarding it", algorithm, should, algorithm, is))
+			return cannot(b.what, fmt.Errorf("the server announced a content with the checksum {%s}%s and sent one with {%s}%s: discarding it", algorithm, should, algorithm, is))
 		}
 	}
 	return io.EOF

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -47,6 +48,15 @@ type Header struct{ Name, Value string }
 // Format writes a mark in place of the value, whatever the verb.
 func (h Header) Format(to fmt.State, _ rune) {
 	_, _ = to.Write([]byte(h.Name + ": [redacted]")) // as all that is formatted
+}
+
+// quotedIn reports whether a text has the value, or one of its words, as it is or quoted as in Go.
+func (h Header) quotedIn(text string) bool {
+	const shortest = 4 // anything shorter is in many a text
+	return slices.ContainsFunc(append(strings.Fields(h.Value), h.Value), func(word string) bool {
+		quoted := strings.Trim(strconv.Quote(word), `"`)
+		return len(word) >= shortest && (strings.Contains(text, word) || strings.Contains(text, quoted))
+	})
 }
 
 // Problem is why a header can't be sent, nil if it can. The error does not show its value.

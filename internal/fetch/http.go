@@ -85,7 +85,7 @@ func (s *HTTP) Ask(ctx context.Context, what Request) (Answer, error) {
 		err = refusal(res)
 	}
 	if err != nil {
-		return Answer{}, cannot(what.URL, err)
+		return Answer{}, cannot(what, err)
 	}
 	return answer(res.Header), nil
 }
@@ -101,7 +101,7 @@ func (s *HTTP) Get(ctx context.Context, what Request) (io.ReadCloser, error) {
 	}
 	if err != nil {
 		cancel(nil)
-		return nil, cannot(what.URL, err)
+		return nil, cannot(what, err)
 	}
 	return newBody(ctx, cancel, s, what, res), nil
 }
@@ -112,9 +112,14 @@ func refusal(res *http.Response) error {
 	case http.StatusOK:
 		return nil
 	case http.StatusNotFound, http.StatusGone:
-		return &missingError{res.Status}
+		return &missingError{status(res)}
 	}
-	return fmt.Errorf("the server answers %s", res.Status)
+	return fmt.Errorf("the server answers %s", status(res))
+}
+
+// status is the status in words of our own: those of the server may repeat what it was sent.
+func status(res *http.Response) string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", res.StatusCode, http.StatusText(res.StatusCode)))
 }
 
 // A missingError says that a URL leads to nothing.
@@ -160,13 +165,34 @@ func (s *HTTP) clientFor(ca string) (*http.Client, error) {
 	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}, nil
 }
 
-// cannot names the URL without what may be a secret in it.
-func cannot(from string, err error) error {
+// cannot names the URL without what may be a secret in it. An error may quote what the server
+// sent, which may be what it was sent.
+func cannot(what Request, err error) error {
 	if inner, ok := errors.AsType[*url.Error](err); ok { // it has the URL whole
 		err = inner.Err
 	}
-	return fmt.Errorf("cannot fetch %s: %w", Shown(from), err)
+	for _, h := range what.Headers {
+		if h.quotedIn(err.Error()) {
+			err = &omittedError{err, h.Name}
+			break
+		}
+	}
+	return fmt.Errorf("cannot fetch %s: %w", Shown(what.URL), err)
 }
+
+// An omittedError keeps the words of an error that would reveal the value of a header.
+type omittedError struct {
+	err    error
+	header string
+}
+
+// Error does not have the words.
+func (e *omittedError) Error() string {
+	return "the server's answer is not valid (details omitted: they contain the value of header " + e.header + ")"
+}
+
+// Unwrap tells what kind of error it is.
+func (e *omittedError) Unwrap() error { return e.err }
 
 // Shown is a URL for people: without its query, in which credentials may be.
 func Shown(from string) string {

@@ -1,0 +1,77 @@
+package fetch_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/fetch"
+)
+
+// echo answers every request with a text in which %s stands for the header Authorization that it was sent.
+func echo(t *testing.T, answer string) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if req, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+				_, _ = io.WriteString(conn, strings.ReplaceAll(answer, "%s", req.Header.Get("Authorization")))
+			}
+			_ = conn.Close()
+		}
+	}()
+	return "http://" + l.Addr().String() + "/a"
+}
+
+// A server, or a proxy on the way, may repeat what it was sent in any part of its answer.
+func TestNoErrorRepeatsAHeaderThatTheServerRepeats(t *testing.T) {
+	t.Parallel()
+
+	const omitted = "the server's answer is not valid (details omitted: they contain the value of header Authorization)"
+	for answer, want := range map[string]string{
+		"HTTP/1.1 403 no %s\r\n\r\nno %s":                    "the server answers 403 Forbidden",
+		"HTTP/1.1 404 no %s\r\n\r\n":                         "the server answers 404 Not Found",
+		"HTTP/1.1 799 no %s\r\n\r\n":                         "the server answers 799",
+		"%s\r\n\r\n":                                         omitted,
+		"HTTP/1.1 %s\r\n\r\n":                                omitted,
+		"HTTP/1.1 200 OK\r\n%s\r\n\r\n":                      omitted,
+		"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n":      omitted,
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: %s\r\n\r\n":   omitted,
+		"HTTP/1.1 302 Found\r\nLocation: http://[%s\r\n\r\n": omitted,
+		"HTTP/1.1 302 Found\r\nLocation: %s\r\n\r\n":         "",
+		"HTTP/1.1 200 OK\r\nX-Checksum-Sha256: %s\r\nContent-Length: 9\r\n\r\nBearer %s":        "",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: %s\r\n\r\n%s\r\nBearer\r\n0": "",
+	} {
+		source, what := fetch.NewHTTP(time.Minute), fetch.Request{URL: echo(t, answer), Headers: []fetch.Header{{Name: "Authorization", Value: "Bearer s3cret\tt0ken"}}}
+		_, err := source.Ask(t.Context(), what)
+		body, got := source.Get(t.Context(), what)
+		if got == nil {
+			_, got = io.Copy(io.Discard, body)
+			_ = body.Close()
+		}
+		if said := fmt.Sprint(err, got); strings.Contains(said, "s3cret") || strings.Contains(said, "t0ken") {
+			t.Errorf("%q: %s", answer, said)
+		}
+		if want != "" && (got == nil || got.Error() != "cannot fetch "+what.URL+": "+want) {
+			t.Errorf("%q: %v, want %s", answer, got, want)
+		}
+		if errors.Is(got, fs.ErrNotExist) != strings.Contains(want, "404") {
+			t.Errorf("%q: taken for what does not exist, or not: %v", answer, got)
+		}
+	}
+}
