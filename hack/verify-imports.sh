@@ -55,6 +55,7 @@ table() {
 		internal/catalog        github.com/google/cel-go/cel          yes
 		internal/expression     github.com/google/cel-go/cel          yes
 		internal/expression     ours/internal/resource                no
+		internal/regex          ours/internal/expression              no
 		internal/catalog        ours/internal/graph                   yes
 		internal/catalog        k8s.io/api/core/v1                    yes
 		internal/catalog        k8s.io/client-go/kubernetes           no

@@ -18,7 +18,7 @@ type callPricing func(args []ref.Val) (Cost, error)
 func callPrices() map[string]callPricing {
 	all := map[string]callPricing{
 		operators.Add: added,
-		"matches":     func(a []ref.Val) (Cost, error) { return regexCost(textOf(a[1]), len(textOf(a[0])), 0) },
+		"matches":     func(a []ref.Val) (Cost, error) { return regexCost(textOf(a[1]), len(textOf(a[0]))) },
 		"indexOf":     searched,
 		"lastIndexOf": searched,
 		"replace": func(a []ref.Val) (Cost, error) {

@@ -107,7 +107,7 @@ const (
 func templateFunctions(b *budget) template.FuncMap {
 	all := template.FuncMap{}
 	implementations := sprig.HermeticTxtFuncMap()
-	maps.Copy(implementations, ours())
+	maps.Copy(implementations, ours(b))
 	for name, price := range prices() {
 		all[name] = priced(reflect.ValueOf(implementations[name]), price, b)
 	}

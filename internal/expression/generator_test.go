@@ -57,7 +57,7 @@ func (a *author) condition() string {
 		func() string { return a.list() + a.pick(" == ", " != ") + a.list() },
 		func() string { return a.text() + a.pick(" == ", " < ") + a.text() },
 		func() string {
-			return a.text() + ".matches(" + a.pick(`"(x+x+)+y"`, `"x{300}"`, `"(a?){50}a{50}"`, a.text()) + ")"
+			return a.text() + ".matches(" + a.pick(a.pattern(), a.text()) + ")"
 		},
 		func() string { return a.text() + a.pick(".contains(", ".startsWith(") + a.text() + ")" },
 		func() string { return a.pick("x", a.list()) + " in " + a.list() },
@@ -65,6 +65,20 @@ func (a *author) condition() string {
 		func() string { return a.text() + ".indexOf(" + a.text() + ") == 0" },
 		func() string { return "size(bytes(" + a.text() + ")) > 0" },
 	)
+}
+
+// pattern writes a regular expression that is costly to parse, to compile or to match, in quotes.
+func (a *author) pattern() string {
+	repeated := func(n int, s string) func() string {
+		return func() string { return strings.Repeat(s, a.IntN(n)) }
+	}
+	text := a.pick("", "(?i)", "[", "(?i)[") + a.times(3, func() string {
+		return a.deeper(
+			repeated(60, `[\\x{100}-\\x{1e943}]`), repeated(60, `\\x{100}-\\x{1e943}`), repeated(100, `\\pL`), repeated(100, "()"),
+			repeated(100, "x?"), repeated(300, ".*"), repeated(2, "(x+x+)+y"), repeated(2, "x*y|x"), repeated(2, "x{300}"), repeated(2, "(a?){50}a{50}"),
+		)
+	}) + a.pick("", "]", "y")
+	return `"` + text + `"`
 }
 
 func (a *author) list() string {
@@ -140,12 +154,15 @@ func (a *author) operand() string {
 	}
 	return a.deeper(
 		func() string {
-			return a.pick("$x", "$y", ".", "$", "$.facts.text", "$.facts.big", "$.facts.deep", "$.facts", `"x"`, "100000", "(repeat 100000 \"x\")", "(until 10000)", `"(x+x+)+y"`, number())
+			return a.pick("$x", "$y", ".", "$", "$.facts.text", "$.facts.big", "$.facts.deep", "$.facts", `"x"`, "100000", "(repeat 100000 \"x\")", "(until 10000)", a.pattern(), number())
 		},
 		func() string {
 			return "(" + a.function() + a.times(3, func() string { return " " + a.operand() }) + ")"
 		},
 		func() string { return "(" + a.function() + " " + number() + " " + a.operand() + ")" },
+		func() string {
+			return "(" + a.pick("regexReplaceAll ", "regexReplaceAllLiteral ", "regexSplit ", "regexFindAll ") + a.pattern() + " " + a.operand() + " " + a.pick("$x", "-1", `"$0$0$1"`) + ")"
+		},
 		func() string { return "(" + a.operand() + " | " + a.function() + " " + a.operand() + ")" },
 		func() string {
 			return "(printf \"" + a.times(50, func() string { return a.pick("%s", "%[1]s", "%999999d", "%*d", "%v", "%q", "%.500f") }) + "\" " + a.operand() + ")"
@@ -298,5 +315,27 @@ func TestGeneratedTemplatesStayWithinTheirLimits(t *testing.T) {
 	}
 	parsed.check(t, *generated)
 	evaluated.check(t, *generated/10)
+	evaluated.checkExpensive(t)
+}
+
+func TestGeneratedRegularExpressionsStayWithinTheirLimits(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	a := &author{Rand: rand.New(rand.NewPCG(*generateSeed, 3))}
+	var evaluated worst
+	for range *generated {
+		a.depth = 1
+		call := a.pick("regexMatch %s %s", "regexFind %s %s", "regexFindAll %s %s -1", "regexSplit %s %s -1", `regexReplaceAll %s %s "$0$0$1"`)
+		text := fmt.Sprintf(`{{ $x := repeat %d "x" }}{{ range until %d }}{{ $y := `+call+` }}{{ end }}`, a.IntN(10_000), a.IntN(100), a.pattern(), "$x")
+		c, err := expression.ParseTemplate(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		evaluated.evaluate(text, func() (expression.Cost, error) {
+			_, cost, err := c.Render(nil, expression.MaxTime)
+			return cost, err
+		})
+	}
+	evaluated.check(t, *generated)
 	evaluated.checkExpensive(t)
 }

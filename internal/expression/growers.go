@@ -10,6 +10,8 @@ import (
 	"strings"
 	"text/template"
 	"unicode/utf8"
+
+	"github.com/fettle-dev/fettle/internal/regex"
 )
 
 // growers make more of their arguments than these weigh, or do more with them. What they make is worked out first.
@@ -29,12 +31,10 @@ func growers() map[string]pricing {
 		"chunk":     shallow,
 		"trimAll":   func(a []reflect.Value) (Cost, error) { return made(times(1+a[0].Len(), 1+a[1].Len())), nil },
 
-		"regexMatch":             func(a []reflect.Value) (Cost, error) { return regexCost(a[0].String(), a[1].Len(), 0) },
-		"regexFind":              func(a []reflect.Value) (Cost, error) { return regexCost(a[0].String(), a[1].Len(), 0) },
-		"regexFindAll":           func(a []reflect.Value) (Cost, error) { return regexCost(a[0].String(), a[1].Len(), 0) },
-		"regexSplit":             func(a []reflect.Value) (Cost, error) { return regexCost(a[0].String(), a[1].Len(), 0) },
-		"regexReplaceAll":        func(a []reflect.Value) (Cost, error) { return regexCost(a[0].String(), a[1].Len(), a[2].Len()) },
-		"regexReplaceAllLiteral": func(a []reflect.Value) (Cost, error) { return regexCost(a[0].String(), a[1].Len(), a[2].Len()) },
+		"regexMatch": func(a []reflect.Value) (Cost, error) { return regexCost(a[0].String(), a[1].Len()) },
+		"regexFind":  func(a []reflect.Value) (Cost, error) { return regexCost(a[0].String(), a[1].Len()) },
+		// These search again and again, and charge for what they read: see [search].
+		"regexFindAll": fixed, "regexSplit": fixed, "regexReplaceAll": fixed, "regexReplaceAllLiteral": fixed,
 	}
 }
 
@@ -134,7 +134,7 @@ func printed(v any) string {
 }
 
 // ours are functions in place of sprig's: they give the same each time, and fail where sprig's panic or say nothing.
-func ours() template.FuncMap {
+func ours(b *budget) template.FuncMap {
 	return template.FuncMap{
 		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
 		"html": htmltemplate.HTMLEscaper, "js": htmltemplate.JSEscaper, "urlquery": htmltemplate.URLQueryEscaper,
@@ -148,26 +148,34 @@ func ours() template.FuncMap {
 			return byPattern(pattern, func(r *regexp.Regexp) string { return r.FindString(text) })
 		},
 		"regexFindAll": func(pattern, text string, n int) ([]string, error) {
-			return byPattern(pattern, func(r *regexp.Regexp) []string { return r.FindAllString(text, n) })
+			return searching(pattern, b, func(s *search) ([]string, error) { return s.findAll(text, n) })
 		},
 		"regexSplit": func(pattern, text string, n int) ([]string, error) {
-			return byPattern(pattern, func(r *regexp.Regexp) []string { return r.Split(text, n) })
+			return searching(pattern, b, func(s *search) ([]string, error) { return s.split(pattern, text, n) })
 		},
 		"regexReplaceAll": func(pattern, text, by string) (string, error) {
-			return byPattern(pattern, func(r *regexp.Regexp) string { return r.ReplaceAllString(text, by) })
+			return searching(pattern, b, func(s *search) (string, error) { return s.replaceAll(text, by, false) })
 		},
 		"regexReplaceAllLiteral": func(pattern, text, by string) (string, error) {
-			return byPattern(pattern, func(r *regexp.Regexp) string { return r.ReplaceAllLiteralString(text, by) })
+			return searching(pattern, b, func(s *search) (string, error) { return s.replaceAll(text, by, true) })
 		},
 	}
 }
 
 func byPattern[T any](pattern string, do func(*regexp.Regexp) T) (out T, err error) {
-	r, err := regexp.Compile(pattern)
+	r, err := regex.Compile(pattern)
 	if err != nil {
 		return out, err
 	}
 	return do(r), nil
+}
+
+func searching[T any](pattern string, b *budget, do func(*search) (T, error)) (out T, err error) {
+	s, err := newSearch(pattern, b)
+	if err != nil {
+		return out, err
+	}
+	return do(s)
 }
 
 func indent(n int, s string) string {

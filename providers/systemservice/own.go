@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -17,6 +18,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/regex"
 )
 
 // words splits one of a resource's own commands. No shell ever sees it.
@@ -68,8 +70,8 @@ func validatePattern(pattern *string) error {
 	if *pattern == "" {
 		return errors.New("pattern is empty and would match every process: leave it out to look for the service's name")
 	}
-	if _, err := regexp.Compile(*pattern); err != nil {
-		return fmt.Errorf("pattern %q is no regular expression: %w", *pattern, err)
+	if _, err := regex.Measure(*pattern); err != nil {
+		return fmt.Errorf("pattern %.60q is not valid: %w", *pattern, err)
 	}
 	return nil
 }
@@ -105,7 +107,7 @@ func lookForProcess(h host.Reader, want attributes) (*bool, error) {
 	if want.Pattern != nil {
 		pattern = *want.Pattern
 	}
-	re, err := regexp.Compile(pattern)
+	re, err := regex.Compile(pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +124,9 @@ func lookForProcess(h host.Reader, want attributes) (*bool, error) {
 	return new(false), nil
 }
 
+// maxCommandLine is how much of a command line is matched, in bytes. A process can have one of megabytes.
+const maxCommandLine = 32 << 10
+
 // processMatches compares the words of a command line with spaces in between. Our own
 // may hold the pattern. One that has ended meanwhile, and the kernel's, have none.
 func processMatches(h host.Reader, name string, re *regexp.Regexp) (bool, error) {
@@ -129,7 +134,7 @@ func processMatches(h host.Reader, name string, re *regexp.Regexp) (bool, error)
 		return false, nil
 	}
 	file := path.Join("/proc", name, "cmdline")
-	raw, err := h.ReadFile(file)
+	raw, err := readUpTo(h, file, maxCommandLine)
 	if err != nil {
 		if _, gone := h.Lstat(file); errors.Is(gone, fs.ErrNotExist) {
 			return false, nil
@@ -138,6 +143,16 @@ func processMatches(h host.Reader, name string, re *regexp.Regexp) (bool, error)
 	}
 	line := strings.TrimRight(strings.ReplaceAll(string(raw), "\x00", " "), " ")
 	return line != "" && re.MatchString(line), nil
+}
+
+// readUpTo reads the beginning of a file.
+func readUpTo(h host.Reader, file string, limit int64) ([]byte, error) {
+	f, err := h.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // patience is about how long a service may take to be what it was told to be. Only a

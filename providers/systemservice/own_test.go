@@ -105,11 +105,13 @@ func TestAServiceThatCanNotTellIsLookedForAmongTheProcesses(t *testing.T) {
 		"a pattern matches a command line":  {"{name: simple, hasStatus: false, pattern: '^/opt/ledger/bin/ledgerd -f /etc/l'}", "running"},
 		"no pattern reaches past its end":   {"{name: simple, hasStatus: false, pattern: '[ ]$'}", "stopped"},
 		"none matches, systemd's unit runs": {"{name: simple, hasStatus: false}", "stopped"},
+		"the first 32 KiB are matched":      {"{name: simple, hasStatus: false, pattern: 'java -cp x+$'}", "running"},
 		"a name is no pattern":              {"{name: 'l.dger', hasStatus: false}", "stopped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			f.Put("/proc/4711/cmdline", "/opt/ledger/bin/ledgerd\x00-f\x00/etc/ledger.conf\x00")
+			f.Put("/proc/4712/cmdline", "java\x00-cp\x00"+strings.Repeat("x", 40<<10)+"\x00Main")
 			f.Put("/proc/2/cmdline", "") // the kernel's
 			f.PutDir("/proc/5000")       // ended meanwhile
 			r := bind(t, f, c.attributes)
