@@ -8,9 +8,13 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/fetch"
 )
@@ -73,5 +77,39 @@ func TestNoErrorRepeatsAHeaderThatTheServerRepeats(t *testing.T) {
 		if errors.Is(got, fs.ErrNotExist) != strings.Contains(want, "404") {
 			t.Errorf("%q: taken for what does not exist, or not: %v", answer, got)
 		}
+	}
+}
+
+// On an idle connection net/http logs whatever a server sends, which may be what it was sent.
+func TestNoConnectionStaysOpenThatSecretHeadersWereSentOn(t *testing.T) {
+	t.Parallel()
+
+	var mu sync.Mutex
+	var open []string
+	mux := http.NewServeMux()
+	mux.HandleFunc("/here", func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		open = append(open, fmt.Sprintf("%s %q %t", r.Method, r.Header.Get("Authorization"), !r.Close))
+	})
+	mux.Handle("/near", http.RedirectHandler("/here", http.StatusFound))
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	source := fetch.NewHTTP(time.Minute)
+	for _, what := range []fetch.Request{
+		{URL: s.URL + "/here", Headers: []fetch.Header{{Name: "Authorization", Value: "s3cret"}}},
+		{URL: s.URL + "/near", Headers: []fetch.Header{{Name: "Authorization", Value: "s3cret"}}},
+		{URL: s.URL + "/here"},
+	} {
+		_, err := source.Ask(t.Context(), what)
+		body, got := source.Get(t.Context(), what)
+		if err != nil || got != nil {
+			t.Fatal(err, got)
+		}
+		_ = body.Close()
+	}
+	want := []string{`HEAD "s3cret" false`, `GET "s3cret" false`, `HEAD "s3cret" false`, `GET "s3cret" false`, `HEAD "" true`, `GET "" true`}
+	if diff := cmp.Diff(want, open); diff != "" {
+		t.Errorf("method, header, whether the connection stays open (-want +got):\n%s", diff)
 	}
 }

@@ -142,26 +142,29 @@ func (s *HTTP) do(ctx context.Context, method string, what Request) (*http.Respo
 		}
 		req.Header.Set(h.Name, h.Value)
 	}
-	client, err := s.clientFor(what.CA)
+	client, err := s.clientFor(what)
 	if err != nil {
 		return nil, err
 	}
 	return client.Do(req)
 }
 
-// clientFor is a client that trusts these certificates alone. It keeps no connection for
-// another request.
-func (s *HTTP) clientFor(ca string) (*http.Client, error) {
-	if ca == "" {
+// clientFor is the client for a request. One with certificates of its own is for that request
+// alone, and so is the connection of one with headers: net/http logs what a server sends on
+// an idle connection, which may be what it was sent.
+func (s *HTTP) clientFor(what Request) (*http.Client, error) {
+	if what.CA == "" && len(what.Headers) == 0 {
 		return s.client, nil
 	}
-	pool, err := ReadCA(ca)
-	if err != nil {
-		return nil, err
-	}
 	transport := s.transport.Clone()
-	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	transport.DisableKeepAlives = true
+	if what.CA != "" {
+		pool, err := ReadCA(what.CA)
+		if err != nil {
+			return nil, err
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
 	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}, nil
 }
 
