@@ -131,6 +131,8 @@ var _ = Describe("The manifests", func() {
 		Entry(nil, "fettle-manager", "patch", "kube-node-lease coordination.k8s.io:leases", false),
 		Entry(nil, "fettle-manager", "watch", ":secrets", true),
 		Entry(nil, "fettle-manager", "patch", ":secrets", false),
+		Entry(nil, "fettle-manager", "list", "admissionregistration.k8s.io:validatingadmissionpolicybindings", true),
+		Entry(nil, "fettle-manager", "patch", "admissionregistration.k8s.io:validatingadmissionpolicies", false),
 		Entry(nil, "fettle-manager", "get", "apiextensions.k8s.io:customresourcedefinitions", false), // but those of ours
 		Entry(nil, "fettle-manager", "create", "events.k8s.io:events", false),                        // but in the namespace default
 	)

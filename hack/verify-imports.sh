@@ -95,6 +95,7 @@ table() {
 		controllers             ours/internal/catalog                 yes
 		controllers             ours/providers                        yes
 		controllers             ours/internal/seal                    yes
+		controllers/policycheck ours/config/policy                    yes
 		controllers             ours/nodeagent                        no
 		controllers             ours/internal/host/linux              no
 		controllers             testing                               no

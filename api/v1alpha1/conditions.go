@@ -70,11 +70,12 @@ const (
 
 // Reasons of events (events.k8s.io/v1).
 const (
-	EventDriftCorrected  = "DriftCorrected"
-	EventResourceFailed  = "ResourceFailed"
-	EventBecameReady     = "BecameReady"
-	EventNoLongerReady   = "NoLongerReady"
-	EventProblemFound    = "ProblemFound"
-	EventProblemResolved = "ProblemResolved"
-	EventNotPublished    = "NotPublished" // the API server refuses a NodeCatalog, as one that is too large
+	EventDriftCorrected   = "DriftCorrected"
+	EventResourceFailed   = "ResourceFailed"
+	EventBecameReady      = "BecameReady"
+	EventNoLongerReady    = "NoLongerReady"
+	EventProblemFound     = "ProblemFound"
+	EventProblemResolved  = "ProblemResolved"
+	EventNotPublished     = "NotPublished"     // the API server refuses a NodeCatalog, as one that is too large
+	EventPolicyNotInForce = "PolicyNotInForce" // an admission policy that limits Fettle's own accounts is missing or altered
 )

@@ -29,6 +29,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/controllers/policycheck"
 	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/internal/version"
 	"github.com/fettle-dev/fettle/providers"
@@ -170,6 +171,13 @@ func newManager(cfg *rest.Config, s settings) (ctrl.Manager, error) {
 	}
 	if err := fleet.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the controller: %w", err)
+	}
+	policies, err := policycheck.New(mgr.GetAPIReader(), fleet.Recorder, clock.RealClock{}, ctrl.Log.WithName("policycheck"), metrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up the check of admission policies: %w", err)
+	}
+	if err := mgr.Add(policies); err != nil {
+		return nil, fmt.Errorf("cannot set up the check of admission policies: %w", err)
 	}
 	return mgr, errors.Join(mgr.AddHealthzCheck("healthz", healthz.Ping), mgr.AddReadyzCheck("readyz", healthz.Ping))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -59,6 +60,13 @@ func freeAddress(t *testing.T) string {
 // get returns the status and protocol of an answer; 0 where there is none.
 func get(t *testing.T, url, token string) (int, string) {
 	t.Helper()
+	code, proto, _ := read(t, url, token)
+	return code, proto
+}
+
+// read is get, with the body.
+func read(t *testing.T, url, token string) (code int, proto, body string) {
+	t.Helper()
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // it signs for itself
 		ForceAttemptHTTP2: true,
@@ -72,10 +80,14 @@ func get(t *testing.T, url, token string) (int, string) {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return 0, ""
+		return 0, "", ""
 	}
 	defer resp.Body.Close()
-	return resp.StatusCode, resp.Proto
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, "", ""
+	}
+	return resp.StatusCode, resp.Proto, string(text)
 }
 
 // install gives a cluster our service accounts and their rights, and a scraper's.
@@ -152,6 +164,13 @@ func TestTheManagerServesLeadsAndLeaves(t *testing.T) {
 		if code, proto := get(t, "https://"+metrics+"/metrics", tt.token); code != tt.want || proto != "HTTP/1.1" {
 			t.Errorf("metrics gave %s %d over %s, want %d over HTTP/1.1", who, code, proto, tt.want)
 		}
+	}
+	scraper := token(t, admin, "scraper")
+	for _, policy := range []string{"fettle-manager", "fettle-nodeagent"} {
+		eventually(t, "the policy "+policy+" to be found", func() bool {
+			_, _, body := read(t, "https://"+metrics+"/metrics", scraper)
+			return strings.Contains(body, fmt.Sprintf("fettle_admission_policy_in_force{policy=%q} 1\n", policy))
+		})
 	}
 	if err := manager.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
