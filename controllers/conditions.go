@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // An outcome is all that a resource's status is made from.
@@ -107,11 +108,11 @@ func ready(o outcome, stalled []catalog.Problem) metav1.Condition {
 }
 
 func yes(kind, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: text.Line(message)}
 }
 
 func no(kind, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: text.Line(message)}
 }
 
 // tally says in a line how the nodes are, with the worst of them.
@@ -126,11 +127,11 @@ func tally(o outcome) string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
 	}
-	text := strings.Join(parts, ", ")
+	line := strings.Join(parts, ", ")
 	if len(o.samples) > 0 && o.samples[0].Message != "" {
-		text += fmt.Sprintf("; %s: %s", o.samples[0].Node, o.samples[0].Message)
+		line += fmt.Sprintf("; %s: %s", o.samples[0].Node, o.samples[0].Message)
 	}
-	return text
+	return line
 }
 
 // worst is the problem that gives a condition its reason: a contested claim first, as
@@ -165,15 +166,15 @@ func explain(problems []catalog.Problem) string {
 			nodes = append(nodes, o.Node)
 		}
 	}
-	text := p.Message
+	line := p.Message
 	switch {
-	case len(nodes) == 1 && !strings.Contains(text, nodes[0]):
-		text += fmt.Sprintf(" (on node %s)", nodes[0])
+	case len(nodes) == 1 && !strings.Contains(line, nodes[0]):
+		line += fmt.Sprintf(" (on node %s)", nodes[0])
 	case len(nodes) > 1:
-		text += fmt.Sprintf(" (on node %s and %d more)", nodes[0], len(nodes)-1)
+		line += fmt.Sprintf(" (on node %s and %d more)", nodes[0], len(nodes)-1)
 	}
 	if len(rest) > 0 {
-		text += fmt.Sprintf("; and %d more", len(rest))
+		line += fmt.Sprintf("; and %d more", len(rest))
 	}
-	return text
+	return line
 }

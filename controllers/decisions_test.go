@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,32 @@ func TestConditions(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestConditionsPrintWhateverTheyQuote(t *testing.T) {
+	t.Parallel()
+
+	const hostile, printed = "a\x1b[2J\nb\u202e\xff", `a\x1b[2J\nb\u202e\xff`
+	problems := []catalog.Problem{{Reason: "Conflict", Message: hostile}}
+	samples := []v1alpha1.NodeSample{{Node: "n1", State: "Failed", Message: hostile}}
+	for name, status := range map[string]v1alpha1.ResourceStatus{
+		"problems": controllers.NewStatus(v1alpha1.NodeCounts{}, nil, problems, v1alpha1.ResourceStatus{}, metav1.Now()),
+		"waiting":  controllers.NewStatus(v1alpha1.NodeCounts{}, nil, []catalog.Problem{{Reason: "WaitingForKey", Message: hostile}}, v1alpha1.ResourceStatus{}, metav1.Now()),
+		"samples":  controllers.NewStatus(v1alpha1.NodeCounts{Selected: 1, Failed: 1}, samples, nil, v1alpha1.ResourceStatus{}, metav1.Now()),
+		"deletion": controllers.NewStatusOfDeleted(v1alpha1.NodeCounts{}, hostile, metav1.Now()),
+	} {
+		var told int
+		for _, c := range status.Conditions {
+			if c.Message != "" && !strings.Contains(c.Message, printed) {
+				t.Errorf("%s: %s says %q", name, c.Type, c.Message)
+			} else if c.Message != "" {
+				told++
+			}
+		}
+		if told < 2 {
+			t.Errorf("%s: %d conditions have a message, want more", name, told)
+		}
 	}
 }
 

@@ -123,10 +123,10 @@ func compareResources(a, b v1alpha1.Resource) int {
 	if byName != 0 || a == b {
 		return byName
 	}
-	return strings.Compare(text(a), text(b))
+	return strings.Compare(encoded(a), encoded(b))
 }
 
-func text(r v1alpha1.Resource) string {
+func encoded(r v1alpha1.Resource) string {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err.Error()

@@ -1,6 +1,8 @@
 package catalog_test
 
 import (
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -9,6 +11,9 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
+	"github.com/fettle-dev/fettle/test/hostile"
 )
 
 // outline is a result as a table can show it: by node, what it has, and what waits.
@@ -300,5 +305,55 @@ func TestCompile(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Authors and nodes choose what errors quote.
+func TestMessagesPrintWhateverTheyQuote(t *testing.T) {
+	t.Parallel()
+
+	random := rand.New(rand.NewPCG(1, 2))
+	seen := map[string]bool{}
+	for range 500 {
+		s := hostile.String(random)
+		quoted := strconv.Quote(strings.ToValidUTF8(s, "?"))
+		n := node("web-1", "web")
+		n.Facts = func() resource.Facts {
+			return resource.Facts{"os": map[string]any{"family": s}, s: map[string]any{s: s}}
+		}
+		result := new(catalog.Compiler).Compile(catalog.Input{Kinds: kinds(), Nodes: []catalog.Node{n}, Resources: []v1alpha1.Resource{
+			file("a", "/a", when(s)),
+			file("b", "/b", when(`facts.os.family.matches("(")`)),
+			file("c", "/c", when(`facts[`+quoted+`][facts.os.family + "x"] == 1`)),
+			file("d", "/d", rendering("{{"+s+"}}")),
+			file("e", "/e", rendering("{{ fail .facts.os.family }}")),
+			file("f", "/f", rendering("{{ atoi .facts.os.family | add `"+strings.ReplaceAll(s, "`", "'")+"` }}")),
+			file("g", "/g", content("refused"), func(f *v1alpha1.File) { f.Spec.Path += s }),
+			file("h", "/h", requires(v1alpha1.ResourceRef("File/"+s))),
+			file("i", "/i", from(s, s)),
+			file("j", "/j", fromSecret(s, s)),
+			file("k", "/k"+s), file("l", "/k"+s),
+			file("m", "/m", func(f *v1alpha1.File) { f.Spec.Provider = s + "x" }),
+			file("n", "/n", func(f *v1alpha1.File) {
+				f.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: s, Operator: metav1.LabelSelectorOperator(s)}}}
+			}),
+			file("o", "/o", requires(v1alpha1.ResourceRef(s))),
+		}})
+		said := map[string]string{}
+		for _, p := range result.Problems {
+			said[string(p.Ref)+" "+p.Reason] = p.Message
+			seen[p.Reason] = true
+		}
+		for _, w := range result.Nodes["web-1"].Spec.Withheld {
+			said[string(w.Ref)+" withheld"] = w.Message
+		}
+		for where, message := range said {
+			if message != text.Line(message) {
+				t.Fatalf("%q: %s says %q", s, where, message)
+			}
+		}
+	}
+	if want := 7; len(seen) < want {
+		t.Errorf("saw %v, want %d reasons at least", seen, want)
 	}
 }

@@ -6,16 +6,23 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A fault is why a resource must wait: on one node, or on all.
+// A fault is why a resource must wait: on one node, or on all. The message is one printable line.
 type fault struct {
 	reason, message string
 	others          []v1alpha1.ResourceRef
 }
 
+// faultf escapes what it is given: authors choose values, and nodes choose facts, that errors quote.
 func faultf(reason, format string, args ...any) *fault {
-	return &fault{reason: reason, message: capped(fmt.Sprintf(format, args...), maxMessage)}
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = text.Error(err)
+		}
+	}
+	return &fault{reason: reason, message: capped(text.Line(fmt.Sprintf(format, args...)), maxMessage)}
 }
 
 // maxMessage is how long a message may be, in bytes.
