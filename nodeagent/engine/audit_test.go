@@ -66,6 +66,11 @@ func TestAudit(t *testing.T) {
 				"Thing/a InSync", "  audit change: previously recorded value of color absent has been changed to red",
 			},
 		},
+		"of what can't be read tells nothing and forgets nothing": {
+			attributes: `{}`,
+			runs:       []func(*world){nothing, func(w *world) { w.fail["read a"] = errBroken }, func(w *world) { delete(w.fail, "read a") }},
+			want:       []string{"Thing/a InSync", first, "Thing/a Failed", "  cannot read the present state: broken", "Thing/a InSync"},
+		},
 		"in a run that only reports forgets again": {
 			attributes: `{}`, runs: []func(*world){nothing, nothing}, with: []func(*engine.Transaction){noop},
 			want: []string{"Thing/a InSync", first, "Thing/a InSync", first},
@@ -124,21 +129,27 @@ func TestAChangeThatAnAuditFindsRefreshes(t *testing.T) {
 	for _, n := range []string{"a", "s"} {
 		w.things[n] = redThing(n)
 	}
-	run := func() engine.Report {
+	run := func(with ...func(*engine.Transaction)) engine.Report {
 		return transact(t, []resource.Item{
 			w.auditing(t, w.item(t, "Thing/a", `{}`, "notify:Thing/s"), "color"), w.item(t, "Thing/s", red),
-		}, storing(store))
+		}, append(with, storing(store))...)
 	}
 	run()
 	a := w.things["a"]
 	a.Color = new("blue")
 	w.things["a"] = a
+	const told = "  audit change: previously recorded value of color red has been changed to blue"
+	want := []string{"Thing/a InSync", told, "Thing/s Noop", "  would have been refreshed by 1 event (noop)"}
+	if diff := cmp.Diff(want, lines(run(noop))); diff != "" || len(store.armed) > 0 {
+		t.Errorf("a run that only reports (-want +got):\n%s\ndue are %v", diff, store.armed)
+	}
 	report := run()
+	want = []string{"Thing/a InSync", told, "Thing/s Refreshed", "  refreshed by 1 event"}
+	if diff := cmp.Diff(want, lines(report)); diff != "" || report.Status != "changed" || len(store.armed) > 0 {
+		t.Errorf("report (-want +got):\n%s\nstatus %s, due are %v", diff, report.Status, store.armed)
+	}
 	if diff := cmp.Diff([]string{"refresh s"}, w.log); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
-	}
-	if s := report.Resources[1]; s.State != engine.Refreshed || report.Status != "changed" || len(store.armed) > 0 {
-		t.Errorf("Thing/s is %s, the report %s, due are %v", s.State, report.Status, store.armed)
 	}
 }
 

@@ -47,6 +47,26 @@ func TestAPlanPromisesWhatAnApplyWouldDo(t *testing.T) {
 				"Crate/s Noop", "  depends on Thing/x, which would be applied first: cannot find a suitable provider for Crate: truck: broken",
 			},
 		},
+		"a provider is expected of what comes before, if that would be changed": {
+			given: func(w *world) { w.suits["truck"] = errBroken },
+			items: [][]string{{"Thing/x", red}, {"Thing/y", red}, {"Crate/s", red, "require:Thing/y"}},
+			want: []string{
+				"Thing/x Noop", "  created (noop)", "Thing/y Noop", "  created (noop)",
+				"Crate/s Noop", "  depends on Thing/y, which would be applied first: cannot find a suitable provider for Crate: truck: broken",
+			},
+		},
+		"what brings along what would be changed has others wait": {
+			given: func(w *world) {
+				w.things["n"] = redThing("n")
+				w.nested = map[string][]string{"n": {"child"}}
+				w.fail["read s"] = errBroken
+			},
+			items: [][]string{{"Nest/n", red}, {"Thing/s", red, "require:Nest/n"}},
+			want: []string{
+				"Thing/child Noop", "  created (noop)", "Nest/n InSync",
+				"Thing/s Noop", "  depends on Nest/n, which would be applied first: cannot read the present state: broken",
+			},
+		},
 		"a provider does not come by itself": {
 			given: func(w *world) { w.things["x"] = redThing("x"); w.suits["truck"] = errBroken },
 			items: [][]string{{"Crate/s", red}, {"Thing/x", red}},

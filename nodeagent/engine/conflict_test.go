@@ -65,6 +65,24 @@ func TestResourcesThatMeanOneThingFailBeforeItIsChanged(t *testing.T) {
 			},
 			want: []string{"Twin/a Failed", same("a", "b"), "Twin/b Failed", same("b", "a")},
 		},
+		"also behind one that is nobody's like and one of which nothing is known": {
+			alias: map[string]string{"b": "1", "c": "1"}, asked: 2,
+			items: func(w *world, twin func(string) resource.Item) []resource.Item {
+				return []resource.Item{w.item(t, "Thing/x", red), twin("d"), twin("b"), twin("c")}
+			},
+			did: []string{"write x (ensure)", "write d (ensure)"},
+			want: []string{
+				"Thing/x Changed", "  created", "Twin/d Changed", "  created", "Twin/b Failed", same("b", "c"), "Twin/c Failed", same("c", "b"),
+			},
+		},
+		"and one that has failed keeps its reason": {
+			given: func(w *world) { w.fail["read a"] = errBroken },
+			alias: map[string]string{"a": "1", "b": "1"}, asked: 1,
+			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+				return []resource.Item{twin("a"), twin("b")}
+			},
+			want: []string{"Twin/a Failed", "  cannot read the present state: broken", "Twin/b Failed", same("b", "a")},
+		},
 		"but nobody is asked where there is nothing to change": {
 			given: func(w *world) { w.things["a"], w.things["b"] = redThing("a"), redThing("b") },
 			alias: map[string]string{"a": "1", "b": "1"},
@@ -164,16 +182,36 @@ func TestWhatIsUndoneInTheSameRunFails(t *testing.T) {
 				w.onWrite = func(now string) {
 					if now == "b" {
 						w.fail["read a"] = errBroken
+						delete(w.things, "c")
 					}
 				}
 			},
-			items: [][]string{{"Thing/a", red}, {"Crate/b", red}},
-			did:   []string{"write a (ensure)", "write together b"},
+			items: [][]string{{"Thing/a", red}, {"Thing/c", red}, {"Crate/b", red}},
+			did:   []string{"write a (ensure)", "write c (ensure)", "write together b"},
 			want: []string{
 				"Thing/a Failed", "  created", "  cannot tell whether later changes, of Crate/b, undid it: cannot read the present state: broken",
+				"Thing/c Failed", "  created", "  was undone in the same run, by Crate/b: ensure is absent, should be present",
 				"Crate/b Changed", "  created",
 			},
 		}, listed: 1},
+		"what was refreshed before, behind what only reports": {scenario: scenario{
+			given: func(w *world) { w.things["s"] = redThing("s"); undo("b", "s", nil)(w) },
+			items: [][]string{{"Thing/n", red, "noop"}, {"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red}, {"Crate/b", red}},
+			did:   []string{"write a (ensure)", "refresh s", "write together b"},
+			want: []string{
+				"Thing/n Noop", "  created (noop)", "Thing/a Changed", "  created",
+				"Thing/s Failed", "  refreshed by 1 event", "  was undone in the same run, by Crate/b: ensure is absent, should be present",
+				"Crate/b Changed", "  created",
+			},
+		}, listed: 1},
+		"but nothing that has failed is read again": {scenario: scenario{
+			given: func(w *world) { w.fail["write a"] = errBroken },
+			items: [][]string{{"Crate/a", red}, {"Crate/b", red, "require:Thing/x"}, {"Thing/x", red}},
+			did:   []string{"write together a", "write x (ensure)", "write together b"},
+			want: []string{
+				"Crate/a Failed", "  change of ensure from absent to present failed: broken", "Thing/x Changed", "  created", "Crate/b Changed", "  created",
+			},
+		}, listed: 2},
 		"but nothing that only reports": {scenario: scenario{
 			given: func(w *world) { w.things["a"] = redThing("a"); undo("b", "a", nil)(w) },
 			items: [][]string{{"Crate/a", red, "noop"}, {"Crate/b", red}},

@@ -121,6 +121,34 @@ func TestWhatAResourceTellsWhileItBringsOthersIsItsOutputOrItsMessage(t *testing
 	}
 }
 
+func TestAGeneratorIsToldWhetherAResourceOfAKindIsMissing(t *testing.T) {
+	thing := resource.Ref{Kind: "Thing", Name: "t"}
+	for name, test := range map[string]struct {
+		items []resource.Item
+		with  func(*engine.Transaction)
+		want  resource.Ref
+	}{
+		"none":               {items: []resource.Item{invalid("Crate/c")}},
+		"one that is valid":  {items: []resource.Item{newWorld().item(t, "Thing/t", red)}},
+		"one that was left":  {with: func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Crate", Name: "c"}, thing} }, want: thing},
+		"one that is faulty": {items: []resource.Item{invalid("Crate/c"), invalid("Thing/t")}, want: thing},
+		"one that was refused": {with: func(tx *engine.Transaction) {
+			tx.Refused = []engine.ResourceReport{{Ref: engine.Ref{Kind: "Crate", Name: "c"}}, {Ref: engine.Ref(thing)}}
+		}, want: thing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			if test.with == nil {
+				test.with = func(*engine.Transaction) {}
+			}
+			transact(t, append(test.items, w.item(t, "Nest/n", red)), test.with)
+			if w.missing != test.want {
+				t.Errorf("%v is missing, not %v", w.missing, test.want)
+			}
+		})
+	}
+}
+
 func TestAGeneratorIsToldTheNamesOfItsCatalog(t *testing.T) {
 	w := newWorld()
 	w.nested = map[string][]string{"n": {}}

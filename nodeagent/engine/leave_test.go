@@ -87,6 +87,16 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed",
 		},
+		"Delete removes the last in the catalog first, whatever stays that it came after": {
+			chapters: func(t *testing.T, w *world) []chapter {
+				stays := holding(w.item(t, "Thing/x", red), resource.Delete)
+				return []chapter{items(
+					stays, holding(w.item(t, "Thing/a", red), resource.Delete),
+					holding(w.item(t, "Thing/b", red, "require:Thing/x"), resource.Delete), holding(w.item(t, "Thing/c", red), resource.Delete),
+				), items(stays)}
+			},
+			said: "Thing/x InSync, Thing/c Changed, Thing/b Changed, Thing/a Changed", there: "x=red", claims: 1,
+		},
 		"Delete removes what was there before and as it should be": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
@@ -476,6 +486,21 @@ func TestNothingIsChangedBeforeWhatWasThereIsNoted(t *testing.T) {
 	}
 	if d := cmp.Diff(want, said); d != "" || w.there() != "a=green b" {
 		t.Errorf("said (-want +got):\n%s\nthere is %s", d, w.there())
+	}
+}
+
+func TestWhatCannotBeRemovedIsNotClaimed(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	w.things["a"] = redThing("a")
+	typ := w.typ("Tree", []resource.Provider[thing]{plain{w, "hand"}})
+	typ.Leaving = nil
+	said := play(t, w, store, chapter{items: []resource.Item{
+		holding(of(t, typ, "a", `{"ensure":"present","color":"red"}`), resource.Delete),
+		holding(of(t, typ, "b", `{"ensure":"present","color":"red"}`), resource.Delete),
+	}})
+	want := []string{"Tree/a InSync", "Tree/b Failed things of kind Tree can't be removed: use deletionPolicy Orphan"}
+	if d := cmp.Diff(want, said); d != "" || len(store.claims) > 0 || w.there() != "a=red" {
+		t.Errorf("said (-want +got):\n%s\nclaims are %v, there is %s", d, store.claims, w.there())
 	}
 }
 

@@ -64,6 +64,13 @@ func TestWhatAnyResourceSaysAgainstARunKeepsItFromTakingPlace(t *testing.T) {
 	if report.Counts.Changed != 2 {
 		t.Errorf("without elm: %+v", report.Counts)
 	}
+	// What comes after it in the catalog has.
+	report = transact(t, items, func(tx *engine.Transaction) {
+		tx.Selected = func(i resource.Item) bool { return i.Ref.Name != "a" }
+	})
+	if report.Counts.Failed != 2 {
+		t.Errorf("without a: %+v", report.Counts)
+	}
 }
 
 func TestATypeMayRefreshItselfAfterItsOwnChange(t *testing.T) {

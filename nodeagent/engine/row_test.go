@@ -115,6 +115,20 @@ func TestARow(t *testing.T) {
 				"Leaf/c Skipped", "  skipped because of failed dependencies: Leaf/b", "Thing/x Changed", created,
 			},
 		},
+		"lets what can't be read again fail, and looks at the next": {
+			given: func(w *world) {
+				w.forgets["b"] = true
+				w.onWrite = func(string) { w.fail["read a"] = errBroken }
+			},
+			items: func(t *testing.T, w *world) []resource.Item {
+				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b")}
+			},
+			log: []string{"write together a b"},
+			want: []string{
+				"Leaf/a Failed", created, "  cannot verify the change: cannot read the present state: broken",
+				"Leaf/b Failed", created, "  the change did not take effect: ensure is absent, should be present",
+			},
+		},
 		"tells what is audited beside what is done": {
 			items: func(t *testing.T, w *world) []resource.Item {
 				return []resource.Item{w.leaf(t, "a"), w.auditing(t, w.leaf(t, "b"), "color")}

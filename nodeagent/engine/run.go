@@ -356,7 +356,7 @@ func (r *run) forget() error {
 // remembered tells the things that stay in the store: those that a resource is about and,
 // where it is not known what one is about, all of its kind.
 func (r *run) remembered() func(thing resource.Ref) bool {
-	things := make(map[resource.Ref]bool, len(r.entries)+len(r.generated))
+	things := make(map[resource.Ref]bool, len(r.entries))
 	for _, thing := range r.generated {
 		things[thing] = true
 	}

@@ -182,6 +182,20 @@ func TestRun(t *testing.T) {
 			did:  []string{"write a (ensure)", "write c (ensure)", "write b (ensure)"},
 			want: []string{"Thing/a Changed", "  created", "Thing/c Changed", "  created", "Thing/b Changed", "  created"},
 		},
+		"each of several cycles fails its own members": {
+			items: [][]string{
+				{"Thing/a", red, "require:Thing/b"},
+				{"Thing/b", red, "require:Thing/a"},
+				{"Thing/c", red, "require:Thing/d"},
+				{"Thing/d", red, "require:Thing/c"},
+			},
+			want: []string{
+				"Thing/a Failed", "  is part of a dependency cycle: Thing/a => Thing/b => Thing/a",
+				"Thing/b Failed", "  is part of a dependency cycle: Thing/a => Thing/b => Thing/a",
+				"Thing/c Failed", "  is part of a dependency cycle: Thing/c => Thing/d => Thing/c",
+				"Thing/d Failed", "  is part of a dependency cycle: Thing/c => Thing/d => Thing/c",
+			},
+		},
 		"an automatic relation never closes a cycle": {
 			items: [][]string{
 				{"Thing/a", `{"ensure":"present","near":["c"]}`}, {"Thing/b", red, "require:Thing/a"}, {"Thing/c", red, "require:Thing/b"},
@@ -393,6 +407,58 @@ func TestASecondRunChangesNothing(t *testing.T) {
 	report := transact(t, items())
 	if report.Status != "unchanged" || report.Counts != (engine.Counts{Total: 3, InSync: 3}) || w.log != nil || w.listed != 1 {
 		t.Errorf("status %s, counts %+v, done %v, listed %d times", report.Status, report.Counts, w.log, w.listed)
+	}
+}
+
+func TestARunInSyncHasNothingPutOnDiskAtOnce(t *testing.T) {
+	w, store := newWorld(), newMemory()
+	for range 2 {
+		store.synced = 0
+		transact(t, []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/b"), w.item(t, "Thing/b", red)}, storing(store))
+	}
+	if store.synced != 0 {
+		t.Errorf("%d times", store.synced)
+	}
+}
+
+func TestAProviderIsAskedAgainOnlyOnceSomethingWasWritten(t *testing.T) {
+	for name, test := range map[string]struct {
+		given func(*world)
+		items [][]string
+		want  map[string]int
+	}{
+		"one that can work, for all of its kind": {
+			given: func(w *world) {
+				for _, name := range []string{"a", "b", "c"} {
+					w.things[name] = redThing(name)
+				}
+			},
+			items: [][]string{{"Thing/a", red}, {"Thing/b", red}, {"Thing/c", red}},
+			want:  map[string]int{"hand": 1, "tool": 1},
+		},
+		"one that can't, where nothing is written": {
+			given: func(w *world) { w.suits["truck"] = errBroken; w.things["x"] = redThing("x") },
+			items: [][]string{{"Crate/a", red}, {"Thing/x", red}},
+			want:  map[string]int{"truck": 1, "hand": 1, "tool": 1},
+		},
+		"one that can't, where something is": {
+			given: func(w *world) { w.suits["truck"] = errBroken },
+			items: [][]string{{"Crate/a", red}, {"Thing/x", red}},
+			want:  map[string]int{"truck": 2, "hand": 1, "tool": 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			test.given(w)
+			var items []resource.Item
+			for _, i := range test.items {
+				items = append(items, w.item(t, i[0], i[1]))
+			}
+			transact(t, items)
+			if diff := cmp.Diff(test.want, w.asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

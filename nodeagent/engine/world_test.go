@@ -39,8 +39,9 @@ type world struct {
 	forgets map[string]bool
 	// suits says why a provider can't work; a missing one can.
 	suits  map[string]error
-	listed int // how often everything was read at once
-	short  int // how many results of each batch are missing
+	asked  map[string]int // how often a provider was asked whether it can work
+	listed int            // how often everything was read at once
+	short  int            // how many results of each batch are missing
 	// notes are what is told of things that are written together.
 	notes map[string]string
 	// nested are the things that a nest brings along.
@@ -48,6 +49,8 @@ type world struct {
 	// remarks is what a nest tells meanwhile, and others are the things of its catalog.
 	remarks string
 	others  []string
+	// missing is the thing of which the catalog of a nest may know no more.
+	missing resource.Ref
 	// idle are things for which there is nothing to refresh.
 	idle map[string]bool
 	// onWrite is called with the name of what is being written, or was as one of several.
@@ -57,7 +60,7 @@ type world struct {
 func newWorld() *world {
 	return &world{
 		things: map[string]thing{}, fail: map[string]error{}, forgets: map[string]bool{},
-		suits: map[string]error{}, idle: map[string]bool{}, onWrite: func(string) {},
+		suits: map[string]error{}, asked: map[string]int{}, idle: map[string]bool{}, onWrite: func(string) {},
 	}
 }
 
@@ -71,7 +74,10 @@ type plain struct {
 
 func (p plain) Name() string { return p.name }
 
-func (p plain) Suits(resource.Facts, host.Reader) error { return raised(p.w.suits[p.name]) }
+func (p plain) Suits(resource.Facts, host.Reader) error {
+	p.w.asked[p.name]++
+	return raised(p.w.suits[p.name])
+}
 
 // raised panics if an error is to come as one.
 func raised(err error) error {
@@ -208,6 +214,7 @@ func (p nesting) Generate(ctx context.Context, _ host.Reader, want thing, c reso
 	return func(yield func(resource.Resource, error) bool) {
 		resource.Tell(ctx, p.w.remarks)
 		p.w.others = slices.Sorted(c.Names("Thing"))
+		p.w.missing, _ = c.Missing("Thing")
 		typ := p.w.typ("Thing", []resource.Provider[thing]{plain{p.w, "hand"}})
 		for _, name := range p.w.nested[want.Name] {
 			if c.Has("Thing", name) {
@@ -286,6 +293,12 @@ func (w *world) item(t *testing.T, ref, attributes string, edges ...string) reso
 	return item
 }
 
+// invalid is an item that could not be bound to its type.
+func invalid(ref string) resource.Item {
+	kind, name, _ := strings.Cut(ref, "/")
+	return resource.Item{Ref: resource.Ref{Kind: kind, Name: name}, Invalid: errBroken}
+}
+
 // memory is a Store that a test can look into.
 type memory struct {
 	observed map[resource.Ref]map[string]string
@@ -295,6 +308,7 @@ type memory struct {
 	claims   map[resource.Ref]resource.Claim
 	full     error // nothing can be claimed
 	commits  int
+	synced   int // how often something had to be on disk at once
 }
 
 func newMemory() *memory {
@@ -309,6 +323,7 @@ func (m *memory) SetClaim(c resource.Claim)               { m.claims[c.Key()] = 
 func (m *memory) DropClaim(key resource.Ref)              { delete(m.claims, key) }
 
 func (m *memory) Claim(claims []resource.Claim) error {
+	m.synced++
 	for _, c := range claims {
 		m.claims[c.Key()] = c
 	}
@@ -327,6 +342,7 @@ func (m *memory) Armed() map[resource.Ref]int                     { return m.arm
 func (m *memory) Commit() error                                   { m.commits++; return nil }
 
 func (m *memory) Arm(refs []resource.Ref) error {
+	m.synced++
 	for _, r := range refs {
 		m.armed[r] = 1
 	}
@@ -334,6 +350,7 @@ func (m *memory) Arm(refs []resource.Ref) error {
 }
 
 func (m *memory) Disarm(refs []resource.Ref) error {
+	m.synced++
 	for _, r := range refs {
 		delete(m.armed, r)
 	}

@@ -20,24 +20,33 @@ func (r *run) write(ctx context.Context, group []*entry) {
 	for _, e := range group {
 		switch Decide(e.situation).Action {
 		case Apply:
-			if err := resource.Guarded(func() error { return r.stake(ctx, e) }); err != nil {
+			err := resource.Guarded(func() error { return r.stake(ctx, e) })
+			switch {
+			case err != nil:
 				e.fail(err)
-				continue
-			}
-			if e.Resource.CanBatchWrite() && e.situation.Changes[0].Property == resource.Ensure {
+			case e.Resource.CanBatchWrite() && e.situation.Changes[0].Property == resource.Ensure:
 				batch = append(batch, e)
-				continue
+			default:
+				r.writeOne(ctx, e)
 			}
-			r.writeAll(ctx, []*entry{e}, func() []error {
-				return []error{resource.Guarded(func() error { return e.Resource.Write(e.listening(ctx), r.Host, e.situation.Changes) })}
-			})
-			r.verify(ctx, []*entry{e})
 		case Pretend:
 			pretended = append(pretended, e)
 		default: // nothing to write
 		}
 	}
 	r.pretend(ctx, pretended)
+	r.writeTogether(ctx, batch)
+}
+
+func (r *run) writeOne(ctx context.Context, e *entry) {
+	group := []*entry{e}
+	r.writeAll(ctx, group, func() []error {
+		return []error{resource.Guarded(func() error { return e.Resource.Write(e.listening(ctx), r.Host, e.situation.Changes) })}
+	})
+	r.verify(ctx, group)
+}
+
+func (r *run) writeTogether(ctx context.Context, batch []*entry) {
 	if len(batch) == 0 {
 		return
 	}
@@ -105,21 +114,16 @@ func (r *run) verify(ctx context.Context, group []*entry) {
 	written := slices.DeleteFunc(slices.Clone(group), func(e *entry) bool { return e.Resource.Acts() || !e.changed() })
 	for i, err := range r.readTogether(ctx, written) {
 		e := written[i]
-		if e.failed() { // in part: what was changed is remembered
-			if err == nil {
-				e.comparison = e.Resource.Compare()
-			}
-			continue
+		if err == nil {
+			e.comparison = e.Resource.Compare()
 		}
-		if err != nil {
+		switch {
+		case e.failed(): // in part: what was changed is remembered
+		case err != nil:
 			e.fail(fmt.Errorf("cannot verify the change: %w", err))
-			continue
+		case len(e.comparison.Changes) > 0:
+			e.fail(errors.New("the change did not take effect: " + outOfSync(e.comparison)))
 		}
-		e.comparison = e.Resource.Compare()
-		if len(e.comparison.Changes) == 0 {
-			continue
-		}
-		e.fail(errors.New("the change did not take effect: " + outOfSync(e.comparison)))
 	}
 }
 
@@ -216,9 +220,7 @@ func (e *entry) note(text string) { e.told += text }
 
 // tell gives what the provider told to the event that was added last.
 func (e *entry) tell() {
-	if n := len(e.report.Events); n > 0 {
-		e.report.Events[n-1].Output, e.told = e.told, ""
-	}
+	e.report.Events[len(e.report.Events)-1].Output, e.told = e.told, ""
 }
 
 // fail marks the resource and its events as failed.
