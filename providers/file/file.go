@@ -87,6 +87,7 @@ const (
 
 // Type is the type File. remote brings the contents whose source is a URL.
 func Type(remote fetch.Source) *resource.Type[Attributes] {
+	p := posix{known: new(accounts.Cache), remote: remote, seen: new(memory)}
 	t := &resource.Type[Attributes]{
 		Name:       "File",
 		Doc:        doc,
@@ -141,7 +142,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Attribute: "recurseScope", Value: func(a *Attributes) *string { return a.RecurseScope }, Words: []string{"All", "Source"}},
 		},
 		Validate:   validate,
-		Leaving:    &resource.Leaving[Attributes]{Gone: gone, Former: former, Bound: func(want *Attributes) { want.leaving = true }},
+		Leaving:    &resource.Leaving[Attributes]{Gone: gone, Former: p.former, Bound: func(want *Attributes) { want.leaving = true }},
 		ReadAhead:  true,
 		BatchLimit: 128,
 		Auto: []resource.AutoRelation[Attributes]{
@@ -152,7 +153,8 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Relation: resource.Require, Kind: "Group", Names: func(want Attributes) []string { return account(want.Group) }},
 		},
 	}
-	t.Providers = []resource.Provider[Attributes]{posix{known: new(accounts.Cache), remote: remote, seen: new(memory), bind: t.Of}}
+	p.bind = t.Of
+	t.Providers = []resource.Provider[Attributes]{p}
 	return t
 }
 

@@ -21,7 +21,7 @@ func gone(want Attributes) Attributes {
 
 // former is what changes replace. What is in a directory that makes room for something
 // else does not come back.
-func former(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) (Attributes, error) {
+func (p posix) former(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) (Attributes, error) {
 	var was Attributes
 	all := false
 	for _, c := range changes {
@@ -40,7 +40,7 @@ func former(ctx context.Context, h host.Host, is, want Attributes, changes []res
 		was.keepAll(is)
 	}
 	if is.found.what == regular && wants(was) == string(regular) {
-		return was, was.keepContent(ctx, h, want)
+		return was, p.keepContent(ctx, h, &was, is, want)
 	}
 	return was, nil
 }
@@ -81,23 +81,27 @@ func (a *Attributes) keepAll(is Attributes) {
 	}
 }
 
-// keepContent has the content brought back from the bucket. A secret's predecessor may well
-// be one, and is never kept: the schema has such a resource not say Restore.
-func (a *Attributes) keepContent(ctx context.Context, h host.Host, want Attributes) error {
+// keepContent has the content brought back from the bucket: that of the file that was read, and
+// of no other that has its name by now. A secret's predecessor may well be one, and is never
+// kept: the schema has such a resource not say Restore.
+func (p posix) keepContent(ctx context.Context, h host.Host, was *Attributes, is, want Attributes) error {
 	if want.secret {
 		return errors.New("what a secret replaces is never kept, so that it can't be restored: use deletionPolicy Delete or Orphan")
 	}
-	file, err := h.Lookup(want.Path, linksTo(want))
+	file, err := p.lookup(ctx, h, want)
 	if err != nil {
 		return cannot("look at file", err)
 	}
 	defer file.Close()
+	if !file.Info().Unchanged(is.found.info) {
+		return fmt.Errorf("cannot keep %s to restore it: %w", want.Path, host.ErrChanged)
+	}
 	kept := bucket.Of(ctx, h)
 	sum, err := kept.Save(ctx, file, want.Path)
 	if err != nil {
 		return fmt.Errorf("cannot keep %s to restore it; will not change it: %w", want.Path, err)
 	}
-	a.Source, a.ChecksumValue = new(kept.Path(sum)), &sum
+	was.Source, was.ChecksumValue = new(kept.Path(sum)), &sum
 	return nil
 }
 

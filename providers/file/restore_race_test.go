@@ -1,0 +1,53 @@
+package file_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// What is remembered to be restored is of one file: a user could have their own content come back as a set-ID file of
+// root, or come by root's content as a file of theirs.
+func TestNoFileThatIsRestoredIsMadeOfTwo(t *testing.T) {
+	h, dir := homeOfZed(t)
+	home := filepath.Join(dir, "home/zed")
+	plantFile(t, home+"/f", "root's", 0, 0o4755)
+	plantFile(t, home+"/g", planted, zed, 0o644)
+	r, err := bind(t, `{path: /home/zed/f, content: "new\n"}`)
+	must(t, err)
+	must(t, r.Choose(nil, h, ""))
+	must(t, r.Read(t.Context(), h))
+	changes := r.Compare().Changes
+	exchange := func() {
+		must(t, unix.Renameat2(unix.AT_FDCWD, home+"/f", unix.AT_FDCWD, home+"/g", unix.RENAME_EXCHANGE))
+	}
+	exchange()
+	if former, err := r.Former(t.Context(), h, changes); !errors.Is(err, host.ErrChanged) {
+		t.Errorf("of two files it remembers %s: %v", former, err)
+	}
+	if kept, err := os.ReadDir(filepath.Join(dir, "var/lib/fettle/bucket")); err == nil {
+		t.Errorf("the bucket has %v", kept)
+	}
+	exchange()
+	must(t, r.Read(t.Context(), h))
+	if _, err := r.Former(t.Context(), h, r.Compare().Changes); err != nil {
+		t.Error(err)
+	}
+}
+
+// The owner's own symlinks are followed to what is remembered as they are to what is changed.
+func TestWhatIsRestoredIsReachedByTheSameSymlinks(t *testing.T) {
+	h, _ := linked(t)
+	r, err := bind(t, `{path: /home/zed/dots/f, owner: zed, content: new}`)
+	must(t, err)
+	must(t, r.Choose(nil, h, ""))
+	must(t, r.Read(t.Context(), h))
+	if _, err := r.Former(t.Context(), h, r.Compare().Changes); err != nil {
+		t.Error(err)
+	}
+}
