@@ -1,9 +1,9 @@
 package manifest
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/binary"
 	"encoding/hex"
 	"io"
@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+
+	"golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/fettle-dev/fettle/config/crd"
 )
@@ -89,21 +91,19 @@ var cacheVersion = sync.OnceValue(func() []byte {
 	return h.Sum(nil)
 })
 
-// keys are the name of a document's entry and what it is encrypted with.
+// keys are the name of a document's entry and what it is encrypted with. Each document has a
+// key of its own, which ChaCha20-Poly1305, unlike AES, takes without a schedule to compute.
 func (c *Cache) keys(hash [sha256.Size]byte) (id [idSize]byte, seal cipher.AEAD) {
-	h := sha256.Sum256(append(slices.Clip(c.version), hash[:]...))
-	block, err := aes.NewCipher(h[idSize:])
-	if err == nil {
-		seal, err = cipher.NewGCM(block)
-	}
-	if err != nil { // the key has a size that AES takes
+	h := sha512.Sum512(append(slices.Clip(c.version), hash[:]...))
+	seal, err := chacha20poly1305.New(h[sha512.Size-chacha20poly1305.KeySize:])
+	if err != nil { // the key has the size that it takes
 		panic(err)
 	}
 	return [idSize]byte(h[:]), seal
 }
 
 // The nonce may be one and the same: no key encrypts two texts.
-var nonce [12]byte
+var nonce [chacha20poly1305.NonceSize]byte
 
 func (c *Cache) seal(hash [sha256.Size]byte, text []byte) entry {
 	id, seal := c.keys(hash)

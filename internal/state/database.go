@@ -33,10 +33,10 @@ var (
 	keyName     = []byte("digest")
 )
 
-// byName are the buckets of an earlier version, which remembered things by the names of
-// their resources. What they hold can't be told to be of any thing, and is dropped.
-func byName() [][]byte {
-	return [][]byte{[]byte("observed"), []byte("audited"), []byte("checked")}
+// outdated are the buckets of earlier versions, which remembered things by the names of their
+// resources or in another encoding. What they hold is dropped.
+func outdated() [][]byte {
+	return [][]byte{[]byte("observed"), []byte("audited"), []byte("checked"), []byte("values"), []byte("audits")}
 }
 
 // keySize is that of the key in bytes.
@@ -92,7 +92,7 @@ func (s *Store) read(db *bbolt.DB) error {
 			if b := source.Bucket(keyBucket); b != nil {
 				s.key = bytes.Clone(b.Get(keyName))
 			}
-			s.warnAboutNames(source)
+			s.warnOfOutdated(source)
 			return errors.Join(
 				s.observed.read(source), s.audited.read(source), s.checked.read(source), s.claims.read(source),
 				each(source, armedBucket, func(ref resource.Ref, v []byte) (err error) {
@@ -107,14 +107,14 @@ func (s *Store) read(db *bbolt.DB) error {
 	return err
 }
 
-func (s *Store) warnAboutNames(source *bbolt.Bucket) {
-	if slices.ContainsFunc(byName(), func(b []byte) bool { return source.Bucket(b) != nil }) {
-		s.warnings = append(s.warnings, "the state is an earlier version's, which cannot tell renamed resources apart: what it says of drift and audits is not used")
+func (s *Store) warnOfOutdated(source *bbolt.Bucket) {
+	if slices.ContainsFunc(outdated(), func(b []byte) bool { return source.Bucket(b) != nil }) {
+		s.warnings = append(s.warnings, "the state is an earlier version's: what it says of drift and audits is not used")
 	}
 }
 
-func dropByName(source *bbolt.Bucket) error {
-	for _, b := range byName() {
+func dropOutdated(source *bbolt.Bucket) error {
+	for _, b := range outdated() {
 		if err := source.DeleteBucket(b); err != nil && !errors.Is(err, berrors.ErrBucketNotFound) {
 			return err
 		}
@@ -158,7 +158,7 @@ func (s *Store) writeAll() error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(dropByName(source), s.writeKey(source), s.observed.write(source), s.audited.write(source), s.checked.write(source), s.claims.write(source))
+		return errors.Join(dropOutdated(source), s.writeKey(source), s.observed.write(source), s.audited.write(source), s.checked.write(source), s.claims.write(source))
 	})
 }
 

@@ -111,8 +111,8 @@ func newStore(opts Options) *Store {
 	return &Store{
 		source:   []byte(cmp.Or(opts.Source, Manifests)),
 		armed:    map[resource.Ref]int{},
-		observed: newTable[texts]("values"),
-		audited:  newTable[texts]("audits"),
+		observed: newTexts("properties"),
+		audited:  newTexts("audit"),
 		checked:  newTable[time.Time]("looks"),
 		claims:   newTable[resource.Claim]("claims"),
 	}

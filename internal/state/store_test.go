@@ -392,7 +392,7 @@ func TestValuesByNameOfAnEarlierVersionAreNotUsed(t *testing.T) {
 	must(t, db.Update(func(tx *bbolt.Tx) error {
 		source, err := tx.CreateBucket([]byte("manifests"))
 		must(t, err)
-		for bucket, value := range map[string]string{"observed": `{"ensure":"present"}`, "audited": `{"mode":"0644"}`, "checked": `"2026-01-01T00:00:00Z"`, "armed": "2"} {
+		for bucket, value := range map[string]string{"observed": `{"ensure":"present"}`, "audited": `{"mode":"0644"}`, "checked": `"2026-01-01T00:00:00Z"`, "values": `{"ensure":"present"}`, "audits": `{"mode":"0644"}`, "armed": "2"} {
 			b, err := source.CreateBucket([]byte(bucket))
 			must(t, err)
 			must(t, b.Put([]byte("SystemService/nginx"), []byte(value)))
@@ -405,7 +405,7 @@ func TestValuesByNameOfAnEarlierVersionAreNotUsed(t *testing.T) {
 	if s.Observed(nginx()) != nil || s.Audited(nginx()) != nil || !s.Checked(nginx()).IsZero() || s.Armed()[nginx()] != 2 {
 		t.Errorf("observed %v, audited %v, checked %v, armed %v", s.Observed(nginx()), s.Audited(nginx()), s.Checked(nginx()), s.Armed())
 	}
-	want := []string{"the state is an earlier version's, which cannot tell renamed resources apart: what it says of drift and audits is not used"}
+	want := []string{"the state is an earlier version's: what it says of drift and audits is not used"}
 	if diff := cmp.Diff(want, s.Warnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -2,45 +2,51 @@ package state
 
 import (
 	"encoding/json"
+	"sync"
 
+	"github.com/fxamacker/cbor/v2"
 	"go.etcd.io/bbolt"
 
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// texts are values by property. They are kept as JSON, which holds UTF-8 alone, encoded by
-// [text.Encode].
-type texts map[string]string
+// texts are values by property.
+type texts = map[string]string
 
-// MarshalJSON encodes the values.
-func (t texts) MarshalJSON() ([]byte, error) {
-	encoded := make(map[string]string, len(t))
-	for k, v := range t {
-		encoded[k] = text.Encode(v)
+// textModes encode texts as CBOR byte strings: values need not be UTF-8, and a run decodes one
+// for each of its resources, which takes a fraction of what JSON does.
+var textModes = sync.OnceValues(func() (cbor.EncMode, cbor.DecMode) {
+	enc, err := cbor.EncOptions{String: cbor.StringToByteString, Sort: cbor.SortBytewiseLexical}.EncMode()
+	if err != nil { // the options are constants
+		panic(err)
 	}
-	return json.Marshal(encoded)
-}
-
-// UnmarshalJSON is the reverse of MarshalJSON.
-func (t *texts) UnmarshalJSON(raw []byte) error {
-	err := json.Unmarshal(raw, (*map[string]string)(t))
-	for k, v := range *t {
-		(*t)[k] = text.Decode(v)
+	dec, err := cbor.DecOptions{ByteStringToString: cbor.ByteStringToStringAllowed}.DecMode()
+	if err != nil {
+		panic(err)
 	}
-	return err
-}
+	return enc, dec
+})
 
-// A table is one sort of what is remembered of things: a bucket of JSON values by
-// Kind/namevar. What was set is on disk once it was written.
+// A table is one sort of what is remembered of things: a bucket of encoded values
+// by Kind/namevar. What was set is on disk once it was written.
 type table[V any] struct {
 	bucket []byte
+	encode func(v any) ([]byte, error)
+	decode func(raw []byte, v any) error
 	values map[resource.Ref]V
 	dirty  map[resource.Ref]bool // keys whose values differ from the disk
 }
 
+// newTable is a table of values as JSON.
 func newTable[V any](bucket string) table[V] {
-	return table[V]{bucket: []byte(bucket), values: map[resource.Ref]V{}, dirty: map[resource.Ref]bool{}}
+	return table[V]{[]byte(bucket), json.Marshal, json.Unmarshal, map[resource.Ref]V{}, map[resource.Ref]bool{}}
+}
+
+func newTexts(bucket string) table[texts] {
+	enc, dec := textModes()
+	t := newTable[texts](bucket)
+	t.encode, t.decode = enc.Marshal, dec.Unmarshal
+	return t
 }
 
 func (t table[V]) set(ref resource.Ref, v V) {
@@ -67,7 +73,7 @@ func (t table[V]) retain(keep func(resource.Ref) bool) {
 func (t table[V]) read(source *bbolt.Bucket) error {
 	return each(source, t.bucket, func(ref resource.Ref, raw []byte) error {
 		var v V
-		err := json.Unmarshal(raw, &v)
+		err := t.decode(raw, &v)
 		t.values[ref] = v
 		return err
 	})
@@ -83,7 +89,7 @@ func (t table[V]) write(source *bbolt.Bucket) error {
 	}
 	for ref := range t.dirty {
 		v, there := t.values[ref]
-		raw, err := json.Marshal(v)
+		raw, err := t.encode(v)
 		if err != nil {
 			return err
 		}
