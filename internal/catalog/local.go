@@ -31,6 +31,7 @@ func Local(input Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
 // [Items] does. What is too large for a Catalog is not too large here.
 func Prepare(input Input) (items []resource.Item, problems []Problem) {
 	s := newLocal(input, true)
+	items = make([]resource.Item, 0, len(s.class.members))
 	for position, d := range s.class.members {
 		if s.fault(s.class, position) == nil {
 			e, bound := s.entry(d)
@@ -43,8 +44,9 @@ func Prepare(input Input) (items []resource.Item, problems []Problem) {
 // Sketch is every resource of the input with its relations, at fault or not, and whatever
 // it selects: to be looked at, not to be applied.
 func Sketch(input Input) []resource.Item {
-	var items []resource.Item
-	for _, d := range planOnce(input, true, nil).drafts {
+	drafts := planOnce(input, true, nil).drafts
+	items := make([]resource.Item, 0, len(drafts))
+	for _, d := range drafts {
 		items = append(items, itemOf(d.entry, d.bound))
 	}
 	return items

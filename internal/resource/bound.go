@@ -21,6 +21,37 @@ type bound[A any] struct {
 	audited  []string // names of properties, in the type's order
 }
 
+// bind completes and checks what want was decoded into. It works in place, as attributes may
+// be large and a run binds thousands.
+func (b *bound[A]) bind(secrets []Secret) (Resource, error) {
+	if err := b.withSecrets(secrets); err != nil {
+		return nil, err
+	}
+	if err := b.complete(); err != nil {
+		return nil, unsaid(err, secrets)
+	}
+	return b, nil
+}
+
+func (b *bound[A]) complete() error {
+	if v := b.t.Namevar(&b.want); *v == "" {
+		*v = b.ref.Name
+	}
+	if b.t.Default != nil {
+		b.t.Default(&b.want)
+	}
+	for _, o := range b.t.OneOf {
+		if err := o.check(&b.want); err != nil {
+			return err
+		}
+	}
+	b.t.normalize(&b.want)
+	if b.t.Validate != nil {
+		return b.t.Validate(b.want)
+	}
+	return nil
+}
+
 func (b *bound[A]) Ref() Ref { return b.ref }
 
 func (b *bound[A]) Namevar() string { return *b.t.Namevar(&b.want) }
@@ -173,8 +204,8 @@ func (b *bound[A]) look(ctx context.Context, h host.Reader) (A, error) {
 }
 
 func (b *bound[A]) setState(is A) {
-	b.t.normalize(&is)
 	b.is = is
+	b.t.normalize(&b.is)
 }
 
 func (b *bound[A]) State() Instance {

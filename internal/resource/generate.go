@@ -35,27 +35,8 @@ type Catalog interface {
 }
 
 // Of binds attributes that a program made, as [Kind.Bind] does what a user wrote.
-func (t *Type[A]) Of(ref Ref, want A) (Resource, error) { return t.bind(ref, want) }
-
-func (t *Type[A]) bind(ref Ref, want A) (Resource, error) {
-	if v := t.Namevar(&want); *v == "" {
-		*v = ref.Name
-	}
-	if t.Default != nil {
-		t.Default(&want)
-	}
-	for _, o := range t.OneOf {
-		if err := o.check(&want); err != nil {
-			return nil, err
-		}
-	}
-	t.normalize(&want)
-	if t.Validate != nil {
-		if err := t.Validate(want); err != nil {
-			return nil, err
-		}
-	}
-	return &bound[A]{t: t, ref: ref, want: want}, nil
+func (t *Type[A]) Of(ref Ref, want A) (Resource, error) {
+	return (&bound[A]{t: t, ref: ref, want: want}).bind(nil)
 }
 
 func (b *bound[A]) CanGenerate() bool {

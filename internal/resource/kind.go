@@ -171,20 +171,20 @@ func (k kind[A]) SideEffects() bool   { return k.t.SideEffects }
 func (k kind[A]) Problems() error     { return k.t.Problems() }
 
 func (k kind[A]) Bind(ref Ref, attributes json.RawMessage, secrets ...Secret) (Resource, error) {
-	var want A
+	b := &bound[A]{t: k.t, ref: ref}
 	if len(attributes) > 0 {
 		d := json.NewDecoder(bytes.NewReader(attributes))
 		d.DisallowUnknownFields()
-		if err := d.Decode(&want); err != nil {
+		if err := d.Decode(&b.want); err != nil {
 			return nil, fmt.Errorf("cannot read attributes of %s: %w", ref, k.explain(err))
 		}
 	}
-	return k.t.bindSecret(ref, want, secrets)
+	return b.bind(secrets)
 }
 
 func (k kind[A]) Adopt(ref Ref, attributes any, secrets ...Secret) (Resource, error) {
 	if want, ok := k.t.adopt(attributes); ok {
-		return k.t.bindSecret(ref, want, secrets)
+		return (&bound[A]{t: k.t, ref: ref, want: want}).bind(secrets)
 	}
 	raw, err := json.Marshal(attributes)
 	if err != nil {

@@ -122,7 +122,7 @@ func (k kind[A]) Leave(ref Ref, c Claim) (Resource, error) {
 	if k.t.Leaving.Bound != nil {
 		k.t.Leaving.Bound(&want)
 	}
-	return k.t.bind(ref, want)
+	return k.t.Of(ref, want)
 }
 
 func (b *bound[A]) Gone() (json.RawMessage, error) {

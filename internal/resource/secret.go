@@ -21,25 +21,23 @@ func (s Secret) Format(to fmt.State, _ rune) {
 	_, _ = to.Write([]byte(s.Attribute + " " + Redacted)) // as all that is formatted
 }
 
-func (t *Type[A]) bindSecret(ref Ref, want A, secrets []Secret) (Resource, error) {
+// withSecrets sets the attributes that come from Secrets.
+func (b *bound[A]) withSecrets(secrets []Secret) error {
 	for _, s := range secrets {
 		list, name, _ := strings.Cut(s.Attribute, ".")
-		switch set, add := t.Secrets[s.Attribute], t.SecretEntries[list]; {
+		switch set, add := b.t.Secrets[s.Attribute], b.t.SecretEntries[list]; {
 		case set != nil:
-			set(&want, s.Value)
+			set(&b.want, s.Value)
 		case add != nil && name != "":
-			add(&want, name, s.Value)
+			add(&b.want, name, s.Value)
 		default:
-			can := slices.Sorted(maps.Keys(t.Secrets))
-			return nil, fmt.Errorf("%s of %s can't come from a Secret; of %s these can: %s",
-				s.Attribute, ref, t.Name, strings.Join(slices.AppendSeq(can, maps.Keys(t.SecretEntries)), ", "))
+			can := slices.Sorted(maps.Keys(b.t.Secrets))
+			return fmt.Errorf("%s of %s can't come from a Secret; of %s these can: %s",
+				s.Attribute, b.ref, b.t.Name, strings.Join(slices.AppendSeq(can, maps.Keys(b.t.SecretEntries)), ", "))
 		}
 	}
-	res, err := t.bind(ref, want)
-	if b, ok := res.(*bound[A]); ok {
-		b.secret = len(secrets) > 0
-	}
-	return res, unsaid(err, secrets)
+	b.secret = len(secrets) > 0
+	return nil
 }
 
 func (b *bound[A]) HasSecret() bool { return b.secret && b.t.RecordSecrets != nil }

@@ -168,6 +168,7 @@ func newRun(t Transaction, items []resource.Item) *run {
 		r.reader = readOnly{t.Reader}
 	}
 	r.queue = r.plan.graph.Queue()
+	r.entries = make([]*entry, 0, len(items))
 	armed := t.Store.Armed()
 	for i, item := range items {
 		e := &entry{Item: item, node: i, thing: item.Thing()}
@@ -360,7 +361,7 @@ func (r *run) remembered() func(thing resource.Ref) bool {
 	for _, thing := range r.generated {
 		things[thing] = true
 	}
-	var items []resource.Item
+	items := make([]resource.Item, 0, len(r.entries))
 	for _, e := range r.entries {
 		items = append(items, e.Item)
 		if !e.report.Gone {

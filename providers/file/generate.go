@@ -90,10 +90,14 @@ func (w *walk) all(purging bool) error {
 
 // Generate implements [resource.Generator]: the files below one that recurses.
 func (p posix) Generate(ctx context.Context, h host.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+	if !recurses(want) {
+		return func(func(resource.Resource, error) bool) {}
+	}
+	return p.children(ctx, h, want, c)
+}
+
+func (p posix) children(ctx context.Context, h host.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
-		if !recurses(want) {
-			return
-		}
 		if err := p.generate(ctx, h, want, c, yield); err != nil && !errors.Is(err, errEnough) {
 			yield(nil, err)
 		}
