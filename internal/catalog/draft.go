@@ -143,14 +143,16 @@ func canonicalLevel(l v1alpha1.LogLevel) v1alpha1.LogLevel {
 
 // canonicalEdges sorts what a user may write in any order; nil for no edge at all.
 func canonicalEdges(e v1alpha1.Edges) *v1alpha1.Edges {
-	e = v1alpha1.Edges{Require: set(e.Require), Before: set(e.Before), Notify: set(e.Notify), Subscribe: set(e.Subscribe)}
 	if len(e.Require)+len(e.Before)+len(e.Notify)+len(e.Subscribe) == 0 {
 		return nil
 	}
-	return &e
+	return &v1alpha1.Edges{Require: set(e.Require), Before: set(e.Before), Notify: set(e.Notify), Subscribe: set(e.Subscribe)}
 }
 
 func set[T ~string](words []T) []T {
+	if len(words) == 0 {
+		return nil
+	}
 	return slices.Compact(slices.Sorted(slices.Values(words)))
 }
 

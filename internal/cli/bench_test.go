@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,7 +19,11 @@ func BenchmarkApplyInSync(b *testing.B) {
 		fmt.Fprintf(&manifests, "---\napiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata:\n  name: file-%05d\nspec:\n  nodeSelector: {}\n"+
 			"  path: /etc/file-%05d\n  owner: root\n  group: root\n  mode: \"0640\"\n  content: |\n%s", i, i, strings.Repeat(line, 16))
 	}
-	apply := func() outcome { return fettle(b, manifests.String(), "apply", "-f", "-", "--root", root) }
+	file := filepath.Join(b.TempDir(), "web.yaml")
+	if err := os.WriteFile(file, []byte(manifests.String()), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	apply := func() outcome { return fettle(b, "", "apply", "-f", file, "--root", root) }
 	if o := apply(); o.code != 0 {
 		b.Fatal(o.err)
 	}

@@ -50,12 +50,12 @@ func (t Transaction) amend(c resource.Claim, item resource.Item) {
 // leavers are items for the things that were claimed and that no item is about any more. They
 // are to come last, among themselves in the reverse of the order that their resources had.
 func (t Transaction) leavers(items []resource.Item) []resource.Item {
-	if t.Charter == "" {
+	claims := t.Store.Claims()
+	if t.Charter == "" || len(claims) == 0 {
 		return nil
 	}
 	known := t.census(items)
 	var all []resource.Item
-	claims := t.Store.Claims()
 	for _, key := range slices.Backward(slices.SortedFunc(maps.Keys(claims), resource.Ref.Compare)) {
 		c := claims[key]
 		switch {
@@ -88,13 +88,19 @@ func (t Transaction) census(items []resource.Item) census {
 			c.about[item.Thing()] = true
 		}
 	}
-	for _, ref := range t.Withheld {
+	for _, ref := range t.unaccounted() {
 		c.doubt(ref)
 	}
-	for _, refused := range t.Refused {
-		c.doubt(resource.Ref(refused.Ref))
-	}
 	return c
+}
+
+// unaccounted are the host's resources that are not among the items.
+func (t Transaction) unaccounted() []resource.Ref {
+	all := slices.Clone(t.Withheld)
+	for _, refused := range t.Refused {
+		all = append(all, resource.Ref(refused.Ref))
+	}
+	return all
 }
 
 func (c census) doubt(ref resource.Ref) { c.doubtful[ref], c.doubts[ref.Kind] = true, ref }

@@ -64,11 +64,13 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 		t.Noop, t.Store = true, unchanged{from: t.Store}
 	}
 	t.heed(items)
-	items = slices.Concat(items, t.leavers(items))
+	if leavers := t.leavers(items); len(leavers) > 0 {
+		items = slices.Concat(items, leavers)
+	}
 	r := newRun(t, items)
 	report := Report{
 		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Host: t.HostName,
-		Noop: t.Noop, Started: t.Now(), CatalogDigest: t.Digest, Resources: []ResourceReport{},
+		Noop: t.Noop, Started: t.Now(), CatalogDigest: t.Digest,
 	}
 	for _, refused := range t.Refused {
 		r.tell(refused)
@@ -87,7 +89,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	if r.stopped == nil {
 		r.findUndone(resource.InHand(ctx))
 	}
-	report.Resources = append(report.Resources, r.reports...)
+	report.Resources = r.reports
 	report.Duration = Duration(t.Now().Sub(report.Started))
 	report.Counts = r.quiet
 	report.finish()
@@ -163,7 +165,7 @@ type entry struct {
 type readOnly struct{ host.Reader }
 
 func newRun(t Transaction, items []resource.Item) *run {
-	r := &run{Transaction: t, plan: newPlan(items), provided: map[wish]resource.Resource{}, made: map[key]bool{}}
+	r := &run{Transaction: t, plan: newPlan(items), reports: make([]ResourceReport, 0, len(t.Refused)+len(items)), provided: map[wish]resource.Resource{}, made: map[key]bool{}}
 	if r.reader = (readOnly{t.Host}); t.plans() {
 		r.reader = readOnly{t.Reader}
 	}
@@ -361,16 +363,19 @@ func (r *run) remembered() func(thing resource.Ref) bool {
 	for _, thing := range r.generated {
 		things[thing] = true
 	}
-	items := make([]resource.Item, 0, len(r.entries))
+	doubts := map[string]bool{}
 	for _, e := range r.entries {
-		items = append(items, e.Item)
+		if e.Resource == nil {
+			doubts[e.Ref.Kind] = true
+		}
 		if !e.report.Gone {
 			things[e.thing] = true
 		}
 	}
-	doubts := r.census(items).doubts
+	for _, ref := range r.unaccounted() {
+		doubts[ref.Kind] = true
+	}
 	return func(thing resource.Ref) bool {
-		_, doubt := doubts[thing.Kind]
-		return doubt || things[thing]
+		return doubts[thing.Kind] || things[thing]
 	}
 }
