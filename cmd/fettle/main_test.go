@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 func TestARunEndsAlthoughNobodyReadsWhatItSays(t *testing.T) {
@@ -66,7 +68,7 @@ func TestASignalEndsAWatchWithTheExitCodeOfItsLastRun(t *testing.T) {
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "fettle")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := staticBuild(t, program).CombinedOutput(); err != nil {
 		t.Fatalf("cannot build: %v\n%s", err, out)
 	}
 	return program
@@ -81,4 +83,40 @@ func TestCalledByKubectlHelpSpeaksOfKubectl(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "  kubectl fettle plan -f manifests/\n") {
 		t.Errorf("%v: %s", err, out)
 	}
+}
+
+// A chroot without /proc, as debootstrap leaves one: descriptors can't be opened again there, and every file would
+// seem to be missing.
+func TestWithoutProcNothingIsTakenForMissing(t *testing.T) {
+	debian.Require(t)
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"etc/passwd": "web:x:1000:1000::/:/bin/sh\n",
+		"web.yaml":   "apiVersion: fettle.dev/v1alpha1\nkind: User\nmetadata: {name: web}\nspec: {nodeSelector: {}}\n",
+	} {
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(build(t), filepath.Join(root, "fettle")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"apply", "-f", "/web.yaml"}, {"plan", "-f", "/web.yaml"}, {"resource", "User", "web"}, {"facts"}} {
+		cmd := exec.CommandContext(t.Context(), "/fettle", args...)
+		cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Chroot: root}
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "mount -t proc proc /proc") {
+			t.Errorf("fettle %s: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// staticBuild is of a program that runs in any root, as releases do.
+func staticBuild(t *testing.T, program string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return cmd
 }

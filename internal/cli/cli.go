@@ -148,7 +148,10 @@ func (a *app) kind(name string) (resource.Kind, error) {
 
 // gather reads the facts, and complains of those that can't be had.
 func (a *app) gather(ctx context.Context, h host.Reader) resource.Facts {
-	facts, errs := gatherFacts(ctx, h)
+	return a.complainOfFacts(gatherFacts(ctx, h))
+}
+
+func (a *app) complainOfFacts(facts resource.Facts, errs []error) resource.Facts {
 	for _, err := range errs {
 		a.complain("warning: %v", err)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/drift"
@@ -24,6 +25,7 @@ type keeper struct {
 // keep runs now, at the interval, and when something changes that a resource watches,
 // until ctx ends. It then returns what the last whole run did.
 func (j *job) keep(ctx context.Context) error {
+	debug.SetGCPercent(100) // what stays is to be small
 	lookout, err := drift.New(j.host, j.interval)
 	j.unwatched(err)
 	j.lookout = lookout

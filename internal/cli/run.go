@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -16,6 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/control"
 	"github.com/fettle-dev/fettle/internal/drift"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -27,6 +29,7 @@ type job struct {
 	*app
 	applyFlags
 	host     Host
+	facts    func() (resource.Facts, []error) // gathers those of the next run
 	set      *manifest.Set
 	cache    *manifest.Cache
 	refused  map[v1alpha1.ResourceRef]string // what is wrong with resources that the set lacks
@@ -37,14 +40,32 @@ type job struct {
 }
 
 func (a *app) runApply(ctx context.Context, f applyFlags) error {
-	j, err := a.newJob(ctx, f)
-	if err != nil {
-		return err
-	}
 	return a.withHost(func(h Host) error {
-		j.host, j.control.Host = h, h
+		gather := func() (resource.Facts, []error) { return gatherFacts(ctx, h) }
+		if f.before == "" && !f.watch && !a.debug {
+			var ended func()
+			gather, ended = ahead(ctx, h)
+			defer ended() // before the host is closed
+		}
+		j, err := a.newJob(ctx, f)
+		if err != nil {
+			return err
+		}
+		j.host, j.control.Host, j.facts = h, h, gather
 		return a.withBucket(h, f.kept, func(b *bucket.Bucket) error { return j.do(bucket.In(ctx, b)) })
 	})
+}
+
+// ahead gathers facts while manifests are read: most of the time it waits for commands. ended
+// returns once nothing is asked of the host any more.
+func ahead(ctx context.Context, h host.Reader) (gather func() (resource.Facts, []error), ended func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	var known resource.Facts
+	var errs []error
+	group.Go(func() { known, errs = gatherFacts(ctx, h) })
+	gather = func() (resource.Facts, []error) { group.Wait(); return known, errs }
+	return gather, func() { cancel(); group.Wait() }
 }
 
 // do is the whole job.
@@ -194,7 +215,7 @@ func mayNot(err error) error {
 
 func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, error) {
 	began := time.Now()
-	facts := j.gather(ctx, j.host)
+	facts := j.complainOfFacts(j.facts())
 	gathered := time.Now()
 	hostname := facts.String("networking.hostname")
 	items, problems := catalog.Prepare(catalog.Input{

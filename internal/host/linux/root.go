@@ -84,8 +84,12 @@ func (h *Host) openRoot(dir string) error {
 		return err
 	}
 	h.root, h.rootFD = f, int(f.Fd())
-	if _, err := h.Stat("/"); err != nil {
-		return errors.Join(needs(err), f.Close())
+	_, err = h.Stat("/")
+	if err = needs(err); err == nil {
+		err = needsProc(unix.Access(fdPath(h.rootFD), unix.F_OK))
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
 	}
 	return nil
 }
@@ -96,6 +100,14 @@ func needs(err error) error {
 		return fmt.Errorf("%w: openat2 is needed: use Linux 5.6 or newer and let no filter deny it", err)
 	}
 	return err
+}
+
+// needsProc says what to do without /proc, where every file would seem to be missing.
+func needsProc(err error) error {
+	if err != nil {
+		return fmt.Errorf("descriptors have no names in /proc (%w): mount it with `mount -t proc proc /proc`", err)
+	}
+	return nil
 }
 
 func (h *Host) chooseLauncher(opts Options) error {
