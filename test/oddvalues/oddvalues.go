@@ -87,7 +87,7 @@ func (g *Generator) Next(name string) []byte {
 	o := clone(pick(g.rand, g.bases[kind]))
 	o["metadata"] = map[string]any{"name": name}
 	spec := o["spec"].(map[string]any)
-	for _, elsewhere := range []string{"require", "before", "notify", "subscribe", "when", "contentTemplate", "contentFrom", "passwordFrom"} {
+	for _, elsewhere := range []string{"require", "before", "notify", "subscribe", "when", "contentTemplate", "contentFrom", "caFrom", "passwordFrom"} {
 		delete(spec, elsewhere)
 	}
 	for range 1 + g.rand.IntN(2) {
