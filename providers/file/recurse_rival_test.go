@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/test/rival"
 )
@@ -203,10 +205,30 @@ func TestAFileOfRootIsNotCopiedThroughAHardLink(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "home/zed/own"), []byte("own"), 0o600))
 	must(t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
 	grow(t, h, forest{files: []string{`{path: /out, recurse: true, source: /home/zed, mode: "0644"}`}})
+	err := applyOnce(t, h, `{path: /out/file, source: /home/zed/notes, mode: "0644"}`)
+	if hard := new(host.HardLinkError); !errors.As(err, &hard) || hard.Path != "/home/zed/notes" {
+		t.Errorf("got %v", err)
+	}
 	if found := leaked(t, filepath.Join(dir, "out")); found != "" {
 		t.Errorf("%s was copied", found)
 	}
 	if _, err := h.Stat("/out/own"); err != nil {
 		t.Error(err)
 	}
+}
+
+// A user makes and removes a hard link in a loop. The rival is root where the test's machine protects hard links.
+func TestNoFileOfRootIsCopiedThroughAHardLink(t *testing.T) {
+	h, dir := homeOfZed(t)
+	must(t, os.WriteFile(filepath.Join(dir, "etc/shadow"), []byte(prize), 0o600))
+	must(t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
+	rival.Start(t, dir, 0, "link", "/etc/shadow", "/home/zed/notes")
+	tries := 0
+	for end := time.Now().Add(raceTime); time.Now().Before(end) || tries < 10*raceTries; tries++ {
+		_ = applyOnce(t, h, `{path: /out/file, source: /home/zed/notes, mode: "0644"}`)
+		if found := leaked(t, filepath.Join(dir, "out")); found != "" {
+			t.Fatalf("zed won after %d attempts: %s was copied", tries+1, found)
+		}
+	}
+	t.Logf("%d attempts", tries)
 }

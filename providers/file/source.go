@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -69,37 +70,63 @@ func askHost(ctx context.Context, h host.Reader, want Attributes, how string) (o
 }
 
 // lookupSource opens a source on the host. It follows symlinks, but for those by which a
-// user could have root read something else.
+// user could have root read something else, and refuses a hard link by which a user could.
 func lookupSource(h host.Reader, want Attributes) (host.Handle, error) {
-	if want.copied != nil {
-		return lookupCopied(h, *want.copied)
+	if from := want.copied; from != nil {
+		n, err := from.tree.Lookup(h, from.name)
+		return onlyLink(n, err, func() (host.Handle, string, error) {
+			dir, err := from.tree.Lookup(h, path.Dir(from.name))
+			return dir, path.Base(from.name), err
+		})
 	}
 	n, err := h.Lookup(*want.Source, sourceLinks(want))
 	if refused := new(host.LinkError); errors.As(err, &refused) {
 		return nil, allowable(err)
 	}
-	return n, err
+	return onlyLink(n, err, func() (host.Handle, string, error) { return h.LookupParent(*want.Source, sourceLinks(want)) })
 }
 
-// lookupCopied opens what a walk found in a source. In a directory that others can write to
-// a file with several hard links may be one that they can't read.
-func lookupCopied(h host.Reader, from spot) (host.Handle, error) {
-	n, err := from.tree.Lookup(h, from.name)
-	if err != nil || !n.Info().IsRegular() || n.Info().Nlink == 1 {
+// looks is how often a file has to be found under its name: a link that is being removed is
+// not counted any more, for a moment in which its name is still there.
+const looks = 32
+
+// onlyLink takes a file over that was opened, unless others can write to its directory and it
+// has hard links elsewhere: it may be one that those can't read.
+func onlyLink(n host.Handle, err error, parent func() (dir host.Handle, name string, err error)) (host.Handle, error) {
+	if err != nil || !n.Info().IsRegular() {
 		return n, err
 	}
-	dir, err := from.tree.Lookup(h, path.Dir(from.name))
+	dir, name, err := parent()
 	if err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
+	defer dir.Close()
 	only, err := dir.OnlyRootWrites()
-	if err == nil && !only {
-		err = &host.HardLinkError{Path: n.Path()}
+	for i := 0; i < looks && !only && err == nil; i++ {
+		err = isOnlyLink(dir, name, n.Info())
 	}
-	if err = errors.Join(err, dir.Close()); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
+}
+
+func isOnlyLink(dir host.Handle, name string, was host.FileInfo) error {
+	n, err := dir.Child(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return host.ErrChanged
+	}
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	switch is := n.Info(); {
+	case was.Nlink != 1 || is.Nlink != 1:
+		return &host.HardLinkError{Path: n.Path()}
+	case !is.SameFile(was):
+		return host.ErrChanged
+	}
+	return nil
 }
 
 func sourceLinks(want Attributes) host.Links {
