@@ -73,7 +73,10 @@ func Of(ctx context.Context, h host.Host) *Bucket {
 func (b *Bucket) Save(ctx context.Context, file host.Handle, path string) (sum string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sum, size, err := sumOf(ctx, file.Open)
+	if err := b.Fits(path, file.Info().Size); err != nil {
+		return "", err
+	}
+	sum, size, err := sumOf(ctx, file)
 	if err != nil {
 		return "", err
 	}
@@ -100,8 +103,7 @@ func (b *Bucket) Path(sum string) string { return path.Join(b.dirOf(sum), conten
 // keep copies the content unless an intact copy is there.
 func (b *Bucket) keep(ctx context.Context, node host.Handle, file, sum string, size int64) error {
 	kept := b.Path(sum)
-	open := func() (io.ReadCloser, error) { return b.host.Open(kept) }
-	if is, _, err := sumOf(ctx, open); err == nil && is == sum {
+	if b.intact(ctx, sum) {
 		return nil
 	}
 	if err := b.makeRoom(file, size); err != nil {
@@ -171,14 +173,25 @@ func (b *Bucket) makeAll(dir string) error {
 	return nil
 }
 
-func sumOf(ctx context.Context, open func() (io.ReadCloser, error)) (sum string, size int64, err error) {
-	f, err := open()
+// intact reports whether the content of a sum is kept and has that sum.
+func (b *Bucket) intact(ctx context.Context, sum string) bool {
+	f, err := b.Open(sum)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = io.Copy(io.Discard, host.EndingWith(ctx, f))
+	return err == nil
+}
+
+func sumOf(ctx context.Context, file host.Handle) (sum string, size int64, err error) {
+	f, err := file.Open()
 	if err != nil {
 		return "", 0, err
 	}
 	defer f.Close()
 	hash := sha256.New()
-	if size, err = io.Copy(hash, host.EndingWith(ctx, f)); err != nil {
+	if size, err = io.Copy(hash, host.EndingWith(ctx, host.NoLongerThan(f, file.Info().Size))); err != nil {
 		return "", 0, err
 	}
 	return hex.EncodeToString(hash.Sum(nil)), size, nil

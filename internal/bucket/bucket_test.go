@@ -111,6 +111,9 @@ type changing struct {
 	contents []string
 }
 
+// Info has no size.
+func (c *changing) Info() host.FileInfo { return host.FileInfo{} }
+
 func (c *changing) Open() (io.ReadCloser, error) {
 	now := c.contents[0]
 	c.contents = c.contents[1:]

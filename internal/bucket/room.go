@@ -37,6 +37,14 @@ func ParseLimit(text string) (int64, error) {
 	return q.Value(), nil
 }
 
+// Fits returns an error if a content of some size is too large for the bucket.
+func (b *Bucket) Fits(file string, size int64) error {
+	if need := size + overhead; b.limit > 0 && need > b.limit {
+		return fmt.Errorf("%s needs %d bytes in the bucket, which takes no more than %d: raise its limit, or set backup: None", file, need, b.limit)
+	}
+	return nil
+}
+
 // makeRoom throws away what was replaced longest ago until there is room for a content,
 // and takes the room. A content is counted with the blocks that it begins and what is
 // noted beside it.
@@ -46,7 +54,7 @@ func (b *Bucket) makeRoom(file string, size int64) error {
 	case b.limit <= 0:
 		return nil
 	case need > b.limit:
-		return fmt.Errorf("%s needs %d bytes in the bucket, which takes no more than %d: raise its limit, or set backup: None", file, need, b.limit)
+		return b.Fits(file, size)
 	case time.Since(b.weighed) < fresh && b.weight+need <= b.limit:
 		b.weight += need
 		return nil

@@ -146,7 +146,7 @@ func (b *Bucket) IsSecret(file, sum string) (bool, error) {
 
 // HoldsSecret is IsSecret for what an open regular file holds now.
 func (b *Bucket) HoldsSecret(ctx context.Context, file host.Handle, path string) (bool, error) {
-	sum, _, err := sumOf(ctx, file.Open)
+	sum, _, err := sumOf(ctx, file)
 	if err != nil {
 		return false, err
 	}

@@ -157,11 +157,16 @@ func TestAContentIsComparedWithAnotherAndWithItsFile(t *testing.T) {
 		}
 	}
 	put(t, filepath.Join(root, "etc/binary"), "\x00")
+	put(t, filepath.Join(root, "etc/huge"), "")
+	if err := os.Truncate(filepath.Join(root, "etc/huge"), 1<<40); err != nil { // which takes minutes to read
+		t.Fatal(err)
+	}
 	for args, want := range map[string]outcome{
 		"2c8b08":             {out: "diff " + sumOne + " /etc/a\n--- " + sumOne + "\n+++ /etc/a\n@@ -1,1 +1,1 @@\n-one\n+three\n"},
 		"2c8b08 27dd8e":      {out: "diff " + sumOne + " " + sumTwo + "\n--- " + sumOne + "\n+++ " + sumTwo + "\n@@ -1,1 +1,1 @@\n-one\n+two\n"},
 		"2c8b08 2c8b":        {},
 		"2c8b08 /etc/binary": {out: sumOne + " and /etc/binary differ, and are not both text\n"},
+		"2c8b08 /etc/huge":   {code: 1, err: "fettle: cannot compare /etc/huge: it is larger than 4 MiB: use fettle bucket get and diff\n"},
 		"2c8b08 /etc/none":   {code: 1, err: "fettle: cannot read /etc/none: lookup /etc/none: no such file or directory\n"},
 	} {
 		got := fettle(t, "", append(append([]string{"bucket", "diff"}, strings.Fields(args)...), "--root", root)...)

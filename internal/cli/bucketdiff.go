@@ -89,6 +89,9 @@ func other(ctx context.Context, h host.Reader, b *bucket.Bucket, name string) (r
 		return revision{}, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	defer file.Close()
+	if file.Info().Size > maxDiff {
+		return revision{}, errTooLarge(name)
+	}
 	secret, err := b.HoldsSecret(ctx, file, name)
 	if err != nil {
 		return revision{}, fmt.Errorf("cannot read %s: %w", name, err)
@@ -128,12 +131,16 @@ func readRevision(name string, f io.ReadCloser) (revision, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxDiff+1))
 	if err == nil && len(text) > maxDiff {
-		err = fmt.Errorf("it is larger than %d MiB: use fettle bucket get and diff", maxDiff>>20)
+		return revision{}, errTooLarge(name)
 	}
 	if err != nil {
 		return revision{}, fmt.Errorf("cannot compare %s: %w", name, err)
 	}
 	return revision{name, text}, nil
+}
+
+func errTooLarge(name string) error {
+	return fmt.Errorf("cannot compare %s: it is larger than %d MiB: use fettle bucket get and diff", name, maxDiff>>20)
 }
 
 func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }

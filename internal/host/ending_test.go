@@ -24,3 +24,22 @@ func TestAReadEndsWithItsContext(t *testing.T) {
 		t.Errorf("it reads %q after the end: %v", rest, err)
 	}
 }
+
+// Zeros are a file that somebody makes ever larger.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+func TestAFileThatGrowsWithoutEndIsAnError(t *testing.T) {
+	t.Parallel()
+
+	if n, err := io.Copy(io.Discard, host.NoLongerThan(zeros{}, 1<<20)); !errors.Is(err, host.ErrGrows) || n > 66<<20 {
+		t.Errorf("read %d bytes: %v", n, err)
+	}
+	if got, err := io.ReadAll(host.NoLongerThan(strings.NewReader("it grew"), 2)); err != nil || string(got) != "it grew" {
+		t.Errorf("read %q: %v", got, err)
+	}
+}

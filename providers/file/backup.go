@@ -86,6 +86,9 @@ func (w *write) saveOpen(ctx context.Context, to string) error {
 	if to == backupBucket {
 		return kept.Backup(ctx, w.old, w.want.Path)
 	}
+	if err := kept.Fits(w.want.Path, w.was.Size); err != nil { // beside itself it takes as much
+		return err
+	}
 	if secret, err := kept.HoldsSecret(ctx, w.old, w.want.Path); err != nil || secret {
 		return err
 	}

@@ -22,6 +22,10 @@ const maxText = 256 << 10
 // maxBuffer is how much of a file is in memory while it is summed up.
 const maxBuffer = 64 << 10
 
+// maxUnequal is the largest content, in bytes, that is summed up although its size alone
+// tells that it is another one than the desired. A user can make a sparse file of any size.
+const maxUnequal = 16 << 20
+
 // A content is what was read of a file.
 type content struct {
 	sum    string
@@ -38,7 +42,7 @@ func readContent(ctx context.Context, open func() (io.ReadCloser, error), size i
 		return content{}, fmt.Errorf("cannot read content: %w", err)
 	}
 	defer f.Close()
-	hash, r := sumsBy(how), host.EndingWith(ctx, f)
+	hash, r := sumsBy(how), host.EndingWith(ctx, host.NoLongerThan(f, size))
 	head := make([]byte, min(size, maxText)+1)
 	n, err := io.ReadFull(r, head)
 	_, _ = hash.Write(head[:n]) // a hash accepts every write

@@ -65,7 +65,7 @@ type found struct {
 	setIDs uint32
 	// origin is what the source said at the same time.
 	origin origin
-	// size in bytes of a content that was read.
+	// size of the content in bytes: as it was read, or as the host said where sum is "".
 	size int64
 	// secret says that the content, or that of the origin, is recorded as a secret.
 	secret bool

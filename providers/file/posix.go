@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/fetch"
@@ -104,12 +105,26 @@ func (p posix) readText(ctx context.Context, h host.Reader, node host.Handle, is
 	case want.Content == nil && !asksFor(want, "content"):
 		return nil
 	}
+	if size := desiredSize(want, is.found.origin); size >= 0 && size != is.found.size && is.found.size > maxUnequal {
+		return hideSecret(ctx, h, is, want, "")
+	}
 	c, err := readContent(ctx, node.Open, is.found.size, how, want.contentSum)
 	is.found.sum, is.found.size, is.Content = c.sum, c.size, c.text
 	if err != nil {
 		return err
 	}
 	return hideSecret(ctx, h, is, want, c.sha256)
+}
+
+// desiredSize is the size of the desired content in bytes, -1 if it is not known or may differ.
+func desiredSize(want Attributes, o origin) int64 {
+	switch {
+	case want.Content != nil && replaces(want):
+		return int64(len(*want.Content))
+	case o.read && !strings.HasSuffix(o.algorithm, "lite"):
+		return o.size
+	}
+	return -1
 }
 
 // askChosen asks the first source that exists, and returns the File with it. With a checksumValue

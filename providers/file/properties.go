@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -77,7 +78,7 @@ func contentProperty() resource.Property[Attributes] {
 		},
 		Sensitive: func(want Attributes) bool { return want.secret },
 		WasSecret: func(is Attributes) bool { return is.found.secret },
-		Token:     func(is Attributes) string { return is.found.sum },
+		Token:     func(is Attributes) string { return cmp.Or(is.found.sum, is.found.showContent()) },
 		Diff:      diff,
 	}
 }
@@ -100,6 +101,8 @@ func (f found) showContent() string {
 	switch {
 	case f.sum == "" && !f.origin.modified.IsZero():
 		return showTime(f.info.ModTime)
+	case f.sum == "" && f.size > maxUnequal:
+		return fmt.Sprintf("{size}%d", f.size)
 	case f.sum == "":
 		return ""
 	case f.origin.sum != "":

@@ -22,7 +22,9 @@ type origin struct {
 	sum       string
 	modified  time.Time
 	text      *string // of a small text on the host, to show the difference
-	sha256    string  // of a content on the host that was read
+	read      bool    // it is a content on the host, which was read
+	size      int64   // of that, in bytes
+	sha256    string  // of that
 }
 
 func isURL(source string) bool {
@@ -66,7 +68,7 @@ func askHost(ctx context.Context, h host.Reader, want Attributes, how string) (o
 		return origin{modified: info.ModTime}, nil
 	}
 	c, err := readContent(ctx, source.Open, info.Size, how, "")
-	return origin{algorithm: how, sum: c.sum, text: c.text, sha256: c.sha256}, err
+	return origin{algorithm: how, sum: c.sum, text: c.text, read: err == nil, size: c.size, sha256: c.sha256}, err
 }
 
 // lookupSource opens a source on the host. It follows symlinks, but for those by which a

@@ -1,0 +1,66 @@
+package file_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/host/linux"
+)
+
+// A user makes a file of a terabyte in no time. To read it would take minutes.
+func TestAHugeFileIsNotReadToLearnThatItDiffers(t *testing.T) {
+	t.Parallel()
+
+	const (
+		huge     = 1 << 40
+		tooLarge = "cannot back up /x; will not replace it: /x needs 1099511631872 bytes in the bucket, which takes no more than 1073741824: raise its limit, or set backup: None"
+	)
+	for spec, c := range map[string]struct{ err, after string }{
+		`{path: /x, content: "two\n", backup: None}`: {after: "two\n"},
+		`{path: /x, source: /one, backup: None}`:     {after: "one\n"},
+		`{path: /x, content: "two\n"}`:               {err: tooLarge},
+		`{path: /x, source: /one}`:                   {err: tooLarge},
+		`{path: /x, content: "two\n", backup: .bak}`: {err: tooLarge},
+		`{path: /x, ensure: absent}`:                 {err: tooLarge},
+	} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			x := filepath.Join(dir, "x")
+			must(t, os.WriteFile(filepath.Join(dir, "one"), []byte("one\n"), 0o600))
+			must(t, os.WriteFile(x, nil, 0o600))
+			must(t, os.Truncate(x, huge))
+			h, err := linux.Open(linux.Options{Root: dir})
+			must(t, err)
+			t.Cleanup(func() { must(t, h.Close()) })
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+
+			r, err := bind(t, spec)
+			must(t, errors.Join(err, r.Choose(nil, h, ""), r.Read(ctx, h)))
+			changes := r.Compare().Changes
+			if is := changes[0].Is; !strings.Contains(spec, "absent") && is != "{size}1099511627776" {
+				t.Errorf("the content is shown as %q", is)
+			}
+			err = r.Write(ctx, h, changes)
+			if c.err == "" {
+				must(t, err)
+				if got, err := os.ReadFile(x); err != nil || string(got) != c.after {
+					t.Errorf("got %q, %v", got, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("got %v", err)
+			}
+			if info, err := os.Stat(x); err != nil || info.Size() != huge {
+				t.Errorf("it changed: %v, %v", info, err)
+			}
+		})
+	}
+}
