@@ -102,7 +102,24 @@ func (p posix) keepContent(ctx context.Context, h host.Host, was *Attributes, is
 		return fmt.Errorf("cannot keep %s to restore it; will not change it: %w", want.Path, err)
 	}
 	was.Source, was.ChecksumValue = new(kept.Path(sum)), &sum
-	return nil
+	return p.keepReaders(ctx, h, was, is, want)
+}
+
+// keepReaders has the content come back for those alone who could read it: by then the file may be a user's.
+func (p posix) keepReaders(ctx context.Context, h host.Host, was *Attributes, is, want Attributes) error {
+	was.keep("owner", is)
+	was.keep("group", is)
+	if was.Mode != nil {
+		return nil
+	}
+	dir, err := p.lookupParent(ctx, h, want)
+	if err != nil {
+		return cannot("look at directory", err)
+	}
+	defer dir.Close()
+	trusted, err := trustedSetIDs(dir, is.found.info)
+	was.Mode = new(octal(is.found.mode&^setIDs | trusted))
+	return err
 }
 
 // rmdir removes a directory that nothing is in any more.

@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -37,6 +38,29 @@ func TestNoFileThatIsRestoredIsMadeOfTwo(t *testing.T) {
 	must(t, r.Read(t.Context(), h))
 	if _, err := r.Former(t.Context(), h, r.Compare().Changes); err != nil {
 		t.Error(err)
+	}
+}
+
+// A user has root's file in a directory of the user's, and a file of their own in its place when it is restored.
+func TestContentIsRestoredForThoseWhoCouldReadIt(t *testing.T) {
+	h, dir := homeOfZed(t)
+	f := filepath.Join(dir, "home/zed/f")
+	plantFile(t, f, "root's", 0, 0o600)
+	r, err := bind(t, `{path: /home/zed/f, content: "new\n"}`)
+	must(t, err)
+	must(t, r.Choose(nil, h, ""))
+	must(t, r.Read(t.Context(), h))
+	former, err := r.Former(t.Context(), h, r.Compare().Changes)
+	must(t, err)
+	plantFile(t, f, "new\n", zed, 0o644)
+	former["path"] = []byte(`"/home/zed/f"`)
+	spec, err := json.Marshal(former)
+	must(t, err)
+	must(t, applyOnce(t, h, string(spec)))
+	var st unix.Stat_t
+	must(t, unix.Stat(f, &st))
+	if text, err := os.ReadFile(f); err != nil || string(text) != "root's" || st.Uid != 0 || st.Gid != 0 || st.Mode&0o7777 != 0o600 {
+		t.Errorf("%q belongs to %d:%d and has mode %04o: %v", text, st.Uid, st.Gid, st.Mode, err)
 	}
 }
 
