@@ -115,7 +115,7 @@ chaos: install-prerequisites ## Take manager, API server and etcd from 500 nodes
 mutate: install-prerequisites ## Report the source edits that no test notices: make mutate PKG=./internal/seal. Takes hours for ./...
 	@assets=$$(hack/controlplane/build.sh) && gremlins=$$($(GREMLINS_PATH)) && \
 		KUBEBUILDER_ASSETS=$$assets PATH="$(CURDIR)/hack/mutate:$$PATH" \
-		"$$gremlins" unleash --workers 1 --timeout-coefficient 5 --invert-logical --invert-loopctrl \
+		"$$gremlins" unleash --workers 1 --timeout-coefficient 20 --invert-logical --invert-loopctrl \
 		--exclude-files '(^|/)(hack|[a-z]*test)/' --exclude-files 'zz_generated' $(MUTATEFLAGS) $(patsubst %/...,%,$(PKG))
 
 # `make test` compares 2,000 resources.

@@ -139,7 +139,7 @@ func (c *Compiler) affordTemplates(drafts []*draft, ns nodes) []*draft {
 			continue
 		}
 		s, o := c.is.effective(d.targetKey), d.own
-		if d.fault != nil || s.fault != nil {
+		if d.fault != nil { // also where s has one
 			o.complete = nil
 			o.results.forget()
 			continue

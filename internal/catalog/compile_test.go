@@ -143,6 +143,22 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
+		"who claims one thing is found behind who does not, and five others are named": {
+			nodes: []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{
+				file("0", "/0"), file("a", "/a", on("web")), file("b", "/a", on("web")), file("c", "/a", on("web")),
+				file("d", "/a", on("web")), file("e", "/a", on("web")), file("f", "/a", on("web")),
+			},
+			want: outline{
+				Nodes:    map[string]string{"web-1": "File/0"},
+				Withheld: map[string]string{"web-1": "File/a:Conflict File/b:Conflict File/c:Conflict File/d:Conflict File/e:Conflict File/f:Conflict"},
+				Problems: []string{
+					claims("a", "File/b, File/c, File/d, File/e, File/f"), claims("b", "File/a, File/c, File/d, File/e, File/f"),
+					claims("c", "File/a, File/b, File/d, File/e, File/f"), claims("d", "File/a, File/b, File/c, File/e, File/f"),
+					claims("e", "File/a, File/b, File/c, File/d, File/f"), claims("f", "File/a, File/b, File/c, File/d, File/e"),
+				},
+			},
+		},
 		"one name of two kinds is that of two things": {
 			nodes:     []catalog.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{service("nginx"), pkg("nginx")},
@@ -306,6 +322,11 @@ func TestCompile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// claims is the problem of a file that others claim, too.
+func claims(name, others string) string {
+	return "File/" + name + `||Conflict|path "/a" is also claimed by ` + others + " on the same node: keep one, or let their nodeSelector or when exclude each other"
 }
 
 // Authors and nodes choose what errors quote.

@@ -44,7 +44,7 @@ func (h *history) changed(r v1alpha1.Resource) {
 // step changes one thing, or nothing.
 func (h *history) step() string {
 	i, j := h.IntN(len(h.in.Resources)), h.IntN(len(h.in.Nodes))
-	switch h.IntN(9) {
+	switch h.IntN(11) {
 	case 0:
 		h.in.Nodes[j] = node(h.in.Nodes[j].Name, []string{"web", "db", "none"}[h.IntN(3)])
 		return "labels of " + h.in.Nodes[j].Name
@@ -77,6 +77,15 @@ func (h *history) step() string {
 			h.in.Resources = append(h.in.Resources[:i:i], h.in.Resources[i+1:]...)
 		}
 		return "one resource less"
+	case 8:
+		h.serial++
+		h.in.Nodes = append(h.in.Nodes, node(fmt.Sprintf("new%d", h.serial), "web"))
+		return "a new node"
+	case 9:
+		if len(h.in.Nodes) > 3 {
+			h.in.Nodes = append(h.in.Nodes[:j:j], h.in.Nodes[j+1:]...)
+		}
+		return "one node less"
 	}
 	return "nothing"
 }
@@ -110,6 +119,59 @@ func FuzzCompilerHistory(f *testing.F) {
 			t.Errorf("compiled again (+) it is not what it is from the start (-):\n%s", diff)
 		}
 	})
+}
+
+func TestNodesThatHaveAllInCommonShareAResult(t *testing.T) {
+	t.Parallel()
+
+	result := catalog.Compile(catalog.Input{
+		Kinds: kinds(), Nodes: []catalog.Node{node("web-1", "web"), node("web-2", "web"), node("db-1", "db")},
+		Resources: []v1alpha1.Resource{file("a", "/a"), file("b", "/b", on("db"))},
+	})
+	if result.Nodes["web-1"] != result.Nodes["web-2"] || result.Nodes["web-1"] == result.Nodes["db-1"] {
+		t.Errorf("web-1 has %p, web-2 %p and db-1 %p", result.Nodes["web-1"], result.Nodes["web-2"], result.Nodes["db-1"])
+	}
+}
+
+// A resource that was deleted and created again begins at generation 1 again.
+func TestAResourceOfAnotherUIDIsAnotherResource(t *testing.T) {
+	t.Parallel()
+
+	in := catalog.Input{Kinds: kinds(), Nodes: []catalog.Node{node("web-1", "web")}}
+	var c catalog.Compiler
+	var hashes []string
+	for _, f := range []struct{ uid, path string }{{"1", "/a"}, {"2", "/b"}, {"2", "/b"}, {"", "/c"}, {"", "/d"}} {
+		a := file("a", f.path)
+		a.UID = types.UID(f.uid)
+		in.Resources = []v1alpha1.Resource{a}
+		if got, want := c.Compile(in).Nodes["web-1"], catalog.Compile(in).Nodes["web-1"]; got.Digest != want.Digest {
+			t.Errorf("%+v: not what it is from the start", f)
+		}
+		hashes = append(hashes, c.Compile(in).Nodes["web-1"].EntryHash("File/a"))
+	}
+	if hashes[0] == hashes[1] || hashes[1] != hashes[2] || hashes[3] == hashes[4] {
+		t.Errorf("got hashes %v", hashes)
+	}
+}
+
+func TestAMissingReferenceThatComesElsewhereIsExplainedAgain(t *testing.T) {
+	t.Parallel()
+
+	in := catalog.Input{
+		Kinds: kinds(), Nodes: []catalog.Node{node("web-1", "web"), node("db-1", "db")},
+		Resources: []v1alpha1.Resource{file("a", "/a", on("web"), requires("File/b"))},
+	}
+	var c catalog.Compiler
+	before := c.Compile(in)
+	in.Resources = append(in.Resources, file("b", "/b", on("db")))
+	got := append(messages(before), messages(c.Compile(in))...)
+	want := []string{
+		"File/a||MissingReference|require names File/b, which does not exist; on the node there are File/a",
+		"File/a||MissingReference|require names File/b, which does not apply to the same node: see its nodeSelector and when",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 func TestWhatDidNotChangeIsTheSameAgain(t *testing.T) {

@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -152,17 +150,8 @@ func factKey(n *subject, path []string) string {
 	return wholeKey(n)
 }
 
-// wholeKey is of all that a node is.
-func wholeKey(n *subject) string {
-	if n.whole == "" {
-		text, err := json.Marshal([]any{n.Name, n.FactsKey, n.Labels, n.Annotations})
-		if err != nil { // they are texts
-			text = []byte(n.Name)
-		}
-		n.whole = fmt.Sprintf("%x", sha256.Sum256(text))
-	}
-	return n.whole
-}
+// wholeKey is of this node alone. A node that changes is dropped, and evaluated again.
+func wholeKey(n *subject) string { return "node " + n.Name }
 
 // isCutOff reports whether an evaluation ended because its time was short.
 func isCutOff(err error) bool { return errors.Is(err, expression.ErrCutOff) }

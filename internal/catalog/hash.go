@@ -66,10 +66,7 @@ func hashOfAll(lines []string) string {
 func entryHash(e v1alpha1.CatalogEntry) string {
 	attributes, err := canonicalAttributes(e)
 	if err != nil {
-		attributes = []byte(err.Error())
-		if e.Attributes != nil {
-			attributes = append(attributes, e.Attributes.Raw...)
-		}
+		attributes = append([]byte(err.Error()), e.Attributes.Raw...)
 	}
 	hash, _ := measure(e, attributes)
 	return hash

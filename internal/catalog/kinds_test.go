@@ -21,7 +21,11 @@ func kinds() []resource.Kind {
 			"ca":      func(a *v1alpha1.FileAttributes, value string) { a.CA = &value },
 		},
 		SecretEntries: map[string]func(*v1alpha1.FileAttributes, string, string){"headers": func(*v1alpha1.FileAttributes, string, string) {}},
-		Normalize:     func(a *v1alpha1.FileAttributes) { a.Path = "/" + strings.Trim(a.Path, "/") },
+		Exists:        func(a v1alpha1.FileAttributes) bool { return a.Ensure == nil || *a.Ensure != resource.Absent },
+		Leaving: &resource.Leaving[v1alpha1.FileAttributes]{Gone: func(a v1alpha1.FileAttributes) v1alpha1.FileAttributes {
+			return v1alpha1.FileAttributes{Path: a.Path, Ensure: new(resource.Absent)}
+		}},
+		Normalize: func(a *v1alpha1.FileAttributes) { a.Path = "/" + strings.Trim(a.Path, "/") },
 		Validate: func(a v1alpha1.FileAttributes) error {
 			if a.Content != nil && strings.Contains(*a.Content, "refused") {
 				return errors.New(`content "refused" is not allowed: write something else`)

@@ -69,6 +69,25 @@ func TestLocal(t *testing.T) {
 	}
 }
 
+func TestWhatIsRefusedIsAProblemAndSoIsWhatDependsOnIt(t *testing.T) {
+	t.Parallel()
+
+	entries, problems := catalog.Local(catalog.Input{
+		Kinds: kinds(), Resources: []v1alpha1.Resource{file("a", "/a", requires("File/r")), file("b", "/b")},
+		Refused: map[v1alpha1.ResourceRef]string{"File/r": "mode 888 is no mode", "Unknown/x": "nothing is known of it"},
+	})
+	if diff := cmp.Diff([]v1alpha1.ResourceRef{"File/b"}, refs(entries)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	want := []catalog.Problem{
+		{Ref: "File/a", Reason: "DependsOnProblem", Message: "waits for File/r, which is withheld: InvalidSpec"},
+		{Ref: "File/r", Reason: "InvalidSpec", Message: "mode 888 is no mode"},
+	}
+	if diff := cmp.Diff(want, problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
 func TestLocalRendersTemplates(t *testing.T) {
 	t.Parallel()
 

@@ -66,6 +66,7 @@ func TestTheOrderOfTheInputChangesNothing(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		in := fleet(r, 6, 20)
+		in.Resources = append(in.Resources, file("twice", "/twice", on("web")), file("twice", "/twice", on("db")))
 		before := encoded(t, in.Resources)
 		want := catalog.Compile(in)
 		outlineOf(t, want) // what is compiled can be assembled, with the same digest

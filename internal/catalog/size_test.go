@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +40,90 @@ func TestNoCatalogTakesMoreThan512KiB(t *testing.T) {
 		}
 	}
 	outlineOf(t, result)
+}
+
+// size is what something takes as JSON, in bytes.
+func size(t *testing.T, v any) int {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(text)
+}
+
+// compiledFor is a result for one node, and the entries that are in one Catalog or the node's own.
+func compiledFor(t *testing.T, resources ...v1alpha1.Resource) (catalog.Result, []v1alpha1.CatalogEntry) {
+	t.Helper()
+	result := catalog.Compile(catalog.Input{Kinds: kinds(), Nodes: []catalog.Node{node("web-1", "web")}, Resources: resources})
+	entries, _, err := catalog.Assemble(result.Nodes["web-1"].Spec, func(name string) (*v1alpha1.Catalog, error) { return result.Catalogs[name], nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result, entries
+}
+
+func TestACatalogHas512KiBAndNotOneByteMore(t *testing.T) {
+	t.Parallel()
+
+	const most = 512 << 10
+	forAll := func(n int) func(*v1alpha1.File) { return content(strings.Repeat("x", n)) }
+	// A template makes less, but of text that becomes longer as JSON.
+	own := func(n int) func(*v1alpha1.File) {
+		return rendering(fmt.Sprintf(`{{ repeat %d "<" }}{{ repeat %d "x" }}`, n/6, n%6))
+	}
+	for name, tt := range map[string]struct {
+		content                     func(int) func(*v1alpha1.File)
+		sizes                       []int // of entries
+		applied, catalogs, problems int
+	}{
+		"one for all":                        {forAll, []int{most}, 1, 1, 0},
+		"one for all that is too large":      {forAll, []int{most + 1}, 0, 0, 1},
+		"two for all":                        {forAll, []int{most / 2, most / 2}, 2, 1, 0},
+		"two for all that are too large":     {forAll, []int{most / 2, most/2 + 1}, 2, 2, 0},
+		"one of a node":                      {own, []int{most}, 1, 0, 0},
+		"one of a node that is too large":    {own, []int{most + 1}, 0, 0, 1},
+		"two of a node":                      {own, []int{most / 2, most / 2}, 2, 0, 0},
+		"two of a node where one is no more": {own, []int{most / 2, most/2 + 1}, 1, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, entries := compiledFor(t, file("0", "/0", tt.content(1)))
+			empty := size(t, entries[0]) - 1
+			var files []v1alpha1.Resource
+			for i, n := range tt.sizes {
+				files = append(files, file(fmt.Sprint(i), fmt.Sprintf("/%d", i), tt.content(n-empty)))
+			}
+			result, entries := compiledFor(t, files...)
+			if len(entries) != tt.applied || len(result.Catalogs) != tt.catalogs || len(result.Problems) != tt.problems {
+				t.Errorf("got %d entries, %d catalogs and %v", len(entries), len(result.Catalogs), messages(result))
+			}
+			for _, e := range entries {
+				if got := size(t, e); !slices.Contains(tt.sizes, got) {
+					t.Errorf("an entry has %d bytes, want one of %v", got, tt.sizes)
+				}
+			}
+		})
+	}
+}
+
+func TestALongMessageIsCutShort(t *testing.T) {
+	t.Parallel()
+
+	failing := func(n int) (withheld, problem string) {
+		result, _ := compiledFor(t, file("a", "/a", rendering(fmt.Sprintf(`{{ fail (repeat %d "x") }}`, n))))
+		return result.Nodes["web-1"].Spec.Withheld[0].Message, result.Problems[0].Message
+	}
+	_, whole := failing(100)
+	for limit, want := range map[int][2]int{256: {256, 256}, 257: {256, 257}, 1024: {256, 1024}, 1025: {256, 1024}} {
+		withheld, problem := failing(limit - len(whole) + 100)
+		if got := [2]int{len(withheld), len(problem)}; got != want {
+			t.Errorf("of %d bytes %v are left, want %v", limit, got, want)
+		}
+		if cut := problem[:253] + "..."; limit > 256 && withheld != cut {
+			t.Errorf("got %s, want %s", withheld, cut)
+		}
+	}
 }
 
 // What is a node's own has to fit into its NodeCatalog, whether it is rendered or sealed.

@@ -12,6 +12,10 @@ func FuzzSortKeys(f *testing.F) {
 	f.Add(`{"b":[{"z":1,"a":"x\"y,{}"},[],{}],"a":null,"a!":"\\","a\u003c":1e3,"":-0.5}`)
 	f.Add(`["]","[",{"}":"{"}]`)
 	f.Add(`"text"`)
+	f.Add("\"\xff\"")
+	f.Add(`{"A":1,"\u0001":2,"\"":3,"#":{"~":1,"\\":2}}`)
+	f.Add(`{"a\u003d":1,"a!":2,"a":3,"a ":4,"a\u003c":{"b\u003e":"\\","b?":0}}`)
+	f.Add(`{"\ufffd":1,"A":"\\u0041"}`)
 	f.Fuzz(func(t *testing.T, in string) {
 		var raw json.RawMessage
 		if json.Unmarshal([]byte(in), &raw) != nil {

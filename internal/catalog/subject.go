@@ -14,7 +14,6 @@ type subject struct {
 	facts resource.Facts
 	asked bool
 	vars  map[string]any
-	whole string // wholeKey; "" until it is asked for
 }
 
 // same reports whether two nodes look the same to whatever can be said of one.
@@ -47,16 +46,18 @@ func (n *subject) variables() map[string]any {
 		"facts": facts,
 		"node": map[string]any{
 			"name":        n.Name,
-			"labels":      orEmpty(n.Labels),
-			"annotations": orEmpty(n.Annotations),
+			"labels":      values(n.Labels),
+			"annotations": values(n.Annotations),
 		},
 	}
 	return n.vars
 }
 
-func orEmpty(m map[string]string) map[string]string {
-	if m == nil {
-		return map[string]string{}
+// values are labels as functions of templates take maps.
+func values(m map[string]string) map[string]any {
+	all := make(map[string]any, len(m))
+	for key, value := range m {
+		all[key] = value
 	}
-	return m
+	return all
 }
