@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 )
 
@@ -175,5 +177,34 @@ func TestASymbolicModeKeepsTheSetIDBitsOfRootAlone(t *testing.T) {
 				t.Errorf("still to change: %v", messages(changes))
 			}
 		})
+	}
+}
+
+// A checkedBy runs a check by looking at what it is given.
+type checkedBy struct {
+	host.Host
+	staged *[]host.FileInfo
+}
+
+func (h checkedBy) Run(_ context.Context, cmd host.Cmd) (host.Result, error) {
+	info, err := h.Lstat(cmd.Args[len(cmd.Args)-1])
+	*h.staged = append(*h.staged, info)
+	return host.Result{}, err
+}
+
+// What is checked before a directory makes room has a name that a user may know.
+func TestNoUserOwnsContentThatIsChecked(t *testing.T) {
+	h, dir := homeOfZed(t)
+	plantFile(t, filepath.Join(dir, "home/zed/.fettle-check"), "", zed, 0o600)
+	must(t, os.Mkdir(filepath.Join(dir, "home/zed/d"), 0o755))
+	var staged []host.FileInfo
+	must(t, applyOnce(t, checkedBy{h, &staged}, `{path: /home/zed/d, ensure: file, content: root's, mode: "0600", force: true, validateCmd: check %}`))
+	if len(staged) != 2 {
+		t.Fatalf("it was checked %d times", len(staged))
+	}
+	for _, info := range staged {
+		if info.UID != 0 || info.GID != 0 || info.Mode != 0o600 {
+			t.Errorf("it was %+v", info)
+		}
 	}
 }

@@ -165,7 +165,8 @@ func (w *write) rehearse(ctx context.Context) error {
 	}
 	var verdict error
 	err := w.put(ctx, ".fettle-check", host.NewFile{
-		UID: w.uid, GID: w.gid, Mode: new(desiredMode(w.want, 0o644, false)),
+		UID: max(w.uid, 0), GID: max(w.gid, 0), // not those of a file that a user has put there
+		Mode: new(desiredMode(w.want, 0o644, false)),
 		Check: func(ctx context.Context, staged string) error {
 			verdict = passes(ctx, staged)
 			return errRehearsed
