@@ -152,9 +152,9 @@ verify-modules: ## Fail if a module file is not tidy.
 BENCHFLAGS ?=
 
 .PHONY: bench-peers
-bench-peers: install-prerequisites bin/fettle ## Measure fettle beside Puppet and CFEngine in a disposable root (as root); writes into docs/benchmarks.md.
+bench-peers: install-prerequisites bin/fettle bin/nodeagent ## Measure fettle beside Puppet and CFEngine in a disposable root (as root); writes into docs/benchmarks.md.
 	$(GO) build -o bin/bench ./test/bench
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/floor ./test/bench/floor
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./test/bench/floor ./test/bench/meter
 	bin/bench -bin bin -out docs/benchmarks.md $(BENCHFLAGS)
 
 # How many nodes, and more: see `go run ./test/fleet -h`.

@@ -17,6 +17,7 @@ import (
 type lab struct {
 	root     string
 	remove   func() error
+	meter    string // the program that runs and measures another
 	packages []string
 	programs []program
 }
@@ -27,26 +28,27 @@ type program struct {
 	version []string // the command that tells it
 	says    string   // what that said
 	command []string
-	input   func(s state) (name, text string)
+	input   map[string]func(s desired) string // files by name
 	// first is what it does in a first run, where that is another command which brings
 	// about no more than a part of the state.
 	first []string
 }
 
 func programs(peers bool) []program {
-	in := func(name string, text func(state) string) func(state) (string, string) {
-		return func(s state) (string, string) { return name, text(s) }
-	}
+	type files = map[string]func(desired) string
 	all := []program{
-		{name: "floor", command: []string{"/usr/local/bin/floor", inputDir + "/list"}, input: in("list", state.list), first: []string{"/usr/local/bin/floor", "-write", inputDir + "/list"}},
-		{name: "fettle", version: []string{"fettle", "--version"}, command: []string{"/usr/local/bin/fettle", "apply", "-f", inputDir + "/state.yaml"}, input: in("state.yaml", state.fettle)},
+		{
+			name: "floor", command: []string{"/usr/local/bin/floor", inputDir + "/list"}, input: files{"list": desired.list, "commands": desired.useradds},
+			first: []string{"/usr/local/bin/floor", "-write", inputDir + "/list", inputDir + "/commands"},
+		},
+		{name: "fettle", version: []string{"fettle", "--version"}, command: []string{"/usr/local/bin/fettle", "apply", "-f", inputDir + "/state.yaml"}, input: files{"state.yaml": desired.fettle}},
 	}
 	if !peers {
 		return all
 	}
 	return append(all,
-		program{name: "cf-agent", version: []string{"cf-agent", "--version"}, command: []string{"/usr/bin/cf-agent", "-K", "-f", inputDir + "/state.cf"}, input: in("state.cf", state.cfengine)},
-		program{name: "puppet", version: []string{"puppet", "--version"}, command: []string{"/usr/bin/puppet", "apply", inputDir + "/state.pp"}, input: in("state.pp", state.puppet)},
+		program{name: "cf-agent", version: []string{"cf-agent", "--version"}, command: []string{"/usr/bin/cf-agent", "-K", "-f", inputDir + "/state.cf"}, input: files{"state.cf": desired.cfengine}},
+		program{name: "puppet", version: []string{"puppet", "--version"}, command: []string{"/usr/bin/puppet", "apply", inputDir + "/state.pp"}, input: files{"state.pp": desired.puppet}},
 	)
 }
 
@@ -59,7 +61,7 @@ func openLab(ctx context.Context, o options) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{root: root, remove: remove, programs: programs(o.peers)}
+	l := &lab{root: root, remove: remove, meter: filepath.Join(o.fettle, "meter"), programs: programs(o.peers)}
 	if err := l.furnish(ctx, o); err != nil {
 		return nil, errors.Join(err, remove())
 	}
@@ -68,7 +70,7 @@ func openLab(ctx context.Context, o options) (*lab, error) {
 
 // furnish installs the programs and finds packages to ask for.
 func (l *lab) furnish(ctx context.Context, o options) error {
-	for _, name := range []string{"fettle", "floor"} {
+	for _, name := range []string{"fettle", "floor", "nodeagent"} {
 		if err := install(filepath.Join(o.fettle, name), filepath.Join(l.root, "usr/local/bin", name)); err != nil {
 			return err
 		}
@@ -109,7 +111,7 @@ func (l *lab) installPeers(ctx context.Context) error {
 
 func (l *lab) run(ctx context.Context, command ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "chroot", append([]string{l.root}, command...)...)
-	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive"}
+	cmd.Env = environment()
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -21,14 +21,11 @@ type options struct {
 	files      counts.List
 	runs, cold int
 	peers      bool
-	fettle     string // directory of the binaries fettle and floor
+	fettle     string // directory of the binaries fettle, nodeagent, floor and meter
 	out        string
 }
 
 func main() {
-	if len(os.Args) > 2 && os.Args[1] == measureCommand {
-		os.Exit(measureHere(os.Args[2:]))
-	}
 	if err := run(flags()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -41,7 +38,7 @@ func flags() options {
 	flag.IntVar(&o.runs, "runs", 9, "runs in sync of each program")
 	flag.IntVar(&o.cold, "cold", 3, "first convergences of each program")
 	flag.BoolVar(&o.peers, "peers", true, "measure Puppet and CFEngine too, which are downloaded into the root")
-	flag.StringVar(&o.fettle, "bin", "bin", "directory of the binaries fettle and floor")
+	flag.StringVar(&o.fettle, "bin", "bin", "directory of the binaries fettle, nodeagent, floor and meter")
 	flag.StringVar(&o.out, "out", "", "document to write the tables into (default standard output)")
 	flag.Parse()
 	return o

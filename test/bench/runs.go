@@ -15,6 +15,7 @@ type table struct {
 	inSync map[string][]sample // by program
 	first  map[string][]sample
 	parts  []part // of fettle's time in sync
+	agent  agentSample
 }
 
 // accounts are the files that users are in, to be put back before each first convergence.
@@ -23,12 +24,13 @@ func accounts() []string {
 }
 
 func (l *lab) measure(ctx context.Context, files int, o options) (table, error) {
-	s := state{files: files, users: 20, packages: l.packages}
+	s := desired{files: files, users: 20, packages: l.packages}
 	t := table{files: files, inSync: map[string][]sample{}, first: map[string][]sample{}}
 	for _, p := range l.programs {
-		name, text := p.input(s)
-		if err := os.WriteFile(filepath.Join(l.root, inputDir, name), []byte(text), 0o600); err != nil {
-			return t, err
+		for name, text := range p.input {
+			if err := os.WriteFile(filepath.Join(l.root, inputDir, name), []byte(text(s)), 0o600); err != nil {
+				return t, err
+			}
 		}
 	}
 	if err := l.keepAccounts(); err != nil {
@@ -43,12 +45,15 @@ func (l *lab) measure(ctx context.Context, files int, o options) (table, error) 
 		return t, err
 	}
 	var err error
-	t.parts, err = l.parts(ctx, o.runs, median(t.inSync["fettle"], wall))
+	if t.parts, err = l.parts(ctx, o.runs, median(t.inSync["fettle"], wall)); err != nil {
+		return t, err
+	}
+	t.agent, err = l.agent(ctx, s)
 	return t, err
 }
 
 // firstRuns lets each program bring the state about from nothing. The last one leaves it.
-func (l *lab) firstRuns(ctx context.Context, s state, t table) error {
+func (l *lab) firstRuns(ctx context.Context, s desired, t table) error {
 	for _, p := range l.programs {
 		if err := l.forget(); err != nil {
 			return err
@@ -70,7 +75,7 @@ func (l *lab) firstRuns(ctx context.Context, s state, t table) error {
 }
 
 // check holds the root against the state: what does less than it was asked is not quick.
-func (l *lab) check(s state) error {
+func (l *lab) check(s desired) error {
 	for i := range s.files {
 		text, err := os.ReadFile(filepath.Join(l.root, s.path(i)))
 		if err != nil {
@@ -113,7 +118,7 @@ func (l *lab) syncRuns(ctx context.Context, t table, runs int) error {
 }
 
 func (l *lab) sample(ctx context.Context, name string, command []string, into map[string][]sample) error {
-	s, err := measure(ctx, l.root, command)
+	s, err := l.time(ctx, command)
 	if err != nil {
 		return err
 	}

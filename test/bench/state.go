@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A state is what every program is to bring about.
-type state struct {
+// desired is the state that every program is to bring about.
+type desired struct {
 	files    int
 	users    int
 	packages []string // that are installed
@@ -21,16 +21,16 @@ const (
 	firstUID  = 3000
 )
 
-func (s state) path(i int) string { return fmt.Sprintf("%s/file-%05d", stateDir, i) }
-func (s state) user(i int) string { return fmt.Sprintf("bench%02d", i) }
+func (s desired) path(i int) string { return fmt.Sprintf("%s/file-%05d", stateDir, i) }
+func (s desired) user(i int) string { return fmt.Sprintf("bench%02d", i) }
 
 // content is 1 KB of text, of its own for every file.
-func (s state) content(i int) string {
+func (s desired) content(i int) string {
 	return strings.Repeat(fmt.Sprintf("option_%05d = the value that this line of the file sets, of 64\n", i), 16)
 }
 
 // list is the floor's input.
-func (s state) list() string {
+func (s desired) list() string {
 	var b strings.Builder
 	for i := range s.files {
 		fmt.Fprintln(&b, s.path(i))
@@ -38,8 +38,17 @@ func (s state) list() string {
 	return b.String()
 }
 
+// useradds are the commands that make the users, those that fettle runs.
+func (s desired) useradds() string {
+	var b strings.Builder
+	for i := range s.users {
+		fmt.Fprintf(&b, "useradd --uid %d --gid 100 --home-dir /home/%[2]s --comment Benchmark --shell /bin/bash --no-create-home -- %[2]s\n", firstUID+i, s.user(i))
+	}
+	return b.String()
+}
+
 // fettle is the state as fettle's manifests.
-func (s state) fettle() string {
+func (s desired) fettle() string {
 	var b strings.Builder
 	document := func(kind, name, spec string, args ...any) {
 		fmt.Fprintf(&b, "---\napiVersion: fettle.dev/v1alpha1\nkind: %s\nmetadata:\n  name: %s\nspec:\n  nodeSelector: {}\n", kind, name)
@@ -64,7 +73,7 @@ func indent(text string) string {
 }
 
 // puppet is the state as a manifest of Puppet's.
-func (s state) puppet() string {
+func (s desired) puppet() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "file { '%s': ensure => directory }\n", stateDir)
 	for i := range s.files {
@@ -83,7 +92,7 @@ func (s state) puppet() string {
 
 // cfengine is the state as a policy of CFEngine's, but for the packages: Debian ships it without a module for any
 // package system.
-func (s state) cfengine() string {
+func (s desired) cfengine() string {
 	var b strings.Builder
 	b.WriteString("body common control { bundlesequence => { \"main\" }; }\n")
 	fmt.Fprintf(&b, "body perms bench { owners => { %q }; groups => { %q }; mode => \"%04o\"; }\n", fileOwner, fileOwner, fileMode)

@@ -1,8 +1,9 @@
 // Command floor does the least that anybody must who wants to know whether a host is as it should be: it looks at the
 // files of a list, reads and hashes them, and reads what dpkg, passwd and shadow say. It compares nothing.
 //
-// With -write it does the least that anybody must who makes the files so that no power loss leaves half of one: it
-// writes each, 1 KB long, beside its place, has the disk keep it and renames it, many of them side by side.
+// With -write it does the least that anybody must who makes the files so that no power loss leaves half of one, and the
+// users: it writes each file, 1 KB long, beside its place, has the disk keep it and renames it, many of them side by
+// side, and runs the commands of a second list, one after the other, as each locks the accounts.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,11 +20,13 @@ import (
 )
 
 func main() {
-	act := run
+	var err error
 	if os.Args[1] == "-write" {
-		act = write
+		err = errors.Join(write(os.Args[2]), command(os.Args[3]))
+	} else {
+		err = run(os.Args[1])
 	}
-	if err := act(os.Args[len(os.Args)-1]); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "floor:", err)
 		os.Exit(1)
 	}
@@ -84,6 +88,16 @@ func write(list string) error {
 		return err
 	}
 	return errors.Join(append(errs, dir.Sync(), dir.Close())...)
+}
+
+// command runs the commands of a list, one for each line.
+func command(list string) error {
+	text, err := os.ReadFile(list)
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		err = errors.Join(err, exec.Command(words[0], words[1:]...).Run())
+	}
+	return err
 }
 
 func make1KB(path string) error {
