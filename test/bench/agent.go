@@ -77,7 +77,7 @@ func (l *lab) giveCatalog(ctx context.Context, s desired) error {
 	text := []byte(s.fettle())
 	set := manifest.Read(ctx, []source.Source{{Name: "state.yaml", Read: func(context.Context) ([]byte, error) { return text, nil }}}, nil)
 	if len(set.Faults) > 0 {
-		return fmt.Errorf("%v", set.Faults[0])
+		return set.Faults[0]
 	}
 	result := catalog.Compile(catalog.Input{Nodes: []catalog.Node{{Name: agentNode}}, Resources: set.Resources(), Kinds: providers.Kinds()})
 	dir := filepath.Join(l.root, agentState)
