@@ -14,12 +14,7 @@ type Cost struct {
 // Add returns the sum of two costs.
 func (c Cost) Add(o Cost) Cost { return Cost{c.Time + o.Time, c.Bytes + o.Bytes} }
 
-func (c Cost) times(n int) Cost {
-	if n < 0 || n > MaxTime || c.Time*n > MaxTime || c.Bytes*n > MaxTime {
-		return unaffordable()
-	}
-	return Cost{c.Time * n, c.Bytes * n}
-}
+func (c Cost) times(n int) Cost { return Cost{times(c.Time, n), times(c.Bytes, n)} }
 
 // unaffordable is more than any evaluation has.
 func unaffordable() Cost { return Cost{MaxTime + 1, MaxBytes + 1} }

@@ -1,0 +1,213 @@
+package expression_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/expression"
+)
+
+const (
+	overTime  = "it exceeds the limits of one evaluation: it takes more than 100000000 units of time, about 100 ms; loop over less"
+	overBytes = "it exceeds the limits of one evaluation: it takes more than 16 MiB of memory; make less text and shorter lists"
+	overDepth = "it exceeds the limits of one evaluation: lists and maps are nested more than 64 deep"
+)
+
+// Each is at its limit, and one more is beyond.
+func TestTemplatesHaveTheirLimitsAndNoMore(t *testing.T) {
+	t.Parallel()
+
+	blocks := func(begin string) func(int) string {
+		return func(n int) string { return strings.Repeat("{{ "+begin+" }}", n) + strings.Repeat("{{ end }}", n) }
+	}
+	wraps := func(call string) func(int) string {
+		return func(n int) string {
+			return fmt.Sprintf(`{{ $x := "x" }}{{ range until %d }}{{ $x = %s $x }}{{ end }}{{ $y := print $x }}`, n, call)
+		}
+	}
+	const (
+		tooLong   = "content is longer than 384 KiB"
+		tooNested = "if, with, range and parentheses are nested more than 64 deep: split the content into several files"
+		tooDeep   = "parentheses are nested more than 64 deep: assign parts to variables"
+	)
+	for name, tt := range map[string]struct {
+		text func(n int) string
+		most int
+		want string
+	}{
+		"bytes":   {func(n int) string { return strings.Repeat("x", n) }, 64 << 10, "it is 64 KiB long, and may be 64: let contentFrom bring text that needs no template"},
+		"content": {func(n int) string { return fmt.Sprintf(`{{ repeat %d "x" }}`, n) }, 384 << 10, tooLong},
+		"content in parts": {
+			func(n int) string {
+				return fmt.Sprintf(`{{ $x := repeat 65536 "x" }}{{ range %d }}{{ $x }}{{ end }}`, n)
+			}, 6, tooLong,
+		},
+		"if":          {blocks("if true"), 64, tooNested},
+		"with":        {blocks("with 1"), 64, tooNested},
+		"else":        {blocks("if false }}{{ else"), 64, tooNested},
+		"parentheses": {func(n int) string { return "{{ " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) + " }}" }, 64, tooDeep},
+		"fields of what is in parentheses": {
+			func(n int) string { return "{{ " + strings.Repeat("(", n) + ".a" + strings.Repeat(").a", n) + " }}" }, 32, tooDeep,
+		},
+		"variables": {func(n int) string { return strings.Repeat("{{ $x := 1 }}", n) }, 256, "it declares more than 256 variables: declare fewer"},
+		"parts": {
+			func(n int) string { return strings.Repeat("x{{ 1 }}", n-18_000) + strings.Repeat("{{ 1 }}", 24_000-n) }, 20_000,
+			"it has more than 20000 parts: split the content into several files",
+		},
+		"lists in lists": {wraps("list"), 64, overDepth},
+		"maps in maps":   {wraps(`dict "a"`), 64, overDepth},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, _, err := rendered(tt.text(tt.most)); err != nil && !strings.Contains(err.Error(), "no entry for key") {
+				t.Errorf("%d: %v", tt.most, err)
+			}
+			if _, _, err := rendered(tt.text(tt.most + 1)); err == nil || err.Error() != tt.want {
+				t.Errorf("%d: got %v, want %s", tt.most+1, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestConditionsHaveTheirLimitsAndNoMore(t *testing.T) {
+	t.Parallel()
+
+	and := func(part string) func(int) string {
+		return func(n int) string { return strings.Repeat(part+" && ", n) + "true" }
+	}
+	const tooMany = "it has too many calls, macros and elements of lists: compare with a list by in, use several resources, or label nodes"
+	for name, tt := range map[string]struct {
+		text func(n int) string
+		most int
+		want string
+	}{
+		"bytes": {
+			func(n int) string { return `"` + strings.Repeat("x", n-6) + `"!=""` }, 4096, "it is 4097 bytes long, and may be 4096: select by labels, or split the resource",
+		},
+		"calls":           {and(`size("a") == 1`), 44, tooMany},
+		"macros":          {and(`[].all(x, true)`), 44, tooMany},
+		"lists":           {and(`[] == []`), 29, tooMany},
+		"maps":            {and(`{} == {}`), 29, tooMany},
+		"entries of maps": {and(`{1: 2} == {1: 2}`), 19, tooMany},
+		"elements":        {and(`[1, 2] == [1, 2]`), 19, tooMany},
+		"macros within": {
+			func(n int) string { return strings.Repeat(`[].all(x, `, n) + "true" + strings.Repeat(")", n) }, 8,
+			"all, exists, map and filter are nested more than 8 deep: use several resources, or label nodes",
+		},
+		"lists within": {
+			func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) + " == []" }, 6, "lists and maps are nested more than 6 deep: compare their parts",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, _, err := holds(tt.text(tt.most)); err != nil {
+				t.Errorf("%d: %v", tt.most, err)
+			}
+			if _, _, err := holds(tt.text(tt.most + 1)); err == nil || err.Error() != tt.want {
+				t.Errorf("%d: got %v, want %s", tt.most+1, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestFactsThatAreNestedDeepAreNotReadWhole(t *testing.T) {
+	t.Parallel()
+
+	nested := func(wrap func(any) any) func(int) any {
+		return func(n int) any {
+			var v any = "x"
+			for range n {
+				v = wrap(v)
+			}
+			return v
+		}
+	}
+	for name, facts := range map[string]func(n int) any{
+		"lists": nested(func(v any) any { return []any{v} }), "maps": nested(func(v any) any { return map[string]any{"a": v} }),
+	} {
+		c, err := new(expression.Environment).CompileWhen("facts == facts")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// They are in the map of facts.
+		if holds, _, err := c.Holds(map[string]any{"facts": map[string]any{"f": facts(63)}}, expression.MaxTime); err != nil || !holds {
+			t.Errorf("%s: got %t, %v", name, holds, err)
+		}
+		if _, _, err := c.Holds(map[string]any{"facts": map[string]any{"f": facts(64)}}, expression.MaxTime); err == nil || err.Error() != overDepth {
+			t.Errorf("%s: got %v, want %s", name, err, overDepth)
+		}
+	}
+}
+
+func TestAnErrorTellsWhichLimitWasExceeded(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]string{
+		`{{ range 1000000 }}{{ end }}`:            overTime,
+		`{{ $x := repeat 4000000 "x" }}`:          "",
+		`{{ $x := repeat 5000000 "x" }}`:          overBytes,
+		`{{ $x := repeat 3 (repeat 999999 "") }}`: "",
+	} {
+		if _, _, err := rendered(text); err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+	const matches = `facts.text.matches("x{250}y{250}z{250}")`
+	for text, want := range map[string]string{
+		matches + " || true":                    "",
+		matches + " || " + matches + " || true": overTime,
+		`"x".replace("", "` + strings.Repeat("y", 2000) + `").replace("y", "` + strings.Repeat("z", 2000) + `") == ""`: overBytes,
+	} {
+		if _, _, err := holds(text); err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%.60s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Who evaluates may allow less time than an evaluation has.
+func TestAnEvaluationIsCutOffOnceItTakesLongerThanIsLeft(t *testing.T) {
+	t.Parallel()
+
+	template, err := expression.ParseTemplate(`{{ range 10 }}{{ upper "x" }}{{ end }}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	condition, err := new(expression.Environment).CompileWhen(`[1, 2, 3].all(x, x > 0)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, evaluate := range map[string]func(time int) (expression.Cost, error){
+		"template": func(time int) (expression.Cost, error) { _, cost, err := template.Render(nil, time); return cost, err },
+		"when":     func(time int) (expression.Cost, error) { _, cost, err := condition.Holds(nil, time); return cost, err },
+	} {
+		whole, err := evaluate(expression.MaxTime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cost, err := evaluate(whole.Time); err != nil || cost != whole {
+			t.Errorf("%s: in %d got %v, %v", name, whole.Time, cost, err)
+		}
+		if cost, err := evaluate(whole.Time - 1); !errors.Is(err, expression.ErrCutOff) || cost.Time != whole.Time-1 {
+			t.Errorf("%s: in %d got %v, %v", name, whole.Time-1, cost, err)
+		}
+	}
+}
+
+func TestAConditionIsParsedWithoutALookAtItsNames(t *testing.T) {
+	t.Parallel()
+
+	var env expression.Environment
+	if parsed, err := env.Parse("nothing.known == 1"); err != nil || parsed == nil {
+		t.Errorf("got %v, %v", parsed, err)
+	}
+	for text, want := range map[string]string{
+		"1 +":                     "line 1, column 4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
+		strings.Repeat("x", 4097): "it is 4097 bytes long, and may be 4096: select by labels, or split the resource",
+	} {
+		if parsed, err := env.Parse(text); err == nil || err.Error() != want || parsed != nil {
+			t.Errorf("%.20s: got %v, %v", text, parsed, err)
+		}
+	}
+}
