@@ -83,6 +83,7 @@ func (r *run) generate(ctx context.Context, e *entry) {
 	if err != nil {
 		e.fail(fmt.Errorf("cannot generate its resources: %w", err))
 	}
+	r.generators = append(r.generators, generator{e, r.writes})
 	e.remark()
 }
 
@@ -100,9 +101,8 @@ func (e *entry) remark() {
 	e.told = ""
 }
 
-// child takes a generated resource to its end. It stands in its parent's place in the
-// graph, so its events go where the parent's go.
-func (r *run) child(ctx context.Context, parent *entry, res resource.Resource) {
+// newChild reads a generated resource.
+func (r *run) newChild(ctx context.Context, parent *entry, res resource.Resource) *entry {
 	c := &entry{Item: resource.Item{Ref: res.Ref(), Resource: res}, node: parent.node, began: r.Now()}
 	c.thing = c.Thing()
 	c.report.Ref = Ref(c.Ref)
@@ -111,6 +111,31 @@ func (r *run) child(ctx context.Context, parent *entry, res resource.Resource) {
 	if refusal(c.situation).Action == Keep {
 		c.situation.ReadError = r.readOne(ctx, c)
 		c.compare()
+	}
+	return c
+}
+
+// inCatalog reports whether a generated resource that is to be changed is one of the catalog's
+// by another name, such as a path through a symlink. The catalog's own goes before it.
+func (r *run) inCatalog(ctx context.Context, c *entry) bool {
+	if len(c.situation.Changes) == 0 || !c.Resource.CanIdentify() {
+		return false
+	}
+	r.tellApart(ctx, []*entry{c})
+	found, err := resource.IdentifyAll(resource.Calm(ctx), r.reader, []resource.Resource{c.Resource})
+	if err != nil || found[0] == "" {
+		return false
+	}
+	c.identity = found[0]
+	return len(r.identified[key{c.Ref.Kind, c.identity}]) > 0
+}
+
+// child takes a generated resource to its end. It stands in its parent's place in the
+// graph, so its events go where the parent's go.
+func (r *run) child(ctx context.Context, parent *entry, res resource.Resource) {
+	c := r.newChild(ctx, parent, res)
+	if r.inCatalog(ctx, c) {
+		return
 	}
 	r.write(ctx, []*entry{c})
 	r.settle(ctx, c)
@@ -125,6 +150,9 @@ func (r *run) child(ctx context.Context, parent *entry, res resource.Resource) {
 		r.quiet.add(c.report)
 	} else {
 		r.tell(c.report)
+	}
+	if c.report.State == Changed && c.identity != "" {
+		r.brought[key{c.Ref.Kind, c.identity}] = broughtAlong{parent, c}
 	}
 	if c.report.State == Changed || r.Store.Observed(c.thing) != nil {
 		r.remember(c)

@@ -88,6 +88,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	}
 	if r.stopped == nil {
 		r.findUndone(resource.InHand(ctx))
+		r.findUndoneChildren(resource.InHand(ctx))
 	}
 	report.Resources = r.reports
 	report.Duration = Duration(t.Now().Sub(report.Started))
@@ -133,6 +134,8 @@ type run struct {
 	effects    []sideEffect               // in their order
 	stopped    error                      // why the run ended before a resource had its turn
 	identified identities                 // nil before the first change
+	generators []generator                // in their order
+	brought    map[key]broughtAlong       // by kind and identity: what was changed
 	final      bool                       // nothing more can change: what has no provider fails
 }
 
@@ -165,7 +168,7 @@ type entry struct {
 type readOnly struct{ host.Reader }
 
 func newRun(t Transaction, items []resource.Item) *run {
-	r := &run{Transaction: t, plan: newPlan(items), reports: make([]ResourceReport, 0, len(t.Refused)+len(items)), provided: map[wish]resource.Resource{}, made: map[key]bool{}}
+	r := &run{Transaction: t, plan: newPlan(items), reports: make([]ResourceReport, 0, len(t.Refused)+len(items)), provided: map[wish]resource.Resource{}, made: map[key]bool{}, brought: map[key]broughtAlong{}}
 	if r.reader = (readOnly{t.Host}); t.plans() {
 		r.reader = readOnly{t.Reader}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"path"
+	"sync"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -115,7 +116,7 @@ func (p posix) generate(ctx context.Context, h host.Reader, want Attributes, c r
 	}
 	defer w.end()
 	count := 0
-	w.own = claimed(want.Path, c)
+	w.own = claimed(h, want.Path, c)
 	w.visit = func(one child) error {
 		if one.fate == tended && !asksForChildren(want) {
 			return nil
@@ -150,8 +151,15 @@ func (p posix) bring(a Attributes, yield func(resource.Resource, error) bool) er
 }
 
 // claimed looks for the other Files below a path.
-func claimed(top string, c resource.Catalog) claims {
+func claimed(h host.Reader, top string, c resource.Catalog) claims {
 	own := claims{has: func(p string) bool { return c.Has("File", p) }, above: map[string]bool{}}
+	own.identities = sync.OnceValue(func() map[string]bool {
+		all, in := map[string]bool{}, directories{h: h}
+		for name := range c.Names("File") {
+			all[in.identity(name)] = true
+		}
+		return all
+	})
 	for name := range c.Names("File") {
 		for dir := path.Dir(name); dir != top && isBelow(dir, top) && !own.above[dir]; dir = path.Dir(dir) {
 			own.above[dir] = true

@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"fmt"
 	"path"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -11,30 +10,40 @@ import (
 // Identify implements [resource.Identifier]: a file is a name in a directory, however the
 // path leads to that. Of a directory that is not there yet nothing is known.
 func (posix) Identify(_ context.Context, h host.Reader, wants []Attributes) []string {
-	identities, known := make([]string, len(wants)), map[string]string{}
+	identities, in := make([]string, len(wants)), directories{h: h}
 	for i, want := range wants {
 		if follows(want) {
 			identities[i] = meant(h, want.Path)
 			continue
 		}
-		dir := path.Dir(want.Path)
-		if _, ok := known[dir]; !ok {
-			known[dir] = inode(h, dir)
-		}
-		if known[dir] != "" {
-			identities[i] = known[dir] + "/" + path.Base(want.Path)
-		}
+		identities[i] = in.identity(want.Path)
 	}
 	return identities
 }
 
-// inode identifies what a path leads to, "" if that is not there.
-func inode(h host.Reader, at string) string {
-	info, err := h.Stat(at)
-	if err != nil {
+// directories are looked at once each.
+type directories struct {
+	h     host.Reader
+	known map[string]*host.FileInfo // nil for one that is not there
+}
+
+// identity is "" where the directory is not there.
+func (d *directories) identity(at string) string {
+	dir := path.Dir(at)
+	info, ok := d.known[dir]
+	if !ok {
+		if found, err := d.h.Stat(dir); err == nil {
+			info = &found
+		}
+		if d.known == nil {
+			d.known = map[string]*host.FileInfo{}
+		}
+		d.known[dir] = info
+	}
+	if info == nil {
 		return ""
 	}
-	return id(info)
+	return host.Identity(*info, path.Base(at))
 }
 
 // meant identifies what a path leads to, a symlink there included.
@@ -44,7 +53,5 @@ func meant(h host.Reader, at string) string {
 		return ""
 	}
 	defer dir.Close()
-	return id(dir.Info()) + "/" + name
+	return host.Identity(dir.Info(), name)
 }
-
-func id(info host.FileInfo) string { return fmt.Sprintf("%d:%d", info.Dev, info.Ino) }

@@ -27,6 +27,8 @@ type claims struct {
 	has func(path string) bool
 	// above are the directories that lead to them.
 	above map[string]bool
+	// identities are those of the files, as other paths may lead to them.
+	identities func() map[string]bool
 }
 
 // A level is one directory of a walk. Its names are relative to the two sides.
@@ -168,6 +170,9 @@ func (w *walk) tend(l level, p string, here host.FileInfo) error {
 // purge deals with what is only on the host and goes, unless it is a mount or leads to
 // what stays. A directory comes after what is in it, so that each file is told and kept.
 func (w *walk) purge(l level, p string, here host.FileInfo) (stays bool, err error) {
+	if claimed, err := w.claimedElsewhere(p); claimed || err != nil {
+		return true, err
+	}
 	mounted, err := w.mounted(l, p)
 	if err != nil {
 		return true, err
@@ -188,6 +193,20 @@ func (w *walk) purge(l level, p string, here host.FileInfo) (stays bool, err err
 	c := w.child(p, purged)
 	refused := refusal(kindOf(here), c.attributes(w.want)) != nil
 	return refused || leavesCopy(w.want, here), w.visit(c)
+}
+
+// claimedElsewhere reports whether another File is about what has a name, by another path.
+func (w *walk) claimedElsewhere(name string) (bool, error) {
+	dir := w.managed.tree.Top
+	if in := path.Dir(name); in != "." {
+		n, err := w.managed.openMeant(in)
+		if err != nil {
+			return true, cannot("look at directory", err)
+		}
+		dir = n.Info()
+		_ = n.Close()
+	}
+	return w.own.identities()[host.Identity(dir, path.Base(name))], nil
 }
 
 // mounted matters where something may be purged.

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -49,7 +50,7 @@ func (p posix) Generate(_ context.Context, h host.Reader, want Attributes, c res
 			yield(nil, err)
 			return
 		}
-		w := walk{h: h, want: want, least: least, now: p.now(), managed: managed(want.Path, c)}
+		w := walk{h: h, want: want, least: least, now: p.now(), managed: managed(want.Path, c), identities: sync.OnceValue(func() map[string]bool { return identities(h, c) })}
 		if err := w.all(yield); err != nil && !errors.Is(err, errEnough) {
 			yield(nil, err)
 		}
@@ -71,6 +72,17 @@ func managed(top string, c resource.Catalog) map[string]bool {
 	return all
 }
 
+// identities are those of the catalog's Files, as other paths may lead to them.
+func identities(h host.Reader, c resource.Catalog) map[string]bool {
+	all := map[string]bool{}
+	for name := range c.Names("File") {
+		if dir, err := h.Stat(path.Dir(name)); err == nil {
+			all[host.Identity(dir, path.Base(name))] = true
+		}
+	}
+	return all
+}
+
 func isBelow(p, top string) bool {
 	return p == top || top == "/" || strings.HasPrefix(p, top+"/")
 }
@@ -84,8 +96,10 @@ type walk struct {
 	least   *int64 // size in bytes
 	now     time.Time
 	managed map[string]bool
-	top     host.Handle
-	remove  func(name string, was host.FileInfo) error
+	// identities of what is managed, asked for when something is to go.
+	identities func() map[string]bool
+	top        host.Handle
+	remove     func(name string, was host.FileInfo) error
 }
 
 // all walks from the path itself, if there is anything.
@@ -161,12 +175,36 @@ func (w walk) tidy(name string, depth int) (goes bool, err error) {
 			return false, err
 		}
 	}
-	p := w.path(name)
 	// What is mounted is of another file system: it stays, and so does its place.
-	if s.mounted || w.managed[p] || !due(w.want, w.least, path.Base(p), s.info, w.now) {
+	if s.mounted || !due(w.want, w.least, path.Base(w.path(name)), s.info, w.now) {
 		return false, nil
 	}
+	if managed, err := w.isManaged(name); managed || err != nil {
+		return false, err
+	}
 	return true, w.remove(name, s.info)
+}
+
+// isManaged reports whether a File is about what has a name, whatever path leads to it.
+func (w walk) isManaged(name string) (bool, error) {
+	if w.managed[w.path(name)] {
+		return true, nil
+	}
+	all := w.identities()
+	if name == "." {
+		dir, err := w.h.Stat(path.Dir(w.want.Path))
+		return err == nil && all[host.Identity(dir, path.Base(w.want.Path))], err
+	}
+	dir := w.top.Info()
+	if in := path.Dir(name); in != "." {
+		n, err := w.top.Child(in)
+		if err != nil {
+			return false, err
+		}
+		dir = n.Info()
+		_ = n.Close()
+	}
+	return all[host.Identity(dir, path.Base(name))], nil
 }
 
 // below deals with what is in a directory. It reports whether the directory is then empty.

@@ -86,6 +86,17 @@ func (remover) Read(_ context.Context, h host.Reader, want removed) (removed, er
 	return is, nil
 }
 
+// Identify implements [resource.Identifier], as the provider of File does.
+func (remover) Identify(_ context.Context, h host.Reader, wants []removed) []string {
+	all := make([]string, len(wants))
+	for i, want := range wants {
+		if dir, err := h.Stat(path.Dir(want.Path)); err == nil {
+			all[i] = host.Identity(dir, path.Base(want.Path))
+		}
+	}
+	return all
+}
+
 // attempts is how often a file is tried to be removed that is written to meanwhile.
 const attempts = 16
 
