@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -226,6 +227,9 @@ func TestTheDeploymentFitsTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := d.Spec.Template.Spec.Containers[0]
+	if pod := d.Spec.Template.Spec.SecurityContext; *pod.RunAsUser != 65532 || !*c.SecurityContext.ReadOnlyRootFilesystem || len(c.SecurityContext.Capabilities.Add) > 0 {
+		t.Errorf("it runs as %+v, %+v", pod, c.SecurityContext)
+	}
 	help, err := exec.CommandContext(t.Context(), build(t), append(c.Args, "-help")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("it refuses %q: %v\n%s", c.Args, err, help)
@@ -238,6 +242,27 @@ func TestTheDeploymentFitsTheCommand(t *testing.T) {
 	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
 		if probe == nil || probe.HTTPGet.Port.String() != "probes" {
 			t.Errorf("a probe asks %+v", probe)
+		}
+	}
+}
+
+func TestTheManagerLinksNothingThatReachesAMachine(t *testing.T) {
+	t.Parallel()
+
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const module = "github.com/fettle-dev/fettle/"
+	packages := strings.Fields(string(out))
+	if !slices.Contains(packages, module+"providers/file") {
+		t.Error("it doesn't even link the providers")
+	}
+	for _, p := range packages {
+		for _, reaches := range []string{"internal/host/linux", "internal/control", "internal/state", "nodeagent"} {
+			if p == module+reaches || strings.HasPrefix(p, module+reaches+"/") {
+				t.Errorf("it links %s", p)
+			}
 		}
 	}
 }

@@ -44,17 +44,23 @@ func parityRows(root fs.FS) ([]row, error) {
 	return all, nil
 }
 
-// parseRow takes a line apart at its bars, but for those that are escaped.
+// parseRow takes a line of the parity table apart.
 func parseRow(line string) (row, error) {
-	const bar = "\x00"
-	cells := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, bar), "|"), "|")
+	cells := cellsOf(line)
 	if len(cells) != 3 {
 		return row{}, fmt.Errorf("%s: a row has %d cells in place of 3: %s", parityDoc, len(cells), line)
 	}
+	return row{Name: cells[0], Where: cells[1], Shown: cells[2]}, nil
+}
+
+// cellsOf takes a line of a table apart at its bars, but for those that are escaped.
+func cellsOf(line string) []string {
+	const bar = "\x00"
+	cells := strings.Split(strings.Trim(strings.ReplaceAll(strings.TrimSpace(line), `\|`, bar), "|"), "|")
 	for i, c := range cells {
 		cells[i] = strings.TrimSpace(strings.ReplaceAll(c, bar, "|"))
 	}
-	return row{Name: cells[0], Where: cells[1], Shown: cells[2]}, nil
+	return cells
 }
 
 var quoted = regexp.MustCompile("`([^`]+)`")

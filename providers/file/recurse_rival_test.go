@@ -128,6 +128,8 @@ func TestAUserCannotLeadARecursionElsewhere(t *testing.T) {
 		"to give files away": {`{path: /home/zed, recurse: true, owner: zed, mode: "0644"}`, `{path: /home/zed, recurse: true, owner: zed, mode: "0666"}`},
 		"to write them":      {`{path: /home/zed, recurse: true, source: /src, backup: None}`},
 		"to remove them":     {`{path: /home/zed, recurse: true, purge: true, backup: None}`},
+		"to give files away where links are followed": {`{path: /home/zed, recurse: true, owner: zed, mode: "0644", links: follow}`, `{path: /home/zed, recurse: true, owner: zed, mode: "0666", links: follow}`},
+		"to write them where links are followed":      {`{path: /home/zed, recurse: true, source: /src, backup: None, links: follow}`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			e := newEstate(t)
@@ -148,9 +150,10 @@ func TestAUserCannotLeadARecursionElsewhere(t *testing.T) {
 
 func TestAUserCannotHaveFilesOfRootCopied(t *testing.T) {
 	for sentence, spec := range map[string]string{
-		"from a source":                 `{path: /out, recurse: true, source: /home/zed, mode: "0644", backup: None}`,
-		"into the bucket, one by one":   `{path: /home/zed, recurse: true, purge: true}`,
-		"into the bucket, all together": `{path: /home/zed/d, ensure: absent, force: true}`,
+		"from a source":                          `{path: /out, recurse: true, source: /home/zed, mode: "0644", backup: None}`,
+		"from a source whose links are followed": `{path: /out, recurse: true, source: /home/zed, mode: "0644", backup: None, links: follow}`,
+		"into the bucket, one by one":            `{path: /home/zed, recurse: true, purge: true}`,
+		"into the bucket, all together":          `{path: /home/zed/d, ensure: absent, force: true}`,
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			e := newEstate(t)
