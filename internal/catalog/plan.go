@@ -22,7 +22,8 @@ type plan struct {
 // plan keeps the order of resources. With more than one worker what drafts are made
 // with must be safe for concurrent use.
 func (c *Compiler) plan(resources []v1alpha1.Resource, by drafting, workers int, ns nodes) *plan {
-	p := &plan{nodes: ns, place: map[*draft]int{}, target: map[*draft]*target{}, fleet: map[v1alpha1.ResourceRef]bool{}}
+	n := len(resources)
+	p := &plan{nodes: ns, place: make(map[*draft]int, n), target: make(map[*draft]*target, n), fleet: make(map[v1alpha1.ResourceRef]bool, n)}
 	p.drafts = c.affordable(c.drafted(resources, by, workers), ns)
 	var keys []string
 	members := map[string][]*draft{}

@@ -44,7 +44,7 @@ func (s *survey) fail(position int, f *fault) {
 // findConflicts fails all resources that claim one thing: which of them is meant is
 // not for the compiler to guess.
 func (s *survey) findConflicts() {
-	claims := map[string][]int{}
+	claims := make(map[string][]int, len(s.drafts))
 	for i, d := range s.drafts {
 		if d.claim != "" {
 			claims[d.claim] = append(claims[d.claim], i)

@@ -115,7 +115,7 @@ func autoEdges(items []resource.Item, written *graph.Graph, index map[key]int) [
 // byKey finds resources by their names on the host, but what leaves; the first one has a
 // name that two of them claim.
 func byKey(items []resource.Item) map[key]int {
-	index := map[key]int{}
+	index := make(map[key]int, len(items))
 	for i, item := range slices.Backward(items) {
 		if item.Resource == nil || item.Leaves != nil {
 			continue
