@@ -62,8 +62,12 @@ func TestAResourceThatTakesTooLongOnAllNodesTogetherIsWithheld(t *testing.T) {
 func TestNodesThatAgreeInWhatIsReadShareAnEvaluation(t *testing.T) {
 	t.Parallel()
 
-	result := catalog.Compile(catalog.Input{Nodes: webs(500), Kinds: kinds(), Resources: []v1alpha1.Resource{
-		file("a", "/a", rendering(expensiveTemplate+`{{ .node.labels.role }} {{ .facts.os.family }} {{ $.facts.processors.count }}`)),
+	nodes := webs(500)
+	for i := range nodes {
+		nodes[i].Annotations = map[string]string{"rack": "7", "other": fmt.Sprint(i)}
+	}
+	result := catalog.Compile(catalog.Input{Nodes: nodes, Kinds: kinds(), Resources: []v1alpha1.Resource{
+		file("a", "/a", rendering(expensiveTemplate+`{{ .node.labels.role }} {{ .facts.os.family }} {{ $.facts.processors.count }} {{ .node.annotations.rack }}`)),
 		file("b", "/b", when(expensiveWhen+`facts.os.family == "Debian" && node.labels["role"] == "web"`)),
 	}})
 	if got := messages(result); len(got) > 0 || len(result.Selected["File/b"]) != 500 {

@@ -231,6 +231,21 @@ func TestCompile(t *testing.T) {
 				Problems: []string{`File/b||MissingSource|contentFrom names key "other" of ConfigMap ops/motd, which does not exist: create it, or correct contentFrom`},
 			},
 		},
+		"content has one origin": {
+			nodes: []catalog.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{
+				file("a", "/a", rendering("x"), from("motd", "text")), file("b", "/b", rendering("x"), content("x")), file("c", "/c", from("motd", "text"), content("x")),
+			},
+			want: outline{
+				Nodes:    map[string]string{"web-1": ""},
+				Withheld: map[string]string{"web-1": "File/a:InvalidSpec File/b:InvalidSpec File/c:InvalidSpec"},
+				Problems: []string{
+					"File/a||InvalidSpec|content, contentTemplate and contentFrom exclude each other: keep one",
+					"File/b||InvalidSpec|content, contentTemplate and contentFrom exclude each other: keep one",
+					"File/c||InvalidSpec|content, contentTemplate and contentFrom exclude each other: keep one",
+				},
+			},
+		},
 		"a template is rendered, waits for facts, and names node and line when it fails": {
 			nodes: []catalog.Node{node("web-1", "web"), factless("web-2", "web")},
 			resources: []v1alpha1.Resource{

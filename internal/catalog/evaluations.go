@@ -110,8 +110,6 @@ func (n *subject) key(paths expression.Uses) string {
 
 func nodeKey(n *subject, path []string) string {
 	switch {
-	case len(path) == 1 && path[0] == "name":
-		return n.Name
 	case len(path) == 2 && path[0] == "labels":
 		return labelKey(n, n.Labels, path[1])
 	case len(path) == 2 && path[0] == "annotations":

@@ -14,7 +14,9 @@ func FuzzSortKeys(f *testing.F) {
 	f.Add(`"text"`)
 	f.Add("\"\xff\"")
 	f.Add(`{"A":1,"\u0001":2,"\"":3,"#":{"~":1,"\\":2}}`)
-	f.Add(`{"a\u003d":1,"a!":2,"a":3,"a ":4,"a\u003c":{"b\u003e":"\\","b?":0}}`)
+	f.Add(`{"a!":2,"a":3,"a ":4,"b":{"a\u003c":{"b\u003e":"\\","b?":0}}}`)
+	f.Add(`{"\"":1,"\n":2}`)
+	f.Add(`{"a!":2,"a":3,"a ":4}`)
 	f.Add(`{"\ufffd":1,"A":"\\u0041"}`)
 	f.Fuzz(func(t *testing.T, in string) {
 		var raw json.RawMessage
@@ -39,8 +41,9 @@ func FuzzSortKeys(f *testing.F) {
 		type pair struct {
 			Z, A any
 			B    string `json:"a!"`
+			C    string `json:"a"`
 		}
-		made, err = json.Marshal(pair{v, in, in})
+		made, err = json.Marshal(pair{v, in, in, in})
 		if err != nil {
 			t.Fatal(err)
 		}
