@@ -21,11 +21,11 @@ func FuzzSortKeys(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		var raw json.RawMessage
 		if json.Unmarshal([]byte(in), &raw) != nil {
-			t.Skip()
+			return
 		}
 		var v any
 		if json.Unmarshal(raw, &v) != nil {
-			t.Skip()
+			return
 		}
 		made, err := json.Marshal(v)
 		if err != nil {

@@ -35,6 +35,27 @@ func TestEveryPackageHasADoc(t *testing.T) {
 	}
 }
 
+// What is skipped in CI is not tested.
+func TestOnlyRequireSkipsTests(t *testing.T) {
+	t.Parallel()
+
+	for _, s := range sources(t) {
+		if s.path == "test/debian/root.go" {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			call, ok := n.(*ast.SelectorExpr)
+			if !ok || !slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, call.Sel.Name) {
+				return true
+			}
+			if of, ok := call.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb"}, of.Name) {
+				t.Errorf("%s calls %s.%s: let debian.Require say what the test needs; in a fuzz target, return", s.path, of.Name, call.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
 func TestFilesAreShort(t *testing.T) {
 	t.Parallel()
 

@@ -2,7 +2,6 @@ package file_test
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 // ref is the resource of all tests.
@@ -156,8 +156,8 @@ func try(t *testing.T, scenarios map[string]scenario) {
 	for sentence, c := range scenarios {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			if c.root && os.Geteuid() != 0 && os.Getenv("CI") == "" {
-				t.Skip("needs root") // in CI it fails instead
+			if c.root {
+				debian.Require(t)
 			}
 			got := apply(t, newHost(t, c.given), c.spec)
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -20,6 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 	"github.com/fettle-dev/fettle/providers/file"
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 // A forest is a host with directories and the Files that a run has there.
@@ -127,9 +128,7 @@ func describeOne(t *testing.T, h *hosttest.Host, p string) string {
 // inOwnMounts runs a test on a thread whose mounts are its own and go away with it.
 func inOwnMounts(t *testing.T, test func()) {
 	t.Helper()
-	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
-		t.Skip("needs root to mount") // in CI it fails instead
-	}
+	debian.Require(t)
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine

@@ -12,12 +12,13 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 var ann = host.Credentials{UID: 1234, GID: 2345, Groups: []uint32{2345, 3456}}
 
 func TestAUserIsHeldToWhatAUserMay(t *testing.T) {
-	needRoot(t)
+	debian.Require(t)
 	h, dir := tempRoot(t)
 	must(t, os.Chmod(dir, 0o755))
 	put(t, filepath.Join(dir, "etc/shadow"), "secret")
@@ -69,7 +70,7 @@ func openLooked(h host.Reader, path string) error {
 }
 
 func TestWhatAUserMakesIsTheUsers(t *testing.T) {
-	needRoot(t)
+	debian.Require(t)
 	h, dir := tempRoot(t)
 	must(t, os.Chmod(dir, 0o755))
 	must(t, os.MkdirAll(filepath.Join(dir, "home/ann"), 0o755))
@@ -94,7 +95,7 @@ func TestWhatAUserMakesIsTheUsers(t *testing.T) {
 }
 
 func TestACommandOfAUserIsTheUsers(t *testing.T) {
-	needRoot(t)
+	debian.Require(t)
 	h := open(t, linux.Options{})
 	res, err := h.LookAs(ann).Query(t.Context(), host.Cmd{Args: []string{"/bin/sh", "-c", "id -u; id -G"}})
 	must(t, err)

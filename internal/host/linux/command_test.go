@@ -19,6 +19,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 // sh is a command of the machine the tests run on; it must only look.
@@ -290,7 +291,7 @@ func TestManyCommandsAtOnceKeepApart(t *testing.T) {
 }
 
 func TestCommandsOfARootAreChrooted(t *testing.T) {
-	needRoot(t)
+	debian.Require(t)
 	h, dir := tempRoot(t)
 	buildProbe(t, filepath.Join(dir, "opt/bin/probe"))
 	must(t, os.Mkdir(filepath.Join(dir, "usr"), 0o755))

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/test/debian"
 	"github.com/fettle-dev/fettle/test/rival"
 )
 
@@ -40,7 +41,7 @@ func exchange(t *testing.T, dir, a, b string) {
 }
 
 func TestAHandleStaysWithItsFile(t *testing.T) {
-	needRoot(t)
+	debian.Require(t)
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "f"), "first")
 	put(t, filepath.Join(dir, "g"), "second")
@@ -259,7 +260,7 @@ func TestWhatIsMadeIsWhatTheHandleChanges(t *testing.T) {
 
 // The lease is taken by another process, as a process is told of its own.
 func TestALeasedFileIsNotWaitedForLong(t *testing.T) {
-	needRoot(t)
+	debian.Require(t)
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "f"), "content")
 	must(t, os.Chown(filepath.Join(dir, "f"), zed, zed))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 // open opens a host for the length of a test.
@@ -109,18 +110,6 @@ func mine(content string) host.NewFile {
 	return host.NewFile{Content: strings.NewReader(content), UID: os.Geteuid(), GID: os.Getegid()}
 }
 
-// needRoot leaves a test to those who may make namespaces; CI has to.
-func needRoot(t *testing.T) {
-	t.Helper()
-	switch {
-	case os.Geteuid() == 0:
-	case os.Getenv("CI") != "":
-		t.Fatal("needs root")
-	default:
-		t.Skip("needs root")
-	}
-}
-
 // buildProbe builds testdata/probe as a binary that needs nothing but a kernel.
 func buildProbe(t *testing.T, file string) {
 	t.Helper()
@@ -136,7 +125,7 @@ func buildProbe(t *testing.T, file string) {
 // where the host name is "elsewhere" and a fake systemd runs.
 func elsewhere(t *testing.T) (pid int) {
 	t.Helper()
-	needRoot(t)
+	debian.Require(t)
 	probe := filepath.Join(t.TempDir(), "probe")
 	buildProbe(t, probe)
 	c := exec.Command(probe, "hold") //nolint:noctx // ended by its standard input

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 const zed, bob = 1001, 1002
@@ -19,7 +20,7 @@ const zed, bob = 1001, 1002
 // homes is a host with directories of root, of users and of everyone.
 func homes(t *testing.T) (h *linux.Host, dir string) {
 	t.Helper()
-	needRoot(t)
+	debian.Require(t)
 	h, dir = tempRoot(t)
 	must(t, os.Chmod(dir, 0o755))
 	for _, d := range []struct {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
 	"github.com/fettle-dev/fettle/test/rival"
 )
 
@@ -58,7 +59,7 @@ func nest(t *testing.T, dir string, levels int) {
 }
 
 func TestARemovalTellsWhatItCannotRemove(t *testing.T) {
-	needRoot(t)
+	debian.Require(t)
 	h, dir := tempRoot(t)
 	must(t, os.MkdirAll(filepath.Join(dir, "x/y/mount"), 0o755))
 	must(t, unix.Mount("tmpfs", filepath.Join(dir, "x/y/mount"), "tmpfs", 0, ""))
@@ -73,7 +74,7 @@ func TestARemovalTellsWhatItCannotRemove(t *testing.T) {
 // A user exchanges a directory with a symlink to one of root's, while the directory above it
 // is removed again and again.
 func TestARemovalIsNotLedOutOfItsTree(t *testing.T) {
-	needRoot(t)
+	debian.Require(t)
 	h, dir := tempRoot(t)
 	const uid, attempts = 4711, 1000
 	put(t, filepath.Join(dir, "root/d/file"), "kept")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 // terminalVar is set in a child process of this test, which has a controlling terminal.
@@ -20,7 +21,7 @@ const terminalVar = "FETTLE_TEST_TERMINAL"
 
 // Whoever has the terminal of root's shell can type into it (TIOCSTI).
 func TestACommandHasNoTerminal(t *testing.T) {
-	needRoot(t)
+	debian.Require(t)
 	if os.Getenv(terminalVar) != "" {
 		tellTerminals(t)
 		return

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 func TestWriteFileReplacesAtOnce(t *testing.T) {
@@ -44,7 +45,7 @@ func TestWriteFileReplacesAtOnce(t *testing.T) {
 }
 
 func TestWriteFileSettlesOwnerAndMode(t *testing.T) {
-	needRoot(t)
+	debian.Require(t)
 	type attrs struct {
 		UID, GID int
 		Mode     uint32

@@ -16,13 +16,14 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/debian"
 )
 
 // onTmpfs runs a test with a directory of a file system that knows all kinds of extended
 // attributes, on a thread whose mounts are its own and go away with it.
 func onTmpfs(t *testing.T, test func(h *linux.Host, dir string)) {
 	t.Helper()
-	needRoot(t)
+	debian.Require(t)
 	dir := t.TempDir()
 	done := make(chan error)
 	go func() {
