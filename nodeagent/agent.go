@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/control"
 	"github.com/fettle-dev/fettle/internal/drift"
+	"github.com/fettle-dev/fettle/internal/host/trace"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/internal/version"
@@ -73,10 +74,13 @@ func New(c Config) (*Agent, error) {
 			c.Log.Warn("drift is corrected at the interval alone", "error", err)
 		}
 	}
+	if c.Log.Enabled(context.Background(), slog.LevelDebug) { // drift watches the host itself
+		a.Host = trace.New(c.Host, c.Clock.Now, func(line string) { c.Log.Debug(line) })
+	}
 	a.runner = &runner{
 		node: c.Node, kinds: c.Kinds, open: a.keys.open, lookout: a.lookout, now: c.Clock.Now, log: c.Log, ended: a.beat,
 		control: control.Options{
-			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: c.Host,
+			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
 			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },
 		},
 	}

@@ -39,7 +39,7 @@ func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told 
 		r.explainProviders(ctx, items, facts)
 		r.unwatched(r.lookout.Begin(r.now(), items, facts))
 		report, err := engine.Transaction{
-			Host: around.Host, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now,
+			Host: around.Host, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
 			Withheld: withheldRefs(t.spec.Withheld), Charter: string(t.uid),
 			Observe: func(res engine.ResourceReport) { r.report(res, news(res)) },
 		}.Run(ctx, items)
@@ -62,6 +62,14 @@ func (r *runner) explainProviders(ctx context.Context, items []resource.Item, fa
 			r.log.DebugContext(ctx, s.Explain(k.Name()))
 		}
 	}
+}
+
+// trace is where a run traces the states of its resources to; nil for nowhere.
+func (r *runner) trace(ctx context.Context) func(line string) {
+	if !r.log.Enabled(ctx, slog.LevelDebug) {
+		return nil
+	}
+	return func(line string) { r.log.DebugContext(ctx, line) }
 }
 
 // unwatched says what can't be watched.

@@ -67,5 +67,19 @@ func tellsNoSecret(t *testing.T, m *machine) {
 		}
 	}
 	m.Expect(m.logs.String()).To(ContainSubstring("level=DEBUG"))
-	m.Expect(m.logs.String()).To(ContainSubstring("File: provider posix is this host's default"))
+	m.Expect(m.logs.String()).To(SatisfyAll(
+		ContainSubstring("File: provider posix is this host's default"),
+		ContainSubstring("File/token: mode: current absent, target 0600"),
+		ContainSubstring("User/ann: password: current [redacted], target [redacted]"),
+		ContainSubstring("ran chpasswd --encrypted: no exit code, after "),
+		ContainSubstring("wrote /etc/token"),
+	))
+}
+
+// explainsProviders has an agent that debugs apply what no provider of the host can.
+func explainsProviders(_ *testing.T, m *machine) {
+	m.level = slog.LevelDebug
+	m.start()
+	m.applied(m.should(v1alpha1.CatalogEntry{Kind: "Package", Name: "a", Attributes: &runtime.RawExtension{Raw: []byte(`{}`)}}))
+	m.Expect(m.logs.String()).To(ContainSubstring("Package: provider apt does not work on this host: the command apt-get is not installed"))
 }

@@ -38,6 +38,9 @@ const maxStderr = 1024
 // which does not repeat the passwords that the tool was given on standard input.
 func Run(ctx context.Context, h host.Host, cmd host.Cmd, remedies Remedies) error {
 	cmd.MaxOutput = maxStderr
+	if len(cmd.Stdin) == 0 { // else it may repeat a password
+		cmd.Show = host.Output
+	}
 	res, err := h.Run(ctx, cmd)
 	if err != nil || res.ExitCode == 0 {
 		return err

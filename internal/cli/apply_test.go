@@ -18,6 +18,9 @@ import (
 
 const helloSum = "{sha256}5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
 
+// sumX is the SHA-256 of x.
+const sumX = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+
 func TestApply(t *testing.T) {
 	hello := file("a", `path: /etc/a, content: "hello\n"`)
 	for name, c := range map[string]struct {
@@ -149,7 +152,15 @@ func TestApply(t *testing.T) {
 		"and is told to them": {
 			in: file("a", `path: /etc/a, content: x, logLevel: debug`), args: []string{"--debug"},
 			out: []string{"File/a: created", "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
-			err: []string{"debug: File: provider posix is this host's default", "debug: wrote /etc/a", "debug: File/a: Changed by provider posix in N"},
+			err: []string{
+				"debug: File: provider posix is this host's default",
+				"debug: File/a: ensure: current absent, target file",
+				"debug: File/a: content: current absent, target {sha256}" + sumX,
+				"debug: wrote /etc/a",
+				"debug: File/a: ensure: current file, target file",
+				"debug: File/a: content: current {sha256}" + sumX + ", target {sha256}" + sumX,
+				"debug: File/a: Changed by provider posix in N",
+			},
 		},
 		"labels that no machine can have": {
 			in: hello, args: []string{"--labels", "role=web,tier"}, code: 1,

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -117,10 +116,7 @@ func (a *app) withHost(f func(h Host) error) error {
 		return fmt.Errorf("cannot open the host: %w", err)
 	}
 	defer func() { _ = h.Close() }() // nothing is buffered
-	if a.debug {
-		h = tracedHost{h, a.tellDebug, time.Now}
-	}
-	return f(h)
+	return f(a.traced(h))
 }
 
 // checkRoot makes the root absolute.

@@ -1,83 +1,36 @@
 package cli
 
 import (
-	"context"
+	"io"
 	"time"
 
-	"github.com/kballard/go-shellquote"
-
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/trace"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
-// A tracedHost tells what is done to a host: commands by their arguments, which hold no
-// secret since every user of the host can read them, and never what they are given
-// otherwise.
-type tracedHost struct {
-	Host
-	tell func(format string, args ...any)
-	now  func() time.Time
-}
-
-// Query implements [host.Reader].
-func (t tracedHost) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
-	return t.command(ctx, "asked", cmd, t.Host.Query)
-}
-
-// Run implements [host.Host].
-func (t tracedHost) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
-	return t.command(ctx, "ran", cmd, t.Host.Run)
-}
-
-func (t tracedHost) command(ctx context.Context, verb string, cmd host.Cmd, run func(context.Context, host.Cmd) (host.Result, error)) (host.Result, error) {
-	began := t.now()
-	res, err := run(ctx, cmd)
-	took := engine.Duration(t.now().Sub(began))
-	if err != nil {
-		t.tell("%s %s: not to its end, in %s", verb, argv(cmd), took)
-	} else {
-		t.tell("%s %s: exit %d in %s", verb, argv(cmd), res.ExitCode, took)
+// traced is a host that logs what is done to it where --debug asks for that.
+func (a *app) traced(h Host) Host {
+	if !a.debug {
+		return h
 	}
-	return res, err
+	return struct {
+		host.Host
+		host.Watcher
+		io.Closer
+	}{trace.New(h, time.Now, a.debugLine), h, h}
 }
 
-// argv is a command on one line, and not all of a long one.
-func argv(cmd host.Cmd) string {
-	const most = 400
-	line := shellquote.Join(cmd.Args...)
-	if len(line) > most {
-		return line[:most] + "..."
+// trace is where a run traces the states of its resources to; nil for nowhere.
+func (a *app) trace() func(line string) {
+	if !a.debug {
+		return nil
 	}
-	return line
+	return a.debugLine
 }
 
-// WriteFile implements [host.Host].
-func (t tracedHost) WriteFile(ctx context.Context, path string, f host.NewFile) ([32]byte, error) {
-	sum, err := t.Host.WriteFile(ctx, path, f)
-	t.did("wrote", path, err)
-	return sum, err
-}
-
-// Remove implements [host.Host].
-func (t tracedHost) Remove(path string) error {
-	err := t.Host.Remove(path)
-	t.did("removed", path, err)
-	return err
-}
-
-// RemoveAll implements [host.Host].
-func (t tracedHost) RemoveAll(path string) error {
-	err := t.Host.RemoveAll(path)
-	t.did("removed all of", path, err)
-	return err
-}
-
-func (t tracedHost) did(what, path string, err error) {
-	if err == nil {
-		t.tell("%s %s", what, path)
-	}
-}
+func (a *app) debugLine(line string) { a.tellDebug("%s", line) }
 
 // debugSuitability tells of the providers of the kinds that are there.
 func (a *app) debugSuitability(items []resource.Item, facts resource.Facts, h host.Reader) {

@@ -1,9 +1,7 @@
 package cli_test
 
 import (
-	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +12,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/providers"
-	"github.com/fettle-dev/fettle/test/debian"
 )
 
 func command(o cli.Options) *cobra.Command {
@@ -184,55 +181,5 @@ func TestProgressIsALineThatGoesAway(t *testing.T) {
 	const gone = "\r\x1b[K"
 	if want := gone + "1/3 resources" + gone + gone + "2/3 resources" + gone; stderr.String() != want {
 		t.Errorf("got  %q\nwant %q", stderr.String(), want)
-	}
-}
-
-func TestDebugTellsWhatIsDone(t *testing.T) {
-	root := emptyRoot(t)
-	in := file("a", `path: /etc/a, content: "hello\n"`)
-	got := fettle(t, in, "apply", "-f", "-", "--root", root, "--debug")
-	want := []string{
-		"debug: File: provider posix is this host's default",
-		"debug: wrote /etc/a",
-		"debug: File/a: Changed by provider posix in N",
-	}
-	if diff := cmp.Diff(want, lines(got.err)); diff != "" || !strings.HasPrefix(got.out, "File/a: created\n") {
-		t.Errorf("%s%s", diff, got.out)
-	}
-	none := fettle(t, "apiVersion: fettle.dev/v1alpha1\nkind: Package\nmetadata: {name: p}\nspec: {nodeSelector: {}}\n", "apply", "-f", "-", "--root", root, "--debug")
-	const unsuitable = "debug: Package: provider apt does not work on this host: "
-	if !strings.Contains(none.err, unsuitable) {
-		t.Error(none.err)
-	}
-	if got := fettle(t, "", "resource", "package", "--root", root, "--debug"); got.code != 1 || !strings.Contains(got.err, unsuitable) {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestDebugTellsOfCommandsAndWhatBecameOfThem(t *testing.T) {
-	root := debian.Root(t)
-	got := fettle(t, "", "resource", "group", "web", "gid=1500", "--root", root, "--debug")
-	if want := "debug: ran groupadd --gid 1500 -- web: exit 0 in N"; !slices.Contains(lines(got.err), want) {
-		t.Errorf("%q is not in\n%s", want, got.err)
-	}
-}
-
-func TestDebugTellsOfManyFilesInALineEach(t *testing.T) {
-	const n = 100
-	var in strings.Builder
-	want := map[string]int{}
-	for i := range n {
-		name := fmt.Sprintf("a%02d", i)
-		in.WriteString(file(name, "path: /etc/"+name+", content: x"))
-		want["debug: wrote /etc/"+name]++
-	}
-	got := map[string]int{}
-	for _, line := range lines(fettle(t, in.String(), "apply", "-f", "-", "--root", emptyRoot(t), "--debug").err) {
-		if strings.HasPrefix(line, "debug: wrote ") {
-			got[line]++
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
 	}
 }

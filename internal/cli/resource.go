@@ -119,7 +119,7 @@ func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts re
 		return err
 	}
 	t := engine.Transaction{
-		Host: h, Facts: facts, Noop: f.noop, Now: time.Now,
+		Host: h, Facts: facts, Noop: f.noop, Now: time.Now, Trace: a.trace(),
 		Observe: func(r engine.ResourceReport) { // stdout is for the state
 			for _, line := range r.Lines() {
 				a.complainIn(stateColors[r.State], "%s", line)

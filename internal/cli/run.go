@@ -227,7 +227,7 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 		Secret:    secretsOf(j.set.Secrets),
 	})
 	t := engine.Transaction{
-		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.set.Digest), Noop: j.noop, Store: store, Now: time.Now,
+		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.set.Digest), Noop: j.noop, Store: store, Now: time.Now, Trace: j.trace(),
 		Selected: func(i resource.Item) bool { return j.selected.has(i.Ref) },
 		Refused:  refused(problems, j.selected), Withheld: leftOut(problems, j.selected), IgnoreSchedules: j.anyTime,
 		Before: map[string]time.Duration{engine.FactGeneration: gathered.Sub(began), engine.ConfigRetrieval: time.Since(gathered)},

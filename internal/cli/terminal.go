@@ -35,7 +35,7 @@ const (
 // addOutput adds the flags that say how to talk, to all subcommands.
 func (a *app) addOutput(cmd *cobra.Command) {
 	cmd.PersistentFlags().StringVar(&a.color, "color", colorAuto, "auto (on a terminal, unless NO_COLOR is set), always or never")
-	cmd.PersistentFlags().BoolVar(&a.debug, "debug", false, "tell on stderr which providers suit, which commands run and how long everything takes, and of resources of logLevel: debug, too")
+	cmd.PersistentFlags().BoolVar(&a.debug, "debug", false, "log to stderr which providers suit, the current and target state of every property, commands with what of their output is public, and timings; include resources with logLevel: debug")
 	complete(cmd, "color", colorAuto, colorAlways, colorNever)
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
 		return oneOf("--color", a.color, colorAuto, colorAlways, colorNever)

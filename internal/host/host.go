@@ -34,6 +34,7 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"strings"
 	"time"
 )
 
@@ -180,6 +181,11 @@ type Cmd struct {
 	// MaxOutput bounds each of Stdout and Stderr in bytes; 0 takes
 	// DefaultMaxOutput. The rest is read and dropped, and the Result says so.
 	MaxOutput int
+	// Show returns what people who debug may be shown of the output, without any secret;
+	// nil shows how long it was and nothing of it.
+	Show func(Result) string
+	// ShownArgs are Args for the same people; nil for Args as they are.
+	ShownArgs []string
 	// Detached marks work that must survive the caller's end, such as a dpkg run:
 	// a long-lived agent runs it in a transient unit of the host's service manager,
 	// outside its own control group. The end of the caller's context does not stop
@@ -201,6 +207,16 @@ const (
 	DefaultTimeout   = 5 * time.Minute
 	DefaultMaxOutput = 1 << 20
 )
+
+// Output is all that a command wrote, standard error last: the Show of a [Cmd] that never
+// writes a secret.
+func Output(res Result) string {
+	stdout := string(res.Stdout)
+	if stdout != "" && !strings.HasSuffix(stdout, "\n") {
+		stdout += "\n"
+	}
+	return stdout + string(res.Stderr)
+}
 
 // A Result is how a command ended. A non-zero exit is data: an error from Query or
 // Run means that the command could not be run at all or not to its end.

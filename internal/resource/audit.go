@@ -50,7 +50,7 @@ func (b *bound[A]) Audited(key []byte) []AuditedValue {
 		if !slices.Contains(b.audited, p.Name) {
 			continue
 		}
-		v := AuditedValue{Property: p.Name, Sensitive: p.hidden(b.is, b.want)}
+		v := AuditedValue{Property: p.Name, Sensitive: b.hides(p, b.is)}
 		switch {
 		case !exists && p.Name != Ensure: // absent
 		case v.Sensitive:

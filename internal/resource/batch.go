@@ -83,7 +83,7 @@ func (b *bound[A]) readAll(ctx context.Context, h host.Reader, all []Resource) [
 	errs := make([]error, len(all))
 	for i, r := range all {
 		if errs[i] = results[i].Err; errs[i] == nil {
-			r.(*bound[A]).setState(results[i].State)
+			r.(*bound[A]).setState(ctx, results[i].State)
 		}
 	}
 	return errs

@@ -17,7 +17,8 @@ type bound[A any] struct {
 	want, is A
 	provider Provider[A]
 	facts    Facts    // by which it was chosen
-	secret   bool     // want has the value of a Secret
+	read     *A       // is before it was normalized; nil unless the read was [Traced]
+	secrets  []string // attributes of want that have the value of a Secret
 	audited  []string // names of properties, in the type's order
 }
 
@@ -192,7 +193,7 @@ func (b *bound[A]) Read(ctx context.Context, h host.Reader) error {
 	if err != nil {
 		return err
 	}
-	b.setState(is)
+	b.setState(ctx, is)
 	return nil
 }
 
@@ -203,7 +204,11 @@ func (b *bound[A]) look(ctx context.Context, h host.Reader) (A, error) {
 	return b.provider.Read(ctx, h, b.want)
 }
 
-func (b *bound[A]) setState(is A) {
+func (b *bound[A]) setState(ctx context.Context, is A) {
+	b.read = nil
+	if isTraced(ctx) {
+		b.read = new(is)
+	}
 	b.is = is
 	b.t.normalize(&b.is)
 }
@@ -219,7 +224,7 @@ func (b *bound[A]) State() Instance {
 
 // withoutSecrets leaves out the properties that must not be shown.
 func (b *bound[A]) withoutSecrets(attributes json.RawMessage) json.RawMessage {
-	hidden := slices.DeleteFunc(slices.Clone(b.t.Properties), func(p Property[A]) bool { return !p.hidden(b.is, b.want) })
+	hidden := slices.DeleteFunc(slices.Clone(b.t.Properties), func(p Property[A]) bool { return !b.hides(p, b.is) })
 	if len(hidden) == 0 {
 		return attributes
 	}
@@ -244,13 +249,14 @@ func (b *bound[A]) Compare() Comparison {
 		if !p.Managed(b.want) {
 			continue
 		}
-		if !p.hidden(b.is, b.want) && !b.t.Acts {
+		hidden := b.hides(p, b.is)
+		if !hidden && !b.t.Acts {
 			c.Observed[p.Name] = p.Show(b.is)
 		}
 		if p.Name != Ensure && !c.Exists || p.InSync(b.is, b.want) {
 			continue
 		}
-		c.Changes = append(c.Changes, p.change(b.is, b.want))
+		c.Changes = append(c.Changes, p.change(b.is, b.want, hidden))
 		if p.Name == Ensure {
 			break
 		}

@@ -161,7 +161,7 @@ func (b *bound[A]) replaced(h host.Reader, changes []Change) (map[string]json.Ra
 	}
 	for _, p := range b.t.Properties {
 		about := func(c Change) bool { return c.Property == p.Name || c.Removes() || b.t.Leaving.Whole }
-		if p.hidden(state, b.want) || !slices.ContainsFunc(changes, about) {
+		if b.hides(p, state) || !slices.ContainsFunc(changes, about) {
 			continue
 		}
 		if is[p.Name] != nil {

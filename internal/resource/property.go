@@ -154,13 +154,13 @@ func (c Change) Removes() bool {
 // Redacted stands for a sensitive value wherever one would be shown.
 const Redacted = "[redacted]"
 
-// change builds the Change of a property that is out of sync.
-func (p Property[A]) change(is, want A) Change {
+// change builds the Change of a property that is out of sync, and whose values may have to be hidden.
+func (p Property[A]) change(is, want A, hidden bool) Change {
 	c := Change{
 		Property:           p.Name,
 		Is:                 p.Show(is),
 		Should:             p.should(is, want),
-		Sensitive:          p.hidden(is, want),
+		Sensitive:          hidden,
 		Done:               p.Done,
 		Failed:             p.Failed,
 		InvalidatesRefresh: p.InvalidatesRefresh != nil && p.InvalidatesRefresh(want),

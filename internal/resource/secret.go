@@ -35,12 +35,12 @@ func (b *bound[A]) withSecrets(secrets []Secret) error {
 			return fmt.Errorf("%s of %s can't come from a Secret; of %s these can: %s",
 				s.Attribute, b.ref, b.t.Name, strings.Join(slices.AppendSeq(can, maps.Keys(b.t.SecretEntries)), ", "))
 		}
+		b.secrets = append(b.secrets, list)
 	}
-	b.secret = len(secrets) > 0
 	return nil
 }
 
-func (b *bound[A]) HasSecret() bool { return b.secret && b.t.RecordSecrets != nil }
+func (b *bound[A]) HasSecret() bool { return len(b.secrets) > 0 && b.t.RecordSecrets != nil }
 
 // RecordSecrets has resources of one kind, all of which must answer HasSecret, recorded as
 // such on the host: see [Type.RecordSecrets].

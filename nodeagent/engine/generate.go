@@ -110,7 +110,7 @@ func (r *run) newChild(ctx context.Context, parent *entry, res resource.Resource
 	r.choose(c)
 	if refusal(c.situation).Action == Keep {
 		c.situation.ReadError = r.readOne(ctx, c)
-		c.compare()
+		r.compare(c)
 	}
 	return c
 }

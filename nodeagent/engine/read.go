@@ -21,20 +21,26 @@ func (r *run) read(ctx context.Context, e *entry) {
 	if e.readErr != nil {
 		r.await(e)
 	}
-	e.compare()
+	r.compare(e)
 	r.audit(e)
 	e.took += r.Now().Sub(began)
 }
 
 // compare holds what was read against what should be.
-func (e *entry) compare() {
+func (r *run) compare(e *entry) {
 	if e.situation.ReadError != nil {
 		return
 	}
 	e.looked = true
-	e.comparison = e.Resource.Compare()
+	r.compareAgain(e)
 	e.situation.Changes = e.comparison.Changes
 	e.report.OutOfSync = len(e.situation.Changes) > 0
+}
+
+// compareAgain is compare for what is not to change what is decided.
+func (r *run) compareAgain(e *entry) {
+	e.comparison = e.Resource.Compare()
+	r.trace(e)
 }
 
 // fetch reads one resource, or, where its provider can, all that are left of its

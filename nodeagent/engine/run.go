@@ -45,6 +45,9 @@ type Transaction struct {
 	// thing any more: what another one does not have is not gone. "" has nothing done: for items
 	// that are no whole catalog.
 	Charter string
+	// Trace is given the state of each managed property whenever it was compared, as a line
+	// for people who debug, without secrets and not escaped. From the run's goroutine. Optional.
+	Trace func(line string)
 	// Begin is told of the resources that are dealt with next, together, from the run's
 	// goroutine. Optional.
 	Begin func([]resource.Ref)
@@ -75,6 +78,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	for _, refused := range t.Refused {
 		r.tell(refused)
 	}
+	ctx = t.traced(ctx)
 	r.recordSecrets(ctx)
 	ctx, done := r.preRun(ctx)
 	defer done()

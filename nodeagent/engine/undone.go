@@ -82,7 +82,7 @@ func (r *run) lookAgain(ctx context.Context, group []*entry) {
 			r.amend(e, fmt.Errorf("cannot tell whether later changes, of %s, undid it: %w", list(suspects[i]), err))
 			continue
 		}
-		if e.comparison = e.Resource.Compare(); len(e.comparison.Changes) > 0 {
+		if r.compareAgain(e); len(e.comparison.Changes) > 0 {
 			e.report.OutOfSync = true
 			r.amend(e, fmt.Errorf("was undone in the same run, by %s: %s", list(suspects[i]), outOfSync(e.comparison)))
 		}

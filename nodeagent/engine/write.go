@@ -115,7 +115,7 @@ func (r *run) verify(ctx context.Context, group []*entry) {
 	for i, err := range r.readTogether(ctx, written) {
 		e := written[i]
 		if err == nil {
-			e.comparison = e.Resource.Compare()
+			r.compareAgain(e)
 		}
 		switch {
 		case e.failed(): // in part: what was changed is remembered

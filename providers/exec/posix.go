@@ -124,6 +124,12 @@ func complete(h host.Reader, argv []string, a Attributes) (host.Cmd, error) {
 		return cmd, err
 	}
 	cmd.Args, err = find(h, argv, a)
+	for _, arg := range cmd.Args {
+		cmd.ShownArgs = append(cmd.ShownArgs, redact(arg, a))
+	}
+	if logOutput(a) != never {
+		cmd.Show = func(res host.Result) string { return output(res, a) }
+	}
 	return cmd, err
 }
 

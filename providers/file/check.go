@@ -61,7 +61,11 @@ func check(h host.Host, want Attributes) func(ctx context.Context, staged string
 		if err != nil {
 			return err
 		}
-		res, err := h.Run(ctx, host.Cmd{Args: args})
+		cmd := host.Cmd{Args: args}
+		if !discreet(want) {
+			cmd.Show = host.Output
+		}
+		res, err := h.Run(ctx, cmd)
 		if err != nil {
 			return fmt.Errorf("cannot run validateCmd: %w", err)
 		}

@@ -98,9 +98,11 @@ func (t transaction) simulation(db database) host.Cmd {
 	if slices.ContainsFunc(t.orders, func(o order) bool { return db.find(o.name).held() }) {
 		args = append(args, "--allow-change-held-packages") // an apply lets them go first
 	}
+	environment := split(t.setting.environment)
 	return host.Cmd{
 		Args:      append(args, t.words()[0]...),
-		Env:       append(t.setting.variables(), split(t.setting.environment)...),
+		Env:       append(t.setting.variables(), environment...),
 		MaxOutput: 16 << 20,
+		Show:      func(res host.Result) string { return redact(host.Output(res), environment) },
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // readSource reads what the source of a package is. One of another package is an error.
 func readSource(ctx context.Context, h host.Reader, db database, want Attributes) (record, error) {
-	res, err := h.Query(ctx, host.Cmd{Args: []string{"dpkg-deb", "--field", *want.Source, "Package", "Version", "Architecture"}})
+	res, err := h.Query(ctx, host.Cmd{Args: []string{"dpkg-deb", "--field", *want.Source, "Package", "Version", "Architecture"}, Show: host.Output})
 	if err == nil && res.ExitCode != 0 {
 		err = failure(res, nil)
 	}

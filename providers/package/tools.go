@@ -167,7 +167,7 @@ func policy(ctx context.Context, h host.Reader, names []string) (map[string]offe
 func aptCache(ctx context.Context, h host.Reader, question string, names []string) (host.Result, error) {
 	res, err := h.Query(ctx, host.Cmd{
 		Args:      append([]string{"apt-cache", "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=", question, "--"}, names...),
-		MaxOutput: 16 << 20,
+		MaxOutput: 16 << 20, Show: host.Output,
 	})
 	if err == nil && res.ExitCode != 0 {
 		err = fmt.Errorf("cannot ask apt-cache %s: %w", question, failure(res, nil))

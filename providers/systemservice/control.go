@@ -167,7 +167,7 @@ func (c control) run(ctx context.Context, u unit, s step) error {
 	if s.Own != nil {
 		return runOwn(ctx, c.h, ownScope(), s.Verb[0], *s.Own)
 	}
-	cmd := host.Cmd{Args: slices.Concat(c.systemctl, s.Verb), Timeout: jobLimit}
+	cmd := host.Cmd{Args: slices.Concat(c.systemctl, s.Verb), Timeout: jobLimit, Show: host.Output}
 	what := strings.TrimPrefix(s.Verb[0], "try-")
 	if !s.Global {
 		cmd.Args = append(cmd.Args, u.ID)

@@ -153,7 +153,7 @@ func show(ctx context.Context, h host.Reader, names ...string) ([]unit, error) {
 
 // askScript lets systemctl ask the tool for scripts of /etc/init.d.
 func askScript(ctx context.Context, h host.Reader, name string) (unitFileState string, err error) {
-	res, err := h.Query(ctx, host.Cmd{Args: []string{"systemctl", "is-enabled", name}})
+	res, err := h.Query(ctx, host.Cmd{Args: []string{"systemctl", "is-enabled", name}, Show: host.Output})
 	if err != nil {
 		return "", fmt.Errorf("cannot tell whether %s starts at boot: %w", name, err)
 	}
@@ -164,7 +164,7 @@ func askScript(ctx context.Context, h host.Reader, name string) (unitFileState s
 }
 
 func query(ctx context.Context, h host.Reader, args ...string) (host.Result, error) {
-	res, err := h.Query(ctx, host.Cmd{Args: args, MaxOutput: 8 << 20})
+	res, err := h.Query(ctx, host.Cmd{Args: args, MaxOutput: 8 << 20, Show: host.Output})
 	if err == nil && res.ExitCode != 0 {
 		err = fmt.Errorf("cannot read the state of services: %s %s: %s", args[0], args[1], said(res))
 	}

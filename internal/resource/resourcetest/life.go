@@ -97,10 +97,10 @@ func (l *life) look(ctx context.Context, attributes string) (resource.Resource, 
 	if err := l.choose(r); err != nil {
 		return nil, err
 	}
-	if err := r.Read(ctx, l.host.reader()); err != nil {
+	if err := r.Read(resource.Traced(ctx), l.host.reader()); err != nil {
 		return nil, fmt.Errorf("cannot read: %w", err)
 	}
-	return r, errors.Join(l.readsTheSameWithOthers(ctx, r, raw), l.isAudited(ctx, r), l.showsNoSecret(r.Compare()))
+	return r, errors.Join(l.readsTheSameWithOthers(ctx, r, raw), l.isAudited(ctx, r), l.showsNoSecret(r))
 }
 
 func (l *life) choose(r resource.Resource) error {
@@ -134,10 +134,15 @@ func (l *life) readsTheSameWithOthers(ctx context.Context, alone resource.Resour
 	)
 }
 
-// showsNoSecret looks for the secret in all that leaves a comparison.
-func (l *life) showsNoSecret(c resource.Comparison) error {
-	if shown := fmt.Sprintf("%+v", c); l.c.Secret != "" && strings.Contains(shown, l.c.Secret) {
+// showsNoSecret looks for the secret in all that leaves a comparison, and in what people who
+// debug are shown.
+func (l *life) showsNoSecret(r resource.Resource) error {
+	shows := func(v any) bool { return l.c.Secret != "" && strings.Contains(fmt.Sprintf("%+v", v), l.c.Secret) }
+	switch {
+	case shows(r.Compare()):
 		return errors.New("a comparison shows the secret")
+	case shows(r.PropertyStates()):
+		return errors.New("the state of a property shows the secret")
 	}
 	return nil
 }
@@ -207,35 +212,48 @@ func same(what, before, after string) error {
 }
 
 // A witness is a host that remembers whether a secret was among the arguments of a
-// command, where all users of the host can read it.
+// command, where all users of the host can read it, or in the output of one that is shown
+// to people who debug.
 type witness struct {
 	host.Host
 	secret string
 	told   []string // the commands
+	shown  []string
 }
 
 // reader is the host for those who may only look: no way leads back to it.
 func (w *witness) reader() host.Reader { return struct{ host.Reader }{w} }
 
 func (w *witness) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
-	w.hear(cmd)
-	return w.Host.Query(ctx, cmd)
+	res, err := w.Host.Query(ctx, cmd)
+	w.hear(cmd, res)
+	return res, err
 }
 
 func (w *witness) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
-	w.hear(cmd)
-	return w.Host.Run(ctx, cmd)
+	res, err := w.Host.Run(ctx, cmd)
+	w.hear(cmd, res)
+	return res, err
 }
 
-func (w *witness) hear(cmd host.Cmd) {
-	if w.secret != "" && strings.Contains(strings.Join(cmd.Args, "\x00"), w.secret) {
+func (w *witness) hear(cmd host.Cmd, res host.Result) {
+	if w.secret == "" {
+		return
+	}
+	if strings.Contains(strings.Join(cmd.Args, "\x00"), w.secret) {
 		w.told = append(w.told, cmd.Args[0])
+	}
+	if cmd.Show != nil && strings.Contains(cmd.Show(res), w.secret) {
+		w.shown = append(w.shown, cmd.Args[0])
 	}
 }
 
 func (w *witness) leaked() error {
-	if len(w.told) > 0 {
+	switch {
+	case len(w.told) > 0:
 		return fmt.Errorf("the secret is among the arguments of %s", strings.Join(w.told, ", "))
+	case len(w.shown) > 0:
+		return fmt.Errorf("the secret is in the output of %s, which people who debug are shown", strings.Join(w.shown, ", "))
 	}
 	return nil
 }

@@ -47,6 +47,7 @@ func TestABrokenLawIsFound(t *testing.T) {
 		"one of many reads otherwise":            {provider: slips{mixesUp: true}, broken: lived, says: "reads otherwise"},
 		"what exists is not listed":              {provider: slips{listsNone: true}, broken: lived, says: "is not listed"},
 		"a secret is an argument":                {provider: slips{tells: true}, broken: lived, says: "among the arguments of tell"},
+		"a secret is in output that is shown":    {provider: slips{shows: true}, broken: lived, says: "the secret is in the output of show"},
 		"a secret is in a change":                {edit: func(typ *kind) { typ.Properties[1].Sensitive = nil }, broken: lived, says: "shows the secret"},
 		"a secret is in a state unasked":         {provider: slips{reveals: true}, broken: lived, says: "a state that nobody asked for"},
 		"a state is satisfied by the one before": {edit: func(typ *kind) { typ.Properties[1].InSync = always }, broken: lived, says: "nothing to change"},
@@ -82,6 +83,7 @@ func newHost(t *testing.T) *hosttest.Host {
 		return host.Result{}
 	})
 	h.Handle("tell", func(host.Cmd) host.Result { return host.Result{} })
+	h.Handle("show", func(cmd host.Cmd) host.Result { return host.Result{Stdout: cmd.Stdin} })
 	return h
 }
 

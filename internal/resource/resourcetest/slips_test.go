@@ -22,6 +22,7 @@ type slips struct {
 	listsNone bool   // although there are some
 	tells     bool   // the number to a command
 	reveals   bool   // the number to whoever looks
+	shows     bool   // the number, as the output of a command, to people who debug
 }
 
 func (slips) Name() string                            { return "slips" }
@@ -89,6 +90,11 @@ func (s slips) Write(ctx context.Context, h host.Host, is, want attributes, _ []
 	number := strconv.FormatInt(*want.GID, 10)
 	if s.tells {
 		if _, err := h.Run(ctx, host.Cmd{Args: []string{"tell", number}}); err != nil {
+			return err
+		}
+	}
+	if s.shows {
+		if _, err := h.Run(ctx, host.Cmd{Args: []string{"show"}, Stdin: []byte(number), Show: host.Output}); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,169 @@
+// Package trace describes what is done to a host, for people who debug.
+//
+// It is safe by construction: of a command it shows the arguments, which every user of the host
+// can read anyway, and of its output only what the command's own Show returns, which is nothing
+// unless a provider has declared otherwise. Its input and environment, and the content of files,
+// are never shown.
+package trace
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	// Words are quoted as a shell would take them.
+	"github.com/kballard/go-shellquote"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// Bounds of what is shown of a command, in bytes.
+const (
+	maxArgs   = 400
+	maxOutput = 4 << 10 // of the end
+)
+
+// New is a host of which log is given a line for each command and each change, not escaped. Log
+// may be called from several goroutines.
+func New(h host.Host, now func() time.Time, log func(line string)) host.Host {
+	return traced{h, tracer{now, log}}
+}
+
+type tracer struct {
+	now func() time.Time
+	log func(line string)
+}
+
+// A traced host logs what is done to it.
+type traced struct {
+	host.Host
+	tracer
+}
+
+// A reader logs the commands by which it looks.
+type reader struct {
+	host.Reader
+	tracer
+}
+
+// Query implements [host.Reader].
+func (r reader) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	return r.command(ctx, "queried", cmd, r.Reader.Query)
+}
+
+// LookAs implements [host.Reader].
+func (r reader) LookAs(who host.Credentials) host.Reader {
+	return reader{r.Reader.LookAs(who), r.tracer}
+}
+
+// Query implements [host.Reader].
+func (t traced) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	return t.command(ctx, "queried", cmd, t.Host.Query)
+}
+
+// Run implements [host.Host].
+func (t traced) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	return t.command(ctx, "ran", cmd, t.Host.Run)
+}
+
+// LookAs implements [host.Reader].
+func (t traced) LookAs(who host.Credentials) host.Reader {
+	return reader{t.Host.LookAs(who), t.tracer}
+}
+
+// ActAs implements [host.Host].
+func (t traced) ActAs(who host.Credentials) host.Host {
+	return traced{t.Host.ActAs(who), t.tracer}
+}
+
+func (t tracer) command(ctx context.Context, verb string, cmd host.Cmd, run func(context.Context, host.Cmd) (host.Result, error)) (host.Result, error) {
+	began := t.now()
+	res, err := run(ctx, cmd)
+	took := t.now().Sub(began).Seconds()
+	if err != nil {
+		t.log(fmt.Sprintf("%s %s: no exit code, after %.3fs", verb, line(cmd), took))
+		return res, err
+	}
+	output := show(cmd, res)
+	t.log(fmt.Sprintf("%s %s: exit %d in %.3fs%s", verb, line(cmd), res.ExitCode, took, size(res, output)))
+	for l := range strings.Lines(output) {
+		t.log("output: " + strings.TrimRight(l, "\r\n"))
+	}
+	return res, nil
+}
+
+// line is a command on one line, and not all of a long one.
+func line(cmd host.Cmd) string {
+	args := cmd.Args
+	if cmd.ShownArgs != nil {
+		args = cmd.ShownArgs
+	}
+	return text.Clip(shellquote.Join(args...), maxArgs)
+}
+
+// show is the end of the output, as far as it may be shown.
+func show(cmd host.Cmd, res host.Result) string {
+	if cmd.Show == nil {
+		return ""
+	}
+	output := strings.TrimSpace(cmd.Show(res))
+	if cut := len(output) - maxOutput; cut > 0 {
+		output = "..." + output[cut:]
+	}
+	return output
+}
+
+// size is how much a command wrote.
+func size(res host.Result, shown string) string {
+	n := len(res.Stdout) + len(res.Stderr)
+	switch {
+	case n == 0:
+		return ""
+	case shown == "":
+		return fmt.Sprintf(", %s of output not shown", text.Count(n, "byte"))
+	}
+	return fmt.Sprintf(", %s of output:", text.Count(n, "byte"))
+}
+
+// WriteFile implements [host.Host].
+func (t traced) WriteFile(ctx context.Context, path string, f host.NewFile) ([32]byte, error) {
+	sum, err := t.Host.WriteFile(ctx, path, f)
+	t.did("wrote", path, err)
+	return sum, err
+}
+
+// Mkdir implements [host.Host].
+func (t traced) Mkdir(path string, mode uint32) error {
+	err := t.Host.Mkdir(path, mode)
+	t.did("made directory", path, err)
+	return err
+}
+
+// Symlink implements [host.Host].
+func (t traced) Symlink(target, path string) error {
+	err := t.Host.Symlink(target, path)
+	t.did("made symlink", path, err)
+	return err
+}
+
+// Remove implements [host.Host].
+func (t traced) Remove(path string) error {
+	err := t.Host.Remove(path)
+	t.did("removed", path, err)
+	return err
+}
+
+// RemoveAll implements [host.Host].
+func (t traced) RemoveAll(path string) error {
+	err := t.Host.RemoveAll(path)
+	t.did("removed all of", path, err)
+	return err
+}
+
+func (t tracer) did(what, path string, err error) {
+	if err == nil {
+		t.log(what + " " + path)
+	}
+}

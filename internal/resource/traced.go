@@ -1,0 +1,58 @@
+package resource
+
+import (
+	"context"
+	"slices"
+)
+
+// PropertyState is one managed property of a resource, for people who debug. "" is absent. A
+// value that must not be shown is [Redacted].
+type PropertyState struct {
+	Property   string
+	Current    string // as the provider read it
+	Normalized string // Current in the form that is compared
+	Target     string // in the same form
+}
+
+type tracedKey struct{}
+
+// Traced is a context in which reads also keep the state as it was before it was normalized,
+// for [Resource.PropertyStates].
+func Traced(ctx context.Context) context.Context {
+	return context.WithValue(ctx, tracedKey{}, true)
+}
+
+func isTraced(ctx context.Context) bool { return ctx.Value(tracedKey{}) != nil }
+
+func (b *bound[A]) PropertyStates() []PropertyState {
+	read := b.is
+	if b.read != nil {
+		read = *b.read
+	}
+	var all []PropertyState
+	for _, p := range b.t.Properties {
+		if !p.Managed(b.want) {
+			continue
+		}
+		s := PropertyState{Property: p.Name, Current: Redacted, Normalized: Redacted, Target: Redacted}
+		if !b.hides(p, read) && !b.hides(p, b.is) {
+			s = PropertyState{p.Name, b.shown(p, read), b.shown(p, b.is), p.should(b.is, b.want)}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// shown is a value of a state, which only has an ensure where the resource does not exist.
+func (b *bound[A]) shown(p Property[A], is A) string {
+	if p.Name != Ensure && !b.t.exists(is) {
+		return ""
+	}
+	return p.Show(is)
+}
+
+// hides reports whether the values of a property must not be shown: its type says so, or the
+// desired one comes from a Secret.
+func (b *bound[A]) hides(p Property[A], is A) bool {
+	return slices.Contains(b.secrets, p.Name) || p.hidden(is, b.want)
+}

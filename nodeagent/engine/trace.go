@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// maxTraced is the length, in bytes, of the longest value in a trace.
+const maxTraced = 200
+
+// traced has states kept as a trace needs them.
+func (t Transaction) traced(ctx context.Context) context.Context {
+	if t.Trace == nil {
+		return ctx
+	}
+	return resource.Traced(ctx)
+}
+
+// trace describes the state of a resource that was just compared.
+func (r *run) trace(e *entry) {
+	if r.Trace == nil {
+		return
+	}
+	for _, s := range e.Resource.PropertyStates() {
+		r.Trace(stateLine(e.Ref, s))
+	}
+}
+
+// stateLine is a property in one line: its current value, the normalized one where that is
+// another, and the target.
+func stateLine(ref resource.Ref, s resource.PropertyState) string {
+	current := clipped(s.Current)
+	if s.Normalized != s.Current {
+		current += ", normalized " + clipped(s.Normalized)
+	}
+	return fmt.Sprintf("%s: %s: current %s, target %s", ref, s.Property, current, clipped(s.Target))
+}
+
+func clipped(value string) string { return text.Clip(orAbsent(value), maxTraced) }

@@ -1,0 +1,47 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+func TestATraceHasTheStateOfEachManagedPropertyWheneverItWasCompared(t *testing.T) {
+	w := newWorld()
+	w.things["new"] = thing{Name: "new", Ensure: new(resource.Absent)}
+	w.things["same"] = redThing("same")
+	long := strings.Repeat("blue", 60)
+	shouting := w.typ("Thing", []resource.Provider[thing]{plain{w, "hand"}})
+	shouting.Normalize = func(t *thing) {
+		if t.Color != nil {
+			t.Color = new(strings.ToUpper(*t.Color))
+		}
+	}
+	var items []resource.Item
+	for _, i := range []struct{ name, attributes string }{{"new", `{"ensure":"present","color":"` + long + `"}`}, {"same", `{"color":"red","secret":"s3cret"}`}} {
+		item := resource.Item{Ref: resource.Ref{Kind: "Thing", Name: i.name}}
+		item.Resource, item.Invalid = shouting.Erase().Bind(item.Ref, json.RawMessage(i.attributes))
+		items = append(items, item)
+	}
+	var got []string
+	transact(t, items, func(tx *engine.Transaction) { tx.Trace = func(line string) { got = append(got, line) } })
+	clipped := strings.Repeat("BLUE", 50) + "..."
+	want := []string{
+		"Thing/new: ensure: current absent, target present",
+		"Thing/new: color: current absent, target " + clipped,
+		"Thing/new: ensure: current present, target present",
+		"Thing/new: color: current " + clipped + ", target " + clipped,
+		"Thing/same: color: current red, normalized RED, target RED",
+		"Thing/same: secret: current [redacted], target [redacted]",
+		"Thing/same: color: current RED, target RED",
+		"Thing/same: secret: current [redacted], target [redacted]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
