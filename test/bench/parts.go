@@ -13,6 +13,7 @@ import (
 type part struct {
 	what string
 	took time.Duration
+	peak int64 // in KB; 0 for a stage that is no process of its own
 }
 
 // parts are the stages of a run in sync, as medians: to start is measured by a run that does nothing else, and what comes
@@ -35,15 +36,15 @@ func (l *lab) parts(ctx context.Context, runs int, whole time.Duration) ([]part,
 		facts, compile, engine = append(facts, r["factGeneration"]), append(compile, r["configRetrieval"]), append(engine, r["total"])
 	}
 	all := []part{
-		{"start of the program (`fettle --version`)", median(starts["start"], wall)},
-		{"facts", middle(facts)},
-		{"compile: bind, relate, order", middle(compile)},
-		{"engine: look at everything, decide, remember", middle(engine)},
+		{"start of the program (`fettle --version`)", median(starts["start"], wall), int64(median(starts["start"], peak))},
+		{"facts", middle(facts), 0},
+		{"compile: bind, relate, order", middle(compile), 0},
+		{"engine: look at everything, decide, remember", middle(engine), 0},
 	}
 	for _, p := range all {
 		whole -= p.took
 	}
-	return append(all, part{"the rest: read the manifests, open the state, end", whole}), nil
+	return append(all, part{"the rest: read the manifests, open the state, end", whole, 0}), nil
 }
 
 // timesOf are the times of a report, which has them in whole milliseconds.
@@ -73,8 +74,12 @@ func middle(all []time.Duration) time.Duration {
 }
 
 func partsSection(b *strings.Builder, t table) {
-	fmt.Fprintf(b, "\n### %d files, in sync: where fettle's time goes\n\n| stage | median |\n|---|--:|\n", t.files)
+	fmt.Fprintf(b, "\n### %d files, in sync: where fettle's time goes\n\n| stage | median | peak memory |\n|---|--:|--:|\n", t.files)
 	for _, p := range t.parts {
-		fmt.Fprintf(b, "| %s | %.1f ms |\n", p.what, ms(p.took))
+		memory := ""
+		if p.peak > 0 {
+			memory = fmt.Sprintf("%.1f MB", float64(p.peak)/1024)
+		}
+		fmt.Fprintf(b, "| %s | %.1f ms | %s |\n", p.what, ms(p.took), memory)
 	}
 }
