@@ -64,7 +64,24 @@ func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
 	if at != nil && at.ValueValidation != nil && at.ValueValidation.Format == passwordFormat {
 		f = &field.Error{Type: f.Type, Field: f.Field, BadValue: field.OmitValueType{}, Detail: f.Detail}
 	}
-	return flaw{f.Field, f.ErrorBody()}
+	return flaw{f.Field, withShortValue(*f).ErrorBody()}
+}
+
+// maxValue is how much of a value, in bytes, a fault quotes: it is to be recognized, and to
+// leave room for what else is wrong.
+const maxValue = 200
+
+// withShortValue is a fault that quotes the beginning of a long value, or nothing of one that is
+// no text.
+func withShortValue(f field.Error) *field.Error {
+	value, isText := f.BadValue.(string)
+	switch {
+	case isText && len(value) > maxValue:
+		f.BadValue = strings.ToValidUTF8(value[:maxValue], "") + "…"
+	case !isText && len(f.ErrorBody()) > len(f.Detail)+maxValue:
+		f.BadValue = field.OmitValueType{}
+	}
+	return &f
 }
 
 // unknown says which field was meant, if one is near.
