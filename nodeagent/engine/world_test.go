@@ -271,12 +271,20 @@ func (w *world) typ(name string, providers []resource.Provider[thing]) *resource
 // "noop".
 func (w *world) item(t *testing.T, ref, attributes string, edges ...string) resource.Item {
 	t.Helper()
+	return w.itemOf(t, nil, ref, attributes, edges...)
+}
+
+// itemOf is item for more kinds than a world has.
+func (w *world) itemOf(t *testing.T, more map[string]resource.Kind, ref, attributes string, edges ...string) resource.Item {
+	t.Helper()
+	kinds := w.kinds()
+	maps.Copy(kinds, more)
 	r, err := resource.ParseRef(ref)
 	if err != nil {
 		t.Fatal(err)
 	}
 	item := resource.Item{Ref: r}
-	item.Resource, item.Invalid = w.kinds()[r.Kind].Bind(r, json.RawMessage(attributes))
+	item.Resource, item.Invalid = kinds[r.Kind].Bind(r, json.RawMessage(attributes))
 	for _, e := range edges {
 		if e == "noop" {
 			item.Noop = new(true)

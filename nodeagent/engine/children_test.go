@@ -1,0 +1,220 @@
+package engine_test
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A twinning provider brings along the twins that its world says are in it, as name=color or name=absent.
+type twinning struct {
+	plain
+	twins *resource.Type[thing]
+}
+
+func (p twinning) Generate(_ context.Context, _ host.Reader, want thing, _ resource.Catalog) iter.Seq2[resource.Resource, error] {
+	return func(yield func(resource.Resource, error) bool) {
+		if err := p.w.fail["generate "+want.Name]; err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, twin := range p.w.nested[want.Name] {
+			name, color, _ := strings.Cut(twin, "=")
+			child := thing{Name: name, Ensure: new("present"), Color: &color}
+			if color == resource.Absent {
+				child = thing{Name: name, Ensure: &color}
+			}
+			if !yield(p.twins.Of(resource.Ref{Kind: "Twin", Name: name}, child)) {
+				return
+			}
+		}
+	}
+}
+
+// Pairs generate Twins, and changes of Crates have side effects. Twins a, b and c have the same identity; x and y have none.
+func TestGeneratedResourcesThatOthersManageOrUndo(t *testing.T) {
+	const apart = ": keep the two apart, as by ignore"
+	for name, c := range map[string]struct {
+		brings map[string][]string
+		given  func(*world)
+		write  func(w *world, name string) // what else a write changes
+		items  [][]string
+		did    []string
+		want   []string
+	}{
+		"what the catalog has under another name is left to the catalog": {
+			brings: map[string][]string{"p": {"b=blue", "x=red"}},
+			items:  [][]string{{"Twin/a", red}, {"Pair/p", red}},
+			did:    []string{"write a (ensure)", "write x (ensure)"},
+			want:   []string{"Twin/a Changed", "  created", "Twin/x Changed", "  created", "Pair/p InSync"},
+		},
+		"what the catalog has under another name is left to the catalog when it comes later": {
+			brings: map[string][]string{"p": {"b=blue"}},
+			items:  [][]string{{"Pair/p", red}, {"Twin/a", red}},
+			did:    []string{"write a (ensure)"},
+			want:   []string{"Pair/p InSync", "Twin/a Changed", "  created"},
+		},
+		"two that generate the same thing with different values fail": {
+			brings: map[string][]string{"p": {"x=red", "a=red"}, "q": {"b=blue"}},
+			write: func(w *world, name string) {
+				if name == "b" {
+					w.things["a"] = colored("blue")
+				}
+			},
+			items: [][]string{{"Pair/p", red}, {"Pair/q", red}},
+			did:   []string{"write x (ensure)", "write a (ensure)", "write b (ensure)"},
+			want: []string{
+				"Twin/x Changed", "  created", "Twin/a Changed", "  created",
+				"Pair/p Failed", "  Twin/a of this resource was undone in the same run, by Pair/q: color is blue, should be red" + apart,
+				"Twin/b Changed", "  created", "Pair/q Failed", "  undid in the same run Twin/a of Pair/p" + apart,
+			},
+		},
+		"generated resources without an identity are not checked again": {
+			brings: map[string][]string{"p": {"x=red"}, "q": {"y=blue"}},
+			write: func(w *world, name string) {
+				if name == "y" {
+					w.things["x"] = colored("blue")
+				}
+			},
+			items: [][]string{{"Pair/p", red}, {"Pair/q", red}},
+			did:   []string{"write x (ensure)", "write y (ensure)"},
+			want:  []string{"Twin/x Changed", "  created", "Pair/p InSync", "Twin/y Changed", "  created", "Pair/q InSync"},
+		},
+		"a generated resource that a later side effect undoes fails its generator": {
+			brings: map[string][]string{"p": {"x=red", "a=red"}},
+			write: func(w *world, name string) {
+				if name == "c" {
+					delete(w.things, "a")
+				}
+			},
+			items: [][]string{{"Pair/p", red}, {"Crate/c", red, "require:Pair/p"}},
+			did:   []string{"write x (ensure)", "write a (ensure)", "write together c"},
+			want: []string{
+				"Twin/x Changed", "  created", "Twin/a Changed", "  created",
+				"Pair/p Failed", "  Twin/a of this resource was undone in the same run, by Crate/c: ensure is absent, should be present",
+				"Crate/c Changed", "  created",
+			},
+		},
+		"a side effect before the generator undoes nothing": {
+			brings: map[string][]string{"p": {"a=red"}},
+			write: func(w *world, name string) {
+				if name == "z" {
+					delete(w.things, "a")
+				}
+			},
+			items: [][]string{{"Crate/c", red}, {"Pair/p", red, "require:Crate/c"}, {"Thing/z", red, "require:Pair/p"}},
+			did:   []string{"write together c", "write a (ensure)", "write z (ensure)"},
+			want: []string{
+				"Crate/c Changed", "  created", "Twin/a Changed", "  created", "Pair/p InSync", "Thing/z Changed", "  created",
+			},
+		},
+		"a side effect before a generator in sync undoes nothing": {
+			brings: map[string][]string{"p": {"x=red"}},
+			given:  func(w *world) { w.things["x"] = redThing("x") },
+			write: func(w *world, name string) {
+				if name == "z" {
+					delete(w.things, "x")
+				}
+			},
+			items: [][]string{{"Crate/c", red}, {"Pair/p", red, "require:Crate/c"}, {"Thing/z", red, "require:Pair/p"}},
+			did:   []string{"write together c", "write z (ensure)"},
+			want:  []string{"Crate/c Changed", "  created", "Pair/p InSync", "Thing/z Changed", "  created"},
+		},
+		"a generated resource without an identity is not undone by those with one": {
+			brings: map[string][]string{"p": {"x=red"}, "q": {"b=blue"}},
+			write: func(w *world, name string) {
+				if name == "b" {
+					w.things["x"] = colored("blue")
+				}
+			},
+			items: [][]string{{"Pair/p", red}, {"Pair/q", red}},
+			did:   []string{"write x (ensure)", "write b (ensure)"},
+			want:  []string{"Twin/x Changed", "  created", "Pair/p InSync", "Twin/b Changed", "  created", "Pair/q InSync"},
+		},
+		"what cannot be identified is applied": {
+			brings: map[string][]string{"p": {"x=red"}},
+			given:  func(w *world) { w.short = 1 },
+			items:  [][]string{{"Pair/p", red}},
+			did:    []string{"write x (ensure)"},
+			want:   []string{"Twin/x Changed", "  created", "Pair/p InSync"},
+		},
+		"something new to remove is not reported as undone": {
+			brings: map[string][]string{"p": {"x=absent"}},
+			given:  func(w *world) { w.things["x"] = redThing("x") },
+			write: func(w *world, name string) {
+				if name == "c" {
+					w.things["x"] = redThing("x")
+				}
+			},
+			items: [][]string{{"Pair/p", red}, {"Crate/c", red, "require:Pair/p"}},
+			did:   []string{"write x (ensure)", "write together c"},
+			want:  []string{"Twin/x Changed", "  removed", "Pair/p InSync", "Crate/c Changed", "  created"},
+		},
+		"a generator in noop is not checked again": {
+			brings: map[string][]string{"p": {"x=red"}},
+			items:  [][]string{{"Pair/p", red, "noop"}, {"Crate/c", red, "require:Pair/p"}},
+			did:    []string{"write together c"},
+			want:   []string{"Twin/x Noop", "  created (noop)", "Pair/p InSync", "Crate/c Changed", "  created"},
+		},
+		"a generator with a failed resource is not checked again": {
+			brings: map[string][]string{"p": {"x=red", "y=red"}},
+			given:  func(w *world) { w.fail["write x"] = errBroken },
+			write: func(w *world, name string) {
+				if name == "c" {
+					delete(w.things, "y")
+				}
+			},
+			items: [][]string{{"Pair/p", red}, {"Crate/c", red}},
+			did:   []string{"write x (ensure)", "write y (ensure)", "write together c"},
+			want: []string{
+				"Twin/x Failed", "  change of ensure from absent to present failed: broken", "Twin/y Changed", "  created",
+				"Pair/p InSync", "Crate/c Changed", "  created",
+			},
+		},
+		"a generator that fails the second time keeps its result": {
+			brings: map[string][]string{"p": {"x=red"}},
+			write: func(w *world, name string) {
+				if name == "c" {
+					w.fail["generate p"] = errBroken
+				}
+			},
+			items: [][]string{{"Pair/p", red}, {"Crate/c", red, "require:Pair/p"}},
+			did:   []string{"write x (ensure)", "write together c"},
+			want:  []string{"Twin/x Changed", "  created", "Pair/p InSync", "Crate/c Changed", "  created"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.nested = c.brings
+			for _, pair := range []string{"p", "q"} {
+				w.things[pair] = redThing(pair)
+			}
+			if c.given != nil {
+				c.given(w)
+			}
+			if c.write != nil {
+				w.onWrite = func(name string) { c.write(w, name) }
+			}
+			twins := w.typ("Twin", []resource.Provider[thing]{telling{plain{w, "hand"}, map[string]string{"a": "1", "b": "1", "c": "1"}, new(int)}})
+			pairs := w.typ("Pair", []resource.Provider[thing]{twinning{plain{w, "bird"}, twins}})
+			var items []resource.Item
+			for _, i := range c.items {
+				item := w.itemOf(t, map[string]resource.Kind{"Twin": twins.Erase(), "Pair": pairs.Erase()}, i[0], i[1], i[2:]...)
+				items = append(items, item)
+			}
+			report := transact(t, items)
+			if diff := cmp.Diff(c.want, lines(report)); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.did, w.log); diff != "" {
+				t.Errorf("done (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
