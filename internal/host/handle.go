@@ -28,7 +28,7 @@ type Handle interface {
 	// Xattr is an extended attribute, as security.selinux; nil where the file has none or
 	// its file system knows none.
 	Xattr(name string) ([]byte, error)
-	// ReadDir lists the names in a directory, sorted.
+	// ReadDir lists the names in a directory, sorted. It is ErrManyNames where they take too much memory.
 	ReadDir() ([]string, error)
 	// Child opens what has a name in a directory. The name may be a relative path, as in
 	// "a/b": a symlink on the way is a *LinkError, one at its end is opened itself.

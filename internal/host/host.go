@@ -57,7 +57,7 @@ type Reader interface {
 	// links.AtEnd they are those of what a symlink at the path leads to, which need not
 	// exist. The name of / is "." in itself.
 	LookupParent(path string, links Links) (dir Handle, name string, err error)
-	// ReadDir lists the names in a directory, sorted.
+	// ReadDir lists the names in a directory, sorted. It is ErrManyNames where they take too much memory.
 	ReadDir(path string) ([]string, error)
 	// Mounted reports whether something is mounted on a path: the path itself, a symlink
 	// not followed. What is not there is no mount.

@@ -105,7 +105,7 @@ func (w *write) saveOpen(ctx context.Context, to string) error {
 // saveTree counts before it copies, so that a directory that is too large leaves
 // nothing behind.
 func (w *write) saveTree(ctx context.Context, to string) error {
-	files, err := filesBelow(w.old, ".", nil)
+	files, err := filesBelow(w.old, ".", nil, 0)
 	if to != backupBucket && len(files) > 0 {
 		return errors.New("it is a directory with files in it, and a suffix is for files: use backup: Bucket, or None")
 	}
@@ -127,12 +127,18 @@ func (w *write) saveBelow(ctx context.Context, name string) error {
 	return bucket.Of(ctx, w.wide).Backup(ctx, file, path.Join(w.want.Path, name))
 }
 
+// maxHeldBackup is how many names of directories on the way are in memory.
+const maxHeldBackup = 100 * maxBackup
+
 // filesBelow adds the regular files in a directory of a tree and those below it, by their
-// names relative to the tree.
-func filesBelow(top host.Handle, dir string, files []string) ([]string, error) {
+// names relative to the tree. held is how many names of directories above are in memory.
+func filesBelow(top host.Handle, dir string, files []string, held int) ([]string, error) {
 	names, err := namesIn(top, dir)
 	if err != nil {
 		return nil, err
+	}
+	if held += len(names); held > maxHeldBackup {
+		return nil, errTooMany
 	}
 	for _, base := range names {
 		name := path.Join(dir, base)
@@ -144,7 +150,7 @@ func filesBelow(top host.Handle, dir string, files []string) ([]string, error) {
 		switch err = file.Close(); {
 		case err != nil:
 		case info.IsDir():
-			files, err = filesBelow(top, name, files)
+			files, err = filesBelow(top, name, files, held)
 		case info.IsRegular():
 			files = append(files, name)
 		}

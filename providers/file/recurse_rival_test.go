@@ -235,3 +235,26 @@ func TestNoFileOfRootIsCopiedThroughAHardLink(t *testing.T) {
 	}
 	t.Logf("%d attempts", tries)
 }
+
+// A user can fill directories within one another with more names than there is memory for them.
+func TestDirectoriesFullOfNamesHoldNothingElseUp(t *testing.T) {
+	h, dir := homeOfZed(t)
+	home := filepath.Join(dir, "home/zed")
+	must(t, unix.Mount("tmpfs", home, "tmpfs", 0, "nr_inodes=0"))
+	t.Cleanup(func() { must(t, unix.Unmount(home, 0)) })
+	must(t, os.MkdirAll(home+"/d/d", 0o755))
+	must(t, os.WriteFile(home+"/z", nil, 0o600))
+	const names = 130_000 // which take half of what may be held
+	rival.Fill(t, home+"/d", names)
+	rival.Fill(t, home+"/d/d", names)
+	report := grow(t, h, forest{files: []string{`{path: /home/zed, recurse: true, owner: zed, ignore: ["x*"], maxFiles: -1}`}})
+	if lines := strings.Join(told(report), "\n"); !strings.Contains(lines, "cannot read directory /home/zed/d/d: the names in it and in the directories above take more than 64 MiB") {
+		t.Error(lines)
+	}
+	if info, err := h.Stat("/home/zed/z"); err != nil || info.UID != zed {
+		t.Errorf("what comes after is %+v, %v", info, err)
+	}
+	if err := applyOnce(t, h, `{path: /home/zed/d, ensure: absent, force: true}`); err == nil || !strings.Contains(err.Error(), "it holds more than 1000 files") {
+		t.Errorf("to back up: %v", err)
+	}
+}

@@ -20,6 +20,7 @@ type walk struct {
 	// visit takes each child: a directory before what is in it, unless it is purged.
 	// errEnough ends the walk.
 	visit func(child) error
+	names host.Names
 }
 
 // claims are the paths that other Files of the catalog are about.
@@ -52,22 +53,15 @@ func identityOf(info host.FileInfo) identity { return identity{info.Dev, info.In
 // is not to be purged. What can't be looked at keeps nothing else from being managed: its
 // owner may have made it so. The first error is returned at the end.
 func (w *walk) descend(l level) (stays bool, err error) {
-	var there []string
-	if l.from != "" {
-		if there, err = w.source.names(l.from); err != nil {
-			return true, cannot("read source", err)
-		}
+	names, there, err := w.list(l)
+	if err != nil {
+		return true, err
 	}
-	names := there
-	if l.local {
-		here, err := w.managed.names(l.dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return true, cannot("read directory", err)
-		}
-		names = slices.Concat(here, there)
-		slices.Sort(names)
-		names = slices.Compact(names)
+	letGo, err := w.names.Hold(names)
+	if err != nil {
+		return true, fmt.Errorf("cannot read directory %s: %w", w.managed.path(l.dir), err)
 	}
+	defer letGo()
 	for _, name := range names {
 		_, sourced := slices.BinarySearch(there, name)
 		left, failed := w.enter(l, name, sourced)
@@ -78,6 +72,25 @@ func (w *walk) descend(l level) (stays bool, err error) {
 		stays = stays || left || failed != nil
 	}
 	return stays, err
+}
+
+// list is all names of a directory that are to be looked at, and those of them that the source has.
+func (w *walk) list(l level) (names, there []string, err error) {
+	if l.from != "" {
+		if there, err = w.source.names(l.from); err != nil {
+			return nil, nil, cannot("read source", err)
+		}
+	}
+	if !l.local {
+		return there, there, nil
+	}
+	here, err := w.managed.names(l.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, cannot("read directory", err)
+	}
+	names = slices.Concat(here, there)
+	slices.Sort(names)
+	return slices.Compact(names), there, nil
 }
 
 // enter deals with one name of a directory. What other Files are about stays theirs.

@@ -50,7 +50,10 @@ func (p posix) Generate(_ context.Context, h host.Reader, want Attributes, c res
 			yield(nil, err)
 			return
 		}
-		w := walk{h: h, want: want, least: least, now: p.now(), managed: managed(want.Path, c), identities: sync.OnceValue(func() map[string]bool { return identities(h, c) })}
+		w := walk{
+			h: h, want: want, least: least, now: p.now(), names: new(host.Names), managed: managed(want.Path, c),
+			identities: sync.OnceValue(func() map[string]bool { return identities(h, c) }),
+		}
 		if err := w.all(yield); err != nil && !errors.Is(err, errEnough) {
 			yield(nil, err)
 		}
@@ -100,6 +103,7 @@ type walk struct {
 	identities func() map[string]bool
 	top        host.Handle
 	remove     func(name string, was host.FileInfo) error
+	names      *host.Names
 }
 
 // all walks from the path itself, if there is anything.
@@ -216,6 +220,11 @@ func (w walk) below(dir string, names []string, depth int) (empty bool, err erro
 	if w.want.RecurseLimit != nil && depth >= int(*w.want.RecurseLimit) {
 		return len(names) == 0, nil
 	}
+	letGo, err := w.names.Hold(names)
+	if err != nil {
+		return false, fmt.Errorf("cannot look into %s: %w", w.path(dir), err)
+	}
+	defer letGo()
 	empty = true
 	for _, name := range names {
 		goes, failed := w.tidy(path.Join(dir, name), depth+1)

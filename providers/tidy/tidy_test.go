@@ -517,3 +517,22 @@ func TestASystemDirectoryIsTidiedOnlyWhereThatIsConfirmed(t *testing.T) {
 		}
 	}
 }
+
+// A user can fill directories within one another with more names than there is memory for them.
+func TestDirectoriesFullOfNamesKeepNothingElseFromGoing(t *testing.T) {
+	m, _, root := open(t, []thing{{"home/", 0, 48, 48}, {"z", 1, 48, 48}})
+	home := filepath.Join(root, "x/home")
+	must(t, syscall.Mount("tmpfs", home, "tmpfs", 0, "nr_inodes=0"))
+	t.Cleanup(func() { must(t, syscall.Unmount(home, 0)) })
+	must(t, os.MkdirAll(home+"/d/d", 0o755))
+	must(t, os.WriteFile(home+"/z", nil, 0o600))
+	must(t, os.Chtimes(home+"/z", hoursAgo(48), hoursAgo(48)))
+	const names = 130_000 // which take half of what may be held
+	rival.Fill(t, home+"/d", names)
+	rival.Fill(t, home+"/d/d", names)
+	got := m.Apply(t, `Tidy/a {path: /x/home, recurse: true, matches: [z]}`)
+	want := append(removed("/home/z"), "Tidy/a: cannot generate its resources: cannot look into /x/home/d/d: the names in it and in the directories above take more than 64 MiB: remove files by hand, or leave it out")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -4,6 +4,7 @@ package rival
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +56,20 @@ func Start(t testing.TB, root string, uid int, args ...string) (stop func()) {
 		t.Fatalf("the rival said %q: %v", line, err)
 	}
 	return stop
+}
+
+// Fill has a directory of a file system in memory hold so many names of 255 bytes, all of one empty file.
+func Fill(t testing.TB, dir string, names int) {
+	t.Helper()
+	name := func(i int) string { return filepath.Join(dir, fmt.Sprintf("x%0254d", i)) }
+	if err := os.WriteFile(name(0), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < names; i++ {
+		if err := os.Link(name(0), name(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // build makes a program that needs nothing but a kernel.

@@ -68,8 +68,11 @@ func (e entry) mkdir(mode uint32) (writable, error) {
 // isNew reports whether a directory is one that was just made, or as good as that: whoever
 // can write above could have put another in its place.
 func isNew(dir writable) bool {
+	if !dir.info.IsDir() || dir.info.Mode&0o077 != 0 || dir.info.UID != actor() {
+		return false
+	}
 	names, err := dir.ReadDir()
-	return err == nil && len(names) == 0 && dir.info.IsDir() && dir.info.Mode&0o077 == 0 && dir.info.UID == actor()
+	return err == nil && len(names) == 0
 }
 
 // open lets others into a new directory: as its mode says, and nobody else whom the owner of

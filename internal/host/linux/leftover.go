@@ -26,13 +26,23 @@ func (h *Host) sweep(e entry) {
 	if err != nil {
 		return
 	}
-	names, _ := closingNames(os.NewFile(uintptr(fd), e.path))
-	for _, name := range names {
-		if staged.MatchString(name) {
-			removeAbandoned(e.dir, name)
+	dir := os.NewFile(uintptr(fd), e.path)
+	defer dir.Close()
+	for range maxSwept / nameBatch {
+		names, err := dir.Readdirnames(nameBatch)
+		for _, name := range names {
+			if staged.MatchString(name) {
+				removeAbandoned(e.dir, name)
+			}
+		}
+		if err != nil {
+			return
 		}
 	}
 }
+
+// maxSwept is how many names of a directory are looked at.
+const maxSwept = 1 << 20
 
 // staged are the names that tempName gives. It is never changed.
 var staged = regexp.MustCompile(`^\.fettle-[A-Z2-7]{26}$`)

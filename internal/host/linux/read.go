@@ -160,11 +160,25 @@ func (h *Host) ReadDir(path string) ([]string, error) {
 	return names, pathError("read", path, err)
 }
 
+// nameBatch is how many names are read at once.
+const nameBatch = 4096
+
 // closingNames lists an open directory, sorted, and closes it.
-func closingNames(dir *os.File) ([]string, error) {
-	names, err := dir.Readdirnames(-1)
+func closingNames(dir *os.File) (names []string, err error) {
+	size := 0
+	for err == nil {
+		var batch []string
+		batch, err = dir.Readdirnames(nameBatch)
+		names = append(names, batch...)
+		if size += host.SizeOf(batch); size > host.MaxNames {
+			err = host.ErrManyNames
+		}
+	}
+	if err = errors.Join(ignoreEOF(err), dir.Close()); err != nil {
+		return nil, err
+	}
 	slices.Sort(names)
-	return names, errors.Join(err, dir.Close())
+	return names, nil
 }
 
 // Readlink implements [host.Reader].

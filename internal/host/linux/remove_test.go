@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -56,6 +57,19 @@ func nest(t *testing.T, dir string, levels int) {
 		fd = next
 	}
 	must(t, unix.Close(fd))
+}
+
+// More directories than may be listed again are each listed once.
+func TestATreeOfManyDirectoriesIsRemoved(t *testing.T) {
+	h, dir := tempRoot(t)
+	const directories = 17_000
+	for i := range directories {
+		put(t, filepath.Join(dir, "top", strconv.Itoa(i%200), strconv.Itoa(i), "file"), "")
+	}
+	must(t, h.RemoveAll("/top"))
+	if _, err := os.Lstat(filepath.Join(dir, "top")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
 }
 
 func TestARemovalTellsWhatItCannotRemove(t *testing.T) {

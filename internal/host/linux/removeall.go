@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -15,24 +16,28 @@ import (
 // them again while they are emptied.
 const (
 	maxOpenLevels = 64      // directories held open at once
-	maxLevels     = 1 << 20 // directories within one another
-	maxRefills    = 64      // directories found not empty after they were emptied
+	maxLevels     = 1 << 16 // directories within one another
+	maxHeld       = 1 << 16 // names in memory, beside one for each level
+	maxRepeats    = 1 << 14 // directories entered or listed once more
 )
 
 // A removal goes down and up one directory at a time, so that neither its stack nor the
 // number of its descriptors grows with the depth of a tree.
 type removal struct {
 	levels  []level // from the directory that has the name down
-	refills int
+	repeats int
+	held    int // names of all levels
 }
 
 // A level is a directory on the way down.
 type level struct {
 	fd    int // -1 while it is closed
 	id    identity
-	names []string // still to be removed, the last one first
-	// emptied says that the last name is a directory that was emptied before.
-	emptied bool
+	names []string // to be removed next, the last one first
+	more  bool     // there may be others
+	// listed says that the level was listed before, emptied that the last name is a directory
+	// that was entered before.
+	listed, emptied bool
 }
 
 // An identity tells a directory from any other, also from a later one with its number.
@@ -58,6 +63,8 @@ func removeAll(dir int, name string) error {
 		switch {
 		case len(l.names) > 0:
 			err = r.remove(l)
+		case l.more:
+			err = r.list(l)
 		case len(r.levels) > 1:
 			err = r.leave()
 		default:
@@ -80,22 +87,19 @@ func (r *removal) remove(l *level) error {
 	}
 	if err == nil {
 		l.names, l.emptied = l.names[:len(l.names)-1], false
+		r.held--
 	}
 	return err
 }
 
 // enter opens a directory of a level to empty it.
 func (r *removal) enter(l *level, name string) error {
-	if l.emptied {
-		r.refills++
-	}
-	if r.refills > maxRefills {
-		return fmt.Errorf("another process keeps filling it: %w", unix.ENOTEMPTY)
+	if err := r.count(&l.emptied); err != nil {
+		return err
 	}
 	if len(r.levels) > maxLevels {
 		return fmt.Errorf("more than %d directories are within one another", maxLevels)
 	}
-	l.emptied = true
 	fd, err := openat2(l.fd, name, &unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
@@ -105,22 +109,50 @@ func (r *removal) enter(l *level, name string) error {
 		// not be removed before.
 		return ignore(err, unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EXDEV)
 	}
-	r.levels = append(r.levels, level{fd: fd})
+	r.forgetSiblings(l)
+	r.levels = append(r.levels, level{fd: fd, more: true})
 	r.closeFarthest()
 	down := r.last()
-	if down.id, err = identify(fd); err == nil {
-		down.names, err = namesIn(fd)
-	}
+	down.id, err = identify(fd)
 	return err
 }
 
-// namesIn lists a directory that stays open.
-func namesIn(dir int) ([]string, error) {
-	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
+// count bounds how often is done again what was done before.
+func (r *removal) count(before *bool) error {
+	if *before {
+		r.repeats++
 	}
-	return closingNames(os.NewFile(uintptr(fd), "."))
+	if *before = true; r.repeats > maxRepeats {
+		return fmt.Errorf("another process keeps filling it: %w", unix.ENOTEMPTY)
+	}
+	return nil
+}
+
+// forgetSiblings keeps of a level that is gone down from only the way down, where too many names are held: the others
+// are read again.
+func (r *removal) forgetSiblings(l *level) {
+	if others := len(l.names) - 1; r.held > maxHeld && others > 0 {
+		l.names, l.more = []string{l.names[others]}, true
+		r.held -= others
+	}
+}
+
+// list reads names of a level whose former ones are gone.
+func (r *removal) list(l *level) error {
+	if err := r.count(&l.listed); err != nil {
+		return err
+	}
+	fd, err := unix.Openat(l.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	dir := os.NewFile(uintptr(fd), ".")
+	defer dir.Close()
+	l.names, err = dir.Readdirnames(nameBatch)
+	slices.Sort(l.names)
+	l.more = len(l.names) == nameBatch
+	r.held += len(l.names)
+	return ignoreEOF(err)
 }
 
 // closeFarthest closes the open level that is farthest up, where there are too many. The
