@@ -106,7 +106,8 @@ type Resource interface {
 	Compare() Comparison
 	Write(ctx context.Context, h host.Host, changes []Change) error
 	Refresh(ctx context.Context, h host.Host) error
-	// PropertyStates are the managed properties in the type's order, as they were read last.
+	// PropertyStates are the managed properties in the type's order, as they were read last, but
+	// for those that are absent and have no target that is known.
 	PropertyStates() []PropertyState
 	// State is the attributes that were read last, without those that must not be shown,
 	// and whether they exist.

@@ -34,21 +34,24 @@ func (b *bound[A]) PropertyStates() []PropertyState {
 		if !p.Managed(b.want) {
 			continue
 		}
-		s := PropertyState{Property: p.Name, Current: Redacted, Normalized: Redacted, Target: Redacted}
-		if !b.hides(p, read) && !b.hides(p, b.is) {
-			s = PropertyState{p.Name, b.shown(p, read), b.shown(p, b.is), p.should(b.is, b.want)}
+		s := b.propertyState(p, read)
+		if b.hides(p, read) || b.hides(p, b.is) {
+			s = PropertyState{p.Name, Redacted, Redacted, Redacted}
 		}
-		all = append(all, s)
+		if s != (PropertyState{Property: p.Name}) {
+			all = append(all, s)
+		}
 	}
 	return all
 }
 
-// shown is a value of a state, which only has an ensure where the resource does not exist.
-func (b *bound[A]) shown(p Property[A], is A) string {
-	if p.Name != Ensure && !b.t.exists(is) {
-		return ""
+// propertyState has values that may have to be hidden. While the resource does not exist only its
+// ensure is compared: the target of anything else is as far as it is known without a state.
+func (b *bound[A]) propertyState(p Property[A], read A) PropertyState {
+	if p.Name != Ensure && !b.t.exists(b.is) {
+		return PropertyState{Property: p.Name, Target: p.Show(b.want)}
 	}
-	return p.Show(is)
+	return PropertyState{p.Name, p.Show(read), p.Show(b.is), p.should(b.is, b.want)}
 }
 
 // hides reports whether the values of a property must not be shown: its type says so, or the

@@ -26,7 +26,7 @@ func TestPropertyStatesOfATracedRead(t *testing.T) {
 }
 
 func TestPropertyStatesOfWhatDoesNotExist(t *testing.T) {
-	r := chosen(t, lamps(plain{name: "plain", is: lamp{Name: "desk", Watts: new(40)}}), `{"watts": 60}`)
+	r := chosen(t, lamps(plain{name: "plain", is: lamp{Name: "desk", Watts: new(40)}}), `{"watts": 60, "rooms": []}`)
 	must(t, r.Read(t.Context(), nil))
 	want := []resource.PropertyState{{Property: "ensure", Target: "present"}, {Property: "watts", Target: "60"}}
 	if diff := cmp.Diff(want, r.PropertyStates()); diff != "" {
