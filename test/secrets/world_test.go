@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,9 +114,13 @@ func (w *world) catalog(node string) *v1alpha1.NodeCatalog {
 // ready is a File's condition Ready, and its reason.
 func (w *world) ready(file string) string {
 	w.t.Helper()
-	var f v1alpha1.File
-	must(w.t, w.admin.Get(w.t.Context(), client.ObjectKey{Name: file}, &f))
-	if c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+	return w.readyOf(&v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: file}})
+}
+
+func (w *world) readyOf(r v1alpha1.Resource) string {
+	w.t.Helper()
+	must(w.t, w.admin.Get(w.t.Context(), client.ObjectKeyFromObject(r), r))
+	if c := meta.FindStatusCondition(r.GetStatus().Conditions, v1alpha1.ConditionReady); c != nil {
 		return string(c.Status) + " " + c.Reason
 	}
 	return ""
@@ -145,21 +150,39 @@ func (w *world) isToldNowhere(machines ...*machine) {
 	said := map[string]string{"the manager's log": w.logs.String()}
 	for _, m := range machines {
 		said["the log of the agent on "+m.name] = m.logs.String()
-		must(w.t, filepath.WalkDir(m.stateDir(), func(path string, d os.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
-				var text []byte
-				text, err = os.ReadFile(path)
-				said[path] = string(text)
-			}
-			return err
-		}))
+		maps.Copy(said, filesIn(w.t, m.stateDir()))
 	}
+	haveNoSecret(w.t, said)
+}
+
+// filesIn are the regular files below a directory, by path.
+func filesIn(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			var text []byte
+			text, err = os.ReadFile(path)
+			all[path] = string(text)
+		}
+		return err
+	}))
+	return all
+}
+
+func haveNoSecret(t *testing.T, said map[string]string) {
+	t.Helper()
 	for what, text := range said {
 		if hasSecret(text) {
-			w.t.Errorf("%s has a secret", what)
+			t.Errorf("%s has a secret", what)
+			for line := range strings.Lines(text) {
+				if hasSecret(line) {
+					t.Logf("%q", line)
+				}
+			}
 		}
 		if text == "" {
-			w.t.Errorf("%s is empty: nothing was searched", what)
+			t.Errorf("%s is empty: nothing was searched", what)
 		}
 	}
 }
@@ -192,9 +215,15 @@ type machine struct {
 
 func (w *world) machine(name, tier string) *machine {
 	w.t.Helper()
-	m := &machine{WithT: w.WithT, w: w, name: name, root: w.t.TempDir(), stop: func() {}, clock: clocktesting.NewFakeClock(time.Now())}
-	must(w.t, os.MkdirAll(filepath.Join(m.root, "etc"), 0o755))
-	must(w.t, os.WriteFile(filepath.Join(m.root, "etc/os-release"), []byte("ID=debian\nVERSION_ID=12\n"), 0o644))
+	root := w.t.TempDir()
+	must(w.t, os.MkdirAll(filepath.Join(root, "etc"), 0o755))
+	must(w.t, os.WriteFile(filepath.Join(root, "etc/os-release"), []byte("ID=debian\nVERSION_ID=12\n"), 0o644))
+	return w.machineIn(root, name, tier)
+}
+
+func (w *world) machineIn(root, name, tier string) *machine {
+	w.t.Helper()
+	m := &machine{WithT: w.WithT, w: w, name: name, root: root, stop: func() {}, clock: clocktesting.NewFakeClock(time.Now())}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{protected: tier, "role": tier}}}
 	must(w.t, w.admin.Create(w.t.Context(), node))
 	token, err := controlplane.AgentToken(w.t.Context(), w.admin, node)
@@ -243,6 +272,14 @@ func (m *machine) kept(name string) string {
 func (m *machine) write(path, text string) {
 	m.w.t.Helper()
 	must(m.w.t, os.WriteFile(filepath.Join(m.root, path), []byte(text), 0o600))
+}
+
+// file is the content of a file of the host.
+func (m *machine) file(path string) string {
+	m.w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(m.root, path))
+	must(m.w.t, err)
+	return string(text)
 }
 
 // has waits until a file has a secret value.
