@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,10 +18,12 @@ import (
 type twinning struct {
 	plain
 	twins *resource.Type[thing]
+	count map[string]int // how often each generated
 }
 
 func (p twinning) Generate(_ context.Context, _ host.Reader, want thing, _ resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
+		p.count[want.Name]++
 		if err := p.w.fail["generate "+want.Name]; err != nil {
 			yield(nil, err)
 			return
@@ -37,7 +41,8 @@ func (p twinning) Generate(_ context.Context, _ host.Reader, want thing, _ resou
 	}
 }
 
-// Pairs generate Twins, and changes of Crates have side effects. Twins a, b and c have the same identity; x and y have none.
+// Pairs generate Twins, and changes of Crates have side effects. Twins a, b and c have the same identity, d has another, and x, y and z have
+// none.
 func TestGeneratedResourcesThatOthersManageOrUndo(t *testing.T) {
 	const apart = ": keep the two apart, as by ignore"
 	for name, c := range map[string]struct {
@@ -201,13 +206,7 @@ func TestGeneratedResourcesThatOthersManageOrUndo(t *testing.T) {
 			if c.write != nil {
 				w.onWrite = func(name string) { c.write(w, name) }
 			}
-			twins := w.typ("Twin", []resource.Provider[thing]{telling{plain{w, "hand"}, map[string]string{"a": "1", "b": "1", "c": "1"}, new(int)}})
-			pairs := w.typ("Pair", []resource.Provider[thing]{twinning{plain{w, "bird"}, twins}})
-			var items []resource.Item
-			for _, i := range c.items {
-				item := w.itemOf(t, map[string]resource.Kind{"Twin": twins.Erase(), "Pair": pairs.Erase()}, i[0], i[1], i[2:]...)
-				items = append(items, item)
-			}
+			items, _, _ := paired(t, w, c.items)
 			report := transact(t, items)
 			if diff := cmp.Diff(c.want, lines(report)); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
@@ -216,5 +215,60 @@ func TestGeneratedResourcesThatOthersManageOrUndo(t *testing.T) {
 				t.Errorf("done (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// paired are items of Pairs, Twins and a world's kinds, how often each Pair generated, and how often Twins were identified.
+func paired(t *testing.T, w *world, all [][]string) (items []resource.Item, generated map[string]int, identified *int) {
+	t.Helper()
+	generated, identified = map[string]int{}, new(int)
+	alias := map[string]string{"a": "1", "b": "1", "c": "1", "d": "2"}
+	twins := w.typ("Twin", []resource.Provider[thing]{telling{plain{w, "hand"}, alias, identified}})
+	pairs := w.typ("Pair", []resource.Provider[thing]{twinning{plain{w, "bird"}, twins, generated}})
+	for _, i := range all {
+		items = append(items, w.itemOf(t, map[string]resource.Kind{"Twin": twins.Erase(), "Pair": pairs.Erase()}, i[0], i[1], i[2:]...))
+	}
+	return items, generated, identified
+}
+
+func TestResourcesGenerateAgainOnlyAfterWhatMayHaveUndoneThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		brings map[string][]string
+		want   map[string]int
+	}{
+		"nothing changed":                  {map[string][]string{"p": {"y=red"}, "q": {"z=red"}}, map[string]int{"p": 1, "q": 1}},
+		"only its own changed":             {map[string][]string{"p": {"a=red"}}, map[string]int{"p": 1}},
+		"another one's changed before":     {map[string][]string{"p": {"a=red"}, "q": {"z=red"}}, map[string]int{"p": 1, "q": 1}},
+		"another one's changed afterwards": {map[string][]string{"p": {"y=red"}, "q": {"d=red"}}, map[string]int{"p": 2, "q": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.nested = c.brings
+			for _, name := range []string{"p", "q", "y", "z"} {
+				w.things[name] = redThing(name)
+			}
+			var pairs [][]string
+			for _, name := range slices.Sorted(maps.Keys(c.brings)) {
+				pairs = append(pairs, []string{"Pair/" + name, red})
+			}
+			items, generated, _ := paired(t, w, pairs)
+			transact(t, items)
+			if diff := cmp.Diff(c.want, generated); diff != "" {
+				t.Errorf("generated (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGeneratedResourcesInSyncAreNotIdentified(t *testing.T) {
+	w := newWorld()
+	w.nested = map[string][]string{"p": {"a=red", "d=red"}}
+	for _, name := range []string{"p", "a", "d"} {
+		w.things[name] = redThing(name)
+	}
+	items, _, identified := paired(t, w, [][]string{{"Pair/p", red}})
+	transact(t, items)
+	if *identified != 0 {
+		t.Errorf("identified %d times, want 0", *identified)
 	}
 }
