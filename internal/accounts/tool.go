@@ -67,7 +67,7 @@ func discreet(res host.Result, stdin []byte) string {
 // oneLine joins what a tool said and drops its name from the lines.
 func oneLine(tool, stderr string) string {
 	var lines []string
-	for line := range strings.Lines(strings.ToValidUTF8(stderr, "")) {
+	for line := range strings.Lines(stderr) {
 		if line = strings.TrimSpace(strings.TrimPrefix(line, tool+": ")); line != "" {
 			lines = append(lines, line)
 		}

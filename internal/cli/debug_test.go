@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -89,6 +90,13 @@ func TestDebugOutputIsEscapedAndBounded(t *testing.T) {
 	got := fettle(t, in, "apply", "-f", "-", "--root", root, "--debug")
 	if !strings.Contains(got.err, `debug: output: \x1b[2J`+"\n") || strings.Contains(got.err, "\x1b") || len(got.err) > 10_000 {
 		t.Errorf("%d bytes: %.2000q", len(got.err), got.err)
+	}
+	in = run("latin1", `command: "printf 'caf\\351'; exit 1", shell: true`)
+	got = fettle(t, in, "apply", "-f", "-", "--root", root, "--debug")
+	for _, want := range []string{`debug: output: caf\xe9`, `Exec/latin1: command failed: exit status 1; it said: caf\xe9`} {
+		if !slices.Contains(lines(got.err), want) && !slices.Contains(lines(got.out), want) || !utf8.ValidString(got.out+got.err) {
+			t.Errorf("%q is not in\n%q\n%q", want, got.out, got.err)
+		}
 	}
 	if err := os.Symlink("\x1b]0;", filepath.Join(root, "etc/link")); err != nil {
 		t.Fatal(err)

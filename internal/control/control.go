@@ -14,6 +14,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
@@ -117,18 +118,17 @@ func (o Options) command(ctx context.Context, when string, argv []string) error 
 	return nil
 }
 
-// lastLine is what a command said last, where programs say what went wrong.
+// lastLine is the last line that a command wrote, where programs say what went wrong.
 func lastLine(res host.Result) string {
 	const most = 200
-	text := strings.TrimSpace(string(res.Stderr))
-	if text == "" {
-		text = strings.TrimSpace(string(res.Stdout))
+	output := strings.TrimSpace(string(res.Stderr))
+	if output == "" {
+		output = strings.TrimSpace(string(res.Stdout))
 	}
-	if text == "" {
+	if output == "" {
 		return ""
 	}
-	line := text[strings.LastIndexByte(text, '\n')+1:]
-	return ": " + strings.ToValidUTF8(line[:min(len(line), most)], "")
+	return ": " + text.Clip(output[strings.LastIndexByte(output, '\n')+1:], most)
 }
 
 // retry is how often a lock is tried that someone else holds.

@@ -12,6 +12,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // shell is what runs a line where shell: true asks for it.
@@ -47,11 +48,7 @@ const maxClip = 200
 
 // shown is a line as messages repeat it.
 func shown(line string, a Attributes) string {
-	line = redact(line, a)
-	if len(line) <= maxClip {
-		return line
-	}
-	return strings.ToValidUTF8(line[:maxClip], "") + "..."
+	return text.Clip(redact(line, a), maxClip)
 }
 
 // program is the file that a line begins with, "" where that can't be told.

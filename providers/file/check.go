@@ -11,6 +11,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // placeholder is the word of validateCmd that stands for the staged file.
@@ -96,16 +97,13 @@ const maxSaid = 512
 // said is the end of what a command wrote. It calls the staged file by its final
 // name: the temporary one says nothing and makes each message new.
 func said(res host.Result, staged, final string) string {
-	text := strings.TrimSpace(string(res.Stderr))
-	if text == "" {
-		text = strings.TrimSpace(string(res.Stdout))
+	output := strings.TrimSpace(string(res.Stderr))
+	if output == "" {
+		output = strings.TrimSpace(string(res.Stdout))
 	}
-	text = strings.NewReplacer(staged, final, path.Base(staged), path.Base(final)).Replace(text)
-	if len(text) > maxSaid {
-		text = "..." + strings.ToValidUTF8(text[len(text)-maxSaid:], "")
-	}
-	if text == "" {
+	if output == "" {
 		return ""
 	}
-	return ": " + text
+	output = strings.NewReplacer(staged, final, path.Base(staged), path.Base(final)).Replace(output)
+	return ": " + text.ClipFront(output, maxSaid)
 }

@@ -1,52 +1,28 @@
 package pkg
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // explanation is what a tool said about its failure, in a few lines and without the
 // values of its environment, which may be secret.
 func explanation(res host.Result, environment []string) string {
 	const most, longest = 8, 1000
-	stdout, stderr := redact(string(res.Stdout), environment), redact(string(res.Stderr), environment)
-	lines := slices.Concat(reasons(stdout), complaints(stderr))
+	secrets := resource.EnvironmentSecrets(environment)
+	res = resource.RedactOutput(res, secrets)
+	lines := slices.Concat(reasons(string(res.Stdout)), complaints(string(res.Stderr)))
 	lines = slices.Compact(lines)
 	if n := len(lines) - most; n > 0 {
 		lines = append([]string{fmt.Sprintf("(%d lines omitted)", n)}, lines[n:]...)
 	}
-	text := redact(strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": "), environment) // blanks are fewer now
-	if len(text) > longest {
-		text = "..." + strings.ToValidUTF8(text[len(text)-longest:], "")
-	}
-	return text
-}
-
-// minSecret is the length, in bytes, from which a value is looked for in a text: a
-// shorter one is no secret, and would be found everywhere.
-const minSecret = 4
-
-// redact marks the values of an environment and their lines, the longest first: one may
-// be the beginning of another.
-func redact(text string, environment []string) string {
-	text = strings.ToValidUTF8(text, "") // first: what is left out must not complete a value
-	var secrets []string
-	for _, entry := range environment {
-		_, value, _ := strings.Cut(entry, "=")
-		secrets = append(append(secrets, value), strings.Split(value, "\n")...)
-	}
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	for _, s := range secrets {
-		if len(s) >= minSecret {
-			text = strings.ReplaceAll(text, s, resource.Redacted)
-		}
-	}
-	return text
+	message := strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": ")
+	return text.ClipFront(resource.Redact(message, secrets), longest) // again: reasons collapses blanks
 }
 
 // reasons are the lines of a standard output that explain a failure, which apt does

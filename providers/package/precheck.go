@@ -103,6 +103,8 @@ func (t transaction) simulation(db database) host.Cmd {
 		Args:      append(args, t.words()[0]...),
 		Env:       append(t.setting.variables(), environment...),
 		MaxOutput: 16 << 20,
-		Show:      func(res host.Result) string { return redact(host.Output(res), environment) },
+		Show: func(res host.Result) string {
+			return host.Output(resource.RedactOutput(res, resource.EnvironmentSecrets(environment)))
+		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 const (
@@ -190,8 +191,8 @@ func (c control) run(ctx context.Context, u unit, s step) error {
 // said is the first line of what systemctl has to say: the rest is advice to look
 // elsewhere.
 func said(res host.Result) string {
-	for _, text := range [][]byte{res.Stderr, res.Stdout} {
-		if line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n"); line != "" {
+	for _, stream := range [][]byte{res.Stderr, res.Stdout} {
+		if line, _, _ := strings.Cut(strings.TrimSpace(string(stream)), "\n"); line != "" {
 			return line
 		}
 	}
@@ -214,14 +215,16 @@ func (c control) journal(ctx context.Context, u unit) string {
 // maxJournal is how many bytes of a journal go into an error, which goes into a status.
 const maxJournal = 1500
 
-func quoteJournal(text string) string {
-	text = strings.ToValidUTF8(strings.TrimSpace(text), "?")
-	if text == "" {
+func quoteJournal(journal string) string {
+	journal = strings.TrimSpace(journal)
+	if journal == "" {
 		return ""
 	}
-	if len(text) > maxJournal {
-		text = text[len(text)-maxJournal:]
-		_, text, _ = strings.Cut(text, "\n") // the first line is cut in two
+	if len(journal) > maxJournal {
+		journal = text.ClipFront(journal, maxJournal)
+		if _, whole, found := strings.Cut(journal, "\n"); found { // the first line is incomplete
+			journal = whole
+		}
 	}
-	return "; its journal ends with:\n" + text
+	return "; its journal ends with:\n" + journal
 }

@@ -50,9 +50,13 @@ func FuzzQuoteJournal(f *testing.F) {
 	f.Add("Started it.\ncannot bind port 80\n")
 	f.Add(strings.Repeat("ä", 2000))
 	f.Add("\xff\n\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		if got := systemservice.QuoteJournal(text); len(got) > 1600 || !utf8.ValidString(got) {
+	f.Fuzz(func(t *testing.T, journal string) {
+		got := systemservice.QuoteJournal(journal)
+		if len(got) > 1600 || (got == "") != (strings.TrimSpace(journal) == "") || utf8.ValidString(journal) && !utf8.ValidString(got) {
 			t.Errorf("%d bytes, %t: %q", len(got), utf8.ValidString(got), got)
+		}
+		if _, quoted, _ := strings.Cut(got, ":\n"); got != "" && quoted == "" {
+			t.Errorf("nothing is quoted of %q", journal)
 		}
 	})
 }

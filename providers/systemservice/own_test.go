@@ -31,6 +31,8 @@ func (f *fakeOwn) ctl(args []string) host.Result {
 	switch args[0] {
 	case "status":
 		return host.Result{ExitCode: map[bool]int{true: 0, false: 7}[f.runs], Stdout: []byte("running or not\n")}
+	case "garble":
+		return host.Result{ExitCode: 1, Stderr: []byte("no licen\xe7e\n")}
 	case "fail":
 		return host.Result{ExitCode: 1, Stderr: []byte("no license\nsee elsewhere\n")}
 	}
@@ -96,6 +98,13 @@ func TestAnOwnCommandThatFailsSaysSo(t *testing.T) {
 	got := refused(t, newOwn(t), "{name: ledger, ensure: running, status: ctl status, start: ctl fail}")
 	if diff := cmp.Diff("cannot set ensure: cannot start the service by its own command: no license", got); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheMessageOfACommandKeepsBytesThatAreNotUTF8(t *testing.T) {
+	got := refused(t, newOwn(t), "{name: ledger, ensure: running, status: ctl status, start: ctl garble}")
+	if want := "cannot set ensure: cannot start the service by its own command: no licen\xe7e"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

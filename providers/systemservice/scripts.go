@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // A scriptRunner is a supervisor whose services are scripts of /etc/init.d. It only
@@ -210,15 +211,15 @@ func (st scriptStep) run(ctx context.Context, h host.Host) error {
 // saidLast is the end of what a script wrote: its reason follows its warnings.
 func saidLast(res host.Result) string {
 	const most = 3
-	for _, text := range [][]byte{res.Stderr, res.Stdout} {
+	for _, stream := range [][]byte{res.Stderr, res.Stdout} {
 		var lines []string
-		for line := range strings.Lines(strings.ToValidUTF8(string(text), "?")) {
+		for line := range strings.Lines(string(stream)) {
 			if line = strings.TrimLeft(strings.TrimSpace(line), "* "); line != "" {
 				lines = append(lines, line)
 			}
 		}
 		if said := strings.Join(lines[max(0, len(lines)-most):], "; "); said != "" {
-			return said[max(0, len(said)-maxJournal):]
+			return text.ClipFront(said, maxJournal)
 		}
 	}
 	return fmt.Sprintf("it exited with %d", res.ExitCode)

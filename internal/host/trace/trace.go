@@ -108,11 +108,7 @@ func show(cmd host.Cmd, res host.Result) string {
 	if cmd.Show == nil {
 		return ""
 	}
-	output := strings.TrimSpace(cmd.Show(res))
-	if cut := len(output) - maxOutput; cut > 0 {
-		output = "..." + output[cut:]
-	}
-	return output
+	return text.ClipFront(strings.TrimSpace(cmd.Show(res)), maxOutput)
 }
 
 // size is how much a command wrote.

@@ -1,0 +1,40 @@
+package nodeagent_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"unicode/utf8"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+	"github.com/fettle-dev/fettle/test/debian"
+)
+
+// reportsAnyEncoding has a command print Latin-1, and something that looks like an escape, which
+// must not be taken for one.
+func reportsAnyEncoding(t *testing.T, m *machine) {
+	const output = "caf\xe9 \\xff"
+	m.root = debian.Root(t)
+	m.start()
+	nc := m.applied(m.should(v1alpha1.CatalogEntry{Kind: "Exec", Name: "a", Attributes: &runtime.RawExtension{
+		Raw: []byte(`{"command": "printf 'caf\\351 \\\\xff'; exit 1", "shell": true}`),
+	}}))
+	m.Expect(nc.Status.Resources).To(HaveLen(1))
+	m.Expect(nc.Status.Resources[0].Message).To(HaveSuffix(`it said: caf\xe9 \x5cxff`))
+	m.Expect(text.Decode(nc.Status.Resources[0].Message)).To(HaveSuffix("it said: " + output))
+
+	raw, err := os.ReadFile(filepath.Join(m.stateDir(), "last_run_report.json"))
+	must(t, err)
+	m.Expect(utf8.Valid(raw)).To(BeTrue())
+	var report engine.Report
+	must(t, json.Unmarshal(raw, &report))
+	m.Expect(report.Resources).To(HaveLen(1))
+	m.Expect(report.Resources[0].Events).To(HaveLen(1))
+	m.Expect(report.Resources[0].Events[0].Message).To(HaveSuffix("it said: " + output))
+}

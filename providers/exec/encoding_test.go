@@ -1,0 +1,32 @@
+package exec_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/engine"
+)
+
+// A tool may write in Latin-1.
+func TestOutputKeepsBytesThatAreNotUTF8(t *testing.T) {
+	h, _ := open(t)
+	report, err := engine.Transaction{Host: h, Now: time.Now}.Run(t.Context(), []resource.Item{
+		item(t, "a", `{command: 'printf "caf\\351 \\\\xff\\n"', shell: true, logOutput: always}`),
+		item(t, "b", `{command: 'printf "caf\\351\\n"; exit 1', shell: true}`),
+	})
+	must(t, err)
+	if out := report.Resources[0].Events[0].Output; out != "caf\xe9 \\xff\n" {
+		t.Errorf("the output is %q", out)
+	}
+	if message := report.Resources[1].Events[0].Message; !strings.HasSuffix(message, "it said: caf\xe9") {
+		t.Errorf("the message is %q", message)
+	}
+	raw, err := json.Marshal(report)
+	must(t, err)
+	if !strings.Contains(string(raw), `caf\\xe9 \\x5cxff\n`) {
+		t.Errorf("as JSON: %s", raw)
+	}
+}
