@@ -142,7 +142,8 @@ func TestAFullDiskIsAnErrorOfEveryCommand(t *testing.T) {
 		"apply -f - --root ROOT", "validate -f -", "graph -f -", "describe --root ROOT", "describe file --root ROOT",
 		"facts --root ROOT", "facts kernel --root ROOT", "facts -o json --root ROOT",
 		"resource file /a --root ROOT", "resource file /a ensure=file -o json --root ROOT",
-		"bucket list --root ROOT", "bucket get SUM --root ROOT", "bucket restore SUM --root ROOT",
+		"bucket list --root ROOT", "bucket list -o json --root ROOT", "bucket get SUM --root ROOT", "bucket diff SUM /b --root ROOT",
+		"bucket restore SUM --root ROOT",
 		"disable why --root ROOT", "enable --root ROOT",
 	} {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
