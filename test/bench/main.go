@@ -57,6 +57,9 @@ func run(o options) (err error) {
 		}
 	}()
 	var tables []table
+	if err := lab.keepAccounts(); err != nil {
+		return err
+	}
 	for _, files := range o.files {
 		t, err := lab.measure(ctx, files, o)
 		if err != nil {

@@ -33,9 +33,6 @@ func (l *lab) measure(ctx context.Context, files int, o options) (table, error) 
 			}
 		}
 	}
-	if err := l.keepAccounts(); err != nil {
-		return t, err
-	}
 	for range o.cold {
 		if err := l.firstRuns(ctx, s, t); err != nil {
 			return t, err
@@ -127,6 +124,7 @@ func (l *lab) sample(ctx context.Context, name string, command []string, into ma
 	return nil
 }
 
+// keepAccounts is for before any run.
 func (l *lab) keepAccounts() error {
 	for _, name := range accounts() {
 		if err := install(filepath.Join(l.root, "etc", name), filepath.Join(l.root, "root", name)); err != nil {
