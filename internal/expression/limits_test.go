@@ -50,6 +50,7 @@ func TestExpensiveTemplatesFail(t *testing.T) {
 		"counting all numbers":      `{{ untilStep -9223372036854775808 9223372036854775807 1 | len }}`,
 		"counting beyond all":       `{{ untilStep 9223372036854775000 9223372036854775807 1000 | len }}`,
 		"counting beyond 64 bits":   `{{ repeat 35184372088832 (repeat 524288 "x") | len }}`,
+		"indenting beyond 64 bits":  `{{ indent 10000000000000 (repeat 1000000 "\n") | len }}`,
 		"doubling by printf":        doubling + `{{ $x = printf "%s%s" $x $x }}{{ end }}`,
 		"doubling by print":         doubling + `{{ $x = print $x $x }}{{ end }}`,
 		"doubling by cat":           doubling + `{{ $x = cat $x $x }}{{ end }}`,
