@@ -42,13 +42,13 @@ table() {
 		internal/manifest       ours/config/crd                       yes
 		internal/manifest       ours/internal/catalog                 no
 		internal/manifest       k8s.io/client-go/rest                 no
-		internal/control        ours/nodeagent/engine                 yes
-		internal/control        ours/api/v1alpha1                     no
-		internal/control        os/exec                               no
+		internal/hostrun         ours/internal/engine                 yes
+		internal/hostrun         ours/api/v1alpha1                     no
+		internal/hostrun         os/exec                               no
 		internal/drift          ours/internal/resource                yes
 		internal/drift          ours/internal/host/linux              no
-		internal/drift          ours/nodeagent/engine                 no
-		internal/cli            ours/nodeagent/engine                 yes
+		internal/drift          ours/internal/engine                 no
+		internal/cli            ours/internal/engine                 yes
 		internal/cli            ours/nodeagent                        no
 		internal/cli            ours/internal/host/linux              no
 		internal/cli            sigs.k8s.io/controller-runtime        no
@@ -81,11 +81,11 @@ table() {
 		providers/file          os/user                               no
 		providers/user/passwd   ours/internal/host                    yes
 		providers/user/passwd   ours/providers/file                   no
-		nodeagent/engine        ours/internal/graph                   yes
-		nodeagent/engine        ours/api/v1alpha1                     no
-		nodeagent/engine        ours/providers                        no
-		nodeagent/engine        sigs.k8s.io/controller-runtime        no
-		nodeagent               ours/nodeagent/engine                 yes
+		internal/engine         ours/internal/graph                   yes
+		internal/engine         ours/api/v1alpha1                     no
+		internal/engine         ours/providers                        no
+		internal/engine         sigs.k8s.io/controller-runtime        no
+		nodeagent               ours/internal/engine                 yes
 		nodeagent               sigs.k8s.io/controller-runtime        yes
 		nodeagent               ours/internal/catalog                 yes
 		nodeagent               ours/internal/seal                    yes

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/control"
 	"github.com/fettle-dev/fettle/internal/drift"
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host/trace"
+	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/internal/version"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // An Agent keeps one host. Its Run does everything, in one goroutine but for the
@@ -79,7 +79,7 @@ func New(c Config) (*Agent, error) {
 	}
 	a.runner = &runner{
 		node: c.Node, kinds: c.Kinds, open: a.keys.open, lookout: a.lookout, now: c.Clock.Now, log: c.Log, ended: a.beat,
-		control: control.Options{
+		control: hostrun.Options{
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
 			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },
 		},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fettle-dev/fettle/nodeagent/engine"
+	"github.com/fettle-dev/fettle/internal/engine"
 )
 
 // Metrics registers the agent's metrics and returns what keeps them: for Config.Ran.

@@ -8,17 +8,17 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/internal/control"
 	"github.com/fettle-dev/fettle/internal/drift"
+	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // A runner runs targets on the host, one at a time.
 type runner struct {
 	node    string
 	kinds   []resource.Kind
-	control control.Options
+	control hostrun.Options
 	open    catalog.Opener
 	lookout *drift.Lookout
 	now     func() time.Time
@@ -34,7 +34,7 @@ func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told 
 	if t.spec.Noop {
 		around.Before, around.After = nil, nil
 	}
-	return control.Run(ctx, around, func(ctx context.Context, store engine.Store) (engine.Report, error) {
+	return hostrun.Run(ctx, around, func(ctx context.Context, store engine.Store) (engine.Report, error) {
 		items, news := catalog.Items(t.entries, r.kinds, r.open), newsSince(told)
 		r.explainProviders(ctx, items, facts)
 		r.unwatched(r.lookout.Begin(r.now(), items, facts))

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/enginetest"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
-	"github.com/fettle-dev/fettle/nodeagent/engine/enginetest"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/debian"
 )

@@ -259,7 +259,7 @@ func TestTheManagerLinksNothingThatReachesAMachine(t *testing.T) {
 		t.Error("it doesn't even link the providers")
 	}
 	for _, p := range packages {
-		for _, reaches := range []string{"internal/host/linux", "internal/control", "internal/state", "nodeagent"} {
+		for _, reaches := range []string{"internal/host/linux", "internal/hostrun", "internal/state", "nodeagent"} {
 			if p == module+reaches || strings.HasPrefix(p, module+reaches+"/") {
 				t.Errorf("it links %s", p)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
-	"github.com/fettle-dev/fettle/internal/control"
+	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent"
 )
@@ -60,7 +60,7 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 	flags.IntVar(&o.burst, "kube-api-burst", nodeagent.DefaultBurst, "requests that may go beyond that at once")
 	flags.DurationVar(&o.keyAge, "key-max-age", nodeagent.DefaultKeyAge, "replace the key that secrets are sealed to when it is older; the old one is kept as long as anything needs it. 0 keeps one for ever")
 	flags.BoolVar(&o.watch, "watch", true, "correct drift as it happens, where a resource can be watched; otherwise at the interval alone")
-	flags.DurationVar(&o.limit, "run-timeout", control.DefaultLimit, "stop a run that takes longer: the resource in hand is finished, the rest skipped, and the run failed; 0 never stops one")
+	flags.DurationVar(&o.limit, "run-timeout", hostrun.DefaultLimit, "stop a run that takes longer: the resource in hand is finished, the rest skipped, and the run failed; 0 never stops one")
 	flags.Func("prerun-command", "command to run on the host before each run that is not noop; if it fails there is no run", words(&o.before))
 	flags.Func("postrun-command", "command to run on the host after each run that is not noop; if it fails the run failed", words(&o.after))
 	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "debug, info, warn or error")

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/text"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 	"github.com/fettle-dev/fettle/test/oddvalues"
 )
 

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/control"
+	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/source"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // applyFlags are those of apply and plan.
@@ -80,7 +80,7 @@ func (a *app) apply() *cobra.Command {
 	cmd.Flags().BoolVar(&f.noop, "noop", false, "report what would change, and change nothing, where a resource does not say otherwise")
 	cmd.Flags().BoolVar(&f.watch, "watch", false, "stay, and correct drift as it happens")
 	cmd.Flags().DurationVar(&f.interval, "interval", defaultInterval, "with --watch: the time between runs when nothing happens")
-	cmd.Flags().DurationVar(&f.limit, "run-timeout", control.DefaultLimit, "stop a run that takes longer: the resource in hand is finished, the rest skipped, and the run failed; 0 never stops one")
+	cmd.Flags().DurationVar(&f.limit, "run-timeout", hostrun.DefaultLimit, "stop a run that takes longer: the resource in hand is finished, the rest skipped, and the run failed; 0 never stops one")
 	cmd.Flags().DurationVar(&f.wait, "wait-for-lock", 0, "how long to wait for another run on this host to end")
 	cmd.Flags().StringVar(&f.before, "prerun-command", "", "command to run on the host before each run that is not --noop; if it fails there is no run")
 	cmd.Flags().StringVar(&f.after, "postrun-command", "", "command to run on the host after each run that is not --noop; if it fails the run failed")
@@ -89,7 +89,7 @@ func (a *app) apply() *cobra.Command {
 }
 
 func (a *app) plan() *cobra.Command {
-	f := applyFlags{planned: true, noop: true, diff: true, limit: control.DefaultLimit}
+	f := applyFlags{planned: true, noop: true, diff: true, limit: hostrun.DefaultLimit}
 	cmd := &cobra.Command{
 		Use:   "plan " + useSources + " [KIND/NAME ...]",
 		Short: "Show what apply would change, with diffs",

@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/source"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 func (a *app) graph() *cobra.Command {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/drift"
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/state"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // lookAgain is when to try a run again that could not take place.

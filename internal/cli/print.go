@@ -7,9 +7,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/text"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // printResource writes the lines of one resource as it ends: events to stdout,

@@ -15,13 +15,13 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/internal/control"
 	"github.com/fettle-dev/fettle/internal/drift"
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // A job is what apply does, as often as it does it.
@@ -35,7 +35,7 @@ type job struct {
 	refused  map[v1alpha1.ResourceRef]string // what is wrong with resources that the set lacks
 	selected selection
 	machine  labels.Set
-	control  control.Options
+	control  hostrun.Options
 	lookout  *drift.Lookout // nil: nothing is watched
 }
 
@@ -90,7 +90,7 @@ var errStopped = errors.New("stopped by a signal before the end; run it again")
 
 // newJob reads what was asked for, and refuses what can't be done.
 func (a *app) newJob(ctx context.Context, f applyFlags) (j *job, err error) {
-	j = &job{app: a, applyFlags: f, control: control.Options{
+	j = &job{app: a, applyFlags: f, control: hostrun.Options{
 		Limit: f.limit, Wait: f.wait, Warn: func(message string) { a.complain("warning: %s", message) },
 		// Who asks for one run wants it now; what stays is an agent.
 		Override: !f.watch,
@@ -201,7 +201,7 @@ func (j *job) noteDisabled() {
 // run compiles the manifests for this machine and applies them once. Without a report
 // there was no run.
 func (j *job) run(ctx context.Context) (engine.Report, error) {
-	report, err := control.Run(ctx, j.control, j.transact)
+	report, err := hostrun.Run(ctx, j.control, j.transact)
 	return report, mayNot(err)
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/text"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // Colors of a terminal.

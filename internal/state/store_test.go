@@ -14,9 +14,9 @@ import (
 	"go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 var _ engine.Store = (*state.Store)(nil)

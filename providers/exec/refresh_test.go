@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // Each case is an Exec that another notifies, and writes what it did to a file.

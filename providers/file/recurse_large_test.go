@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 	"github.com/fettle-dev/fettle/providers/file"
 )
 

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fettle-dev/fettle/internal/engine/enginetest"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
-	"github.com/fettle-dev/fettle/nodeagent/engine/enginetest"
 	"github.com/fettle-dev/fettle/providers/group"
 	"github.com/fettle-dev/fettle/providers/user"
 	"github.com/fettle-dev/fettle/test/debian"

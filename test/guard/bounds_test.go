@@ -18,9 +18,9 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 	"github.com/fettle-dev/fettle/test/controlplane"
 )
 

@@ -1,13 +1,13 @@
-package control
+package hostrun
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/internal/text"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // keep puts the report of a run where people find it, and tools that watch the host: as

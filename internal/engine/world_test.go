@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // A thing is the attributes of the types that these tests run: it is there or not,

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // The time for each item is told, too: it is to stay the same as they become more.

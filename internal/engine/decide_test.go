@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 func TestDecide(t *testing.T) {

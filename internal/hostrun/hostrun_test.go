@@ -1,4 +1,4 @@
-package control_test
+package hostrun_test
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fettle-dev/fettle/internal/control"
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/state"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 	"github.com/fettle-dev/fettle/test/debian"
 )
 
@@ -65,7 +65,7 @@ func TestCommandsBeforeAndAfterARun(t *testing.T) {
 			o := options(t, root)
 			o.Before, o.After, o.ReadOnly = c.before, c.after, c.readOnly
 			must(t, os.WriteFile(filepath.Join(root, "did"), nil, 0o644))
-			report, err := control.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
+			report, err := hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
 				note(t, root, "run")
 				return engine.Report{Kind: "Report", Status: "changed"}, c.fails
 			})
@@ -89,7 +89,7 @@ func TestTheReportOfTheLastRunIsKept(t *testing.T) {
 	file := filepath.Join(o.Dir, "last_run_report.json")
 	run := func(resources ...engine.ResourceReport) engine.Report {
 		t.Helper()
-		report, err := control.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
+		report, err := hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
 			return engine.Report{Kind: "Report", Status: "changed", Resources: resources}, nil
 		})
 		must(t, err)
@@ -117,7 +117,7 @@ func TestTheReportOfTheLastRunIsKept(t *testing.T) {
 	}
 	quiet := func() { // runs that find all as it was left, or that only report
 		t.Helper()
-		_, err := control.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
+		_, err := hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
 			return engine.Report{Kind: "Report", Status: "unchanged"}, nil
 		})
 		must(t, err)
@@ -130,7 +130,7 @@ func TestTheReportOfTheLastRunIsKept(t *testing.T) {
 	}
 	o.ReadOnly = false
 	failed := engine.Report{Kind: "Report", Status: "failed", Counts: engine.Counts{Failed: 1}}
-	_, err = control.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) { return failed, nil })
+	_, err = hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) { return failed, nil })
 	must(t, err)
 	quiet()
 	if after, err := os.ReadFile(file); err != nil || !strings.Contains(string(after), `"status": "unchanged"`) {
@@ -141,12 +141,12 @@ func TestTheReportOfTheLastRunIsKept(t *testing.T) {
 func TestARunThatIsDisabledTakesNoPlace(t *testing.T) {
 	o := options(t, t.TempDir())
 	must(t, state.Disable(o.Dir, "why not", time.Time{}))
-	_, err := control.Run(t.Context(), o, never(t))
+	_, err := hostrun.Run(t.Context(), o, never(t))
 	if disabled, ok := errors.AsType[*state.DisabledError](err); !ok || disabled.Message != "why not" {
 		t.Errorf("got %v", err)
 	}
 	o.Override = true
-	if _, err := control.Run(t.Context(), o, fine); err != nil {
+	if _, err := hostrun.Run(t.Context(), o, fine); err != nil {
 		t.Errorf("the override: %v", err)
 	}
 }
@@ -161,24 +161,24 @@ func TestARunWaitsForAnotherAsLongAsItIsTold(t *testing.T) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
-	_, err = control.Run(t.Context(), o, never(t))
+	_, err = hostrun.Run(t.Context(), o, never(t))
 	locked("without waiting", err)
 	o.Wait = 200 * time.Millisecond
-	_, err = control.Run(t.Context(), o, never(t))
+	_, err = hostrun.Run(t.Context(), o, never(t))
 	locked("when the wait is over", err)
 
 	o.Wait = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := control.Run(ctx, o, never(t))
+		_, err := hostrun.Run(ctx, o, never(t))
 		ended <- err
 	}()
 	cancel()
 	locked("when it is stopped", <-ended)
 
 	must(t, other.Close())
-	_, err = control.Run(t.Context(), o, fine)
+	_, err = hostrun.Run(t.Context(), o, fine)
 	must(t, err)
 }
 
@@ -191,7 +191,7 @@ func TestARunThatIsDisabledWhileItWaitsTakesNoPlace(t *testing.T) {
 		must(t, state.Disable(o.Dir, "meanwhile", time.Time{}))
 		must(t, other.Close())
 	}
-	_, err = control.Run(&waited{Context: t.Context(), on: sync.OnceFunc(meanwhile)}, o, never(t))
+	_, err = hostrun.Run(&waited{Context: t.Context(), on: sync.OnceFunc(meanwhile)}, o, never(t))
 	if disabled, ok := errors.AsType[*state.DisabledError](err); !ok || disabled.Message != "meanwhile" {
 		t.Errorf("got %v", err)
 	}
@@ -215,11 +215,11 @@ func TestARunHasItsTime(t *testing.T) {
 		<-ctx.Done()
 		return engine.Report{}, context.Cause(ctx)
 	}
-	if _, err := control.Run(t.Context(), o, cause); err == nil || err.Error() != "its time of 1ms was up" {
+	if _, err := hostrun.Run(t.Context(), o, cause); err == nil || err.Error() != "its time of 1ms was up" {
 		t.Errorf("got %v", err)
 	}
 	o.Limit = 0
-	_, err := control.Run(t.Context(), o, func(ctx context.Context, _ engine.Store) (engine.Report, error) {
+	_, err := hostrun.Run(t.Context(), o, func(ctx context.Context, _ engine.Store) (engine.Report, error) {
 		if _, limited := ctx.Deadline(); limited {
 			t.Error("there is a limit although none was set")
 		}
@@ -228,12 +228,12 @@ func TestARunHasItsTime(t *testing.T) {
 	must(t, err)
 }
 
-func options(t *testing.T, root string) control.Options {
+func options(t *testing.T, root string) hostrun.Options {
 	t.Helper()
 	h, err := linux.Open(linux.Options{Root: root})
 	must(t, err)
 	t.Cleanup(func() { _ = h.Close() })
-	return control.Options{Dir: t.TempDir(), Host: h, Warn: func(message string) { t.Errorf("warned: %s", message) }}
+	return hostrun.Options{Dir: t.TempDir(), Host: h, Warn: func(message string) { t.Errorf("warned: %s", message) }}
 }
 
 func fine(context.Context, engine.Store) (engine.Report, error) { return engine.Report{}, nil }

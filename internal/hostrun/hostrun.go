@@ -1,9 +1,9 @@
-// Package control is what surrounds a run on a host: whether there may be one now, for
+// Package hostrun is what surrounds a run on a host: whether there may be one now, for
 // how long, and the commands before and after it.
 //
 // Everything that runs a transaction on a host that it keeps goes through [Run], so that
 // the command and the agent keep out of each other's way and obey the same switches.
-package control
+package hostrun
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/internal/text"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // DefaultLimit is how long a run may take, where nobody says otherwise.

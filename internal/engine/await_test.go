@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent/engine"
 )
 
 // A run that only reports promises what an apply would do, no more and no less.
