@@ -99,14 +99,14 @@ test: install-prerequisites vet ## Run all tests, on a real API server where the
 .PHONY: crash
 crash: install-prerequisites ## Kill a run at 200 random moments and have the next make it good: FETTLE_CRASH_SEED=n chooses them.
 	FETTLE_CRASH_ROUNDS=$${FETTLE_CRASH_ROUNDS:-200} \
-		$(GO) test -count=1 -timeout $(TESTTIMEOUT) -v -run TestARunThatIsKilled $(TESTFLAGS) ./test/crash
+		$(GO) test -count=1 -timeout $(TESTTIMEOUT) -v -run TestARunThatIsKilled $(TESTFLAGS) ./test/suites/crash
 
 # Of an hour at most; `make test` runs the same with 20 nodes.
 .PHONY: chaos
 chaos: install-prerequisites ## Take manager, API server and etcd from 500 nodes in the middle of changes: FETTLE_CHAOS_SEED=n chooses the moments.
 	@KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) FETTLE_CHAOS_NODES=$${FETTLE_CHAOS_NODES:-500} FETTLE_CHAOS_KILLS=$${FETTLE_CHAOS_KILLS:-50} \
 		FETTLE_CHAOS_TURNS=$${FETTLE_CHAOS_TURNS:-5} FETTLE_CHAOS_OUTAGE=$${FETTLE_CHAOS_OUTAGE:-60} \
-		$(GO) test -count=1 -timeout 2h -v $(TESTFLAGS) ./test/chaos
+		$(GO) test -count=1 -timeout 2h -v $(TESTFLAGS) ./test/suites/chaos
 
 # Each mutant is one edit, such as < to <=, for which a test of the same package has to fail. The time
 # limit of a mutant is a multiple of what the tests take unchanged, so that a busy machine kills none.
@@ -148,21 +148,21 @@ verify-generated: ## Fail if generated files are not what the sources say.
 verify-modules: ## Fail if a module file is not tidy.
 	@hack/verify-modules.sh
 
-# Each program runs this often; see `go run ./test/bench -h`.
+# Each program runs this often; see `go run ./test/benchmarks/peers -h`.
 BENCHFLAGS ?=
 
 .PHONY: bench-peers
 bench-peers: install-prerequisites bin/fettle bin/nodeagent ## Measure fettle beside Puppet and CFEngine in a disposable root (as root); writes into docs/benchmarks.md.
-	$(GO) build -o bin/bench ./test/bench
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./test/bench/floor ./test/bench/meter
+	$(GO) build -o bin/bench ./test/benchmarks/peers
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./test/benchmarks/peers/floor ./test/benchmarks/peers/meter
 	bin/bench -bin bin -out docs/benchmarks.md $(BENCHFLAGS)
 
-# How many nodes, and more: see `go run ./test/fleet -h`.
+# How many nodes, and more: see `go run ./test/benchmarks/fleet -h`.
 FLEETFLAGS ?=
 
 .PHONY: bench-fleet
 bench-fleet: install-prerequisites bin/manager ## Measure a manager with 100, 1,000 and 5,000 nodes on a real API server; writes into docs/benchmarks.md.
-	$(GO) build -o bin/bench-fleet ./test/fleet
+	$(GO) build -o bin/bench-fleet ./test/benchmarks/fleet
 	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-fleet -manager bin/manager -out docs/benchmarks.md $(FLEETFLAGS)
 
 ##@ Build and run

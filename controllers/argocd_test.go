@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/test/golden"
+	"github.com/fettle-dev/fettle/test/fixtures/golden"
 )
 
 // What Argo CD's health check and kstatus are tried with says what this manager says.

@@ -19,7 +19,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
 	"github.com/fettle-dev/fettle/providers"
-	"github.com/fettle-dev/fettle/test/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
 const cleanup = v1alpha1.FinalizerCleanup

@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/providers"
-	"github.com/fettle-dev/fettle/test/nodes"
+	"github.com/fettle-dev/fettle/test/fixtures/nodes"
 )
 
 // of is what a condition of a File says, or that the File is gone.

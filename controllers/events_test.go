@@ -7,7 +7,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
-	"github.com/fettle-dev/fettle/test/hostile"
+	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
 // A node that lies may report anything.

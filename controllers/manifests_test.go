@@ -26,7 +26,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/config/crd"
-	"github.com/fettle-dev/fettle/test/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
 // manifests are the objects of a folder of config/, as kustomize puts them together.

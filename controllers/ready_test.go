@@ -17,7 +17,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/test/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
 // hosts are what the hosts of a fleet have of File/a, told by its content. Their agents

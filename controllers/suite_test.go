@@ -26,7 +26,7 @@ import (
 	"github.com/fettle-dev/fettle/controllers"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/providers"
-	"github.com/fettle-dev/fettle/test/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
 func TestControllers(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/text"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // reportsAnyEncoding has a command print Latin-1, and something that looks like an escape, which

@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent"
-	"github.com/fettle-dev/fettle/test/hostile"
+	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
 // awkward are texts that take more room as JSON than they seem to, or are none.

@@ -27,8 +27,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/providers"
-	"github.com/fettle-dev/fettle/test/controlplane"
-	"github.com/fettle-dev/fettle/test/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/locked"
 )
 
 const (

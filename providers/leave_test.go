@@ -21,7 +21,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/providers"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // A want is a resource: Kind/name, its attributes as JSON and what it requires.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/source"
-	"github.com/fettle-dev/fettle/test/oddvalues"
+	"github.com/fettle-dev/fettle/test/fixtures/oddvalues"
 )
 
 var _ = Describe("The command", func() {

@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/fettle-dev/fettle/test/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
 // build makes the command as users have it.

@@ -11,7 +11,7 @@ check_prerequisites() {
 build_binaries() {
 	busy "building Fettle" make build
 	install bin/manager bin/nodeagent bin/fettle "$WORK/bin"
-	CGO_ENABLED=0 busy "building what boots machines" go build -o "$WORK/bin/" ./test/debian/machine
+	CGO_ENABLED=0 busy "building what boots machines" go build -o "$WORK/bin/" ./test/fixtures/debian/machine
 }
 
 # identity NAMESPACE ACCOUNT FOLDER [FLAG...] writes a kubeconfig and a token of a ServiceAccount into a folder.

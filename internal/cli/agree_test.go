@@ -11,7 +11,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/text"
-	"github.com/fettle-dev/fettle/test/oddvalues"
+	"github.com/fettle-dev/fettle/test/fixtures/oddvalues"
 )
 
 // agreement is how many resources are compared, or for how long, and from which seed: by

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/state"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 func TestRunsAreDisabledAndEnabled(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/internal/text"
-	"github.com/fettle-dev/fettle/test/hostile"
+	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
 // forged are lines that hostile texts try to have printed.

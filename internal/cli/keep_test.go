@@ -18,8 +18,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/providers"
-	"github.com/fettle-dev/fettle/test/debian"
-	"github.com/fettle-dev/fettle/test/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/locked"
 )
 
 // limit is many times what anything here takes, and far less than the interval.

@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // gather asks a host that has these files, and wants no error.

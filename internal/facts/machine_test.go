@@ -8,7 +8,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host/linux"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // An agent in a pod looks at its host from other namespaces, as this test does at a

@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/state"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // sh is a command that notes that it was there, and then does something.

@@ -40,7 +40,7 @@ func TestOnlyRequireSkipsTests(t *testing.T) {
 	t.Parallel()
 
 	for _, s := range sources(t) {
-		if s.path == "test/debian/root.go" {
+		if s.path == "test/fixtures/debian/root.go" {
 			continue
 		}
 		ast.Inspect(s.syntax, func(n ast.Node) bool {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/text"
-	"github.com/fettle-dev/fettle/test/hostile"
+	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
 func TestALogRecordIsOneLineThatPrints(t *testing.T) {

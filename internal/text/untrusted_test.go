@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fettle-dev/fettle/internal/text"
-	"github.com/fettle-dev/fettle/test/hostile"
+	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
 func TestLineEscapesWhatDoesNotPrint(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/host/linux"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // As an agent has it: transient units in the namespaces of the host.

@@ -10,7 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // On a Debian tree, with its accounts, its commands and the tools that know files.

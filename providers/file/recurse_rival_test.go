@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
-	"github.com/fettle-dev/fettle/test/rival"
+	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
 
 // prized are the names of the files of root that a user is after, and of the user's own.

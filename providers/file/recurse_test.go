@@ -20,7 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/file"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // A forest is a host with directories and the Files that a run has there.

@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/group"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 func TestGroupKeepsTheLawsOfTypes(t *testing.T) {

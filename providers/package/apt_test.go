@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
 	pkg "github.com/fettle-dev/fettle/providers/package"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // A machine is a Debian root with packages to be had.

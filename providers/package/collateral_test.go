@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // needing is a package that depends on exactly this version of another one.

@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	pkg "github.com/fettle-dev/fettle/providers/package"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 const statusFile = "/var/lib/dpkg/status"

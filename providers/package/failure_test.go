@@ -10,7 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	pkg "github.com/fettle-dev/fettle/providers/package"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // failing has a script that complains and fails.

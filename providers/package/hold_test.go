@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 func TestMark(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 func TestAnIndexThatIsStaleForWhatIsAskedIsUpdated(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // curious asks for a colour, and writes down which one it was told at each step.

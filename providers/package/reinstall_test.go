@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // refresh reads a package and tells it that something happened: "refreshed", "nothing

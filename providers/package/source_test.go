@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // export puts a package of the repository where a source is, as a new version of it.

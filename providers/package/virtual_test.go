@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pkg "github.com/fettle-dev/fettle/providers/package"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 func provider(name, provides string) debian.Deb {

@@ -19,7 +19,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/sshauthorizedkey"
 	"github.com/fettle-dev/fettle/providers/systemservice"
 	"github.com/fettle-dev/fettle/providers/user"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 func kinds() []resource.Kind {

@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/sshauthorizedkey"
 	"github.com/fettle-dev/fettle/providers/user"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 const (

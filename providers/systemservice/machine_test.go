@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/systemservice"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // units are small enough to know what systemd does with them.

@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/systemservice"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // openrcScript is one that can reload or not. It has started once its command runs: OpenRC is done when it has forked,

@@ -24,8 +24,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/tidy"
-	"github.com/fettle-dev/fettle/test/debian"
-	"github.com/fettle-dev/fettle/test/rival"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
 
 // now is the end of the tests' time; files are made so many hours before. Their ctime is after it.

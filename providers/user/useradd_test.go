@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/group"
 	"github.com/fettle-dev/fettle/providers/user"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 func TestUserIsAsItsManifestSays(t *testing.T) {

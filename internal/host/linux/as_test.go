@@ -12,7 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 var ann = host.Credentials{UID: 1234, GID: 2345, Groups: []uint32{2345, 3456}}

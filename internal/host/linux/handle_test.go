@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host"
-	"github.com/fettle-dev/fettle/test/debian"
-	"github.com/fettle-dev/fettle/test/rival"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
 
 // edit opens a file for a change, as long as the test runs.

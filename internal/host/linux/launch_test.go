@@ -10,7 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 const whoami = `id -u; id -g; id -G; umask; pwd; env | cut -d= -f1 | grep -vx -e PWD -e _ -e SHLVL -e OLDPWD | sort`

@@ -14,8 +14,8 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
-	"github.com/fettle-dev/fettle/test/debian"
-	"github.com/fettle-dev/fettle/test/rival"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
 
 // fullVar is the root in which a child process of this test works in a directory full of names.

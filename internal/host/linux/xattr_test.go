@@ -16,7 +16,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // onTmpfs runs a test with a directory of a file system that knows all kinds of extended

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/providers/package/debversion"
-	"github.com/fettle-dev/fettle/test/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // ordered are versions from the oldest to the newest. Those in one line are equal.

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/test/fixtures/nodes"
+)
+
+// always is a provider of a host that is always as it should be. What the agent does about a catalog is real; what a
+// provider would do about a host is not what a fleet is measured by.
+type always struct{}
+
+func (always) Name() string                            { return "always" }
+func (always) Suits(resource.Facts, host.Reader) error { return nil }
+
+func (always) Read(_ context.Context, _ host.Reader, want v1alpha1.FileAttributes) (v1alpha1.FileAttributes, error) {
+	return want, nil
+}
+
+func (always) Write(context.Context, host.Host, v1alpha1.FileAttributes, v1alpha1.FileAttributes, []resource.Change) error {
+	return nil
+}
+
+func kinds() []resource.Kind {
+	type file = v1alpha1.FileAttributes
+	t := &resource.Type[file]{
+		Name: "File", NamevarName: "path", Namevar: func(a *file) *string { return &a.Path },
+		Properties: []resource.Property[file]{
+			resource.Field("content", "what is in it", func(a *file) *string { return a.Content }),
+			resource.Field("mode", "who may do what", func(a *file) *string { return a.Mode }),
+		},
+		Providers: []resource.Provider[file]{always{}},
+	}
+	return []resource.Kind{t.Erase()}
+}
+
+// startAgents starts an agent for each node. They stop with the function returned.
+func (f *fleet) startAgents(ctx context.Context) (stop func()) {
+	return nodes.Start(ctx, f, nodes.Options{
+		Cluster: f.cfg, Dir: f.dir, Names: f.nodes,
+		Complete: func(_ string, c *nodeagent.Config) { c.Kinds = kinds() },
+	})
+}

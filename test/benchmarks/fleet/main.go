@@ -1,0 +1,70 @@
+// Command fleet measures a manager and its nodes as they grow: a real etcd and API server, the manager as users run it,
+// and so many nodes whose agents are the real ones, in this process and on a host that is always as it should be.
+//
+// What is measured is one changed resource that every node has, and an hour in which nothing happens cut down to a
+// minute. Beside it, in the same run, the floor: a bare client that makes the same patches at the same parallelism.
+// `make bench-fleet` writes the tables into docs/benchmarks.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/fettle-dev/fettle/test/benchmarks/chapter"
+	"github.com/fettle-dev/fettle/test/benchmarks/counts"
+)
+
+// options are the flags.
+type options struct {
+	nodes     counts.List
+	resources int
+	groups    int
+	quiet     time.Duration
+	manager   string
+	out       string
+}
+
+func main() {
+	if err := run(flags()); err != nil {
+		fmt.Fprintln(os.Stderr, "fleet:", err)
+		os.Exit(1)
+	}
+}
+
+func flags() options {
+	o := options{nodes: counts.List{100, 1000, 5000}}
+	flag.Var(&o.nodes, "nodes", "how many nodes, one line each")
+	flag.IntVar(&o.resources, "resources", 500, "how many resources, one in ten of them rendered for each node")
+	flag.IntVar(&o.groups, "groups", 20, "how many targetings they have: the first selects every node, each other its share")
+	flag.DurationVar(&o.quiet, "quiet", time.Minute, "how long to watch a fleet to which nothing happens")
+	flag.StringVar(&o.manager, "manager", "bin/manager", "the program to measure")
+	flag.StringVar(&o.out, "out", "", "document to write the tables into (default standard output)")
+	flag.Parse()
+	return o
+}
+
+func run(o options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	var all []result
+	for _, n := range o.nodes {
+		r, err := measure(ctx, o, n)
+		if err != nil {
+			return fmt.Errorf("%d nodes: %w", n, err)
+		}
+		fmt.Fprintf(os.Stderr, "fleet: %+v\n", r)
+		all = append(all, r)
+	}
+	return chapter.Write(o.out, "fleet", page(o, all))
+}

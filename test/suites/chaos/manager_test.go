@@ -1,0 +1,103 @@
+package chaos_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/program"
+)
+
+// A manager is the program as users run it, with its own account's rights.
+type manager struct {
+	*controlplane.Process
+	log  string
+	ends atomic.Int32 // how often it was started again
+}
+
+// again is how long it takes until a manager that has ended is started again.
+const again = time.Second
+
+// build makes the program.
+func build(t *testing.T, dir string) string {
+	t.Helper()
+	file := filepath.Join(dir, "manager")
+	program.Build(t, "manager", file)
+	return file
+}
+
+// identify writes the manager's way to the API server into a file.
+func (w *world) identify(t *testing.T) (kubeconfig string) {
+	t.Helper()
+	set, err := kubernetes.NewForConfig(w.plane.Config)
+	must(t, err)
+	token, err := set.CoreV1().ServiceAccounts("fettle-system").CreateToken(t.Context(), "fettle-manager", &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(24 * 60 * 60))},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	cfg := rest.AnonymousClientConfig(w.plane.Config)
+	cfg.BearerToken = token.Status.Token
+	file := filepath.Join(w.dir, "kubeconfig")
+	must(t, controlplane.WriteKubeconfig(file, cfg, ""))
+	return file
+}
+
+// manager makes one that has yet to start. It ends with the test.
+func (w *world) manager(t *testing.T, name string, args ...string) *manager {
+	t.Helper()
+	m := &manager{log: filepath.Join(w.dir, name+".log")}
+	log, err := os.Create(m.log)
+	must(t, err)
+	m.Process = &controlplane.Process{
+		Path: w.program, Err: log,
+		Args: append([]string{"-kubeconfig", w.kubeconfig, "-metrics-bind-address", "0", "-health-probe-bind-address", "0", "-lease-duration", w.lease.String()}, args...),
+	}
+	t.Cleanup(func() {
+		m.Stop()
+		if t.Failed() {
+			t.Logf("the end of what %s logged:\n%s", name, tail(m.log))
+		}
+		_ = log.Close() // it has been written
+	})
+	return m
+}
+
+// keep starts it again whenever it ends, as a kubelet does, until the test is over.
+func (m *manager) keep(t *testing.T) {
+	t.Helper()
+	done := make(chan struct{})
+	t.Cleanup(func() { <-done }) // before the manager's own: what is stopped then is not started once more
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-m.Ended():
+			case <-t.Context().Done():
+				return
+			}
+			wait(t.Context(), again)
+			if t.Context().Err() != nil || m.Start() != nil {
+				return
+			}
+			m.ends.Add(1)
+		}
+	}()
+}
+
+func tail(file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-40):], "")
+}

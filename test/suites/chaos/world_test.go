@@ -1,0 +1,183 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/nodes"
+)
+
+// settings are of the environment, each with what is quick.
+type settings struct {
+	nodes  int           // FETTLE_CHAOS_NODES
+	kills  int           // FETTLE_CHAOS_KILLS: of a manager in the middle of a change
+	turns  int           // FETTLE_CHAOS_TURNS: of a leader, and of the API server
+	outage time.Duration // FETTLE_CHAOS_OUTAGE: of etcd
+	random *rand.Rand    // by FETTLE_CHAOS_SEED
+}
+
+func readSettings(t *testing.T) settings {
+	t.Helper()
+	number := func(name string, otherwise uint64) uint64 {
+		n, err := strconv.ParseUint(os.Getenv(name), 10, 64)
+		if os.Getenv(name) == "" {
+			return otherwise
+		}
+		must(t, err)
+		return n
+	}
+	seed := number("FETTLE_CHAOS_SEED", rand.Uint64())
+	t.Logf("FETTLE_CHAOS_SEED=%d", seed)
+	return settings{
+		nodes:  int(number("FETTLE_CHAOS_NODES", 20)),
+		kills:  int(number("FETTLE_CHAOS_KILLS", 3)),
+		turns:  int(number("FETTLE_CHAOS_TURNS", 1)),
+		outage: time.Duration(number("FETTLE_CHAOS_OUTAGE", 12)) * time.Second,
+		random: rand.New(rand.NewPCG(seed, 0)),
+	}
+}
+
+// A world is a cluster with nodes, of which all but the API server's memory outlives everything that is done to it.
+type world struct {
+	settings
+	plane      *controlplane.Mortal
+	requests   *journal
+	admin      client.Client
+	dir        string
+	program    string
+	kubeconfig string
+	lease      time.Duration // of each node; some are over in an outage, as they are renewed after two thirds
+	names      []string
+	machines   map[string]*machine
+	// unknown is the largest number of nodes that a resource's status has counted as unknown.
+	unknown atomic.Int32
+}
+
+const (
+	groups = 5
+	// protected is a label that no kubelet may set.
+	protected = "node-restriction.kubernetes.io/tier"
+	limit     = 5 * time.Minute // of what is waited for
+)
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{settings: readSettings(t), requests: &journal{}, machines: map[string]*machine{}}
+	w.lease = max(30*time.Second, w.outage)
+	w.plane = controlplane.StartMortal(t, w.requests)
+	controlplane.Install(t, w.plane.Config)
+	w.admin = controlplane.Admin(t, w.plane.Config)
+	var err error
+	w.dir, err = os.MkdirTemp(controlplane.Memory(), "fettle-chaos-")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(w.dir) }) // in memory, or nobody misses it
+	w.program, w.kubeconfig = build(t, w.dir), w.identify(t)
+	w.populate(t)
+	go w.watchForUnknown(t.Context())
+	nodes.Start(t.Context(), t, nodes.Options{Cluster: w.plane.Config, Dir: w.dir, Names: w.names, Complete: w.complete(t)})
+	return w
+}
+
+// interval is the time between runs of an agent: some of them are due in an outage.
+func interval(outage time.Duration) time.Duration { return outage / 3 }
+
+// complete gives an agent a host, and connections of its own, as it has where it is alone in its process.
+func (w *world) complete(t *testing.T) func(string, *nodeagent.Config) {
+	t.Helper()
+	tls, err := rest.TLSConfigFor(w.plane.Config)
+	must(t, err)
+	return func(node string, c *nodeagent.Config) {
+		c.Kinds, c.Interval = w.machines[node].kinds(), interval(w.outage)
+		c.Cluster.TLSClientConfig = rest.TLSClientConfig{}
+		c.Cluster.Transport = utilnet.SetTransportDefaults(&http.Transport{
+			TLSClientConfig: tls.Clone(), DialContext: (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+		})
+	}
+}
+
+// populate makes nodes, and resources of every way that contents come to them.
+func (w *world) populate(t *testing.T) {
+	t.Helper()
+	for i := range w.nodes {
+		name := fmt.Sprintf("node-%04d", i)
+		w.names, w.machines[name] = append(w.names, name), newMachine()
+		labels := map[string]string{"group": fmt.Sprint(i % groups), protected: "a"}
+		must(t, w.admin.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}))
+	}
+	key := func(name string) *v1alpha1.KeyRef {
+		return &v1alpha1.KeyRef{Namespace: "default", Name: name, Key: "content"}
+	}
+	must(t, w.admin.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shared"}, Data: map[string]string{"content": "first"}}))
+	must(t, w.admin.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "password", Labels: map[string]string{v1alpha1.LabelExposeToNodes: "true"}},
+		StringData: map[string]string{"content": "first"},
+	}))
+	w.file(t, "configmap", nil, func(s *v1alpha1.FileSpec) { s.ContentFrom = &v1alpha1.ValueSource{ConfigMapKeyRef: key("shared")} })
+	w.file(t, "secret", map[string]string{protected: "a"}, func(s *v1alpha1.FileSpec) { s.ContentFrom = &v1alpha1.ValueSource{SecretKeyRef: key("password")} })
+	w.file(t, "template", nil, func(s *v1alpha1.FileSpec) { s.ContentTemplate = new(template("first")) })
+	for i := range 10 {
+		w.file(t, fmt.Sprintf("all-%d", i), nil, func(s *v1alpha1.FileSpec) { s.Content = new("first") })
+	}
+	for i := range 3 * groups {
+		labels := map[string]string{"group": fmt.Sprint(i % groups)}
+		w.file(t, fmt.Sprintf("group-%d", i), labels, func(s *v1alpha1.FileSpec) { s.Content = new("first") })
+	}
+}
+
+// template is one that gives every node a text of its own.
+func template(text string) string { return "{{ .node.name }} runs {{ .facts.os.name }}: " + text }
+
+func (w *world) file(t *testing.T, name string, labels map[string]string, say func(*v1alpha1.FileSpec)) {
+	t.Helper()
+	o := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	o.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: labels}
+	o.Spec.Path, o.Spec.Mode = "/etc/"+name, new("0644")
+	say(&o.Spec)
+	must(t, w.admin.Create(t.Context(), o))
+}
+
+// watchForUnknown notes how many nodes were ever counted as unknown.
+func (w *world) watchForUnknown(ctx context.Context) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var all v1alpha1.FileList
+		if w.admin.List(ctx, &all) != nil {
+			continue // the API server is away
+		}
+		for i := range all.Items {
+			if n := all.Items[i].Status.Nodes; n != nil {
+				w.unknown.Store(max(w.unknown.Load(), n.Unknown))
+			}
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

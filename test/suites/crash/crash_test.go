@@ -1,0 +1,277 @@
+// Package crash_test takes from a run what it counts on: its life, its disk, its secrecy.
+//
+// The program under test is the real one, built here, on disposable machines and roots.
+package crash_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+)
+
+// Settings of the environment: how often to kill, and which moments to choose.
+const (
+	roundsVar, defaultRounds = "FETTLE_CRASH_ROUNDS", 25
+	seedVar                  = "FETTLE_CRASH_SEED"
+)
+
+// files is how many files a round changes; the service reads all of them when it starts.
+const files = 12
+
+// unit loads its configuration before it counts as started. Systemd gives up on what is restarted as often as here,
+// unless it is told not to.
+const unit = `[Unit]
+StartLimitIntervalSec=0
+[Service]
+ExecStartPre=/bin/sh -c 'cat /srv/web/* > /run/loaded'
+ExecStart=/bin/sleep infinity
+`
+
+// A round is a state to bring the machine to. No two that follow each other have anything in common, so that none has
+// to be undone before the next.
+type round int
+
+func (r round) present() bool { return r%2 == 1 }
+
+// content of a file is large enough to be torn.
+func (r round) content(file int) string {
+	return strings.Repeat(fmt.Sprintf("round %d file %d\n", r, file), 800)
+}
+
+// loaded is what the service has read when it has read everything.
+func (r round) loaded() string {
+	var all strings.Builder
+	for i := range files {
+		all.WriteString(r.content(i))
+	}
+	return all.String()
+}
+
+func (r round) manifest() string {
+	ensure := map[bool]string{true: "present", false: "absent"}[r.present()]
+	var m strings.Builder
+	add := func(kind, name, spec string) {
+		fmt.Fprintf(&m, "apiVersion: fettle.dev/v1alpha1\nkind: %s\nmetadata: {name: %s}\nspec: {nodeSelector: {}, %s}\n---\n", kind, name, spec)
+	}
+	for i := range files {
+		switch i {
+		case 4:
+			add("User", "ann", "ensure: "+ensure+map[bool]string{
+				true: fmt.Sprintf(`, uid: 1500, comment: "round %d", shell: /bin/bash, password: "$6$salt$%d"`, r, r),
+			}[r.present()])
+		case 8:
+			add("Package", "greeter", "ensure: "+ensure+", notify: [SystemService/web]")
+		}
+		add("File", fmt.Sprintf("f%02d", i), fmt.Sprintf("path: /srv/web/f%02d, content: %q, mode: \"0640\", notify: [SystemService/web]", i, r.content(i)))
+	}
+	add("SystemService", "web", "ensure: running")
+	return m.String()
+}
+
+// want is what the machine's own tools say of the state.
+func (r round) want() string {
+	account, status := "", ""
+	if r.present() {
+		account = fmt.Sprintf("ann:x:1500:1500:round %d:/home/ann:/bin/bash\nann:$6$salt$%d\n", r, r)
+		status = "install ok installed\n"
+	}
+	return account + status + "active\n"
+}
+
+const look = `getent passwd ann; grep ^ann: /etc/shadow | cut -d: -f1,2
+dpkg-query -W -f '${Status}\n' greeter 2>/dev/null | grep -v 'not-installed\|config-files'
+dpkg --audit; systemctl is-active web; find / -xdev -name '.fettle-*'; find /srv/web ! -perm 0640 -type f; exit 0`
+
+// A machine runs the program under test.
+type machine struct{ *debian.Machine }
+
+func TestARunThatIsKilledIsMadeGoodByTheNext(t *testing.T) {
+	rounds, random := settings(t)
+	m := boot(t)
+
+	took := map[bool]time.Duration{} // By whether a run adds or removes.
+	for r := round(1); r <= 2; r++ {
+		took[r.present()] = m.converge(t, r, "")
+	}
+	killed, tried := 0, 0
+	for r := round(3); killed < rounds && tried < 2*rounds; r++ {
+		moment := time.Duration(random.Int64N(int64(took[r.present()])))
+		before := m.invocation(t)
+		m.write(t, r)
+		if m.kill(t, moment) {
+			killed++
+		}
+		tried++
+		m.expectWhole(t, r)
+		m.converge(t, r, before)
+		if t.Failed() {
+			t.Fatalf("run %d, killed after %s", tried, moment)
+		}
+	}
+	t.Logf("%d of %d runs were killed; they take %s to add and %s to remove", killed, tried, took[true], took[false])
+	if killed < rounds {
+		t.Errorf("only %d of %d runs lived to be killed", killed, tried)
+	}
+}
+
+// settings are how many rounds there are, and the source of their moments.
+func settings(t *testing.T) (int, *rand.Rand) {
+	t.Helper()
+	number := func(name string, otherwise uint64) uint64 {
+		text := os.Getenv(name)
+		if text == "" {
+			return otherwise
+		}
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return n
+	}
+	seed := number(seedVar, rand.Uint64())
+	t.Logf("%s=%d", seedVar, seed)
+	return int(number(roundsVar, defaultRounds)), rand.New(rand.NewPCG(seed, 0))
+}
+
+func boot(t *testing.T) machine {
+	t.Helper()
+	m := machine{debian.Boot(t)}
+	debian.Repository(t, m.Root(), debian.Deb{
+		Name: "greeter", Version: "1.0", Files: map[string]string{"/usr/bin/greet": "#!/bin/sh\necho hello\n"},
+	})
+	put(t, filepath.Join(m.Root(), "etc/systemd/system/web.service"), unit)
+	install(t, m.Root())
+	if err := os.MkdirAll(filepath.Join(m.Root(), "srv/web"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.run(t, "sh", "-c", "systemctl daemon-reload && apt-get -qq update")
+	return m
+}
+
+func (m machine) run(t *testing.T, command ...string) string {
+	t.Helper()
+	out, err := m.Run(t.Context(), command...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (m machine) write(t *testing.T, r round) {
+	t.Helper()
+	put(t, filepath.Join(m.Root(), "root/state.yaml"), r.manifest())
+}
+
+// apply waits for the lock: what the killed run was about to start holds it until it is the command that it is to be.
+func (m machine) apply(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	return m.Command(t.Context(), append([]string{program, "apply", "-f", "/root/state.yaml", "--wait-for-lock=30s"}, args...)...)
+}
+
+func (m machine) invocation(t *testing.T) string {
+	t.Helper()
+	return m.run(t, "systemctl", "show", "--value", "--property=InvocationID", "web")
+}
+
+// kill starts a run and kills its process, and none of those that it started, after a while. It tells whether the run
+// was alive until then.
+func (m machine) kill(t *testing.T, after time.Duration) bool {
+	t.Helper()
+	cmd := m.apply(t)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }() // Nobody asks how: the machine tells what came of it.
+	pid, moment := 0, time.After(after)
+	for pid == 0 {
+		select {
+		case <-ended:
+			t.Fatalf("the run ended before it was seen: %s", cmd.ProcessState)
+		case <-time.After(time.Millisecond):
+			pid = childNamed(cmd.Process.Pid, filepath.Base(program))
+		}
+	}
+	select {
+	case <-ended:
+		return false
+	case <-moment:
+		err := unix.Kill(pid, unix.SIGKILL)
+		<-ended
+		return err == nil
+	}
+}
+
+// childNamed is the child of a process that runs a program by this name; 0 while there is none.
+func childNamed(parent int, name string) int {
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", parent))
+	if err != nil {
+		return 0
+	}
+	for child := range strings.FieldsSeq(string(children)) {
+		if comm, err := os.ReadFile("/proc/" + child + "/comm"); err == nil && string(comm) == name+"\n" {
+			pid, _ := strconv.Atoi(child) // A directory of /proc that is no number has no parent.
+			return pid
+		}
+	}
+	return 0
+}
+
+// expectWhole checks that every file is the old one or the new one.
+func (m machine) expectWhole(t *testing.T, r round) {
+	t.Helper()
+	for i := range files {
+		path := fmt.Sprintf("srv/web/f%02d", i)
+		if got := read(t, filepath.Join(m.Root(), path)); got != r.content(i) && got != (r-1).content(i) {
+			t.Errorf("%s is torn: %d bytes, beginning %.40q", path, len(got), got)
+		}
+	}
+}
+
+// converge runs to the end and checks all that must be so then. A service that was on with an invocation before must
+// be on with another. It returns how long the run took.
+func (m machine) converge(t *testing.T, r round, before string) time.Duration {
+	t.Helper()
+	m.write(t, r)
+	begin := time.Now()
+	if out, err := m.apply(t).CombinedOutput(); err != nil {
+		t.Errorf("the next run: %v\n%s", err, out)
+	}
+	took := time.Since(begin)
+	if diff := cmp.Diff(r.want(), m.run(t, "sh", "-c", look)); diff != "" {
+		t.Errorf("the machine (-want +got):\n%s", diff)
+	}
+	for i := range files {
+		if path := fmt.Sprintf("srv/web/f%02d", i); read(t, filepath.Join(m.Root(), path)) != r.content(i) {
+			t.Errorf("%s is not as it should be", path)
+		}
+	}
+	if m.run(t, "cat", "/run/loaded") != r.loaded() || m.invocation(t) == before {
+		t.Error("the service was not refreshed after what it reads had changed")
+	}
+	s, err := state.OpenReadOnly(filepath.Join(m.Root(), state.DefaultDir), state.Options{Wait: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[resource.Ref]int{}, s.Armed()); diff != "" || len(s.Warnings()) > 0 {
+		t.Errorf("refreshes that are due (-want +got):\n%s%v", diff, s.Warnings())
+	}
+	out, err := m.apply(t, "--noop").CombinedOutput()
+	if want := fmt.Sprintf("%[1]d resources: %[1]d in sync", files+3); err != nil || !strings.HasPrefix(string(out), want) {
+		t.Errorf("one run more finds %s%v", out, err)
+	}
+	return took
+}

@@ -1,0 +1,70 @@
+// Package demo_test runs the demo, which is the whole of Fettle on real machines.
+//
+// The demo itself waits for each thing that it tells and fails where one does not come true.
+package demo_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/program"
+)
+
+func TestTheDemoTellsItsStoryAndClearsUp(t *testing.T) {
+	debian.Require(t)
+	network := "fettle-demo-" + strconv.Itoa(os.Getpid())
+	out := runDemo(t, "NETNS="+network)
+
+	for _, line := range []string{
+		"$ kubectl apply -f config/samples",
+		"corrective: true",
+		"== Resources are deleted, and take along what they made",
+		"== Clearing up",
+	} {
+		if !strings.Contains(out, line) {
+			t.Errorf("the demo does not say %q; it says\n%s", line, out)
+		}
+	}
+	expectNothingLeft(t, network)
+}
+
+// runDemo runs the demo to its end and returns what it said.
+func runDemo(t *testing.T, env ...string) string {
+	t.Helper()
+	program.Depend(t)
+	demo := exec.CommandContext(t.Context(), "../../../hack/demo/run.sh")
+	demo.Env = append(os.Environ(), env...)
+	demo.Cancel = func() error { return demo.Process.Signal(syscall.SIGTERM) }
+	demo.WaitDelay = time.Minute
+	var out bytes.Buffer
+	demo.Stdout, demo.Stderr = &out, &out
+	if err := demo.Run(); err != nil {
+		t.Fatalf("the demo fails: %v\n%s", err, out.String())
+	}
+	return out.String()
+}
+
+func expectNothingLeft(t *testing.T, network string) {
+	t.Helper()
+	if _, err := os.Lstat(filepath.Join("/run/netns", network)); !os.IsNotExist(err) {
+		t.Errorf("the network namespace is left: %v", err)
+	}
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range commands {
+		command, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(command), network+".run.") {
+			t.Errorf("a process is left: %q", command)
+		}
+	}
+}

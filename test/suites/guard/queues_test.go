@@ -1,0 +1,70 @@
+package guard_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+)
+
+// TestAgentsQueueBehindEachOtherAlone asks an API server, which says of each request what it
+// was taken for.
+func TestAgentsQueueBehindEachOtherAlone(t *testing.T) {
+	t.Parallel()
+
+	cfg, _ := controlplane.Start(t)
+	c := newCluster(t, cfg)
+	flows := c.set.FlowcontrolV1()
+	schema, err := flows.FlowSchemas().Get(t.Context(), "fettle-nodes", metav1.GetOptions{})
+	must(t, err)
+	level, err := flows.PriorityLevelConfigurations().Get(t.Context(), "fettle-nodes", metav1.GetOptions{})
+	must(t, err)
+	agent := rest.AnonymousClientConfig(cfg)
+	agent.BearerToken = c.token(t, "node-q")
+	for _, path := range []string{
+		"/apis/fettle.dev/v1alpha1/nodecatalogs?fieldSelector=metadata.name%3Dnode-q",
+		"/apis/fettle.dev/v1alpha1/catalogs/none",
+		"/apis/coordination.k8s.io/v1/namespaces/fettle-nodes/leases/node-q",
+		"/version",
+	} {
+		until(t, "the queue of "+path, func() error {
+			is := ask(t, agent, path)
+			if is.schema != string(schema.UID) || is.level != string(level.UID) {
+				return errors.New("it was taken for " + is.schema)
+			}
+			return nil
+		})
+	}
+
+	kubelet := rest.CopyConfig(cfg)
+	kubelet.Impersonate = rest.ImpersonationConfig{UserName: "system:node:node-q", Groups: []string{"system:nodes", "system:authenticated"}}
+	nodes, err := flows.PriorityLevelConfigurations().Get(t.Context(), "node-high", metav1.GetOptions{})
+	must(t, err)
+	if is := ask(t, kubelet, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-q"); is.level != string(nodes.UID) {
+		t.Errorf("a kubelet waits in %s", is.level)
+	}
+	if level.Spec.Type != flowcontrolv1.PriorityLevelEnablementLimited || *level.Spec.Limited.BorrowingLimitPercent != 0 || *level.Spec.Limited.NominalConcurrencyShares >= *nodes.Spec.Limited.NominalConcurrencyShares {
+		t.Errorf("agents may crowd kubelets out: %+v", level.Spec.Limited)
+	}
+}
+
+// taken is what a request was taken for, by UIDs.
+type taken struct{ schema, level string }
+
+func ask(t *testing.T, cfg *rest.Config, path string) taken {
+	t.Helper()
+	client, err := rest.HTTPClientFor(cfg)
+	must(t, err)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+strings.TrimPrefix(cfg.Host, "https://")+path, http.NoBody)
+	must(t, err)
+	answer, err := client.Do(request)
+	must(t, err)
+	defer answer.Body.Close()
+	return taken{answer.Header.Get("X-Kubernetes-PF-FlowSchema-UID"), answer.Header.Get("X-Kubernetes-PF-PriorityLevel-UID")}
+}

@@ -1,0 +1,182 @@
+package secrets_test
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+)
+
+// protected is a label that no kubelet may set.
+const protected = "node-restriction.kubernetes.io/tier"
+
+// TestASecretGetsToTheHostsThatItIsForAndNowhereElse is one story, as each step begins
+// where the one before has ended.
+func TestASecretGetsToTheHostsThatItIsForAndNowhereElse(t *testing.T) {
+	cfg, stored := controlplane.StartOpen(t)
+	w := newWorld(t, cfg, stored)
+	w.startManager()
+	front, back := w.machine("front-1", "front"), w.machine("back-1", "back")
+	front.start()
+	back.start()
+
+	token := w.secret("token", "one")
+	w.file("token", "/etc/token", "token", nil)
+	w.secret("unlabelled", "never", func(s *corev1.Secret) { s.Labels = nil })
+	w.file("unlabelled", "/etc/unlabelled", "unlabelled", nil)
+	w.file("nowhere", "/no/where/token", "token", nil)
+	w.file("claimed", "/etc/claimed", "token", func(f *v1alpha1.File) {
+		f.Spec.NodeSelector.MatchLabels = map[string]string{"role": "front"}
+	})
+	w.user("ann", w.secret("hash", "with a colon: and a line break\n"))
+	front.has("/etc/token", "one")
+	w.soon("one that no host could write is told to fail", func(g Gomega) { g.Expect(w.ready("nowhere")).To(Equal("False Failed")) })
+	w.soon("the manager says why a host has it not", func(g Gomega) {
+		g.Expect(w.ready("token")).To(Equal("True InSync"))
+		g.Expect(w.ready("unlabelled")).To(Equal("False UnexposedSecret"))
+		g.Expect(w.ready("claimed")).To(Equal("False UnprotectedTargeting"))
+	})
+	w.isOnlyInSecrets()
+
+	t.Log("the Secret changes")
+	w.change(token, "two")
+	front.has("/etc/token", "two")
+	w.isOnlyInSecrets()
+
+	t.Log("the host drifts")
+	front.write("/etc/token", w.value("drifted"))
+	front.has("/etc/token", "two")
+
+	t.Log("the key is lost")
+	front.stop()
+	must(t, os.Remove(filepath.Join(front.stateDir(), "keys/sealing.json")))
+	lost := w.catalog("front-1").Status.PublicKey
+	front.start()
+	front.passes("it is sealed to another key", func(g Gomega) {
+		g.Expect(w.catalog("front-1").Status.PublicKey).NotTo(Equal(lost))
+		g.Expect(w.ready("token")).To(Equal("True InSync"))
+		g.Expect(front.sealedToItsKey()).To(BeTrue())
+	})
+	w.change(token, "three")
+	front.has("/etc/token", "three")
+
+	t.Log("the key is of age")
+	old := w.catalog("front-1").Status.PublicKey
+	front.clock.Step(90 * 24 * time.Hour)
+	front.passes("it is sealed to another key, and the old one is dropped", func(g Gomega) {
+		g.Expect(w.catalog("front-1").Status.PublicKey).NotTo(Equal(old))
+		g.Expect(front.sealedToItsKey()).To(BeTrue())
+		g.Expect(strings.Count(front.kept("keys/sealing.json"), "seed")).To(Equal(1))
+		g.Expect(w.ready("token")).To(Equal("True InSync"))
+	})
+	front.has("/etc/token", "three")
+
+	t.Log("the manager starts again")
+	w.stopManager()
+	version := w.catalog("front-1").Generation
+	w.startManager()
+	w.change(w.secret("other", "x"), "y") // which it must have seen, and so all else
+	w.file("other", "/etc/other", "other", nil)
+	front.has("/etc/other", "y")
+	if is := w.catalog("front-1").Generation; is != version+1 {
+		t.Errorf("the NodeCatalog was written %d times in place of once", is-version)
+	}
+
+	t.Log("the Secret is no longer for nodes")
+	must(t, w.admin.Get(t.Context(), client.ObjectKeyFromObject(token), token))
+	token.Labels = nil
+	must(t, w.admin.Update(t.Context(), token))
+	w.soon("the manager says so", func(g Gomega) { g.Expect(w.ready("token")).To(Equal("False UnexposedSecret")) })
+	w.change(token, "four")
+	front.passes("it has applied that", func(g Gomega) {
+		nc := w.catalog("front-1")
+		g.Expect(nc.Status.AppliedGeneration).To(Equal(nc.Generation))
+	})
+	front.has("/etc/token", "three")
+	if nc := w.catalog("front-1"); strings.Contains(jsonOf(t, nc.Spec.Entries), `"token"`) {
+		t.Error("it is still in the NodeCatalog")
+	}
+	token.Labels = map[string]string{v1alpha1.LabelExposeToNodes: "true"}
+	must(t, w.admin.Update(t.Context(), token))
+	front.has("/etc/token", "four")
+
+	w.isOnlyInSecrets()
+	front.stop()
+	back.stop()
+	w.stopManager()
+	w.isToldNowhere(front, back)
+	for _, path := range []string{"etc/token", "etc/claimed", "etc/unlabelled"} {
+		if _, err := os.Stat(filepath.Join(back.root, path)); err == nil {
+			t.Errorf("%s is on a host that it is not for", path)
+		}
+	}
+}
+
+func (w *world) secret(name, value string, adjust ...func(*corev1.Secret)) *corev1.Secret {
+	w.t.Helper()
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{v1alpha1.LabelExposeToNodes: "true"}},
+		Data:       map[string][]byte{"text": []byte(w.value(value))},
+	}
+	for _, a := range adjust {
+		a(s)
+	}
+	must(w.t, w.admin.Create(w.t.Context(), s))
+	return s
+}
+
+func (w *world) change(s *corev1.Secret, value string) {
+	w.t.Helper()
+	s.Data["text"] = []byte(w.value(value))
+	must(w.t, w.admin.Update(w.t.Context(), s))
+}
+
+func ref(secret string) v1alpha1.KeyRef {
+	return v1alpha1.KeyRef{Namespace: "default", Name: secret, Key: "text"}
+}
+
+// file is on hosts of the front, unless it is adjusted.
+func (w *world) file(name, path, secret string, adjust func(*v1alpha1.File)) {
+	w.t.Helper()
+	from := ref(secret)
+	f := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	f.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{protected: "front"}}
+	f.Spec.Path, f.Spec.ShowDiff, f.Spec.Audit = path, new(true), []string{"all"}
+	f.Spec.ContentFrom, f.Spec.DeletionPolicy = &v1alpha1.ValueSource{SecretKeyRef: &from}, v1alpha1.DeletionDelete
+	if adjust != nil {
+		adjust(f)
+	}
+	must(w.t, w.admin.Create(w.t.Context(), f))
+}
+
+func (w *world) user(name string, secret *corev1.Secret) {
+	w.t.Helper()
+	u := &v1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	u.Spec.NodeSelector = &metav1.LabelSelector{}
+	u.Spec.PasswordFrom, u.Spec.DeletionPolicy = &v1alpha1.SecretSource{SecretKeyRef: ref(secret.Name)}, v1alpha1.DeletionRestore
+	must(w.t, w.admin.Create(w.t.Context(), u))
+}
+
+// What finds nothing must be known to find something.
+func TestASecretIsFoundWhateverItIsIn(t *testing.T) {
+	for _, before := range []string{"", "a", "ab", "abc"} {
+		for _, text := range []string{before + marked, base64.StdEncoding.EncodeToString([]byte(before + marked + before))} {
+			if !hasSecret(`{"x":"` + text + `"}`) {
+				t.Errorf("%s is not found in %s", marked, text)
+			}
+		}
+	}
+	if hasSecret("Marked-5ecret") {
+		t.Error("what is no secret is found")
+	}
+}
