@@ -73,6 +73,11 @@ table() {
 		providers/file          ours/internal/bucket                  yes
 		providers/file          ours/internal/host/linux              no
 		providers/file          ours/providers/user                   no
+		providers/file          ours/providers/file/filemode          yes
+		providers/file/source   ours/providers/file/checksum          yes
+		providers/file/source   os/exec                               no
+		providers/user          ours/providers/file/owner             no
+		providers/user          ours/providers/package/debversion     no
 		providers/file          ours/controllers                      no
 		providers/file          ours/nodeagent                        no
 		providers/file          ours/internal/fetch                   yes

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/providers/file/filemode"
 )
 
 // What backup can say beside a suffix.
@@ -97,7 +98,7 @@ func (w *write) saveOpen(ctx context.Context, to string) error {
 		return err
 	}
 	defer content.Close()
-	mode := w.was.Mode &^ setIDs
+	mode := w.was.Mode &^ filemode.SetIDs
 	_, err = w.dir.WriteFile(ctx, w.name+to, host.NewFile{Content: content, UID: w.was.UID, GID: w.was.GID, Mode: &mode})
 	return err
 }

@@ -31,7 +31,7 @@ func TestRefused(t *testing.T) {
 		"a group that means unchanged":    {`{path: /x, group: "4294967295"}`, "group 4294967295 is no number of an account: use one from 0 to 4294967294, or a name"},
 		"an owner without a name":         {`{path: /x, owner: ""}`, `owner "" is no name of an account: use one from the host's list of accounts, or a number`},
 		"an owner and a group in one":     {`{path: /x, owner: "ann:web"}`, `owner "ann:web" is no name of an account: use one from the host's list of accounts, or a number`},
-		"a mode that is none":             {`{path: /x, mode: rw-r--r--}`, `mode "rw-r--r--": "rw-r--r--" does not begin with any of u, g, o, a, =, + and -; write it octal, as "0644", or symbolic, as "u=rw,go=r"`},
+		"a mode that is none":             {`{path: /x, mode: rw-r--r--}`, `mode "rw-r--r--": "rw-r--r--" must begin with u, g, o, a, =, + or -; write it in octal, such as "0644", or symbolically, such as "u=rw,go=r"`},
 		"a mode that is a number":         {`{path: /x, mode: 420}`, `cannot read attributes of File/test: json: cannot unmarshal number into Go struct field Attributes.FileAttributes.mode of type string`},
 		"a check of nothing":              {`{path: /x, validateCmd: visudo -c}`, `validateCmd "visudo -c" needs a % where the path of the staged file goes, as in visudo -c -f %`},
 		"a check with an open quote":      {`{path: /x, validateCmd: "sh -c '%"}`, `validateCmd "sh -c '%" cannot be split into words: Unterminated single-quoted string; close the quote`},
@@ -57,7 +57,7 @@ func TestRefused(t *testing.T) {
 		"a glob that is none":             {`{path: /x, recurse: true, ignore: ["[a"]}`, `ignore "[a" is no shell glob: write it as *.swp or [._]*`},
 		"a glob of paths":                 {`{path: /x, recurse: true, ignore: ["a/*"]}`, `ignore "a/*" is held against base names: write it without a /, as in *.swp`},
 		"a label as a part of one":        {`{path: /x, seltype: "a:b"}`, `seltype "a:b" is no part of an SELinux label: write it as in system_u:object_r:etc_t:s0`},
-		"several mistakes at once":        {`{path: x, mode: z, owner: ""}`, "path \"x\" must be absolute, as in /etc/motd\nowner \"\" is no name of an account: use one from the host's list of accounts, or a number\nmode \"z\": \"z\" does not begin with any of u, g, o, a, =, + and -; write it octal, as \"0644\", or symbolic, as \"u=rw,go=r\""},
+		"several mistakes at once":        {`{path: x, mode: z, owner: ""}`, "path \"x\" must be absolute, as in /etc/motd\nowner \"\" is no name of an account: use one from the host's list of accounts, or a number\nmode \"z\": \"z\" must begin with u, g, o, a, =, + or -; write it in octal, such as \"0644\", or symbolically, such as \"u=rw,go=r\""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/filemode"
 )
 
 // gone removes what is at the path, a directory with all that is in it where force was set,
@@ -53,7 +54,7 @@ func (a *Attributes) keep(property string, is Attributes) {
 	case "group":
 		a.Group = numbered(is.found.gid)
 	case "mode":
-		a.Mode = new(octal(is.found.mode))
+		a.Mode = new(filemode.Format(is.found.mode))
 	case "seluser":
 		a.Seluser = is.Seluser
 	case "selrole":
@@ -117,8 +118,8 @@ func (p posix) keepReaders(ctx context.Context, h host.Host, was *Attributes, is
 		return cannot("look at directory", err)
 	}
 	defer dir.Close()
-	trusted, err := trustedSetIDs(dir, is.found.info)
-	was.Mode = new(octal(is.found.mode&^setIDs | trusted))
+	trusted, err := filemode.TrustedSetIDs(dir, is.found.info)
+	was.Mode = new(filemode.Format(is.found.mode&^filemode.SetIDs | trusted))
 	return err
 }
 

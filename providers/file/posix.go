@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/filemode"
 )
 
 // posix manages files by the system calls that every host has.
@@ -62,7 +63,7 @@ func describe(is *Attributes, info host.FileInfo) {
 		is.Ensure = new(resource.Present)
 	}
 	if is.found.what != link {
-		is.Mode = new(octal(info.Mode))
+		is.Mode = new(filemode.Format(info.Mode))
 	}
 }
 
@@ -165,4 +166,18 @@ func cannot(verb string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("cannot %s: %w", verb, err)
+}
+
+// readTrust finds out which set-ID bits of a file count: a symbolic mode keeps no others.
+func (p posix) readTrust(ctx context.Context, h host.Reader, is *Attributes, want Attributes) error {
+	if is.found.what != regular || is.found.mode&filemode.SetIDs == 0 || want.Mode == nil || filemode.IsOctal(*want.Mode) {
+		return nil
+	}
+	dir, err := p.lookupParent(ctx, h, want)
+	if err != nil {
+		return cannot("look at directory", err)
+	}
+	defer dir.Close()
+	is.found.setIDs, err = filemode.TrustedSetIDs(dir, is.found.info)
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/filemode"
 )
 
 // properties in the order of need: a file is there before it has an owner, and its
@@ -152,7 +153,7 @@ func modeProperty() resource.Property[Attributes] {
 			return ""
 		},
 		ShowShould: func(is, want Attributes) string {
-			return octal(desiredMode(want, is.found.base(), is.found.what == directory))
+			return filemode.Format(desiredMode(want, is.found.base(), is.found.what == directory))
 		},
 	}
 }
@@ -163,11 +164,17 @@ func desiredMode(want Attributes, bits uint32, dir bool) uint32 {
 	if want.Mode == nil {
 		return bits
 	}
-	p, err := parseMode(*want.Mode)
+	mode, err := filemode.Apply(*want.Mode, bits, dir)
 	if err != nil {
 		return bits
 	}
-	return p.apply(bits, dir)
+	return mode
 }
 
-func octal(bits uint32) string { return fmt.Sprintf("%04o", bits) }
+// base is the bits that a symbolic mode starts with.
+func (f found) base() uint32 {
+	if f.what != regular {
+		return f.mode
+	}
+	return f.mode&^filemode.SetIDs | f.setIDs
+}

@@ -2,8 +2,10 @@ package file
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/providers/file/filemode"
 )
 
 // settleOld gives what is there the owner and the mode that it lacks.
@@ -42,7 +44,7 @@ func (w *write) chmod(file host.WritableHandle) error {
 	}
 	now := found{what: kindOf(info), mode: info.Mode}
 	if w.want.Mode != nil && now.what == regular {
-		if now.setIDs, err = trustedSetIDs(w.dir, info); err != nil {
+		if now.setIDs, err = filemode.TrustedSetIDs(w.dir, info); err != nil {
 			return err
 		}
 	}
@@ -54,4 +56,20 @@ func (w *write) chmod(file host.WritableHandle) error {
 		return nil
 	}
 	return w.blame("mode", file.Chmod(mode))
+}
+
+// changesHands reports whether a user's file is to get another owner. That user may have it
+// open, and could go on writing to it.
+func (w *write) changesHands() bool {
+	f := w.is.found
+	return f.what == regular && f.uid != 0 && (w.uid != unchanged && w.uid != f.uid || w.gid != unchanged && w.gid != f.gid)
+}
+
+// unsafe is why a file can't be given its mode as it is, nil if it can.
+func (w *write) unsafe() error {
+	if !w.changesHands() || w.want.Mode == nil || desiredMode(w.want, w.is.found.base(), false)&filemode.SetIDs == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s belongs to user %d, who may have it open and could change what would run with the rights of another: "+
+		"manage its content too, or remove it to have it made anew", w.want.Path, w.is.found.uid)
 }

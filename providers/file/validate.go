@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/filemode"
 )
 
 // validate refuses what the API refuses too, since manifests also come from files,
@@ -124,7 +125,7 @@ func validateMode(mode *string) error {
 	if mode == nil {
 		return nil
 	}
-	return checkMode(*mode)
+	return filemode.Validate(*mode)
 }
 
 func validateCommand(command *string) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/filemode"
 )
 
 type changes []resource.Change
@@ -200,11 +201,11 @@ func (w *write) rewrite(ctx context.Context, property string) error {
 // bits unless nobody could have planted them, and nobody else gets the file.
 func (w *write) inheritedBits() (uint32, error) {
 	f := w.is.found
-	bits := f.mode &^ setIDs
+	bits := f.mode &^ filemode.SetIDs
 	if w.uid != unchanged && w.uid != f.uid || w.gid != unchanged && w.gid != f.gid {
 		return bits, nil
 	}
-	kept, err := trustedSetIDs(w.dir, w.was)
+	kept, err := filemode.TrustedSetIDs(w.dir, w.was)
 	return bits | kept, err
 }
 

@@ -1,4 +1,6 @@
-package file
+// Package filemode parses the mode attribute of a File, octal or symbolic, and computes the
+// permission bits that it asks for.
+package filemode
 
 import (
 	"fmt"
@@ -7,7 +9,9 @@ import (
 	"strings"
 )
 
-// Permission bits beyond those of user, group and others.
+// SetIDs are the set-user-ID and set-group-ID bits.
+const SetIDs = setUID | setGID
+
 const (
 	setUID    = 0o4000
 	setGID    = 0o2000
@@ -17,24 +21,23 @@ const (
 	triadBits = 0o7
 )
 
-// A permission is what the attribute mode asks for: all twelve bits, or edits of
-// the bits that are there.
+// A permission is a parsed mode: either all twelve bits, or edits of the present bits.
 type permission struct {
 	octal uint32
 	edits []edit // symbolic, in the order written; nil when octal
 }
 
-// An edit is one part of a symbolic mode, as u=rw+X.
+// An edit is one clause of a symbolic mode, such as u=rw+X.
 type edit struct {
-	whos []byte // of "ugo", each once
-	acts []act
+	classes []byte // of "ugo", each once
+	acts    []act
 }
 
-// An act is an operator and what it works with.
+// An act is an operator and its operands.
 type act struct {
 	op     byte // '=', '+' or '-'
 	rwx    uint32
-	copied []byte // of "ugo": classes whose bits it takes
+	copied []byte // of "ugo": the classes whose bits are copied
 	execIf bool   // X
 	setID  bool   // s
 	sticky bool   // t
@@ -42,9 +45,37 @@ type act struct {
 
 var octalMode = regexp.MustCompile(`^[0-7]{3,4}$`)
 
-// parseMode reads an octal or a symbolic mode.
-func parseMode(s string) (permission, error) {
-	if octalMode.MatchString(s) {
+// IsOctal reports whether mode is octal rather than symbolic.
+func IsOctal(mode string) bool { return octalMode.MatchString(mode) }
+
+// Format returns bits as four octal digits.
+func Format(bits uint32) string { return fmt.Sprintf("%04o", bits) }
+
+// Validate rejects a malformed mode, and one that changes the bits again each time it is
+// applied.
+func Validate(mode string) error {
+	p, err := parse(mode)
+	if err == nil && !p.alwaysConverges() {
+		err = fmt.Errorf("mode %q never converges: applying it again changes the bits again; name the bits instead of copying them", mode)
+	}
+	return err
+}
+
+// Apply returns the twelve permission bits that mode asks for on a file or directory whose
+// bits are these. An octal mode of a directory also grants x wherever it grants r. A
+// symbolic mode is applied until it changes nothing more, so that a file in sync stays in
+// sync: u+x,g+X grants g its x only after u has it.
+func Apply(mode string, bits uint32, dir bool) (uint32, error) {
+	p, err := parse(mode)
+	if err != nil {
+		return 0, err
+	}
+	bits, _ = p.converge(bits, dir)
+	return bits, nil
+}
+
+func parse(s string) (permission, error) {
+	if IsOctal(s) {
 		bits, err := strconv.ParseUint(s, 8, 32)
 		return permission{octal: uint32(bits)}, err
 	}
@@ -52,27 +83,18 @@ func parseMode(s string) (permission, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		e, err := parseEdit(part)
 		if err != nil {
-			return permission{}, fmt.Errorf(`mode %q: %w; write it octal, as "0644", or symbolic, as "u=rw,go=r"`, s, err)
+			return permission{}, fmt.Errorf(`mode %q: %w; write it in octal, such as "0644", or symbolically, such as "u=rw,go=r"`, s, err)
 		}
 		p.edits = append(p.edits, e)
 	}
 	return p, nil
 }
 
-// checkMode refuses what is no mode, and what is one that nothing can be in sync with.
-func checkMode(s string) error {
-	p, err := parseMode(s)
-	if err == nil && !p.settles() {
-		err = fmt.Errorf("mode %q has no end: applying it again changes the mode again; name the bits instead of copying them", s)
-	}
-	return err
-}
-
 func parseEdit(part string) (edit, error) {
 	rest := strings.TrimLeft(part, "ugoa")
-	e := edit{whos: classes(part[:len(part)-len(rest)])}
+	e := edit{classes: classes(part[:len(part)-len(rest)])}
 	if rest == "" {
-		return edit{}, fmt.Errorf("%q has none of =, + and -", part)
+		return edit{}, fmt.Errorf("%q has no operator: want =, + or -", part)
 	}
 	for i := range len(rest) {
 		if strings.IndexByte("=+-", rest[i]) >= 0 {
@@ -80,7 +102,7 @@ func parseEdit(part string) (edit, error) {
 			continue
 		}
 		if len(e.acts) == 0 {
-			return edit{}, fmt.Errorf("%q does not begin with any of u, g, o, a, =, + and -", part)
+			return edit{}, fmt.Errorf("%q must begin with u, g, o, a, =, + or -", part)
 		}
 		if err := e.acts[len(e.acts)-1].add(rest[i]); err != nil {
 			return edit{}, err
@@ -89,7 +111,7 @@ func parseEdit(part string) (edit, error) {
 	return e, nil
 }
 
-// classes are whom an edit is for: everyone, if it does not say.
+// classes are the classes that an edit names; without any it applies to all of them.
 func classes(s string) []byte {
 	if s == "" {
 		s = "a"
@@ -113,7 +135,7 @@ func (a *act) add(letter byte) error {
 		a.rwx |= 1
 	case 'X':
 		if a.op != '+' {
-			return fmt.Errorf("the letter X only goes with +, not with %c", a.op)
+			return fmt.Errorf("X is only valid after +, not after %c", a.op)
 		}
 		a.execIf = true
 	case 's':
@@ -123,24 +145,15 @@ func (a *act) add(letter byte) error {
 	case 'u', 'g', 'o':
 		a.copied = append(a.copied, letter)
 	default:
-		return fmt.Errorf("%q is none of r, w, x, X, s, t, u, g and o", letter)
+		return fmt.Errorf("unknown letter %q: want r, w, x, X, s, t, u, g or o", letter)
 	}
 	return nil
 }
 
-// apply returns the bits that are to be where these are. An octal mode also lets
-// those search a directory who may read it. A symbolic one is applied until it
-// changes nothing more, or a file in sync would be out of sync: u+x,g+X grants g
-// its x only when it sees that of u.
-func (p permission) apply(bits uint32, dir bool) uint32 {
-	bits, _ = p.settle(bits, dir)
-	return bits
-}
-
-// maxRounds is more than any mode needs that comes to an end.
+// maxRounds is more than any mode that converges needs.
 const maxRounds = 16
 
-func (p permission) settle(bits uint32, dir bool) (settled uint32, ok bool) {
+func (p permission) converge(bits uint32, dir bool) (converged uint32, ok bool) {
 	for range maxRounds {
 		next := p.once(bits, dir)
 		if next == bits {
@@ -166,11 +179,11 @@ func (p permission) once(bits uint32, dir bool) uint32 {
 	}
 }
 
-// apply copies from the bits as they were before the edit. As in Puppet, "=" leaves
-// set-user-ID, set-group-ID and sticky alone.
+// apply copies classes from the bits as they were before the edit. As in Puppet, "=" does not
+// clear set-user-ID, set-group-ID or sticky.
 func (e edit) apply(before uint32, searchable bool) uint32 {
 	after := before
-	for _, who := range e.whos {
+	for _, who := range e.classes {
 		triad := before >> shift(who) & triadBits
 		for _, a := range e.acts {
 			if a.op == '=' {
@@ -191,7 +204,7 @@ func (a act) change(bits, by uint32) uint32 {
 	return bits | by
 }
 
-// triad is what the act adds or takes of one class.
+// triad returns the bits of one class that the act adds or removes.
 func (a act) triad(before uint32, searchable bool) uint32 {
 	bits := a.rwx
 	for _, from := range a.copied {
@@ -203,7 +216,7 @@ func (a act) triad(before uint32, searchable bool) uint32 {
 	return bits
 }
 
-// special is what the act adds or takes of the three uppermost bits.
+// special returns the special bits that the act adds or removes.
 func (a act) special(who byte) (bits uint32) {
 	if a.sticky {
 		bits = sticky
@@ -221,15 +234,15 @@ func (a act) special(who byte) (bits uint32) {
 
 func shift(who byte) int { return 3 * strings.IndexByte("ogu", who) }
 
-// settles reports whether the mode comes to an end wherever it is applied. One that
-// copies in a ring, as g=u,u=o, does not and could never be in sync.
-func (p permission) settles() bool {
+// alwaysConverges reports whether the mode converges from any bits. One that copies classes
+// in a ring, such as g=u,u=o, does not: no file could be in sync with it.
+func (p permission) alwaysConverges() bool {
 	if !p.copies() {
 		return true
 	}
 	for bits := range uint32(allBits + 1) {
-		_, file := p.settle(bits, false)
-		_, dir := p.settle(bits, true)
+		_, file := p.converge(bits, false)
+		_, dir := p.converge(bits, true)
 		if !file || !dir {
 			return false
 		}
