@@ -3,13 +3,13 @@ package nodeagent
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // verdict is a condition without its type.
@@ -106,18 +106,7 @@ func failures(s v1alpha1.NodeCatalogStatus) string {
 
 // listed is "3 failed: File/a, File/b and 1 more".
 func listed(n int, what string, refs []string) string {
-	return fmt.Sprintf("%d %s: %s", n, what, named(n, refs))
-}
-
-// named is "a, b and 1 more" of n, of which not all need be given.
-func named(n int, all []string) string {
-	const most = 5
-	names := all[:min(len(all), most)]
-	text := strings.Join(names, ", ")
-	if more := n - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return fmt.Sprintf("%d %s: %s", n, what, text.ListOf(n, refs))
 }
 
 func refsOf(resources []v1alpha1.ResourceReport, state v1alpha1.ResourceState) []string {

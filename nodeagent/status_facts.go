@@ -23,7 +23,7 @@ func publishedFacts(s *v1alpha1.NodeCatalogStatus, facts resource.Facts) {
 	}
 	is, _ := withoutNulls(text.EncodeAll(map[string]any(facts))).(map[string]any)
 	omitted := fitFacts(is)
-	s.OmittedFacts = cut(named(len(omitted), omitted), maxMessage)
+	s.OmittedFacts = cut(text.List(omitted), maxMessage)
 	if raw := jsonOf(is); s.Facts == nil || !sameJSON(s.Facts.Raw, raw) {
 		s.Facts = &runtime.RawExtension{Raw: raw}
 	}

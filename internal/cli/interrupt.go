@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // inHand is what a run deals with at the moment. It is safe for concurrent use.
@@ -13,10 +13,7 @@ type inHand struct{ words atomic.Pointer[string] }
 
 // begin notes resources that are dealt with together.
 func (h *inHand) begin(refs []resource.Ref) {
-	words := refs[0].String()
-	if more := len(refs) - 1; more > 0 {
-		words += fmt.Sprintf(" and %d more", more)
-	}
+	words := text.ListOf(len(refs), refs[:1])
 	h.words.Store(&words)
 }
 

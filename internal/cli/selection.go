@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // A selection is the resources that a run is limited to; nil is all of them.
@@ -101,9 +102,5 @@ func suggestion(ref resource.Ref, all []v1alpha1.Resource) string {
 	if len(sameKind) == 0 {
 		return fmt.Sprintf(", and nothing else of kind %s", ref.Kind)
 	}
-	more := ""
-	if n := len(sameKind) - most; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("; of kind %s they have %s%s", ref.Kind, strings.Join(sameKind[:min(len(sameKind), most)], ", "), more)
+	return fmt.Sprintf("; of kind %s they have %s", ref.Kind, text.List(sameKind))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // A generator is a resource that brought others along, and the writes up to the end of that.
@@ -66,7 +67,7 @@ func (r *run) generateAgain(ctx context.Context, e *entry, effects []resource.Re
 				return nil
 			}
 			if len(effects) > 0 && !c.situation.Changes[0].Removes() {
-				r.amend(e, fmt.Errorf("%s of this resource was undone in the same run, by %s: %s", c.Ref, list(effects), outOfSync(c.comparison)))
+				r.amend(e, fmt.Errorf("%s of this resource was undone in the same run, by %s: %s", c.Ref, text.List(effects), outOfSync(c.comparison)))
 				return nil
 			}
 		}

@@ -90,7 +90,7 @@ func refusal(s Situation) Verdict {
 	case s.Unscheduled != nil:
 		return Verdict{Skip, text.Error(s.Unscheduled)}
 	case len(s.FailedDeps) > 0:
-		return Verdict{Skip, "skipped because of failed dependencies: " + list(s.FailedDeps)}
+		return Verdict{Skip, "skipped because of failed dependencies: " + text.List(s.FailedDeps)}
 	case s.Stopped != nil:
 		return Verdict{Skip, "the run was stopped before its turn" + because(s.Stopped)}
 	case s.NoProvider != nil:
@@ -107,7 +107,7 @@ func refusal(s Situation) Verdict {
 // reports, that is no failure as long as an apply would change other resources first.
 func unready(s Situation, err error) Verdict {
 	if s.Noop && len(s.Pending) > 0 {
-		return Verdict{Await, fmt.Sprintf("depends on %s, which would be applied first: %s", list(s.Pending), text.Error(err))}
+		return Verdict{Await, fmt.Sprintf("depends on %s, which would be applied first: %s", text.List(s.Pending), text.Error(err))}
 	}
 	return Verdict{Fail, text.Error(err)}
 }
@@ -131,17 +131,4 @@ func arrows(cycle []resource.Ref) string {
 		b.WriteString(r.String() + " => ")
 	}
 	return b.String() + cycle[0].String()
-}
-
-// list names the first few.
-func list(refs []resource.Ref) string {
-	const most = 5
-	var names []string
-	for _, r := range refs[:min(len(refs), most)] {
-		names = append(names, r.String())
-	}
-	if n := len(refs) - most; n > 0 {
-		names = append(names, fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(names, ", ")
 }

@@ -46,7 +46,7 @@ func TestDecide(t *testing.T) {
 		"an unsupported attribute fails":                      {engine.Situation{Unsupported: bad, Noop: true}, engine.Verdict{engine.Fail, "bad"}},
 		"what can't be read fails":                            {engine.Situation{ReadError: bad, Noop: true}, engine.Verdict{engine.Fail, "bad"}},
 		"a cycle fails":                                       {engine.Situation{Cycle: dep}, engine.Verdict{engine.Fail, "is part of a dependency cycle: Thing/dep => Thing/dep"}},
-		"of many failed dependencies five are named":          {engine.Situation{FailedDeps: deps(7)}, engine.Verdict{engine.Skip, "skipped because of failed dependencies: Thing/d0, Thing/d1, Thing/d2, Thing/d3, Thing/d4, and 2 more"}},
+		"of many failed dependencies five are named":          {engine.Situation{FailedDeps: deps(7)}, engine.Verdict{engine.Skip, "skipped because of failed dependencies: Thing/d0, Thing/d1, Thing/d2, Thing/d3, Thing/d4 and 2 more"}},
 		"five are all named":                                  {engine.Situation{FailedDeps: deps(5)}, engine.Verdict{engine.Skip, "skipped because of failed dependencies: Thing/d0, Thing/d1, Thing/d2, Thing/d3, Thing/d4"}},
 		"a stopped run skips":                                 {engine.Situation{Stopped: context.Canceled}, engine.Verdict{engine.Skip, "the run was stopped before its turn"}},
 		"and says why, if that is known":                      {engine.Situation{Stopped: errors.New("time is up")}, engine.Verdict{engine.Skip, "the run was stopped before its turn: time is up"}},

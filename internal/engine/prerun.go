@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // preRun asks every resource that has a say whether the run can take place, before
@@ -26,7 +27,7 @@ func (r *run) preRun(ctx context.Context) (context.Context, context.CancelFunc) 
 		}
 	}
 	if len(refs) > 0 {
-		cancel(errors.New("some checks before the run failed: " + list(refs)))
+		cancel(errors.New("some checks before the run failed: " + text.List(refs)))
 	}
 	return ctx, func() { cancel(nil) }
 }

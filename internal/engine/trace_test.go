@@ -30,7 +30,7 @@ func TestATraceHasTheStateOfEachManagedPropertyWheneverItWasCompared(t *testing.
 	}
 	var got []string
 	transact(t, items, func(tx *engine.Transaction) { tx.Trace = func(line string) { got = append(got, line) } })
-	clipped := strings.Repeat("BLUE", 50) + "..."
+	clipped := strings.Repeat("BLUE", 49) + "B..."
 	want := []string{
 		"Thing/new: ensure: current absent, target present",
 		"Thing/new: color: current absent, target " + clipped,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // A change with side effects may undo what was found or made in sync before it: the removal
@@ -79,12 +80,12 @@ func (r *run) lookAgain(ctx context.Context, group []*entry) {
 	for i, err := range r.readAllOf(ctx, group) {
 		e := group[i]
 		if err != nil {
-			r.amend(e, fmt.Errorf("cannot tell whether later changes, of %s, undid it: %w", list(suspects[i]), err))
+			r.amend(e, fmt.Errorf("cannot tell whether later changes, of %s, undid it: %w", text.List(suspects[i]), err))
 			continue
 		}
 		if r.compareAgain(e); len(e.comparison.Changes) > 0 {
 			e.report.OutOfSync = true
-			r.amend(e, fmt.Errorf("was undone in the same run, by %s: %s", list(suspects[i]), outOfSync(e.comparison)))
+			r.amend(e, fmt.Errorf("was undone in the same run, by %s: %s", text.List(suspects[i]), outOfSync(e.comparison)))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // A Fault is what is wrong with a document, or with a file that cannot be read.
@@ -77,7 +78,7 @@ func withShortValue(f field.Error) *field.Error {
 	value, isText := f.BadValue.(string)
 	switch {
 	case isText && len(value) > maxValue:
-		f.BadValue = strings.ToValidUTF8(value[:maxValue], "") + "…"
+		f.BadValue = text.Clip(value, maxValue)
 	case !isText && len(f.ErrorBody()) > len(f.Detail)+maxValue:
 		f.BadValue = field.OmitValueType{}
 	}

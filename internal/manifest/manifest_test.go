@@ -156,7 +156,7 @@ func TestEachFaultNamesItsLineItsResourceAndTheRemedy(t *testing.T) {
 		}},
 		"a relative path": {replaced("/etc/motd", "etc/motd"), []string{"stdin:4: File/motd: spec.path: Invalid value: \"etc/motd\": path must be absolute, as in /etc/motd"}},
 		"a long value": {replaced("/etc/motd", strings.Repeat("é", 1000)), []string{
-			"stdin:4: File/motd: spec.path: Invalid value: \"" + strings.Repeat("é", 100) + "…\": path must be absolute, as in /etc/motd",
+			"stdin:4: File/motd: spec.path: Invalid value: \"" + strings.Repeat("é", 98) + "...\": path must be absolute, as in /etc/motd",
 		}},
 		"a value of no pattern": {replaced("content: hello", "source: /a, checksum: md5, checksumValue: "+strings.Repeat("z", 32)), []string{
 			"stdin:4: File/motd: spec.checksumValue: Invalid value: \"" + strings.Repeat("z", 32) + "\": spec.checksumValue in body should match '^[0-9a-fA-F]+$'",

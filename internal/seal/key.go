@@ -8,38 +8,34 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // algorithm is what the text of a public key begins with.
 const algorithm = "mlkem768-x25519:"
 
+// maxQuoted is how many bytes of a key an error quotes.
+const maxQuoted = 40
+
 // A PublicKey is what values are sealed to. The zero PublicKey is none.
 type PublicKey struct{ key hpke.PublicKey }
 
 // ParsePublicKey reads what String writes, and no other spelling of it.
-func ParsePublicKey(text string) (PublicKey, error) {
-	encoded, ok := strings.CutPrefix(text, algorithm)
+func ParsePublicKey(s string) (PublicKey, error) {
+	encoded, ok := strings.CutPrefix(s, algorithm)
 	if !ok {
-		return PublicKey{}, fmt.Errorf("public key %q is of an unknown algorithm: it has to begin with %s", shortened(text), algorithm)
+		return PublicKey{}, fmt.Errorf("public key %q is of an unknown algorithm: it has to begin with %s", text.Clip(s, maxQuoted), algorithm)
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	if err != nil || strings.ContainsAny(encoded, "\r\n") { // which the decoder skips
-		return PublicKey{}, fmt.Errorf("public key %q is no base64", shortened(text))
+		return PublicKey{}, fmt.Errorf("public key %q is no base64", text.Clip(s, maxQuoted))
 	}
 	key, err := hpke.MLKEM768X25519().NewPublicKey(raw)
 	if err != nil {
-		return PublicKey{}, fmt.Errorf("public key %q is no key: %w", shortened(text), err)
+		return PublicKey{}, fmt.Errorf("public key %q is no key: %w", text.Clip(s, maxQuoted), err)
 	}
 	return PublicKey{key}, nil
-}
-
-// shortened is enough of a text to find it by.
-func shortened(text string) string {
-	const limit = 40
-	if len(text) <= limit {
-		return text
-	}
-	return text[:limit] + "..."
 }
 
 // IsZero reports whether there is no key.

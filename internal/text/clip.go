@@ -2,12 +2,15 @@ package text
 
 import "unicode/utf8"
 
-// Clip is the beginning of s, at most n bytes and an ellipsis. It does not cut a character in
-// two, and leaves bytes that are not UTF-8 as they are.
+const ellipsis = "..."
+
+// Clip shortens s to at most n bytes: its beginning and an ellipsis, or all of s if that fits. n is at
+// least 3. It never splits a character, and leaves bytes that are not UTF-8 unchanged.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
+	n -= len(ellipsis)
 	start := n // of the character at n
 	for start > max(0, n-utf8.UTFMax+1) && !utf8.RuneStart(s[start]) {
 		start--
@@ -15,27 +18,26 @@ func Clip(s string, n int) string {
 	if _, size := utf8.DecodeRuneInString(s[start:]); start+size > n {
 		n = start
 	}
-	return s[:n] + "..."
+	return s[:n] + ellipsis
 }
 
-// ClipFront is the end of s, an ellipsis and at most n bytes. It does not cut a character in
-// two, and leaves bytes that are not UTF-8 as they are.
+// ClipFront is Clip that retains the end of s: an ellipsis and the last bytes.
 func ClipFront(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	first := len(s) - n
+	first := len(s) - (n - len(ellipsis))
 	for start := max(0, first-utf8.UTFMax+1); start < first; start++ {
 		if _, size := utf8.DecodeRuneInString(s[start:]); start+size > first {
 			first = start + size
 			break
 		}
 	}
-	return "..." + s[first:]
+	return ellipsis + s[first:]
 }
 
-// TrimIncomplete is s without the first bytes of a character whose others are missing at the
-// end, as where a stream was cut off.
+// TrimIncomplete removes the first bytes of a character whose other bytes are missing at the end
+// of s, as where a stream was cut off.
 func TrimIncomplete(s string) string {
 	for start := len(s) - 1; start >= max(0, len(s)-utf8.UTFMax+1); start-- {
 		if !utf8.FullRuneInString(s[start:]) {

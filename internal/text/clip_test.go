@@ -7,24 +7,25 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-func TestTextIsClippedBetweenCharacters(t *testing.T) {
+func TestClipSplitsNoCharacter(t *testing.T) {
 	for _, c := range []struct {
 		s           string
 		n           int
 		clip, front string
 	}{
-		{"", 0, "", ""},
+		{"", 3, "", ""},
 		{"abc", 3, "abc", "abc"},
-		{"abcd", 3, "abc...", "...bcd"},
-		{"añb", 2, "a...", "...b"},
-		{"añb", 3, "añ...", "...ñb"},
-		{"日本", 2, "...", "..."},
-		{"日本", 0, "...", "..."},
-		{"a👩b", 4, "a...", "...b"},
-		{"a👩b", 5, "a👩...", "...👩b"},
-		{"\xff\xfe\xfd", 1, "\xff...", "...\xfd"},
-		{"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80\x80\x80\x80...", "...\x80\x80\x80\x80\x80"},
-		{"é\x80\x80\xc3", 3, "é\x80...", "...\x80\x80\xc3"},
+		{"abcdefg", 6, "abc...", "...efg"},
+		{"abcd", 3, "...", "..."},
+		{"añbcde", 5, "a...", "...de"},
+		{"abcdñe", 5, "ab...", "...e"},
+		{"añbcdñe", 6, "añ...", "...ñe"},
+		{"日本", 5, "...", "..."},
+		{"a👩b👩c", 7, "a...", "...c"},
+		{"a👩b👩c", 8, "a👩...", "...👩c"},
+		{"\xff\xfe\xfd\xfc\xfb", 4, "\xff...", "...\xfb"},
+		{"\x80\x80\x80\x80\x80\x80\x80\x80\x80", 8, "\x80\x80\x80\x80\x80...", "...\x80\x80\x80\x80\x80"},
+		{"é\x80\x80\x80\x80\xc3", 6, "é\x80...", "...\x80\x80\xc3"},
 	} {
 		if got := text.Clip(c.s, c.n); got != c.clip {
 			t.Errorf("Clip(%q, %d): got %q, want %q", c.s, c.n, got, c.clip)
@@ -36,24 +37,27 @@ func TestTextIsClippedBetweenCharacters(t *testing.T) {
 }
 
 func FuzzClip(f *testing.F) {
-	f.Add("añb日", 3)
+	f.Add("añb日", 5)
 	f.Add("\x80\x80\x80\xff\xe6\x97", 4)
 	f.Fuzz(func(t *testing.T, s string, n int) {
-		if n < 0 {
+		if n < len("...") {
 			return
 		}
 		for _, got := range []string{text.Clip(s, n), text.ClipFront(s, n)} {
-			if len(got)-len("...") > n && got != s || utf8.ValidString(s) && !utf8.ValidString(got) {
+			if len(got) > n || utf8.ValidString(s) && !utf8.ValidString(got) {
 				t.Errorf("%q in %d bytes: %q", s, n, got)
 			}
-			if len(s) > n && len(got) < n-utf8.UTFMax+1+len("...") {
+			if len(s) <= n && got != s {
+				t.Errorf("%q fits %d bytes and became %q", s, n, got)
+			}
+			if len(s) > n && len(got) < n-utf8.UTFMax+1 {
 				t.Errorf("%q in %d bytes has lost more than a character: %q", s, n, got)
 			}
 		}
 	})
 }
 
-func TestAnIncompleteCharacterIsTrimmed(t *testing.T) {
+func TestTrimIncompleteRemovesTheBeginningOfACharacter(t *testing.T) {
 	for s, want := range map[string]string{
 		"": "", "aé": "aé", "a\xc3": "a", "a\xe6\x97": "a", "日\xf0\x9f\x91": "日", "a\xff": "a\xff", "\x80\x80\x80\x80": "\x80\x80\x80\x80",
 	} {

@@ -2,12 +2,12 @@ package text
 
 import "fmt"
 
-// Count is "1 resource" or "2 resources", of a noun whose plural ends in s.
+// Count is a number and a noun whose plural ends in s: "1 resource", "2 resources".
 func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun) + Plural(n, "", "s")
 }
 
-// Plural is the form of a word that goes with a number.
+// Plural returns one if n is 1, else many.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -29,7 +31,7 @@ func (posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Attri
 	if want.Command == "" {
 		return is, errors.New("no host tells of an Exec that is merely named: apply one with a command instead")
 	}
-	if isTrue(want.RefreshOnly) {
+	if ptr.Deref(want.RefreshOnly, false) {
 		return is, nil
 	}
 	is.due, err = allowed(ctx, h, want)

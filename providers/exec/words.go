@@ -10,6 +10,7 @@ import (
 
 	// POSIX words and quoting, and unlike others neither comments nor expansion.
 	"github.com/kballard/go-shellquote"
+	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -18,11 +19,9 @@ import (
 // shell is what runs a line where shell: true asks for it.
 const shell = "/bin/sh"
 
-func isTrue(b *bool) bool { return b != nil && *b }
-
 // words are the argv of command, or of a line that is like it.
 func words(line string, a Attributes) ([]string, error) {
-	if isTrue(a.Shell) {
+	if ptr.Deref(a.Shell, false) {
 		return []string{shell, "-c", line}, nil
 	}
 	split, err := shellquote.Split(line)
@@ -53,7 +52,7 @@ func shown(line string, a Attributes) string {
 
 // program is the file that a line begins with, "" where that can't be told.
 func program(line string, a Attributes) string {
-	if isTrue(a.Shell) {
+	if ptr.Deref(a.Shell, false) {
 		return regexp.MustCompile(`^/[\w./+-]+`).FindString(line)
 	}
 	if line == a.Command && a.Args != nil {

@@ -136,7 +136,7 @@ func TestALongComplaintIsCut(t *testing.T) {
 	})
 	got := apply(t, h, `{path: /x, content: "two\n", validateCmd: checker %}`).Err
 	want := `cannot write file: write /x: validateCmd "checker %" exited with 1, so the file stays as it is: ...` +
-		strings.Repeat("a", 11) + "\n" + strings.Repeat("b", 500)
+		strings.Repeat("a", 8) + "\n" + strings.Repeat("b", 500)
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -82,9 +84,7 @@ func members() resource.Property[attributes] {
 
 func exists(a attributes) bool { return a.Ensure != nil && *a.Ensure == resource.Present }
 
-func isMinimum(a attributes) bool { return !isTrue(a.AuthMembership) }
-
-func isTrue(b *bool) bool { return b != nil && *b }
+func isMinimum(a attributes) bool { return !ptr.Deref(a.AuthMembership, false) }
 
 // beThere makes present what does not say otherwise.
 func beThere(a *attributes) {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -164,7 +166,7 @@ func gid(want attributes) []string {
 	switch {
 	case want.GID == nil:
 		return nil
-	case isTrue(want.AllowDupe):
+	case ptr.Deref(want.AllowDupe, false):
 		return []string{"--non-unique", "--gid", strconv.FormatInt(*want.GID, 10)}
 	default:
 		return []string{"--gid", strconv.FormatInt(*want.GID, 10)}
@@ -172,7 +174,7 @@ func gid(want attributes) []string {
 }
 
 func system(want attributes) []string {
-	if isTrue(want.System) {
+	if ptr.Deref(want.System, false) {
 		return []string{"--system"}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/providers/package/debversion"
 )
 
@@ -102,5 +103,5 @@ func (t transaction) summary() string {
 	for _, o := range t.orders {
 		names = append(names, o.name)
 	}
-	return some(names)
+	return text.List(names)
 }

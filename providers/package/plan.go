@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/providers/package/debversion"
 )
 
@@ -120,7 +121,7 @@ func available(ensure string, o *order, has offer) error {
 	case o.pinned && !slices.Contains(has.versions, o.version) && len(has.versions) > 0:
 		return &unavailableError{
 			lack:   fmt.Sprintf("version %q of package %q is not in apt's index", ensure, o.name),
-			remedy: fmt.Sprintf(", which has %s: ask for one of these, or add a source", some(has.versions)),
+			remedy: fmt.Sprintf(", which has %s: ask for one of these, or add a source", text.List(has.versions)),
 		}
 	case has.candidate == "":
 		return &unavailableError{
@@ -134,15 +135,6 @@ func available(ensure string, o *order, has offer) error {
 // debianName reports whether a name could be a package's, perhaps with an architecture.
 func debianName(name string) bool {
 	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]*(:[a-z0-9-]+)?$`).MatchString(name)
-}
-
-// some is a list that is cut short.
-func some(list []string) string {
-	const most = 5
-	if len(list) <= most {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
 }
 
 // A transaction is orders that go into one.

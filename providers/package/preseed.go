@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // preseed answers the questions of what is about to change, and returns the orders
@@ -57,7 +58,7 @@ func stumbled(res host.Result) error {
 	}
 	switch {
 	case len(lines) > 0:
-		return fmt.Errorf("debconf-set-selections does not take %s: write owner, question, type and value", some(lines))
+		return fmt.Errorf("debconf-set-selections does not take %s: write owner, question, type and value", text.List(lines))
 	case debconfLocked(res):
 		return errors.New("another process holds the lock of debconf's database")
 	case res.ExitCode != 0:

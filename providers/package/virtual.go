@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 func allowsVirtual(want Attributes) bool { return want.AllowVirtual != nil && *want.AllowVirtual }
@@ -64,9 +65,9 @@ func (b *batch) choose(ctx context.Context, want Attributes, offers map[string]o
 	case len(has.providers) == 0:
 		return name, has, nil
 	case !allowsVirtual(want):
-		return "", offer{}, fmt.Errorf("name %q is no package but what others provide: name one of %s, or set allowVirtual", name, some(has.providers))
+		return "", offer{}, fmt.Errorf("name %q is no package but what others provide: name one of %s, or set allowVirtual", name, text.List(has.providers))
 	case len(has.providers) > 1:
-		return "", offer{}, fmt.Errorf("name %q is what several packages provide: name one of %s", name, some(has.providers))
+		return "", offer{}, fmt.Errorf("name %q is what several packages provide: name one of %s", name, text.List(has.providers))
 	}
 	return has.providers[0], offers[has.providers[0]], nil
 }
@@ -77,7 +78,7 @@ func (db database) ambiguous(want Attributes, actual string) error {
 		return nil
 	}
 	if all := db.providers(want.Name); len(all) > 1 {
-		return fmt.Errorf("name %q is what several packages provide: name the one that is to go, %s", want.Name, some(all))
+		return fmt.Errorf("name %q is what several packages provide: name the one that is to go, %s", want.Name, text.List(all))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -56,7 +58,7 @@ func (c control) write(ctx context.Context, want attributes, changes []resource.
 
 // inTheWay refuses to mask a unit whose own file is where the mask, a link, would be.
 func (c control) inTheWay(u unit, want attributes) error {
-	if !isTrue(want.Mask) || u.masked() {
+	if !ptr.Deref(want.Mask, false) || u.masked() {
 		return nil
 	}
 	file := "/etc/systemd/system/" + u.ID
@@ -160,7 +162,7 @@ func (c control) take(ctx context.Context, u unit, s step) error {
 	}
 	return await(ctx, s.Verb[0] != "stop", func(ctx context.Context) (bool, error) {
 		u, err := c.look(ctx)
-		return isTrue(u.Runs), err
+		return ptr.Deref(u.Runs, false), err
 	})
 }
 

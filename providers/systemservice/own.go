@@ -16,6 +16,7 @@ import (
 
 	// POSIX words and quoting, and unlike others neither comments nor expansion.
 	"github.com/kballard/go-shellquote"
+	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/regex"
@@ -57,7 +58,7 @@ func validateMeans(want attributes) error {
 	if want.Status != nil && isFalse(want.HasStatus) {
 		errs = append(errs, errors.New("status can't go with hasStatus: false: leave one of them out"))
 	}
-	if want.Restart != nil && isTrue(want.ReloadOnRefresh) {
+	if want.Restart != nil && ptr.Deref(want.ReloadOnRefresh, false) {
 		errs = append(errs, errors.New("restart can't go with reloadOnRefresh: true: leave one of them out"))
 	}
 	return errors.Join(errs...)

@@ -3,6 +3,8 @@ package systemservice
 import (
 	"fmt"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -29,7 +31,7 @@ func mustUnmask(u unit, want attributes) bool {
 // needsUnit reports whether there must be a unit for what is wanted: what is not there
 // neither runs nor starts at boot.
 func needsUnit(want attributes) bool {
-	return wantsRunning(want) && want.Start == nil || isTrue(want.Enable)
+	return wantsRunning(want) && want.Start == nil || ptr.Deref(want.Enable, false)
 }
 
 // unmask takes the mask away that is there.
@@ -56,7 +58,7 @@ func plan(u unit, want attributes) []step {
 		steps = append(steps, ensureStep(want.Stop, "stop"))
 	}
 	steps = append(steps, enableSteps(u, want)...)
-	if isTrue(want.Mask) && !u.masked() {
+	if ptr.Deref(want.Mask, false) && !u.masked() {
 		add("mask", "mask")
 	}
 	return steps
@@ -73,9 +75,9 @@ func enableSteps(u unit, want attributes) []step {
 	switch {
 	case is == nil:
 		return nil
-	case isTrue(want.Enable) && !*is:
+	case ptr.Deref(want.Enable, false) && !*is:
 		return []step{{Property: "enable", Verb: []string{"enable"}}}
-	case *is && (isFalse(want.Enable) || isTrue(want.Mask)):
+	case *is && (isFalse(want.Enable) || ptr.Deref(want.Mask, false)):
 		steps := []step{{Property: "enable", Verb: []string{"disable"}}}
 		if u.UnitFileState == "enabled-runtime" {
 			steps = append(steps, step{Property: "enable", Verb: []string{"disable", "--runtime"}})
@@ -90,7 +92,7 @@ func enableSteps(u unit, want attributes) []step {
 func refreshSteps(u unit, want attributes) []step {
 	var steps []step
 	switch {
-	case isTrue(want.ReloadOnRefresh):
+	case ptr.Deref(want.ReloadOnRefresh, false):
 		steps = []step{ensureStep(nil, "try-reload-or-restart")}
 	case want.Restart != nil:
 		steps = []step{ensureStep(want.Restart, "restart")}

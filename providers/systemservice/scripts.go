@@ -8,6 +8,8 @@ import (
 	"path"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -89,7 +91,7 @@ func (s scripted) Read(ctx context.Context, h host.Reader, want attributes) (att
 // whole.
 func (s script) enable(want attributes) *bool {
 	if s.Starts == nil {
-		return new(!isTrue(want.Enable))
+		return new(!ptr.Deref(want.Enable, false))
 	}
 	return s.Starts
 }
@@ -234,7 +236,7 @@ func (s scripted) Refresh(ctx context.Context, h host.Host, _, want attributes) 
 	if !is.Runs {
 		return resource.ErrNothingToRefresh
 	}
-	if isTrue(want.ReloadOnRefresh) && s.reload(ctx, h, is) {
+	if ptr.Deref(want.ReloadOnRefresh, false) && s.reload(ctx, h, is) {
 		return nil
 	}
 	for _, st := range s.restart(is, want) {
@@ -256,7 +258,7 @@ func (s scripted) reload(ctx context.Context, h host.Host, is script) bool {
 
 // restart goes by the script's own word for it only where there is one.
 func (s scripted) restart(is script, want attributes) []scriptStep {
-	if want.Restart != nil || isTrue(want.HasRestart) || want.HasRestart == nil && s.restarts() {
+	if want.Restart != nil || ptr.Deref(want.HasRestart, false) || want.HasRestart == nil && s.restarts() {
 		return []scriptStep{s.verb(is, "restart", want.Restart)}
 	}
 	return []scriptStep{s.verb(is, "stop", want.Stop), s.verb(is, "start", want.Start)}

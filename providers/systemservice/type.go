@@ -16,6 +16,8 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -150,9 +152,9 @@ func validateName(name string) error {
 
 func validateMask(want attributes) error {
 	switch {
-	case isTrue(want.Mask) && isTrue(want.Enable):
+	case ptr.Deref(want.Mask, false) && ptr.Deref(want.Enable, false):
 		return errors.New("mask: true can't go with enable: true: a masked service can't start at boot")
-	case isTrue(want.Mask) && wantsRunning(want):
+	case ptr.Deref(want.Mask, false) && wantsRunning(want):
 		return errors.New("mask: true can't go with ensure: running: a masked service can't start")
 	}
 	return nil
@@ -160,7 +162,6 @@ func validateMask(want attributes) error {
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9:_.@][A-Za-z0-9:_.@-]*$`)
 
-func isTrue(b *bool) bool  { return b != nil && *b }
 func isFalse(b *bool) bool { return b != nil && !*b }
 
 func wantsRunning(want attributes) bool { return want.Ensure != nil && *want.Ensure == running }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
@@ -49,7 +51,7 @@ func leastSize(a Attributes) (*int64, error) {
 // or large enough where that is asked for. least is the size in bytes, if there is one.
 func due(a Attributes, least *int64, name string, info host.FileInfo, now time.Time) bool {
 	switch {
-	case info.IsDir() && !isTrue(a.RmDirs), !matches(a.Matches, name):
+	case info.IsDir() && !ptr.Deref(a.RmDirs, false), !matches(a.Matches, name):
 		return false
 	case a.AgeSeconds == nil && least == nil:
 		return true

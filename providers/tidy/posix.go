@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -158,7 +160,7 @@ func (w walk) see(file host.Handle, depth int) (s sight, err error) {
 	if s.mounted, err = file.Mounted(); err != nil {
 		return s, err
 	}
-	if s.info.IsDir() && isTrue(w.want.Recurse) && (depth == 0 || !s.mounted) {
+	if s.info.IsDir() && ptr.Deref(w.want.Recurse, false) && (depth == 0 || !s.mounted) {
 		s.names, err = file.ReadDir()
 		s.names = append([]string{}, s.names...)
 	}

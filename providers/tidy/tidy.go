@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -69,8 +71,6 @@ func normalize(a *Attributes) {
 	}
 }
 
-func isTrue(b *bool) bool { return b != nil && *b }
-
 // cleaned is a path without slashes that say nothing; "" stays so.
 func cleaned(p string) string {
 	if p == "" {
@@ -93,10 +93,10 @@ func validate(a Attributes) error {
 	if !path.IsAbs(a.Path) {
 		errs = append(errs, fmt.Errorf("path %q must be absolute: begin it with /", a.Path))
 	}
-	if !isTrue(a.Recurse) && (a.RecurseLimit != nil || a.Matches != nil || a.RmDirs != nil) {
+	if !ptr.Deref(a.Recurse, false) && (a.RecurseLimit != nil || a.Matches != nil || a.RmDirs != nil) {
 		errs = append(errs, errors.New("recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"))
 	}
-	if isTrue(a.Recurse) && resource.IsSystemDirectory(a.Path) {
+	if ptr.Deref(a.Recurse, false) && resource.IsSystemDirectory(a.Path) {
 		errs = append(errs, resource.Confirmed(a.Confirm, a.Path, "this tidies "+a.Path+", which the host does not work without: name a directory below it, or,"))
 	}
 	_, err := leastSize(a)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -20,14 +21,12 @@ func isAbsent(a attributes) bool { return a.Ensure != nil && *a.Ensure == resour
 
 func isMinimum(a attributes) bool { return a.Membership == nil || *a.Membership == "minimum" }
 
-func isTrue(b *bool) bool { return b != nil && *b }
-
 func gidField(a *attributes) *intstr.IntOrString { return a.GID }
 
 // beThere makes present what says anything but its name.
 func beThere(a *attributes) {
 	managed := func(p resource.Property[attributes]) bool { return p.Managed(*a) }
-	if slices.ContainsFunc(properties(), managed) || isTrue(a.ManageHome) || isTrue(a.System) {
+	if slices.ContainsFunc(properties(), managed) || ptr.Deref(a.ManageHome, false) || ptr.Deref(a.System, false) {
 		a.Ensure = cmp.Or(a.Ensure, new(resource.Present))
 	}
 }

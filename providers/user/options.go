@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/accounts"
 )
 
@@ -22,7 +24,7 @@ func creation(groups accounts.Groups, want attributes) []string {
 	args = append(args, optional("--comment", want.Comment)...)
 	args = append(args, optional("--shell", want.Shell)...)
 	args = append(args, expireOption(want)...)
-	if isTrue(want.System) {
+	if ptr.Deref(want.System, false) {
 		args = append(args, "--system")
 	}
 	return append(args, homeToo(want), "--", want.Name)
@@ -59,7 +61,7 @@ func optional(option string, value *string) []string {
 
 func uid(want attributes) []string {
 	args := []string{"--uid", strconv.FormatInt(*want.UID, 10)}
-	if isTrue(want.AllowDupe) {
+	if ptr.Deref(want.AllowDupe, false) {
 		args = append(args, "--non-unique")
 	}
 	return args
@@ -98,7 +100,7 @@ func secondary(groups accounts.Groups, want attributes) []string {
 
 // homeToo says it either way, since hosts differ in what they do when not told.
 func homeToo(want attributes) string {
-	if isTrue(want.ManageHome) {
+	if ptr.Deref(want.ManageHome, false) {
 		return "--create-home"
 	}
 	return "--no-create-home"
@@ -108,7 +110,7 @@ func homeToo(want attributes) string {
 const lock = "!"
 
 func lockOption(want attributes) string {
-	if isTrue(want.Locked) {
+	if ptr.Deref(want.Locked, false) {
 		return "--lock"
 	}
 	return "--unlock"
@@ -116,7 +118,7 @@ func lockOption(want attributes) string {
 
 // written is the hash as /etc/shadow is to have it.
 func written(want attributes) string {
-	if isTrue(want.Locked) {
+	if ptr.Deref(want.Locked, false) {
 		return lock + *want.Password
 	}
 	return *want.Password

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/authorizedkeys"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -19,7 +21,7 @@ import (
 // catalog does not have, where purgeSSHKeys asks for that.
 func (useradd) Generate(_ context.Context, h host.Reader, want attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
-		if !isTrue(want.PurgeSSHKeys) || isAbsent(want) {
+		if !ptr.Deref(want.PurgeSSHKeys, false) || isAbsent(want) {
 			return
 		}
 		p, err := newPurge(h, want, c)
@@ -140,7 +142,7 @@ func (p purge) absent(place authorizedkeys.Place, name string) (resource.Resourc
 // where no API server is.
 func validateKeyFiles(want attributes) error {
 	var errs []error
-	if want.SSHKeyFiles != nil && !isTrue(want.PurgeSSHKeys) {
+	if want.SSHKeyFiles != nil && !ptr.Deref(want.PurgeSSHKeys, false) {
 		errs = append(errs, errors.New("sshKeyFiles needs purgeSSHKeys: true, which looks into them"))
 	}
 	for _, f := range want.SSHKeyFiles {

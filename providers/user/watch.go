@@ -1,6 +1,8 @@
 package user
 
 import (
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/authorizedkeys"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -10,7 +12,7 @@ import (
 // purged.
 func (useradd) Watch(h host.Reader, want attributes) []string {
 	paths := []string{accounts.PasswdFile, accounts.ShadowFile, accounts.GroupFile, accounts.GroupShadowFile}
-	if !isTrue(want.PurgeSSHKeys) {
+	if !ptr.Deref(want.PurgeSSHKeys, false) {
 		return paths
 	}
 	users, err := accounts.ReadUsers(h)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -59,7 +61,7 @@ func change(ctx context.Context, h host.Host, groups accounts.Groups, is, want a
 		return age(ctx, h, want, ageOptions(want, property))
 	}
 	options := modification(groups, want, property)
-	if property == "home" && isTrue(want.MoveHome) {
+	if property == "home" && ptr.Deref(want.MoveHome, false) {
 		moves, err := movesHome(h, is, want)
 		if err != nil {
 			return err
@@ -131,7 +133,7 @@ func remove(ctx context.Context, h host.Host, is, want attributes) error {
 		}
 	}
 	args := []string{"userdel"}
-	if isTrue(want.ManageHome) {
+	if ptr.Deref(want.ManageHome, false) {
 		args = append(args, "--remove")
 	}
 	err := accounts.Run(ctx, h, host.Cmd{Args: append(args, "--", want.Name)}, inUse())

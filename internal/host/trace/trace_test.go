@@ -73,12 +73,12 @@ func TestWhatIsShownOfACommand(t *testing.T) {
 		"long arguments": {
 			host.Cmd{Args: []string{"tool", strings.Repeat("x", 500)}},
 			host.Result{},
-			[]string{"ran tool " + strings.Repeat("x", 395) + "...: exit 0 in 0.002s"},
+			[]string{"ran tool " + strings.Repeat("x", 392) + "...: exit 0 in 0.002s"},
 		},
 		"the end of long output": {
 			host.Cmd{Args: []string{"tool"}, Show: host.Output},
 			host.Result{Stdout: []byte("begin" + strings.Repeat("x", 4093) + "end")},
-			[]string{"ran tool: exit 0 in 0.002s, 4101 bytes of output:", "output: ..." + strings.Repeat("x", 4093) + "end"},
+			[]string{"ran tool: exit 0 in 0.002s, 4101 bytes of output:", "output: ..." + strings.Repeat("x", 4090) + "end"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
