@@ -179,7 +179,7 @@ func TestAnErrorQuotesAtMost40BytesOfAKey(t *testing.T) {
 	t.Parallel()
 
 	const forty = "a text that is neither a key nor an hour"
-	for text, quoted := range map[string]string{forty: forty, forty + "!": forty + "..."} {
+	for text, quoted := range map[string]string{forty: forty, forty + "!": forty[:37] + "..."} {
 		_, err := seal.ParsePublicKey(text)
 		want := fmt.Sprintf("public key %q is of an unknown algorithm: it has to begin with mlkem768-x25519:", quoted)
 		if err == nil || err.Error() != want {
