@@ -136,6 +136,10 @@ deflake: install-prerequisites ## Run Ginkgo suites, shuffled, until one fails: 
 .PHONY: verify
 verify: lint verify-imports verify-generated verify-modules ## Check what CI checks beside the tests.
 
+.PHONY: structure
+structure: ## Print how the packages are put together: make structure PKG=./controllers lists what runs back up.
+	@$(GO) run ./hack/structure $(if $(filter-out ./...,$(PKG)),$(PKG))
+
 .PHONY: verify-imports
 verify-imports: ## Fail if the linter's import table is not the design's.
 	@hack/verify-imports.sh
