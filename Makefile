@@ -136,6 +136,10 @@ deflake: install-prerequisites ## Run Ginkgo suites, shuffled, until one fails: 
 .PHONY: verify
 verify: lint verify-imports verify-generated verify-modules ## Check what CI checks beside the tests.
 
+.PHONY: verify-prose
+verify-prose: ## Fail if docs, comments, messages or test names are worded as hack/prose/rules/rules.txt advises against.
+	@$(GO) run ./hack/prose
+
 .PHONY: structure
 structure: ## Print how the packages are put together: make structure PKG=./controllers lists what runs back up.
 	@$(GO) run ./hack/structure $(if $(filter-out ./...,$(PKG)),$(PKG))
