@@ -145,6 +145,50 @@ func TestProjectListsTheKindsThatHaveACRD(t *testing.T) {
 	}
 }
 
+// Kubebuilder's "controller: true" means that a reconciler exists for the kind. One reconciler writes the
+// NodeCatalogs; kinds of resources have none of their own.
+func TestProjectClaimsTheControllersThatExist(t *testing.T) {
+	t.Parallel()
+
+	var project struct {
+		Resources []struct {
+			Kind       string
+			Controller bool
+		}
+	}
+	decode(t, "PROJECT", &project)
+	var claimed []string
+	for _, r := range project.Resources {
+		if r.Controller {
+			claimed = append(claimed, r.Kind)
+		}
+	}
+	if diff := cmp.Diff([]string{"NodeCatalog"}, claimed); diff != "" {
+		t.Errorf("PROJECT claims other controllers (-want +got):\n%s", diff)
+	}
+	if built := controllersBuilt(t); built != len(claimed) {
+		t.Errorf("%d controllers are built and PROJECT claims %d: %q", built, len(claimed), claimed)
+	}
+}
+
+// controllersBuilt counts the controllers that the code registers with a manager.
+func controllersBuilt(t *testing.T) int {
+	t.Helper()
+	built := 0
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			if call, ok := n.(*ast.SelectorExpr); ok && call.Sel.Name == "NewControllerManagedBy" {
+				built++
+			}
+			return true
+		})
+	}
+	return built
+}
+
 // A kind is what PROJECT and a CRD both say about one.
 type kind struct {
 	Group, Version string

@@ -63,7 +63,6 @@ func enlist(project string, n names) (string, error) {
 	}
 	return resources + `- api:
     crdVersion: v1
-  controller: true
   domain: dev
   group: fettle
   kind: ` + n.Kind + `

@@ -90,7 +90,6 @@ func Kinds() []resource.Kind {
   version: v1alpha1
 - api:
     crdVersion: v1
-  controller: true
   domain: dev
   group: fettle
   kind: HostsEntry
