@@ -19,6 +19,10 @@ table() {
 		internal/graph          ours/internal/host                    no
 		internal/host/linux     golang.org/x/sys/unix                 yes
 		internal/host/linux     os/exec                               yes
+		internal/host/linux/command os/exec                           yes
+		internal/host/linux/resolve ours/internal/host/linux/trust    yes
+		internal/host/linux/resolve ours/internal/host/linux/removal  no
+		internal/host/linux/entry   ours/internal/text                no
 		internal/host/linux     ours/internal/resource                no
 		internal/resource       ours/internal/host                    yes
 		internal/resource       ours/api/v1alpha1                     no

@@ -123,7 +123,7 @@ type HardLinkError struct{ Path string }
 
 // Error names the ways out.
 func (e *HardLinkError) Error() string {
-	return e.Path + " has several hard links, and others than root can write to its directory: " +
+	return e.Path + " has several hard links, and users other than root can write to its directory: " +
 		"remove the file to have it made anew, or make the directory writable by root alone"
 }
 

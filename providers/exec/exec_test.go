@@ -123,11 +123,11 @@ func TestWhenACommandRuns(t *testing.T) {
 		},
 		"a check that gives no answer in time": {
 			`{command: /bin/true, unless: [/bin/sleep 60], timeoutSeconds: 1}`,
-			[]string{"Exec/a Failed", `cannot read the present state: cannot check unless "/bin/sleep 60": cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`},
+			[]string{"Exec/a Failed", `cannot read the present state: cannot check unless "/bin/sleep 60": cannot run "/bin/sleep": killed after its timeout of 1s: context deadline exceeded`},
 		},
 		"a command that takes too long": {
 			`{command: /bin/sleep 20, timeoutSeconds: 1}`,
-			[]string{"Exec/a Failed", `command failed: cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`},
+			[]string{"Exec/a Failed", `command failed: cannot run "/bin/sleep": killed after its timeout of 1s: context deadline exceeded`},
 		},
 		"a directory that is not there": {
 			`{command: /bin/true, cwd: /nowhere}`,

@@ -24,7 +24,7 @@ func TestOnAMachineACommandIsNoPartOfTheAgent(t *testing.T) {
 	same(t, run(t, h, false, item(t, "b", `{command: "echo why >&2; exit 3", shell: true, tries: 2}`)),
 		"Exec/b Failed", `command failed: exit status 3; it said: why`)
 	same(t, run(t, h, false, item(t, "c", `{command: /bin/sleep 60, timeoutSeconds: 1}`)),
-		"Exec/c Failed", `command failed: cannot run "/bin/sleep": killed when its time, at most 1s, was up: context deadline exceeded`)
+		"Exec/c Failed", `command failed: cannot run "/bin/sleep": killed after its timeout of 1s: context deadline exceeded`)
 	same(t, run(t, h, false, item(t, "c", `{command: /bin/true, cwd: /nowhere}`)),
 		"Exec/c Failed", `command failed: cannot run "/bin/true": cannot start /bin/true in /nowhere: no such file or directory`)
 	same(t, run(t, h, false, item(t, "d", `{command: /bin/true, timeoutSeconds: 0}`)), "Exec/d Changed", "executed successfully")

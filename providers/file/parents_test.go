@@ -47,7 +47,7 @@ func TestWhoMayLeadAFileElsewhere(t *testing.T) {
 	for sentence, c := range map[string]struct{ spec, refused, written string }{
 		"root, in root's directory":           {spec: `{path: /var/f, content: new}`, written: "data/f"},
 		"root, in a sticky directory":         {spec: `{path: /tmp/roots/f, content: new}`, written: "data/f"},
-		"root, but not in a user's directory": {spec: `{path: /home/zed/roots/f, content: new}`, refused: "symlink /home/zed/roots is not followed: others than root can write to its directory"},
+		"root, but not in a user's directory": {spec: `{path: /home/zed/roots/f, content: new}`, refused: "symlink /home/zed/roots is not followed: users other than root can write to its directory"},
 		"no user":                             {spec: `{path: /home/zed/conf/f, content: new}`, refused: "symlink /home/zed/conf is not followed: it belongs to user 1001"},
 		"no user in a sticky directory":       {spec: `{path: /tmp/zeds/f, content: new}`, refused: "it belongs to user 1001"},
 		"no user, whatever ensure says":       {spec: `{path: /home/zed/conf/new, ensure: directory}`, refused: "it belongs to user 1001"},
@@ -103,7 +103,7 @@ func TestAHardLinkInAUsersDirectoryIsNotGivenAway(t *testing.T) {
 			must(t, os.WriteFile(shadow, []byte("secret"), 0o600))
 			must(t, os.Link(shadow, filepath.Join(dir, "home/zed/link")))
 			err := applyOnce(t, h, spec)
-			if err == nil || !strings.Contains(err.Error(), "/home/zed/link has several hard links, and others than root can write to its directory") {
+			if err == nil || !strings.Contains(err.Error(), "/home/zed/link has several hard links, and users other than root can write to its directory") {
 				t.Errorf("got %v", err)
 			}
 			var st unix.Stat_t

@@ -79,9 +79,9 @@ func TestWhoseSymlinksAreFollowed(t *testing.T) {
 		"root's, upwards and beyond the root":           {links: []link{{"var/run", "../../../run", 0}}, path: "/var/run/x/f", found: "/run/x"},
 		"root's, by another of root's":                  {links: []link{{"a", "b/x", 0}, {"b", "run", 0}}, path: "/a/f", found: "/run/x"},
 		"root's, in a sticky directory":                 {links: []link{{"tmp/l", "/etc", 0}}, path: "/tmp/l/f", found: "/etc"},
-		"root's, in a directory that all can write to":  {links: []link{{"open/l", "/etc", 0}}, path: "/open/l/f", err: "others than root can write to its directory"},
-		"root's, in a directory that a group writes to": {links: []link{{"shared/l", "/etc", 0}}, path: "/shared/l/f", err: "others than root can write to its directory"},
-		"root's, in a user's directory":                 {links: []link{{"home/zed/l", "/etc", 0}}, path: "/home/zed/l/f", how: host.Links{Home: home}, err: "others than root can write to its directory"},
+		"root's, in a directory that all can write to":  {links: []link{{"open/l", "/etc", 0}}, path: "/open/l/f", err: "users other than root can write to its directory"},
+		"root's, in a directory that a group writes to": {links: []link{{"shared/l", "/etc", 0}}, path: "/shared/l/f", err: "users other than root can write to its directory"},
+		"root's, in a user's directory":                 {links: []link{{"home/zed/l", "/etc", 0}}, path: "/home/zed/l/f", how: host.Links{Home: home}, err: "users other than root can write to its directory"},
 		"a user's, in a sticky directory":               {links: []link{{"tmp/l", "/etc", zed}}, path: "/tmp/l/f", err: "it belongs to user 1001"},
 		"a user's, in a directory of root":              {links: []link{{"var/l", "/etc", zed}}, path: "/var/l/f", err: "it belongs to user 1001"},
 		"a user's, in the user's home":                  {links: []link{{"home/zed/conf", "/etc", zed}}, path: "/home/zed/conf/f", err: "it belongs to user 1001"},
@@ -150,7 +150,7 @@ func TestAHardLinkOfRootsSymlinkIsNotRootsDoing(t *testing.T) {
 	if _, err := h.Lookup("/var/l/f", host.Links{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("where root put it: %v", err)
 	}
-	if _, err := h.Lookup("/tmp/l/f", host.Links{}); err == nil || !strings.Contains(err.Error(), "others than root can write to its directory") {
+	if _, err := h.Lookup("/tmp/l/f", host.Links{}); err == nil || !strings.Contains(err.Error(), "users other than root can write to its directory") {
 		t.Errorf("elsewhere: %v", err)
 	}
 }

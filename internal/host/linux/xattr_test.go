@@ -1,7 +1,6 @@
 package linux_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"io/fs"
@@ -131,17 +130,6 @@ func TestAModeBoundsTheAccessListOfAReplacedFile(t *testing.T) {
 			t.Errorf("attributes (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// What is staged holds the new content already: nobody may read it whom the new mode shuts out.
-func TestAnAccessListOpensNothingBeforeTheModeIsSet(t *testing.T) {
-	want := acl(6, 6, 4, 0, 0)
-	if got := linux.Closed(acl(6, 6, 4, 7, 5)); !bytes.Equal(got, want) {
-		t.Errorf("got %x, want %x", got, want)
-	}
-	for n := range want {
-		linux.Closed(want[:n]) // no list is too short
-	}
 }
 
 // The directory's list is for new files: one that is replaced was open to fewer.

@@ -1,4 +1,4 @@
-package linux
+package command
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux/descriptor"
 )
 
 // streams are standard input, output and error as files in memory.
@@ -36,7 +37,7 @@ func newStreams(stdin []byte) (*streams, error) {
 	return s, nil
 }
 
-// Close frees the memory once the command has closed its side too.
+// Close closes our side. The memory is freed once the command has closed its side too.
 func (s *streams) Close() error {
 	var errs []error
 	for _, f := range []*os.File{s.in, s.out, s.err} {
@@ -47,14 +48,14 @@ func (s *streams) Close() error {
 	return errors.Join(errs...)
 }
 
-// wire gives them to a command.
+// wire connects them to a command.
 func (s *streams) wire(c *exec.Cmd) { c.Stdin, c.Stdout, c.Stderr = s.in, s.out, s.err }
 
 // trimEvery is how often memory is freed: a command may write gigabytes in a second.
 const trimEvery = 50 * time.Millisecond
 
-// trim frees the memory of what nobody will read, between a limit of bytes and the end,
-// until stop is called. The files do not get shorter by it.
+// trim frees the memory of output beyond a limit of bytes, which nobody reads, until stop is called.
+// The files keep their length.
 func (s *streams) trim(limit int) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -74,8 +75,7 @@ func (s *streams) trim(limit int) (stop func()) {
 	return func() { close(done); <-ended }
 }
 
-// punch frees the memory of a file from a place on, but for its tail. That it fails costs
-// memory, and no more.
+// punch frees the memory of a file from an offset to its tail. A failure costs only memory.
 func punch(f *os.File, from int64) {
 	info, err := f.Stat()
 	if err != nil {
@@ -86,7 +86,7 @@ func punch(f *os.File, from int64) {
 	}
 }
 
-// output reads what was written to both, up to a limit of bytes each.
+// output reads both outputs, up to a limit of bytes each.
 func (s *streams) output(limit int) (host.Result, error) {
 	size, err := s.err.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *streams) output(limit int) (host.Result, error) {
 	return s.outputUntil(size, limit)
 }
 
-// outputUntil is output, but standard error ends at a certain place.
+// outputUntil is output with an offset at which standard error ends.
 func (s *streams) outputUntil(errEnd int64, limit int) (res host.Result, err error) {
 	outEnd, err := s.out.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *streams) outputUntil(errEnd int64, limit int) (res host.Result, err err
 	return res, err
 }
 
-// result reads the outputs and, from the end of standard error, the line
-// "MARK CODE" with which the command was reported as ended.
+// result reads the outputs and, at the end of standard error, the line "MARK CODE" that
+// reports the end of the command.
 func (s *streams) result(mark string, limit int) (res host.Result, ended bool, err error) {
 	size, err := s.err.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -125,12 +125,12 @@ func (s *streams) result(mark string, limit int) (res host.Result, ended bool, e
 	return res, ended && err == nil, err
 }
 
-// tailSize is how far from the end the last line is looked for: children that
-// outlived the command may have added to it.
+// tailSize is how far from the end to look for that line: children that outlived the command may
+// have written after it.
 const tailSize = 64 << 10
 
-// findEnd returns where in f the mark begins, so where the command's own output
-// ends, and the code after it.
+// findEnd returns the offset of the mark, where the command's own output ends, and the code
+// after it.
 func findEnd(f *os.File, size int64, mark string) (end int64, code int, ended bool, err error) {
 	start := max(0, size-tailSize)
 	tail := make([]byte, size-start)
@@ -146,19 +146,12 @@ func findEnd(f *os.File, size int64, mark string) (end int64, code int, ended bo
 	return start + int64(at), code, err == nil, nil
 }
 
-// head is the first size bytes; nil when there are none, as in every Result.
+// head returns the first size bytes, nil if there are none, as in every Result.
 func head(f *os.File, size int64) ([]byte, error) {
 	if size == 0 {
 		return nil, nil
 	}
 	data := make([]byte, size)
 	_, err := f.ReadAt(data, 0)
-	return data, ignoreEOF(err)
-}
-
-func ignoreEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+	return data, descriptor.IgnoreEOF(err)
 }

@@ -1,4 +1,4 @@
-package linux
+package command
 
 import (
 	"context"
@@ -10,21 +10,20 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// writeEnvironment writes the environment of a unit to a file that only root can
-// read. A unit's own settings would not do: every user of the host may ask systemd
-// for them.
-func (h *Host) writeEnvironment(ctx context.Context, u unit) error {
+// writeEnvironment writes the environment of a unit to a file that only root can read. The unit's
+// own Environment= would not do: systemd shows it to every user.
+func (r *Runner) writeEnvironment(ctx context.Context, u unit) error {
 	text, err := environmentFile(u.cmd.Env)
 	if err != nil {
 		return err
 	}
 	mode := uint32(0o600)
-	_, err = h.WriteFile(ctx, u.env, host.NewFile{Content: strings.NewReader(text), Mode: &mode})
+	_, err = r.files.WriteFile(ctx, u.env, host.NewFile{Content: strings.NewReader(text), Mode: &mode})
 	return err
 }
 
-// environmentFile renders KEY=value entries for systemd's EnvironmentFile=. What
-// systemd would silently drop is an error, which names the key alone.
+// environmentFile renders KEY=value entries for systemd's EnvironmentFile=. An entry that systemd would
+// silently drop is an error, which names only the key.
 func environmentFile(env []string) (string, error) {
 	var b strings.Builder
 	for _, kv := range env {

@@ -1,4 +1,4 @@
-package linux
+package command
 
 import (
 	"bytes"
@@ -17,23 +17,21 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// hasSystemd asks what sd_booted(3) asks.
-func (h *Host) hasSystemd() bool {
-	info, err := h.Stat("/run/systemd/system")
+// hasSystemd checks what sd_booted(3) checks.
+func (r *Runner) hasSystemd() bool {
+	info, err := r.files.Stat("/run/systemd/system")
 	return err == nil && info.IsDir()
 }
 
-// unitScript runs in the unit. It deletes the environment file, which systemd has
-// read by then, and leaves the exit code where nothing else can be confused with
-// it: systemd-run tells neither a signal from an exit nor a failure of its own from
-// one of the command. So the unit does not fail with its command: it would be there for
-// as long as what the command left running. What the shell itself says of a signal is
-// nobody's output.
+// unitScript runs in the unit. It deletes the environment file, which systemd has read by then, and
+// writes the exit code after the unit's name: the exit code of systemd-run does not distinguish a signal from an
+// exit, nor its own failure from the command's. The unit never fails, because a failed unit stays
+// as long as any process that the command left running. The shell's own messages about signals are dropped.
 const unitScript = `/bin/rm -f -- "$1"; fettle_unit=$2; shift 2; exec 3>&2 2>/dev/null; ` +
 	`("$@" 2>&3 3>&-); fettle_code=$?; printf '\n%s %d\n' "$fettle_unit" "$fettle_code" >&3; exit 0`
 
-// bareScript comes before it where the command's environment is the whole one: systemd
-// gives a unit more than that, so the shell begins with nothing and reads the file itself.
+// bareScript comes before unitScript for a command with BareEnv. systemd adds variables to every unit, so
+// the shell starts with an empty environment and reads the file itself.
 const bareScript = `set -a; . "$1"; set +a; `
 
 // A unit is one transient service of the host.
@@ -43,14 +41,14 @@ type unit struct {
 	cmd  host.Cmd
 }
 
-// runTransient runs a completed command outside our control group. Its streams are
-// files in memory, not pipes: if we die, it neither blocks nor breaks on them.
-func (h *Host) runTransient(ctx context.Context, cmd host.Cmd) (host.Result, error) {
-	file, err := h.LookPath(cmd.Args[0])
+// runTransient runs a completed command outside our control group. Its streams are files in memory
+// rather than pipes: if we die, the command neither blocks nor fails on them.
+func (r *Runner) runTransient(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	file, err := r.files.LookPath(cmd.Args[0])
 	if err != nil {
 		return host.Result{}, err
 	}
-	if info, err := h.Stat(cmd.Dir); err != nil || !info.IsDir() {
+	if info, err := r.files.Stat(cmd.Dir); err != nil || !info.IsDir() {
 		return host.Result{}, fmt.Errorf("cannot start %s in %s: %w", file, cmd.Dir, cause(err))
 	}
 	cmd.Args = append([]string{file}, cmd.Args[1:]...)
@@ -60,12 +58,11 @@ func (h *Host) runTransient(ctx context.Context, cmd host.Cmd) (host.Result, err
 	if err != nil {
 		return host.Result{}, err
 	}
-	res, err := h.runUnit(ctx, u, s)
+	res, err := r.runUnit(ctx, u, s)
 	return res, errors.Join(err, s.Close())
 }
 
-// cause is what keeps a directory from being entered: an error of a path, or none that it
-// is something else.
+// cause returns why a directory cannot be entered: the error of its path or, without one, that it is no directory.
 func cause(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err
@@ -73,14 +70,14 @@ func cause(err error) error {
 	return unix.ENOTDIR
 }
 
-func (h *Host) runUnit(ctx context.Context, u unit, s *streams) (res host.Result, err error) {
-	if err := h.writeEnvironment(ctx, u); err != nil {
+func (r *Runner) runUnit(ctx context.Context, u unit, s *streams) (res host.Result, err error) {
+	if err := r.writeEnvironment(ctx, u); err != nil {
 		return res, err
 	}
-	defer func() { err = errors.Join(err, h.Remove(u.env)) }()
+	defer func() { err = errors.Join(err, r.files.Remove(u.env)) }()
 	ctx, cancel := context.WithTimeout(ctx, u.cmd.Timeout)
 	defer cancel()
-	waitKill := h.killAtEnd(ctx, u.name)
+	waitKill := r.killAtEnd(ctx, u.name)
 	p := &process{cmd: host.Cmd{
 		Args:    u.argv(),
 		Env:     []string{"PATH=" + host.SearchPath, "LC_ALL=C.UTF-8"},
@@ -88,64 +85,64 @@ func (h *Host) runUnit(ctx context.Context, u unit, s *streams) (res host.Result
 		Timeout: u.cmd.Timeout + unitGrace,
 	}}
 	stop := s.trim(u.cmd.MaxOutput)
-	_, runErr := p.run(context.WithoutCancel(ctx), h, s.wire)
+	_, runErr := p.run(context.WithoutCancel(ctx), r, s.wire)
 	stop()
 	waitKill()
 	if ctx.Err() != nil {
-		h.systemctl(ctx, "reset-failed", u.name+".service") // else it may stay for all to see
+		r.systemctl(ctx, "reset-failed", u.name+".service") // otherwise the failed unit may stay in systemd's list
 	}
 	res, ended, err := s.result(u.name, u.cmd.MaxOutput)
 	if ended || err != nil {
 		return res, err
 	}
-	return res, h.unitError(ctx, u, res, runErr)
+	return res, r.unitError(ctx, u, res, runErr)
 }
 
 // unitError says why a unit did not report the exit code of its command.
-func (h *Host) unitError(ctx context.Context, u unit, res host.Result, runErr error) error {
+func (r *Runner) unitError(ctx context.Context, u unit, res host.Result, runErr error) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("killed when its time, at most %s, was up: %w", u.cmd.Timeout, err)
+		return fmt.Errorf("killed after its timeout of %s: %w", u.cmd.Timeout, err)
 	}
 	if runErr != nil {
 		return runErr
 	}
-	if _, err := h.Lstat(u.env); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("transient unit %s was ended from outside", u.name)
+	if _, err := r.files.Lstat(u.env); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("transient unit %s was stopped by another process", u.name)
 	}
-	// The command never began, so this is systemd's word, which holds no secret.
+	// The command never started, so this is the output of systemd-run, which contains no secret.
 	return fmt.Errorf("cannot start transient unit %s: %s", u.name, bytes.TrimSpace(res.Stderr))
 }
 
 // unitGrace is how long a unit may take to end after it was killed.
 const unitGrace = 30 * time.Second
 
-// argv is the systemd-run command of a unit. The limit that systemd keeps is for
-// the case that nobody is left to keep ours.
+// argv is the systemd-run command of a unit. systemd enforces its own limit in case this process
+// dies before ours.
 func (u unit) argv() []string {
 	limit := int((u.cmd.Timeout + unitGrace).Seconds())
 	args := []string{
 		"systemd-run", "--unit=" + u.name, "--wait", "--pipe", "--quiet", "--collect",
 		"--working-directory=" + u.cmd.Dir,
-		"--property=KillMode=process", // what the command leaves running stays, as it would without a unit
+		"--property=KillMode=process", // processes that the command leaves running survive, as without a unit
 		"--property=RuntimeMaxSec=" + strconv.Itoa(limit),
 	}
 	if u.cmd.Umask != nil {
 		args = append(args, fmt.Sprintf("--property=UMask=%04o", *u.cmd.Umask))
 	}
 	if u.cmd.BareEnv {
-		args = append(args, "--", "/usr/bin/env", "-i", "/bin/sh", "-c", expandable(bareScript+unitScript))
+		args = append(args, "--", "/usr/bin/env", "-i", "/bin/sh", "-c", escapeVariables(bareScript+unitScript))
 	} else {
-		args = append(args, "--property=EnvironmentFile="+u.env, "--", "/bin/sh", "-c", expandable(unitScript))
+		args = append(args, "--property=EnvironmentFile="+u.env, "--", "/bin/sh", "-c", escapeVariables(unitScript))
 	}
 	args = append(args, "fettle", u.env, u.name)
 	for _, arg := range u.words() {
-		args = append(args, expandable(arg))
+		args = append(args, escapeVariables(arg))
 	}
 	return args
 }
 
-// words are the command, with what makes it whose it is to be and takes away what the
-// shell above it has put into its environment.
+// words are the command, with a prefix that changes the user and removes the variables that the
+// shell has added.
 func (u unit) words() []string {
 	words := u.cmd.Args
 	if as := u.cmd.As; as != nil {
@@ -170,24 +167,24 @@ func groupsOption(groups []uint32) string {
 	return "--groups=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(groups), " ", ","), "[]")
 }
 
-// expandable keeps an argument as it is through systemd's expansion of variables.
-func expandable(arg string) string { return strings.ReplaceAll(arg, "$", "$$") }
+// escapeVariables escapes an argument for systemd, which expands variables.
+func escapeVariables(arg string) string { return strings.ReplaceAll(arg, "$", "$$") }
 
-// systemctl tells the service manager about a unit, which may be gone by then.
-func (h *Host) systemctl(ctx context.Context, args ...string) {
-	cmd, err := h.complete(host.Cmd{Args: append([]string{"systemctl"}, args...), Timeout: unitGrace})
+// systemctl runs systemctl for a unit. Errors are ignored: the unit may be gone by then.
+func (r *Runner) systemctl(ctx context.Context, args ...string) {
+	cmd, err := r.complete(host.Cmd{Args: append([]string{"systemctl"}, args...), Timeout: unitGrace})
 	if err == nil {
-		_, _ = h.runPlain(context.WithoutCancel(ctx), cmd)
+		_, _ = r.runPlain(context.WithoutCancel(ctx), cmd)
 	}
 }
 
 // killAtEnd kills a unit when ctx ends before the returned function is called.
-func (h *Host) killAtEnd(ctx context.Context, name string) (wait func()) {
+func (r *Runner) killAtEnd(ctx context.Context, name string) (wait func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		// What cannot be killed so is ended by RuntimeMaxSec.
-		h.systemctl(ctx, "kill", "--signal=SIGKILL", name+".service")
+		// If that fails, RuntimeMaxSec ends the unit.
+		r.systemctl(ctx, "kill", "--signal=SIGKILL", name+".service")
 	})
 	return func() {
 		if !stop() {

@@ -1,4 +1,4 @@
-package linux
+package removal
 
 import (
 	"errors"
@@ -10,21 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux/descriptor"
 )
 
-// Bounds of a removal: a user can nest directories as deep as there is room for, and fill
-// them again while they are emptied.
+// Bounds of a removal: a user can nest directories as deep as the disk allows, and refill them
+// while they are being emptied.
 const (
-	maxOpenLevels = 64      // directories held open at once
-	maxLevels     = 1 << 16 // directories within one another
+	maxOpenLevels = 64      // directories open at once
+	maxLevels     = 1 << 16 // nested directories
 	maxHeld       = 1 << 16 // names in memory, beside one for each level
-	maxRepeats    = 1 << 14 // directories entered or listed once more
+	maxRepeats    = 1 << 14 // directories entered or listed again
 )
 
-// A removal goes down and up one directory at a time, so that neither its stack nor the
-// number of its descriptors grows with the depth of a tree.
+// A removal moves down and up one directory at a time, so that neither its stack nor its number of
+// descriptors grows with the depth of the tree.
 type removal struct {
-	levels  []level // from the directory that has the name down
+	levels  []level // from the caller's directory down
 	repeats int
 	held    int // names of all levels
 }
@@ -34,27 +35,27 @@ type level struct {
 	fd    int // -1 while it is closed
 	id    identity
 	names []string // to be removed next, the last one first
-	more  bool     // there may be others
-	// listed says that the level was listed before, emptied that the last name is a directory
+	more  bool     // the directory may have other names
+	// listed means that the level was listed before, emptied that the last name is a directory
 	// that was entered before.
 	listed, emptied bool
 }
 
-// An identity tells a directory from any other, also from a later one with its number.
+// An identity distinguishes a directory from any other, also from a later one with the same number.
 type identity struct {
-	fileID
+	descriptor.ID
 	born unix.StatxTimestamp
 }
 
 func identify(fd int) (identity, error) {
 	var stx unix.Statx_t
 	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &stx)
-	return identity{fileID{unix.Mkdev(stx.Dev_major, stx.Dev_minor), stx.Ino}, stx.Btime}, err
+	return identity{descriptor.ID{Dev: unix.Mkdev(stx.Dev_major, stx.Dev_minor), Ino: stx.Ino}, stx.Btime}, err
 }
 
-// removeAll removes what has a name in a directory, and all below it that is of the same
-// mount. It follows no symlink, and ends at the first error.
-func removeAll(dir int, name string) error {
+// RemoveAll removes the file with a name in a directory and everything below it, if there is one. It follows no
+// symlink, stops at the first error, and leaves mounted file systems alone: a mount point is an error.
+func RemoveAll(dir int, name string) error {
 	r := &removal{levels: []level{{fd: dir, names: []string{name}}}}
 	defer r.close()
 	for {
@@ -71,7 +72,7 @@ func removeAll(dir int, name string) error {
 			return nil
 		}
 		if err != nil {
-			return r.told(err)
+			return r.locate(err)
 		}
 	}
 }
@@ -81,7 +82,7 @@ func (r *removal) last() *level { return &r.levels[len(r.levels)-1] }
 // remove removes the last name of a level, or enters it.
 func (r *removal) remove(l *level) error {
 	name := l.names[len(l.names)-1]
-	err := remove(l.fd, name)
+	err := Remove(l.fd, name)
 	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTDIR) {
 		return r.enter(l, name)
 	}
@@ -94,20 +95,20 @@ func (r *removal) remove(l *level) error {
 
 // enter opens a directory of a level to empty it.
 func (r *removal) enter(l *level, name string) error {
-	if err := r.count(&l.emptied); err != nil {
+	if err := r.countRepeat(&l.emptied); err != nil {
 		return err
 	}
 	if len(r.levels) > maxLevels {
 		return fmt.Errorf("more than %d directories are within one another", maxLevels)
 	}
-	fd, err := openat2(l.fd, name, &unix.OpenHow{
+	fd, err := descriptor.Openat2(l.fd, name, &unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
 	})
 	if err != nil {
-		// It is something else by now, or was moved elsewhere: EXDEV is no mount, which could
-		// not be removed before.
-		return ignore(err, unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EXDEV)
+		// Something else has the name by now, or it was moved away. EXDEV is no mount point: Remove
+		// would have refused it.
+		return descriptor.Ignore(err, unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EXDEV)
 	}
 	r.forgetSiblings(l)
 	r.levels = append(r.levels, level{fd: fd, more: true})
@@ -117,8 +118,8 @@ func (r *removal) enter(l *level, name string) error {
 	return err
 }
 
-// count bounds how often is done again what was done before.
-func (r *removal) count(before *bool) error {
+// countRepeat bounds the steps that have been done before.
+func (r *removal) countRepeat(before *bool) error {
 	if *before {
 		r.repeats++
 	}
@@ -128,8 +129,8 @@ func (r *removal) count(before *bool) error {
 	return nil
 }
 
-// forgetSiblings keeps of a level that is gone down from only the way down, where too many names are held: the others
-// are read again.
+// forgetSiblings drops the names of a level except the one that is entered, if there are too many
+// in memory. They are listed again later.
 func (r *removal) forgetSiblings(l *level) {
 	if others := len(l.names) - 1; r.held > maxHeld && others > 0 {
 		l.names, l.more = []string{l.names[others]}, true
@@ -137,26 +138,25 @@ func (r *removal) forgetSiblings(l *level) {
 	}
 }
 
-// list reads names of a level whose former ones are gone.
+// list reads the next names of a level.
 func (r *removal) list(l *level) error {
-	if err := r.count(&l.listed); err != nil {
+	if err := r.countRepeat(&l.listed); err != nil {
 		return err
 	}
-	fd, err := unix.Openat(l.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := descriptor.Reopen(l.fd, unix.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	dir := os.NewFile(uintptr(fd), ".")
 	defer dir.Close()
-	l.names, err = dir.Readdirnames(nameBatch)
+	l.names, err = dir.Readdirnames(descriptor.NameBatch)
 	slices.Sort(l.names)
-	l.more = len(l.names) == nameBatch
+	l.more = len(l.names) == descriptor.NameBatch
 	r.held += len(l.names)
-	return ignoreEOF(err)
+	return descriptor.IgnoreEOF(err)
 }
 
-// closeFarthest closes the open level that is farthest up, where there are too many. The
-// first one is the caller's.
+// closeFarthest closes the topmost open level if too many are open, but never the caller's directory.
 func (r *removal) closeFarthest() {
 	if i := len(r.levels) - 1 - maxOpenLevels; i > 0 && r.levels[i].fd >= 0 {
 		_ = unix.Close(r.levels[i].fd)
@@ -164,8 +164,8 @@ func (r *removal) closeFarthest() {
 	}
 }
 
-// leave goes up one level. A directory that was closed meanwhile is opened again as the one
-// above, which it has to be: a user may have moved what is below it elsewhere.
+// leave goes up one level. A directory that was closed meanwhile is opened again as "..", and must be
+// the same one: a user may have moved the directory below it elsewhere.
 func (r *removal) leave() error {
 	down := r.last().fd
 	up := &r.levels[len(r.levels)-2]
@@ -183,7 +183,7 @@ func (r *removal) leave() error {
 	return unix.Close(down)
 }
 
-// close lets go of all but the first level.
+// close closes all levels but the caller's directory.
 func (r *removal) close() {
 	for _, l := range r.levels[1:] {
 		if l.fd >= 0 {
@@ -192,22 +192,22 @@ func (r *removal) close() {
 	}
 }
 
-// maxToldLevels is how many names an error has.
-const maxToldLevels = 32
+// maxErrorNames is how many names of a path an error shows.
+const maxErrorNames = 32
 
-// told adds what could not be removed, relative to the directory that has the name.
-func (r *removal) told(err error) error {
-	var way []string
+// locate adds to an error the path that could not be removed, relative to the one to remove.
+func (r *removal) locate(err error) error {
+	var names []string
 	for _, l := range r.levels[1:] {
 		if len(l.names) > 0 {
-			way = append(way, l.names[len(l.names)-1])
+			names = append(names, l.names[len(l.names)-1])
 		}
 	}
-	if len(way) == 0 {
+	if len(names) == 0 {
 		return err
 	}
-	if len(way) > maxToldLevels {
-		way = append([]string{"..."}, way[len(way)-maxToldLevels:]...)
+	if len(names) > maxErrorNames {
+		names = append([]string{"..."}, names[len(names)-maxErrorNames:]...)
 	}
-	return fmt.Errorf("cannot remove %s in it: %w", strings.Join(way, "/"), err)
+	return fmt.Errorf("cannot remove %s in it: %w", strings.Join(names, "/"), err)
 }

@@ -1,0 +1,106 @@
+package descriptor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// A Stream reads a regular file. Reading such a file never blocks, so it needs none of the
+// poller support of an *os.File.
+type Stream struct {
+	fd   int
+	path string
+	size int64 // when it was looked at, before it was opened
+}
+
+// OpenStream opens the file of an O_PATH descriptor for reading. Any type but a regular file is
+// an error: opening a fifo blocks, and opening a device can do anything (a watchdog starts to tick).
+func OpenStream(fd int, path string, info host.FileInfo) (*Stream, error) {
+	if !info.IsRegular() {
+		return nil, fmt.Errorf("is a %s, not a regular file", typeName(info.Type))
+	}
+	fd, err := openLeased(Path(fd))
+	if err != nil {
+		return nil, err
+	}
+	return &Stream{fd, path, info.Size}, nil
+}
+
+// How long to wait for another process to give up its lease on a file. The kernel lets it delay
+// each open by up to 45 seconds; file servers give up theirs at once.
+const (
+	leaseWait  = 5 * time.Second
+	leaseRetry = 20 * time.Millisecond
+)
+
+var errLeased = fmt.Errorf("another process holds a lease on it and does not give it up: "+
+	"look for the process in /proc/locks: %w", unix.EAGAIN)
+
+func openLeased(file string) (fd int, err error) {
+	for wait := time.Duration(0); wait < leaseWait; wait += leaseRetry {
+		fd, err = unix.Open(file, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if !errors.Is(err, unix.EAGAIN) {
+			return fd, err
+		}
+		time.Sleep(leaseRetry) //nolint:forbidigo // the kernel has no call that waits for a lease with a deadline
+	}
+	return -1, errLeased
+}
+
+// Read implements [io.Reader].
+func (s *Stream) Read(p []byte) (int, error) {
+	n, err := s.read(p)
+	if err != nil {
+		return 0, PathError("read", s.path, err)
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// read returns 0 at the end of the file.
+func (s *Stream) read(p []byte) (n int, err error) {
+	for {
+		if n, err = unix.Read(s.fd, p); !errors.Is(err, unix.EINTR) {
+			return max(n, 0), err
+		}
+	}
+}
+
+// ReadAll reads the file, or fails if it has more than limit bytes.
+func (s *Stream) ReadAll(limit int64) ([]byte, error) {
+	if s.size > limit {
+		return nil, tooLarge(limit)
+	}
+	// Files in /proc claim to be empty, so the size is only a first guess.
+	data := make([]byte, 0, max(s.size+1, 512))
+	for int64(len(data)) <= limit {
+		n, err := s.read(data[len(data):cap(data)])
+		switch {
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return data, nil
+		}
+		data = data[:len(data)+n]
+		if len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+	}
+	return nil, tooLarge(limit)
+}
+
+func tooLarge(limit int64) error {
+	return fmt.Errorf("is larger than %d bytes: stream it instead", limit)
+}
+
+// Close implements [io.Closer].
+func (s *Stream) Close() error { return unix.Close(s.fd) }
