@@ -78,7 +78,7 @@ func New(c Config) (*Agent, error) {
 		a.Host = trace.New(c.Host, c.Clock.Now, func(line string) { c.Log.Debug(line) })
 	}
 	a.runner = &runner{
-		node: c.Node, kinds: c.Kinds, open: a.keys.open, lookout: a.lookout, now: c.Clock.Now, log: c.Log, ended: a.beat,
+		node: c.Node, kinds: c.Kinds, bucket: c.Bucket, open: a.keys.open, lookout: a.lookout, now: c.Clock.Now, log: c.Log, ended: a.beat,
 		control: hostrun.Options{
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
 			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },

@@ -32,6 +32,7 @@ type Config struct {
 	Node     string // the name of the Node and of its NodeCatalog
 	Cluster  *rest.Config
 	Host     host.Host
+	Bucket   resource.Bucket // for the contents of files that are replaced
 	Kinds    []resource.Kind
 	StateDir string        // on this process' file system
 	Interval time.Duration // between runs, give or take a tenth

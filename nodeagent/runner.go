@@ -18,6 +18,7 @@ import (
 type runner struct {
 	node    string
 	kinds   []resource.Kind
+	bucket  resource.Bucket
 	control hostrun.Options
 	open    catalog.Opener
 	lookout *drift.Lookout
@@ -39,7 +40,7 @@ func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told 
 		r.explainProviders(ctx, items, facts)
 		r.unwatched(r.lookout.Begin(r.now(), items, facts))
 		report, err := engine.Transaction{
-			Host: around.Host, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
+			Host: around.Host, Bucket: r.bucket, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
 			Withheld: withheldRefs(t.spec.Withheld), Charter: string(t.uid),
 			Observe: func(res engine.ResourceReport) { r.report(res, news(res)) },
 		}.Run(ctx, items)

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/nodeagent"
@@ -110,7 +111,7 @@ func (m *machine) start() {
 	h, err := linux.Open(linux.Options{Root: m.root})
 	must(m.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
-		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Kinds: providers.Kinds(), StateDir: m.stateDir(),
+		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(), StateDir: m.stateDir(),
 		Interval: interval, Splay: time.Minute, Spread: m.spread, KeyAge: m.keyAge, Watch: true, Limit: m.limit, Before: m.before, After: m.after, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return m.luck },
 		Ran: func(nodeagent.RunSummary) { m.runs.Add(1); m.ran() },
 	})

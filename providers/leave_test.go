@@ -59,8 +59,7 @@ func (k *keeper) apply(policy resource.Deletion, wants ...want) []string {
 		}
 	}()
 	is, _ := facts.Gather(k.t.Context(), k.host)
-	ctx := bucket.In(k.t.Context(), bucket.New(k.host, "/var/lib/fettle/bucket", 0))
-	return k.run(ctx, store, is, policy, wants)
+	return k.run(k.t.Context(), store, is, policy, wants)
 }
 
 func (k *keeper) run(ctx context.Context, store engine.Store, is resource.Facts, policy resource.Deletion, wants []want) []string {
@@ -86,7 +85,7 @@ func (k *keeper) run(ctx context.Context, store engine.Store, is resource.Facts,
 		}
 		items = append(items, item)
 	}
-	report, err := engine.Transaction{Host: k.host, Facts: is, Kinds: providers.Kinds(), Store: store, Now: time.Now, Charter: "uid"}.Run(ctx, items)
+	report, err := engine.Transaction{Host: k.host, Bucket: bucket.New(k.host, bucket.DefaultDir, 0), Facts: is, Kinds: providers.Kinds(), Store: store, Now: time.Now, Charter: "uid"}.Run(ctx, items)
 	if err != nil {
 		k.t.Fatal(err)
 	}

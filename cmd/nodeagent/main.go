@@ -70,7 +70,7 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 		return err
 	}
 	agent, err := nodeagent.New(nodeagent.Config{
-		Node: opts.node, Cluster: cfg, Host: h, Kinds: providers.Kinds(), StateDir: stateDir,
+		Node: opts.node, Cluster: cfg, Host: h, Bucket: bucket.New(h, path.Join(opts.stateDir, "bucket"), opts.bucketLimit), Kinds: providers.Kinds(), StateDir: stateDir,
 		Interval: opts.interval, Splay: opts.splay, Spread: opts.spread, KeyAge: opts.keyAge, Watch: opts.watch, Limit: opts.limit, Before: opts.before, After: opts.after,
 		Log: log, Ran: ran,
 	})
@@ -78,8 +78,7 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 		return err
 	}
 	log.Info("the agent starts", "version", version.String(), "node", opts.node)
-	kept := bucket.New(h, path.Join(opts.stateDir, "bucket"), opts.bucketLimit)
-	return serve(bucket.In(ctx, kept), opts, cfg, agent)
+	return serve(ctx, opts, cfg, agent)
 }
 
 // logger writes JSON, for itself and for the libraries.

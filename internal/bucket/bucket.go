@@ -52,19 +52,6 @@ func New(h host.Host, dir string, limit int64) *Bucket {
 	return &Bucket{host: h, dir: dir, limit: limit}
 }
 
-type key struct{}
-
-// In is a context in which what is replaced goes into this bucket.
-func In(ctx context.Context, b *Bucket) context.Context { return context.WithValue(ctx, key{}, b) }
-
-// Of is the bucket of a context, or else the default one of a host.
-func Of(ctx context.Context, h host.Host) *Bucket {
-	if b, ok := ctx.Value(key{}).(*Bucket); ok {
-		return b
-	}
-	return New(h, DefaultDir, DefaultLimit)
-}
-
 // Save keeps what an open regular file holds now, as found at a path, and returns its
 // SHA-256 in hexadecimal. It reads the file twice and never as a whole. A copy that is there
 // but damaged is written anew. A file that changes meanwhile is an error, and nothing of it

@@ -19,9 +19,6 @@ import (
 // ErrSecret is why a content is not kept.
 var ErrSecret = errors.New("its content is a secret, and those are never kept")
 
-// A Secret is secret content, and the file that is to hold it.
-type Secret struct{ Path, Content string }
-
 // What is recorded of secrets: a key of the bucket's own and, one per line and the latest
 // last, keyed digests of their contents and the quoted paths of their files.
 const (
@@ -47,11 +44,12 @@ type version struct {
 	changed  int64
 }
 
-// RecordSecrets records that contents are secrets, so that they are recognized when no
-// resource says so any more: they are never kept, and never shown as a file's former
-// content. Copies that were kept before are removed. When it returns, all is on disk.
-func (b *Bucket) RecordSecrets(ctx context.Context, all []Secret) error {
-	if len(all) == 0 {
+// RecordSecrets records the contents of files, by path, as secrets, so that they are still
+// recognized when no resource marks them as such any more: they are never kept, and never shown as
+// a file's former content. It removes copies that were kept before. When it returns, everything is
+// on disk.
+func (b *Bucket) RecordSecrets(ctx context.Context, contents map[string]string) error {
+	if len(contents) == 0 {
 		return nil
 	}
 	b.mu.Lock()
@@ -64,12 +62,12 @@ func (b *Bucket) RecordSecrets(ctx context.Context, all []Secret) error {
 		return err
 	}
 	current := secrets{key: known.key}
-	for _, s := range all {
-		current.paths = append(current.paths, s.Path)
-		if s.Content == "" {
+	for file, content := range contents {
+		current.paths = append(current.paths, file)
+		if content == "" {
 			continue
 		}
-		sum := sha256.Sum256([]byte(s.Content))
+		sum := sha256.Sum256([]byte(content))
 		digest := digestOf(known.key, hex.EncodeToString(sum[:]))
 		current.digests = append(current.digests, digest)
 		if !slices.Contains(known.digests, digest) {
@@ -124,19 +122,9 @@ func (b *Bucket) record(ctx context.Context, known, next secrets) error {
 	return b.write(ctx, path.Join(b.dir, secretsName, recordName), strings.NewReader(text.String()))
 }
 
-// IsSecret reports whether a file's content must not be shown or kept, given the SHA-256
-// of its content in hexadecimal: the content is recorded as a secret, or the file as one
-// that holds a secret. The record is that of the bucket in ctx, or else of the host's
-// default one.
-func IsSecret(ctx context.Context, h host.Reader, file, sum string) (bool, error) {
-	if b, ok := ctx.Value(key{}).(*Bucket); ok {
-		return b.IsSecret(file, sum)
-	}
-	known, err := readSecrets(h, DefaultDir)
-	return known.has(file, sum), err
-}
-
-// IsSecret is the function of the same name for this bucket.
+// IsSecret reports whether a file's content must not be shown or kept, given the SHA-256 of the
+// content in hexadecimal: the content is recorded as a secret, or the file as one that holds a
+// secret.
 func (b *Bucket) IsSecret(file, sum string) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,14 +13,10 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
-// record records contents as secrets of /secret.
-func record(t *testing.T, b *bucket.Bucket, contents ...string) {
+// record records a content as the secret of /secret.
+func record(t *testing.T, b *bucket.Bucket, content string) {
 	t.Helper()
-	var all []bucket.Secret
-	for _, c := range contents {
-		all = append(all, bucket.Secret{Path: "/secret", Content: c})
-	}
-	must(t, b.RecordSecrets(t.Context(), all))
+	must(t, b.RecordSecrets(t.Context(), map[string]string{"/secret": content}))
 }
 
 func holdsSecret(t *testing.T, h *hosttest.Host, b *bucket.Bucket, file string) bool {
@@ -110,13 +106,13 @@ func TestTheRecordOfSecretsHoldsNoneAndIsBounded(t *testing.T) {
 	h := hosttest.New(t)
 	b := of(h)
 	for batch := range 12 {
-		var all []bucket.Secret
+		all := map[string]string{}
 		for i := range 100 {
-			all = append(all, bucket.Secret{Path: fmt.Sprint("/f", batch, "/", i), Content: fmt.Sprint("secret", batch, i)})
+			all[fmt.Sprint("/f", batch, "/", i)] = fmt.Sprint("secret", batch, i)
 		}
 		must(t, b.RecordSecrets(t.Context(), all))
 	}
-	must(t, b.RecordSecrets(t.Context(), []bucket.Secret{{Path: "/empty"}}))
+	must(t, b.RecordSecrets(t.Context(), map[string]string{"/empty": ""}))
 	dir := filepath.Join(h.Dir(), bucket.DefaultDir, "secrets")
 	record, err := os.ReadFile(filepath.Join(dir, "digests"))
 	must(t, err)
@@ -136,9 +132,9 @@ func TestTheRecordOfSecretsHoldsNoneAndIsBounded(t *testing.T) {
 func TestCurrentSecretsAreAllRecordedHoweverMany(t *testing.T) {
 	h := hosttest.New(t)
 	b := of(h)
-	var all []bucket.Secret
+	all := map[string]string{}
 	for i := range 2500 {
-		all = append(all, bucket.Secret{Path: fmt.Sprint("/f", i), Content: fmt.Sprint("secret", i)})
+		all[fmt.Sprint("/f", i)] = fmt.Sprint("secret", i)
 	}
 	must(t, b.RecordSecrets(t.Context(), all))
 	before, err := h.Lstat(bucket.DefaultDir + "/secrets/digests")

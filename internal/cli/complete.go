@@ -55,7 +55,7 @@ func (a *app) completeName(ctx context.Context, k resource.Kind) ([]cobra.Comple
 	var names []cobra.Completion
 	err := a.withHost(func(h Host) error {
 		facts, _ := gatherFacts(ctx, h) // those that can't be had decide nothing here
-		all, err := k.Instances(ctx, facts, h, "")
+		all, err := k.Instances(ctx, facts, resource.Call{}.Reader(h), "")
 		for _, i := range all {
 			names = append(names, i.Namevar)
 		}

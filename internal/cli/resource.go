@@ -73,7 +73,7 @@ func (a *app) runResource(ctx context.Context, h Host, k resource.Kind, args []s
 		return a.showResource(ctx, h, k, facts, args[0], f)
 	}
 	err := a.withBucket(h, f.kept, func(b *bucket.Bucket) error {
-		return a.setResource(bucket.In(ctx, b), h, k, facts, args, f)
+		return a.setResource(ctx, h, b, k, facts, args, f)
 	})
 	if err != nil || k.Describe().Namevar == resource.MetadataName { // no host has such a name to show
 		return err
@@ -82,7 +82,7 @@ func (a *app) runResource(ctx context.Context, h Host, k resource.Kind, args []s
 }
 
 func (a *app) listResources(ctx context.Context, h Host, k resource.Kind, facts resource.Facts, f resourceFlags) error {
-	all, err := k.Instances(ctx, facts, h, f.provider)
+	all, err := k.Instances(ctx, facts, resource.Call{}.Reader(h), f.provider)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (a *app) showResource(ctx context.Context, h Host, k resource.Kind, facts r
 		return err
 	}
 	// The bucket knows which content is a secret.
-	err = a.withBucket(h, f.kept, func(b *bucket.Bucket) error { return r.Read(bucket.In(ctx, b), h) })
+	err = a.withBucket(h, f.kept, func(b *bucket.Bucket) error { return r.Read(ctx, resource.Call{Bucket: b}.Reader(h)) })
 	if err != nil {
 		return fmt.Errorf("cannot read %s %s: %w", k.Name(), name, err)
 	}
@@ -106,7 +106,7 @@ func (a *app) showResource(ctx context.Context, h Host, k resource.Kind, facts r
 }
 
 // setResource applies a catalog of one.
-func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts resource.Facts, args []string, f resourceFlags) error {
+func (a *app) setResource(ctx context.Context, h Host, b *bucket.Bucket, k resource.Kind, facts resource.Facts, args []string, f resourceFlags) error {
 	raw, err := attributes(k, args[0], args[1:])
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (a *app) setResource(ctx context.Context, h Host, k resource.Kind, facts re
 		return err
 	}
 	t := engine.Transaction{
-		Host: h, Facts: facts, Noop: f.noop, Now: time.Now, Trace: a.trace(),
+		Host: h, Bucket: b, Facts: facts, Noop: f.noop, Now: time.Now, Trace: a.trace(),
 		Observe: func(r engine.ResourceReport) { // stdout is for the state
 			for _, line := range r.Lines() {
 				a.complainIn(stateColors[r.State], "%s", line)

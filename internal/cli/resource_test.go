@@ -91,13 +91,15 @@ type careless struct{}
 func (careless) Name() string                            { return "careless" }
 func (careless) Suits(resource.Facts, host.Reader) error { return nil }
 
-func (careless) Read(_ context.Context, _ host.Reader, want door) (door, error) {
+func (careless) Read(_ context.Context, _ resource.Reader, want door) (door, error) {
 	return door{Name: want.Name, Code: new("s3cr3t")}, nil
 }
 
-func (careless) Write(context.Context, host.Host, door, door, []resource.Change) error { return nil }
+func (careless) Write(context.Context, resource.Writer, door, door, []resource.Change) error {
+	return nil
+}
 
-func (careless) List(context.Context, host.Reader) ([]door, error) {
+func (careless) List(context.Context, resource.Reader) ([]door, error) {
 	return []door{{Name: "a", Code: new("s3cr3t")}}, nil
 }
 

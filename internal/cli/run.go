@@ -29,6 +29,7 @@ type job struct {
 	*app
 	applyFlags
 	host     Host
+	bucket   *bucket.Bucket
 	facts    func() (resource.Facts, []error) // gathers those of the next run
 	set      *manifest.Set
 	cache    *manifest.Cache
@@ -52,7 +53,10 @@ func (a *app) runApply(ctx context.Context, f applyFlags) error {
 			return err
 		}
 		j.host, j.control.Host, j.facts = h, h, gather
-		return a.withBucket(h, f.kept, func(b *bucket.Bucket) error { return j.do(bucket.In(ctx, b)) })
+		return a.withBucket(h, f.kept, func(b *bucket.Bucket) error {
+			j.bucket = b
+			return j.do(ctx)
+		})
 	})
 }
 
@@ -227,7 +231,7 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 		Secret:    secretsOf(j.set.Secrets),
 	})
 	t := engine.Transaction{
-		Host: j.host, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.set.Digest), Noop: j.noop, Store: store, Now: time.Now, Trace: j.trace(),
+		Host: j.host, Bucket: j.bucket, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.set.Digest), Noop: j.noop, Store: store, Now: time.Now, Trace: j.trace(),
 		Selected: func(i resource.Item) bool { return j.selected.has(i.Ref) },
 		Refused:  refused(problems, j.selected), Withheld: leftOut(problems, j.selected), IgnoreSchedules: j.anyTime,
 		Before: map[string]time.Duration{engine.FactGeneration: gathered.Sub(began), engine.ConfigRetrieval: time.Since(gathered)},

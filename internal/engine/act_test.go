@@ -8,22 +8,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // An acting provider does something of which the world shows no trace, and tells of it.
 type acting struct{ plain }
 
-func (p acting) Write(ctx context.Context, _ host.Host, _, want thing, _ []resource.Change) error {
+func (p acting) Write(_ context.Context, h resource.Writer, _, want thing, _ []resource.Change) error {
 	p.w.did("act %s", want.Name)
-	resource.Tell(ctx, "wrote "+want.Name+"\nwell\n")
+	h.Note("wrote " + want.Name + "\nwell\n")
 	return p.w.fail["write "+want.Name]
 }
 
-func (p acting) Refresh(ctx context.Context, _ host.Host, _, want thing) error {
+func (p acting) Refresh(_ context.Context, h resource.Writer, _, want thing) error {
 	p.w.did("refresh %s", want.Name)
-	resource.Tell(ctx, "refreshed\n")
+	h.Note("refreshed\n")
 	return nil
 }
 

@@ -82,6 +82,6 @@ func (r *run) readTogether(ctx context.Context, all []*entry) []error {
 	if len(all) > 0 && all[0].Resource.CanReadAhead() {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	ctx = resource.Calm(ctx)
-	return resource.Together(len(all), workers, func(i int) error { return r.readOne(ctx, all[i]) })
+	h := r.sharedReader()
+	return resource.Together(len(all), workers, func(i int) error { return r.readOne(ctx, h, all[i]) })
 }

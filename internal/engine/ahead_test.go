@@ -23,8 +23,8 @@ type watched struct {
 	reads map[string]int
 }
 
-func (p watched) Read(ctx context.Context, h host.Reader, want thing) (thing, error) {
-	_, err := resource.Once(ctx, "glance", func() (int, error) {
+func (p watched) Read(ctx context.Context, h resource.Reader, want thing) (thing, error) {
+	_, err := resource.Once(h, "glance", func() (int, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.reads["glance"]++
@@ -220,10 +220,10 @@ func TestResourcesThatAreReadTogetherShareTheTime(t *testing.T) {
 // A careful provider begins nothing once its run is to stop.
 type careful struct{ plain }
 
-func (p careful) WriteAll(ctx context.Context, h host.Host, writes []resource.Write[thing]) []error {
+func (p careful) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[thing]) []error {
 	errs := make([]error, len(writes))
 	for i, w := range writes {
-		if errs[i] = resource.ErrNotBegun; resource.Stopped(ctx) == nil {
+		if errs[i] = resource.ErrNotBegun; h.Stopped() == nil {
 			errs[i] = p.Write(ctx, h, w.Is, w.Want, w.Changes)
 		}
 	}

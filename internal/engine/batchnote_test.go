@@ -7,14 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // A noting provider adds a note to the report of each resource that it writes in a batch.
 type noting struct{ batching }
 
-func (p noting) WriteAll(ctx context.Context, h host.Host, writes []resource.Write[thing]) []error {
+func (p noting) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[thing]) []error {
 	for _, w := range writes {
 		w.AddNote("noted " + w.Want.Name + "\n")
 	}

@@ -52,7 +52,7 @@ func (r *run) changedSince(g generator) bool {
 // something more to remove since undoes nothing.
 func (r *run) generateAgain(ctx context.Context, e *entry, effects []resource.Ref) {
 	_ = resource.Guarded(func() error { // a failure says nothing of what others undid
-		for res, err := range e.Resource.Generate(resource.Calm(ctx), r.reader, surroundings{r}) {
+		for res, err := range e.Resource.Generate(ctx, r.sharedReader(), surroundings{r}) {
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -21,7 +20,7 @@ type twinning struct {
 	count map[string]int // how often each generated
 }
 
-func (p twinning) Generate(_ context.Context, _ host.Reader, want thing, _ resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (p twinning) Generate(_ context.Context, _ resource.Reader, want thing, _ resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		p.count[want.Name]++
 		if err := p.w.fail["generate "+want.Name]; err != nil {

@@ -60,7 +60,7 @@ func (r *run) identify(ctx context.Context, group []*entry) {
 	for i, e := range group {
 		all[i] = e.Resource
 	}
-	found, err := resource.IdentifyAll(resource.Calm(ctx), r.reader, all)
+	found, err := resource.IdentifyAll(ctx, r.sharedReader(), all)
 	for i, e := range group {
 		if err != nil {
 			r.contest(e, fmt.Errorf("cannot tell it apart from others: %w", err))

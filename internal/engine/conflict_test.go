@@ -19,7 +19,7 @@ type telling struct {
 	asked *int
 }
 
-func (p telling) Identify(_ context.Context, _ host.Reader, wants []thing) []string {
+func (p telling) Identify(_ context.Context, _ resource.Reader, wants []thing) []string {
 	*p.asked++
 	out := make([]string, len(wants))
 	for i, want := range wants {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -68,15 +69,18 @@ func (r *run) generate(ctx context.Context, e *entry) {
 	if refusal(e.situation).Action != Keep || e.failed() || !e.Resource.CanGenerate() {
 		return
 	}
+	call := r.call()
+	call.Note = e.note
+	h := call.Reader(r.Reader)
 	err := resource.Guarded(func() error {
-		for res, err := range e.Resource.Generate(e.listening(resource.InHand(ctx)), r.reader, surroundings{r}) {
+		for res, err := range e.Resource.Generate(host.UntilAbort(ctx), h, surroundings{r}) {
 			if err != nil {
 				return err
 			}
 			if ctx.Err() != nil {
 				return fmt.Errorf("the run was stopped before all was done: %w", ctx.Err())
 			}
-			r.child(resource.InHand(ctx), e, res)
+			r.child(host.UntilAbort(ctx), e, res)
 		}
 		return nil
 	})
@@ -109,7 +113,7 @@ func (r *run) newChild(ctx context.Context, parent *entry, res resource.Resource
 	c.situation.Noop = parent.situation.Noop
 	r.choose(c)
 	if refusal(c.situation).Action == Keep {
-		c.situation.ReadError = r.readOne(ctx, c)
+		c.situation.ReadError = r.readOne(ctx, r.reader, c)
 		r.compare(c)
 	}
 	return c
@@ -122,7 +126,7 @@ func (r *run) inCatalog(ctx context.Context, c *entry) bool {
 		return false
 	}
 	r.tellApart(ctx, []*entry{c})
-	found, err := resource.IdentifyAll(resource.Calm(ctx), r.reader, []resource.Resource{c.Resource})
+	found, err := resource.IdentifyAll(ctx, r.sharedReader(), []resource.Resource{c.Resource})
 	if err != nil || found[0] == "" {
 		return false
 	}

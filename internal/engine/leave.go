@@ -163,7 +163,7 @@ func (r *run) stake(ctx context.Context, e *entry) error {
 	}
 	if c.Deletion == resource.Restore {
 		_, claimed := r.Store.Claims()[c.Key()]
-		former, err := e.Resource.Former(ctx, r.Host, r.intended(e, claimed))
+		former, err := e.Resource.Former(ctx, r.writer(e), r.intended(e, claimed))
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func of(t *testing.T, typ *resource.Type[thing], name, attributes string) resour
 func TestWhatAnyResourceSaysAgainstARunKeepsItFromTakingPlace(t *testing.T) {
 	w := newWorld()
 	typ := w.typ("Tree", []resource.Provider[thing]{plain{w, "hand"}})
-	typ.PreRunCheck = func(_ context.Context, h host.Reader, want thing) error {
+	typ.PreRunCheck = func(_ context.Context, h resource.Reader, want thing) error {
 		if _, writable := h.(host.Host); writable {
 			t.Error("a check was given a host that it can change")
 		}

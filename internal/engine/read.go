@@ -50,11 +50,11 @@ func (r *run) fetch(ctx context.Context, e *entry) {
 		r.prefetch(ctx, e)
 		return
 	}
-	_ = r.readOne(ctx, e) // e keeps it
+	_ = r.readOne(ctx, r.reader, e) // e keeps it
 }
 
-func (r *run) readOne(ctx context.Context, e *entry) error {
-	return r.note(e, resource.Guarded(func() error { return e.Resource.Read(ctx, r.reader) }))
+func (r *run) readOne(ctx context.Context, h resource.Reader, e *entry) error {
+	return r.note(e, resource.Guarded(func() error { return e.Resource.Read(ctx, h) }))
 }
 
 // note keeps when a resource was read and with what error, which it returns.

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -18,7 +17,7 @@ type slow struct {
 	now *time.Time
 }
 
-func (p slow) Read(ctx context.Context, h host.Reader, want thing) (thing, error) {
+func (p slow) Read(ctx context.Context, h resource.Reader, want thing) (thing, error) {
 	*p.now = p.now.Add(time.Second)
 	return p.plain.Read(ctx, h, want)
 }

@@ -8,14 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // together writes all at once and reads one by one, as files are.
 type together struct{ plain }
 
-func (p together) WriteAll(ctx context.Context, h host.Host, writes []resource.Write[thing]) []error {
+func (p together) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[thing]) []error {
 	return batching(p).WriteAll(ctx, h, writes)
 }
 

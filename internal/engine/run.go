@@ -18,8 +18,11 @@ type Transaction struct {
 	// Host is what a run changes. Without it the run is a plan: it looks by Reader, reports
 	// what would be done, whatever a resource says of noop, and writes nothing, neither to
 	// the host nor to the Store.
-	Host     host.Host
-	Reader   host.Reader // what a plan looks at; nil where there is a Host
+	Host   host.Host
+	Reader host.Reader // what a plan looks at; nil where there is a Host
+	// Bucket keeps the contents of files that are replaced, and knows which are secret. Types that
+	// need it fail without it.
+	Bucket   resource.Bucket
 	Facts    resource.Facts
 	Kinds    []resource.Kind // for resources that generate those of other kinds; optional
 	HostName string          // for the report
@@ -78,10 +81,10 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 	for _, refused := range t.Refused {
 		r.tell(refused)
 	}
-	ctx = t.traced(ctx)
 	r.recordSecrets(ctx)
 	ctx, done := r.preRun(ctx)
 	defer done()
+	r.interrupted = func() error { return context.Cause(ctx) }
 	for {
 		n, ok := r.queue.Pop()
 		if ok {
@@ -91,8 +94,8 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (Report, er
 		}
 	}
 	if r.stopped == nil {
-		r.findUndone(resource.InHand(ctx))
-		r.findUndoneChildren(resource.InHand(ctx))
+		r.findUndone(host.UntilAbort(ctx))
+		r.findUndoneChildren(host.UntilAbort(ctx))
 	}
 	report.Resources = r.reports
 	report.Duration = Duration(t.Now().Sub(report.Started))
@@ -123,7 +126,9 @@ type run struct {
 	queue   *graph.Queue
 	entries []*entry
 	reports []ResourceReport
-	reader  host.Reader
+	reader  resource.Reader
+	// interrupted returns why the run has to stop, or nil.
+	interrupted func() error
 
 	location  *time.Location // of the host, once it is known
 	generated []resource.Ref // whose values are remembered
@@ -168,14 +173,12 @@ type entry struct {
 	told       string // what the provider told since the last event
 }
 
-// readOnly hides that a host can be changed, from providers that read.
-type readOnly struct{ host.Reader }
-
 func newRun(t Transaction, items []resource.Item) *run {
 	r := &run{Transaction: t, plan: newPlan(items), reports: make([]ResourceReport, 0, len(t.Refused)+len(items)), provided: map[wish]resource.Resource{}, made: map[key]bool{}, brought: map[key]broughtAlong{}}
-	if r.reader = (readOnly{t.Host}); t.plans() {
-		r.reader = readOnly{t.Reader}
+	if !t.plans() {
+		r.Reader = t.Host
 	}
+	r.reader = r.call().Reader(r.Reader)
 	r.queue = r.plan.graph.Queue()
 	r.entries = make([]*entry, 0, len(items))
 	armed := t.Store.Armed()
@@ -224,7 +227,7 @@ func (r *run) step(ctx context.Context, first *entry) {
 		return
 	}
 	// A resource in hand is finished even when the run is to stop.
-	inHand := resource.InHand(ctx)
+	inHand := host.UntilAbort(ctx)
 	r.begin([]*entry{first})
 	r.read(inHand, first)
 	group := []*entry{first}

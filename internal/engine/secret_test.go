@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -19,7 +18,7 @@ func safes(t *testing.T, w *world, failure error) []resource.Item {
 	t.Helper()
 	typ := w.typ("Safe", []resource.Provider[thing]{plain{w, "hand"}})
 	typ.Secrets = map[string]func(*thing, string){"secret": func(a *thing, value string) { a.Secret = &value }}
-	typ.RecordSecrets = func(_ context.Context, _ host.Host, wants []thing) error {
+	typ.RecordSecrets = func(_ context.Context, _ resource.Writer, wants []thing) error {
 		var all []string
 		for _, want := range wants {
 			all = append(all, want.Name+"="+*want.Secret)

@@ -49,7 +49,7 @@ func (e *entry) settled() Situation {
 
 func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 	r.disturb()
-	err := resource.Guarded(func() error { return e.Resource.Refresh(e.listening(ctx), r.Host) })
+	err := resource.Guarded(func() error { return e.Resource.Refresh(ctx, r.writer(e)) })
 	r.wrote(e)
 	if errors.Is(err, resource.ErrNothingToRefresh) {
 		return

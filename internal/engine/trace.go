@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -10,14 +9,6 @@ import (
 
 // maxTraced is the length, in bytes, of the longest value in a trace.
 const maxTraced = 200
-
-// traced has states kept as a trace needs them.
-func (t Transaction) traced(ctx context.Context) context.Context {
-	if t.Trace == nil {
-		return ctx
-	}
-	return resource.Traced(ctx)
-}
 
 // trace describes the state of a resource that was just compared.
 func (r *run) trace(e *entry) {

@@ -90,7 +90,7 @@ func raised(err error) error {
 func (p plain) Features() []resource.Feature { return []resource.Feature{"paintable"} }
 
 // Read fails like a tool that is killed when nobody waits for it any more.
-func (p plain) Read(ctx context.Context, h host.Reader, want thing) (thing, error) {
+func (p plain) Read(ctx context.Context, h resource.Reader, want thing) (thing, error) {
 	if _, writable := h.(host.Host); writable {
 		return thing{}, errors.New("a reader was given a host that it can change")
 	}
@@ -109,7 +109,7 @@ func (w *world) state(want thing) thing {
 }
 
 // Write is killed likewise, and then changes nothing.
-func (p plain) Write(ctx context.Context, _ host.Host, is, want thing, changes []resource.Change) error {
+func (p plain) Write(ctx context.Context, _ resource.Writer, is, want thing, changes []resource.Change) error {
 	var names []string
 	for _, c := range changes {
 		names = append(names, c.Property)
@@ -156,7 +156,7 @@ func (t thing) over(is thing, property string) thing {
 	return is
 }
 
-func (p plain) Refresh(_ context.Context, _ host.Host, _, want thing) error {
+func (p plain) Refresh(_ context.Context, _ resource.Writer, _, want thing) error {
 	if p.w.idle[want.Name] {
 		return resource.ErrNothingToRefresh
 	}
@@ -167,7 +167,7 @@ func (p plain) Refresh(_ context.Context, _ host.Host, _, want thing) error {
 // batching reads and writes all at once.
 type batching struct{ plain }
 
-func (p batching) ReadAll(_ context.Context, _ host.Reader, wants []thing) []resource.Result[thing] {
+func (p batching) ReadAll(_ context.Context, _ resource.Reader, wants []thing) []resource.Result[thing] {
 	p.w.listed++
 	if err := raised(p.w.fail["list "+p.name]); err != nil {
 		return resource.Unreadable[thing](len(wants), err)
@@ -180,7 +180,7 @@ func (p batching) ReadAll(_ context.Context, _ host.Reader, wants []thing) []res
 }
 
 // Precheck fails like the write that it is asked about.
-func (p batching) Precheck(_ context.Context, _ host.Reader, writes []resource.Write[thing]) []error {
+func (p batching) Precheck(_ context.Context, _ resource.Reader, writes []resource.Write[thing]) []error {
 	errs := make([]error, len(writes))
 	for i, w := range writes {
 		w.AddNote(p.w.notes[w.Want.Name])
@@ -189,7 +189,7 @@ func (p batching) Precheck(_ context.Context, _ host.Reader, writes []resource.W
 	return errs[min(p.w.short, len(errs)):]
 }
 
-func (p batching) WriteAll(_ context.Context, _ host.Host, writes []resource.Write[thing]) []error {
+func (p batching) WriteAll(_ context.Context, _ resource.Writer, writes []resource.Write[thing]) []error {
 	var names []string
 	errs := make([]error, len(writes))
 	for i, w := range writes {
@@ -210,9 +210,9 @@ func (p batching) WriteAll(_ context.Context, _ host.Host, writes []resource.Wri
 // has them itself.
 type nesting struct{ plain }
 
-func (p nesting) Generate(ctx context.Context, _ host.Reader, want thing, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (p nesting) Generate(_ context.Context, h resource.Reader, want thing, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
-		resource.Tell(ctx, p.w.remarks)
+		h.Note(p.w.remarks)
 		p.w.others = slices.Sorted(c.Names("Thing"))
 		p.w.missing, _ = c.Missing("Thing")
 		typ := p.w.typ("Thing", []resource.Provider[thing]{plain{p.w, "hand"}})

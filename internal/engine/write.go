@@ -40,8 +40,8 @@ func (r *run) write(ctx context.Context, group []*entry) {
 
 func (r *run) writeOne(ctx context.Context, e *entry) {
 	group := []*entry{e}
-	r.writeAll(ctx, group, func() []error {
-		return []error{resource.Guarded(func() error { return e.Resource.Write(e.listening(ctx), r.Host, e.situation.Changes) })}
+	r.writeAll(group, func() []error {
+		return []error{resource.Guarded(func() error { return e.Resource.Write(ctx, r.writer(e), e.situation.Changes) })}
 	})
 	r.verify(ctx, group)
 }
@@ -54,13 +54,13 @@ func (r *run) writeTogether(ctx context.Context, batch []*entry) {
 	for i, e := range batch {
 		items[i] = e.batchItem()
 	}
-	r.writeAll(ctx, batch, func() []error { return resource.WriteAll(ctx, r.Host, items) })
+	r.writeAll(batch, func() []error { return resource.WriteAll(ctx, r.call().Writer(r.Host), items) })
 	r.verify(ctx, batch)
 }
 
 // writeAll writes, and turns changes and errors into events. Refreshes that may
 // become due are on disk before the host changes, so that no crash loses one.
-func (r *run) writeAll(ctx context.Context, group []*entry, write func() []error) {
+func (r *run) writeAll(group []*entry, write func() []error) {
 	r.disturb()
 	errs := make([]error, len(group))
 	err := r.noteClaims(group)
@@ -77,7 +77,7 @@ func (r *run) writeAll(ctx context.Context, group []*entry, write func() []error
 			r.wrote(e)
 		}
 		if errors.Is(errs[i], resource.ErrNotBegun) {
-			e.situation.Stopped = resource.Stopped(ctx)
+			e.situation.Stopped = r.interrupted()
 			r.stopped = e.situation.Stopped
 			continue
 		}
@@ -172,7 +172,7 @@ func (r *run) precheck(ctx context.Context, group []*entry) []error {
 	for i, e := range group {
 		items[i] = e.batchItem()
 	}
-	return resource.PrecheckAll(resource.Calm(ctx), r.reader, items)
+	return resource.PrecheckAll(ctx, r.sharedReader(), items)
 }
 
 // promise notes what an apply would have made before it gets to other resources.
@@ -204,11 +204,6 @@ func (r *run) event(e *entry, c resource.Change, err error) Event {
 func (r *run) corrective(e *entry, c resource.Change) bool {
 	last, known := r.Store.Observed(e.thing)[c.Property]
 	return known && !c.Sensitive && last != e.comparison.Observed[c.Property]
-}
-
-// listening is a context in which what the provider tells is kept for the report.
-func (e *entry) listening(ctx context.Context) context.Context {
-	return resource.Listening(ctx, e.note)
 }
 
 func (e *entry) batchItem() resource.BatchItem {

@@ -3,8 +3,6 @@ package resource
 import (
 	"context"
 	"fmt"
-
-	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // A BatchItem is one resource of a batch and its changes.
@@ -17,7 +15,7 @@ type BatchItem struct {
 // ReadAll reads resources of one kind and provider in one go. All must answer
 // CanBatchRead. The errors are parallel to all; nil is success. The provider's bugs, a
 // panic or a wrong number of results, are errors of all.
-func ReadAll(ctx context.Context, h host.Reader, all []Resource) []error {
+func ReadAll(ctx context.Context, h Reader, all []Resource) []error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -26,7 +24,7 @@ func ReadAll(ctx context.Context, h host.Reader, all []Resource) []error {
 
 // WriteAll writes resources of one kind and provider in one go. All must answer
 // CanBatchWrite. The errors are as those of [ReadAll].
-func WriteAll(ctx context.Context, h host.Host, all []BatchItem) []error {
+func WriteAll(ctx context.Context, h Writer, all []BatchItem) []error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -35,7 +33,7 @@ func WriteAll(ctx context.Context, h host.Host, all []BatchItem) []error {
 
 // PrecheckAll asks what would make the writes of resources of one kind and provider fail.
 // All must answer CanPrecheck. The errors are as those of [ReadAll].
-func PrecheckAll(ctx context.Context, h host.Reader, all []BatchItem) []error {
+func PrecheckAll(ctx context.Context, h Reader, all []BatchItem) []error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -44,7 +42,7 @@ func PrecheckAll(ctx context.Context, h host.Reader, all []BatchItem) []error {
 
 // IdentifyAll tells resources of one kind and provider apart. All must answer CanIdentify. The
 // identities are parallel to all. The error is a bug of the provider.
-func IdentifyAll(ctx context.Context, h host.Reader, all []Resource) (identities []string, err error) {
+func IdentifyAll(ctx context.Context, h Reader, all []Resource) (identities []string, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -75,7 +73,7 @@ func repeated(n int, err error) []error {
 	return errs
 }
 
-func (b *bound[A]) readAll(ctx context.Context, h host.Reader, all []Resource) []error {
+func (b *bound[A]) readAll(ctx context.Context, h Reader, all []Resource) []error {
 	results := b.provider.(BatchReader[A]).ReadAll(ctx, h, wantsOf[A](all))
 	if err := b.miscounted(len(results), len(all)); err != nil {
 		return repeated(len(all), err)
@@ -83,13 +81,13 @@ func (b *bound[A]) readAll(ctx context.Context, h host.Reader, all []Resource) [
 	errs := make([]error, len(all))
 	for i, r := range all {
 		if errs[i] = results[i].Err; errs[i] == nil {
-			r.(*bound[A]).setState(ctx, results[i].State)
+			r.(*bound[A]).setState(h, results[i].State)
 		}
 	}
 	return errs
 }
 
-func (b *bound[A]) writeAll(ctx context.Context, h host.Host, all []BatchItem) []error {
+func (b *bound[A]) writeAll(ctx context.Context, h Writer, all []BatchItem) []error {
 	errs := b.provider.(BatchWriter[A]).WriteAll(ctx, h, writesOf[A](all))
 	if err := b.miscounted(len(errs), len(all)); err != nil {
 		return repeated(len(all), err)
@@ -97,7 +95,7 @@ func (b *bound[A]) writeAll(ctx context.Context, h host.Host, all []BatchItem) [
 	return errs
 }
 
-func (b *bound[A]) precheckAll(ctx context.Context, h host.Reader, all []BatchItem) []error {
+func (b *bound[A]) precheckAll(ctx context.Context, h Reader, all []BatchItem) []error {
 	errs := b.provider.(Prechecker[A]).Precheck(ctx, h, writesOf[A](all))
 	if err := b.miscounted(len(errs), len(all)); err != nil {
 		return repeated(len(all), err)
@@ -105,7 +103,7 @@ func (b *bound[A]) precheckAll(ctx context.Context, h host.Reader, all []BatchIt
 	return errs
 }
 
-func (b *bound[A]) identifyAll(ctx context.Context, h host.Reader, all []Resource) ([]string, error) {
+func (b *bound[A]) identifyAll(ctx context.Context, h Reader, all []Resource) ([]string, error) {
 	identities := b.provider.(Identifier[A]).Identify(ctx, h, wantsOf[A](all))
 	return identities, b.miscounted(len(identities), len(all))
 }

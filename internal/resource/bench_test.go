@@ -52,7 +52,7 @@ func BenchmarkCompare(b *testing.B) {
 			if err := r.Choose(nil, nil, ""); err != nil {
 				b.Fatal(err)
 			}
-			if err := r.Read(b.Context(), nil); err != nil {
+			if err := r.Read(b.Context(), resource.Call{}.Reader(nil)); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()

@@ -17,7 +17,7 @@ type bound[A any] struct {
 	want, is A
 	provider Provider[A]
 	facts    Facts    // by which it was chosen
-	read     *A       // is before it was normalized; nil unless the read was [Traced]
+	read     *A       // is before it was normalized; nil unless the read was traced
 	secrets  []string // attributes of want that have the value of a Secret
 	audited  []string // names of properties, in the type's order
 }
@@ -125,7 +125,7 @@ func (b *bound[A]) SideEffects() bool { return b.t.SideEffects }
 
 func (b *bound[A]) SelfRefresh() bool { return b.t.SelfRefresh }
 
-func (b *bound[A]) PreRunCheck(ctx context.Context, h host.Reader) error {
+func (b *bound[A]) PreRunCheck(ctx context.Context, h Reader) error {
 	if b.t.PreRunCheck == nil {
 		return nil
 	}
@@ -188,25 +188,25 @@ func (b *bound[A]) used(parameters []Parameter) []Parameter {
 	return slices.DeleteFunc(parameters, func(p Parameter) bool { return set[p.Name] == nil })
 }
 
-func (b *bound[A]) Read(ctx context.Context, h host.Reader) error {
+func (b *bound[A]) Read(ctx context.Context, h Reader) error {
 	is, err := b.look(ctx, h)
 	if err != nil {
 		return err
 	}
-	b.setState(ctx, is)
+	b.setState(h, is)
 	return nil
 }
 
-func (b *bound[A]) look(ctx context.Context, h host.Reader) (A, error) {
+func (b *bound[A]) look(ctx context.Context, h Reader) (A, error) {
 	if auditor, ok := b.provider.(Auditor[A]); ok && len(b.audited) > 0 {
 		return auditor.ReadAudited(ctx, h, b.want, b.audited)
 	}
 	return b.provider.Read(ctx, h, b.want)
 }
 
-func (b *bound[A]) setState(ctx context.Context, is A) {
+func (b *bound[A]) setState(h Reader, is A) {
 	b.read = nil
-	if isTraced(ctx) {
+	if h.call().Trace {
 		b.read = new(is)
 	}
 	b.is = is
@@ -264,11 +264,11 @@ func (b *bound[A]) Compare() Comparison {
 	return c
 }
 
-func (b *bound[A]) Write(ctx context.Context, h host.Host, changes []Change) error {
+func (b *bound[A]) Write(ctx context.Context, h Writer, changes []Change) error {
 	return b.provider.Write(ctx, h, b.is, b.want, changes)
 }
 
-func (b *bound[A]) Refresh(ctx context.Context, h host.Host) error {
+func (b *bound[A]) Refresh(ctx context.Context, h Writer) error {
 	r, ok := b.provider.(Refresher[A])
 	if !ok {
 		return ErrNothingToRefresh

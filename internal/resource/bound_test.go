@@ -76,7 +76,7 @@ func TestStateIsHeldAgainstWhatShouldBe(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := chosen(t, lamps(plain{name: "switch", is: test.is}), test.want)
-			must(t, r.Read(t.Context(), nil))
+			must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
 			got := r.Compare()
 			if diff := cmp.Diff(test.got, got); diff != "" {
 				t.Errorf("comparison (-want +got):\n%s", diff)
@@ -94,7 +94,7 @@ func TestASecretIsAuditedByADigestThatNeedsAKey(t *testing.T) {
 		t.Helper()
 		r := chosen(t, lamps(plain{name: "switch", is: lamp{Ensure: new("present"), Code: &code}}), `{}`)
 		must(t, r.Audit([]string{"code"}))
-		must(t, r.Read(t.Context(), nil))
+		must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
 		all := r.Audited([]byte(key))
 		if len(all) != 1 || !all[0].Sensitive {
 			t.Fatalf("audited are %v", all)
@@ -168,7 +168,7 @@ func TestResourceIsFoundByItsKeys(t *testing.T) {
 func TestAParameterIsNeitherComparedNorRemembered(t *testing.T) {
 	is := lamp{Name: "desk", Ensure: new("present"), Dimming: new(false)}
 	r := chosen(t, lamps(&able{plain: plain{is: is}, features: []resource.Feature{dimmable}}), `{"name": "desk", "dimming": true, "allOf": true}`)
-	must(t, r.Read(t.Context(), nil))
+	must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
 	want := resource.Comparison{Exists: true, Observed: map[string]string{"ensure": "present"}}
 	if diff := cmp.Diff(want, r.Compare()); diff != "" {
 		t.Errorf("comparison (-want +got):\n%s", diff)
@@ -178,7 +178,7 @@ func TestAParameterIsNeitherComparedNorRemembered(t *testing.T) {
 func TestManyAreReadInOneGo(t *testing.T) {
 	typ := lamps(&able{shines: map[string]lamp{"hall": {Name: "hall", Ensure: new("present")}}})
 	all := []resource.Resource{chosen(t, typ, `{"name": "desk"}`), chosen(t, typ, `{"name": "broken"}`), chosen(t, typ, `{"name": "hall"}`)}
-	errs := resource.ReadAll(t.Context(), nil, all)
+	errs := resource.ReadAll(t.Context(), resource.Call{}.Reader(nil), all)
 	if len(errs) != 3 || errs[0] != nil || errs[2] != nil {
 		t.Fatalf("errors are %v", errs)
 	}
@@ -186,7 +186,7 @@ func TestManyAreReadInOneGo(t *testing.T) {
 	if all[0].State().Exists || !all[2].State().Exists {
 		t.Errorf("states are %+v and %+v", all[0].State(), all[2].State())
 	}
-	if errs := resource.ReadAll(t.Context(), nil, nil); errs != nil {
+	if errs := resource.ReadAll(t.Context(), resource.Call{}.Reader(nil), nil); errs != nil {
 		t.Errorf("nothing read gives %v", errs)
 	}
 }
@@ -198,7 +198,7 @@ func TestABatchThatCannotBeReadFails(t *testing.T) {
 	p.err = nil
 	must(t, r.Choose(nil, nil, ""))
 	p.err = errors.New("no power")
-	for _, err := range append(resource.ReadAll(t.Context(), nil, []resource.Resource{r, r}), r.Read(t.Context(), nil)) {
+	for _, err := range append(resource.ReadAll(t.Context(), resource.Call{}.Reader(nil), []resource.Resource{r, r}), r.Read(t.Context(), resource.Call{}.Reader(nil))) {
 		wantError(t, err, "no power")
 	}
 }
@@ -209,7 +209,7 @@ func TestAProviderThatMiscountsABatchFailsAllOfIt(t *testing.T) {
 		typ := lamps(p)
 		all := []resource.Resource{chosen(t, typ, `{"name": "a"}`), chosen(t, typ, `{"name": "b"}`)}
 		items := []resource.BatchItem{{Resource: all[0]}, {Resource: all[1]}}
-		batches := map[string][]error{"read": resource.ReadAll(t.Context(), nil, all)}
+		batches := map[string][]error{"read": resource.ReadAll(t.Context(), resource.Call{}.Reader(nil), all)}
 		if p.short > 0 {
 			batches["write"] = resource.WriteAll(t.Context(), nil, items)
 			batches["precheck"] = resource.PrecheckAll(t.Context(), nil, items)
@@ -253,7 +253,7 @@ func TestWritesArePrechecked(t *testing.T) {
 func TestAWriteIsToldWhatIsAndWhatShouldBe(t *testing.T) {
 	p := &able{plain: plain{is: lamp{Name: "desk", Ensure: new("present"), Watts: new(40)}}}
 	r := chosen(t, lamps(p), `{"watts": 7}`)
-	must(t, r.Read(t.Context(), nil))
+	must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
 	must(t, r.Write(t.Context(), nil, r.Compare().Changes))
 	want := []resource.Write[lamp]{{
 		Is:      lamp{Name: "desk", Ensure: new("present"), Watts: new(40)},
@@ -269,7 +269,7 @@ func TestManyAreWrittenInOneGo(t *testing.T) {
 	p := &able{plain: plain{is: lamp{Name: "hall", Ensure: new("absent")}}, shines: map[string]lamp{}}
 	typ := lamps(p)
 	hall := chosen(t, typ, `{"name": "hall"}`)
-	must(t, hall.Read(t.Context(), nil))
+	must(t, hall.Read(t.Context(), resource.Call{}.Reader(nil)))
 	changes := hall.Compare().Changes
 	errs := resource.WriteAll(t.Context(), nil, []resource.BatchItem{
 		{Resource: chosen(t, typ, `{"name": "broken"}`)},
@@ -300,7 +300,7 @@ func TestRefreshIsForWhatIsThere(t *testing.T) {
 		t.Errorf("a lamp that was not read: %v", err)
 	}
 	p.is = lamp{Ensure: new("present")}
-	must(t, r.Read(t.Context(), nil))
+	must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
 	must(t, r.Refresh(t.Context(), nil))
 }
 

@@ -69,7 +69,7 @@ func FuzzBind(f *testing.F) {
 			t.Fatalf("%q binds to %q and then to %v, %v", attributes, r.Namevar(), again, err)
 		}
 		must(t, r.Choose(nil, nil, ""))
-		must(t, r.Read(t.Context(), nil))
+		must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
 		c := r.Compare()
 		for _, change := range c.Changes {
 			if change.Property == resource.Ensure && len(c.Changes) > 1 || change.Message == "" {

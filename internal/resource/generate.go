@@ -3,8 +3,6 @@ package resource
 import (
 	"context"
 	"iter"
-
-	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // A Generator is a provider whose resources bring others along: a directory the files
@@ -14,7 +12,7 @@ import (
 // specific. They share the resource's noop, what comes after it waits for them, and
 // what it notifies gets their events. An error ends the sequence and fails the resource.
 type Generator[A any] interface {
-	Generate(ctx context.Context, h host.Reader, want A, c Catalog) iter.Seq2[Resource, error]
+	Generate(ctx context.Context, h Reader, want A, c Catalog) iter.Seq2[Resource, error]
 }
 
 // A Catalog is what a generating resource may know of the rest of its catalog.
@@ -44,7 +42,7 @@ func (b *bound[A]) CanGenerate() bool {
 	return ok
 }
 
-func (b *bound[A]) Generate(ctx context.Context, h host.Reader, c Catalog) iter.Seq2[Resource, error] {
+func (b *bound[A]) Generate(ctx context.Context, h Reader, c Catalog) iter.Seq2[Resource, error] {
 	g, ok := b.provider.(Generator[A])
 	if !ok {
 		return func(func(Resource, error) bool) {}

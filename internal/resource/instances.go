@@ -20,7 +20,7 @@ func (e *NoListerError) Error() string {
 	return fmt.Sprintf("cannot list all of kind %s: provider %s can't; give a name", e.Kind, e.Provider)
 }
 
-func (k kind[A]) Instances(ctx context.Context, facts Facts, h host.Reader, provider string) ([]Instance, error) {
+func (k kind[A]) Instances(ctx context.Context, facts Facts, h Reader, provider string) ([]Instance, error) {
 	providers, err := k.t.listing(facts, h, provider)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (t *Type[A]) others(facts Facts, h host.Reader, first Provider[A]) []Provid
 	return all
 }
 
-func (t *Type[A]) list(ctx context.Context, h host.Reader, p Provider[A]) ([]Instance, error) {
+func (t *Type[A]) list(ctx context.Context, h Reader, p Provider[A]) ([]Instance, error) {
 	list, err := p.(Lister[A]).List(ctx, h)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list %s by provider %s: %w", t.Name, p.Name(), err)

@@ -32,7 +32,7 @@ type Kind interface {
 	// (for "") by all that suit it and can list: of those with the same source the first,
 	// of instances with the same name the first, and the default provider before the
 	// rest. A *NoListerError where none can list.
-	Instances(ctx context.Context, facts Facts, h host.Reader, provider string) ([]Instance, error)
+	Instances(ctx context.Context, facts Facts, h Reader, provider string) ([]Instance, error)
 	// Leaves says that things of the kind can be removed, and brought back to what they were.
 	Leaves() bool
 	// Leave binds what a claim has to be done, under a name of its own.
@@ -87,13 +87,13 @@ type Resource interface {
 	// SelfRefresh says that a change also refreshes the resource.
 	SelfRefresh() bool
 	// PreRunCheck is why no run may take place, nil where its type sees no reason.
-	PreRunCheck(ctx context.Context, h host.Reader) error
+	PreRunCheck(ctx context.Context, h Reader) error
 	// Acts says that a write is an act, which can't be verified by reading.
 	Acts() bool
 	// HasSecret says that it has the value of a Secret, which [RecordSecrets] records.
 	HasSecret() bool
 	// Generate is what the resource brings along; see [Generator].
-	Generate(ctx context.Context, h host.Reader, c Catalog) iter.Seq2[Resource, error]
+	Generate(ctx context.Context, h Reader, c Catalog) iter.Seq2[Resource, error]
 	// Audit chooses properties to audit by name, all of them by [AllProperties]. An
 	// error names those that there are not, and those that there are.
 	Audit(properties []string) error
@@ -101,11 +101,11 @@ type Resource interface {
 	// order. A sensitive one shows as its digest by key.
 	Audited(key []byte) []AuditedValue
 	// Read reads the present state.
-	Read(ctx context.Context, h host.Reader) error
+	Read(ctx context.Context, h Reader) error
 	// Compare holds the state that was read last against what should be.
 	Compare() Comparison
-	Write(ctx context.Context, h host.Host, changes []Change) error
-	Refresh(ctx context.Context, h host.Host) error
+	Write(ctx context.Context, h Writer, changes []Change) error
+	Refresh(ctx context.Context, h Writer) error
 	// PropertyStates are the managed properties in the type's order, as they were read last, but
 	// for those that are absent and have no target that is known.
 	PropertyStates() []PropertyState
@@ -116,15 +116,15 @@ type Resource interface {
 	// of the kind can't be.
 	Gone() (json.RawMessage, error)
 	// Former are attributes, by name, that bring back what these changes replace in the state
-	// that was read last, as far as it is no secret. Content is kept in the bucket of ctx.
-	Former(ctx context.Context, h host.Host, changes []Change) (map[string]json.RawMessage, error)
+	// that was read last, as far as it is no secret. Content is kept in the bucket.
+	Former(ctx context.Context, h Writer, changes []Change) (map[string]json.RawMessage, error)
 
 	chooseAs(other Resource) bool
-	readAll(ctx context.Context, h host.Reader, all []Resource) []error
-	writeAll(ctx context.Context, h host.Host, all []BatchItem) []error
-	precheckAll(ctx context.Context, h host.Reader, all []BatchItem) []error
-	recordSecrets(ctx context.Context, h host.Host, all []Resource) error
-	identifyAll(ctx context.Context, h host.Reader, all []Resource) ([]string, error)
+	readAll(ctx context.Context, h Reader, all []Resource) []error
+	writeAll(ctx context.Context, h Writer, all []BatchItem) []error
+	precheckAll(ctx context.Context, h Reader, all []BatchItem) []error
+	recordSecrets(ctx context.Context, h Writer, all []Resource) error
+	identifyAll(ctx context.Context, h Reader, all []Resource) ([]string, error)
 }
 
 // An Instance is a resource as it is on a host.

@@ -38,7 +38,7 @@ func TestWhatIsNamedAsksForNothing(t *testing.T) {
 	must(t, err)
 	must(t, r.Choose(nil, nil, ""))
 	must(t, r.Unsupported())
-	must(t, r.Read(t.Context(), nil))
+	must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
 
 	if diff := cmp.Diff(resource.Comparison{Exists: true, Observed: map[string]string{}}, r.Compare()); diff != "" {
 		t.Errorf("comparison (-want +got):\n%s", diff)

@@ -93,10 +93,10 @@ type plain struct {
 	err  error // of everything
 }
 
-func (p plain) Name() string                                          { return p.name }
-func (p plain) Suits(resource.Facts, host.Reader) error               { return p.err }
-func (p plain) Read(context.Context, host.Reader, lamp) (lamp, error) { return p.is, p.err }
-func (p plain) Write(context.Context, host.Host, lamp, lamp, []resource.Change) error {
+func (p plain) Name() string                                              { return p.name }
+func (p plain) Suits(resource.Facts, host.Reader) error                   { return p.err }
+func (p plain) Read(context.Context, resource.Reader, lamp) (lamp, error) { return p.is, p.err }
+func (p plain) Write(context.Context, resource.Writer, lamp, lamp, []resource.Change) error {
 	return p.err
 }
 
@@ -111,7 +111,7 @@ type able struct {
 	written  []resource.Write[lamp]
 }
 
-func (p *able) Write(_ context.Context, _ host.Host, is, want lamp, changes []resource.Change) error {
+func (p *able) Write(_ context.Context, _ resource.Writer, is, want lamp, changes []resource.Change) error {
 	p.written = append(p.written, resource.Write[lamp]{Is: is, Want: want, Changes: changes})
 	return p.err
 }
@@ -134,7 +134,7 @@ type picky struct {
 func (p picky) Needs() resource.Needs       { return p.needs }
 func (p picky) Defaults() resource.Defaults { return p.defaults }
 
-func (p *able) List(context.Context, host.Reader) ([]lamp, error) {
+func (p *able) List(context.Context, resource.Reader) ([]lamp, error) {
 	var all []lamp
 	for _, l := range p.shines {
 		all = append(all, l)
@@ -142,7 +142,7 @@ func (p *able) List(context.Context, host.Reader) ([]lamp, error) {
 	return all, p.err
 }
 
-func (p *able) ReadAll(_ context.Context, _ host.Reader, wants []lamp) []resource.Result[lamp] {
+func (p *able) ReadAll(_ context.Context, _ resource.Reader, wants []lamp) []resource.Result[lamp] {
 	results := slices.Clone(p.extra)
 	for _, want := range wants {
 		is, ok := p.shines[want.Name]
@@ -158,7 +158,7 @@ func (p *able) ReadAll(_ context.Context, _ host.Reader, wants []lamp) []resourc
 	return results[min(p.short, len(results)):]
 }
 
-func (p *able) WriteAll(_ context.Context, _ host.Host, writes []resource.Write[lamp]) []error {
+func (p *able) WriteAll(_ context.Context, _ resource.Writer, writes []resource.Write[lamp]) []error {
 	errs := make([]error, len(writes), len(writes)+1)
 	for i, w := range writes {
 		if w.Want.Name == "broken" {
@@ -172,7 +172,7 @@ func (p *able) WriteAll(_ context.Context, _ host.Host, writes []resource.Write[
 }
 
 // Precheck knows that what is broken can't be written.
-func (p *able) Precheck(_ context.Context, _ host.Reader, writes []resource.Write[lamp]) []error {
+func (p *able) Precheck(_ context.Context, _ resource.Reader, writes []resource.Write[lamp]) []error {
 	errs := make([]error, len(writes))
 	for i, w := range writes {
 		w.AddNote("would shine")
@@ -183,7 +183,7 @@ func (p *able) Precheck(_ context.Context, _ host.Reader, writes []resource.Writ
 	return errs[min(p.short, len(errs)):]
 }
 
-func (p *able) Refresh(_ context.Context, _ host.Host, is, _ lamp) error {
+func (p *able) Refresh(_ context.Context, _ resource.Writer, is, _ lamp) error {
 	if is.Ensure == nil {
 		return resource.ErrNothingToRefresh
 	}

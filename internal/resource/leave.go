@@ -32,9 +32,9 @@ type Leaving[A any] struct {
 	// that was read. Optional.
 	Was func(h host.Reader, is A, changes []Change) (A, error)
 	// Former is what changes that are about to be made replace, in attributes that bring it
-	// back; content that is kept for that goes into the bucket of ctx. Optional: the changed
+	// back; content that is kept for that goes into the bucket. Optional: the changed
 	// properties as they were read or, where the thing is made or removed, all of them.
-	Former func(ctx context.Context, h host.Host, is, want A, changes []Change) (A, error)
+	Former func(ctx context.Context, h Writer, is, want A, changes []Change) (A, error)
 	// Bound is given what leaves as it is bound, to mark it as such. Optional.
 	Bound func(want *A)
 }
@@ -132,7 +132,7 @@ func (b *bound[A]) Gone() (json.RawMessage, error) {
 	return json.Marshal(b.t.Leaving.Gone(b.want))
 }
 
-func (b *bound[A]) Former(ctx context.Context, h host.Host, changes []Change) (map[string]json.RawMessage, error) {
+func (b *bound[A]) Former(ctx context.Context, h Writer, changes []Change) (map[string]json.RawMessage, error) {
 	if b.t.Leaving == nil || len(changes) == 0 {
 		return nil, nil
 	}

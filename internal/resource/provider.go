@@ -20,17 +20,17 @@ type Provider[A any] interface {
 	Suits(facts Facts, h host.Reader) error
 	// Read returns the present state of what want names, normalized. Absence is a
 	// state, not an error. Fields that want leaves unmanaged may be left out.
-	Read(ctx context.Context, h host.Reader, want A) (is A, err error)
+	Read(ctx context.Context, h Reader, want A) (is A, err error)
 	// Write makes these changes, and may bring others along when it creates. It is
 	// never called without changes, and safe to repeat after it was interrupted.
 	// Errors of single properties are PropertyErrors, joined; any other error
 	// fails all of the changes.
-	Write(ctx context.Context, h host.Host, is, want A, changes []Change) error
+	Write(ctx context.Context, h Writer, is, want A, changes []Change) error
 }
 
 // A Lister lists what exists on a host: for `fettle resource` and purging.
 type Lister[A any] interface {
-	List(ctx context.Context, h host.Reader) ([]A, error)
+	List(ctx context.Context, h Reader) ([]A, error)
 }
 
 // A Sourced provider lists the same as others of its type with this source, as all
@@ -43,7 +43,7 @@ type Sourced interface {
 // The engine then calls it (prefetch) instead of Read. An error is that of one resource:
 // it fails no other, and that resource is read again once something has changed.
 type BatchReader[A any] interface {
-	ReadAll(ctx context.Context, h host.Reader, wants []A) []Result[A]
+	ReadAll(ctx context.Context, h Reader, wants []A) []Result[A]
 }
 
 // A Result is what a [BatchReader] found: the state of one resource, or why it can't be
@@ -66,14 +66,14 @@ func Unreadable[A any](n int, err error) []Result[A] {
 // can read it all the same. The engine calls it in place of Read, and of ReadAll, where
 // any properties of the resource are audited; audited has their names.
 type Auditor[A any] interface {
-	ReadAudited(ctx context.Context, h host.Reader, want A, audited []string) (is A, err error)
+	ReadAudited(ctx context.Context, h Reader, want A, audited []string) (is A, err error)
 }
 
 // A Write is one resource's part of a batch.
 type Write[A any] struct {
 	Is, Want A
 	Changes  []Change
-	// Note adds a line to the report of this resource, as Tell does outside a batch. It may be
+	// Note adds a line to the report of this resource, as [Reader].Note does outside a batch. It may be
 	// nil: call AddNote.
 	Note func(text string)
 }
@@ -89,7 +89,7 @@ func (w Write[A]) AddNote(text string) {
 // packages. Only resources whose ensure is out of sync and which are ready together
 // come in one batch. The errors are parallel to writes; nil is success.
 type BatchWriter[A any] interface {
-	WriteAll(ctx context.Context, h host.Host, writes []Write[A]) []error
+	WriteAll(ctx context.Context, h Writer, writes []Write[A]) []error
 }
 
 // A Prechecker finds out, by reading alone, what would make writes fail: a source that is
@@ -98,7 +98,7 @@ type BatchWriter[A any] interface {
 // errors are parallel to writes; nil says that nothing speaks against one. What another
 // resource of the run may put right is a [MissingError].
 type Prechecker[A any] interface {
-	Precheck(ctx context.Context, h host.Reader, writes []Write[A]) []error
+	Precheck(ctx context.Context, h Reader, writes []Write[A]) []error
 }
 
 // A MissingError is the error of a [Prechecker] about a thing that has to be there first:
@@ -122,13 +122,13 @@ func (e *MissingError) Unwrap() error { return e.Err }
 // one are in conflict, and "" is like no other. The engine asks before it changes anything,
 // and not in a run that has nothing to change.
 type Identifier[A any] interface {
-	Identify(ctx context.Context, h host.Reader, wants []A) []string
+	Identify(ctx context.Context, h Reader, wants []A) []string
 }
 
 // A Refresher reacts to events that a resource was notified of. is is the state
 // after any write of the same run. ErrNothingToRefresh says that there was no need.
 type Refresher[A any] interface {
-	Refresh(ctx context.Context, h host.Host, is, want A) error
+	Refresh(ctx context.Context, h Writer, is, want A) error
 }
 
 // A Watcher knows where on a host to look for drift of what want names: paths in the

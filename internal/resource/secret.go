@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // A Secret is the value of an attribute that a manifest only refers to. It prints as a
@@ -44,14 +42,14 @@ func (b *bound[A]) HasSecret() bool { return len(b.secrets) > 0 && b.t.RecordSec
 
 // RecordSecrets has resources of one kind, all of which must answer HasSecret, recorded as
 // such on the host: see [Type.RecordSecrets].
-func RecordSecrets(ctx context.Context, h host.Host, all []Resource) error {
+func RecordSecrets(ctx context.Context, h Writer, all []Resource) error {
 	if len(all) == 0 {
 		return nil
 	}
 	return all[0].recordSecrets(ctx, h, all)
 }
 
-func (b *bound[A]) recordSecrets(ctx context.Context, h host.Host, all []Resource) error {
+func (b *bound[A]) recordSecrets(ctx context.Context, h Writer, all []Resource) error {
 	wants := make([]A, len(all))
 	for i, r := range all {
 		wants[i] = r.(*bound[A]).want

@@ -34,7 +34,7 @@ func TestAValueFromElsewhereIsBoundAndNotShown(t *testing.T) {
 	r, err := bindSecret("code", "s3cret")
 	must(t, err)
 	must(t, r.Choose(nil, nil, ""))
-	must(t, r.Read(t.Context(), nil))
+	must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
 	for _, c := range r.Compare().Changes {
 		if strings.Contains(fmt.Sprint(c), "s3cret") {
 			t.Errorf("%+v", c)

@@ -3,23 +3,21 @@ package resource
 import (
 	"context"
 	"errors"
-
-	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // Simple is a Write in three parts, as the Resource API's SimpleProvider has it. Which
 // one is called follows from the change of ensure: of absent to absent there is none.
 type Simple[A any] struct {
 	// Create makes what is not there, with all that want says.
-	Create func(ctx context.Context, h host.Host, is, want A) error
+	Create func(ctx context.Context, h Writer, is, want A) error
 	// Update makes changes to what is there, by [OneByOne] for one.
-	Update func(ctx context.Context, h host.Host, is, want A, changes []Change) error
+	Update func(ctx context.Context, h Writer, is, want A, changes []Change) error
 	// Delete takes away what is there.
-	Delete func(ctx context.Context, h host.Host, is, want A) error
+	Delete func(ctx context.Context, h Writer, is, want A) error
 }
 
 // Write is that of a [Provider].
-func (s Simple[A]) Write(ctx context.Context, h host.Host, is, want A, changes []Change) error {
+func (s Simple[A]) Write(ctx context.Context, h Writer, is, want A, changes []Change) error {
 	for _, c := range changes {
 		switch {
 		case c.removes():

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -30,13 +29,13 @@ func TestASimpleWriteGoesByTheChangeOfEnsure(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var called []string
-			part := func(name string) func(context.Context, host.Host, lamp, lamp) error {
-				return func(context.Context, host.Host, lamp, lamp) error {
+			part := func(name string) func(context.Context, resource.Writer, lamp, lamp) error {
+				return func(context.Context, resource.Writer, lamp, lamp) error {
 					called = append(called, name)
 					return nil
 				}
 			}
-			s := resource.Simple[lamp]{Create: part("create"), Delete: part("delete"), Update: func(ctx context.Context, h host.Host, is, want lamp, _ []resource.Change) error {
+			s := resource.Simple[lamp]{Create: part("create"), Delete: part("delete"), Update: func(ctx context.Context, h resource.Writer, is, want lamp, _ []resource.Change) error {
 				return part("update")(ctx, h, is, want)
 			}}
 			must(t, s.Write(t.Context(), nil, lamp{}, lamp{}, test.changes))
@@ -66,11 +65,11 @@ func TestAPropertyThatCannotBeSetKeepsNoOtherFromIt(t *testing.T) {
 // A lamp that is made, set a property at a time, and taken away again.
 func Example() {
 	write := resource.Simple[lamp]{
-		Create: func(_ context.Context, _ host.Host, _, want lamp) error {
+		Create: func(_ context.Context, _ resource.Writer, _, want lamp) error {
 			fmt.Println("hang up", want.Name)
 			return nil
 		},
-		Update: func(_ context.Context, _ host.Host, is, want lamp, changes []resource.Change) error {
+		Update: func(_ context.Context, _ resource.Writer, is, want lamp, changes []resource.Change) error {
 			err := resource.OneByOne(changes, func(property string) error {
 				if property == "watts" {
 					fmt.Println("screw in", *want.Watts, "for", *is.Watts)
@@ -81,7 +80,7 @@ func Example() {
 			fmt.Println("switch on") // the flush
 			return err
 		},
-		Delete: func(_ context.Context, _ host.Host, is, _ lamp) error {
+		Delete: func(_ context.Context, _ resource.Writer, is, _ lamp) error {
 			fmt.Println("take down", is.Name)
 			return nil
 		},

@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // A Type describes one kind of resource. A is its attributes: what a user writes,
@@ -37,7 +35,7 @@ type Type[A any] struct {
 	// RecordSecrets records on the host what it takes to recognize the secrets of wants
 	// later, when no resource says any more that they are. A run that may write calls it
 	// once before it reads anything, with all resources that have a secret. Optional.
-	RecordSecrets func(ctx context.Context, h host.Host, wants []A) error
+	RecordSecrets func(ctx context.Context, h Writer, wants []A) error
 
 	// NamevarName is the namevar's attribute name, or MetadataName, and Namevar its
 	// field. An empty field takes the resource's name.
@@ -80,7 +78,7 @@ type Type[A any] struct {
 	// PreRunCheck says what keeps a whole run from taking place, before it changed
 	// anything: an error fails the resource and skips all others. It is asked on the
 	// host as it is then, of every run, noop or not. Optional.
-	PreRunCheck func(ctx context.Context, h host.Reader, want A) error
+	PreRunCheck func(ctx context.Context, h Reader, want A) error
 	// Acts says that a write is an act, of which the host shows no trace: a command
 	// that is run. Nothing is read again to verify it and nothing of it is remembered,
 	// so it is never corrective.

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,9 +18,9 @@ const (
 )
 
 // tellOutput gives the output of a success to the report, if that is asked for.
-func tellOutput(ctx context.Context, res host.Result, a Attributes) {
+func tellOutput(h resource.Writer, res host.Result, a Attributes) {
 	if logOutput(a) == always {
-		resource.Tell(ctx, output(res, a))
+		h.Note(output(res, a))
 	}
 }
 

@@ -25,7 +25,7 @@ func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 
 // Read implements [resource.Provider]: it asks the checks. The host knows nothing else of
 // a command, so the rest is as it was asked for, without what may be secret.
-func (posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Attributes, err error) {
+func (posix) Read(ctx context.Context, h resource.Reader, want Attributes) (is Attributes, err error) {
 	is = want
 	is.Environment, is.secret = nil, nil
 	if want.Command == "" {
@@ -39,7 +39,7 @@ func (posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Attri
 }
 
 // Write implements [resource.Provider].
-func (posix) Write(ctx context.Context, h host.Host, _, want Attributes, _ []resource.Change) error {
+func (posix) Write(ctx context.Context, h resource.Writer, _, want Attributes, _ []resource.Change) error {
 	argv, err := commandWords(want)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (posix) Write(ctx context.Context, h host.Host, _, want Attributes, _ []res
 
 // Refresh implements [resource.Refresher]. The checks hold here too; refreshOnly does
 // not, since this is what it waits for.
-func (posix) Refresh(ctx context.Context, h host.Host, _, want Attributes) error {
+func (posix) Refresh(ctx context.Context, h resource.Writer, _, want Attributes) error {
 	ok, err := allowed(ctx, h, want)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func complete(h host.Reader, argv []string, a Attributes) (host.Cmd, error) {
 
 // run runs a command until it succeeds or its tries are used up. Only exit codes are
 // worth another try: what can't be run, or not in time, won't be soon.
-func run(ctx context.Context, h host.Host, argv []string, a Attributes) error {
+func run(ctx context.Context, h resource.Writer, argv []string, a Attributes) error {
 	cmd, err := complete(h, argv, a)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func run(ctx context.Context, h host.Host, argv []string, a Attributes) error {
 		}
 		good := res.ExitCode != notFound && slices.Contains(a.Returns, int32(res.ExitCode))
 		if good {
-			tellOutput(ctx, res, a)
+			tellOutput(h, res, a)
 			return nil
 		}
 		if try >= tries || res.ExitCode == notFound {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
 // Each case is an Exec that another notifies, and writes what it did to a file.
@@ -106,7 +107,7 @@ func TestWhatIsReadOfACommandHasNoEnvironment(t *testing.T) {
 	h, _ := open(t)
 	r := item(t, "a", `{command: /bin/true, environment: [TOKEN=s3cret]}`).Resource
 	must(t, r.Choose(nil, h, ""))
-	must(t, r.Read(t.Context(), h))
+	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 	if is := string(r.State().Attributes); !strings.Contains(is, `"command":"/bin/true"`) || strings.Contains(is, "s3cret") {
 		t.Errorf("the state is %s", is)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/exec"
 )
 
@@ -35,12 +36,12 @@ func TestAVariableFromASecretReachesTheCommandAndNoOutput(t *testing.T) {
 		err = r.Choose(nil, h, "")
 	}
 	if err == nil {
-		err = r.Read(t.Context(), h)
+		err = r.Read(t.Context(), resourcetest.Reader(h))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = r.Write(t.Context(), h, r.Compare().Changes)
+	err = r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 	if diff := cmp.Diff([]string{"PATH=" + host.SearchPath, "MODE=fast", "TOKEN=s3cret-token", "PIN=42"}, env); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}

@@ -17,7 +17,7 @@ const attempts = 5
 // Write implements [resource.Provider]. What ensure makes has everything else at
 // once; otherwise each property fails by itself. When the file is no longer what the changes
 // were decided by, it is read again and they are decided anew.
-func (p posix) Write(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) (err error) {
+func (p posix) Write(ctx context.Context, h resource.Writer, is, want Attributes, changes []resource.Change) (err error) {
 	for range attempts {
 		err = p.attempt(ctx, h, is, want, changes)
 		if !errors.Is(err, host.ErrChanged) {
@@ -50,8 +50,8 @@ func outOfSync(is, want Attributes, were changes) (now changes) {
 }
 
 // attempt makes the changes unless the file is another than is tells of.
-func (p posix) attempt(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) error {
-	w, err := p.begin(ctx, h, is, want)
+func (p posix) attempt(ctx context.Context, h resource.Writer, is, want Attributes, changes []resource.Change) error {
+	w, err := p.begin(h, is, want)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (p posix) attempt(ctx context.Context, h host.Host, is, want Attributes, ch
 // A write is one resource on its way from is to want.
 type write struct {
 	posix
-	wide     host.Host
+	wide     resource.Writer
 	is, want Attributes
 	changes  changes
 	uid, gid int // unchanged where they are not managed
@@ -81,8 +81,8 @@ type write struct {
 }
 
 // begin opens what is to be changed. The caller ends it.
-func (p posix) begin(ctx context.Context, h host.Host, is, want Attributes) (*write, error) {
-	dir, name, err := p.editParent(ctx, h, want)
+func (p posix) begin(h resource.Writer, is, want Attributes) (*write, error) {
+	dir, name, err := p.editParent(h, want)
 	if errors.Is(err, fs.ErrNotExist) && is.found.what == absent {
 		return nil, noParent(h, want)
 	}
@@ -130,7 +130,7 @@ func (w *write) end() {
 
 // adjust changes what is there.
 func (w *write) adjust(ctx context.Context) error {
-	errs := []error{w.resolve(ctx)}
+	errs := []error{w.resolve()}
 	switch {
 	case w.changes.has("content"):
 		errs = append(errs, w.rewrite(ctx, "content"))

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -24,7 +23,7 @@ func auditOnly() []resource.Property[Attributes] {
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // ReadAudited reads what Read leaves out where it is not managed.
-func (p posix) ReadAudited(ctx context.Context, h host.Reader, want Attributes, audited []string) (Attributes, error) {
+func (p posix) ReadAudited(ctx context.Context, h resource.Reader, want Attributes, audited []string) (Attributes, error) {
 	want.audited = audited
 	return p.Read(ctx, h, want)
 }

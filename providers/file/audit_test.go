@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 )
 
@@ -19,7 +20,7 @@ func audited(t *testing.T, h *hosttest.Host, manifest string, properties ...stri
 	must(t, err)
 	must(t, r.Audit(properties))
 	must(t, r.Choose(nil, h, ""))
-	must(t, r.Read(t.Context(), h))
+	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 	values := map[string]string{}
 	for _, v := range r.Audited(nil) {
 		values[v.Property] = v.Value

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/providers/file/filemode"
 )
@@ -83,7 +82,7 @@ func (w *write) save(ctx context.Context) error {
 
 // saveOpen keeps the file that was opened, wherever it is by now.
 func (w *write) saveOpen(ctx context.Context, to string) error {
-	kept := bucket.Of(ctx, w.wide)
+	kept := w.wide.Bucket()
 	if to == backupBucket {
 		return kept.Backup(ctx, w.old, w.want.Path)
 	}
@@ -125,7 +124,7 @@ func (w *write) saveBelow(ctx context.Context, name string) error {
 		return err
 	}
 	defer file.Close()
-	return bucket.Of(ctx, w.wide).Backup(ctx, file, path.Join(w.want.Path, name))
+	return w.wide.Bucket().Backup(ctx, file, path.Join(w.want.Path, name))
 }
 
 // maxHeldBackup is how many names of directories on the way are in memory.

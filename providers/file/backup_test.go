@@ -18,7 +18,7 @@ import (
 // kept is the bucket as lines of content and paths.
 func kept(t *testing.T, h host.Host) (out []string) {
 	t.Helper()
-	b := bucket.Of(t.Context(), h)
+	b := bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit)
 	all, err := b.List()
 	must(t, err)
 	for _, e := range all {
@@ -150,7 +150,7 @@ func TestABackupIsNeverOfWhatALinkLeadsTo(t *testing.T) {
 		h.Put("/etc/shadow", "secret")
 		r := look(t, h.ReadOnly(), `{path: /x, content: "two\n", backup: `+to+`}`)
 		must(t, h.Symlink("/etc/shadow", "/x"))
-		must(t, r.Write(t.Context(), h, r.Compare().Changes))
+		must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 		if diff := cmp.Diff("/x.bak absent\n", resourcetest.Files(h, "/x.bak")(t)); diff != "" || kept(t, h) != nil {
 			t.Errorf("%s: kept %v, beside it (-want +got):\n%s", to, kept(t, h), diff)
 		}

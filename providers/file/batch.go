@@ -3,7 +3,6 @@ package file
 import (
 	"context"
 
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -13,11 +12,11 @@ import (
 const writers = 32
 
 // WriteAll implements [resource.BatchWriter]: each file by itself, many at once.
-func (p posix) WriteAll(ctx context.Context, h host.Host, writes []resource.Write[Attributes]) []error {
+func (p posix) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[Attributes]) []error {
 	errs := make([]error, 0, len(writes))
 	for _, row := range rows(writes) {
 		errs = append(errs, resource.Together(len(row), writers, func(i int) error {
-			if resource.Stopped(ctx) != nil {
+			if h.Stopped() != nil {
 				return resource.ErrNotBegun
 			}
 			return p.Write(ctx, h, row[i].Is, row[i].Want, row[i].Changes)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
 // A run in which nothing is to be done, over a thousand files of a kilobyte.
@@ -26,7 +27,7 @@ func BenchmarkReadInSync(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, f := range files {
-			if err := f.Read(b.Context(), h); err != nil {
+			if err := f.Read(b.Context(), resourcetest.Reader(h)); err != nil {
 				b.Fatal(err)
 			}
 			if changes := f.Compare().Changes; len(changes) > 0 {
@@ -53,7 +54,7 @@ func BenchmarkReadLarge(b *testing.B) {
 	b.SetBytes(64 << 20)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := r.Read(b.Context(), h); err != nil {
+		if err := r.Read(b.Context(), resourcetest.Reader(h)); err != nil {
 			b.Fatal(err)
 		}
 	}

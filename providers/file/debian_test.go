@@ -37,7 +37,7 @@ func TestDebian(t *testing.T) {
 
 	t.Run("a script that the shell cannot read is not put in place", func(t *testing.T) {
 		r := look(t, h, `{path: /usr/local/bin/greet, content: "if\n", validateCmd: "sh -n %"}`)
-		err := r.Write(t.Context(), h, r.Compare().Changes)
+		err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 		if err == nil || !strings.Contains(err.Error(), `validateCmd "sh -n %" exited with 2, so the file stays as it is: /usr/local/bin/greet: `) {
 			t.Errorf("got %v", err)
 		}
@@ -48,7 +48,7 @@ func TestDebian(t *testing.T) {
 
 	t.Run("a check that is not installed is named", func(t *testing.T) {
 		r := look(t, h, `{path: /etc/sudoers, content: "x\n", validateCmd: "visudo -c -f %"}`)
-		err := r.Write(t.Context(), h, r.Compare().Changes)
+		err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 		if err == nil || !strings.Contains(err.Error(), `cannot run validateCmd`) || !strings.Contains(err.Error(), "visudo") {
 			t.Errorf("got %v", err)
 		}
@@ -88,7 +88,7 @@ func TestDebian(t *testing.T) {
 func converge(t *testing.T, h host.Host, spec string) {
 	t.Helper()
 	r := look(t, h, spec)
-	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+	must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 	if changes := look(t, h, spec).Compare().Changes; len(changes) > 0 {
 		t.Errorf("still to change: %+v", changes)
 	}

@@ -34,7 +34,7 @@ func look(t testing.TB, h host.Reader, spec string) resource.Resource {
 	t.Helper()
 	r, err := bind(t, spec)
 	if err == nil {
-		err = errors.Join(r.Choose(nil, h, ""), r.Read(t.Context(), h))
+		err = errors.Join(r.Choose(nil, h, ""), r.Read(t.Context(), resourcetest.Reader(h)))
 	}
 	if err != nil {
 		t.Fatalf("cannot look: %v", err)
@@ -58,7 +58,7 @@ func apply(t *testing.T, h *hosttest.Host, spec string) (o outcome) {
 	r := look(t, h.ReadOnly(), spec)
 	changes := r.Compare().Changes
 	if len(changes) > 0 {
-		if err := r.Write(t.Context(), h, changes); err != nil {
+		if err := r.Write(t.Context(), resourcetest.Writer(h), changes); err != nil {
 			o.Err = err.Error()
 		}
 	}

@@ -21,11 +21,11 @@ var errEnough = errors.New("enough was seen")
 
 // survey refuses a recursion that can't be as it is meant, before anything is changed: a
 // source that is no directory, more files than maxFiles.
-func (p posix) survey(ctx context.Context, h host.Reader, want Attributes) error {
+func (p posix) survey(h resource.Reader, want Attributes) error {
 	if !recurses(want) || want.Source == nil && (want.MaxFiles == nil || *want.MaxFiles < 1) {
 		return nil
 	}
-	w, err := p.walk(ctx, h, want)
+	w, err := p.walk(h, want)
 	if err != nil {
 		return err
 	}
@@ -53,9 +53,9 @@ func (w *walk) tooMany(most int) error {
 }
 
 // walk opens the directories of a walk. The caller ends it.
-func (p posix) walk(ctx context.Context, h host.Reader, want Attributes) (w *walk, err error) {
+func (p posix) walk(h resource.Reader, want Attributes) (w *walk, err error) {
 	w = &walk{want: want}
-	if w.managed, err = p.managedSide(ctx, h, want); err != nil {
+	if w.managed, err = p.managedSide(h, want); err != nil {
 		return nil, err
 	}
 	if want.Source == nil {
@@ -90,14 +90,14 @@ func (w *walk) all(purging bool) error {
 }
 
 // Generate implements [resource.Generator]: the files below one that recurses.
-func (p posix) Generate(ctx context.Context, h host.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	if !recurses(want) {
 		return func(func(resource.Resource, error) bool) {}
 	}
 	return p.children(ctx, h, want, c)
 }
 
-func (p posix) children(ctx context.Context, h host.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (p posix) children(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		if err := p.generate(ctx, h, want, c, yield); err != nil && !errors.Is(err, errEnough) {
 			yield(nil, err)
@@ -105,12 +105,12 @@ func (p posix) children(ctx context.Context, h host.Reader, want Attributes, c r
 	}
 }
 
-func (p posix) generate(ctx context.Context, h host.Reader, want Attributes, c resource.Catalog, yield func(resource.Resource, error) bool) error {
+func (p posix) generate(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog, yield func(resource.Resource, error) bool) error {
 	want, err := p.choose(ctx, h, want)
 	if err != nil {
 		return err
 	}
-	w, err := p.walk(ctx, h, want)
+	w, err := p.walk(h, want)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (p posix) generate(ctx context.Context, h host.Reader, want Attributes, c r
 	}
 	ref, missing := c.Missing("File")
 	err = w.all(purges(want) && !missing)
-	warn(ctx, want, count)
+	warn(h, want, count)
 	if err == nil && purges(want) && missing {
 		return fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is purged: mend it first", ref)
 	}
@@ -134,9 +134,9 @@ func (p posix) generate(ctx context.Context, h host.Reader, want Attributes, c r
 }
 
 // warn tells of more files than somebody may have thought of, unless maxFiles does.
-func warn(ctx context.Context, want Attributes, count int) {
+func warn(h resource.Reader, want Attributes, count int) {
 	if count > manyFiles && (want.MaxFiles == nil || *want.MaxFiles == 0) {
-		resource.Tell(ctx, fmt.Sprintf("warning: %d files below %s are many for one resource: "+
+		h.Note(fmt.Sprintf("warning: %d files below %s are many for one resource: "+
 			"leave some out by ignore or recurseLimit, or say by maxFiles how many there may be, -1 for any number\n", count, want.Path))
 	}
 }

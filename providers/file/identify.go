@@ -5,11 +5,12 @@ import (
 	"path"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // Identify implements [resource.Identifier]: a file is a name in a directory, however the
 // path leads to that. Of a directory that is not there yet nothing is known.
-func (posix) Identify(_ context.Context, h host.Reader, wants []Attributes) []string {
+func (posix) Identify(_ context.Context, h resource.Reader, wants []Attributes) []string {
 	identities, in := make([]string, len(wants)), directories{h: h}
 	for i, want := range wants {
 		if follows(want) {

@@ -9,6 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 )
 
@@ -155,21 +156,21 @@ func TestLabels(t *testing.T) {
 			t.Parallel()
 			h := labelled{newHost(t, text("one\n", 0o644, 0, 0)), map[string]string{"/x": c.label}}
 			r := bindTo(t, h, enforcing(), c.spec)
-			must(t, r.Read(t.Context(), h))
+			must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 			changes := r.Compare().Changes
 			if diff := cmp.Diff(c.changes, messages(changes)); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 			fault := ""
 			if len(changes) > 0 {
-				if err := r.Write(t.Context(), h, changes); err != nil {
+				if err := r.Write(t.Context(), resourcetest.Writer(h), changes); err != nil {
 					fault = err.Error()
 				}
 			}
 			if fault != c.fault || h.labels["/x"] != c.after {
 				t.Errorf("error %s, label %s", fault, h.labels["/x"])
 			}
-			must(t, r.Read(t.Context(), h))
+			must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 			if left := r.Compare().Changes; fault == "" && len(left) > 0 {
 				t.Errorf("left: %v", messages(left))
 			}
@@ -186,9 +187,9 @@ func TestLabelsOfRealFiles(t *testing.T) {
 		t.Helper()
 		h := newHost(t, given)
 		r := bindTo(t, h, enforcing(), "{path: /x"+spec+whole)
-		must(t, r.Read(t.Context(), h))
-		must(t, r.Write(t.Context(), h, r.Compare().Changes))
-		must(t, r.Read(t.Context(), h))
+		must(t, r.Read(t.Context(), resourcetest.Reader(h)))
+		must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
+		must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 		if left := r.Compare().Changes; len(left) > 0 {
 			t.Errorf("%s: left %v", spec, messages(left))
 		}

@@ -79,7 +79,7 @@ func TestStateOfWhatIsMerelyNamed(t *testing.T) {
 			r, err := file.Type(nowhere).Erase().Named("/x")
 			must(t, err)
 			must(t, r.Choose(nil, h, ""))
-			must(t, r.Read(t.Context(), h))
+			must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 			if got := string(r.State().Attributes); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
@@ -90,7 +90,7 @@ func TestStateOfWhatIsMerelyNamed(t *testing.T) {
 func TestFilesCannotBeListed(t *testing.T) {
 	t.Parallel()
 
-	_, err := file.Type(nowhere).Erase().Instances(t.Context(), nil, newHost(t, nil), "")
+	_, err := file.Type(nowhere).Erase().Instances(t.Context(), nil, resourcetest.Reader(newHost(t, nil)), "")
 	if want := "cannot list all of kind File: provider posix can't; give a name"; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

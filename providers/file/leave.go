@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/file/filemode"
@@ -22,7 +21,7 @@ func gone(want Attributes) Attributes {
 
 // former is what changes replace. What is in a directory that makes room for something
 // else does not come back.
-func (p posix) former(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) (Attributes, error) {
+func (p posix) former(ctx context.Context, h resource.Writer, is, want Attributes, changes []resource.Change) (Attributes, error) {
 	var was Attributes
 	all := false
 	for _, c := range changes {
@@ -85,11 +84,11 @@ func (a *Attributes) keepAll(is Attributes) {
 // keepContent has the content brought back from the bucket: that of the file that was read, and
 // of no other that has its name by now. A secret's predecessor may well be one, and is never
 // kept: the schema has such a resource not say Restore.
-func (p posix) keepContent(ctx context.Context, h host.Host, was *Attributes, is, want Attributes) error {
+func (p posix) keepContent(ctx context.Context, h resource.Writer, was *Attributes, is, want Attributes) error {
 	if want.secret {
 		return errors.New("what a secret replaces is never kept, so that it can't be restored: use deletionPolicy Delete or Orphan")
 	}
-	file, err := p.lookup(ctx, h, want)
+	file, err := p.lookup(h, want)
 	if err != nil {
 		return cannot("look at file", err)
 	}
@@ -97,23 +96,23 @@ func (p posix) keepContent(ctx context.Context, h host.Host, was *Attributes, is
 	if !file.Info().Unchanged(is.found.info) {
 		return fmt.Errorf("cannot keep %s to restore it: %w", want.Path, host.ErrChanged)
 	}
-	kept := bucket.Of(ctx, h)
+	kept := h.Bucket()
 	sum, err := kept.Save(ctx, file, want.Path)
 	if err != nil {
 		return fmt.Errorf("cannot keep %s to restore it; will not change it: %w", want.Path, err)
 	}
 	was.Source, was.ChecksumValue = new(kept.Path(sum)), &sum
-	return p.keepReaders(ctx, h, was, is, want)
+	return p.keepReaders(h, was, is, want)
 }
 
 // keepReaders has the content come back for those alone who could read it: by then the file may be a user's.
-func (p posix) keepReaders(ctx context.Context, h host.Host, was *Attributes, is, want Attributes) error {
+func (p posix) keepReaders(h resource.Reader, was *Attributes, is, want Attributes) error {
 	was.keep("owner", is)
 	was.keep("group", is)
 	if was.Mode != nil {
 		return nil
 	}
-	dir, err := p.lookupParent(ctx, h, want)
+	dir, err := p.lookupParent(h, want)
 	if err != nil {
 		return cannot("look at directory", err)
 	}

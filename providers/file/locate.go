@@ -1,20 +1,20 @@
 package file
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // lookup opens what a resource is about.
-func (p posix) lookup(ctx context.Context, h host.Reader, want Attributes) (n host.Handle, err error) {
+func (p posix) lookup(h resource.Reader, want Attributes) (n host.Handle, err error) {
 	if want.at != nil {
 		return want.at.tree.Lookup(h, want.at.name)
 	}
-	err = p.locate(ctx, h, want, func(links host.Links) error {
+	err = p.locate(h, want, func(links host.Links) error {
 		n, err = h.Lookup(want.Path, links)
 		return err
 	})
@@ -22,11 +22,11 @@ func (p posix) lookup(ctx context.Context, h host.Reader, want Attributes) (n ho
 }
 
 // lookupParent opens the directory of what a resource is about.
-func (p posix) lookupParent(ctx context.Context, h host.Reader, want Attributes) (dir host.Handle, err error) {
+func (p posix) lookupParent(h resource.Reader, want Attributes) (dir host.Handle, err error) {
 	if want.at != nil {
 		return want.at.tree.Lookup(h, path.Dir(want.at.name))
 	}
-	err = p.locate(ctx, h, want, func(links host.Links) error {
+	err = p.locate(h, want, func(links host.Links) error {
 		dir, _, err = h.LookupParent(want.Path, links)
 		return err
 	})
@@ -34,11 +34,11 @@ func (p posix) lookupParent(ctx context.Context, h host.Reader, want Attributes)
 }
 
 // editParent opens it for a change, and returns the name in it.
-func (p posix) editParent(ctx context.Context, h host.Host, want Attributes) (dir host.WritableHandle, name string, err error) {
+func (p posix) editParent(h resource.Writer, want Attributes) (dir host.WritableHandle, name string, err error) {
 	if want.at != nil {
 		return want.at.tree.EditParent(h, want.at.name)
 	}
-	err = p.locate(ctx, h, want, func(links host.Links) error {
+	err = p.locate(h, want, func(links host.Links) error {
 		dir, name, err = h.EditParent(want.Path, links)
 		return err
 	})
@@ -46,7 +46,7 @@ func (p posix) editParent(ctx context.Context, h host.Host, want Attributes) (di
 }
 
 // locate looks for the owner's home only where a symlink needs it.
-func (p posix) locate(ctx context.Context, h host.Reader, want Attributes, open func(host.Links) error) error {
+func (p posix) locate(h resource.Reader, want Attributes, open func(host.Links) error) error {
 	links := linksTo(want)
 	err := open(links)
 	if err == nil || links.Follow != host.FollowRoots {
@@ -56,7 +56,7 @@ func (p posix) locate(ctx context.Context, h host.Reader, want Attributes, open 
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if links.Home = p.ownersHome(ctx, h, want); links.Home != nil {
+	if links.Home = p.ownersHome(h, want); links.Home != nil {
 		err = open(links)
 	}
 	if errors.As(err, &refused) {
@@ -80,12 +80,12 @@ func linksTo(want Attributes) host.Links {
 }
 
 // ownersHome is nil where the resource names no owner, or one whom the host doesn't have yet.
-func (p posix) ownersHome(ctx context.Context, h host.Reader, want Attributes) *host.Home {
-	uid, err := user.resolve(ctx, h, p.known, want.Owner)
+func (p posix) ownersHome(h resource.Reader, want Attributes) *host.Home {
+	uid, err := user.resolve(h, p.known, want.Owner)
 	if err != nil || uid == unchanged {
 		return nil
 	}
-	all, err := user.read(ctx, h, p.known)
+	all, err := user.read(h, p.known)
 	if err != nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 
@@ -39,8 +38,8 @@ func (g groups) name(id int) (string, bool) { x, ok := g.Numbered(int64(id)); re
 
 // read asks the host's own files: an account may have been made a moment ago, in the
 // same run.
-func (k accountKind) read(ctx context.Context, h host.Reader, known *accounts.Cache) (names, error) {
-	return resource.Once(ctx, k, func() (names, error) { return k.list(h, known) })
+func (k accountKind) read(h resource.Reader, known *accounts.Cache) (names, error) {
+	return resource.Once(h, k, func() (names, error) { return k.list(h, known) })
 }
 
 func (k accountKind) list(h host.Reader, known *accounts.Cache) (names, error) {
@@ -56,14 +55,14 @@ func (k accountKind) list(h host.Reader, known *accounts.Cache) (names, error) {
 const unchanged = -1
 
 // resolve turns what a resource says into a number: unchanged if it says nothing.
-func (k accountKind) resolve(ctx context.Context, h host.Reader, known *accounts.Cache, want *intstr.IntOrString) (int, error) {
+func (k accountKind) resolve(h resource.Reader, known *accounts.Cache, want *intstr.IntOrString) (int, error) {
 	if want == nil {
 		return unchanged, nil
 	}
 	if n, numeric := number(*want); numeric {
 		return int(n), nil
 	}
-	all, err := k.read(ctx, h, known)
+	all, err := k.read(h, known)
 	if err != nil {
 		return unchanged, err
 	}
@@ -77,7 +76,7 @@ func (k accountKind) resolve(ctx context.Context, h host.Reader, known *accounts
 // shown is an ID as the resource says it: a name where it has a name, even if other
 // accounts share the number, and a number where it has one. It is nil where the
 // resource says nothing, unless it is asked for.
-func (k accountKind) shown(ctx context.Context, h host.Reader, known *accounts.Cache, want *intstr.IntOrString, id int, asked bool) (*intstr.IntOrString, error) {
+func (k accountKind) shown(h resource.Reader, known *accounts.Cache, want *intstr.IntOrString, id int, asked bool) (*intstr.IntOrString, error) {
 	if want == nil && !asked {
 		return nil, nil
 	}
@@ -86,7 +85,7 @@ func (k accountKind) shown(ctx context.Context, h host.Reader, known *accounts.C
 			return numbered(id), nil
 		}
 	}
-	all, err := k.read(ctx, h, known)
+	all, err := k.read(h, known)
 	if err != nil {
 		return nil, err
 	}

@@ -29,17 +29,17 @@ func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 // Read looks at the path itself, never at where a link leads. All that it tells is of one
 // file, whatever happens to the path meanwhile. The content is read only if it is asked for,
 // or if nothing is.
-func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Attributes, err error) {
+func (p posix) Read(ctx context.Context, h resource.Reader, want Attributes) (is Attributes, err error) {
 	is.Path = want.Path
 	if recurses(want) {
 		if want, err = p.choose(ctx, h, want); err != nil {
 			return is, err
 		}
 	}
-	if err := p.survey(ctx, h, want); err != nil {
+	if err := p.survey(h, want); err != nil {
 		return is, err
 	}
-	node, err := p.lookup(ctx, h, want)
+	node, err := p.lookup(h, want)
 	if errors.Is(err, fs.ErrNotExist) {
 		is.Ensure, is.found.what = new(resource.Absent), absent
 		return is, nil
@@ -49,8 +49,8 @@ func (p posix) Read(ctx context.Context, h host.Reader, want Attributes) (is Att
 	}
 	defer node.Close()
 	describe(&is, node.Info())
-	return is, errors.Join(readTarget(node, &is), p.readText(ctx, h, node, &is, want), p.readOwner(ctx, h, &is, want),
-		p.readTrust(ctx, h, &is, want), readLabel(node, &is, want))
+	return is, errors.Join(readTarget(node, &is), p.readText(ctx, h, node, &is, want), p.readOwner(h, &is, want),
+		p.readTrust(h, &is, want), readLabel(node, &is, want))
 }
 
 // describe takes over what lstat says. What cannot be asked for is merely present.
@@ -93,7 +93,7 @@ func readTarget(node host.Handle, is *Attributes) error {
 	return cannot("read link", err)
 }
 
-func (p posix) readText(ctx context.Context, h host.Reader, node host.Handle, is *Attributes, want Attributes) (err error) {
+func (p posix) readText(ctx context.Context, h resource.Reader, node host.Handle, is *Attributes, want Attributes) (err error) {
 	how := sumDefault
 	switch {
 	case is.found.what != regular:
@@ -110,16 +110,16 @@ func (p posix) readText(ctx context.Context, h host.Reader, node host.Handle, is
 }
 
 // sumUp reads the content, unless it is huge and its size alone tells that it is another one.
-func sumUp(ctx context.Context, h host.Reader, node host.Handle, is *Attributes, want Attributes, how string) error {
+func sumUp(ctx context.Context, h resource.Reader, node host.Handle, is *Attributes, want Attributes, how string) error {
 	if size := desiredSize(want, is.found.origin); size >= 0 && size != is.found.size && is.found.size > maxUnequal {
-		return hideSecret(ctx, h, is, want, "")
+		return hideSecret(h, is, want, "")
 	}
 	c, err := readContent(ctx, node.Open, is.found.size, how, want.contentSum)
 	is.found.sum, is.found.size, is.Content = c.sum, c.size, c.text
 	if err != nil {
 		return err
 	}
-	return hideSecret(ctx, h, is, want, c.sha256)
+	return hideSecret(h, is, want, c.sha256)
 }
 
 // desiredSize is the size of the desired content in bytes, -1 if it is not known or may differ.
@@ -135,7 +135,7 @@ func desiredSize(want Attributes, o origin) int64 {
 
 // askChosen asks the first source that exists, and returns the File with it. With a checksumValue
 // no source has to be chosen.
-func (p posix) askChosen(ctx context.Context, h host.Reader, want Attributes) (chosen Attributes, o origin, err error) {
+func (p posix) askChosen(ctx context.Context, h resource.Reader, want Attributes) (chosen Attributes, o origin, err error) {
 	if want.ChecksumValue == nil {
 		if want, err = p.choose(ctx, h, want); err != nil {
 			return want, origin{}, err
@@ -150,12 +150,12 @@ func asksForChildren(want Attributes) bool {
 	return want.Owner != nil || want.Group != nil || want.Mode != nil || asksForLabel(want)
 }
 
-func (p posix) readOwner(ctx context.Context, h host.Reader, is *Attributes, want Attributes) error {
-	owner, err := user.shown(ctx, h, p.known, want.Owner, is.found.uid, asksFor(want, "owner"))
+func (p posix) readOwner(h resource.Reader, is *Attributes, want Attributes) error {
+	owner, err := user.shown(h, p.known, want.Owner, is.found.uid, asksFor(want, "owner"))
 	if err != nil {
 		return err
 	}
-	group, err := group.shown(ctx, h, p.known, want.Group, is.found.gid, asksFor(want, "group"))
+	group, err := group.shown(h, p.known, want.Group, is.found.gid, asksFor(want, "group"))
 	is.Owner, is.Group = owner, group
 	return err
 }
@@ -169,11 +169,11 @@ func cannot(verb string, err error) error {
 }
 
 // readTrust finds out which set-ID bits of a file count: a symbolic mode keeps no others.
-func (p posix) readTrust(ctx context.Context, h host.Reader, is *Attributes, want Attributes) error {
+func (p posix) readTrust(h resource.Reader, is *Attributes, want Attributes) error {
 	if is.found.what != regular || is.found.mode&filemode.SetIDs == 0 || want.Mode == nil || filemode.IsOctal(*want.Mode) {
 		return nil
 	}
-	dir, err := p.lookupParent(ctx, h, want)
+	dir, err := p.lookupParent(h, want)
 	if err != nil {
 		return cannot("look at directory", err)
 	}

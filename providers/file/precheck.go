@@ -8,13 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // Precheck implements [resource.Prechecker]: it finds what Write would stumble over and that
 // can be seen before, a directory in the way, a missing parent, account or source.
-func (p posix) Precheck(ctx context.Context, h host.Reader, writes []resource.Write[Attributes]) []error {
+func (p posix) Precheck(ctx context.Context, h resource.Reader, writes []resource.Write[Attributes]) []error {
 	errs := make([]error, len(writes))
 	for i, w := range writes {
 		errs[i] = p.hindrance(ctx, h, w)
@@ -22,17 +21,17 @@ func (p posix) Precheck(ctx context.Context, h host.Reader, writes []resource.Wr
 	return errs
 }
 
-func (p posix) hindrance(ctx context.Context, h host.Reader, w resource.Write[Attributes]) error {
+func (p posix) hindrance(ctx context.Context, h resource.Reader, w resource.Write[Attributes]) error {
 	changing := changes(w.Changes)
 	if changing.has(resource.Ensure) {
 		return p.hindersEnsure(ctx, h, w)
 	}
 	var errs []error
 	if changing.has("owner") {
-		errs = append(errs, p.account(ctx, h, user, w.Want.Owner))
+		errs = append(errs, p.account(h, user, w.Want.Owner))
 	}
 	if changing.has("group") {
-		errs = append(errs, p.account(ctx, h, group, w.Want.Group))
+		errs = append(errs, p.account(h, group, w.Want.Group))
 	}
 	if changing.has("content") {
 		errs = append(errs, p.source(ctx, h, w.Want))
@@ -41,11 +40,11 @@ func (p posix) hindrance(ctx context.Context, h host.Reader, w resource.Write[At
 }
 
 // hindersEnsure is why a file can't be made, with all that belongs to it, or can't be removed.
-func (p posix) hindersEnsure(ctx context.Context, h host.Reader, w resource.Write[Attributes]) error {
+func (p posix) hindersEnsure(ctx context.Context, h resource.Reader, w resource.Write[Attributes]) error {
 	inTheWay := refusal(w.Is.found.what, w.Want)
 	if wants(w.Want) != resource.Absent {
-		parent := p.parent(ctx, h, w.Want)
-		return errors.Join(inTheWay, parent, p.account(ctx, h, user, w.Want.Owner), p.account(ctx, h, group, w.Want.Group), p.source(ctx, h, w.Want))
+		parent := p.parent(h, w.Want)
+		return errors.Join(inTheWay, parent, p.account(h, user, w.Want.Owner), p.account(h, group, w.Want.Group), p.source(ctx, h, w.Want))
 	}
 	if w.Want.leaving { // an empty directory goes without force
 		return nil
@@ -54,8 +53,8 @@ func (p posix) hindersEnsure(ctx context.Context, h host.Reader, w resource.Writ
 }
 
 // parent is why there is no directory to make a file in.
-func (p posix) parent(ctx context.Context, h host.Reader, want Attributes) error {
-	dir, err := p.lookupParent(ctx, h, want)
+func (p posix) parent(h resource.Reader, want Attributes) error {
+	dir, err := p.lookupParent(h, want)
 	if errors.Is(err, fs.ErrNotExist) {
 		return missing("File", path.Dir(want.Path), noParent(h, want))
 	}
@@ -66,8 +65,8 @@ func (p posix) parent(ctx context.Context, h host.Reader, want Attributes) error
 }
 
 // account is why an owner or group can't be set. A user may bring a group of its name.
-func (p posix) account(ctx context.Context, h host.Reader, kind accountKind, want *intstr.IntOrString) error {
-	_, err := kind.resolve(ctx, h, p.known, want)
+func (p posix) account(h resource.Reader, kind accountKind, want *intstr.IntOrString) error {
+	_, err := kind.resolve(h, p.known, want)
 	switch {
 	case err == nil:
 		return nil
@@ -78,7 +77,7 @@ func (p posix) account(ctx context.Context, h host.Reader, kind accountKind, wan
 }
 
 // source is why there is no content to copy.
-func (p posix) source(ctx context.Context, h host.Reader, want Attributes) error {
+func (p posix) source(ctx context.Context, h resource.Reader, want Attributes) error {
 	if want.Source == nil || recurses(want) || wants(want) == string(directory) {
 		return nil
 	}

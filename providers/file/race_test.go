@@ -13,6 +13,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
@@ -94,14 +95,14 @@ func applyOnce(t *testing.T, h host.Host, spec string) error {
 	r, err := bind(t, spec)
 	must(t, err)
 	must(t, r.Choose(nil, h, ""))
-	if err := r.Read(t.Context(), h); err != nil {
+	if err := r.Read(t.Context(), resourcetest.Reader(h)); err != nil {
 		return err
 	}
 	changes := r.Compare().Changes
 	if len(changes) == 0 {
 		return nil
 	}
-	return r.Write(t.Context(), h, changes)
+	return r.Write(t.Context(), resourcetest.Writer(h), changes)
 }
 
 // setIDOfRoot tells of a file of root or of root's group that runs with their rights.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
@@ -100,7 +101,7 @@ func tend(t testing.TB, h host.Host, spec string) engine.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := engine.Transaction{Host: h, Kinds: []resource.Kind{kind}, Now: time.Now}.Run(t.Context(), []resource.Item{{Ref: ref, Resource: res}})
+	report, err := engine.Transaction{Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: []resource.Kind{kind}, Now: time.Now}.Run(t.Context(), []resource.Item{{Ref: ref, Resource: res}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
@@ -74,7 +75,7 @@ func grow(t testing.TB, h host.Host, f forest) engine.Report {
 		item.Resource, item.Invalid = kind.Bind(item.Ref, raw)
 		items = append(items, item)
 	}
-	report, err := engine.Transaction{Host: h, Kinds: []resource.Kind{kind}, Withheld: f.withheld, Noop: f.noop, Now: time.Now}.Run(t.Context(), items)
+	report, err := engine.Transaction{Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: []resource.Kind{kind}, Withheld: f.withheld, Noop: f.noop, Now: time.Now}.Run(t.Context(), items)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
 // What is remembered to be restored is of one file: a user could have their own content come back as a set-ID file of
@@ -22,21 +23,21 @@ func TestNoFileThatIsRestoredIsMadeOfTwo(t *testing.T) {
 	r, err := bind(t, `{path: /home/zed/f, content: "new\n"}`)
 	must(t, err)
 	must(t, r.Choose(nil, h, ""))
-	must(t, r.Read(t.Context(), h))
+	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 	changes := r.Compare().Changes
 	exchange := func() {
 		must(t, unix.Renameat2(unix.AT_FDCWD, home+"/f", unix.AT_FDCWD, home+"/g", unix.RENAME_EXCHANGE))
 	}
 	exchange()
-	if former, err := r.Former(t.Context(), h, changes); !errors.Is(err, host.ErrChanged) {
+	if former, err := r.Former(t.Context(), resourcetest.Writer(h), changes); !errors.Is(err, host.ErrChanged) {
 		t.Errorf("of two files it remembers %s: %v", former, err)
 	}
 	if kept, err := os.ReadDir(filepath.Join(dir, "var/lib/fettle/bucket")); err == nil {
 		t.Errorf("the bucket has %v", kept)
 	}
 	exchange()
-	must(t, r.Read(t.Context(), h))
-	if _, err := r.Former(t.Context(), h, r.Compare().Changes); err != nil {
+	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
+	if _, err := r.Former(t.Context(), resourcetest.Writer(h), r.Compare().Changes); err != nil {
 		t.Error(err)
 	}
 }
@@ -49,8 +50,8 @@ func TestContentIsRestoredForThoseWhoCouldReadIt(t *testing.T) {
 	r, err := bind(t, `{path: /home/zed/f, content: "new\n"}`)
 	must(t, err)
 	must(t, r.Choose(nil, h, ""))
-	must(t, r.Read(t.Context(), h))
-	former, err := r.Former(t.Context(), h, r.Compare().Changes)
+	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
+	former, err := r.Former(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 	must(t, err)
 	plantFile(t, f, "new\n", zed, 0o644)
 	former["path"] = []byte(`"/home/zed/f"`)
@@ -70,8 +71,8 @@ func TestWhatIsRestoredIsReachedByTheSameSymlinks(t *testing.T) {
 	r, err := bind(t, `{path: /home/zed/dots/f, owner: zed, content: new}`)
 	must(t, err)
 	must(t, r.Choose(nil, h, ""))
-	must(t, r.Read(t.Context(), h))
-	if _, err := r.Former(t.Context(), h, r.Compare().Changes); err != nil {
+	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
+	if _, err := r.Former(t.Context(), resourcetest.Writer(h), r.Compare().Changes); err != nil {
 		t.Error(err)
 	}
 }

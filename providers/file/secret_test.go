@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 )
 
@@ -22,7 +23,7 @@ func hidden(t *testing.T, h *hosttest.Host, spec, content string) resource.Resou
 	t.Helper()
 	r, err := file.Type(nowhere).Erase().Bind(ref, json.RawMessage(spec), resource.Secret{Attribute: "content", Value: content})
 	if err == nil {
-		err = errors.Join(r.Choose(nil, h, ""), r.Read(t.Context(), h))
+		err = errors.Join(r.Choose(nil, h, ""), r.Read(t.Context(), resourcetest.Reader(h)))
 	}
 	must(t, err)
 	return r
@@ -49,7 +50,7 @@ func TestASecretIsWrittenAndNeitherShownNorKept(t *testing.T) {
 			if told := fmt.Sprint(c.Observed); strings.Contains(told, "sha256") || strings.Contains(told, "s3cret") {
 				t.Errorf("what is remembered tells of the content: %s", told)
 			}
-			must(t, r.Write(t.Context(), h, c.Changes))
+			must(t, r.Write(t.Context(), resourcetest.Writer(h), c.Changes))
 			if got, err := h.ReadFile("/x"); err != nil || string(got) != "n3w-s3cret\xff\x00\n" {
 				t.Errorf("the file has %q, %v", got, err)
 			}
@@ -59,7 +60,7 @@ func TestASecretIsWrittenAndNeitherShownNorKept(t *testing.T) {
 			if _, err := h.Lstat("/x.bak"); err == nil {
 				t.Error("there is a copy beside the file")
 			}
-			must(t, r.Read(t.Context(), h))
+			must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 			if left := r.Compare().Changes; len(left) > 0 {
 				t.Errorf("it is still to change: %v", left)
 			}
@@ -85,7 +86,7 @@ func TestACheckOfASecretIsNotQuoted(t *testing.T) {
 	var seen []string
 	checker(t, h, &seen)
 	r := hidden(t, h, `{"path": "/x", "validateCmd": "checker %"}`, "a bad s3cret")
-	err := r.Write(t.Context(), h, r.Compare().Changes)
+	err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 	if err == nil || !strings.HasSuffix(err.Error(), `exited with 3, so the file stays as it is; what it said is not shown, because the content is a secret`) {
 		t.Errorf("got %v", err)
 	}
@@ -97,7 +98,7 @@ func TestAnAuditTellsOneSecretFromAnotherAndNoMore(t *testing.T) {
 	digest := func(content string) string {
 		r := hidden(t, newHost(t, text(content, 0o600, 0, 0)), `{"path": "/x"}`, "s3cret")
 		must(t, r.Audit([]string{"content"}))
-		must(t, r.Read(t.Context(), newHost(t, text(content, 0o600, 0, 0))))
+		must(t, r.Read(t.Context(), resourcetest.Reader(newHost(t, text(content, 0o600, 0, 0)))))
 		return r.Audited([]byte("key"))[0].Value
 	}
 	if digest("s3cret") == digest("other") || digest("other") == digest("another") {
@@ -116,7 +117,7 @@ func recorded(t *testing.T, content string) *hosttest.Host {
 	if changes := r.Compare().Changes; len(changes) > 0 {
 		t.Fatalf("it is not in sync: %v", changes)
 	}
-	must(t, resource.RecordSecrets(t.Context(), h, []resource.Resource{r}))
+	must(t, resource.RecordSecrets(t.Context(), resourcetest.Writer(h), []resource.Resource{r}))
 	return h
 }
 
@@ -126,7 +127,7 @@ func ordinary(t *testing.T, h *hosttest.Host, spec string) resource.Resource {
 	r, err := bind(t, spec)
 	must(t, err)
 	must(t, r.Audit([]string{"content"}))
-	must(t, errors.Join(r.Choose(nil, h, ""), r.Read(t.Context(), h)))
+	must(t, errors.Join(r.Choose(nil, h, ""), r.Read(t.Context(), resourcetest.Reader(h))))
 	return r
 }
 
@@ -170,7 +171,7 @@ func TestOrdinaryContentIsShownOnceASecretWasReplaced(t *testing.T) {
 
 	h := recorded(t, "s3cret\n")
 	r := ordinary(t, h, `{path: /x, content: "plain\n"}`)
-	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+	must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 	h.Put("/x", "edited\n")
 	changes := ordinary(t, h, `{path: /x, content: "plain\n"}`).Compare().Changes
 	if len(changes) != 1 || changes[0].Sensitive || !strings.Contains(changes[0].Diff, "-edited\n+plain\n") {
@@ -186,7 +187,7 @@ func TestASecretThatWasInSyncIsNotBackedUp(t *testing.T) {
 			h := recorded(t, "s3cret\n")
 			h.Put("/x", now)
 			r := ordinary(t, h, `{path: /x, content: plain, backup: `+backup+`}`)
-			must(t, r.Write(t.Context(), h, r.Compare().Changes))
+			must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 			if all := kept(t, h); len(all) > 0 {
 				t.Errorf("the bucket has %v", all)
 			}
@@ -212,11 +213,11 @@ func TestWhatWasWrittenAsASecretIsKeptByNobody(t *testing.T) {
 			t.Parallel()
 			h := newHost(t, nil)
 			r := hidden(t, h, `{"path": "/x"}`, "s3cret")
-			must(t, r.Write(t.Context(), h, r.Compare().Changes))
+			must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 
 			next, err := file.Type(nowhere).Erase().Bind(ref, json.RawMessage(spec))
-			must(t, errors.Join(err, next.Choose(nil, h, ""), next.Read(t.Context(), h)))
-			must(t, next.Write(t.Context(), h, next.Compare().Changes))
+			must(t, errors.Join(err, next.Choose(nil, h, ""), next.Read(t.Context(), resourcetest.Reader(h))))
+			must(t, next.Write(t.Context(), resourcetest.Writer(h), next.Compare().Changes))
 			if all := kept(t, h); len(all) > 0 {
 				t.Errorf("the bucket has %v", all)
 			}
@@ -232,10 +233,10 @@ func TestWhatWasWrittenAsASecretCannotBeRestored(t *testing.T) {
 
 	h := newHost(t, nil)
 	r := hidden(t, h, `{"path": "/x"}`, "s3cret")
-	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+	must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 	next, err := file.Type(nowhere).Erase().Bind(ref, json.RawMessage(`{"path": "/x", "content": "plain"}`))
-	must(t, errors.Join(err, next.Choose(nil, h, ""), next.Read(t.Context(), h)))
-	if _, err := next.Former(t.Context(), h, next.Compare().Changes); !errors.Is(err, bucket.ErrSecret) {
+	must(t, errors.Join(err, next.Choose(nil, h, ""), next.Read(t.Context(), resourcetest.Reader(h))))
+	if _, err := next.Former(t.Context(), resourcetest.Writer(h), next.Compare().Changes); !errors.Is(err, bucket.ErrSecret) {
 		t.Errorf("got %v", err)
 	}
 }

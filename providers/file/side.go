@@ -1,13 +1,13 @@
 package file
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // A spot is a place in a directory that a File manages recursively or copies.
@@ -27,9 +27,9 @@ type side struct {
 }
 
 // managedSide is the directory that a File is about. The caller closes it.
-func (p posix) managedSide(ctx context.Context, h host.Reader, want Attributes) (side, error) {
+func (p posix) managedSide(h resource.Reader, want Attributes) (side, error) {
 	s := side{h: h, tree: host.Tree{Path: want.Path}, follows: follows(want)}
-	err := p.locate(ctx, h, want, func(links host.Links) (err error) {
+	err := p.locate(h, want, func(links host.Links) (err error) {
 		s.tree.Links = links
 		s.top, err = h.Lookup(want.Path, links)
 		return err

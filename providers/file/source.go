@@ -13,6 +13,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // An origin is what a source said when it was looked at: the sum that the content
@@ -40,7 +41,7 @@ func algorithm(want Attributes) string {
 }
 
 // ask finds out what the content has to be. Whoever knows its sum needs no source.
-func (p posix) ask(ctx context.Context, h host.Reader, want Attributes) (o origin, err error) {
+func (p posix) ask(ctx context.Context, h resource.Reader, want Attributes) (o origin, err error) {
 	switch how := algorithm(want); {
 	case want.ChecksumValue != nil:
 		return origin{algorithm: how, sum: *want.ChecksumValue}, nil

@@ -50,7 +50,7 @@ func from(t *testing.T, h *hosttest.Host, r remote, spec string) (resource.Resou
 	res, err := file.Type(r).Erase().Bind(ref, []byte(spec))
 	must(t, err)
 	must(t, res.Choose(nil, h, ""))
-	return res, res.Read(t.Context(), h)
+	return res, res.Read(t.Context(), resourcetest.Reader(h))
 }
 
 func TestSourceOnTheHost(t *testing.T) {
@@ -214,7 +214,7 @@ func TestSourceByHTTP(t *testing.T) {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 			if len(changes) > 0 {
-				must(t, res.Write(t.Context(), h, changes))
+				must(t, res.Write(t.Context(), resourcetest.Writer(h), changes))
 				if after := resourcetest.Files(h, "/x")(t); after != "/x ---------- 0644 0:0\n  two\n  \n" {
 					t.Errorf("after: %s", after)
 				}
@@ -246,7 +246,7 @@ func TestAContentThatIsTheSameIsBroughtOnce(t *testing.T) {
 		res, err := kind.Bind(ref, []byte(`{"path": "/x", "source": "`+server.URL+`"}`))
 		must(t, err)
 		must(t, res.Choose(nil, h, ""))
-		must(t, res.Read(t.Context(), h))
+		must(t, res.Read(t.Context(), resourcetest.Reader(h)))
 		return messages(res.Compare().Changes)
 	}
 	for _, step := range []struct {
@@ -307,9 +307,9 @@ func TestContentThatContradictsItsAnnouncementIsDiscarded(t *testing.T) {
 				res, err := file.Type(fetch.NewHTTP(time.Minute)).Erase().Bind(ref, []byte(`{"path": "/x", "source": "`+server.URL+`"}`))
 				must(t, err)
 				must(t, res.Choose(nil, h, ""))
-				err = res.Read(t.Context(), h)
+				err = res.Read(t.Context(), resourcetest.Reader(h))
 				if err == nil {
-					err = res.Write(t.Context(), h, res.Compare().Changes)
+					err = res.Write(t.Context(), resourcetest.Writer(h), res.Compare().Changes)
 				}
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("got %v", err)
@@ -379,7 +379,7 @@ func TestLinksThatAreFollowed(t *testing.T) {
 	r, err := bind(t, spec)
 	must(t, err)
 	must(t, r.Choose(nil, h, ""))
-	if err := r.Read(t.Context(), h); err == nil || err.Error() != "cannot look at file: lookup /x: more than 40 symlinks follow one another" {
+	if err := r.Read(t.Context(), resourcetest.Reader(h)); err == nil || err.Error() != "cannot look at file: lookup /x: more than 40 symlinks follow one another" {
 		t.Errorf("a link to itself: %v", err)
 	}
 }
@@ -401,10 +401,10 @@ func TestHeadersFromASecretAreSentAndToldNowhere(t *testing.T) {
 	h.Put("/x", "one\n")
 	res, err := kind.Bind(ref, spec, header)
 	must(t, err)
-	must(t, resource.RecordSecrets(t.Context(), h, []resource.Resource{res}))
-	must(t, errors.Join(res.Choose(nil, h, ""), res.Read(t.Context(), h)))
+	must(t, resource.RecordSecrets(t.Context(), resourcetest.Writer(h), []resource.Resource{res}))
+	must(t, errors.Join(res.Choose(nil, h, ""), res.Read(t.Context(), resourcetest.Reader(h))))
 	changes := res.Compare().Changes
-	must(t, res.Write(t.Context(), h, changes))
+	must(t, res.Write(t.Context(), resourcetest.Writer(h), changes))
 	if text, err := h.ReadFile("/x"); err != nil || string(text) != "two\n" {
 		t.Errorf("the file has %q, %v", text, err)
 	}

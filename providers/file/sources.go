@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/fetch"
-	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // choose gives a File that has several sources the first that exists. A source of which
 // that can't be told is an error: the next one would be another content.
-func (p posix) choose(ctx context.Context, h host.Reader, want Attributes) (Attributes, error) {
+func (p posix) choose(ctx context.Context, h resource.Reader, want Attributes) (Attributes, error) {
 	if len(want.Sources) == 0 {
 		return want, nil
 	}
@@ -30,7 +30,7 @@ func (p posix) choose(ctx context.Context, h host.Reader, want Attributes) (Attr
 	return want, fmt.Errorf("none of the sources exists: %s", strings.Join(shownSources(want.Sources), ", "))
 }
 
-func (p posix) exists(ctx context.Context, h host.Reader, want Attributes) (err error) {
+func (p posix) exists(ctx context.Context, h resource.Reader, want Attributes) (err error) {
 	if isURL(*want.Source) {
 		_, err = p.remote.Ask(ctx, request(want))
 	} else {

@@ -12,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 )
 
@@ -43,9 +44,9 @@ func TestTheFirstSourceThatExistsIsTheSource(t *testing.T) {
 			res, err := file.Type(fetch.NewHTTP(time.Minute)).Erase().Bind(ref, []byte(strings.ReplaceAll(`{"path": "/x", "sources": `+sources+`}`, "AT", server.URL)))
 			must(t, err)
 			must(t, res.Choose(nil, h, ""))
-			err = res.Read(t.Context(), h)
+			err = res.Read(t.Context(), resourcetest.Reader(h))
 			if err == nil {
-				err = res.Write(t.Context(), h, res.Compare().Changes)
+				err = res.Write(t.Context(), resourcetest.Writer(h), res.Compare().Changes)
 			}
 			if c.err != "" {
 				if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), server.URL, "AT"), c.err) || strings.Contains(err.Error(), "s3cret") {
@@ -53,7 +54,7 @@ func TestTheFirstSourceThatExistsIsTheSource(t *testing.T) {
 				}
 				continue
 			}
-			must(t, errors.Join(err, res.Read(t.Context(), h)))
+			must(t, errors.Join(err, res.Read(t.Context(), resourcetest.Reader(h))))
 			if text, err := h.ReadFile("/x"); err != nil || string(text) != c.want || len(res.Compare().Changes) > 0 {
 				t.Errorf("%s: the file has %q, %v, and still to change are %v", sources, text, err, res.Compare().Changes)
 			}
@@ -100,8 +101,8 @@ func TestAPlanChoosesAmongSourcesAsAnApplyDoes(t *testing.T) {
 		h := newHost(t, nil)
 		h.Put("/srv/two", "two\n")
 		res, err := file.Type(fetch.NewHTTP(time.Minute)).Erase().Bind(ref, []byte(`{"path": "/x", "sources": `+sources+`}`))
-		must(t, errors.Join(err, res.Choose(nil, h, ""), res.Read(t.Context(), h.ReadOnly())))
-		errs := resource.PrecheckAll(t.Context(), h.ReadOnly(), []resource.BatchItem{{Resource: res, Changes: res.Compare().Changes}})
+		must(t, errors.Join(err, res.Choose(nil, h, ""), res.Read(t.Context(), resourcetest.Reader(h.ReadOnly()))))
+		errs := resource.PrecheckAll(t.Context(), resourcetest.Reader(h.ReadOnly()), []resource.BatchItem{{Resource: res, Changes: res.Compare().Changes}})
 		got := ""
 		if errs[0] != nil {
 			got = errs[0].Error()

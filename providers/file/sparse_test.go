@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
 // A user makes a file of a terabyte in no time. To read it would take minutes.
@@ -42,12 +43,12 @@ func TestAHugeFileIsNotReadToLearnThatItDiffers(t *testing.T) {
 			defer cancel()
 
 			r, err := bind(t, spec)
-			must(t, errors.Join(err, r.Choose(nil, h, ""), r.Read(ctx, h)))
+			must(t, errors.Join(err, r.Choose(nil, h, ""), r.Read(ctx, resourcetest.Reader(h))))
 			changes := r.Compare().Changes
 			if is := changes[0].Is; !strings.Contains(spec, "absent") && is != "{size}1099511627776" {
 				t.Errorf("the content is shown as %q", is)
 			}
-			err = r.Write(ctx, h, changes)
+			err = r.Write(ctx, resourcetest.Writer(h), changes)
 			if c.err == "" {
 				must(t, err)
 				if got, err := os.ReadFile(x); err != nil || string(got) != c.after {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
 func fifo(t *testing.T, h *hosttest.Host) {
@@ -120,7 +121,7 @@ func TestALookEndsWithItsContext(t *testing.T) {
 	must(t, r.Choose(nil, h, ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Read(ctx, h); !errors.Is(err, context.Canceled) {
+	if err := r.Read(ctx, resourcetest.Reader(h)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }

@@ -32,16 +32,16 @@ func (w *write) blame(property string, err error) error {
 }
 
 // resolve finds the numbers of owner and group on the host.
-func (w *write) resolve(ctx context.Context) error {
+func (w *write) resolve() error {
 	var userErr, groupErr error
-	w.uid, userErr = user.resolve(ctx, w.wide, w.known, w.want.Owner)
-	w.gid, groupErr = group.resolve(ctx, w.wide, w.known, w.want.Group)
+	w.uid, userErr = user.resolve(w.wide, w.known, w.want.Owner)
+	w.gid, groupErr = group.resolve(w.wide, w.known, w.want.Group)
 	return errors.Join(w.blame("owner", userErr), w.blame("group", groupErr))
 }
 
 // create brings about what ensure says, with everything that belongs to it.
 func (w *write) create(ctx context.Context) error {
-	if err := errors.Join(w.resolve(ctx), refusal(w.is.found.what, w.want)); err != nil {
+	if err := errors.Join(w.resolve(), refusal(w.is.found.what, w.want)); err != nil {
 		return err
 	}
 	switch wants(w.want) {

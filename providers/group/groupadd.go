@@ -33,13 +33,13 @@ func (groupadd) Features() []resource.Feature {
 	return []resource.Feature{managesMembers, systemGroups, allowsDuplicates}
 }
 
-func (g groupadd) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
+func (g groupadd) Read(ctx context.Context, h resource.Reader, want attributes) (attributes, error) {
 	result := g.ReadAll(ctx, h, []attributes{want})[0]
 	return result.State, result.Err
 }
 
 // ReadAll reads any number of groups with one look at the file.
-func (groupadd) ReadAll(_ context.Context, h host.Reader, wants []attributes) []resource.Result[attributes] {
+func (groupadd) ReadAll(_ context.Context, h resource.Reader, wants []attributes) []resource.Result[attributes] {
 	groups, err := accounts.ReadGroups(h)
 	if err != nil {
 		return resource.Unreadable[attributes](len(wants), err)
@@ -52,7 +52,7 @@ func (groupadd) ReadAll(_ context.Context, h host.Reader, wants []attributes) []
 }
 
 // List reads all groups of the host.
-func (groupadd) List(_ context.Context, h host.Reader) ([]attributes, error) {
+func (groupadd) List(_ context.Context, h resource.Reader) ([]attributes, error) {
 	groups, err := accounts.ReadGroups(h)
 	if err != nil {
 		return nil, err
@@ -81,22 +81,22 @@ func present(g accounts.Group) attributes {
 
 // Write makes the group and then puts its members in, removes it, or changes one
 // property after the other.
-func (groupadd) Write(ctx context.Context, h host.Host, is, want attributes, changes []resource.Change) error {
+func (groupadd) Write(ctx context.Context, h resource.Writer, is, want attributes, changes []resource.Change) error {
 	return resource.Simple[attributes]{Create: create, Update: update, Delete: remove}.Write(ctx, h, is, want, changes)
 }
 
-func update(ctx context.Context, h host.Host, is, want attributes, changes []resource.Change) error {
+func update(ctx context.Context, h resource.Writer, is, want attributes, changes []resource.Change) error {
 	return resource.OneByOne(changes, func(property string) error { return run(ctx, h, modification(is, want, property)) })
 }
 
-func remove(ctx context.Context, h host.Host, _, want attributes) error {
+func remove(ctx context.Context, h resource.Writer, _, want attributes) error {
 	if err := run(ctx, h, [][]string{{"groupdel", "--", want.Name}}); err != nil {
 		return fmt.Errorf("cannot remove group %s: %w", want.Name, err)
 	}
 	return nil
 }
 
-func create(ctx context.Context, h host.Host, _, want attributes) error {
+func create(ctx context.Context, h resource.Writer, _, want attributes) error {
 	if err := run(ctx, h, creation(want)); err != nil {
 		return fmt.Errorf("cannot create group %s: %w", want.Name, err)
 	}

@@ -39,8 +39,8 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := bind(t, h, test.manifest)
-			must(t, r.Read(t.Context(), h))
-			err := r.Write(t.Context(), h, r.Compare().Changes)
+			must(t, r.Read(t.Context(), resourcetest.Reader(h)))
+			err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 			if err == nil || err.Error() != test.err {
 				t.Errorf("got  %v\nwant %s", err, test.err)
 			}
@@ -50,7 +50,7 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 
 func TestGroupsAreListed(t *testing.T) {
 	h := newFake(t, "web:x:1500:ann,bob")
-	got, err := group.Type().Erase().Instances(t.Context(), nil, h.ReadOnly(), "")
+	got, err := group.Type().Erase().Instances(t.Context(), nil, resourcetest.Reader(h.ReadOnly()), "")
 	must(t, err)
 	want := []resource.Instance{
 		{Namevar: "root", Provider: "groupadd", Exists: true, Attributes: json.RawMessage(`{"name":"root","ensure":"present","gid":0}`)},
@@ -69,9 +69,9 @@ func TestMembersStayThatOthersPutIn(t *testing.T) {
 	debian.Chroot(t, root, "gpasswd", "--members", "ann", "staff")
 	h := open(t, root)
 	r := bind(t, h, `{"name": "staff", "members": ["bob", "ann"]}`)
-	must(t, r.Read(t.Context(), h))
+	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 	debian.Chroot(t, root, "gpasswd", "--add", "eve", "staff") // between the look and the change
-	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+	must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 
 	if entry := debian.Chroot(t, root, "getent", "group", "staff"); entry != "staff:x:50:ann,eve,bob\n" {
 		t.Errorf("the group is %s", entry)

@@ -84,7 +84,7 @@ func TestAMessageThatIsMerelyNamedIsNotKnown(t *testing.T) {
 	must(t, err)
 	h := hosttest.New(t).ReadOnly()
 	must(t, r.Choose(nil, h, ""))
-	if err := r.Read(t.Context(), h); err == nil || err.Error() != "no host tells of a Notify that is merely named: apply one instead" {
+	if err := r.Read(t.Context(), resourcetest.Reader(h)); err == nil || err.Error() != "no host tells of a Notify that is merely named: apply one instead" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,7 +18,7 @@ func (report) Name() string { return "report" }
 func (report) Suits(resource.Facts, host.Reader) error { return nil }
 
 // Read implements [resource.Provider]: no message was told yet.
-func (report) Read(_ context.Context, _ host.Reader, want Attributes) (Attributes, error) {
+func (report) Read(_ context.Context, _ resource.Reader, want Attributes) (Attributes, error) {
 	if want.Message == nil {
 		return Attributes{}, errors.New("no host tells of a Notify that is merely named: apply one instead")
 	}
@@ -26,6 +26,6 @@ func (report) Read(_ context.Context, _ host.Reader, want Attributes) (Attribute
 }
 
 // Write implements [resource.Provider].
-func (report) Write(context.Context, host.Host, Attributes, Attributes, []resource.Change) error {
+func (report) Write(context.Context, resource.Writer, Attributes, Attributes, []resource.Change) error {
 	return nil
 }

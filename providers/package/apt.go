@@ -44,14 +44,14 @@ func (apt) Features() []resource.Feature {
 }
 
 // Read implements [resource.Provider].
-func (a apt) Read(ctx context.Context, h host.Reader, want Attributes) (Attributes, error) {
+func (a apt) Read(ctx context.Context, h resource.Reader, want Attributes) (Attributes, error) {
 	result := a.ReadAll(ctx, h, []Attributes{want})[0]
 	return result.State, result.Err
 }
 
 // ReadAll implements [resource.BatchReader]. A damaged package is a state that is in sync
 // with nothing, and writing mends it.
-func (apt) ReadAll(ctx context.Context, h host.Reader, wants []Attributes) []resource.Result[Attributes] {
+func (apt) ReadAll(ctx context.Context, h resource.Reader, wants []Attributes) []resource.Result[Attributes] {
 	db, err := readDatabase(h)
 	if err != nil {
 		return resource.Unreadable[Attributes](len(wants), err)
@@ -66,7 +66,7 @@ func (apt) ReadAll(ctx context.Context, h host.Reader, wants []Attributes) []res
 
 // List implements [resource.Lister]: all installed packages. Those of another than
 // the native architecture have it in their name.
-func (apt) List(_ context.Context, h host.Reader) ([]Attributes, error) {
+func (apt) List(_ context.Context, h resource.Reader) ([]Attributes, error) {
 	db, err := readDatabase(h)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (apt) List(_ context.Context, h host.Reader) ([]Attributes, error) {
 }
 
 // Write implements [resource.Provider].
-func (a apt) Write(ctx context.Context, h host.Host, is, want Attributes, changes []resource.Change) error {
+func (a apt) Write(ctx context.Context, h resource.Writer, is, want Attributes, changes []resource.Change) error {
 	ensure := slices.ContainsFunc(changes, func(c resource.Change) bool { return c.Property == resource.Ensure })
 	if ensure {
 		return a.WriteAll(ctx, h, []resource.Write[Attributes]{{Is: is, Want: want, Changes: changes}})[0]
@@ -105,7 +105,7 @@ func (a apt) Write(ctx context.Context, h host.Host, is, want Attributes, change
 
 // WriteAll implements [resource.BatchWriter]: one transaction for all, and smaller
 // ones for what fails in it.
-func (a apt) WriteAll(ctx context.Context, h host.Host, writes []resource.Write[Attributes]) []error {
+func (a apt) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[Attributes]) []error {
 	b := &batch{tools: a.tools(h), look: h, writes: writes, errs: make([]error, len(writes))}
 	b.run(ctx)
 	return b.errs

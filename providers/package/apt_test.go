@@ -15,6 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
@@ -61,12 +62,12 @@ func (m machine) apply(attributes ...string) []string {
 		case c.Changes[0].Property == resource.Ensure:
 			batch, places = append(batch, resource.BatchItem{Resource: r, Changes: c.Changes}), append(places, i)
 		default:
-			if err := r.Write(m.t.Context(), m.host, c.Changes); err != nil {
+			if err := r.Write(m.t.Context(), resourcetest.Writer(m.host), c.Changes); err != nil {
 				outcomes[i] = err.Error()
 			}
 		}
 	}
-	for i, err := range resource.WriteAll(m.t.Context(), m.host, batch) {
+	for i, err := range resource.WriteAll(m.t.Context(), resourcetest.Writer(m.host), batch) {
 		if err != nil {
 			outcomes[places[i]] = err.Error()
 		}
@@ -85,7 +86,7 @@ func (m machine) read(attributes ...string) []resource.Resource {
 		}
 		resources[i] = r
 	}
-	if err := errors.Join(resource.ReadAll(m.t.Context(), m.host, resources)...); err != nil {
+	if err := errors.Join(resource.ReadAll(m.t.Context(), resourcetest.Reader(m.host), resources)...); err != nil {
 		m.t.Fatal(err)
 	}
 	return resources

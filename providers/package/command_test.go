@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 )
 
@@ -112,7 +113,7 @@ func write(ctx context.Context, h *hosttest.Host, attributes string) error {
 	if err := r.Choose(resource.Facts{}, h, "apt"); err != nil {
 		return err
 	}
-	return r.Write(ctx, h, []resource.Change{{Property: resource.Ensure}})
+	return r.Write(ctx, resourcetest.Writer(h), []resource.Change{{Property: resource.Ensure}})
 }
 
 // A package that is right already, because another one brought it, needs nothing.

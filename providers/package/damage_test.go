@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -62,7 +63,7 @@ func TestADamagedPackageThatTheIndexDoesNotHave(t *testing.T) {
 	debian.Repository(t, m.root, deb("other", "1.0"))
 	debian.UpdateIndex(t, m.root)
 
-	if err := m.read(`{"name":"tree"}`)[0].Read(t.Context(), m.host); err != nil {
+	if err := m.read(`{"name":"tree"}`)[0].Read(t.Context(), resourcetest.Reader(m.host)); err != nil {
 		t.Errorf("to read it gave %v", err)
 	}
 	const why = "E: The package tree needs to be reinstalled, but I can't find an archive for it."

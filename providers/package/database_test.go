@@ -15,6 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
@@ -77,7 +78,7 @@ func TestTheStatesOfDpkg(t *testing.T) {
 func stateOf(t *testing.T, h *hosttest.Host, name string) string {
 	t.Helper()
 	r := named(t, h, name)
-	if err := errors.Join(resource.ReadAll(t.Context(), h, []resource.Resource{r})...); err != nil {
+	if err := errors.Join(resource.ReadAll(t.Context(), resourcetest.Reader(h), []resource.Resource{r})...); err != nil {
 		t.Fatal(err)
 	}
 	var is struct{ Ensure, Mark string }
@@ -115,7 +116,7 @@ func TestManyPackagesAreReadInOneGo(t *testing.T) {
 
 	h := debianHost(t, status(t))
 	c := counting{h.ReadOnly(), map[string]int{}}
-	if err := errors.Join(resource.ReadAll(t.Context(), c, []resource.Resource{named(t, h, "nginx"), named(t, h, "half"), named(t, h, "unknown")})...); err != nil {
+	if err := errors.Join(resource.ReadAll(t.Context(), resourcetest.Reader(c), []resource.Resource{named(t, h, "nginx"), named(t, h, "half"), named(t, h, "unknown")})...); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{statusFile: 1}, c.opened); diff != "" {
@@ -151,7 +152,7 @@ func TestADatabaseThatIsNotThereIsAnError(t *testing.T) {
 	if err := h.Remove(statusFile); err != nil {
 		t.Fatal(err)
 	}
-	err := errors.Join(resource.ReadAll(t.Context(), h, []resource.Resource{named(t, h, "tar")})...)
+	err := errors.Join(resource.ReadAll(t.Context(), resourcetest.Reader(h), []resource.Resource{named(t, h, "tar")})...)
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot read dpkg's database: ") {
 		t.Errorf("reading without a database gave %v", err)
 	}
@@ -173,7 +174,7 @@ func TestTheListIsThatOfDpkgQuery(t *testing.T) {
 		}
 	}
 	got := map[string]string{}
-	all, err := m.kind.Instances(t.Context(), resource.Facts{}, m.host, "apt")
+	all, err := m.kind.Instances(t.Context(), resource.Facts{}, resourcetest.Reader(m.host), "apt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +268,7 @@ func BenchmarkReadAll(b *testing.B) {
 	b.SetBytes(int64(database.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := r.Read(b.Context(), h); err != nil {
+		if err := r.Read(b.Context(), resourcetest.Reader(h)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"strings"
 
-	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // Identify implements [resource.Identifier]: a package of the native architecture is the same
 // with that in its name and without.
-func (apt) Identify(_ context.Context, h host.Reader, wants []Attributes) []string {
+func (apt) Identify(_ context.Context, h resource.Reader, wants []Attributes) []string {
 	identities := make([]string, len(wants))
 	qualified := false
 	for i, want := range wants {

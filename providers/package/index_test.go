@@ -194,7 +194,7 @@ func TestToLookChangesNothing(t *testing.T) {
 	r := m.read(`{"name":"tree","ensure":"latest"}`, `{"name":"unknown","ensure":"latest"}`)
 	expect(t, []string{"ensure changed 1.0 to 2.0", "created"},
 		[]string{messages(r[0].Compare().Changes), messages(r[1].Compare().Changes)})
-	if _, err := m.kind.Instances(t.Context(), resource.Facts{}, m.host, "apt"); err != nil {
+	if _, err := m.kind.Instances(t.Context(), resource.Facts{}, resourcetest.Reader(m.host), "apt"); err != nil {
 		t.Error(err)
 	}
 	if after := everything(t); before != after {

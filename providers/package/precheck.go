@@ -14,7 +14,7 @@ const aptConfiguration = "/etc/apt/"
 
 // Precheck implements [resource.Prechecker]. It looks for the packages in apt's index, has apt-get
 // simulate the transactions, and notes what they would do to other packages.
-func (apt) Precheck(ctx context.Context, h host.Reader, writes []resource.Write[Attributes]) []error {
+func (apt) Precheck(ctx context.Context, h resource.Reader, writes []resource.Write[Attributes]) []error {
 	b := &batch{look: h, writes: writes, errs: make([]error, len(writes))}
 	if err := b.precheck(ctx); err != nil {
 		b.failRest(err)

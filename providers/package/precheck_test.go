@@ -23,7 +23,7 @@ func (m machine) precheck(attributes ...string) []string {
 			Note: func(text string) { outcomes[i] += text },
 		})
 	}
-	for i, err := range resource.PrecheckAll(m.t.Context(), struct{ host.Reader }{m.host}, batch) {
+	for i, err := range resource.PrecheckAll(m.t.Context(), resourcetest.Reader(struct{ host.Reader }{m.host}), batch) {
 		if err != nil {
 			outcomes[i] = err.Error()
 		}

@@ -11,7 +11,7 @@ import (
 
 // Refresh implements [resource.Refresher]: it installs again what is installed, if the
 // resource says so. The version stays, unless the source is another one by now.
-func (a apt) Refresh(ctx context.Context, h host.Host, is, want Attributes) error {
+func (a apt) Refresh(ctx context.Context, h resource.Writer, is, want Attributes) error {
 	if want.ReinstallOnRefresh == nil || !*want.ReinstallOnRefresh || !installing(want) {
 		return resource.ErrNothingToRefresh
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -12,7 +13,7 @@ import (
 // to refresh" or the error.
 func (m machine) refresh(attributes string) string {
 	m.t.Helper()
-	err := m.read(attributes)[0].Refresh(m.t.Context(), m.host)
+	err := m.read(attributes)[0].Refresh(m.t.Context(), resourcetest.Writer(m.host))
 	switch {
 	case err == nil:
 		return "refreshed"

@@ -138,7 +138,7 @@ func TestPackagesOfAnotherArchitecture(t *testing.T) {
 	expect(t, []string{"purged"}, m.apply(`{"name":"only:i386","ensure":"purged"}`))
 
 	listed := map[string]bool{}
-	all, err := m.kind.Instances(t.Context(), resource.Facts{}, m.host, "apt")
+	all, err := m.kind.Instances(t.Context(), resource.Facts{}, resourcetest.Reader(m.host), "apt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func (m machine) named(name string) string {
 	if err := r.Choose(resource.Facts{}, m.host, ""); err != nil {
 		m.t.Fatal(err)
 	}
-	if err := r.Read(m.t.Context(), m.host); err != nil {
+	if err := r.Read(m.t.Context(), resourcetest.Reader(m.host)); err != nil {
 		m.t.Fatal(err)
 	}
 	_, ensure, _ := strings.Cut(string(r.State().Attributes), `"ensure":"`)

@@ -24,18 +24,18 @@ func (instances) Name() string { return "instances" }
 
 func (instances) Suits(resource.Facts, host.Reader) error { return nil }
 
-func (instances) Read(_ context.Context, _ host.Reader, want attributes) (attributes, error) {
+func (instances) Read(_ context.Context, _ resource.Reader, want attributes) (attributes, error) {
 	return want, nil
 }
 
 // Write is never called: a Purge has no property that could be out of sync.
-func (instances) Write(context.Context, host.Host, attributes, attributes, []resource.Change) error {
+func (instances) Write(context.Context, resource.Writer, attributes, attributes, []resource.Change) error {
 	return nil
 }
 
 // Generate makes an absent resource of each instance that the catalog does not have
 // and that nothing spares.
-func (instances) Generate(ctx context.Context, h host.Reader, want attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (instances) Generate(ctx context.Context, h resource.Reader, want attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		kind, all, err := list(ctx, h, want, c)
 		if err != nil {
@@ -58,7 +58,7 @@ func (instances) Generate(ctx context.Context, h host.Reader, want attributes, c
 	}
 }
 
-func list(ctx context.Context, h host.Reader, want attributes, c resource.Catalog) (resource.Kind, []resource.Instance, error) {
+func list(ctx context.Context, h resource.Reader, want attributes, c resource.Catalog) (resource.Kind, []resource.Instance, error) {
 	kind, ok := c.Kind(want.Kind)
 	if !ok {
 		return nil, nil, fmt.Errorf("kind %q is not known: `fettle describe` lists those that are", want.Kind)

@@ -20,7 +20,7 @@ func (openssh) Name() string { return "openssh" }
 
 func (openssh) Suits(resource.Facts, host.Reader) error { return nil }
 
-func (o openssh) Read(_ context.Context, h host.Reader, want attributes) (attributes, error) {
+func (o openssh) Read(_ context.Context, h resource.Reader, want attributes) (attributes, error) {
 	d, err := o.desk(h)
 	if err != nil {
 		return attributes{}, err
@@ -29,7 +29,7 @@ func (o openssh) Read(_ context.Context, h host.Reader, want attributes) (attrib
 }
 
 // List reads the keys of all users, in their own default files.
-func (o openssh) List(_ context.Context, h host.Reader) ([]attributes, error) {
+func (o openssh) List(_ context.Context, h resource.Reader) ([]attributes, error) {
 	d, err := o.desk(h)
 	if err != nil {
 		return nil, err
@@ -37,13 +37,13 @@ func (o openssh) List(_ context.Context, h host.Reader) ([]attributes, error) {
 	return d.all()
 }
 
-func (o openssh) Write(ctx context.Context, h host.Host, is, want attributes, changes []resource.Change) error {
+func (o openssh) Write(ctx context.Context, h resource.Writer, is, want attributes, changes []resource.Change) error {
 	return o.WriteAll(ctx, h, []resource.Write[attributes]{{Is: is, Want: want, Changes: changes}})[0]
 }
 
 // WriteAll writes each file once. It reads one when its turn has come: a file that was
 // written as one user's may be another's too.
-func (o openssh) WriteAll(ctx context.Context, h host.Host, writes []resource.Write[attributes]) []error {
+func (o openssh) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[attributes]) []error {
 	d, err := o.desk(h)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(writes))

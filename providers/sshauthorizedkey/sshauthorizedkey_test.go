@@ -280,7 +280,7 @@ func TestTheKeysOfAllUsersAreListed(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(root, "home/bob/.ssh/authorized_keys"), []byte("ssh-ed25519 "+two+" bob\n"), 0o600))
 	must(t, os.MkdirAll(filepath.Join(root, "root/.ssh"), 0o700))
 	must(t, os.WriteFile(filepath.Join(root, "root/.ssh/authorized_keys"), []byte("ssh-ed25519 "+two+" root@desk\n"), 0o600))
-	got, err := sshauthorizedkey.Type().Erase().Instances(t.Context(), nil, h, "")
+	got, err := sshauthorizedkey.Type().Erase().Instances(t.Context(), nil, resourcetest.Reader(h), "")
 	must(t, err)
 	want := []resource.Instance{
 		{Namevar: keys + ":unnamed-1", Provider: "openssh", Exists: true, Attributes: json.RawMessage(

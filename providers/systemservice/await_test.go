@@ -7,6 +7,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
 // A lagging service is told to be something, and is so some looks later. Like most it
@@ -51,7 +52,7 @@ func TestAServiceMayTakeAMomentToBeWhatItWasToldToBe(t *testing.T) {
 			if diff := cmp.Diff([]string{"ensure changed stopped to running"}, apply(t, h, c.attributes+", ensure: running}")); diff != "" {
 				t.Errorf("started (-want +got):\n%s", diff)
 			}
-			if err := bind(t, h, c.attributes+"}").Refresh(t.Context(), h); err != nil || !slow.runs {
+			if err := bind(t, h, c.attributes+"}").Refresh(t.Context(), resourcetest.Writer(h)); err != nil || !slow.runs {
 				t.Errorf("refreshed: %v, it runs: %v", err, slow.runs)
 			}
 			if diff := cmp.Diff([]string{"ensure changed running to stopped"}, apply(t, h, c.attributes+", ensure: stopped}")); diff != "" {

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // Identify implements [resource.Identifier]: an alias is the unit that it leads to. Of a unit
 // that is not there yet, nothing is known.
-func (systemd) Identify(ctx context.Context, h host.Reader, wants []attributes) []string {
+func (systemd) Identify(ctx context.Context, h resource.Reader, wants []attributes) []string {
 	identities, names := make([]string, len(wants)), make([]string, len(wants))
 	for i, want := range wants {
 		names[i] = unitName(want.Name)
@@ -26,7 +27,7 @@ func (systemd) Identify(ctx context.Context, h host.Reader, wants []attributes) 
 }
 
 // Identify implements [resource.Identifier] by the links that aliases are.
-func (offline) Identify(_ context.Context, h host.Reader, wants []attributes) []string {
+func (offline) Identify(_ context.Context, h resource.Reader, wants []attributes) []string {
 	identities := make([]string, len(wants))
 	for i, want := range wants {
 		identities[i] = ownName(h, unitName(want.Name))

@@ -101,7 +101,7 @@ func bind(t testing.TB, h host.Reader, attributes string) resource.Resource {
 // look is the changes that a resource finds to make.
 func look(t *testing.T, h host.Reader, r resource.Resource) []resource.Change {
 	t.Helper()
-	if err := r.Read(t.Context(), h); err != nil {
+	if err := r.Read(t.Context(), resourcetest.Reader(h)); err != nil {
 		t.Fatal(err)
 	}
 	return r.Compare().Changes
@@ -118,7 +118,7 @@ func apply(t *testing.T, h host.Host, attributes string) []string {
 		told = append(told, c.Message)
 	}
 	if len(changes) > 0 {
-		if err := r.Write(t.Context(), h, changes); err != nil {
+		if err := r.Write(t.Context(), resourcetest.Writer(h), changes); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,7 +135,7 @@ func refused(t *testing.T, h host.Host, attributes string) string {
 	if len(changes) == 0 {
 		t.Fatal("there is nothing to change")
 	}
-	err := r.Write(t.Context(), h, changes)
+	err := r.Write(t.Context(), resourcetest.Writer(h), changes)
 	if err == nil {
 		t.Fatal("the change was made")
 	}
@@ -301,7 +301,7 @@ func (m machine) reloadsSystemd(t *testing.T) {
 	if changes := look(t, m.host, r); changes != nil {
 		t.Errorf("a changed unit file is out of sync: %+v", changes)
 	}
-	if err := r.Refresh(t.Context(), m.host); err != nil {
+	if err := r.Refresh(t.Context(), resourcetest.Writer(m.host)); err != nil {
 		t.Fatal(err)
 	}
 	if got := m.property(t, "ExecStart", "static"); !strings.Contains(got, "sleep 1000") {
@@ -338,7 +338,7 @@ func (m machine) enablesScripts(t *testing.T) {
 func (m machine) refreshes(t *testing.T) {
 	stopped := bind(t, m.host, "{name: of@stopped}")
 	look(t, m.host, stopped)
-	if err := stopped.Refresh(t.Context(), m.host); !errors.Is(err, resource.ErrNothingToRefresh) {
+	if err := stopped.Refresh(t.Context(), resourcetest.Writer(m.host)); !errors.Is(err, resource.ErrNothingToRefresh) {
 		t.Errorf("refresh of a stopped service: %v", err)
 	}
 
@@ -375,7 +375,7 @@ func (m machine) refreshesJobs(t *testing.T) {
 
 func refresh(t *testing.T, m machine, attributes string) {
 	t.Helper()
-	if err := bind(t, m.host, attributes).Refresh(t.Context(), m.host); err != nil {
+	if err := bind(t, m.host, attributes).Refresh(t.Context(), resourcetest.Writer(m.host)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -392,7 +392,7 @@ func (m machine) refreshesLooping(t *testing.T) {
 }
 
 func (m machine) lists(t *testing.T) {
-	all, err := systemservice.Type().Erase().Instances(t.Context(), nil, m.host, "")
+	all, err := systemservice.Type().Erase().Instances(t.Context(), nil, resourcetest.Reader(m.host), "")
 	if err != nil {
 		t.Fatal(err)
 	}

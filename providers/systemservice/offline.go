@@ -33,7 +33,7 @@ func (offline) Suits(_ resource.Facts, h host.Reader) error {
 }
 
 // Read implements [resource.Provider].
-func (offline) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
+func (offline) Read(ctx context.Context, h resource.Reader, want attributes) (attributes, error) {
 	u, err := unitFile(ctx, h, unitName(want.Name))
 	if err != nil {
 		return attributes{}, err
@@ -44,7 +44,7 @@ func (offline) Read(ctx context.Context, h host.Reader, want attributes) (attrib
 }
 
 // Write implements [resource.Provider].
-func (offline) Write(ctx context.Context, h host.Host, _, want attributes, changes []resource.Change) error {
+func (offline) Write(ctx context.Context, h resource.Writer, _, want attributes, changes []resource.Change) error {
 	c := control{h: h, systemctl: []string{"systemctl", "--root=/"}, look: func(ctx context.Context) (unit, error) {
 		return unitFile(ctx, h, unitName(want.Name))
 	}}

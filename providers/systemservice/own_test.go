@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
 // A fakeOwn is a service that one command, ctl, looks after.
@@ -84,7 +85,7 @@ func TestARefreshGoesByTheOwnCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newOwn(t)
 			f.runs = !c.stopped
-			if err := bind(t, f, c.attributes).Refresh(t.Context(), f); !errors.Is(err, c.err) {
+			if err := bind(t, f, c.attributes).Refresh(t.Context(), resourcetest.Writer(f)); !errors.Is(err, c.err) {
 				t.Errorf("error %v, want %v", err, c.err)
 			}
 			if diff := cmp.Diff(c.steps, f.changes()); diff != "" {

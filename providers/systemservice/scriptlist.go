@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // List implements [resource.Lister]: the scripts that may be run.
-func (s scripted) List(ctx context.Context, h host.Reader) ([]attributes, error) {
+func (s scripted) List(ctx context.Context, h resource.Reader) ([]attributes, error) {
 	names, err := h.ReadDir(scriptDir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list services: %w", err)

@@ -78,7 +78,7 @@ type script struct {
 }
 
 // Read implements [resource.Provider].
-func (s scripted) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
+func (s scripted) Read(ctx context.Context, h resource.Reader, want attributes) (attributes, error) {
 	is, err := s.look(ctx, h, want)
 	if err != nil {
 		return attributes{}, err
@@ -132,7 +132,7 @@ func (s scripted) runs(ctx context.Context, h host.Reader, is script, want attri
 }
 
 // Write implements [resource.Provider]. It goes by what it finds.
-func (s scripted) Write(ctx context.Context, h host.Host, _, want attributes, changes []resource.Change) error {
+func (s scripted) Write(ctx context.Context, h resource.Writer, _, want attributes, changes []resource.Change) error {
 	is, err := s.look(ctx, h, want)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func saidLast(res host.Result) string {
 }
 
 // Refresh implements [resource.Refresher].
-func (s scripted) Refresh(ctx context.Context, h host.Host, _, want attributes) error {
+func (s scripted) Refresh(ctx context.Context, h resource.Writer, _, want attributes) error {
 	is, err := s.look(ctx, h, want)
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func (r scriptRoot) bind(t *testing.T, attributes string) resource.Resource {
 
 func (r scriptRoot) refresh(t *testing.T, attributes string) error {
 	t.Helper()
-	return r.bind(t, attributes).Refresh(t.Context(), r.host)
+	return r.bind(t, attributes).Refresh(t.Context(), resourcetest.Writer(r.host))
 }
 
 func (r scriptRoot) read(t *testing.T, file string) string {
@@ -261,7 +261,7 @@ func (r scriptRoot) looksForProcess(t *testing.T) {
 }
 
 func (r scriptRoot) lists(t *testing.T) {
-	all, err := systemservice.Type().Erase().Instances(t.Context(), nil, r.host, r.provider)
+	all, err := systemservice.Type().Erase().Instances(t.Context(), nil, resourcetest.Reader(r.host), r.provider)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,13 +60,13 @@ func booted(h host.Reader) error {
 }
 
 // Read implements [resource.Provider].
-func (s systemd) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
+func (s systemd) Read(ctx context.Context, h resource.Reader, want attributes) (attributes, error) {
 	result := s.ReadAll(ctx, h, []attributes{want})[0]
 	return result.State, result.Err
 }
 
 // ReadAll implements [resource.BatchReader] by one call of systemctl.
-func (systemd) ReadAll(ctx context.Context, h host.Reader, wants []attributes) []resource.Result[attributes] {
+func (systemd) ReadAll(ctx context.Context, h resource.Reader, wants []attributes) []resource.Result[attributes] {
 	names := make([]string, len(wants))
 	for i, w := range wants {
 		names[i] = unitName(w.Name)
@@ -101,7 +101,7 @@ func complete(ctx context.Context, h host.Reader, u unit, want attributes) (_ un
 
 // List implements [resource.Lister]: the services that have a unit file, by their own
 // names.
-func (s systemd) List(ctx context.Context, h host.Reader) ([]attributes, error) {
+func (s systemd) List(ctx context.Context, h resource.Reader) ([]attributes, error) {
 	res, err := query(ctx, h, "systemctl", "list-unit-files", "--type=service", "--no-legend", "--no-pager", "--full")
 	if err != nil {
 		return nil, err
@@ -173,12 +173,12 @@ func query(ctx context.Context, h host.Reader, args ...string) (host.Result, err
 
 // Write implements [resource.Provider]. It goes by what it finds, not by what was read
 // before: what ran in between may have brought the unit or changed it.
-func (systemd) Write(ctx context.Context, h host.Host, _, want attributes, changes []resource.Change) error {
+func (systemd) Write(ctx context.Context, h resource.Writer, _, want attributes, changes []resource.Change) error {
 	return online(h, want).write(ctx, want, changes)
 }
 
 // Refresh implements [resource.Refresher]. It restarts what runs or is about to.
-func (systemd) Refresh(ctx context.Context, h host.Host, _, want attributes) error {
+func (systemd) Refresh(ctx context.Context, h resource.Writer, _, want attributes) error {
 	return online(h, want).refresh(ctx, want)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/systemservice"
 )
 
@@ -127,7 +128,7 @@ func TestARefreshRestartsWhatRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
-			if err := bind(t, f, c.attributes).Refresh(t.Context(), f); !errors.Is(err, c.err) {
+			if err := bind(t, f, c.attributes).Refresh(t.Context(), resourcetest.Writer(f)); !errors.Is(err, c.err) {
 				t.Errorf("error %v, want %v", err, c.err)
 			}
 			if diff := cmp.Diff(c.steps, f.changes()); diff != "" {
@@ -141,7 +142,7 @@ func TestManyServicesAreReadInOneCall(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: simple}"), bind(t, f, "{name: gone}"), bind(t, f, "{name: nick}"), bind(t, f, "{name: simple}")}
 	f.Reset()
-	if err := errors.Join(resource.ReadAll(t.Context(), f.ReadOnly(), all)...); err != nil {
+	if err := errors.Join(resource.ReadAll(t.Context(), resourcetest.Reader(f.ReadOnly()), all)...); err != nil {
 		t.Fatal(err)
 	}
 	const call = "? systemctl show --no-pager --property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts,ActiveEnterTimestampMonotonic" +
@@ -165,7 +166,7 @@ func TestAnAnswerThatMakesNoSenseIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			f.Handle("systemctl", func(host.Cmd) host.Result { return c.answer })
-			err := bind(t, f, "{name: simple}").Read(t.Context(), f)
+			err := bind(t, f, "{name: simple}").Read(t.Context(), resourcetest.Reader(f))
 			if diff := cmp.Diff(c.err, fmt.Sprint(err)); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
@@ -381,7 +382,7 @@ func FuzzAnyAnswerOfSystemctlIsAStateOrAnError(f *testing.F) {
 		h.Put("/proc/1/comm", "systemd\n")
 		h.Handle("systemctl", func(host.Cmd) host.Result { return host.Result{Stdout: []byte(answer)} })
 		r := bind(t, h, "{name: simple, ensure: running, enable: true}")
-		if err := r.Read(t.Context(), h); err != nil {
+		if err := r.Read(t.Context(), resourcetest.Reader(h)); err != nil {
 			return
 		}
 		if diff := cmp.Diff("simple", r.State().Namevar); diff != "" {
@@ -403,7 +404,7 @@ func (u unable) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 func TestOneServiceThatCannotBeReadFailsAlone(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: simple}"), bind(t, f, "{name: nick, status: /no/such/command}"), bind(t, f, "{name: gone}")}
-	errs := resource.ReadAll(t.Context(), unable{f.ReadOnly()}, all)
+	errs := resource.ReadAll(t.Context(), resourcetest.Reader(unable{f.ReadOnly()}), all)
 	if len(errs) != 3 || errs[0] != nil || errs[1] == nil || errs[2] != nil {
 		t.Errorf("errors are %v", errs)
 	}
@@ -412,7 +413,7 @@ func TestOneServiceThatCannotBeReadFailsAlone(t *testing.T) {
 func TestAServiceIsItsUnitWhateverItIsCalled(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: aliased}"), bind(t, f, "{name: nick}"), bind(t, f, "{name: gone}")}
-	got, err := resource.IdentifyAll(t.Context(), f.ReadOnly(), all)
+	got, err := resource.IdentifyAll(t.Context(), resourcetest.Reader(f.ReadOnly()), all)
 	if diff := cmp.Diff([]string{"aliased.service", "aliased.service", ""}, got); diff != "" || err != nil {
 		t.Errorf("%v, identities (-want +got):\n%s", err, diff)
 	}

@@ -25,7 +25,7 @@ func (posix) Name() string { return "posix" }
 
 func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 
-func (posix) Read(_ context.Context, _ host.Reader, want Attributes) (Attributes, error) {
+func (posix) Read(_ context.Context, _ resource.Reader, want Attributes) (Attributes, error) {
 	if want.Path == "" {
 		return want, errors.New("no host tells of a Tidy that is merely named: apply one with a path instead")
 	}
@@ -33,7 +33,7 @@ func (posix) Read(_ context.Context, _ host.Reader, want Attributes) (Attributes
 }
 
 // Write is never called: a Tidy has no property that could be out of sync.
-func (posix) Write(context.Context, host.Host, Attributes, Attributes, []resource.Change) error {
+func (posix) Write(context.Context, resource.Writer, Attributes, Attributes, []resource.Change) error {
 	return nil
 }
 
@@ -41,7 +41,7 @@ func (posix) Write(context.Context, host.Host, Attributes, Attributes, []resourc
 var errEnough = errors.New("enough was seen")
 
 // Generate makes a removal of each file that is due, a directory after what is in it.
-func (p posix) Generate(_ context.Context, h host.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (p posix) Generate(_ context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		if ref, missing := c.Missing("File"); missing {
 			yield(nil, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is removed: mend it first", ref))

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -67,7 +66,7 @@ func (remover) Name() string { return "posix" }
 
 func (remover) Suits(resource.Facts, host.Reader) error { return nil }
 
-func (remover) Read(_ context.Context, h host.Reader, want removed) (removed, error) {
+func (remover) Read(_ context.Context, h resource.Reader, want removed) (removed, error) {
 	file, err := want.at.lookup(h)
 	if errors.Is(err, fs.ErrNotExist) {
 		return removed{Path: want.Path, Ensure: resource.Absent}, nil
@@ -87,7 +86,7 @@ func (remover) Read(_ context.Context, h host.Reader, want removed) (removed, er
 }
 
 // Identify implements [resource.Identifier], as the provider of File does.
-func (remover) Identify(_ context.Context, h host.Reader, wants []removed) []string {
+func (remover) Identify(_ context.Context, h resource.Reader, wants []removed) []string {
 	all := make([]string, len(wants))
 	for i, want := range wants {
 		if dir, err := h.Stat(path.Dir(want.Path)); err == nil {
@@ -100,7 +99,7 @@ func (remover) Identify(_ context.Context, h host.Reader, wants []removed) []str
 // attempts is how often a file is tried to be removed that is written to meanwhile.
 const attempts = 16
 
-func (remover) Write(ctx context.Context, h host.Host, _, want removed, _ []resource.Change) error {
+func (remover) Write(ctx context.Context, h resource.Writer, _, want removed, _ []resource.Change) error {
 	dir, name, err := want.at.editParent(h)
 	if err != nil {
 		return err
@@ -115,7 +114,7 @@ func (remover) Write(ctx context.Context, h host.Host, _, want removed, _ []reso
 }
 
 // remove removes the file that the walk has seen, or nothing.
-func (r removed) remove(ctx context.Context, h host.Host, dir host.WritableHandle, name string) error {
+func (r removed) remove(ctx context.Context, h resource.Writer, dir host.WritableHandle, name string) error {
 	file, err := dir.Child(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -129,7 +128,7 @@ func (r removed) remove(ctx context.Context, h host.Host, dir host.WritableHandl
 		return fmt.Errorf("cannot remove %s: another file has that name by now: the next run looks at it", r.Path)
 	}
 	if r.keep && is.IsRegular() {
-		if err := bucket.Of(ctx, h).Backup(ctx, file, r.Path); err != nil {
+		if err := h.Bucket().Backup(ctx, file, r.Path); err != nil {
 			return fmt.Errorf("cannot back up %s; will not remove it: %w", r.Path, err)
 		}
 	}

@@ -407,7 +407,7 @@ func TestWhatGoesIsKeptWhereThatIsAskedFor(t *testing.T) {
 	m, h, root := open(t, []thing{{"a/", 0, 0, 0}, {"b", 3, 0, 0}})
 	must(t, os.WriteFile(filepath.Join(root, "x/a/f"), []byte("precious"), 0o600))
 	m.Apply(t, `Tidy/a {path: /x/a, recurse: true, backup: Bucket, rmdirs: true}`, `Tidy/b {path: /x/b}`)
-	kept, err := bucket.Of(t.Context(), h).List()
+	kept, err := bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit).List()
 	must(t, err)
 	if len(kept) != 1 || kept[0].Size != 8 || !slices.Equal(kept[0].Paths, []string{"/x/a/f"}) {
 		t.Errorf("kept is %+v", kept)
@@ -467,7 +467,7 @@ func TestATreeIsNotHeldInMemory(t *testing.T) {
 	dirs, seen := 0, 0
 	c := counting{h, &dirs}
 	must(t, r.Choose(nil, c, ""))
-	for _, err := range r.Generate(t.Context(), c, nothing{}) {
+	for _, err := range r.Generate(t.Context(), resourcetest.Reader(c), nothing{}) {
 		must(t, err)
 		if seen++; dirs > seen+1 {
 			t.Fatalf("%d directories were looked into for %d files", dirs, seen)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
 func TestAudited(t *testing.T) {
@@ -15,7 +17,7 @@ func TestAudited(t *testing.T) {
 		})
 		r := bind(t, h, `{"shell": "/bin/sh"}`)
 		must(t, r.Audit(properties))
-		must(t, r.Read(t.Context(), h))
+		must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 		values := map[string]string{}
 		for _, v := range r.Audited([]byte("key")) {
 			values[v.Property] = v.Value

@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/user"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
@@ -21,7 +22,7 @@ func TestAUserIsListedWithoutItsPassword(t *testing.T) {
 		"/etc/group":  "adm:x:4:bob,ann\n",
 		"/etc/shadow": "ann:$6$s3cret:1:0:99999:7::10957:\n",
 	})
-	got, err := user.Type().Erase().Instances(t.Context(), nil, h.ReadOnly(), "")
+	got, err := user.Type().Erase().Instances(t.Context(), nil, resourcetest.Reader(h.ReadOnly()), "")
 	must(t, err)
 	want := []resource.Instance{{Namevar: "ann", Provider: "useradd", Exists: true, Attributes: json.RawMessage(
 		`{"name":"ann","ensure":"present","uid":1500,"gid":"4294967294","groups":["adm"],"home":"/home/ann","comment":"Ann","shell":"/bin/sh",` +
@@ -47,13 +48,13 @@ func TestWhoeverMayNotReadShadowSeesTheRest(t *testing.T) {
 		"/etc/shadow": "ann:$6$s3cret:1:0:99999:7::10957:\n",
 	})
 	r := bind(t, h, `{"comment": "Anne"}`)
-	must(t, r.Read(t.Context(), closed{h.ReadOnly()}))
+	must(t, r.Read(t.Context(), resourcetest.Reader(closed{h.ReadOnly()})))
 	want := `{"name":"ann","ensure":"present","uid":1500,"gid":100,"home":"/home/ann","comment":"Ann","shell":"/bin/sh"}`
 	if diff := cmp.Diff(want, string(r.State().Attributes)); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}
 	for _, manifest := range []string{`{"password": "!"}`, `{"expiry": "absent"}`, `{"passwordWarnDays": 7}`} {
-		if err := bind(t, h, manifest).Read(t.Context(), closed{h.ReadOnly()}); !errors.Is(err, fs.ErrPermission) {
+		if err := bind(t, h, manifest).Read(t.Context(), resourcetest.Reader(closed{h.ReadOnly()})); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("%s is read with %v", manifest, err)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 // Generate makes an absent resource of each key that lets the user in and that the
 // catalog does not have, where purgeSSHKeys asks for that.
-func (useradd) Generate(_ context.Context, h host.Reader, want attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (useradd) Generate(_ context.Context, h resource.Reader, want attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		if !ptr.Deref(want.PurgeSSHKeys, false) || isAbsent(want) {
 			return

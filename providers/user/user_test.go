@@ -73,7 +73,7 @@ func TestUserIsPresentWhereAnythingIsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newFake(t, nil)
 			r := bind(t, h, test.manifest)
-			must(t, r.Read(t.Context(), h.ReadOnly()))
+			must(t, r.Read(t.Context(), resourcetest.Reader(h.ReadOnly())))
 			if got := r.Compare().Changes; len(got) != test.changes {
 				t.Errorf("changes are %+v, want %d", got, test.changes)
 			}
@@ -105,8 +105,8 @@ func TestTheSuperuserIsRemovedOnlyWhereThatIsConfirmed(t *testing.T) {
 	} {
 		h := newFake(t, map[string]string{"/etc/passwd": "root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/root:/bin/sh\n"})
 		r := bind(t, h, manifest)
-		must(t, r.Read(t.Context(), h.ReadOnly()))
-		err := r.Write(t.Context(), h, r.Compare().Changes)
+		must(t, r.Read(t.Context(), resourcetest.Reader(h.ReadOnly())))
+		err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 		if (err == nil) != (did != nil) || err != nil && err.Error() != "toor is the superuser, without whom a host does not work: to remove the account all the same, set confirm: toor" {
 			t.Errorf("%s: %v", manifest, err)
 		}

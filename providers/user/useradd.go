@@ -35,14 +35,14 @@ func (useradd) Features() []resource.Feature {
 	}
 }
 
-func (u useradd) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
+func (u useradd) Read(ctx context.Context, h resource.Reader, want attributes) (attributes, error) {
 	result := u.ReadAll(ctx, h, []attributes{want})[0]
 	return result.State, result.Err
 }
 
 // ReadAll reads any number of users with one look at each file. Without permission to read
 // shadow, only users that manage what it holds fail.
-func (useradd) ReadAll(_ context.Context, h host.Reader, wants []attributes) []resource.Result[attributes] {
+func (useradd) ReadAll(_ context.Context, h resource.Reader, wants []attributes) []resource.Result[attributes] {
 	db, err := readDatabase(h)
 	if err != nil {
 		return resource.Unreadable[attributes](len(wants), err)
@@ -59,7 +59,7 @@ func (useradd) ReadAll(_ context.Context, h host.Reader, wants []attributes) []r
 }
 
 // ReadAudited reads what only root may, too, where it is audited.
-func (useradd) ReadAudited(_ context.Context, h host.Reader, want attributes, audited []string) (attributes, error) {
+func (useradd) ReadAudited(_ context.Context, h resource.Reader, want attributes, audited []string) (attributes, error) {
 	db, err := readDatabase(h)
 	if err != nil {
 		return attributes{}, err
@@ -90,7 +90,7 @@ func needsShadow(want attributes) bool {
 }
 
 // List reads all users of the host, without their passwords.
-func (useradd) List(_ context.Context, h host.Reader) ([]attributes, error) {
+func (useradd) List(_ context.Context, h resource.Reader) ([]attributes, error) {
 	db, err := readDatabase(h)
 	if err != nil {
 		return nil, err

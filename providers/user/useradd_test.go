@@ -188,8 +188,8 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := bind(t, h, test.manifest)
-			must(t, r.Read(t.Context(), h))
-			err := r.Write(t.Context(), h, r.Compare().Changes)
+			must(t, r.Read(t.Context(), resourcetest.Reader(h)))
+			err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 			if err == nil || err.Error() != test.err {
 				t.Errorf("got  %v\nwant %s", err, test.err)
 			}
@@ -209,8 +209,8 @@ func TestAPasswordThatIsRefusedIsNotTold(t *testing.T) {
 			return host.Result{ExitCode: 1, Stderr: []byte("chpasswd: (line 1) error changing password\n")}
 		})
 		r := bind(t, h, manifest)
-		must(t, r.Read(t.Context(), h.ReadOnly()))
-		err := r.Write(t.Context(), h, r.Compare().Changes)
+		must(t, r.Read(t.Context(), resourcetest.Reader(h.ReadOnly())))
+		err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 		if given != r.Namevar()+":$6$s3cret\n" {
 			t.Errorf("chpasswd was given %q", given)
 		}
@@ -236,8 +236,8 @@ func TestAHomeThatStaysBehindIsTold(t *testing.T) {
 	debian.Chroot(t, root, "useradd", "--home-dir", "/usr/share", "bob")
 	h := open(t, root)
 	r := bind(t, h, `{"name": "bob", "ensure": "absent", "manageHome": true}`)
-	must(t, r.Read(t.Context(), h))
-	err := r.Write(t.Context(), h, r.Compare().Changes)
+	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
+	err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 	if err == nil || !strings.HasSuffix(err.Error(), "; the account is gone, its home /usr/share is not: remove that by hand") {
 		t.Errorf("got %v", err)
 	}
@@ -276,8 +276,8 @@ func TestAHomeIsMovedWhereThatIsAskedFor(t *testing.T) {
 
 	debian.Chroot(t, root, "mkdir", "/home/other")
 	r := bind(t, h, `{"name": "ann", "moveHome": true, "home": "/home/other"}`)
-	must(t, r.Read(t.Context(), h))
-	err := r.Write(t.Context(), h, r.Compare().Changes)
+	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
+	err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 	if err == nil || !strings.Contains(err.Error(), "cannot move the home directory to /home/other, where something is already: move that away, or remove moveHome") {
 		t.Errorf("got %v", err)
 	}
@@ -307,7 +307,7 @@ func TestAPasswordIsLockedAndUnlocked(t *testing.T) {
 			t.Errorf("%s: shadow has %s", step.manifest, is)
 		}
 		r := bind(t, h, step.manifest)
-		must(t, r.Read(t.Context(), h))
+		must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 		if left := r.Compare().Changes; len(left) > 0 {
 			t.Errorf("%s: still to change are %v", step.manifest, left)
 		}
@@ -315,8 +315,8 @@ func TestAPasswordIsLockedAndUnlocked(t *testing.T) {
 	debian.Chroot(t, root, "useradd", "bob")
 	for _, manifest := range []string{`{"name": "bob", "locked": false}`, `{"name": "eve", "locked": false}`} {
 		r := bind(t, h, manifest)
-		must(t, r.Read(t.Context(), h))
-		err := r.Write(t.Context(), h, r.Compare().Changes)
+		must(t, r.Read(t.Context(), resourcetest.Reader(h)))
+		err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 		if err == nil || !strings.Contains(err.Error(), "locked: false needs a password, which the account does not have: add password or passwordFrom") {
 			t.Errorf("%s: %v", manifest, err)
 		}
@@ -328,9 +328,9 @@ func TestMembershipKeepsGroupsThatOthersGave(t *testing.T) {
 	debian.Chroot(t, root, "useradd", "--groups", "adm", "ann")
 	h := open(t, root)
 	r := bind(t, h, `{"name": "ann", "groups": ["staff"]}`)
-	must(t, r.Read(t.Context(), h))
+	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 	debian.Chroot(t, root, "gpasswd", "--add", "ann", "games") // between the look and the change
-	must(t, r.Write(t.Context(), h, r.Compare().Changes))
+	must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 
 	if groups := debian.Chroot(t, root, "id", "--groups", "--name", "ann"); groups != "ann adm staff games\n" {
 		t.Errorf("ann is in %s", groups)

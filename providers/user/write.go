@@ -17,11 +17,11 @@ import (
 
 // Write makes an account with all that is said of it, removes it, or changes one
 // property after the other.
-func (useradd) Write(ctx context.Context, h host.Host, is, want attributes, changes []resource.Change) error {
+func (useradd) Write(ctx context.Context, h resource.Writer, is, want attributes, changes []resource.Change) error {
 	return resource.Simple[attributes]{Create: create, Update: update, Delete: remove}.Write(ctx, h, is, want, changes)
 }
 
-func update(ctx context.Context, h host.Host, is, want attributes, changes []resource.Change) error {
+func update(ctx context.Context, h resource.Writer, is, want attributes, changes []resource.Change) error {
 	groups, err := accounts.ReadGroups(h)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func update(ctx context.Context, h host.Host, is, want attributes, changes []res
 	return resource.OneByOne(changes, func(property string) error { return change(ctx, h, groups, is, want, property) })
 }
 
-func create(ctx context.Context, h host.Host, _, want attributes) error {
+func create(ctx context.Context, h resource.Writer, _, want attributes) error {
 	groups, err := accounts.ReadGroups(h)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func create(ctx context.Context, h host.Host, _, want attributes) error {
 	return nil
 }
 
-func change(ctx context.Context, h host.Host, groups accounts.Groups, is, want attributes, property string) error {
+func change(ctx context.Context, h resource.Writer, groups accounts.Groups, is, want attributes, property string) error {
 	if err := obstacle(h, groups, want, property); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func setPassword(ctx context.Context, h host.Host, want attributes) error {
 // directory or the mail spool, be it only that there was none.
 const homeLeft = 12
 
-func remove(ctx context.Context, h host.Host, is, want attributes) error {
+func remove(ctx context.Context, h resource.Writer, is, want attributes) error {
 	if is.UID != nil && *is.UID == 0 {
 		if err := unconfirmed(want); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -52,7 +53,7 @@ func (m Machine) Report(t *testing.T, resources ...string) engine.Report {
 		items = append(items, item)
 	}
 	report, err := engine.Transaction{
-		Host: m.Host, Kinds: m.Kinds, Facts: m.Facts, Store: m.Store, Noop: m.Noop, Withheld: m.Withheld, Now: time.Now,
+		Host: m.Host, Bucket: bucket.New(m.Host, bucket.DefaultDir, bucket.DefaultLimit), Kinds: m.Kinds, Facts: m.Facts, Store: m.Store, Noop: m.Noop, Withheld: m.Withheld, Now: time.Now,
 	}.Run(t.Context(), items)
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func (l *life) audit(ctx context.Context, namevar string) (map[string]string, er
 	if err := errors.Join(l.choose(r), r.Audit([]string{resource.AllProperties})); err != nil {
 		return nil, err
 	}
-	if err := r.Read(ctx, l.host.reader()); err != nil {
+	if err := r.Read(ctx, Reader(l.host)); err != nil {
 		return nil, fmt.Errorf("cannot read what is merely audited: %w", err)
 	}
 	values := map[string]string{}

@@ -4,9 +4,33 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
+
+// Reader returns a host as a provider reads it in a run, with the host's default bucket.
+func Reader(h host.Reader) resource.Reader { return call(h).Reader(h) }
+
+// Writer is Reader for a provider that also writes.
+func Writer(h host.Host) resource.Writer { return call(h).Writer(h) }
+
+func call(h host.Reader) resource.Call {
+	on, writable := h.(host.Host)
+	if !writable {
+		on = readOnly{from: h}
+	}
+	return resource.Call{Bucket: bucket.New(on, bucket.DefaultDir, bucket.DefaultLimit)}
+}
+
+// readOnly is the host of a bucket whose records are only read.
+type readOnly struct {
+	host.Host // nil
+	from      host.Reader
+}
+
+func (r readOnly) Lstat(path string) (host.FileInfo, error) { return r.from.Lstat(path) }
+func (r readOnly) ReadFile(path string) ([]byte, error)     { return r.from.ReadFile(path) }
 
 // Bind makes a resource from its attributes in JSON, with the provider that the host gives
 // it. What can't be is the end of the test.
@@ -29,14 +53,14 @@ func Bind[A any](t *testing.T, typ *resource.Type[A], h host.Reader, name, attri
 // look whether they had an effect: that is for a host to show.
 func Change(t *testing.T, r resource.Resource, h host.Host) []resource.Change {
 	t.Helper()
-	if err := r.Read(t.Context(), struct{ host.Reader }{h}); err != nil {
+	if err := r.Read(t.Context(), Reader(h)); err != nil {
 		t.Fatal(err)
 	}
 	changes := r.Compare().Changes
 	if len(changes) == 0 {
 		return nil
 	}
-	if err := r.Write(t.Context(), h, changes); err != nil {
+	if err := r.Write(t.Context(), Writer(h), changes); err != nil {
 		t.Fatal(err)
 	}
 	return changes

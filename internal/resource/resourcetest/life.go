@@ -70,7 +70,7 @@ func (l *life) reach(ctx context.Context, r resource.Resource, attributes string
 		return fmt.Errorf("the host does not start in the state Absent: %+v", found)
 	}
 	if len(found) > 0 {
-		if err := r.Write(ctx, l.host, found); err != nil {
+		if err := r.Write(ctx, Writer(l.host), found); err != nil {
 			return fmt.Errorf("cannot make the changes %+v: %w", found, err)
 		}
 	}
@@ -97,14 +97,16 @@ func (l *life) look(ctx context.Context, attributes string) (resource.Resource, 
 	if err := l.choose(r); err != nil {
 		return nil, err
 	}
-	if err := r.Read(resource.Traced(ctx), l.host.reader()); err != nil {
+	call := call(l.host)
+	call.Trace = true
+	if err := r.Read(ctx, call.Reader(l.host)); err != nil {
 		return nil, fmt.Errorf("cannot read: %w", err)
 	}
 	return r, errors.Join(l.readsTheSameWithOthers(ctx, r, raw), l.isAudited(ctx, r), l.showsNoSecret(r))
 }
 
 func (l *life) choose(r resource.Resource) error {
-	if err := r.Choose(l.c.Facts, l.host.reader(), l.c.Provider); err != nil {
+	if err := r.Choose(l.c.Facts, Reader(l.host), l.c.Provider); err != nil {
 		return err
 	}
 	return r.Unsupported()
@@ -125,7 +127,7 @@ func (l *life) readsTheSameWithOthers(ctx context.Context, alone resource.Resour
 			return err
 		}
 	}
-	if err := errors.Join(resource.ReadAll(ctx, l.host.reader(), all)...); err != nil {
+	if err := errors.Join(resource.ReadAll(ctx, Reader(l.host), all)...); err != nil {
 		return fmt.Errorf("cannot read all: %w", err)
 	}
 	return errors.Join(
@@ -182,11 +184,11 @@ func (l *life) described(ctx context.Context, r resource.Resource) ([]resource.I
 	if err := l.choose(named); err != nil {
 		return nil, err
 	}
-	if err := named.Read(ctx, l.host.reader()); err != nil {
+	if err := named.Read(ctx, Reader(l.host)); err != nil {
 		return nil, fmt.Errorf("cannot read what is merely named: %w", err)
 	}
 	states := []resource.Instance{named.State()}
-	all, err := l.kind.Instances(ctx, l.c.Facts, l.host.reader(), r.Provider())
+	all, err := l.kind.Instances(ctx, l.c.Facts, Reader(l.host), r.Provider())
 	if _, none := errors.AsType[*resource.NoListerError](err); none {
 		return states, nil
 	}
@@ -220,9 +222,6 @@ type witness struct {
 	told   []string // the commands
 	shown  []string
 }
-
-// reader is the host for those who may only look: no way leads back to it.
-func (w *witness) reader() host.Reader { return struct{ host.Reader }{w} }
 
 func (w *witness) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	res, err := w.Host.Query(ctx, cmd)

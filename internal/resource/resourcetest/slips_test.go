@@ -28,7 +28,7 @@ type slips struct {
 func (slips) Name() string                            { return "slips" }
 func (slips) Suits(resource.Facts, host.Reader) error { return nil }
 
-func (s slips) Read(ctx context.Context, h host.Reader, want attributes) (attributes, error) {
+func (s slips) Read(ctx context.Context, h resource.Reader, want attributes) (attributes, error) {
 	if s.query != "" {
 		if _, err := h.Query(ctx, host.Cmd{Args: []string{s.query}}); err != nil {
 			return attributes{}, err
@@ -49,7 +49,7 @@ func (s slips) Read(ctx context.Context, h host.Reader, want attributes) (attrib
 	return is, nil
 }
 
-func (s slips) ReadAll(ctx context.Context, h host.Reader, wants []attributes) []resource.Result[attributes] {
+func (s slips) ReadAll(ctx context.Context, h resource.Reader, wants []attributes) []resource.Result[attributes] {
 	results := make([]resource.Result[attributes], len(wants))
 	for i, want := range wants {
 		is, err := s.Read(ctx, h, want)
@@ -61,7 +61,7 @@ func (s slips) ReadAll(ctx context.Context, h host.Reader, wants []attributes) [
 	return results
 }
 
-func (s slips) List(ctx context.Context, h host.Reader) ([]attributes, error) {
+func (s slips) List(ctx context.Context, h resource.Reader) ([]attributes, error) {
 	names, err := h.ReadDir("/slips")
 	if err != nil || s.listsNone {
 		return nil, err
@@ -77,7 +77,7 @@ func (s slips) List(ctx context.Context, h host.Reader) ([]attributes, error) {
 	return all, nil
 }
 
-func (s slips) Write(ctx context.Context, h host.Host, is, want attributes, _ []resource.Change) error {
+func (s slips) Write(ctx context.Context, h resource.Writer, is, want attributes, _ []resource.Change) error {
 	path := "/slips/" + want.Name
 	if *want.Ensure == resource.Absent {
 		if s.trace != "" {

@@ -17,11 +17,11 @@ type always struct{}
 func (always) Name() string                            { return "always" }
 func (always) Suits(resource.Facts, host.Reader) error { return nil }
 
-func (always) Read(_ context.Context, _ host.Reader, want v1alpha1.FileAttributes) (v1alpha1.FileAttributes, error) {
+func (always) Read(_ context.Context, _ resource.Reader, want v1alpha1.FileAttributes) (v1alpha1.FileAttributes, error) {
 	return want, nil
 }
 
-func (always) Write(context.Context, host.Host, v1alpha1.FileAttributes, v1alpha1.FileAttributes, []resource.Change) error {
+func (always) Write(context.Context, resource.Writer, v1alpha1.FileAttributes, v1alpha1.FileAttributes, []resource.Change) error {
 	return nil
 }
 

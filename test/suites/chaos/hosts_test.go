@@ -27,7 +27,7 @@ func newMachine() *machine {
 func (*machine) Name() string                            { return "memory" }
 func (*machine) Suits(resource.Facts, host.Reader) error { return nil }
 
-func (m *machine) Read(_ context.Context, _ host.Reader, want attributes) (attributes, error) {
+func (m *machine) Read(_ context.Context, _ resource.Reader, want attributes) (attributes, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	is := m.files[want.Path]
@@ -35,7 +35,7 @@ func (m *machine) Read(_ context.Context, _ host.Reader, want attributes) (attri
 	return is, nil
 }
 
-func (m *machine) Write(_ context.Context, _ host.Host, _, want attributes, _ []resource.Change) error {
+func (m *machine) Write(_ context.Context, _ resource.Writer, _, want attributes, _ []resource.Change) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.files[want.Path] = attributes{Content: want.Content, Mode: want.Mode}

@@ -28,6 +28,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/seal"
 	"github.com/fettle-dev/fettle/nodeagent"
@@ -245,7 +246,7 @@ func (m *machine) start() {
 	h, err := linux.Open(linux.Options{Root: m.root})
 	must(m.w.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
-		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Kinds: providers.Kinds(), StateDir: m.stateDir(),
+		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(), StateDir: m.stateDir(),
 		Interval: interval, KeyAge: 90 * 24 * time.Hour, Watch: true, Log: logger(&m.logs), Clock: m.clock,
 	})
 	must(m.w.t, err)

@@ -1,9 +1,6 @@
 package resource
 
-import (
-	"context"
-	"slices"
-)
+import "slices"
 
 // PropertyState is one managed property of a resource, for people who debug. "" is absent. A
 // value that must not be shown is [Redacted].
@@ -13,16 +10,6 @@ type PropertyState struct {
 	Normalized string // Current in the form that is compared
 	Target     string // in the same form
 }
-
-type tracedKey struct{}
-
-// Traced is a context in which reads also keep the state as it was before it was normalized,
-// for [Resource.PropertyStates].
-func Traced(ctx context.Context) context.Context {
-	return context.WithValue(ctx, tracedKey{}, true)
-}
-
-func isTraced(ctx context.Context) bool { return ctx.Value(tracedKey{}) != nil }
 
 func (b *bound[A]) PropertyStates() []PropertyState {
 	read := b.is

@@ -12,7 +12,7 @@ import (
 func TestPropertyStatesOfATracedRead(t *testing.T) {
 	is := lamp{Name: "desk", Ensure: new(resource.Present), Colour: new("RED"), Watts: new(40), Code: new("old c0de")}
 	r := chosen(t, lamps(plain{name: "plain", is: is}), `{"colour": "Blue", "watts": 40, "rooms": ["hall"], "code": "new c0de"}`)
-	must(t, r.Read(resource.Traced(t.Context()), nil))
+	must(t, r.Read(t.Context(), resource.Call{Trace: true}.Reader(nil)))
 	want := []resource.PropertyState{
 		{Property: "ensure", Current: "present", Normalized: "present", Target: "present"},
 		{Property: "colour", Current: "RED", Normalized: "red", Target: "blue"},
@@ -27,7 +27,7 @@ func TestPropertyStatesOfATracedRead(t *testing.T) {
 
 func TestPropertyStatesOfWhatDoesNotExist(t *testing.T) {
 	r := chosen(t, lamps(plain{name: "plain", is: lamp{Name: "desk", Watts: new(40)}}), `{"watts": 60, "rooms": []}`)
-	must(t, r.Read(t.Context(), nil))
+	must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
 	want := []resource.PropertyState{{Property: "ensure", Target: "present"}, {Property: "watts", Target: "60"}}
 	if diff := cmp.Diff(want, r.PropertyStates()); diff != "" {
 		t.Error(diff)
@@ -50,7 +50,7 @@ func TestAValueFromASecretIsHiddenWhateverItsTypeSays(t *testing.T) {
 	must(t, err)
 	must(t, r.Audit([]string{"code"}))
 	must(t, r.Choose(nil, nil, ""))
-	must(t, r.Read(resource.Traced(t.Context()), nil))
+	must(t, r.Read(t.Context(), resource.Call{Trace: true}.Reader(nil)))
 	states := []resource.PropertyState{
 		{Property: "ensure", Current: "present", Normalized: "present", Target: "present"},
 		{Property: "code", Current: "[redacted]", Normalized: "[redacted]", Target: "[redacted]"},
@@ -81,7 +81,7 @@ func TestAPropertyThatWasSecretBeforeItWasNormalizedIsHidden(t *testing.T) {
 		}
 	}
 	r := chosen(t, typ, `{"colour": "blue"}`)
-	must(t, r.Read(resource.Traced(t.Context()), nil))
+	must(t, r.Read(t.Context(), resource.Call{Trace: true}.Reader(nil)))
 	want := resource.PropertyState{Property: "colour", Current: "[redacted]", Normalized: "[redacted]", Target: "[redacted]"}
 	if diff := cmp.Diff(want, r.PropertyStates()[1]); diff != "" {
 		t.Error(diff)

@@ -1,0 +1,187 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// A Reader is a host that a provider reads in one call, with what belongs to that call. It can't
+// be turned into a Writer. Made by [Call.Reader].
+type Reader interface {
+	host.Reader
+	// Note adds a line to the report of the resource, such as the output of a command. It must
+	// hold no secret. Only notes of Write, Refresh and Generate reach the report.
+	Note(text string)
+	// IsSecret reports whether the content of a file must not be shown or kept, given its SHA-256
+	// in hexadecimal; see [Bucket].
+	IsSecret(path, sum string) (bool, error)
+
+	call() *Call
+}
+
+// A Writer is a Reader that can also change the host. Made by [Call.Writer].
+type Writer interface {
+	Reader
+	host.Host
+	// Bucket keeps the contents of files before they are replaced or removed.
+	Bucket() Bucket
+	// Stopped returns why the run has to stop, or nil. A provider that has many things to do then
+	// starts no other one; see [ErrNotBegun].
+	Stopped() error
+}
+
+// ErrNotBegun is the error of a [BatchWriter] for each resource that it left alone because the run
+// has to stop.
+var ErrNotBegun = errors.New("was not begun")
+
+// A Bucket keeps the contents of files, each by its SHA-256 in hexadecimal, and records which
+// contents are secret. It never keeps those. Safe for concurrent use.
+type Bucket interface {
+	// Fits returns an error if a file of this size can't be kept.
+	Fits(path string, size int64) error
+	// Save keeps the content of an open regular file. A secret is an error.
+	Save(ctx context.Context, file host.Handle, path string) (sum string, err error)
+	// Backup is Save, but leaves out secrets.
+	Backup(ctx context.Context, file host.Handle, path string) error
+	// Path returns where the content with this sum is kept on the host.
+	Path(sum string) string
+	// RecordSecrets records contents, by the paths of their files, as secret.
+	RecordSecrets(ctx context.Context, contents map[string]string) error
+	// ForgetPath records that a file no longer holds a secret.
+	ForgetPath(ctx context.Context, path string) error
+	// IsSecret reports whether a content, or the file that has it, is recorded as secret.
+	IsSecret(path, sum string) (bool, error)
+	// HoldsSecret is IsSecret for the present content of an open regular file.
+	HoldsSecret(ctx context.Context, file host.Handle, path string) (bool, error)
+}
+
+// A Call is what a provider gets in one call besides the host. The zero value has none of it:
+// nothing is shared between calls, notes are dropped, and whatever needs the bucket fails.
+type Call struct {
+	// Bucket is the run's.
+	Bucket Bucket
+	// Memo is shared by calls between which nothing is written.
+	Memo *Memo
+	// Note receives the notes of the provider.
+	Note func(text string)
+	// Stopped returns why the run has to stop, or nil.
+	Stopped func() error
+	// Trace keeps each state as it was read, before it is normalized, for
+	// [Resource.PropertyStates].
+	Trace bool
+}
+
+// Reader returns h for a call that only reads.
+func (c Call) Reader(h host.Reader) Reader { return reader{h, &scope{c}} }
+
+// Writer returns h for a call that may also write.
+func (c Call) Writer(h host.Host) Writer { return writer{h, &scope{c}} }
+
+type reader struct {
+	host.Reader
+	*scope
+}
+
+type writer struct {
+	host.Host
+	*scope
+}
+
+// scope implements what a Reader has besides the methods of a host.
+type scope struct{ c Call }
+
+func (s *scope) call() *Call { return &s.c }
+
+func (s *scope) Note(text string) {
+	if s.c.Note != nil {
+		s.c.Note(text)
+	}
+}
+
+func (s *scope) IsSecret(path, sum string) (bool, error) { return s.bucket().IsSecret(path, sum) }
+
+func (s *scope) bucket() Bucket {
+	if s.c.Bucket == nil {
+		return noBucket{}
+	}
+	return s.c.Bucket
+}
+
+func (w writer) Bucket() Bucket { return w.bucket() }
+
+func (w writer) Stopped() error {
+	if w.c.Stopped == nil {
+		return nil
+	}
+	return w.c.Stopped()
+}
+
+// A Memo remembers what was read while nothing is written. See [Once]. Safe for concurrent use.
+type Memo struct {
+	mu      sync.Mutex
+	results map[any]*result
+}
+
+type result struct {
+	mu    sync.Mutex
+	known bool
+	value any
+}
+
+// NewMemo returns a Memo that remembers nothing yet.
+func NewMemo() *Memo { return &Memo{results: map[any]*result{}} }
+
+// Once returns what read returned for this key when it was first called with the Memo of h. It
+// calls read every time if h has no Memo. Errors are not remembered. Each package uses a key type
+// of its own. Safe for concurrent use.
+func Once[T any](h Reader, key any, read func() (T, error)) (T, error) {
+	memo := h.call().Memo
+	if memo == nil {
+		return read()
+	}
+	r := memo.result(key)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.known {
+		value, err := read()
+		if err != nil {
+			return value, err
+		}
+		r.value, r.known = value, true
+	}
+	return r.value.(T), nil
+}
+
+func (m *Memo) result(key any) *result {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.results[key]
+	if !ok {
+		r = &result{}
+		m.results[key] = r
+	}
+	return r
+}
+
+// noBucket is the Bucket of a Call that has none.
+type noBucket struct{}
+
+var errNoBucket = errors.New("there is no bucket: set Transaction.Bucket or Call.Bucket")
+
+func (noBucket) Fits(string, int64) error                               { return errNoBucket }
+func (noBucket) Backup(context.Context, host.Handle, string) error      { return errNoBucket }
+func (noBucket) Path(string) string                                     { return "" }
+func (noBucket) RecordSecrets(context.Context, map[string]string) error { return errNoBucket }
+func (noBucket) ForgetPath(context.Context, string) error               { return errNoBucket }
+func (noBucket) IsSecret(string, string) (bool, error)                  { return false, errNoBucket }
+
+func (noBucket) Save(context.Context, host.Handle, string) (string, error) {
+	return "", errNoBucket
+}
+
+func (noBucket) HoldsSecret(context.Context, host.Handle, string) (bool, error) {
+	return false, errNoBucket
+}
