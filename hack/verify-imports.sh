@@ -74,11 +74,11 @@ table() {
 		providers/file          ours/internal/host                    yes
 		providers/file          ours/internal/resource                yes
 		providers/file          ours/internal/accounts                yes
-		providers/file          ours/internal/bucket                  yes
+		providers/file          ours/internal/bucket                  no
 		providers/file          ours/internal/host/linux              no
 		providers/file          ours/providers/user                   no
 		providers/file          ours/providers/file/filemode          yes
-		providers/file/source   ours/providers/file/checksum          yes
+		providers/file/source   ours/providers/file/content           yes
 		providers/file/source   os/exec                               no
 		providers/user          ours/providers/file/owner             no
 		providers/user          ours/providers/package/debversion     no

@@ -40,17 +40,17 @@ func TestApply(t *testing.T) {
 		"and failures, which go to stderr": {
 			in: hello + file("b", "path: /no/where, content: x"), args: []string{"--detailed-exitcodes"}, code: 6,
 			out: []string{"File/a: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
-			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: make it first, with a File that has ensure: directory"},
+			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: create it first, with a File that has ensure: directory"},
 		},
 		"a run with nothing but failures is 4": {
 			in: file("b", "path: /no/where, content: x"), args: []string{"--detailed-exitcodes"}, code: 4,
 			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
-			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: make it first, with a File that has ensure: directory"},
+			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: create it first, with a File that has ensure: directory"},
 		},
 		"without them a failure is 1": {
 			in: file("b", "path: /no/where, content: x"), code: 1,
 			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
-			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: make it first, with a File that has ensure: directory"},
+			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: create it first, with a File that has ensure: directory"},
 		},
 		"a noop run changes nothing and exits with 0": {
 			in: hello, args: []string{"--noop", "--detailed-exitcodes"},

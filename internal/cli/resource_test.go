@@ -43,7 +43,7 @@ func TestResourceShowsWhatIsNotThere(t *testing.T) {
 func TestResourceThatCannotBeSetFails(t *testing.T) {
 	root := emptyRoot(t)
 	got := fettle(t, "", "resource", "file", "/no/where", "content=x", "--root", root)
-	want := outcome{code: 1, err: "File/no-where: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: make it first, with a File that has ensure: directory\n"}
+	want := outcome{code: 1, err: "File/no-where: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: create it first, with a File that has ensure: directory\n"}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Error(diff)
 	}

@@ -108,11 +108,11 @@ func TestWhatCannotBeBackedUpStays(t *testing.T) {
 		"a removed directory": {blocked(fullDir), `{path: /x, ensure: absent, force: true}`, cannot},
 		"a directory with a suffix": {
 			fullDir, `{path: /x, ensure: absent, force: true, backup: .bak}`,
-			cannot + "it is a directory with files in it, and a suffix is for files: use backup: Bucket, or None",
+			cannot + "a suffix is for files, but this is a directory with files in it: use backup: Bucket, or None",
 		},
 		"a directory that is too full": {
 			full, `{path: /x, ensure: absent, force: true}`,
-			cannot + "it holds more than 1000 files: remove some by hand, or set backup: None",
+			cannot + "it contains more than 1000 files: remove some by hand, or set backup: None",
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {

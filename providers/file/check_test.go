@@ -150,7 +150,7 @@ func TestWhatACheckSaysIsNotShownWhereTheContentIsNot(t *testing.T) {
 	h.Handle("checker", func(host.Cmd) host.Result { return host.Result{ExitCode: 1, Stderr: []byte("bad word s3cret\n")} })
 	got := apply(t, h, `{path: /x, content: "s3cret\n", validateCmd: checker %, showDiff: false}`).Err
 	want := `cannot write file: write /x: validateCmd "checker %" exited with 1, so the file stays as it is; ` +
-		"what it said is not shown, because of showDiff: false"
+		"its output is not shown, because of showDiff: false"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -31,7 +31,7 @@ func TestDiff(t *testing.T) {
 		"a large file is not searched for differences": {
 			text(strings.Repeat("a", 256<<10+1), 0o644, 0, 0),
 			`{path: /x, content: "b\n"}`,
-			"Files differ: the old one has 262145 bytes, too many for a diff\n",
+			"Files differ: the present content has 262145 bytes, too many for a diff\n",
 		},
 		"a fifo has none": {fifo, `{path: /x, ensure: present, content: "b\n"}`, ""},
 	} {

@@ -1,24 +1,24 @@
 // Package file is the resource type File: the files, directories and symlinks of a host.
 //
-// This file says what a File is; properties.go what is compared, posix.go how a host
-// is read and write.go how it is changed. What mode means stands alone in mode.go.
+// This file defines the type, properties.go what is compared, read.go how a host is read, and
+// write.go how it is changed. The parts that need no attributes are packages below.
 package file
 
 import (
 	_ "embed"
-	"math"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/fetch"
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/content"
+	"github.com/fettle-dev/fettle/providers/file/entry"
+	"github.com/fettle-dev/fettle/providers/file/owner"
+	"github.com/fettle-dev/fettle/providers/file/source"
 )
 
 //go:embed doc.md
@@ -27,67 +27,18 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// Attributes are a File's, and what only reading a host can tell.
-type Attributes struct {
-	v1alpha1.FileAttributes
-	found found
-	// audited are properties to be read whether they are managed or not; nil in what a
-	// user wrote.
-	audited []string
-	// contentSum is the SHA-256 of the content in what a user wrote; "" where that has none.
-	contentSum string
-	// child says that a File that recurses brought it along, which was validated.
-	child bool
-	// secret says that nobody is to see the content.
-	secret bool
-	// headers are to be sent to the server of the source, and shown to nobody.
-	headers []fetch.Header
-	// leaving says that no resource is about it any more.
-	leaving bool
-	// at and copied are where a File that recurses has found this one and its source: they
-	// are opened there and nowhere else. nil in what a user wrote.
-	at, copied *spot
+// labels is the feature of managing SELinux labels.
+const labels resource.Feature = "manages_selinux"
+
+// FeaturesWhere implements [resource.Conditional]. Without SELinux in the kernel nothing checks
+// a label: any label would be in sync and mean nothing.
+func (posix) FeaturesWhere() map[resource.Feature]resource.Where {
+	return map[resource.Feature]resource.Where{labels: {"os.selinux.enabled": {"true"}}}
 }
 
-// found is what lies at a path, beyond what can be asked for. Zero in what a user
-// wrote.
-type found struct {
-	what entry
-	// mode is the twelve permission bits.
-	mode     uint32
-	uid, gid int
-	// sum of the content of a regular file, "" where it was not read; by SHA-256
-	// unless the origin has another algorithm.
-	sum string
-	// info is what the host said of it.
-	info host.FileInfo
-	// setIDs are the set-ID bits that nobody but root can have set.
-	setIDs uint32
-	// origin is what the source said at the same time.
-	origin origin
-	// size of the content in bytes: as it was read, or as the host said where sum is "".
-	size int64
-	// secret says that the content, or that of the origin, is recorded as a secret.
-	secret bool
-}
-
-// An entry is what lies at a path. It is shown as the value of ensure.
-type entry string
-
-// The kinds of entries. A resource can only ask for some of them.
-const (
-	absent    entry = resource.Absent
-	regular   entry = "file"
-	directory entry = "directory"
-	link      entry = "link"
-	fifo      entry = "fifo"
-	socket    entry = "socket"
-	device    entry = "device"
-)
-
-// Type is the type File. remote brings the contents whose source is a URL.
+// Type is the type File. remote gets the contents of URLs.
 func Type(remote fetch.Source) *resource.Type[Attributes] {
-	p := posix{known: new(accounts.Cache), remote: remote, seen: new(memory)}
+	p := posix{accounts: owner.NewAccounts(), sources: source.NewReader(remote)}
 	t := &resource.Type[Attributes]{
 		Name:       "File",
 		Doc:        doc,
@@ -123,7 +74,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			return want, ok
 		},
 		Secrets: map[string]func(*Attributes, string){
-			"content": keepSecret,
+			"content": func(a *Attributes, content string) { a.Content, a.secret = &content, true },
 			"ca":      func(a *Attributes, pem string) { a.CA = &pem },
 		},
 		SecretEntries: map[string]func(*Attributes, string, string){"headers": addHeader},
@@ -132,7 +83,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 
 		NamevarName: "path",
 		Namevar:     func(a *Attributes) *string { return &a.Path },
-		Exists:      func(is Attributes) bool { return is.found.what != absent },
+		Exists:      func(is Attributes) bool { return is.found.kind != entry.Absent },
 		Normalize:   normalize,
 		Default:     imply,
 		OneOf: []resource.OneOf[Attributes]{
@@ -142,13 +93,13 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Attribute: "recurseScope", Value: func(a *Attributes) *string { return a.RecurseScope }, Words: []string{"All", "Source"}},
 		},
 		Validate:   validate,
-		Leaving:    &resource.Leaving[Attributes]{Gone: gone, Former: p.former, Bound: func(want *Attributes) { want.leaving = true }},
+		Leaving:    &resource.Leaving[Attributes]{Gone: gone, Former: p.former, Bound: func(want *Attributes) { want.deleting = true }},
 		ReadAhead:  true,
 		BatchLimit: 128,
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: ancestors, Nearest: true},
 			{Relation: resource.Require, Kind: "File", Names: leadsTo},
-			{Relation: resource.Require, Kind: "File", Names: fromHost},
+			{Relation: resource.Require, Kind: "File", Names: sourceFiles},
 			{Relation: resource.Require, Kind: "User", Names: func(want Attributes) []string { return account(want.Owner) }},
 			{Relation: resource.Require, Kind: "Group", Names: func(want Attributes) []string { return account(want.Group) }},
 		},
@@ -158,13 +109,13 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 	return t
 }
 
-// imply fills in what goes without saying: content makes a file, a target a link.
+// imply sets ensure where other attributes imply it: content a file, target a link.
 func imply(a *Attributes) {
 	if a.Source == nil && len(a.Sources) > 0 {
-		a.Source = new(a.Sources[0]) // until it is chosen
+		a.Source = new(a.Sources[0]) // until one is chosen
 	}
 	if a.Content != nil {
-		a.contentSum = checksum(*a.Content)
+		a.contentSum = content.SHA256(*a.Content)
 	}
 	if !a.child {
 		implyEnsure(a)
@@ -173,21 +124,14 @@ func imply(a *Attributes) {
 
 func implyEnsure(a *Attributes) {
 	switch {
-	case a.Source != nil && a.Ensure == nil:
-		a.Ensure = new(string(sourceKind(*a)))
 	case a.Target != nil && (a.Ensure == nil || *a.Ensure == resource.Present):
-		a.Ensure = new(string(link))
-	case a.Content != nil && a.Ensure == nil:
-		a.Ensure = new(string(regular))
+		a.Ensure = new(string(entry.Link))
+	case a.Ensure != nil:
+	case a.Source != nil && isTrue(a.Recurse):
+		a.Ensure = new(string(entry.Directory))
+	case a.Source != nil || a.Content != nil:
+		a.Ensure = new(string(entry.Regular))
 	}
-}
-
-// sourceKind is what the source has to be.
-func sourceKind(a Attributes) entry {
-	if recurses(a) {
-		return directory
-	}
-	return regular
 }
 
 func normalize(a *Attributes) {
@@ -205,10 +149,10 @@ func normalize(a *Attributes) {
 	if a.ChecksumValue != nil {
 		a.ChecksumValue = new(strings.ToLower(*a.ChecksumValue))
 	}
-	a.Owner, a.Group = normalID(a.Owner), normalID(a.Group)
+	a.Owner, a.Group = owner.Normalize(a.Owner), owner.Normalize(a.Group)
 }
 
-// squeeze takes away the slashes that mean nothing. It leaves . and .. to be refused.
+// squeeze removes superfluous slashes. Validation rejects . and .. later.
 func squeeze(p string) string {
 	for strings.Contains(p, "//") {
 		p = strings.ReplaceAll(p, "//", "/")
@@ -217,22 +161,6 @@ func squeeze(p string) string {
 		return trimmed
 	}
 	return p
-}
-
-// normalID turns a number in quotes into a number, or into its shortest form where
-// the API's integers are too small for it.
-func normalID(id *intstr.IntOrString) *intstr.IntOrString {
-	if id == nil || id.Type == intstr.Int {
-		return id
-	}
-	n, numeric := parseID(id.StrVal)
-	switch {
-	case !numeric:
-		return id
-	case n < math.MinInt32 || n > math.MaxInt32:
-		return new(intstr.FromString(strconv.FormatInt(n, 10)))
-	}
-	return new(intstr.FromInt32(int32(n)))
 }
 
 // ancestors are the directories above, the nearest first.
@@ -245,7 +173,7 @@ func ancestors(want Attributes) []string {
 	return up
 }
 
-// leadsTo is where a link leads, by its text alone.
+// leadsTo is the path that a link leads to, by its text alone.
 func leadsTo(want Attributes) []string {
 	if want.Target == nil {
 		return nil
@@ -258,6 +186,11 @@ func leadsTo(want Attributes) []string {
 		return nil
 	}
 	return []string{to}
+}
+
+// sourceFiles are the Files that the content may be copied from.
+func sourceFiles(want Attributes) []string {
+	return slices.DeleteFunc(sourceOf(want).Paths(), func(p string) bool { return p == want.Path })
 }
 
 func account(id *intstr.IntOrString) []string {

@@ -345,7 +345,7 @@ func TestApply(t *testing.T) {
 			spec:  `{path: /x, owner: eve, mode: "0600"}`,
 			want: outcome{
 				Changes: []string{"owner changed root to eve", "mode changed 0644 to 0600"},
-				Err:     `cannot set owner: the host has no user "eve": create it first, or give a number`,
+				Err:     `cannot set owner: the host has no user "eve": create it first, or use a number`,
 				Done:    []string{"chmod /x 0600"},
 				After:   "/x ---------- 0600 0:0\n  one\n  \n",
 				Left:    []string{"owner changed root to eve"},
@@ -355,8 +355,8 @@ func TestApply(t *testing.T) {
 			spec: `{path: /x, content: "one\n", owner: eve, group: eves}`,
 			want: outcome{
 				Changes: []string{"created"},
-				Err: `cannot set owner: the host has no user "eve": create it first, or give a number` + "\n" +
-					`cannot set group: the host has no group "eves": create it first, or give a number`,
+				Err: `cannot set owner: the host has no user "eve": create it first, or use a number` + "\n" +
+					`cannot set group: the host has no group "eves": create it first, or use a number`,
 				After: "/x absent\n",
 				Left:  []string{"created"},
 			},
@@ -556,7 +556,7 @@ func TestApply(t *testing.T) {
 			spec: `{path: /x/y/z, content: "one\n"}`,
 			want: outcome{
 				Changes: []string{"created"},
-				Err:     "cannot create /x/y/z: its parent directory /x/y does not exist: make it first, with a File that has ensure: directory",
+				Err:     "cannot create /x/y/z: its parent directory /x/y does not exist: create it first, with a File that has ensure: directory",
 				After:   "/x absent\n",
 				Left:    []string{"created"},
 			},
@@ -566,7 +566,7 @@ func TestApply(t *testing.T) {
 			spec:  `{path: /x/y, target: /etc}`,
 			want: outcome{
 				Changes: []string{"created"},
-				Err:     "cannot create /x/y: its parent /x is not a directory: name another path",
+				Err:     "cannot create /x/y: its parent /x is not a directory: use another path",
 				After:   "/x ---------- 0644 0:0\n  one\n  \n",
 				Left:    []string{"created"},
 			},

@@ -4,166 +4,163 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
-	"path"
-	"sync"
 
-	"github.com/fettle-dev/fettle/internal/host"
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/backup"
+	"github.com/fettle-dev/fettle/providers/file/entry"
+	"github.com/fettle-dev/fettle/providers/file/source"
+	"github.com/fettle-dev/fettle/providers/file/walk"
 )
 
-// manyFiles is how many files below one File are worth a warning: whoever manages more
-// had better name what is meant, or pack it.
+// manyFiles is how many files below one File are reported with a warning.
 const manyFiles = 1000
 
-// errEnough ends a walk of which nobody wants to know more.
-var errEnough = errors.New("enough was seen")
-
-// survey refuses a recursion that can't be as it is meant, before anything is changed: a
-// source that is no directory, more files than maxFiles.
-func (p posix) survey(h resource.Reader, want Attributes) error {
-	if !recurses(want) || want.Source == nil && (want.MaxFiles == nil || *want.MaxFiles < 1) {
+// checkRecursion rejects a recursion before anything is changed if its source is not a
+// directory, or if there are more files than maxFiles.
+func (p posix) checkRecursion(ctx context.Context, h resource.Reader, want Attributes) error {
+	if !isTrue(want.Recurse) {
 		return nil
 	}
-	w, err := p.walk(h, want)
+	limit := int(ptr.Deref(want.MaxFiles, 0))
+	if want.Source == nil && limit < 1 {
+		return nil
+	}
+	w, err := p.open(ctx, h, want)
 	if err != nil {
 		return err
 	}
-	defer w.end()
-	if want.MaxFiles == nil || *want.MaxFiles < 1 {
-		return nil
-	}
-	return w.tooMany(int(*want.MaxFiles))
-}
-
-// tooMany counts no further than it must, and what it can: the rest fails when it is walked.
-func (w *walk) tooMany(most int) error {
-	seen := 0
-	w.own.has = func(string) bool { return false }
-	w.visit = func(child) error {
-		if seen++; seen > most {
-			return errEnough
-		}
-		return nil
-	}
-	if err := w.all(false); errors.Is(err, errEnough) {
-		return fmt.Errorf("%s has more than %d files below it: raise maxFiles, or leave some out by ignore or recurseLimit", w.want.Path, most)
+	defer w.Close()
+	if limit > 0 && hasMoreThan(w, limit) {
+		return fmt.Errorf("%s has more than %d files below it: raise maxFiles, or leave some out by ignore or recurseLimit", want.Path, limit)
 	}
 	return nil
 }
 
-// walk opens the directories of a walk. The caller ends it.
-func (p posix) walk(h resource.Reader, want Attributes) (w *walk, err error) {
-	w = &walk{want: want}
-	if w.managed, err = p.managedSide(h, want); err != nil {
+// hasMoreThan counts no further than it must. Entries that can't be counted fail later, when
+// the directory is walked.
+func hasMoreThan(w *walk.Walk, limit int) bool {
+	count := 0
+	w.Purge = false
+	err := w.Each(func(walk.Entry) error {
+		if count++; count > limit {
+			return walk.ErrStop
+		}
+		return nil
+	})
+	return errors.Is(err, walk.ErrStop)
+}
+
+// open opens the directories of a walk. The caller closes it.
+func (p posix) open(ctx context.Context, h resource.Reader, want Attributes) (*walk.Walk, error) {
+	from, err := p.sources.Choose(ctx, h, sourceOf(want))
+	if err != nil {
 		return nil, err
+	}
+	top, tree, err := p.place(h, want).LookupTree(h)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, cannot("look at directory", err)
+	}
+	w := &walk.Walk{
+		Managed: walk.NewSide(h, top, tree, follows(want)),
+		Ignore:  want.Ignore, Limit: want.RecurseLimit, FollowLinks: follows(want),
+		// Entries that only the host has are not visited if nothing could change there.
+		Local:      !onlySource(want) && (isTrue(want.Purge) || managesMetadata(want)),
+		Purge:      isTrue(want.Purge),
+		Removable:  func(kind entry.Kind) bool { return removalRefused(kind, want) == nil },
+		CopySuffix: backup.Suffix(backupTo(want)),
 	}
 	if want.Source == nil {
 		return w, nil
 	}
-	if w.source, err = sourceSide(h, want); err != nil {
-		w.end()
+	top, tree, err = source.LookupTree(h, from)
+	if err != nil {
+		w.Close()
 		return nil, err
 	}
+	w.Source = walk.NewSide(h, top, tree, follows(want))
 	return w, nil
 }
 
-func (w *walk) end() {
-	w.managed.close()
-	w.source.close()
-}
-
-// all walks from the directory itself, if there is one and anything to do there.
-func (w *walk) all(purging bool) error {
-	l := level{dir: ".", depth: 1, purging: purging}
-	top := w.managed.tree.Top
-	if w.managed.top != nil {
-		l.way = append(l.way, identityOf(top))
-	}
-	// Where nothing could change on the host alone, it is not looked at.
-	l.local = top.IsDir() && !onlySource(w.want) && (purges(w.want) || asksForChildren(w.want))
-	if w.source.top != nil {
-		l.from, l.way = ".", append(l.way, identityOf(w.source.tree.Top))
-	}
-	_, err := w.descend(l)
-	return err
-}
-
-// Generate implements [resource.Generator]: the files below one that recurses.
+// Generate implements [resource.Generator]: the files below a recursive one.
 func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
-	if !recurses(want) {
-		return func(func(resource.Resource, error) bool) {}
-	}
-	return p.children(ctx, h, want, c)
-}
-
-func (p posix) children(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
-		if err := p.generate(ctx, h, want, c, yield); err != nil && !errors.Is(err, errEnough) {
+		if !isTrue(want.Recurse) {
+			return
+		}
+		if err := p.generate(ctx, h, want, c, yield); err != nil && !errors.Is(err, walk.ErrStop) {
 			yield(nil, err)
 		}
 	}
 }
 
 func (p posix) generate(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog, yield func(resource.Resource, error) bool) error {
-	want, err := p.choose(ctx, h, want)
+	w, err := p.open(ctx, h, want)
 	if err != nil {
 		return err
 	}
-	w, err := p.walk(h, want)
-	if err != nil {
-		return err
-	}
-	defer w.end()
+	defer w.Close()
+	ref, missing := c.Missing("File")
+	w.Purge = w.Purge && !missing
+	w.Others = walk.NewOthers(h, want.Path, c.Names("File"), func(p string) bool { return c.Has("File", p) })
 	count := 0
-	w.own = claimed(h, want.Path, c)
-	w.visit = func(one child) error {
-		if one.fate == tended && !asksForChildren(want) {
+	err = w.Each(func(e walk.Entry) error {
+		if e.Fate == walk.Kept && !managesMetadata(want) {
 			return nil
 		}
 		count++
-		return p.bring(one.attributes(want), yield)
-	}
-	ref, missing := c.Missing("File")
-	err = w.all(purges(want) && !missing)
-	warn(h, want, count)
-	if err == nil && purges(want) && missing {
-		return fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is purged: mend it first", ref)
+		return p.yieldChild(child(want, e), yield)
+	})
+	warnOfMany(h, want, count)
+	if err == nil && isTrue(want.Purge) && missing {
+		return fmt.Errorf("nothing is purged, because %s is withheld or invalid and may manage files here: correct it first", ref)
 	}
 	return err
 }
 
-// warn tells of more files than somebody may have thought of, unless maxFiles does.
-func warn(h resource.Reader, want Attributes, count int) {
-	if count > manyFiles && (want.MaxFiles == nil || *want.MaxFiles == 0) {
-		h.Note(fmt.Sprintf("warning: %d files below %s are many for one resource: "+
-			"leave some out by ignore or recurseLimit, or say by maxFiles how many there may be, -1 for any number\n", count, want.Path))
-	}
-}
-
-// bring makes the resource of a child, for as long as anybody wants more of them.
-func (p posix) bring(a Attributes, yield func(resource.Resource, error) bool) error {
+func (p posix) yieldChild(a Attributes, yield func(resource.Resource, error) bool) error {
 	res, err := p.bind(resource.Ref{Kind: "File", Name: a.Path}, a)
 	if err == nil && !yield(res, nil) {
-		err = errEnough
+		err = walk.ErrStop
 	}
 	return err
 }
 
-// claimed looks for the other Files below a path.
-func claimed(h host.Reader, top string, c resource.Catalog) claims {
-	own := claims{has: func(p string) bool { return c.Has("File", p) }, above: map[string]bool{}}
-	own.identities = sync.OnceValue(func() map[string]bool {
-		all, in := map[string]bool{}, directories{h: h}
-		for name := range c.Names("File") {
-			all[in.identity(name)] = true
-		}
-		return all
-	})
-	for name := range c.Names("File") {
-		for dir := path.Dir(name); dir != top && isBelow(dir, top) && !own.above[dir]; dir = path.Dir(dir) {
-			own.above[dir] = true
-		}
+// child has the attributes of the parent but for those about that directory itself.
+func child(parent Attributes, e walk.Entry) Attributes {
+	a := Attributes{FileAttributes: parent.FileAttributes, child: true, spot: e.Spot}
+	a.Path, a.Ensure, a.Source, a.Sources, a.FollowParentLinks = e.Path, nil, nil, nil, nil
+	a.Recurse, a.RecurseScope, a.RecurseLimit, a.MaxFiles, a.Ignore, a.Purge = nil, nil, nil, nil, nil, nil
+	switch e.Fate {
+	case walk.Purged:
+		a.Ensure, a.Links = new(resource.Absent), nil // never the target of a link
+	case walk.Copied:
+		a.copy(*e.Original)
+	case walk.Kept:
 	}
-	return own
+	return a
+}
+
+// copy makes a file like one of the source. One that can't be copied fails when it is read.
+func (a *Attributes) copy(original walk.Original) {
+	a.sourceSpot = original.Spot
+	switch original.Kind {
+	case entry.Directory:
+		a.Ensure = new(string(entry.Directory))
+	case entry.Link:
+		a.Ensure, a.Target = new(string(entry.Link)), &original.Text
+	default:
+		a.Ensure, a.Source = new(string(entry.Regular)), &original.Path
+	}
+}
+
+// warnOfMany reports more files than the author may have expected, unless maxFiles is set.
+func warnOfMany(h resource.Reader, want Attributes, count int) {
+	if count > manyFiles && ptr.Deref(want.MaxFiles, 0) == 0 {
+		h.Note(fmt.Sprintf("warning: %d files below %s are many for one resource: "+
+			"leave some out by ignore or recurseLimit, or set maxFiles to how many are expected, -1 for any number\n", count, want.Path))
+	}
 }

@@ -2,57 +2,33 @@ package file
 
 import (
 	"context"
-	"path"
+	"strings"
 
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/entry"
 )
 
-// Identify implements [resource.Identifier]: a file is a name in a directory, however the
-// path leads to that. Of a directory that is not there yet nothing is known.
+// Identify implements [resource.Identifier].
 func (posix) Identify(_ context.Context, h resource.Reader, wants []Attributes) []string {
-	identities, in := make([]string, len(wants)), directories{h: h}
+	all, identities := make([]string, len(wants)), entry.NewIdentities(h)
 	for i, want := range wants {
 		if follows(want) {
-			identities[i] = meant(h, want.Path)
+			all[i] = identities.OfTarget(want.Path)
 			continue
 		}
-		identities[i] = in.identity(want.Path)
+		all[i] = identities.Of(want.Path)
 	}
-	return identities
+	return all
 }
 
-// directories are looked at once each.
-type directories struct {
-	h     host.Reader
-	known map[string]*host.FileInfo // nil for one that is not there
-}
-
-// identity is "" where the directory is not there.
-func (d *directories) identity(at string) string {
-	dir := path.Dir(at)
-	info, ok := d.known[dir]
-	if !ok {
-		if found, err := d.h.Stat(dir); err == nil {
-			info = &found
+// Watch implements [resource.Watcher]: the path, and a source on the host. Of a directory it
+// watches only the first level, as there may be thousands below.
+func (posix) Watch(_ resource.Reader, want Attributes) []string {
+	paths := append([]string{want.Path}, sourceFiles(want)...)
+	if isTrue(want.Recurse) || isTrue(want.Purge) {
+		for i, p := range paths {
+			paths[i] = strings.TrimRight(p, "/") + "/"
 		}
-		if d.known == nil {
-			d.known = map[string]*host.FileInfo{}
-		}
-		d.known[dir] = info
 	}
-	if info == nil {
-		return ""
-	}
-	return host.Identity(*info, path.Base(at))
-}
-
-// meant identifies what a path leads to, a symlink there included.
-func meant(h host.Reader, at string) string {
-	dir, name, err := h.LookupParent(at, host.Links{Follow: host.FollowAll, AtEnd: true})
-	if err != nil {
-		return ""
-	}
-	defer dir.Close()
-	return host.Identity(dir.Info(), name)
+	return paths
 }

@@ -149,7 +149,7 @@ func TestLabels(t *testing.T) {
 		},
 		"a file without a label can keep no part of it": {
 			spec: `{path: /x, seltype: etc_t}`, changes: []string{"seltype defined as etc_t"},
-			fault: "cannot set seltype: the file has no label whose seluser could stay: say seluser, selrole and seltype",
+			fault: "cannot set seltype: the file has no label whose seluser could stay: set seluser, selrole and seltype",
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -3,58 +3,59 @@ package file
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/entry"
+	"github.com/fettle-dev/fettle/providers/file/owner"
 )
 
-// Precheck implements [resource.Prechecker]: it finds what Write would stumble over and that
-// can be seen before, a directory in the way, a missing parent, account or source.
+// Precheck implements [resource.Prechecker]: it finds a directory in the way and a missing
+// parent, account or source.
 func (p posix) Precheck(ctx context.Context, h resource.Reader, writes []resource.Write[Attributes]) []error {
 	errs := make([]error, len(writes))
 	for i, w := range writes {
-		errs[i] = p.hindrance(ctx, h, w)
+		errs[i] = p.precheck(ctx, h, w)
 	}
 	return errs
 }
 
-func (p posix) hindrance(ctx context.Context, h resource.Reader, w resource.Write[Attributes]) error {
-	changing := changes(w.Changes)
-	if changing.has(resource.Ensure) {
-		return p.hindersEnsure(ctx, h, w)
+func (p posix) precheck(ctx context.Context, h resource.Reader, w resource.Write[Attributes]) error {
+	changes := changes(w.Changes)
+	creates := changes.has(resource.Ensure)
+	if creates && ensure(w.Want) == resource.Absent {
+		return precheckRemoval(w)
 	}
 	var errs []error
-	if changing.has("owner") {
-		errs = append(errs, p.account(h, user, w.Want.Owner))
+	if creates {
+		errs = append(errs, removalRefused(w.Is.found.kind, w.Want), p.precheckParent(h, w.Want))
 	}
-	if changing.has("group") {
-		errs = append(errs, p.account(h, group, w.Want.Group))
+	if creates || changes.has("owner") {
+		errs = append(errs, p.precheckAccount(h, owner.User, w.Want.Owner))
 	}
-	if changing.has("content") {
-		errs = append(errs, p.source(ctx, h, w.Want))
+	if creates || changes.has("group") {
+		errs = append(errs, p.precheckAccount(h, owner.Group, w.Want.Group))
+	}
+	if creates || changes.has("content") {
+		errs = append(errs, p.precheckSource(ctx, h, w.Want))
 	}
 	return errors.Join(errs...)
 }
 
-// hindersEnsure is why a file can't be made, with all that belongs to it, or can't be removed.
-func (p posix) hindersEnsure(ctx context.Context, h resource.Reader, w resource.Write[Attributes]) error {
-	inTheWay := refusal(w.Is.found.what, w.Want)
-	if wants(w.Want) != resource.Absent {
-		parent := p.parent(h, w.Want)
-		return errors.Join(inTheWay, parent, p.account(h, user, w.Want.Owner), p.account(h, group, w.Want.Group), p.source(ctx, h, w.Want))
-	}
-	if w.Want.leaving { // an empty directory goes without force
+// precheckRemoval considers that an empty directory is deleted without force.
+func precheckRemoval(w resource.Write[Attributes]) error {
+	if w.Want.deleting {
 		return nil
 	}
-	return inTheWay
+	return removalRefused(w.Is.found.kind, w.Want)
 }
 
-// parent is why there is no directory to make a file in.
-func (p posix) parent(h resource.Reader, want Attributes) error {
-	dir, err := p.lookupParent(h, want)
+func (p posix) precheckParent(h resource.Reader, want Attributes) error {
+	dir, err := p.place(h, want).LookupParent(h)
 	if errors.Is(err, fs.ErrNotExist) {
 		return missing("File", path.Dir(want.Path), noParent(h, want))
 	}
@@ -64,52 +65,36 @@ func (p posix) parent(h resource.Reader, want Attributes) error {
 	return cannot("close directory of file", dir.Close())
 }
 
-// account is why an owner or group can't be set. A user may bring a group of its name.
-func (p posix) account(h resource.Reader, kind accountKind, want *intstr.IntOrString) error {
-	_, err := kind.resolve(h, p.known, want)
+// precheckAccount considers that a user may come with a group of its name.
+func (p posix) precheckAccount(h resource.Reader, kind owner.Kind, want *intstr.IntOrString) error {
+	_, err := p.accounts.ID(h, kind, want)
 	switch {
 	case err == nil:
 		return nil
-	case kind == user:
+	case kind == owner.User:
 		return missing("User", want.StrVal, err)
 	}
 	return missing("Group", want.StrVal, missing("User", want.StrVal, err))
 }
 
-// source is why there is no content to copy.
-func (p posix) source(ctx context.Context, h resource.Reader, want Attributes) error {
-	if want.Source == nil || recurses(want) || wants(want) == string(directory) {
+func (p posix) precheckSource(ctx context.Context, h resource.Reader, want Attributes) error {
+	if want.Source == nil || isTrue(want.Recurse) || ensure(want) == string(entry.Directory) {
 		return nil
 	}
-	if len(want.Sources) > 0 {
-		_, err := p.choose(ctx, h, want)
-		return missingAny(want.Sources, err)
-	}
-	if isURL(*want.Source) {
-		_, err := p.remote.Ask(ctx, request(want))
-		return cannot("look at source", err)
-	}
-	_, err := askHost(ctx, h, want, sumModified)
-	if errors.Is(err, fs.ErrNotExist) {
-		return missing("File", *want.Source, cannot("look at source", err))
-	}
-	return cannot("look at source", err)
+	return p.sources.Precheck(ctx, h, sourceOf(want))
 }
 
-// missing makes an error about a thing that the run may yet make.
+// missing is an error about something that the run may yet create.
 func missing(kind, name string, err error) error {
-	if err == nil {
-		return nil
-	}
 	return &resource.MissingError{Kind: kind, Name: name, Err: err}
 }
 
-// missingAny is missing for sources of which the run may yet make any.
-func missingAny(sources []string, err error) error {
-	for _, s := range sources {
-		if err != nil && !isURL(s) {
-			err = missing("File", s, err)
-		}
+// noParent is why nothing can be created where there is no directory.
+func noParent(h resource.Reader, want Attributes) error {
+	dir := path.Dir(want.Path)
+	if info, err := h.Stat(dir); err == nil && !info.IsDir() {
+		return fmt.Errorf("cannot create %s: its parent %s is not a directory: use another path", want.Path, dir)
 	}
-	return err
+	return fmt.Errorf("cannot create %s: its parent directory %s does not exist: create it first, with a File that has ensure: directory",
+		want.Path, dir)
 }

@@ -74,7 +74,7 @@ func TestAPlanKnowsTheAccountsThatTheRunMakes(t *testing.T) {
 	m := enginetest.Machine{Host: h, Noop: true, Kinds: []resource.Kind{file.Type(nil).Erase(), user.Type().Erase(), group.Type().Erase()}}
 	want := []string{
 		"User/zed: created (noop)", "Group/web: created (noop)", "File/a: created (noop)",
-		`File/b: cannot be applied: the host has no user "ann": create it first, or give a number`,
+		`File/b: cannot be applied: the host has no user "ann": create it first, or use a number`,
 	}
 	got := m.Apply(t, `User/zed {ensure: present}`, `Group/web {ensure: present}`, `File/a {path: /etc/a, content: x, owner: zed, group: web}`, `File/b {path: /etc/b, content: x, owner: ann, group: zed}`)
 	if diff := cmp.Diff(want, got); diff != "" {

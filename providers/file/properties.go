@@ -3,23 +3,28 @@ package file
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/content"
+	"github.com/fettle-dev/fettle/providers/file/entry"
 	"github.com/fettle-dev/fettle/providers/file/filemode"
+	"github.com/fettle-dev/fettle/providers/file/source"
 )
 
-// properties in the order of need: a file is there before it has an owner, and its
-// mode comes last because a change of owner clears the set-ID bits.
+// properties are in the order in which they are changed: a file exists before it has an owner,
+// and its mode follows because a change of owner clears the set-ID bits.
 func properties() []resource.Property[Attributes] {
 	return []resource.Property[Attributes]{
 		ensureProperty(),
 		contentProperty(),
 		targetProperty(),
-		idProperty("owner", "The user that it belongs to, by name or number; of a link, the link's own.",
+		idProperty("owner", "The user that owns it, by name or number; of a link, the owner of the link itself.",
 			func(a Attributes) *intstr.IntOrString { return a.Owner }),
-		idProperty("group", "The group that it belongs to, by name or number; of a link, the link's own.",
+		idProperty("group", "The group that owns it, by name or number; of a link, the group of the link itself.",
 			func(a Attributes) *intstr.IntOrString { return a.Group }),
 		modeProperty(),
 		labelProperty("seluser", "The user of its SELinux label.", func(a *Attributes) *string { return a.Seluser }),
@@ -34,46 +39,39 @@ func ensureProperty() resource.Property[Attributes] {
 		Name:    resource.Ensure,
 		Doc:     "What is at the path: file, directory, link, absent, or present for anything. content implies file, target implies link.",
 		Managed: func(want Attributes) bool { return want.Ensure != nil },
-		InSync:  func(is, want Attributes) bool { return ensured(is.found.what, want) },
+		InSync:  func(is, want Attributes) bool { return ensured(is.found.kind, want) },
 		Show: func(a Attributes) string {
-			if a.found.what != "" {
-				return string(a.found.what)
-			}
-			return wants(a)
+			return cmp.Or(string(a.found.kind), ensure(a))
 		},
 	}
 }
 
-// ensured takes anything for present, and for a file that is not to be replaced.
-func ensured(is entry, want Attributes) bool {
+// ensured accepts any kind if present is desired, or if nothing is to be replaced.
+func ensured(is entry.Kind, want Attributes) bool {
 	switch {
-	case wants(want) == resource.Absent:
-		return is == absent
-	case wants(want) == resource.Present || !replaces(want):
-		return is != absent
+	case ensure(want) == resource.Absent:
+		return is == entry.Absent
+	case ensure(want) == resource.Present || !replaces(want):
+		return is != entry.Absent
 	}
-	return string(is) == wants(want)
+	return string(is) == ensure(want)
 }
-
-func replaces(want Attributes) bool { return want.Replace == nil || *want.Replace }
 
 func contentProperty() resource.Property[Attributes] {
 	return resource.Property[Attributes]{
-		Name: "content",
-		Doc:  "The whole content of the file. It is compared and shown by its SHA-256, or as checksum says when it comes from a source.",
-		Managed: func(want Attributes) bool {
-			return (want.Content != nil || want.Source != nil && !recurses(want)) && replaces(want)
-		},
+		Name:    "content",
+		Doc:     "The whole content of the file. It is compared and shown by its SHA-256, or as checksum says when it comes from a source.",
+		Managed: managesContent,
 		InSync: func(is, want Attributes) bool {
 			if want.Source != nil {
-				return sourced(is)
+				return is.found.matchesSource()
 			}
 			return is.found.size == int64(len(*want.Content)) && is.found.sum == want.contentSum
 		},
 		Show: showContent,
 		ShowShould: func(is, want Attributes) string {
 			if want.Source != nil {
-				return is.found.origin.show()
+				return is.found.source.String()
 			}
 			return showContent(want)
 		},
@@ -84,42 +82,70 @@ func contentProperty() resource.Property[Attributes] {
 	}
 }
 
-// showContent never shows the content itself. What has none shows as what it is.
+func managesContent(want Attributes) bool {
+	return (want.Content != nil || want.Source != nil && !isTrue(want.Recurse)) && replaces(want)
+}
+
+// matchesSource compares what was read of a file with what was read of its source.
+func (f found) matchesSource() bool {
+	switch v := f.source; {
+	case f.kind != entry.Regular:
+		return false
+	case v.Sum != "":
+		return f.sum == v.Sum
+	default:
+		return !f.info.ModTime.Before(v.Modified)
+	}
+}
+
+// showContent never shows the content itself. An entry without content shows as its kind.
 func showContent(a Attributes) string {
-	switch {
-	case a.found.what == regular:
+	switch kind := a.found.kind; {
+	case kind == entry.Regular:
 		return a.found.showContent()
-	case a.found.what != "" && a.found.what != absent:
-		return string(a.found.what)
-	case a.found.what == "" && a.Content != nil:
+	case kind != "" && kind != entry.Absent:
+		return string(kind)
+	case kind == "" && a.Content != nil:
 		return "{sha256}" + a.contentSum
 	}
 	return ""
 }
 
-// showContent is by what the content was compared.
+// showContent shows what the content was compared by.
 func (f found) showContent() string {
 	switch {
-	case f.sum == "" && !f.origin.modified.IsZero():
-		return showTime(f.info.ModTime)
+	case f.sum == "" && !f.source.Modified.IsZero():
+		return source.ShowTime(f.info.ModTime)
 	case f.sum == "" && f.size > maxUnequal:
 		return fmt.Sprintf("{size}%d", f.size)
 	case f.sum == "":
 		return ""
-	case f.origin.sum != "":
-		return "{" + f.origin.algorithm + "}" + f.sum
+	case f.source.Sum != "":
+		return "{" + f.source.Algorithm + "}" + f.sum
 	}
 	return "{sha256}" + f.sum
 }
 
+// diff is "" if there is none to show.
+func diff(is, want Attributes) string {
+	text := want.Content
+	if text == nil && is.found.source.File != nil {
+		text = is.found.source.File.Text
+	}
+	if text == nil || hidesContent(want) || is.found.kind != entry.Regular {
+		return ""
+	}
+	return content.Diff(is.Path, content.Content{Text: is.Content, Size: is.found.size}, *text)
+}
+
 func targetProperty() resource.Property[Attributes] {
-	p := resource.Field("target", "The text of the link: what it leads to, which need not be there.",
+	p := resource.Field("target", "The text of the link: the path that it leads to, which need not exist.",
 		func(a *Attributes) *string { return a.Target })
 	p.Managed = func(want Attributes) bool { return want.Target != nil && replaces(want) }
 	return p
 }
 
-// idProperty compares what Read put in the form of want: names with names.
+// idProperty compares names with names: Read returns an account in the form of want.
 func idProperty(name, doc string, field func(Attributes) *intstr.IntOrString) resource.Property[Attributes] {
 	return resource.Property[Attributes]{
 		Name: name, Doc: doc,
@@ -141,40 +167,34 @@ func modeProperty() resource.Property[Attributes] {
 	return resource.Property[Attributes]{
 		Name: "mode",
 		Doc: "Permissions, octal (0644) or symbolic (u=rw,go=r). An octal mode of a directory also grants x wherever it grants r; " +
-			"a symbolic one leaves alone what it does not name. A link has none.",
-		Managed: func(want Attributes) bool { return want.Mode != nil && wants(want) != string(link) },
+			"a symbolic one changes only what it names. A link has no mode.",
+		Managed: func(want Attributes) bool { return want.Mode != nil && ensure(want) != string(entry.Link) },
 		InSync: func(is, want Attributes) bool {
-			return is.found.what == link || is.found.mode == desiredMode(want, is.found.base(), is.found.what == directory)
+			return is.found.kind == entry.Link || is.found.info.Mode == desiredMode(want, is.found.base(), is.found.kind == entry.Directory)
 		},
-		Show: func(a Attributes) string {
-			if a.Mode != nil {
-				return *a.Mode
-			}
-			return ""
-		},
+		Show: func(a Attributes) string { return ptr.Deref(a.Mode, "") },
 		ShowShould: func(is, want Attributes) string {
-			return filemode.Format(desiredMode(want, is.found.base(), is.found.what == directory))
+			return filemode.Format(desiredMode(want, is.found.base(), is.found.kind == entry.Directory))
 		},
 	}
 }
 
-// desiredMode is what the mode comes to where these bits are: the same bits if it is
-// not managed. validate has seen to it that it parses.
-func desiredMode(want Attributes, bits uint32, dir bool) uint32 {
-	if want.Mode == nil {
-		return bits
-	}
-	mode, err := filemode.Apply(*want.Mode, bits, dir)
-	if err != nil {
-		return bits
-	}
-	return mode
+func labelProperty(name, doc string, field func(*Attributes) *string) resource.Property[Attributes] {
+	p := resource.Field(name, doc, field)
+	p.Feature = labels
+	return p
 }
 
-// base is the bits that a symbolic mode starts with.
-func (f found) base() uint32 {
-	if f.what != regular {
-		return f.mode
+// auditOnly are properties that can only be audited.
+func auditOnly() []resource.Property[Attributes] {
+	return []resource.Property[Attributes]{
+		resource.Audited("type", "What is at the path: file, directory, link, fifo, socket, device or absent.",
+			func(is Attributes) string { return string(is.found.kind) }),
+		resource.Audited("mtime", "When the content was last changed.",
+			func(is Attributes) string { return timestamp(is.found.info.ModTime) }),
+		resource.Audited("ctime", "When the content or the metadata was last changed.",
+			func(is Attributes) string { return timestamp(is.found.info.ChangeTime) }),
 	}
-	return f.mode&^filemode.SetIDs | f.setIDs
 }
+
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

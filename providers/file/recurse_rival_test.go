@@ -254,7 +254,7 @@ func TestDirectoriesFullOfNamesHoldNothingElseUp(t *testing.T) {
 	if info, err := h.Stat("/home/zed/z"); err != nil || info.UID != zed {
 		t.Errorf("what comes after is %+v, %v", info, err)
 	}
-	if err := applyOnce(t, h, `{path: /home/zed/d, ensure: absent, force: true}`); err == nil || !strings.Contains(err.Error(), "it holds more than 1000 files") {
+	if err := applyOnce(t, h, `{path: /home/zed/d, ensure: absent, force: true}`); err == nil || !strings.Contains(err.Error(), "it contains more than 1000 files") {
 		t.Errorf("to back up: %v", err)
 	}
 }

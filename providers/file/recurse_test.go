@@ -383,14 +383,14 @@ func TestPurge(t *testing.T) {
 			given: given, withheld: []resource.Ref{{Kind: "File", Name: "w"}}, files: []string{`{path: /x, recurse: true, purge: true, force: true, mode: "0755"}`},
 			lines: []string{
 				"File//x/f: mode changed 0644 to 0755", "File//x/d/g: mode changed 0644 to 0755",
-				"File/a: cannot generate its resources: what File/w manages is not known while it is withheld or invalid, so nothing is purged: mend it first",
+				"File/a: cannot generate its resources: nothing is purged, because File/w is withheld or invalid and may manage files here: correct it first",
 			},
 			tree: []string{"/x/d/ 0755", "/x/d/g 0755 two", "/x/f 0755 one", "/x/l -> /else"},
 		},
 		"nothing while a File is invalid": {
 			given: given, files: []string{`{path: /x, recurse: true, purge: true, force: true}`, `{path: etc}`},
 			lines: []string{
-				"File/a: cannot generate its resources: what File/b manages is not known while it is withheld or invalid, so nothing is purged: mend it first",
+				"File/a: cannot generate its resources: nothing is purged, because File/b is withheld or invalid and may manage files here: correct it first",
 				`File/b: path "etc" must be absolute, as in /etc/motd`,
 			},
 			tree: []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /else"},
@@ -492,7 +492,7 @@ func TestManyFilesAreWarnedOfUnlessTheyAreExpected(t *testing.T) {
 	for spec, want := range map[string][]string{
 		`{path: /x, recurse: true, mode: "0644"}`: {
 			"File/a: warning: 1001 files below /x are many for one resource: " +
-				"leave some out by ignore or recurseLimit, or say by maxFiles how many there may be, -1 for any number",
+				"leave some out by ignore or recurseLimit, or set maxFiles to how many are expected, -1 for any number",
 		},
 		`{path: /x, recurse: true, maxFiles: -1, mode: "0644"}`:   nil,
 		`{path: /x, recurse: true, maxFiles: 2000, mode: "0644"}`: nil,

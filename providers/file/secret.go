@@ -8,50 +8,47 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// keepSecret gives a file content that nobody is to see.
-func keepSecret(a *Attributes, content string) { a.Content, a.secret = &content, true }
-
-// addHeader makes a list of its own, as attributes are copied.
+// addHeader copies the list, which is shared between copies of the attributes.
 func addHeader(a *Attributes, name, value string) {
 	a.headers = append(slices.Clip(a.headers), fetch.Header{Name: name, Value: value})
 }
 
-// discreet reports whether content, or a part of it, must not be shown.
-func discreet(a Attributes) bool { return a.secret || a.ShowDiff != nil && !*a.ShowDiff }
-
-// recordSecrets records the content of files as secret before it is first compared, so
-// that content is recognized which was in sync from the beginning.
+// recordSecrets records the secret content of files before it is first compared, so that
+// content which was in sync from the beginning is recognized too.
 func recordSecrets(ctx context.Context, h resource.Writer, wants []Attributes) error {
 	all := map[string]string{}
 	for _, want := range wants {
-		if want.secret { // and not merely a header
+		if want.secret { // the content, and not merely a header
 			all[want.Path] = *want.Content
 		}
 	}
 	return cannot("record that the content is a secret", h.Bucket().RecordSecrets(ctx, all))
 }
 
-// hideSecret keeps content that was once a secret from being shown: that of the file and,
-// where it is copied from another file of the host, that of the source. sum is the SHA-256
-// of the file's content. Content that is in sync with a manifest is the manifest's own.
+// hideSecret removes content that was once a secret from what is shown: that of the file and,
+// if it is copied from another file of the host, that of the source. sum is the SHA-256 of the
+// file's content. Content that is in sync with a manifest is no secret.
 func hideSecret(h resource.Reader, is *Attributes, want Attributes, sum string) (err error) {
 	if want.secret || want.contentSum != "" && is.found.sum == want.contentSum {
 		return nil
 	}
 	is.found.secret, err = h.IsSecret(is.Path, sum)
-	if from := is.found.origin; err == nil && !is.found.secret && from.sha256 != "" {
-		is.found.secret, err = h.IsSecret(*want.Source, from.sha256)
+	if from := is.found.source; err == nil && !is.found.secret && from.File != nil {
+		is.found.secret, err = h.IsSecret(from.Location, from.File.SHA256)
 	}
 	if is.found.secret {
-		is.Content, is.found.origin.text = nil, nil
+		is.Content = nil
+		if is.found.source.File != nil {
+			is.found.source.File.Text = nil
+		}
 	}
 	return cannot("find out whether the content was a secret", err)
 }
 
-// forgetSecret records that a file holds no secret any more.
-func (w *write) forgetSecret(ctx context.Context) error {
-	if w.want.secret || w.is.found.secret && w.is.found.origin.sha256 != "" {
+// forgetSecret records that a file contains no secret any more.
+func (w *writer) forgetSecret(ctx context.Context) error {
+	if w.want.secret || w.is.found.secret && w.is.found.source.File != nil {
 		return nil
 	}
-	return cannot("record that the content is no secret", w.wide.Bucket().ForgetPath(ctx, w.want.Path))
+	return cannot("record that the content is no secret", w.host.Bucket().ForgetPath(ctx, w.want.Path))
 }

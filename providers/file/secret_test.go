@@ -87,7 +87,7 @@ func TestACheckOfASecretIsNotQuoted(t *testing.T) {
 	checker(t, h, &seen)
 	r := hidden(t, h, `{"path": "/x", "validateCmd": "checker %"}`, "a bad s3cret")
 	err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
-	if err == nil || !strings.HasSuffix(err.Error(), `exited with 3, so the file stays as it is; what it said is not shown, because the content is a secret`) {
+	if err == nil || !strings.HasSuffix(err.Error(), `exited with 3, so the file stays as it is; its output is not shown, because the content is a secret`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -94,7 +94,7 @@ func TestSourceOnTheHost(t *testing.T) {
 			want: outcome{
 				Changes: []string{"content changed {sha256}01d09d19c2139a46aebfb577780d123d7396e97201bc7ead210a2ebff8239dee to " + sumOne},
 				Err: "cannot set content: cannot write file: write /x: the source has the checksum " + sumTwo +
-					", and checksumValue is " + sumOne + ": discarding what it sent",
+					", and checksumValue is " + sumOne + ": its content was discarded",
 				Done:  []string{"write /x failed"},
 				After: "/x ---------- 0644 0:0\n  old\n  \n",
 				Left:  []string{"content changed {sha256}01d09d19c2139a46aebfb577780d123d7396e97201bc7ead210a2ebff8239dee to " + sumOne},
@@ -155,7 +155,7 @@ func TestSourceThatIsNoFile(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	silent := remote{asked: new([]string)}
-	if _, err := from(t, h, silent, `{"path": "/x", "source": "https://example.com/a?key=s3cret", "checksum": "mtime"}`); err == nil || err.Error() != "cannot look at source: https://example.com/a has no Last-Modified: use another checksum, or give checksumValue" {
+	if _, err := from(t, h, silent, `{"path": "/x", "source": "https://example.com/a?key=s3cret", "checksum": "mtime"}`); err == nil || err.Error() != "cannot look at source: https://example.com/a has no Last-Modified: use another checksum, or set checksumValue" {
 		t.Errorf("got %v", err)
 	}
 	if _, err := from(t, h, nowhere, `{"path": "/x", "source": "/gone"}`); !errors.Is(err, os.ErrNotExist) {
@@ -287,7 +287,7 @@ func TestContentThatContradictsItsAnnouncementIsDiscarded(t *testing.T) {
 		"by Repr-Digest":    {get: http.Header{"Repr-Digest": {"sha-256=:J92O1EqDv5TVV/n9BBLtWoy8pp6gSSLYjAEYSgcwCl0=:"}}, want: "the server announced"},
 		"by Content-MD5":    {get: http.Header{"Content-Md5": {"wZNJehoGsscicuYUb/RwgA=="}}, want: "the server announced"},
 		"by Content-Length": {get: http.Header{"Content-Length": {"400"}}, want: "unexpected EOF"},
-		"beforehand":        {head: http.Header{"X-Checksum-Md5": {"c193497a1a06b2c72230e6146ff47080"}}, want: "and was to have {md5}c193497a1a06b2c72230e6146ff47080: discarding what it sent"},
+		"beforehand":        {head: http.Header{"X-Checksum-Md5": {"c193497a1a06b2c72230e6146ff47080"}}, want: "but was announced with {md5}c193497a1a06b2c72230e6146ff47080: its content was discarded"},
 	} {
 		for _, there := range []string{"good\n", ""} {
 			if there == "" && c.head != nil {
@@ -333,16 +333,16 @@ func TestSourcesThatAreRefused(t *testing.T) {
 		`{path: /x, source: /a, ensure: directory}`:             "ensure: directory has no source: use ensure: file, or for a directory recurse: true, or remove source",
 		`{path: /x, source: a}`:                                 `source "a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
 		`{path: /x, source: "puppet:///a"}`:                     `source "puppet:///a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
-		`{path: /x, source: "https://ann:s3cret@example.com/"}`: "source must not have a user or password in it: everybody may read the resource",
-		`{path: /x, source: "http://example.com/a"}`:            "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
-		`{path: /x, source: "http://127.example.com/a"}`:        "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
-		`{path: /x, source: "http://example.com/a", checksum: md5lite, checksumValue: "` + strings.Repeat("0", 32) + `"}`: "source is plain http, where anybody on the way can change the content: use https, or give checksumValue (not of a lite checksum)",
-		`{path: /x, source: "https:///a"}`:                          "source is no URL that can be read: write it as https://example.com/a",
-		`{path: /x, checksum: md5}`:                                 "checksum and checksumValue go with source: add it, or remove them",
+		`{path: /x, source: "https://ann:s3cret@example.com/"}`: "source must not contain a user or password: everybody may read the resource",
+		`{path: /x, source: "http://example.com/a"}`:            "source is plain http, where anybody on the way can change the content: use https, or set checksumValue (not of a lite checksum)",
+		`{path: /x, source: "http://127.example.com/a"}`:        "source is plain http, where anybody on the way can change the content: use https, or set checksumValue (not of a lite checksum)",
+		`{path: /x, source: "http://example.com/a", checksum: md5lite, checksumValue: "` + strings.Repeat("0", 32) + `"}`: "source is plain http, where anybody on the way can change the content: use https, or set checksumValue (not of a lite checksum)",
+		`{path: /x, source: "https:///a"}`:                          "source is not a valid URL: write it as https://example.com/a",
+		`{path: /x, checksum: md5}`:                                 "checksum and checksumValue are for a file with a source: set source, or remove them",
 		`{path: /x, source: /a, checksum: crc}`:                     `checksum "crc" is not known: use sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none`,
 		`{path: /x, source: /a, checksum: sha224lite}`:              `checksum "sha224lite" is not known: use sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none`,
-		`{path: /x, source: /a, checksumValue: ab}`:                 `checksumValue "ab" is no sum by sha256: give its 64 hexadecimal digits, or the checksum that it is of`,
-		`{path: /x, source: /a, checksum: none, checksumValue: ab}`: `checksumValue "ab" is no sum by none: give its 0 hexadecimal digits, or the checksum that it is of`,
+		`{path: /x, source: /a, checksumValue: ab}`:                 `checksumValue "ab" is not a checksum by sha256: it has 64 hexadecimal digits`,
+		`{path: /x, source: /a, checksum: none, checksumValue: ab}`: `checksumValue "ab" is not a checksum by none: it has 0 hexadecimal digits`,
 		`{path: /x, links: ignore}`:                                 `links "ignore" is not known: use manage or follow`,
 		`{path: /x, links: follow, target: /y}`:                     "links: follow leads past the link that ensure: link asks for: remove one of them",
 	} {
@@ -413,8 +413,8 @@ func TestHeadersFromASecretAreSentAndToldNowhere(t *testing.T) {
 	}
 
 	for spec, want := range map[string]string{
-		`{"path": "/x", "source": "/srv/a"}`: "headersFrom, ca and caFrom are for a source that is a URL: add it, or remove them",
-		`{"path": "/x", "content": "a"}`:     "headersFrom, ca and caFrom are for a source that is a URL: add it, or remove them",
+		`{"path": "/x", "source": "/srv/a"}`: "headersFrom, ca and caFrom are for a source that is a URL: use one, or remove them",
+		`{"path": "/x", "content": "a"}`:     "headersFrom, ca and caFrom are for a source that is a URL: use one, or remove them",
 		`{"path": "/x", "source": "http://example.com/a", "checksumValue": "` + sumTwo[len("{sha256}"):] + `"}`: "headersFrom would be sent over plain http, where anybody on the way can read it: use https",
 		`{"path": "/x", "source": "https://example.com/a", "ca": "none"}`:                                       "ca has no certificate in PEM: begin each with -----BEGIN CERTIFICATE-----, as openssl x509 prints it",
 	} {

@@ -85,7 +85,7 @@ func TestSpecialFiles(t *testing.T) {
 			spec: `{path: /x, content: "one\n", force: true}`,
 			want: outcome{
 				Changes: []string{"ensure changed device to file"},
-				Err:     "cannot replace /x: it is a device, which only a person may remove: do so by hand, or name another path",
+				Err:     "cannot replace /x: it is a device: remove it by hand, or use another path",
 				After:   "/x Dc--------- 0600 0:0\n",
 				Left:    []string{"ensure changed device to file"},
 			},
@@ -95,7 +95,7 @@ func TestSpecialFiles(t *testing.T) {
 			spec: `{path: /x, ensure: absent, force: true}`,
 			want: outcome{
 				Changes: []string{"removed"},
-				Err:     "cannot remove /x: it is a device, which only a person may remove: do so by hand, or name another path",
+				Err:     "cannot remove /x: it is a device: remove it by hand, or use another path",
 				After:   "/x Dc--------- 0600 0:0\n",
 				Left:    []string{"removed"},
 			},

@@ -3,18 +3,21 @@ package file
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/backup"
+	"github.com/fettle-dev/fettle/providers/file/entry"
 	"github.com/fettle-dev/fettle/providers/file/filemode"
+	"github.com/fettle-dev/fettle/providers/file/owner"
+	"github.com/fettle-dev/fettle/providers/file/source"
+	"github.com/fettle-dev/fettle/providers/file/validatecmd"
+	"github.com/fettle-dev/fettle/providers/file/walk"
 )
 
-// validate refuses what the API refuses too, since manifests also come from files,
-// and what its schema cannot say.
+// validate rejects what the API rejects too, since manifests also come from files, and what
+// its schema cannot express.
 func validate(a Attributes) error {
 	if a.child {
 		return nil
@@ -22,18 +25,24 @@ func validate(a Attributes) error {
 	return errors.Join(
 		validatePath(a),
 		validateEnsure(a),
-		validateID("owner", a.Owner),
-		validateID("group", a.Group),
-		validateMode(a.Mode),
-		validateCommand(a.ValidateCmd),
-		validateBackup(a.Backup),
+		owner.Validate("owner", a.Owner),
+		owner.Validate("group", a.Group),
+		validateIf(a.Mode, filemode.Validate),
+		validateIf(a.ValidateCmd, validatecmd.Validate),
+		backup.Validate(a.Backup),
 		validateSource(a),
-		validateChecksum(a),
 		validateLinks(a),
 		validateRecursion(a),
-		validateLabel(a),
-		validateHarm(a),
+		labelOf(a).Validate(),
+		validateRemoval(a),
 	)
+}
+
+func validateIf(value *string, validate func(string) error) error {
+	if value == nil {
+		return nil
+	}
+	return validate(*value)
 }
 
 func validatePath(a Attributes) error {
@@ -43,34 +52,26 @@ func validatePath(a Attributes) error {
 	case slices.ContainsFunc(strings.Split(p, "/"), func(name string) bool { return name == "." || name == ".." }):
 		return fmt.Errorf("path %q must not have . or .. in it: write where it leads", p)
 	case strings.ContainsRune(p, 0):
-		return fmt.Errorf("path %q must not have a zero byte in it: remove it", p)
-	case p == "/" && wants(a) != "" && wants(a) != resource.Present && wants(a) != string(directory):
-		return fmt.Errorf("path / can only be a directory: remove ensure: %s, or name another path", wants(a))
+		return fmt.Errorf("path %q must not contain a zero byte: remove it", p)
+	case p == "/" && ensure(a) != "" && ensure(a) != resource.Present && ensure(a) != string(entry.Directory):
+		return fmt.Errorf("path / can only be a directory: remove ensure: %s, or use another path", ensure(a))
 	}
 	return nil
 }
 
-// validateHarm keeps a host from being destroyed by a slip.
-func validateHarm(a Attributes) error {
-	harms := wants(a) == resource.Absent || purges(a) || a.Force != nil && *a.Force
-	if !harms || !resource.IsSystemDirectory(a.Path) || validatePath(a) != nil {
+// validateRemoval keeps a slip from destroying the host.
+func validateRemoval(a Attributes) error {
+	removes := ensure(a) == resource.Absent || isTrue(a.Purge) || isTrue(a.Force)
+	if !removes || !resource.IsSystemDirectory(a.Path) || validatePath(a) != nil {
 		return nil
 	}
 	return resource.Confirmed(a.Confirm, a.Path, "this removes "+a.Path+", or what is in it, which the host does not work without:")
 }
 
-// wants is what the resource says of ensure, "" where it says nothing.
-func wants(a Attributes) string {
-	if a.Ensure == nil {
-		return ""
-	}
-	return *a.Ensure
-}
-
 func validateEnsure(a Attributes) error {
-	ensure := wants(a)
-	if !slices.Contains([]string{"", resource.Present, resource.Absent, string(regular), string(directory), string(link)}, ensure) {
-		return fmt.Errorf("ensure %q is none of present, file, directory, link and absent: choose one", ensure)
+	known := []string{"", resource.Present, resource.Absent, string(entry.Regular), string(entry.Directory), string(entry.Link)}
+	if !slices.Contains(known, ensure(a)) {
+		return fmt.Errorf("ensure %q is unknown: use present, file, directory, link or absent", ensure(a))
 	}
 	return errors.Join(validateContent(a), validateTarget(a))
 }
@@ -81,57 +82,120 @@ func validateContent(a Attributes) error {
 		return nil
 	case a.Target != nil:
 		return errors.New("content and target exclude each other: keep one")
-	case wants(a) != resource.Present && wants(a) != string(regular):
-		return fmt.Errorf("ensure: %s has no content: use ensure: file, or remove content", wants(a))
+	case !hasContent(a):
+		return fmt.Errorf("ensure: %s has no content: use ensure: file, or remove content", ensure(a))
 	}
 	return nil
 }
 
-// validateTarget comes after implyEnsure, where a target has made present a link.
+// hasContent reports whether ensure allows content.
+func hasContent(a Attributes) bool {
+	return ensure(a) == resource.Present || ensure(a) == string(entry.Regular)
+}
+
+// validateTarget comes after imply, by which a target turns present into a link.
 func validateTarget(a Attributes) error {
-	isLink := wants(a) == string(link)
+	isLink := ensure(a) == string(entry.Link)
 	switch {
 	case a.Target == nil && isLink:
-		return errors.New("ensure: link needs target: say what the link leads to")
+		return errors.New("ensure: link needs target: set it to what the link leads to")
 	case a.Target == nil:
 		return nil
 	case !isLink:
-		return fmt.Errorf("ensure: %s has no target: use ensure: link, or remove target", wants(a))
+		return fmt.Errorf("ensure: %s has no target: use ensure: link, or remove target", ensure(a))
 	case *a.Target == "" || strings.ContainsRune(*a.Target, 0):
-		return fmt.Errorf("target %q is no path: say what the link leads to", *a.Target)
+		return fmt.Errorf("target %q is not a path: set it to what the link leads to", *a.Target)
 	}
 	return nil
 }
 
-// maxID is the largest number of a user or group. The next one means "nobody" to
-// the kernel: to leave the owner as it is.
-const maxID = math.MaxUint32 - 1
-
-func validateID(attribute string, id *intstr.IntOrString) error {
-	if id == nil {
-		return nil
+func validateSource(a Attributes) error {
+	if len(a.Sources) > 0 && *a.Source != a.Sources[0] {
+		return errors.New("source and sources exclude each other: keep one")
 	}
-	n, numeric := number(*id)
+	err := validateSourceKind(a)
+	if err != nil && len(a.Sources) > 0 {
+		err = fmt.Errorf("sources: %w", err)
+	}
+	return errors.Join(err, sourceOf(a).Validate())
+}
+
+func validateSourceKind(a Attributes) error {
 	switch {
-	case numeric && (n < 0 || n > maxID):
-		return fmt.Errorf("%s %s is no number of an account: use one from 0 to %d, or a name", attribute, id.String(), int64(maxID))
-	case !numeric && (id.StrVal == "" || strings.ContainsAny(id.StrVal, ":/ \t\n\x00")):
-		return fmt.Errorf("%s %q is no name of an account: use one from the host's list of accounts, or a number", attribute, id.StrVal)
+	case a.Source != nil && (a.Content != nil || a.Target != nil):
+		return errors.New("source excludes content and target: keep one")
+	case a.Source != nil && !hasContent(a) && !isTrue(a.Recurse): // recurse rejects what is not a directory
+		return fmt.Errorf("ensure: %s has no source: use ensure: file, or for a directory recurse: true, or remove source", ensure(a))
 	}
 	return nil
 }
 
-func validateMode(mode *string) error {
-	if mode == nil {
+func validateLinks(a Attributes) error {
+	switch {
+	case a.Links == nil:
 		return nil
+	case *a.Links != linksManage && *a.Links != linksFollow:
+		return fmt.Errorf("links %q is unknown: use manage or follow", *a.Links)
+	case *a.Links == linksFollow && ensure(a) == string(entry.Link):
+		return errors.New("links: follow leads past the link that ensure: link asks for: remove one of them")
 	}
-	return filemode.Validate(*mode)
+	return nil
 }
 
-func validateCommand(command *string) error {
-	if command == nil {
+func validateRecursion(a Attributes) error {
+	if !isTrue(a.Recurse) {
+		if a.RecurseScope != nil || a.RecurseLimit != nil || a.MaxFiles != nil || a.Ignore != nil || a.Purge != nil {
+			return errors.New("recurseScope, recurseLimit, maxFiles, ignore and purge need recurse: set recurse: true, or remove them")
+		}
 		return nil
 	}
-	_, err := checkWords(*command)
-	return err
+	return errors.Join(validateTop(a), validateScope(a), validateLimits(a), walk.ValidateIgnore(a.Ignore))
+}
+
+// validateTop is about the directory itself.
+func validateTop(a Attributes) error {
+	switch {
+	case ensure(a) != "" && ensure(a) != string(entry.Directory):
+		return fmt.Errorf("recurse is for a directory, not for ensure: %s: use ensure: directory, or remove recurse", ensure(a))
+	case a.Content != nil || a.Target != nil || a.ChecksumValue != nil:
+		return errors.New("recurse is for a directory, which has no content, target or checksumValue: remove them, or recurse")
+	}
+	return validateTrees(a)
+}
+
+// validateTrees is about the directories that are copied.
+func validateTrees(a Attributes) error {
+	for _, s := range sourceOf(a).Locations() {
+		switch {
+		case source.IsURL(s):
+			return errors.New("recurse needs a source on the host, as a URL has no list of files: use a path, or remove recurse")
+		case walk.IsBelow(s, a.Path) || walk.IsBelow(a.Path, s):
+			return fmt.Errorf("source %s and path %s must not contain one another: use other directories", s, a.Path)
+		}
+	}
+	return nil
+}
+
+func validateScope(a Attributes) error {
+	switch {
+	case a.RecurseScope == nil:
+		return nil
+	case *a.RecurseScope != scopeAll && *a.RecurseScope != scopeSource:
+		return fmt.Errorf("recurseScope %q is unknown: use All or Source", *a.RecurseScope)
+	case onlySource(a) && a.Source == nil:
+		return errors.New("recurseScope: Source needs source, the directory to copy: set it, or use recurseScope: All")
+	case onlySource(a) && isTrue(a.Purge):
+		return errors.New("recurseScope: Source leaves alone what the source does not have: remove purge, or use recurseScope: All")
+	}
+	return nil
+}
+
+func validateLimits(a Attributes) error {
+	switch {
+	case a.RecurseLimit != nil && *a.RecurseLimit < 1:
+		return fmt.Errorf("recurseLimit %d is not a number of levels: use 1 or more, or remove recurse", *a.RecurseLimit)
+	case a.MaxFiles != nil && *a.MaxFiles < -1:
+		return fmt.Errorf("maxFiles %d is not a number of files: use 1 or more, 0 to be warned or -1 for any number", *a.MaxFiles)
+	}
+	return nil
 }

@@ -135,7 +135,7 @@ func (a *act) add(letter byte) error {
 		a.rwx |= 1
 	case 'X':
 		if a.op != '+' {
-			return fmt.Errorf("X is only valid after +, not after %c", a.op)
+			return fmt.Errorf("letter X is only valid after +, not after %c", a.op)
 		}
 		a.execIf = true
 	case 's':

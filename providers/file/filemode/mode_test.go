@@ -94,8 +94,8 @@ func TestInvalid(t *testing.T) {
 		"an unknown letter":           {"u=rz", `mode "u=rz": unknown letter 'z': want r, w, x, X, s, t, u, g or o` + remedy},
 		"a after the operator":        {"u=a", `mode "u=a": unknown letter 'a': want r, w, x, X, s, t, u, g or o` + remedy},
 		"spaces":                      {"u=r, g=r", `mode "u=r, g=r": " g=r" must begin with u, g, o, a, =, + or -` + remedy},
-		"X with =":                    {"u=X", `mode "u=X": X is only valid after +, not after =` + remedy},
-		"X with -":                    {"u+r-X", `mode "u+r-X": X is only valid after +, not after -` + remedy},
+		"X with =":                    {"u=X", `mode "u=X": letter X is only valid after +, not after =` + remedy},
+		"X with -":                    {"u+r-X", `mode "u+r-X": letter X is only valid after +, not after -` + remedy},
 		"copies in a ring":            {"g=u,u=o,o=g", `mode "g=u,u=o,o=g" never converges: applying it again changes the bits again; name the bits instead of copying them`},
 	} {
 		t.Run(sentence, func(t *testing.T) {

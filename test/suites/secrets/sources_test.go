@@ -80,7 +80,7 @@ func TestSecretsOfSourcesAndCommandsAreToldNowhere(t *testing.T) {
 	w.isToldNowhere(front)
 	for _, want := range []string{
 		"the server answers 403 Forbidden", "the server answers 404 Not Found", "signed by unknown authority", "details omitted: they contain the value of header Authorization",
-		"what it said is not shown, because the content is a secret", "ran /bin/sh -c 'env; env >&2; exit 3': exit 3", "output: TOKEN=[redacted]", "ran chpasswd --encrypted: exit 0",
+		"its output is not shown, because the content is a secret", "ran /bin/sh -c 'env; env >&2; exit 3': exit 3", "output: TOKEN=[redacted]", "ran chpasswd --encrypted: exit 0",
 		"File/token: content: current [redacted], target [redacted]", "User/ann: password: current [redacted], target [redacted]",
 	} {
 		g.Expect(front.logs.String()).To(ContainSubstring(want))

@@ -1,0 +1,173 @@
+package file
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fetch"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/backup"
+	"github.com/fettle-dev/fettle/providers/file/entry"
+	"github.com/fettle-dev/fettle/providers/file/filemode"
+	"github.com/fettle-dev/fettle/providers/file/selinux"
+	"github.com/fettle-dev/fettle/providers/file/source"
+)
+
+// Attributes are those of a File, and what only a read of the host finds out.
+type Attributes struct {
+	v1alpha1.FileAttributes
+	found found
+	// audited are properties to read whether they are managed or not; nil if none are.
+	audited []string
+	// contentSum is the SHA-256 of the desired content, "" if there is none.
+	contentSum string
+	// child says that a recursive File generated this one, and validated it.
+	child bool
+	// secret says that the content must not be shown.
+	secret bool
+	// headers are for the server of the source, and must not be shown.
+	headers []fetch.Header
+	// deleting says that the file is deleted because its resource is gone.
+	deleting bool
+	// spot and sourceSpot are where a recursive File found this one and its source: they are
+	// opened there and nowhere else. Both are nil in what a user wrote.
+	spot, sourceSpot *entry.Spot
+}
+
+// found is what is at a path, beyond the attributes. It is zero in what a user wrote.
+type found struct {
+	kind entry.Kind
+	info host.FileInfo
+	// sum is the checksum of the content of a regular file, "" if it was not read; by SHA-256,
+	// unless the source has another algorithm.
+	sum string
+	// size of the content in bytes: as it was read, or that of info where sum is "".
+	size int64
+	// setIDs are the set-ID bits that only root can have set.
+	setIDs uint32
+	// source is what the source said at the same time.
+	source source.Version
+	// secret says that the content, or that of the source, is recorded as a secret.
+	secret bool
+}
+
+// Values of links and recurseScope.
+const (
+	linksManage = "manage"
+	linksFollow = "follow"
+	scopeAll    = "All"
+	scopeSource = "Source"
+)
+
+// isTrue reads a field that is false where it is left out.
+func isTrue(field *bool) bool { return ptr.Deref(field, false) }
+
+// ensure is "" where it is not managed.
+func ensure(a Attributes) string { return ptr.Deref(a.Ensure, "") }
+
+// replaces reports whether something else at the path is replaced.
+func replaces(a Attributes) bool { return ptr.Deref(a.Replace, true) }
+
+func follows(a Attributes) bool { return ptr.Deref(a.Links, "") == linksFollow }
+
+// onlySource reports whether entries that the source does not have are left alone.
+func onlySource(a Attributes) bool { return ptr.Deref(a.RecurseScope, "") == scopeSource }
+
+// hidesContent reports whether no part of the content may be shown.
+func hidesContent(a Attributes) bool { return a.secret || !ptr.Deref(a.ShowDiff, true) }
+
+// backupTo is where the old content goes. What must not be shown is not copied either,
+// unless the resource says so. The predecessor of a secret is never copied, because it may be
+// one too.
+func backupTo(a Attributes) string {
+	switch {
+	case a.secret:
+		return backup.None
+	case a.Backup != nil:
+		return *a.Backup
+	case hidesContent(a):
+		return backup.None
+	}
+	return backup.ToBucket
+}
+
+func labelOf(a Attributes) selinux.Label {
+	return selinux.Label{User: a.Seluser, Role: a.Selrole, Type: a.Seltype, Range: a.Selrange}
+}
+
+func sourceOf(a Attributes) source.Source {
+	return source.Source{
+		Location: ptr.Deref(a.Source, ""), Alternatives: a.Sources, Checksum: a.Checksum, ChecksumValue: a.ChecksumValue,
+		CA: a.CA, Headers: a.headers, Follow: followed(a), Spot: a.sourceSpot,
+	}
+}
+
+// followed are the symlinks that are followed whoever the owner is.
+func followed(a Attributes) host.FollowLinks {
+	if isTrue(a.FollowParentLinks) {
+		return host.FollowAll
+	}
+	return host.FollowRoots
+}
+
+// managesMetadata reports whether an owner, mode or label is managed, which all entries below
+// a directory could lack.
+func managesMetadata(a Attributes) bool {
+	return a.Owner != nil || a.Group != nil || a.Mode != nil || labelOf(a).Managed()
+}
+
+// auditing reports whether one of these properties is read though it is not managed: one that
+// is audited, or any if nothing is managed, which is merely a look at a file.
+func auditing(want Attributes, properties ...string) bool {
+	if want.audited != nil {
+		return slices.ContainsFunc(properties, func(p string) bool { return slices.Contains(want.audited, p) })
+	}
+	return want.Ensure == nil && !managesMetadata(want) && !want.child
+}
+
+// removalRefused is why an entry of this kind must not be removed or replaced, nil if it may.
+func removalRefused(kind entry.Kind, want Attributes) error {
+	verb := "replace"
+	if ensure(want) == resource.Absent {
+		verb = "remove"
+	}
+	switch {
+	case kind == entry.Device:
+		return fmt.Errorf("cannot %s %s: it is a device: remove it by hand, or use another path", verb, want.Path)
+	case kind == entry.Directory && !isTrue(want.Force):
+		return fmt.Errorf("cannot %s %s: it is a directory: set force: true to delete it with all that is in it", verb, want.Path)
+	}
+	return nil
+}
+
+// desiredMode applies the mode to bits; it returns them as they are if the mode is not
+// managed. Validation has made sure that it parses.
+func desiredMode(want Attributes, bits uint32, dir bool) uint32 {
+	if want.Mode == nil {
+		return bits
+	}
+	mode, err := filemode.Apply(*want.Mode, bits, dir)
+	if err != nil {
+		return bits
+	}
+	return mode
+}
+
+// base is the bits that a symbolic mode is applied to.
+func (f found) base() uint32 {
+	if f.kind != entry.Regular {
+		return f.info.Mode
+	}
+	return f.info.Mode&^filemode.SetIDs | f.setIDs
+}
+
+func cannot(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot %s: %w", verb, err)
+}

@@ -1,0 +1,102 @@
+// Package content reads the content of files in constant memory, and computes checksums and
+// diffs of it.
+package content
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	unified "github.com/rogpeppe/go-internal/diff"
+
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// maxText is the size in bytes of the largest content that is kept as text, to be shown as a
+// diff or as the present state. Of larger ones only the checksum is computed.
+const maxText = 256 << 10
+
+// maxBuffer is how much of a file is in memory while its checksum is computed.
+const maxBuffer = 64 << 10
+
+// A Content is what was read of a file.
+type Content struct {
+	Sum    string
+	SHA256 string // the same as Sum, unless that is by another algorithm
+	Size   int64
+	Text   *string // nil if it is binary, larger than maxText or known
+}
+
+// Read reads a regular file of about size bytes in constant memory. The text of a content
+// whose checksum is known is not returned.
+func Read(ctx context.Context, open func() (io.ReadCloser, error), size int64, algorithm, known string) (c Content, err error) {
+	f, err := open()
+	if err != nil {
+		return Content{}, fmt.Errorf("cannot read content: %w", err)
+	}
+	defer f.Close()
+	hash, r := newDigests(algorithm), host.EndingWith(ctx, host.NoLongerThan(f, size))
+	head := make([]byte, min(size, maxText)+1)
+	n, err := io.ReadFull(r, head)
+	_, _ = hash.Write(head[:n])
+	if c.Size = int64(n); err == nil {
+		var rest int64
+		rest, err = io.CopyBuffer(hash, r, make([]byte, maxBuffer))
+		c.Size += rest
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return Content{}, fmt.Errorf("cannot read content: %w", err)
+	}
+	c.Sum, c.SHA256 = hash.Sum(), hash.sha256()
+	if whole := c.Size == int64(n) && n <= maxText; whole && c.Sum != known && isText(head[:n]) {
+		c.Text = new(string(head[:n]))
+	}
+	return c, nil
+}
+
+// digests are the checksum by one algorithm, and by SHA-256, by which secrets are
+// recognized.
+type digests struct {
+	*Digest
+	other *Digest // nil if the algorithm is SHA-256
+}
+
+func newDigests(algorithm string) digests {
+	d := digests{Digest: NewDigest(algorithm)}
+	if algorithm != DefaultAlgorithm {
+		d.other = NewDigest(DefaultAlgorithm)
+	}
+	return d
+}
+
+func (d digests) Write(p []byte) (int, error) {
+	if d.other != nil {
+		_, _ = d.other.Write(p)
+	}
+	return d.Digest.Write(p)
+}
+
+func (d digests) sha256() string {
+	if d.other != nil {
+		return d.other.Sum()
+	}
+	return d.Sum()
+}
+
+func isText(text []byte) bool { return utf8.Valid(text) && !bytes.ContainsRune(text, 0) }
+
+// Diff is the unified diff from the content of a file to another text.
+func Diff(path string, old Content, text string) string {
+	switch {
+	case old.Text == nil && old.Size > maxText:
+		return fmt.Sprintf("Files differ: the present content has %d bytes, too many for a diff\n", old.Size)
+	case old.Text == nil || !isText([]byte(text)):
+		return "Binary files differ\n"
+	}
+	lines := unified.Diff(path+" (present)", []byte(*old.Text), path+" (desired)", []byte(text))
+	_, lines, _ = bytes.Cut(lines, []byte("\n")) // the line "diff present desired"
+	return string(lines)
+}

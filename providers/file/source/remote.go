@@ -1,0 +1,66 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/fettle-dev/fettle/internal/fetch"
+	"github.com/fettle-dev/fettle/providers/file/content"
+)
+
+// lookRemote compares by a checksum that the server announces. Without one, the content is
+// read to compute it, once for each version.
+func (r Reader) lookRemote(ctx context.Context, s Source) (Version, error) {
+	answer, err := r.remote.Ask(ctx, s.request())
+	if err != nil {
+		return Version{}, err
+	}
+	for _, a := range []string{"sha256", "sha512", "sha1", "md5"} {
+		if sum := answer.Sums[a]; sum != "" && (s.Checksum == nil || *s.Checksum == a) {
+			return Version{Algorithm: a, Sum: sum}, nil
+		}
+	}
+	if s.algorithm() != content.ByTime {
+		return r.sumRemote(ctx, s, answer.Version)
+	}
+	if answer.Modified.IsZero() {
+		return Version{}, fmt.Errorf("%s has no Last-Modified: use another checksum, or set checksumValue", fetch.Shown(s.Location))
+	}
+	return Version{Modified: answer.Modified}, nil
+}
+
+func (r Reader) sumRemote(ctx context.Context, s Source, version string) (Version, error) {
+	v := Version{Algorithm: s.algorithm()}
+	key := sumKey{s.Location, v.Algorithm, version}
+	if v.Sum = r.sums.get(key); v.Sum != "" {
+		return v, nil
+	}
+	body, err := r.remote.Get(ctx, s.request())
+	if err != nil {
+		return Version{}, err
+	}
+	defer body.Close()
+	d := content.NewDigest(v.Algorithm)
+	if _, err = io.Copy(d, body); err != nil {
+		return Version{}, err
+	}
+	v.Sum = d.Sum()
+	r.sums.put(key, v.Sum)
+	return v, nil
+}
+
+// maxVerified is the largest content, in bytes, to accept from a server if its checksum is
+// known.
+const maxVerified = 1 << 40
+
+func (s Source) request() fetch.Request {
+	r := fetch.Request{URL: s.Location, Headers: s.Headers}
+	if s.CA != nil {
+		r.CA = *s.CA
+	}
+	if s.ChecksumValue != nil {
+		r.MaxBytes = maxVerified
+	}
+	return r
+}

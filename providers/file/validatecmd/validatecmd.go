@@ -1,0 +1,111 @@
+// Package validatecmd runs the command that checks new content before it replaces a file.
+package validatecmd
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	// It splits POSIX words and quotes and, unlike others, expands nothing.
+	"github.com/kballard/go-shellquote"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// placeholder is the word that stands for the path of the staged file.
+const placeholder = "%"
+
+// wholeWords matches a command in which every quote is closed and each placeholder is a word
+// of its own. The API's schema has the same expression, so it never changes.
+var wholeWords = regexp.MustCompile(`^[ \t\n]*((%|([^ \t\n%'"\\]|\\[^%]|'[^'%]*'|"([^"\\%]|\\[^%])*")+)([ \t\n]+|$))*$`)
+
+// Validate rejects a command that can't be split into words, or whose placeholder is missing
+// or part of a larger word.
+func Validate(command string) error {
+	_, err := split(command)
+	return err
+}
+
+// split rejects a placeholder inside a larger word: a shell would run the path as part of
+// its script.
+func split(command string) ([]string, error) {
+	if !strings.Contains(command, placeholder) {
+		return nil, fmt.Errorf("validateCmd %q needs a %% where the path of the staged file goes, as in visudo -c -f %%", command)
+	}
+	words, err := shellquote.Split(command)
+	if err != nil {
+		return nil, fmt.Errorf("validateCmd %q cannot be split into words: %w; close the quote", command, err)
+	}
+	if !wholeWords.MatchString(command) {
+		return nil, fmt.Errorf(`validateCmd %q has a %% inside a larger word: write %% as a word of its own, as in visudo -c -f %%, or sh -c 'check --file="$1"' sh %%`, command)
+	}
+	return words, nil
+}
+
+// args replaces the placeholder after the split, so that a space or a quote in the path has
+// no meaning.
+func args(command, staged string) ([]string, error) {
+	words, err := split(command)
+	if err != nil {
+		return nil, err
+	}
+	for i, word := range words {
+		if word == placeholder {
+			words[i] = staged
+		}
+	}
+	return words, nil
+}
+
+// A Check is a command that new content must pass.
+type Check struct {
+	Command string
+	// Path is the file that the content is for.
+	Path string
+	// Hide is why the output of the command must not be shown, which may quote the content. It
+	// follows "because" in an error; empty if the output may be shown.
+	Hide string
+}
+
+// Run fails if the staged file does not pass the check.
+func (c Check) Run(ctx context.Context, h host.Host, staged string) error {
+	argv, err := args(c.Command, staged)
+	if err != nil {
+		return err
+	}
+	cmd := host.Cmd{Args: argv}
+	if c.Hide == "" {
+		cmd.Show = host.Output
+	}
+	res, err := h.Run(ctx, cmd)
+	if err != nil {
+		return fmt.Errorf("cannot run validateCmd: %w", err)
+	}
+	if res.ExitCode == 0 {
+		return nil
+	}
+	return fmt.Errorf("validateCmd %q exited with %d, so the file stays as it is%s", c.Command, res.ExitCode, c.output(res, staged))
+}
+
+// maxOutput is how much of the end of the output, in bytes, goes into an error.
+const maxOutput = 512
+
+// output is the end of what the command wrote. It names the final path instead of the staged
+// one, which differs each time and would make every error a new one.
+func (c Check) output(res host.Result, staged string) string {
+	if c.Hide != "" {
+		return "; its output is not shown, because " + c.Hide
+	}
+	output := strings.TrimSpace(string(res.Stderr))
+	if output == "" {
+		output = strings.TrimSpace(string(res.Stdout))
+	}
+	if output == "" {
+		return ""
+	}
+	output = strings.NewReplacer(staged, c.Path, path.Base(staged), path.Base(c.Path)).Replace(output)
+	return ": " + text.ClipFront(output, maxOutput)
+}
