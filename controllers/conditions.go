@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -16,7 +16,7 @@ import (
 type outcome struct {
 	generation int64
 	gathering
-	problems []catalog.Problem
+	problems []compiler.Problem
 	cleaning string // whom its deletion waits for; "" while it is not being deleted
 }
 
@@ -60,7 +60,7 @@ func conditions(o outcome) []metav1.Condition {
 			no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, ""),
 		}
 	}
-	stalled := slices.DeleteFunc(slices.Clone(o.problems), func(p catalog.Problem) bool { return v1alpha1.WaitsForNode(p.Reason) })
+	stalled := slices.DeleteFunc(slices.Clone(o.problems), func(p compiler.Problem) bool { return v1alpha1.WaitsForNode(p.Reason) })
 	waiting := len(o.problems) > len(stalled)
 	going, stuck := no(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), no(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, "")
 	switch {
@@ -82,7 +82,7 @@ func conditions(o outcome) []metav1.Condition {
 	return all
 }
 
-func ready(o outcome, stalled []catalog.Problem) metav1.Condition {
+func ready(o outcome, stalled []compiler.Problem) metav1.Condition {
 	c := o.counts
 	switch {
 	case len(stalled) > 0:
@@ -136,7 +136,7 @@ func tally(o outcome) string {
 
 // worst is the problem that gives a condition its reason: a contested claim first, as
 // another one's change solves it; what only follows from others last.
-func worst(problems []catalog.Problem) catalog.Problem {
+func worst(problems []compiler.Problem) compiler.Problem {
 	for _, p := range problems {
 		if p.Reason == v1alpha1.ReasonConflict {
 			return p
@@ -150,14 +150,14 @@ func worst(problems []catalog.Problem) catalog.Problem {
 	return problems[0]
 }
 
-func withReason(problems []catalog.Problem, reason string) []catalog.Problem {
-	return slices.DeleteFunc(slices.Clone(problems), func(p catalog.Problem) bool { return p.Reason != reason })
+func withReason(problems []compiler.Problem, reason string) []compiler.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p compiler.Problem) bool { return p.Reason != reason })
 }
 
 // explain says the worst problem, where it is, and how many others there are.
-func explain(problems []catalog.Problem) string {
+func explain(problems []compiler.Problem) string {
 	p := worst(problems)
-	rest := slices.DeleteFunc(slices.Clone(problems), func(o catalog.Problem) bool {
+	rest := slices.DeleteFunc(slices.Clone(problems), func(o compiler.Problem) bool {
 		return o.Reason == p.Reason && o.Message == p.Message
 	})
 	var nodes []string

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
 // A deselection holds back what too many nodes would lose at once.
@@ -113,7 +113,7 @@ func (r *Fleet) view(existing nodeCatalogs) fleetView {
 }
 
 // keeps reports whether a node is to have a resource, be it withheld.
-func keeps(want *catalog.NodeResult, ref v1alpha1.ResourceRef) bool {
+func keeps(want *compiler.NodeResult, ref v1alpha1.ResourceRef) bool {
 	return want.EntryHash(ref) != "" || slices.ContainsFunc(want.Spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == ref })
 }
 

@@ -11,7 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
 // Invalidate does what a watch does when something that is compiled has changed.
@@ -24,7 +24,7 @@ func (r *Fleet) SeeChange() {
 }
 
 // NewStatus is the status that counts, samples and problems come to.
-func NewStatus(counts v1alpha1.NodeCounts, samples []v1alpha1.NodeSample, problems []catalog.Problem, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
+func NewStatus(counts v1alpha1.NodeCounts, samples []v1alpha1.NodeSample, problems []compiler.Problem, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
 	return newStatus(outcome{generation: 1, gathering: gathering{counts: counts, samples: samples}, problems: problems}, before, now)
 }
 
@@ -100,7 +100,7 @@ func Remnant(ref v1alpha1.ResourceRef, node v1alpha1.NodeCatalogStatus, s Sight)
 
 // Losses are what nodes lose by themselves between two states of a fleet, and what they had
 // and will have, as NodeCatalogs.
-func Losses(before, now catalog.Input) (lost map[string][]v1alpha1.ResourceRef, had, has catalog.Result) {
+func Losses(before, now compiler.Input) (lost map[string][]v1alpha1.ResourceRef, had, has compiler.Result) {
 	r := &Fleet{}
 	had = r.compiler.Compile(before)
 	has = r.compiler.Compile(now)
@@ -177,13 +177,13 @@ type Board struct {
 }
 
 // Bring brings in a node as it is now, which has yet to apply all, or some.
-func (b *Board) Bring(name string, result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, all bool, some map[v1alpha1.ResourceRef]bool, silent bool) {
+func (b *Board) Bring(name string, result *compiler.NodeResult, nc *v1alpha1.NodeCatalog, all bool, some map[v1alpha1.ResourceRef]bool, silent bool) {
 	b.changes++
 	b.standings.update(name, result, nc, progress{all: all, some: some, changes: b.changes}, silent)
 }
 
 // Keep forgets all other nodes.
-func (b *Board) Keep(nodes map[string]*catalog.NodeResult) { b.standings.keep(nodes) }
+func (b *Board) Keep(nodes map[string]*compiler.NodeResult) { b.standings.keep(nodes) }
 
 // Of counts a resource; unapplied are those unknown that had yet to apply it.
 func (b *Board) Of(ref v1alpha1.ResourceRef, nodes []string) (counts v1alpha1.NodeCounts, unapplied int32, samples []v1alpha1.NodeSample) {

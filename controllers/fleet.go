@@ -12,7 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -52,7 +52,7 @@ type Fleet struct {
 	sources        sources
 	secrets        secrets
 	facts          factsCache
-	compiler       catalog.Compiler
+	compiler       compiler.Compiler
 	compiled       *compilation // nil until the first pass
 	published      published
 	refusals       refusals

@@ -180,7 +180,7 @@ var _ = Describe("The fleet", func() {
 			Expect(statusOf(ctx, NewWithT(GinkgoT()), "bad").Samples).To(HaveExactElements(HaveField("State", v1alpha1.StateWithheld)))
 		},
 		Entry("a reference to nothing", []client.Object{file("bad", "/a", requires("File/goood")), file("good", "/b")},
-			"MissingReference", "require names File/goood, which does not exist; on the node there are File/bad, File/good"),
+			"MissingReference", "require names File/goood, which does not exist; the node has File/bad, File/good"),
 		Entry("a cycle", []client.Object{file("bad", "/a", requires("File/two")), file("two", "/b", requires("File/bad")), file("good", "/c")},
 			"DependencyCycle", "File/bad -> File/two -> File/bad"),
 		Entry("a template that fails", []client.Object{

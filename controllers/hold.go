@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
 // DefaultMaxDeselection is the share of nodes, in percent, that may lose resources within
@@ -49,7 +49,7 @@ type hold struct {
 	lost     map[string]parting // by node: who lost something lately
 	released map[string][]v1alpha1.ResourceRef
 	held     map[string]loss // by node
-	problems map[v1alpha1.ResourceRef]catalog.Problem
+	problems map[v1alpha1.ResourceRef]compiler.Problem
 	unrest   map[string][]occasion // by node: when it lost something within the last hour
 }
 
@@ -82,7 +82,7 @@ func (h *hold) judge(losses []loss, v fleetView) {
 		h.keepLost(node, p.at, slices.DeleteFunc(p.refs, confirmed))
 	}
 	losses = h.unreleased(losses)
-	h.held, h.problems = map[string]loss{}, map[v1alpha1.ResourceRef]catalog.Problem{}
+	h.held, h.problems = map[string]loss{}, map[v1alpha1.ResourceRef]compiler.Problem{}
 	if !tooMany(h.counted(losses), v) {
 		for _, l := range losses {
 			h.noteUnrest(l, v.now)
@@ -203,7 +203,7 @@ func (h *hold) explain(losses []loss, words map[v1alpha1.ResourceRef]string, v f
 		if n := len(h.lost); n > 0 {
 			earlier = fmt.Sprintf(", after %s something in the last %.0f minutes", countOf(n, "node lost", "nodes lost"), lately.Minutes())
 		}
-		h.problems[ref] = catalog.Problem{Ref: ref, Reason: v1alpha1.ReasonDeselectionHeld, Message: fmt.Sprintf(
+		h.problems[ref] = compiler.Problem{Ref: ref, Reason: v1alpha1.ReasonDeselectionHeld, Message: fmt.Sprintf(
 			"%d of %s would lose it because their labels, annotations or facts changed%s: %s. They keep all that they have until that is undone or confirmed. To confirm it: %s --overwrite",
 			len(of), countOf(v.nodes, "node", "nodes"), earlier, listed(names, len(of)),
 			annotate(ref, v1alpha1.AnnotationConfirmDeselection, words[ref]))}

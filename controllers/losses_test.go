@@ -12,16 +12,16 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/providers"
 )
 
 // randomFleet has some nodes and Files, of which a few are rendered for each node, and a few
 // can't be.
-func randomFleet(random *rand.Rand) catalog.Input {
-	in := catalog.Input{Kinds: providers.Kinds()}
+func randomFleet(random *rand.Rand) compiler.Input {
+	in := compiler.Input{Kinds: providers.Kinds()}
 	for i := range 5 {
-		in.Nodes = append(in.Nodes, catalog.Node{Name: fmt.Sprintf("n%d", i), Labels: randomLabels(random)})
+		in.Nodes = append(in.Nodes, compiler.Node{Name: fmt.Sprintf("n%d", i), Labels: randomLabels(random)})
 	}
 	for i := range 8 {
 		f := file(fmt.Sprintf("f%d", i), fmt.Sprintf("/%d", i))
@@ -52,8 +52,8 @@ func randomContent(random *rand.Rand, f *v1alpha1.File) *v1alpha1.File {
 }
 
 // later is a fleet after some edits, and the resources that were not deleted or aimed at others.
-func later(random *rand.Rand, in catalog.Input) (next catalog.Input, same map[v1alpha1.ResourceRef]bool) {
-	next, same = catalog.Input{Kinds: in.Kinds}, map[v1alpha1.ResourceRef]bool{}
+func later(random *rand.Rand, in compiler.Input) (next compiler.Input, same map[v1alpha1.ResourceRef]bool) {
+	next, same = compiler.Input{Kinds: in.Kinds}, map[v1alpha1.ResourceRef]bool{}
 	for _, n := range in.Nodes {
 		if random.IntN(2) == 0 {
 			n.Labels = randomLabels(random)
@@ -88,7 +88,7 @@ func later(random *rand.Rand, in catalog.Input) (next catalog.Input, same map[v1
 }
 
 // told are all resources that a node is told of, be they withheld.
-func told(result catalog.Result, node string) map[v1alpha1.ResourceRef]bool {
+func told(result compiler.Result, node string) map[v1alpha1.ResourceRef]bool {
 	all := map[v1alpha1.ResourceRef]bool{}
 	spec := result.Nodes[node].Spec
 	for _, c := range spec.Catalogs {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -86,7 +87,7 @@ func (r *Fleet) createCatalog(ctx context.Context, c *v1alpha1.Catalog) error {
 type nodeChange struct {
 	node   string
 	uid    types.UID                // of the Node; "" where there is none any more
-	want   *catalog.NodeResult      // nil where its Node is gone
+	want   *compiler.NodeResult     // nil where its Node is gone
 	has    *v1alpha1.NodeCatalog    // nil where it is to be made
 	before v1alpha1.NodeCatalogSpec // what it says now, as far as is known
 	remove bool                     // its Node is gone, or another
@@ -107,7 +108,7 @@ type published struct {
 }
 
 type publication struct {
-	result     *catalog.NodeResult
+	result     *compiler.NodeResult
 	uid        types.UID // of the NodeCatalog
 	generation int64
 	resources  revisions // when it last said what it should; nil for never

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // A compilation is what the last pass that compiled has found.
 type compilation struct {
-	result    catalog.Result
-	problems  map[v1alpha1.ResourceRef][]catalog.Problem
+	result    compiler.Result
+	problems  map[v1alpha1.ResourceRef][]compiler.Problem
 	resources revisions
 	// finalized are the resources whose deletion waits for nodes, be it under way or not.
 	finalized map[v1alpha1.ResourceRef]types.UID
@@ -43,7 +43,7 @@ func (r *Fleet) read(ctx context.Context, catalogs nodeCatalogs) error {
 	sources := r.sources.begin(r.Client, r.Live)
 	secrets := r.secrets.begin(ctx, r.Client)
 	seals := sealer{secrets: secrets, compiled: r.compiled, existing: catalogs}
-	result := r.compiler.Compile(catalog.Input{
+	result := r.compiler.Compile(compiler.Input{
 		Nodes: nodes, Resources: resources, Kinds: r.Kinds, ConfigMap: sources.key(ctx), Secret: secrets.value, Seal: seals.seal,
 	})
 	r.sources.keep(sources.used)
@@ -63,10 +63,10 @@ func (r *Fleet) read(ctx context.Context, catalogs nodeCatalogs) error {
 	return nil
 }
 
-func newCompilation(result catalog.Result, resources []v1alpha1.Resource, nodes map[string]types.UID, before *compilation) *compilation {
+func newCompilation(result compiler.Result, resources []v1alpha1.Resource, nodes map[string]types.UID, before *compilation) *compilation {
 	c := &compilation{
 		result: result, nodes: nodes,
-		problems:  map[v1alpha1.ResourceRef][]catalog.Problem{},
+		problems:  map[v1alpha1.ResourceRef][]compiler.Problem{},
 		confirmed: map[v1alpha1.ResourceRef]string{},
 	}
 	for _, p := range result.Problems {
@@ -86,17 +86,17 @@ func newCompilation(result catalog.Result, resources []v1alpha1.Resource, nodes 
 }
 
 // readNodes are the nodes that there are, with the facts that their agents reported.
-func (r *Fleet) readNodes(ctx context.Context, catalogs nodeCatalogs) ([]catalog.Node, map[string]types.UID, error) {
+func (r *Fleet) readNodes(ctx context.Context, catalogs nodeCatalogs) ([]compiler.Node, map[string]types.UID, error) {
 	list := metadataList("Node")
 	if err := r.Client.List(ctx, list, shared()); err != nil {
 		return nil, nil, fmt.Errorf("cannot list nodes: %w", err)
 	}
-	nodes := make([]catalog.Node, 0, len(list.Items))
+	nodes := make([]compiler.Node, 0, len(list.Items))
 	uids := make(map[string]types.UID, len(list.Items))
 	for i := range list.Items {
 		o := &list.Items[i]
 		uids[o.Name] = o.UID
-		n := catalog.Node{Name: o.Name, Labels: o.Labels, Annotations: o.Annotations}
+		n := compiler.Node{Name: o.Name, Labels: o.Labels, Annotations: o.Annotations}
 		if nc := catalogs[o.Name]; nc != nil && ownedBy(nc, o.UID) {
 			n.Facts, n.FactsKey = r.facts.of(o.Name, nc.Status.Facts)
 			n.PublicKey = nc.Status.PublicKey

@@ -15,7 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
 // refusals are the NodeCatalogs that the API server refused to write, as one that is too
@@ -27,7 +27,7 @@ type refusals struct {
 }
 
 type refusal struct {
-	of       *catalog.NodeResult
+	of       *compiler.NodeResult
 	why      string
 	attempts int
 	next     time.Time
@@ -82,7 +82,7 @@ func (r *refusals) why(node string) string {
 }
 
 // keep forgets all nodes but those that there are.
-func (r *refusals) keep(nodes map[string]*catalog.NodeResult) (left int) {
+func (r *refusals) keep(nodes map[string]*compiler.NodeResult) (left int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for node := range r.byNode {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
 // report writes the status of every resource that has changed, and returns when those
@@ -56,7 +56,7 @@ func (r *Fleet) statuses(live []v1alpha1.Resource, now metav1.Time) []statusChan
 }
 
 // problems are what keeps a resource from its nodes, or its nodes from losing it.
-func (r *Fleet) problems(ref v1alpha1.ResourceRef) []catalog.Problem {
+func (r *Fleet) problems(ref v1alpha1.ResourceRef) []compiler.Problem {
 	found := r.compiled.problems[ref]
 	if held, ok := r.deselection.problems[ref]; ok {
 		found = append(slices.Clone(found), held)

@@ -33,7 +33,6 @@ const maxSteps = 16
 // changed notes what differs between two compilations.
 func (r *rollout) changed(before, now *compilation) {
 	gone := r.gone(before, now)
-	var differ catalog.Differ
 	for name, n := range r.nodes {
 		is := now.result.Nodes[name]
 		if is == nil {
@@ -41,7 +40,7 @@ func (r *rollout) changed(before, now *compilation) {
 			continue
 		}
 		if was := before.result.Nodes[name]; was != nil && was != is && was.Digest != is.Digest {
-			n.note(step{is.Digest, append(differ.Between(was, is), gone[name]...)})
+			n.note(step{is.Digest, append(is.Changed(was), gone[name]...)})
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/seal"
 )
 
@@ -117,18 +117,18 @@ type secretReader struct {
 	failed  error // the last failure to read
 }
 
-// value is what [catalog.Input] asks for.
-func (r *secretReader) value(ref v1alpha1.KeyRef) catalog.SecretValue {
+// value is what [compiler.Input] asks for.
+func (r *secretReader) value(ref v1alpha1.KeyRef) compiler.SecretValue {
 	r.refs[ref] = true
 	s := r.secret(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
 	if s == nil {
-		return catalog.SecretValue{}
+		return compiler.SecretValue{}
 	}
 	value, ok := s.Data[ref.Key]
 	if !ok {
-		return catalog.SecretValue{Exposed: true}
+		return compiler.SecretValue{Exposed: true}
 	}
-	return catalog.SecretValue{Exposed: true, Found: true, Value: value, Version: r.secrets.version(ref, value, s.ResourceVersion)}
+	return compiler.SecretValue{Exposed: true, Found: true, Value: value, Version: r.secrets.version(ref, value, s.ResourceVersion)}
 }
 
 func (r *secretReader) secret(name types.NamespacedName) *corev1.Secret {
@@ -158,8 +158,8 @@ type sealer struct {
 	existing nodeCatalogs
 }
 
-// seal is what [catalog.Input] asks for.
-func (s sealer) seal(n *catalog.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
+// seal is what [compiler.Input] asks for.
+func (s sealer) seal(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
 	want := v1alpha1.SealedValue{Attribute: attribute, From: from, Key: seal.Fingerprint(n.PublicKey)}
 	for _, entries := range s.before(n.Name) {
 		if v := sealedAlready(entries, ref, want); v != nil {

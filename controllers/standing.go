@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
 // standings are how resources are on nodes, kept sparsely: a node is one way with all
@@ -25,7 +25,7 @@ type standing struct {
 
 // An origin is what a standing was made from. Equal ones make the same.
 type origin struct {
-	result  *catalog.NodeResult
+	result  *compiler.NodeResult
 	version string // of the NodeCatalog; "" for none
 	all     bool   // of its progress
 	held    bool   // of its progress
@@ -50,7 +50,7 @@ const (
 
 // update brings in a node as it is now; nc is nil while it has no NodeCatalog, and silent
 // says that its agent is.
-func (s *standings) update(name string, result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progress, silent bool) {
+func (s *standings) update(name string, result *compiler.NodeResult, nc *v1alpha1.NodeCatalog, p progress, silent bool) {
 	of := origin{result: result, all: p.all, held: p.held, refused: p.refused, changes: p.changes, silent: silent}
 	if nc != nil {
 		of.version = nc.ResourceVersion
@@ -90,7 +90,7 @@ func (s *standings) remove(name string) {
 }
 
 // keep forgets all nodes but those that there are.
-func (s *standings) keep(nodes map[string]*catalog.NodeResult) {
+func (s *standings) keep(nodes map[string]*compiler.NodeResult) {
 	for name := range s.nodes {
 		if nodes[name] == nil {
 			s.remove(name)
@@ -101,7 +101,7 @@ func (s *standings) keep(nodes map[string]*catalog.NodeResult) {
 // newStanding joins what a node should be with what it reports. What is withheld from it
 // counts before its silence, that before what it has yet to apply, and that before what it
 // reports of an older state.
-func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progress, silent bool) *standing {
+func newStanding(result *compiler.NodeResult, nc *v1alpha1.NodeCatalog, p progress, silent bool) *standing {
 	s := &standing{rest: state{ResourceState: v1alpha1.StateInSync}, exceptions: map[v1alpha1.ResourceRef]state{}}
 	pending := state{ResourceState: v1alpha1.StatePending, message: waitsFor(nc)}
 	if p.held {
@@ -133,7 +133,7 @@ func newStanding(result *catalog.NodeResult, nc *v1alpha1.NodeCatalog, p progres
 
 // report takes in what a node says, or said before it fell silent, of resources that are
 // still its own.
-func (s *standing) report(result *catalog.NodeResult, status v1alpha1.NodeCatalogStatus, silent bool) {
+func (s *standing) report(result *compiler.NodeResult, status v1alpha1.NodeCatalogStatus, silent bool) {
 	last := func(is state) state { return is }
 	if silent {
 		last = lastHeard

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/providers"
 )
 
@@ -44,7 +44,7 @@ func randomReport(r *rand.Rand, refs []v1alpha1.ResourceRef) report {
 }
 
 // naively is the state of a resource on a node, asked for by itself.
-func (p report) naively(ref v1alpha1.ResourceRef, result *catalog.NodeResult) v1alpha1.ResourceState {
+func (p report) naively(ref v1alpha1.ResourceRef, result *compiler.NodeResult) v1alpha1.ResourceState {
 	if slices.ContainsFunc(result.Spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == ref }) {
 		return v1alpha1.StateWithheld
 	}
@@ -114,12 +114,12 @@ func TestCountsAreThoseOfEveryNodeAskedByItself(t *testing.T) {
 		}
 		resources, refs = append(resources, f), append(refs, v1alpha1.ResourceRef("File/"+f.Name))
 	}
-	in := catalog.Input{Kinds: providers.Kinds(), Resources: resources}
+	in := compiler.Input{Kinds: providers.Kinds(), Resources: resources}
 	for i := range 30 {
-		in.Nodes = append(in.Nodes, catalog.Node{Name: fmt.Sprintf("n%02d", i), Labels: map[string]string{"role": []string{"web", "db"}[i%2]}})
+		in.Nodes = append(in.Nodes, compiler.Node{Name: fmt.Sprintf("n%02d", i), Labels: map[string]string{"role": []string{"web", "db"}[i%2]}})
 	}
 	var board controllers.Board
-	var compiler catalog.Compiler // gives the same results again, where they are the same
+	var compiler compiler.Compiler // gives the same results again, where they are the same
 	said := map[string]report{}
 	for step := range 300 {
 		in.Nodes[r.IntN(len(in.Nodes))].Labels = map[string]string{"role": []string{"web", "db"}[r.IntN(2)]}

@@ -56,12 +56,20 @@ table() {
 		internal/cli            ours/nodeagent                        no
 		internal/cli            ours/internal/host/linux              no
 		internal/cli            sigs.k8s.io/controller-runtime        no
-		internal/catalog        github.com/google/cel-go/cel          yes
+		internal/compiler       ours/internal/catalog                 yes
+		internal/compiler       ours/internal/expression              yes
+		internal/compiler       ours/internal/compiler/targeting      yes
+		internal/compiler       k8s.io/client-go/kubernetes           no
+		internal/compiler       ours/internal/seal                    no
+		internal/compiler       ours/internal/host                    no
+		internal/compiler/targeting github.com/google/cel-go/cel      yes
+		internal/catalog        github.com/google/cel-go/cel          no
+		internal/catalog        ours/internal/compiler                no
+		internal/catalog        ours/internal/expression              no
 		internal/expression     github.com/google/cel-go/cel          yes
 		internal/expression     ours/internal/resource                no
 		internal/regex          ours/internal/expression              no
-		internal/catalog        ours/internal/graph                   yes
-		internal/catalog        k8s.io/api/core/v1                    yes
+		internal/compiler       ours/internal/graph                   yes
 		internal/catalog        k8s.io/client-go/kubernetes           no
 		internal/catalog        sigs.k8s.io/controller-runtime        no
 		internal/catalog        ours/internal/host                    no
@@ -97,11 +105,13 @@ table() {
 		nodeagent               ours/internal/engine                 yes
 		nodeagent               sigs.k8s.io/controller-runtime        yes
 		nodeagent               ours/internal/catalog                 yes
+		nodeagent               ours/internal/compiler                no
 		nodeagent               ours/internal/seal                    yes
 		nodeagent               ours/controllers                      no
 		nodeagent               ours/internal/host/linux              no
 		nodeagent               os/exec                               no
 		controllers             ours/internal/catalog                 yes
+		controllers             ours/internal/compiler                yes
 		controllers             ours/providers                        yes
 		controllers             ours/internal/seal                    yes
 		controllers/policycheck ours/config/policy                    yes

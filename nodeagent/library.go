@@ -127,8 +127,11 @@ func (l *library) load(name string) (*v1alpha1.Catalog, error) {
 // get takes a catalog from the cluster and keeps it, if it is what its name says.
 func (l *library) get(ctx context.Context, name string) (*v1alpha1.Catalog, error) {
 	c, err := l.fetch(ctx, name)
-	if err != nil || catalog.Verify(name, c) != nil {
-		return c, err // Assemble verifies, too, and says what is wrong
+	if err == nil {
+		err = catalog.Verify(name, c)
+	}
+	if err != nil {
+		return nil, err
 	}
 	text, err := json.Marshal(v1alpha1.Catalog{Count: c.Count, Entries: c.Entries})
 	if err == nil {

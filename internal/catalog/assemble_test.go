@@ -34,7 +34,7 @@ func getter(catalogs ...*v1alpha1.Catalog) func(string) (*v1alpha1.Catalog, erro
 	return func(name string) (*v1alpha1.Catalog, error) {
 		for _, c := range catalogs {
 			if c.Name == name {
-				return c, nil
+				return c, catalog.Verify(name, c)
 			}
 		}
 		return nil, errors.New("not found")

@@ -2,83 +2,94 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-const hashPrefix = "sha256-"
-
-// Name is the name of the catalog that has these entries: the hash of their content,
-// whatever way their JSON was written. Attributes that are no JSON are hashed as they
-// are, so that they match no catalog that was compiled.
+// Name returns the name of the catalog that has these entries: the hash of their content. It ignores how their JSON
+// is written, because API servers store it in their own way. Attributes that are not JSON are hashed as they are.
 func Name(entries []v1alpha1.CatalogEntry) string {
-	return hashOfAll(entryHashes(entries))
+	hashes, _ := entryHashes(entries)
+	return NameOf(hashes)
 }
 
-// Digest identifies what a node is told to be: its catalogs, its own entries, and what of
-// these is withheld, whatever the reason.
+// NameOf returns the name of the catalog whose entries have these hashes.
+func NameOf(hashes []string) string { return hashOf(hashes) }
+
+// Digest identifies what a node should have: its catalogs, its own entries, and the resources that are withheld,
+// whatever the reason. The agent reports it as applied.
 func Digest(spec v1alpha1.NodeCatalogSpec) string {
-	return digest(spec, entryHashes(spec.Entries))
+	hashes, _ := entryHashes(spec.Entries)
+	return DigestOf(spec, hashes)
 }
 
-func digest(spec v1alpha1.NodeCatalogSpec, entries []string) string {
-	lines := make([]string, 0, len(spec.Catalogs)+len(entries)+len(spec.Withheld))
+// DigestOf is [Digest] for a caller that knows the hashes of the spec's own entries.
+func DigestOf(spec v1alpha1.NodeCatalogSpec, hashes []string) string {
+	lines := make([]string, 0, len(spec.Catalogs)+len(hashes)+len(spec.Withheld))
 	for _, c := range spec.Catalogs {
 		lines = append(lines, "catalog "+c.Name)
 	}
-	for _, hash := range entries {
+	for _, hash := range hashes {
 		lines = append(lines, "entry "+hash)
 	}
 	for _, w := range spec.Withheld {
 		lines = append(lines, "withheld "+string(w.Ref))
 	}
-	return hashOfAll(lines)
+	return hashOf(lines)
 }
 
-// entryHashes are the entries' own hashes, in their order.
-func entryHashes(entries []v1alpha1.CatalogEntry) []string {
-	out := make([]string, len(entries))
-	for i, e := range entries {
-		out[i] = entryHash(e)
+// SameSpec reports whether two specs have the same content. It ignores how their JSON is written, and noop and
+// cleanup, which are not compiled.
+func SameSpec(a, b v1alpha1.NodeCatalogSpec) bool {
+	return slices.Equal(a.Catalogs, b.Catalogs) &&
+		slices.Equal(a.Withheld, b.Withheld) &&
+		SameEntries(a.Entries, b.Entries)
+}
+
+// SameEntries reports whether entries have the same content, however their JSON is written.
+func SameEntries(a, b []v1alpha1.CatalogEntry) bool {
+	if len(a) != len(b) {
+		return false
 	}
-	return out
-}
-
-// hashOfAll makes one hash out of lines. A catalog's name and a node's digest are made of
-// the hashes of entries instead of their text, because a fleet shares most entries
-// and would otherwise hash each once a node.
-func hashOfAll(lines []string) string {
-	h := sha256.New()
-	for _, s := range lines {
-		_, _ = io.WriteString(h, s) // a hash accepts every write
-		_, _ = io.WriteString(h, "\n")
+	if reflect.DeepEqual(a, b) { // far cheaper than hashing, and the common case
+		return true
 	}
-	return hashPrefix + hex.EncodeToString(h.Sum(nil))
+	is, errA := entryHashes(a)
+	other, errB := entryHashes(b)
+	return errA == nil && errB == nil && slices.Equal(is, other)
 }
 
-// entryHash is that of an entry, whatever way its JSON was written.
-func entryHash(e v1alpha1.CatalogEntry) string {
-	attributes, err := canonicalAttributes(e)
+// Encode returns attributes as JSON in the canonical form that [Measure] needs: sorted keys, no space.
+func Encode(attributes any) (*runtime.RawExtension, error) {
+	raw, err := json.Marshal(attributes)
+	if err == nil {
+		raw, err = canonical(raw)
+	}
 	if err != nil {
-		attributes = append([]byte(err.Error()), e.Attributes.Raw...)
+		return nil, err
 	}
-	hash, _ := measure(e, attributes)
-	return hash
+	return &runtime.RawExtension{Raw: raw}, nil
 }
 
-// measure is the hash of an entry with canonical attributes, and what it comes to as JSON
-// in bytes. The attributes, nearly all of it, are hashed as they are and not encoded once
-// more as part of the entry.
-func measure(e v1alpha1.CatalogEntry, attributes []byte) (hash string, size int) {
-	e.Attributes = nil
+// Measure returns the hash of an entry whose attributes are in canonical form, and its size as JSON in bytes.
+func Measure(e v1alpha1.CatalogEntry) (hash string, size int) {
+	var attributes []byte
+	if e.Attributes != nil {
+		attributes, e.Attributes = e.Attributes.Raw, nil
+	}
 	text, err := json.Marshal(e)
-	if err != nil { // words, numbers and lists of words: they encode
+	if err != nil { // it consists of strings, numbers and lists, which encode
 		text = []byte(e.Ref())
 	}
 	h := sha256.New()
@@ -87,21 +98,37 @@ func measure(e v1alpha1.CatalogEntry, attributes []byte) (hash string, size int)
 	return hex.EncodeToString(h.Sum(nil)), len(text) + len(`,"attributes":`) + len(attributes)
 }
 
-// canonicalAttributes is the one form that the attributes of an entry have for hashing.
-func canonicalAttributes(e v1alpha1.CatalogEntry) ([]byte, error) {
-	if e.Attributes == nil {
-		return nil, nil
+// entryHashes returns the hash of each entry. The error is an *InvalidCatalogError that names the first entry whose
+// attributes are not JSON; these are hashed as they are, so that they match no entry that was compiled.
+func entryHashes(entries []v1alpha1.CatalogEntry) (hashes []string, failed error) {
+	hashes = make([]string, len(entries))
+	for i, e := range entries {
+		if e.Attributes != nil {
+			raw, err := canonical(e.Attributes.Raw)
+			if err != nil {
+				raw = append([]byte(err.Error()), e.Attributes.Raw...)
+				failed = cmp.Or(failed, fmt.Errorf("cannot decode attributes of %s: %w", e.Ref(), err))
+			}
+			e.Attributes = &runtime.RawExtension{Raw: raw}
+		}
+		hashes[i], _ = Measure(e)
 	}
-	raw, err := canonicalJSON(e.Attributes.Raw)
-	if err != nil {
-		return nil, fmt.Errorf("cannot decode attributes of %s: %w", e.Ref(), err)
-	}
-	return raw, nil
+	return hashes, failed
 }
 
-// canonicalJSON sorts keys and drops space: an API server stores documents in its own
-// way, and a hash must survive that.
-func canonicalJSON(raw []byte) ([]byte, error) {
+// hashOf hashes lines. Names and digests are hashes of the entries' hashes rather than of their text, because nodes
+// share most entries.
+func hashOf(lines []string) string {
+	h := sha256.New()
+	for _, s := range lines {
+		_, _ = io.WriteString(h, s) // a hash accepts every write
+		_, _ = io.WriteString(h, "\n")
+	}
+	return "sha256-" + hex.EncodeToString(h.Sum(nil))
+}
+
+// canonical sorts keys and removes space.
+func canonical(raw []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var v any

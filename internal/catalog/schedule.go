@@ -8,9 +8,9 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// scheduleOf reads what a schedule says. The API's schema refuses the same: but not
-// every manifest comes by way of it.
-func scheduleOf(s v1alpha1.Schedule) (*resource.Schedule, error) {
+// schedule parses a schedule. The schema of the API has the same rules, but not every manifest passes through an API
+// server.
+func schedule(s v1alpha1.Schedule) (*resource.Schedule, error) {
 	out := &resource.Schedule{ByNumber: s.PeriodMatch == "number", Repeat: int(s.Repeat)}
 	var errs []error
 	for _, text := range s.Range {

@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/source"
 )
@@ -21,7 +21,7 @@ func (a *app) graph() *cobra.Command {
 			set := a.readManifests(cmd.Context(), sources, nil)
 			a.noteIgnored(set)
 			a.complainOf(set.Faults)
-			a.say("%s", block(engine.Dot(catalog.Sketch(catalog.Input{
+			a.say("%s", block(engine.Dot(compiler.Sketch(compiler.Input{
 				Resources: set.Resources(), Refused: refusals(set.Faults), Kinds: a.Kinds, ConfigMap: set.ConfigMaps.Value,
 			}))))
 			if len(set.Faults) > 0 {

@@ -34,7 +34,7 @@ func TestValidate(t *testing.T) {
 			out: []string{"4 resources, 4 faults"}, code: 1,
 			err: []string{
 				`stdin:4: File/a: spec.path: Invalid value: "etc/a": path must be absolute, as in /etc/motd`,
-				"stdin:6: File/b: require names File/ghost, which does not exist; on the node there are File/b, File/c, File/d, File/a",
+				"stdin:6: File/b: require names File/ghost, which does not exist; the node has File/b, File/c, File/d, File/a",
 				"stdin:11: File/c: File/c -> File/d -> File/c is a cycle: remove one of these edges",
 				"stdin:16: File/d: File/c -> File/d -> File/c is a cycle: remove one of these edges",
 			},

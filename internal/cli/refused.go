@@ -2,7 +2,7 @@ package cli
 
 import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -27,7 +27,7 @@ func refusals(faults []manifest.Fault) map[v1alpha1.ResourceRef]string {
 // refused turns what the compiler left out into reports: a resource that is at
 // fault failed, one that depends on such was skipped. Those that the run is not about are
 // left out.
-func refused(problems []catalog.Problem, selected selection) []engine.ResourceReport {
+func refused(problems []compiler.Problem, selected selection) []engine.ResourceReport {
 	var out []engine.ResourceReport
 	at := map[v1alpha1.ResourceRef]int{}
 	for _, p := range problems {
@@ -54,7 +54,7 @@ func refused(problems []catalog.Problem, selected selection) []engine.ResourceRe
 
 // leftOut are those that the run is not about. They belong to the host all the same: a Purge
 // must know that it does not see everything.
-func leftOut(problems []catalog.Problem, selected selection) []resource.Ref {
+func leftOut(problems []compiler.Problem, selected selection) []resource.Ref {
 	var out []resource.Ref
 	for _, p := range problems {
 		if ref, err := resource.ParseRef(string(p.Ref)); err == nil && !selected.has(ref) {

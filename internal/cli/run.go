@@ -14,7 +14,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/bucket"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/drift"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -222,8 +222,8 @@ func (j *job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 	facts := j.complainOfFacts(j.facts())
 	gathered := time.Now()
 	hostname := facts.String("networking.hostname")
-	items, problems := catalog.Prepare(catalog.Input{
-		Nodes:     []catalog.Node{{Name: hostname, Labels: j.machine, Facts: func() resource.Facts { return facts }}},
+	items, problems := compiler.Prepare(compiler.Input{
+		Nodes:     []compiler.Node{{Name: hostname, Labels: j.machine, Facts: func() resource.Facts { return facts }}},
 		Resources: j.set.Resources(),
 		Refused:   j.refused,
 		Kinds:     j.Kinds,

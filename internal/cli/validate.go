@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -58,8 +58,8 @@ func (a *app) compileFaults(set *manifest.Set) []manifest.Fault {
 		where[v1alpha1.RefOf(d.Resource)] = d.Where()
 	}
 	incomplete := slices.ContainsFunc(set.Faults, func(f manifest.Fault) bool { return f.Ref == "" })
-	_, problems := catalog.Local(catalog.Input{
-		Nodes: []catalog.Node{{}}, Resources: set.Resources(), Refused: refusals(set.Faults), Kinds: a.Kinds,
+	_, problems := compiler.Local(compiler.Input{
+		Nodes: []compiler.Node{{}}, Resources: set.Resources(), Refused: refusals(set.Faults), Kinds: a.Kinds,
 		ConfigMap: set.ConfigMaps.Value, Secret: secretsOf(set.Secrets),
 	})
 	var faults []manifest.Fault
@@ -84,10 +84,10 @@ func leftToTheCluster(reason string) bool {
 }
 
 // secretsOf are the Secrets among manifests, as the compiler asks for them.
-func secretsOf(all manifest.Secrets) func(v1alpha1.KeyRef) catalog.SecretValue {
-	return func(ref v1alpha1.KeyRef) catalog.SecretValue {
+func secretsOf(all manifest.Secrets) func(v1alpha1.KeyRef) compiler.SecretValue {
+	return func(ref v1alpha1.KeyRef) compiler.SecretValue {
 		value, exposed, found := all.Value(ref)
-		return catalog.SecretValue{Exposed: exposed, Found: found, Value: value}
+		return compiler.SecretValue{Exposed: exposed, Found: found, Value: value}
 	}
 }
 

@@ -141,7 +141,7 @@ func reverse(all []resource.Item) {
 			}
 		}
 	}
-	for _, e := range outsideKnots(edges, len(all), graphOf(len(all), edges).Knots()) {
+	for _, e := range outsideKnots(edges, len(all), graphOf(len(all), edges).SCCs()) {
 		all[e.from].Before = append(all[e.from].Before, all[e.to].Ref)
 	}
 }

@@ -36,14 +36,14 @@ func newPlan(items []resource.Item) *plan {
 	}
 	written := p.writtenEdges(items)
 	g := graphOf(n, written)
-	knots := g.Knots()
+	knots := g.SCCs()
 	p.noteCycles(items, g, knots)
 	auto := autoEdges(items, g, p.keys)
 	edges := outsideKnots(written, n, knots)
 	if len(auto) > 0 {
 		// Where automatic edges close a cycle, they give way: nobody asked for them.
 		all := graphOf(n, slices.Concat(edges, auto))
-		edges = append(edges, outsideKnots(auto, n, all.Knots())...)
+		edges = append(edges, outsideKnots(auto, n, all.SCCs())...)
 	}
 	p.build(n, edges)
 	return p
@@ -151,7 +151,7 @@ func toEdges(i int, rel resource.Relation, index map[key]int) []edge {
 func (p *plan) noteCycles(items []resource.Item, g *graph.Graph, knots [][]int) {
 	for _, knot := range knots {
 		var refs []resource.Ref
-		for _, n := range g.Loop(knot) {
+		for _, n := range g.Cycle(knot) {
 			refs = append(refs, items[n].Ref)
 		}
 		for _, n := range knot {

@@ -121,3 +121,9 @@ func argumentUses(n parse.Node, atRoot bool) Uses {
 	}
 	return nil
 }
+
+// ReadsFacts reports whether the condition reads facts.
+func (c *Condition) ReadsFacts() bool { return c.uses.Facts() }
+
+// ReadsFacts reports whether the template reads facts.
+func (t *Template) ReadsFacts() bool { return t.uses.Facts() }

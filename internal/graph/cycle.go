@@ -7,30 +7,30 @@ import "slices"
 // lowest number. Groups come by that number, too.
 func (g *Graph) Cycles() [][]int {
 	var cycles [][]int
-	for _, group := range g.Knots() {
-		cycles = append(cycles, g.Loop(group))
+	for _, group := range g.SCCs() {
+		cycles = append(cycles, g.Cycle(group))
 	}
 	return cycles
 }
 
-// Knots returns the groups of nodes that lead to each other (the strongly connected
+// SCCs returns the groups of nodes that lead to each other (the strongly connected
 // components of more than one node, or of one that leads to itself): nothing in
 // them can ever be ready. Sorted, each and as a whole.
-func (g *Graph) Knots() [][]int {
+func (g *Graph) SCCs() [][]int {
 	t := tarjan{g: g, index: make([]int, g.Len()), low: make([]int, g.Len()), on: make([]bool, g.Len())}
 	for n := range g.Len() {
 		if t.index[n] == 0 {
 			t.visit(n)
 		}
 	}
-	slices.SortFunc(t.knots, func(a, b []int) int { return a[0] - b[0] })
-	return t.knots
+	slices.SortFunc(t.components, func(a, b []int) int { return a[0] - b[0] })
+	return t.components
 }
 
-// Loop is a shortest cycle through the first node of one of the graph's [Graph.Knots]: a
+// Cycle is a shortest cycle through the first node of one of the graph's [Graph.SCCs]: a
 // path along edges whose last node leads back to its first.
-func (g *Graph) Loop(knot []int) []int {
-	start := knot[0]
+func (g *Graph) Cycle(component []int) []int {
+	start := component[0]
 	came := map[int]int{}
 	queue := []int{start}
 	for len(queue) > 0 {
@@ -43,13 +43,13 @@ func (g *Graph) Loop(knot []int) []int {
 			if _, seen := came[next]; seen {
 				continue
 			}
-			if _, inside := slices.BinarySearch(knot, next); inside {
+			if _, inside := slices.BinarySearch(component, next); inside {
 				came[next] = n
 				queue = append(queue, next)
 			}
 		}
 	}
-	return knot
+	return component
 }
 
 func pathTo(n, start int, came map[int]int) []int {
@@ -70,7 +70,7 @@ type tarjan struct {
 	on         []bool
 	next       int
 	stack      []int
-	knots      [][]int
+	components [][]int
 }
 
 type frame struct{ node, edge int }
@@ -121,6 +121,6 @@ func (t *tarjan) leave(n int) {
 	}
 	if len(group) > 1 || t.g.Has(n, n) {
 		slices.Sort(group)
-		t.knots = append(t.knots, group)
+		t.components = append(t.components, group)
 	}
 }

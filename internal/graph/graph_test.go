@@ -73,28 +73,28 @@ func TestPopAllTakesWhatIsReadyAndWantedAndLeavesTheRest(t *testing.T) {
 
 func TestCycles(t *testing.T) {
 	for name, c := range map[string]struct {
-		g             *graph.Graph
-		knots, cycles [][]int
+		g                  *graph.Graph
+		components, cycles [][]int
 	}{
-		"an order has none":                     {build(3, [2]int{0, 1}, [2]int{1, 2}, [2]int{0, 2}), nil, nil},
-		"a loop is told along its edges":        {build(4, [2]int{1, 3}, [2]int{3, 2}, [2]int{2, 1}), [][]int{{1, 2, 3}}, [][]int{{1, 3, 2}}},
-		"one that leads to itself":              {build(2, [2]int{1, 1}), [][]int{{1}}, [][]int{{1}}},
-		"two knots come by their lowest":        {build(5, [2]int{4, 2}, [2]int{2, 4}, [2]int{3, 1}, [2]int{1, 3}), [][]int{{1, 3}, {2, 4}}, [][]int{{1, 3}, {2, 4}}},
-		"what a knot leads to is no part of it": {build(3, [2]int{1, 0}, [2]int{1, 2}, [2]int{2, 1}), [][]int{{1, 2}}, [][]int{{1, 2}}},
+		"an order has none":                          {build(3, [2]int{0, 1}, [2]int{1, 2}, [2]int{0, 2}), nil, nil},
+		"a loop is told along its edges":             {build(4, [2]int{1, 3}, [2]int{3, 2}, [2]int{2, 1}), [][]int{{1, 2, 3}}, [][]int{{1, 3, 2}}},
+		"one that leads to itself":                   {build(2, [2]int{1, 1}), [][]int{{1}}, [][]int{{1}}},
+		"two components come by their lowest":        {build(5, [2]int{4, 2}, [2]int{2, 4}, [2]int{3, 1}, [2]int{1, 3}), [][]int{{1, 3}, {2, 4}}, [][]int{{1, 3}, {2, 4}}},
+		"what a component leads to is no part of it": {build(3, [2]int{1, 0}, [2]int{1, 2}, [2]int{2, 1}), [][]int{{1, 2}}, [][]int{{1, 2}}},
 		"the shortest of several loops is told": {
 			build(4, [2]int{0, 1}, [2]int{0, 2}, [2]int{2, 3}, [2]int{3, 0}, [2]int{1, 0}),
 			[][]int{{0, 1, 2, 3}},
 			[][]int{{0, 1}},
 		},
-		"a knot of two loops tells the shorter through its lowest": {
+		"a component of two loops tells the shorter through its lowest": {
 			build(4, [2]int{0, 1}, [2]int{1, 2}, [2]int{2, 0}, [2]int{1, 0}, [2]int{2, 3}, [2]int{3, 1}),
 			[][]int{{0, 1, 2, 3}},
 			[][]int{{0, 1}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.knots, c.g.Knots()); diff != "" {
-				t.Errorf("knots: %s", diff)
+			if diff := cmp.Diff(c.components, c.g.SCCs()); diff != "" {
+				t.Errorf("components: %s", diff)
 			}
 			if diff := cmp.Diff(c.cycles, c.g.Cycles()); diff != "" {
 				t.Errorf("cycles: %s", diff)
@@ -110,8 +110,8 @@ func TestReachableMarksAllThatComesAfter(t *testing.T) {
 	}
 }
 
-// FuzzGraph holds the queue and the knots against each other: an order keeps every
-// edge, and what it leaves out is exactly the knots and what comes after them.
+// FuzzGraph holds the queue and the components against each other: an order keeps every
+// edge, and what it leaves out is exactly the components and what comes after them.
 func FuzzGraph(f *testing.F) {
 	f.Add([]byte{5, 0, 1, 1, 2, 2, 0, 3, 4})
 	f.Add([]byte{3, 2, 1, 1, 0})
@@ -134,10 +134,10 @@ func FuzzGraph(f *testing.F) {
 				}
 			}
 		}
-		stuck := g.Reachable(slices.Concat(g.Knots()...)...)
+		stuck := g.Reachable(slices.Concat(g.SCCs()...)...)
 		for m, s := range stuck {
 			if s == slices.Contains(order, m) {
-				t.Fatalf("node %d: stuck %v, order %v, knots %v", m, s, order, g.Knots())
+				t.Fatalf("node %d: stuck %v, order %v, components %v", m, s, order, g.SCCs())
 			}
 		}
 		for _, c := range g.Cycles() {

@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -79,7 +79,7 @@ func (l *lab) giveCatalog(ctx context.Context, s desired) error {
 	if len(set.Faults) > 0 {
 		return set.Faults[0]
 	}
-	result := catalog.Compile(catalog.Input{Nodes: []catalog.Node{{Name: agentNode}}, Resources: set.Resources(), Kinds: providers.Kinds()})
+	result := compiler.Compile(compiler.Input{Nodes: []compiler.Node{{Name: agentNode}}, Resources: set.Resources(), Kinds: providers.Kinds()})
 	dir := filepath.Join(l.root, agentState)
 	if err := os.RemoveAll(dir); err != nil {
 		return err

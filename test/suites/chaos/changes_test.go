@@ -14,6 +14,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
 // A change is one request that a person makes.
@@ -80,7 +81,7 @@ type turn struct {
 	change
 	number  int
 	before  *picture
-	wanted  catalog.Result
+	wanted  compiler.Result
 	written map[string]map[string]int
 	made    time.Time
 	mark    int // in the journal
@@ -97,7 +98,7 @@ func (w *world) begin(t *testing.T, number int, c change) *turn {
 }
 
 // concerned are the nodes that a change is about: of how many specs another is wanted.
-func (n *turn) concerned(now catalog.Result) map[string]bool {
+func (n *turn) concerned(now compiler.Result) map[string]bool {
 	all := map[string]bool{}
 	for node, is := range now.Nodes {
 		if !catalog.SameSpec(is.Spec, n.wanted.Nodes[node].Spec) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/seal"
 	"github.com/fettle-dev/fettle/providers"
@@ -59,22 +60,22 @@ func (w *world) look(ctx context.Context) (*picture, error) {
 
 // compiled is what a compiler that has never seen the cluster before makes of it. A value that is sealed already, as is
 // wanted, is as it is: nobody can seal alike twice.
-func (p *picture) compiled() catalog.Result {
-	in := catalog.Input{
+func (p *picture) compiled() compiler.Result {
+	in := compiler.Input{
 		Kinds: providers.Kinds(),
 		ConfigMap: func(ref v1alpha1.KeyRef) (string, bool) {
 			value, ok := p.shared.Data[ref.Key]
 			return value, ok
 		},
-		Secret: func(ref v1alpha1.KeyRef) catalog.SecretValue {
+		Secret: func(ref v1alpha1.KeyRef) compiler.SecretValue {
 			value, ok := p.password.Data[ref.Key]
-			return catalog.SecretValue{Exposed: true, Found: ok, Value: value, Version: p.password.ResourceVersion}
+			return compiler.SecretValue{Exposed: true, Found: ok, Value: value, Version: p.password.ResourceVersion}
 		},
 		Seal: p.sealed,
 	}
 	for i := range p.nodes.Items {
 		o := &p.nodes.Items[i]
-		n := catalog.Node{Name: o.Name, Labels: o.Labels, Annotations: o.Annotations}
+		n := compiler.Node{Name: o.Name, Labels: o.Labels, Annotations: o.Annotations}
 		if nc := p.catalogs[o.Name]; nc != nil {
 			n.PublicKey = nc.Status.PublicKey
 			if nc.Status.Facts != nil {
@@ -89,10 +90,10 @@ func (p *picture) compiled() catalog.Result {
 	for i := range p.files.Items {
 		in.Resources = append(in.Resources, &p.files.Items[i])
 	}
-	return catalog.Compile(in)
+	return compiler.Compile(in)
 }
 
-func (p *picture) sealed(n *catalog.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
+func (p *picture) sealed(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
 	want := v1alpha1.SealedValue{Attribute: attribute, From: from, Key: seal.Fingerprint(n.PublicKey), Value: []byte("yet to be sealed")}
 	if nc := p.catalogs[n.Name]; nc != nil {
 		for _, e := range nc.Spec.Entries {
@@ -107,7 +108,7 @@ func (p *picture) sealed(n *catalog.Node, ref v1alpha1.ResourceRef, attribute st
 }
 
 // undone is something that the cluster has yet to do to be as it should; "" for nothing.
-func (p *picture) undone(want catalog.Result) string {
+func (p *picture) undone(want compiler.Result) string {
 	for node, n := range want.Nodes {
 		nc := p.catalogs[node]
 		switch {
@@ -138,7 +139,7 @@ func (p *picture) undone(want catalog.Result) string {
 }
 
 // settled waits until all is as it should be, and returns how that is.
-func (w *world) settled(t *testing.T) (*picture, catalog.Result) {
+func (w *world) settled(t *testing.T) (*picture, compiler.Result) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
@@ -193,7 +194,7 @@ func (p *picture) seals() map[string]string {
 }
 
 // contents are what each host should have, by path.
-func (p *picture) contents(t *testing.T, want catalog.Result) map[string]map[string]string {
+func (p *picture) contents(t *testing.T, want compiler.Result) map[string]map[string]string {
 	t.Helper()
 	all := map[string]map[string]string{}
 	for node, n := range want.Nodes {

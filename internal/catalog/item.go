@@ -1,0 +1,102 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// Items binds entries to their types, in the same order. open opens values that were sealed for the node; nil opens
+// none. An entry that cannot be opened or bound becomes an item with Invalid set.
+func Items(entries []v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener) []resource.Item {
+	items := make([]resource.Item, len(entries))
+	for i, e := range entries {
+		bound, err := bind(e, kinds, open)
+		items[i] = Item(e, bound)
+		if err != nil {
+			items[i].Resource, items[i].Invalid = nil, err
+		}
+	}
+	return items
+}
+
+// Item joins an entry with its bound attributes, which may be nil. Invalid is set if its audit, schedule or edges are
+// not valid.
+func Item(e v1alpha1.CatalogEntry, bound resource.Resource) resource.Item {
+	it := resource.Item{
+		Ref: resource.Ref{Kind: e.Kind, Name: e.Name}, Noop: e.Noop, Provider: e.Provider, Resource: bound,
+		Audit: len(e.Audit) > 0, LogLevel: resource.LogLevel(e.LogLevel), Deletion: resource.Deletion(e.DeletionPolicy),
+	}
+	it.Invalid = addOptions(&it, e)
+	if it.Invalid != nil {
+		it.Resource = nil
+	}
+	return it
+}
+
+func addOptions(it *resource.Item, e v1alpha1.CatalogEntry) (err error) {
+	if len(e.Audit) > 0 && it.Resource != nil {
+		if err := it.Resource.Audit(e.Audit); err != nil {
+			return err
+		}
+	}
+	if e.Schedule != nil {
+		if it.Schedule, err = schedule(*e.Schedule); err != nil {
+			return err
+		}
+	}
+	if e.Edges == nil {
+		return nil
+	}
+	for _, edges := range []struct {
+		from []v1alpha1.ResourceRef
+		to   *[]resource.Ref
+	}{
+		{e.Edges.Require, &it.Require},
+		{e.Edges.Before, &it.Before},
+		{e.Edges.Notify, &it.Notify},
+		{e.Edges.Subscribe, &it.Subscribe},
+	} {
+		for _, r := range edges.from {
+			ref, err := resource.ParseRef(string(r))
+			if err != nil {
+				return err
+			}
+			*edges.to = append(*edges.to, ref)
+		}
+	}
+	return nil
+}
+
+func bind(e v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener) (resource.Resource, error) {
+	kind, err := Kind(e.Kind, kinds)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := unseal(e, open)
+	if err != nil {
+		return nil, err
+	}
+	var raw json.RawMessage
+	if e.Attributes != nil {
+		raw = e.Attributes.Raw
+	}
+	return kind.Bind(resource.Ref{Kind: e.Kind, Name: e.Name}, raw, secrets...)
+}
+
+// Kind returns the kind of a name. The error lists the kinds that there are.
+func Kind(name string, kinds []resource.Kind) (resource.Kind, error) {
+	var names []string
+	for _, k := range kinds {
+		if k.Name() == name {
+			return k, nil
+		}
+		names = append(names, k.Name())
+	}
+	slices.Sort(names)
+	return nil, fmt.Errorf("kind %q is not known to this version of Fettle, which has: %s", name, strings.Join(names, ", "))
+}

@@ -1,0 +1,84 @@
+package compiler
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// A nodeGroup is what nodes have in common that are selected by the same targets and on which the same drafts are
+// withheld. It is not changed once it is made.
+type nodeGroup struct {
+	validation
+	catalogs []v1alpha1.CatalogRef
+	shared   map[v1alpha1.ResourceRef]string // hashes of entries in the catalogs
+	plain    *NodeResult                     // of nodes without anything of their own; nil until there is one
+}
+
+func newGroup(n *nodeAssignment, exists map[v1alpha1.ResourceRef]bool) *nodeGroup {
+	g := &nodeGroup{shared: map[v1alpha1.ResourceRef]string{}}
+	var members []*draft
+	for _, t := range n.targets {
+		members = append(members, t.drafts...)
+		g.catalogs = append(g.catalogs, t.refs...)
+	}
+	slices.SortFunc(members, compareDrafts)
+	slices.SortFunc(g.catalogs, func(a, b v1alpha1.CatalogRef) int { return strings.Compare(a.Name, b.Name) })
+	g.validation = validateGraph(members, n.blocked, exists)
+	for i, d := range members {
+		if g.reason(i) == "" && d.perNode == nil {
+			g.shared[d.ref] = d.hash
+		}
+	}
+	return g
+}
+
+// fault returns why the member at a position is withheld from a node of the group; nil if it is not.
+func (g *nodeGroup) fault(n *nodeAssignment, position int) *fault {
+	d := g.members[position]
+	if d.fault != nil {
+		return d.fault
+	}
+	if f := n.blocked[d]; f != nil {
+		return f
+	}
+	if found := g.faults[position]; len(found) > 0 {
+		return found[0]
+	}
+	return nil
+}
+
+// resultFor returns the desired state of a node of the group.
+func (g *nodeGroup) resultFor(n *nodeAssignment) *NodeResult {
+	if len(n.own)+len(n.blocked) > 0 {
+		return g.newResult(n)
+	}
+	if g.plain == nil {
+		g.plain = g.newResult(n)
+	}
+	return g.plain
+}
+
+// maxWithheldMessage is the maximum length of a message in a NodeCatalog, in bytes, so that thousands of them fit. The
+// resource's own status has a longer one.
+const maxWithheldMessage = 256
+
+func (g *nodeGroup) newResult(n *nodeAssignment) *NodeResult {
+	r := &NodeResult{Spec: v1alpha1.NodeCatalogSpec{Catalogs: g.catalogs}, shared: g.shared, own: make(map[v1alpha1.ResourceRef]string, len(n.own))}
+	var own []string
+	for i, d := range g.members {
+		if f := g.fault(n, i); f != nil {
+			r.Spec.Withheld = append(r.Spec.Withheld, v1alpha1.Withheld{Ref: d.ref, Reason: f.reason, Message: text.Clip(f.message, maxWithheldMessage)})
+		} else if made := n.own[d]; made != nil {
+			r.Spec.Entries = append(r.Spec.Entries, made.entry)
+			own = append(own, made.hash)
+			r.own[d.ref] = made.hash
+		}
+	}
+	r.Digest = catalog.DigestOf(r.Spec, own)
+	fitMessages(&r.Spec)
+	return r
+}

@@ -1,0 +1,57 @@
+package compiler
+
+import (
+	"fmt"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// Input is everything that catalogs are made from. The compiler does not change it.
+type Input struct {
+	Nodes     []Node
+	Resources []v1alpha1.Resource // of every kind, in any order
+	Kinds     []resource.Kind
+	// Refused maps resources that are missing from Resources, because something is wrong with them, to an
+	// explanation. Only [Local], [Prepare] and [Sketch] use it: they report a problem for each, and for what
+	// depends on them.
+	Refused map[v1alpha1.ResourceRef]string
+	// ConfigMap returns the value of a key, or false if it does not exist. nil has no keys.
+	ConfigMap func(ref v1alpha1.KeyRef) (value string, ok bool)
+	// Secret returns a key of a Secret. nil has no keys.
+	Secret func(ref v1alpha1.KeyRef) SecretValue
+	// Seal seals a key of a Secret, in the version that Secret returned, for an attribute of a resource on a node.
+	// It should return the same bytes for the same arguments if it can: a new value changes the node's catalog. An
+	// error is about the node's key.
+	Seal Sealer
+}
+
+// A Sealer seals a value for one attribute of a resource on one node.
+type Sealer func(n *Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error)
+
+// A Node is a machine to compile for.
+type Node struct {
+	Name                string
+	Labels, Annotations map[string]string
+	// Facts returns what the agent reported last. It is nil, or returns nil, if nothing was reported; resources that
+	// need facts are withheld until then.
+	Facts func() resource.Facts
+	// FactsKey differs when the facts differ.
+	FactsKey string
+	// PublicKey is the key that secrets are sealed to; "" if the agent has not published one. Resources that need it
+	// are withheld until then.
+	PublicKey string
+}
+
+// A SecretValue is one key of a Secret. It formats as a redaction mark.
+type SecretValue struct {
+	Exposed bool // the Secret exists and is exposed to nodes
+	Found   bool // and it has the key
+	Value   []byte
+	Version string // differs when the value differs
+}
+
+// Format writes a mark instead of the value, whatever the verb.
+func (v SecretValue) Format(to fmt.State, _ rune) {
+	_, _ = to.Write([]byte(resource.Redacted)) // like everything that is formatted
+}

@@ -1,0 +1,129 @@
+package compiler_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler"
+)
+
+const (
+	expensiveTemplate = `{{ range 100000 }}{{ end }}`
+	expensiveWhen     = `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(a, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(b, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(c, [1, 2, 3, 4, 5, 6].all(d, true)))) && `
+
+	overTemplate = "contentTemplate takes more than 1 s on all nodes together, or more than its share of the 10 s for all resources: read less of the facts, or render less"
+)
+
+func webs(n int) []compiler.Node {
+	var all []compiler.Node
+	for i := range n {
+		all = append(all, node(fmt.Sprintf("web-%d", i), "web"))
+	}
+	return all
+}
+
+func messages(result compiler.Result) []string {
+	var all []string
+	for _, p := range result.Problems {
+		all = append(all, fmt.Sprintf("%s|%s|%s|%s", p.Ref, p.Node, p.Reason, p.Message))
+	}
+	return all
+}
+
+func TestAResourceThatTakesTooLongOnAllNodesTogetherIsWithheld(t *testing.T) {
+	t.Parallel()
+
+	result := compiler.Compile(compiler.Input{Nodes: webs(150), Kinds: kinds(), Resources: []v1alpha1.Resource{
+		file("a", "/a", rendering(expensiveTemplate+"{{ .node.name }}")),
+		file("b", "/b", when(expensiveWhen+`node.name != ""`)),
+		file("c", "/c", rendering("{{ .node.name }}")),
+		file("d", "/d", requires("File/a")),
+	}})
+	want := []string{
+		"File/a||InvalidTemplate|" + overTemplate,
+		"File/b||InvalidWhen|when " + fmt.Sprintf("%q", expensiveWhen+`node.name != ""`) + " takes more than 1 s on all nodes together, or more than its share of the 10 s for all resources: read less of the facts, or select by labels",
+		"File/d||DependsOnProblem|waits for File/a, which is withheld: InvalidTemplate",
+	}
+	if diff := cmp.Diff(want, messages(result)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, n := range result.Nodes {
+		if len(n.Spec.Entries) != 1 || n.EntryHash("File/c") == "" {
+			t.Errorf("%s has %d entries, want File/c", name, len(n.Spec.Entries))
+		}
+	}
+}
+
+func TestWhatTakesTooLongTakesNothingFromOthers(t *testing.T) {
+	t.Parallel()
+
+	in := compiler.Input{Nodes: webs(150), Kinds: kinds(), Resources: []v1alpha1.Resource{file("z", "/z", rendering("{{ .node.name }}"))}}
+	for i := range 60 {
+		in.Resources = append(in.Resources, file(fmt.Sprintf("a%d", i), fmt.Sprintf("/a%d", i), rendering(expensiveTemplate+"{{ .node.name }}")))
+	}
+	result := compiler.Compile(in)
+	for _, m := range messages(result) {
+		if strings.HasPrefix(m, "File/z") || !strings.HasSuffix(m, "InvalidTemplate|"+overTemplate) {
+			t.Errorf("unexpected: %s", m)
+		}
+	}
+	if len(result.Problems) != 60 || result.Nodes["web-0"].EntryHash("File/z") == "" {
+		t.Errorf("got %d problems, want 60", len(result.Problems))
+	}
+}
+
+func TestLimitsOfAllNodesApplyTheSameWhateverCameBefore(t *testing.T) {
+	t.Parallel()
+
+	r := rand.New(rand.NewPCG(1, 1))
+	all := webs(30)
+	texts := []string{expensiveTemplate + "{{ .node.name }}", expensiveTemplate + "{{ .node.labels.role }}", "{{ .node.name }}"}
+	c := &compiler.Compiler{}
+	held := 0
+	for step := range 8 {
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		in := compiler.Input{Nodes: all[:15+r.IntN(16)], Kinds: kinds()}
+		for i := range in.Nodes {
+			if r.IntN(10) == 0 {
+				in.Nodes[i].Labels = map[string]string{"role": []string{"web", "db"}[r.IntN(2)]}
+			}
+		}
+		for i, text := range texts {
+			f := file(fmt.Sprintf("f%d", i), fmt.Sprintf("/f%d", i), rendering(text), when([]string{expensiveWhen + `node.name != ""`, `node.labels.role == "web"`, "true"}[(i+step/3)%3]))
+			f.UID, f.Generation = "f", int64(step/3)
+			in.Resources = append(in.Resources, f)
+		}
+		got, want := c.Compile(in), compiler.Compile(in)
+		if diff := cmp.Diff(encoded(t, want), encoded(t, got)); diff != "" {
+			t.Fatalf("step %d: (-fresh +again):\n%s", step, diff)
+		}
+		held += len(got.Problems)
+	}
+	if held == 0 {
+		t.Error("nothing was withheld")
+	}
+}
+
+func TestTheErrorOfANodeNamesThatNode(t *testing.T) {
+	t.Parallel()
+
+	result := compiler.Compile(compiler.Input{Nodes: webs(3)[1:], Kinds: kinds(), Resources: []v1alpha1.Resource{
+		file("a", "/a", rendering("{{ .facts.none }}")), file("b", "/b", when("facts.none")), file("c", "/c", rendering("{{ .node.labels.none }}")),
+	}})
+	var nodes []string
+	for _, p := range result.Problems {
+		if !strings.Contains(p.Message, " on node "+p.Node+": ") {
+			t.Errorf("%s on %s: %s", p.Ref, p.Node, p.Message)
+		}
+		nodes = append(nodes, string(p.Ref)+" "+p.Node)
+	}
+	want := []string{"File/a web-1", "File/a web-2", "File/b web-1", "File/b web-2", "File/c web-1", "File/c web-2"}
+	if diff := cmp.Diff(want, nodes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

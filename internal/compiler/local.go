@@ -1,0 +1,82 @@
+package compiler
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// Local compiles for one machine without a cluster: for in.Nodes[0], which every nodeSelector matches if its Labels are
+// nil. The entries are in the order of in.Resources, without those that have a problem. Problems name no node. The
+// functions of the input must be safe for concurrent use.
+func Local(in Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
+	problems = local(in, false, func(e v1alpha1.CatalogEntry, _ resource.Resource) { entries = append(entries, e) })
+	return entries, problems
+}
+
+// Prepare is Local for a caller that applies the entries at once: they are bound to their types, as [catalog.Items] does,
+// and their size is not limited.
+func Prepare(in Input) (items []resource.Item, problems []Problem) {
+	problems = local(in, true, func(e v1alpha1.CatalogEntry, bound resource.Resource) { items = append(items, catalog.Item(e, bound)) })
+	return items, problems
+}
+
+// Sketch returns all resources of the input with their edges, including those with problems and whatever they select:
+// for display, not to be applied.
+func Sketch(in Input) []resource.Item {
+	drafts := new(Compiler).draftLocally(in, true).drafts
+	items := make([]resource.Item, 0, len(drafts))
+	for _, d := range drafts {
+		items = append(items, catalog.Item(d.entry, d.bound))
+	}
+	return items
+}
+
+// local calls use for each entry of the node that has no problem.
+func local(in Input, bindOnly bool, use func(v1alpha1.CatalogEntry, resource.Resource)) []Problem {
+	c := &Compiler{}
+	revision := c.draftLocally(in, bindOnly)
+	nodes := c.contexts(append(slices.Clip(in.Nodes), Node{})[:1])
+	nodes[0].matchesAll = nodes[0].Labels == nil
+	a := newAssigner(revision, nodes, nil)
+	n := a.nodes[0]
+	a.assign(n)
+	for i, d := range n.group.members {
+		if n.group.fault(n, i) != nil {
+			continue
+		}
+		if made := n.own[d]; made != nil {
+			use(made.entry, made.bound)
+		} else {
+			use(d.entry, d.bound)
+		}
+	}
+	return a.findings(nil).problems(nil)
+}
+
+func (c *Compiler) draftLocally(in Input, bindOnly bool) *Revision {
+	all := append(slices.Clip(in.Resources), placeholders(in.Refused)...)
+	by := drafter{kinds: in.Kinds, configMap: in.ConfigMap, secret: in.Secret, refused: in.Refused, bindOnly: bindOnly}
+	return c.revise(all, by, runtime.GOMAXPROCS(0))
+}
+
+// placeholders stand for resources of which only the name is known. They select every node.
+func placeholders(refused map[v1alpha1.ResourceRef]string) []v1alpha1.Resource {
+	var all []v1alpha1.Resource
+	for _, ref := range slices.Sorted(maps.Keys(refused)) {
+		kind, name, _ := strings.Cut(string(ref), "/")
+		if r := v1alpha1.NewResource(kind); r != nil {
+			r.SetName(name)
+			r.GetTargeting().NodeSelector = &metav1.LabelSelector{}
+			all = append(all, r)
+		}
+	}
+	return all
+}

@@ -1,0 +1,76 @@
+package compiler
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// A Problem keeps a resource from one node or from all nodes that it selects.
+type Problem struct {
+	Ref     v1alpha1.ResourceRef
+	Node    string // "" for every node that it selects
+	Reason  string // one of the reasons in api/v1alpha1
+	Message string // names the value at fault and the fix
+	// Others are the other resources of the conflict or cycle.
+	Others []v1alpha1.ResourceRef
+}
+
+// A fault is a problem that is not attributed to a resource and node yet. Its message is one printable line.
+type fault struct {
+	reason, message string
+	others          []v1alpha1.ResourceRef
+}
+
+// maxMessage is the maximum length of a message, in bytes.
+const maxMessage = 1024
+
+// faultf escapes its arguments, because errors quote values that authors and nodes choose.
+func faultf(reason, format string, args ...any) *fault {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = text.Error(err)
+		}
+	}
+	return &fault{reason: reason, message: text.Clip(text.Line(fmt.Sprintf(format, args...)), maxMessage)}
+}
+
+// findings collects the faults of resources on nodes, and reports equal faults of one resource once.
+type findings map[string]*finding
+
+type finding struct {
+	problem Problem
+	nodes   []string
+}
+
+func (fs findings) add(ref v1alpha1.ResourceRef, f *fault, nodes ...string) {
+	key := strings.Join([]string{string(ref), f.reason, f.message, fmt.Sprint(f.others)}, "\x00")
+	if fs[key] == nil {
+		fs[key] = &finding{problem: Problem{Ref: ref, Reason: f.reason, Message: f.message, Others: f.others}}
+	}
+	fs[key].nodes = append(fs[key].nodes, nodes...)
+}
+
+// problems returns the findings sorted. One that concerns all nodes that its resource selects names no node.
+func (fs findings) problems(selected map[v1alpha1.ResourceRef][]string) []Problem {
+	var all []Problem
+	for _, f := range fs {
+		p := f.problem
+		if len(f.nodes) >= len(selected[p.Ref]) {
+			all = append(all, p)
+			continue
+		}
+		for _, p.Node = range f.nodes {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b Problem) int {
+		return slices.Compare(
+			[]string{string(a.Ref), a.Node, a.Reason, a.Message},
+			[]string{string(b.Ref), b.Node, b.Reason, b.Message})
+	})
+	return all
+}

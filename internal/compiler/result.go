@@ -1,0 +1,56 @@
+package compiler
+
+import (
+	"slices"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// Result is the desired state of the fleet.
+type Result struct {
+	// Catalogs by name, each used by at least one node.
+	Catalogs map[string]*v1alpha1.Catalog
+	// Nodes by name: one for every node of the input.
+	Nodes map[string]*NodeResult
+	// Selected maps each resource to the sorted names of the nodes that it selects. Resources of one targeting share
+	// one slice.
+	Selected map[v1alpha1.ResourceRef][]string
+	// Problems are sorted by resource, node and reason.
+	Problems []Problem
+}
+
+// NodeResult is the desired state of one node. Nodes with the same state may share one.
+type NodeResult struct {
+	Spec v1alpha1.NodeCatalogSpec
+	// Digest is the digest of Spec, which the node's agent reports once it has applied it.
+	Digest string
+
+	shared map[v1alpha1.ResourceRef]string // hashes of the entries in shared catalogs
+	own    map[v1alpha1.ResourceRef]string // hashes of the node's own entries
+}
+
+// EntryHash identifies the node's entry of a resource: it changes when the entry does. It is "" if the resource does
+// not select the node or is withheld from it.
+func (n *NodeResult) EntryHash(ref v1alpha1.ResourceRef) string {
+	if hash, ok := n.own[ref]; ok {
+		return hash
+	}
+	return n.shared[ref]
+}
+
+// Changed returns the resources whose entries differ from those of an earlier result, sorted, including those that were
+// added and removed.
+func (n *NodeResult) Changed(before *NodeResult) []v1alpha1.ResourceRef {
+	var changed []v1alpha1.ResourceRef
+	for _, a := range []*NodeResult{n, before} {
+		for _, entries := range []map[v1alpha1.ResourceRef]string{a.shared, a.own} {
+			for ref := range entries {
+				if n.EntryHash(ref) != before.EntryHash(ref) {
+					changed = append(changed, ref)
+				}
+			}
+		}
+	}
+	slices.Sort(changed)
+	return slices.Compact(changed)
+}

@@ -1,0 +1,87 @@
+package compiler
+
+import (
+	"slices"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler/targeting"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// A secretOrigin is where the value of an attribute comes from. No draft holds the value itself.
+type secretOrigin struct {
+	attribute string
+	from      v1alpha1.SealedFrom
+}
+
+// withoutSecrets returns a drafter that can be retained: it cannot read Secrets.
+func (by drafter) withoutSecrets() drafter {
+	by.secret = nil
+	return by
+}
+
+// bindSecrets checks the values that come from Secrets. They are sealed for each node later, or bound now if the draft
+// is applied at once.
+func (by drafter) bindSecrets(d *draft, r v1alpha1.Resource) {
+	refs := slices.DeleteFunc(v1alpha1.ValueReferencesOf(r), fromConfigMap)
+	if d.fault != nil || len(refs) == 0 {
+		return
+	}
+	if !by.bindOnly {
+		if d.fault = unprotected(refs[0].Field, r.GetTargeting()); d.fault != nil {
+			return
+		}
+	}
+	values, origins, f := by.readSecrets(refs)
+	if f != nil {
+		d.fault = f
+		return
+	}
+	bound, err := by.bind(d.entry, r, values...)
+	switch {
+	case err != nil:
+		d.fault = faultf(v1alpha1.ReasonInvalidSpec, "%v", err)
+	case by.bindOnly:
+		d.bound = bound
+	default:
+		d.perNode = &perNode{drafter: by.withoutSecrets(), secrets: origins, entry: d.entry}
+	}
+}
+
+// unprotected returns a fault if nodes can have themselves selected by a targeting: whoever broke into a node would
+// get the Secret.
+func unprotected(field string, t *v1alpha1.Targeting) *fault {
+	if t.AcceptSelfLabelledNodes {
+		return nil
+	}
+	controlled := targeting.KubeletControlled(t)
+	if len(controlled) == 0 {
+		return nil
+	}
+	return faultf(v1alpha1.ReasonUnprotectedTargeting,
+		"%s sends a Secret to nodes that are selected by values a kubelet can set on its own node: %s; select by node.name or by labels below node-restriction.kubernetes.io/, "+
+			"which kubelets cannot set, or accept the risk with acceptSelfLabelledNodes: true", field, text.List(controlled))
+}
+
+func (by drafter) readSecrets(refs []v1alpha1.ValueReference) (values []resource.Secret, origins []secretOrigin, f *fault) {
+	for _, v := range refs {
+		ref := *v.From.SecretKeyRef
+		var value SecretValue
+		if by.secret != nil {
+			value = by.secret(ref)
+		}
+		switch {
+		case f != nil: // read all the same, so that a change of it is noticed
+		case !value.Exposed:
+			f = faultf(v1alpha1.ReasonUnexposedSecret, "%s names Secret %s/%s, which does not exist or is not labelled %s=true: create it, or label it",
+				v.Field, ref.Namespace, ref.Name, v1alpha1.LabelExposeToNodes)
+		case !value.Found:
+			f = faultf(v1alpha1.ReasonMissingSource, "%s names key %q of Secret %s/%s, which has no such key: add it, or correct %s",
+				v.Field, ref.Key, ref.Namespace, ref.Name, v.Field)
+		}
+		values = append(values, resource.Secret{Attribute: v.Attribute, Value: string(value.Value)})
+		origins = append(origins, secretOrigin{v.Attribute, v1alpha1.SealedFrom{KeyRef: ref, Version: value.Version}})
+	}
+	return values, origins, f
+}

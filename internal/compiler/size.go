@@ -1,0 +1,51 @@
+package compiler
+
+import (
+	"encoding/json"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+)
+
+// A sizeBudget is what is left of maxCatalog for the entries of one node.
+type sizeBudget struct {
+	node    string
+	left    int
+	largest v1alpha1.ResourceRef
+	size    int // of the largest
+}
+
+// take uses a part of the budget, or returns why that is not possible.
+func (b *sizeBudget) take(ref v1alpha1.ResourceRef, size int) *fault {
+	if size > b.left {
+		return faultf(v1alpha1.ReasonTooLarge,
+			"its %d KiB exceed the remaining %d of %d KiB for the own entries of node %s; %s takes the most, %d KiB: render less, or let nodes share it",
+			size>>10, b.left>>10, maxCatalog>>10, b.node, b.largest, b.size>>10)
+	}
+	if b.left -= size; size > b.size {
+		b.largest, b.size = ref, size
+	}
+	return nil
+}
+
+// alwaysFit is a number of withheld resources whose messages never need to be left out.
+const alwaysFit = 256
+
+// fitMessages leaves out messages of withheld resources, from the end, until the spec is small enough. The status of
+// each resource has its message, too.
+func fitMessages(s *v1alpha1.NodeCatalogSpec) {
+	if len(s.Withheld) <= alwaysFit {
+		return
+	}
+	size := sizeOf(s.Catalogs) + sizeOf(s.Entries) + sizeOf(s.Withheld)
+	for i := len(s.Withheld) - 1; i >= 0 && size > catalog.MaxSpec; i-- {
+		w := &s.Withheld[i]
+		size -= sizeOf(w.Message)
+		w.Message = ""
+	}
+}
+
+func sizeOf(v any) int {
+	raw, _ := json.Marshal(v) // it came from JSON
+	return len(raw)
+}

@@ -1,0 +1,89 @@
+package compiler
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/expression"
+)
+
+// resolve returns the resource with the values of ConfigMaps among its attributes, as a copy if there are any, and its
+// content template, nil for none.
+func (by drafter) resolve(r v1alpha1.Resource) (v1alpha1.Resource, *expression.Template, *fault) {
+	if f := checkReferences(r); f != nil {
+		return r, nil, f
+	}
+	if c, ok := r.(v1alpha1.ContentSource); ok && c.GetContentFrom().ContentTemplate != nil {
+		t, err := expression.ParseTemplate(*c.GetContentFrom().ContentTemplate)
+		if err != nil {
+			return r, nil, faultf(v1alpha1.ReasonInvalidTemplate, "cannot parse contentTemplate: %v", err)
+		}
+		return withContent(r, ""), t, nil
+	}
+	if !slices.ContainsFunc(v1alpha1.ValueReferencesOf(r), fromConfigMap) {
+		return r, nil, nil
+	}
+	r = r.DeepCopyObject().(v1alpha1.Resource)
+	return r, nil, by.setValues(v1alpha1.ValueReferencesOf(r))
+}
+
+func fromConfigMap(v v1alpha1.ValueReference) bool { return v.From.ConfigMapKeyRef != nil }
+
+// withContent returns a copy of a resource with this content.
+func withContent(r v1alpha1.Resource, content string) v1alpha1.Resource {
+	r = r.DeepCopyObject().(v1alpha1.Resource)
+	if s, ok := r.(v1alpha1.ContentSource); ok {
+		s.SetContent(content)
+	}
+	return r
+}
+
+// checkReferences checks where attributes come from. The schema has the same rules, but may be newer than the resource.
+func checkReferences(r v1alpha1.Resource) *fault {
+	refs := v1alpha1.ValueReferencesOf(r)
+	for _, v := range refs {
+		if fromConfigMap(v) == (v.From.SecretKeyRef != nil) {
+			return faultf(v1alpha1.ReasonInvalidSpec, "%s needs one of configMapKeyRef and secretKeyRef: {namespace, name, key}", v.Field)
+		}
+	}
+	if c, ok := r.(v1alpha1.ContentSource); ok {
+		template, from := c.GetContentFrom().ContentTemplate != nil, c.GetContentFrom().ContentFrom != nil
+		if template && from || (template || from) && isSet(r, "content") {
+			return faultf(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom exclude each other: keep one")
+		}
+	}
+	for _, v := range refs {
+		if isSet(r, v.Attribute) {
+			return faultf(v1alpha1.ReasonInvalidSpec, "%s and %s exclude each other: keep one", v.Attribute, v.Field)
+		}
+	}
+	return nil
+}
+
+// isSet reports whether a resource itself has a value for an attribute.
+func isSet(r v1alpha1.Resource, attribute string) bool {
+	raw, err := json.Marshal(r.GetAttributes())
+	var all map[string]json.RawMessage
+	return err == nil && json.Unmarshal(raw, &all) == nil && all[attribute] != nil
+}
+
+// setValues sets the attributes that come from ConfigMaps.
+func (by drafter) setValues(refs []v1alpha1.ValueReference) *fault {
+	for _, v := range refs {
+		if !fromConfigMap(v) {
+			continue
+		}
+		key := *v.From.ConfigMapKeyRef
+		value, found := "", false
+		if by.configMap != nil {
+			value, found = by.configMap(key)
+		}
+		if !found {
+			return faultf(v1alpha1.ReasonMissingSource, "%s names key %q of ConfigMap %s/%s, which does not exist: create it, or correct %s",
+				v.Field, key.Key, key.Namespace, key.Name, v.Field)
+		}
+		v.Set(value)
+	}
+	return nil
+}

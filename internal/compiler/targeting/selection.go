@@ -1,0 +1,73 @@
+// Package targeting decides which nodes a resource applies to, and which targetings a node could satisfy by itself.
+package targeting
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/expression"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// A Selection is a compiled nodeSelector and when.
+type Selection struct {
+	When *expression.Condition // nil if every node is selected that the nodeSelector matches
+	Text string                // of when, shortened for messages
+	// Err says why nodeSelector or when is invalid, with Reason, one of the reasons in api/v1alpha1. An invalid
+	// nodeSelector matches no node.
+	Err    error
+	Reason string
+
+	selector labels.Selector
+}
+
+// maxQuoted is the number of bytes of a when that messages quote.
+const maxQuoted = 256
+
+// New compiles a targeting.
+func New(t *v1alpha1.Targeting, env *expression.Environment) *Selection {
+	selector, err := metav1.LabelSelectorAsSelector(t.NodeSelector)
+	if err != nil {
+		return &Selection{selector: labels.Nothing(), Err: fmt.Errorf("nodeSelector is invalid: %w", err), Reason: v1alpha1.ReasonInvalidSelector}
+	}
+	s := &Selection{selector: selector}
+	when := strings.TrimSpace(t.When)
+	if when == "" {
+		return s
+	}
+	s.Text = text.Clip(when, maxQuoted)
+	if s.When, err = env.CompileWhen(when); err != nil {
+		s.Err, s.Reason = fmt.Errorf("when %q is invalid: %w", s.Text, err), v1alpha1.ReasonInvalidWhen
+	}
+	return s
+}
+
+// Matches reports whether the nodeSelector matches the labels of a node.
+func (s *Selection) Matches(of map[string]string) bool { return s.selector.Matches(labels.Set(of)) }
+
+// Key is equal for targetings with the same meaning, however they are written.
+func Key(t *v1alpha1.Targeting) string {
+	return selectorKey(t.NodeSelector) + "\x00" + strings.TrimSpace(t.When)
+}
+
+func selectorKey(s *metav1.LabelSelector) string {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return "invalid: " + s.String()
+	}
+	requirements, selectable := selector.Requirements()
+	if !selectable {
+		return "nothing"
+	}
+	var all []string
+	for _, r := range requirements {
+		all = append(all, r.String())
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ",")
+}

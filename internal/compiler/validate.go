@@ -1,0 +1,184 @@
+package compiler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/graph"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// A validation is the result of validateGraph.
+type validation struct {
+	members []*draft   // in the order of the catalog
+	faults  [][]*fault // by position: what is wrong with a member in combination with the others
+	blocked []string   // by position: the reason that withholds a member anyway; "" for none
+}
+
+// A validator finds what is wrong with the resources of a node in combination.
+type validator struct {
+	validation
+	exists   map[v1alpha1.ResourceRef]bool
+	position map[v1alpha1.ResourceRef]int
+	graph    *graph.Graph
+}
+
+// validateGraph finds conflicts, missing references and cycles among members, and what depends on a member that is
+// withheld. blocked are faults of the node; exists are all resources of the fleet.
+func validateGraph(members []*draft, blocked map[*draft]*fault, exists map[v1alpha1.ResourceRef]bool) validation {
+	v := &validator{
+		validation: validation{members: members, faults: make([][]*fault, len(members)), blocked: make([]string, len(members))},
+		exists:     exists, graph: graph.New(len(members)), position: make(map[v1alpha1.ResourceRef]int, len(members)),
+	}
+	for i, d := range members {
+		v.position[d.ref] = i
+		if f := d.fault; f != nil {
+			v.blocked[i] = f.reason
+		} else if f := blocked[d]; f != nil {
+			v.blocked[i] = f.reason
+		}
+	}
+	v.findConflicts()
+	v.resolveEdges()
+	v.findCycles()
+	v.withholdDependents()
+	return v.validation
+}
+
+// reason is why the member at a position is withheld; "" if it is not.
+func (v *validation) reason(i int) string {
+	if v.blocked[i] == "" && len(v.faults[i]) > 0 {
+		return v.faults[i][0].reason
+	}
+	return v.blocked[i]
+}
+
+func (v *validator) fail(i int, f *fault) { v.faults[i] = append(v.faults[i], f) }
+
+// findConflicts fails all resources that claim one thing on the host: the compiler does not guess which one is meant.
+func (v *validator) findConflicts() {
+	claims := make(map[string][]int, len(v.members))
+	for i, d := range v.members {
+		if d.claim != "" {
+			claims[d.claim] = append(claims[d.claim], i)
+		}
+	}
+	for _, claimants := range claims {
+		if len(claimants) < 2 {
+			continue
+		}
+		for _, i := range claimants {
+			others := v.others(i, claimants)
+			f := faultf(v1alpha1.ReasonConflict, "%s is also claimed by %s on the same node: keep one, or let their nodeSelector or when exclude each other",
+				v.members[i].property, text.List(others))
+			f.others = others
+			v.fail(i, f)
+		}
+	}
+}
+
+// others returns the resources at positions except one.
+func (v *validator) others(except int, positions []int) []v1alpha1.ResourceRef {
+	var refs []v1alpha1.ResourceRef
+	for _, i := range positions {
+		if i != except {
+			refs = append(refs, v.members[i].ref)
+		}
+	}
+	return refs
+}
+
+func (v *validator) resolveEdges() {
+	for i, d := range v.members {
+		var missing []string
+		for _, e := range d.edges {
+			switch other, ok := v.position[e.ref]; {
+			case !ok:
+				missing = append(missing, v.explainMissing(e))
+			case e.first:
+				v.graph.Add(other, i)
+			default:
+				v.graph.Add(i, other)
+			}
+		}
+		if len(missing) > 0 {
+			v.fail(i, faultf(v1alpha1.ReasonMissingReference, "%s", strings.Join(missing, "; ")))
+		}
+	}
+}
+
+// explainMissing suggests what an edge to a missing resource could mean.
+func (v *validator) explainMissing(e edge) string {
+	if v.exists[e.ref] {
+		return fmt.Sprintf("%s names %s, which does not apply to the same node: see its nodeSelector and when", e.attribute, e.ref)
+	}
+	kind, _, _ := strings.Cut(string(e.ref), "/")
+	var same []v1alpha1.ResourceRef
+	for _, d := range v.members {
+		if d.entry.Kind == kind {
+			same = append(same, d.ref)
+		}
+	}
+	if len(same) == 0 {
+		return fmt.Sprintf("%s names %s, which does not exist; the node has no %s", e.attribute, e.ref, kind)
+	}
+	return fmt.Sprintf("%s names %s, which does not exist; the node has %s", e.attribute, e.ref, text.List(same))
+}
+
+func (v *validator) findCycles() {
+	for _, component := range v.graph.SCCs() {
+		cycle := v.graph.Cycle(component)
+		var path []string
+		for _, i := range append(cycle, cycle[0]) {
+			path = append(path, string(v.members[i].ref))
+		}
+		for _, i := range component {
+			f := faultf(v1alpha1.ReasonDependencyCycle, "%s is a cycle: remove one of these edges", strings.Join(path, " -> "))
+			f.others = v.others(i, component)
+			v.fail(i, f)
+		}
+	}
+}
+
+// withholdDependents fails what comes after a withheld resource. A cause that needs a person takes precedence over one
+// that goes away by itself.
+func (v *validator) withholdDependents() {
+	var problems []int
+	waiting := map[string][]int{}
+	for i := range v.members {
+		switch reason := v.reason(i); {
+		case reason == "":
+		case v1alpha1.WaitsForNode(reason):
+			waiting[reason] = append(waiting[reason], i)
+		default:
+			problems = append(problems, i)
+		}
+	}
+	v.spread(problems, v1alpha1.ReasonDependsOnProblem)
+	for _, reason := range slices.Sorted(maps.Keys(waiting)) {
+		v.spread(waiting[reason], reason)
+	}
+}
+
+// spread fails everything that comes after the roots.
+func (v *validator) spread(roots []int, reason string) {
+	cause := map[int]int{}
+	for _, r := range roots {
+		cause[r] = r
+	}
+	for queue := roots; len(queue) > 0; queue = queue[1:] {
+		i := queue[0]
+		for _, next := range v.graph.After(i) {
+			if v.reason(next) != "" {
+				continue
+			}
+			root := cause[i]
+			cause[next] = root
+			v.fail(next, faultf(reason, "waits for %s, which is withheld: %s", v.members[root].ref, v.reason(root)))
+			queue = append(queue, next)
+		}
+	}
+}
