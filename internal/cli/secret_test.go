@@ -112,7 +112,7 @@ func TestASecretThatIsNotThereOrNotForNodesIsMissed(t *testing.T) {
 	} {
 		root := emptyRoot(t)
 		got := fettle(t, in, "apply", "-f", "-", "--root", root, "--detailed-exitcodes")
-		if want := "contentFrom names Secret default/token, which is not there or is not labelled fettle.dev/expose-to-nodes=true"; got.code != 4 || !strings.Contains(got.err+got.out, want) {
+		if want := "contentFrom names Secret default/token, which does not exist or is not labelled fettle.dev/expose-to-nodes=true"; got.code != 4 || !strings.Contains(got.err+got.out, want) {
 			t.Errorf("%s: exit %d\n%s%s", what, got.code, got.out, got.err)
 		}
 		if got := fettle(t, in, "validate", "-f", "-"); got.code != 0 || got.err != "" {
