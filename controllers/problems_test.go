@@ -125,7 +125,7 @@ var _ = Describe("A resource that comes to be impossible", func() {
 			"TooLarge", "on node web-1: content is longer than 384 KiB"),
 		Entry("others on the node take its room", all(
 			beside(secret("big", "text", strings.Repeat("x", 300<<10)), file("aaa", "/aaa", on("web"), fromSecret("big", "text"))), edited(fromSecret("big", "text"))),
-			"TooLarge", "it takes 401 KiB, and of 512 KiB for what is node web-1's own 110 are left; File/aaa takes most of it, 401 KiB"),
+			"TooLarge", "its 401 KiB exceed the remaining 110 of 512 KiB for the own entries of node web-1; File/aaa takes the most, 401 KiB"),
 		Entry("its type refuses it", edited(func(f *v1alpha1.File) { f.Spec.Audit = []string{"colour"} }),
 			"InvalidSpec", "colour"),
 	)

@@ -27,7 +27,7 @@ type refusals struct {
 }
 
 type refusal struct {
-	of       *compiler.NodeResult
+	of       string // digest of what the node should have
 	why      string
 	attempts int
 	next     time.Time
@@ -60,7 +60,7 @@ func (r *refusals) note(c nodeChange, err error, now time.Time) (began bool) {
 		r.byNode = map[string]refusal{}
 	}
 	was := r.byNode[c.node]
-	is := refusal{of: c.want, why: err.Error(), attempts: min(was.attempts+1, 10)}
+	is := refusal{of: c.want.Digest, why: err.Error(), attempts: min(was.attempts+1, 10)}
 	is.next = now.Add(min(time.Second<<is.attempts, maxRetry))
 	r.byNode[c.node] = is
 	return was.attempts == 0
@@ -71,7 +71,7 @@ func (r *refusals) waits(c nodeChange, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	was, refused := r.byNode[c.node]
-	return refused && was.of == c.want && now.Before(was.next)
+	return refused && was.of == c.want.Digest && now.Before(was.next)
 }
 
 // why is what the API server said when it refused what a node is to have; "" if it didn't.
