@@ -48,7 +48,7 @@ func reportsWhatCannotGo(t *testing.T, m *machine) {
 	nc := m.applied(m.spec(v1alpha1.NodeCatalogSpec{}))
 	m.Expect(nc.Status.Resources).To(HaveLen(1))
 	m.Expect(nc.Status.Resources[0]).To(And(HaveField("Ref", v1alpha1.ReportedRef("File/dir")), HaveField("State", v1alpha1.StateFailed),
-		HaveField("Message", ContainSubstring(`its resource did not manage what is in it, as "theirs": move that away`))))
+		HaveField("Message", ContainSubstring(`it contains files that its resource did not manage, such as "theirs": move them away`))))
 	m.file("dir/theirs").remove()
 	m.passes("the directory goes", func(g Gomega) {
 		g.Expect(m.object().Status.Resources).To(BeEmpty())

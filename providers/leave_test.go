@@ -207,7 +207,7 @@ func TestDeleteRemovesEverything(t *testing.T) {
 	k.apply(resource.Delete, changes...)
 	k.put("srv/dir/theirs", "precious\n", 0o600)
 	const stays = "File/dir Failed change of ensure from directory to absent failed: " +
-		"cannot remove directory /srv/dir: its resource did not manage what is in it, as \"theirs\": move that away"
+		"cannot remove directory /srv/dir: it contains files that its resource did not manage, such as \"theirs\": move them away"
 	var failed []string
 	for _, line := range k.apply(resource.Delete) {
 		if !strings.HasSuffix(line, " Changed") {

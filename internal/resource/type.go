@@ -154,7 +154,35 @@ func (t *Type[A]) Problems() error {
 		add(err != nil, "provider %s: %v", p.Name(), err)
 	}
 	t.checkDefaults(add)
+	t.checkMethods(add)
 	return errors.Join(errs...)
+}
+
+// checkMethods finds methods that are named like those of an optional interface but have another
+// signature, so that they would never be called.
+func (t *Type[A]) checkMethods(add func(bad bool, format string, args ...any)) {
+	for _, p := range t.Providers {
+		methods := reflect.TypeOf(p)
+		for name, implements := range optionalMethods[A](p) {
+			_, has := methods.MethodByName(name)
+			add(has && !implements, "method %s of provider %s has not the signature of the optional interface: correct or rename it", name, p.Name())
+		}
+	}
+}
+
+func optionalMethods[A any](p Provider[A]) map[string]bool {
+	return map[string]bool{
+		"Defaults": implements[Defaulter](p), "Features": implements[Featured](p), "FeaturesWhere": implements[Conditional](p),
+		"Generate": implements[Generator[A]](p), "Identify": implements[Identifier[A]](p), "List": implements[Lister[A]](p),
+		"Needs": implements[Needing](p), "Precheck": implements[Prechecker[A]](p), "ReadAll": implements[BatchReader[A]](p),
+		"ReadAudited": implements[Auditor[A]](p), "Refresh": implements[Refresher[A]](p), "Source": implements[Sourced](p),
+		"Watch": implements[Watcher[A]](p), "WriteAll": implements[BatchWriter[A]](p),
+	}
+}
+
+func implements[I any](p any) bool {
+	_, ok := p.(I)
+	return ok
 }
 
 // checkDefaults finds providers that are the default of the same hosts, such as one that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/file/entry"
 )
@@ -23,7 +24,7 @@ func (posix) Identify(_ context.Context, h resource.Reader, wants []Attributes) 
 
 // Watch implements [resource.Watcher]: the path, and a source on the host. Of a directory it
 // watches only the first level, as there may be thousands below.
-func (posix) Watch(_ resource.Reader, want Attributes) []string {
+func (posix) Watch(_ host.Reader, want Attributes) []string {
 	paths := append([]string{want.Path}, sourceFiles(want)...)
 	if isTrue(want.Recurse) || isTrue(want.Purge) {
 		for i, p := range paths {
