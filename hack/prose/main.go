@@ -1,6 +1,6 @@
 // Command prose checks the wording of docs, comments, messages and test names: `make verify-prose`.
 //
-// It reads the files that git has, or those given, and prints each habit that hack/prose/rules/rules.txt
+// It reads the files below the present directory, or those given, and prints each habit that hack/prose/rules/rules.txt
 // lists, with a better wording. It fails if there are any.
 package main
 
@@ -9,10 +9,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"os"
-	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,21 +67,39 @@ func readRules(file string) ([]rules.Rule, error) {
 	return rules.Parse(string(text))
 }
 
-// list returns the files with prose that git has among those given, or below the present directory.
+// list returns the files with prose among those given, or below the present directory.
 func list(args []string) ([]string, error) {
-	out, err := exec.Command("git", append([]string{"ls-files", "--cached", "--others", "--exclude-standard", "--"}, args...)...).Output()
-	if err != nil {
-		return nil, fmt.Errorf("cannot list files: %w", err)
+	if len(args) == 0 {
+		args = []string{"."}
 	}
-	return slices.DeleteFunc(strings.Fields(string(out)), func(name string) bool { return !hasProse(name) }), nil
+	var names []string
+	for _, arg := range args {
+		err := filepath.WalkDir(arg, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && skipped(name):
+				return fs.SkipDir
+			case d.Type().IsRegular() && hasProse(name):
+				names = append(names, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("cannot list files: %w", err)
+		}
+	}
+	return names, nil
 }
 
-// hasProse leaves out data and generated files, and the rules themselves.
+// skipped reports whether a folder holds data, what was built, or this program, whose rules quote the
+// habits.
+func skipped(dir string) bool {
+	return slices.Contains([]string{".git", "bin", "cover", "dist", "config", "hack/prose"}, dir) || filepath.Base(dir) == "testdata"
+}
+
 func hasProse(name string) bool {
-	if _, err := os.Lstat(name); err != nil || strings.Contains(name, "testdata/") || strings.HasPrefix(name, "config/") || strings.Contains(name, "hack/prose/") {
-		return false
-	}
-	return slices.Contains([]string{".go", ".md", ".sh", ".tmpl", ".yml"}, path.Ext(name)) || filepath.Base(name) == "Makefile"
+	return slices.Contains([]string{".go", ".md", ".sh", ".tmpl", ".yml"}, filepath.Ext(name)) || filepath.Base(name) == "Makefile"
 }
 
 // check returns a line for each finding in a file.

@@ -28,10 +28,6 @@ func TestProseFailsWithTheLineOfEachHabit(t *testing.T) {
 		out, err := cmd.Output()
 		return string(out), err
 	}
-	if out, err := exec.CommandContext(t.Context(), "git", "-C", dir, "init", "-q").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-
 	got, err := check()
 	if want := "a.md:4: \"be it\": write \"whether it is ... or ...\"\n"; got != want || err == nil {
 		t.Errorf("got error %v and %q, want %q", err, got, want)
