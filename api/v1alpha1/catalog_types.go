@@ -5,16 +5,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// A Catalog is the resources of one targeting: all that have the same nodeSelector
-// and when. It is immutable and named by the SHA-256 of its entries, so that any
-// number of nodes share it and a copy on disk is known to be right.
+// Catalog contains the resources of one targeting: those with the same nodeSelector and the same
+// `when`. A Catalog is immutable and named after the SHA-256 of its entries, so that nodes can
+// share it and verify a cached copy.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=fcat,categories=fettle
 // +kubebuilder:printcolumn:name="Entries",type=integer,JSONPath=`.count`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.entries == oldSelf.entries",message="a Catalog is immutable: make another, its name is its content's hash"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^sha256-[0-9a-f]{64}$')",message="a Catalog is named sha256- and the hash of its entries"
+// +kubebuilder:validation:XValidation:rule="self.entries == oldSelf.entries",message="entries are immutable: create another Catalog, named after the hash of its entries"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^sha256-[0-9a-f]{64}$')",message="metadata.name must be sha256- followed by the hash of the entries"
 type Catalog struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -22,41 +22,42 @@ type Catalog struct {
 	// count is the number of entries.
 	// +optional
 	Count int32 `json:"count,omitempty"`
-	// entries are the resources, by kind and name.
+	// entries are the resources, sorted by kind and name.
 	// +required
 	// +listType=atomic
 	Entries []CatalogEntry `json:"entries"`
 }
 
-// CatalogEntry is one resource of a catalog.
+// CatalogEntry is a resource in a catalog.
 type CatalogEntry struct {
 	// kind of the resource.
 	Kind string `json:"kind"`
-	// name is its metadata.name.
+	// name is the metadata.name of the resource.
 	Name string `json:"name"`
-	// namevar is what it is called on the host.
+	// namevar identifies the managed object on the host.
 	// +optional
 	Namevar string `json:"namevar,omitempty"`
-	// noop as the resource says; absent takes the node's.
+	// noop of the resource. If absent, the setting of the node applies.
 	// +optional
 	Noop *bool `json:"noop,omitempty"`
-	// provider as the resource says; absent takes the host's default.
+	// provider of the resource. If absent, the default provider of the host applies.
 	// +optional
 	Provider string `json:"provider,omitempty"`
-	// audit lists the properties whose changes are reported, or all.
+	// audit lists properties whose external changes are reported; `all` selects every property.
 	// +optional
 	// +listType=atomic
 	Audit []string `json:"audit,omitempty"`
-	// schedule as the resource says, whose own schema has its rules; absent is any time.
+	// schedule of the resource, validated by the schema of its kind. If absent, the resource is
+	// checked in every run.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Schedule *Schedule `json:"schedule,omitempty"`
-	// logLevel as the resource says; absent is notice.
+	// logLevel of the resource. Defaults to notice.
 	// +optional
 	LogLevel LogLevel `json:"logLevel,omitempty"`
-	// deletionPolicy as the resource says; absent is Orphan.
+	// deletionPolicy of the resource. Defaults to Orphan.
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// edges to other resources.
@@ -66,34 +67,33 @@ type CatalogEntry struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Attributes *runtime.RawExtension `json:"attributes,omitempty"`
-	// sealed are attributes whose values the node alone can read.
+	// sealed are attributes whose values only the node can decrypt.
 	// +optional
 	// +listType=map
 	// +listMapKey=attribute
 	Sealed []SealedValue `json:"sealed,omitempty"`
 }
 
-// A SealedValue is the value of an attribute, sealed for one node: it opens for that node,
-// resource and attribute alone.
+// SealedValue is the value of an attribute, encrypted for one node, resource and attribute.
 type SealedValue struct {
-	// attribute whose value it is.
+	// attribute that has the value.
 	Attribute string `json:"attribute"`
-	// from is where the value came from.
+	// from is the Secret that the value came from.
 	From SealedFrom `json:"from"`
-	// key is the fingerprint of the public key that it is sealed to, as sha256-...
+	// key is the fingerprint, sha256-..., of the public key that the value is encrypted to.
 	Key string `json:"key"`
-	// value as it is sealed.
+	// value is the ciphertext.
 	Value []byte `json:"value"`
 }
 
-// SealedFrom is a key of a Secret, in one version.
+// SealedFrom is a version of a key of a Secret.
 type SealedFrom struct {
 	KeyRef `json:",inline"`
 	// version of the Secret when the value last changed.
 	Version string `json:"version"`
 }
 
-// Ref is Kind/name.
+// Ref returns the reference of the resource, Kind/name.
 func (e CatalogEntry) Ref() ResourceRef { return ResourceRef(e.Kind + "/" + e.Name) }
 
 // CatalogList is a list of Catalogs.

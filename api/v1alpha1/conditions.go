@@ -1,57 +1,55 @@
 package v1alpha1
 
-// Condition types. Ready, Reconciling and Stalled mean what kstatus takes them for.
+// Condition types. Ready, Reconciling and Stalled follow kstatus.
 const (
-	// ConditionReady is True when every selected node is as the observed generation
-	// says: in sync, or looked at where it only reports; on a NodeCatalog, when all its
-	// resources are.
+	// ConditionReady is True when every selected node matches the observed generation, or only
+	// reports differences. On a NodeCatalog, it is True when this holds for all its resources.
 	ConditionReady = "Ready"
-	// ConditionReconciling is True while nodes have yet to apply the generation.
+	// ConditionReconciling is True while some nodes have not applied the generation.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True when it can't go on, or did not succeed, without a person.
+	// ConditionStalled is True when progress requires intervention, or the resource failed.
 	ConditionStalled = "Stalled"
-	// ConditionConflict is True while another resource claims the same thing on a
-	// node. It names the others, and is absent otherwise.
+	// ConditionConflict is True while another resource manages the same object on a node. Its
+	// message names the others. It is absent otherwise.
 	ConditionConflict = "Conflict"
-	// ConditionDegraded is True on a NodeCatalog when resources failed there, or facts had
-	// to be left out.
+	// ConditionDegraded is True on a NodeCatalog when resources failed, or facts were omitted.
 	ConditionDegraded = "Degraded"
 )
 
 // Reasons of conditions on resources.
 const (
 	ReasonInSync          = "InSync"          // every selected node is in sync
-	ReasonNoNodesSelected = "NoNodesSelected" // in sync, of no node
-	ReasonNoop            = "Noop"            // some nodes differ and are only reported
+	ReasonNoNodesSelected = "NoNodesSelected" // no node matches nodeSelector and when
+	ReasonNoop            = "Noop"            // some nodes differ and only report it
 	ReasonApplying        = "Applying"        // some nodes have not applied the generation
-	ReasonUnknown         = "Unknown"         // some nodes are silent, and have not applied the generation, or failed to
+	ReasonUnknown         = "Unknown"         // the agents of some nodes are silent, and had not applied the generation successfully
 	ReasonOutOfSync       = "OutOfSync"
-	ReasonFailed          = "Failed" // on some nodes, which try again at each interval
+	ReasonFailed          = "Failed" // on some nodes, which retry at each interval
 	ReasonSkipped         = "Skipped"
-	ReasonSettled         = "Settled" // nothing is under way
+	ReasonSettled         = "Settled" // nothing is in progress
 
-	ReasonConflict         = "Conflict"         // two resources claim one thing on a node
-	ReasonMissingReference = "MissingReference" // an edge names a resource that the node does not have
+	ReasonConflict         = "Conflict"         // two resources manage the same object on a node
+	ReasonMissingReference = "MissingReference" // an edge references a resource that the node does not have
 	ReasonDependencyCycle  = "DependencyCycle"
-	ReasonDependsOnProblem = "DependsOnProblem" // what it requires is withheld
+	ReasonDependsOnProblem = "DependsOnProblem" // a resource that it depends on is withheld
 	ReasonInvalidSelector  = "InvalidSelector"
 	ReasonInvalidWhen      = "InvalidWhen"
 	ReasonInvalidTemplate  = "InvalidTemplate"
-	ReasonInvalidSpec      = "InvalidSpec"   // attributes that the type refuses
-	ReasonMissingSource    = "MissingSource" // contentFrom or caFrom names what does not exist
+	ReasonInvalidSpec      = "InvalidSpec"   // the type rejects the attributes
+	ReasonMissingSource    = "MissingSource" // contentFrom or caFrom references a missing object or key
 	ReasonTooLarge         = "TooLarge"
-	ReasonWaitingForFacts  = "WaitingForFacts" // a template or `when` needs facts the node has not reported
-	ReasonWaitingForKey    = "WaitingForKey"   // a secret needs a key to be sealed to, which the node has not published
+	ReasonWaitingForFacts  = "WaitingForFacts" // the node has not reported facts that a template or `when` needs
+	ReasonWaitingForKey    = "WaitingForKey"   // the node has not published the key that a secret must be encrypted to
 
-	ReasonUnexposedSecret      = "UnexposedSecret"      // a Secret is not there, or not labelled for nodes
-	ReasonUnprotectedTargeting = "UnprotectedTargeting" // a secret would go to nodes by what they say of themselves
+	ReasonUnexposedSecret      = "UnexposedSecret"      // a Secret is missing, or lacks the label fettle.dev/expose-to-nodes
+	ReasonUnprotectedTargeting = "UnprotectedTargeting" // a node could select itself as the recipient of a secret
 
-	ReasonCleaningUp      = "CleaningUp"      // it is being deleted, and nodes have yet to do what its deletionPolicy says
-	ReasonDeselectionHeld = "DeselectionHeld" // too many nodes would lose it at once because they changed
+	ReasonCleaningUp      = "CleaningUp"      // the resource is being deleted, and some nodes have not cleaned up yet
+	ReasonDeselectionHeld = "DeselectionHeld" // too many nodes would be deselected at once because the nodes changed
 )
 
-// WaitsForNode reports whether what has this reason goes away by itself as soon as the
-// node's agent reports.
+// WaitsForNode reports whether a problem with this reason resolves itself when the node's agent
+// reports.
 func WaitsForNode(reason string) bool {
 	return reason == ReasonWaitingForFacts || reason == ReasonWaitingForKey
 }
@@ -59,13 +57,13 @@ func WaitsForNode(reason string) bool {
 // Reasons of conditions on a NodeCatalog.
 const (
 	ReasonApplied            = "Applied"
-	ReasonCatalogUnavailable = "CatalogUnavailable" // a catalog can't be fetched
-	ReasonCatalogInvalid     = "CatalogInvalid"     // a catalog can't be decoded, or is not what its name says
+	ReasonCatalogUnavailable = "CatalogUnavailable" // a catalog cannot be fetched
+	ReasonCatalogInvalid     = "CatalogInvalid"     // a catalog cannot be decoded, or does not match its name
 	ReasonResourcesFailed    = "ResourcesFailed"
-	ReasonWithheld           = "Withheld"     // some resources wait: contested, dangling, cyclic
-	ReasonRunFailed          = "RunFailed"    // the run could not be carried out, or not to its end
-	ReasonDisabled           = "Disabled"     // someone disabled runs on the host; the message says why
-	ReasonFactsOmitted       = "FactsOmitted" // the facts exceed a limit; the message names those that were left out
+	ReasonWithheld           = "Withheld"     // some resources must not be applied: conflict, missing reference, cycle
+	ReasonRunFailed          = "RunFailed"    // the run could not start, or was aborted
+	ReasonDisabled           = "Disabled"     // runs are disabled on the host; the message has the reason
+	ReasonFactsOmitted       = "FactsOmitted" // the facts exceed a limit; the message names the omitted ones
 )
 
 // Reasons of events (events.k8s.io/v1).
@@ -76,6 +74,6 @@ const (
 	EventNoLongerReady    = "NoLongerReady"
 	EventProblemFound     = "ProblemFound"
 	EventProblemResolved  = "ProblemResolved"
-	EventNotPublished     = "NotPublished"     // the API server refuses a NodeCatalog, as one that is too large
-	EventPolicyNotInForce = "PolicyNotInForce" // an admission policy that limits Fettle's own accounts is missing or altered
+	EventNotPublished     = "NotPublished"     // the API server rejects a NodeCatalog, for example because it is too large
+	EventPolicyNotInForce = "PolicyNotInForce" // an admission policy that restricts Fettle's service accounts is missing or modified
 )

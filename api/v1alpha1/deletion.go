@@ -1,28 +1,28 @@
 package v1alpha1
 
-// DeletionPolicy is what becomes of a thing on a host when its resource goes away or
-// stops selecting the node.
+// DeletionPolicy defines what happens to a managed object on a host when its resource is deleted or
+// no longer selects the node.
 // +kubebuilder:validation:Enum=Orphan;Delete;Restore
 type DeletionPolicy string
 
-// The deletion policies. "" is Orphan.
+// Deletion policies. "" means Orphan.
 const (
-	DeletionOrphan  DeletionPolicy = "Orphan"  // the thing stays as it is
-	DeletionDelete  DeletionPolicy = "Delete"  // it is removed
-	DeletionRestore DeletionPolicy = "Restore" // what this resource changed becomes what it was
+	DeletionOrphan  DeletionPolicy = "Orphan"  // leave the object unchanged
+	DeletionDelete  DeletionPolicy = "Delete"  // remove the object
+	DeletionRestore DeletionPolicy = "Restore" // revert the object to its state before the resource
 )
 
-// Acts reports whether hosts have something to do when a resource with this policy goes away.
+// Acts reports whether hosts must clean up when a resource with this policy is deleted.
 func (p DeletionPolicy) Acts() bool { return p == DeletionDelete || p == DeletionRestore }
 
 const (
-	// FinalizerCleanup is on resources whose deletionPolicy is not Orphan. The manager
-	// takes it off once no node has anything of the resource left to clean up.
+	// FinalizerCleanup is set on resources whose deletionPolicy is not Orphan. The manager removes it
+	// once all nodes have cleaned up.
 	FinalizerCleanup = "fettle.dev/cleanup"
-	// AnnotationAbandonCleanup has a resource go that is being deleted, with the value
-	// "true", whatever its nodes have yet to do. They do it all the same when they can.
+	// AnnotationAbandonCleanup, with the value "true", deletes a resource without waiting for its
+	// nodes to clean up. They still clean up when they can.
 	AnnotationAbandonCleanup = "fettle.dev/abandon-cleanup"
-	// AnnotationConfirmDeselection lets many nodes lose a resource at once. Its value is
-	// the word that the message of the condition gives.
+	// AnnotationConfirmDeselection confirms that many nodes may be deselected at once. Its value is
+	// the token in the message of the condition.
 	AnnotationConfirmDeselection = "fettle.dev/confirm-deselection"
 )

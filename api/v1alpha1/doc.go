@@ -1,10 +1,9 @@
-// Package v1alpha1 is the contract that users see: the kinds of things on a host,
-// NodeCatalog and Catalog, conditions and their reasons.
+// Package v1alpha1 defines the API: the kinds that manage objects on hosts, NodeCatalog and Catalog, and
+// the conditions and their reasons.
 //
-// A kind is a struct with the marker +fettle:kind whose spec inlines Targeting and
-// the kind's attributes. The attributes struct is also what its provider reads and
-// writes (internal/resource), so a schema is written once. What every kind shares in
-// code (accessors, registration) is generated from the marker.
+// A kind is a struct with the marker +fettle:kind. Its spec inlines Targeting and the attributes of the
+// kind. Providers read and write the same attributes struct (see internal/resource), so each schema is
+// written once. The accessors and the registration of all kinds are generated from the marker.
 //
 // +kubebuilder:object:generate=true
 // +groupName=fettle.dev

@@ -5,16 +5,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ExecSpec is what an Exec says.
-// +kubebuilder:validation:XValidation:rule="!has(self.args) || !has(self.shell) || !self.shell",message="args and shell: true exclude each other: a shell takes the whole line in command"
-// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of kind Exec can only be Orphan: a command leaves nothing that could be removed"
-// +kubebuilder:validation:XValidation:rule="!has(self.environment) || !has(self.environmentFrom) || !self.environment.exists(e, self.environmentFrom.exists(f, e.startsWith(f.name + '=')))",message="environment and environmentFrom must not have a variable in common: keep one"
+// ExecSpec selects nodes and defines the command that they run.
+// +kubebuilder:validation:XValidation:rule="!has(self.args) || !has(self.shell) || !self.shell",message="args and shell: true are mutually exclusive: write the arguments in command, or remove shell"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of an Exec must be Orphan, because the effects of a command cannot be reverted"
+// +kubebuilder:validation:XValidation:rule="!has(self.environment) || !has(self.environmentFrom) || !self.environment.exists(e, self.environmentFrom.exists(f, e.startsWith(f.name + '=')))",message="environment and environmentFrom must not set the same variable: remove one of them"
 type ExecSpec struct {
 	Targeting      `json:",inline"`
 	ExecAttributes `json:",inline"`
 
-	// environmentFrom are variables of the environment whose values come from Secrets. They
-	// are sealed for each node, and replaced by a mark in all output of the command.
+	// environmentFrom are environment variables with values from Secrets. The values are encrypted
+	// for each node, and redacted in the command's output.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -22,7 +22,7 @@ type ExecSpec struct {
 	EnvironmentFrom []EnvironmentSource `json:"environmentFrom,omitempty"`
 }
 
-// EnvironmentSource is a variable of the environment whose value comes from a Secret.
+// EnvironmentSource is an environment variable with a value from a Secret.
 type EnvironmentSource struct {
 	// name of the variable.
 	// +required
@@ -32,58 +32,59 @@ type EnvironmentSource struct {
 	SecretSource `json:",inline"`
 }
 
-// ExecAttributes are a command's. Without creates, onlyIf, unless and refreshOnly it is
-// run every time.
+// ExecAttributes defines a command and when it runs. Without creates, onlyIf, unless and
+// refreshOnly, it runs in every run of the agent.
 type ExecAttributes struct {
-	// command to run: split into words by POSIX quoting, without any expansion. Its
-	// first word is absolute, or is looked for in path. With args it is the file alone.
+	// command to run, split into words by POSIX quoting without expansion. The first word is an
+	// absolute path or is looked up in path. If args is set, command is the program alone and is
+	// not split.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
 	Command string `json:"command"`
-	// args are the words that follow the command, which then is not split.
+	// args are the arguments of command.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=16384
 	Args []string `json:"args,omitempty"`
-	// shell runs command, refresh and the checks by /bin/sh -c. Default false.
+	// shell runs command, refresh, onlyIf and unless with /bin/sh -c. Defaults to false.
 	// +optional
 	Shell *bool `json:"shell,omitempty"`
 
-	// creates: the command is run only if none of these files exist.
+	// creates lists files. The command runs only if none of them exist.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=4095
-	// +kubebuilder:validation:XValidation:rule="self.all(f, f.startsWith('/'))",message="creates must be absolute paths, as /opt/app/installed"
+	// +kubebuilder:validation:XValidation:rule="self.all(f, f.startsWith('/'))",message="creates must be absolute paths, such as /opt/app/installed"
 	Creates []string `json:"creates,omitempty"`
-	// onlyIf: the command is run only if all of these, which are like command, exit
-	// with 0. They are run in noop, too.
+	// onlyIf lists commands. The command runs only if all of them exit with 0. They also run in
+	// noop.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=16384
 	OnlyIf []string `json:"onlyIf,omitempty"`
-	// unless: the command is run only if none of these, which are like command, exits
-	// with 0. They are run in noop, too.
+	// unless lists commands. The command runs only if none of them exits with 0. They also run in
+	// noop.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=16384
 	Unless []string `json:"unless,omitempty"`
-	// refreshOnly runs the command only when the Exec is notified. Default false.
+	// refreshOnly runs the command only when the Exec is notified. Defaults to false.
 	// +optional
 	RefreshOnly *bool `json:"refreshOnly,omitempty"`
-	// refresh is run in place of command when the Exec is notified.
+	// refresh is a command that runs instead of command when the Exec is notified.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
 	Refresh *string `json:"refresh,omitempty"`
 
-	// returns are the exit codes that mean success. Default 0.
+	// returns lists the exit codes that mean success. Defaults to 0.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -91,64 +92,64 @@ type ExecAttributes struct {
 	// +kubebuilder:validation:items:Minimum=0
 	// +kubebuilder:validation:items:Maximum=255
 	Returns []int32 `json:"returns,omitempty"`
-	// tries is how often the command is run until it succeeds. Default 1.
+	// tries is the maximum number of attempts. Defaults to 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Tries *int32 `json:"tries,omitempty"`
-	// trySleepSeconds is the pause between two tries. Default 0.
+	// trySleepSeconds is the delay between attempts, in seconds. Defaults to 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	TrySleepSeconds *int32 `json:"trySleepSeconds,omitempty"`
-	// timeoutSeconds is how long each try and each check may take; 0 is as long as it
-	// likes. Default 300.
+	// timeoutSeconds is the time limit of each attempt and each check, in seconds; 0 disables the
+	// limit. Defaults to 300.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 
-	// cwd is the directory to run in. Default /.
+	// cwd is the working directory. Defaults to /.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4095
-	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="cwd must be absolute, as /opt/app"
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="cwd must be absolute, such as /opt/app"
 	Cwd *string `json:"cwd,omitempty"`
-	// user to run as, by name or number. Default root.
+	// user that runs the command, by name or number. Defaults to root.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 2147483647)",message="must be a name or a number from 0 to 2147483647"
 	User *intstr.IntOrString `json:"user,omitempty"`
-	// group to run as, by name or number. Default the user's own.
+	// group that runs the command, by name or number. Defaults to the user's primary group.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 2147483647)",message="must be a name or a number from 0 to 2147483647"
 	Group *intstr.IntOrString `json:"group,omitempty"`
-	// umask of the command, in octal. Default the agent's.
+	// umask of the command, in octal. Defaults to the agent's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-7]{1,4}$')",message="umask must be octal, as \"022\""
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-7]{1,4}$')",message="umask must be octal, such as \"022\""
 	Umask *string `json:"umask,omitempty"`
-	// environment as KEY=value: beside PATH there is nothing else in it. The values are
-	// kept out of all output.
+	// environment variables as KEY=value. The command gets these and PATH only. The values are
+	// redacted in all output.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=16384
 	// +kubebuilder:validation:XValidation:rule="self.all(e, e.matches('^[A-Za-z_][A-Za-z0-9_]*='))",message="environment must be a list of KEY=value"
 	Environment []string `json:"environment,omitempty"`
-	// path are the directories where commands are looked for.
+	// path lists the directories that are searched for commands.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=4095
-	// +kubebuilder:validation:XValidation:rule="self.all(d, d.startsWith('/'))",message="path must be a list of absolute directories, as [/usr/bin, /bin]"
+	// +kubebuilder:validation:XValidation:rule="self.all(d, d.startsWith('/'))",message="path must be a list of absolute directories, such as [/usr/bin, /bin]"
 	Path []string `json:"path,omitempty"`
-	// logOutput is when the end of the command's output is told: onFailure (default),
-	// always or never.
+	// logOutput defines when the end of the command's output is reported: onFailure, always or
+	// never. Defaults to onFailure.
 	// +optional
 	// +kubebuilder:validation:Enum=onFailure;always;never
 	LogOutput *string `json:"logOutput,omitempty"`
 }
 
-// An Exec is a command that is run on hosts.
+// Exec runs a command on hosts.
 //
 // +fettle:kind
 // +kubebuilder:object:root=true

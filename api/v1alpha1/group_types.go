@@ -2,55 +2,54 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// GroupSpec is what a Group says.
+// GroupSpec selects nodes and defines the desired state on them.
 type GroupSpec struct {
 	Targeting       `json:",inline"`
 	GroupAttributes `json:",inline"`
 }
 
-// GroupAttributes are a group's. An attribute that is left out is not managed, but
-// ensure: it is present.
+// GroupAttributes is the desired state of a group. Attributes that are not set are not managed,
+// except that ensure defaults to present.
 type GroupAttributes struct {
-	// name of the group; metadata.name by default.
+	// name of the group. Defaults to metadata.name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_.-]*[$]?$')",message="name must be a group name: letters, digits, _ . and -, not beginning with a digit or -"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_.-]*[$]?$')",message="name must be a group name: letters, digits, _ . and -, not starting with a digit or -"
 	Name string `json:"name,omitempty"`
 
-	// ensure is present (default) or absent.
+	// ensure is present or absent. Defaults to present.
 	// +optional
 	// +kubebuilder:validation:Enum=present;absent
 	Ensure *string `json:"ensure,omitempty"`
 
-	// gid is the group's number.
+	// gid is the number of the group.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294
 	GID *int64 `json:"gid,omitempty"`
 
-	// members are users who have the group as a supplementary one, by name. Each must
-	// exist, or be made in the same run. An empty list with authMembership means none.
+	// members are users who have the group as a supplementary group, by name. They must exist or be
+	// created in the same run. An empty list with authMembership removes all members.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MaxLength=32
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z_][A-Za-z0-9_.-]*[$]?$`
 	Members []string `json:"members,omitzero"`
-	// authMembership makes members all that the group has: others are taken out. By
-	// default they stay.
+	// authMembership removes users who are not listed in members. Defaults to false.
 	// +optional
 	AuthMembership *bool `json:"authMembership,omitempty"`
 
-	// system makes a system group when it makes one.
+	// system creates the group as a system group. Defaults to false.
 	// +optional
 	System *bool `json:"system,omitempty"`
-	// allowDupe lets gid be one that another group has.
+	// allowDupe allows a gid that another group has. Defaults to false.
 	// +optional
 	AllowDupe *bool `json:"allowDupe,omitempty"`
 }
 
-// A Group is a group of users on hosts.
+// Group manages a group of users on hosts.
 //
 // +fettle:kind
 // +kubebuilder:object:root=true

@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is the group and version of every kind here.
+// GroupVersion is the API group and version of all kinds.
 var GroupVersion = schema.GroupVersion{Group: "fettle.dev", Version: "v1alpha1"}
 
-// AgentNamespace is where the agents are, and a Lease for each node, named as the node is.
-// The admission policy in config/policy names it, too.
+// AgentNamespace is the namespace of the agents and of their Leases. Each node has a Lease with the
+// node's name. The admission policy in config/policy repeats this name.
 const AgentNamespace = "fettle-nodes"
 
 // AddToScheme registers every kind.

@@ -178,7 +178,7 @@ var _ = Describe("A Catalog", func() {
 		c.Labels = map[string]string{"a": "b"}
 		Expect(k8s.Update(ctx, c)).To(Succeed())
 
-		const immutable = "a Catalog is immutable: make another, its name is its content's hash"
+		const immutable = "entries are immutable: create another Catalog, named after the hash of its entries"
 		for _, entries := range [][]v1alpha1.CatalogEntry{{}, {{Kind: "File", Name: "other"}}, {{Kind: "File", Name: "motd"}, {Kind: "File", Name: "other"}}} {
 			changed := c.DeepCopy()
 			changed.Entries = entries

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A NodeCatalog is what one node should be, and how it is. It is named as its Node
-// and owned by it. The manager writes its spec, the node's agent its status.
+// NodeCatalog is the desired and observed state of one node. It has the name of its Node and is
+// owned by it. The manager writes the spec; the agent on the node writes the status.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -33,63 +33,69 @@ type NodeCatalog struct {
 	Status NodeCatalogStatus `json:"status,omitempty"`
 }
 
-// NodeCatalogSpec is what the node should be.
+// NodeCatalogSpec is the desired state of a node.
 type NodeCatalogSpec struct {
-	// catalogs that select the node, by name.
+	// catalogs whose resources apply to the node.
 	// +optional
 	// +listType=atomic
 	Catalogs []CatalogRef `json:"catalogs,omitempty"`
-	// entries are the node's own: rendered from its facts.
+	// entries are resources that are specific to this node, such as rendered templates.
 	// +optional
 	// +listType=atomic
 	Entries []CatalogEntry `json:"entries,omitempty"`
-	// withheld are entries of the catalogs that must wait on this node: what they
-	// speak of is left as it is. Where there are thousands, some have no message.
+	// withheld are resources of the catalogs that the node must not apply. The agent leaves the
+	// objects that they manage unchanged. If there are thousands, some have no message.
 	// +optional
 	// +listType=atomic
 	Withheld []Withheld `json:"withheld,omitempty"`
-	// cleanup lists resources that left this spec and that the node had yet to report
-	// gone when it was written. Only the manager reads it: a deletion waits for no other nodes.
+	// cleanup lists resources that were removed from this spec and that the node had not reported
+	// as cleaned up. Only the manager reads it; a deletion waits for no other nodes.
 	// +optional
 	// +listType=atomic
 	Cleanup []CleanupRef `json:"cleanup,omitempty"`
-	// noop only reports, for every resource that does not say otherwise.
+	// noop reports differences without correcting them, for every resource that does not set noop
+	// itself.
 	// +optional
 	Noop bool `json:"noop,omitempty"`
 }
 
-// CatalogRef names a Catalog.
+// CatalogRef references a Catalog.
 type CatalogRef struct {
 	// name of the Catalog.
 	// +kubebuilder:validation:Pattern=`^sha256-[0-9a-f]{64}$`
 	Name string `json:"name"`
 }
 
-// CleanupRef names a resource, and which one of those that bore the name.
+// CleanupRef identifies a resource by name and UID.
 type CleanupRef struct {
+	// ref of the resource.
 	Ref ResourceRef `json:"ref"`
-	UID types.UID   `json:"uid"`
+	// uid of the resource.
+	UID types.UID `json:"uid"`
 }
 
-// Withheld is a resource that must wait on this node, and why.
+// Withheld is a resource that the node must not apply, with the reason.
 type Withheld struct {
-	Ref     ResourceRef `json:"ref"`
-	Reason  string      `json:"reason"`
-	Message string      `json:"message,omitempty"`
+	// ref of the resource.
+	Ref ResourceRef `json:"ref"`
+	// reason is a reason of a condition of the resource.
+	Reason string `json:"reason"`
+	// message explains the reason.
+	Message string `json:"message,omitempty"`
 }
 
-// NodeCatalogStatus is how the node is. It changes when what it says changes: a run
-// that finds all as the last one left it writes nothing. Its texts have limits, as what a
-// node says of a resource becomes part of that one's status, too.
+// NodeCatalogStatus is the observed state of a node. The agent writes it only when it changes, so a
+// run that finds everything as the previous run left it writes nothing. All texts are bounded,
+// because they are copied to the statuses of resources.
 type NodeCatalogStatus struct {
-	// observedGeneration is the generation that the agent has last seen; -1 before any.
+	// observedGeneration is the latest generation that the agent has received; -1 before the first
+	// one.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// appliedGeneration is the generation that the last run applied.
 	// +optional
 	AppliedGeneration int64 `json:"appliedGeneration,omitempty"`
-	// appliedDigest is the digest of the catalog that the last run applied, as
-	// sha256-...
+	// appliedDigest is the digest, sha256-..., of the spec that the last run applied.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	AppliedDigest string `json:"appliedDigest,omitempty"`
@@ -97,11 +103,11 @@ type NodeCatalogStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	AgentVersion string `json:"agentVersion,omitempty"`
-	// publicKey is the node's key that secrets are sealed to.
+	// publicKey is the key that the manager encrypts secrets to.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	PublicKey string `json:"publicKey,omitempty"`
-	// facts that the node reports about itself, in Facter's structured names.
+	// facts about the node, in Facter's structured form.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
@@ -109,23 +115,24 @@ type NodeCatalogStatus struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:MaxProperties=1024
 	Facts *runtime.RawExtension `json:"facts,omitempty"`
-	// omittedFacts names facts that there is no room for in facts: templates and when
-	// don't see them.
+	// omittedFacts names facts that exceed the limits of `facts`. Templates and `when` cannot use
+	// them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	OmittedFacts string `json:"omittedFacts,omitempty"`
-	// lastRun is the last run that changed or found something new.
+	// lastRun is the last run that changed something or found a difference.
 	// +optional
 	LastRun *LastRun `json:"lastRun,omitempty"`
-	// counts of resources by how they are since that run.
+	// counts of resources by state after that run.
 	// +optional
 	Counts *RunCounts `json:"counts,omitempty"`
-	// resources that are not in sync, and drift that the last run corrected.
+	// resources that are not in sync, and drift that the last run corrected. At most 50, failures
+	// first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Resources []ResourceReport `json:"resources,omitempty"`
-	// omitted is the number of further entries that resources has no room for.
+	// omitted is the number of entries that did not fit into resources.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
 	// conditions are Ready, Reconciling, Stalled and Degraded.
@@ -136,83 +143,97 @@ type NodeCatalogStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// RunTrigger is why a run took place.
+// RunTrigger is the cause of a run.
 type RunTrigger string
 
-// The triggers of runs.
+// Triggers of runs.
 const (
 	TriggerStart    RunTrigger = "Start"
 	TriggerChange   RunTrigger = "Change"
 	TriggerInterval RunTrigger = "Interval"
-	TriggerDrift    RunTrigger = "Drift" // something changed on the host that a resource watches
+	TriggerDrift    RunTrigger = "Drift" // something that a resource watches changed on the host
 )
 
-// LastRun is when and why a run took place.
+// LastRun describes a run.
 type LastRun struct {
-	// started is when the run began.
+	// started is the time at which the run started.
 	Started metav1.Time `json:"started"`
-	// duration of the run, as 0.021s.
+	// duration of the run, for example 0.021s.
 	// +kubebuilder:validation:MaxLength=64
 	Duration string `json:"duration"`
-	// trigger is why it took place.
+	// trigger is the cause of the run.
 	// +kubebuilder:validation:Enum=Start;Change;Interval;Drift
 	Trigger RunTrigger `json:"trigger"`
-	// cachedCatalogStatus says whether the catalog came from the host's own disk
-	// because the cluster could not be asked (on_failure) or not (not_used).
+	// cachedCatalogStatus is on_failure if the agent used the catalog on its disk because it could
+	// not reach the API server; otherwise not_used.
 	// +optional
 	// +kubebuilder:validation:Enum=not_used;on_failure
 	CachedCatalogStatus string `json:"cachedCatalogStatus,omitempty"`
 }
 
-// RunCounts counts resources by how they are after a run: each is in sync, noop, skipped
-// or failed, and Total is the sum of these. Changed and Refreshed are among those in
-// sync; OutOfSync are those, noop or failed, that are known to be not as they should be.
-// What is withheld is not counted; what was changed as the deletionPolicy of a resource says
-// that is gone is counted as changed alone.
+// RunCounts counts resources by state after a run. Each resource is counted in exactly one of
+// inSync, noop, skipped and failed, and total is their sum. changed and refreshed are subsets of
+// inSync. outOfSync counts the noop and failed resources that are known to differ. Withheld
+// resources are not counted. Cleanup after a deleted resource counts only as changed.
 type RunCounts struct {
-	Total     int32 `json:"total"`
-	InSync    int32 `json:"inSync"`
-	Changed   int32 `json:"changed"`
+	// total number of resources.
+	Total int32 `json:"total"`
+	// inSync resources match their desired state after the run.
+	InSync int32 `json:"inSync"`
+	// changed resources were corrected by the run.
+	Changed int32 `json:"changed"`
+	// outOfSync resources differ from their desired state.
 	OutOfSync int32 `json:"outOfSync"`
-	Failed    int32 `json:"failed"`
-	Skipped   int32 `json:"skipped"`
-	Noop      int32 `json:"noop"`
+	// failed resources could not be read, changed or refreshed.
+	Failed int32 `json:"failed"`
+	// skipped resources were not checked.
+	Skipped int32 `json:"skipped"`
+	// noop resources differ and are only reported.
+	Noop int32 `json:"noop"`
+	// refreshed resources were in sync and reacted to a change of another resource.
 	Refreshed int32 `json:"refreshed"`
 }
 
-// ReportedRef is a ResourceRef, or names what a resource of the node brought along by its
-// kind and its name on the host: File//srv/www/index.html.
+// ReportedRef is a ResourceRef, or names an object that a resource on the node generated, by kind
+// and name on the host: File//srv/www/index.html.
 // +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*/`
 // +kubebuilder:validation:MaxLength=4160
 type ReportedRef string
 
-// ResourceReport is one resource of a node that is not in sync.
+// ResourceReport describes a resource on a node that is not in sync, or was corrected.
 type ResourceReport struct {
-	Ref   ReportedRef   `json:"ref"`
+	// ref of the resource.
+	Ref ReportedRef `json:"ref"`
+	// state of the resource after the run.
 	State ResourceState `json:"state"`
+	// message explains the state.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
-	// changes that were made, or would be.
+	// changes that the run made, or would have made.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Changes []PropertyChange `json:"changes,omitempty"`
-	// corrective says that the host was changed behind Fettle's back.
+	// corrective is true if something other than Fettle changed the host.
 	// +optional
 	Corrective bool `json:"corrective,omitempty"`
-	// since is when the resource came into this state.
+	// since is the time at which the resource entered this state.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 }
 
-// PropertyChange is one property. Values of secrets are redacted, long ones cut.
+// PropertyChange is the change of one property. Secret values are redacted, and long values are
+// truncated.
 type PropertyChange struct {
+	// property that differs.
 	// +kubebuilder:validation:MaxLength=1024
 	Property string `json:"property"`
+	// is the value on the host.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Is string `json:"is,omitempty"`
+	// should is the desired value.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Should string `json:"should,omitempty"`

@@ -2,25 +2,25 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// NotifySpec is what a Notify says.
-// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of kind Notify can only be Orphan: a message leaves nothing that could be removed"
+// NotifySpec selects nodes and defines the message.
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of a Notify must be Orphan, because a message cannot be removed"
 type NotifySpec struct {
 	Targeting        `json:",inline"`
 	NotifyAttributes `json:",inline"`
 }
 
-// NotifyAttributes are a message's. A Notify is never in sync: each run tells its message,
-// and events go to what it notifies.
+// NotifyAttributes defines a message. A Notify is never in sync: every run reports its message and
+// refreshes the resources that it notifies.
 type NotifyAttributes struct {
-	// message for the report; metadata.name by default. It is for all to read, so it must
-	// hold no secret.
+	// message for the report. It is public, so it must not contain a secret. Defaults to
+	// metadata.name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Message *string `json:"message,omitempty"`
 }
 
-// A Notify is a message in the report of every run.
+// Notify adds a message to the report of every run.
 //
 // +fettle:kind
 // +kubebuilder:object:root=true

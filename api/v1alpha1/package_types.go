@@ -2,74 +2,74 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// PackageSpec is what a Package says.
-// +kubebuilder:validation:XValidation:rule="!has(self.mark) || self.mark != 'hold' || !has(self.ensure) || !(self.ensure in ['absent', 'purged'])",message="mark: hold can't go with ensure: absent or purged: nothing is there to hold"
+// PackageSpec selects nodes and defines the desired state on them.
+// +kubebuilder:validation:XValidation:rule="!has(self.mark) || self.mark != 'hold' || !has(self.ensure) || !(self.ensure in ['absent', 'purged'])",message="mark: hold cannot be combined with ensure: absent or purged: remove mark, or change ensure"
 type PackageSpec struct {
 	Targeting         `json:",inline"`
 	PackageAttributes `json:",inline"`
 }
 
-// PackageAttributes are a software package's. An attribute that is left out is not
-// managed, but ensure: it is present, as in Puppet.
+// PackageAttributes is the desired state of a software package. Attributes that are not set are not
+// managed, except that ensure defaults to present.
 type PackageAttributes struct {
-	// name of the package; metadata.name by default.
+	// name of the package. Defaults to metadata.name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[^-\\\\s][^\\\\s]*$')",message="name must not begin with - nor have white space in it"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^-\\\\s][^\\\\s]*$')",message="name must not start with - or contain white space"
 	Name string `json:"name,omitempty"`
 
-	// ensure is present (or installed), latest, absent, purged (configuration too),
-	// the version to have, or a range of versions: one or two bounds with a space
-	// between them, as ">=1.0 <2.0". Default present.
+	// ensure is present (or installed), latest, absent, purged (absent, including configuration
+	// files), a version, or a range of versions: one or two bounds separated by a space, for
+	// example ">=1.0 <2.0". Defaults to present.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9.+~:_-]*$') || self.matches('^(<=|>=|<|>|=)[A-Za-z0-9][A-Za-z0-9.+~:_-]*( (<=|>=|<|>|=)[A-Za-z0-9][A-Za-z0-9.+~:_-]*)?$')",message="ensure must be present, installed, latest, absent, purged, a version or a range of versions as >=1.0 <2.0"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9.+~:_-]*$') || self.matches('^(<=|>=|<|>|=)[A-Za-z0-9][A-Za-z0-9.+~:_-]*( (<=|>=|<|>|=)[A-Za-z0-9][A-Za-z0-9.+~:_-]*)?$')",message="ensure must be present, installed, latest, absent, purged, a version, or a range of versions such as >=1.0 <2.0"
 	Ensure *string `json:"ensure,omitempty"`
 
-	// mark: hold keeps the package at its version, none lets it go.
+	// mark is hold to prevent upgrades and removal of the package, or none to allow them.
 	// +optional
 	// +kubebuilder:validation:Enum=hold;none
 	Mark *string `json:"mark,omitempty"`
 
-	// source is the path, on the host, of a package that is installed in place of one
-	// from the index. It must be the package that name says.
+	// source is the path of a package file on the host, which is installed instead of a package
+	// from the index. Its package must be the one in name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[^/\\n]+)+[.]deb$') && !self.matches('/[.][.]?/')",message="source must be an absolute path without . and .. that ends in .deb"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[^/\\n]+)+[.]deb$') && !self.matches('/[.][.]?/')",message="source must be an absolute path without . or .. that ends in .deb"
 	Source *string `json:"source,omitempty"`
-	// responseFile is the path, on the host, of a file with answers to the package's
-	// questions. It is read before the package is installed, removed or purged.
+	// responseFile is the path of a file on the host with debconf answers. It is loaded before the
+	// package is installed, removed or purged.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[^/\\n]+)+$') && !self.matches('/[.][.]?(/|$)')",message="responseFile must be an absolute path without . and .."
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[^/\\n]+)+$') && !self.matches('/[.][.]?(/|$)')",message="responseFile must be an absolute path without . or .."
 	ResponseFile *string `json:"responseFile,omitempty"`
-	// allowVirtual lets name be what other packages provide. Default false.
+	// allowVirtual allows name to be a virtual package that other packages provide. Defaults to
+	// false.
 	// +optional
 	AllowVirtual *bool `json:"allowVirtual,omitempty"`
-	// reinstallOnRefresh installs the package again when something notifies it.
-	// Default false.
+	// reinstallOnRefresh reinstalls the package when it is notified. Defaults to false.
 	// +optional
 	ReinstallOnRefresh *bool `json:"reinstallOnRefresh,omitempty"`
-	// installOptions are further words for the tool's command to install.
+	// installOptions are additional arguments of the install command.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=1024
 	InstallOptions []string `json:"installOptions,omitempty"`
-	// uninstallOptions are further words for the tool's command to remove.
+	// uninstallOptions are additional arguments of the remove command.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=1024
 	UninstallOptions []string `json:"uninstallOptions,omitempty"`
-	// configFiles says what becomes of a changed configuration file when a package
-	// brings a new one: keep (default) or replace.
+	// configFiles defines which version of a modified configuration file an upgrade leaves in
+	// place: keep (the modified one) or replace (the new one). Defaults to keep.
 	// +optional
 	// +kubebuilder:validation:Enum=keep;replace
 	ConfigFiles *string `json:"configFiles,omitempty"`
-	// environment of the tool's commands, as KEY=value.
+	// environment variables of the package commands, as KEY=value.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -78,7 +78,7 @@ type PackageAttributes struct {
 	Environment []string `json:"environment,omitempty"`
 }
 
-// A Package is a software package on hosts.
+// Package manages a software package on hosts.
 //
 // +fettle:kind
 // +kubebuilder:object:root=true

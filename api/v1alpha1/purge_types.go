@@ -2,45 +2,46 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// PurgeSpec is what a Purge says.
-// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of kind Purge can only be Orphan: what it removed does not come back"
-// +kubebuilder:validation:XValidation:rule="self.kind in ['User', 'Group'] && (!has(self.unlessSystemUser) || self.unlessSystemUser || has(self.unlessUID) && size(self.unlessUID) > 0) || has(self.confirm) && self.confirm == self.kind",message="this purges everything of the kind that no resource manages, without an exception: add one by unlessSystemUser or unlessUID where the kind is User or Group, or, if that is intended, repeat kind in confirm"
+// PurgeSpec selects nodes and defines the objects to remove.
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of a Purge must be Orphan, because removed objects cannot be restored"
+// +kubebuilder:validation:XValidation:rule="self.kind in ['User', 'Group'] && (!has(self.unlessSystemUser) || self.unlessSystemUser || has(self.unlessUID) && size(self.unlessUID) > 0) || has(self.confirm) && self.confirm == self.kind",message="without an exclusion, all unmanaged objects of the kind are removed: for User and Group, set unlessSystemUser: true or unlessUID; to proceed, repeat kind in confirm"
 type PurgeSpec struct {
 	Targeting       `json:",inline"`
 	PurgeAttributes `json:",inline"`
 }
 
-// PurgeAttributes say what is purged.
+// PurgeAttributes defines the objects to remove.
 type PurgeAttributes struct {
-	// kind of which everything that no resource manages goes away: one that can be listed
-	// and be absent, such as User, Group or SSHAuthorizedKey. One Purge of a kind on a node.
+	// kind of the objects to remove. It must be a kind that can be listed and be absent, such as
+	// User, Group or SSHAuthorizedKey. A node can have only one Purge for each kind.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9]*$')",message="kind must be the name of a kind, as User"
-	// +kubebuilder:validation:XValidation:rule="!(self in ['Exec', 'Notify', 'Purge', 'SystemService', 'Tidy'])",message="kind must be of what can be absent: Exec, Notify, Purge, SystemService and Tidy can't"
-	// +kubebuilder:validation:XValidation:rule="self != 'File'",message="kind File can't be listed: use recurse and purge of a File, or a Tidy"
-	// +kubebuilder:validation:XValidation:rule="self != 'Package'",message="kind Package can't be purged: what a managed package depends on is managed by none"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9]*$')",message="kind must be the name of a kind, such as User"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['Exec', 'Notify', 'Purge', 'SystemService', 'Tidy'])",message="kind must support ensure: absent: Exec, Notify, Purge, SystemService and Tidy do not"
+	// +kubebuilder:validation:XValidation:rule="self != 'File'",message="kind must not be File, because not all files can be listed: use a File with recurse and purge, or a Tidy"
+	// +kubebuilder:validation:XValidation:rule="self != 'Package'",message="kind must not be Package, because no resource manages the dependencies of packages"
 	Kind string `json:"kind"`
 
-	// unlessSystemUser spares users and groups with the numbers of system accounts.
-	// Default true.
+	// unlessSystemUser excludes users and groups in the number range of system accounts. Defaults
+	// to true.
 	// +optional
 	UnlessSystemUser *bool `json:"unlessSystemUser,omitempty"`
 
-	// unlessUID spares the users, or groups, with these numbers.
+	// unlessUID excludes users or groups by number.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	UnlessUID []int64 `json:"unlessUID,omitempty"`
 
-	// confirm repeats the kind to have everything of it purged without an exception: of User
-	// and Group with unlessSystemUser: false and no unlessUID, and of every other kind.
+	// confirm must repeat kind before everything of that kind can be removed without an exclusion:
+	// for User and Group if unlessSystemUser is false and unlessUID is empty, for other kinds
+	// always.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Confirm *string `json:"confirm,omitempty"`
 }
 
-// A Purge removes what exists on hosts and no resource manages.
+// Purge removes objects from hosts that no resource manages.
 //
 // +fettle:kind
 // +kubebuilder:object:root=true

@@ -5,76 +5,74 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// A Resource is any kind that describes a thing on a host: File, Package, ... Its
-// methods are generated for every type with the marker +fettle:kind.
+// Resource is implemented by every kind that manages an object on a host: File, Package and so on.
+// Its methods are generated for each type with the marker +fettle:kind.
 //
 // +kubebuilder:object:generate=false
 type Resource interface {
 	metav1.Object
 	runtime.Object
-	// KindName is the kind: "File".
+	// KindName returns the kind, such as "File".
 	KindName() string
-	// GetTargeting is the part of the spec that every kind has. Never nil.
+	// GetTargeting returns the part of the spec that all kinds share. It is never nil.
 	GetTargeting() *Targeting
-	// GetAttributes points to the kind's attributes, as *FileAttributes. It encodes
-	// to the attributes of a catalog entry.
+	// GetAttributes returns a pointer to the attributes of the kind, such as *FileAttributes. Their
+	// JSON is the attributes of a catalog entry.
 	GetAttributes() any
-	// GetStatus is the status that every kind has. Never nil.
+	// GetStatus returns the status. It is never nil.
 	GetStatus() *ResourceStatus
 }
 
-// RefOf is Kind/name.
+// RefOf returns the reference of a resource, Kind/name.
 func RefOf(r Resource) ResourceRef { return ResourceRef(r.KindName() + "/" + r.GetName()) }
 
-// A ContentSource is a Resource whose content may come from elsewhere. The compiler
-// puts what it comes to into the catalog.
+// ContentSource is a Resource whose content can come from a template or another object. The
+// compiler writes the resulting content to the catalog.
 //
 // +kubebuilder:object:generate=false
 type ContentSource interface {
 	Resource
-	// GetContentFrom says where the content comes from. Never nil.
+	// GetContentFrom returns the origin of the content. It is never nil.
 	GetContentFrom() *ContentOrigin
-	// SetContent replaces the content among the attributes.
+	// SetContent sets the content attribute.
 	SetContent(string)
 }
 
-// ContentOrigin is where content comes from that is not written out. At most one of
-// its fields is set.
+// ContentOrigin defines where content comes from if it is not inline. At most one field is set.
 type ContentOrigin struct {
-	// contentTemplate is a Go template over `facts` and `node` (name, labels, annotations),
-	// which the manager renders for each node. docs/expressions.md lists its functions and limits.
+	// contentTemplate is a Go template over `facts` and `node` (name, labels, annotations). The
+	// manager renders it for each node. docs/expressions.md lists its functions and limits.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	ContentTemplate *string `json:"contentTemplate,omitempty"`
 
-	// contentFrom takes the content from another object; a change of that object
-	// reaches the nodes.
+	// contentFrom references a ConfigMap or Secret with the content. A change of that object is
+	// applied to the nodes.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="has(self.configMapKeyRef) != has(self.secretKeyRef)",message="contentFrom needs one of configMapKeyRef and secretKeyRef: {namespace, name, key}"
+	// +kubebuilder:validation:XValidation:rule="has(self.configMapKeyRef) != has(self.secretKeyRef)",message="contentFrom requires exactly one of configMapKeyRef and secretKeyRef"
 	ContentFrom *ValueSource `json:"contentFrom,omitempty"`
 }
 
-// ValueSource names the object that a value comes from: exactly one field is set, as a rule of
-// each field of this type requires.
+// ValueSource references a key of a ConfigMap or Secret. Exactly one field must be set.
 type ValueSource struct {
-	// configMapKeyRef is one key of a ConfigMap.
+	// configMapKeyRef references a key of a ConfigMap.
 	// +optional
 	ConfigMapKeyRef *KeyRef `json:"configMapKeyRef,omitempty"`
-	// secretKeyRef is one key of a Secret that has the label fettle.dev/expose-to-nodes:
-	// "true". It is sealed for each node, and nobody else sees it.
+	// secretKeyRef references a key of a Secret with the label fettle.dev/expose-to-nodes: "true".
+	// The value is encrypted for each node; only its agent can decrypt it.
 	// +optional
 	SecretKeyRef *KeyRef `json:"secretKeyRef,omitempty"`
 }
 
-// SecretSource names the Secret that a value comes from.
+// SecretSource references a key of a Secret.
 type SecretSource struct {
-	// secretKeyRef is one key of a Secret that has the label fettle.dev/expose-to-nodes:
-	// "true". It is sealed for each node, and nobody else sees it.
+	// secretKeyRef references a key of a Secret with the label fettle.dev/expose-to-nodes: "true".
+	// The value is encrypted for each node; only its agent can decrypt it.
 	// +required
 	SecretKeyRef KeyRef `json:"secretKeyRef"`
 }
 
-// KeyRef names a key of an object in a namespace.
+// KeyRef references a key of an object in a namespace.
 type KeyRef struct {
 	// namespace of the object.
 	// +required

@@ -122,7 +122,7 @@ var _ = Describe("The invalid samples", func() {
 })
 
 // ofUpdates are the messages of rules that no single file can break. They have specs.
-var ofUpdates = []string{"a Catalog is immutable: make another, its name is its content's hash"}
+var ofUpdates = []string{"entries are immutable: create another Catalog, named after the hash of its entries"}
 
 // messages are those of all CEL rules in a schema.
 func messages(s apiextensionsv1.JSONSchemaProps) []string {

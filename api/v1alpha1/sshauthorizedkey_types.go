@@ -2,63 +2,63 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// SSHAuthorizedKeySpec is what a SSHAuthorizedKey says.
-// +kubebuilder:validation:XValidation:rule="has(self.user) || has(self.target)",message="user or target is needed: whose key it is, or in which file"
-// +kubebuilder:validation:XValidation:rule="(has(self.ensure) && self.ensure == 'absent') || (has(self.type) && has(self.key))",message="type and key are needed, unless ensure is absent"
+// SSHAuthorizedKeySpec selects nodes and defines the desired state on them.
+// +kubebuilder:validation:XValidation:rule="has(self.user) || has(self.target)",message="user or target is required: the owner of the key, or the path of its file"
+// +kubebuilder:validation:XValidation:rule="(has(self.ensure) && self.ensure == 'absent') || (has(self.type) && has(self.key))",message="type and key are required, unless ensure is absent"
 type SSHAuthorizedKeySpec struct {
 	Targeting                  `json:",inline"`
 	SSHAuthorizedKeyAttributes `json:",inline"`
 }
 
-// SSHAuthorizedKeyAttributes are those of a public key with which a user may log in by
-// SSH. Other lines of the file stay as they are.
+// SSHAuthorizedKeyAttributes is the desired state of a public key in an authorized_keys file. Other
+// lines of the file are not changed.
 type SSHAuthorizedKeyAttributes struct {
-	// name is the comment of the key, by which it is known in its file; metadata.name
-	// by default.
+	// name is the comment of the key, which identifies it in its file. Defaults to metadata.name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[^ \\t\\r\\n]([^\\r\\n]*[^ \\t\\r\\n])?$')",message="name must be one line without spaces around it, as ann@laptop"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^ \\t\\r\\n]([^\\r\\n]*[^ \\t\\r\\n])?$')",message="name must be one line without leading or trailing spaces, such as ann@laptop"
 	Name string `json:"name,omitempty"`
 
-	// ensure is present (default) or absent.
+	// ensure is present or absent. Defaults to present.
 	// +optional
 	// +kubebuilder:validation:Enum=present;absent
 	Ensure *string `json:"ensure,omitempty"`
 
-	// user who may log in with it, whose the file is. It must exist, or be made in the
+	// user who can log in with the key and owns the file. The user must exist or be created in the
 	// same run.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_.-]*[$]?$')",message="user must be a login name: letters, digits, _ . and -, not beginning with a digit or -"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_.-]*[$]?$')",message="user must be a login name: letters, digits, _ . and -, not starting with a digit or -"
 	User *string `json:"user,omitempty"`
-	// target is the file's path; by default .ssh/authorized_keys in the home directory
-	// of user. Without a user it is root's file, in directories of root alone.
+	// target is the path of the file. Defaults to .ssh/authorized_keys in the home directory of
+	// user. Without user, the file belongs to root and must be in directories that only root can
+	// write to.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4095
-	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^\\n]*[^/\\n]$')",message="target must be the absolute path of a file, as /etc/ssh/authorized_keys.d/ann"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^\\n]*[^/\\n]$')",message="target must be the absolute path of a file, such as /etc/ssh/authorized_keys.d/ann"
 	Target *string `json:"target,omitempty"`
 
-	// type of the key: the first word of the public key's file, or rsa, dsa, ed25519,
-	// ecdsa-sk or ed25519-sk for short.
+	// type of the key: the first word of the public key file. rsa, dsa, ed25519, ecdsa-sk and
+	// ed25519-sk are abbreviations.
 	// +optional
 	// +kubebuilder:validation:Enum=ssh-rsa;ssh-dss;ssh-ed25519;ecdsa-sha2-nistp256;ecdsa-sha2-nistp384;ecdsa-sha2-nistp521;sk-ecdsa-sha2-nistp256@openssh.com;sk-ssh-ed25519@openssh.com;rsa;dsa;ed25519;ecdsa-sk;ed25519-sk
 	Type *string `json:"type,omitempty"`
-	// key itself: the second word of the public key's file.
+	// key is the base64-encoded key: the second word of the public key file.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16384
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9+/]+=*$')",message="key must be base64 alone: the second word of the public key's file, without its type and comment"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9+/]+=*$')",message="key must be only the base64 part of the public key file: its second word, without type and comment"
 	Key *string `json:"key,omitempty"`
-	// options of the key, all of them and in this order; an empty list means none.
+	// options of the key, complete and in order. An empty list removes all options.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=4096
-	// +kubebuilder:validation:XValidation:rule="self.all(o, o.matches('^[A-Za-z0-9-]+(=\"[^\\r\\n]*\")?$'))",message="options must each be one: a word as no-pty, or a word, = and a value in double quotes"
+	// +kubebuilder:validation:XValidation:rule="self.all(o, o.matches('^[A-Za-z0-9-]+(=\"[^\\r\\n]*\")?$'))",message="options must each be a word such as no-pty, or a word, = and a value in double quotes"
 	Options []string `json:"options,omitzero"`
 }
 
-// A SSHAuthorizedKey is a public key with which a user of hosts may log in by SSH.
+// SSHAuthorizedKey manages a public key with which a user can log in to hosts by SSH.
 //
 // +fettle:kind
 // +kubebuilder:object:root=true

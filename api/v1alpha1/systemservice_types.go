@@ -2,78 +2,79 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// SystemServiceSpec is what a SystemService says.
-// +kubebuilder:validation:XValidation:rule="!has(self.mask) || !self.mask || !has(self.enable) || !self.enable",message="mask: true can't go with enable: true: a masked service can't start at boot"
-// +kubebuilder:validation:XValidation:rule="!has(self.mask) || !self.mask || !has(self.ensure) || self.ensure != 'running'",message="mask: true can't go with ensure: running: a masked service can't start"
-// +kubebuilder:validation:XValidation:rule="!has(self.pattern) || (has(self.hasStatus) && !self.hasStatus)",message="pattern is for a service that can't say whether it runs: add hasStatus: false"
-// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.hasStatus) || self.hasStatus",message="status can't go with hasStatus: false: leave one of them out"
-// +kubebuilder:validation:XValidation:rule="!has(self.restart) || !has(self.reloadOnRefresh) || !self.reloadOnRefresh",message="restart can't go with reloadOnRefresh: true: leave one of them out"
+// SystemServiceSpec selects nodes and defines the desired state on them.
+// +kubebuilder:validation:XValidation:rule="!has(self.mask) || !self.mask || !has(self.enable) || !self.enable",message="mask: true cannot be combined with enable: true, because a masked service cannot start at boot: remove one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.mask) || !self.mask || !has(self.ensure) || self.ensure != 'running'",message="mask: true cannot be combined with ensure: running, because a masked service cannot start: remove one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.pattern) || (has(self.hasStatus) && !self.hasStatus)",message="pattern requires hasStatus: false: set it, or remove pattern"
+// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.hasStatus) || self.hasStatus",message="status cannot be combined with hasStatus: false: remove one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.restart) || !has(self.reloadOnRefresh) || !self.reloadOnRefresh",message="restart cannot be combined with reloadOnRefresh: true: remove one of them"
 type SystemServiceSpec struct {
 	Targeting               `json:",inline"`
 	SystemServiceAttributes `json:",inline"`
 }
 
-// SystemServiceAttributes are a service's. An attribute that is left out is not
+// SystemServiceAttributes is the desired state of a service. Attributes that are not set are not
 // managed.
 type SystemServiceAttributes struct {
-	// name of the service: a unit, with or without .service; metadata.name by default.
+	// name of the service, for systemd a unit with or without .service. Defaults to metadata.name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9:_.@][A-Za-z0-9:_.@-]*$')",message="name must be a unit's name, as nginx or nginx.service"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9:_.@][A-Za-z0-9:_.@-]*$')",message="name must be a unit name, such as nginx or nginx.service"
 	Name string `json:"name,omitempty"`
 
-	// ensure is running or stopped, now.
+	// ensure is running or stopped.
 	// +optional
 	// +kubebuilder:validation:Enum=running;stopped
 	Ensure *string `json:"ensure,omitempty"`
-	// enable says whether it starts at boot.
+	// enable defines whether the service starts at boot.
 	// +optional
 	Enable *bool `json:"enable,omitempty"`
-	// mask says whether it is made impossible to start.
+	// mask defines whether the service is masked, which prevents it from being started.
 	// +optional
 	Mask *bool `json:"mask,omitempty"`
-	// start is an own command that starts the service instead of the supervisor. It is
-	// split into words by POSIX quoting and run without a shell; so are the others.
+	// start is a command that starts the service instead of the init system. This and the other
+	// commands are split into words by POSIX quoting and run without a shell.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Start *string `json:"start,omitempty"`
-	// stop is an own command that stops the service.
+	// stop is a command that stops the service.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Stop *string `json:"stop,omitempty"`
-	// restart is an own command that restarts the service when something notifies it.
+	// restart is a command that restarts the service when it is notified.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Restart *string `json:"restart,omitempty"`
-	// status is an own command that only looks: the service runs if it exits with 0.
+	// status is a command that exits with 0 if the service is running. It must not change anything.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Status *string `json:"status,omitempty"`
-	// hasRestart false restarts the service by a stop and a start. Init scripts, which
-	// need not know how to restart, are only asked to when it is true.
+	// hasRestart set to false restarts the service by stopping and starting it. Init scripts are
+	// only asked to restart if it is true, because not all of them can.
 	// +optional
 	HasRestart *bool `json:"hasRestart,omitempty"`
-	// hasStatus false looks for a process instead of asking the supervisor.
+	// hasStatus set to false detects the service by its process instead of asking the init system.
+	// Defaults to true.
 	// +optional
 	HasStatus *bool `json:"hasStatus,omitempty"`
-	// pattern is a regular expression that the command line of the service's process
-	// matches, for hasStatus: false; the service's name by default.
+	// pattern is a regular expression for the command line of the service's process, used if
+	// hasStatus is false. Defaults to the name of the service.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Pattern *string `json:"pattern,omitempty"`
-	// reloadOnRefresh reloads instead of restarting when something notifies the
-	// service. One that can't reload is restarted.
+	// reloadOnRefresh reloads the service instead of restarting it when it is notified. A service
+	// that cannot reload is restarted. Defaults to false.
 	// +optional
 	ReloadOnRefresh *bool `json:"reloadOnRefresh,omitempty"`
 }
 
-// A SystemService is a service of the host's service supervisor.
+// SystemService manages a service of the host's init system.
 //
 // +fettle:kind
 // +kubebuilder:object:root=true

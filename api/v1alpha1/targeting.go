@@ -2,37 +2,37 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ResourceRef names a resource: Kind/metadata.name, as in File/motd.
+// ResourceRef names a resource as Kind/metadata.name, for example File/motd.
 // +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 // +kubebuilder:validation:MaxLength=317
 type ResourceRef string
 
-// Targeting is what every resource says besides its attributes: on which nodes, in
-// which order, by which means.
+// Targeting has the fields that all kinds share: the nodes that a resource applies to, its order,
+// and how the agent treats it.
 type Targeting struct {
 	// nodeSelector selects nodes by label. {} selects every node.
 	// +required
 	NodeSelector *metav1.LabelSelector `json:"nodeSelector"`
 
-	// when is a CEL expression over `facts` and `node` (name, labels, annotations)
-	// that must be true for the resource to apply to a selected node.
+	// when is a CEL expression over `facts` and `node` (name, labels, annotations). The resource
+	// applies to a selected node only if it is true.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	When string `json:"when,omitempty"`
 
-	// acceptSelfLabelledNodes lets a resource that brings a Secret to its nodes select them
-	// by what a node may say of itself: labels that its kubelet may set, annotations, facts.
-	// Whoever breaks into one node can then have it selected.
+	// acceptSelfLabelledNodes allows a resource that uses a Secret to select nodes by values that a
+	// node can set itself: labels that a kubelet may set, annotations and facts. An attacker who
+	// controls one node can then obtain the Secret. Defaults to false.
 	// +optional
 	AcceptSelfLabelledNodes bool `json:"acceptSelfLabelledNodes,omitempty"`
 
-	// noop only reports what would change. It overrides the node's own setting,
-	// both ways.
+	// noop reports differences without correcting them. true and false both override the setting of
+	// the node.
 	// +optional
 	Noop *bool `json:"noop,omitempty"`
 
-	// provider to use instead of the default one of the host.
+	// provider replaces the default provider of the host.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -40,8 +40,8 @@ type Targeting struct {
 
 	Edges `json:",inline"`
 
-	// audit lists properties of which every change is reported that something else
-	// makes, whether the resource manages them or not; all for all that there are.
+	// audit lists properties whose external changes are reported, whether or not the resource
+	// manages them; `all` selects every property.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -50,111 +50,122 @@ type Targeting struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z][A-Za-z0-9]*$`
 	Audit []string `json:"audit,omitempty"`
 
-	// schedule limits the times at which the resource is looked at.
+	// schedule limits the times at which the resource is checked and corrected.
 	// +optional
 	Schedule *Schedule `json:"schedule,omitempty"`
 
-	// logLevel is the level of what is reported of the resource; a failure's is
-	// always err. Default notice.
+	// logLevel is the level of the resource's events; failures always have the level err. Defaults
+	// to notice.
 	// +optional
 	LogLevel LogLevel `json:"logLevel,omitempty"`
 
-	// deletionPolicy says what happens on a host when this resource goes away or stops
-	// selecting the node: Orphan, the default, leaves the thing as it is, Delete removes
-	// it, Restore puts back what was there before.
+	// deletionPolicy defines what happens on a host when the resource is deleted or no longer
+	// selects the node: Orphan leaves the managed object unchanged, Delete removes it, Restore
+	// reverts it to its state before the resource. Defaults to Orphan.
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
 
-// Edges order a resource among the others of its node.
+// Edges order a resource relative to other resources on the same node.
 type Edges struct {
-	// require lists resources that come before this one.
+	// require lists resources that are applied before this one.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=128
 	Require []ResourceRef `json:"require,omitempty"`
-	// before lists resources that come after this one.
+	// before lists resources that are applied after this one.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=128
 	Before []ResourceRef `json:"before,omitempty"`
-	// notify lists resources that come after this one and are refreshed when it changed.
+	// notify lists resources that are applied after this one, and refreshed if it changed.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=128
 	Notify []ResourceRef `json:"notify,omitempty"`
-	// subscribe lists resources that come before this one and refresh it when they changed.
+	// subscribe lists resources that are applied before this one, and refresh it if they changed.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=128
 	Subscribe []ResourceRef `json:"subscribe,omitempty"`
 }
 
-// ResourceStatus is how a resource fares over its nodes.
+// ResourceStatus is the state of a resource across its nodes.
 type ResourceStatus struct {
-	// observedGeneration is the generation of the spec that the rest speaks of; -1 before the
-	// manager has looked at any.
+	// observedGeneration is the generation of the spec that this status describes; -1 until the
+	// manager has processed one.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// appliedGeneration is the last generation that every selected node has applied,
-	// or tried to.
+	// appliedGeneration is the latest generation that every selected node has applied, successfully
+	// or not.
 	// +optional
 	AppliedGeneration int64 `json:"appliedGeneration,omitempty"`
 
-	// nodes counts the selected nodes by the state of this resource on them.
+	// nodes counts the selected nodes by the state of the resource on them.
 	// +optional
 	Nodes *NodeCounts `json:"nodes,omitempty"`
 
-	// samples are nodes where it is not in sync, failures first.
+	// samples are up to 10 nodes where the resource is not in sync, failures first.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
 	// +kubebuilder:validation:MaxItems=10
 	Samples []NodeSample `json:"samples,omitempty"`
 
-	// conditions are Ready, Reconciling, Stalled and, where another resource claims
-	// the same thing, Conflict.
+	// conditions are Ready, Reconciling, Stalled and, while another resource manages the same
+	// object, Conflict.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// NodeCounts counts nodes. Every selected node is in exactly one of the others.
+// NodeCounts counts nodes by state. Each selected node is counted in exactly one of the other
+// fields.
 type NodeCounts struct {
-	Selected  int32 `json:"selected"`
-	InSync    int32 `json:"inSync"`
+	// selected nodes, in any state.
+	Selected int32 `json:"selected"`
+	// inSync nodes match the spec.
+	InSync int32 `json:"inSync"`
+	// outOfSync nodes differ from the spec.
 	OutOfSync int32 `json:"outOfSync"`
-	Failed    int32 `json:"failed"`
-	Skipped   int32 `json:"skipped"`
-	Noop      int32 `json:"noop"`
-	Pending   int32 `json:"pending"`
-	// unknown are those whose agent has been silent for longer than its Lease lasts.
+	// failed nodes could not read, change or refresh the resource.
+	Failed int32 `json:"failed"`
+	// skipped nodes did not check the resource, for example because a dependency failed.
+	Skipped int32 `json:"skipped"`
+	// noop nodes differ from the spec and only report it.
+	Noop int32 `json:"noop"`
+	// pending nodes have not applied the current generation yet.
+	Pending int32 `json:"pending"`
+	// unknown nodes have an agent that has not renewed its Lease in time.
 	// +optional
 	Unknown int32 `json:"unknown"`
 }
 
-// NodeSample is one node and what is not in sync there.
+// NodeSample is a node where the resource is not in sync.
 type NodeSample struct {
-	Node    string        `json:"node"`
-	State   ResourceState `json:"state"`
-	Message string        `json:"message,omitempty"`
+	// node is the name of the node.
+	Node string `json:"node"`
+	// state of the resource on the node.
+	State ResourceState `json:"state"`
+	// message explains the state.
+	Message string `json:"message,omitempty"`
 }
 
-// ResourceState is how a resource ended on a node, in the last run that looked at it.
+// ResourceState is the result for a resource on a node, in the last run that checked it.
 // +kubebuilder:validation:MaxLength=32
 type ResourceState string
 
-// The states of a resource on a node.
+// States of a resource on a node.
 const (
-	StateInSync    ResourceState = "InSync"    // was as it should be
-	StateChanged   ResourceState = "Changed"   // was changed and is now as it should be
-	StateRefreshed ResourceState = "Refreshed" // was in sync, and reacted to a change elsewhere
-	StateNoop      ResourceState = "Noop"      // is out of sync, and only reported
-	StateSkipped   ResourceState = "Skipped"   // was not looked at: something it needs failed
+	StateInSync    ResourceState = "InSync"    // matched its desired state
+	StateChanged   ResourceState = "Changed"   // was corrected and now matches
+	StateRefreshed ResourceState = "Refreshed" // was in sync and reacted to a change of another resource
+	StateNoop      ResourceState = "Noop"      // differs and is only reported
+	StateSkipped   ResourceState = "Skipped"   // was not checked, for example because a dependency failed
 	StateFailed    ResourceState = "Failed"    // could not be read, changed or refreshed
-	StateWithheld  ResourceState = "Withheld"  // waits: contested, dangling, cyclic
-	StatePending   ResourceState = "Pending"   // the node has not applied this generation yet
-	StateUnknown   ResourceState = "Unknown"   // nothing was heard of the node's agent for too long
+	StateWithheld  ResourceState = "Withheld"  // must not be applied: conflict, missing reference, cycle
+	StatePending   ResourceState = "Pending"   // the node has not applied the current generation yet
+	StateUnknown   ResourceState = "Unknown"   // the agent has not renewed its Lease in time
 )

@@ -2,77 +2,77 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TidySpec is what a Tidy says.
-// +kubebuilder:validation:XValidation:rule="(has(self.recurse) && self.recurse) || !(has(self.recurseLimit) || has(self.matches) || has(self.rmdirs))",message="recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"
-// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of kind Tidy can only be Orphan: what it removed does not come back"
-// +kubebuilder:validation:XValidation:rule="!self.path.matches('^/+((bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|sys|usr(/+(bin|lib|lib32|lib64|libx32|sbin|share))?|var(/+lib)?)/*)?$') || !(has(self.recurse) && self.recurse) || has(self.confirm) && self.confirm == self.path",message="this tidies a directory that the host does not work without: name a directory below it, or, if that is intended, repeat path in confirm"
+// TidySpec selects nodes and defines the files to remove.
+// +kubebuilder:validation:XValidation:rule="(has(self.recurse) && self.recurse) || !(has(self.recurseLimit) || has(self.matches) || has(self.rmdirs))",message="recurseLimit, matches and rmdirs require recurse: true: set it, or remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of a Tidy must be Orphan, because removed files cannot be restored"
+// +kubebuilder:validation:XValidation:rule="!self.path.matches('^/+((bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|sys|usr(/+(bin|lib|lib32|lib64|libx32|sbin|share))?|var(/+lib)?)/*)?$') || !(has(self.recurse) && self.recurse) || has(self.confirm) && self.confirm == self.path",message="path is a system directory, and recurse would remove files in it: use a directory below it, or, to proceed, repeat path in confirm"
 type TidySpec struct {
 	Targeting      `json:",inline"`
 	TidyAttributes `json:",inline"`
 }
 
-// TidyAttributes say which files are removed. One that matches and is old or large enough
-// goes; without ageSeconds and size each one does that matches.
+// TidyAttributes defines the files to remove: those that match and are old enough or large enough.
+// Without ageSeconds and size, all matching files are removed.
 type TidyAttributes struct {
-	// path of the file, or of the directory with the files. A symlink on the way is followed
-	// if only root can have put it there.
+	// path of the file, or of the directory with the files. Symlinks in its parent directories are
+	// followed if only root can have created them.
 	// +required
 	// +kubebuilder:validation:MaxLength=4095
-	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^\\n]*$')",message="path must be absolute, as /var/tmp"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('(^|/)[.][.]?(/|$)')",message="path must have no . or .. in it"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^\\n]*$')",message="path must be absolute, such as /var/tmp"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(^|/)[.][.]?(/|$)')",message="path must not contain . or .."
 	Path string `json:"path"`
 
-	// recurse: true is about what lies below path, too. Default false.
+	// recurse includes files below path. Defaults to false.
 	// +optional
 	Recurse *bool `json:"recurse,omitempty"`
-	// recurseLimit is how many levels down recurse goes: 1 is the directory's own
-	// entries. Default all.
+	// recurseLimit is the number of directory levels that recurse descends; 1 selects the
+	// directory's own entries. Defaults to no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	RecurseLimit *int32 `json:"recurseLimit,omitempty"`
-	// matches are shell globs, such as *.log, of which the base name must match one.
+	// matches lists shell globs such as *.log. The base name of a file must match one of them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=255
-	// +kubebuilder:validation:XValidation:rule="self.all(m, !m.contains('/'))",message="matches are held against base names: write them without a /, as *.log"
+	// +kubebuilder:validation:XValidation:rule="self.all(m, !m.contains('/'))",message="matches must not contain a /, because they match base names: use patterns such as *.log"
 	Matches []string `json:"matches,omitempty"`
-	// rmdirs: true also removes directories, if they are empty by then. Default false.
+	// rmdirs also removes directories that are empty or become empty. Defaults to false.
 	// +optional
 	RmDirs *bool `json:"rmdirs,omitempty"`
 
-	// ageSeconds is how old a file must be to go, 604800 for a week.
+	// ageSeconds is the minimum age of files to remove, in seconds; a week is 604800.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	AgeSeconds *int64 `json:"ageSeconds,omitempty"`
-	// type of the time that an age counts from: when the file was last read (atime,
-	// default), written (mtime) or changed in any way (ctime).
+	// type is the timestamp that ageSeconds refers to: atime (last read), mtime (last written) or
+	// ctime (last changed in any way). Defaults to atime.
 	// +optional
 	// +kubebuilder:validation:Enum=atime;mtime;ctime
 	Type *string `json:"type,omitempty"`
-	// size is how large a file must be to go, whatever its age: a whole number and a unit,
-	// as in 100m. Units are b, k, m, g and t, in either case, and Ki, Mi, Gi and Ti; each
-	// is 1024 times the one before.
+	// size is the minimum size of files to remove, regardless of age: a whole number and a unit,
+	// for example 100m. The units b, k, m, g and t (in either case) and Ki, Mi, Gi and Ti are
+	// powers of 1024.
 	// +optional
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,17}([bkmgtBKMGT]|[KMGT]i)$')",message="size must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,17}([bkmgtBKMGT]|[KMGT]i)$')",message="size must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi"
 	Size *string `json:"size,omitempty"`
 
-	// backup is None (default), or Bucket to keep in the host's bucket what is removed.
+	// backup saves removed files in the host's bucket (Bucket) or not at all (None). Defaults to
+	// None.
 	// +optional
 	// +kubebuilder:validation:Enum=None;Bucket
 	Backup *string `json:"backup,omitempty"`
 
-	// confirm repeats the path to have a directory tidied that the host does not work
-	// without, as / or /etc; recurse is refused there otherwise.
+	// confirm must repeat path before recurse can affect a system directory such as / or /etc.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4095
 	Confirm *string `json:"confirm,omitempty"`
 }
 
-// A Tidy removes files of hosts that are old or large.
+// Tidy removes old or large files from hosts.
 //
 // +fettle:kind
 // +kubebuilder:object:root=true

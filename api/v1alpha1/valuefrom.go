@@ -1,16 +1,16 @@
 package v1alpha1
 
-// LabelExposeToNodes is the label that a Secret must have, with the value "true", before
-// anything of it is read.
+// LabelExposeToNodes is the label that a Secret must have, with the value "true", before Fettle
+// reads its data.
 const LabelExposeToNodes = "fettle.dev/expose-to-nodes"
 
-// A ValueReferrer is a Resource with attributes whose values may come from ConfigMaps or
-// Secrets, beside the content of a [ContentSource].
+// ValueReferrer is a Resource with attributes, other than the content of a [ContentSource], whose
+// values can come from ConfigMaps or Secrets.
 //
 // +kubebuilder:object:generate=false
 type ValueReferrer interface {
 	Resource
-	// GetValueReferences are the attributes that come from another object; usually none.
+	// GetValueReferences returns the attributes whose values come from another object.
 	GetValueReferences() []ValueReference
 }
 
@@ -18,11 +18,11 @@ type ValueReferrer interface {
 //
 // +kubebuilder:object:generate=false
 type ValueReference struct {
-	Attribute string // content, or headers.NAME for an entry of a list
-	Field     string // of the spec, that has the reference: contentFrom
+	Attribute string // such as content, or headers.NAME for an entry of a list
+	Field     string // the field of the spec with the reference, such as contentFrom
 	From      ValueSource
-	// Set sets the attribute of the resource that returned the reference. nil where the
-	// schema has no configMapKeyRef: values of Secrets never become part of a resource.
+	// Set sets the attribute of the resource that returned the reference. It is nil if the field accepts
+	// only Secrets, whose values never become part of a resource.
 	Set func(value string)
 }
 
@@ -30,7 +30,7 @@ func fromSecret(attribute, field string, s SecretSource) ValueReference {
 	return ValueReference{Attribute: attribute, Field: field, From: ValueSource{SecretKeyRef: &s.SecretKeyRef}}
 }
 
-// ValueReferencesOf are all attributes of a resource whose values come from another object.
+// ValueReferencesOf returns the attributes of a resource whose values come from another object.
 func ValueReferencesOf(r Resource) []ValueReference {
 	var all []ValueReference
 	if c, ok := r.(ContentSource); ok && c.GetContentFrom().ContentFrom != nil {

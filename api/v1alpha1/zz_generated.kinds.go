@@ -4,13 +4,12 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// Resources returns an empty object of every resource kind, in the order of their
-// files' names.
+// Resources returns an empty object of every resource kind, in the order of their file names.
 func Resources() []Resource {
 	return []Resource{&Exec{}, &File{}, &Group{}, &Notify{}, &Package{}, &Purge{}, &SSHAuthorizedKey{}, &SystemService{}, &Tidy{}, &User{}}
 }
 
-// NewResource returns an empty object of a kind, nil for what is none.
+// NewResource returns an empty object of a kind, or nil if the kind is not a resource kind.
 func NewResource(kind string) Resource {
 	switch kind {
 	case "Exec":
@@ -52,128 +51,128 @@ func addKinds(s *runtime.Scheme) {
 	)
 }
 
-// KindName is the kind.
+// KindName returns the kind.
 func (r *Exec) KindName() string { return "Exec" }
 
-// GetTargeting is the part of the spec that every kind has.
+// GetTargeting returns the part of the spec that all kinds share.
 func (r *Exec) GetTargeting() *Targeting { return &r.Spec.Targeting }
 
-// GetAttributes points to the kind's attributes.
+// GetAttributes returns a pointer to the attributes.
 func (r *Exec) GetAttributes() any { return &r.Spec.ExecAttributes }
 
-// GetStatus is the status that every kind has.
+// GetStatus returns the status.
 func (r *Exec) GetStatus() *ResourceStatus { return &r.Status }
 
-// KindName is the kind.
+// KindName returns the kind.
 func (r *File) KindName() string { return "File" }
 
-// GetTargeting is the part of the spec that every kind has.
+// GetTargeting returns the part of the spec that all kinds share.
 func (r *File) GetTargeting() *Targeting { return &r.Spec.Targeting }
 
-// GetAttributes points to the kind's attributes.
+// GetAttributes returns a pointer to the attributes.
 func (r *File) GetAttributes() any { return &r.Spec.FileAttributes }
 
-// GetStatus is the status that every kind has.
+// GetStatus returns the status.
 func (r *File) GetStatus() *ResourceStatus { return &r.Status }
 
-// GetContentFrom says where the content comes from.
+// GetContentFrom returns the origin of the content.
 func (r *File) GetContentFrom() *ContentOrigin { return &r.Spec.ContentOrigin }
 
-// SetContent replaces the content among the attributes.
+// SetContent sets the content attribute.
 func (r *File) SetContent(s string) { r.Spec.Content = &s }
 
-// KindName is the kind.
+// KindName returns the kind.
 func (r *Group) KindName() string { return "Group" }
 
-// GetTargeting is the part of the spec that every kind has.
+// GetTargeting returns the part of the spec that all kinds share.
 func (r *Group) GetTargeting() *Targeting { return &r.Spec.Targeting }
 
-// GetAttributes points to the kind's attributes.
+// GetAttributes returns a pointer to the attributes.
 func (r *Group) GetAttributes() any { return &r.Spec.GroupAttributes }
 
-// GetStatus is the status that every kind has.
+// GetStatus returns the status.
 func (r *Group) GetStatus() *ResourceStatus { return &r.Status }
 
-// KindName is the kind.
+// KindName returns the kind.
 func (r *Notify) KindName() string { return "Notify" }
 
-// GetTargeting is the part of the spec that every kind has.
+// GetTargeting returns the part of the spec that all kinds share.
 func (r *Notify) GetTargeting() *Targeting { return &r.Spec.Targeting }
 
-// GetAttributes points to the kind's attributes.
+// GetAttributes returns a pointer to the attributes.
 func (r *Notify) GetAttributes() any { return &r.Spec.NotifyAttributes }
 
-// GetStatus is the status that every kind has.
+// GetStatus returns the status.
 func (r *Notify) GetStatus() *ResourceStatus { return &r.Status }
 
-// KindName is the kind.
+// KindName returns the kind.
 func (r *Package) KindName() string { return "Package" }
 
-// GetTargeting is the part of the spec that every kind has.
+// GetTargeting returns the part of the spec that all kinds share.
 func (r *Package) GetTargeting() *Targeting { return &r.Spec.Targeting }
 
-// GetAttributes points to the kind's attributes.
+// GetAttributes returns a pointer to the attributes.
 func (r *Package) GetAttributes() any { return &r.Spec.PackageAttributes }
 
-// GetStatus is the status that every kind has.
+// GetStatus returns the status.
 func (r *Package) GetStatus() *ResourceStatus { return &r.Status }
 
-// KindName is the kind.
+// KindName returns the kind.
 func (r *Purge) KindName() string { return "Purge" }
 
-// GetTargeting is the part of the spec that every kind has.
+// GetTargeting returns the part of the spec that all kinds share.
 func (r *Purge) GetTargeting() *Targeting { return &r.Spec.Targeting }
 
-// GetAttributes points to the kind's attributes.
+// GetAttributes returns a pointer to the attributes.
 func (r *Purge) GetAttributes() any { return &r.Spec.PurgeAttributes }
 
-// GetStatus is the status that every kind has.
+// GetStatus returns the status.
 func (r *Purge) GetStatus() *ResourceStatus { return &r.Status }
 
-// KindName is the kind.
+// KindName returns the kind.
 func (r *SSHAuthorizedKey) KindName() string { return "SSHAuthorizedKey" }
 
-// GetTargeting is the part of the spec that every kind has.
+// GetTargeting returns the part of the spec that all kinds share.
 func (r *SSHAuthorizedKey) GetTargeting() *Targeting { return &r.Spec.Targeting }
 
-// GetAttributes points to the kind's attributes.
+// GetAttributes returns a pointer to the attributes.
 func (r *SSHAuthorizedKey) GetAttributes() any { return &r.Spec.SSHAuthorizedKeyAttributes }
 
-// GetStatus is the status that every kind has.
+// GetStatus returns the status.
 func (r *SSHAuthorizedKey) GetStatus() *ResourceStatus { return &r.Status }
 
-// KindName is the kind.
+// KindName returns the kind.
 func (r *SystemService) KindName() string { return "SystemService" }
 
-// GetTargeting is the part of the spec that every kind has.
+// GetTargeting returns the part of the spec that all kinds share.
 func (r *SystemService) GetTargeting() *Targeting { return &r.Spec.Targeting }
 
-// GetAttributes points to the kind's attributes.
+// GetAttributes returns a pointer to the attributes.
 func (r *SystemService) GetAttributes() any { return &r.Spec.SystemServiceAttributes }
 
-// GetStatus is the status that every kind has.
+// GetStatus returns the status.
 func (r *SystemService) GetStatus() *ResourceStatus { return &r.Status }
 
-// KindName is the kind.
+// KindName returns the kind.
 func (r *Tidy) KindName() string { return "Tidy" }
 
-// GetTargeting is the part of the spec that every kind has.
+// GetTargeting returns the part of the spec that all kinds share.
 func (r *Tidy) GetTargeting() *Targeting { return &r.Spec.Targeting }
 
-// GetAttributes points to the kind's attributes.
+// GetAttributes returns a pointer to the attributes.
 func (r *Tidy) GetAttributes() any { return &r.Spec.TidyAttributes }
 
-// GetStatus is the status that every kind has.
+// GetStatus returns the status.
 func (r *Tidy) GetStatus() *ResourceStatus { return &r.Status }
 
-// KindName is the kind.
+// KindName returns the kind.
 func (r *User) KindName() string { return "User" }
 
-// GetTargeting is the part of the spec that every kind has.
+// GetTargeting returns the part of the spec that all kinds share.
 func (r *User) GetTargeting() *Targeting { return &r.Spec.Targeting }
 
-// GetAttributes points to the kind's attributes.
+// GetAttributes returns a pointer to the attributes.
 func (r *User) GetAttributes() any { return &r.Spec.UserAttributes }
 
-// GetStatus is the status that every kind has.
+// GetStatus returns the status.
 func (r *User) GetStatus() *ResourceStatus { return &r.Status }

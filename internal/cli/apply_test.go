@@ -134,7 +134,7 @@ func TestApply(t *testing.T) {
 		"a range that is none is refused": {
 			in: file("a", `path: /etc/a, schedule: {range: ["22-28"]}`), code: 1,
 			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
-			err: []string{`File/a: stdin:4: spec.schedule.range[0]: Invalid value: "22-28": range must be two times of day, as 22:00-04:00`},
+			err: []string{`File/a: stdin:4: spec.schedule.range[0]: Invalid value: "22-28": range must be two times of day, such as 22:00-04:00`},
 		},
 		"what is audited is recorded": {
 			in:  file("a", `path: /etc/group, audit: [mode, type], logLevel: info`),

@@ -243,9 +243,9 @@ func TestCompile(t *testing.T) {
 				Nodes:    map[string]string{"web-1": ""},
 				Withheld: map[string]string{"web-1": "File/a:InvalidSpec File/b:InvalidSpec File/c:InvalidSpec"},
 				Problems: []string{
-					"File/a||InvalidSpec|content, contentTemplate and contentFrom exclude each other: keep one",
-					"File/b||InvalidSpec|content, contentTemplate and contentFrom exclude each other: keep one",
-					"File/c||InvalidSpec|content, contentTemplate and contentFrom exclude each other: keep one",
+					"File/a||InvalidSpec|content, contentTemplate and contentFrom are mutually exclusive: set only one",
+					"File/b||InvalidSpec|content, contentTemplate and contentFrom are mutually exclusive: set only one",
+					"File/c||InvalidSpec|content, contentTemplate and contentFrom are mutually exclusive: set only one",
 				},
 			},
 		},

@@ -120,7 +120,7 @@ func TestASecretThatCanNotBeHadIsSaid(t *testing.T) {
 		"one that is not for nodes":     {file("a", "/a", fromSecret("other", "text")), "UnexposedSecret", fmt.Sprintf(unexposed, "other")},
 		"a key that is not there":       {file("a", "/a", fromSecret("token", "none")), "MissingSource", `contentFrom names key "none" of Secret ops/token, which has no such key: add it, or correct contentFrom`},
 		"a value that its type refuses": {file("a", "/a", fromSecret("bad", "text")), "InvalidSpec", "content is refused, and why can't be said without telling its value: see what the attribute may be"},
-		"content beside it":             {file("a", "/a", fromSecret("token", "text"), content("x")), "InvalidSpec", "content, contentTemplate and contentFrom exclude each other: keep one"},
+		"content beside it":             {file("a", "/a", fromSecret("token", "text"), content("x")), "InvalidSpec", "content, contentTemplate and contentFrom are mutually exclusive: set only one"},
 		"nodes that label themselves": {
 			file("a", "/a", fromSecret("token", "text"), on("web"), when(`facts.os.family == "Debian"`)), "UnprotectedTargeting",
 			"contentFrom sends a Secret to nodes that are selected by values a kubelet can set on its own node: facts, label role; select by node.name or by labels below node-restriction.kubernetes.io/, " +

@@ -44,18 +44,18 @@ func checkReferences(r v1alpha1.Resource) *fault {
 	refs := v1alpha1.ValueReferencesOf(r)
 	for _, v := range refs {
 		if fromConfigMap(v) == (v.From.SecretKeyRef != nil) {
-			return faultf(v1alpha1.ReasonInvalidSpec, "%s needs one of configMapKeyRef and secretKeyRef: {namespace, name, key}", v.Field)
+			return faultf(v1alpha1.ReasonInvalidSpec, "%s requires exactly one of configMapKeyRef and secretKeyRef", v.Field)
 		}
 	}
 	if c, ok := r.(v1alpha1.ContentSource); ok {
 		template, from := c.GetContentFrom().ContentTemplate != nil, c.GetContentFrom().ContentFrom != nil
 		if template && from || (template || from) && isSet(r, "content") {
-			return faultf(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom exclude each other: keep one")
+			return faultf(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom are mutually exclusive: set only one")
 		}
 	}
 	for _, v := range refs {
 		if isSet(r, v.Attribute) {
-			return faultf(v1alpha1.ReasonInvalidSpec, "%s and %s exclude each other: keep one", v.Attribute, v.Field)
+			return faultf(v1alpha1.ReasonInvalidSpec, "%s and %s are mutually exclusive: set only one", v.Attribute, v.Field)
 		}
 	}
 	return nil

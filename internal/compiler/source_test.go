@@ -78,7 +78,7 @@ func TestCertificatesOfASecretAreSealed(t *testing.T) {
 func TestCertificatesThatCannotBeReadWithholdTheResource(t *testing.T) {
 	t.Parallel()
 
-	const one = "File/a||InvalidSpec|caFrom needs one of configMapKeyRef and secretKeyRef: {namespace, name, key}"
+	const one = "File/a||InvalidSpec|caFrom requires exactly one of configMapKeyRef and secretKeyRef"
 	for name, tt := range map[string]struct {
 		file *v1alpha1.File
 		want string
@@ -93,7 +93,7 @@ func TestCertificatesThatCannotBeReadWithholdTheResource(t *testing.T) {
 		},
 		"certificates beside them": {
 			file("a", "/a", caFrom(v1alpha1.ValueSource{ConfigMapKeyRef: keyRef("ca", "pem")}), func(f *v1alpha1.File) { f.Spec.CA = new("x") }),
-			"File/a||InvalidSpec|ca and caFrom exclude each other: keep one",
+			"File/a||InvalidSpec|ca and caFrom are mutually exclusive: set only one",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -154,15 +154,15 @@ func TestEachFaultNamesItsLineItsResourceAndTheRemedy(t *testing.T) {
 			"stdin:8: File/motd: spec.modes: unknown field; did you mean mode?",
 			`stdin:9: File/motd: spec.ensure: Unsupported value: "folder": supported values: "present", "file", "directory", "link", "absent"`,
 		}},
-		"a relative path": {replaced("/etc/motd", "etc/motd"), []string{"stdin:4: File/motd: spec.path: Invalid value: \"etc/motd\": path must be absolute, as in /etc/motd"}},
+		"a relative path": {replaced("/etc/motd", "etc/motd"), []string{"stdin:4: File/motd: spec.path: Invalid value: \"etc/motd\": path must be absolute, such as /etc/motd"}},
 		"a long value": {replaced("/etc/motd", strings.Repeat("é", 1000)), []string{
-			"stdin:4: File/motd: spec.path: Invalid value: \"" + strings.Repeat("é", 98) + "...\": path must be absolute, as in /etc/motd",
+			"stdin:4: File/motd: spec.path: Invalid value: \"" + strings.Repeat("é", 98) + "...\": path must be absolute, such as /etc/motd",
 		}},
 		"a value of no pattern": {replaced("content: hello", "source: /a, checksum: md5, checksumValue: "+strings.Repeat("z", 32)), []string{
 			"stdin:4: File/motd: spec.checksumValue: Invalid value: \"" + strings.Repeat("z", 32) + "\": spec.checksumValue in body should match '^[0-9a-fA-F]+$'",
 		}},
 		"content and target": {replaced("content: hello", "content: hello, target: /x"), []string{
-			"stdin:4: File/motd: spec: Invalid value: content, contentTemplate, contentFrom and target exclude each other: keep one",
+			"stdin:4: File/motd: spec: Invalid value: content, contentTemplate, contentFrom and target are mutually exclusive: set only one",
 		}},
 		"a number that is too large": {"{apiVersion: fettle.dev/v1alpha1, kind: User, metadata: {name: a}, spec: {nodeSelector: {}, passwordMaxAge: 2147483648}}", []string{
 			"stdin:1: User/a: spec.passwordMaxAge: Invalid value: 2147483648: spec.passwordMaxAge in body should be less than or equal to 2147483647",
@@ -178,7 +178,7 @@ func TestEachFaultNamesItsLineItsResourceAndTheRemedy(t *testing.T) {
 				"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
 		}},
 		"a secret": {"apiVersion: fettle.dev/v1alpha1\nkind: User\nmetadata: {name: a}\nspec: {nodeSelector: {}, password: \"hunter2:\"}\n", []string{
-			"stdin:4: User/a: spec: Invalid value: password must be a hash as in /etc/shadow, or ! for none: make one with openssl passwd -6",
+			"stdin:4: User/a: spec: Invalid value: password must be a hash as in /etc/shadow, or ! for no password: create one with openssl passwd -6",
 		}},
 		"what others wrote of its status": {motd + "status: {nodes: 5}\n", nil},
 	} {

@@ -41,7 +41,7 @@ func validate(a attributes) error {
 		return errors.Join(errs...)
 	}
 	if a.Type == nil || a.Key == nil {
-		errs = append(errs, errors.New("type and key are needed, unless ensure is absent"))
+		errs = append(errs, errors.New("type and key are required, unless ensure is absent"))
 	} else if err := authorizedkeys.CheckKey(*a.Type, *a.Key); err != nil {
 		errs = append(errs, fmt.Errorf("key %w", err))
 	}
@@ -62,7 +62,7 @@ func validateName(a attributes) error {
 
 func validatePlace(a attributes) error {
 	if a.User == nil && a.Target == nil && !isAbsent(a) { // what is nowhere is absent, too
-		return errors.New("user or target is needed: whose key it is, or in which file")
+		return errors.New("user or target is required: the owner of the key, or the path of its file")
 	}
 	if a.Target != nil && !path.IsAbs(*a.Target) {
 		return fmt.Errorf("target %q must be an absolute path: begin it with /", *a.Target)

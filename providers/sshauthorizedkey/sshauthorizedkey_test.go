@@ -298,9 +298,9 @@ func TestTheKeysOfAllUsersAreListed(t *testing.T) {
 func TestBadAttributesAreRefused(t *testing.T) {
 	const spec = `"type": "ssh-ed25519", "key": "` + one + `"`
 	tests := map[string]struct{ manifest, err string }{
-		"nobody's":                {`{` + spec + `}`, "user or target is needed: whose key it is, or in which file"},
+		"nobody's":                {`{` + spec + `}`, "user or target is required: the owner of the key, or the path of its file"},
 		"a relative file":         {`{"target": "a", ` + spec + `}`, `target "a" must be an absolute path: begin it with /`},
-		"no key":                  {`{"user": "ann"}`, "type and key are needed, unless ensure is absent"},
+		"no key":                  {`{"user": "ann"}`, "type and key are required, unless ensure is absent"},
 		"a key of another type":   {`{"user": "ann", "type": "rsa", "key": "` + one + `"}`, `key is of the type "ssh-ed25519", and type says "ssh-rsa": make them the same`},
 		"a name of two lines":     {`{"user": "ann", "name": "a\nb", ` + spec + `}`, `name "a\nb" is not one line without spaces around it: give the comment of the key`},
 		"an option that is two":   {`{"user": "ann", "options": ["a,b"], ` + spec + `}`, `options has "a,b": its name has other than letters, digits and -; write a word, or a word, = and a value in double quotes`},

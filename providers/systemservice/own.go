@@ -53,13 +53,13 @@ func validateOwn(want attributes) error {
 func validateMeans(want attributes) error {
 	var errs []error
 	if want.Pattern != nil && !isFalse(want.HasStatus) {
-		errs = append(errs, errors.New("pattern is for a service that can't say whether it runs: add hasStatus: false"))
+		errs = append(errs, errors.New("pattern requires hasStatus: false: set it, or remove pattern"))
 	}
 	if want.Status != nil && isFalse(want.HasStatus) {
-		errs = append(errs, errors.New("status can't go with hasStatus: false: leave one of them out"))
+		errs = append(errs, errors.New("status cannot be combined with hasStatus: false: remove one of them"))
 	}
 	if want.Restart != nil && ptr.Deref(want.ReloadOnRefresh, false) {
-		errs = append(errs, errors.New("restart can't go with reloadOnRefresh: true: leave one of them out"))
+		errs = append(errs, errors.New("restart cannot be combined with reloadOnRefresh: true: remove one of them"))
 	}
 	return errors.Join(errs...)
 }

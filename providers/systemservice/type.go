@@ -153,9 +153,9 @@ func validateName(name string) error {
 func validateMask(want attributes) error {
 	switch {
 	case ptr.Deref(want.Mask, false) && ptr.Deref(want.Enable, false):
-		return errors.New("mask: true can't go with enable: true: a masked service can't start at boot")
+		return errors.New("mask: true cannot be combined with enable: true, because a masked service cannot start at boot: remove one of them")
 	case ptr.Deref(want.Mask, false) && wantsRunning(want):
-		return errors.New("mask: true can't go with ensure: running: a masked service can't start")
+		return errors.New("mask: true cannot be combined with ensure: running, because a masked service cannot start: remove one of them")
 	}
 	return nil
 }

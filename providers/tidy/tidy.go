@@ -94,7 +94,7 @@ func validate(a Attributes) error {
 		errs = append(errs, fmt.Errorf("path %q must be absolute: begin it with /", a.Path))
 	}
 	if !ptr.Deref(a.Recurse, false) && (a.RecurseLimit != nil || a.Matches != nil || a.RmDirs != nil) {
-		errs = append(errs, errors.New("recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"))
+		errs = append(errs, errors.New("recurseLimit, matches and rmdirs require recurse: true: set it, or remove them"))
 	}
 	if ptr.Deref(a.Recurse, false) && resource.IsSystemDirectory(a.Path) {
 		errs = append(errs, resource.Confirmed(a.Confirm, a.Path, "this tidies "+a.Path+", which the host does not work without: name a directory below it, or,"))

@@ -481,7 +481,7 @@ func TestATreeIsNotHeldInMemory(t *testing.T) {
 func TestBadAttributesAreRefused(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
 		"a relative path":         {`{"path": "tmp"}`, `path "tmp" must be absolute: begin it with /`},
-		"matches without recurse": {`{"path": "/x", "matches": ["*"]}`, "recurseLimit, matches and rmdirs are about what lies below path: set recurse: true"},
+		"matches without recurse": {`{"path": "/x", "matches": ["*"]}`, "recurseLimit, matches and rmdirs require recurse: true: set it, or remove them"},
 		"a pattern of a path":     {`{"path": "/x", "recurse": true, "matches": ["a/*"]}`, `matches has "a/*", which is no shell glob for base names: write it as *.log`},
 		"a pattern that is none":  {`{"path": "/x", "recurse": true, "matches": ["[a"]}`, `matches has "[a", which is no shell glob for base names: write it as *.log`},
 		"a negative size":         {`{"path": "/x", "size": "-1k"}`, `size "-1k" must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi`},

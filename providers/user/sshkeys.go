@@ -143,7 +143,7 @@ func (p purge) absent(place authorizedkeys.Place, name string) (resource.Resourc
 func validateKeyFiles(want attributes) error {
 	var errs []error
 	if want.SSHKeyFiles != nil && !ptr.Deref(want.PurgeSSHKeys, false) {
-		errs = append(errs, errors.New("sshKeyFiles needs purgeSSHKeys: true, which looks into them"))
+		errs = append(errs, errors.New("sshKeyFiles requires purgeSSHKeys: true: set it, or remove sshKeyFiles"))
 	}
 	for _, f := range want.SSHKeyFiles {
 		if !strings.HasPrefix(authorizedkeys.Expand(f, accounts.User{Home: "/"}), "/") {

@@ -103,7 +103,7 @@ func TestKeysThatNobodyManagesArePurged(t *testing.T) {
 			resources: []string{`User/ann {purgeSSHKeys: true}`, `SSHAuthorizedKey/bad {user: ann, key: x}`},
 			want: []string{
 				"User/ann: cannot generate its resources: what SSHAuthorizedKey/bad manages is not known while it is withheld or invalid, so no key is purged: mend it first",
-				"SSHAuthorizedKey/bad: type and key are needed, unless ensure is absent",
+				"SSHAuthorizedKey/bad: type and key are required, unless ensure is absent",
 			},
 			left: before,
 		},
