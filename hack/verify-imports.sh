@@ -110,6 +110,11 @@ table() {
 		nodeagent               ours/controllers                      no
 		nodeagent               ours/internal/host/linux              no
 		nodeagent               os/exec                               no
+		nodeagent/status        ours/internal/engine                  yes
+		nodeagent/status        sigs.k8s.io/controller-runtime        no
+		nodeagent/catalogs      ours/internal/catalog                 yes
+		nodeagent/catalogs      sigs.k8s.io/controller-runtime        no
+		nodeagent/cluster       sigs.k8s.io/controller-runtime        yes
 		controllers             ours/internal/catalog                 yes
 		controllers             ours/internal/compiler                yes
 		controllers             ours/providers                        yes

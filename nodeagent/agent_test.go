@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -340,9 +341,11 @@ func triesAgain(_ *testing.T, m *machine) {
 	m.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled"))
 }
 
-func tellsStuck(_ *testing.T, m *machine) {
-	goOn := make(chan struct{})
-	m.ran = func() { <-goOn }
+func tellsStuck(t *testing.T, m *machine) {
+	stuck := make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(stuck) })
+	t.Cleanup(goOn)
+	m.ran = func() { <-stuck }
 	m.start()
 	m.clock.Step(time.Second)
 	m.should(fileEntry("motd", "good\n"))
@@ -350,8 +353,8 @@ func tellsStuck(_ *testing.T, m *machine) {
 	m.clock.Step(time.Hour)
 	m.Expect(m.agent.Alive()).To(Succeed())
 	m.clock.Step(2 * time.Hour)
-	m.Expect(m.agent.Alive()).To(MatchError("the agent has been busy with one thing for 3h0m0s, more than 2h0m0s: it is stuck"))
-	close(goOn)
+	m.Expect(m.agent.Alive()).To(MatchError("the agent is stuck: it has been busy with one step for 3h0m0s, more than 2h0m0s"))
+	goOn()
 	m.soon("it goes on", func(g Gomega) { g.Expect(m.agent.Alive()).To(Succeed()) })
 }
 

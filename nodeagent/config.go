@@ -18,16 +18,16 @@ import (
 const (
 	DefaultInterval = 10 * time.Minute
 	DefaultSplay    = time.Minute
-	// DefaultSpread has 5,000 nodes ask for 2,500 catalogs a second where all change at once.
+	// DefaultSpread makes 5,000 nodes that change at once request 2,500 catalogs a second.
 	DefaultSpread = 2 * time.Second
-	// DefaultQPS is what an agent may ask of an API server in a second, and DefaultBurst
-	// what may go beyond that at once. When all is well it asks once in 40 s.
+	// DefaultQPS limits an agent's requests per second, and DefaultBurst how many may exceed that
+	// at once. In normal operation an agent sends one request in 40 s.
 	DefaultQPS    = 5
 	DefaultBurst  = 10
 	DefaultKeyAge = 90 * 24 * time.Hour
 )
 
-// A Config is what an agent works with. The fields up to Splay are required.
+// A Config configures an agent. The fields up to Splay are required.
 type Config struct {
 	Node     string // the name of the Node and of its NodeCatalog
 	Cluster  *rest.Config
@@ -36,32 +36,32 @@ type Config struct {
 	Kinds    []resource.Kind
 	StateDir string        // on this process' file system
 	Interval time.Duration // between runs, give or take a tenth
-	Splay    time.Duration // the first run of a host that has nothing new waits up to this long
+	Splay    time.Duration // the first run waits up to this long, unless there is a change
 
-	KeyAge time.Duration // a key that is older is replaced; 0 keeps it for ever
-	// Spread is the window that nodes begin a change in, each at its own place: what is new
-	// for a fleet is not fetched by all of it at once. 0 begins at once.
+	KeyAge time.Duration // when to replace the node's key; 0 never replaces it
+	// Spread is the window in which nodes start a change, each at its own offset, so that a fleet does not
+	// fetch new catalogs all at once. 0 starts at once.
 	Spread time.Duration
 
-	Watch  bool          // correct drift as it happens, too
-	Limit  time.Duration // a run that takes longer is stopped; 0 never stops one
+	Watch  bool          // also correct drift as it happens
+	Limit  time.Duration // stops a run that takes longer; 0 never does
 	Before []string      // command of the host before each run that is not noop
 	After  []string      // and after it
 
 	Log    *slog.Logger     // nil logs nothing
 	Clock  clock.Clock      // nil is the real one
 	Random func() float64   // in [0, 1), and safe for concurrent use; nil is a real one
-	Ran    func(RunSummary) // told of every run as it ends, from the agent's goroutine
+	Ran    func(RunSummary) // called after each run, from the agent's goroutine
 }
 
-// A RunSummary is what metrics are made of.
+// A RunSummary is the input of metrics.
 type RunSummary struct {
 	Trigger v1alpha1.RunTrigger
 	Report  engine.Report
-	Err     error // there was no run, or it will not be remembered
+	Err     error // there was no run, or its state was not saved
 }
 
-// complete has in place of nil what that stands for.
+// complete replaces nil by defaults.
 func (c Config) complete() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

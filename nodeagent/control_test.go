@@ -85,7 +85,7 @@ func respectsDisabled(_ *testing.T, m *machine) {
 	started := m.clock.Now()
 	m.passes("it tries again and again", func(g Gomega) { g.Expect(m.clock.Since(started)).To(BeNumerically(">", 20*interval)) })
 	m.Expect(m.file("motd").text()).To(ContainSubstring("no such file"))
-	m.Expect(strings.Count(m.logs.String(), "no run takes place")).To(Equal(1))
+	m.Expect(strings.Count(m.logs.String(), "runs are disabled\" reason")).To(Equal(1))
 	m.Expect(m.object().ResourceVersion).To(Equal(before.ResourceVersion))
 
 	must(m.t, state.Enable(m.stateDir()))

@@ -107,7 +107,7 @@ func getsAnotherKey(t *testing.T, m *machine) {
 	aside, err := filepath.Glob(m.keysFile() + ".bad-*")
 	must(t, err)
 	m.Expect(aside).To(HaveLen(1))
-	m.Expect(m.logs.String()).To(ContainSubstring("the node's key is lost, it gets another one"))
+	m.Expect(m.logs.String()).To(ContainSubstring("the node's key is lost, making a new one"))
 }
 
 func replacesKeyOfAge(_ *testing.T, m *machine) {

@@ -6,9 +6,9 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// A mailbox holds the newest news, however many there were. Safe for concurrent use.
+// A mailbox holds the newest NodeCatalog, however many arrived. It is safe for concurrent use.
 type mailbox struct {
-	ready chan struct{} // of one; receives when there is something to take
+	ready chan struct{} // of capacity one; receives when there is something to take
 
 	mu     sync.Mutex
 	newest *v1alpha1.NodeCatalog
@@ -24,7 +24,7 @@ func (m *mailbox) put(nc *v1alpha1.NodeCatalog) {
 	}
 }
 
-// take returns the newest.
+// take returns the newest object.
 func (m *mailbox) take() *v1alpha1.NodeCatalog {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,19 +9,19 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 )
 
-// Metrics registers the agent's metrics and returns what keeps them: for Config.Ran.
+// Metrics registers the agent's metrics and returns the function that updates them, for Config.Ran.
 func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "fettle_run_duration_seconds", Help: "How long runs took.", Buckets: prometheus.ExponentialBuckets(0.01, 4, 9),
+		Name: "fettle_run_duration_seconds", Help: "Duration of runs.", Buckets: prometheus.ExponentialBuckets(0.01, 4, 9),
 	}, []string{"trigger"})
 	runs := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "fettle_runs_total", Help: "Runs by how they ended: unchanged, changed, failed, or error where there was none.",
+		Name: "fettle_runs_total", Help: "Runs by status: unchanged, changed, failed, or error if the run could not start or be saved.",
 	}, []string{"status"})
 	resources := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "fettle_resources", Help: "Resources by how they ended in the last run.",
+		Name: "fettle_resources", Help: "Resources by state after the last run.",
 	}, []string{"state"})
 	last := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "fettle_last_run_timestamp_seconds", Help: "When the last run began, in Unix time.",
+		Name: "fettle_last_run_timestamp_seconds", Help: "Start of the last run, in Unix time.",
 	})
 	err := errors.Join(in.Register(duration), in.Register(runs), in.Register(resources), in.Register(last))
 	return func(s RunSummary) {

@@ -12,39 +12,40 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/nodeagent/catalogs"
+	"github.com/fettle-dev/fettle/nodeagent/status"
 )
 
 // A runner runs targets on the host, one at a time.
 type runner struct {
-	node    string
-	kinds   []resource.Kind
-	bucket  resource.Bucket
-	control hostrun.Options
-	open    catalog.Opener
-	lookout *drift.Lookout
-	now     func() time.Time
-	log     *slog.Logger
-	ended   func() // called as each resource ends
+	node     string
+	kinds    []resource.Kind
+	bucket   resource.Bucket
+	control  hostrun.Options
+	open     catalog.Opener
+	lookout  *drift.Lookout
+	now      func() time.Time
+	log      *slog.Logger
+	progress func() // called after each resource
 }
 
-// run runs a target once. It holds the host's lock meanwhile, and only then, so that
-// people can run things between: a *state.LockedError is one of theirs. The error says
-// that there was no run, or that it will not be remembered.
-func (r *runner) run(ctx context.Context, t *target, facts resource.Facts, told []v1alpha1.ResourceReport) (engine.Report, error) {
+// run runs a target once. It holds the host's lock only during the run, so that people can run Fettle in between, which
+// is a *state.LockedError. An error means that there was no run, or that its state was not saved.
+func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Facts, prev []v1alpha1.ResourceReport) (engine.Report, error) {
 	around := r.control
-	if t.spec.Noop {
+	if t.Spec.Noop {
 		around.Before, around.After = nil, nil
 	}
 	return hostrun.Run(ctx, around, func(ctx context.Context, store engine.Store) (engine.Report, error) {
-		items, news := catalog.Items(t.entries, r.kinds, r.open), newsSince(told)
+		items, isNews := catalog.Items(t.Entries, r.kinds, r.open), status.NewsSince(prev)
 		r.explainProviders(ctx, items, facts)
-		r.unwatched(r.lookout.Begin(r.now(), items, facts))
+		r.warnUnwatched(r.lookout.Begin(r.now(), items, facts))
 		report, err := engine.Transaction{
-			Host: around.Host, Bucket: r.bucket, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.digest, Noop: t.spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
-			Withheld: withheldRefs(t.spec.Withheld), Charter: string(t.uid),
-			Observe: func(res engine.ResourceReport) { r.report(res, news(res)) },
+			Host: around.Host, Bucket: r.bucket, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
+			Withheld: withheldRefs(t.Spec.Withheld), Charter: string(t.UID),
+			Observe: func(res engine.ResourceReport) { r.logResource(res, isNews(res)) },
 		}.Run(ctx, items)
-		r.unwatched(r.lookout.End(r.now(), items, report.Changed()))
+		r.warnUnwatched(r.lookout.End(r.now(), items, report.Changed()))
 		return report, err
 	})
 }
@@ -65,7 +66,7 @@ func (r *runner) explainProviders(ctx context.Context, items []resource.Item, fa
 	}
 }
 
-// trace is where a run traces the states of its resources to; nil for nowhere.
+// trace returns where a run traces the states of its resources; nil unless debug logs are on.
 func (r *runner) trace(ctx context.Context) func(line string) {
 	if !r.log.Enabled(ctx, slog.LevelDebug) {
 		return nil
@@ -73,27 +74,27 @@ func (r *runner) trace(ctx context.Context) func(line string) {
 	return func(line string) { r.log.DebugContext(ctx, line) }
 }
 
-// unwatched says what can't be watched.
-func (r *runner) unwatched(err error) {
+// warnUnwatched logs which paths can't be watched.
+func (r *runner) warnUnwatched(err error) {
 	if err != nil {
-		r.log.Warn("drift there is corrected at the interval alone", "error", err)
+		r.log.Warn("drift there is corrected only at the interval", "error", err)
 	}
 }
 
-// withheldRefs names what belongs to the node and is not among its entries.
+// withheldRefs names the resources that are selected for the node but not among its entries.
 func withheldRefs(all []v1alpha1.Withheld) []resource.Ref {
 	var refs []resource.Ref
 	for _, w := range all {
-		if ref, err := resource.ParseRef(string(w.Ref)); err == nil { // the schema holds its form
+		if ref, err := resource.ParseRef(string(w.Ref)); err == nil { // the schema guarantees the form
 			refs = append(refs, ref)
 		}
 	}
 	return refs
 }
 
-// report logs what happened to a resource: nothing, if nothing did that is news.
-func (r *runner) report(res engine.ResourceReport, news bool) {
-	r.ended()
+// logResource logs the events of a resource. What the previous run found too is logged at debug level.
+func (r *runner) logResource(res engine.ResourceReport, news bool) {
+	r.progress()
 	level := logLevel(res)
 	if !news {
 		level = min(level, slog.LevelDebug)
@@ -103,8 +104,7 @@ func (r *runner) report(res engine.ResourceReport, news bool) {
 	}
 }
 
-// logLevel is the highest that an event of a resource has; without events it is that
-// of how the resource ended.
+// logLevel is the highest level of a resource's events. A failed resource is an error.
 func logLevel(res engine.ResourceReport) slog.Level {
 	if res.State == engine.Failed {
 		return slog.LevelError
@@ -118,7 +118,7 @@ func logLevel(res engine.ResourceReport) slog.Level {
 	return level
 }
 
-// slogLevel is one of syslog's, of which all above warning are errors.
+// slogLevel maps a level of syslog. All above warning are errors.
 func slogLevel(l resource.LogLevel) slog.Level {
 	switch l {
 	case resource.LevelDebug:
@@ -129,22 +129,5 @@ func slogLevel(l resource.LogLevel) slog.Level {
 		return slog.LevelWarn
 	default:
 		return slog.LevelError
-	}
-}
-
-// newsSince tells what was told from what is new: a failure that the last run had too
-// is none.
-func newsSince(told []v1alpha1.ResourceReport) func(engine.ResourceReport) bool {
-	was := byRef(told)
-	return func(r engine.ResourceReport) bool {
-		if r.State == engine.Changed || r.State == engine.Refreshed || r.Audited() {
-			return true
-		}
-		if r.Left {
-			return false
-		}
-		is := resourceReport(r)
-		before, ok := was[is.Ref]
-		return !ok || before.State != is.State || before.Message != is.Message
 	}
 }

@@ -12,13 +12,15 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 
-	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/nodeagent/cluster"
+	"github.com/fettle-dev/fettle/nodeagent/schedule"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
 func beginsAtItsPlace(_ *testing.T, m *machine) {
 	m.spread = 20 * time.Second // the first run at the interval is after 30
-	place := nodeagent.PlaceOf(m.name, m.spread)
+	place := schedule.Offset(m.name, m.spread)
 	m.start()
 	m.should(fileEntry("motd", "one\n"))
 	m.soon("it has seen what is new, and told its facts", func(g Gomega) { g.Expect(m.object().Status.Facts).NotTo(BeNil()) })
@@ -29,30 +31,6 @@ func beginsAtItsPlace(_ *testing.T, m *machine) {
 	m.applied(second)
 	m.Expect(m.file("motd").text()).To(Equal("two\n"))
 	m.Expect(m.runs.Load()).To(BeEquivalentTo(1))
-}
-
-func TestNodesSpreadEvenly(t *testing.T) {
-	t.Parallel()
-
-	const nodes, window, parts = 5000, 2 * time.Second, 20
-	for _, form := range []string{"node-%d", "ip-10-0-%d.eu-central-1.compute.internal", "%d"} {
-		counts := make([]int, parts)
-		for i := range nodes {
-			place := nodeagent.PlaceOf(fmt.Sprintf(form, i), window)
-			if place < 0 || place >= window {
-				t.Fatalf("a place of %s is not in %s", place, window)
-			}
-			counts[place*parts/window]++
-		}
-		for i, n := range counts {
-			if n < nodes/parts*3/4 || n > nodes/parts*5/4 {
-				t.Errorf("of nodes called %s %d are in part %d, it should be about %d", form, n, i, nodes/parts)
-			}
-		}
-	}
-	if place := nodeagent.PlaceOf("a", 0); place != 0 {
-		t.Errorf("without a window a node waits for %s", place)
-	}
 }
 
 // TestWatchesComeBackBitByBit shuts the way to an API server under the watches of many
@@ -87,7 +65,9 @@ func TestWatchesComeBackBitByBit(t *testing.T) {
 				return answer, err
 			})
 		})
-		watching.Go(func() { _ = nodeagent.Watch(ctx, own, fmt.Sprintf("node-%d", i)) })
+		agent, err := cluster.Connect(own, fmt.Sprintf("node-%d", i))
+		must(t, err)
+		watching.Go(func() { _ = agent.Watch(ctx, func(*v1alpha1.NodeCatalog) {}) })
 	}
 	defer watching.Wait()
 	defer cancel()

@@ -20,7 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent"
+	agentstatus "github.com/fettle-dev/fettle/nodeagent/status"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
@@ -209,10 +209,10 @@ func agentStatus(t *testing.T, character string) map[string]any {
 			Ref: engine.Ref{Kind: "File", Name: fmt.Sprintf("%02d%s", i, strings.Repeat(character, 200))}, State: engine.Failed, Message: strings.Repeat(character, 1000),
 		})
 	}
-	s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{
+	s, _ := agentstatus.Next(v1alpha1.NodeCatalogStatus{}, agentstatus.Input{
 		Now: time.Now(), Generation: 1, AgentVersion: "v1", PublicKey: strings.Repeat("k", 1624), Facts: facts,
-		Run:     &nodeagent.Run{Report: report, Generation: 1, Trigger: v1alpha1.TriggerStart},
-		Problem: &nodeagent.Problem{Reason: v1alpha1.ReasonCatalogInvalid, Message: strings.Repeat(character, 5000)},
+		Run:     &agentstatus.Run{Report: report, Generation: 1, Trigger: v1alpha1.TriggerStart},
+		Problem: &agentstatus.Problem{Reason: v1alpha1.ReasonCatalogInvalid, Message: strings.Repeat(character, 5000)},
 	})
 	if s.Omitted == 0 && character != "" || s.OmittedFacts == "" {
 		t.Errorf("of %q all had room", character)

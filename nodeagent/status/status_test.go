@@ -1,4 +1,4 @@
-package nodeagent_test
+package status_test
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/nodeagent/status"
 )
 
 // Times of the runs in these tests.
@@ -61,7 +61,7 @@ func left(name string) engine.ResourceReport {
 }
 
 // ran is a run of generation 3 that took place at a time, with these results.
-func ran(at time.Time, resources ...engine.ResourceReport) *nodeagent.Run {
+func ran(at time.Time, resources ...engine.ResourceReport) *status.Run {
 	r := engine.Report{Started: at, Duration: engine.Duration(21 * time.Millisecond), CatalogDigest: "sha256-aa", Resources: resources}
 	for _, res := range resources {
 		r.Counts.Total++
@@ -70,7 +70,7 @@ func ran(at time.Time, resources ...engine.ResourceReport) *nodeagent.Run {
 			engine.Noop: &r.Counts.Noop, engine.Skipped: &r.Counts.Skipped, engine.Failed: &r.Counts.Failed,
 		}[res.State]++
 	}
-	return &nodeagent.Run{Report: r, Generation: 3, Trigger: v1alpha1.TriggerInterval}
+	return &status.Run{Report: r, Generation: 3, Trigger: v1alpha1.TriggerInterval}
 }
 
 // after is the status after runs of generation 3, an hour apart from noon.
@@ -78,7 +78,7 @@ func after(runs ...[]engine.ResourceReport) v1alpha1.NodeCatalogStatus {
 	var s v1alpha1.NodeCatalogStatus
 	for i, resources := range runs {
 		at := noon().Add(time.Duration(i) * time.Hour)
-		s, _ = nodeagent.Status(s, nodeagent.StatusInput{Now: at, Generation: 3, AgentVersion: "v1", Run: ran(at, resources...)})
+		s, _ = status.Next(s, status.Input{Now: at, Generation: 3, AgentVersion: "v1", Run: ran(at, resources...)})
 	}
 	return s
 }
@@ -177,7 +177,7 @@ func TestWhatARunTells(t *testing.T) {
 
 // Two resources may bring the same along; the API server takes each name once.
 func TestWhatIsReportedTwiceIsToldOnce(t *testing.T) {
-	status, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{
+	status, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{
 		Now: noon(), Generation: 3, Run: ran(noon(), noop("/srv/a"), failed("/srv/a", "broken"), noop("/srv/b")),
 	})
 	var told []string
@@ -191,34 +191,34 @@ func TestWhatIsReportedTwiceIsToldOnce(t *testing.T) {
 
 func TestWhenThereIsNothingToSay(t *testing.T) {
 	facts := resource.Facts{"os": map[string]any{"name": "Debian", "none": nil}, "count": 2.0}
-	base, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{
+	base, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{
 		Now: noon(), Generation: 3, AgentVersion: "v1", Facts: facts, Run: ran(noon(), changed("a", true)),
 	})
 	// The API server writes JSON in its own way.
 	base.Facts = &runtime.RawExtension{Raw: []byte(`{ "count": 2, "os": {"name":"Debian"} }`)}
-	quiet := nodeagent.StatusInput{Now: oneHour(), Generation: 3, AgentVersion: "v1", Facts: facts, Run: ran(oneHour(), inSync("a"))}
+	quiet := status.Input{Now: oneHour(), Generation: 3, AgentVersion: "v1", Facts: facts, Run: ran(oneHour(), inSync("a"))}
 	for name, c := range map[string]struct {
-		change func(*nodeagent.StatusInput)
+		change func(*status.Input)
 		want   bool
 	}{
-		"a quiet run":                    {func(*nodeagent.StatusInput) {}, false},
-		"no run":                         {func(in *nodeagent.StatusInput) { in.Run = nil }, false},
-		"no facts":                       {func(in *nodeagent.StatusInput) { in.Facts = nil }, false},
-		"a run that changed something":   {func(in *nodeagent.StatusInput) { in.Run = ran(oneHour(), changed("a", false)) }, true},
-		"a run that found one more":      {func(in *nodeagent.StatusInput) { in.Run = ran(oneHour(), inSync("a"), inSync("b")) }, true},
-		"a run of another catalog":       {func(in *nodeagent.StatusInput) { in.Run.Report.CatalogDigest = "sha256-bb" }, true},
-		"a run of another generation":    {func(in *nodeagent.StatusInput) { in.Run.Generation = 4 }, true},
-		"a new generation that was seen": {func(in *nodeagent.StatusInput) { in.Generation = 4 }, true},
-		"another fact":                   {func(in *nodeagent.StatusInput) { in.Facts = resource.Facts{"count": 3.0} }, true},
-		"another agent":                  {func(in *nodeagent.StatusInput) { in.AgentVersion = "v2" }, true},
-		"a problem":                      {func(in *nodeagent.StatusInput) { in.Problem = &nodeagent.Problem{Reason: "RunFailed", Message: "no"} }, true},
+		"a quiet run":                    {func(*status.Input) {}, false},
+		"no run":                         {func(in *status.Input) { in.Run = nil }, false},
+		"no facts":                       {func(in *status.Input) { in.Facts = nil }, false},
+		"a run that changed something":   {func(in *status.Input) { in.Run = ran(oneHour(), changed("a", false)) }, true},
+		"a run that found one more":      {func(in *status.Input) { in.Run = ran(oneHour(), inSync("a"), inSync("b")) }, true},
+		"a run of another catalog":       {func(in *status.Input) { in.Run.Report.CatalogDigest = "sha256-bb" }, true},
+		"a run of another generation":    {func(in *status.Input) { in.Run.Generation = 4 }, true},
+		"a new generation that was seen": {func(in *status.Input) { in.Generation = 4 }, true},
+		"another fact":                   {func(in *status.Input) { in.Facts = resource.Facts{"count": 3.0} }, true},
+		"another agent":                  {func(in *status.Input) { in.AgentVersion = "v2" }, true},
+		"a problem":                      {func(in *status.Input) { in.Problem = &status.Problem{Reason: "RunFailed", Message: "no"} }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := quiet
 			run := *quiet.Run
 			in.Run = &run
 			c.change(&in)
-			next, changed := nodeagent.Status(base, in)
+			next, changed := status.Next(base, in)
 			if changed != c.want {
 				t.Errorf("changed is %t: %s", changed, cmp.Diff(base, next))
 			}
@@ -230,33 +230,33 @@ func TestWhenThereIsNothingToSay(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	withheld := func() *nodeagent.Run {
+	withheld := func() *status.Run {
 		r := ran(noon(), inSync("a"), skipped("b"))
 		r.Withheld = []v1alpha1.Withheld{{Ref: "File/c", Reason: "Conflict", Message: "two"}}
 		return r
 	}
 	for name, c := range map[string]struct {
-		in   nodeagent.StatusInput // of generation 3
+		in   status.Input // of generation 3
 		want []string
 	}{
 		"before the first run": {
-			nodeagent.StatusInput{},
-			[]string{"Ready False Applying: generation 3 is yet to be applied", "Reconciling True Applying: generation 3 is yet to be applied", "Stalled False Settled", "Degraded False Settled"},
+			status.Input{},
+			[]string{"Ready False Applying: generation 3 is not applied yet", "Reconciling True Applying: generation 3 is not applied yet", "Stalled False Settled", "Degraded False Settled"},
 		},
 		"all in sync": {
-			nodeagent.StatusInput{Run: ran(noon(), inSync("a"), changed("b", true))},
+			status.Input{Run: ran(noon(), inSync("a"), changed("b", true))},
 			[]string{"Ready True Applied: all 2 resources are in sync", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
 		},
 		"nothing to do at all": {
-			nodeagent.StatusInput{Run: ran(noon())},
+			status.Input{Run: ran(noon())},
 			[]string{"Ready True Applied: all 0 resources are in sync", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
 		},
 		"some are only reported": {
-			nodeagent.StatusInput{Run: ran(noon(), noop("a"), inSync("b"))},
+			status.Input{Run: ran(noon(), noop("a"), inSync("b"))},
 			[]string{"Ready True Noop: 1 only reported: File/a", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
 		},
 		"failures outweigh the rest": {
-			nodeagent.StatusInput{Run: ran(noon(), failed("a", "no"), failed("g", "no"), failed("c", "no"), failed("d", "no"), failed("e", "no"), failed("f", "no"), skipped("b"), noop("h"))},
+			status.Input{Run: ran(noon(), failed("a", "no"), failed("g", "no"), failed("c", "no"), failed("d", "no"), failed("e", "no"), failed("f", "no"), skipped("b"), noop("h"))},
 			[]string{
 				"Ready False ResourcesFailed: 6 failed: File/a, File/c, File/d, File/e, File/f and 1 more",
 				"Reconciling False Settled", "Stalled False Settled",
@@ -264,33 +264,33 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"some are withheld": {
-			nodeagent.StatusInput{Run: withheld()},
+			status.Input{Run: withheld()},
 			[]string{"Ready False Withheld: 1 withheld: File/c", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
 		},
 		"some were skipped": {
-			nodeagent.StatusInput{Run: ran(noon(), skipped("b"))},
+			status.Input{Run: ran(noon(), skipped("b"))},
 			[]string{"Ready False Skipped: 1 skipped: File/b", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
 		},
 		"a catalog is invalid, and the last good one is enforced": {
-			nodeagent.StatusInput{Problem: &nodeagent.Problem{Reason: "CatalogInvalid", Message: "bad"}, Run: ran(noon(), failed("a", "no"))},
+			status.Input{Problem: &status.Problem{Reason: "CatalogInvalid", Message: "bad"}, Run: ran(noon(), failed("a", "no"))},
 			[]string{"Ready False CatalogInvalid: bad", "Reconciling False Settled", "Stalled True CatalogInvalid: bad", "Degraded True ResourcesFailed: 1 failed: File/a"},
 		},
 		"a catalog is not there": {
-			nodeagent.StatusInput{Problem: &nodeagent.Problem{Reason: "CatalogUnavailable", Message: "gone"}},
+			status.Input{Problem: &status.Problem{Reason: "CatalogUnavailable", Message: "gone"}},
 			[]string{"Ready False CatalogUnavailable: gone", "Reconciling False Settled", "Stalled True CatalogUnavailable: gone", "Degraded False Settled"},
 		},
 		"the API server is slow": {
-			nodeagent.StatusInput{Problem: &nodeagent.Problem{Reason: "Applying", Message: "timeout"}},
+			status.Input{Problem: &status.Problem{Reason: "Applying", Message: "timeout"}},
 			[]string{"Ready False Applying: timeout", "Reconciling True Applying: timeout", "Stalled False Settled", "Degraded False Settled"},
 		},
 		"there could be no run": {
-			nodeagent.StatusInput{Problem: &nodeagent.Problem{Reason: "RunFailed", Message: "disk full"}},
+			status.Input{Problem: &status.Problem{Reason: "RunFailed", Message: "disk full"}},
 			[]string{"Ready False RunFailed: disk full", "Reconciling False Settled", "Stalled False Settled", "Degraded True RunFailed: disk full"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.in.Now, c.in.Generation = noon(), 3
-			s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, c.in)
+			s, _ := status.Next(v1alpha1.NodeCatalogStatus{}, c.in)
 			var got []string
 			for _, is := range s.Conditions {
 				got = append(got, strings.TrimSuffix(fmt.Sprintf("%s %s %s: %s", is.Type, is.Status, is.Reason, is.Message), ": "))
@@ -324,8 +324,8 @@ func TestAStatusHasAnEnd(t *testing.T) {
 		many = append(many, r)
 	}
 	facts := resource.Facts{"small": "yes", "large": strings.Repeat("x", 100<<10), "larger": strings.Repeat("y", 200<<10)}
-	s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{Now: noon(), Generation: 3, Facts: facts, Run: ran(noon(), many...)})
-	if size := len(asJSON(t, s)); size > nodeagent.MaxStatus {
+	s, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{Now: noon(), Generation: 3, Facts: facts, Run: ran(noon(), many...)})
+	if size := len(asJSON(t, s)); size > status.MaxSize {
 		t.Errorf("it has %d bytes", size)
 	}
 	if len(s.Resources) == 0 || len(s.Resources)+int(s.Omitted) != 200 {
@@ -353,7 +353,7 @@ func TestAStatusHasAnEnd(t *testing.T) {
 }
 
 func TestWhatTheAgentDoesNotKnowOfStays(t *testing.T) {
-	s, changed := nodeagent.Status(v1alpha1.NodeCatalogStatus{PublicKey: "key"}, nodeagent.StatusInput{Now: noon(), Generation: 1})
+	s, changed := status.Next(v1alpha1.NodeCatalogStatus{PublicKey: "key"}, status.Input{Now: noon(), Generation: 1})
 	if s.PublicKey != "key" || !changed {
 		t.Errorf("changed %t: %+v", changed, s)
 	}
@@ -362,6 +362,8 @@ func TestWhatTheAgentDoesNotKnowOfStays(t *testing.T) {
 func asJSON(t *testing.T, v any) []byte {
 	t.Helper()
 	text, err := json.Marshal(v)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return text
 }

@@ -1,4 +1,4 @@
-package nodeagent_test
+package status_test
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/nodeagent/status"
 	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
@@ -58,19 +58,19 @@ func (h heap) facts() resource.Facts {
 	return facts
 }
 
-func (h heap) input(at time.Time) nodeagent.StatusInput {
+func (h heap) input(at time.Time) status.Input {
 	var reports results
 	for i := range h.IntN(120) {
 		reports = append(reports, h.report(i))
 	}
-	in := nodeagent.StatusInput{Now: at, Generation: 3, AgentVersion: "v1.2.3-45-g0123456789ab-dirty", PublicKey: strings.Repeat("k", 1624), Facts: h.facts(), Run: ran(at, reports...)}
+	in := status.Input{Now: at, Generation: 3, AgentVersion: "v1.2.3-45-g0123456789ab-dirty", PublicKey: strings.Repeat("k", 1624), Facts: h.facts(), Run: ran(at, reports...)}
 	for i := range h.IntN(80) {
 		in.Run.Withheld = append(in.Run.Withheld, v1alpha1.Withheld{
 			Ref: v1alpha1.ResourceRef(fmt.Sprintf("File/w%d%s", i, strings.Repeat("w", 240))), Reason: v1alpha1.ReasonDependencyCycle, Message: h.text(300),
 		})
 	}
 	if reasons := []string{"", v1alpha1.ReasonApplying, v1alpha1.ReasonCatalogInvalid, v1alpha1.ReasonRunFailed}; h.IntN(2) == 0 {
-		in.Problem = &nodeagent.Problem{Reason: reasons[1+h.IntN(len(reasons)-1)], Message: h.text(5000)}
+		in.Problem = &status.Problem{Reason: reasons[1+h.IntN(len(reasons)-1)], Message: h.text(5000)}
 	}
 	return in
 }
@@ -84,8 +84,8 @@ func FuzzAStatusFits(f *testing.F) {
 		var s v1alpha1.NodeCatalogStatus
 		for hour := range 3 { // what was told before is told again
 			in := h.input(noon().Add(time.Duration(hour) * time.Hour))
-			s, _ = nodeagent.Status(s, in)
-			if size := len(asJSON(t, s)); size > nodeagent.MaxStatus {
+			s, _ = status.Next(s, in)
+			if size := len(asJSON(t, s)); size > status.MaxSize {
 				t.Fatalf("the status has %d bytes", size)
 			}
 			if len(s.Resources) > 50 {
@@ -107,9 +107,9 @@ func TestNothingHostileReachesAStatus(t *testing.T) {
 			reports = append(reports, failed(name, hostile.String(r)))
 			reports[len(reports)-1].Events = []engine.Event{{Property: "target", Is: hostile.String(r), Should: hostile.String(r), Status: engine.Failure}}
 		}
-		s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{
+		s, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{
 			Now: noon(), Generation: 3, Facts: resource.Facts{hostile.Name(r): hostile.String(r)}, Run: ran(noon(), reports...),
-			Problem: &nodeagent.Problem{Reason: v1alpha1.ReasonRunFailed, Message: hostile.String(r)},
+			Problem: &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: hostile.String(r)},
 		})
 		if len(s.Resources)+int(s.Omitted) != len(names) {
 			t.Errorf("%d entries and %d more of %d names", len(s.Resources), s.Omitted, len(names))
@@ -147,12 +147,12 @@ func TestTheLargestStatusFits(t *testing.T) {
 		for i := range 5000 {
 			facts[fmt.Sprintf("fact-%04d-%s", i, strings.Repeat("x", 30))] = c
 		}
-		s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{
+		s, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{
 			Now: noon(), Generation: 1 << 40, AgentVersion: strings.Repeat("v", 60), PublicKey: strings.Repeat("k", 1624), Facts: facts, Run: ran(noon(), many...),
-			Problem: &nodeagent.Problem{Reason: v1alpha1.ReasonCatalogInvalid, Message: strings.Repeat(c, 4000)},
+			Problem: &status.Problem{Reason: v1alpha1.ReasonCatalogInvalid, Message: strings.Repeat(c, 4000)},
 		})
 		size := len(asJSON(t, s))
-		if size > nodeagent.MaxStatus {
+		if size > status.MaxSize {
 			t.Errorf("of %q it has %d bytes", c, size)
 		}
 		if len(s.Resources) < 2 || len(s.Resources)+int(s.Omitted) != 60 || len(s.Facts.Raw) < 30<<10 {
@@ -193,8 +193,8 @@ func TestFactsThatThereIsNoRoomForAreNamed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _ := nodeagent.Status(v1alpha1.NodeCatalogStatus{}, nodeagent.StatusInput{Now: noon(), Generation: 1, Facts: c.facts})
-			if degraded := message(s, v1alpha1.ConditionDegraded); strings.HasSuffix(degraded, "don't see these: "+c.want) != (c.want != "") {
+			s, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{Now: noon(), Generation: 1, Facts: c.facts})
+			if degraded := message(s, v1alpha1.ConditionDegraded); strings.HasSuffix(degraded, "not available to templates and when: "+c.want) != (c.want != "") {
 				t.Errorf("Degraded says %q", degraded)
 			}
 			if s.OmittedFacts != c.want {
@@ -209,7 +209,7 @@ func TestFactsThatThereIsNoRoomForAreNamed(t *testing.T) {
 			if diff := cmp.Diff(c.has, has); diff != "" {
 				t.Error(diff)
 			}
-			again, changed := nodeagent.Status(s, nodeagent.StatusInput{Now: noon(), Generation: 1, Facts: c.facts})
+			again, changed := status.Next(s, status.Input{Now: noon(), Generation: 1, Facts: c.facts})
 			if changed {
 				t.Errorf("the same facts are news: %s", cmp.Diff(s, again))
 			}

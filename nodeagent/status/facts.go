@@ -1,4 +1,4 @@
-package nodeagent
+package status
 
 import (
 	"cmp"
@@ -15,9 +15,9 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// publishedFacts puts facts into a status, and the names of those that there is no room
-// for. Where they say the same as before, the very same text stays.
-func publishedFacts(s *v1alpha1.NodeCatalogStatus, facts resource.Facts) {
+// setFacts sets the facts of a status and the names of those that do not fit. Equal facts
+// keep their JSON as it was.
+func setFacts(s *v1alpha1.NodeCatalogStatus, facts resource.Facts) {
 	if facts == nil {
 		return
 	}
@@ -29,8 +29,8 @@ func publishedFacts(s *v1alpha1.NodeCatalogStatus, facts resource.Facts) {
 	}
 }
 
-// withoutNulls is a copy without the facts that are null: a merge patch can't write
-// them, and a missing fact says the same.
+// withoutNulls returns a copy without null facts: a merge patch can't write null, and a missing fact
+// means the same.
 func withoutNulls(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -51,8 +51,8 @@ func withoutNulls(v any) any {
 	return v
 }
 
-// fitFacts leaves facts out until config/policy and the schema accept the others, and returns
-// their names, sorted: those that are nested too deep, and then the largest ones.
+// fitFacts removes facts until config/policy and the schema accept the rest, and returns the names of the removed,
+// sorted. It removes those that are nested too deep, then the largest.
 func fitFacts(facts map[string]any) []string {
 	var omitted []string
 	for name, fact := range facts {
@@ -101,8 +101,8 @@ func depth(v any) (levels int) {
 	return levels + 1
 }
 
-// omit leaves a fact out, or, where that is enough, the part alone that is most of it, and
-// returns the name of what it left out and what it took.
+// omit removes a fact or, if that is enough, only the part of it that takes more than half. It returns the name
+// of the removed part and the number of bytes freed.
 func omit(facts map[string]any, name string, over int) (omitted string, freed int) {
 	if inner, ok := facts[name].(map[string]any); ok {
 		for part, size := range sizes(inner) {
@@ -117,7 +117,7 @@ func omit(facts map[string]any, name string, over int) (omitted string, freed in
 	return name, freed
 }
 
-// sizes are what members of an object come to as JSON, in bytes.
+// sizes are the sizes of an object's members as JSON, in bytes.
 func sizes(facts map[string]any) map[string]int {
 	all := make(map[string]int, len(facts))
 	for name, fact := range facts {

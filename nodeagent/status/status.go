@@ -1,4 +1,8 @@
-package nodeagent
+// Package status computes the status of a NodeCatalog from a run's report.
+//
+// It is pure: [Next] takes the previous status and what is new, and returns the next one. A run that
+// finds everything as the last run left it changes nothing, so a quiet node writes nothing.
+package status
 
 import (
 	"cmp"
@@ -12,18 +16,18 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// StatusInput is what a status is made of beside the status before it.
-type StatusInput struct {
+// Input is everything that a status depends on besides the previous status.
+type Input struct {
 	Now          time.Time
-	Generation   int64 // of the NodeCatalog that was last seen; 0 before any was
+	Generation   int64 // of the last seen NodeCatalog; 0 before one was seen
 	AgentVersion string
-	PublicKey    string         // that secrets are to be sealed to; "" keeps the one that was told
-	Facts        resource.Facts // nil keeps those that were told
-	Problem      *Problem       // what keeps that generation from being applied, if anything does
+	PublicKey    string         // for sealing secrets; "" keeps the previous key
+	Facts        resource.Facts // nil keeps the previous facts
+	Problem      *Problem       // why that generation cannot be applied, if it can't
 	Run          *Run           // a run that is not in the status yet; nil if there was none
 }
 
-// A Run is a run that took place.
+// A Run is a finished run.
 type Run struct {
 	Report     engine.Report
 	Generation int64 // that was applied
@@ -31,25 +35,24 @@ type Run struct {
 	Withheld   []v1alpha1.Withheld // by that generation
 }
 
-// A Problem is why a NodeCatalog is not applied as it is.
+// A Problem is why a NodeCatalog is not applied.
 type Problem struct {
-	// Reason is CatalogInvalid, CatalogUnavailable or Disabled, for which a person must
-	// act, RunFailed, or Applying where trying again is likely to help.
+	// Reason is CatalogInvalid, CatalogUnavailable or Disabled if a person has to act, RunFailed, or
+	// Applying if a retry is likely to help.
 	Reason  string
 	Message string
 }
 
-// Status is what a NodeCatalog's status is next, and whether that says anything that
-// prev doesn't. What happened in a run is told until another run changes something or
-// finds something else: one that finds all as it was left keeps even the time of the
-// last one. Never larger than MaxStatus.
-func Status(prev v1alpha1.NodeCatalogStatus, in StatusInput) (next v1alpha1.NodeCatalogStatus, changed bool) {
-	in.Now = in.Now.UTC().Truncate(time.Second) // as the API server keeps it
+// Next returns the next status of a NodeCatalog, and whether it differs from prev. The results of a run
+// stay until another run changes something or finds something else: a run that finds everything as it was
+// left keeps even the time of the last run. The status is never larger than MaxSize.
+func Next(prev v1alpha1.NodeCatalogStatus, in Input) (next v1alpha1.NodeCatalogStatus, changed bool) {
+	in.Now = in.Now.UTC().Truncate(time.Second) // the API server's precision
 	next = *prev.DeepCopy()
 	next.ObservedGeneration = in.Generation
 	next.AgentVersion = cut(in.AgentVersion, maxValue)
 	next.PublicKey = cmp.Or(in.PublicKey, prev.PublicKey)
-	publishedFacts(&next, in.Facts)
+	setFacts(&next, in.Facts)
 	if in.Run != nil {
 		next = withRun(next, *in.Run, in.Now)
 	}
@@ -57,10 +60,10 @@ func Status(prev v1alpha1.NodeCatalogStatus, in StatusInput) (next v1alpha1.Node
 	return next, !equality.Semantic.DeepEqual(prev, next)
 }
 
-// withRun puts a run into the status, unless it was a quiet one.
+// withRun adds a run to the status, unless it is quiet.
 func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.NodeCatalogStatus {
 	counts := runCounts(run.Report, s.Resources)
-	resources, omitted := resourceReports(run, s.Resources, now)
+	resources, omitted := reports(run, s.Resources, now)
 	if quiet(s, run, counts, resources) {
 		return s
 	}
@@ -78,7 +81,7 @@ func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.Node
 	return s
 }
 
-// quiet reports whether a run changed nothing and found nothing but what is told.
+// quiet reports whether a run changed nothing and found nothing new.
 func quiet(s v1alpha1.NodeCatalogStatus, run Run, counts v1alpha1.RunCounts, resources []v1alpha1.ResourceReport) bool {
 	if s.Counts == nil || counts.Changed+counts.Refreshed > 0 {
 		return false
@@ -86,14 +89,13 @@ func quiet(s v1alpha1.NodeCatalogStatus, run Run, counts v1alpha1.RunCounts, res
 	if s.AppliedGeneration != run.Generation || s.AppliedDigest != run.Report.CatalogDigest {
 		return false
 	}
-	told := *s.Counts
-	told.Changed, told.Refreshed = 0, 0
-	return told == counts && equality.Semantic.DeepEqual(standing(s.Resources), standing(resources))
+	before := *s.Counts
+	before.Changed, before.Refreshed = 0, 0
+	return before == counts && equality.Semantic.DeepEqual(withoutChanged(s.Resources), withoutChanged(resources))
 }
 
-// standing are the entries that say how the host is, without those that say what was
-// done about it.
-func standing(resources []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
+// withoutChanged leaves out the entries for corrected drift: they are events, while the others are states.
+func withoutChanged(resources []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 	var out []v1alpha1.ResourceReport
 	for _, r := range resources {
 		if r.State != v1alpha1.StateChanged {
@@ -103,9 +105,9 @@ func standing(resources []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 	return out
 }
 
-// runCounts are how the resources are after a run; what was removed because its resource is
-// gone is counted as changed alone. One that its schedule kept from being looked at is as it
-// was told of before: in sync, if it was not.
+// runCounts count the resources by state after a run. A resource that was removed because it left the catalog
+// counts only as changed. One that its schedule skipped counts as in the previous status, or as in sync if it
+// was not listed there.
 func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.RunCounts {
 	is := report.Counts
 	counts := v1alpha1.RunCounts{
@@ -119,13 +121,13 @@ func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.Ru
 	}
 	before := byRef(prev)
 	for _, r := range report.Resources {
-		if r.Gone { // and is no resource of the node any more
+		if r.Gone { // it is no longer a resource of the node
 			counts.Total--
 			counts.InSync--
 		}
 		if r.Left {
 			counts.Skipped--
-			countAgain(&counts, before[reportedRef(r.Ref)])
+			countPrevious(&counts, before[reportedRef(r.Ref)])
 		}
 		if r.OutOfSync && (r.State == engine.Noop || r.State == engine.Failed) {
 			counts.OutOfSync++
@@ -134,8 +136,8 @@ func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.Ru
 	return counts
 }
 
-// countAgain counts a resource that is as it was.
-func countAgain(c *v1alpha1.RunCounts, was v1alpha1.ResourceReport) {
+// countPrevious counts a resource by its previous entry.
+func countPrevious(c *v1alpha1.RunCounts, was v1alpha1.ResourceReport) {
 	switch was.State {
 	case v1alpha1.StateFailed:
 		c.Failed++

@@ -1,4 +1,4 @@
-package nodeagent
+package status
 
 import (
 	"cmp"
@@ -17,15 +17,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// Bounds of a status, in bytes of JSON. The API server keeps objects of up to 1.5 MiB, but
-// there is one of these a node and every reader of the fleet reads them all.
+// Bounds of a status, in bytes of JSON. The API server accepts objects of up to 1.5 MiB, but
+// every node has a status and the manager reads them all.
 const (
-	// MaxStatus is the size of a whole status.
-	MaxStatus = 64 << 10
+	// MaxSize is the size of a whole status.
+	MaxSize = 64 << 10
 
 	maxFacts      = 32 << 10
 	maxFactNames  = 1024
-	maxFactDepth  = 8        // levels, all facts together being the first
+	maxFactDepth  = 8        // levels; the object of all facts is the first
 	maxReports    = 24 << 10 // which leaves 8 KiB for conditions, key and counts
 	maxEntries    = 50
 	maxProperties = 16
@@ -33,18 +33,18 @@ const (
 	maxValue      = 128
 )
 
-// resourceReports are the entries of the status: what failed, waits, was skipped or
-// differs, then drift that was corrected. since is kept while a state lasts.
-func resourceReports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (list []v1alpha1.ResourceReport, omitted int32) {
+// reports are the entries of the status: failed, withheld, skipped and out-of-sync resources, then corrected drift.
+// An entry keeps its since while its state lasts.
+func reports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (list []v1alpha1.ResourceReport, omitted int32) {
 	var all []v1alpha1.ResourceReport
 	before := byRef(prev)
 	for _, r := range run.Report.Resources {
-		switch was, listed := before[reportedRef(r.Ref)]; {
-		case r.Left && listed:
+		switch was, ok := before[reportedRef(r.Ref)]; {
+		case r.Left && ok:
 			all = append(all, was)
-		case r.Left: // as it was left: in sync
-		case told(r):
-			all = append(all, resourceReport(r))
+		case r.Left: // in sync, as before
+		case listed(r):
+			all = append(all, report(r))
 		}
 	}
 	for _, w := range run.Withheld {
@@ -55,14 +55,14 @@ func resourceReports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (li
 	slices.SortStableFunc(all, func(a, b v1alpha1.ResourceReport) int {
 		return cmp.Or(rank(a.State)-rank(b.State), strings.Compare(string(a.Ref), string(b.Ref)))
 	})
-	all = onceEach(all)
+	all = unique(all)
 	keepSince(all, prev, now)
 	list = fit(all)
 	return list, int32(len(all) - len(list))
 }
 
-// onceEach keeps the first of those with one name, as what two resources brought along.
-func onceEach(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
+// unique keeps the first entry of each name: two resources may have brought the same one along.
+func unique(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 	seen := make(map[v1alpha1.ReportedRef]bool, len(all))
 	return slices.DeleteFunc(all, func(r v1alpha1.ResourceReport) bool {
 		was := seen[r.Ref]
@@ -74,7 +74,7 @@ func onceEach(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 // maxRef is the longest ReportedRef, in bytes.
 const maxRef = 4160
 
-// reportedRef names a resource. What was found on the host may have any name.
+// reportedRef names a resource. One that was found on the host may have any name.
 func reportedRef(r engine.Ref) v1alpha1.ReportedRef {
 	name := text.Line(text.Encode(r.String()))
 	if len(name) > maxRef {
@@ -84,7 +84,8 @@ func reportedRef(r engine.Ref) v1alpha1.ReportedRef {
 	return v1alpha1.ReportedRef(name)
 }
 
-func told(r engine.ResourceReport) bool {
+// listed reports whether a resource has an entry in the status.
+func listed(r engine.ResourceReport) bool {
 	switch r.State {
 	case engine.Failed, engine.Skipped, engine.Noop:
 		return true
@@ -101,7 +102,7 @@ func rank(s v1alpha1.ResourceState) int {
 	}, s)
 }
 
-func resourceReport(r engine.ResourceReport) v1alpha1.ResourceReport {
+func report(r engine.ResourceReport) v1alpha1.ResourceReport {
 	out := v1alpha1.ResourceReport{
 		Ref:        reportedRef(r.Ref),
 		State:      v1alpha1.ResourceState(r.State),
@@ -112,7 +113,7 @@ func resourceReport(r engine.ResourceReport) v1alpha1.ResourceReport {
 		if e.Status == engine.Audit { // changed nothing
 			continue
 		}
-		if e.Property == "" { // a refresh has no values, only words
+		if e.Property == "" { // a refresh has only a message
 			out.Message = cmp.Or(out.Message, e.Message)
 		} else if len(out.Changes) < maxProperties {
 			out.Changes = append(out.Changes, v1alpha1.PropertyChange{
@@ -124,8 +125,7 @@ func resourceReport(r engine.ResourceReport) v1alpha1.ResourceReport {
 	return out
 }
 
-// fit takes as many of the first entries as there is room for; what takes all of it by
-// itself is left out.
+// fit keeps as many of the first entries as fit. An entry that is too large by itself is left out.
 func fit(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 	var list []v1alpha1.ResourceReport
 	room := maxReports
@@ -159,14 +159,14 @@ func byRef(reports []v1alpha1.ResourceReport) map[v1alpha1.ReportedRef]v1alpha1.
 	return all
 }
 
-// cut makes a text printable, as others read it, and shortens it to some bytes of JSON, which
-// it says with an ellipsis.
+// cut makes a text printable and shortens it, with an ellipsis, to a number of bytes as JSON, in which the limits of
+// a status are given and some characters take six bytes.
 func cut(s string, limit int) string {
 	s = s[:min(len(s), limit+utf8.UTFMax)]
-	s = text.Line(text.Encode(s)) // which makes nothing shorter
-	size, end := 0, 0             // end is up to where there is room for the ellipsis, too
+	s = text.Line(text.Encode(s)) // makes nothing shorter
+	size, end := 0, 0             // up to end, the ellipsis fits too
 	for i, r := range s {
-		size += inJSON(r)
+		size += jsonLen(r)
 		if size <= limit-len("…") {
 			end = i + utf8.RuneLen(r)
 		}
@@ -177,8 +177,8 @@ func cut(s string, limit int) string {
 	return s
 }
 
-// inJSON is how many bytes a character takes in a text.
-func inJSON(r rune) int {
+// jsonLen is the length of a character in a JSON string, in bytes.
+func jsonLen(r rune) int {
 	switch {
 	case strings.ContainsRune("\"\\\b\f\n\r\t", r):
 		return len(`\n`)
@@ -188,7 +188,7 @@ func inJSON(r rune) int {
 	return utf8.RuneLen(r)
 }
 
-// jsonOf encodes what is known to encode: plain data.
+// jsonOf encodes plain data, which cannot fail.
 func jsonOf(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {

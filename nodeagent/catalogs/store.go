@@ -1,0 +1,176 @@
+// Package catalogs puts together what a node should be, and stores it on disk for when the API server is away.
+package catalogs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+)
+
+// A Target is what a host should be: the spec of a NodeCatalog, and its entries. It is never changed.
+type Target struct {
+	UID        types.UID // of the NodeCatalog; a new object counts its generations from 1 again
+	Generation int64
+	Spec       v1alpha1.NodeCatalogSpec
+	Entries    []v1alpha1.CatalogEntry
+	Digest     string
+}
+
+// Matches reports whether it is the target of an object as it is now. A nil target matches none.
+func (t *Target) Matches(nc *v1alpha1.NodeCatalog) bool {
+	return t != nil && t.UID == nc.UID && t.Generation == nc.Generation
+}
+
+// Documents are named texts on disk: a *state.Documents.
+type Documents interface {
+	Get(name string) ([]byte, error)
+	Put(name string, body []byte) error
+	Retain(names ...string) error
+}
+
+// A Store has the catalogs of a node: on disk, or else from the cluster. It is not safe for concurrent use.
+type Store struct {
+	disk  Documents
+	fetch func(ctx context.Context, name string) (*v1alpha1.Catalog, error)
+	warn  func(msg string, args ...any)
+
+	// verified are the catalogs on disk that this process has decoded and verified. Their names are hashes of
+	// their content, so once is enough.
+	verified map[string]*v1alpha1.Catalog
+}
+
+// NewStore returns a store that fetches catalogs that are not on disk.
+func NewStore(disk Documents, fetch func(ctx context.Context, name string) (*v1alpha1.Catalog, error), warn func(msg string, args ...any)) *Store {
+	return &Store{disk: disk, fetch: fetch, warn: warn, verified: map[string]*v1alpha1.Catalog{}}
+}
+
+// lastGood names the document with the spec that the host was last brought to.
+const lastGood = "nodecatalog"
+
+// node is that document.
+type node struct {
+	UID        types.UID                `json:"uid"`
+	Generation int64                    `json:"generation"`
+	Spec       v1alpha1.NodeCatalogSpec `json:"spec"`
+}
+
+// Assemble returns the target of a NodeCatalog and saves it as the last good one. A disk that can't be written is a
+// warning. The error is a *catalog.InvalidCatalogError if a catalog does not match its name.
+func (s *Store) Assemble(ctx context.Context, nc *v1alpha1.NodeCatalog) (*Target, error) {
+	n := node{UID: nc.UID, Generation: nc.Generation, Spec: nc.Spec}
+	t, err := assemble(n, func(name string) (*v1alpha1.Catalog, error) {
+		if c, err := s.load(name); err == nil {
+			return c, nil
+		}
+		return s.get(ctx, name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.save(n)
+	return t, nil
+}
+
+// LastGood returns the last good target, nil if there is none or it is damaged.
+func (s *Store) LastGood() *Target {
+	body, err := s.disk.Get(lastGood)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var n node
+	if err == nil {
+		err = json.Unmarshal(body, &n)
+	}
+	var t *Target
+	if err == nil {
+		t, err = assemble(n, s.load)
+	}
+	if err != nil {
+		s.warn("cannot use the last good catalog on disk", "error", err)
+		return nil
+	}
+	return t
+}
+
+func assemble(n node, get func(name string) (*v1alpha1.Catalog, error)) (*Target, error) {
+	entries, digest, err := catalog.Assemble(n.Spec, get)
+	if err != nil {
+		return nil, err
+	}
+	return &Target{UID: n.UID, Generation: n.Generation, Spec: n.Spec, Entries: entries, Digest: digest}, nil
+}
+
+// save makes a spec the last good one, and drops the catalogs that it does not name.
+func (s *Store) save(n node) {
+	names := []string{lastGood}
+	verified := make(map[string]*v1alpha1.Catalog, len(n.Spec.Catalogs))
+	for _, ref := range n.Spec.Catalogs {
+		names = append(names, ref.Name)
+		if c := s.verified[ref.Name]; c != nil {
+			verified[ref.Name] = c
+		}
+	}
+	s.verified = verified
+	body, err := json.Marshal(n)
+	if err == nil {
+		err = s.disk.Put(lastGood, body)
+	}
+	if err == nil {
+		err = s.disk.Retain(names...)
+	}
+	if err != nil {
+		s.warn("cannot save the catalog on disk: without an API server, a restarted agent has none", "error", err)
+	}
+}
+
+// load returns a verified catalog from disk.
+func (s *Store) load(name string) (*v1alpha1.Catalog, error) {
+	if c := s.verified[name]; c != nil {
+		return c, nil
+	}
+	body, err := s.disk.Get(name)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.warn("cannot read a catalog from disk", "error", err)
+		}
+		return nil, err
+	}
+	var c v1alpha1.Catalog
+	if err := json.Unmarshal(body, &c); err != nil {
+		return nil, fmt.Errorf("cannot decode catalog %s on disk: %w", name, err)
+	}
+	if err := catalog.Verify(name, &c); err != nil {
+		return nil, err
+	}
+	s.verified[name] = &c
+	return &c, nil
+}
+
+// get fetches a catalog from the cluster, verifies it and saves it on disk.
+func (s *Store) get(ctx context.Context, name string) (*v1alpha1.Catalog, error) {
+	fetched, err := s.fetch(ctx, name)
+	if err == nil {
+		err = catalog.Verify(name, fetched)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &v1alpha1.Catalog{Count: fetched.Count, Entries: fetched.Entries}
+	body, err := json.Marshal(c)
+	if err == nil {
+		err = s.disk.Put(name, body)
+	}
+	if err != nil {
+		s.warn("cannot save a catalog on disk", "catalog", name, "error", err)
+		return c, nil // not in s.verified, so that the next target saves it
+	}
+	s.verified[name] = c
+	return c, nil
+}

@@ -1,0 +1,89 @@
+package nodeagent
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/version"
+	"github.com/fettle-dev/fettle/nodeagent/status"
+)
+
+// updateStatus computes the status and publishes it. run is nil if there was none.
+func (a *Agent) updateStatus(ctx context.Context, is resource.Facts, run *status.Run) {
+	in := status.Input{Now: a.Clock.Now(), AgentVersion: version.String(), PublicKey: a.keys.Public(), Facts: is, Problem: cmp.Or(a.problem, a.failure), Run: run}
+	if in.Problem == nil && run != nil && run.Report.Message != "" {
+		in.Problem = &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: run.Report.Message}
+	}
+	if a.object != nil {
+		in.Generation = a.object.Generation
+	} else if a.target != nil {
+		in.Generation = a.target.Generation
+	}
+	next, changed := status.Next(a.status, in)
+	if a.status = next; changed {
+		a.lastInput = &in
+	}
+	a.publishStatus(ctx)
+}
+
+// publishStatus writes the status if the object has another one. While a write is in progress it does nothing: changes are
+// written next. A failed write is retried.
+func (a *Agent) publishStatus(ctx context.Context) {
+	if a.writing {
+		return
+	}
+	if a.object == nil || equality.Semantic.DeepEqual(a.object.Status, a.status) {
+		if a.problem == nil && a.failure == nil {
+			a.schedule.Succeeded()
+		}
+		return
+	}
+	a.writing = true
+	object, written := a.object, *a.status.DeepCopy()
+	a.request(ctx, func() func(context.Context) {
+		next, err := a.cluster.WriteStatus(ctx, object, written)
+		return func(ctx context.Context) {
+			a.writing = false
+			if err != nil {
+				a.onStatusError(ctx, object, err)
+				return
+			}
+			a.onStatusWritten(ctx, next, written)
+		}
+	})
+}
+
+// onStatusWritten remembers the written object, and publishes what has changed since.
+func (a *Agent) onStatusWritten(ctx context.Context, object *v1alpha1.NodeCatalog, written v1alpha1.NodeCatalogStatus) {
+	a.statusWritten = a.Clock.Now()
+	if a.object != nil && a.object.UID == object.UID && !isOlder(object, a.object) {
+		a.object = object
+	}
+	if equality.Semantic.DeepEqual(a.status, written) {
+		a.status = *object.Status.DeepCopy() // as the API server encodes it
+	}
+	a.publishStatus(ctx)
+}
+
+// onStatusError schedules a retry.
+func (a *Agent) onStatusError(ctx context.Context, object *v1alpha1.NodeCatalog, err error) {
+	if apierrors.IsNotFound(err) {
+		if a.object != nil && a.object.UID == object.UID {
+			a.object = nil // the watch reports it if it is created again
+		}
+		a.publishStatus(ctx)
+		return
+	}
+	level := slog.LevelWarn
+	if a.schedule.Failing() {
+		level = slog.LevelDebug
+	}
+	a.Log.Log(ctx, level, "cannot write the status, retrying", "error", err)
+	a.schedule.Failed(a.Clock.Now())
+}

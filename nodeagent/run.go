@@ -1,0 +1,106 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/facts"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/nodeagent/status"
+)
+
+// run runs the target and updates the status.
+func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
+	before := a.failure
+	a.failure = nil
+	a.schedule.Ran(a.Clock.Now())
+	a.rotateKeys()
+	is := a.facts(ctx)
+	if a.target == nil {
+		a.updateStatus(ctx, is, nil)
+		return
+	}
+	if !a.started {
+		trigger = v1alpha1.TriggerStart
+	}
+	report, err := a.runner.run(ctx, a.target, is, a.status.Resources)
+	report.CachedCatalogStatus = a.cachedCatalogStatus()
+	if ctx.Err() != nil {
+		return // the run was interrupted: the next start repeats it
+	}
+	a.schedule.Ran(a.Clock.Now())
+	a.Ran(RunSummary{Trigger: trigger, Report: report, Err: err})
+	if err != nil {
+		a.onRunError(ctx, is, err, before)
+		return
+	}
+	a.logRun(trigger, report)
+	a.started = true
+	a.updateStatus(ctx, is, &status.Run{Report: report, Generation: a.target.Generation, Trigger: trigger, Withheld: a.target.Spec.Withheld})
+}
+
+func (a *Agent) rotateKeys() {
+	var applied []v1alpha1.CatalogEntry
+	if a.target != nil {
+		applied = a.target.Entries
+	}
+	a.keys.Rotate(a.object, applied)
+}
+
+// facts gathers the facts of the host.
+func (a *Agent) facts(ctx context.Context) resource.Facts {
+	all, errs := facts.Gather(ctx, a.Host)
+	for _, err := range errs {
+		a.Log.Debug("a fact is missing", "error", err)
+	}
+	return all
+}
+
+// cachedCatalogStatus is Puppet's term for whether the target is the newest in the cluster, as far as
+// the agent knows.
+func (a *Agent) cachedCatalogStatus() string {
+	if a.object == nil || a.problem != nil {
+		return engine.CacheOnFailure
+	}
+	return engine.CacheNotUsed
+}
+
+// onRunError schedules a retry. Another run in progress is no failure, and disabled runs are logged
+// once.
+func (a *Agent) onRunError(ctx context.Context, is resource.Facts, err error, before *status.Problem) {
+	a.failure = &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: err.Error()}
+	a.schedule.Failed(a.Clock.Now())
+	a.lookout.Forget()
+	if _, locked := errors.AsType[*state.LockedError](err); locked {
+		a.Log.Info("the run waits", "reason", err)
+		return
+	}
+	if _, disabled := errors.AsType[*state.DisabledError](err); disabled {
+		a.failure.Reason = v1alpha1.ReasonDisabled
+		if before == nil || *before != *a.failure {
+			a.Log.Warn("runs are disabled", "reason", err)
+		}
+	} else {
+		a.Log.Error("the run failed", "error", err)
+	}
+	a.updateStatus(ctx, is, nil)
+}
+
+func (a *Agent) logRun(trigger v1alpha1.RunTrigger, report engine.Report) {
+	level := slog.LevelDebug
+	switch {
+	case report.Message != "":
+		level = slog.LevelError
+	case report.Status == "changed", trigger == v1alpha1.TriggerStart, trigger == v1alpha1.TriggerChange:
+		level = slog.LevelInfo
+	}
+	attributes := []any{"trigger", string(trigger), "catalog", report.CatalogDigest, "cachedCatalogStatus", report.CachedCatalogStatus}
+	if report.Message != "" {
+		attributes = append(attributes, "reason", report.Message)
+	}
+	a.Log.Log(context.Background(), level, report.Summary(), attributes...)
+}
