@@ -25,7 +25,7 @@ func Kinds() []resource.Kind {
 		file.Type(fetch.NewHTTP(fetch.Silence)).Erase(),
 		group.Type().Erase(),
 		notify.Type().Erase(),
-		pkg.Type().Erase(),
+		pkg.Type(pkg.DefaultLock()).Erase(),
 		purge.Type().Erase(),
 		sshauthorizedkey.Type().Erase(),
 		systemservice.Type().Erase(),

@@ -17,6 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	pkg "github.com/fettle-dev/fettle/providers/package"
+	"github.com/fettle-dev/fettle/providers/package/apt"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -26,6 +27,11 @@ type machine struct {
 	root string
 	host host.Host
 	kind resource.Kind
+}
+
+// impatient is the type with a short timeout for locks.
+func impatient(timeout time.Duration) *resource.Type[pkg.Attributes] {
+	return pkg.Type(apt.Lock{Timeout: timeout, Poll: 50 * time.Millisecond})
 }
 
 // newMachine makes a machine whose apt knows these packages.
@@ -43,7 +49,7 @@ func newMachine(t *testing.T, debs ...debian.Deb) machine {
 			t.Error(err)
 		}
 	})
-	return machine{t, root, host, pkg.Impatient(30 * time.Second).Erase()}
+	return machine{t, root, host, impatient(30 * time.Second).Erase()}
 }
 
 // apply does what the engine does, in one batch: read, compare, write what differs.

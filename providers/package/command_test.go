@@ -106,7 +106,7 @@ func database(state string) string {
 
 // write brings the package tree to what it should be, without having looked first.
 func write(ctx context.Context, h *hosttest.Host, attributes string) error {
-	r, err := pkg.Type().Erase().Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage("{"+attributes+"}"))
+	r, err := pkg.Type(pkg.DefaultLock()).Erase().Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage("{"+attributes+"}"))
 	if err != nil {
 		return err
 	}
@@ -187,13 +187,13 @@ func TestAptSuitsHostsThatHaveItAndIsTheDefaultOfDebian(t *testing.T) {
 	}
 	want := []resource.Suitability{{
 		Provider: "apt", Features: features, Specificity: 1, Chosen: true,
-		Needs:    resource.Needs{Commands: []string{"apt-get", "apt-cache", "dpkg"}, Remedy: "only Debian and what derives from it have them"},
+		Needs:    resource.Needs{Commands: []string{"apt-get", "apt-cache", "dpkg"}, Remedy: "only Debian and its derivatives have them"},
 		Defaults: resource.Defaults{For: []resource.Where{{"os.family": {"Debian"}}}},
 	}}
-	if diff := cmp.Diff(want, pkg.Type().Erase().Suitability(debian, debianHost(t, ""))); diff != "" {
+	if diff := cmp.Diff(want, pkg.Type(pkg.DefaultLock()).Erase().Suitability(debian, debianHost(t, ""))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	bare := pkg.Type().Erase().Suitability(resource.Facts{}, hosttest.New(t))[0]
+	bare := pkg.Type(pkg.DefaultLock()).Erase().Suitability(resource.Facts{}, hosttest.New(t))[0]
 	if bare.Chosen || bare.Specificity != 0 || bare.Err == nil || !strings.HasPrefix(bare.Err.Error(), "the command apt-get is not installed; ") {
 		t.Errorf("on a host without apt: %+v", bare)
 	}

@@ -1,7 +1,6 @@
 package pkg_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,7 +89,7 @@ func stateOf(t *testing.T, h *hosttest.Host, name string) string {
 
 func named(t *testing.T, h *hosttest.Host, name string) resource.Resource {
 	t.Helper()
-	r, err := pkg.Type().Erase().Named(name)
+	r, err := pkg.Type(pkg.DefaultLock()).Erase().Named(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,65 +189,6 @@ func TestTheListIsThatOfDpkgQuery(t *testing.T) {
 	}
 }
 
-func TestALongLineIsNoneOfOurFields(t *testing.T) {
-	t.Parallel()
-
-	text := "Package: a\nDepends: " + strings.Repeat("b, ", 100_000) + "\nVersion: 1\n\nPackage: c\n"
-	got, err := pkg.ParseStatus(strings.NewReader(text))
-	if diff := cmp.Diff([][6]string{{"a", "", "1"}, {"c"}}, got); err != nil || diff != "" {
-		t.Errorf("%v\n(-want +got):\n%s", err, diff)
-	}
-}
-
-// FuzzParseStatus holds the parser against a plain reading of the same text.
-func FuzzParseStatus(f *testing.F) {
-	f.Add([]byte(status(f)))
-	f.Add([]byte("Package: a\nStatus: x\n\n\n \nPackage:\nVersion: 1\n\nPackage: b"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if bytes.ContainsFunc(text, func(r rune) bool { return r == '\r' || r > 127 }) || longLine(text) {
-			return
-		}
-		got, err := pkg.ParseStatus(bytes.NewReader(text))
-		if diff := cmp.Diff(plainly(string(text)), got); err != nil || diff != "" {
-			t.Errorf("%v\n(-want +got):\n%s", err, diff)
-		}
-	})
-}
-
-func longLine(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		if len(line) > 250 {
-			return true
-		}
-	}
-	return false
-}
-
-// plainly parses paragraphs without care for speed.
-func plainly(text string) [][6]string {
-	var all [][6]string
-	var now [6]string
-	fields := map[string]int{"Package": 0, "Architecture": 1, "Version": 2}
-	for line := range strings.SplitSeq(text+"\n\n", "\n") {
-		if strings.TrimSpace(line) == "" {
-			if now[0] != "" {
-				all = append(all, now)
-			}
-			now = [6]string{}
-			continue
-		}
-		name, value, found := strings.Cut(line, ":")
-		value = strings.TrimSpace(value)
-		if i, ours := fields[name]; ours && found {
-			now[i] = value
-		}
-		if words := strings.Fields(value); name == "Status" && found && len(words) > 0 {
-			copy(now[3:], append(words, "", "")[:3])
-		}
-	}
-	return all
-}
-
 // BenchmarkReadAll reads one package out of a database of a thousand.
 func BenchmarkReadAll(b *testing.B) {
 	var database strings.Builder
@@ -258,7 +198,7 @@ func BenchmarkReadAll(b *testing.B) {
 			"Depends: %s\nDescription: one of many\n%s\n", i, i, strings.Repeat("libsome (>= 1.0), ", 10), strings.Repeat(" and a long text\n", 10))
 	}
 	h := debianHost(b, database.String())
-	r, err := pkg.Type().Erase().Named("package-999")
+	r, err := pkg.Type(pkg.DefaultLock()).Erase().Named("package-999")
 	if err != nil {
 		b.Fatal(err)
 	}

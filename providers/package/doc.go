@@ -1,7 +1,6 @@
 // Package pkg is the resource type Package: software from the host's own package
 // system.
 //
-// The package system is asked what came of it, not believed: after a transaction
-// the provider reads the database again, and a package is done when the database
-// says so, whatever the tool's exit code was.
+// The provider does not rely on exit codes: after a transaction it reads dpkg's database again, which
+// decides whether a package was changed.
 package pkg

@@ -1,16 +1,18 @@
 package pkg
 
 import (
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/package/debversion"
 )
 
-// ensureProperty is read as the installed version, absent, purged, damaged, or
-// the state in which dpkg stopped: half-installed, unpacked or half-configured.
+// ensureProperty is read as the installed version, absent, purged, damaged, or the state in which
+// dpkg was interrupted: half-installed, unpacked or half-configured.
 func ensureProperty() resource.Property[Attributes] {
 	return resource.Property[Attributes]{
 		Name:         resource.Ensure,
-		Doc:          "present (or installed), latest, absent, purged (configuration too), or the version to have, or a range of versions as >=1.0 <2.0; present by default.",
+		Doc:          "present (or installed), latest, absent, purged (configuration too), a version, or a range of versions such as >=1.0 <2.0; present by default.",
 		ValueFeature: ensureFeature,
 		Managed:      func(want Attributes) bool { return want.Ensure != nil },
 		InSync:       ensureInSync,
@@ -19,22 +21,15 @@ func ensureProperty() resource.Property[Attributes] {
 	}
 }
 
-// ensureOf is the value of ensure, "" where there is none.
-func ensureOf(a Attributes) string {
-	if a.Ensure == nil {
-		return ""
-	}
-	return *a.Ensure
+// ensureOf is the value of ensure, "" if there is none.
+func ensureOf(a Attributes) string { return ptr.Deref(a.Ensure, "") }
+
+func exists(a Attributes) bool {
+	return ensureOf(a) != resource.Absent && ensureOf(a) != purged
 }
 
-func exists(is Attributes) bool {
-	return ensureOf(is) != resource.Absent && ensureOf(is) != purged
-}
-
-// installing reports whether the package is to be there.
-func installing(want Attributes) bool {
-	return ensureOf(want) != resource.Absent && ensureOf(want) != purged
-}
+// installing reports whether the package is to be installed.
+func installing(want Attributes) bool { return exists(want) }
 
 func ensureFeature(want Attributes) resource.Feature {
 	if debversion.IsRange(ensureOf(want)) {
@@ -72,7 +67,7 @@ func ensureInSync(is, want Attributes) bool {
 	}
 }
 
-// allows reports whether a version is one that ensure asks for.
+// allows reports whether ensure allows a version.
 func allows(want Attributes, version string) bool {
 	switch ensure := ensureOf(want); {
 	case debversion.IsRange(ensure):
@@ -85,14 +80,14 @@ func allows(want Attributes, version string) bool {
 	}
 }
 
-// isLatest takes the present version for the latest where the tool knows no other.
-// An index that is older than its sources proves nothing.
+// isLatest takes the installed version for the latest if no other is known. An index that is older
+// than its sources proves nothing.
 func isLatest(is Attributes) bool {
 	known := is.found.latest
 	return !is.found.stale && (known == "" || known == ensureOf(is))
 }
 
-// ensureShould shows latest and ranges as the version that they resolve to, where that is known.
+// ensureShould shows latest and ranges as the version that they resolve to, if that is known.
 func ensureShould(is, want Attributes) string {
 	known := is.found.latest
 	if known == "" || known == ensureOf(is) {

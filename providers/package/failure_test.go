@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
-	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -41,7 +40,7 @@ func TestABadPackageKeepsNoOtherFromItsGoal(t *testing.T) {
 		`package "unknown" is not in apt's index: check its name, or add a source that has it`,
 		`name "one.*" is not a Debian package's: use letters, digits and +-. and perhaps :architecture`,
 		`name "t*" is not a Debian package's: use letters, digits and +-. and perhaps :architecture`,
-		`name "mail-transport" is no package but what others provide: name one of mail-server, or set allowVirtual`,
+		`name "mail-transport" is a virtual package: name one of its providers mail-server, or set allowVirtual`,
 		`version "9.9" of package "three" is not in apt's index, which has 1.0: ask for one of these, or add a source`,
 		"purged",
 		"created",
@@ -179,7 +178,7 @@ func TestALockThatIsNotGivenUpFailsAllAndNamesItsHolder(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("one", "1.0"), deb("two", "1.0"), deb("three", "1.0"))
-	m.kind = pkg.Impatient(2 * time.Second).Erase()
+	m.kind = impatient(2 * time.Second).Erase()
 	defer m.lock("var/lib/dpkg/lock-frontend")()
 
 	start := time.Now()

@@ -144,8 +144,8 @@ func TestAnIndexThatCannotBeUpdatedIsSaidToBeTheReason(t *testing.T) {
 
 	outcomes := m.apply(`{"name":"unknown"}`, `{"name":"tar","ensure":"latest"}`, `{"name":"tar","ensure":"present"}`)
 	for i, want := range []string{
-		`package "unknown" is not in apt's index, which can't be brought up to date: `,
-		"cannot tell the latest version, because apt's index can't be brought up to date: ",
+		`package "unknown" is not in apt's index, which can't be updated: `,
+		"the latest version is unknown, because apt's index can't be updated: ",
 	} {
 		if !strings.HasPrefix(outcomes[i], want) || !strings.Contains(outcomes[i], "/srv/nowhere") {
 			t.Errorf("the error is %q, want %q and the source in it", outcomes[i], want)
@@ -163,7 +163,7 @@ func TestAMirrorThatCannotBeReachedIsNotTakenForAnUnknownPackage(t *testing.T) {
 	m.date("etc/apt/sources.list.d/far.list", time.Hour)
 
 	outcomes := m.apply(`{"name":"nginx"}`, `{"name":"tree","ensure":"latest"}`)
-	const want = `package "nginx" is not in apt's index, which can't be brought up to date: `
+	const want = `package "nginx" is not in apt's index, which can't be updated: `
 	if !strings.HasPrefix(outcomes[0], want) || !strings.Contains(outcomes[0], "127.0.0.1:1") || strings.Contains(outcomes[0], "check its name") {
 		t.Errorf("the error is %q, want %q and the mirror in it", outcomes[0], want)
 	}

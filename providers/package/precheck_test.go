@@ -65,6 +65,6 @@ func TestAPlanDoesNotTrustAnOldIndex(t *testing.T) {
 	debian.Repository(t, m.root, deb("tree", "1.0"), deb("new", "1.0"))
 	m.date("etc/apt/sources.list.d/tests.list", time.Hour)
 
-	expect(t, []string{"apt's index may lack it, being older than /etc/apt/sources.list.d/tests.list: an apply updates the index first\n", ""},
+	expect(t, []string{"apt's index may lack it, because it is older than /etc/apt/sources.list.d/tests.list: an apply updates the index first\n", ""},
 		m.precheck(`{"name":"new"}`, `{"name":"tree"}`))
 }

@@ -66,8 +66,8 @@ func TestAnswersThatCannotBeReadFailTheirPackageAloneAndStaySecret(t *testing.T)
 	}
 	outcomes[2] = ""
 	expect(t, []string{
-		`cannot read responseFile "/srv/torn": debconf-set-selections does not take line 2, line 4: write owner, question, type and value`,
-		`cannot read responseFile "/srv/strange": debconf-set-selections does not take line 1: write owner, question, type and value`,
+		`cannot read responseFile "/srv/torn": debconf-set-selections rejects line 2, line 4: write owner, question, type and value`,
+		`cannot read responseFile "/srv/strange": debconf-set-selections rejects line 1: write owner, question, type and value`,
 		"", "created",
 	}, outcomes)
 	expect(t, []string{"install ok installed 1.0", "", ""}, m.states("one", "two", "three"))

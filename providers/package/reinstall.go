@@ -2,54 +2,18 @@ package pkg
 
 import (
 	"context"
-	"errors"
-	"strings"
 
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/package/transaction"
 )
 
-// Refresh implements [resource.Refresher]: it installs again what is installed, if the
-// resource says so. The version stays, unless the source is another one by now.
-func (a apt) Refresh(ctx context.Context, h resource.Writer, is, want Attributes) error {
-	if want.ReinstallOnRefresh == nil || !*want.ReinstallOnRefresh || !installing(want) {
-		return resource.ErrNothingToRefresh
-	}
-	writes := []resource.Write[Attributes]{{Is: is, Want: want}}
-	b := &batch{tools: a.tools(h), look: h, writes: writes, errs: make([]error, len(writes))}
+// reinstall reinstalls the only package of a batch.
+func (b *batch) reinstall(ctx context.Context) error {
 	o, err := b.planReinstall(ctx)
 	if err != nil {
 		return err
 	}
-	return b.reinstall(ctx, o)
-}
-
-// planReinstall orders the version that is there.
-func (b *batch) planReinstall(ctx context.Context) (order, error) {
-	if err := b.prepare(ctx); err != nil {
-		return order{}, err
-	}
-	want := b.writes[0].Want
-	name := b.db.actual(want)
-	is := b.db.find(name)
-	switch {
-	case is.damage() != nil:
-		return order{}, is.damage()
-	case !is.installed():
-		return order{}, resource.ErrNothingToRefresh
-	}
-	o := order{name: name, action: install, from: is.version, version: is.version, pinned: true, setting: settingOf(want, want.InstallOptions)}
-	o.setting.reinstall = true
-	if want.Source == nil {
-		return o, nil
-	}
-	has, err := b.offerOf(ctx, want)
-	o.version, o.source = has.candidate, has.source
-	return o, err
-}
-
-func (b *batch) reinstall(ctx context.Context, o order) error {
-	orders := b.preseed(ctx, []order{o})
+	orders := b.preseed(ctx, []transaction.Order{o})
 	if len(orders) == 0 {
 		return b.errs[0]
 	}
@@ -57,20 +21,34 @@ func (b *batch) reinstall(ctx context.Context, o order) error {
 	if err != nil {
 		return err
 	}
-	err = b.attempt(ctx, transaction{o.setting, orders})
-	if is := b.db.find(o.name); err != nil || !o.done(is) {
-		b.errs[0] = o.failed(err, is)
+	err = b.attempt(ctx, transaction.Transaction{Settings: o.Settings, Orders: orders})
+	if is := b.db.Find(o.Name); err != nil || !o.Done(is) {
+		b.errs[0] = o.Failed(err, ensureFrom(is))
 	}
 	b.hold(context.WithoutCancel(ctx), released)
 	return b.errs[0]
 }
 
-// notReinstalled is what apt-get could not install again, which is a success to it.
-func notReinstalled(res host.Result) error {
-	for line := range strings.Lines(string(res.Stdout)) {
-		if strings.HasPrefix(line, "Reinstallation of ") {
-			return errors.New(strings.TrimSpace(line))
-		}
+// planReinstall orders the version that is installed, or that of the source.
+func (b *batch) planReinstall(ctx context.Context) (o transaction.Order, err error) {
+	if err := b.prepare(ctx); err != nil {
+		return o, err
 	}
-	return nil
+	want := b.writes[0].Want
+	name := packageName(b.db, want)
+	is := b.db.Find(name)
+	switch {
+	case is.Damage() != nil:
+		return o, is.Damage()
+	case !is.Installed():
+		return o, resource.ErrNothingToRefresh
+	}
+	o = transaction.Order{Name: name, Action: transaction.Install, From: is.Version, Version: is.Version, Pinned: true, Settings: settingsOf(want, want.InstallOptions)}
+	o.Settings.Reinstall = true
+	if want.Source == nil {
+		return o, nil
+	}
+	available, err := b.offerSource(ctx, want)
+	o.Version, o.File = available.Candidate, available.file
+	return o, err
 }

@@ -16,7 +16,7 @@ func TestPackages(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"), deb("tree", "2.0"))
-	resourcetest.Run(t, pkg.Type(), resourcetest.Case{
+	resourcetest.Run(t, pkg.Type(pkg.DefaultLock()), resourcetest.Case{
 		Host:    m.host,
 		Facts:   resource.Facts{"os": map[string]any{"family": "Debian"}},
 		Name:    "tree",
@@ -163,7 +163,7 @@ func TestPackagesOfABootedMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer host.Close()
-	m := machine{t, booted.Root(), host, pkg.Impatient(30 * time.Second).Erase()}
+	m := machine{t, booted.Root(), host, impatient(30 * time.Second).Erase()}
 
 	outcomes := m.apply(`{"name":"witness","environment":["COLOUR=dark red"],"mark":"hold"}`, `{"name":"sick"}`)
 	if !strings.Contains(outcomes[1], "post-installation script subprocess returned error exit status 1") {

@@ -2,10 +2,12 @@ package pkg
 
 import (
 	_ "embed"
+	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/package/apt"
 )
 
 //go:embed doc.md
@@ -14,8 +16,7 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// Attributes are a package's: what a user writes and what a provider reads back.
-// They encode as the API's own.
+// Attributes are those of a package: what a user writes and what a provider reads.
 type Attributes struct {
 	v1alpha1.PackageAttributes
 	found found
@@ -23,15 +24,15 @@ type Attributes struct {
 
 // found is what a provider finds out beside the attributes.
 type found struct {
-	// latest is the version that the tool would install now for ensure: latest or a range; "" where
-	// it knows none, or it was not asked.
+	// latest is the version that would be installed now for ensure: latest or a range; "" if none
+	// is known, or if it was not looked up.
 	latest string
-	// stale says that the tool's index is older than the sources it is made from.
+	// stale says that apt's index is older than its sources.
 	stale bool
-	// unfinished says that dpkg stopped amid installing the package. It is in sync with nothing:
-	// installing it again finishes it, and removing it takes away the files that are there.
+	// unfinished says that dpkg was interrupted while it installed the package. It is never in sync:
+	// installing it again finishes it, and removing it deletes its files.
 	unfinished bool
-	// damage is what dpkg says is wrong with the package; to write ensure mends it.
+	// damage is what dpkg says is wrong with the package. Writing ensure repairs it.
 	damage error
 }
 
@@ -39,7 +40,7 @@ type found struct {
 const (
 	latest    = "latest"
 	purged    = "purged"
-	installed = "installed" // another word for present
+	installed = "installed" // a synonym of present
 	damaged   = "damaged"   // only ever read
 )
 
@@ -51,7 +52,7 @@ const (
 	replace = "replace"
 )
 
-// What providers may be able to do.
+// The features of providers.
 const (
 	installable      resource.Feature = "installable"
 	uninstallable    resource.Feature = "uninstallable"
@@ -66,10 +67,11 @@ const (
 	uninstallOptions resource.Feature = "uninstall_options"
 )
 
-// Type is the resource type Package.
-func Type() *resource.Type[Attributes] { return typeOf(newApt()) }
+// DefaultLock waits for other package managers as long as an unattended upgrade may take.
+func DefaultLock() apt.Lock { return apt.Lock{Timeout: 10 * time.Minute, Poll: 2 * time.Second} }
 
-func typeOf(providers ...resource.Provider[Attributes]) *resource.Type[Attributes] {
+// Type is the resource type Package. lock says how long it waits for other package managers.
+func Type(lock apt.Lock) *resource.Type[Attributes] {
 	return &resource.Type[Attributes]{
 		Name:        "Package",
 		Doc:         doc,
@@ -77,7 +79,7 @@ func typeOf(providers ...resource.Provider[Attributes]) *resource.Type[Attribute
 		Features:    features(),
 		Properties:  []resource.Property[Attributes]{ensureProperty(), markProperty()},
 		Parameters:  parameters(),
-		Providers:   providers,
+		Providers:   []resource.Provider[Attributes]{provider{lock}},
 		NamevarName: "name",
 		Namevar:     func(a *Attributes) *string { return &a.Name },
 		Exists:      exists,
@@ -96,7 +98,7 @@ func typeOf(providers ...resource.Provider[Attributes]) *resource.Type[Attribute
 	}
 }
 
-// gone leaves the configuration, as ensure: absent does.
+// gone removes a package but not its configuration, as ensure: absent does.
 func gone(want Attributes) Attributes {
 	return Attributes{PackageAttributes: v1alpha1.PackageAttributes{
 		Name: want.Name, Ensure: new(resource.Absent),
@@ -104,7 +106,7 @@ func gone(want Attributes) Attributes {
 	}}
 }
 
-// was is the state to come back to. A package that is damaged or half installed was meant to be
+// was is the state to restore. A package that is damaged or half installed was meant to be
 // installed.
 func was(_ host.Reader, is Attributes, _ []resource.Change) (Attributes, error) {
 	if is.found.damage != nil || is.found.unfinished {
@@ -117,32 +119,32 @@ func features() []resource.FeatureDoc {
 	return []resource.FeatureDoc{
 		{Name: installable, Doc: "Packages can be installed."},
 		{Name: uninstallable, Doc: "Packages can be removed."},
-		{Name: upgradeable, Doc: "The newest version is known and can be had (`ensure: latest`)."},
+		{Name: upgradeable, Doc: "The newest version is known and can be installed (`ensure: latest`)."},
 		{Name: purgeable, Doc: "Packages can be removed together with their configuration (`ensure: purged`)."},
-		{Name: versionable, Doc: "A certain version can be had."},
-		{Name: versionRanges, Doc: "Any version of a range can be had."},
-		{Name: reinstallable, Doc: "What is installed can be installed again (`reinstallOnRefresh`)."},
-		{Name: virtualPackages, Doc: "Packages can be named by what they provide (`allowVirtual`)."},
-		{Name: holdable, Doc: "Packages can be kept at their version (`mark`)."},
-		{Name: installOptions, Doc: "The command to install takes further words."},
-		{Name: uninstallOptions, Doc: "The command to remove takes further words."},
+		{Name: versionable, Doc: "A given version can be installed."},
+		{Name: versionRanges, Doc: "A version of a range can be installed."},
+		{Name: reinstallable, Doc: "Installed packages can be reinstalled (`reinstallOnRefresh`)."},
+		{Name: virtualPackages, Doc: "Virtual packages stand for their providers (`allowVirtual`)."},
+		{Name: holdable, Doc: "Packages can be held at their version (`mark`)."},
+		{Name: installOptions, Doc: "The install command accepts further options."},
+		{Name: uninstallOptions, Doc: "The remove command accepts further options."},
 	}
 }
 
 func parameters() []resource.Parameter {
 	return []resource.Parameter{
-		{Name: "installOptions", Doc: "Further words for the tool's command to install.", Feature: installOptions},
-		{Name: "uninstallOptions", Doc: "Further words for the tool's command to remove.", Feature: uninstallOptions},
-		{Name: "source", Doc: "Path of a package on the host that is installed in place of one from the index."},
-		{Name: "responseFile", Doc: "Path of a file on the host with answers to the package's questions, read before it is installed, removed or purged."},
-		{Name: "allowVirtual", Doc: "Lets name be what other packages provide. Default false.", Feature: virtualPackages},
-		{Name: "reinstallOnRefresh", Doc: "Installs the package again when something notifies it. Default false.", Feature: reinstallable},
-		{Name: "configFiles", Doc: "What becomes of a changed configuration file when a package brings a new one: keep (default) or replace."},
-		{Name: "environment", Doc: "Environment of the tool's commands, as KEY=value."},
+		{Name: "installOptions", Doc: "Further options of the install command.", Feature: installOptions},
+		{Name: "uninstallOptions", Doc: "Further options of the remove command.", Feature: uninstallOptions},
+		{Name: "source", Doc: "Path of a package file on the host that is installed in place of one from the index."},
+		{Name: "responseFile", Doc: "Path of a file on the host with answers to the package's debconf questions, read before it is installed, removed or purged."},
+		{Name: "allowVirtual", Doc: "Lets name be a virtual package. Default false.", Feature: virtualPackages},
+		{Name: "reinstallOnRefresh", Doc: "Reinstalls the package when it is notified. Default false.", Feature: reinstallable},
+		{Name: "configFiles", Doc: "What happens to a locally changed configuration file when a package has a new one: keep (default) or replace."},
+		{Name: "environment", Doc: "Environment of apt's commands, as KEY=value."},
 	}
 }
 
-// files are those on the host that the package is made from.
+// files are those on the host that the package needs.
 func files(want Attributes) []string {
 	var all []string
 	for _, file := range []*string{want.Source, want.ResponseFile} {
@@ -154,7 +156,7 @@ func files(want Attributes) []string {
 }
 
 func markProperty() resource.Property[Attributes] {
-	mark := resource.Field("mark", "hold keeps the package at its version, none lets it go.",
+	mark := resource.Field("mark", "hold holds the package at its version, none releases it.",
 		func(a *Attributes) *string { return a.Mark })
 	mark.Feature = holdable
 	return mark
@@ -166,7 +168,7 @@ func normalize(a *Attributes) {
 	}
 }
 
-// setDefaults is Puppet's: a package that says nothing of ensure is to be there.
+// setDefaults sets Puppet's default: a package is present.
 func setDefaults(a *Attributes) {
 	if a.Ensure == nil {
 		a.Ensure = new(resource.Present)

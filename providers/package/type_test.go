@@ -19,30 +19,29 @@ func TestWhatAPackageMaySay(t *testing.T) {
 		`{"ensure":"2:1.0~rc1+dfsg-1ubuntu2"}`: "",
 		`{"ensure":"purged","mark":"none"}`:    "",
 		`{"environment":["http_proxy="]}`:      "",
-		`{"name":"-y"}`:                        `name "-y" is not a package's: it must not be empty, begin with - nor have white space in it`,
-		`{"name":"a b"}`:                       `name "a b" is not a package's: it must not be empty, begin with - nor have white space in it`,
+		`{"name":"-y"}`:                        `name "-y" is not a package's: it must not be empty, begin with - or contain white space`,
+		`{"name":"a b"}`:                       `name "a b" is not a package's: it must not be empty, begin with - or contain white space`,
 		`{"ensure":">=1.0 <2.0"}`:              "",
 		`{"ensure":"=1.0"}`:                    "",
 		`{"ensure":">=1.0 <2.0 <3"}`:           `cannot read ensure: ">=1.0 <2.0 <3" is no range of versions: write one or two bounds, as >=1.0 <2.0`,
 		`{"ensure":">2.0 <1.0"}`:               `cannot read ensure: no version is in the range ">2.0 <1.0": turn its bounds round`,
-		`{"ensure":"the newest"}`: `ensure "the newest" is none of present, installed, latest, absent, purged, and no version or range of versions: ` +
-			`use one of these`,
-		`{"ensure":""}`:                     `ensure "" is none of present, installed, latest, absent, purged, and no version or range of versions: use one of these`,
-		`{"source":"/srv/a.deb"}`:           "",
-		`{"source":"a.deb"}`:                `source "a.deb" is not the path of a package: write an absolute one that has no . nor .. in it and ends in .deb`,
-		`{"source":"/srv/../a.deb"}`:        `source "/srv/../a.deb" is not the path of a package: write an absolute one that has no . nor .. in it and ends in .deb`,
-		`{"source":"/srv/a.rpm"}`:           `source "/srv/a.rpm" is not the path of a package: write an absolute one that has no . nor .. in it and ends in .deb`,
-		`{"responseFile":"/srv/a"}`:         "",
-		`{"responseFile":"-x"}`:             `responseFile "-x" is not a path: write an absolute one that has no . nor .. in it`,
-		`{"ensure":"purged","mark":"hold"}`: `mark "hold" can't go with ensure "purged", where nothing is left to hold: leave one of them out`,
-		`{"mark":"manual"}`:                 `mark "manual" is not known: use hold or none`,
-		`{"configFiles":"ask"}`:             `configFiles "ask" is not known: use keep or replace`,
-		`{"environment":["A=b","hunter2"]}`: `environment has no KEY=value as entry 2: write one, as in http_proxy=http://proxy:3128`,
-		`{"ensure":"absent","mark":"hold"}`: `mark "hold" can't go with ensure "absent", where nothing is left to hold: leave one of them out`,
+		`{"ensure":"the newest"}`:              `ensure "the newest" is unknown: use present, installed, latest, absent, purged, a version or a range of versions`,
+		`{"ensure":""}`:                        `ensure "" is unknown: use present, installed, latest, absent, purged, a version or a range of versions`,
+		`{"source":"/srv/a.deb"}`:              "",
+		`{"source":"a.deb"}`:                   `source "a.deb" is not the path of a package: use an absolute path that ends in .deb and contains neither .. nor . names`,
+		`{"source":"/srv/../a.deb"}`:           `source "/srv/../a.deb" is not the path of a package: use an absolute path that ends in .deb and contains neither .. nor . names`,
+		`{"source":"/srv/a.rpm"}`:              `source "/srv/a.rpm" is not the path of a package: use an absolute path that ends in .deb and contains neither .. nor . names`,
+		`{"responseFile":"/srv/a"}`:            "",
+		`{"responseFile":"-x"}`:                `responseFile "-x" is not a valid path: use an absolute path that contains neither .. nor . names`,
+		`{"ensure":"purged","mark":"hold"}`:    `mark "hold" and ensure "purged" exclude each other, as nothing is left to hold: remove one`,
+		`{"mark":"manual"}`:                    `mark "manual" is not known: use hold or none`,
+		`{"configFiles":"ask"}`:                `configFiles "ask" is not known: use keep or replace`,
+		`{"environment":["A=b","hunter2"]}`:    `entry 2 of environment is not KEY=value: write it as in http_proxy=http://proxy:3128`,
+		`{"ensure":"absent","mark":"hold"}`:    `mark "hold" and ensure "absent" exclude each other, as nothing is left to hold: remove one`,
 		`{"version":"1.0"}`: `cannot read attributes of Package/tree: json: unknown field "version"; ` +
 			`Package has: name, ensure, mark, installOptions, uninstallOptions, source, responseFile, allowVirtual, reinstallOnRefresh, configFiles, environment`,
 	} {
-		_, err := pkg.Type().Erase().Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage(attributes))
+		_, err := pkg.Type(pkg.DefaultLock()).Erase().Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage(attributes))
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -55,7 +54,7 @@ func TestAPackageRequiresTheFilesThatItIsMadeFrom(t *testing.T) {
 	t.Parallel()
 
 	const attributes = `{"source":"/srv/tree.deb","responseFile":"/srv/answers"}`
-	r, err := pkg.Type().Erase().Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage(attributes))
+	r, err := pkg.Type(pkg.DefaultLock()).Erase().Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage(attributes))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,21 +5,17 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/package/debversion"
 )
 
-// validate repeats what the schema says, because a manifest that never saw an API
-// server is bound too.
+// validate repeats the rules of the schema, since manifests also come from files.
 func validate(want Attributes) error {
 	return errors.Join(
 		validName(want.Name),
 		validEnsure(want.Ensure),
-		oneOf("mark", want.Mark, hold, none),
-		oneOf("configFiles", want.ConfigFiles, keep, replace),
 		validEnvironment(want.Environment),
 		validMark(want),
 		validSource(want.Source),
@@ -29,7 +25,7 @@ func validate(want Attributes) error {
 
 func validName(name string) error {
 	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, " \t\n\r\v\f\x00") {
-		return fmt.Errorf("name %q is not a package's: it must not be empty, begin with - nor have white space in it", name)
+		return fmt.Errorf("name %q is not a package's: it must not be empty, begin with - or contain white space", name)
 	}
 	return nil
 }
@@ -45,41 +41,34 @@ func validEnsure(ensure *string) error {
 		}
 		return nil
 	default:
-		return fmt.Errorf("ensure %q is none of present, installed, latest, absent, purged, and no version or range of versions: use one of these", *ensure)
+		return fmt.Errorf("ensure %q is unknown: use present, installed, latest, absent, purged, a version or a range of versions", *ensure)
 	}
 }
 
-func oneOf(attribute string, value *string, allowed ...string) error {
-	if value == nil || slices.Contains(allowed, *value) {
-		return nil
-	}
-	return fmt.Errorf("%s %q is not known: use %s", attribute, *value, strings.Join(allowed, " or "))
-}
-
-// validEnvironment does not quote an entry, which may hold a secret.
+// validEnvironment does not quote an entry, which may contain a secret.
 func validEnvironment(environment []string) error {
 	variable := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 	for i, entry := range environment {
 		if !variable.MatchString(entry) {
-			return fmt.Errorf("environment has no KEY=value as entry %d: write one, as in http_proxy=http://proxy:3128", i+1)
+			return fmt.Errorf("entry %d of environment is not KEY=value: write it as in http_proxy=http://proxy:3128", i+1)
 		}
 	}
 	return nil
 }
 
-// validSource asks for the suffix because apt-get tells files from names by it.
+// validSource requires the suffix by which apt-get distinguishes files from names.
 func validSource(source *string) error {
 	if source == nil || cleanPath(*source) && path.Ext(*source) == ".deb" {
 		return nil
 	}
-	return fmt.Errorf("source %q is not the path of a package: write an absolute one that has no . nor .. in it and ends in .deb", *source)
+	return fmt.Errorf("source %q is not the path of a package: use an absolute path that ends in .deb and contains neither .. nor . names", *source)
 }
 
 func validResponseFile(file *string) error {
 	if file == nil || cleanPath(*file) {
 		return nil
 	}
-	return fmt.Errorf("responseFile %q is not a path: write an absolute one that has no . nor .. in it", *file)
+	return fmt.Errorf("responseFile %q is not a valid path: use an absolute path that contains neither .. nor . names", *file)
 }
 
 func cleanPath(name string) bool {
@@ -89,7 +78,7 @@ func cleanPath(name string) bool {
 func validMark(want Attributes) error {
 	gone := ensureOf(want) == resource.Absent || ensureOf(want) == purged
 	if gone && want.Mark != nil && *want.Mark == hold {
-		return fmt.Errorf("mark %q can't go with ensure %q, where nothing is left to hold: leave one of them out", hold, ensureOf(want))
+		return fmt.Errorf("mark %q and ensure %q exclude each other, as nothing is left to hold: remove one", hold, ensureOf(want))
 	}
 	return nil
 }

@@ -3,9 +3,6 @@ package pkg_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -20,15 +17,15 @@ func TestAVirtualPackageIsNone(t *testing.T) {
 
 	m := newMachine(t, provider("elm", "tree"), provider("oak", "tree (= 2.0), wood"), deb("soil", "1.0"))
 	expect(t, []string{
-		`name "tree" is no package but what others provide: name one of elm, oak, or set allowVirtual`,
-		`name "wood" is no package but what others provide: name one of oak, or set allowVirtual`,
+		`name "tree" is a virtual package: name one of its providers elm, oak, or set allowVirtual`,
+		`name "wood" is a virtual package: name one of its providers oak, or set allowVirtual`,
 		`package "leaf" is not in apt's index: check its name, or add a source that has it`,
 		"created",
 	}, m.apply(`{"name":"tree"}`, `{"name":"wood","allowVirtual":false,"ensure":"latest"}`, `{"name":"leaf"}`, `{"name":"soil"}`))
 
 	m.apply(`{"name":"oak"}`)
 	expect(t, []string{
-		`name "tree" is no package but what others provide: name one of elm, oak, or set allowVirtual`, "in sync",
+		`name "tree" is a virtual package: name one of its providers elm, oak, or set allowVirtual`, "in sync",
 	}, m.apply(`{"name":"tree"}`, `{"name":"wood","ensure":"purged"}`))
 }
 
@@ -38,7 +35,7 @@ func TestAVirtualPackageThatIsAllowed(t *testing.T) {
 	m := newMachine(t, provider("elm", "tree"), provider("oak", "tree (= 2.0), wood"), deb("oak", "2.0"), deb("real", "1.0"))
 	steps := []struct{ attributes, outcome, state string }{
 		{`"name":"wood","ensure":"purged"`, "in sync", ""},
-		{`"name":"tree"`, `name "tree" is what several packages provide: name one of elm, oak`, ""},
+		{`"name":"tree"`, `name "tree" is a virtual package with several providers: name one of elm, oak`, ""},
 		{`"name":"wood","ensure":"1.0","mark":"hold"`, "created", "hold ok installed 1.0"},
 		{`"name":"wood","mark":"hold"`, "in sync", "hold ok installed 1.0"},
 		{`"name":"tree"`, "in sync", "hold ok installed 1.0"},
@@ -55,48 +52,7 @@ func TestAVirtualPackageThatIsAllowed(t *testing.T) {
 	}
 
 	expect(t, []string{"created", "created"}, m.apply(`{"name":"elm"}`, `{"name":"oak","ensure":"1.0"}`))
-	expect(t, []string{`name "tree" is what several packages provide: name the one that is to go, elm, oak`},
+	expect(t, []string{`name "tree" is a virtual package with several providers: name the one to remove, elm, oak`},
 		m.apply(`{"name":"tree","allowVirtual":true,"ensure":"absent"}`))
 	expect(t, []string{"install ok installed 1.0", "install ok installed 1.0"}, m.states("elm", "oak"))
-}
-
-const showpkgOutput = `Package: mail-transport-agent
-Versions: 
-
-Reverse Depends: 
-  mutt,mail-transport-agent
-Dependencies: 
-Provides: 
-Reverse Provides: 
-postfix 3.7.11-0+deb12u1 (= )
-postfix 3.7.10-0+deb12u1 (= )
-exim4-daemon-light:i386 4.96-15+deb12u10 (= 1)
-Package: nobody
-Versions: 
-
-Reverse Provides: 
-`
-
-func TestProviders(t *testing.T) {
-	t.Parallel()
-
-	want := map[string][]string{"mail-transport-agent": {"exim4-daemon-light:i386", "postfix"}}
-	if diff := cmp.Diff(want, pkg.ParseProviders(showpkgOutput)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// FuzzParseProviders looks for panics, and for providers that could be taken for options.
-func FuzzParseProviders(f *testing.F) {
-	f.Add(showpkgOutput)
-	f.Add("Reverse Provides: \n-y 1\nPackage: \n")
-	f.Fuzz(func(t *testing.T, out string) {
-		for name, providers := range pkg.ParseProviders(out) {
-			for _, p := range providers {
-				if p == "" || p[0] == '-' {
-					t.Errorf("%q is provided by %q", name, p)
-				}
-			}
-		}
-	})
 }

@@ -1,6 +1,7 @@
-package pkg
+package apt
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,23 +11,30 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// explanation is what a tool said about its failure, in a few lines and without the
-// values of its environment, which may be secret.
+// Failure is the result of a command that failed as an error: what the command wrote, in a few
+// lines and without the values of its environment, which may be secret.
+func Failure(res host.Result, environment []string) error {
+	if text := explanation(res, environment); text != "" {
+		return errors.New(text)
+	}
+	return fmt.Errorf("exit code %d", res.ExitCode)
+}
+
 func explanation(res host.Result, environment []string) string {
-	const most, longest = 8, 1000
+	const maxLines, maxBytes = 8, 1000
 	secrets := resource.EnvironmentSecrets(environment)
 	res = resource.RedactOutput(res, secrets)
 	lines := slices.Concat(reasons(string(res.Stdout)), complaints(string(res.Stderr)))
 	lines = slices.Compact(lines)
-	if n := len(lines) - most; n > 0 {
+	if n := len(lines) - maxLines; n > 0 {
 		lines = append([]string{fmt.Sprintf("(%d lines omitted)", n)}, lines[n:]...)
 	}
 	message := strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": ")
-	return text.ClipFront(resource.Redact(message, secrets), longest) // again: reasons collapses blanks
+	return text.ClipFront(resource.Redact(message, secrets), maxBytes) // again: reasons collapses blanks
 }
 
-// reasons are the lines of a standard output that explain a failure, which apt does
-// there: whose dependencies can't be met, and who holds the lock.
+// reasons are the lines of a standard output that explain a failure: dependencies that can't be
+// met, and the process that holds the lock.
 func reasons(stdout string) []string {
 	var lines []string
 	_, unmet, _ := strings.Cut(stdout, "The following packages have unmet dependencies:\n")
@@ -42,7 +50,7 @@ func reasons(stdout string) []string {
 	return lines
 }
 
-// complaints are the lines of a standard error that are not of something else.
+// complaints are the lines of a standard error but for those of debconf.
 func complaints(stderr string) []string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
@@ -54,13 +62,23 @@ func complaints(stderr string) []string {
 	return lines
 }
 
-// lockedOut reports whether a tool gave up because another one holds a lock. Its exit
+// LockedOut reports whether a tool failed because another process holds its lock, which its exit
 // code does not tell.
-func lockedOut(res host.Result) bool {
+func LockedOut(res host.Result) bool {
 	stderr := string(res.Stderr)
 	return res.ExitCode != 0 && slices.ContainsFunc([]string{
 		"lock was locked by another process",          // dpkg
 		"E: Could not get lock",                       // apt, which did not wait
 		"E: Unable to acquire the dpkg frontend lock", // apt, which waited
-	}, func(said string) bool { return strings.Contains(stderr, said) })
+	}, func(message string) bool { return strings.Contains(stderr, message) })
+}
+
+// NotReinstalled is what apt-get could not reinstall, for which it exits with 0.
+func NotReinstalled(res host.Result) error {
+	for line := range strings.Lines(string(res.Stdout)) {
+		if strings.HasPrefix(line, "Reinstallation of ") {
+			return errors.New(strings.TrimSpace(line))
+		}
+	}
+	return nil
 }

@@ -1,0 +1,195 @@
+// Package apt runs apt and dpkg without questions, waits for their locks, and reads what they
+// print.
+package apt
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/providers/package/dpkg"
+)
+
+// A Lock says how long to wait for another process that manages packages, and how often to try
+// where a tool does not wait by itself.
+type Lock struct{ Timeout, Poll time.Duration }
+
+// Tools runs apt and dpkg on a host.
+type Tools struct {
+	Host host.Host
+	Lock Lock
+}
+
+// Settings say how apt-get is run. They can be compared.
+type Settings struct {
+	options, environment string // joined lists
+	// ReplaceConfigFiles replaces configuration files that were changed by new ones.
+	ReplaceConfigFiles bool
+	// Reinstall also installs packages that are installed.
+	Reinstall bool
+}
+
+const listSeparator = "\x00"
+
+// NewSettings returns settings with further options and an environment of KEY=value.
+func NewSettings(options, environment []string) Settings {
+	return Settings{options: strings.Join(options, listSeparator), environment: strings.Join(environment, listSeparator)}
+}
+
+// Options are further options of apt-get.
+func (s Settings) Options() []string { return split(s.options) }
+
+// Environment is the part of the environment that the resource says, which may hold secrets.
+func (s Settings) Environment() []string { return split(s.environment) }
+
+func split(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, listSeparator)
+}
+
+// FullEnvironment is the whole environment of apt-get. It tells the same to packages that ask
+// ucf in place of dpkg.
+func (s Settings) FullEnvironment() []string {
+	ucf := "UCF_FORCE_CONFFOLD=1"
+	if s.ReplaceConfigFiles {
+		ucf = "UCF_FORCE_CONFFNEW=1"
+	}
+	return append(append(quiet(), ucf), s.Environment()...)
+}
+
+func (s Settings) dpkgOption() string {
+	if s.ReplaceConfigFiles {
+		return "--force-confnew"
+	}
+	return "--force-confold"
+}
+
+// timeout is how long packages may take to download, unpack and configure.
+const timeout = 30 * time.Minute
+
+// quiet is the environment in which nothing asks a question, and in which only the packages
+// themselves restart services.
+func quiet() []string {
+	return []string{
+		"DEBIAN_FRONTEND=noninteractive",
+		"APT_LISTBUGS_FRONTEND=none",
+		"APT_LISTCHANGES_FRONTEND=none",
+		"NEEDRESTART_MODE=l",
+	}
+}
+
+// Get runs apt-get. It is detached: a package operation that is killed leaves packages that
+// don't work.
+func (t Tools) Get(ctx context.Context, s Settings, args []string) (host.Result, error) {
+	return t.Host.Run(ctx, host.Cmd{
+		Args: append([]string{
+			"apt-get", "-q", "-y",
+			"-o", "Dpkg::Use-Pty=0",
+			"-o", "DPkg::Lock::Timeout=" + strconv.Itoa(int(t.Lock.Timeout.Seconds())),
+			"-o", "DPkg::Options::=" + s.dpkgOption(),
+		}, args...),
+		Env:      s.FullEnvironment(),
+		Timeout:  timeout + t.Lock.Timeout,
+		Detached: true,
+	})
+}
+
+// Update updates apt's index. An index that could not be downloaded is an error, though by
+// default apt-get only warns and keeps the old one.
+func (t Tools) Update(ctx context.Context, environment []string) error {
+	err := t.run(ctx, host.Cmd{
+		Args:    []string{"apt-get", "-q", "-o", "APT::Update::Error-Mode=any", "update"},
+		Env:     append(quiet(), environment...),
+		Timeout: timeout,
+	})
+	if err != nil {
+		return err
+	}
+	newer, err := NewerThanIndex(t.Host)
+	if err != nil || newer == "" {
+		return err
+	}
+	// A source from the future, by the host's clock, must not look new forever.
+	return t.run(ctx, host.Cmd{Args: []string{"touch", "--reference=" + newer, partialDir}})
+}
+
+// Configure finishes what an interrupted dpkg left.
+func (t Tools) Configure(ctx context.Context) error {
+	return t.run(ctx, host.Cmd{
+		Args:     []string{"dpkg", "--force-confold", "--configure", "--pending"},
+		Env:      Settings{}.FullEnvironment(),
+		Timeout:  timeout,
+		Detached: true,
+	})
+}
+
+// The selections of packages.
+const (
+	SelectHold    = "hold"
+	SelectInstall = "install" // and no longer held
+)
+
+// Select sets the selection of packages.
+func (t Tools) Select(ctx context.Context, selection string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var lines strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&lines, "%s %s\n", name, selection)
+	}
+	return t.run(ctx, host.Cmd{Args: []string{"dpkg", "--set-selections"}, Stdin: []byte(lines.String())})
+}
+
+// run runs a command that must succeed.
+func (t Tools) run(ctx context.Context, cmd host.Cmd) error {
+	res, err := t.runUnlocked(ctx, cmd)
+	if err == nil && res.ExitCode != 0 {
+		err = fmt.Errorf("cannot run %s: %w", strings.Join(cmd.Args, " "), Failure(res, cmd.Env))
+	}
+	return err
+}
+
+// runUnlocked runs a command that fails at once if another process holds its lock, and repeats
+// it until that one is done.
+func (t Tools) runUnlocked(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	for waited := time.Duration(0); ; waited += t.Lock.Poll {
+		res, err := t.Host.Run(ctx, cmd)
+		locked := LockedOut(res) || debconfLocked(res)
+		if err != nil || !locked || waited >= t.Lock.Timeout {
+			return res, err
+		}
+		if err := wait(ctx, t.Lock.Poll); err != nil {
+			return res, fmt.Errorf("cannot run %s: waiting for a lock: %w", strings.Join(cmd.Args, " "), err)
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ReadFile returns the name, version and architecture of a package file.
+func ReadFile(ctx context.Context, h host.Reader, file string) (p dpkg.Package, err error) {
+	res, err := h.Query(ctx, host.Cmd{Args: []string{"dpkg-deb", "--field", file, "Package", "Version", "Architecture"}, Show: host.Output})
+	if err == nil && res.ExitCode != 0 {
+		err = Failure(res, nil)
+	}
+	if err != nil {
+		return p, err
+	}
+	return p, dpkg.Parse(bytes.NewReader(res.Stdout), func(found dpkg.Package) { p = found })
+}

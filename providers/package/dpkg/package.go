@@ -1,0 +1,53 @@
+package dpkg
+
+import "fmt"
+
+const notInstalled = "not-installed"
+
+// A Package is what dpkg knows of one package.
+type Package struct {
+	Name, Arch, Version string
+	Want, Flag, State   string // the three words of Status
+	provides            string // as the control file has it
+}
+
+// Installed reports whether the package is installed and works.
+func (p Package) Installed() bool {
+	switch p.State {
+	case "installed", "triggers-awaited", "triggers-pending":
+		return true
+	}
+	return false
+}
+
+// Unfinished reports whether dpkg was interrupted while it installed the package: its files are
+// there, but it does not work.
+func (p Package) Unfinished() bool {
+	switch p.State {
+	case "half-installed", "unpacked", "half-configured":
+		return true
+	}
+	return false
+}
+
+// Purged reports whether not even the configuration of the package is there.
+func (p Package) Purged() bool { return p.State == notInstalled }
+
+// Held reports whether the package is held at its version.
+func (p Package) Held() bool { return p.Want == "hold" }
+
+// Damage returns what dpkg says is wrong with the package, nil if nothing.
+func (p Package) Damage() error {
+	if p.Flag == "" || p.Flag == "ok" {
+		return nil
+	}
+	return fmt.Errorf("package %q is damaged, dpkg calls it %s: repair it with apt-get install --reinstall %s", p.Name, p.Flag, p.Name)
+}
+
+// versionOfFiles is the version whose files are there, "" if there are none.
+func (p Package) versionOfFiles() string {
+	if p.Installed() || p.Unfinished() {
+		return p.Version
+	}
+	return ""
+}
