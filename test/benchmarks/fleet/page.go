@@ -11,16 +11,16 @@ func page(o options, all []result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `## A fleet
 
-What a change costs a fleet, and what a fleet costs to which nothing happens. Written by
+This chapter measures the cost of a change in a fleet, and of a fleet without changes. To reproduce it, run
 
     make bench-fleet
 
-A real etcd and API server, the manager as users run it but for its own limit of requests (-kube-api-qps), and the agents
-of all nodes in one process: the real ones, with a token of their node, on a host that is always as it should be. All of it
-shares %d CPUs. The %d resources have %d targetings, of which the first selects every node and each other its share of them;
-one in ten is rendered for each node. The change is of one resource that every node has.
+It uses a real etcd and API server, the manager without its request limit (-kube-api-qps), and the agents of all nodes in one
+process. The agents are real and use the tokens of their nodes, on hosts that are always in sync. Everything shares %d CPUs. The
+%d resources have %d targetings: the first selects all nodes, each other one an equal share. One resource in ten is rendered
+for each node. The change affects one resource that all nodes have.
 
-| nodes | manager started to all in sync | fan-out, agents stopped | floor | to the floor | fan-out, agents at work | to the last status | patches | bytes a node | etcd grew | manager's CPU | manager's peak |
+| nodes | start to all in sync | fan-out, agents stopped | floor | relative to floor | fan-out, agents running | last status | patches | bytes per node | etcd growth | manager CPU | manager peak memory |
 |--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 `, runtime.NumCPU(), o.resources, o.groups)
 	for _, r := range all {
@@ -29,10 +29,11 @@ one in ten is rendered for each node. The change is of one resource that every n
 			r.patches, r.bytes/max(1, r.patches), r.etcd/1e6, seconds(r.cpu), float64(r.peak)/1024)
 	}
 	fmt.Fprintf(&b, `
-The floor is a bare client that makes the same patches: as many, of the same size, as many at a time, on the same objects,
-by the same way, a proxy that counts bytes. Both are measured %d times, in turn, and shown is the pair with the median ratio. Where agents are stopped, Leases last an hour, so that none falls silent. The status of a resource is written once in five seconds at most.
+The floor is a client that only sends the same patches, with the same number, size, concurrency and objects, through the same
+byte-counting proxy. Both are measured %d times alternately; the table shows the pair with the median ratio. While agents are
+stopped, Leases last an hour, so that no node becomes silent. The status of a resource is written at most every five seconds.
 
-| nodes, quiet | requests a second a hundred nodes | of these writes | renewals of Leases beside that |
+| nodes, without changes | requests per second per 100 nodes | of these, writes | Lease renewals, in addition |
 |--:|--:|--:|--:|
 `, rounds)
 	for _, r := range all {

@@ -37,7 +37,7 @@ func quotient(a, b time.Duration) float64 {
 }
 
 func aimsSection(b *strings.Builder, tables []table) {
-	b.WriteString("\n### The aims\n\n| files | | aim | measured |\n|--:|---|--:|--:|\n")
+	b.WriteString("\n### Targets\n\n| files | | target | measured |\n|--:|---|--:|--:|\n")
 	for _, a := range aims() {
 		for _, t := range tables {
 			if t.files == a.files {

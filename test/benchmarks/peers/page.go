@@ -9,47 +9,45 @@ import (
 	"time"
 )
 
-const intro = `## One host, beside Puppet and CFEngine
+const intro = `## One host, compared with Puppet and CFEngine
 
-What a run of fettle costs beside Puppet's and CFEngine's agents, and beside a floor: a program that only lstats, reads
-and hashes the same files and reads dpkg's status, passwd and shadow. Written by
+This chapter compares a run of fettle with Puppet's and CFEngine's agents, and with a lower bound, the floor: a program that only
+lstats, reads and hashes the same files and reads dpkg's status, passwd and shadow. To reproduce it, run
 
     make bench-peers
 
-The state is so many files of 1 KB with owner, group and mode, 100 packages that are installed and 20 users, as one
-manifest for each program. All of them run chrooted in one disposable Debian root, fettle too, in turn and interleaved;
-Puppet and CFEngine are Debian's packages, in that root alone. Times are medians of the whole process, from its start
-to its end; memory is the peak resident set that wait4 tells. CFEngine has no packages to look after: Debian ships it
-without a module for any package system. A first run starts without the files and users; packages are there already. Its floor
-makes the files, many side by side: it writes each beside its place, has the disk keep it and renames it. Then it runs
-the same useradd commands as fettle.
+The desired state has the given number of files of 1 KB with owner, group and mode, 100 installed packages and 20 users, in one
+manifest per program. All programs run alternately in one disposable Debian root, in a chroot. Puppet and CFEngine are Debian's
+packages. Times are medians for the whole process; memory is the peak resident set that wait4 reports. CFEngine manages no
+packages, because Debian's version includes no package module. A first run starts without the files and users, but with the
+packages. Its floor creates the files in parallel (it writes a temporary file, syncs it and renames it), and then runs the same
+useradd commands as fettle.
 
-An agent's run is what nodeagent does every ten minutes: it finds its catalog on disk, as it does while the API server
-is away, and has the same state in sync. Measured is the processor time of a running agent, and of what it starts, over
-many runs a second apart.
+"The agent's run" is the run that nodeagent does every ten minutes, with its catalog on disk, as during an outage of the API
+server. The processor time of a running agent and its child processes is measured over many runs a second apart.
 
 `
 
-// bounds says what keeps a run from being quicker, as the stages and the profile show it.
+// bounds explains the limiting factors of a run.
 const bounds = `
-### What bounds it
+### Limiting factors
 
-A run in sync has to start a program that brings an API server's validation along: half of the start is the
-initialization of packages (` + "`GODEBUG=inittrace=1 fettle --version`" + ` lists them), and most of the memory at the start is the
-program's own code. What the floor does too, opening and hashing files, is a third of the processor time after that; decoding
-cached manifests and compiling them take a quarter, the engine's decisions a sixth, and allocating memory, page faults
-included, most of the rest. The profile is that of
+A run in sync starts a program that includes the validation of an API server. Half of the start is the initialization of
+packages (` + "`GODEBUG=inittrace=1 fettle --version`" + ` lists them), and most of the initial memory is
+the program's code. Of the remaining processor time, opening and hashing files, as the floor does, takes a third; decoding and
+compiling cached manifests take a quarter; the engine's decisions take a sixth; and memory allocation, including page faults,
+takes most of the rest. To profile it, run
 
     GOGC=400 go test ./internal/cli -run '^$' -bench ApplyInSync -cpuprofile cpu.pb && go tool pprof -top -cum cpu.pb
 
-A first run also parses and validates every manifest, for a third of its processor time, before it writes anything; later
-runs find them in the cache. Beyond that it waits for the disk, which must keep each file before it takes its name, and for
-useradd, which writes six files for each user, as its floor does.
+A first run also parses and validates every manifest, which takes a third of its processor time; later runs use the cache. Like
+its floor, it then waits for the disk, which must store each file before the rename, and for useradd, which writes six files
+for each user.
 
-Of the aims that a run misses, Puppet's time by 150 leaves little more than the program's start and the floor together. The
-memory is the program's code, which is there from the start, and the resources, which are all in memory at once. With many
-files, the floor's own work is done on all processors, but what is decided of one resource after another is not: that, and
-decoding the manifests, take as long as the floor. A first run can't come near its floor while the floor validates nothing.
+Some targets are missed. A 150th of Puppet's time is little more than the start of the program and the floor together. Memory
+contains the program's code, and all resources at once. With many files, the file operations use all processors, but
+decisions about resources are sequential; these and the decoding of manifests take as long as the floor. A first run cannot
+approach its floor, because the floor validates nothing.
 `
 
 func page(l *lab, o options, tables []table) string {
@@ -76,7 +74,7 @@ func section(b *strings.Builder, title string, all []program, samples map[string
 	if len(samples) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n### %s\n\n| program | median | fastest | CPU | to the floor | to fettle | peak memory |\n|---|--:|--:|--:|--:|--:|--:|\n", title)
+	fmt.Fprintf(b, "\n### %s\n\n| program | median | fastest | CPU | relative to floor | relative to fettle | peak memory |\n|---|--:|--:|--:|--:|--:|--:|\n", title)
 	fettle, floor := median(samples["fettle"], wall), median(samples["floor"], wall)
 	for _, p := range all {
 		s := samples[p.name]

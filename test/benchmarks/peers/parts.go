@@ -39,12 +39,12 @@ func (l *lab) parts(ctx context.Context, runs int, whole time.Duration) ([]part,
 		{"start of the program (`fettle --version`)", median(starts["start"], wall), int64(median(starts["start"], peak))},
 		{"facts", middle(facts), 0},
 		{"compile: bind, relate, order", middle(compile), 0},
-		{"engine: look at everything, decide, remember", middle(engine), 0},
+		{"engine: read, decide, record", middle(engine), 0},
 	}
 	for _, p := range all {
 		whole -= p.took
 	}
-	return append(all, part{"the rest: read the manifests, open the state, end", whole, 0}), nil
+	return append(all, part{"other: read manifests, open the state, exit", whole, 0}), nil
 }
 
 // timesOf are the times of a report, which has them in whole milliseconds.
