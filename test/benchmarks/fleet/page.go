@@ -15,7 +15,7 @@ This chapter measures the cost of a change in a fleet, and of a fleet without ch
 
     make bench-fleet
 
-It uses a real etcd and API server, the manager without its request limit (-kube-api-qps), and the agents of all nodes in one
+It uses a real etcd and API server, the manager with a raised request limit (-kube-api-qps), and the agents of all nodes in one
 process. The agents are real and use the tokens of their nodes, on hosts that are always in sync. Everything shares %d CPUs. The
 %d resources have %d targetings: the first selects all nodes, each other one an equal share. One resource in ten is rendered
 for each node. The change affects one resource that all nodes have.
