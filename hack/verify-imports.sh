@@ -27,6 +27,11 @@ table() {
 		internal/resource       ours/internal/host                    yes
 		internal/resource       ours/api/v1alpha1                     no
 		internal/resource       ours/internal/host/hosttest           no
+		internal/resource       ours/internal/resource/bound          no
+		internal/resource/bound ours/internal/resource                yes
+		internal/resource/bound ours/internal/bucket                  no
+		internal/resource/claim ours/internal/resource/bound          no
+		internal/resource/schedule ours/internal/resource             no
 		internal/resource       sigs.k8s.io/controller-runtime        no
 		internal/facts          ours/internal/resource                yes
 		internal/facts          ours/api/v1alpha1                     no

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/exec"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/group"
@@ -21,15 +22,15 @@ import (
 // Kinds returns every resource type, in the order of their names.
 func Kinds() []resource.Kind {
 	return []resource.Kind{
-		exec.Type().Erase(),
-		file.Type(fetch.NewHTTP(fetch.Silence)).Erase(),
-		group.Type().Erase(),
-		notify.Type().Erase(),
-		pkg.Type(pkg.DefaultLock()).Erase(),
-		purge.Type().Erase(),
-		sshauthorizedkey.Type().Erase(),
-		systemservice.Type().Erase(),
-		tidy.Type(time.Now).Erase(), //nolint:forbidigo // here the clock is handed out
-		user.Type().Erase(),
+		bound.Kind(exec.Type()),
+		bound.Kind(file.Type(fetch.NewHTTP(fetch.Silence))),
+		bound.Kind(group.Type()),
+		bound.Kind(notify.Type()),
+		bound.Kind(pkg.Type(pkg.DefaultLock())),
+		bound.Kind(purge.Type()),
+		bound.Kind(sshauthorizedkey.Type()),
+		bound.Kind(systemservice.Type()),
+		bound.Kind(tidy.Type(time.Now)), //nolint:forbidigo // here the clock is handed out
+		bound.Kind(user.Type()),
 	}
 }

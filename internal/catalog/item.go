@@ -45,7 +45,7 @@ func addOptions(it *resource.Item, e v1alpha1.CatalogEntry) (err error) {
 		}
 	}
 	if e.Schedule != nil {
-		if it.Schedule, err = schedule(*e.Schedule); err != nil {
+		if it.Schedule, err = scheduleOf(*e.Schedule); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // kinds are types that can be bound and nothing else.
@@ -19,7 +20,7 @@ func kinds() []resource.Kind {
 	pkg := &resource.Type[v1alpha1.PackageAttributes]{
 		Name: "Package", NamevarName: "name", Namevar: func(a *v1alpha1.PackageAttributes) *string { return &a.Name },
 	}
-	return []resource.Kind{file.Erase(), pkg.Erase()}
+	return []resource.Kind{bound.Kind(file), bound.Kind(pkg)}
 }
 
 func TestAnEntryThatSaysWhatCanNotBeIsAnInvalidItem(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -115,7 +116,7 @@ func TestResourceShowsNoSecretThatAProviderDidNotKeepBack(t *testing.T) {
 	for _, words := range [][]string{{"doors"}, {"door", "a"}, {"door", "a", "code=s3cr3t"}} {
 		var out, stderr bytes.Buffer
 		cmd := cli.Command(cli.Options{
-			Kinds: []resource.Kind{doors.Erase()}, Out: &out, Err: &stderr,
+			Kinds: []resource.Kind{bound.Kind(&doors)}, Out: &out, Err: &stderr,
 			OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
 		})
 		cmd.SetArgs(append([]string{"resource", "--root", emptyRoot(t)}, words...))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
 
 // Input is everything that catalogs are made from. The compiler does not change it.
@@ -53,5 +54,5 @@ type SecretValue struct {
 
 // Format writes a mark instead of the value, whatever the verb.
 func (v SecretValue) Format(to fmt.State, _ rune) {
-	_, _ = to.Write([]byte(resource.Redacted)) // like everything that is formatted
+	_, _ = to.Write([]byte(redact.Mark)) // like everything that is formatted
 }

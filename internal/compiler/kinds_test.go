@@ -9,6 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // kinds are types that bind and can do nothing else: the compiler needs no more.
@@ -41,7 +42,7 @@ func kinds() []resource.Kind {
 		Name: "SystemService", NamevarName: "name",
 		Namevar: func(a *v1alpha1.SystemServiceAttributes) *string { return &a.Name },
 	}
-	return []resource.Kind{file.Erase(), pkg.Erase(), service.Erase()}
+	return []resource.Kind{bound.Kind(file), bound.Kind(pkg), bound.Kind(service)}
 }
 
 func everywhere() *metav1.LabelSelector { return &metav1.LabelSelector{} }

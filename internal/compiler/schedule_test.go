@@ -10,18 +10,19 @@ import (
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
 func TestScheduleAndLogLevelReachTheItem(t *testing.T) {
 	t.Parallel()
 
-	schedule := &v1alpha1.Schedule{
+	daily := &v1alpha1.Schedule{
 		Range: []v1alpha1.TimeRange{"22:00-04:00"}, Weekday: []v1alpha1.Weekday{"Sat"}, Period: "daily", PeriodMatch: "number", Repeat: 1,
 	}
 	entries, problems := compiler.Local(compiler.Input{
 		Nodes: []compiler.Node{node("here", "web")}, Kinds: kinds(),
 		Resources: []v1alpha1.Resource{
-			service("a", func(s *v1alpha1.SystemService) { s.Spec.Schedule, s.Spec.LogLevel = schedule, "debug" }),
+			service("a", func(s *v1alpha1.SystemService) { s.Spec.Schedule, s.Spec.LogLevel = daily, "debug" }),
 			service("b", func(s *v1alpha1.SystemService) { s.Spec.LogLevel = "notice" }),
 		},
 	})
@@ -29,9 +30,9 @@ func TestScheduleAndLogLevelReachTheItem(t *testing.T) {
 		t.Fatal(problems)
 	}
 	items := catalog.Items(entries, kinds(), nil)
-	want := &resource.Schedule{
-		Ranges:   []resource.TimeRange{{From: resource.Clock{Hour: 22}, To: resource.Clock{Hour: 4}}},
-		Weekdays: []time.Weekday{time.Saturday}, Period: resource.Daily, ByNumber: true, Repeat: 1,
+	want := &schedule.Schedule{
+		Ranges:   []schedule.TimeRange{{From: schedule.Clock{Hour: 22}, To: schedule.Clock{Hour: 4}}},
+		Weekdays: []time.Weekday{time.Saturday}, Period: schedule.Daily, ByNumber: true, Repeat: 1,
 	}
 	if diff := cmp.Diff(want, items[0].Schedule); diff != "" || items[0].LogLevel != resource.LevelDebug {
 		t.Errorf("level %q, schedule (-want +got):\n%s", items[0].LogLevel, diff)

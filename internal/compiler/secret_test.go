@@ -164,7 +164,7 @@ func TestItemsOpenWhatIsSealed(t *testing.T) {
 	for want, got := range map[string]string{
 		"<nil>":  invalid(catalog.Items(entry, kinds(), open("s3cret", nil))),
 		"no key": invalid(catalog.Items(entry, kinds(), open("", errors.New("no key")))),
-		"content of File/a is sealed: only the node that it was sealed for can open it":                              invalid(catalog.Items(entry, kinds(), nil)),
+		"content of File/a is sealed: only the node that it was sealed for can open it":                      invalid(catalog.Items(entry, kinds(), nil)),
 		"content is refused, and why can't be said without telling its value: see what the attribute may be": invalid(catalog.Items(entry, kinds(), open("refused", nil))),
 	} {
 		if got != want {

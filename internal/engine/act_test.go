@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // An acting provider does something of which the world shows no trace, and tells of it.
@@ -32,7 +33,7 @@ func act(t *testing.T, w *world, name string, notify ...resource.Ref) resource.I
 	typ.Acts = true
 	typ.Properties[0].Done = "done"
 	ref := resource.Ref{Kind: "Act", Name: name}
-	r, err := typ.Erase().Bind(ref, json.RawMessage(`{"ensure":"present"}`))
+	r, err := bound.Kind(typ).Bind(ref, json.RawMessage(`{"ensure":"present"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // A watched provider counts its reads.
@@ -45,7 +46,7 @@ func leaves(t *testing.T, w *world, n int) ([]resource.Item, watched) {
 	p := watched{plain{w, "hand"}, new(sync.Mutex), map[string]int{}}
 	typ := w.typ("Leaf", []resource.Provider[thing]{p})
 	typ.ReadAhead = true
-	kind := typ.Erase()
+	kind := bound.Kind(typ)
 	items := make([]resource.Item, n)
 	for i := range items {
 		ref := resource.Ref{Kind: "Leaf", Name: fmt.Sprintf("l%03d", i)}
@@ -137,7 +138,7 @@ func TestReadingAhead(t *testing.T) {
 		typ := w.typ("Leaf", []resource.Provider[thing]{plain{w, "hand"}, plain{w, "tool"}})
 		typ.ReadAhead = true
 		leaf := func(name, provider string) resource.Item {
-			r, err := typ.Erase().Bind(resource.Ref{Kind: "Leaf", Name: name}, json.RawMessage(red))
+			r, err := bound.Kind(typ).Bind(resource.Ref{Kind: "Leaf", Name: name}, json.RawMessage(red))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,7 +233,7 @@ func (p careful) WriteAll(ctx context.Context, h resource.Writer, writes []resou
 
 func TestAStoppedRunBeginsNothingElseOfABatch(t *testing.T) {
 	w := newWorld()
-	kind := w.typ("Leaf", []resource.Provider[thing]{careful{plain{w, "hand"}}}).Erase()
+	kind := bound.Kind(w.typ("Leaf", []resource.Provider[thing]{careful{plain{w, "hand"}}}))
 	var items []resource.Item
 	for _, name := range []string{"a", "b", "c", "d"} {
 		ref := resource.Ref{Kind: "Leaf", Name: name}

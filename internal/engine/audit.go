@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
 
 // audit reports what has changed of the audited properties since a run last saw them.
@@ -46,7 +47,7 @@ func auditEvents(recorded map[string]string, is []resource.AuditedValue) []Event
 // shown is a value as people may see it.
 func shown(v resource.AuditedValue, value string) string {
 	if v.Sensitive && value != "" {
-		return resource.Redacted
+		return redact.Mark
 	}
 	return value
 }

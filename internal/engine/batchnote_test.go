@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // A noting provider adds a note to the report of each resource that it writes in a batch.
@@ -24,7 +25,7 @@ func TestANoteOfABatchBelongsToItsResource(t *testing.T) {
 	t.Parallel()
 
 	w := newWorld()
-	kind := w.typ("Crate", []resource.Provider[thing]{noting{batching{plain{w, "truck"}}}}).Erase()
+	kind := bound.Kind(w.typ("Crate", []resource.Provider[thing]{noting{batching{plain{w, "truck"}}}}))
 	var items []resource.Item
 	for _, name := range []string{"a", "b"} {
 		ref := resource.Ref{Kind: "Crate", Name: name}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // A twinning provider brings along the twins that its world says are in it, as name=color or name=absent.
@@ -33,7 +34,7 @@ func (p twinning) Generate(_ context.Context, _ resource.Reader, want thing, _ r
 			if color == resource.Absent {
 				child = thing{Name: name, Ensure: &color}
 			}
-			if !yield(p.twins.Of(resource.Ref{Kind: "Twin", Name: name}, child)) {
+			if !yield(bound.New(p.twins, resource.Ref{Kind: "Twin", Name: name}, child)) {
 				return
 			}
 		}
@@ -225,7 +226,7 @@ func paired(t *testing.T, w *world, all [][]string) (items []resource.Item, gene
 	twins := w.typ("Twin", []resource.Provider[thing]{telling{plain{w, "hand"}, alias, identified}})
 	pairs := w.typ("Pair", []resource.Provider[thing]{twinning{plain{w, "bird"}, twins, generated}})
 	for _, i := range all {
-		items = append(items, w.itemOf(t, map[string]resource.Kind{"Twin": twins.Erase(), "Pair": pairs.Erase()}, i[0], i[1], i[2:]...))
+		items = append(items, w.itemOf(t, map[string]resource.Kind{"Twin": bound.Kind(twins), "Pair": bound.Kind(pairs)}, i[0], i[1], i[2:]...))
 	}
 	return items, generated, identified
 }

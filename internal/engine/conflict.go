@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // identities are the resources of a run by what their providers say they are about on the
@@ -44,7 +45,7 @@ func (r *run) tellApart(ctx context.Context, group []*entry) {
 
 // identifiable leaves out what others bring along: the catalog's own resources go before it.
 func (r *run) identifiable(e *entry) bool {
-	if e != r.entries[e.node] || e.identity != "" || e.Resource == nil || e.Leaves != nil || e.situation.Invalid != nil || len(e.situation.Cycle) > 0 {
+	if e != r.entries[e.node] || e.identity != "" || e.Resource == nil || e.Deletes != nil || e.situation.Invalid != nil || len(e.situation.Cycle) > 0 {
 		return false
 	}
 	if e.asked == 0 && resource.Guarded(func() error { return r.provide(e) }) != nil { // it is asked again at its turn
@@ -60,7 +61,7 @@ func (r *run) identify(ctx context.Context, group []*entry) {
 	for i, e := range group {
 		all[i] = e.Resource
 	}
-	found, err := resource.IdentifyAll(ctx, r.sharedReader(), all)
+	found, err := bound.IdentifyAll(ctx, r.sharedReader(), all)
 	for i, e := range group {
 		if err != nil {
 			r.contest(e, fmt.Errorf("cannot tell it apart from others: %w", err))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // surroundings are what a generating resource may know of a run.
@@ -126,7 +127,7 @@ func (r *run) inCatalog(ctx context.Context, c *entry) bool {
 		return false
 	}
 	r.tellApart(ctx, []*entry{c})
-	found, err := resource.IdentifyAll(ctx, r.sharedReader(), []resource.Resource{c.Resource})
+	found, err := bound.IdentifyAll(ctx, r.sharedReader(), []resource.Resource{c.Resource})
 	if err != nil || found[0] == "" {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
 // heed has claims say what becomes of things as items say it now, whether these have a turn in
@@ -32,7 +33,7 @@ func (t Transaction) heed(items []resource.Item) {
 	}
 }
 
-func (t Transaction) amend(c resource.Claim, item resource.Item) {
+func (t Transaction) amend(c claim.Claim, item resource.Item) {
 	is := item.Deletion
 	if item.Noop != nil && *item.Noop {
 		is = resource.Orphan
@@ -56,6 +57,7 @@ func (t Transaction) leavers(items []resource.Item) []resource.Item {
 	}
 	known := t.census(items)
 	var all []resource.Item
+	var due []claim.Claim
 	for _, key := range slices.Backward(slices.SortedFunc(maps.Keys(claims), resource.Ref.Compare)) {
 		c := claims[key]
 		switch {
@@ -63,10 +65,10 @@ func (t Transaction) leavers(items []resource.Item) []resource.Item {
 		case c.Idle() && !t.Noop:
 			t.Store.DropClaim(key)
 		case !c.Idle():
-			all = append(all, t.leaver(c, known))
+			all, due = append(all, t.leaver(c, known)), append(due, c)
 		}
 	}
-	reverse(all)
+	reverse(all, due)
 	return all
 }
 
@@ -106,8 +108,8 @@ func (t Transaction) unaccounted() []resource.Ref {
 func (c census) doubt(ref resource.Ref) { c.doubtful[ref], c.doubts[ref.Kind] = true, ref }
 
 // leaver is the item of a claim.
-func (t Transaction) leaver(c resource.Claim, known census) resource.Item {
-	item := resource.Item{Ref: c.Ref, Provider: c.Provider, Schedule: c.Schedule, Leaves: &c}
+func (t Transaction) leaver(c claim.Claim, known census) resource.Item {
+	item := resource.Item{Ref: c.Ref, Provider: c.Provider, Schedule: c.Schedule, Deletes: new(c.Key())}
 	if known.named[c.Ref] { // the resource is about something else now
 		item.Ref = resource.Ref{Kind: c.Kind, Name: c.Namevar}
 	}
@@ -120,22 +122,26 @@ func (t Transaction) leaver(c resource.Claim, known census) resource.Item {
 		item.Invalid = fmt.Errorf("its resource is gone, and kind %q is not known to this version of Fettle", c.Kind)
 		return item
 	}
-	if item.Resource, item.Invalid = kind.Leave(item.Ref, c); item.Invalid != nil {
-		item.Resource = nil
+	attributes, err := c.Attributes()
+	if err == nil {
+		item.Resource, err = kind.Leave(item.Ref, attributes)
+	}
+	if err != nil {
+		item.Resource, item.Invalid = nil, fmt.Errorf("cannot read the claim on %s %q: %w", c.Kind, c.Namevar, err)
 	}
 	return item
 }
 
 // reverse has leavers go before those that their resources came after. Claims that were noted
 // at different times may contradict each other: then any order is as good.
-func reverse(all []resource.Item) {
+func reverse(all []resource.Item, due []claim.Claim) {
 	at := make(map[resource.Ref]int, len(all))
-	for i, item := range all {
-		at[item.Leaves.Ref] = i
+	for i, c := range due {
+		at[c.Ref] = i
 	}
 	var edges []edge
-	for i, item := range all {
-		for _, ref := range item.Leaves.After {
+	for i, c := range due {
+		for _, ref := range c.After {
 			if other, ok := at[ref]; ok && other != i {
 				edges = append(edges, edge{from: i, to: other})
 			}
@@ -149,7 +155,7 @@ func reverse(all []resource.Item) {
 // claims reports whether a resource has what its deletion policy says to be noted: one that
 // only reports has not done anything that would have to be undone.
 func (r *run) claims(e *entry) bool {
-	return r.Charter != "" && e.Leaves == nil && e.looked && !e.situation.Noop
+	return r.Charter != "" && e.Deletes == nil && e.looked && !e.situation.Noop
 }
 
 // stake makes the claim on what is about to be changed, which is kept as it was.
@@ -175,7 +181,7 @@ func (r *run) stake(ctx context.Context, e *entry) error {
 
 // noteClaims has the claims of a group on disk.
 func (r *run) noteClaims(group []*entry) error {
-	var claims []resource.Claim
+	var claims []claim.Claim
 	for _, e := range group {
 		if e.claim != nil && !reflect.DeepEqual(*e.claim, r.Store.Claims()[e.claim.Key()]) {
 			claims = append(claims, *e.claim)
@@ -191,12 +197,12 @@ func (r *run) noteClaims(group []*entry) error {
 }
 
 // claimOf is the claim on a resource's thing, with what is known of former values.
-func (r *run) claimOf(e *entry) (resource.Claim, error) {
+func (r *run) claimOf(e *entry) (claim.Claim, error) {
 	gone, err := e.Resource.Gone()
 	if err != nil {
-		return resource.Claim{}, err
+		return claim.Claim{}, err
 	}
-	c := resource.Claim{
+	c := claim.Claim{
 		Kind: e.Ref.Kind, Namevar: e.Resource.Namevar(), Charter: r.Charter, Ref: e.Ref, Deletion: e.Deletion,
 		Schedule: e.Schedule, Provider: e.report.Provider, Gone: gone,
 	}
@@ -248,10 +254,10 @@ func (r *run) inherit(child *entry) {
 
 // inherited reports whether someone else took over what leaves.
 func (r *run) inherited(e *entry) bool {
-	if e.Leaves == nil {
+	if e.Deletes == nil {
 		return false
 	}
-	_, still := r.Store.Claims()[e.Leaves.Key()]
+	_, still := r.Store.Claims()[*e.Deletes]
 	return !still
 }
 
@@ -259,6 +265,6 @@ func (r *run) inherited(e *entry) bool {
 func (r *run) disclaim(e *entry) {
 	if e.report.State == InSync || e.report.State == Changed {
 		e.report.Gone = true
-		r.Store.DropClaim(e.Leaves.Key())
+		r.Store.DropClaim(*e.Deletes)
 	}
 }

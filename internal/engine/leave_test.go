@@ -11,6 +11,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
 // A chapter is one run of what becomes of things: what someone does by hand before it, and
@@ -275,7 +276,7 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 		"it goes in the first night, looked at before or not": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				daily := night(t)
-				daily.Period = resource.Daily
+				daily.Period = schedule.Daily
 				return []chapter{
 					{items: []resource.Item{scheduled(holding(w.item(t, "Thing/a", red), resource.Delete), daily)}, tx: clock(zoned{}, "2026-11-21 23:00:00")},
 					{tx: clock(zoned{}, "2026-11-21 23:30:00")},

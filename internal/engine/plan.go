@@ -117,7 +117,7 @@ func autoEdges(items []resource.Item, written *graph.Graph, index map[key]int) [
 func byKey(items []resource.Item) map[key]int {
 	index := make(map[key]int, len(items))
 	for i, item := range slices.Backward(items) {
-		if item.Resource == nil || item.Leaves != nil {
+		if item.Resource == nil || item.Deletes != nil {
 			continue
 		}
 		for _, name := range item.Resource.Keys() {

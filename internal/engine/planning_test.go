@@ -7,6 +7,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
 // planning makes a run a plan: there is nothing to write with.
@@ -18,8 +19,8 @@ func TestAPlanNeverWritesWhateverResourcesSay(t *testing.T) {
 	w.nested = map[string][]string{"n": {"child"}}
 	store.armed[resource.Ref{Kind: "Thing", Name: "s"}] = 1
 	store.observed[resource.Ref{Kind: "Thing", Name: "gone"}] = map[string]string{"ensure": "present"}
-	store.claims[resource.Ref{Kind: "Thing", Name: "s"}] = resource.Claim{Kind: "Thing", Namevar: "s", Charter: "c", Deletion: resource.Delete}
-	store.claims[resource.Ref{Kind: "Thing", Name: "idle"}] = resource.Claim{Kind: "Thing", Namevar: "idle", Charter: "c"}
+	store.claims[resource.Ref{Kind: "Thing", Name: "s"}] = claim.Claim{Kind: "Thing", Namevar: "s", Charter: "c", Deletion: resource.Delete}
+	store.claims[resource.Ref{Kind: "Thing", Name: "idle"}] = claim.Claim{Kind: "Thing", Namevar: "idle", Charter: "c"}
 	items := []resource.Item{
 		w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Crate/b", red), w.item(t, "Thing/s", red), w.item(t, "Nest/n", red),
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -49,7 +50,7 @@ func (r *run) recordSecrets(ctx context.Context) {
 		for _, e := range carriers[kind] {
 			all = append(all, e.Resource)
 		}
-		err := resource.Guarded(func() error { return resource.RecordSecrets(ctx, r.call().Writer(r.Host), all) })
+		err := resource.Guarded(func() error { return bound.RecordSecrets(ctx, r.call().Writer(r.Host), all) })
 		for _, e := range carriers[kind] {
 			e.situation.Invalid = errors.Join(e.situation.Invalid, err)
 		}

@@ -11,13 +11,14 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // of makes an item of a type of the test's own.
 func of(t *testing.T, typ *resource.Type[thing], name, attributes string) resource.Item {
 	t.Helper()
 	ref := resource.Ref{Kind: typ.Name, Name: name}
-	r, err := typ.Erase().Bind(ref, json.RawMessage(attributes))
+	r, err := bound.Kind(typ).Bind(ref, json.RawMessage(attributes))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
+	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
 // together writes all at once and reads one by one, as files are.
@@ -25,7 +27,7 @@ func (w *world) leaf(t *testing.T, name string, with ...func(*resource.Item)) re
 	typ.BatchLimit, typ.ReadAhead = 3, true
 	item := resource.Item{Ref: resource.Ref{Kind: "Leaf", Name: name}}
 	var err error
-	if item.Resource, err = typ.Erase().Bind(item.Ref, json.RawMessage(red)); err != nil {
+	if item.Resource, err = bound.Kind(typ).Bind(item.Ref, json.RawMessage(red)); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range with {
@@ -98,7 +100,7 @@ func TestARow(t *testing.T) {
 		},
 		"ends where the time of one has not come, and goes on behind it": {
 			items: func(t *testing.T, w *world) []resource.Item {
-				return []resource.Item{w.leaf(t, "a"), scheduled(w.leaf(t, "b"), resource.Schedule{Period: resource.Never}), w.leaf(t, "c")}
+				return []resource.Item{w.leaf(t, "a"), scheduled(w.leaf(t, "b"), schedule.Schedule{Period: schedule.Never}), w.leaf(t, "c")}
 			},
 			log:  []string{"write together a", "write together c"},
 			want: []string{"Leaf/a Changed", created, "Leaf/b Skipped", "  not scheduled: the period of its schedule is never", "Leaf/c Changed", created},

@@ -10,6 +10,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/graph"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
+	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
 // A Transaction is how to run. Its zero values are useful but for Host or Reader and Now.
@@ -169,7 +171,7 @@ type entry struct {
 	bad        bool          // failed, or skipped because of a failure
 	done       bool          // has its report
 	due        bool          // a refresh of it is noted on disk
-	claim      *resource.Claim
+	claim      *claim.Claim
 	told       string // what the provider told since the last event
 }
 
@@ -311,7 +313,7 @@ type wish struct{ kind, provider string }
 // wish if nothing was written since.
 func (r *run) provide(e *entry) error {
 	w := wish{e.Ref.Kind, e.Provider}
-	if other, ok := r.provided[w]; ok && resource.ChooseAs(e.Resource, other) {
+	if other, ok := r.provided[w]; ok && bound.ChooseAs(e.Resource, other) {
 		return nil
 	}
 	err := e.Resource.Choose(r.Facts, r.reader, e.Provider)

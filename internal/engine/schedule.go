@@ -19,7 +19,7 @@ func (r *run) schedule(e *entry) {
 		return
 	}
 	var last time.Time
-	if e.Leaves == nil {
+	if e.Deletes == nil {
 		last = r.Store.Checked(e.thing)
 	}
 	e.situation.Unscheduled = e.Schedule.Due(last, r.Now().In(zone))

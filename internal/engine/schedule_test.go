@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
 // zoned is a host that says nothing but in which zone it is.
@@ -49,18 +50,18 @@ func when(text string) time.Time {
 	return t
 }
 
-func scheduled(item resource.Item, s resource.Schedule) resource.Item {
+func scheduled(item resource.Item, s schedule.Schedule) resource.Item {
 	item.Schedule = &s
 	return item
 }
 
-func night(t *testing.T) resource.Schedule {
+func night(t *testing.T) schedule.Schedule {
 	t.Helper()
-	r, err := resource.ParseTimeRange("22:00-04:00")
+	r, err := schedule.ParseTimeRange("22:00-04:00")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resource.Schedule{Ranges: []resource.TimeRange{r}}
+	return schedule.Schedule{Ranges: []schedule.TimeRange{r}}
 }
 
 func TestSchedule(t *testing.T) {
@@ -112,7 +113,7 @@ func TestSchedule(t *testing.T) {
 // not; to be skipped is not to be looked at.
 func TestAPeriodBeginsWithALook(t *testing.T) {
 	w, store := newWorld(), newMemory()
-	hourly := resource.Schedule{Period: resource.Hourly}
+	hourly := schedule.Schedule{Period: schedule.Hourly}
 	var got []engine.State
 	for _, now := range []string{"10:00:00", "10:59:59", "11:00:00", "11:30:00", "12:30:00"} {
 		report := transact(t, []resource.Item{scheduled(w.item(t, "Thing/a", red), hourly)}, storing(store), clock(zoned{}, "2026-11-21 "+now))

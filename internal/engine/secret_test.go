@@ -11,6 +11,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // safes are things of a type that records its secrets, all of which are in place.
@@ -30,7 +31,7 @@ func safes(t *testing.T, w *world, failure error) []resource.Item {
 	for _, name := range []string{"a", "b"} {
 		w.things[name] = thing{Name: name, Secret: new("old")}
 		ref := resource.Ref{Kind: "Safe", Name: name}
-		r, err := typ.Erase().Bind(ref, json.RawMessage(`{}`), resource.Secret{Attribute: "secret", Value: "s3cret"})
+		r, err := bound.Kind(typ).Bind(ref, json.RawMessage(`{}`), resource.Secret{Attribute: "secret", Value: "s3cret"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -192,7 +192,7 @@ func (r *run) remember(e *entry) {
 	if r.forgets(e) {
 		return
 	}
-	if e.Leaves != nil {
+	if e.Deletes != nil {
 		r.disclaim(e)
 		return
 	}

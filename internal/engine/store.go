@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
 // A Store remembers things between runs, each by its kind and namevar: a resource that is
@@ -35,12 +36,12 @@ type Store interface {
 	Disarm(things []resource.Ref) error
 	// Claims are what is to be done about things that no resource is about any more, by
 	// kind and namevar. Not to be changed.
-	Claims() map[resource.Ref]resource.Claim
+	Claims() map[resource.Ref]claim.Claim
 	// Claim notes claims before what they tell of is changed, each in place of the one on
 	// the same thing.
-	Claim(claims []resource.Claim) error
+	Claim(claims []claim.Claim) error
 	// SetClaim notes one that nothing depends on yet.
-	SetClaim(c resource.Claim)
+	SetClaim(c claim.Claim)
 	// DropClaim forgets one.
 	DropClaim(key resource.Ref)
 	// Retain forgets all that was set of things for which keep is false. A refresh that is
@@ -85,13 +86,13 @@ func (Forgetful) Arm([]resource.Ref) error { return nil }
 func (Forgetful) Disarm([]resource.Ref) error { return nil }
 
 // Claims are none.
-func (Forgetful) Claims() map[resource.Ref]resource.Claim { return nil }
+func (Forgetful) Claims() map[resource.Ref]claim.Claim { return nil }
 
 // Claim does nothing.
-func (Forgetful) Claim([]resource.Claim) error { return nil }
+func (Forgetful) Claim([]claim.Claim) error { return nil }
 
 // SetClaim does nothing.
-func (Forgetful) SetClaim(resource.Claim) {}
+func (Forgetful) SetClaim(claim.Claim) {}
 
 // DropClaim does nothing.
 func (Forgetful) DropClaim(resource.Ref) {}
@@ -113,4 +114,4 @@ func (u unchanged) Audited(thing resource.Ref) map[string]string  { return u.fro
 func (u unchanged) Key() []byte                                   { return u.from.Key() }
 func (u unchanged) Checked(thing resource.Ref) time.Time          { return u.from.Checked(thing) }
 func (u unchanged) Armed() map[resource.Ref]int                   { return u.from.Armed() }
-func (u unchanged) Claims() map[resource.Ref]resource.Claim       { return u.from.Claims() }
+func (u unchanged) Claims() map[resource.Ref]claim.Claim          { return u.from.Claims() }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
 func colored(color string) thing { return thing{Ensure: new("present"), Color: new(color)} }
@@ -109,7 +110,7 @@ func TestAScheduleAndAnAuditAreOfTheThing(t *testing.T) {
 	w.things["x"], w.things["y"] = colored("red"), colored("blue")
 	run := func(namevar string) []string {
 		item := w.item(t, "Thing/a", `{"name":"`+namevar+`"}`)
-		item.Schedule = &resource.Schedule{Period: resource.Daily}
+		item.Schedule = &schedule.Schedule{Period: schedule.Daily}
 		return lines(transact(t, []resource.Item{w.auditing(t, item, "color")}, storing(store), func(tx *engine.Transaction) {
 			tx.Host = zoned{}
 			tx.Now = func() time.Time { return time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC) }

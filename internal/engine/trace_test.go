@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 func TestATraceHasTheStateOfEachManagedPropertyWheneverItWasCompared(t *testing.T) {
@@ -25,7 +26,7 @@ func TestATraceHasTheStateOfEachManagedPropertyWheneverItWasCompared(t *testing.
 	var items []resource.Item
 	for _, i := range []struct{ name, attributes string }{{"new", `{"ensure":"present","color":"` + long + `"}`}, {"same", `{"color":"red","secret":"s3cret"}`}} {
 		item := resource.Item{Ref: resource.Ref{Kind: "Thing", Name: i.name}}
-		item.Resource, item.Invalid = shouting.Erase().Bind(item.Ref, json.RawMessage(i.attributes))
+		item.Resource, item.Invalid = bound.Kind(shouting).Bind(item.Ref, json.RawMessage(i.attributes))
 		items = append(items, item)
 	}
 	var got []string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -42,7 +43,7 @@ func (r *run) findUndone(ctx context.Context) {
 // suspects are the resources that may have undone another one since it was read last; none if
 // it was not seen in sync.
 func (r *run) suspects(e *entry) []resource.Ref {
-	if !e.seenInSync() || e.Leaves != nil || e.situation.Noop || e.Resource.Acts() {
+	if !e.seenInSync() || e.Deletes != nil || e.situation.Noop || e.Resource.Acts() {
 		return nil
 	}
 	var suspects []resource.Ref
@@ -100,7 +101,7 @@ func (r *run) readAllOf(ctx context.Context, group []*entry) []error {
 	for i, e := range group {
 		all[i] = e.Resource
 	}
-	errs := resource.ReadAll(ctx, r.reader, all)
+	errs := bound.ReadAll(ctx, r.reader, all)
 	for i, err := range errs {
 		errs[i] = r.note(group[i], err)
 	}

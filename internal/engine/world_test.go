@@ -16,6 +16,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
+	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
 // A thing is the attributes of the types that these tests run: it is there or not,
@@ -220,7 +222,7 @@ func (p nesting) Generate(_ context.Context, h resource.Reader, want thing, c re
 			if c.Has("Thing", name) {
 				continue
 			}
-			child, err := typ.Of(resource.Ref{Kind: "Thing", Name: name}, thing{Name: name, Ensure: new("present"), Color: new("red")})
+			child, err := bound.New(typ, resource.Ref{Kind: "Thing", Name: name}, thing{Name: name, Ensure: new("present"), Color: new("red")})
 			if !yield(child, err) {
 				return
 			}
@@ -239,7 +241,7 @@ func (w *world) kinds() map[string]resource.Kind {
 	crate.SideEffects = true
 	nest := w.typ("Nest", []resource.Provider[thing]{nesting{plain{w, "bird"}}})
 	barrel := w.typ("Barrel", crate.Providers)
-	return map[string]resource.Kind{"Thing": thingType.Erase(), "Crate": crate.Erase(), "Barrel": barrel.Erase(), "Nest": nest.Erase()}
+	return map[string]resource.Kind{"Thing": bound.Kind(thingType), "Crate": bound.Kind(crate), "Barrel": bound.Kind(barrel), "Nest": bound.Kind(nest)}
 }
 
 func (w *world) typ(name string, providers []resource.Provider[thing]) *resource.Type[thing] {
@@ -313,7 +315,7 @@ type memory struct {
 	audited  map[resource.Ref]map[string]string
 	checked  map[resource.Ref]time.Time
 	armed    map[resource.Ref]int
-	claims   map[resource.Ref]resource.Claim
+	claims   map[resource.Ref]claim.Claim
 	full     error // nothing can be claimed
 	commits  int
 	synced   int // how often something had to be on disk at once
@@ -322,15 +324,15 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		observed: map[resource.Ref]map[string]string{}, audited: map[resource.Ref]map[string]string{},
-		checked: map[resource.Ref]time.Time{}, armed: map[resource.Ref]int{}, claims: map[resource.Ref]resource.Claim{},
+		checked: map[resource.Ref]time.Time{}, armed: map[resource.Ref]int{}, claims: map[resource.Ref]claim.Claim{},
 	}
 }
 
-func (m *memory) Claims() map[resource.Ref]resource.Claim { return m.claims }
-func (m *memory) SetClaim(c resource.Claim)               { m.claims[c.Key()] = c }
-func (m *memory) DropClaim(key resource.Ref)              { delete(m.claims, key) }
+func (m *memory) Claims() map[resource.Ref]claim.Claim { return m.claims }
+func (m *memory) SetClaim(c claim.Claim)               { m.claims[c.Key()] = c }
+func (m *memory) DropClaim(key resource.Ref)           { delete(m.claims, key) }
 
-func (m *memory) Claim(claims []resource.Claim) error {
+func (m *memory) Claim(claims []claim.Claim) error {
 	m.synced++
 	for _, c := range claims {
 		m.claims[c.Key()] = c

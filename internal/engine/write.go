@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -54,7 +55,7 @@ func (r *run) writeTogether(ctx context.Context, batch []*entry) {
 	for i, e := range batch {
 		items[i] = e.batchItem()
 	}
-	r.writeAll(batch, func() []error { return resource.WriteAll(ctx, r.call().Writer(r.Host), items) })
+	r.writeAll(batch, func() []error { return bound.WriteAll(ctx, r.call().Writer(r.Host), items) })
 	r.verify(ctx, batch)
 }
 
@@ -172,7 +173,7 @@ func (r *run) precheck(ctx context.Context, group []*entry) []error {
 	for i, e := range group {
 		items[i] = e.batchItem()
 	}
-	return resource.PrecheckAll(ctx, r.sharedReader(), items)
+	return bound.PrecheckAll(ctx, r.sharedReader(), items)
 }
 
 // promise notes what an apply would have made before it gets to other resources.

@@ -74,6 +74,9 @@ type Call struct {
 	Trace bool
 }
 
+// IsTraced reports whether states are to be kept as they were read; see [Call].Trace.
+func IsTraced(h Reader) bool { return h.call().Trace }
+
 // Reader returns h for a call that only reads.
 func (c Call) Reader(h host.Reader) Reader { return reader{h, &scope{c}} }
 

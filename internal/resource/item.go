@@ -1,5 +1,7 @@
 package resource
 
+import "github.com/fettle-dev/fettle/internal/resource/schedule"
+
 // An Item is one resource of a catalog as the engine takes it. Its place in the
 // list of items is its place in the catalog's order.
 type Item struct {
@@ -16,11 +18,12 @@ type Item struct {
 	// Audit says that the resource has properties to audit; see [Resource.Audit].
 	Audit bool
 	// Schedule limits when it may be looked at; nil is any time.
-	Schedule *Schedule
+	Schedule *schedule.Schedule
 	// Deletion is what becomes of the thing once no item is about it.
 	Deletion Deletion
-	// Leaves is the claim that the item does away with; nil for what a catalog has.
-	Leaves *Claim
+	// Deletes is the thing that the item removes or restores because no resource manages it any
+	// more; nil for an item of a catalog.
+	Deletes *Ref
 	// Postponed says why nothing is to be done now.
 	Postponed error
 	// LogLevel of its events; "" is notice.

@@ -1,18 +1,17 @@
 package resource
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
-	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
 
-// A Kind is a [Type] whose attributes' Go type is hidden, so that types fit in one
-// slice. Made by [Type.Erase] alone. Safe for concurrent use.
+// A Kind is a [Type] whose attributes' Go type is hidden, so that types fit in one slice. Made by
+// package bound. Safe for concurrent use.
 type Kind interface {
 	Name() string
 	// NamevarName is the attribute that says which thing on a host is meant.
@@ -35,8 +34,8 @@ type Kind interface {
 	Instances(ctx context.Context, facts Facts, h Reader, provider string) ([]Instance, error)
 	// Leaves says that things of the kind can be removed, and brought back to what they were.
 	Leaves() bool
-	// Leave binds what a claim has to be done, under a name of its own.
-	Leave(ref Ref, c Claim) (Resource, error)
+	// Leave binds attributes that remove or restore a thing which no resource manages any more.
+	Leave(ref Ref, attributes json.RawMessage) (Resource, error)
 	// CheckProvider returns an error unless the kind has a provider of this name, whatever
 	// the host; "" is the default one.
 	CheckProvider(name string) error
@@ -47,12 +46,10 @@ type Kind interface {
 	SideEffects() bool
 	// Problems is what is wrong with the definition of the type, nil if nothing.
 	Problems() error
-
-	sealed()
 }
 
 // A Resource is what one resource should be, bound to its type. The engine drives
-// it: Choose, then Read (or [ReadAll]), then Compare, and so on. It keeps the state
+// it: Choose, then Read (or bound.ReadAll), then Compare, and so on. It keeps the state
 // that was read last. Not safe for concurrent use.
 type Resource interface {
 	Ref() Ref
@@ -90,7 +87,7 @@ type Resource interface {
 	PreRunCheck(ctx context.Context, h Reader) error
 	// Acts says that a write is an act, which can't be verified by reading.
 	Acts() bool
-	// HasSecret says that it has the value of a Secret, which [RecordSecrets] records.
+	// HasSecret says that it has the value of a Secret, which bound.RecordSecrets records.
 	HasSecret() bool
 	// Generate is what the resource brings along; see [Generator].
 	Generate(ctx context.Context, h Reader, c Catalog) iter.Seq2[Resource, error]
@@ -118,13 +115,6 @@ type Resource interface {
 	// Former are attributes, by name, that bring back what these changes replace in the state
 	// that was read last, as far as it is no secret. Content is kept in the bucket.
 	Former(ctx context.Context, h Writer, changes []Change) (map[string]json.RawMessage, error)
-
-	chooseAs(other Resource) bool
-	readAll(ctx context.Context, h Reader, all []Resource) []error
-	writeAll(ctx context.Context, h Writer, all []BatchItem) []error
-	precheckAll(ctx context.Context, h Reader, all []BatchItem) []error
-	recordSecrets(ctx context.Context, h Writer, all []Resource) error
-	identifyAll(ctx context.Context, h Reader, all []Resource) ([]string, error)
 }
 
 // An Instance is a resource as it is on a host.
@@ -157,76 +147,65 @@ type Comparison struct {
 	Observed map[string]string
 }
 
-// ChooseAs gives a resource the provider that another one of its kind has: nobody needs
-// to ask a host a thousand times what it can do. It reports whether the other is of the
-// same type, without which nothing is done.
-func ChooseAs(r, other Resource) bool { return r.chooseAs(other) }
+// A NoListerError says that a provider can't list what exists.
+type NoListerError struct{ Kind, Provider string }
 
-// Erase hides the attributes' Go type.
-func (t *Type[A]) Erase() Kind { return kind[A]{t} }
-
-type kind[A any] struct{ t *Type[A] }
-
-func (k kind[A]) sealed()             {}
-func (k kind[A]) Name() string        { return k.t.Name }
-func (k kind[A]) NamevarName() string { return k.t.NamevarName }
-func (k kind[A]) SideEffects() bool   { return k.t.SideEffects }
-func (k kind[A]) Problems() error     { return k.t.Problems() }
-
-func (k kind[A]) Bind(ref Ref, attributes json.RawMessage, secrets ...Secret) (Resource, error) {
-	b := &bound[A]{t: k.t, ref: ref}
-	if len(attributes) > 0 {
-		d := json.NewDecoder(bytes.NewReader(attributes))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&b.want); err != nil {
-			return nil, fmt.Errorf("cannot read attributes of %s: %w", ref, k.explain(err))
-		}
-	}
-	return b.bind(secrets)
+// Error names the provider and the way out.
+func (e *NoListerError) Error() string {
+	return fmt.Sprintf("cannot list all of kind %s: provider %s can't; give a name", e.Kind, e.Provider)
 }
 
-func (k kind[A]) Adopt(ref Ref, attributes any, secrets ...Secret) (Resource, error) {
-	if want, ok := k.t.adopt(attributes); ok {
-		return (&bound[A]{t: k.t, ref: ref, want: want}).bind(secrets)
-	}
-	raw, err := json.Marshal(attributes)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode attributes of %s: %w", ref, err)
-	}
-	return k.Bind(ref, raw, secrets...)
+// A Description is what there is to know about a type.
+type Description struct {
+	Name, Doc, Example string
+	Namevar            string         // an attribute, or MetadataName
+	Attributes         []AttributeDoc // the namevar first, then properties, then parameters
+	Features           []FeatureDoc
+	Providers          []string
 }
 
-func (t *Type[A]) adopt(attributes any) (want A, ok bool) {
-	if t.From != nil {
-		return t.From(attributes)
-	}
-	if a, ok := attributes.(interface{ DeepCopy() *A }); ok {
-		return *a.DeepCopy(), true
-	}
-	return want, false
+// An AttributeDoc describes an attribute.
+type AttributeDoc struct {
+	Name, Doc string
+	Property  bool // compared and fixed; otherwise a parameter
+	Feature   Feature
+	Sensitive bool // never to be shown
+	ReadOnly  bool // no attribute, but can be audited
 }
 
-// explain adds the way out to the decoder's error about an unknown attribute.
-func (k kind[A]) explain(err error) error {
-	if !strings.Contains(err.Error(), "unknown field") {
-		return err
-	}
-	return fmt.Errorf("%w; %s has: %s", err, k.t.Name, strings.Join(k.attributeNames(), ", "))
+// AllProperties stands for every property where names of them are chosen to be audited.
+const AllProperties = "all"
+
+// An AuditedValue is the value of a property that is audited. "" reads as absent.
+type AuditedValue struct {
+	Property string
+	// Value for people or, of a sensitive property, its digest, which tells a change
+	// and nothing else.
+	Value     string
+	Sensitive bool
 }
 
-func (k kind[A]) attributeNames() []string {
-	var names []string
-	for _, a := range k.Describe().Attributes {
-		if !a.ReadOnly {
-			names = append(names, a.Name)
-		}
-	}
-	return names
+// PropertyState is one managed property of a resource, for people who debug. "" is absent. A
+// value that must not be shown is [redact.Mark].
+type PropertyState struct {
+	Property   string
+	Current    string // as the provider read it
+	Normalized string // Current in the form that is compared
+	Target     string // in the same form
 }
 
-func (k kind[A]) Named(namevar string) (Resource, error) {
-	var want A
-	*k.t.Namevar(&want) = namevar
-	k.t.normalize(&want)
-	return &bound[A]{t: k.t, ref: Ref{k.t.Name, namevar}, want: want}, nil
+// A BatchItem is one resource of a batch and its changes.
+type BatchItem struct {
+	Resource Resource
+	Changes  []Change
+	Note     func(text string) // receives what the provider adds to the report; optional
+}
+
+// A Secret is the value of an attribute that a manifest only refers to. It prints as a
+// mark.
+type Secret struct{ Attribute, Value string }
+
+// Format writes a mark in place of the value, whatever the verb.
+func (s Secret) Format(to fmt.State, _ rune) {
+	_, _ = to.Write([]byte(s.Attribute + " " + redact.Mark)) // as all that is formatted
 }

@@ -95,8 +95,8 @@ func (w Where) lacks(facts Facts) []string {
 	return reasons
 }
 
-// problem is what is wrong with the condition itself: it could never hold.
-func (w Where) problem() error {
+// Problem returns an error if the condition could never hold.
+func (w Where) Problem() error {
 	for fact, values := range w {
 		if len(values) == 0 {
 			return fmt.Errorf("fact %s is given no value", fact)
@@ -144,9 +144,9 @@ func (f Facts) like(name string, values []string) bool {
 // of For holds, and none of NotFor.
 type Defaults struct{ For, NotFor []Where }
 
-// specificity is the number of facts in the largest condition that holds; 0 for no
+// Specificity is the number of facts in the largest condition that holds; 0 for no
 // default.
-func (d Defaults) specificity(facts Facts) int {
+func (d Defaults) Specificity(facts Facts) int {
 	holds := func(w Where) bool { return len(w) > 0 && w.Holds(facts) }
 	if slices.ContainsFunc(d.NotFor, holds) {
 		return 0
@@ -160,9 +160,10 @@ func (d Defaults) specificity(facts Facts) int {
 	return most
 }
 
-func (d Defaults) problem() error {
+// Problem returns an error if a condition could never hold.
+func (d Defaults) Problem() error {
 	for _, w := range slices.Concat(d.For, d.NotFor) {
-		if err := w.problem(); err != nil {
+		if err := w.Problem(); err != nil {
 			return err
 		}
 	}

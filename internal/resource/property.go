@@ -147,78 +147,20 @@ type Change struct {
 }
 
 // Removes reports whether it makes the resource go away.
-func (c Change) Removes() bool {
-	return c.Property == Ensure && (c.Should == Absent || c.Should == "purged")
+func (c Change) Removes() bool { return c.Property == Ensure && IsAbsence(c.Should) }
+
+// Creates reports whether it makes a resource that was not there. A change from one kind of
+// presence to another does not.
+func (c Change) Creates() bool {
+	return c.Property == Ensure && !IsAbsence(c.Should) && (c.Is == "" || IsAbsence(c.Is))
 }
 
-// Redacted stands for a sensitive value wherever one would be shown.
-const Redacted = "[redacted]"
-
-// change builds the Change of a property that is out of sync, and whose values may have to be hidden.
-func (p Property[A]) change(is, want A, hidden bool) Change {
-	c := Change{
-		Property:           p.Name,
-		Is:                 p.Show(is),
-		Should:             p.should(is, want),
-		Sensitive:          hidden,
-		Done:               p.Done,
-		Failed:             p.Failed,
-		InvalidatesRefresh: p.InvalidatesRefresh != nil && p.InvalidatesRefresh(want),
-	}
-	switch {
-	case c.Sensitive:
-		c.Is, c.Should = Redacted, Redacted
-	case p.Diff != nil:
-		c.Diff = p.Diff(is, want)
-	}
-	c.Message = message(c)
-	return c
-}
-
-func (p Property[A]) should(is, want A) string {
-	if p.ShowShould != nil {
-		return p.ShowShould(is, want)
-	}
-	return p.Show(want)
-}
-
-func (p Property[A]) sensitive(want A) bool { return p.Sensitive != nil && p.Sensitive(want) }
-
-// hidden reports whether the value must not be shown, be it the present or the desired one.
-func (p Property[A]) hidden(is, want A) bool {
-	return p.sensitive(want) || p.WasSecret != nil && p.WasSecret(is)
-}
-
-// message words a change as Puppet does.
-func message(c Change) string {
-	switch {
-	case c.Property == Ensure:
-		return ensureMessage(c)
-	case c.Sensitive:
-		return "changed " + c.Property
-	case c.Is == "":
-		return fmt.Sprintf("%s defined as %s", c.Property, c.Should)
-	case c.Should == "":
-		return fmt.Sprintf("%s undefined from %s", c.Property, c.Is)
-	}
-	return fmt.Sprintf("%s changed %s to %s", c.Property, c.Is, c.Should)
-}
-
-func ensureMessage(c Change) string {
-	switch {
-	case c.Should == Absent:
-		return "removed"
-	case c.Should == purged:
-		return "purged"
-	case c.creates():
-		return "created"
-	}
-	return fmt.Sprintf("ensure changed %s to %s", c.Is, c.Should)
-}
+// IsAbsence reports whether a value of ensure means that the resource is not there.
+func IsAbsence(ensure string) bool { return ensure == Absent || ensure == Purged }
 
 // Values of ensure that most types share.
 const (
 	Present = "present"
 	Absent  = "absent"
-	purged  = "purged" // absent with all that it left
+	Purged  = "purged" // absent with all that it left
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -198,4 +199,31 @@ func (e *NoProviderError) Error() string {
 		msg.WriteString(map[bool]string{true: ": ", false: "; "}[i == 0] + r)
 	}
 	return msg.String()
+}
+
+// A Generator is a provider whose resources bring others along: a directory the files
+// below it, a purge what nobody manages. The engine asks once the resource itself is
+// dealt with, and deals with each of the others as it comes, so that there may be very
+// many. What the catalog has itself must not be among them: its own entry is more
+// specific. They share the resource's noop, what comes after it waits for them, and
+// what it notifies gets their events. An error ends the sequence and fails the resource.
+type Generator[A any] interface {
+	Generate(ctx context.Context, h Reader, want A, c Catalog) iter.Seq2[Resource, error]
+}
+
+// A Catalog is what a generating resource may know of the rest of its catalog.
+type Catalog interface {
+	// Has reports whether there is a resource of this kind with this name on the host
+	// (its namevar or another key).
+	Has(kind, key string) bool
+	// Names are the names on the host, namevars and other keys, of all resources of a
+	// kind, in no order.
+	Names(kind string) iter.Seq[string]
+	// Missing is a resource of a kind that belongs into the catalog and is not there as
+	// it should be: contested, waiting or invalid. What it manages is not known.
+	Missing(kind string) (ref Ref, missing bool)
+	// Kind finds a type that this program has.
+	Kind(name string) (Kind, bool)
+	// Facts are the host's.
+	Facts() Facts
 }

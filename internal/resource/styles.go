@@ -20,9 +20,9 @@ type Simple[A any] struct {
 func (s Simple[A]) Write(ctx context.Context, h Writer, is, want A, changes []Change) error {
 	for _, c := range changes {
 		switch {
-		case c.removes():
+		case c.Removes():
 			return s.Delete(ctx, h, is, want)
-		case c.creates():
+		case c.Creates():
 			return s.Create(ctx, h, is, want)
 		}
 	}
@@ -41,13 +41,3 @@ func OneByOne(changes []Change, set func(property string) error) error {
 	}
 	return errors.Join(errs...)
 }
-
-// removes and creates tell what a change of ensure does. From one kind of presence to
-// another it does neither.
-func (c Change) removes() bool { return c.Property == Ensure && isAbsence(c.Should) }
-
-func (c Change) creates() bool {
-	return c.Property == Ensure && !isAbsence(c.Should) && (c.Is == "" || isAbsence(c.Is))
-}
-
-func isAbsence(ensure string) bool { return ensure == Absent || ensure == purged }

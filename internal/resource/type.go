@@ -2,12 +2,6 @@ package resource
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"reflect"
-	"slices"
-	"strings"
 )
 
 // A Type describes one kind of resource. A is its attributes: what a user writes,
@@ -92,14 +86,6 @@ type OneOf[A any] struct {
 	Words     []string         // two or more
 }
 
-func (o OneOf[A]) check(want *A) error {
-	if v := o.Value(want); v != nil && !slices.Contains(o.Words, *v) {
-		last := len(o.Words) - 1
-		return fmt.Errorf("%s %q is not known: use %s or %s", o.Attribute, *v, strings.Join(o.Words[:last], ", "), o.Words[last])
-	}
-	return nil
-}
-
 // MetadataName is the NamevarName of a type without an attribute for it: nothing on the
 // host has a name, and resources are told apart by their own.
 const MetadataName = "metadata.name"
@@ -126,127 +112,4 @@ type AutoRelation[A any] struct {
 	// Nearest takes only the first name that the catalog has, as a file requires
 	// the nearest managed directory above it.
 	Nearest bool
-}
-
-// Problems is what is wrong with the type's own definition, nil if nothing: a
-// check for tests and for start-up.
-func (t *Type[A]) Problems() error {
-	var errs []error
-	add := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf("type %s: "+format, append([]any{t.Name}, args...)...))
-		}
-	}
-	add(t.Doc == "" || t.Example == "", "doc or example is missing")
-	add(len(t.Providers) == 0, "has no provider")
-	add(t.Namevar == nil || t.NamevarName == "", "has no namevar")
-	t.checkAttributes(add)
-	for _, p := range t.Providers {
-		for _, f := range featuresOf(p) {
-			add(!t.declares(f), "provider %s has the undeclared feature %q", p.Name(), f)
-		}
-		for f, where := range conditionalOf(p) {
-			add(!t.declares(f), "provider %s has the undeclared feature %q", p.Name(), f)
-			err := where.problem()
-			add(err != nil, "provider %s, feature %s: %v", p.Name(), f, err)
-		}
-		err := errors.Join(needsOf(p).Facts.problem(), defaultsOf(p).problem())
-		add(err != nil, "provider %s: %v", p.Name(), err)
-	}
-	t.checkDefaults(add)
-	t.checkMethods(add)
-	return errors.Join(errs...)
-}
-
-// checkMethods finds methods that are named like those of an optional interface but have another
-// signature, so that they would never be called.
-func (t *Type[A]) checkMethods(add func(bad bool, format string, args ...any)) {
-	for _, p := range t.Providers {
-		methods := reflect.TypeOf(p)
-		for name, implements := range optionalMethods[A](p) {
-			_, has := methods.MethodByName(name)
-			add(has && !implements, "method %s of provider %s has not the signature of the optional interface: correct or rename it", name, p.Name())
-		}
-	}
-}
-
-func optionalMethods[A any](p Provider[A]) map[string]bool {
-	return map[string]bool{
-		"Defaults": implements[Defaulter](p), "Features": implements[Featured](p), "FeaturesWhere": implements[Conditional](p),
-		"Generate": implements[Generator[A]](p), "Identify": implements[Identifier[A]](p), "List": implements[Lister[A]](p),
-		"Needs": implements[Needing](p), "Precheck": implements[Prechecker[A]](p), "ReadAll": implements[BatchReader[A]](p),
-		"ReadAudited": implements[Auditor[A]](p), "Refresh": implements[Refresher[A]](p), "Source": implements[Sourced](p),
-		"Watch": implements[Watcher[A]](p), "WriteAll": implements[BatchWriter[A]](p),
-	}
-}
-
-func implements[I any](p any) bool {
-	_, ok := p.(I)
-	return ok
-}
-
-// checkDefaults finds providers that are the default of the same hosts, such as one that
-// embeds another and inherits its defaults: the second of them would never be used.
-func (t *Type[A]) checkDefaults(add func(bad bool, format string, args ...any)) {
-	for i, p := range t.Providers {
-		d := defaultsOf(p)
-		for _, other := range t.Providers[:i] {
-			same := len(d.For) > 0 && reflect.DeepEqual(d, defaultsOf(other))
-			add(same, "provider %s is the default of the same hosts as %s: give it Defaults of its own", p.Name(), other.Name())
-		}
-	}
-}
-
-func (t *Type[A]) checkAttributes(add func(bad bool, format string, args ...any)) {
-	seen := map[string]bool{}
-	for i, p := range t.Properties {
-		add(seen[p.Name], "property %s is there twice", p.Name)
-		add(p.Name == Ensure && i > 0, "ensure is not the first property")
-		add(p.Doc == "" || p.Managed == nil || p.InSync == nil || p.Show == nil, "property %s is incomplete", p.Name)
-		add(!t.declares(p.Feature), "property %s needs the undeclared feature %q", p.Name, p.Feature)
-		seen[p.Name] = true
-	}
-	for _, p := range t.Parameters {
-		add(seen[p.Name], "parameter %s is there twice", p.Name)
-		add(!t.declares(p.Feature), "parameter %s needs the undeclared feature %q", p.Name, p.Feature)
-		seen[p.Name] = true
-	}
-}
-
-func (t *Type[A]) declares(f Feature) bool {
-	return f == "" || slices.ContainsFunc(t.Features, func(d FeatureDoc) bool { return d.Name == f })
-}
-
-func (t *Type[A]) exists(is A) bool { return t.Exists == nil || t.Exists(is) }
-
-func (t *Type[A]) normalize(a *A) {
-	if t.Normalize != nil {
-		t.Normalize(a)
-	}
-}
-
-// featuresOn are all features of a provider on the host with these facts, sorted but for
-// those that it always has.
-func featuresOn(p any, facts Facts) []Feature {
-	all, sometimes := slices.Clone(featuresOf(p)), conditionalOf(p)
-	for _, f := range slices.Sorted(maps.Keys(sometimes)) {
-		if sometimes[f].Holds(facts) {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
-func conditionalOf(p any) map[Feature]Where {
-	if c, ok := p.(Conditional); ok {
-		return c.FeaturesWhere()
-	}
-	return nil
-}
-
-func featuresOf(p any) []Feature {
-	if f, ok := p.(Featured); ok {
-		return f.Features()
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
 // A Store remembers what runs last saw and which refreshes are due, of things by their kind
@@ -28,7 +29,7 @@ type Store struct {
 	// What is kept with the next Commit.
 	observed, audited table[texts]
 	checked           table[time.Time]
-	claims            table[resource.Claim]
+	claims            table[claim.Claim]
 	key               []byte // nil until it is asked for
 	keyIsNew          bool
 }
@@ -114,7 +115,7 @@ func newStore(opts Options) *Store {
 		observed: newTexts("properties"),
 		audited:  newTexts("audit"),
 		checked:  newTable[time.Time]("looks"),
-		claims:   newTable[resource.Claim]("claims"),
+		claims:   newTable[claim.Claim]("claims"),
 	}
 }
 
@@ -255,11 +256,11 @@ func (s *Store) Retain(keep func(thing resource.Ref) bool) {
 
 // Claims are what hosts are to do about things that no resource is about any more, by kind
 // and namevar. Not to be changed.
-func (s *Store) Claims() map[resource.Ref]resource.Claim { return s.claims.values }
+func (s *Store) Claims() map[resource.Ref]claim.Claim { return s.claims.values }
 
 // Claim notes claims, in place of others on the same things. They are on disk when it
 // returns.
-func (s *Store) Claim(claims []resource.Claim) error {
+func (s *Store) Claim(claims []claim.Claim) error {
 	if s.db == nil {
 		return errReadOnly
 	}
@@ -274,7 +275,7 @@ func (s *Store) Claim(claims []resource.Claim) error {
 }
 
 // SetClaim notes a claim, durably with the next Commit.
-func (s *Store) SetClaim(c resource.Claim) {
+func (s *Store) SetClaim(c claim.Claim) {
 	if s.db != nil {
 		s.claims.set(c.Key(), c)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/claim"
 	"github.com/fettle-dev/fettle/internal/state"
 )
 
@@ -90,20 +91,20 @@ func TestArmingIsDurableWithoutCommit(t *testing.T) {
 
 func TestClaimingIsDurableWithoutCommit(t *testing.T) {
 	dir := t.TempDir()
-	claim := func(path string) resource.Claim {
-		return resource.Claim{
+	claimOn := func(path string) claim.Claim {
+		return claim.Claim{
 			Kind: "File", Namevar: path, Ref: motd(), After: []resource.Ref{nginx()}, Deletion: resource.Restore, Provider: "posix",
 			Gone: json.RawMessage(`{"path":"` + path + `"}`), Former: map[string]json.RawMessage{"mode": json.RawMessage(`"0600"`)},
 		}
 	}
-	a, b := claim("/etc/a"), claim("/etc/b/c")
+	a, b := claimOn("/etc/a"), claimOn("/etc/b/c")
 	s := open(t, dir)
-	must(t, s.Claim([]resource.Claim{a, b}))
+	must(t, s.Claim([]claim.Claim{a, b}))
 	s.SetObserved(motd(), map[string]string{"mode": "0644"})
 	must(t, s.Close())
 
 	s = open(t, dir)
-	if diff := cmp.Diff(map[resource.Ref]resource.Claim{a.Key(): a, b.Key(): b}, s.Claims()); diff != "" || s.Observed(motd()) != nil {
+	if diff := cmp.Diff(map[resource.Ref]claim.Claim{a.Key(): a, b.Key(): b}, s.Claims()); diff != "" || s.Observed(motd()) != nil {
 		t.Errorf("%s, and observed is %v", diff, s.Observed(motd()))
 	}
 	s.DropClaim(a.Key())
@@ -112,7 +113,7 @@ func TestClaimingIsDurableWithoutCommit(t *testing.T) {
 	must(t, s.Close())
 
 	s = open(t, dir)
-	if diff := cmp.Diff(map[resource.Ref]resource.Claim{b.Key(): b}, s.Claims()); diff != "" {
+	if diff := cmp.Diff(map[resource.Ref]claim.Claim{b.Key(): b}, s.Claims()); diff != "" {
 		t.Error(diff)
 	}
 }

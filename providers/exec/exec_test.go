@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/exec"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -42,7 +43,7 @@ func item(t *testing.T, name, spec string, notify ...string) resource.Item {
 	raw, err := yaml.YAMLToJSON([]byte(spec))
 	must(t, err)
 	i := resource.Item{Ref: resource.Ref{Kind: "Exec", Name: name}}
-	i.Resource, i.Invalid = exec.Type().Erase().Bind(i.Ref, json.RawMessage(raw))
+	i.Resource, i.Invalid = bound.Kind(exec.Type()).Bind(i.Ref, json.RawMessage(raw))
 	for _, n := range notify {
 		i.Notify = append(i.Notify, resource.Ref{Kind: "Exec", Name: n})
 	}

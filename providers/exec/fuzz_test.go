@@ -9,7 +9,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/fettle-dev/fettle/internal/host"
-	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 	"github.com/fettle-dev/fettle/providers/exec"
 )
 
@@ -50,7 +50,7 @@ func FuzzOutput(f *testing.F) {
 		if strings.ContainsAny(secret, "[]") || !utf8.ValidString(secret) { // the mark itself, and what no manifest can say
 			return
 		}
-		mark := resource.Redacted + "..."
+		mark := redact.Mark + "..."
 		for s := range strings.SplitSeq(secret, "\n") {
 			if len(s) > 3 && !strings.Contains(mark, s) && strings.Contains(strings.TrimPrefix(text, "..."), s) {
 				t.Errorf("told is %q, which has %q in it", text, s)

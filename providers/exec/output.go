@@ -8,6 +8,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -48,12 +49,12 @@ func failure(res host.Result, a Attributes) error {
 
 // output is the end of what a command wrote, standard error last, without its secrets.
 func output(res host.Result, a Attributes) string {
-	return text.ClipFront(host.Output(resource.RedactOutput(res, secrets(a))), maxTold)
+	return text.ClipFront(host.Output(redact.Output(res, secrets(a))), maxTold)
 }
 
 // secrets are the values of the environment. What comes from a Secret is one however short it is.
 func secrets(a Attributes) []string {
-	all := resource.EnvironmentSecrets(slices.Concat(a.Environment, a.secret))
+	all := redact.EnvironmentSecrets(slices.Concat(a.Environment, a.secret))
 	for _, entry := range a.secret {
 		_, value, _ := strings.Cut(entry, "=")
 		all = append(all, value)
@@ -61,4 +62,4 @@ func secrets(a Attributes) []string {
 	return all
 }
 
-func redact(text string, a Attributes) string { return resource.Redact(text, secrets(a)) }
+func redacted(text string, a Attributes) string { return redact.Text(text, secrets(a)) }

@@ -127,7 +127,7 @@ func complete(h host.Reader, argv []string, a Attributes) (host.Cmd, error) {
 	}
 	cmd.Args, err = find(h, argv, a)
 	for _, arg := range cmd.Args {
-		cmd.ShownArgs = append(cmd.ShownArgs, redact(arg, a))
+		cmd.ShownArgs = append(cmd.ShownArgs, redacted(arg, a))
 	}
 	if logOutput(a) != never {
 		cmd.Show = func(res host.Result) string { return output(res, a) }

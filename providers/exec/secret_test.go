@@ -11,12 +11,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/exec"
 )
 
 func bindSecret(spec string, secrets ...resource.Secret) (resource.Resource, error) {
-	return exec.Type().Erase().Bind(resource.Ref{Kind: "Exec", Name: "a"}, json.RawMessage(spec), secrets...)
+	return bound.Kind(exec.Type()).Bind(resource.Ref{Kind: "Exec", Name: "a"}, json.RawMessage(spec), secrets...)
 }
 
 func TestAVariableFromASecretReachesTheCommandAndNoOutput(t *testing.T) {

@@ -47,7 +47,7 @@ const maxClip = 200
 
 // shown is a line as messages repeat it.
 func shown(line string, a Attributes) string {
-	return text.Clip(redact(line, a), maxClip)
+	return text.Clip(redacted(line, a), maxClip)
 }
 
 // program is the file that a line begins with, "" where that can't be told.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 )
@@ -16,7 +17,7 @@ import (
 // audited are the values of properties of /x, of which a manifest manages some.
 func audited(t *testing.T, h *hosttest.Host, manifest string, properties ...string) map[string]string {
 	t.Helper()
-	r, err := file.Type(nowhere).Erase().Bind(resource.Ref{Kind: "File", Name: "x"}, json.RawMessage(manifest))
+	r, err := bound.Kind(file.Type(nowhere)).Bind(resource.Ref{Kind: "File", Name: "x"}, json.RawMessage(manifest))
 	must(t, err)
 	must(t, r.Audit(properties))
 	must(t, r.Choose(nil, h, ""))

@@ -15,6 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/file/content"
 	"github.com/fettle-dev/fettle/providers/file/entry"
 	"github.com/fettle-dev/fettle/providers/file/owner"
@@ -104,7 +105,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Relation: resource.Require, Kind: "Group", Names: func(want Attributes) []string { return account(want.Group) }},
 		},
 	}
-	p.bind = t.Of
+	p.bind = func(ref resource.Ref, want Attributes) (resource.Resource, error) { return bound.New(t, ref, want) }
 	t.Providers = []resource.Provider[Attributes]{p}
 	return t
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -26,7 +27,7 @@ func bind(t testing.TB, spec string) (resource.Resource, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return file.Type(nowhere).Erase().Bind(ref, raw)
+	return bound.Kind(file.Type(nowhere)).Bind(ref, raw)
 }
 
 // look binds a resource and reads its state, as a run does.

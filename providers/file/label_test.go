@@ -9,6 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 )
@@ -98,7 +99,7 @@ func TestALabelIsAFeatureOfTheHost(t *testing.T) {
 	}
 	for facts, features := range map[string][]resource.Feature{"off": nil, "on": {"manages_selinux"}} {
 		given := map[string]resource.Facts{"on": enforcing()}[facts]
-		if diff := cmp.Diff(features, file.Type(nowhere).Erase().Suitability(given, h)[0].Features); diff != "" {
+		if diff := cmp.Diff(features, bound.Kind(file.Type(nowhere)).Suitability(given, h)[0].Features); diff != "" {
 			t.Errorf("SELinux %s: %s", facts, diff)
 		}
 	}
@@ -111,7 +112,7 @@ func TestEveryFileOfARunMayHaveALabel(t *testing.T) {
 	one := bindTo(t, h, enforcing(), `{path: /x, seltype: etc_t}`)
 	other, err := bind(t, `{path: /y, seltype: etc_t}`)
 	must(t, err)
-	if !resource.ChooseAs(other, one) || other.Unsupported() != nil {
+	if !bound.ChooseAs(other, one) || other.Unsupported() != nil {
 		t.Errorf("the provider of another file: %v", other.Unsupported())
 	}
 }

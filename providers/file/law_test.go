@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 )
@@ -76,7 +77,7 @@ func TestStateOfWhatIsMerelyNamed(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t, c.given)
-			r, err := file.Type(nowhere).Erase().Named("/x")
+			r, err := bound.Kind(file.Type(nowhere)).Named("/x")
 			must(t, err)
 			must(t, r.Choose(nil, h, ""))
 			must(t, r.Read(t.Context(), resourcetest.Reader(h)))
@@ -90,7 +91,7 @@ func TestStateOfWhatIsMerelyNamed(t *testing.T) {
 func TestFilesCannotBeListed(t *testing.T) {
 	t.Parallel()
 
-	_, err := file.Type(nowhere).Erase().Instances(t.Context(), nil, resourcetest.Reader(newHost(t, nil)), "")
+	_, err := bound.Kind(file.Type(nowhere)).Instances(t.Context(), nil, resourcetest.Reader(newHost(t, nil)), "")
 	if want := "cannot list all of kind File: provider posix can't; give a name"; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

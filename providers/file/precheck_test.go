@@ -10,6 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/group"
 	"github.com/fettle-dev/fettle/providers/user"
@@ -46,7 +47,7 @@ func TestAPlanFailsWhereAnApplyWould(t *testing.T) {
 				h.Put("/etc/there", "")
 				h.Put("/etc/passwd", "root:x:0:0::/root:/bin/sh\n")
 				h.Put("/etc/group", "root:x:0:\n")
-				report := enginetest.Machine{Host: h, Noop: noop, Kinds: []resource.Kind{file.Type(nil).Erase()}}.Report(t, c.resources...)
+				report := enginetest.Machine{Host: h, Noop: noop, Kinds: []resource.Kind{bound.Kind(file.Type(nil))}}.Report(t, c.resources...)
 				failed = append(failed, report.Counts.Failed > 0)
 				text := ""
 				for _, res := range report.Resources {
@@ -71,7 +72,7 @@ func TestAPlanKnowsTheAccountsThatTheRunMakes(t *testing.T) {
 	for _, tool := range []string{"useradd", "usermod", "userdel", "chage", "chpasswd", "groupadd", "groupmod", "groupdel", "gpasswd"} {
 		h.Handle(tool, func(host.Cmd) host.Result { return host.Result{ExitCode: 1} })
 	}
-	m := enginetest.Machine{Host: h, Noop: true, Kinds: []resource.Kind{file.Type(nil).Erase(), user.Type().Erase(), group.Type().Erase()}}
+	m := enginetest.Machine{Host: h, Noop: true, Kinds: []resource.Kind{bound.Kind(file.Type(nil)), bound.Kind(user.Type()), bound.Kind(group.Type())}}
 	want := []string{
 		"User/zed: created (noop)", "Group/web: created (noop)", "File/a: created (noop)",
 		`File/b: cannot be applied: the host has no user "ann": create it first, or use a number`,

@@ -13,6 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/file"
 )
 
@@ -95,7 +96,7 @@ func held() uint64 {
 
 func tend(t testing.TB, h host.Host, spec string) engine.Report {
 	t.Helper()
-	kind := file.Type(nowhere).Erase()
+	kind := bound.Kind(file.Type(nowhere))
 	ref := resource.Ref{Kind: "File", Name: "a"}
 	res, err := kind.Bind(ref, []byte(spec))
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
@@ -64,7 +65,7 @@ func plant(t testing.TB, given []string) *hosttest.Host {
 // grow runs Files on a host.
 func grow(t testing.TB, h host.Host, f forest) engine.Report {
 	t.Helper()
-	kind := file.Type(nowhere).Erase()
+	kind := bound.Kind(file.Type(nowhere))
 	var items []resource.Item
 	for i, spec := range f.files {
 		raw, err := yaml.YAMLToJSON([]byte(spec))

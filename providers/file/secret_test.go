@@ -14,6 +14,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 )
@@ -21,7 +23,7 @@ import (
 // hidden looks at /x, whose content is to be a secret.
 func hidden(t *testing.T, h *hosttest.Host, spec, content string) resource.Resource {
 	t.Helper()
-	r, err := file.Type(nowhere).Erase().Bind(ref, json.RawMessage(spec), resource.Secret{Attribute: "content", Value: content})
+	r, err := bound.Kind(file.Type(nowhere)).Bind(ref, json.RawMessage(spec), resource.Secret{Attribute: "content", Value: content})
 	if err == nil {
 		err = errors.Join(r.Choose(nil, h, ""), r.Read(t.Context(), resourcetest.Reader(h)))
 	}
@@ -43,7 +45,7 @@ func TestASecretIsWrittenAndNeitherShownNorKept(t *testing.T) {
 			h := newHost(t, text("0ld-s3cret\n", 0o600, 0, 0))
 			r := hidden(t, h, spec, "n3w-s3cret\xff\x00\n")
 			c := r.Compare()
-			want := []resource.Change{{Property: "content", Is: resource.Redacted, Should: resource.Redacted, Message: "changed content", Sensitive: true}}
+			want := []resource.Change{{Property: "content", Is: redact.Mark, Should: redact.Mark, Message: "changed content", Sensitive: true}}
 			if diff := cmp.Diff(want, c.Changes); diff != "" {
 				t.Error(diff)
 			}
@@ -117,7 +119,7 @@ func recorded(t *testing.T, content string) *hosttest.Host {
 	if changes := r.Compare().Changes; len(changes) > 0 {
 		t.Fatalf("it is not in sync: %v", changes)
 	}
-	must(t, resource.RecordSecrets(t.Context(), resourcetest.Writer(h), []resource.Resource{r}))
+	must(t, bound.RecordSecrets(t.Context(), resourcetest.Writer(h), []resource.Resource{r}))
 	return h
 }
 
@@ -215,7 +217,7 @@ func TestWhatWasWrittenAsASecretIsKeptByNobody(t *testing.T) {
 			r := hidden(t, h, `{"path": "/x"}`, "s3cret")
 			must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 
-			next, err := file.Type(nowhere).Erase().Bind(ref, json.RawMessage(spec))
+			next, err := bound.Kind(file.Type(nowhere)).Bind(ref, json.RawMessage(spec))
 			must(t, errors.Join(err, next.Choose(nil, h, ""), next.Read(t.Context(), resourcetest.Reader(h))))
 			must(t, next.Write(t.Context(), resourcetest.Writer(h), next.Compare().Changes))
 			if all := kept(t, h); len(all) > 0 {
@@ -234,7 +236,7 @@ func TestWhatWasWrittenAsASecretCannotBeRestored(t *testing.T) {
 	h := newHost(t, nil)
 	r := hidden(t, h, `{"path": "/x"}`, "s3cret")
 	must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
-	next, err := file.Type(nowhere).Erase().Bind(ref, json.RawMessage(`{"path": "/x", "content": "plain"}`))
+	next, err := bound.Kind(file.Type(nowhere)).Bind(ref, json.RawMessage(`{"path": "/x", "content": "plain"}`))
 	must(t, errors.Join(err, next.Choose(nil, h, ""), next.Read(t.Context(), resourcetest.Reader(h))))
 	if _, err := next.Former(t.Context(), resourcetest.Writer(h), next.Compare().Changes); !errors.Is(err, bucket.ErrSecret) {
 		t.Errorf("got %v", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 )
@@ -47,7 +48,7 @@ func (r remote) Get(context.Context, fetch.Request) (io.ReadCloser, error) {
 
 func from(t *testing.T, h *hosttest.Host, r remote, spec string) (resource.Resource, error) {
 	t.Helper()
-	res, err := file.Type(r).Erase().Bind(ref, []byte(spec))
+	res, err := bound.Kind(file.Type(r)).Bind(ref, []byte(spec))
 	must(t, err)
 	must(t, res.Choose(nil, h, ""))
 	return res, res.Read(t.Context(), resourcetest.Reader(h))
@@ -239,7 +240,7 @@ func TestAContentThatIsTheSameIsBroughtOnce(t *testing.T) {
 		_, _ = io.WriteString(w, page.content)
 	}))
 	t.Cleanup(server.Close)
-	kind := file.Type(fetch.NewHTTP(time.Minute)).Erase()
+	kind := bound.Kind(file.Type(fetch.NewHTTP(time.Minute)))
 	read := func() []string {
 		t.Helper()
 		asked = nil
@@ -304,7 +305,7 @@ func TestContentThatContradictsItsAnnouncementIsDiscarded(t *testing.T) {
 					_, _ = io.WriteString(w, "bad\n")
 				}))
 				t.Cleanup(server.Close)
-				res, err := file.Type(fetch.NewHTTP(time.Minute)).Erase().Bind(ref, []byte(`{"path": "/x", "source": "`+server.URL+`"}`))
+				res, err := bound.Kind(file.Type(fetch.NewHTTP(time.Minute))).Bind(ref, []byte(`{"path": "/x", "source": "`+server.URL+`"}`))
 				must(t, err)
 				must(t, res.Choose(nil, h, ""))
 				err = res.Read(t.Context(), resourcetest.Reader(h))
@@ -396,12 +397,12 @@ func TestHeadersFromASecretAreSentAndToldNowhere(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	header := resource.Secret{Attribute: "headers.Authorization", Value: "Bearer s3cret"}
-	kind, spec := file.Type(fetch.NewHTTP(time.Minute)).Erase(), []byte(`{"path": "/x", "source": "`+server.URL+`"}`)
+	kind, spec := bound.Kind(file.Type(fetch.NewHTTP(time.Minute))), []byte(`{"path": "/x", "source": "`+server.URL+`"}`)
 	h := newHost(t, nil)
 	h.Put("/x", "one\n")
 	res, err := kind.Bind(ref, spec, header)
 	must(t, err)
-	must(t, resource.RecordSecrets(t.Context(), resourcetest.Writer(h), []resource.Resource{res}))
+	must(t, bound.RecordSecrets(t.Context(), resourcetest.Writer(h), []resource.Resource{res}))
 	must(t, errors.Join(res.Choose(nil, h, ""), res.Read(t.Context(), resourcetest.Reader(h))))
 	changes := res.Compare().Changes
 	must(t, res.Write(t.Context(), resourcetest.Writer(h), changes))

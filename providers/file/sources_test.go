@@ -12,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 )
@@ -41,7 +42,7 @@ func TestTheFirstSourceThatExistsIsTheSource(t *testing.T) {
 			if there != "" {
 				h.Put("/x", there)
 			}
-			res, err := file.Type(fetch.NewHTTP(time.Minute)).Erase().Bind(ref, []byte(strings.ReplaceAll(`{"path": "/x", "sources": `+sources+`}`, "AT", server.URL)))
+			res, err := bound.Kind(file.Type(fetch.NewHTTP(time.Minute))).Bind(ref, []byte(strings.ReplaceAll(`{"path": "/x", "sources": `+sources+`}`, "AT", server.URL)))
 			must(t, err)
 			must(t, res.Choose(nil, h, ""))
 			err = res.Read(t.Context(), resourcetest.Reader(h))
@@ -100,9 +101,9 @@ func TestAPlanChoosesAmongSourcesAsAnApplyDoes(t *testing.T) {
 	} {
 		h := newHost(t, nil)
 		h.Put("/srv/two", "two\n")
-		res, err := file.Type(fetch.NewHTTP(time.Minute)).Erase().Bind(ref, []byte(`{"path": "/x", "sources": `+sources+`}`))
+		res, err := bound.Kind(file.Type(fetch.NewHTTP(time.Minute))).Bind(ref, []byte(`{"path": "/x", "sources": `+sources+`}`))
 		must(t, errors.Join(err, res.Choose(nil, h, ""), res.Read(t.Context(), resourcetest.Reader(h.ReadOnly()))))
-		errs := resource.PrecheckAll(t.Context(), resourcetest.Reader(h.ReadOnly()), []resource.BatchItem{{Resource: res, Changes: res.Compare().Changes}})
+		errs := bound.PrecheckAll(t.Context(), resourcetest.Reader(h.ReadOnly()), []resource.BatchItem{{Resource: res, Changes: res.Compare().Changes}})
 		got := ""
 		if errs[0] != nil {
 			got = errs[0].Error()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/confirm"
 	"github.com/fettle-dev/fettle/providers/file/backup"
 	"github.com/fettle-dev/fettle/providers/file/entry"
 	"github.com/fettle-dev/fettle/providers/file/filemode"
@@ -62,10 +63,10 @@ func validatePath(a Attributes) error {
 // validateRemoval keeps a slip from destroying the host.
 func validateRemoval(a Attributes) error {
 	removes := ensure(a) == resource.Absent || isTrue(a.Purge) || isTrue(a.Force)
-	if !removes || !resource.IsSystemDirectory(a.Path) || validatePath(a) != nil {
+	if !removes || !confirm.IsSystemDirectory(a.Path) || validatePath(a) != nil {
 		return nil
 	}
-	return resource.Confirmed(a.Confirm, a.Path, "this removes "+a.Path+", or what is in it, which the host does not work without:")
+	return confirm.Check(a.Confirm, a.Path, "this removes "+a.Path+", or what is in it, which the host does not work without:")
 }
 
 func validateEnsure(a Attributes) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/group"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -128,7 +129,7 @@ func TestGroupIsAsItsManifestSays(t *testing.T) {
 }
 
 func TestMembersOfMoreThanOneNameAreRefused(t *testing.T) {
-	_, err := group.Type().Erase().Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(`{"members": ["ann,bob", "", "eve"]}`))
+	_, err := bound.Kind(group.Type()).Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(`{"members": ["ann,bob", "", "eve"]}`))
 	const want = `members has "ann,bob": give the name of one user` + "\n" + `members has "": give the name of one user`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -148,7 +149,7 @@ func TestAGroupComesAfterItsMembers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, err := group.Type().Erase().Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(test.manifest))
+			r, err := bound.Kind(group.Type()).Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(test.manifest))
 			must(t, err)
 			if diff := cmp.Diff(test.want, r.Relations()); diff != "" {
 				t.Errorf("relations (-want +got):\n%s", diff)

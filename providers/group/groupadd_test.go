@@ -10,6 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/group"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -50,7 +51,7 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 
 func TestGroupsAreListed(t *testing.T) {
 	h := newFake(t, "web:x:1500:ann,bob")
-	got, err := group.Type().Erase().Instances(t.Context(), nil, resourcetest.Reader(h.ReadOnly()), "")
+	got, err := bound.Kind(group.Type()).Instances(t.Context(), nil, resourcetest.Reader(h.ReadOnly()), "")
 	must(t, err)
 	want := []resource.Instance{
 		{Namevar: "root", Provider: "groupadd", Exists: true, Attributes: json.RawMessage(`{"name":"root","ensure":"present","gid":0}`)},
@@ -91,7 +92,7 @@ func TestAMemberWhoIsNoUserAnyMoreIsTakenOut(t *testing.T) {
 
 func TestAHostWithoutTheToolsIsToldApart(t *testing.T) {
 	h := hosttest.New(t)
-	r, err := group.Type().Erase().Bind(resource.Ref{Kind: "Group", Name: "web"}, nil)
+	r, err := bound.Kind(group.Type()).Bind(resource.Ref{Kind: "Group", Name: "web"}, nil)
 	must(t, err)
 	err = r.Choose(nil, h.ReadOnly(), "")
 	const want = "cannot find a suitable provider for Group: groupadd: the command groupadd is not installed; the command groupmod is not installed; " +
@@ -102,7 +103,7 @@ func TestAHostWithoutTheToolsIsToldApart(t *testing.T) {
 }
 
 func TestAGroupIsFoundByNameAndNumber(t *testing.T) {
-	r, err := group.Type().Erase().Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(`{"name": "www", "gid": 1500}`))
+	r, err := bound.Kind(group.Type()).Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(`{"name": "www", "gid": 1500}`))
 	must(t, err)
 	if diff := cmp.Diff([]string{"www", "1500"}, r.Keys()); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)

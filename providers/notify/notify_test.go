@@ -10,6 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/exec"
 	"github.com/fettle-dev/fettle/providers/notify"
@@ -76,11 +77,11 @@ func (m memory) Observed(ref resource.Ref) map[string]string { return m.seen[ref
 func (m memory) SetObserved(ref resource.Ref, seen map[string]string) { m.seen[ref] = seen }
 
 func kinds() []resource.Kind {
-	return []resource.Kind{exec.Type().Erase(), notify.Type().Erase()}
+	return []resource.Kind{bound.Kind(exec.Type()), bound.Kind(notify.Type())}
 }
 
 func TestAMessageThatIsMerelyNamedIsNotKnown(t *testing.T) {
-	r, err := notify.Type().Erase().Named("a")
+	r, err := bound.Kind(notify.Type()).Named("a")
 	must(t, err)
 	h := hosttest.New(t).ReadOnly()
 	must(t, r.Choose(nil, h, ""))

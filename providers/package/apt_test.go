@@ -15,6 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/providers/package/apt"
@@ -49,7 +50,7 @@ func newMachine(t *testing.T, debs ...debian.Deb) machine {
 			t.Error(err)
 		}
 	})
-	return machine{t, root, host, impatient(30 * time.Second).Erase()}
+	return machine{t, root, host, bound.Kind(impatient(30 * time.Second))}
 }
 
 // apply does what the engine does, in one batch: read, compare, write what differs.
@@ -73,7 +74,7 @@ func (m machine) apply(attributes ...string) []string {
 			}
 		}
 	}
-	for i, err := range resource.WriteAll(m.t.Context(), resourcetest.Writer(m.host), batch) {
+	for i, err := range bound.WriteAll(m.t.Context(), resourcetest.Writer(m.host), batch) {
 		if err != nil {
 			outcomes[places[i]] = err.Error()
 		}
@@ -92,7 +93,7 @@ func (m machine) read(attributes ...string) []resource.Resource {
 		}
 		resources[i] = r
 	}
-	if err := errors.Join(resource.ReadAll(m.t.Context(), resourcetest.Reader(m.host), resources)...); err != nil {
+	if err := errors.Join(bound.ReadAll(m.t.Context(), resourcetest.Reader(m.host), resources)...); err != nil {
 		m.t.Fatal(err)
 	}
 	return resources

@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 )
@@ -106,7 +107,7 @@ func database(state string) string {
 
 // write brings the package tree to what it should be, without having looked first.
 func write(ctx context.Context, h *hosttest.Host, attributes string) error {
-	r, err := pkg.Type(pkg.DefaultLock()).Erase().Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage("{"+attributes+"}"))
+	r, err := bound.Kind(pkg.Type(pkg.DefaultLock())).Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage("{"+attributes+"}"))
 	if err != nil {
 		return err
 	}
@@ -190,10 +191,10 @@ func TestAptSuitsHostsThatHaveItAndIsTheDefaultOfDebian(t *testing.T) {
 		Needs:    resource.Needs{Commands: []string{"apt-get", "apt-cache", "dpkg"}, Remedy: "only Debian and its derivatives have them"},
 		Defaults: resource.Defaults{For: []resource.Where{{"os.family": {"Debian"}}}},
 	}}
-	if diff := cmp.Diff(want, pkg.Type(pkg.DefaultLock()).Erase().Suitability(debian, debianHost(t, ""))); diff != "" {
+	if diff := cmp.Diff(want, bound.Kind(pkg.Type(pkg.DefaultLock())).Suitability(debian, debianHost(t, ""))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	bare := pkg.Type(pkg.DefaultLock()).Erase().Suitability(resource.Facts{}, hosttest.New(t))[0]
+	bare := bound.Kind(pkg.Type(pkg.DefaultLock())).Suitability(resource.Facts{}, hosttest.New(t))[0]
 	if bare.Chosen || bare.Specificity != 0 || bare.Err == nil || !strings.HasPrefix(bare.Err.Error(), "the command apt-get is not installed; ") {
 		t.Errorf("on a host without apt: %+v", bare)
 	}

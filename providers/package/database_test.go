@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -77,7 +78,7 @@ func TestTheStatesOfDpkg(t *testing.T) {
 func stateOf(t *testing.T, h *hosttest.Host, name string) string {
 	t.Helper()
 	r := named(t, h, name)
-	if err := errors.Join(resource.ReadAll(t.Context(), resourcetest.Reader(h), []resource.Resource{r})...); err != nil {
+	if err := errors.Join(bound.ReadAll(t.Context(), resourcetest.Reader(h), []resource.Resource{r})...); err != nil {
 		t.Fatal(err)
 	}
 	var is struct{ Ensure, Mark string }
@@ -89,7 +90,7 @@ func stateOf(t *testing.T, h *hosttest.Host, name string) string {
 
 func named(t *testing.T, h *hosttest.Host, name string) resource.Resource {
 	t.Helper()
-	r, err := pkg.Type(pkg.DefaultLock()).Erase().Named(name)
+	r, err := bound.Kind(pkg.Type(pkg.DefaultLock())).Named(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestManyPackagesAreReadInOneGo(t *testing.T) {
 
 	h := debianHost(t, status(t))
 	c := counting{h.ReadOnly(), map[string]int{}}
-	if err := errors.Join(resource.ReadAll(t.Context(), resourcetest.Reader(c), []resource.Resource{named(t, h, "nginx"), named(t, h, "half"), named(t, h, "unknown")})...); err != nil {
+	if err := errors.Join(bound.ReadAll(t.Context(), resourcetest.Reader(c), []resource.Resource{named(t, h, "nginx"), named(t, h, "half"), named(t, h, "unknown")})...); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{statusFile: 1}, c.opened); diff != "" {
@@ -151,7 +152,7 @@ func TestADatabaseThatIsNotThereIsAnError(t *testing.T) {
 	if err := h.Remove(statusFile); err != nil {
 		t.Fatal(err)
 	}
-	err := errors.Join(resource.ReadAll(t.Context(), resourcetest.Reader(h), []resource.Resource{named(t, h, "tar")})...)
+	err := errors.Join(bound.ReadAll(t.Context(), resourcetest.Reader(h), []resource.Resource{named(t, h, "tar")})...)
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot read dpkg's database: ") {
 		t.Errorf("reading without a database gave %v", err)
 	}
@@ -198,7 +199,7 @@ func BenchmarkReadAll(b *testing.B) {
 			"Depends: %s\nDescription: one of many\n%s\n", i, i, strings.Repeat("libsome (>= 1.0), ", 10), strings.Repeat(" and a long text\n", 10))
 	}
 	h := debianHost(b, database.String())
-	r, err := pkg.Type(pkg.DefaultLock()).Erase().Named("package-999")
+	r, err := bound.Kind(pkg.Type(pkg.DefaultLock())).Named("package-999")
 	if err != nil {
 		b.Fatal(err)
 	}

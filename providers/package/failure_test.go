@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -178,7 +179,7 @@ func TestALockThatIsNotGivenUpFailsAllAndNamesItsHolder(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("one", "1.0"), deb("two", "1.0"), deb("three", "1.0"))
-	m.kind = impatient(2 * time.Second).Erase()
+	m.kind = bound.Kind(impatient(2 * time.Second))
 	defer m.lock("var/lib/dpkg/lock-frontend")()
 
 	start := time.Now()

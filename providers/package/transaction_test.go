@@ -7,6 +7,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -163,7 +164,7 @@ func TestPackagesOfABootedMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer host.Close()
-	m := machine{t, booted.Root(), host, impatient(30 * time.Second).Erase()}
+	m := machine{t, booted.Root(), host, bound.Kind(impatient(30 * time.Second))}
 
 	outcomes := m.apply(`{"name":"witness","environment":["COLOUR=dark red"],"mark":"hold"}`, `{"name":"sick"}`)
 	if !strings.Contains(outcomes[1], "post-installation script subprocess returned error exit status 1") {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 )
 
@@ -41,7 +42,7 @@ func TestWhatAPackageMaySay(t *testing.T) {
 		`{"version":"1.0"}`: `cannot read attributes of Package/tree: json: unknown field "version"; ` +
 			`Package has: name, ensure, mark, installOptions, uninstallOptions, source, responseFile, allowVirtual, reinstallOnRefresh, configFiles, environment`,
 	} {
-		_, err := pkg.Type(pkg.DefaultLock()).Erase().Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage(attributes))
+		_, err := bound.Kind(pkg.Type(pkg.DefaultLock())).Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage(attributes))
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -54,7 +55,7 @@ func TestAPackageRequiresTheFilesThatItIsMadeFrom(t *testing.T) {
 	t.Parallel()
 
 	const attributes = `{"source":"/srv/tree.deb","responseFile":"/srv/answers"}`
-	r, err := pkg.Type(pkg.DefaultLock()).Erase().Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage(attributes))
+	r, err := bound.Kind(pkg.Type(pkg.DefaultLock())).Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage(attributes))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/confirm"
 )
 
 //go:embed doc.md
@@ -45,7 +46,7 @@ func validate(a attributes) error {
 	case numbered && (a.UnlessSystemUser == nil || *a.UnlessSystemUser || len(a.UnlessUID) > 0):
 		return nil
 	case numbered:
-		return resource.Confirmed(a.Confirm, a.Kind, "this purges every "+a.Kind+" that no resource manages, without an exception: add one by unlessUID or unlessSystemUser, or,")
+		return confirm.Check(a.Confirm, a.Kind, "this purges every "+a.Kind+" that no resource manages, without an exception: add one by unlessUID or unlessSystemUser, or,")
 	}
-	return resource.Confirmed(a.Confirm, a.Kind, "this purges everything of kind "+a.Kind+" that no resource manages, without an exception:")
+	return confirm.Check(a.Confirm, a.Kind, "this purges everything of kind "+a.Kind+" that no resource manages, without an exception:")
 }

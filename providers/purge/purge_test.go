@@ -13,6 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine/enginetest"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/group"
 	"github.com/fettle-dev/fettle/providers/purge"
@@ -23,7 +24,7 @@ import (
 )
 
 func kinds() []resource.Kind {
-	return []resource.Kind{file.Type(nil).Erase(), group.Type().Erase(), purge.Type().Erase(), sshauthorizedkey.Type().Erase(), systemservice.Type().Erase(), user.Type().Erase()}
+	return []resource.Kind{bound.Kind(file.Type(nil)), bound.Kind(group.Type()), bound.Kind(purge.Type()), bound.Kind(sshauthorizedkey.Type()), bound.Kind(systemservice.Type()), bound.Kind(user.Type())}
 }
 
 // run applies resources, as "Kind/name" with their attributes, to a root.
@@ -183,7 +184,7 @@ func TestAPurgeWithoutExceptionsMustBeConfirmed(t *testing.T) {
 		`{"kind":"User","unlessSystemUser":false,"unlessUID":[7]}`:                   "",
 		`{"kind":"SSHAuthorizedKey","confirm":"SSHAuthorizedKey"}`:                   "",
 	} {
-		_, err := purge.Type().Erase().Bind(resource.Ref{Kind: "Purge", Name: "all"}, []byte(attributes))
+		_, err := bound.Kind(purge.Type()).Bind(resource.Ref{Kind: "Purge", Name: "all"}, []byte(attributes))
 		if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
 			t.Errorf("%s\ngot  %v\nwant %s", attributes, err, want)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/sshauthorizedkey"
@@ -40,7 +41,7 @@ func open(t *testing.T) (h *linux.Host, root string) {
 }
 
 func machine(h host.Host) enginetest.Machine {
-	return enginetest.Machine{Host: h, Kinds: []resource.Kind{file.Type(nil).Erase(), sshauthorizedkey.Type().Erase(), user.Type().Erase()}}
+	return enginetest.Machine{Host: h, Kinds: []resource.Kind{bound.Kind(file.Type(nil)), bound.Kind(sshauthorizedkey.Type()), bound.Kind(user.Type())}}
 }
 
 func must(t *testing.T, err error) {
@@ -280,7 +281,7 @@ func TestTheKeysOfAllUsersAreListed(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(root, "home/bob/.ssh/authorized_keys"), []byte("ssh-ed25519 "+two+" bob\n"), 0o600))
 	must(t, os.MkdirAll(filepath.Join(root, "root/.ssh"), 0o700))
 	must(t, os.WriteFile(filepath.Join(root, "root/.ssh/authorized_keys"), []byte("ssh-ed25519 "+two+" root@desk\n"), 0o600))
-	got, err := sshauthorizedkey.Type().Erase().Instances(t.Context(), nil, resourcetest.Reader(h), "")
+	got, err := bound.Kind(sshauthorizedkey.Type()).Instances(t.Context(), nil, resourcetest.Reader(h), "")
 	must(t, err)
 	want := []resource.Instance{
 		{Namevar: keys + ":unnamed-1", Provider: "openssh", Exists: true, Attributes: json.RawMessage(
@@ -308,7 +309,7 @@ func TestBadAttributesAreRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := sshauthorizedkey.Type().Erase().Bind(resource.Ref{Kind: "SSHAuthorizedKey", Name: "a"}, json.RawMessage(test.manifest))
+			_, err := bound.Kind(sshauthorizedkey.Type()).Bind(resource.Ref{Kind: "SSHAuthorizedKey", Name: "a"}, json.RawMessage(test.manifest))
 			if err == nil || err.Error() != test.err {
 				t.Errorf("got  %v\nwant %s", err, test.err)
 			}
@@ -323,7 +324,7 @@ func TestATypeHasAShortName(t *testing.T) {
 		"ecdsa-sha2-nistp256": "ecdsa-sha2-nistp256",
 	} {
 		manifest := `{"user": "ann", "type": "` + short + `", "key": "` + one + `"}`
-		_, err := sshauthorizedkey.Type().Erase().Bind(resource.Ref{Kind: "SSHAuthorizedKey", Name: "a"}, json.RawMessage(manifest))
+		_, err := bound.Kind(sshauthorizedkey.Type()).Bind(resource.Ref{Kind: "SSHAuthorizedKey", Name: "a"}, json.RawMessage(manifest))
 		if want := `key is of the type "ssh-ed25519", and type says "` + full + `": make them the same`; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

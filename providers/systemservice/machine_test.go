@@ -12,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/systemservice"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -88,7 +89,7 @@ func bind(t testing.TB, h host.Reader, attributes string) resource.Resource {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := systemservice.Type().Erase().Bind(resource.Ref{Kind: "SystemService", Name: "a"}, raw)
+	r, err := bound.Kind(systemservice.Type()).Bind(resource.Ref{Kind: "SystemService", Name: "a"}, raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +393,7 @@ func (m machine) refreshesLooping(t *testing.T) {
 }
 
 func (m machine) lists(t *testing.T) {
-	all, err := systemservice.Type().Erase().Instances(t.Context(), nil, resourcetest.Reader(m.host), "")
+	all, err := bound.Kind(systemservice.Type()).Instances(t.Context(), nil, resourcetest.Reader(m.host), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/systemservice"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -118,7 +119,7 @@ func (r rootDir) refusesToStart(t *testing.T) {
 		`{"ensure": "running"}`:     "provider systemd-offline lacks the feature controllable, which ensure needs; leave the attribute out or choose another provider",
 		`{"reloadOnRefresh": true}`: "provider systemd-offline lacks the feature refreshable, which reloadOnRefresh needs; leave the attribute out or choose another provider",
 	} {
-		p, err := systemservice.Type().Erase().Bind(resource.Ref{Kind: "SystemService", Name: "plain"}, []byte(attributes))
+		p, err := bound.Kind(systemservice.Type()).Bind(resource.Ref{Kind: "SystemService", Name: "plain"}, []byte(attributes))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/systemservice"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -58,7 +59,7 @@ func (r scriptRoot) bind(t *testing.T, attributes string) resource.Resource {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := systemservice.Type().Erase().Bind(resource.Ref{Kind: "SystemService", Name: "a"}, raw)
+	res, err := bound.Kind(systemservice.Type()).Bind(resource.Ref{Kind: "SystemService", Name: "a"}, raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func (r scriptRoot) stopAll(t *testing.T, services ...string) {
 }
 
 func (r scriptRoot) isDefault(t *testing.T) {
-	for _, s := range systemservice.Type().Erase().Suitability(nil, r.host) {
+	for _, s := range bound.Kind(systemservice.Type()).Suitability(nil, r.host) {
 		if s.Chosen != (s.Provider == r.provider) {
 			t.Errorf("provider %s: chosen %v, %v", s.Provider, s.Chosen, s.Err)
 		}
@@ -261,7 +262,7 @@ func (r scriptRoot) looksForProcess(t *testing.T) {
 }
 
 func (r scriptRoot) lists(t *testing.T) {
-	all, err := systemservice.Type().Erase().Instances(t.Context(), nil, resourcetest.Reader(r.host), r.provider)
+	all, err := bound.Kind(systemservice.Type()).Instances(t.Context(), nil, resourcetest.Reader(r.host), r.provider)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/systemservice"
 )
@@ -142,7 +143,7 @@ func TestManyServicesAreReadInOneCall(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: simple}"), bind(t, f, "{name: gone}"), bind(t, f, "{name: nick}"), bind(t, f, "{name: simple}")}
 	f.Reset()
-	if err := errors.Join(resource.ReadAll(t.Context(), resourcetest.Reader(f.ReadOnly()), all)...); err != nil {
+	if err := errors.Join(bound.ReadAll(t.Context(), resourcetest.Reader(f.ReadOnly()), all)...); err != nil {
 		t.Fatal(err)
 	}
 	const call = "? systemctl show --no-pager --property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts,ActiveEnterTimestampMonotonic" +
@@ -324,7 +325,7 @@ func TestTheProviderIsChosenByWhatRunsTheHost(t *testing.T) {
 			}
 			var chosen string
 			var why []string
-			for _, s := range systemservice.Type().Erase().Suitability(c.facts, h) {
+			for _, s := range bound.Kind(systemservice.Type()).Suitability(c.facts, h) {
 				why = append(why, fmt.Sprint(s.Err))
 				if s.Chosen {
 					chosen = s.Provider
@@ -365,7 +366,7 @@ func TestAttributesThatCanNotBeAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = systemservice.Type().Erase().Bind(resource.Ref{Kind: "SystemService", Name: "a"}, raw)
+			_, err = bound.Kind(systemservice.Type()).Bind(resource.Ref{Kind: "SystemService", Name: "a"}, raw)
 			if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
@@ -404,7 +405,7 @@ func (u unable) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 func TestOneServiceThatCannotBeReadFailsAlone(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: simple}"), bind(t, f, "{name: nick, status: /no/such/command}"), bind(t, f, "{name: gone}")}
-	errs := resource.ReadAll(t.Context(), resourcetest.Reader(unable{f.ReadOnly()}), all)
+	errs := bound.ReadAll(t.Context(), resourcetest.Reader(unable{f.ReadOnly()}), all)
 	if len(errs) != 3 || errs[0] != nil || errs[1] == nil || errs[2] != nil {
 		t.Errorf("errors are %v", errs)
 	}
@@ -413,7 +414,7 @@ func TestOneServiceThatCannotBeReadFailsAlone(t *testing.T) {
 func TestAServiceIsItsUnitWhateverItIsCalled(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: aliased}"), bind(t, f, "{name: nick}"), bind(t, f, "{name: gone}")}
-	got, err := resource.IdentifyAll(t.Context(), resourcetest.Reader(f.ReadOnly()), all)
+	got, err := bound.IdentifyAll(t.Context(), resourcetest.Reader(f.ReadOnly()), all)
 	if diff := cmp.Diff([]string{"aliased.service", "aliased.service", ""}, got); diff != "" || err != nil {
 		t.Errorf("%v, identities (-want +got):\n%s", err, diff)
 	}

@@ -8,13 +8,14 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/systemservice"
 )
 
 // What people do with systemctl is seen at once, by what it leaves on the file systems.
 func TestAServiceThatChangesIsSeen(t *testing.T) {
 	m := boot(t)
-	r, err := systemservice.Type().Erase().Bind(resource.Ref{Kind: "SystemService", Name: "plain"}, json.RawMessage(`{"name":"plain"}`))
+	r, err := bound.Kind(systemservice.Type()).Bind(resource.Ref{Kind: "SystemService", Name: "plain"}, json.RawMessage(`{"name":"plain"}`))
 	if err == nil {
 		err = r.Choose(nil, m.host, "systemd")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // A place is where a walk has found a file.
@@ -57,7 +58,7 @@ func removal(at place, want Attributes) (resource.Resource, error) {
 		}},
 	}
 	keep := want.Backup != nil && *want.Backup == "Bucket"
-	return t.Of(resource.Ref{Kind: "File", Name: at.path()}, removed{Path: at.path(), Ensure: resource.Absent, at: at, keep: keep})
+	return bound.New(&t, resource.Ref{Kind: "File", Name: at.path()}, removed{Path: at.path(), Ensure: resource.Absent, at: at, keep: keep})
 }
 
 type remover struct{}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/confirm"
 )
 
 //go:embed doc.md
@@ -96,8 +97,8 @@ func validate(a Attributes) error {
 	if !ptr.Deref(a.Recurse, false) && (a.RecurseLimit != nil || a.Matches != nil || a.RmDirs != nil) {
 		errs = append(errs, errors.New("recurseLimit, matches and rmdirs require recurse: true: set it, or remove them"))
 	}
-	if ptr.Deref(a.Recurse, false) && resource.IsSystemDirectory(a.Path) {
-		errs = append(errs, resource.Confirmed(a.Confirm, a.Path, "this tidies "+a.Path+", which the host does not work without: name a directory below it, or,"))
+	if ptr.Deref(a.Recurse, false) && confirm.IsSystemDirectory(a.Path) {
+		errs = append(errs, confirm.Check(a.Confirm, a.Path, "this tidies "+a.Path+", which the host does not work without: name a directory below it, or,"))
 	}
 	_, err := leastSize(a)
 	return errors.Join(append(errs, err, validateMatches(a.Matches))...)

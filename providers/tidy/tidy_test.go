@@ -21,6 +21,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/providers/tidy"
@@ -69,7 +70,7 @@ func open(t *testing.T, things []thing) (m enginetest.Machine, h *linux.Host, ro
 	h, err := linux.Open(linux.Options{Root: root})
 	must(t, err)
 	t.Cleanup(func() { must(t, h.Close()) })
-	return enginetest.Machine{Host: h, Kinds: []resource.Kind{file.Type(nil).Erase(), tidy.Type(clock).Erase()}}, h, root
+	return enginetest.Machine{Host: h, Kinds: []resource.Kind{bound.Kind(file.Type(nil)), bound.Kind(tidy.Type(clock))}}, h, root
 }
 
 func hoursAgo(n int) time.Time { return now.Add(-time.Duration(n) * time.Hour) }
@@ -462,7 +463,7 @@ func TestATreeIsNotHeldInMemory(t *testing.T) {
 		things = append(things, thing{fmt.Sprintf("%02d/f", i), 1, 48, 48})
 	}
 	_, h, _ := open(t, things)
-	r, err := tidy.Type(clock).Erase().Bind(resource.Ref{Kind: "Tidy", Name: "a"}, json.RawMessage(`{"path":"/x","recurse":true}`))
+	r, err := bound.Kind(tidy.Type(clock)).Bind(resource.Ref{Kind: "Tidy", Name: "a"}, json.RawMessage(`{"path":"/x","recurse":true}`))
 	must(t, err)
 	dirs, seen := 0, 0
 	c := counting{h, &dirs}
@@ -493,7 +494,7 @@ func TestBadAttributesAreRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := tidy.Type(clock).Erase().Bind(resource.Ref{Kind: "Tidy", Name: "a"}, json.RawMessage(test.manifest))
+			_, err := bound.Kind(tidy.Type(clock)).Bind(resource.Ref{Kind: "Tidy", Name: "a"}, json.RawMessage(test.manifest))
 			if err == nil || err.Error() != test.err {
 				t.Errorf("got  %v\nwant %s", err, test.err)
 			}
@@ -511,7 +512,7 @@ func TestASystemDirectoryIsTidiedOnlyWhereThatIsConfirmed(t *testing.T) {
 		`{"path":"/var/tmp","recurse":true}`:                  false,
 		`{"path":"/var/lib/systemd/coredump","recurse":true}`: false,
 	} {
-		_, err := tidy.Type(time.Now).Erase().Bind(resource.Ref{Kind: "Tidy", Name: "a"}, []byte(spec))
+		_, err := bound.Kind(tidy.Type(time.Now)).Bind(resource.Ref{Kind: "Tidy", Name: "a"}, []byte(spec))
 		if refused != (err != nil) || err != nil && !strings.Contains(err.Error(), "which the host does not work without: name a directory below it, or, if that is intended, set confirm: /") {
 			t.Errorf("%s: %v", spec, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/user"
 )
 
@@ -12,7 +13,7 @@ func TestAPasswordFromASecretIsAHash(t *testing.T) {
 	t.Parallel()
 
 	bind := func(hash string) error {
-		_, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(`{}`), resource.Secret{Attribute: "password", Value: hash})
+		_, err := bound.Kind(user.Type()).Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(`{}`), resource.Secret{Attribute: "password", Value: hash})
 		return err
 	}
 	if err := bind("$6$salt$hash"); err != nil {

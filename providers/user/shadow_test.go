@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/user"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -22,7 +23,7 @@ func TestAUserIsListedWithoutItsPassword(t *testing.T) {
 		"/etc/group":  "adm:x:4:bob,ann\n",
 		"/etc/shadow": "ann:$6$s3cret:1:0:99999:7::10957:\n",
 	})
-	got, err := user.Type().Erase().Instances(t.Context(), nil, resourcetest.Reader(h.ReadOnly()), "")
+	got, err := bound.Kind(user.Type()).Instances(t.Context(), nil, resourcetest.Reader(h.ReadOnly()), "")
 	must(t, err)
 	want := []resource.Instance{{Namevar: "ann", Provider: "useradd", Exists: true, Attributes: json.RawMessage(
 		`{"name":"ann","ensure":"present","uid":1500,"gid":"4294967294","groups":["adm"],"home":"/home/ann","comment":"Ann","shell":"/bin/sh",` +

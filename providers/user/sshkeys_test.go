@@ -13,6 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine/enginetest"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/sshauthorizedkey"
 	"github.com/fettle-dev/fettle/providers/user"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -44,7 +45,7 @@ func rootWithKeys(t *testing.T, files map[string]string) (m enginetest.Machine, 
 	}
 	debian.Chroot(t, root, "chown", "--recursive", "ann:ann", "/home/ann")
 	h = open(t, root)
-	return enginetest.Machine{Host: h, Kinds: []resource.Kind{sshauthorizedkey.Type().Erase(), user.Type().Erase()}}, h, root
+	return enginetest.Machine{Host: h, Kinds: []resource.Kind{bound.Kind(sshauthorizedkey.Type()), bound.Kind(user.Type())}}, h, root
 }
 
 const keys = "/home/ann/.ssh/authorized_keys"

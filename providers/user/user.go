@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
 
 //go:embed doc.md
@@ -120,7 +121,7 @@ func password() resource.Property[attributes] {
 		if a.Password == nil {
 			return ""
 		}
-		return resource.Redacted
+		return redact.Mark
 	}
 	return p
 }

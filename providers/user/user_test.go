@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/user"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -91,7 +92,7 @@ func TestEveryFormOfAHashIsAPassword(t *testing.T) {
 	} {
 		raw, err := json.Marshal(map[string]string{"password": hash})
 		must(t, err)
-		if _, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, raw); err != nil {
+		if _, err := bound.Kind(user.Type()).Bind(resource.Ref{Kind: "User", Name: "ann"}, raw); err != nil {
 			t.Errorf("%s: %v", hash, err)
 		}
 	}
@@ -149,7 +150,7 @@ func TestBadAttributesAreRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(test.manifest))
+			_, err := bound.Kind(user.Type()).Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(test.manifest))
 			if err == nil || err.Error() != test.err {
 				t.Errorf("got  %v\nwant %s", err, test.err)
 			}
@@ -181,7 +182,7 @@ func TestUserIsOrderedAmongGroups(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, err := user.Type().Erase().Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(test.manifest))
+			r, err := bound.Kind(user.Type()).Bind(resource.Ref{Kind: "User", Name: "ann"}, json.RawMessage(test.manifest))
 			must(t, err)
 			if diff := cmp.Diff(test.want, r.Relations()); diff != "" {
 				t.Errorf("relations (-want +got):\n%s", diff)

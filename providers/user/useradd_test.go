@@ -10,6 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine/enginetest"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/group"
 	"github.com/fettle-dev/fettle/providers/user"
@@ -351,7 +352,7 @@ func TestASystemAccountHasALowNumber(t *testing.T) {
 func TestTheGroupsOfAUserMayBeMadeInTheSameRun(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "bob")
-	m := enginetest.Machine{Host: open(t, root), Kinds: []resource.Kind{group.Type().Erase(), user.Type().Erase()}}
+	m := enginetest.Machine{Host: open(t, root), Kinds: []resource.Kind{bound.Kind(group.Type()), bound.Kind(user.Type())}}
 	all := []string{
 		`User/ann {gid: web, groups: [ops]}`, `User/bob {gid: 1600}`,
 		`Group/web {gid: 1500}`, `Group/ops {gid: 1600}`,

@@ -29,7 +29,7 @@ func register(registry string, n names) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	registry, err = insert(registry, "return []resource.Kind{\n", "\n\t}", "\t\t"+n.Package+".Type().Erase(),")
+	registry, err = insert(registry, "return []resource.Kind{\n", "\n\t}", "\t\tbound.Kind("+n.Package+".Type()),")
 	if err != nil {
 		return "", err
 	}

@@ -26,8 +26,8 @@ import (
 // Kinds returns every resource type, in the order of their names.
 func Kinds() []resource.Kind {
 	return []resource.Kind{
-		group.Type().Erase(),
-		user.Type().Erase(),
+		bound.Kind(group.Type()),
+		bound.Kind(user.Type()),
 	}
 }
 `
@@ -74,9 +74,9 @@ import (
 // Kinds returns every resource type, in the order of their names.
 func Kinds() []resource.Kind {
 	return []resource.Kind{
-		group.Type().Erase(),
-		hostsentry.Type().Erase(),
-		user.Type().Erase(),
+		bound.Kind(group.Type()),
+		bound.Kind(hostsentry.Type()),
+		bound.Kind(user.Type()),
 	}
 }
 `

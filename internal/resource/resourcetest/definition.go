@@ -17,13 +17,14 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // The laws of a type's definition, which need no host.
 type definition[A any] struct{ typ *resource.Type[A] }
 
 func (d definition[A]) hasNoProblem(context.Context, *testing.T) error {
-	return d.typ.Erase().Problems()
+	return bound.Kind(d.typ).Problems()
 }
 
 // documentsAttributes compares the names in the Go struct, and so in the CRD, with
@@ -31,7 +32,7 @@ func (d definition[A]) hasNoProblem(context.Context, *testing.T) error {
 func (d definition[A]) documentsAttributes(context.Context, *testing.T) error {
 	declared := map[string]bool{}
 	var errs []error
-	for _, a := range d.typ.Erase().Describe().Attributes {
+	for _, a := range bound.Kind(d.typ).Describe().Attributes {
 		if a.ReadOnly {
 			continue
 		}
@@ -117,7 +118,7 @@ func (d definition[A]) bind(doc []byte) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = d.typ.Erase().Bind(resource.Ref{Kind: head.Kind, Name: kinds[i].GetName()}, attributes)
+	_, err = bound.Kind(d.typ).Bind(resource.Ref{Kind: head.Kind, Name: kinds[i].GetName()}, attributes)
 	return true, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // Reader returns a host as a provider reads it in a run, with the host's default bucket.
@@ -36,7 +37,7 @@ func (r readOnly) ReadFile(path string) ([]byte, error)     { return r.from.Read
 // it. What can't be is the end of the test.
 func Bind[A any](t *testing.T, typ *resource.Type[A], h host.Reader, name, attributes string) resource.Resource {
 	t.Helper()
-	r, err := typ.Erase().Bind(resource.Ref{Kind: typ.Name, Name: name}, json.RawMessage(attributes))
+	r, err := bound.Kind(typ).Bind(resource.Ref{Kind: typ.Name, Name: name}, json.RawMessage(attributes))
 	if err == nil {
 		err = r.Choose(nil, h, "")
 	}

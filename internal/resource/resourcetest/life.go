@@ -14,6 +14,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // states are the attributes that a resource goes through.
@@ -127,7 +128,7 @@ func (l *life) readsTheSameWithOthers(ctx context.Context, alone resource.Resour
 			return err
 		}
 	}
-	if err := errors.Join(resource.ReadAll(ctx, Reader(l.host), all)...); err != nil {
+	if err := errors.Join(bound.ReadAll(ctx, Reader(l.host), all)...); err != nil {
 		return fmt.Errorf("cannot read all: %w", err)
 	}
 	return errors.Join(

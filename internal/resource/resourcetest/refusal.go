@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // The law of what a type refuses.
@@ -56,7 +57,7 @@ func with(raw []byte, attribute, value string) ([]byte, error) {
 }
 
 func (r refusal[A]) bind(attributes []byte) error {
-	_, err := r.typ.Erase().Bind(resource.Ref{Kind: r.typ.Name, Name: r.c.name()}, attributes)
+	_, err := bound.Kind(r.typ).Bind(resource.Ref{Kind: r.typ.Name, Name: r.c.name()}, attributes)
 	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); mistyped {
 		return nil
 	}

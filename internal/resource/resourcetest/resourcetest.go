@@ -12,6 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // A Case is one resource on a host. Attributes are YAML, as under a manifest's spec.
@@ -88,7 +89,7 @@ func definitionLaws[A any](typ *resource.Type[A]) []law {
 }
 
 func laws[A any](typ *resource.Type[A], c Case) []law {
-	n, r, l := normalization[A]{typ, c}, refusal[A]{typ, c}, newLife(typ.Erase(), c)
+	n, r, l := normalization[A]{typ, c}, refusal[A]{typ, c}, newLife(bound.Kind(typ), c)
 	return append(definitionLaws(typ),
 		law{"to normalize twice is to normalize once", n.isIdempotent},
 		law{"a value that is refused is named", r.namesAttributes},

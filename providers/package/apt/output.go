@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
-	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -22,15 +22,15 @@ func Failure(res host.Result, environment []string) error {
 
 func explanation(res host.Result, environment []string) string {
 	const maxLines, maxBytes = 8, 1000
-	secrets := resource.EnvironmentSecrets(environment)
-	res = resource.RedactOutput(res, secrets)
+	secrets := redact.EnvironmentSecrets(environment)
+	res = redact.Output(res, secrets)
 	lines := slices.Concat(reasons(string(res.Stdout)), complaints(string(res.Stderr)))
 	lines = slices.Compact(lines)
 	if n := len(lines) - maxLines; n > 0 {
 		lines = append([]string{fmt.Sprintf("(%d lines omitted)", n)}, lines[n:]...)
 	}
 	message := strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": ")
-	return text.ClipFront(resource.Redact(message, secrets), maxBytes) // again: reasons collapses blanks
+	return text.ClipFront(redact.Text(message, secrets), maxBytes) // again: reasons collapses blanks
 }
 
 // reasons are the lines of a standard output that explain a failure: dependencies that can't be

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fettle-dev/fettle/internal/host"
-	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 	"github.com/fettle-dev/fettle/providers/package/apt"
 )
 
@@ -40,7 +40,7 @@ func FuzzFailure(f *testing.F) {
 		if strings.ContainsAny(secret, "[]();:") || !utf8.ValidString(secret) { // the marks themselves, and what no manifest can contain
 			return
 		}
-		marks := resource.Redacted + "(1 lines omitted) exit code 100"
+		marks := redact.Mark + "(1 lines omitted) exit code 100"
 		for s := range strings.SplitSeq(secret, "\n") {
 			if len(s) > 3 && !strings.Contains(marks, s) && strings.Contains(strings.TrimPrefix(text, "..."), s) {
 				t.Errorf("got %q, which contains %q", text, s)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
-	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 	"github.com/fettle-dev/fettle/providers/package/debversion"
 	"github.com/fettle-dev/fettle/providers/package/dpkg"
 )
@@ -24,7 +24,7 @@ func (t Transaction) Simulation(db dpkg.Database) host.Cmd {
 		Env:       t.Settings.FullEnvironment(),
 		MaxOutput: 16 << 20,
 		Show: func(res host.Result) string {
-			return host.Output(resource.RedactOutput(res, resource.EnvironmentSecrets(t.Settings.Environment())))
+			return host.Output(redact.Output(res, redact.EnvironmentSecrets(t.Settings.Environment())))
 		},
 	}
 }

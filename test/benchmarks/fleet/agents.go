@@ -6,6 +6,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/test/fixtures/nodes"
 )
@@ -35,7 +36,7 @@ func kinds() []resource.Kind {
 		},
 		Providers: []resource.Provider[file]{always{}},
 	}
-	return []resource.Kind{t.Erase()}
+	return []resource.Kind{bound.Kind(t)}
 }
 
 // startAgents starts an agent for each node. They stop with the function returned.

@@ -8,6 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 type attributes = v1alpha1.FileAttributes
@@ -54,7 +55,7 @@ func (m *machine) kinds() []resource.Kind {
 		Secrets:   map[string]func(*attributes, string){"content": func(a *attributes, value string) { a.Content = &value }},
 		Providers: []resource.Provider[attributes]{m},
 	}
-	return []resource.Kind{t.Erase()}
+	return []resource.Kind{bound.Kind(t)}
 }
 
 // drift changes a file behind the agent's back.

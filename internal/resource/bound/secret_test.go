@@ -1,4 +1,4 @@
-package resource_test
+package bound_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // locked are lamps whose code may come from elsewhere, and must not be short.
@@ -27,7 +28,7 @@ func locked() *resource.Type[lamp] {
 }
 
 func bindSecret(attribute, value string) (resource.Resource, error) {
-	return locked().Erase().Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(`{}`), resource.Secret{Attribute: attribute, Value: value})
+	return bound.Kind(locked()).Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(`{}`), resource.Secret{Attribute: attribute, Value: value})
 }
 
 func TestAValueFromElsewhereIsBoundAndNotShown(t *testing.T) {

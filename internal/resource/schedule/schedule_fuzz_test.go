@@ -1,11 +1,11 @@
-package resource_test
+package schedule_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
 // A range that is read holds at both of its ends, whatever the day, and reads the same
@@ -15,16 +15,16 @@ func FuzzParseTimeRange(f *testing.F) {
 		f.Add(text, uint16(300), uint32(3600))
 	}
 	f.Fuzz(func(t *testing.T, text string, day uint16, second uint32) {
-		r, err := resource.ParseTimeRange(text)
+		r, err := schedule.ParseTimeRange(text)
 		if err != nil {
 			return
 		}
 		full := fmt.Sprintf("%02d:%02d:%02d-%02d:%02d:%02d", r.From.Hour, r.From.Minute, r.From.Second, r.To.Hour, r.To.Minute, r.To.Second)
-		if again, err := resource.ParseTimeRange(full); err != nil || again != r {
+		if again, err := schedule.ParseTimeRange(full); err != nil || again != r {
 			t.Errorf("%q is %+v, written in full %+v, %v", text, r, again, err)
 		}
-		s := resource.Schedule{Ranges: []resource.TimeRange{r}}
-		for _, c := range []resource.Clock{r.From, r.To} {
+		s := schedule.Schedule{Ranges: []schedule.TimeRange{r}}
+		for _, c := range []schedule.Clock{r.From, r.To} {
 			now := time.Date(2026, 1, 1+int(day), c.Hour, c.Minute, c.Second, 0, time.UTC)
 			if err := s.Due(time.Time{}, now); err != nil {
 				t.Errorf("%q at %s: %v", text, now, err)

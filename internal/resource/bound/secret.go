@@ -1,4 +1,4 @@
-package resource
+package bound
 
 import (
 	"context"
@@ -8,19 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A Secret is the value of an attribute that a manifest only refers to. It prints as a
-// mark.
-type Secret struct{ Attribute, Value string }
-
-// Format writes a mark in place of the value, whatever the verb.
-func (s Secret) Format(to fmt.State, _ rune) {
-	_, _ = to.Write([]byte(s.Attribute + " " + Redacted)) // as all that is formatted
-}
-
 // withSecrets sets the attributes that come from Secrets.
-func (b *bound[A]) withSecrets(secrets []Secret) error {
+func (b *bound[A]) withSecrets(secrets []resource.Secret) error {
 	for _, s := range secrets {
 		list, name, _ := strings.Cut(s.Attribute, ".")
 		switch set, add := b.t.Secrets[s.Attribute], b.t.SecretEntries[list]; {
@@ -42,14 +35,14 @@ func (b *bound[A]) HasSecret() bool { return len(b.secrets) > 0 && b.t.RecordSec
 
 // RecordSecrets has resources of one kind, all of which must answer HasSecret, recorded as
 // such on the host: see [Type.RecordSecrets].
-func RecordSecrets(ctx context.Context, h Writer, all []Resource) error {
+func RecordSecrets(ctx context.Context, h resource.Writer, all []resource.Resource) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return all[0].recordSecrets(ctx, h, all)
+	return all[0].(erased).recordSecrets(ctx, h, all)
 }
 
-func (b *bound[A]) recordSecrets(ctx context.Context, h Writer, all []Resource) error {
+func (b *bound[A]) recordSecrets(ctx context.Context, h resource.Writer, all []resource.Resource) error {
 	wants := make([]A, len(all))
 	for i, r := range all {
 		wants[i] = r.(*bound[A]).want
@@ -58,7 +51,7 @@ func (b *bound[A]) recordSecrets(ctx context.Context, h Writer, all []Resource) 
 }
 
 // unsaid keeps an error from quoting a secret, should a type's own words ever do so.
-func unsaid(err error, secrets []Secret) error {
+func unsaid(err error, secrets []resource.Secret) error {
 	if err == nil {
 		return nil
 	}

@@ -1,4 +1,5 @@
-package resource
+// Package redact removes secrets from text that people will see.
+package redact
 
 import (
 	"strings"
@@ -10,6 +11,9 @@ import (
 // minSecret is the length, in bytes, from which a value of an environment counts as a secret:
 // a shorter one would be found everywhere.
 const minSecret = 4
+
+// Mark stands for a secret wherever one would be shown.
+const Mark = "[redacted]"
 
 // EnvironmentSecrets returns the values of an environment that may be secret, given as
 // NAME=value, and the lines of each.
@@ -26,14 +30,14 @@ func EnvironmentSecrets(environment []string) []string {
 	return secrets
 }
 
-// Redact replaces every secret in a text by [Redacted], overlapping ones by a single mark. The
+// Text replaces every secret in a text by [Mark], overlapping ones by a single mark. The
 // text must not have been shortened: a part of a secret is not recognized. An empty secret is
 // ignored.
-func Redact(s string, secrets []string) string { return masked(s, occurrences(s, secrets)) }
+func Text(s string, secrets []string) string { return masked(s, occurrences(s, secrets)) }
 
-// RedactOutput is Redact for what a command wrote. If output was dropped, each stream may end
+// Output is Text for the output of a command. If output was dropped, each stream may end
 // within a secret or a character: what may be the beginning of one is removed.
-func RedactOutput(res host.Result, secrets []string) host.Result {
+func Output(res host.Result, secrets []string) host.Result {
 	redact := func(stream []byte) []byte {
 		s := string(stream)
 		end := len(s)
@@ -69,7 +73,7 @@ func occurrences(s string, secrets []string) []bool {
 	return hidden
 }
 
-// masked is s with each run of hidden bytes replaced by [Redacted].
+// masked is s with each run of hidden bytes replaced by [Mark].
 func masked(s string, hidden []bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -78,7 +82,7 @@ func masked(s string, hidden []bool) string {
 			end++
 		}
 		if hidden[i] {
-			b.WriteString(Redacted)
+			b.WriteString(Mark)
 		} else {
 			b.WriteString(s[i:end])
 		}

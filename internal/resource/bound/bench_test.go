@@ -1,17 +1,18 @@
-package resource_test
+package bound_test
 
 import (
 	"encoding/json"
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // lampJSON manages every property.
 const lampJSON = `{"ensure":"present","colour":"RED","watts":40,"rooms":["study","attic","hall"],"code":"s3cret","dimming":true}`
 
 func BenchmarkBind(b *testing.B) {
-	k, ref, raw := lamps(plain{name: "switch"}).Erase(), resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(lampJSON)
+	k, ref, raw := bound.Kind(lamps(plain{name: "switch"})), resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(lampJSON)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(raw)))
 	for b.Loop() {
@@ -23,7 +24,7 @@ func BenchmarkBind(b *testing.B) {
 
 func BenchmarkChoose(b *testing.B) {
 	p := &able{plain: plain{name: "debian"}, on: "Debian", features: []resource.Feature{colourful, dimmable, ultra}}
-	r, err := lamps(plain{name: "switch"}, p).Erase().Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(lampJSON))
+	r, err := bound.Kind(lamps(plain{name: "switch"}, p)).Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(lampJSON))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func BenchmarkCompare(b *testing.B) {
 		changes int
 	}{"in sync": {inSync, 0}, "out of sync": {differs, 2}} {
 		b.Run(name, func(b *testing.B) {
-			r, err := lamps(plain{name: "switch", is: bench.is}).Erase().Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(lampJSON))
+			r, err := bound.Kind(lamps(plain{name: "switch", is: bench.is})).Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(lampJSON))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package resource_test
+package bound_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // bookworm is the facts of a host.
@@ -88,12 +89,12 @@ func TestWhatAHostLacksIsTold(t *testing.T) {
 
 func TestAProviderWhoseNeedsAreNotMetIsNotAsked(t *testing.T) {
 	p := picky{plain: plain{name: "lit", err: errors.New("no fire")}, needs: resource.Needs{Facts: resource.Where{"mains": {"230"}}}}
-	got := lamps(p).Erase().Suitability(bookworm(), nil)[0]
+	got := bound.Kind(lamps(p)).Suitability(bookworm(), nil)[0]
 	wantError(t, got.Err, `the fact mains is "", not 230`)
 	wantError(t, bind(t, lamps(p), "{}").Choose(bookworm(), nil, "lit"), `cannot find a suitable provider for Lamp: lit: the fact mains is "", not 230`)
 
 	p.needs = resource.Needs{}
-	wantError(t, lamps(p).Erase().Suitability(bookworm(), nil)[0].Err, "no fire")
+	wantError(t, bound.Kind(lamps(p)).Suitability(bookworm(), nil)[0].Err, "no fire")
 }
 
 func TestTheDefaultIsTheProviderThatMostFactsSpeakFor(t *testing.T) {
@@ -131,7 +132,7 @@ func TestTheDefaultIsTheProviderThatMostFactsSpeakFor(t *testing.T) {
 				picky{plain: plain{name: "second"}, defaults: test.second},
 			)
 			var got []chosen
-			for _, s := range typ.Erase().Suitability(bookworm(), nil) {
+			for _, s := range bound.Kind(typ).Suitability(bookworm(), nil) {
 				if s.Chosen {
 					got = append(got, chosen{s.Provider, s.Tied})
 				}

@@ -1,4 +1,5 @@
-package resource
+// Package schedule decides when a resource may be managed.
+package schedule
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package resource_test
+package bound_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 func TestPropertyStatesOfATracedRead(t *testing.T) {
@@ -46,7 +47,7 @@ func careless(is lamp) *resource.Type[lamp] {
 
 func TestAValueFromASecretIsHiddenWhateverItsTypeSays(t *testing.T) {
 	is := lamp{Name: "desk", Ensure: new(resource.Present), Code: new("old c0de")}
-	r, err := careless(is).Erase().Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(`{}`), resource.Secret{Attribute: "code", Value: "new c0de"})
+	r, err := bound.Kind(careless(is)).Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(`{}`), resource.Secret{Attribute: "code", Value: "new c0de"})
 	must(t, err)
 	must(t, r.Audit([]string{"code"}))
 	must(t, r.Choose(nil, nil, ""))

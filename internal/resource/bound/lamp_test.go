@@ -1,4 +1,4 @@
-package resource_test
+package bound_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // lamp is the attributes of the type that these tests are about.
@@ -193,7 +194,7 @@ func (p *able) Refresh(_ context.Context, _ resource.Writer, is, _ lamp) error {
 // bind makes the resource Lamp/desk.
 func bind(t *testing.T, typ *resource.Type[lamp], attributes string) resource.Resource {
 	t.Helper()
-	r, err := typ.Erase().Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(attributes))
+	r, err := bound.Kind(typ).Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(attributes))
 	must(t, err)
 	return r
 }

@@ -1,4 +1,5 @@
-package resource
+// Package confirm has authors confirm what would destroy data.
+package confirm
 
 import (
 	"fmt"
@@ -15,10 +16,10 @@ var systemDirectories = []string{
 // IsSystemDirectory reports whether removing a directory, or what is in it, destroys a host.
 func IsSystemDirectory(dir string) bool { return slices.Contains(systemDirectories, path.Clean(dir)) }
 
-// Confirmed returns nil if confirm repeats the name of what would be destroyed. Otherwise
+// Check returns nil if confirm repeats the name of what would be destroyed. Otherwise
 // the error begins with harm, a clause that says what that is, and ends with how to confirm
 // it.
-func Confirmed(confirm *string, name, harm string) error {
+func Check(confirm *string, name, harm string) error {
 	if confirm != nil && *confirm == name {
 		return nil
 	}

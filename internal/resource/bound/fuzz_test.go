@@ -1,4 +1,4 @@
-package resource_test
+package bound_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // What is a reference is written as it was read.
@@ -46,7 +47,7 @@ func FuzzWhere(f *testing.F) {
 		if plain := !strings.HasPrefix(one, "/"); plain && is != "" && strings.EqualFold(is, one) != (resource.Where{"fact": {one}}).Holds(facts) {
 			t.Errorf("%q is not compared with %q as a whole", is, one)
 		}
-		if err := lamps(picky{plain: plain{name: "p"}, needs: needs}).Problems(); err != nil && where.Holds(facts) && one == two {
+		if err := bound.Kind(lamps(picky{plain: plain{name: "p"}, needs: needs})).Problems(); err != nil && where.Holds(facts) && one == two {
 			t.Errorf("%v holds for %q and is none: %v", where, is, err)
 		}
 	})
@@ -60,11 +61,11 @@ func FuzzBind(f *testing.F) {
 	f.Fuzz(func(t *testing.T, attributes []byte) {
 		typ := lamps(plain{name: "switch", is: lamp{Ensure: new("present"), Colour: new("red")}})
 		ref := resource.Ref{Kind: "Lamp", Name: "desk"}
-		r, err := typ.Erase().Bind(ref, json.RawMessage(attributes))
+		r, err := bound.Kind(typ).Bind(ref, json.RawMessage(attributes))
 		if err != nil {
 			return
 		}
-		again, err := typ.Erase().Bind(ref, json.RawMessage(attributes))
+		again, err := bound.Kind(typ).Bind(ref, json.RawMessage(attributes))
 		if err != nil || again.Namevar() != r.Namevar() || r.Namevar() == "" {
 			t.Fatalf("%q binds to %q and then to %v, %v", attributes, r.Namevar(), again, err)
 		}

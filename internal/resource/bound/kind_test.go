@@ -1,4 +1,4 @@
-package resource_test
+package bound_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 func TestAttributesAreBoundOrRefused(t *testing.T) {
@@ -20,7 +21,7 @@ func TestAttributesAreBoundOrRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, err := lamps().Erase().Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(test.attributes))
+			r, err := bound.Kind(lamps()).Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(test.attributes))
 			if test.err != "" {
 				wantError(t, err, test.err)
 				return
@@ -34,7 +35,7 @@ func TestAttributesAreBoundOrRefused(t *testing.T) {
 }
 
 func TestWhatIsNamedAsksForNothing(t *testing.T) {
-	r, err := lamps(plain{name: "switch", is: lamp{Name: "desk", Ensure: new("present"), Colour: new("RED")}}).Erase().Named("desk")
+	r, err := bound.Kind(lamps(plain{name: "switch", is: lamp{Name: "desk", Ensure: new("present"), Colour: new("RED")}})).Named("desk")
 	must(t, err)
 	must(t, r.Choose(nil, nil, ""))
 	must(t, r.Unsupported())
@@ -97,8 +98,8 @@ func TestOnlyAHostThatMayChangeIsWorthAnotherTry(t *testing.T) {
 
 func TestSuitabilityTellsOfEveryProvider(t *testing.T) {
 	dark := errors.New("no fire")
-	k := lamps(plain{name: "candle", err: dark}, plain{name: "first"},
-		&able{plain: plain{name: "debian"}, on: "Debian", features: []resource.Feature{colourful}}).Erase()
+	k := bound.Kind(lamps(plain{name: "candle", err: dark}, plain{name: "first"},
+		&able{plain: plain{name: "debian"}, on: "Debian", features: []resource.Feature{colourful}}))
 	got := k.Suitability(resource.Facts{"os": map[string]any{"name": "Debian"}}, nil)
 	want := []resource.Suitability{
 		{Provider: "candle", Err: dark},
@@ -130,7 +131,7 @@ func TestDescriptionHasEveryAttribute(t *testing.T) {
 		Features:  typ.Features,
 		Providers: []string{"switch"},
 	}
-	if diff := cmp.Diff(want, typ.Erase().Describe()); diff != "" {
+	if diff := cmp.Diff(want, bound.Kind(typ).Describe()); diff != "" {
 		t.Errorf("description (-want +got):\n%s", diff)
 	}
 }
@@ -141,7 +142,7 @@ type embedding struct{ picky }
 func (embedding) Name() string { return "beam" }
 
 func TestAProviderThatTheKindDoesNotHaveIsAnErrorOnAnyHost(t *testing.T) {
-	k := lamps(plain{name: "candle", err: errors.New("no fire")}, plain{name: "bulb"}).Erase()
+	k := bound.Kind(lamps(plain{name: "candle", err: errors.New("no fire")}, plain{name: "bulb"}))
 	must(t, k.CheckProvider(""))
 	must(t, k.CheckProvider("candle"))
 	wantError(t, k.CheckProvider("torch"), `provider "torch" is not one of kind Lamp, which has [candle bulb]`)
@@ -205,12 +206,12 @@ func TestAWrongDefinitionIsTold(t *testing.T) {
 			}, "type Lamp: provider horn: fact os.name: error parsing regexp: missing closing ): `(`",
 		},
 	}
-	must(t, lamps(plain{name: "switch"}).Problems())
+	must(t, bound.Kind(lamps(plain{name: "switch"})).Problems())
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			typ := lamps(plain{name: "switch"})
 			test.edit(typ)
-			wantError(t, typ.Erase().Problems(), test.want)
+			wantError(t, bound.Kind(typ).Problems(), test.want)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package resource
+package bound
 
 import (
 	"crypto/hmac"
@@ -8,25 +8,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fettle-dev/fettle/internal/resource"
 )
-
-// AllProperties stands for every property where names of them are chosen to be audited.
-const AllProperties = "all"
-
-// An AuditedValue is the value of a property that is audited. "" reads as absent.
-type AuditedValue struct {
-	Property string
-	// Value for people or, of a sensitive property, its digest, which tells a change
-	// and nothing else.
-	Value     string
-	Sensitive bool
-}
 
 func (b *bound[A]) Audit(properties []string) error {
 	if b.t.Acts || len(b.t.Properties) == 0 {
 		return fmt.Errorf("audit: the host shows nothing of kind %s; leave audit out", b.t.Name)
 	}
-	all := slices.Contains(properties, AllProperties)
+	all := slices.Contains(properties, resource.AllProperties)
 	var names, chosen []string
 	for _, p := range b.t.Properties {
 		names = append(names, p.Name)
@@ -35,24 +25,24 @@ func (b *bound[A]) Audit(properties []string) error {
 		}
 	}
 	for _, name := range properties {
-		if name != AllProperties && !slices.Contains(names, name) {
-			return fmt.Errorf("audit: %s has no property %q; write %s, or %s", b.t.Name, name, AllProperties, strings.Join(names, ", "))
+		if name != resource.AllProperties && !slices.Contains(names, name) {
+			return fmt.Errorf("audit: %s has no property %q; write %s, or %s", b.t.Name, name, resource.AllProperties, strings.Join(names, ", "))
 		}
 	}
 	b.audited = chosen
 	return nil
 }
 
-func (b *bound[A]) Audited(key []byte) []AuditedValue {
-	values := make([]AuditedValue, 0, len(b.audited))
-	exists := b.t.exists(b.is)
+func (b *bound[A]) Audited(key []byte) []resource.AuditedValue {
+	values := make([]resource.AuditedValue, 0, len(b.audited))
+	exists := exists(b.t, b.is)
 	for _, p := range b.t.Properties {
 		if !slices.Contains(b.audited, p.Name) {
 			continue
 		}
-		v := AuditedValue{Property: p.Name, Sensitive: b.hides(p, b.is)}
+		v := resource.AuditedValue{Property: p.Name, Sensitive: b.hides(p, b.is)}
 		switch {
-		case !exists && p.Name != Ensure: // absent
+		case !exists && p.Name != resource.Ensure: // absent
 		case v.Sensitive:
 			v.Value = b.digest(p, key)
 		default:
@@ -65,7 +55,7 @@ func (b *bound[A]) Audited(key []byte) []AuditedValue {
 
 // digest is that of an attribute as it was read, "" if it is absent. Nobody learns more
 // from it than that two values differ, unless he has the key.
-func (b *bound[A]) digest(p Property[A], key []byte) string {
+func (b *bound[A]) digest(p resource.Property[A], key []byte) string {
 	var value []byte
 	if p.Token != nil {
 		value = []byte(p.Token(b.is))

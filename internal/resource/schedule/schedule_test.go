@@ -1,26 +1,26 @@
-package resource_test
+package schedule_test
 
 import (
 	"testing"
 	"time"
 	_ "time/tzdata" // the zone of these tests is there on every machine
 
-	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
 // within is a schedule of ranges.
-func within(t *testing.T, ranges ...string) resource.Schedule {
+func within(t *testing.T, ranges ...string) schedule.Schedule {
 	t.Helper()
-	var s resource.Schedule
+	var s schedule.Schedule
 	for _, text := range ranges {
-		r, err := resource.ParseTimeRange(text)
+		r, err := schedule.ParseTimeRange(text)
 		must(t, err)
 		s.Ranges = append(s.Ranges, r)
 	}
 	return s
 }
 
-func on(s resource.Schedule, days ...time.Weekday) resource.Schedule {
+func on(s schedule.Schedule, days ...time.Weekday) schedule.Schedule {
 	s.Weekdays = days
 	return s
 }
@@ -42,11 +42,11 @@ func at(t *testing.T, text string) time.Time {
 func TestScheduleByTheTimeOfDay(t *testing.T) {
 	const sat = time.Saturday // 2026-11-21
 	for name, test := range map[string]struct {
-		schedule resource.Schedule
+		schedule schedule.Schedule
 		now      string
 		due      bool
 	}{
-		"nothing said is any time":                   {resource.Schedule{}, "2026-11-21 12:00:00", true},
+		"nothing said is any time":                   {schedule.Schedule{}, "2026-11-21 12:00:00", true},
 		"inside of a range":                          {within(t, "2 - 4"), "2026-11-21 03:00:00", true},
 		"a range begins with its first second":       {within(t, "02:30-04:00"), "2026-11-21 02:30:00", true},
 		"before a range":                             {within(t, "02:30-04:00"), "2026-11-21 02:29:59", false},
@@ -58,9 +58,9 @@ func TestScheduleByTheTimeOfDay(t *testing.T) {
 		"after midnight":                             {within(t, "22:00-04:00"), "2026-11-22 04:00:00", true},
 		"neither before nor after midnight":          {within(t, "22:00-04:00"), "2026-11-21 12:00:00", false},
 		"from a time to the same is all day":         {within(t, "04:00-04:00"), "2026-11-21 03:00:00", true},
-		"on the day":                                 {on(resource.Schedule{}, sat), "2026-11-21 12:00:00", true},
-		"on one of the days":                         {on(resource.Schedule{}, time.Monday, sat), "2026-11-21 12:00:00", true},
-		"on another day":                             {on(resource.Schedule{}, time.Monday), "2026-11-21 12:00:00", false},
+		"on the day":                                 {on(schedule.Schedule{}, sat), "2026-11-21 12:00:00", true},
+		"on one of the days":                         {on(schedule.Schedule{}, time.Monday, sat), "2026-11-21 12:00:00", true},
+		"on another day":                             {on(schedule.Schedule{}, time.Monday), "2026-11-21 12:00:00", false},
 		"in the range on the day":                    {on(within(t, "11-13"), sat), "2026-11-21 12:00:00", true},
 		"in the range on another day":                {on(within(t, "11-13"), sat), "2026-11-20 12:00:00", false},
 		"after midnight of the day it began":         {on(within(t, "22:00-04:00"), sat), "2026-11-22 02:00:00", true},
@@ -89,46 +89,46 @@ func TestScheduleByTheTimeOfDay(t *testing.T) {
 }
 
 func TestScheduleByPeriod(t *testing.T) {
-	distance := func(p resource.Period, repeat int) resource.Schedule {
-		return resource.Schedule{Period: p, Repeat: repeat}
+	distance := func(p schedule.Period, repeat int) schedule.Schedule {
+		return schedule.Schedule{Period: p, Repeat: repeat}
 	}
-	number := func(p resource.Period) resource.Schedule { return resource.Schedule{Period: p, ByNumber: true} }
+	number := func(p schedule.Period) schedule.Schedule { return schedule.Schedule{Period: p, ByNumber: true} }
 	for name, test := range map[string]struct {
-		schedule  resource.Schedule
+		schedule  schedule.Schedule
 		last, now string
 		due       bool
 	}{
-		"never is never":                           {distance(resource.Never, 0), "", "2026-11-21 12:00:00", false},
-		"never is never again":                     {number(resource.Never), "2026-11-20 12:00:00", "2026-11-21 12:00:00", false},
-		"what was never looked at is due":          {distance(resource.Monthly, 0), "", "2026-11-01 00:00:00", true},
-		"also by number":                           {number(resource.Monthly), "", "1970-01-01 01:00:00", true},
-		"an hour ago":                              {distance(resource.Hourly, 0), "2026-11-21 11:00:00", "2026-11-21 12:00:00", true},
-		"less than an hour ago":                    {distance(resource.Hourly, 0), "2026-11-21 11:00:01", "2026-11-21 12:00:00", false},
-		"twice an hour":                            {distance(resource.Hourly, 2), "2026-11-21 11:30:00", "2026-11-21 12:00:00", true},
-		"not three times an hour":                  {distance(resource.Hourly, 2), "2026-11-21 11:40:00", "2026-11-21 12:00:00", false},
-		"a day ago":                                {distance(resource.Daily, 1), "2026-11-20 12:00:00", "2026-11-21 12:00:00", true},
-		"less than a day ago":                      {distance(resource.Daily, 1), "2026-11-20 12:00:01", "2026-11-21 12:00:00", false},
-		"a day has 24 hours, also the shorter one": {distance(resource.Daily, 1), "2026-03-28 12:00:00", "2026-03-29 12:00:00", false},
-		"a week ago":                               {distance(resource.Weekly, 1), "2026-11-14 12:00:00", "2026-11-21 12:00:00", true},
-		"less than a week ago":                     {distance(resource.Weekly, 1), "2026-11-14 12:00:01", "2026-11-21 12:00:00", false},
-		"30 days ago":                              {distance(resource.Monthly, 1), "2026-10-22 11:00:00", "2026-11-21 12:00:00", true},
-		"29 days ago":                              {distance(resource.Monthly, 1), "2026-10-23 11:00:00", "2026-11-21 12:00:00", false},
-		"the same hour by number":                  {number(resource.Hourly), "2026-11-21 12:00:00", "2026-11-21 12:59:59", false},
-		"the next hour by number":                  {number(resource.Hourly), "2026-11-21 12:59:59", "2026-11-21 13:00:00", true},
-		"the same hour of another day":             {number(resource.Hourly), "2026-11-20 12:00:00", "2026-11-21 12:30:00", true},
-		"the same day by number":                   {number(resource.Daily), "2026-11-21 00:00:00", "2026-11-21 23:59:59", false},
-		"the next day by number":                   {number(resource.Daily), "2026-11-20 23:59:59", "2026-11-21 00:00:00", true},
-		"the same day of another month":            {number(resource.Daily), "2026-10-21 12:00:00", "2026-11-21 12:00:00", true},
-		"the same week by number":                  {number(resource.Weekly), "2026-11-15 00:00:00", "2026-11-21 23:59:59", false},
-		"the next week begins on Sunday":           {number(resource.Weekly), "2026-11-21 23:59:59", "2026-11-22 00:00:00", true},
-		"the same day of the next week":            {number(resource.Weekly), "2026-11-16 12:00:00", "2026-11-23 09:00:00", true},
-		"a week across a new year":                 {number(resource.Weekly), "2026-12-28 12:00:00", "2027-01-02 12:00:00", false},
-		"the same month by number":                 {number(resource.Monthly), "2026-11-01 00:00:00", "2026-11-30 23:59:59", false},
-		"the next month by number":                 {number(resource.Monthly), "2026-10-31 23:59:59", "2026-11-01 00:00:00", true},
-		"the same month of another year":           {number(resource.Monthly), "2025-11-21 12:00:00", "2026-11-21 12:00:00", true},
-		"a period in a range":                      {resource.Schedule{Ranges: within(t, "2-4").Ranges, Period: resource.Daily}, "2026-11-20 02:00:00", "2026-11-21 02:00:00", true},
-		"a period out of a range":                  {resource.Schedule{Ranges: within(t, "2-4").Ranges, Period: resource.Daily}, "2026-11-20 02:00:00", "2026-11-21 05:00:00", false},
-		"a clock that was put back is trusted":     {distance(resource.Hourly, 0), "2026-11-22 12:00:00", "2026-11-21 12:00:00", true},
+		"never is never":                           {distance(schedule.Never, 0), "", "2026-11-21 12:00:00", false},
+		"never is never again":                     {number(schedule.Never), "2026-11-20 12:00:00", "2026-11-21 12:00:00", false},
+		"what was never looked at is due":          {distance(schedule.Monthly, 0), "", "2026-11-01 00:00:00", true},
+		"also by number":                           {number(schedule.Monthly), "", "1970-01-01 01:00:00", true},
+		"an hour ago":                              {distance(schedule.Hourly, 0), "2026-11-21 11:00:00", "2026-11-21 12:00:00", true},
+		"less than an hour ago":                    {distance(schedule.Hourly, 0), "2026-11-21 11:00:01", "2026-11-21 12:00:00", false},
+		"twice an hour":                            {distance(schedule.Hourly, 2), "2026-11-21 11:30:00", "2026-11-21 12:00:00", true},
+		"not three times an hour":                  {distance(schedule.Hourly, 2), "2026-11-21 11:40:00", "2026-11-21 12:00:00", false},
+		"a day ago":                                {distance(schedule.Daily, 1), "2026-11-20 12:00:00", "2026-11-21 12:00:00", true},
+		"less than a day ago":                      {distance(schedule.Daily, 1), "2026-11-20 12:00:01", "2026-11-21 12:00:00", false},
+		"a day has 24 hours, also the shorter one": {distance(schedule.Daily, 1), "2026-03-28 12:00:00", "2026-03-29 12:00:00", false},
+		"a week ago":                               {distance(schedule.Weekly, 1), "2026-11-14 12:00:00", "2026-11-21 12:00:00", true},
+		"less than a week ago":                     {distance(schedule.Weekly, 1), "2026-11-14 12:00:01", "2026-11-21 12:00:00", false},
+		"30 days ago":                              {distance(schedule.Monthly, 1), "2026-10-22 11:00:00", "2026-11-21 12:00:00", true},
+		"29 days ago":                              {distance(schedule.Monthly, 1), "2026-10-23 11:00:00", "2026-11-21 12:00:00", false},
+		"the same hour by number":                  {number(schedule.Hourly), "2026-11-21 12:00:00", "2026-11-21 12:59:59", false},
+		"the next hour by number":                  {number(schedule.Hourly), "2026-11-21 12:59:59", "2026-11-21 13:00:00", true},
+		"the same hour of another day":             {number(schedule.Hourly), "2026-11-20 12:00:00", "2026-11-21 12:30:00", true},
+		"the same day by number":                   {number(schedule.Daily), "2026-11-21 00:00:00", "2026-11-21 23:59:59", false},
+		"the next day by number":                   {number(schedule.Daily), "2026-11-20 23:59:59", "2026-11-21 00:00:00", true},
+		"the same day of another month":            {number(schedule.Daily), "2026-10-21 12:00:00", "2026-11-21 12:00:00", true},
+		"the same week by number":                  {number(schedule.Weekly), "2026-11-15 00:00:00", "2026-11-21 23:59:59", false},
+		"the next week begins on Sunday":           {number(schedule.Weekly), "2026-11-21 23:59:59", "2026-11-22 00:00:00", true},
+		"the same day of the next week":            {number(schedule.Weekly), "2026-11-16 12:00:00", "2026-11-23 09:00:00", true},
+		"a week across a new year":                 {number(schedule.Weekly), "2026-12-28 12:00:00", "2027-01-02 12:00:00", false},
+		"the same month by number":                 {number(schedule.Monthly), "2026-11-01 00:00:00", "2026-11-30 23:59:59", false},
+		"the next month by number":                 {number(schedule.Monthly), "2026-10-31 23:59:59", "2026-11-01 00:00:00", true},
+		"the same month of another year":           {number(schedule.Monthly), "2025-11-21 12:00:00", "2026-11-21 12:00:00", true},
+		"a period in a range":                      {schedule.Schedule{Ranges: within(t, "2-4").Ranges, Period: schedule.Daily}, "2026-11-20 02:00:00", "2026-11-21 02:00:00", true},
+		"a period out of a range":                  {schedule.Schedule{Ranges: within(t, "2-4").Ranges, Period: schedule.Daily}, "2026-11-20 02:00:00", "2026-11-21 05:00:00", false},
+		"a clock that was put back is trusted":     {distance(schedule.Hourly, 0), "2026-11-22 12:00:00", "2026-11-21 12:00:00", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := test.schedule.Due(at(t, test.last), at(t, test.now)); (err == nil) != test.due {
@@ -143,7 +143,7 @@ func TestTheHourThatComesTwiceIsTwo(t *testing.T) {
 	zone := at(t, "2026-10-25 00:00:00").Location()
 	first := time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC).In(zone)
 	second := first.Add(time.Hour)
-	if err := (resource.Schedule{Period: resource.Hourly, ByNumber: true}).Due(first, second); err != nil {
+	if err := (schedule.Schedule{Period: schedule.Hourly, ByNumber: true}).Due(first, second); err != nil {
 		t.Errorf("%s and then %s: %v", first, second, err)
 	}
 }
@@ -156,11 +156,25 @@ func TestWhatIsNoScheduleIsTold(t *testing.T) {
 		"22:60-04:00": `range "22:60-04:00": "22:60" is no time of day: write it as 04:00, from 00:00 to 23:59:59`,
 		"22:00-4:0":   `range "22:00-4:0": "4:0" is no time of day: write it as 04:00, from 00:00 to 23:59:59`,
 	} {
-		_, err := resource.ParseTimeRange(text)
+		_, err := schedule.ParseTimeRange(text)
 		wantError(t, err, want)
 	}
-	_, err := resource.ParseWeekday("Monday")
+	_, err := schedule.ParseWeekday("Monday")
 	wantError(t, err, `weekday "Monday" is none: write Mon, Tue, Wed, Thu, Fri, Sat or Sun`)
-	_, err = resource.ParsePeriod("yearly")
+	_, err = schedule.ParsePeriod("yearly")
 	wantError(t, err, `period "yearly" is none: write hourly, daily, weekly, monthly or never`)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantError(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
 }

@@ -1,30 +1,35 @@
-package resource
+// Package bound binds attributes to their type: it implements [resource.Kind] and [resource.Resource]
+// for every type, and so hides the Go type of the attributes from the engine.
+package bound
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // bound is the one implementation of Resource.
 type bound[A any] struct {
-	t        *Type[A]
-	ref      Ref
+	t        *resource.Type[A]
+	ref      resource.Ref
 	want, is A
-	provider Provider[A]
-	facts    Facts    // by which it was chosen
-	read     *A       // is before it was normalized; nil unless the read was traced
-	secrets  []string // attributes of want that have the value of a Secret
-	audited  []string // names of properties, in the type's order
+	provider resource.Provider[A]
+	facts    resource.Facts // by which it was chosen
+	read     *A             // is before it was normalized; nil unless the read was traced
+	secrets  []string       // attributes of want that have the value of a Secret
+	audited  []string       // names of properties, in the type's order
 }
 
 // bind completes and checks what want was decoded into. It works in place, as attributes may
 // be large and a run binds thousands.
-func (b *bound[A]) bind(secrets []Secret) (Resource, error) {
+func (b *bound[A]) bind(secrets []resource.Secret) (resource.Resource, error) {
 	if err := b.withSecrets(secrets); err != nil {
 		return nil, err
 	}
@@ -42,18 +47,18 @@ func (b *bound[A]) complete() error {
 		b.t.Default(&b.want)
 	}
 	for _, o := range b.t.OneOf {
-		if err := o.check(&b.want); err != nil {
+		if err := checkOneOf(o, &b.want); err != nil {
 			return err
 		}
 	}
-	b.t.normalize(&b.want)
+	normalize(b.t, &b.want)
 	if b.t.Validate != nil {
 		return b.t.Validate(b.want)
 	}
 	return nil
 }
 
-func (b *bound[A]) Ref() Ref { return b.ref }
+func (b *bound[A]) Ref() resource.Ref { return b.ref }
 
 func (b *bound[A]) Namevar() string { return *b.t.Namevar(&b.want) }
 
@@ -65,23 +70,23 @@ func (b *bound[A]) Keys() []string {
 	return keys
 }
 
-func (b *bound[A]) Relations() []Relation {
-	var out []Relation
+func (b *bound[A]) Relations() []resource.Relation {
+	var out []resource.Relation
 	for _, a := range b.t.Auto {
 		if names := a.Names(b.want); len(names) > 0 {
-			out = append(out, Relation{a.Relation, a.Kind, names, a.Nearest})
+			out = append(out, resource.Relation{Relation: a.Relation, Kind: a.Kind, Names: names, Nearest: a.Nearest})
 		}
 	}
 	return out
 }
 
-func (b *bound[A]) Choose(facts Facts, h host.Reader, provider string) (err error) {
+func (b *bound[A]) Choose(facts resource.Facts, h host.Reader, provider string) (err error) {
 	b.facts = facts
-	b.provider, err = b.t.choose(facts, h, provider)
+	b.provider, err = choose(b.t, facts, h, provider)
 	return err
 }
 
-func (b *bound[A]) chooseAs(other Resource) bool {
+func (b *bound[A]) chooseAs(other resource.Resource) bool {
 	o, same := other.(*bound[A])
 	if same {
 		b.provider, b.facts = o.provider, o.facts
@@ -98,23 +103,23 @@ func (b *bound[A]) Provider() string {
 
 // CanBatchRead is not for what is to be read beyond what it manages.
 func (b *bound[A]) CanBatchRead() bool {
-	_, ok := b.provider.(BatchReader[A])
-	_, more := b.provider.(Auditor[A])
+	_, ok := b.provider.(resource.BatchReader[A])
+	_, more := b.provider.(resource.Auditor[A])
 	return ok && (len(b.audited) == 0 || !more)
 }
 
 func (b *bound[A]) CanBatchWrite() bool {
-	_, ok := b.provider.(BatchWriter[A])
+	_, ok := b.provider.(resource.BatchWriter[A])
 	return ok
 }
 
 func (b *bound[A]) CanRefresh() bool {
-	_, ok := b.provider.(Refresher[A])
+	_, ok := b.provider.(resource.Refresher[A])
 	return ok
 }
 
 func (b *bound[A]) Watched(h host.Reader) []string {
-	w, ok := b.provider.(Watcher[A])
+	w, ok := b.provider.(resource.Watcher[A])
 	if !ok {
 		return nil
 	}
@@ -125,7 +130,7 @@ func (b *bound[A]) SideEffects() bool { return b.t.SideEffects }
 
 func (b *bound[A]) SelfRefresh() bool { return b.t.SelfRefresh }
 
-func (b *bound[A]) PreRunCheck(ctx context.Context, h Reader) error {
+func (b *bound[A]) PreRunCheck(ctx context.Context, h resource.Reader) error {
 	if b.t.PreRunCheck == nil {
 		return nil
 	}
@@ -139,9 +144,9 @@ func (b *bound[A]) BatchLimit() int { return b.t.BatchLimit }
 func (b *bound[A]) CanReadAhead() bool { return b.t.ReadAhead }
 
 func (b *bound[A]) Unsupported() error {
-	lacks := func(f Feature) bool { return f != "" && !slices.Contains(featuresOn(b.provider, b.facts), f) }
+	lacks := func(f resource.Feature) bool { return f != "" && !slices.Contains(featuresOn(b.provider, b.facts), f) }
 	var errs []error
-	add := func(what string, f Feature) {
+	add := func(what string, f resource.Feature) {
 		where, here := conditionalOf(b.provider)[f], ""
 		if where != nil {
 			here = " on this host, as it has it only where " + where.String()
@@ -166,7 +171,7 @@ func (b *bound[A]) Unsupported() error {
 	return errors.Join(errs...)
 }
 
-func lacking(all []Parameter, lacks func(Feature) bool) (without []Parameter) {
+func lacking(all []resource.Parameter, lacks func(resource.Feature) bool) (without []resource.Parameter) {
 	for _, p := range all {
 		if lacks(p.Feature) {
 			without = append(without, p)
@@ -177,7 +182,7 @@ func lacking(all []Parameter, lacks func(Feature) bool) (without []Parameter) {
 
 // used are those of these parameters that want has, going by its JSON form. That is
 // dear, so it is for the few that a provider can't do.
-func (b *bound[A]) used(parameters []Parameter) []Parameter {
+func (b *bound[A]) used(parameters []resource.Parameter) []resource.Parameter {
 	if len(parameters) == 0 {
 		return nil
 	}
@@ -185,10 +190,10 @@ func (b *bound[A]) used(parameters []Parameter) []Parameter {
 	if set == nil {
 		return parameters
 	}
-	return slices.DeleteFunc(parameters, func(p Parameter) bool { return set[p.Name] == nil })
+	return slices.DeleteFunc(parameters, func(p resource.Parameter) bool { return set[p.Name] == nil })
 }
 
-func (b *bound[A]) Read(ctx context.Context, h Reader) error {
+func (b *bound[A]) Read(ctx context.Context, h resource.Reader) error {
 	is, err := b.look(ctx, h)
 	if err != nil {
 		return err
@@ -197,26 +202,26 @@ func (b *bound[A]) Read(ctx context.Context, h Reader) error {
 	return nil
 }
 
-func (b *bound[A]) look(ctx context.Context, h Reader) (A, error) {
-	if auditor, ok := b.provider.(Auditor[A]); ok && len(b.audited) > 0 {
+func (b *bound[A]) look(ctx context.Context, h resource.Reader) (A, error) {
+	if auditor, ok := b.provider.(resource.Auditor[A]); ok && len(b.audited) > 0 {
 		return auditor.ReadAudited(ctx, h, b.want, b.audited)
 	}
 	return b.provider.Read(ctx, h, b.want)
 }
 
-func (b *bound[A]) setState(h Reader, is A) {
+func (b *bound[A]) setState(h resource.Reader, is A) {
 	b.read = nil
-	if h.call().Trace {
+	if resource.IsTraced(h) {
 		b.read = new(is)
 	}
 	b.is = is
-	b.t.normalize(&b.is)
+	normalize(b.t, &b.is)
 }
 
-func (b *bound[A]) State() Instance {
-	i, err := b.t.instance(b.is, b.Provider())
+func (b *bound[A]) State() resource.Instance {
+	i, err := instance(b.t, b.is, b.Provider())
 	if err != nil { // attributes are plain data: they encode
-		return Instance{Namevar: b.Namevar(), Provider: b.Provider()}
+		return resource.Instance{Namevar: b.Namevar(), Provider: b.Provider()}
 	}
 	i.Attributes = b.withoutSecrets(i.Attributes)
 	return i
@@ -224,7 +229,7 @@ func (b *bound[A]) State() Instance {
 
 // withoutSecrets leaves out the properties that must not be shown.
 func (b *bound[A]) withoutSecrets(attributes json.RawMessage) json.RawMessage {
-	hidden := slices.DeleteFunc(slices.Clone(b.t.Properties), func(p Property[A]) bool { return !b.hides(p, b.is) })
+	hidden := slices.DeleteFunc(slices.Clone(b.t.Properties), func(p resource.Property[A]) bool { return !b.hides(p, b.is) })
 	if len(hidden) == 0 {
 		return attributes
 	}
@@ -243,45 +248,58 @@ func (b *bound[A]) withoutSecrets(attributes json.RawMessage) json.RawMessage {
 	return shown
 }
 
-func (b *bound[A]) Compare() Comparison {
-	c := Comparison{Exists: b.t.exists(b.is), Observed: map[string]string{}}
-	for _, p := range b.t.Properties {
-		if !p.Managed(b.want) {
-			continue
-		}
-		hidden := b.hides(p, b.is)
-		if !hidden && !b.t.Acts {
-			c.Observed[p.Name] = p.Show(b.is)
-		}
-		if p.Name != Ensure && !c.Exists || p.InSync(b.is, b.want) {
-			continue
-		}
-		c.Changes = append(c.Changes, p.change(b.is, b.want, hidden))
-		if p.Name == Ensure {
-			break
-		}
-	}
-	return c
-}
-
-func (b *bound[A]) Write(ctx context.Context, h Writer, changes []Change) error {
+func (b *bound[A]) Write(ctx context.Context, h resource.Writer, changes []resource.Change) error {
 	return b.provider.Write(ctx, h, b.is, b.want, changes)
 }
 
-func (b *bound[A]) Refresh(ctx context.Context, h Writer) error {
-	r, ok := b.provider.(Refresher[A])
+func (b *bound[A]) Refresh(ctx context.Context, h resource.Writer) error {
+	r, ok := b.provider.(resource.Refresher[A])
 	if !ok {
-		return ErrNothingToRefresh
+		return resource.ErrNothingToRefresh
 	}
 	return r.Refresh(ctx, h, b.is, b.want)
 }
 
 func (b *bound[A]) CanIdentify() bool {
-	_, ok := b.provider.(Identifier[A])
+	_, ok := b.provider.(resource.Identifier[A])
 	return ok
 }
 
 func (b *bound[A]) CanPrecheck() bool {
-	_, ok := b.provider.(Prechecker[A])
+	_, ok := b.provider.(resource.Prechecker[A])
 	return ok
+}
+
+func (b *bound[A]) CanGenerate() bool {
+	_, ok := b.provider.(resource.Generator[A])
+	return ok
+}
+
+func (b *bound[A]) Generate(ctx context.Context, h resource.Reader, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+	g, ok := b.provider.(resource.Generator[A])
+	if !ok {
+		return func(func(resource.Resource, error) bool) {}
+	}
+	return g.Generate(ctx, h, b.want, c)
+}
+
+// New binds attributes that a program made, as [Kind.Bind] does what a user wrote.
+func New[A any](t *resource.Type[A], ref resource.Ref, want A) (resource.Resource, error) {
+	return (&bound[A]{t: t, ref: ref, want: want}).bind(nil)
+}
+
+func checkOneOf[A any](o resource.OneOf[A], want *A) error {
+	if v := o.Value(want); v != nil && !slices.Contains(o.Words, *v) {
+		last := len(o.Words) - 1
+		return fmt.Errorf("%s %q is not known: use %s or %s", o.Attribute, *v, strings.Join(o.Words[:last], ", "), o.Words[last])
+	}
+	return nil
+}
+
+func exists[A any](t *resource.Type[A], is A) bool { return t.Exists == nil || t.Exists(is) }
+
+func normalize[A any](t *resource.Type[A], a *A) {
+	if t.Normalize != nil {
+		t.Normalize(a)
+	}
 }

@@ -1,4 +1,4 @@
-package resource_test
+package redact_test
 
 import (
 	"testing"
@@ -6,11 +6,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/host"
-	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
 
 func TestOutputHasNoSecretAndNoPartOfOne(t *testing.T) {
-	secrets := resource.EnvironmentSecrets([]string{"A=s3cret", "B=s3cret-token", "C=first line\nsecond", "D=yes", "E=Zoë1", "F=a\xffb\xfec", "G", "H=token-ring", "I=pre-s3cret-post"})
+	secrets := redact.EnvironmentSecrets([]string{"A=s3cret", "B=s3cret-token", "C=first line\nsecond", "D=yes", "E=Zoë1", "F=a\xffb\xfec", "G", "H=token-ring", "I=pre-s3cret-post"})
 	for _, c := range []struct {
 		truncated            bool
 		stdout, stderr       string
@@ -27,7 +27,7 @@ func TestOutputHasNoSecretAndNoPartOfOne(t *testing.T) {
 		{false, "s3cret-token-ring", "s3crets3cret", "[redacted]", "[redacted]"},
 		{false, "a\xffb\xfec", "s3\xffcret", "[redacted]", "s3\xffcret"}, // nothing is dropped that would complete a secret later
 	} {
-		got := resource.RedactOutput(host.Result{Stdout: []byte(c.stdout), Stderr: []byte(c.stderr), Truncated: c.truncated}, secrets)
+		got := redact.Output(host.Result{Stdout: []byte(c.stdout), Stderr: []byte(c.stderr), Truncated: c.truncated}, secrets)
 		want := host.Result{Stdout: []byte(c.wantStdout), Stderr: []byte(c.wantErrs), Truncated: c.truncated}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q, %q (-want +got):\n%s", c.stdout, c.stderr, diff)
@@ -36,7 +36,7 @@ func TestOutputHasNoSecretAndNoPartOfOne(t *testing.T) {
 }
 
 func TestAnEmptySecretRedactsNothing(t *testing.T) {
-	if got := resource.Redact("a 42 b", []string{"", "42"}); got != "a [redacted] b" {
+	if got := redact.Text("a 42 b", []string{"", "42"}); got != "a [redacted] b" {
 		t.Error(got)
 	}
 }

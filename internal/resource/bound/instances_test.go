@@ -1,4 +1,4 @@
-package resource_test
+package bound_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // sourced is a provider that lists what others do.
@@ -30,7 +31,7 @@ func TestInstancesAreListedInOrder(t *testing.T) {
 	p := &able{plain: plain{name: "all"}, shines: map[string]lamp{
 		"b": {Name: "b", Ensure: new("present"), Colour: new("RED")}, "a": {Name: "a", Ensure: new("absent")},
 	}}
-	got, err := lamps(p).Erase().Instances(t.Context(), nil, nil, "")
+	got, err := bound.Kind(lamps(p)).Instances(t.Context(), nil, nil, "")
 	must(t, err)
 	want := []resource.Instance{
 		{Namevar: "a", Provider: "all", Attributes: json.RawMessage(`{"name":"a","ensure":"absent"}`)},
@@ -60,7 +61,7 @@ func TestInstancesAreThoseOfAllProviders(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			list, err := lamps(test.providers...).Erase().Instances(t.Context(), bookworm(), nil, test.named)
+			list, err := bound.Kind(lamps(test.providers...)).Instances(t.Context(), bookworm(), nil, test.named)
 			must(t, err)
 			var got []string
 			for _, i := range list {
@@ -74,22 +75,22 @@ func TestInstancesAreThoseOfAllProviders(t *testing.T) {
 }
 
 func TestListingFailsWithAReason(t *testing.T) {
-	_, err := lamps(plain{name: "switch"}).Erase().Instances(t.Context(), nil, nil, "")
+	_, err := bound.Kind(lamps(plain{name: "switch"})).Instances(t.Context(), nil, nil, "")
 	wantError(t, err, "cannot list all of kind Lamp: provider switch can't; give a name")
 	if _, ok := errors.AsType[*resource.NoListerError](err); !ok {
 		t.Errorf("got a %T", err)
 	}
-	_, err = lamps(lister("other", "a"), plain{name: "switch"}).Erase().Instances(t.Context(), nil, nil, "switch")
+	_, err = bound.Kind(lamps(lister("other", "a"), plain{name: "switch"})).Instances(t.Context(), nil, nil, "switch")
 	wantError(t, err, "cannot list all of kind Lamp: provider switch can't; give a name")
-	_, err = lamps().Erase().Instances(t.Context(), nil, nil, "torch")
+	_, err = bound.Kind(lamps()).Instances(t.Context(), nil, nil, "torch")
 	wantError(t, err, `provider "torch" is not one of kind Lamp, which has []`)
 }
 
 func TestTheProviderThatAKindGets(t *testing.T) {
-	if got := resource.Chosen(lamps(plain{name: "candle", err: errors.New("no fire")}, plain{name: "switch"}).Erase(), nil, nil); got != "switch" {
+	if got := resource.Chosen(bound.Kind(lamps(plain{name: "candle", err: errors.New("no fire")}, plain{name: "switch"})), nil, nil); got != "switch" {
 		t.Errorf("it is %q", got)
 	}
-	if got := resource.Chosen(lamps(plain{name: "candle", err: errors.New("no fire")}).Erase(), nil, nil); got != "" {
+	if got := resource.Chosen(bound.Kind(lamps(plain{name: "candle", err: errors.New("no fire")})), nil, nil); got != "" {
 		t.Errorf("where none suits it is %q", got)
 	}
 }

@@ -1,0 +1,93 @@
+package bound
+
+import (
+	"fmt"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
+)
+
+func (b *bound[A]) Compare() resource.Comparison {
+	c := resource.Comparison{Exists: exists(b.t, b.is), Observed: map[string]string{}}
+	for _, p := range b.t.Properties {
+		if !p.Managed(b.want) {
+			continue
+		}
+		hidden := b.hides(p, b.is)
+		if !hidden && !b.t.Acts {
+			c.Observed[p.Name] = p.Show(b.is)
+		}
+		if p.Name != resource.Ensure && !c.Exists || p.InSync(b.is, b.want) {
+			continue
+		}
+		c.Changes = append(c.Changes, change(p, b.is, b.want, hidden))
+		if p.Name == resource.Ensure {
+			break
+		}
+	}
+	return c
+}
+
+// change builds the Change of a property that is out of sync, and whose values may have to be hidden.
+func change[A any](p resource.Property[A], is, want A, hidden bool) resource.Change {
+	c := resource.Change{
+		Property:           p.Name,
+		Is:                 p.Show(is),
+		Should:             should(p, is, want),
+		Sensitive:          hidden,
+		Done:               p.Done,
+		Failed:             p.Failed,
+		InvalidatesRefresh: p.InvalidatesRefresh != nil && p.InvalidatesRefresh(want),
+	}
+	switch {
+	case c.Sensitive:
+		c.Is, c.Should = redact.Mark, redact.Mark
+	case p.Diff != nil:
+		c.Diff = p.Diff(is, want)
+	}
+	c.Message = message(c)
+	return c
+}
+
+func should[A any](p resource.Property[A], is, want A) string {
+	if p.ShowShould != nil {
+		return p.ShowShould(is, want)
+	}
+	return p.Show(want)
+}
+
+func isSensitive[A any](p resource.Property[A], want A) bool {
+	return p.Sensitive != nil && p.Sensitive(want)
+}
+
+// hidden reports whether the value must not be shown, be it the present or the desired one.
+func isHidden[A any](p resource.Property[A], is, want A) bool {
+	return isSensitive(p, want) || p.WasSecret != nil && p.WasSecret(is)
+}
+
+// message words a change as Puppet does.
+func message(c resource.Change) string {
+	switch {
+	case c.Property == resource.Ensure:
+		return ensureMessage(c)
+	case c.Sensitive:
+		return "changed " + c.Property
+	case c.Is == "":
+		return fmt.Sprintf("%s defined as %s", c.Property, c.Should)
+	case c.Should == "":
+		return fmt.Sprintf("%s undefined from %s", c.Property, c.Is)
+	}
+	return fmt.Sprintf("%s changed %s to %s", c.Property, c.Is, c.Should)
+}
+
+func ensureMessage(c resource.Change) string {
+	switch {
+	case c.Should == resource.Absent:
+		return "removed"
+	case c.Should == resource.Purged:
+		return "purged"
+	case c.Creates():
+		return "created"
+	}
+	return fmt.Sprintf("ensure changed %s to %s", c.Is, c.Should)
+}

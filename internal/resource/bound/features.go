@@ -1,0 +1,48 @@
+package bound
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// featuresOn are all features of a provider on the host with these facts, sorted but for
+// those that it always has.
+func featuresOn(p any, facts resource.Facts) []resource.Feature {
+	all, sometimes := slices.Clone(featuresOf(p)), conditionalOf(p)
+	for _, f := range slices.Sorted(maps.Keys(sometimes)) {
+		if sometimes[f].Holds(facts) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func conditionalOf(p any) map[resource.Feature]resource.Where {
+	if c, ok := p.(resource.Conditional); ok {
+		return c.FeaturesWhere()
+	}
+	return nil
+}
+
+func featuresOf(p any) []resource.Feature {
+	if f, ok := p.(resource.Featured); ok {
+		return f.Features()
+	}
+	return nil
+}
+
+func needsOf(p any) resource.Needs {
+	if n, ok := p.(resource.Needing); ok {
+		return n.Needs()
+	}
+	return resource.Needs{}
+}
+
+func defaultsOf(p any) resource.Defaults {
+	if d, ok := p.(resource.Defaulter); ok {
+		return d.Defaults()
+	}
+	return resource.Defaults{}
+}

@@ -1,0 +1,114 @@
+package bound
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+func (k kind[A]) Instances(ctx context.Context, facts resource.Facts, h resource.Reader, provider string) ([]resource.Instance, error) {
+	providers, err := listing(k.t, facts, h, provider)
+	if err != nil {
+		return nil, err
+	}
+	all := []resource.Instance{}
+	for _, p := range providers {
+		found, err := list(k.t, ctx, h, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	slices.SortStableFunc(all, func(a, b resource.Instance) int { return strings.Compare(a.Namevar, b.Namevar) })
+	return slices.CompactFunc(all, func(a, b resource.Instance) bool { return a.Namevar == b.Namevar && a.Provider != b.Provider }), nil
+}
+
+// listing are the providers to list by: the one that is named, or the default and then
+// the others, one of each source.
+func listing[A any](t *resource.Type[A], facts resource.Facts, h host.Reader, name string) ([]resource.Provider[A], error) {
+	first, err := choose(t, facts, h, name)
+	if err != nil {
+		return nil, err
+	}
+	all := []resource.Provider[A]{first}
+	if name == "" {
+		all = append(all, others(t, facts, h, first)...)
+	}
+	sources := map[string]bool{}
+	all = slices.DeleteFunc(all, func(p resource.Provider[A]) bool {
+		_, lists := p.(resource.Lister[A])
+		seen := sources[sourceOf(p)]
+		sources[sourceOf(p)] = seen || lists
+		return !lists || seen
+	})
+	if len(all) == 0 {
+		return nil, &resource.NoListerError{Kind: t.Name, Provider: first.Name()}
+	}
+	return all, nil
+}
+
+// others are the suitable providers beside the default.
+func others[A any](t *resource.Type[A], facts resource.Facts, h host.Reader, first resource.Provider[A]) []resource.Provider[A] {
+	var all []resource.Provider[A]
+	for _, p := range t.Providers {
+		if p.Name() != first.Name() && suits(p, facts, h) == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func list[A any](t *resource.Type[A], ctx context.Context, h resource.Reader, p resource.Provider[A]) ([]resource.Instance, error) {
+	list, err := p.(resource.Lister[A]).List(ctx, h)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %s by provider %s: %w", t.Name, p.Name(), err)
+	}
+	out := make([]resource.Instance, 0, len(list))
+	for _, a := range list {
+		normalize(t, &a)
+		i, err := instance(t, a, p.Name())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+// sourceOf is where a provider's instances come from: its own name, unless it says else.
+func sourceOf[A any](p resource.Provider[A]) string {
+	if s, ok := p.(resource.Sourced); ok {
+		return cmp.Or(s.Source(), p.Name())
+	}
+	return p.Name()
+}
+
+func instance[A any](t *resource.Type[A], a A, provider string) (resource.Instance, error) {
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return resource.Instance{}, fmt.Errorf("cannot encode %s: %w", t.Name, err)
+	}
+	return resource.Instance{Namevar: *t.Namevar(&a), Provider: provider, Exists: exists(t, a), Attributes: raw, Lossy: lossy(raw)}, nil
+}
+
+// lossy reports whether JSON was made of text that is not UTF-8: its encoder then writes the
+// replacement character as an escape, and a real one as it is.
+func lossy(raw []byte) bool {
+	for {
+		_, after, found := bytes.Cut(raw, []byte{'\\'})
+		if !found {
+			return false
+		}
+		if bytes.HasPrefix(after, []byte("ufffd")) {
+			return true
+		}
+		raw = after[1:] // JSON has a character after each backslash
+	}
+}

@@ -1,0 +1,82 @@
+package bound
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// ChooseAs gives a resource the provider that another one of its kind has: nobody needs
+// to ask a host a thousand times what it can do. It reports whether the other is of the
+// same type, without which nothing is done.
+func ChooseAs(r, other resource.Resource) bool { return r.(erased).chooseAs(other) }
+
+// Kind hides the Go type of a type's attributes.
+func Kind[A any](t *resource.Type[A]) resource.Kind { return kind[A]{t} }
+
+type kind[A any] struct{ t *resource.Type[A] }
+
+func (k kind[A]) Name() string        { return k.t.Name }
+func (k kind[A]) NamevarName() string { return k.t.NamevarName }
+func (k kind[A]) SideEffects() bool   { return k.t.SideEffects }
+
+func (k kind[A]) Bind(ref resource.Ref, attributes json.RawMessage, secrets ...resource.Secret) (resource.Resource, error) {
+	b := &bound[A]{t: k.t, ref: ref}
+	if len(attributes) > 0 {
+		d := json.NewDecoder(bytes.NewReader(attributes))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&b.want); err != nil {
+			return nil, fmt.Errorf("cannot read attributes of %s: %w", ref, k.explain(err))
+		}
+	}
+	return b.bind(secrets)
+}
+
+func (k kind[A]) Adopt(ref resource.Ref, attributes any, secrets ...resource.Secret) (resource.Resource, error) {
+	if want, ok := adopt(k.t, attributes); ok {
+		return (&bound[A]{t: k.t, ref: ref, want: want}).bind(secrets)
+	}
+	raw, err := json.Marshal(attributes)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode attributes of %s: %w", ref, err)
+	}
+	return k.Bind(ref, raw, secrets...)
+}
+
+func adopt[A any](t *resource.Type[A], attributes any) (want A, ok bool) {
+	if t.From != nil {
+		return t.From(attributes)
+	}
+	if a, ok := attributes.(interface{ DeepCopy() *A }); ok {
+		return *a.DeepCopy(), true
+	}
+	return want, false
+}
+
+// explain adds the way out to the decoder's error about an unknown attribute.
+func (k kind[A]) explain(err error) error {
+	if !strings.Contains(err.Error(), "unknown field") {
+		return err
+	}
+	return fmt.Errorf("%w; %s has: %s", err, k.t.Name, strings.Join(k.attributeNames(), ", "))
+}
+
+func (k kind[A]) attributeNames() []string {
+	var names []string
+	for _, a := range k.Describe().Attributes {
+		if !a.ReadOnly {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+func (k kind[A]) Named(namevar string) (resource.Resource, error) {
+	var want A
+	*k.t.Namevar(&want) = namevar
+	normalize(k.t, &want)
+	return &bound[A]{t: k.t, ref: resource.Ref{Kind: k.t.Name, Name: namevar}, want: want}, nil
+}
