@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every fuzz target of the module in turn, each for FUZZTIME (10m), with FUZZPROCS (1)
 # workers. Arguments narrow it to packages: hack/fuzz.sh ./internal/accounts ./providers/...
-# Stops at the first finding, whose input go test leaves in the package's testdata/fuzz.
+# It stops at the first failure; go test saves its input in the package's testdata/fuzz.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

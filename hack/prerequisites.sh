@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Installs what the tests and the demo need, Go included, from the distribution: quick and silent
-# when nothing is missing. It installs only on Debian and Ubuntu and only as root;
-# elsewhere it names what is missing and how to get it.
+# Installs the prerequisites of the tests and the demo, including Go, from the distribution. Quick and silent
+# if nothing is missing. It installs only on Debian and Ubuntu and only as root;
+# otherwise it lists the missing ones and how to get them.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cache=${FETTLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fettle}
 want_go=$(awk '$1 == "go" { print $2; exit }' go.mod)
 
-# One line for each need: a command or an absolute path, the Debian package that
-# brings it, and what it is for.
+# One line per prerequisite: a command or an absolute path, its Debian package,
+# and its purpose.
 needs() {
 	cat <<-'EOF'
 		git                            git                     the version that binaries are stamped with
@@ -26,7 +26,7 @@ needs() {
 
 say() { printf 'prerequisites: %s\n' "$*" >&2; }
 
-# have NEED reports whether a command is on root's PATH, or a file is there.
+# have NEED reports whether a command is on root's PATH, or a file exists.
 have() {
 	case $1 in
 	/*) [ -e "$1" ] ;;
@@ -35,7 +35,7 @@ have() {
 }
 
 # enough_go reports whether the Go on PATH builds this module. One of 1.21 or later
-# with GOTOOLCHAIN=auto fetches what go.mod asks for by itself.
+# with GOTOOLCHAIN=auto downloads the required toolchain itself.
 enough_go() {
 	local got
 	command -v go >/dev/null || return 1
@@ -43,9 +43,9 @@ enough_go() {
 	[ "$(printf '%s\n' "$want_go" "${got#go}" | sort -V | head -n 1)" = "$want_go" ]
 }
 
-# install_go brings a Go: the distribution's, and where that is too old, the toolchain
-# that go.mod asks for. That comes through the old one as the module which newer Go
-# commands fetch it as, so its checksum is verified; the Makefile finds it in the cache.
+# install_go installs the distribution's Go and, if it is too old, the toolchain
+# that go.mod requires. The old Go downloads it as a module, like newer Go
+# commands do, so its checksum is verified. The Makefile uses it from the cache.
 install_go() {
 	local scratch dir
 	command -v go >/dev/null || install_packages golang-go
@@ -64,7 +64,7 @@ install_go() {
 	rm -rf "$scratch"
 }
 
-# check_go makes sure of a Go, or says what to do.
+# check_go checks for a suitable Go, or prints what to do.
 check_go() {
 	! enough_go || return 0
 	if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
@@ -74,7 +74,7 @@ check_go() {
 	return 1
 }
 
-# missing prints the needs that this machine does not meet.
+# missing prints the prerequisites that this machine lacks.
 missing() {
 	local need package purpose
 	while read -r need package purpose; do
@@ -89,7 +89,7 @@ install_packages() {
 		apt-get -qq install --yes --no-install-recommends "$@" >/dev/null
 }
 
-# report names each unmet need on stdin, what it is for, and what to do.
+# report prints each missing prerequisite on stdin, its purpose, and what to do.
 report() {
 	local need package purpose
 	while read -r need package purpose; do

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the generators and fails if they changed, added or removed a file.
 #
-# Two snapshots are compared rather than the tree with its last commit, so that the
-# check also serves while work is uncommitted; on a clean checkout it is the same.
+# It compares two snapshots, not the tree with its last commit, so that the
+# check also works with uncommitted changes.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

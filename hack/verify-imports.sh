@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Proves the import table: lints a scratch module of one-line files, each with one
-# import, and fails if depguard allows what the design forbids or forbids what it allows.
+# Tests the allowed imports: lints a temporary module of one-line files, each with one
+# import, and fails if depguard wrongly allows or denies one.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 module=github.com/fettle-dev/fettle
 
-# Who imports what, and whether that may be; ours/ stands for this module.
+# Package, import, and whether it is allowed; ours/ stands for this module.
 table() {
 	cat <<-'EOF'
 		api/v1alpha1            k8s.io/apimachinery/pkg/apis/meta/v1  yes
@@ -143,7 +143,7 @@ table() {
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cp .golangci.yml "$scratch/"
-# Another module name, so that none of the imports resolves: forbidden ones would be cycles.
+# A different module name prevents the imports from resolving; denied ones could be cycles.
 printf 'module scratch.invalid\n\ngo 1.26.0\n' >"$scratch/go.mod"
 
 expected=$scratch/expected
@@ -156,7 +156,7 @@ while read -r package import may; do
 	[ "$may" = yes ] || echo "$file $package $import"
 done < <(table) | sort >"$expected"
 
-# Imports that do not resolve are no obstacle: depguard reads only the syntax.
+# depguard works with unresolved imports, because it reads only the syntax.
 (cd "$scratch" && go tool -modfile="$root/go.tools.mod" golangci-lint run \
 	--enable-only depguard --output.text.path stdout --output.text.print-issued-lines=false 2>&1) >"$scratch/output" || true
 

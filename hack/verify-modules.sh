@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails if go mod tidy would change a module file. go.tools.mod is left out: tidy
-# would add what the operator itself imports, which is what that file keeps apart.
+# Fails if go mod tidy would change a module file. go.tools.mod is excluded: tidy
+# would add the imports of the main module, which that file must not contain.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# vet-submodule.sh DIR runs go vet in a nested module. One that only pins programs
-# has no package of its own; then its requirements are checked against go.sum.
+# vet-submodule.sh DIR runs go vet in a nested module. For a module without packages,
+# which only pins programs, it verifies the requirements against go.sum.
 set -euo pipefail
 
 cd "${1:?the folder of a module}"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds etcd, kube-apiserver and kubectl from Go modules and prints the folder
-# that holds them, for use as KUBEBUILDER_ASSETS.
+# with them, for use as KUBEBUILDER_ASSETS.
 #
-# A KUBEBUILDER_ASSETS that is set already wins. The cache is keyed by what goes
-# into a build (versions, this script, the Go toolchain, the platform), so a folder
-# that exists is right and the whole cache is safe to delete. A first build takes
+# If KUBEBUILDER_ASSETS is set, it is used. The cache is keyed by the inputs of a
+# build (versions, this script, the Go toolchain, the platform), so an existing folder
+# is up to date, and the cache can be deleted at any time. A first build takes
 # five to ten minutes on two cores; progress goes to stderr, the folder to stdout.
 set -euo pipefail
 
@@ -24,7 +24,7 @@ fi
 
 say() { printf '%s\n' "$*" >&2; }
 
-# One builder at a time: two of them would take twice as long, not half.
+# Only one build runs at a time, because parallel builds take longer.
 mkdir -p "$cache/controlplane"
 exec 9>"$cache/controlplane/lock"
 if ! flock -n 9; then
@@ -36,11 +36,11 @@ fi
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 minor=${version#v1.}
 minor=${minor%%.*}
-# Without these the API server calls itself v0.0.0 and clients refuse features.
+# Without these, the API server reports v0.0.0 and clients disable features.
 stamp=k8s.io/component-base/version
 ldflags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor"
 
-# build NAME PACKAGE compiles one binary, with a line that counts the seconds on a terminal.
+# build NAME PACKAGE compiles a binary, and shows the elapsed seconds on a terminal.
 build() {
 	local name=$1 package=$2 start=$SECONDS pid
 	say "controlplane: building $name ($version, once)"

@@ -1,4 +1,4 @@
-# etcd and kube-apiserver, and who may talk to them.
+# Starts etcd and kube-apiserver, and creates their credentials.
 
 SERVER=https://$NETWORK.1:6443
 
@@ -42,7 +42,7 @@ make_keys() (
 	printf '%s,admin,admin,system:masters\n' "$(cat admin.token)" >tokens.csv
 )
 
-# write_kubeconfig TOKENFILE FILE: for whoever holds the token.
+# write_kubeconfig TOKENFILE FILE writes a kubeconfig with the token.
 write_kubeconfig() {
 	cat >"$2" <<-END
 		apiVersion: v1

@@ -1,4 +1,4 @@
-# Fettle itself: its binaries, its place in the cluster, its processes.
+# Starts Fettle: its binaries, its objects in the cluster, its processes.
 
 check_prerequisites() {
 	[ "$(id -u)" = 0 ] || die "booting machines needs root: run it as root"
@@ -31,7 +31,7 @@ start_manager() {
 }
 
 # start_agent MACHINE installs the agent on a machine as a service. Its token is bound to
-# the Node, as the token of a pod on it would be: it is no good for another node.
+# the Node, like that of a pod on it, so that it is invalid for other nodes.
 start_agent() {
 	local name=$1 root=$WORK/machines/$1/root
 	identity "$AGENT_NAMESPACE" "$AGENT_ACCOUNT" "$root/etc/fettle/agent" --bound-object-kind Node --bound-object-name "$name"

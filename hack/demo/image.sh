@@ -1,15 +1,15 @@
-# What the machines' disks hold: the Debian base that the tests use too, and over it a
-# layer with a package repository, because the machines have no network to the outside.
+# Prepares the disks of the machines: the Debian base of the tests, with a
+# layer for a package repository, because the machines have no access to other networks.
 
 # layer PACKAGE... prints the folder of a layer that offers these packages and what they
-# depend on. Layers are kept by what goes into them, so the second demo needs no network.
+# depend on. Layers are cached by content, so a second demo needs no network.
 layer() {
 	printf '%s/demo/layer-%s' "$CACHE" "$(printf '%s\n' "$(base)" "$@" | cat - hack/demo/image.sh | sha256sum | cut -c1-16)"
 }
 
 base() { cat "$WORK/base"; }
 
-# make_layer PACKAGE... makes that layer unless it is there.
+# make_layer PACKAGE... creates that layer if it is missing.
 make_layer() (
 	layer=$(layer "$@")
 	exec 9>"$CACHE/demo/layers"

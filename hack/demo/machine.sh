@@ -1,6 +1,6 @@
-# The machines, as real as they get without hardware.
+# Boots systemd machines in containers.
 
-# boot_machines boots them side by side and gives each its address.
+# boot_machines boots all machines in parallel and assigns their addresses.
 boot_machines() {
 	local i name layer
 	layer=$(layer "${PACKAGES[@]}")

@@ -1,9 +1,9 @@
-# What runs, and how it ends.
+# Starts and stops processes.
 
 declare -A PID_OF=() # by name
 STARTED=()           # names, in the order of their start
 
-# claim_network makes the folder for this run, which belongs to its network's name.
+# claim_network creates the folder of this run, named after its network.
 claim_network() {
 	mkdir -p "$CACHE/demo"
 	clear_the_dead
@@ -14,7 +14,7 @@ claim_network() {
 	PATH=$WORK/bin:$PATH
 }
 
-# clear_the_dead clears up after demos that were killed.
+# clear_the_dead cleans up after demos that were killed.
 clear_the_dead() {
 	local lock
 	for lock in "$CACHE"/demo/*.lock; do
@@ -24,7 +24,7 @@ clear_the_dead() {
 	done
 }
 
-# clear_run NETNS removes what a demo in that network has outside its processes.
+# clear_run NETNS removes the remains of a demo in that network.
 clear_run() {
 	rm -rf "$CACHE/demo/$1".run.*
 	[ ! -e "/run/netns/$1" ] || ip netns delete "$1"
@@ -32,7 +32,7 @@ clear_run() {
 }
 
 # start NAME SIGNAL COMMAND... runs a command in the background. The signal is what it gets if
-# this script is killed: KILL is quick, TERM for what has to clear up after itself.
+# this script is killed: KILL is fast, TERM lets the command clean up.
 start() {
 	local name=$1 signal=$2
 	shift 2
@@ -41,7 +41,7 @@ start() {
 	STARTED+=("$name")
 }
 
-# alive fails if anything that was started has ended.
+# alive fails if any started process has exited.
 alive() {
 	local pid
 	for pid in "${PID_OF[@]}"; do
@@ -64,7 +64,7 @@ clean_up() {
 	exit "$status"
 }
 
-# tell_failure shows the last words of everything, then where the story broke off.
+# tell_failure prints the end of all logs, and the step that failed.
 tell_failure() {
 	local name
 	find "$WORK/log" -type f -size +0 -exec tail -v -n 10 {} +
@@ -74,7 +74,7 @@ tell_failure() {
 	printf 'demo: it broke off at "%s"; KEEP=1 leaves all as it is then\n' "$STEP"
 }
 
-# end_processes ends what was started, the last first, and waits for it.
+# end_processes stops all started processes, the latest first, and waits for them.
 end_processes() {
 	local i
 	for ((i = ${#STARTED[@]} - 1; i >= 0; i--)); do
@@ -82,7 +82,7 @@ end_processes() {
 	done
 }
 
-# end NAME ends what was started by that name, in ten seconds at most.
+# end NAME stops the process of that name, within ten seconds.
 end() {
 	local pid=${PID_OF[$1]:-} tries=100
 	[ -n "$pid" ] || return 0

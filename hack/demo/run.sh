@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Shows Fettle at work on real systemd machines: make demo.
+# Demonstrates Fettle on real systemd machines: make demo.
 #
-# A control plane, a manager and the machines live in a network namespace of their own
-# and in one folder; nothing else on this machine is touched, and all of it goes away at
-# the end, also after an error or Ctrl-C. KEEP=1 leaves it running until Ctrl-C.
+# The control plane, the manager and the machines run in a separate network namespace
+# and in one folder. Nothing else on this machine is changed, and everything is removed at
+# the end, even after an error or Ctrl-C. KEEP=1 leaves it running until Ctrl-C.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# Tunables.
+# Parameters.
 MACHINES=(web-1 web-2)               # the nodes, each a booted machine
 AGENT_INTERVAL=${AGENT_INTERVAL:-5s} # how often an agent looks for drift; minutes in real life
 PATIENCE=${PATIENCE:-180}            # seconds to wait for anything
@@ -18,7 +18,7 @@ BRIDGE=fettle0                       # the machines' network in it
 NETWORK=10.77.0                      # the control plane is .1, the machines count from .11
 CACHE=${FETTLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fettle}
 
-# What config/ and config/samples call things.
+# Names in config/ and config/samples.
 MANAGER_NAMESPACE=fettle-system
 MANAGER_ACCOUNT=fettle-manager
 AGENT_NAMESPACE=fettle-nodes

@@ -1,26 +1,26 @@
-# What a person sees.
+# Prints the demo for its viewers.
 
 STEP= # the last one announced
 
-# step TEXT announces what comes next.
+# step TEXT announces the next step.
 step() {
 	STEP=$*
 	printf '\n\033[1m== %s\033[0m\n' "$*" | plain
 }
 
-# note TEXT explains what was seen.
+# note TEXT explains the previous output.
 note() { printf '   %s\n' "$*"; }
 
-# die TEXT ends the demo with what is wrong and what to do.
+# die TEXT ends the demo with an error and its fix.
 die() {
 	printf 'demo: %s\n' "$*" >&2
 	exit 1
 }
 
-# plain takes escapes out where no terminal would understand them.
+# plain removes escape sequences unless stdout is a terminal.
 plain() { if [ -t 1 ]; then cat; else sed 's/\x1b\[[0-9;]*m//g'; fi; }
 
-# command_line WORD... prints a command as a person would type it.
+# command_line WORD... prints a command as it would be typed.
 command_line() {
 	local word line=
 	for word; do
@@ -38,9 +38,9 @@ show() {
 	"$@"
 }
 
-# busy TEXT COMMAND... runs a long command whose output matters only when it fails;
-# on a terminal it counts the seconds. The command runs in a shell of its own: what it
-# sets is lost, and it must not start what should stay.
+# busy TEXT COMMAND... runs a long command, and prints its output only if it fails;
+# on a terminal it shows the elapsed seconds. The command runs in a subshell: variables
+# that it sets are lost, and it must not start background processes.
 busy() {
 	local text=$1 start=$SECONDS status=0 pid
 	shift

@@ -1,4 +1,4 @@
-# Scenes that follow the samples; each stands for itself. SCENES says which are shown.
+# Independent scenes that follow the samples. SCENES selects the ones to show.
 
 drift() {
 	local name=${MACHINES[0]}
@@ -26,7 +26,7 @@ drift_reported() { [[ $(kubectl get nodecatalog "$1" -o "jsonpath=$WHAT_CHANGED"
 
 all_right() { right "$1" && on "$1" id "$DRIFT_USER"; }
 
-# right MACHINE is true if the file has nothing of what the scenes write into it.
+# right MACHINE is true if the file contains no changes by the scenes.
 right() { ! on "$1" grep -q changed "$DRIFT_FILE"; }
 
 # column RESOURCE COUNTER VALUE is true if the counter of a resource's nodes has that value.
@@ -85,7 +85,7 @@ deletion() {
 	until_true "everything to be as before" gone "$name"
 }
 
-# gone MACHINE is true if nothing is left there of the guest.
+# gone MACHINE is true if no trace of the guest is left there.
 gone() {
 	! on "$1" id guest && ! on "$1" systemctl is-active guest && ! on "$1" test -e /etc/systemd/system/guest.service &&
 		! on "$1" grep -q guest /etc/issue && on "$1" test -s /etc/issue

@@ -1,4 +1,4 @@
-# What the demo tells, in order.
+# The story of the demo, in order.
 
 KINDS=files,packages,users,groups,systemservices
 

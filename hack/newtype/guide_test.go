@@ -16,7 +16,7 @@ import (
 // A block is one fenced block of a guide.
 type block struct{ language, text string }
 
-// The steps of CONTRIBUTING.md, taken as they are written, lead to a type that is in all lists and passes its tests, the
+// The steps of CONTRIBUTING.md, exactly as written, create a type that is in all lists and passes its tests, the
 // laws of types and the linter.
 func TestTheGuideToAFirstTypeWorksAsWritten(t *testing.T) {
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestTheGuideToAFirstTypeWorksAsWritten(t *testing.T) {
 		"./api/...", "./providers", "./providers/sysctl")
 }
 
-// guide are the blocks of the last chapter of CONTRIBUTING.md, in their order.
+// guide returns the code blocks in the last chapter of CONTRIBUTING.md, in order.
 func guide(t *testing.T) []block {
 	t.Helper()
 	text, err := os.ReadFile("../../CONTRIBUTING.md")
@@ -49,7 +49,7 @@ func guide(t *testing.T) []block {
 	}
 	_, chapter, found := strings.Cut(string(text), "\n## Add your first type")
 	if !found {
-		t.Fatal("the guide is gone")
+		t.Fatal("CONTRIBUTING.md has no chapter on a first type")
 	}
 	var blocks []block
 	for _, m := range regexp.MustCompile("(?ms)^```(sh|go)\n(.*?)^```$").FindAllStringSubmatch(chapter, -1) {
@@ -69,7 +69,7 @@ func commands(t *testing.T, text string) string {
 	return strings.ReplaceAll(text, "make verify\n", "make verify-generated verify-modules\n")
 }
 
-// A function is the text of one, its comment included, under the name that tells it from others of its file.
+// A function is the source of a function with its comment, and its unique name in the file.
 type function struct{ name, text string }
 
 func functions(t *testing.T, text string) []function {
@@ -87,7 +87,7 @@ func functions(t *testing.T, text string) []function {
 	return all
 }
 
-// span is where a function begins, with its comment, and ends.
+// span returns the start of a function, including its comment, and its end.
 func span(f *ast.FuncDecl) (from, to token.Pos) {
 	if f.Doc != nil {
 		return f.Doc.Pos() - 1, f.End() - 1
@@ -102,7 +102,7 @@ func nameOf(f *ast.FuncDecl) string {
 	return fmt.Sprintf("(%s).%s", f.Recv.List[0].Type, f.Name.Name)
 }
 
-// put replaces the function of that name in the type's files, or adds it to the provider's.
+// put replaces the function of the same name in the type's files, or adds it to the provider's file.
 func put(t *testing.T, dir string, f function) {
 	t.Helper()
 	for _, name := range []string{"native.go", "sysctl_test.go"} {

@@ -1,9 +1,9 @@
-// Command newtype scaffolds a resource type: its API kind, its package below
+// Command newtype scaffolds a resource type: its API kind, its package in
 // providers/, its samples and its line in the registry and in PROJECT. `make new-type KIND=Sysctl`
 // runs it, and then the generators.
 //
-// What it writes compiles and keeps the laws of types from the start, so that the
-// first change to it is already a change of behaviour.
+// The scaffold compiles and obeys the laws of types, so that the
+// first edit already implements behaviour.
 package main
 
 import (

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// copyCheckout copies what git would have, more or less, so that the copy can change.
+// copyCheckout copies the checkout without .git and binaries, so that a test can change it.
 func copyCheckout(t *testing.T) string {
 	t.Helper()
 	const root = "../.."
@@ -32,7 +32,7 @@ func copyCheckout(t *testing.T) string {
 	return dir
 }
 
-// skip leaves out a folder, or .git where it is a file.
+// skip skips a folder, or .git if it is a file.
 func skip(d fs.DirEntry) error {
 	if d.IsDir() {
 		return fs.SkipDir
@@ -52,7 +52,7 @@ func copyFile(to, from string) error {
 	return os.WriteFile(to, text, info.Mode().Perm())
 }
 
-// run builds as others do, without -trimpath: so what is not ours comes from their cache.
+// run runs a command. Builds do not use -trimpath, so that the build cache of other tests is used.
 func run(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// checkout is the repository's root.
+// checkout returns the root of the repository.
 func checkout() fs.FS {
 	return os.DirFS("../..")
 }
 
-// A source is one Go file of this module.
+// A source is a Go file of this module.
 type source struct {
 	path   string // relative to the root
 	syntax *ast.File
@@ -27,13 +27,13 @@ func (s source) dir() string     { return path.Dir(s.path) }
 func (s source) test() bool      { return strings.HasSuffix(s.path, "_test.go") }
 func (s source) generated() bool { return ast.IsGenerated(s.syntax) }
 
-// lines is how many lines a part of the file takes.
+// lines returns the number of lines of a node.
 func (s source) lines(n ast.Node) int {
 	return s.file.Line(n.End()) - s.file.Line(n.Pos()) + 1
 }
 
-// sources parses the Go files of this module, comments included. Folders that the go
-// command leaves out too (testdata, hidden ones, other modules) are left out.
+// sources parses the Go files of this module with comments. It skips the folders that the go
+// command skips: testdata, hidden folders and other modules.
 func sources(t *testing.T) []source {
 	t.Helper()
 	var all []source
@@ -57,7 +57,7 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// skip returns fs.SkipDir for a folder that holds no package of this module.
+// skip returns fs.SkipDir for a folder without packages of this module.
 func skip(dir string) error {
 	if dir == "." {
 		return nil

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// securityDoc says in tables what holds, and by which tests that is shown.
+// securityDoc lists guarantees and the tests that verify them.
 const securityDoc = "docs/security.md"
 
-// securityRows are those of the tables whose last column is "Shown by".
+// securityRows returns the rows of the tables whose last column is "Shown by".
 func securityRows(root fs.FS) ([]row, error) {
 	text, err := fs.ReadFile(root, securityDoc)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read what holds: %w", err)
+		return nil, fmt.Errorf("cannot read the guarantees: %w", err)
 	}
 	var all []row
 	section, inTable, shows := "", false, false
@@ -32,7 +32,7 @@ func securityRows(root fs.FS) ([]row, error) {
 		case !inTable:
 			inTable, shows = true, cells[len(cells)-1] == "Shown by"
 		case shows && len(cells) != 2:
-			return nil, fmt.Errorf("%s: a row has %d cells in place of 2: %s", securityDoc, len(cells), line)
+			return nil, fmt.Errorf("%s: a row has %d cells instead of 2: %s", securityDoc, len(cells), line)
 		case shows && !strings.HasPrefix(cells[0], "---"):
 			all = append(all, row{Section: section, Name: cells[0], Shown: cells[1]})
 		}
@@ -43,9 +43,9 @@ func securityRows(root fs.FS) ([]row, error) {
 	return all, nil
 }
 
-// What holds is shown by tests that exist, cited as in docs/parity.md. A specification of Ginkgo is cited as a subtest
+// The tests that docs/security.md cites exist. Citations have the form of docs/parity.md; a Ginkgo specification is a subtest
 // of the function that runs it.
-func TestWhatSecurityPromisesIsShownByTests(t *testing.T) {
+func TestGuaranteesInSecurityDocCiteExistingTests(t *testing.T) {
 	t.Parallel()
 
 	rows, err := securityRows(checkout())
@@ -60,11 +60,11 @@ func TestWhatSecurityPromisesIsShownByTests(t *testing.T) {
 			}
 		}
 		if len(r.tests()) == 0 {
-			t.Errorf("%s, %s, %q has no test: name one as folder.TestName/subtest, or say that it does not hold", securityDoc, r.Section, r.Name)
+			t.Errorf("%s, %s, %q has no test: cite one as folder.TestName/subtest, or remove the guarantee", securityDoc, r.Section, r.Name)
 		}
 	}
 	const least = 60
 	if len(rows) < least {
-		t.Errorf("%s promises %d things, there were %d: something is wrong with how it is read", securityDoc, len(rows), least)
+		t.Errorf("%s has %d guarantees, expected at least %d: the parser is probably broken", securityDoc, len(rows), least)
 	}
 }

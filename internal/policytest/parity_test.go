@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// rows are those of the table that holds Fettle against Puppet's resource abstraction layer.
+// rows returns the rows of the comparison with Puppet's resource abstraction layer.
 func rows(t *testing.T) []row {
 	t.Helper()
 	all, err := parityRows(checkout())
@@ -21,8 +21,8 @@ func rows(t *testing.T) []row {
 	return all
 }
 
-// The sections whose rows have numbers have all of them.
-func TestParityLeavesNoRowOut(t *testing.T) {
+// Sections with numbered rows are complete.
+func TestParityHasAllNumberedRows(t *testing.T) {
 	t.Parallel()
 
 	got := map[string]int{}
@@ -31,7 +31,7 @@ func TestParityLeavesNoRowOut(t *testing.T) {
 	}
 	for section, count := range map[string]int{"1.1": 22, "1.2": 22, "1.3": 17, "1.4": 14, "7": 20} {
 		if got[section] != count {
-			t.Errorf("%s has %d rows of section %s, there are %d", parityDoc, got[section], section, count)
+			t.Errorf("%s has %d rows in section %s, want %d", parityDoc, got[section], section, count)
 		}
 	}
 	for _, section := range []string{"2.1", "2.2", "2.3", "2.4", "2.5", "2.9", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "3.10"} {
@@ -41,9 +41,9 @@ func TestParityLeavesNoRowOut(t *testing.T) {
 	}
 }
 
-// What a row names exists: files, symbols as folder.Name or folder.Type.Method, tests
-// as folder.TestName/the name of a subtest.
-func TestParityPointsAtWhatExists(t *testing.T) {
+// All citations exist: files, symbols as folder.Name or folder.Type.Method, tests
+// as folder.TestName/name of a subtest.
+func TestParityCitesExistingSymbolsAndTests(t *testing.T) {
 	t.Parallel()
 
 	d := declarations(t)
@@ -59,7 +59,7 @@ func TestParityPointsAtWhatExists(t *testing.T) {
 	}
 }
 
-// declared is what folders declare: symbols, and the texts in their tests.
+// declared contains the symbols of all folders, and the string literals in their tests.
 type declared struct{ symbols, texts map[string]bool }
 
 func declarations(t *testing.T) declared {
@@ -86,14 +86,14 @@ func declarations(t *testing.T) declared {
 	return d
 }
 
-// find says what is wrong with a citation, "" if nothing.
+// find returns the problem with a citation, or "".
 func (d declared) find(cited string) string {
 	if _, err := fs.Stat(checkout(), cited); err == nil {
 		return ""
 	}
 	test, _ := parseCitedTest(cited)
 	if symbol := test.Folder + "." + test.Func; !d.symbols[cited] && !d.symbols[symbol] {
-		return "is neither a file nor declared"
+		return "is neither a file nor a declaration"
 	}
 	if test.Sub != "" && !d.texts[test.Folder+"/"+test.Sub] {
 		return "has no such subtest"
@@ -101,7 +101,7 @@ func (d declared) find(cited string) string {
 	return ""
 }
 
-// names are what a declaration declares, methods with their type.
+// names returns the names in a declaration; methods include their type.
 func names(decl ast.Decl) []string {
 	if f, ok := decl.(*ast.FuncDecl); ok {
 		if f.Recv == nil {
@@ -124,7 +124,7 @@ func names(decl ast.Decl) []string {
 	return all
 }
 
-// fields are those of a struct and the methods of an interface, with their type.
+// fields returns the fields of a struct or the methods of an interface, with their type.
 func fields(spec *ast.TypeSpec) []string {
 	var list *ast.FieldList
 	switch typ := spec.Type.(type) {
@@ -156,24 +156,24 @@ func receiver(typ ast.Expr) string {
 	return ""
 }
 
-func TestCitationsAreFoundOrNot(t *testing.T) {
+func TestMissingCitationsAreReported(t *testing.T) {
 	t.Parallel()
 
 	d := declarations(t)
 	got := map[string]string{}
 	for _, cited := range []string{
 		"Makefile", "no/such/file", "internal/host.Reader", "internal/host.Reader.Stat", "internal/host.Writer",
-		"internal/policytest.TestCitationsAreFoundOrNot", "internal/policytest.TestCitationsAreFoundOrNot/no/such/file",
-		"internal/policytest.TestNothing", path.Join("internal/policytest.TestCitationsAreFoundOrNot", "never"+" said"),
+		"internal/policytest.TestMissingCitationsAreReported", "internal/policytest.TestMissingCitationsAreReported/no/such/file",
+		"internal/policytest.TestNothing", path.Join("internal/policytest.TestMissingCitationsAreReported", "never"+" said"),
 	} {
 		if problem := d.find(cited); problem != "" {
 			got[cited] = problem
 		}
 	}
 	want := map[string]string{
-		"no/such/file": "is neither a file nor declared", "internal/host.Writer": "is neither a file nor declared",
-		"internal/policytest.TestNothing":                                "is neither a file nor declared",
-		"internal/policytest.TestCitationsAreFoundOrNot/never" + " said": "has no such subtest",
+		"no/such/file": "is neither a file nor a declaration", "internal/host.Writer": "is neither a file nor a declaration",
+		"internal/policytest.TestNothing":                                "is neither a file nor a declaration",
+		"internal/policytest.TestMissingCitationsAreReported/never" + " said": "has no such subtest",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// parityDoc is the table's file, relative to the repository's root.
+// parityDoc is the path of the comparison, relative to the root of the repository.
 const parityDoc = "docs/parity.md"
 
-// A row is one line of the table: what it is about, where that is, and what shows it.
+// A row is one line of a table: a mechanism, its implementation and its tests.
 type row struct{ Section, Name, Where, Shown string }
 
-// excused reports whether the row needs no test, for a reason that it gives.
+// excused reports whether the row states why it needs no test.
 func (r row) excused() bool {
 	return strings.HasPrefix(r.Shown, "does not apply: ") || strings.HasPrefix(r.Shown, "not yet: ")
 }
 
-// parityRows returns those of the table in the repository at root, in its order. A line that has not three cells is an error.
+// parityRows returns the rows of the comparison in order. A row without exactly three cells is an error.
 func parityRows(root fs.FS) ([]row, error) {
 	text, err := fs.ReadFile(root, parityDoc)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the table: %w", err)
+		return nil, fmt.Errorf("cannot read the comparison: %w", err)
 	}
 	var all []row
 	section := ""
@@ -44,16 +44,16 @@ func parityRows(root fs.FS) ([]row, error) {
 	return all, nil
 }
 
-// parseRow takes a line of the parity table apart.
+// parseRow parses a row of the comparison.
 func parseRow(line string) (row, error) {
 	cells := cellsOf(line)
 	if len(cells) != 3 {
-		return row{}, fmt.Errorf("%s: a row has %d cells in place of 3: %s", parityDoc, len(cells), line)
+		return row{}, fmt.Errorf("%s: a row has %d cells instead of 3: %s", parityDoc, len(cells), line)
 	}
 	return row{Name: cells[0], Where: cells[1], Shown: cells[2]}, nil
 }
 
-// cellsOf takes a line of a table apart at its bars, but for those that are escaped.
+// cellsOf splits a row of a table at its bars, except for escaped ones.
 func cellsOf(line string) []string {
 	const bar = "\x00"
 	cells := strings.Split(strings.Trim(strings.ReplaceAll(strings.TrimSpace(line), `\|`, bar), "|"), "|")
@@ -65,7 +65,7 @@ func cellsOf(line string) []string {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// cited are the files, symbols and tests that the row names.
+// cited returns the files, symbols and tests that the row cites.
 func (r row) cited() []string {
 	var all []string
 	for _, m := range quoted.FindAllStringSubmatch(r.Where+" "+r.Shown, -1) {
@@ -74,11 +74,11 @@ func (r row) cited() []string {
 	return all
 }
 
-// A citedTest is one that a row cites: a folder of the repository, a function, and the name of a subtest or a spec, "" for
+// A citedTest is a test that a row cites: a folder of the repository, a function, and the name of a subtest or a spec, or "" for
 // the whole function.
 type citedTest struct{ Folder, Func, Sub string }
 
-// tests are those that show the row.
+// tests returns the tests that the row cites.
 func (r row) tests() []citedTest {
 	var all []citedTest
 	for _, m := range quoted.FindAllStringSubmatch(r.Shown, -1) {
@@ -89,7 +89,7 @@ func (r row) tests() []citedTest {
 	return all
 }
 
-// parseCitedTest reads a citation such as internal/graph.TestOrder/of two; ok is false for what is no test.
+// parseCitedTest parses a citation such as internal/graph.TestOrder/of two; ok is false if it does not cite a test.
 func parseCitedTest(cited string) (test citedTest, ok bool) {
 	for _, prefix := range []string{".Test", ".Fuzz"} {
 		if i := strings.Index(cited, prefix); i >= 0 {

@@ -17,7 +17,7 @@ import (
 func TestEveryPackageHasADoc(t *testing.T) {
 	t.Parallel()
 
-	// A command's doc begins with its name; a package that only has tests needs none.
+	// The doc of a command starts with its name. A package that has only tests needs no doc.
 	opening := regexp.MustCompile(`^(Package|Command) [a-z0-9]+ `)
 	documented := map[string]bool{}
 	for _, s := range sources(t) {
@@ -29,13 +29,13 @@ func TestEveryPackageHasADoc(t *testing.T) {
 	}
 	for dir, ok := range documented {
 		if !ok {
-			t.Errorf("%s has no package doc: begin one with \"Package %s ...\", in one sentence, then say the one thing that a newcomer must know",
+			t.Errorf("%s has no package doc: add one that begins with \"Package %s ...\"",
 				dir, path.Base(dir))
 		}
 	}
 }
 
-// What is skipped in CI is not tested.
+// A test that is skipped in CI tests nothing.
 func TestOnlyRequireSkipsTests(t *testing.T) {
 	t.Parallel()
 
@@ -49,7 +49,7 @@ func TestOnlyRequireSkipsTests(t *testing.T) {
 				return true
 			}
 			if of, ok := call.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb"}, of.Name) {
-				t.Errorf("%s calls %s.%s: let debian.Require say what the test needs; in a fuzz target, return", s.path, of.Name, call.Sel.Name)
+				t.Errorf("%s calls %s.%s: use debian.Require; in a fuzz target, return", s.path, of.Name, call.Sel.Name)
 			}
 			return true
 		})
@@ -62,12 +62,12 @@ func TestFilesAreShort(t *testing.T) {
 	const limit = 400
 	for _, s := range sources(t) {
 		if lines := s.file.LineCount(); !s.test() && !s.generated() && lines > limit {
-			t.Errorf("%s has %d lines, at most %d are read in one go: what in it could stand alone?", s.path, lines, limit)
+			t.Errorf("%s has %d lines, at most %d are allowed: split it by idea", s.path, lines, limit)
 		}
 	}
 }
 
-// One long function may have its reasons; the tree as a whole has none.
+// A single long function can be justified; many cannot.
 func TestFunctionsAreShort(t *testing.T) {
 	t.Parallel()
 
@@ -84,14 +84,14 @@ func TestFunctionsAreShort(t *testing.T) {
 	}
 	slices.Sort(lengths)
 	if median := lengths[len(lengths)/2]; median > 10 {
-		t.Errorf("half of the functions have %d lines or more, 10 are the aim: split decisions from effects", median)
+		t.Errorf("the median function has %d lines, at most 10 are allowed: separate decisions from effects", median)
 	}
 	if most := lengths[len(lengths)*9/10]; most > 35 {
-		t.Errorf("one function in ten has %d lines or more, 35 are the aim: split decisions from effects", most)
+		t.Errorf("a tenth of all functions have %d lines or more, at most 35 are allowed: separate decisions from effects", most)
 	}
 }
 
-func TestOnlyGeneratedFilesCarryALicenceHeader(t *testing.T) {
+func TestOnlyGeneratedFilesHaveALicenceHeader(t *testing.T) {
 	t.Parallel()
 
 	for _, s := range sources(t) {
@@ -104,8 +104,8 @@ func TestOnlyGeneratedFilesCarryALicenceHeader(t *testing.T) {
 	}
 }
 
-// A replace in the main module is ignored by go install and by whoever imports it.
-func TestTheModuleReplacesNothing(t *testing.T) {
+// go install and importers ignore a replace directive in the main module.
+func TestTheModuleHasNoReplaceDirective(t *testing.T) {
 	t.Parallel()
 
 	for _, name := range []string{"go.mod", "go.tools.mod"} {
@@ -118,13 +118,13 @@ func TestTheModuleReplacesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range file.Replace {
-			t.Errorf("%s replaces %s: require the version that is needed", name, r.Old.Path)
+			t.Errorf("%s replaces %s: require the right version instead", name, r.Old.Path)
 		}
 	}
 }
 
-// PROJECT is what kubebuilder knows of this repository. It has to name the kinds that
-// there are, under the group that they are served in.
+// PROJECT is kubebuilder's description of this repository. It must list the kinds that
+// have a CRD, with their group.
 func TestProjectListsTheKindsThatHaveACRD(t *testing.T) {
 	t.Parallel()
 
@@ -189,7 +189,7 @@ func controllersBuilt(t *testing.T) int {
 	return built
 }
 
-// A kind is what PROJECT and a CRD both say about one.
+// A kind has the properties that PROJECT and a CRD share.
 type kind struct {
 	Group, Version string
 	Namespaced     bool
@@ -232,8 +232,8 @@ func decode(t *testing.T, name string, into any) {
 	}
 }
 
-// Decisions are found by number and read by their parts.
-func TestDecisionRecordsHaveTheirParts(t *testing.T) {
+// Decision records have a number and fixed sections.
+func TestDecisionRecordsHaveTheRequiredSections(t *testing.T) {
 	t.Parallel()
 
 	names, err := fs.Glob(checkout(), "docs/adr/*.md")

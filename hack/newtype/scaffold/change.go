@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// change edits the two files that list all types.
+// change edits the files that list all types.
 func change(checkout fs.FS, n names) ([]File, error) {
 	files := []File{{Path: "providers/registry.go"}, {Path: "PROJECT"}}
 	for i, edit := range []func(string, names) (string, error){register, enlist} {
@@ -23,7 +23,7 @@ func change(checkout fs.FS, n names) ([]File, error) {
 	return files, nil
 }
 
-// register adds the type to the registry's slice, in order, and imports its package.
+// register adds the type to the registry and imports its package.
 func register(registry string, n names) (string, error) {
 	registry, err := insert(registry, "import (\n", "\n)", "\t\"github.com/fettle-dev/fettle/providers/"+n.Package+`"`)
 	if err != nil {
@@ -37,13 +37,13 @@ func register(registry string, n names) (string, error) {
 	return string(formatted), err
 }
 
-// insert adds a line to the block between two marks: to its last group of lines, which it sorts. Of
-// imports that is the group of this module's.
+// insert adds a line to the block between two markers: to its last group of lines, which it sorts. In
+// imports, this is the group of this module.
 func insert(text, from, to, line string) (string, error) {
 	before, rest, ok := strings.Cut(text, from)
 	block, after, ok2 := strings.Cut(rest, to)
 	if !ok || !ok2 {
-		return "", fmt.Errorf("there is no block that begins with %q; add %q by hand", strings.TrimSpace(from), strings.TrimSpace(line))
+		return "", fmt.Errorf("no block begins with %q; add %q by hand", strings.TrimSpace(from), strings.TrimSpace(line))
 	}
 	others, last := "", block
 	if i := strings.LastIndex(block, "\n\n"); i >= 0 {
@@ -54,7 +54,7 @@ func insert(text, from, to, line string) (string, error) {
 	return before + from + others + strings.Join(lines, "\n") + to + after, nil
 }
 
-// enlist adds the kind to kubebuilder's list, after the others.
+// enlist adds the kind at the end of kubebuilder's list.
 func enlist(project string, n names) (string, error) {
 	const end = "version: \"3\"\n"
 	resources, ok := strings.CutSuffix(project, end)

@@ -1,6 +1,6 @@
 // Package scaffold writes the files of a new resource type.
 //
-// [Plan] decides what every file should say and touches nothing; [Write] writes it.
+// [Plan] computes the content of all files; [Write] writes them.
 package scaffold
 
 import (
@@ -20,20 +20,20 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// A File is what a file should say. Path is relative to the checkout.
+// A File is the content of a file. Path is relative to the checkout.
 type File struct {
 	Path, Content string
 }
 
-// names are a kind's in the various places.
+// names are the forms of a kind's name.
 type names struct {
 	Kind    string // Sysctl
 	Package string // sysctl: folder, package, short name
 	Plural  string // Sysctls
 }
 
-// Plan returns the files to write for a kind, the changed ones last. It is an error if
-// the kind's name is no good, or if any of its files is there already.
+// Plan returns the files to write for a kind, the modified ones last. It fails if
+// the kind's name is invalid, or if any of its files already exists.
 func Plan(checkout fs.FS, kind string) ([]File, error) {
 	n, err := name(kind)
 	if err != nil {
@@ -52,15 +52,15 @@ func Plan(checkout fs.FS, kind string) ([]File, error) {
 
 func name(kind string) (names, error) {
 	if !regexp.MustCompile(`^[A-Z][A-Za-z0-9]{1,40}$`).MatchString(kind) {
-		return names{}, fmt.Errorf("kind %q is no name for a kind: use CamelCase letters and digits, such as Sysctl", kind)
+		return names{}, fmt.Errorf("invalid kind %q: use CamelCase letters and digits, such as Sysctl", kind)
 	}
 	if strings.HasSuffix(kind, "List") {
-		return names{}, fmt.Errorf("kind %q would be taken for a list: choose a name that does not end in List", kind)
+		return names{}, fmt.Errorf("invalid kind %q: a name that ends in List denotes a list", kind)
 	}
 	return names{Kind: kind, Package: strings.ToLower(kind), Plural: plural(kind)}, nil
 }
 
-// plural is only for prose; the resource's name in URLs is controller-gen's choice.
+// plural is for prose only; controller-gen determines the resource name in URLs.
 func plural(kind string) string {
 	switch {
 	case strings.HasSuffix(kind, "s"), strings.HasSuffix(kind, "x"), strings.HasSuffix(kind, "ch"):
@@ -90,7 +90,7 @@ func create(checkout fs.FS, n names) ([]File, error) {
 	}
 	for i, f := range files {
 		if _, err := fs.Stat(checkout, f.Path); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("kind %s is there already: %s exists; choose another name, or remove it first", n.Kind, f.Path)
+			return nil, fmt.Errorf("kind %s already exists in %s: choose another name, or remove it first", n.Kind, f.Path)
 		}
 		if files[i].Content, err = fill(all.Lookup(f.Content), n); err != nil {
 			return nil, fmt.Errorf("cannot fill in %s: %w", f.Content, err)
@@ -99,7 +99,7 @@ func create(checkout fs.FS, n names) ([]File, error) {
 	return files, nil
 }
 
-// fill formats what is Go: where names are aligned depends on the kind's length.
+// fill fills in a template, and formats it if it is Go.
 func fill(t *template.Template, n names) (string, error) {
 	var b bytes.Buffer
 	if err := t.Execute(&b, n); err != nil {
