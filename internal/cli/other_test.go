@@ -33,7 +33,7 @@ func TestValidate(t *testing.T) {
 				file("c", "path: /etc/c, ensure: file, require: [File/d]") + file("d", "path: /etc/d, ensure: file, require: [File/c]"),
 			out: []string{"4 resources, 4 faults"}, code: 1,
 			err: []string{
-				`stdin:4: File/a: spec.path: Invalid value: "etc/a": path must be absolute, as in /etc/motd`,
+				`stdin:4: File/a: spec.path: Invalid value: "etc/a": path must be absolute, such as /etc/motd`,
 				"stdin:6: File/b: require names File/ghost, which does not exist; the node has File/b, File/c, File/d, File/a",
 				"stdin:11: File/c: File/c -> File/d -> File/c is a cycle: remove one of these edges",
 				"stdin:16: File/d: File/c -> File/d -> File/c is a cycle: remove one of these edges",
@@ -234,7 +234,7 @@ func TestDescribeSaysWhatWorksOnTheHostAndWhyNot(t *testing.T) {
 		"packages": {
 			"apt does not work on this host: the command apt-get is not installed; ", "kind: Package",
 			"commands: apt-get, apt-cache, dpkg default where os.family is Debian features: installable, ",
-			" mark property hold keeps the package at its version, none lets it go. Needs the feature holdable. ",
+			" mark property hold holds the package at its version, none releases it. Needs the feature holdable. ",
 			" purgeable Packages can be removed together with their configuration",
 		},
 		"file": {" path namevar ", " mode property ", " force parameter ", " ctime audited ", " posix is this host's default "},

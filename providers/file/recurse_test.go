@@ -392,7 +392,7 @@ func TestPurge(t *testing.T) {
 			given: given, files: []string{`{path: /x, recurse: true, purge: true, force: true}`, `{path: etc}`},
 			lines: []string{
 				"File/a: cannot generate its resources: nothing is purged, because File/b is withheld or invalid and may manage files here: correct it first",
-				`File/b: path "etc" must be absolute, as in /etc/motd`,
+				`File/b: path "etc" must be absolute, such as /etc/motd`,
 			},
 			tree: []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /else"},
 		},

@@ -49,9 +49,9 @@ func validateIf(value *string, validate func(string) error) error {
 func validatePath(a Attributes) error {
 	switch p := a.Path; {
 	case !strings.HasPrefix(p, "/"):
-		return fmt.Errorf("path %q must be absolute, as in /etc/motd", p)
+		return fmt.Errorf("path %q must be absolute, such as /etc/motd", p)
 	case slices.ContainsFunc(strings.Split(p, "/"), func(name string) bool { return name == "." || name == ".." }):
-		return fmt.Errorf("path %q must not have . or .. in it: write where it leads", p)
+		return fmt.Errorf("path %q must not contain . or ..: write the resolved path", p)
 	case strings.ContainsRune(p, 0):
 		return fmt.Errorf("path %q must not contain a zero byte: remove it", p)
 	case p == "/" && ensure(a) != "" && ensure(a) != resource.Present && ensure(a) != string(entry.Directory):
@@ -82,9 +82,9 @@ func validateContent(a Attributes) error {
 	case a.Content == nil:
 		return nil
 	case a.Target != nil:
-		return errors.New("content and target exclude each other: keep one")
+		return errors.New("content and target are mutually exclusive: set only one")
 	case !hasContent(a):
-		return fmt.Errorf("ensure: %s has no content: use ensure: file, or remove content", ensure(a))
+		return fmt.Errorf("content requires ensure: file: change ensure: %s, or remove content", ensure(a))
 	}
 	return nil
 }
@@ -99,20 +99,20 @@ func validateTarget(a Attributes) error {
 	isLink := ensure(a) == string(entry.Link)
 	switch {
 	case a.Target == nil && isLink:
-		return errors.New("ensure: link needs target: set it to what the link leads to")
+		return errors.New("ensure: link requires target: set it to the path that the link points to")
 	case a.Target == nil:
 		return nil
 	case !isLink:
 		return fmt.Errorf("ensure: %s has no target: use ensure: link, or remove target", ensure(a))
 	case *a.Target == "" || strings.ContainsRune(*a.Target, 0):
-		return fmt.Errorf("target %q is not a path: set it to what the link leads to", *a.Target)
+		return fmt.Errorf("target %q is not a path: set it to the path that the link points to", *a.Target)
 	}
 	return nil
 }
 
 func validateSource(a Attributes) error {
 	if len(a.Sources) > 0 && *a.Source != a.Sources[0] {
-		return errors.New("source and sources exclude each other: keep one")
+		return errors.New("source and sources are mutually exclusive: set only one")
 	}
 	err := validateSourceKind(a)
 	if err != nil && len(a.Sources) > 0 {
@@ -124,7 +124,7 @@ func validateSource(a Attributes) error {
 func validateSourceKind(a Attributes) error {
 	switch {
 	case a.Source != nil && (a.Content != nil || a.Target != nil):
-		return errors.New("source excludes content and target: keep one")
+		return errors.New("source cannot be combined with content or target: set only one")
 	case a.Source != nil && !hasContent(a) && !isTrue(a.Recurse): // recurse rejects what is not a directory
 		return fmt.Errorf("ensure: %s has no source: use ensure: file, or for a directory recurse: true, or remove source", ensure(a))
 	}
@@ -138,7 +138,7 @@ func validateLinks(a Attributes) error {
 	case *a.Links != linksManage && *a.Links != linksFollow:
 		return fmt.Errorf("links %q is unknown: use manage or follow", *a.Links)
 	case *a.Links == linksFollow && ensure(a) == string(entry.Link):
-		return errors.New("links: follow leads past the link that ensure: link asks for: remove one of them")
+		return errors.New("links: follow cannot be combined with ensure: link: remove one of them")
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func validateLinks(a Attributes) error {
 func validateRecursion(a Attributes) error {
 	if !isTrue(a.Recurse) {
 		if a.RecurseScope != nil || a.RecurseLimit != nil || a.MaxFiles != nil || a.Ignore != nil || a.Purge != nil {
-			return errors.New("recurseScope, recurseLimit, maxFiles, ignore and purge need recurse: set recurse: true, or remove them")
+			return errors.New("recurseScope, recurseLimit, maxFiles, ignore and purge require recurse: true: set it, or remove them")
 		}
 		return nil
 	}
@@ -169,7 +169,7 @@ func validateTrees(a Attributes) error {
 	for _, s := range sourceOf(a).Locations() {
 		switch {
 		case source.IsURL(s):
-			return errors.New("recurse needs a source on the host, as a URL has no list of files: use a path, or remove recurse")
+			return errors.New("recurse requires a source on the host, because a URL cannot be listed: use a path, or remove recurse")
 		case walk.IsBelow(s, a.Path) || walk.IsBelow(a.Path, s):
 			return fmt.Errorf("source %s and path %s must not contain one another: use other directories", s, a.Path)
 		}
@@ -184,9 +184,9 @@ func validateScope(a Attributes) error {
 	case *a.RecurseScope != scopeAll && *a.RecurseScope != scopeSource:
 		return fmt.Errorf("recurseScope %q is unknown: use All or Source", *a.RecurseScope)
 	case onlySource(a) && a.Source == nil:
-		return errors.New("recurseScope: Source needs source, the directory to copy: set it, or use recurseScope: All")
+		return errors.New("recurseScope: Source requires source: set it to the directory to copy, or use recurseScope: All")
 	case onlySource(a) && isTrue(a.Purge):
-		return errors.New("recurseScope: Source leaves alone what the source does not have: remove purge, or use recurseScope: All")
+		return errors.New("recurseScope: Source cannot be combined with purge: remove purge, or use recurseScope: All")
 	}
 	return nil
 }

@@ -34,11 +34,11 @@ func TestWhatAPackageMaySay(t *testing.T) {
 		`{"source":"/srv/a.rpm"}`:              `source "/srv/a.rpm" is not the path of a package: use an absolute path that ends in .deb and contains neither .. nor . names`,
 		`{"responseFile":"/srv/a"}`:            "",
 		`{"responseFile":"-x"}`:                `responseFile "-x" is not a valid path: use an absolute path that contains neither .. nor . names`,
-		`{"ensure":"purged","mark":"hold"}`:    `mark "hold" and ensure "purged" exclude each other, as nothing is left to hold: remove one`,
+		`{"ensure":"purged","mark":"hold"}`:    `mark "hold" and ensure "purged" cannot be combined: remove mark, or change ensure`,
 		`{"mark":"manual"}`:                    `mark "manual" is not known: use hold or none`,
 		`{"configFiles":"ask"}`:                `configFiles "ask" is not known: use keep or replace`,
 		`{"environment":["A=b","hunter2"]}`:    `entry 2 of environment is not KEY=value: write it as in http_proxy=http://proxy:3128`,
-		`{"ensure":"absent","mark":"hold"}`:    `mark "hold" and ensure "absent" exclude each other, as nothing is left to hold: remove one`,
+		`{"ensure":"absent","mark":"hold"}`:    `mark "hold" and ensure "absent" cannot be combined: remove mark, or change ensure`,
 		`{"version":"1.0"}`: `cannot read attributes of Package/tree: json: unknown field "version"; ` +
 			`Package has: name, ensure, mark, installOptions, uninstallOptions, source, responseFile, allowVirtual, reinstallOnRefresh, configFiles, environment`,
 	} {

@@ -78,7 +78,7 @@ func cleanPath(name string) bool {
 func validMark(want Attributes) error {
 	gone := ensureOf(want) == resource.Absent || ensureOf(want) == purged
 	if gone && want.Mark != nil && *want.Mark == hold {
-		return fmt.Errorf("mark %q and ensure %q exclude each other, as nothing is left to hold: remove one", hold, ensureOf(want))
+		return fmt.Errorf("mark %q and ensure %q cannot be combined: remove mark, or change ensure", hold, ensureOf(want))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ var sizes = regexp.MustCompile(`^([1-9][0-9]{0,17})(?:([bkmgtBKMGT])|([KMGT])i)$
 func parseSize(size string) (int64, error) {
 	m := sizes.FindStringSubmatch(size)
 	if m == nil {
-		return 0, fmt.Errorf("size %q must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi", size)
+		return 0, fmt.Errorf("size %q must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi", size)
 	}
 	n, err := strconv.ParseInt(m[1], 10, 64)
 	shift := 10 * strings.Index("bkmgt", strings.ToLower(m[2]+m[3]))

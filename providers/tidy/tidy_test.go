@@ -485,11 +485,11 @@ func TestBadAttributesAreRefused(t *testing.T) {
 		"matches without recurse": {`{"path": "/x", "matches": ["*"]}`, "recurseLimit, matches and rmdirs require recurse: true: set it, or remove them"},
 		"a pattern of a path":     {`{"path": "/x", "recurse": true, "matches": ["a/*"]}`, `matches has "a/*", which is no shell glob for base names: write it as *.log`},
 		"a pattern that is none":  {`{"path": "/x", "recurse": true, "matches": ["[a"]}`, `matches has "[a", which is no shell glob for base names: write it as *.log`},
-		"a negative size":         {`{"path": "/x", "size": "-1k"}`, `size "-1k" must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi`},
-		"a size without a unit":   {`{"path": "/x", "size": "1024"}`, `size "1024" must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi`},
-		"a size of nothing":       {`{"path": "/x", "size": "0m"}`, `size "0m" must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi`},
-		"a part of a size":        {`{"path": "/x", "size": "0.5k"}`, `size "0.5k" must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi`},
-		"an unknown unit":         {`{"path": "/x", "size": "1MB"}`, `size "1MB" must be a whole number above 0 and a unit, as in 512b, 100m or 1Gi`},
+		"a negative size":         {`{"path": "/x", "size": "-1k"}`, `size "-1k" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
+		"a size without a unit":   {`{"path": "/x", "size": "1024"}`, `size "1024" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
+		"a size of nothing":       {`{"path": "/x", "size": "0m"}`, `size "0m" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
+		"a part of a size":        {`{"path": "/x", "size": "0.5k"}`, `size "0.5k" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
+		"an unknown unit":         {`{"path": "/x", "size": "1MB"}`, `size "1MB" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
 		"a size that is a number": {`{"path": "/x", "size": 1024}`, `cannot read attributes of Tidy/a: json: cannot unmarshal number into Go struct field Attributes.TidyAttributes.size of type string`},
 	}
 	for name, test := range tests {

@@ -72,7 +72,7 @@ func explained(attribute, value string, refused error) error {
 	}
 	for line := range strings.Lines(refused.Error()) {
 		_, rest, named := strings.Cut(line, attribute)
-		if named && (strings.ContainsAny(rest, ":;") || strings.Contains(rest, ", as in ")) {
+		if named && (strings.ContainsAny(rest, ":;") || strings.Contains(rest, ", such as ") || strings.Contains(rest, ", as in ")) {
 			return nil
 		}
 	}

@@ -18,7 +18,7 @@ func (s Source) Validate() error {
 	var errs []error
 	hasURL := slices.ContainsFunc(s.Locations(), IsURL)
 	if !hasURL && (s.Headers != nil || s.CA != nil) {
-		errs = append(errs, errors.New("headersFrom, ca and caFrom are for a source that is a URL: use one, or remove them"))
+		errs = append(errs, errors.New("headersFrom, ca and caFrom require a source that is a URL: set source, or remove them"))
 	}
 	for _, location := range s.Locations() {
 		one := s
@@ -77,7 +77,7 @@ func (s Source) pinned() bool {
 
 func (s Source) validateChecksum() error {
 	if len(s.Locations()) == 0 && (s.Checksum != nil || s.ChecksumValue != nil) {
-		return errors.New("checksum and checksumValue are for a file with a source: set source, or remove them")
+		return errors.New("checksum and checksumValue require source: set source, or remove them")
 	}
 	algorithm := s.algorithm()
 	digits := content.Digits(algorithm)
