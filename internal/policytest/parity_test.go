@@ -172,7 +172,7 @@ func TestMissingCitationsAreReported(t *testing.T) {
 	}
 	want := map[string]string{
 		"no/such/file": "is neither a file nor a declaration", "internal/host.Writer": "is neither a file nor a declaration",
-		"internal/policytest.TestNothing":                                "is neither a file nor a declaration",
+		"internal/policytest.TestNothing":                                     "is neither a file nor a declaration",
 		"internal/policytest.TestMissingCitationsAreReported/never" + " said": "has no such subtest",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

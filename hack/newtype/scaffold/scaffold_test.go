@@ -130,7 +130,7 @@ func TestPlanTouchesNothingElse(t *testing.T) {
 	}
 }
 
-func TestPlanRefusesWhatItCannotAdd(t *testing.T) {
+func TestPlanRejectsInvalidKinds(t *testing.T) {
 	t.Parallel()
 
 	cases := map[string]struct {
@@ -138,26 +138,26 @@ func TestPlanRefusesWhatItCannotAdd(t *testing.T) {
 		edit func(fstest.MapFS)
 		err  string
 	}{
-		"no kind at all": {
+		"an empty kind": {
 			kind: "",
-			err:  `kind "" is no name for a kind: use CamelCase letters and digits, such as Sysctl`,
+			err:  `invalid kind "": use CamelCase letters and digits, such as Sysctl`,
 		},
-		"a name that is a path": {
+		"a path": {
 			kind: "../Evil",
-			err:  `kind "../Evil" is no name for a kind: use CamelCase letters and digits, such as Sysctl`,
+			err:  `invalid kind "../Evil": use CamelCase letters and digits, such as Sysctl`,
 		},
-		"a name that a list of kinds would have": {
+		"the name of a list kind": {
 			kind: "AccessList",
-			err:  `kind "AccessList" would be taken for a list: choose a name that does not end in List`,
+			err:  `invalid kind "AccessList": a name that ends in List denotes a list`,
 		},
-		"a kind that is there": {
+		"an existing kind": {
 			kind: "Group",
-			err:  "kind Group is there already: api/v1alpha1/group_types.go exists; choose another name, or remove it first",
+			err:  "kind Group already exists in api/v1alpha1/group_types.go: choose another name, or remove it first",
 		},
-		"a registry of another shape": {
+		"a registry without imports": {
 			kind: "Sysctl",
 			edit: func(c fstest.MapFS) { c["providers/registry.go"].Data = []byte("package providers\n") },
-			err: `cannot add Sysctl to providers/registry.go: there is no block that begins with "import ("; ` +
+			err: `cannot add Sysctl to providers/registry.go: no block begins with "import ("; ` +
 				`add "\"github.com/fettle-dev/fettle/providers/sysctl\"" by hand`,
 		},
 	}
