@@ -28,7 +28,7 @@ func (c *Compiler) Compile(in Input) Result {
 // Draft compiles resources without looking at nodes.
 func (c *Compiler) Draft(in Input) *Revision {
 	resources := slices.SortedFunc(slices.Values(in.Resources), compareResources)
-	r := c.revise(resources, drafter{kinds: in.Kinds, configMap: in.ConfigMap, secret: in.Secret}, 1)
+	r := c.revise(resources, drafter{kinds: in.Kinds, env: &c.env, configMap: in.ConfigMap, secret: in.Secret}, 1)
 	for _, t := range r.targets {
 		t.pack()
 	}

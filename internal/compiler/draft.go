@@ -6,6 +6,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/expression"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -56,6 +57,7 @@ func edgesOf(e *v1alpha1.Edges) []edge {
 // A drafter makes drafts.
 type drafter struct {
 	kinds     []resource.Kind
+	env       *expression.Environment
 	configMap func(v1alpha1.KeyRef) (string, bool)
 	secret    func(v1alpha1.KeyRef) SecretValue
 	refused   map[v1alpha1.ResourceRef]string

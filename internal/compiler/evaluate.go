@@ -8,11 +8,11 @@ import (
 	"github.com/fettle-dev/fettle/internal/expression"
 )
 
-// The limits of evaluations on all nodes together, in units of package expression, which are about nanoseconds: of one
+// The limits of evaluations on all nodes together, in units of package expression, which are at most nanoseconds: of one
 // resource, and of all resources. They apply to when and to templates separately.
 const (
-	maxPerExpression = 1_000_000_000
-	maxTotal         = 10_000_000_000
+	maxPerExpression = 3_000_000_000
+	maxTotal         = 30_000_000_000
 )
 
 // A condition is the result of a when on one node.
@@ -80,9 +80,7 @@ func evaluateWhens(matching map[*target][]*evalContext, targets []*target) map[*
 func (t *target) evaluate(n *evalContext, limit int) (cost int, ok bool) {
 	result, known := n.conditions.get(t.key)
 	if !known {
-		var cost expression.Cost
-		result.holds, cost, result.err = t.When.Holds(n.variables(), limit)
-		result.cost = cost.Time
+		result.holds, result.cost, result.err = t.When.Holds(n.variables(), limit)
 		if errors.Is(result.err, expression.ErrCutOff) {
 			return 0, false
 		}

@@ -14,9 +14,9 @@ import (
 
 const (
 	expensiveTemplate = `{{ range 100000 }}{{ end }}`
-	expensiveWhen     = `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(a, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(b, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(c, [1, 2, 3, 4, 5, 6].all(d, true)))) && `
+	expensiveWhen     = `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(a, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(b, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(c, [1, 2, 3, 4, 5, 6].all(d, a + b + c + d > 0)))) && `
 
-	overTemplate = "contentTemplate takes more than 1 s on all nodes together, or more than its share of the 10 s for all resources: read less of the facts, or render less"
+	overTemplate = "contentTemplate takes more than 3 s on all nodes together, or more than its share of the 30 s for all resources: read less of the facts, or render less"
 )
 
 func webs(n int) []compiler.Node {
@@ -46,7 +46,7 @@ func TestAResourceThatTakesTooLongOnAllNodesTogetherIsWithheld(t *testing.T) {
 	}})
 	want := []string{
 		"File/a||InvalidTemplate|" + overTemplate,
-		"File/b||InvalidWhen|when " + fmt.Sprintf("%q", expensiveWhen+`node.name != ""`) + " takes more than 1 s on all nodes together, or more than its share of the 10 s for all resources: read less of the facts, or select by labels",
+		"File/b||InvalidWhen|when " + fmt.Sprintf("%q", expensiveWhen+`node.name != ""`) + " takes more than 3 s on all nodes together, or more than its share of the 30 s for all resources: read less of the facts, or select by labels",
 		"File/d||DependsOnProblem|waits for File/a, which is withheld: InvalidTemplate",
 	}
 	if diff := cmp.Diff(want, messages(result)); diff != "" {

@@ -63,7 +63,7 @@ func local(in Input, bindOnly bool, use func(v1alpha1.CatalogEntry, resource.Res
 
 func (c *Compiler) draftLocally(in Input, bindOnly bool) *Revision {
 	all := append(slices.Clip(in.Resources), placeholders(in.Refused)...)
-	by := drafter{kinds: in.Kinds, configMap: in.ConfigMap, secret: in.Secret, refused: in.Refused, bindOnly: bindOnly}
+	by := drafter{kinds: in.Kinds, env: &c.env, configMap: in.ConfigMap, secret: in.Secret, refused: in.Refused, bindOnly: bindOnly}
 	return c.revise(all, by, runtime.GOMAXPROCS(0))
 }
 

@@ -37,9 +37,7 @@ func (p *perNode) evaluate(n *evalContext, limit int) (cost int, ok bool) {
 	result, known := n.templates.get(p.id)
 	if !known {
 		var text string
-		var cost expression.Cost
-		text, cost, result.err = p.template.Render(n.variables(), limit)
-		result.cost = cost.Time
+		text, result.cost, result.err = p.template.Render(n.variables(), limit)
 		if errors.Is(result.err, expression.ErrCutOff) {
 			return 0, false
 		}

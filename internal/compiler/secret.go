@@ -29,7 +29,7 @@ func (by drafter) bindSecrets(d *draft, r v1alpha1.Resource) {
 		return
 	}
 	if !by.bindOnly {
-		if d.fault = unprotected(refs[0].Field, r.GetTargeting()); d.fault != nil {
+		if d.fault = by.unprotected(refs[0].Field, r.GetTargeting()); d.fault != nil {
 			return
 		}
 	}
@@ -51,11 +51,11 @@ func (by drafter) bindSecrets(d *draft, r v1alpha1.Resource) {
 
 // unprotected returns a fault if nodes can have themselves selected by a targeting: whoever broke into a node would
 // get the Secret.
-func unprotected(field string, t *v1alpha1.Targeting) *fault {
+func (by drafter) unprotected(field string, t *v1alpha1.Targeting) *fault {
 	if t.AcceptSelfLabelledNodes {
 		return nil
 	}
-	controlled := targeting.KubeletControlled(t)
+	controlled := targeting.KubeletControlled(t, by.env)
 	if len(controlled) == 0 {
 		return nil
 	}

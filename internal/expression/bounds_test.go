@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	overTime  = "it exceeds the limits of one evaluation: it takes more than 100000000 units of time, about 100 ms; loop over less"
-	overBytes = "it exceeds the limits of one evaluation: it takes more than 16 MiB of memory; make less text and shorter lists"
-	overDepth = "it exceeds the limits of one evaluation: lists and maps are nested more than 64 deep"
+	overCost  = "it exceeds the limit of one evaluation, about 100 ms or 48 MiB: loop over less, or make less text and shorter lists"
+	overDepth = overCost + ": lists and maps are nested more than 64 deep"
 )
 
 // Each is at its limit, and one more is beyond.
@@ -132,10 +131,10 @@ func TestFactsThatAreNestedDeepAreNotReadWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		// They are in the map of facts.
-		if holds, _, err := c.Holds(map[string]any{"facts": map[string]any{"f": facts(63)}}, expression.MaxTime); err != nil || !holds {
+		if holds, _, err := c.Holds(map[string]any{"facts": map[string]any{"f": facts(63)}}, expression.MaxCost); err != nil || !holds {
 			t.Errorf("%s: got %t, %v", name, holds, err)
 		}
-		if _, _, err := c.Holds(map[string]any{"facts": map[string]any{"f": facts(64)}}, expression.MaxTime); err == nil || err.Error() != overDepth {
+		if _, _, err := c.Holds(map[string]any{"facts": map[string]any{"f": facts(64)}}, expression.MaxCost); err == nil || err.Error() != overDepth {
 			t.Errorf("%s: got %v, want %s", name, err, overDepth)
 		}
 	}
@@ -145,9 +144,9 @@ func TestAnErrorTellsWhichLimitWasExceeded(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]string{
-		`{{ range 1000000 }}{{ end }}`:            overTime,
+		`{{ range 1000000 }}{{ end }}`:            overCost,
 		`{{ $x := repeat 4000000 "x" }}`:          "",
-		`{{ $x := repeat 5000000 "x" }}`:          overBytes,
+		`{{ $x := repeat 6000000 "x" }}`:          overCost,
 		`{{ $x := repeat 3 (repeat 999999 "") }}`: "",
 	} {
 		if _, _, err := rendered(text); err == nil && want != "" || err != nil && err.Error() != want {
@@ -157,8 +156,8 @@ func TestAnErrorTellsWhichLimitWasExceeded(t *testing.T) {
 	matches := `facts.text.matches("` + strings.Repeat("x", 500) + `") || `
 	for text, want := range map[string]string{
 		matches + "true":                    "",
-		strings.Repeat(matches, 3) + "true": overTime,
-		`"x".replace("", "` + strings.Repeat("y", 2000) + `").replace("y", "` + strings.Repeat("z", 2000) + `") == ""`: overBytes,
+		strings.Repeat(matches, 3) + "true": overCost,
+		`"x".replace("", "` + strings.Repeat("y", 2000) + `").replace("y", "` + strings.Repeat("z", 2000) + `") == ""`: overCost,
 	} {
 		if _, _, err := holds(text); err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%.60s: got %v, want %s", text, err, want)
@@ -178,19 +177,19 @@ func TestAnEvaluationIsCutOffOnceItTakesLongerThanIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, evaluate := range map[string]func(time int) (expression.Cost, error){
-		"template": func(time int) (expression.Cost, error) { _, cost, err := template.Render(nil, time); return cost, err },
-		"when":     func(time int) (expression.Cost, error) { _, cost, err := condition.Holds(nil, time); return cost, err },
+	for name, evaluate := range map[string]func(time int) (int, error){
+		"template": func(time int) (int, error) { _, cost, err := template.Render(nil, time); return cost, err },
+		"when":     func(time int) (int, error) { _, cost, err := condition.Holds(nil, time); return cost, err },
 	} {
-		whole, err := evaluate(expression.MaxTime)
+		whole, err := evaluate(expression.MaxCost)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cost, err := evaluate(whole.Time); err != nil || cost != whole {
-			t.Errorf("%s: in %d got %v, %v", name, whole.Time, cost, err)
+		if cost, err := evaluate(whole); err != nil || cost != whole {
+			t.Errorf("%s: in %d got %v, %v", name, whole, cost, err)
 		}
-		if cost, err := evaluate(whole.Time - 1); !errors.Is(err, expression.ErrCutOff) || cost.Time != whole.Time-1 {
-			t.Errorf("%s: in %d got %v, %v", name, whole.Time-1, cost, err)
+		if cost, err := evaluate(whole - 1); !errors.Is(err, expression.ErrCutOff) || cost != whole-1 {
+			t.Errorf("%s: in %d got %v, %v", name, whole-1, cost, err)
 		}
 	}
 }

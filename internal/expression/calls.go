@@ -1,110 +1,98 @@
 package expression
 
 import (
+	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/fettle-dev/fettle/internal/regex"
 )
 
-// A callPricing is what a call of CEL costs by its arguments, told before it is made.
-type callPricing func(args []ref.Val) (Cost, error)
-
-// callPrices of all the functions and operators of `when`, but &&, ||, ?: and [], which are steps alone. A function
-// that is not here is not available.
-func callPrices() map[string]callPricing {
-	all := map[string]callPricing{
-		operators.Add: added,
-		"matches":     func(a []ref.Val) (Cost, error) { return regexCost(textOf(a[1]), len(textOf(a[0]))) },
-		"indexOf":     searched,
-		"lastIndexOf": searched,
-		"replace": func(a []ref.Val) (Cost, error) {
-			return replaced(textOf(a[1]), len(textOf(a[2])), textOf(a[0])), nil
-		},
-		"join": func(a []ref.Val) (Cost, error) {
-			cost, err := readBy(4, 8)(a[:1])
-			return cost.Add(made(times(sizeOf(a[0]), len(textOf(a[len(a)-1]))))), err
-		},
-		"format": func(a []ref.Val) (Cost, error) {
-			cost, err := readBy(10, 16)(a)
-			return cost.Add(Cost{Time: 400, Bytes: 200}.times(len(textOf(a[0])))), err
-		},
-	}
-	for _, name := range comparing() {
-		all[name] = readBy(4, 4)
-	}
-	for _, name := range reading() {
-		all[name] = readBy(8, 24)
-	}
-	return all
-}
-
-// comparing functions read their arguments, and make nothing of them.
-func comparing() []string {
-	return []string{
-		operators.Equals, operators.NotEquals, operators.In, operators.OldIn, overloads.DeprecatedIn, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
-		operators.LogicalNot, operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
-		overloads.Size, overloads.TypeConvertType, overloads.TypeConvertDyn, overloads.TypeConvertBool,
-		"contains", "startsWith", "endsWith",
-	}
-}
-
-// reading functions make at most some times as much as they read.
-func reading() []string {
-	return []string{
-		overloads.TypeConvertInt, overloads.TypeConvertUint, overloads.TypeConvertDouble, overloads.TypeConvertString,
-		overloads.TypeConvertBytes, overloads.TypeConvertTimestamp, overloads.TypeConvertDuration,
-		overloads.TimeGetFullYear, overloads.TimeGetMonth, overloads.TimeGetDayOfYear, overloads.TimeGetDayOfMonth,
-		overloads.TimeGetDate, overloads.TimeGetDayOfWeek, overloads.TimeGetHours, overloads.TimeGetMinutes,
-		overloads.TimeGetSeconds, overloads.TimeGetMilliseconds,
-		"charAt", "lowerAscii", "upperAscii", "reverse", "split", "substring", "trim", "strings.quote",
-	}
-}
-
-// WhenFunctions are the names of the functions of `when`, sorted, operators left out.
-func WhenFunctions() []string {
-	var names []string
-	for name := range callPrices() {
-		if name[0] != '_' && name[0] != '@' && name[0] != '!' && name[0] != '-' && name != "in" {
-			names = append(names, name)
+// callCost returns the cost of a call of CEL, known before the call is made. Nearly all functions take time and memory
+// that are linear in their arguments.
+func callCost(name string, args []ref.Val) (int, error) {
+	if name == operators.Add {
+		if left, right, lists := listsOf(args); lists {
+			return times(190, length(left)+length(right)), nil
 		}
 	}
-	slices.Sort(names)
-	return names
-}
-
-// readBy is for what reads its arguments, at a time and at so much memory for each byte.
-func readBy(time, bytes int) callPricing {
-	return func(args []ref.Val) (Cost, error) {
-		n, err := weighAll(args, MaxBytes/bytes)
-		return stepCost.Add(Cost{Time: time, Bytes: bytes}.times(n)), err
+	perByte := 50
+	switch {
+	case isOperator(name) || slices.Contains([]string{"size", "contains", "startsWith", "endsWith"}, name): // they make nothing
+		perByte = 12
+	case name == "split":
+		perByte = 100
 	}
-}
-
-// added is for +, which copies, unless it is a macro's that adds to the list it is making.
-func added(args []ref.Val) (Cost, error) {
-	var entries int
+	values := make([]reflect.Value, len(args))
 	for i, a := range args {
-		if _, growing := a.(traits.MutableLister); growing && i == 0 {
-			continue
-		}
-		switch a := a.(type) {
-		case traits.Lister:
-			entries += sizeOf(a)
-		default:
-			return readBy(2, 1)(args)
-		}
+		values[i] = reflect.ValueOf(a)
 	}
-	return stepCost.Add(Cost{Time: 60, Bytes: 64}.times(entries)), nil
+	size, err := sizeOf(MaxCost/perByte, values...)
+	if err != nil {
+		return 0, err
+	}
+	more, err := superlinearCost(name, args)
+	return times(perByte, size) + more, err
 }
 
-// searched is for a search that starts over at each place.
-func searched(args []ref.Val) (Cost, error) {
-	cost, err := readBy(8, 24)(args)
-	return cost.Add(Cost{Time: 2}.times(times(len(textOf(args[0])), len(textOf(args[1]))))), err
+func isOperator(name string) bool { return strings.ContainsAny(name[:1], "_@!-") || name == "in" }
+
+// superlinearCost returns the cost of functions whose time or result can be larger than their arguments.
+func superlinearCost(name string, args []ref.Val) (int, error) {
+	switch first, last := textOf(args[0]), textOf(args[len(args)-1]); name {
+	case "matches":
+		return matchCost(last, len(first))
+	case "indexOf", "lastIndexOf": // the search starts over at each place
+		return times(2*len(first), len(textOf(args[1]))), nil
+	case "replace":
+		return replaceCost(textOf(args[1]), len(textOf(args[2])), first), nil
+	case "join":
+		return textCost(times(length(args[0]), len(last))), nil
+	case "format": // each verb may write 100 digits
+		return times(800, len(first)), nil
+	}
+	return 0, nil
+}
+
+// add implements +. It copies lists: CEL would chain them, and look through the chain at each access.
+func (p *program) add(args []ref.Val) ref.Val {
+	left, right, lists := listsOf(args)
+	if !lists {
+		return p.functions.call(operators.Add, args)
+	}
+	elements := make([]ref.Val, 0, length(left)+length(right))
+	for _, list := range []traits.Lister{left, right} {
+		for i := list.Iterator(); i.HasNext() == types.True; {
+			elements = append(elements, i.Next())
+		}
+	}
+	return types.NewRefValList(types.DefaultTypeAdapter, elements)
+}
+
+// listsOf returns two lists, unless the first is one that a macro is making.
+func listsOf(args []ref.Val) (left, right traits.Lister, ok bool) {
+	if _, growing := args[0].(traits.MutableLister); growing {
+		return nil, nil, false
+	}
+	left, first := args[0].(traits.Lister)
+	right, second := args[1].(traits.Lister)
+	return left, right, first && second
+}
+
+// compileConstant compiles a pattern, and returns the cost of matching one character.
+func compileConstant(pattern string) (compiled *regexp.Regexp, perCharacter int, err error) {
+	work, err := regex.Measure(pattern)
+	if err != nil {
+		return nil, 0, err
+	}
+	compiled, err = regexp.Compile(pattern)
+	return compiled, stepCost(work, 0), err
 }
 
 func textOf(v ref.Val) string {
@@ -112,46 +100,21 @@ func textOf(v ref.Val) string {
 	return string(s)
 }
 
-// weighAll is weigh for values of CEL.
-func weighAll(values []ref.Val, limit int) (int, error) {
-	s := scale{limit: limit}
-	for _, v := range values {
-		if err := s.addVal(v, 0); err != nil {
-			return 0, err
+// length returns the number of entries of a list or map.
+func length(v ref.Val) int {
+	if s, ok := v.(traits.Sizer); ok {
+		if n, ok := s.Size().(types.Int); ok {
+			return int(n)
 		}
 	}
-	return s.total, nil
+	return 0
 }
 
-func (s *scale) addVal(v ref.Val, depth int) error {
-	if depth > maxDepth {
-		return errDeep
-	}
-	s.total += valueWeighs
-	switch v := v.(type) {
-	case types.String:
-		s.total += len(v)
-	case types.Bytes:
-		s.total += len(v)
-	case traits.Lister:
-		return s.addVals(v, depth+1, nil)
-	case traits.Mapper:
-		return s.addVals(v, depth+1, v)
-	}
-	return nil
-}
+// textCost returns the cost of making text of some bytes.
+func textCost(bytes int) int { return 1800 + times(18, bytes) }
 
-// addVals adds elements, or keys and the values that a map has of them.
-func (s *scale) addVals(of traits.Iterable, depth int, m traits.Mapper) error {
-	for i := of.Iterator(); i.HasNext() == types.True && !s.full(); {
-		v := i.Next()
-		err := s.addVal(v, depth)
-		if m != nil && err == nil {
-			err = s.addVal(m.Get(v), depth)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// replaceCost returns the cost of replacing a text by another of some length.
+func replaceCost(old string, length int, in string) int {
+	n := strings.Count(in, old)
+	return textCost(2*len(in) + len(old) + times(n, length))
 }

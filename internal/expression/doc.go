@@ -1,6 +1,6 @@
-// Package expression evaluates what authors write over facts and nodes: `when` in CEL, and Go templates.
+// Package expression evaluates what authors write over facts and nodes: `when` in CEL, and content templates of Go.
 //
-// Every evaluation is bounded by construction. Each step charges a [Cost] before it is carried out, from tables
-// that depend on nothing but the sizes of its operands, so an evaluation that exceeds its limit fails at the same
-// step on every machine. docs/expressions.md lists the functions, the variables and the limits.
+// Every evaluation is bounded by construction. A step is charged to a budget before it is carried out, by the sizes of
+// its operands, so an evaluation that exceeds the limit fails at the same step on every machine. docs/expressions.md
+// lists the functions, the variables and the limits.
 package expression

@@ -1,102 +1,29 @@
 package expression
 
 import (
+	"fmt"
+	htmltemplate "html/template"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"text/template"
 
 	sprig "github.com/Masterminds/sprig/v3"
+
+	"github.com/fettle-dev/fettle/internal/regex"
 )
 
-// A pricing is what a call costs by its arguments, told before it is made.
-type pricing func(args []reflect.Value) (Cost, error)
-
-// prices of all the functions of templates but those of text/template that look at their arguments without
-// reading them. A function that is not here is not available: it takes more than its arguments suggest, gives
-// another result the next time (clock, chance, the manager's environment), or changes what others have, too.
-func prices() map[string]pricing {
-	all := map[string]pricing{}
-	for names, price := range map[*[]string]pricing{
-		pickers(): fixed, builders(): shallow, readers(): deep(1, 8), parsers(): deep(40, 40),
-	} {
-		for _, name := range *names {
-			all[name] = price
-		}
-	}
-	maps.Copy(all, growers())
-	return all
-}
-
-// pickers return one of their arguments, a part of one, or a word about one.
-func pickers() *[]string {
-	return &[]string{
-		"get", "hasKey", "default", "empty", "coalesce", "ternary", "first", "last", "all", "any",
-		"kindOf", "kindIs", "typeOf", "typeIs", "typeIsLike",
-		"add", "add1", "sub", "mul", "div", "mod", "max", "min", "biggest",
-		"maxf", "minf", "floor", "ceil", "dig", "fail",
-	}
-}
-
-// builders make lists and maps of what they are given, without a look into it.
-func builders() *[]string {
-	return &[]string{
-		"list", "tuple", "dict", "append", "push", "prepend", "concat", "rest", "initial", "slice", "reverse", "compact",
-		"keys", "values", "pluck", "pick", "omit",
-	}
-}
-
-// readers read their arguments from end to end, and make at most eight times as much of them.
-func readers() *[]string {
-	return &[]string{
-		"upper", "lower", "title", "untitle", "trim", "trimPrefix", "trimSuffix", "nospace", "trunc", "substr", "abbrev",
-		"initials", "camelcase", "kebabcase", "snakecase", "swapcase", "plural",
-		"contains", "hasPrefix", "hasSuffix", "has", "quote", "squote", "cat", "toString", "toStrings",
-		"atoi", "int", "int64", "float64", "toDecimal", "round",
-		"sha1sum", "sha256sum", "sha512sum", "adler32sum", "b64enc", "b64dec", "b32enc", "b32dec",
-		"toJson", "toRawJson", "splitList", "regexQuoteMeta", "base", "dir", "clean", "ext", "isAbs",
-		"print", "println", "html", "js", "urlquery",
-	}
-}
-
-// parsers make much more of what they read, at most forty times as much.
-func parsers() *[]string {
-	return &[]string{"fromJson", "split", "splitn", "semverCompare", "addf", "add1f", "subf", "mulf", "divf", "sortAlpha", "deepEqual", "toPrettyJson"}
-}
-
-const callTime = 1000 // of any call
-
-func fixed(args []reflect.Value) (Cost, error) {
-	return Cost{Time: callTime + 50*len(args), Bytes: 400 + 64*len(args)}, nil
-}
-
-func shallow(args []reflect.Value) (Cost, error) {
-	n := entries(args)
-	return Cost{Time: callTime + 200*n, Bytes: 400 + 112*n}, nil
-}
-
-// deep is for what reads its arguments, at a time and at so much memory for each byte.
-func deep(time, bytes int) pricing {
-	return func(args []reflect.Value) (Cost, error) {
-		n, err := weigh(args, MaxBytes/bytes)
-		base, _ := fixed(args)
-		return base.Add(Cost{Time: 4 * time, Bytes: bytes}.times(n)), err
-	}
-}
-
-// Functions are the names of the functions of templates, sorted, those of text/template itself included.
+// Functions returns the sorted names of the functions of templates, including those of text/template itself. Other
+// functions are not available: they cost more than their arguments suggest, change values that others have, too, or
+// depend on the clock, chance or the environment.
 func Functions() []string {
-	names := slices.AppendSeq(builtins(), maps.Keys(prices()))
+	names := slices.AppendSeq([]string{"and", "or", "not", "len", "index", "eq", "ne", "lt", "le", "gt", "ge"}, maps.Keys(prices()))
 	slices.Sort(names)
 	return names
 }
 
-// builtins are functions of text/template that are available as they are.
-func builtins() []string {
-	return []string{"and", "or", "not", "len", "index", "eq", "ne", "lt", "le", "gt", "ge"}
-}
-
-// The functions that the pipelines of a template are passed through.
+// The functions that parts of a template are passed through.
 const (
 	printFunction = "__print"
 	rangeFunction = "__range"
@@ -105,27 +32,37 @@ const (
 
 // templateFunctions charge a budget before each call.
 func templateFunctions(b *budget) template.FuncMap {
-	all := template.FuncMap{}
 	implementations := sprig.HermeticTxtFuncMap()
 	maps.Copy(implementations, ours(b))
-	for name, price := range prices() {
-		all[name] = priced(reflect.ValueOf(implementations[name]), price, b)
+	all := template.FuncMap{
+		printFunction: priced(printed, linear(20), b),
+		readFunction:  priced(func(v any) any { return v }, linear(4), b),
+		rangeFunction: priced(func(_ int, v any) any { return v }, loopCost, b),
 	}
-	same := reflect.ValueOf(func(v any) any { return v })
-	all[printFunction] = priced(reflect.ValueOf(printed), deep(1, 8), b)
-	all[rangeFunction] = priced(same, shallow, b)
-	all[readFunction] = priced(same, deep(1, 1), b)
+	for name, price := range prices() {
+		all[name] = priced(implementations[name], price, b)
+	}
 	return all
 }
 
-// priced is a function that charges before it is called. Its result is charged for by who reads it.
-func priced(f reflect.Value, price pricing, b *budget) any {
-	t := f.Type()
+// loopCost is the cost of a loop: of one turn, which is the first argument, for each element of the second.
+func loopCost(args []reflect.Value) (int, error) {
+	v := concrete(args[1])
+	turns := count([]reflect.Value{v})
+	if v.IsValid() && v.CanInt() {
+		turns = whole(v)
+	}
+	return times(turns, whole(args[0])+424), nil
+}
+
+// priced returns a function that charges before it is called. Whoever reads its result is charged for that.
+func priced(implementation any, price price, b *budget) any {
+	f := reflect.ValueOf(implementation)
+	t, failure := f.Type(), reflect.TypeFor[error]()
 	in := make([]reflect.Type, t.NumIn())
 	for i := range in {
 		in[i] = t.In(i)
 	}
-	failure := reflect.TypeFor[error]()
 	made := reflect.FuncOf(in, []reflect.Type{t.Out(0), failure}, t.IsVariadic())
 	return reflect.MakeFunc(made, func(args []reflect.Value) []reflect.Value {
 		cost, err := price(spread(args, t.IsVariadic()))
@@ -135,15 +72,15 @@ func priced(f reflect.Value, price pricing, b *budget) any {
 		if err != nil {
 			return []reflect.Value{reflect.Zero(t.Out(0)), reflect.ValueOf(&err).Elem()}
 		}
-		out := call(f, args)
-		if len(out) == 1 {
-			out = append(out, reflect.Zero(failure))
+		call := f.Call
+		if t.IsVariadic() {
+			call = f.CallSlice
 		}
-		return out
+		return append(call(args), reflect.Zero(failure))[:2]
 	}).Interface()
 }
 
-// spread are the arguments as they are written, of a variadic function, too.
+// spread returns arguments as they are written, including variadic ones.
 func spread(args []reflect.Value, variadic bool) []reflect.Value {
 	if !variadic {
 		return args
@@ -156,9 +93,81 @@ func spread(args []reflect.Value, variadic bool) []reflect.Value {
 	return all
 }
 
-func call(f reflect.Value, args []reflect.Value) []reflect.Value {
-	if f.Type().IsVariadic() {
-		return f.CallSlice(args)
+// printed returns a value as a template writes it.
+func printed(v any) string {
+	if v == nil {
+		return "<no value>"
 	}
-	return f.Call(args)
+	return fmt.Sprint(v)
+}
+
+// ours replace functions of sprig that panic, hide errors or depend on the order of maps, or search text.
+func ours(b *budget) template.FuncMap {
+	return template.FuncMap{
+		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
+		"html": htmltemplate.HTMLEscaper, "js": htmltemplate.JSEscaper, "urlquery": htmltemplate.URLQueryEscaper,
+		"keys": sortedKeys, "values": sortedValues,
+		"repeat": func(n int, s string) string { return strings.Repeat(s, max(n, 0)) },
+		"indent": indent, "nindent": func(n int, s string) string { return "\n" + indent(n, s) },
+		"regexMatch": func(pattern, text string) (bool, error) {
+			r, err := regex.Compile(pattern)
+			return err == nil && r.MatchString(text), err
+		},
+		"regexFind": func(pattern, text string) (string, error) {
+			r, err := regex.Compile(pattern)
+			if err != nil {
+				return "", err
+			}
+			return r.FindString(text), nil
+		},
+		"regexFindAll": func(pattern, text string, n int) ([]string, error) {
+			p, err := b.find(pattern, text, n)
+			if err != nil {
+				return nil, err
+			}
+			return p.FindAllString(text, n), nil
+		},
+		"regexSplit": func(pattern, text string, n int) ([]string, error) {
+			p, err := b.find(pattern, text, n)
+			if err != nil {
+				return nil, err
+			}
+			return p.Split(text, n), nil
+		},
+		"regexReplaceAll": func(pattern, text, by string) (string, error) {
+			p, err := b.replace(pattern, text, by)
+			if err != nil {
+				return "", err
+			}
+			return p.ReplaceAllString(text, by), nil
+		},
+		"regexReplaceAllLiteral": func(pattern, text, by string) (string, error) {
+			p, err := b.replace(pattern, text, by)
+			if err != nil {
+				return "", err
+			}
+			return p.ReplaceAllLiteralString(text, by), nil
+		},
+	}
+}
+
+func indent(n int, s string) string {
+	pad := strings.Repeat(" ", max(n, 0))
+	return pad + strings.ReplaceAll(s, "\n", "\n"+pad)
+}
+
+func sortedKeys(dicts ...map[string]any) []string {
+	var keys []string
+	for _, d := range dicts {
+		keys = append(keys, slices.Sorted(maps.Keys(d))...)
+	}
+	return keys
+}
+
+func sortedValues(dict map[string]any) []any {
+	var values []any
+	for _, k := range slices.Sorted(maps.Keys(dict)) {
+		values = append(values, dict[k])
+	}
+	return values
 }

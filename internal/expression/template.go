@@ -10,71 +10,74 @@ import (
 // The limits of a template.
 const (
 	MaxTemplate = 64 << 10  // of its text, in bytes
-	MaxContent  = 384 << 10 // of what it makes, in bytes: as much as the API takes as content
+	MaxContent  = 384 << 10 // of its output, in bytes: the limit of the API for content
 
 	maxNesting   = 64     // of if, with, range and parentheses
 	maxNodes     = 20_000 // of its parse tree
 	maxVariables = 256    // that it declares
 )
 
-// ErrTooLong is the error of a template that makes more than [MaxContent].
+// ErrTooLong is the error of a template whose output exceeds [MaxContent].
 var ErrTooLong = fmt.Errorf("content is longer than %d KiB", MaxContent>>10)
 
 // A Template is a parsed contentTemplate. It is not safe for concurrent use.
 type Template struct {
 	parsed *template.Template
-	blocks map[*byte]Cost
-	uses   Uses
+	tree   tree
 	budget *budget
 }
+
+const templateName = "contentTemplate"
+
+var errNoDefinitions = errors.New("define, template and block are not available, as they can recurse: write the text where it is used, or assign it to a variable")
 
 // ParseTemplate parses a contentTemplate.
 func ParseTemplate(text string) (*Template, error) {
 	if len(text) > MaxTemplate {
 		return nil, fmt.Errorf("it is %d KiB long, and may be %d: let contentFrom bring text that needs no template", len(text)>>10, MaxTemplate>>10)
 	}
-	b := &budget{}
-	parsed, err := template.New(templateName).Option("missingkey=error").Funcs(templateFunctions(b)).Parse(text)
+	t := &Template{budget: &budget{}}
+	var err error
+	t.parsed, err = template.New(templateName).Option("missingkey=error").Funcs(templateFunctions(t.budget)).Parse(text)
 	if err != nil {
 		return nil, templateError(err)
 	}
-	if len(parsed.Templates()) > 1 {
+	if len(t.parsed.Templates()) > 1 {
 		return nil, errNoDefinitions
 	}
-	t := &Template{parsed: parsed, budget: b}
-	if parsed.Tree == nil {
+	if t.parsed.Tree == nil { // empty
 		return t, nil
 	}
-	if t.blocks, err = meterTree(parsed.Root); err != nil {
+	t.tree.atRoot = true
+	if err := t.tree.block(t.parsed.Root, 0); err != nil {
 		return nil, err
 	}
-	t.uses = templateUses(parsed.Root, true)
 	return t, nil
 }
 
-// Uses returns what the template reads. Never to be changed.
-func (t *Template) Uses() Uses { return t.uses }
+// ReadsFacts reports whether the template reads facts.
+func (t *Template) ReadsFacts() bool { return t.tree.readsFacts }
 
-const templateName = "contentTemplate"
-
-var errNoDefinitions = errors.New("define, template and block are not available, as they can recurse: write the text where it is used, or assign it to a variable")
-
-// Render evaluates the template in at most some time, in units. cost is what it took, also where it failed.
-func (t *Template) Render(vars map[string]any, time int) (text string, cost Cost, err error) {
-	t.budget.reset(time)
+// Render evaluates the template at a cost of at most limit, but not more than [MaxCost]. It returns the cost also if it
+// fails.
+func (t *Template) Render(vars map[string]any, limit int) (text string, cost int, err error) {
+	t.budget.reset(limit)
 	if t.parsed.Tree == nil {
-		return "", Cost{}, nil
+		return "", 0, nil
 	}
-	out := &output{budget: t.budget, blocks: t.blocks}
-	if err := t.parsed.Execute(out, vars); err != nil {
+	out := &output{budget: t.budget}
+	if err = t.budget.charge(t.tree.cost); err == nil {
+		err = t.parsed.Execute(out, vars)
+	}
+	if err != nil {
 		return "", t.budget.spent, templateError(err)
 	}
 	return out.text.String(), t.budget.spent, nil
 }
 
-// templateError begins with the line: the template's name says nothing here.
+// templateError removes the name of the template, so that the line comes first.
 func templateError(err error) error {
-	for _, limit := range []error{ErrTooLong, ErrCutOff, errTime, errBytes, errDeep} {
+	for _, limit := range []error{ErrTooLong, ErrCutOff, errDeep, ErrTooCostly} {
 		if errors.Is(err, limit) {
 			return limit
 		}
@@ -86,24 +89,18 @@ func templateError(err error) error {
 	return fmt.Errorf("line %s", text)
 }
 
-// output is what a template writes, and where it charges for its blocks.
+// output is the output of a template.
 type output struct {
 	text   strings.Builder
 	budget *budget
-	blocks map[*byte]Cost
 }
 
-// Write appends text, which will be encoded and hashed, or charges for a block when it is given the block's mark.
+// Write charges for the text, which will be encoded and hashed.
 func (o *output) Write(p []byte) (int, error) {
-	if len(p) == 1 {
-		if cost, ok := o.blocks[&p[0]]; ok {
-			return 1, o.budget.charge(cost)
-		}
-	}
 	if o.text.Len()+len(p) > MaxContent {
 		return 0, ErrTooLong
 	}
-	if err := o.budget.charge(Cost{Time: 20 * len(p), Bytes: 3 * len(p)}); err != nil {
+	if err := o.budget.charge(26 * len(p)); err != nil {
 		return 0, err
 	}
 	return o.text.Write(p)

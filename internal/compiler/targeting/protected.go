@@ -14,7 +14,7 @@ import (
 
 // KubeletControlled returns, sorted, the parts of a targeting that a kubelet can set on its own node: whoever breaks into
 // a node can have it selected. An invalid nodeSelector or when selects nothing and has no such parts.
-func KubeletControlled(t *v1alpha1.Targeting) []string {
+func KubeletControlled(t *v1alpha1.Targeting, env *expression.Environment) []string {
 	var found []string
 	if selector, err := metav1.LabelSelectorAsSelector(t.NodeSelector); err == nil {
 		requirements, _ := selector.Requirements()
@@ -23,7 +23,7 @@ func KubeletControlled(t *v1alpha1.Targeting) []string {
 		}
 	}
 	if when := strings.TrimSpace(t.When); when != "" {
-		found = append(found, inExpression(when)...)
+		found = append(found, inExpression(when, env)...)
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
@@ -62,18 +62,15 @@ func within(domain, of string) bool { return domain == of || strings.HasSuffix(d
 
 // inExpression returns the parts of an expression that a kubelet can set. Where that is unclear, as for all labels at once,
 // it is assumed.
-func inExpression(when string) []string {
-	parsed, err := new(expression.Environment).Parse(when)
+func inExpression(when string, env *expression.Environment) []string {
+	parsed, err := env.Parse(when)
 	if err != nil {
 		return nil
 	}
-	return visit(parsed.Expr(), nil)
+	return visit(ast.NavigateAST(parsed), nil)
 }
 
-func visit(e ast.Expr, found []string) []string {
-	if e == nil {
-		return found
-	}
+func visit(e ast.NavigableExpr, found []string) []string {
 	if key, ok := labelOf(e); ok {
 		return appendLabel(found, key)
 	}
@@ -86,7 +83,7 @@ func visit(e ast.Expr, found []string) []string {
 		}
 		return append(found, "node."+e.AsSelect().FieldName())
 	}
-	for _, child := range expression.Children(e) {
+	for _, child := range e.Children() {
 		found = visit(child, found)
 	}
 	return found

@@ -8,12 +8,14 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler/targeting"
+	"github.com/fettle-dev/fettle/internal/expression"
 )
 
 // The labels are those of the admission plugin NodeRestriction and of the kubelet's API.
 func TestALabelIsProtectedIfNoKubeletMaySetIt(t *testing.T) {
 	t.Parallel()
 
+	var env expression.Environment
 	for key, want := range map[string]bool{
 		"node-restriction.kubernetes.io/tier":        true,
 		"ops.node-restriction.kubernetes.io/tier":    true,
@@ -44,7 +46,7 @@ func TestALabelIsProtectedIfNoKubeletMaySetIt(t *testing.T) {
 		"ops.kubelet.kubernetes.io/anything":         false,
 	} {
 		of := &v1alpha1.Targeting{NodeSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: metav1.LabelSelectorOpDoesNotExist}}}}
-		if got := len(targeting.KubeletControlled(of)) == 0; got != want {
+		if got := len(targeting.KubeletControlled(of, &env)) == 0; got != want {
 			t.Errorf("%s: protected is %t, want %t", key, got, want)
 		}
 	}
@@ -53,6 +55,7 @@ func TestALabelIsProtectedIfNoKubeletMaySetIt(t *testing.T) {
 func TestAnExpressionMaySpeakOfWhatNoNodeSaysOfItself(t *testing.T) {
 	t.Parallel()
 
+	var env expression.Environment
 	for expression, want := range map[string][]string{
 		``:                               nil,
 		`true`:                           nil,
@@ -88,7 +91,7 @@ func TestAnExpressionMaySpeakOfWhatNoNodeSaysOfItself(t *testing.T) {
 		`[.node].all(n, n.labels.a=="")`: {"node"},
 	} {
 		of := &v1alpha1.Targeting{NodeSelector: &metav1.LabelSelector{}, When: expression}
-		if diff := cmp.Diff(want, targeting.KubeletControlled(of)); diff != "" {
+		if diff := cmp.Diff(want, targeting.KubeletControlled(of, &env)); diff != "" {
 			t.Errorf("%s: %s", expression, diff)
 		}
 	}

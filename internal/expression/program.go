@@ -1,0 +1,146 @@
+package expression
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/common/ast"
+	functiondecl "github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+)
+
+// functions are the implementations of functions and operators, by name.
+type functions map[string]*functiondecl.Overload
+
+func (fs functions) call(name string, args []ref.Val) ref.Val {
+	switch f := fs[name]; {
+	case name == operators.Equals:
+		return types.Equal(args[0], args[1])
+	case name == operators.NotEquals:
+		return types.Bool(types.Equal(args[0], args[1]) != types.True)
+	case f == nil || f.OperandTrait != 0 && !args[0].Type().HasTrait(f.OperandTrait):
+	case len(args) == 1 && f.Unary != nil:
+		return f.Unary(args[0])
+	case len(args) == 2 && f.Binary != nil:
+		return f.Binary(args[0], args[1])
+	case f.Function != nil:
+		return f.Function(args...)
+	}
+	return types.NewErr("no such overload: %s", name)
+}
+
+// A program is a CEL program that charges a budget for each instruction, and for each call before it is made. The cost
+// limit of CEL itself does not bound an evaluation: it applies after a call was made, and counts a list within a list as
+// one.
+type program struct {
+	budget
+	functions functions
+	planned   interpreter.InterpretableV2
+	exceeded  error
+}
+
+func newProgram(e *Environment, checked *ast.AST) (*program, error) {
+	p := &program{functions: e.functions}
+	var err error
+	p.planned, err = e.interpreter.NewInterpretable(checked,
+		interpreter.CustomDecoratorV2(p.chargeCalls),
+		interpreter.EvalStateObserver(interpreter.EvalStateFactory(func() interpreter.EvalState { return observer{program: p} })))
+	return p, err
+}
+
+// stop ends an evaluation. An error value would not: || and && continue after one.
+type stop struct{}
+
+func (p *program) spend(cost int, err error) {
+	if err == nil {
+		err = p.charge(cost)
+	}
+	if err != nil {
+		p.exceeded = err
+		panic(stop{})
+	}
+}
+
+// run evaluates at a cost of at most limit.
+func (p *program) run(vars map[string]any, limit int) (out ref.Val, cost int, err error) {
+	p.reset(limit)
+	defer func() {
+		cost = p.spent
+		switch r := recover(); r {
+		case nil:
+		case stop{}:
+			err = p.exceeded
+		default:
+			err = fmt.Errorf("internal error: %v", r)
+		}
+	}()
+	frame, err := interpreter.NewExecutionFrame(vars)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer frame.Close()
+	out = p.planned.Exec(frame)
+	if failed, ok := out.(*types.Err); ok {
+		err = failed
+	}
+	return out, 0, err
+}
+
+// An observer gets the result of each instruction.
+type observer struct {
+	interpreter.EvalState // nil: nothing is recorded
+	*program
+}
+
+// SetValue charges for an instruction, and for a list or map, because it may be iterated over.
+func (o observer) SetValue(_ int64, v ref.Val) {
+	if _, growing := v.(traits.MutableLister); growing { // that a macro is making
+		o.spend(instructionCost, nil)
+		return
+	}
+	switch v.(type) {
+	case traits.Lister, traits.Mapper:
+		o.spend(instructionCost+80*length(v), nil)
+	default:
+		o.spend(instructionCost, nil)
+	}
+}
+
+const instructionCost = 200
+
+// chargeCalls replaces a call by one that charges for its arguments.
+func (p *program) chargeCalls(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	call, ok := i.(interpreter.InterpretableCall)
+	if !ok || call.Function() == operators.NotStrictlyFalse || len(call.Args()) == 0 {
+		return i, nil
+	}
+	implementation := func(args []ref.Val) ref.Val { return p.functions.call(call.Function(), args) }
+	price := func(args []ref.Val) (int, error) { return callCost(call.Function(), args) }
+	switch {
+	case call.Function() == operators.Add:
+		implementation = p.add
+	case call.Function() == "matches":
+		pattern, constant := call.Args()[1].(interpreter.InterpretableConst)
+		if !constant {
+			break
+		}
+		compiled, perCharacter, err := compileConstant(textOf(pattern.Value()))
+		if err != nil {
+			return nil, err
+		}
+		price = func(args []ref.Val) (int, error) { return times(perCharacter, len(textOf(args[0]))+1), nil }
+		implementation = func(args []ref.Val) ref.Val {
+			if text, ok := args[0].(types.String); ok {
+				return types.Bool(compiled.MatchString(string(text)))
+			}
+			return types.NewErr("no such overload: matches")
+		}
+	}
+	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
+		p.spend(price(args))
+		return implementation(args)
+	}), nil
+}
