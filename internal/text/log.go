@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// LogHandler writes records as JSON, each in one line that prints: texts, errors and what has
-// a String method by [Line], anything else with JSON's own escapes.
+// LogHandler returns a handler that writes each record as one line of printable JSON. Strings, errors
+// and values with a String method are escaped with [Line], other values as in JSON.
 func LogHandler(to io.Writer, level slog.Leveler) slog.Handler {
 	return slog.NewJSONHandler(jsonWriter{to}, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		a.Key = Line(a.Key)
@@ -21,13 +21,13 @@ func LogHandler(to io.Writer, level slog.Leveler) slog.Handler {
 			case fmt.Stringer:
 				a.Value = slog.StringValue(Line(v.String()))
 			}
-		default: // numbers and times
+		default: // numbers and times need no escape
 		}
 		return a
 	}})
 }
 
-// A jsonWriter escapes JSON, of which it gets whole values.
+// A jsonWriter escapes JSON. Each write must be a complete value.
 type jsonWriter struct{ to io.Writer }
 
 // Write implements [io.Writer].

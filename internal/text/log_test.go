@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
-func TestALogRecordIsOneLineThatPrints(t *testing.T) {
+func TestALogRecordIsOnePrintableLine(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {
 		var out strings.Builder
@@ -34,7 +34,7 @@ func TestALogRecordIsOneLineThatPrints(t *testing.T) {
 	}
 }
 
-func TestErrorPutsJoinedErrorsBehindOneAnother(t *testing.T) {
+func TestErrorSeparatesJoinedErrorsBySemicolons(t *testing.T) {
 	joined := errors.Join(errors.New("a"), errors.Join(errors.New("b"), errors.New("c")))
 	for want, err := range map[string]error{
 		"a; b; c": joined, "x\ny": errors.New("x\ny"), "in f: a\nb\nc": errors.New("in f: " + joined.Error()),

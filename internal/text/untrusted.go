@@ -1,10 +1,10 @@
-// Package text prepares text for people: it escapes what comes from a host or an author,
-// and words numbers.
+// Package text prepares text for display: it escapes untrusted text, truncates it, and formats counts
+// and lists.
 //
-// Names, messages and diffs hold whatever a local user could put into a file name, an
-// account or the output of a command. [Line] and [Block] make them safe to print: every
-// terminal, log, event and status goes through one of the two. [Encode] makes them safe to
-// keep: JSON holds no text but UTF-8, and an encoder would replace anything else.
+// Names, messages and diffs can contain anything that a local user can put into a file name, an
+// account or the output of a command. [Line] and [Block] make them safe to print; everything that is
+// written to a terminal, log, event or status must pass through one of them. [Encode] makes them safe
+// to store, because JSON strings must be UTF-8 and encoders replace other bytes.
 package text
 
 import (
@@ -16,14 +16,14 @@ import (
 	"unicode/utf8"
 )
 
-// Line is s as part of one line. Letters, marks, numbers, punctuation, symbols and spaces of
-// all scripts stay. Anything else becomes an escape as in a Go string: control characters,
-// line ends and tabs among them (\n, \x1b, \u009b), what reorders or hides text (\u202e,
-// \u200b), and bytes that are not UTF-8 (\xff). A backslash stays, so the result is for
-// reading only, and Line of it is the same again.
+// Line escapes s for use within a line. Letters, marks, numbers, punctuation, symbols and spaces of all
+// scripts are unchanged. All other characters are escaped as in a Go string: control characters such
+// as line ends and tabs (\n, \x1b, \u009b), characters that reorder or hide text (\u202e, \u200b), and
+// bytes that are not UTF-8 (\xff). Backslashes are unchanged, so the result cannot be decoded, and Line
+// is idempotent.
 func Line(s string) string { return escape(s, visible) }
 
-// Block is Line for a text of several lines, such as a diff: line feeds and tabs stay.
+// Block is Line for text with several lines, such as a diff: line feeds and tabs are unchanged.
 func Block(s string) string {
 	return escape(s, func(r rune) bool { return visible(r) || r == '\n' || r == '\t' })
 }
@@ -61,7 +61,7 @@ func clean(s string, stays func(rune) bool) bool {
 	return true
 }
 
-// escaped is a character in ASCII.
+// escaped returns the escape of a character, in ASCII.
 func escaped(r rune) string {
 	switch {
 	case r == '\n':
@@ -78,12 +78,12 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// Error is the message of an error, with those that were joined behind one another instead
-// of a line each. It is not escaped.
+// Error returns the message of an error. The messages of joined errors are separated by semicolons
+// instead of line feeds. It is not escaped.
 func Error(err error) string { return strings.Join(Errors(err), "; ") }
 
-// Errors are the messages of the errors that were joined, or the one of any other error. They
-// are not escaped.
+// Errors returns the messages of joined errors, or the message of any other error. They are not
+// escaped.
 func Errors(err error) []string {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -93,19 +93,18 @@ func Errors(err error) []string {
 	for _, e := range joined.Unwrap() {
 		all, lines = append(all, Errors(e)...), append(lines, e.Error())
 	}
-	if err.Error() != strings.Join(lines, "\n") { // it has words of its own
+	if err.Error() != strings.Join(lines, "\n") { // the message is not just that of the joined errors
 		return []string{err.Error()}
 	}
 	return all
 }
 
-// codes are what Encode writes: a byte beyond ASCII, and the backslash.
+// codes matches the escapes that Encode writes: a byte beyond ASCII, or a backslash.
 var codes = regexp.MustCompile(`\\x([89a-f][0-9a-f]|5c)`)
 
-// Encode is s as UTF-8, from which [Decode] gets s back: each byte that is not part of a
-// character becomes \x and its two lower-case hexadecimal digits, \x80 to \xff, and where s
-// itself has such a code, or \x5c, its backslash becomes \x5c. Nearly every text stays as it is,
-// and no two become the same.
+// Encode converts s to UTF-8, reversibly (see [Decode]). Each byte that is not part of a character
+// becomes \x and two lower-case hexadecimal digits, \x80 to \xff. If s contains such an escape, or \x5c,
+// its backslash becomes \x5c. Most strings are unchanged, and different strings stay different.
 func Encode(s string) string {
 	if utf8.ValidString(s) && !strings.Contains(s, `\x`) {
 		return s
@@ -127,19 +126,18 @@ func Encode(s string) string {
 	return b.String()
 }
 
-// Decode is the text that Encode was given.
+// Decode reverses Encode.
 func Decode(s string) string {
 	return codes.ReplaceAllStringFunc(s, func(code string) string {
 		var b byte
 		if _, err := fmt.Sscanf(code, `\x%02x`, &b); err != nil {
-			return code // the expression matches digits only
+			return code // unreachable: the expression matches hexadecimal digits only
 		}
 		return string([]byte{b})
 	})
 }
 
-// EncodeAll is a copy of a value such as a JSON decoder makes, in which all texts are encoded,
-// keys among them.
+// EncodeAll returns a copy of a decoded JSON value in which all strings, including keys, are encoded.
 func EncodeAll(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -160,8 +158,8 @@ func EncodeAll(v any) any {
 	return v
 }
 
-// EscapeJSON is JSON with the same values in which all that Line would escape is written
-// as \u and four digits, as JSON has it, so that it can be printed.
+// EscapeJSON escapes JSON for display without changing its values: characters that Line would escape
+// are written as \u and four digits.
 func EscapeJSON(raw []byte) []byte {
 	return escapeUnseen(raw, func(r rune) string {
 		var b strings.Builder
@@ -172,7 +170,7 @@ func EscapeJSON(raw []byte) []byte {
 	})
 }
 
-// EscapeYAML is EscapeJSON for who reads the JSON as YAML, which has no pairs of \u.
+// EscapeYAML is EscapeJSON for JSON that is read as YAML, which has no surrogate pairs.
 func EscapeYAML(raw []byte) []byte {
 	return escapeUnseen(raw, func(r rune) string {
 		if r > 0xFFFF {

@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
-func TestLineEscapesWhatDoesNotPrint(t *testing.T) {
+func TestLineEscapesUnprintableCharacters(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                   "",
 		"File/motd: created": "File/motd: created",
@@ -36,7 +36,7 @@ func TestLineEscapesWhatDoesNotPrint(t *testing.T) {
 	}
 }
 
-// printable fails unless every character of a text prints; some others may be allowed.
+// printable fails unless every character of a text is printable or allowed.
 func printable(t *testing.T, s, allowed string) {
 	t.Helper()
 	for _, r := range s {
@@ -46,7 +46,7 @@ func printable(t *testing.T, s, allowed string) {
 	}
 }
 
-func TestHostileTextIsMadePrintable(t *testing.T) {
+func TestHostileTextBecomesPrintable(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]string{}
 	for range 20_000 {
@@ -67,7 +67,7 @@ func TestHostileTextIsMadePrintable(t *testing.T) {
 	}
 }
 
-func TestEscapedJSONHasTheSameValues(t *testing.T) {
+func TestEscapeJSONPreservesValues(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 5000 {
 		in := map[string]string{text.Encode(hostile.String(random)): text.Encode(hostile.String(random))}
