@@ -16,7 +16,7 @@ import (
 )
 
 var _ = Describe("The command", func() {
-	It("refuses the resources that an API server refuses", func(ctx SpecContext) {
+	It("rejects the same resources as an API server", func(ctx SpecContext) {
 		odd, err := oddvalues.New(uint64(GinkgoRandomSeed()), samples, samples+"/attributes")
 		Expect(err).NotTo(HaveOccurred())
 		refused := 0

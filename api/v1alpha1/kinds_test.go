@@ -18,7 +18,7 @@ import (
 )
 
 var _ = Describe("The kinds", func() {
-	It("are found by their short names, and together as fettle", func() {
+	It("have short names, and the category fettle", func() {
 		d, err := discovery.NewDiscoveryClientForConfig(restConfig)
 		Expect(err).NotTo(HaveOccurred())
 		list, err := d.ServerResourcesForGroupVersion("fettle.dev/v1alpha1")
@@ -42,8 +42,7 @@ var _ = Describe("The kinds", func() {
 	})
 })
 
-// printed is what kubectl get -o wide prints of one object, as rows of cells, the
-// heads first.
+// printed returns the rows that kubectl get -o wide prints for an object, headers first.
 func printed(ctx SpecContext, resource, name string) [][]any {
 	GinkgoHelper()
 	k, err := kubernetes.NewForConfig(restConfig)
@@ -71,8 +70,8 @@ func printed(ctx SpecContext, resource, name string) [][]any {
 	return [][]any{heads, cells}
 }
 
-var _ = Describe("What kubectl get prints", func() {
-	DescribeTable("of a resource is how many nodes are as it says",
+var _ = Describe("The output of kubectl get", func() {
+	DescribeTable("counts the nodes of a resource by state",
 		func(ctx SpecContext, resources, manifest, namevar string, cells []any) {
 			o := object(manifest)
 			removed(o)
@@ -102,7 +101,7 @@ var _ = Describe("What kubectl get prints", func() {
 			"Service", row("running", "nginx")),
 	)
 
-	It("of a NodeCatalog is how its last run ended", func(ctx SpecContext) {
+	It("shows the result of the last run of a NodeCatalog", func(ctx SpecContext) {
 		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
 		removed(nc)
 		Expect(k8s.Create(ctx, nc)).To(Succeed())
@@ -125,13 +124,13 @@ var _ = Describe("What kubectl get prints", func() {
 	})
 })
 
-// row is the line of a resource whose status the spec has set.
+// row returns the row of a resource whose status the specification has set.
 func row(ensure, namevar any) []any {
 	return []any{"web", ensure, 5.0, 2.0, 1.0, 2.0, "False", "0s", namevar, "2 of 5 nodes in sync"}
 }
 
 var _ = Describe("The status of a NodeCatalog", func() {
-	It("names what a resource brought along by its name on the host", func(ctx SpecContext) {
+	It("names generated objects by their names on the host", func(ctx SpecContext) {
 		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
 		removed(nc)
 		Expect(k8s.Create(ctx, nc)).To(Succeed())
@@ -145,7 +144,7 @@ var _ = Describe("The status of a NodeCatalog", func() {
 })
 
 var _ = Describe("The status of a resource", func() {
-	It("is apart from its spec: neither can be written along with the other", func(ctx SpecContext) {
+	It("is a subresource: status and spec cannot be written together", func(ctx SpecContext) {
 		f := &v1alpha1.File{
 			ObjectMeta: metav1.ObjectMeta{Name: "motd"},
 			Spec:       v1alpha1.FileSpec{Targeting: v1alpha1.Targeting{NodeSelector: &metav1.LabelSelector{}}, FileAttributes: v1alpha1.FileAttributes{Path: "/etc/motd"}},
@@ -167,7 +166,7 @@ var _ = Describe("The status of a resource", func() {
 var _ = Describe("A Catalog", func() {
 	name := "sha256-" + strings.Repeat("0123456789abcdef", 4)
 
-	It("can be relabelled and not changed", func(ctx SpecContext) {
+	It("is immutable except for its labels", func(ctx SpecContext) {
 		c := &v1alpha1.Catalog{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Count:      1,
@@ -187,7 +186,7 @@ var _ = Describe("A Catalog", func() {
 		}
 	})
 
-	It("keeps attributes that the API server knows nothing of", func(ctx SpecContext) {
+	It("preserves attributes that the API server does not know", func(ctx SpecContext) {
 		o := object("{apiVersion: fettle.dev/v1alpha1, kind: Catalog, metadata: {name: " + name + "}, entries: [{kind: Sysctl, name: a, attributes: {deep: {er: [1]}}}]}")
 		removed(o)
 		Expect(k8s.Create(ctx, o)).To(Succeed())
@@ -197,7 +196,7 @@ var _ = Describe("A Catalog", func() {
 	})
 })
 
-var _ = Describe("An object that nobody has looked at", func() {
+var _ = Describe("An object without a status", func() {
 	for _, file := range files(samples) {
 		It("is not Current for kstatus: "+strings.TrimPrefix(file, samples+"/"), func(ctx SpecContext) {
 			for _, o := range objects(file) {
@@ -214,7 +213,7 @@ var _ = Describe("An object that nobody has looked at", func() {
 		})
 	}
 
-	It("is not Current where it is a NodeCatalog", func(ctx SpecContext) {
+	It("is not Current if it is a NodeCatalog", func(ctx SpecContext) {
 		o := object("{apiVersion: fettle.dev/v1alpha1, kind: NodeCatalog, metadata: {name: web-1}}")
 		removed(o)
 		Expect(k8s.Create(ctx, o)).To(Succeed())

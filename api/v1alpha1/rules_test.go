@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// resource is one of that kind, from its spec in YAML; nodeSelector is added.
+// resource returns a resource of a kind with a spec in YAML and an empty nodeSelector.
 func resource(kind, spec string) *unstructured.Unstructured {
 	GinkgoHelper()
 	attributes := map[string]any{"nodeSelector": map[string]any{}}
@@ -33,7 +33,7 @@ func refuses(kind string) func(ctx SpecContext, spec, message string) {
 	}
 }
 
-// saying names an entry by its spec.
+// saying names a table entry after its spec.
 func saying(spec string, _ ...string) string { return spec }
 
 var _ = DescribeTable("Every kind accepts as targeting", accepts("Group"), saying,
@@ -50,7 +50,7 @@ var _ = DescribeTable("Every kind accepts as targeting", accepts("Group"), sayin
 	Entry(nil, `{schedule: {weekday: [Sat]}}`),
 )
 
-var _ = DescribeTable("Every kind refuses as targeting", refuses("Group"), saying,
+var _ = DescribeTable("Every kind rejects as targeting", refuses("Group"), saying,
 	Entry(nil, `{nodeSelector: null}`, `spec.nodeSelector: Required value`),
 	Entry(nil, `{nodeSelector: {matchLabel: {a: b}}}`, `unknown field "spec.nodeSelector.matchLabel"`),
 	Entry(nil, `{when: true}`, `spec.when in body must be of type string`),
@@ -100,7 +100,7 @@ var _ = DescribeTable("A File accepts", accepts("File"), saying,
 	Entry(nil, `{path: /etc/a, content: a, validateCmd: "visudo -c -f %"}`),
 )
 
-var _ = DescribeTable("A File refuses", refuses("File"), saying,
+var _ = DescribeTable("A File rejects", refuses("File"), saying,
 	Entry(nil, `{path: ""}`, `path must be absolute, such as /etc/motd`),
 	Entry(nil, `{path: ~/a}`, `path must be absolute, such as /etc/motd`),
 	Entry(nil, `{path: /etc/./a}`, `path must not contain . or ..: write the resolved path`),
@@ -144,7 +144,7 @@ var _ = DescribeTable("A Package accepts", accepts("Package"), saying,
 	Entry(nil, `{installOptions: [--no-install-recommends], environment: [DEBIAN_PRIORITY=critical, EMPTY=], configFiles: replace}`),
 )
 
-var _ = DescribeTable("A Package refuses", refuses("Package"), saying,
+var _ = DescribeTable("A Package rejects", refuses("Package"), saying,
 	Entry(nil, `{name: ""}`, `spec.name: Invalid value: ""`),
 	Entry(nil, `{name: nginx curl}`, `name must not start with - or contain white space`),
 	Entry(nil, `{name: "nginx\n"}`, `name must not start with - or contain white space`),
@@ -174,7 +174,7 @@ var _ = DescribeTable("A User accepts", accepts("User"), saying,
 	Entry(nil, `{password: "$6$salt$hashed/with.n"}`),
 )
 
-var _ = DescribeTable("A User refuses", refuses("User"), saying,
+var _ = DescribeTable("A User rejects", refuses("User"), saying,
 	Entry(nil, `{name: ""}`, `spec.name: Invalid value: ""`),
 	Entry(nil, `{name: "-ann"}`, `name must be a login name: letters, digits, _ . and -, not starting with a digit or -`),
 	Entry(nil, `{name: "ann:x"}`, `name must be a login name: letters, digits, _ . and -, not starting with a digit or -`),
@@ -200,7 +200,7 @@ var _ = DescribeTable("A Group accepts", accepts("Group"), saying,
 	Entry(nil, `{ensure: absent}`),
 )
 
-var _ = DescribeTable("A Group refuses", refuses("Group"), saying,
+var _ = DescribeTable("A Group rejects", refuses("Group"), saying,
 	Entry(nil, `{name: "web:x"}`, `name must be a group name: letters, digits, _ . and -, not starting with a digit or -`),
 	Entry(nil, `{gid: -1}`, `spec.gid in body should be greater than or equal to 0`),
 	Entry(nil, `{ensure: exists}`, `spec.ensure: Unsupported value: "exists": supported values: "present", "absent"`),
@@ -214,7 +214,7 @@ var _ = DescribeTable("A SystemService accepts", accepts("SystemService"), sayin
 	Entry(nil, `{mask: true}`),
 )
 
-var _ = DescribeTable("A SystemService refuses", refuses("SystemService"), saying,
+var _ = DescribeTable("A SystemService rejects", refuses("SystemService"), saying,
 	Entry(nil, `{name: ""}`, `spec.name: Invalid value: ""`),
 	Entry(nil, `{name: "-H"}`, `name must be a unit name, such as nginx or nginx.service`),
 	Entry(nil, `{name: "a*"}`, `name must be a unit name, such as nginx or nginx.service`),
@@ -225,7 +225,7 @@ var _ = DescribeTable("A SystemService refuses", refuses("SystemService"), sayin
 )
 
 var _ = Describe("A password in plain text", func() {
-	It("is refused without being quoted", func(ctx SpecContext) {
+	It("is rejected without being quoted", func(ctx SpecContext) {
 		err := k8s.Create(ctx, resource("User", `{password: hunter2}`), client.DryRunAll)
 		Expect(err).To(MatchError(ContainSubstring("create one with openssl passwd -6")))
 		Expect(err).NotTo(MatchError(ContainSubstring("hunter2")))

@@ -22,7 +22,7 @@ import (
 
 const samples = "../../config/samples"
 
-// files are the YAML files in a folder, by name.
+// files returns the YAML files in a folder, sorted by name.
 func files(dir string) []string {
 	names, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil || len(names) == 0 {
@@ -31,7 +31,7 @@ func files(dir string) []string {
 	return names
 }
 
-// objects are the documents of a file.
+// objects returns the documents of a file.
 func objects(file string) []*unstructured.Unstructured {
 	GinkgoHelper()
 	text, err := os.ReadFile(file)
@@ -47,7 +47,7 @@ func objects(file string) []*unstructured.Unstructured {
 	}
 }
 
-// expected is the error that an invalid sample announces in its first line.
+// expected returns the error in the first line of an invalid sample.
 func expected(file string) string {
 	GinkgoHelper()
 	text, err := os.ReadFile(file)
@@ -59,7 +59,7 @@ func expected(file string) string {
 }
 
 var _ = Describe("The samples", func() {
-	// attributes shows what the samples that apply together have no use for.
+	// The folder attributes has samples that cannot be applied together.
 	for _, file := range slices.Concat(files(samples), files(samples+"/attributes")) {
 		It("are accepted: "+strings.TrimPrefix(file, samples+"/"), func(ctx SpecContext) {
 			for _, o := range objects(file) {
@@ -69,7 +69,7 @@ var _ = Describe("The samples", func() {
 		})
 	}
 
-	It("have every kind that people write", func() {
+	It("cover all resource kinds", func() {
 		var kinds, want []string
 		for _, file := range files(samples) {
 			for _, o := range objects(file) {
@@ -93,7 +93,7 @@ var _ = Describe("The samples", func() {
 
 var _ = Describe("The invalid samples", func() {
 	for _, file := range files(filepath.Join(samples, "invalid")) {
-		It("are refused: "+strings.TrimSuffix(filepath.Base(file), ".yaml"), func(ctx SpecContext) {
+		It("are rejected: "+strings.TrimSuffix(filepath.Base(file), ".yaml"), func(ctx SpecContext) {
 			all := objects(file)
 			Expect(all).To(HaveLen(1))
 			removed(all[0])
@@ -102,7 +102,7 @@ var _ = Describe("The invalid samples", func() {
 		})
 	}
 
-	It("have one for every rule of the CRDs", func() {
+	It("cover every rule of the CRDs", func() {
 		var said []string
 		for _, file := range files(filepath.Join(samples, "invalid")) {
 			said = append(said, expected(file))
@@ -121,10 +121,10 @@ var _ = Describe("The invalid samples", func() {
 	})
 })
 
-// ofUpdates are the messages of rules that no single file can break. They have specs.
+// ofUpdates lists the messages of rules that no single file can violate. Specifications cover them.
 var ofUpdates = []string{"entries are immutable: create another Catalog, named after the hash of its entries"}
 
-// messages are those of all CEL rules in a schema.
+// messages returns the messages of all CEL rules in a schema.
 func messages(s apiextensionsv1.JSONSchemaProps) []string {
 	var all []string
 	for _, rule := range s.XValidations {

@@ -32,7 +32,7 @@ var _ = BeforeSuite(func() {
 	k8s = client.WithFieldValidation(controlplane.Admin(GinkgoT(), restConfig), "Strict")
 })
 
-// object decodes one YAML document, checking nothing: that is the server's part.
+// object decodes a YAML document without validation.
 func object(text string) *unstructured.Unstructured {
 	GinkgoHelper()
 	o := &unstructured.Unstructured{}
@@ -40,12 +40,12 @@ func object(text string) *unstructured.Unstructured {
 	return o
 }
 
-// apply is what kubectl apply --server-side does.
+// apply does the same as kubectl apply --server-side.
 func apply(ctx SpecContext, o *unstructured.Unstructured) error {
 	return k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("the-api-suite"), client.ForceOwnership)
 }
 
-// removed makes sure that an object is gone after the spec.
+// removed deletes an object after the specification.
 func removed(o client.Object) {
 	GinkgoHelper()
 	DeferCleanup(func(ctx SpecContext) {
