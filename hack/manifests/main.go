@@ -1,9 +1,8 @@
-// Command manifests writes what follows from the CRDs and the samples in config/: the
-// lists of both for kustomize, and, kind by kind, roles for people and what tells Argo CD
-// how healthy an object is. `make manifests` runs it last.
+// Command manifests generates YAML from the CRDs and the samples in config/: kustomizations for both,
+// and roles for users and Argo CD health checks for each kind. `make manifests` runs it last.
 //
-// No role is aggregated to edit or admin: whoever may write one of these resources is
-// root on the nodes that it selects.
+// No role is aggregated to edit or admin, because write access to a resource is root on the nodes that
+// it selects.
 package main
 
 import (
@@ -59,11 +58,11 @@ func main() {
 	}
 }
 
-// A kind is one that the API serves.
+// A kind is a kind of the API.
 type kind struct {
 	Kind, Singular, Plural string
-	Written                bool // by people; the others are between manager and agents
-	Conditions             bool // its status has some
+	Written                bool // by users, not by the manager or the agents
+	Conditions             bool // the status has conditions
 }
 
 func find() ([]kind, error) {
@@ -82,7 +81,7 @@ func find() ([]kind, error) {
 	return kinds, nil
 }
 
-// writeHealth puts a folder's health.lua into a ConfigMap, for each kind with conditions.
+// writeHealth writes the health.lua of a folder to a ConfigMap, for each kind with conditions.
 func writeHealth(dir string, kinds []kind) error {
 	lua, err := os.ReadFile(filepath.Join(dir, "health.lua"))
 	if err != nil {

@@ -92,14 +92,14 @@ func list(args []string) ([]string, error) {
 	return names, nil
 }
 
-// skipped reports whether a folder holds data, what was built, or this program, whose rules quote the
+// skipped reports whether a folder contains data, build results, or this program, whose rules quote the
 // habits.
 func skipped(dir string) bool {
-	return slices.Contains([]string{".git", "bin", "cover", "dist", "config", "hack/prose"}, dir) || filepath.Base(dir) == "testdata"
+	return slices.Contains([]string{".git", "bin", "cover", "dist", "config/crd", "hack/prose"}, dir) || filepath.Base(dir) == "testdata"
 }
 
 func hasProse(name string) bool {
-	return slices.Contains([]string{".go", ".md", ".sh", ".tmpl", ".yml"}, filepath.Ext(name)) || filepath.Base(name) == "Makefile"
+	return slices.Contains([]string{".go", ".md", ".sh", ".tmpl", ".yaml", ".yml"}, filepath.Ext(name)) || filepath.Base(name) == "Makefile"
 }
 
 // check returns a line for each finding in a file.
