@@ -19,8 +19,8 @@ const (
 	// FinalizerCleanup is set on resources whose deletionPolicy is not Orphan. The manager removes it
 	// once all nodes have cleaned up.
 	FinalizerCleanup = "fettle.dev/cleanup"
-	// AnnotationAbandonCleanup, with the value "true", deletes a resource without waiting for its
-	// nodes to clean up. They still clean up when they can.
+	// AnnotationAbandonCleanup makes deletion of a resource not wait for its nodes to clean up, if its
+	// value is "true". They still clean up when they can.
 	AnnotationAbandonCleanup = "fettle.dev/abandon-cleanup"
 	// AnnotationConfirmDeselection confirms that many nodes may be deselected at once. Its value is
 	// the token in the message of the condition.
