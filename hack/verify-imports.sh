@@ -61,6 +61,9 @@ table() {
 		internal/cli            ours/nodeagent                        no
 		internal/cli            ours/internal/host/linux              no
 		internal/cli            sigs.k8s.io/controller-runtime        no
+		internal/cli/job        ours/internal/engine                  yes
+		internal/cli/job        ours/internal/host/linux              no
+		internal/cli/output     github.com/spf13/cobra                no
 		internal/compiler       ours/internal/catalog                 yes
 		internal/compiler       ours/internal/expression              yes
 		internal/compiler       ours/internal/compiler/targeting      yes

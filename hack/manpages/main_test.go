@@ -13,8 +13,8 @@ func TestEveryCommandHasAPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for page, want := range map[string]string{
-		"fettle.1":                "brings a machine to what resources say",
-		"fettle-apply.1":          "Stay, and correct drift as it happens.",
+		"fettle.1":                "brings a machine to the state that resources describe",
+		"fettle-apply.1":          "Keep running, and correct drift as it happens.",
 		"fettle-bucket-restore.1": "\\fB--to\\fP",
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, page))

@@ -168,12 +168,12 @@ func TestApply(t *testing.T) {
 		},
 		"an argument that is not a resource": {
 			in: hello, args: []string{"more.yaml"}, code: 1,
-			err: []string{`fettle: argument "more.yaml" is not Kind/name, as in File/motd; give each file as -f FILE`},
+			err: []string{`fettle: argument "more.yaml" is not Kind/name, as in File/motd; use -f FILE for files`},
 		},
 		"what is of other groups is left out, and that is said": {
 			in:  "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
 			out: []string{"0 resources: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
-			err: []string{"note: Kustomization in stdin:1 is not of fettle.dev and was left out"},
+			err: []string{"note: ignored Kustomization in stdin:1, which is not of fettle.dev"},
 		},
 		"an output that is none": {
 			in: hello, args: []string{"-o", "xml"}, code: 1,
@@ -218,7 +218,7 @@ func TestTheGraphOfManifestsIsDrawn(t *testing.T) {
 }
 
 func TestApplyWithoutFilesIsRefused(t *testing.T) {
-	want := outcome{err: "fettle: no manifests: give -f FILE, -f DIR, -f URL, -k DIR or, for stdin, -f -\n", code: 1}
+	want := outcome{err: "fettle: no manifests: use -f FILE, -f DIR, -f URL, -k DIR or, for stdin, -f -\n", code: 1}
 	for _, args := range [][]string{{"apply"}, {"apply", "-f", ""}, {"plan"}, {"validate"}} {
 		if got := fettle(t, "", args...); got != want {
 			t.Errorf("%v: %+v", args, got)

@@ -46,7 +46,7 @@ func TestWhatARunReplacedComesBackFromTheBucket(t *testing.T) {
 		t.Errorf("get (-want +got):\n%s", diff)
 	}
 
-	if got := bucket("restore", sumOne); got.out != "/etc/a is again as it was with the sum "+sumOne+"\n" {
+	if got := bucket("restore", sumOne); got.out != "restored /etc/a to the content with the sum "+sumOne+"\n" {
 		t.Errorf("restore: %+v", got)
 	}
 	if info, err := os.Stat(at); read(t, at) != "one\n" || err != nil || info.Mode() != 0o640 {

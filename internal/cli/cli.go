@@ -1,7 +1,7 @@
-// Package cli is the fettle command: the engine on one machine, with no cluster.
+// Package cli is the fettle command: the engine on one machine, without a cluster.
 //
-// [Command] is given how to open a host, so that everything but that can be tested
-// in process. Exit codes are errors of type [Exit].
+// [Command] takes the function that opens a host, so that everything else can be tested in process. Exit
+// codes are errors of type [Exit].
 package cli
 
 import (
@@ -10,13 +10,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/selection"
+	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/trace"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/internal/version"
 )
 
@@ -27,49 +33,43 @@ type Host interface {
 	io.Closer
 }
 
-// Options are what the command works on.
+// Options are the environment of the command.
 type Options struct {
 	Kinds []resource.Kind
 	// OpenHost opens the host whose root is a directory.
 	OpenHost func(root string) (Host, error)
-	// Kustomize builds the kustomization of a directory of this machine.
+	// Kustomize builds the kustomization in a directory of this machine.
 	Kustomize func(ctx context.Context, dir string) ([]byte, error)
 	In        io.Reader
-	// Abort ends when not even the resource in hand is to be finished; nil never ends. A run
-	// is stopped, after that resource, by the end of its own context.
+	// Abort ends when not even the current resource should be finished; nil never ends. The end
+	// of a run's own context stops it after the current resource.
 	Abort    context.Context //nolint:containedctx // it outlasts that of the call
-	Out, Err io.Writer       // a pipe that nobody reads is no error of theirs
-	// Terminals get colors, and progress where Err is one; but no colors if NoColor.
+	Out, Err io.Writer       // writing to a closed pipe must not be an error
+	// Terminals get colors unless NoColor is set, and progress if Err is one.
 	OutTerminal, ErrTerminal bool
 	NoColor                  bool
-	// Plugin says that the command was called as kubectl-fettle: kubectl fettle.
+	// Plugin means that the command was called as kubectl-fettle: kubectl fettle.
 	Plugin bool
 }
 
-// An Exit is an exit code that is not 0, after all was said.
-type Exit int
-
-// Error says the code.
-func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+// An Exit is an exit code other than 0, after everything was printed.
+type Exit = output.Exit
 
 // app is what the subcommands share.
 type app struct {
 	Options
-	root     string
-	color    string
-	debug    bool
-	talking  sync.Mutex
-	progress bool // a line of progress is shown
+	root string
+	out  *output.Printer
 }
 
-// Command is fettle, which may be a plugin of kubectl.
+// Command returns the fettle command.
 func Command(o Options) *cobra.Command {
-	a := &app{Options: o}
+	a := &app{Options: o, out: &output.Printer{Out: o.Out, Err: o.Err, ErrProgress: o.ErrTerminal}}
 	cmd := &cobra.Command{
 		Use:   "fettle",
-		Short: "Keep a machine as resources describe it",
-		Long: "fettle brings a machine to what resources say: files, packages, users, services and others, the same\n" +
-			"ones that a cluster applies to its nodes. fettle describe lists them.",
+		Short: "Bring a machine to the state that resources describe",
+		Long: "fettle brings a machine to the state that resources describe: files, packages, users, services and more,\n" +
+			"the same resources that a cluster applies to its nodes. fettle describe lists the kinds.",
 		Example: "  fettle plan -f manifests/\n" +
 			"  fettle apply -f manifests/\n" +
 			"  fettle resource user root",
@@ -87,7 +87,7 @@ func Command(o Options) *cobra.Command {
 	return cmd
 }
 
-// asPlugin makes help speak of kubectl fettle.
+// asPlugin changes the help to kubectl fettle.
 func asPlugin(cmd *cobra.Command) {
 	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fettle"}
 	for _, c := range append(cmd.Commands(), cmd) {
@@ -100,13 +100,58 @@ func asPlugin(cmd *cobra.Command) {
 	}
 }
 
-// addRoot adds the flag that says which host.
+// Values of --color.
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+// addOutput adds the flags for output to all subcommands.
+func (a *app) addOutput(cmd *cobra.Command) {
+	color := colorAuto
+	cmd.PersistentFlags().StringVar(&color, "color", color, "auto (on a terminal, unless NO_COLOR is set), always or never")
+	cmd.PersistentFlags().BoolVar(&a.out.Debugging, "debug", false, "log provider selection, property states, commands and timings to stderr; include resources with logLevel: debug")
+	complete(cmd, "color", colorAuto, colorAlways, colorNever)
+	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
+		a.out.OutColors = color == colorAlways || color != colorNever && a.OutTerminal && !a.NoColor
+		a.out.ErrColors = color == colorAlways || color != colorNever && a.ErrTerminal && !a.NoColor
+		return oneOf("--color", color, colorAuto, colorAlways, colorNever)
+	}
+}
+
+func oneOf(flag, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return fmt.Errorf("%s %q is not one of %v", flag, value, allowed)
+}
+
+// addRoot adds the flag for the root of the host.
 func (a *app) addRoot(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.root, "root", "/", "directory that is the root of the host to work on; commands run chrooted in it")
+	cmd.Flags().StringVar(&a.root, "root", "/", "directory that is the root of the host; commands run chrooted in it")
 	_ = cmd.MarkFlagDirname("root") // it was just added
 }
 
-// withHost opens the host for the time of f.
+// addStateDir adds the flags for the root and for the state directory.
+func (a *app) addStateDir(cmd *cobra.Command, dir *string) {
+	a.addRoot(cmd)
+	cmd.Flags().StringVar(dir, "state-dir", "", "directory for state that is kept between runs (default "+state.DefaultDir+" under the root)")
+	_ = cmd.MarkFlagDirname("state-dir") // it was just added
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+}
+
+// stateDir returns the state directory as a path of this machine.
+func (a *app) stateDir(flag string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	return state.DirOf(a.root, state.DefaultDir)
+}
+
+// withHost opens the host for the duration of f. With --debug it logs everything that is done to the host.
 func (a *app) withHost(f func(h Host) error) error {
 	if err := a.checkRoot(); err != nil {
 		return err
@@ -116,7 +161,15 @@ func (a *app) withHost(f func(h Host) error) error {
 		return fmt.Errorf("cannot open the host: %w", err)
 	}
 	defer func() { _ = h.Close() }() // nothing is buffered
-	return f(a.traced(h))
+	if a.out.Debugging {
+		traced := trace.New(h, time.Now, a.out.Tracer())
+		h = struct {
+			host.Host
+			host.Watcher
+			io.Closer
+		}{traced, h, h}
+	}
+	return f(h)
 }
 
 // checkRoot makes the root absolute.
@@ -132,24 +185,11 @@ func (a *app) checkRoot() error {
 	return nil
 }
 
-// kind finds a type by its name in any case, or a plural of it.
-func (a *app) kind(name string) (resource.Kind, error) {
-	for _, k := range a.Kinds {
-		if sameKind(k.Name(), name) {
-			return k, nil
-		}
-	}
-	return nil, fmt.Errorf("kind %q is not known; there are %s", name, kindNames(a.Kinds))
-}
+func (a *app) kind(name string) (resource.Kind, error) { return selection.Kind(a.Kinds, name) }
 
-// gather reads the facts, and complains of those that can't be had.
+// gather gathers facts, and warns about those that are missing.
 func (a *app) gather(ctx context.Context, h host.Reader) resource.Facts {
-	return a.complainOfFacts(gatherFacts(ctx, h))
-}
-
-func (a *app) complainOfFacts(facts resource.Facts, errs []error) resource.Facts {
-	for _, err := range errs {
-		a.complain("warning: %v", err)
-	}
-	return facts
+	all, errs := facts.Gather(ctx, h)
+	a.out.Warnings(errs)
+	return all
 }

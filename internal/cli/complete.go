@@ -9,17 +9,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/cli/selection"
+	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// complete has a flag take one of some words.
+// complete completes the values of a flag.
 func complete(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag was just added
 }
 
-// completeKind tells shells the kinds, for the first word.
+// completeKind completes the first argument with kinds.
 func (a *app) completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -32,7 +34,7 @@ func (a *app) completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.C
 	return kinds, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeResource tells them kinds, then names, then attributes.
+// completeResource completes kinds, then names, then attributes.
 func (a *app) completeResource(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return a.completeKind(cmd, args, word)
@@ -47,15 +49,15 @@ func (a *app) completeResource(cmd *cobra.Command, args []string, word string) (
 	return completeAttribute(k, args[2:])
 }
 
-// completeName tells what there is of a kind; of what can't be listed, paths.
+// completeName completes the instances of a kind, or paths for a kind without instances.
 func (a *app) completeName(ctx context.Context, k resource.Kind) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if k.Describe().Namevar == "path" {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	var names []cobra.Completion
 	err := a.withHost(func(h Host) error {
-		facts, _ := gatherFacts(ctx, h) // those that can't be had decide nothing here
-		all, err := k.Instances(ctx, facts, resource.Call{}.Reader(h), "")
+		known, _ := facts.Gather(ctx, h)
+		all, err := k.Instances(ctx, known, resource.Call{}.Reader(h), "")
 		for _, i := range all {
 			names = append(names, i.Namevar)
 		}
@@ -68,11 +70,10 @@ func (a *app) completeName(ctx context.Context, k resource.Kind) ([]cobra.Comple
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// unprintable reports whether a name can't be shown on a terminal as it is, and so can't be
-// completed.
+// unprintable reports whether a name can't be printed unescaped, and so can't be completed.
 func unprintable(name string) bool { return text.Line(name) != name }
 
-// completeAttribute tells the attributes that are not given yet.
+// completeAttribute completes the attributes that are not set yet.
 func completeAttribute(k resource.Kind, given []string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
 	d := k.Describe()
@@ -85,7 +86,7 @@ func completeAttribute(k resource.Kind, given []string) ([]cobra.Completion, cob
 	return out, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeRef tells the resources of local manifests.
+// completeRef completes the resources of local manifests.
 func (a *app) completeRef(from *source.Request) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		local := source.Request{Recursive: from.Recursive}
@@ -97,7 +98,7 @@ func (a *app) completeRef(from *source.Request) cobra.CompletionFunc {
 		set := a.readManifests(cmd.Context(), local, nil) // what can be read is told
 		var refs []cobra.Completion
 		for _, r := range set.Resources() {
-			if ref := refOf(r).String(); !slices.Contains(given, ref) {
+			if ref := selection.RefOf(r).String(); !slices.Contains(given, ref) {
 				refs = append(refs, ref)
 			}
 		}
@@ -106,7 +107,7 @@ func (a *app) completeRef(from *source.Request) cobra.CompletionFunc {
 	}
 }
 
-// completeProvider tells the providers of the kind that was given.
+// completeProvider completes the providers of the kind in the arguments.
 func (a *app) completeProvider(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -118,15 +119,15 @@ func (a *app) completeProvider(_ *cobra.Command, args []string, _ string) ([]cob
 	return k.Describe().Providers, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeFact tells the facts, level by level.
+// completeFact completes facts, level by level.
 func (a *app) completeFact(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []cobra.Completion
 	err := a.withHost(func(h Host) error {
-		facts, _ := gatherFacts(cmd.Context(), h) // what there is, is told
-		names = factNames(facts, word)
+		known, _ := facts.Gather(cmd.Context(), h)
+		names = factNames(known, word)
 		return nil
 	})
 	if err != nil {
@@ -135,12 +136,12 @@ func (a *app) completeFact(cmd *cobra.Command, args []string, word string) ([]co
 	return names, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-// factNames are the facts on the level of what is typed so far.
-func factNames(facts resource.Facts, word string) []cobra.Completion {
-	above, level := "", any(map[string]any(facts))
+// factNames are the facts on the level of the word so far.
+func factNames(known resource.Facts, word string) []cobra.Completion {
+	above, level := "", any(map[string]any(known))
 	if dot := strings.LastIndexByte(word, '.'); dot >= 0 {
 		above = word[:dot+1]
-		level, _ = facts.Get(word[:dot])
+		level, _ = known.Get(word[:dot])
 	}
 	m, _ := level.(map[string]any)
 	var names []cobra.Completion
@@ -150,14 +151,14 @@ func factNames(facts resource.Facts, word string) []cobra.Completion {
 	return slices.DeleteFunc(names, unprintable)
 }
 
-// completeSum tells the contents in the bucket.
+// completeSum completes the sums in the bucket.
 func (a *app) completeSum(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var sums []cobra.Completion
-	dir, _ := cmd.Flags().GetString("state-dir") // the default where it is not said
-	err := a.onBucket(&bucketFlags{stateDir: dir}, func(_ Host, b *bucket.Bucket) error {
+	dir, _ := cmd.Flags().GetString("state-dir") // the default if it is not set
+	err := a.withHostAndBucket(&bucketFlags{stateDir: dir}, func(_ Host, b *bucket.Bucket) error {
 		all, err := b.List()
 		for _, e := range all {
 			sums = append(sums, cobra.CompletionWithDesc(e.Sum, text.Line(strings.Join(e.Paths, " "))))

@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 func (a *app) describe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe [KIND]",
-		Short: "Show the types of resources, their attributes, and which providers work on this host",
+		Short: "Show the kinds of resources, their attributes, and which providers work on this host",
 		Example: "  fettle describe\n" +
 			"  fettle describe package",
 		Args:              cobra.MaximumNArgs(1),
@@ -37,7 +38,7 @@ func (a *app) describe() *cobra.Command {
 	return cmd
 }
 
-// describeAll is a line a type.
+// describeAll prints one line for each kind.
 func (a *app) describeAll(facts resource.Facts, h Host) {
 	rows := [][]string{{"KIND", "PROVIDER", "SUMMARY"}}
 	for _, k := range a.Kinds {
@@ -45,27 +46,27 @@ func (a *app) describeAll(facts resource.Facts, h Host) {
 		summary, _, _ := strings.Cut(k.Describe().Doc, "\n")
 		rows = append(rows, []string{k.Name(), cmp.Or(provider, "none suitable"), strings.TrimLeft(summary, "# ")})
 	}
-	a.table(rows)
+	a.out.Table(rows)
 }
 
 func (a *app) describeOne(k resource.Kind, facts resource.Facts, h Host) {
 	d := k.Describe()
-	a.say("%s", block(strings.TrimSpace(d.Doc)))
-	a.say("\nATTRIBUTES (%s is the namevar)", d.Namevar)
+	a.out.Print("%s", output.Block(strings.TrimSpace(d.Doc)))
+	a.out.Print("\nATTRIBUTES (%s is the namevar)", d.Namevar)
 	a.describeAttributes(d)
 	if len(d.Features) > 0 {
-		a.say("\nFEATURES")
+		a.out.Print("\nFEATURES")
 		rows := [][]string{}
 		for _, f := range d.Features {
 			rows = append(rows, []string{"  " + string(f.Name), f.Doc})
 		}
-		a.table(rows)
+		a.out.Table(rows)
 	}
-	a.say("\nPROVIDERS")
+	a.out.Print("\nPROVIDERS")
 	for _, s := range k.Suitability(facts, h) {
 		a.describeProvider(s)
 	}
-	a.say("\nEXAMPLE\n%s", block(indent(strings.TrimSpace(d.Example))))
+	a.out.Print("\nEXAMPLE\n%s", output.Block(indent(strings.TrimSpace(d.Example))))
 }
 
 func (a *app) describeAttributes(d resource.Description) {
@@ -86,27 +87,27 @@ func (a *app) describeAttributes(d resource.Description) {
 		}
 		rows = append(rows, []string{"  " + at.Name, what, doc})
 	}
-	a.table(rows)
+	a.out.Table(rows)
 }
 
 func (a *app) describeProvider(s resource.Suitability) {
-	verdict := a.paint(green, "works on this host")
+	suitability := output.Colored{Color: output.Green, Text: "works on this host"}
 	switch {
 	case s.Err != nil:
-		verdict = a.paint(yellow, "does not work on this host: "+s.Err.Error())
+		suitability = output.Colored{Color: output.Yellow, Text: "does not work on this host: " + s.Err.Error()}
 	case s.Chosen:
-		verdict = a.paint(green, "is this host's default")
+		suitability = output.Colored{Color: output.Green, Text: "is this host's default"}
 	}
-	a.say("  %s %s", s.Provider, verdict)
+	a.out.Print("  %s %s", s.Provider, suitability)
 	if len(s.Tied) > 0 {
-		a.say("    %s", a.paint(yellow, "as much speaks for "+strings.Join(s.Tied, ", ")+", and the first is taken: name a provider"))
+		a.out.Print("    %s", output.Colored{Color: output.Yellow, Text: "equally suitable: " + strings.Join(s.Tied, ", ") + "; the first one is used: set a provider to choose"})
 	}
 	for _, line := range providerLines(s) {
-		a.say("    %s", line)
+		a.out.Print("    %s", line)
 	}
 }
 
-// providerLines are what a provider says of itself, a line for each that there is.
+// providerLines describe what a provider needs and can do.
 func providerLines(s resource.Suitability) []string {
 	var lines []string
 	add := func(what string, values ...string) {
@@ -123,7 +124,7 @@ func providerLines(s resource.Suitability) []string {
 		add("default where ", w.String())
 	}
 	for _, w := range s.Defaults.NotFor {
-		add("no default where ", w.String())
+		add("not the default where ", w.String())
 	}
 	var names []string
 	for _, f := range s.Features {

@@ -27,7 +27,7 @@ func TestRunsAreDisabledAndEnabled(t *testing.T) {
 		{[]string{"disable", "the disk is failing"}, outcome{out: "runs are disabled on this host\n"}},
 		{[]string{"apply", "-f", "-"}, outcome{
 			out: "File/a: created\n1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N\n",
-			err: "note: runs are disabled on this host (the disk is failing): enable them with fettle enable; this run takes place all the same\n",
+			err: "note: runs are disabled on this host (the disk is failing): enable them with fettle enable; this run takes place anyway\n",
 		}},
 		{[]string{"enable"}, outcome{out: "runs are enabled on this host again, after N\n"}},
 		{[]string{"disable"}, outcome{out: "runs are disabled on this host\n"}},

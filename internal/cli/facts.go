@@ -1,26 +1,20 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fettle-dev/fettle/internal/facts"
-	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/text"
 )
-
-func gatherFacts(ctx context.Context, h host.Reader) (resource.Facts, []error) {
-	return facts.Gather(ctx, h)
-}
 
 func (a *app) facts() *cobra.Command {
 	output := "yaml"
 	cmd := &cobra.Command{
 		Use:   "facts [QUERY]",
-		Short: "Show what is known of this host",
+		Short: "Show the facts of this host",
 		Example: "  fettle facts\n" +
 			"  fettle facts os.release.major",
 		Args:              cobra.MaximumNArgs(1),
@@ -38,18 +32,18 @@ func (a *app) facts() *cobra.Command {
 	return cmd
 }
 
-// printFacts prints all, or the one that is asked for; a plain value as it is.
+// printFacts prints all facts, or one; a string as YAML without quotes.
 func (a *app) printFacts(facts resource.Facts, query []string, format string) error {
 	if len(query) == 0 {
-		return a.encode(text.EncodeAll(map[string]any(facts)), format)
+		return a.out.Encode(text.EncodeAll(map[string]any(facts)), format)
 	}
 	v, ok := facts.Get(query[0])
 	if !ok {
 		return fmt.Errorf("there is no fact %q", query[0])
 	}
 	if s, plain := v.(string); plain && format == "yaml" {
-		a.say("%s", block(s))
+		a.out.Print("%s", output.Block(s))
 		return nil
 	}
-	return a.encode(text.EncodeAll(v), format)
+	return a.out.Encode(text.EncodeAll(v), format)
 }

@@ -198,7 +198,7 @@ func TestResourcePrintsWhatItCanReadBackOrRefuses(t *testing.T) {
 		for _, format := range []string{"yaml", "json"} {
 			got := fettle(t, "", "resource", "file", "/etc/link", "--root", root, "-o", format)
 			if !utf8.ValidString(target) {
-				want := "File /etc/link was left out: it has text that is not UTF-8, which no manifest can hold\n"
+				want := "omitted File /etc/link: it has text that is not UTF-8, which no manifest can contain\n"
 				if got.code != 1 || got.err != want || strings.Contains(got.out, "target") {
 					t.Errorf("%q: %+v", target, got)
 				}

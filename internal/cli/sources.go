@@ -11,38 +11,38 @@ import (
 	"github.com/fettle-dev/fettle/internal/source"
 )
 
-// useSources is how help writes the flags of addSources.
+// useSources is the usage of the flags of addSources.
 const useSources = "(-f FILE|DIR|URL|- | -k DIR)"
 
-// addSources adds the flags that name manifests. They are kubectl's.
+// addSources adds the flags for manifests, as in kubectl.
 func addSources(cmd *cobra.Command, r *source.Request) {
 	cmd.Flags().StringSliceVarP(&r.Files, "filename", "f", nil, "file, directory or https URL of manifests, or - for stdin; may be repeated")
-	cmd.Flags().BoolVarP(&r.Recursive, "recursive", "R", false, "also read the directories below those given with -f")
-	cmd.Flags().StringVarP(&r.Kustomize, "kustomize", "k", "", "directory of a kustomization to build, instead of -f; needs kustomize or kubectl")
+	cmd.Flags().BoolVarP(&r.Recursive, "recursive", "R", false, "also read subdirectories of the directories given with -f")
+	cmd.Flags().StringVarP(&r.Kustomize, "kustomize", "k", "", "directory of a kustomization to build, instead of -f; requires kustomize or kubectl")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json") // it was just added
 	_ = cmd.MarkFlagDirname("kustomize")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 }
 
-// needSources refuses a call that names no manifests.
+// needSources returns an error if there are no manifests.
 func needSources(r source.Request) error {
 	if r.Empty() {
-		return errors.New("no manifests: give -f FILE, -f DIR, -f URL, -k DIR or, for stdin, -f -")
+		return errors.New("no manifests: use -f FILE, -f DIR, -f URL, -k DIR or, for stdin, -f -")
 	}
 	return nil
 }
 
-// onlySources refuses a call without manifests, and arguments that are not flags.
+// onlySources returns an error if there are no manifests or there are arguments.
 func onlySources(r *source.Request) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return fmt.Errorf("unexpected argument %q: give each file as -f FILE", args[0])
+			return fmt.Errorf("unexpected argument %q: use -f FILE for files", args[0])
 		}
 		return needSources(*r)
 	}
 }
 
-// readManifests reads what the flags name. cache may be nil.
+// readManifests reads the manifests of the flags. cache may be nil.
 func (a *app) readManifests(ctx context.Context, r source.Request, cache *manifest.Cache) *manifest.Set {
 	all, missing := source.Loader{Stdin: a.In, Kustomize: a.Kustomize}.Expand(r)
 	set := manifest.Read(ctx, all, cache)
@@ -50,5 +50,5 @@ func (a *app) readManifests(ctx context.Context, r source.Request, cache *manife
 	return set
 }
 
-// sourceNames tell one request from another.
+// sourceNames identify a request.
 func sourceNames(r source.Request) []string { return append([]string{r.Kustomize}, r.Files...) }

@@ -7,7 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/manifests"
+	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -17,10 +20,10 @@ func (a *app) validate() *cobra.Command {
 	var sources source.Request
 	cmd := &cobra.Command{
 		Use:   "validate " + useSources,
-		Short: "Check manifests as an API server and the compiler would, without either",
-		Long: "validate checks that manifests decode, that they keep the rules of the CRDs, that the types accept\n" +
-			"their attributes, and that references lead somewhere and in no circle. It looks at no host.\n" +
-			"apply and plan refuse the same resources, in the same words.",
+		Short: "Check manifests like an API server and the compiler, without either",
+		Long: "validate checks that manifests can be decoded, that they satisfy the rules of the CRDs and the types, and\n" +
+			"that references exist and form no cycle. It reads no host. apply and plan reject the same resources, with\n" +
+			"the same messages.",
 		Example: "  fettle validate -f manifests/",
 		Args:    onlySources(&sources),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runValidate(cmd.Context(), sources) },
@@ -32,36 +35,35 @@ func (a *app) validate() *cobra.Command {
 func (a *app) runValidate(ctx context.Context, sources source.Request) error {
 	set := a.readManifests(ctx, sources, nil)
 	faults := slices.Concat(set.Faults, a.compileFaults(set))
-	a.complainOf(faults)
-	a.noteIgnored(set)
-	resources := len(set.Documents) + len(refusals(set.Faults))
+	a.warnFaults(faults)
+	a.warnIgnored(set)
+	resources := len(set.Documents) + len(manifests.Refusals(set.Faults))
 	if len(faults) > 0 {
-		a.say("%s, %s", text.Count(resources, "resource"), text.Count(len(faults), "fault"))
+		a.out.Print("%s, %s", text.Count(resources, "resource"), text.Count(len(faults), "fault"))
 		return Exit(1)
 	}
-	a.say("%s %s valid", text.Count(resources, "resource"), text.Plural(resources, "is", "are"))
+	a.out.Print("%s %s valid", text.Count(resources, "resource"), text.Plural(resources, "is", "are"))
 	return nil
 }
 
-// complainOf tells of faults, a line each.
-func (a *app) complainOf(faults []manifest.Fault) {
+// warnFaults prints faults, a line each.
+func (a *app) warnFaults(faults []manifest.Fault) {
 	for _, f := range faults {
-		a.complainIn(red, "%s", f)
+		a.out.WarnIn(output.Red, "%s", f)
 	}
 }
 
-// compileFaults compiles for a machine of which nothing is known. What needs facts
-// is left to the host; what was refused already is not told twice.
+// compileFaults compiles for a machine without facts. Problems that depend on facts are left to the host, and
+// faults of the manifests are not repeated.
 func (a *app) compileFaults(set *manifest.Set) []manifest.Fault {
 	where := map[v1alpha1.ResourceRef]string{}
 	for _, d := range set.Documents {
 		where[v1alpha1.RefOf(d.Resource)] = d.Where()
 	}
 	incomplete := slices.ContainsFunc(set.Faults, func(f manifest.Fault) bool { return f.Ref == "" })
-	_, problems := compiler.Local(compiler.Input{
-		Nodes: []compiler.Node{{}}, Resources: set.Resources(), Refused: refusals(set.Faults), Kinds: a.Kinds,
-		ConfigMap: set.ConfigMaps.Value, Secret: secretsOf(set.Secrets),
-	})
+	in := manifests.Input(set, a.Kinds)
+	in.Nodes = []compiler.Node{{}}
+	_, problems := compiler.Local(in)
 	var faults []manifest.Fault
 	for _, p := range problems {
 		if where[p.Ref] == "" || leftToTheCluster(p.Reason) || incomplete && mayBeUnread(p.Reason) {
@@ -72,28 +74,44 @@ func (a *app) compileFaults(set *manifest.Set) []manifest.Fault {
 	return faults
 }
 
-// mayBeUnread are problems that may come from what could not be read.
+// mayBeUnread reports whether the cause may be a document that could not be read.
 func mayBeUnread(reason string) bool {
 	return reason == v1alpha1.ReasonMissingReference || reason == v1alpha1.ReasonMissingSource
 }
 
-// leftToTheCluster are problems that say nothing of the manifests: Secrets are seldom
-// among them, and nodes never.
+// leftToTheCluster reports whether a problem is none of the manifests themselves, which seldom include Secrets and never
+// nodes.
 func leftToTheCluster(reason string) bool {
 	return v1alpha1.WaitsForNode(reason) || reason == v1alpha1.ReasonDependsOnProblem || reason == v1alpha1.ReasonUnexposedSecret
 }
 
-// secretsOf are the Secrets among manifests, as the compiler asks for them.
-func secretsOf(all manifest.Secrets) func(v1alpha1.KeyRef) compiler.SecretValue {
-	return func(ref v1alpha1.KeyRef) compiler.SecretValue {
-		value, exposed, found := all.Value(ref)
-		return compiler.SecretValue{Exposed: exposed, Found: found, Value: value}
+// warnIgnored names the documents that are not Fettle's.
+func (a *app) warnIgnored(set *manifest.Set) {
+	for _, i := range set.Ignored {
+		a.out.Warn("note: ignored %s, which is not of fettle.dev", i)
 	}
 }
 
-// noteIgnored names the documents that are left alone.
-func (a *app) noteIgnored(set *manifest.Set) {
-	for _, i := range set.Ignored {
-		a.complain("note: %s is not of fettle.dev and was left out", i)
+func (a *app) graph() *cobra.Command {
+	var sources source.Request
+	cmd := &cobra.Command{
+		Use:   "graph " + useSources,
+		Short: "Print the graph of resources and their order, for Graphviz",
+		Long: "graph prints the resources of manifests and their relations in the DOT language of Graphviz. Relations that\n" +
+			"refresh are bold, automatic ones dashed, and cycles red.",
+		Example: "  fettle graph -f manifests/ | dot -Tsvg > graph.svg",
+		Args:    onlySources(&sources),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			set := a.readManifests(cmd.Context(), sources, nil)
+			a.warnIgnored(set)
+			a.warnFaults(set.Faults)
+			a.out.Print("%s", output.Block(engine.Dot(compiler.Sketch(manifests.Input(set, a.Kinds)))))
+			if len(set.Faults) > 0 {
+				return Exit(1)
+			}
+			return nil
+		},
 	}
+	addSources(cmd, &sources)
+	return cmd
 }

@@ -1,4 +1,4 @@
-package cli
+package contents
 
 import (
 	"bytes"
@@ -9,80 +9,60 @@ import (
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
-	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-func (a *app) bucketDiff() *cobra.Command {
-	var f bucketFlags
-	cmd := &cobra.Command{
-		Use:   "diff SUM [SUM|PATH]",
-		Short: "Show how a content differs from another one, or from a file as it is now",
-		Long: "diff shows how a content differs from another one, from the file at an absolute path, or else from\n" +
-			"the file where it was last found. It exits with 0 whether or not they differ, and shows no secret.",
-		Example: "  fettle bucket diff 2c8b08da\n" +
-			"  fettle bucket diff 2c8b08da 27dd8ed4",
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.completeSum,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onBucket(&f, func(h Host, b *bucket.Bucket) error { return a.diffBucket(cmd.Context(), h, b, args) })
-		},
-	}
-	a.addStateDir(cmd, &f.stateDir)
-	return cmd
-}
-
-// A revision is a file's content, and what a diff calls it.
+// A revision is a file's content and its name in a diff.
 type revision struct {
 	name string
 	text []byte
 }
 
-func (a *app) diffBucket(ctx context.Context, h Host, b *bucket.Bucket, args []string) error {
-	e, err := b.Find(args[0])
+// Diff prints how a content differs from another one, from the file at an absolute path, or, if with is "", from the
+// file where it was last found. It never prints a secret.
+func Diff(ctx context.Context, h host.Reader, b *bucket.Bucket, p *output.Printer, sum, with string) error {
+	e, err := b.Find(sum)
 	if err != nil {
 		return err
 	}
-	with := ""
-	switch {
-	case len(args) == 2:
-		with = args[1]
-	case len(e.Paths) > 0:
+	if with == "" && len(e.Paths) > 0 {
 		with = e.Paths[len(e.Paths)-1]
-	default:
-		return fmt.Errorf("nobody knows where %s was found: name a path, or another sum", e.Sum)
 	}
-	from, err := kept(b, e)
+	if with == "" {
+		return fmt.Errorf("the path of %s is unknown: give a path, or another sum", e.Sum)
+	}
+	from, err := saved(b, e)
 	if err != nil {
 		return err
 	}
-	to, err := other(ctx, h, b, with)
+	to, err := find(ctx, h, b, with)
 	if err == nil {
-		a.sayDifference(from, to)
+		printDiff(p, from, to)
 	}
 	return err
 }
 
-func (a *app) sayDifference(from, to revision) {
+func printDiff(p *output.Printer, from, to revision) {
 	switch {
 	case bytes.Equal(from.text, to.text):
 	case !isText(from.text) || !isText(to.text):
-		a.say("%s and %s differ, and are not both text", from.name, to.name)
+		p.Print("%s and %s differ, and are not both text", from.name, to.name)
 	default:
-		a.sayDiff(string(diff.Diff(from.name, from.text, to.name, to.text)))
+		p.Diff(string(diff.Diff(from.name, from.text, to.name, to.text)))
 	}
 }
 
-// other is the revision that a path or the beginning of a sum names.
-func other(ctx context.Context, h host.Reader, b *bucket.Bucket, name string) (revision, error) {
+// find returns the revision of an absolute path, or of the beginning of a sum.
+func find(ctx context.Context, h host.Reader, b *bucket.Bucket, name string) (revision, error) {
 	if !path.IsAbs(name) {
 		e, err := b.Find(name)
 		if err != nil {
 			return revision{}, err
 		}
-		return kept(b, e)
+		return saved(b, e)
 	}
 	file, err := h.Lookup(name, host.Links{Follow: host.FollowAll, AtEnd: true})
 	if err != nil {
@@ -97,7 +77,7 @@ func other(ctx context.Context, h host.Reader, b *bucket.Bucket, name string) (r
 		return revision{}, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	if secret {
-		return revision{}, fmt.Errorf("%s holds a secret, and those are never shown", name)
+		return revision{}, fmt.Errorf("%s contains a secret: secrets are never shown", name)
 	}
 	f, err := file.Open()
 	if err != nil {
@@ -106,15 +86,15 @@ func other(ctx context.Context, h host.Reader, b *bucket.Bucket, name string) (r
 	return readRevision(name, f)
 }
 
-// kept is a revision in the bucket, unless it has since become known as a secret.
-func kept(b *bucket.Bucket, e bucket.Entry) (revision, error) {
+// saved returns a revision in the bucket, unless it has since become known as a secret.
+func saved(b *bucket.Bucket, e bucket.Entry) (revision, error) {
 	for _, p := range append([]string{""}, e.Paths...) {
 		secret, err := b.IsSecret(p, e.Sum)
 		if err != nil {
 			return revision{}, fmt.Errorf("cannot read the bucket: %w", err)
 		}
 		if secret {
-			return revision{}, fmt.Errorf("%s was found where a secret is, and those are never shown", e.Sum)
+			return revision{}, fmt.Errorf("%s was found at the path of a secret: secrets are never shown", e.Sum)
 		}
 	}
 	f, err := b.Open(e.Sum)

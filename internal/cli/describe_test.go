@@ -1,0 +1,83 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/providers"
+)
+
+func TestDescribeSaysWhatWorksOnTheHostAndWhyNot(t *testing.T) {
+	root := emptyRoot(t)
+	all := fettle(t, "", "describe", "--root", root)
+	words := strings.Join(strings.Fields(all.out), " ") // columns are as wide as the longest name
+	if !strings.Contains(words, "File posix A file, a directory or a symlink.") ||
+		!strings.Contains(words, "Package none suitable Software packages") {
+		t.Error(all.out, all.err)
+	}
+	if n := len(lines(all.out)); n != len(providers.Kinds())+1 {
+		t.Errorf("%d lines, want one for each kind:\n%s", n, all.out)
+	}
+	for kind, parts := range map[string][]string{
+		"packages": {
+			"apt does not work on this host: the command apt-get is not installed; ", "kind: Package",
+			"commands: apt-get, apt-cache, dpkg default where os.family is Debian features: installable, ",
+			" mark property hold holds the package at its version, none releases it. Needs the feature holdable. ",
+			" purgeable Packages can be removed together with their configuration",
+		},
+		"file": {" path namevar ", " mode property ", " force parameter ", " ctime audited ", " posix is this host's default "},
+	} {
+		one := fettle(t, "", "describe", kind, "--root", root)
+		words := strings.Join(strings.Fields(one.out), " ")
+		for _, want := range parts {
+			if !strings.Contains(words, want) {
+				t.Errorf("%q is not in\n%s%s", want, one.out, one.err)
+			}
+		}
+	}
+	service := fettle(t, "", "describe", "systemservice", "--root", root)
+	if !strings.Contains(service.out, "commands: update-rc.d\n    files: /etc/init.d\n    default where init is init\n") {
+		t.Error(service.out, service.err)
+	}
+	var kinds []string
+	for _, k := range providers.Kinds() {
+		kinds = append(kinds, k.Name())
+	}
+	unknown := fettle(t, "", "describe", "nothing", "--root", root)
+	if diff := cmp.Diff([]string{`fettle: unknown kind "nothing": use one of ` + strings.Join(kinds, ", ")}, lines(unknown.err)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFactsAnswersAQuery(t *testing.T) {
+	root := emptyRoot(t)
+	put(t, filepath.Join(root, "etc/os-release"), "ID=debian\nVERSION_ID=\"12\"\n")
+	for query, want := range map[string][]string{
+		"os.family":         {"Debian"},
+		"os.release.major":  {"12"},
+		"os.release -ojson": {"{", `  "full": "12",`, `  "major": "12"`, "}"},
+	} {
+		got := fettle(t, "", append([]string{"facts", "--root", root}, strings.Fields(query)...)...)
+		if diff := cmp.Diff(want, lines(got.out)); diff != "" {
+			t.Errorf("%s: %s%s", query, diff, got.err)
+		}
+	}
+	var all map[string]any
+	if err := json.Unmarshal([]byte(fettle(t, "", "facts", "-ojson", "--root", root).out), &all); err != nil || all["kernel"] != "Linux" {
+		t.Errorf("all facts are %v, %v", all, err)
+	}
+	if got := fettle(t, "", "facts", "no.such", "--root", root); got.code != 1 || !strings.Contains(got.err, `there is no fact "no.such"`) {
+		t.Error(got)
+	}
+}
+
+func TestARootThatIsNone(t *testing.T) {
+	got := fettle(t, "", "facts", "--root", "/no/such/dir")
+	if diff := cmp.Diff([]string{"fettle: --root /no/such/dir is not a directory"}, lines(got.err)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,31 @@
+package job
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// Current is the resources that a run is working on. It is safe for concurrent use.
+type Current struct{ names atomic.Pointer[string] }
+
+// Begin records resources that are applied together.
+func (c *Current) Begin(refs []resource.Ref) {
+	names := text.ListOf(len(refs), refs[:1])
+	c.names.Store(&names)
+}
+
+// End records that none is being applied.
+func (c *Current) End() { c.names.Store(nil) }
+
+// AnnounceStop prints which resources are still being finished, if ctx ends before done is called.
+func (c *Current) AnnounceStop(ctx context.Context, p *output.Printer) (done func() bool) {
+	return context.AfterFunc(ctx, func() {
+		if names := c.names.Load(); names != nil {
+			p.Warn("finishing %s; press again to abort", *names)
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package job
+
+import (
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/selection"
+	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// reportsOf turns the compiler's problems with selected resources into reports: a resource at fault has failed, one
+// that depends on it is skipped.
+func reportsOf(problems []compiler.Problem, selected selection.Selection) []engine.ResourceReport {
+	var out []engine.ResourceReport
+	at := map[v1alpha1.ResourceRef]int{}
+	for _, p := range problems {
+		if i, ok := at[p.Ref]; ok {
+			out[i].Message += "; " + p.Message
+			continue
+		}
+		ref, err := resource.ParseRef(string(p.Ref))
+		if err != nil || !selected.Has(ref) { // never an error: the compiler made it from a kind and a name
+			continue
+		}
+		at[p.Ref] = len(out)
+		state := engine.Failed
+		if p.Reason == v1alpha1.ReasonDependsOnProblem {
+			state = engine.Skipped
+		}
+		out = append(out, engine.ResourceReport{Ref: engine.Ref(ref), State: state, Message: p.Message})
+	}
+	return out
+}
+
+// withheldOf are the other resources with problems. They belong to the host too: a Purge must know that its
+// catalog is incomplete.
+func withheldOf(problems []compiler.Problem, selected selection.Selection) []resource.Ref {
+	var out []resource.Ref
+	for _, p := range problems {
+		if ref, err := resource.ParseRef(string(p.Ref)); err == nil && !selected.Has(ref) {
+			out = append(out, ref)
+		}
+	}
+	return out
+}

@@ -1,0 +1,50 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// Table writes rows in columns, two spaces apart.
+func (p *Printer) Table(rows [][]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clearProgress()
+	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		cells := make([]string, len(r))
+		for i, cell := range r {
+			cells[i] = text.Line(cell)
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	_ = w.Flush()
+}
+
+// Encode writes a value as json or yaml, with everything unprintable escaped. YAML has no escapes for some
+// characters, so a value that needs them is written as JSON, which is YAML too.
+func (p *Printer) Encode(v any, format string) error {
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		raw = text.EscapeJSON(raw)
+	} else {
+		raw = text.EscapeYAML(raw) // first: YAML has line ends that JSON does not have
+		if asYAML, err := yaml.JSONToYAML(raw); err == nil && text.Block(string(asYAML)) == string(asYAML) {
+			raw = bytes.TrimRight(asYAML, "\n")
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, _ = fmt.Fprintf(p.Out, "%s\n", raw)
+	return nil
+}

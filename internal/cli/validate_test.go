@@ -1,0 +1,100 @@
+package cli_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers"
+)
+
+func TestValidate(t *testing.T) {
+	for name, c := range map[string]struct {
+		in       string
+		out, err []string
+		code     int
+	}{
+		"what is right": {
+			in:  file("a", "path: /etc/a, content: x, require: [File/b]") + file("b", "path: /etc/b, ensure: file"),
+			out: []string{"2 resources are valid"},
+		},
+		"each fault once, from the schema to the references": {
+			in: file("a", "path: etc/a, content: x") +
+				file("b", "path: /etc/b, require: [File/ghost]") +
+				file("c", "path: /etc/c, ensure: file, require: [File/d]") + file("d", "path: /etc/d, ensure: file, require: [File/c]"),
+			out: []string{"4 resources, 4 faults"}, code: 1,
+			err: []string{
+				`stdin:4: File/a: spec.path: Invalid value: "etc/a": path must be absolute, such as /etc/motd`,
+				"stdin:6: File/b: require names File/ghost, which does not exist; the node has File/b, File/c, File/d, File/a",
+				"stdin:11: File/c: File/c -> File/d -> File/c is a cycle: remove one of these edges",
+				"stdin:16: File/d: File/c -> File/d -> File/c is a cycle: remove one of these edges",
+			},
+		},
+		"what needs facts is left to the host": {
+			in:  file("a", `path: /etc/a, contentTemplate: "{{ .facts.os.family }}"`),
+			out: []string{"1 resource is valid"},
+		},
+		"other groups are left out": {
+			in: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", out: []string{"0 resources are valid"},
+			err: []string{"note: ignored Deployment/web in stdin:1, which is not of fettle.dev"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := fettle(t, c.in, "validate", "-f", "-")
+			if diff := cmp.Diff(c.out, lines(got.out)); diff != "" {
+				t.Errorf("stdout (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.err, lines(got.err)); diff != "" {
+				t.Errorf("stderr (-want +got):\n%s", diff)
+			}
+			if got.code != c.code {
+				t.Errorf("exit %d, want %d", got.code, c.code)
+			}
+		})
+	}
+}
+
+// Every file that an API server refuses is refused, in the same words but for those.
+// serverWords are what an API server says of a wrong type and of an unknown field, for which
+// there are better words here.
+var serverWords = []struct {
+	theirs *regexp.Regexp
+	ours   string
+}{
+	{regexp.MustCompile(`^(\S+): Invalid value: "\w+": \S+ in body must be of type .*`), "$1: must be "},
+	{regexp.MustCompile(`^unknown field "(\S+)"$`), "$1: unknown field"},
+}
+
+func TestValidateRefusesWhatAnAPIServerDoes(t *testing.T) {
+	const samples = "../../config/samples"
+	files, err := filepath.Glob(samples + "/invalid/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	written := providers.Kinds()
+	for _, f := range files {
+		text := read(t, f)
+		head, _, _ := strings.Cut(text, "\n")
+		message := strings.TrimPrefix(head, "# error: ")
+		if !slices.ContainsFunc(written, func(k resource.Kind) bool { return strings.Contains(text, "\nkind: "+k.Name()+"\n") }) {
+			message = "is not known; " // kinds between manager and agents
+		}
+		for _, w := range serverWords {
+			message = w.theirs.ReplaceAllString(message, w.ours)
+		}
+		got := fettle(t, "", "validate", "-f", f)
+		if got.code != 1 || !strings.Contains(got.err, message) || !strings.HasPrefix(got.err, f+":") {
+			t.Errorf("%s: exit %d\ngot  %swant %s", f, got.code, got.err, message)
+		}
+	}
+	for _, valid := range []string{samples, samples + "/attributes"} {
+		if got := fettle(t, "", "validate", "-f", valid); got.code != 0 || got.err != "" {
+			t.Errorf("%s: exit %d, %s", valid, got.code, got.err)
+		}
+	}
+}
