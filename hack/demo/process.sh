@@ -99,7 +99,7 @@ end() {
 stay() {
 	local over=
 	trap 'over=yes' INT TERM
-	step "It stays until Ctrl-C. From another terminal:"
+	step "Running until Ctrl-C. In another terminal:"
 	note "export PATH=$WORK/bin:\$PATH"
 	note "kubectl get nodes,nodecatalogs,fettle"
 	note "on ${MACHINES[0]} systemctl status nodeagent     # any command; bash for a shell"

@@ -65,7 +65,7 @@ until_true() {
 	shift
 	until "$@" >/dev/null 2>&1; do
 		((SECONDS - start < PATIENCE)) || die "waited $PATIENCE s for $text"
-		alive || die "something ended by itself while waiting for $text"
+		alive || die "a process exited while waiting for $text"
 		[ ! -t 1 ] || printf '\r   waiting for %s ... %d s' "$text" $((SECONDS - start))
 		sleep 0.2
 	done

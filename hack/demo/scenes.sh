@@ -6,11 +6,11 @@ drift() {
 	show_on "$name" "echo 'changed by hand' >> $DRIFT_FILE && userdel $DRIFT_USER"
 	until_true "the drift to be found" drift_reported "$name"
 	until_true "all to be right" all_right "$name"
-	note "An agent watches what it keeps, and looks at everything every $AGENT_INTERVAL. What it found out of line, and put right:"
+	note "An agent watches managed objects, and checks all of them every $AGENT_INTERVAL. It found and corrected this drift:"
 	show kubectl get nodecatalog "$name" -o "jsonpath=$WHAT_CHANGED"
 	show kubectl events --for "nodecatalog/$name"
 	show_on "$name" "cat $DRIFT_FILE; id $DRIFT_USER"
-	note "To be told and nothing more, a resource is set to noop."
+	note "With noop, the agent reports drift without correcting it."
 	show kubectl patch "$DRIFT_RESOURCE" --type merge --patch '{"spec": {"noop": true}}'
 	show_on "$name" "echo 'changed again' >> $DRIFT_FILE"
 	until_true "the drift to be reported" column "$DRIFT_RESOURCE" noop 1
@@ -34,7 +34,7 @@ column() { [ "$(kubectl get "$1" -o "jsonpath={.status.nodes.$2}")" = "$3" ]; }
 
 configmap() {
 	local name=${MACHINES[0]}
-	step "A file's content comes from a ConfigMap, and a service follows the file"
+	step "A file gets its content from a ConfigMap, and a service restarts when it changes"
 	show kubectl apply -f hack/demo/scenes/greeter.yaml
 	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" files/greeter-unit files/greeter-conf systemservices/greeter
 	show_on "$name" "journalctl --unit greeter --output cat | grep hello"
@@ -42,11 +42,11 @@ configmap() {
 	until_true "the file" on "$name" grep -q evening /etc/greeter.conf
 	until_true "the service" on "$name" sh -c "journalctl --unit greeter --output cat | grep -q evening"
 	show_on "$name" "journalctl --unit greeter --output cat"
-	note "One change of the file, one restart of the service."
+	note "One change of the file caused one restart of the service."
 }
 
 conflict() {
-	step "Two resources claim one file: both say so, the rest goes on"
+	step "Two resources claim one file: both report the conflict, everything else is applied"
 	show kubectl apply -f hack/demo/scenes/contested.yaml
 	show kubectl wait --for condition=Stalled --timeout "${PATIENCE}s" files/mine files/also-mine
 	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" files/bystander
@@ -59,7 +59,7 @@ conflict() {
 
 labels() {
 	local name=${MACHINES[1]}
-	step "A label selects a node, and no longer"
+	step "A label selects a node, and is removed again"
 	show kubectl apply -f hack/demo/scenes/canary.yaml
 	show kubectl label node "$name" track=canary
 	until_true "the node to be selected" on "$name" test -e /etc/canary
@@ -69,17 +69,17 @@ labels() {
 	until_true "the node to be deselected" column file/canary selected 0
 	show kubectl get file canary
 	show_on "$name" "cat /etc/canary"
-	note "What is no longer selected is left as it is."
+	note "By default, a node that is no longer selected stays unchanged."
 }
 
 deletion() {
 	local name=${MACHINES[0]} what="cat /etc/issue; id guest; systemctl is-active guest"
-	step "Resources are deleted, and take along what they made"
+	step "Resources are deleted, and their deletionPolicy cleans up the hosts"
 	show_on "$name" "cat /etc/issue"
 	show kubectl apply -f hack/demo/scenes/guest.yaml
 	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" -f hack/demo/scenes/guest.yaml
 	show_on "$name" "$what"
-	note "kubectl waits until every node is done: the service first, then its unit, then its user. The file becomes what it was."
+	note "kubectl waits until all nodes have cleaned up: first the service, then its unit, then its user. The file has its former content again."
 	show kubectl delete --timeout "${PATIENCE}s" -f hack/demo/scenes/guest.yaml
 	show_on "$name" "$what; ls /etc/systemd/system/guest.service" || true
 	until_true "everything to be as before" gone "$name"
@@ -93,7 +93,7 @@ gone() {
 
 outage() {
 	local name=${MACHINES[0]} before
-	step "The API server is away: the agents keep the machines by what they last had"
+	step "The API server is down: the agents continue with their cached catalogs"
 	note "(stopping kube-apiserver)"
 	end kube-apiserver
 	before=$(date +%s)

@@ -14,7 +14,7 @@ tell_the_story() {
 }
 
 prepare() {
-	step "Preparing: minutes the first time, seconds after that"
+	step "Preparing: takes minutes the first time, then seconds"
 	build_binaries
 	hack/controlplane/build.sh >"$WORK/controlplane"
 	CONTROL_PLANE=$(<"$WORK/controlplane")
@@ -30,11 +30,11 @@ a_cluster() {
 	nodes >"$WORK/nodes.yaml"
 	show kubectl apply -f "$WORK/nodes.yaml"
 	show kubectl get nodes --show-labels
-	note "No kubelet runs on these machines, so Kubernetes does not know how they are. Fettle needs none."
+	note "No kubelet runs on these machines, so the Nodes have no status. Fettle does not need one."
 }
 
 fettle_moves_in() {
-	step "Fettle moves in: its API, its permissions, a manager, an agent on each machine"
+	step "Installing Fettle: its API, its permissions, a manager, and an agent on each machine"
 	show kubectl apply -f config/default/namespace.yaml -f config/crd -f config/rbac -f config/policy -f config/flowcontrol
 	start_manager
 	local name
@@ -50,7 +50,7 @@ all_nodes_known() {
 }
 
 the_samples() {
-	step "What the machines should be like"
+	step "Applying the samples"
 	show kubectl apply -f config/samples
 	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" "$KINDS" --all
 	show kubectl get "$KINDS"
