@@ -63,9 +63,6 @@ const (
 	scopeSource = "Source"
 )
 
-// isTrue reads a field that is false where it is left out.
-func isTrue(field *bool) bool { return ptr.Deref(field, false) }
-
 // ensure is "" where it is not managed.
 func ensure(a Attributes) string { return ptr.Deref(a.Ensure, "") }
 
@@ -108,7 +105,7 @@ func sourceOf(a Attributes) source.Source {
 
 // followed are the symlinks that are followed whoever the owner is.
 func followed(a Attributes) host.FollowLinks {
-	if isTrue(a.FollowParentLinks) {
+	if ptr.Deref(a.FollowParentLinks, false) {
 		return host.FollowAll
 	}
 	return host.FollowRoots
@@ -138,7 +135,7 @@ func removalRefused(kind entry.Kind, want Attributes) error {
 	switch {
 	case kind == entry.Device:
 		return fmt.Errorf("cannot %s %s: it is a device: remove it by hand, or use another path", verb, want.Path)
-	case kind == entry.Directory && !isTrue(want.Force):
+	case kind == entry.Directory && !ptr.Deref(want.Force, false):
 		return fmt.Errorf("cannot %s %s: it is a directory: set force: true to delete it with all that is in it", verb, want.Path)
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/providers/file/backup"
 	"github.com/fettle-dev/fettle/providers/file/entry"
@@ -31,7 +33,7 @@ func (w *writer) create(ctx context.Context) error {
 }
 
 func (w *writer) remove(ctx context.Context) error {
-	if w.want.deleting && w.is.found.kind == entry.Directory && !isTrue(w.want.Force) {
+	if w.want.deleting && w.is.found.kind == entry.Directory && !ptr.Deref(w.want.Force, false) {
 		return w.rmdir()
 	}
 	if err := removalRefused(w.is.found.kind, w.want); err != nil {

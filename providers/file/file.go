@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fetch"
@@ -128,7 +129,7 @@ func implyEnsure(a *Attributes) {
 	case a.Target != nil && (a.Ensure == nil || *a.Ensure == resource.Present):
 		a.Ensure = new(string(entry.Link))
 	case a.Ensure != nil:
-	case a.Source != nil && isTrue(a.Recurse):
+	case a.Source != nil && ptr.Deref(a.Recurse, false):
 		a.Ensure = new(string(entry.Directory))
 	case a.Source != nil || a.Content != nil:
 		a.Ensure = new(string(entry.Regular))

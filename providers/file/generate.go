@@ -22,7 +22,7 @@ const manyFiles = 1000
 // checkRecursion rejects a recursion before anything is changed if its source is not a
 // directory, or if there are more files than maxFiles.
 func (p posix) checkRecursion(ctx context.Context, h resource.Reader, want Attributes) error {
-	if !isTrue(want.Recurse) {
+	if !ptr.Deref(want.Recurse, false) {
 		return nil
 	}
 	limit := int(ptr.Deref(want.MaxFiles, 0))
@@ -68,8 +68,8 @@ func (p posix) open(ctx context.Context, h resource.Reader, want Attributes) (*w
 		Managed: walk.NewSide(h, top, tree, follows(want)),
 		Ignore:  want.Ignore, Limit: want.RecurseLimit, FollowLinks: follows(want),
 		// Entries that only the host has are not visited if nothing could change there.
-		Local:      !onlySource(want) && (isTrue(want.Purge) || managesMetadata(want)),
-		Purge:      isTrue(want.Purge),
+		Local:      !onlySource(want) && (ptr.Deref(want.Purge, false) || managesMetadata(want)),
+		Purge:      ptr.Deref(want.Purge, false),
 		Removable:  func(kind entry.Kind) bool { return removalRefused(kind, want) == nil },
 		CopySuffix: backup.Suffix(backupTo(want)),
 	}
@@ -88,7 +88,7 @@ func (p posix) open(ctx context.Context, h resource.Reader, want Attributes) (*w
 // Generate implements [resource.Generator]: the files below a recursive one.
 func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
-		if !isTrue(want.Recurse) {
+		if !ptr.Deref(want.Recurse, false) {
 			return
 		}
 		if err := p.generate(ctx, h, want, c, yield); err != nil && !errors.Is(err, walk.ErrStop) {
@@ -115,7 +115,7 @@ func (p posix) generate(ctx context.Context, h resource.Reader, want Attributes,
 		return p.yieldChild(child(want, e), yield)
 	})
 	warnOfMany(h, want, count)
-	if err == nil && isTrue(want.Purge) && missing {
+	if err == nil && ptr.Deref(want.Purge, false) && missing {
 		return fmt.Errorf("nothing is purged, because %s is withheld or invalid and may manage files here: correct it first", ref)
 	}
 	return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/file/entry"
@@ -26,7 +28,7 @@ func (posix) Identify(_ context.Context, h resource.Reader, wants []Attributes) 
 // watches only the first level, as there may be thousands below.
 func (posix) Watch(_ host.Reader, want Attributes) []string {
 	paths := append([]string{want.Path}, sourceFiles(want)...)
-	if isTrue(want.Recurse) || isTrue(want.Purge) {
+	if ptr.Deref(want.Recurse, false) || ptr.Deref(want.Purge, false) {
 		for i, p := range paths {
 			paths[i] = strings.TrimRight(p, "/") + "/"
 		}

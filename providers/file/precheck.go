@@ -8,6 +8,7 @@ import (
 	"path"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/file/entry"
@@ -78,7 +79,7 @@ func (p posix) precheckAccount(h resource.Reader, kind owner.Kind, want *intstr.
 }
 
 func (p posix) precheckSource(ctx context.Context, h resource.Reader, want Attributes) error {
-	if want.Source == nil || isTrue(want.Recurse) || ensure(want) == string(entry.Directory) {
+	if want.Source == nil || ptr.Deref(want.Recurse, false) || ensure(want) == string(entry.Directory) {
 		return nil
 	}
 	return p.sources.Precheck(ctx, h, sourceOf(want))

@@ -83,7 +83,7 @@ func contentProperty() resource.Property[Attributes] {
 }
 
 func managesContent(want Attributes) bool {
-	return (want.Content != nil || want.Source != nil && !isTrue(want.Recurse)) && replaces(want)
+	return (want.Content != nil || want.Source != nil && !ptr.Deref(want.Recurse, false)) && replaces(want)
 }
 
 // matchesSource compares what was read of a file with what was read of its source.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/confirm"
 	"github.com/fettle-dev/fettle/providers/file/backup"
@@ -62,7 +64,7 @@ func validatePath(a Attributes) error {
 
 // validateRemoval keeps a slip from destroying the host.
 func validateRemoval(a Attributes) error {
-	removes := ensure(a) == resource.Absent || isTrue(a.Purge) || isTrue(a.Force)
+	removes := ensure(a) == resource.Absent || ptr.Deref(a.Purge, false) || ptr.Deref(a.Force, false)
 	if !removes || !confirm.IsSystemDirectory(a.Path) || validatePath(a) != nil {
 		return nil
 	}
@@ -125,7 +127,7 @@ func validateSourceKind(a Attributes) error {
 	switch {
 	case a.Source != nil && (a.Content != nil || a.Target != nil):
 		return errors.New("source cannot be combined with content or target: set only one")
-	case a.Source != nil && !hasContent(a) && !isTrue(a.Recurse): // recurse rejects what is not a directory
+	case a.Source != nil && !hasContent(a) && !ptr.Deref(a.Recurse, false): // recurse rejects what is not a directory
 		return fmt.Errorf("ensure: %s has no source: use ensure: file, or for a directory recurse: true, or remove source", ensure(a))
 	}
 	return nil
@@ -144,7 +146,7 @@ func validateLinks(a Attributes) error {
 }
 
 func validateRecursion(a Attributes) error {
-	if !isTrue(a.Recurse) {
+	if !ptr.Deref(a.Recurse, false) {
 		if a.RecurseScope != nil || a.RecurseLimit != nil || a.MaxFiles != nil || a.Ignore != nil || a.Purge != nil {
 			return errors.New("recurseScope, recurseLimit, maxFiles, ignore and purge require recurse: true: set it, or remove them")
 		}
@@ -185,7 +187,7 @@ func validateScope(a Attributes) error {
 		return fmt.Errorf("recurseScope %q is unknown: use All or Source", *a.RecurseScope)
 	case onlySource(a) && a.Source == nil:
 		return errors.New("recurseScope: Source requires source: set it to the directory to copy, or use recurseScope: All")
-	case onlySource(a) && isTrue(a.Purge):
+	case onlySource(a) && ptr.Deref(a.Purge, false):
 		return errors.New("recurseScope: Source cannot be combined with purge: remove purge, or use recurseScope: All")
 	}
 	return nil
