@@ -1,9 +1,8 @@
-// Package accounts knows the users and groups of a host from the files that hold them.
+// Package accounts reads the users and groups of a host.
 //
-// It reads /etc/passwd, /etc/group and /etc/shadow through a [host.Reader], so the
-// answers are the host's own and never those of the container that asks. It never
-// writes these files: the tools of the host do, which lock them and keep them
-// consistent.
+// It reads /etc/passwd, /etc/group and /etc/shadow through a [host.Reader], so that the accounts are
+// those of the host and not of the container. It never writes these files: the host's tools do, which
+// lock them and keep them consistent.
 package accounts
 
 import (
@@ -20,7 +19,7 @@ const (
 	PasswdFile = "/etc/passwd"
 	GroupFile  = "/etc/group"
 	ShadowFile = "/etc/shadow"
-	// GroupShadowFile holds the passwords of groups, and their members once more.
+	// GroupShadowFile has the passwords of groups, and their members again.
 	GroupShadowFile = "/etc/gshadow"
 )
 
@@ -35,11 +34,11 @@ type User struct {
 type Group struct {
 	Name    string
 	GID     int64
-	Members []string // the users that name it as a supplementary group, as listed
+	Members []string // users with this supplementary group, as listed
 }
 
-// Users are a host's, in the order of the file. Where several share a name or a
-// number the first one counts, as it does for the host.
+// Users are those of a host, in the order of the file. If several share a name or a number, the
+// first one counts, as for the host.
 type Users []User
 
 // Named finds a user by name.
@@ -52,8 +51,8 @@ func (u Users) Numbered(uid int64) (User, bool) {
 	return first(u, func(x User) bool { return x.UID == uid })
 }
 
-// Groups are a host's, in the order of the file. Where several share a name or a
-// number the first one counts, as it does for the host.
+// Groups are those of a host, in the order of the file. If several share a name or a number, the
+// first one counts, as for the host.
 type Groups []Group
 
 // Named finds a group by name.
@@ -66,8 +65,8 @@ func (g Groups) Numbered(gid int64) (Group, bool) {
 	return first(g, func(x Group) bool { return x.GID == gid })
 }
 
-// Having are the names of the groups that list a user among their members.
-func (g Groups) Having(user string) []string {
+// Of returns the names of the groups that have a user as a member.
+func (g Groups) Of(user string) []string {
 	var names []string
 	for _, x := range g {
 		if slices.Contains(x.Members, user) {
@@ -77,11 +76,11 @@ func (g Groups) Having(user string) []string {
 	return names
 }
 
-// Login is who a process of a user is, as after a login: with the primary group, and all
-// that list the user.
+// Login returns the credentials of a user's process after a login: with the primary group, and all
+// groups that have the user as a member.
 func (g Groups) Login(u User) host.Credentials {
 	list := []uint32{uint32(u.GID)}
-	for _, name := range g.Having(u.Name) {
+	for _, name := range g.Of(u.Name) {
 		if x, ok := g.Named(name); ok && x.GID != u.GID {
 			list = append(list, uint32(x.GID))
 		}

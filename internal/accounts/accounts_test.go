@@ -106,7 +106,7 @@ func TestTheFirstOfANameOrNumberCounts(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"web"}, groups.Having("ann")); diff != "" {
+	if diff := cmp.Diff([]string{"web"}, groups.Of("ann")); diff != "" {
 		t.Errorf("groups of ann (-want +got):\n%s", diff)
 	}
 }

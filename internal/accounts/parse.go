@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ParsePasswd reads the lines of a passwd file. What is no user, such as a comment,
-// an entry of NIS (+ or -) or a damaged line, is passed over as the host does.
+// ParsePasswd parses a passwd file. Like the host, it ignores comments, NIS entries (+ or -) and
+// malformed lines.
 func ParsePasswd(data []byte) Users {
 	var users Users
 	for f := range entries(data, 7) {
@@ -19,8 +19,8 @@ func ParsePasswd(data []byte) Users {
 	return users
 }
 
-// ParseGroup reads the lines of a group file. What is no group, such as a comment,
-// an entry of NIS (+ or -) or a damaged line, is passed over as the host does.
+// ParseGroup parses a group file. Like the host, it ignores comments, NIS entries (+ or -) and
+// malformed lines.
 func ParseGroup(data []byte) Groups {
 	var groups Groups
 	for f := range entries(data, 4) {
@@ -31,8 +31,8 @@ func ParseGroup(data []byte) Groups {
 	return groups
 }
 
-// entries yields the fields of each line that has this many. A colon too many belongs to
-// the last field, and so does a carriage return: to the C library it is none of the line's end.
+// entries yields the fields of each line that has this many. Further colons belong to the last
+// field, and so does a carriage return, which the C library does not take for part of the line end.
 func entries(data []byte, fields int) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(string(data)) {
@@ -44,7 +44,7 @@ func entries(data []byte, fields int) func(yield func([]string) bool) {
 	}
 }
 
-// isName tells a name from what else a line may begin with.
+// isName reports whether the first field of a line is a name.
 func isName(s string) bool { return s != "" && !strings.ContainsRune("+-#", rune(s[0])) }
 
 func number(s string) (int64, bool) {

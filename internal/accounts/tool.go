@@ -8,18 +8,18 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// Remedies say, by exit code of a tool, what a person can do about it.
+// Remedies are what a person can do about a failure, by the exit code of the tool.
 type Remedies map[int]string
 
-// A ToolError is a tool that refused.
+// A ToolError is the failure of a tool.
 type ToolError struct {
 	Tool     string
 	ExitCode int
-	Stderr   string // in one line, without the tool's name; "" if it said nothing
-	Remedy   string // "" where none is known
+	Stderr   string // in one line, without the tool's name
+	Remedy   string // "" if none is known
 }
 
-// Error gives the exit code, what the tool said, and the remedy.
+// Error returns the exit code, the standard error and the remedy.
 func (e *ToolError) Error() string {
 	msg := fmt.Sprintf("%s exited with %d", e.Tool, e.ExitCode)
 	if e.Stderr != "" {
@@ -31,14 +31,14 @@ func (e *ToolError) Error() string {
 	return msg
 }
 
-// maxStderr is how much of what a tool said, in bytes, is worth telling.
+// maxStderr is how much of a tool's output is kept, in bytes.
 const maxStderr = 1024
 
-// Run runs one of the tools that change accounts. A non-zero exit is a *[ToolError],
-// which does not repeat the passwords that the tool was given on standard input.
+// Run runs a tool that changes accounts. A non-zero exit is a *[ToolError], which does not contain
+// the passwords that the tool got on standard input.
 func Run(ctx context.Context, h host.Host, cmd host.Cmd, remedies Remedies) error {
 	cmd.MaxOutput = maxStderr
-	if len(cmd.Stdin) == 0 { // else it may repeat a password
+	if len(cmd.Stdin) == 0 { // otherwise the output may contain a password
 		cmd.Show = host.Output
 	}
 	res, err := h.Run(ctx, cmd)
@@ -46,25 +46,25 @@ func Run(ctx context.Context, h host.Host, cmd host.Cmd, remedies Remedies) erro
 		return err
 	}
 	tool := cmd.Args[0]
-	return &ToolError{tool, res.ExitCode, oneLine(tool, discreet(res, cmd.Stdin)), remedies[res.ExitCode]}
+	return &ToolError{tool, res.ExitCode, oneLine(tool, withoutPasswords(res, cmd.Stdin)), remedies[res.ExitCode]}
 }
 
-// discreet is what a tool said, without the passwords in its input, which are lines of
-// name:password. Where output was cut one may be cut, too, so the last line goes.
-func discreet(res host.Result, stdin []byte) string {
-	said := string(res.Stderr)
+// withoutPasswords is the standard error without the passwords of the input, which are lines of
+// name:password. If the output was truncated, a password may be too, so the last line is dropped.
+func withoutPasswords(res host.Result, stdin []byte) string {
+	stderr := string(res.Stderr)
 	if res.Truncated && len(stdin) > 0 {
-		said = said[:strings.LastIndexByte(said, '\n')+1]
+		stderr = stderr[:strings.LastIndexByte(stderr, '\n')+1]
 	}
 	for line := range strings.Lines(string(stdin)) {
 		if _, password, _ := strings.Cut(strings.TrimSpace(line), ":"); password != "" {
-			said = strings.ReplaceAll(said, password, "[redacted]")
+			stderr = strings.ReplaceAll(stderr, password, "[redacted]")
 		}
 	}
-	return said
+	return stderr
 }
 
-// oneLine joins what a tool said and drops its name from the lines.
+// oneLine joins the lines of a tool's output without the tool's name.
 func oneLine(tool, stderr string) string {
 	var lines []string
 	for line := range strings.Lines(stderr) {

@@ -1,8 +1,7 @@
-// Package authorizedkeys reads and edits the files that say with which keys a user may
-// log in by SSH.
+// Package authorizedkeys reads and edits the files with the keys by which users can log in by SSH.
 //
-// What it takes for a key is at least what sshd takes for one, so nothing that lets
-// somebody in goes unseen; every other line stays as it is, byte for byte and in its place.
+// It recognizes every line that sshd takes for a key, so that no key is overlooked. All other lines
+// are preserved byte for byte and in their place.
 package authorizedkeys
 
 import (
@@ -10,12 +9,12 @@ import (
 	"strings"
 )
 
-// A Key is a line that lets somebody in.
+// A Key is a line with which somebody can log in.
 type Key struct {
 	Options []string // as written: a word, or a word, = and a value in quotes
 	Type    string   // as in ssh-ed25519
 	Key     string   // in base64
-	Comment string   // canonical; "" where there is none
+	Comment string   // canonical; "" if there is none
 }
 
 // String is the line, without its end.
@@ -30,18 +29,17 @@ func (k Key) String() string {
 	return strings.Join(words, " ")
 }
 
-// A File is the content of one file. The zero value is an empty one.
+// A File is the content of one file. The zero value is empty.
 type File struct{ lines []line }
 
-// A line is one that lets somebody in, or any number of others in a row: a user may have
-// millions of them.
+// A line is a key, or any number of consecutive other lines: a user may have millions of them.
 type line struct {
-	text  string // with its ends
+	text  string // with its line ends
 	key   Key
 	isKey bool
 }
 
-// Parse reads a file. There is no text that it can't read.
+// Parse parses a file. It accepts any text.
 func Parse(text []byte) File {
 	var f File
 	rest, others := string(text), 0 // others are the bytes before the next key
@@ -59,7 +57,7 @@ func Parse(text []byte) File {
 	return f
 }
 
-// add adds lines that are no keys.
+// add adds lines that are not keys.
 func (f *File) add(text string) {
 	if text != "" {
 		f.lines = append(f.lines, line{text: text})
@@ -75,14 +73,14 @@ func (f File) Bytes() []byte {
 	return []byte(b.String())
 }
 
-// A Named is a key and the name that it goes by in its file: its comment or, without
-// one, PATH:unnamed-N, counted from 1 among those without. Several may have one name.
+// A Named is a key and its name in the file: its comment or, without one, PATH:unnamed-N, its number
+// among such keys. Several may have one name.
 type Named struct {
 	Name string
 	Key
 }
 
-// Keys are all keys of the file at path, in their order.
+// Keys returns all keys of the file at path, in order.
 func (f File) Keys(path string) []Named {
 	var all []Named
 	unnamed := 0
@@ -100,8 +98,8 @@ func (f File) Keys(path string) []Named {
 	return all
 }
 
-// Put makes key the only one of this name in the file at path: in the place of the
-// first that had the name, else at the end.
+// Put makes key the only one of this name in the file at path: in place of the first one with the
+// name, otherwise at the end.
 func (f *File) Put(path, name string, key Key) {
 	at := f.take(path, name)
 	if at < 0 {
@@ -113,10 +111,10 @@ func (f *File) Put(path, name string, key Key) {
 	f.lines = append(f.lines[:at:at], append([]line{{text, parsed, ok}}, f.lines[at:]...)...)
 }
 
-// Drop takes away all keys of this name in the file at path.
+// Drop removes all keys of this name in the file at path.
 func (f *File) Drop(path, name string) { f.take(path, name) }
 
-// take removes the keys of a name and returns where the first was, -1 if there was none.
+// take removes the keys of a name and returns the place of the first, -1 if there was none.
 func (f *File) take(path, name string) (at int) {
 	at = -1
 	names := f.Keys(path)
@@ -138,7 +136,7 @@ func (f *File) take(path, name string) (at int) {
 	return at
 }
 
-// endLine ends the last line if its end is missing.
+// endLine adds a missing line end to the last line.
 func (f *File) endLine() {
 	if n := len(f.lines); n > 0 && !strings.HasSuffix(f.lines[n-1].text, "\n") {
 		f.lines[n-1].text += "\n"

@@ -127,13 +127,13 @@ func TestWhatSshdWouldNotTakeIsRefused(t *testing.T) {
 		`command="a\\b"`:           "",
 		`command=a`:                "its value is not in double quotes",
 		`command="`:                "its value is not in double quotes",
-		`no pty`:                   "its name has other than letters, digits and -",
-		``:                         "its name has other than letters, digits and -",
-		`a,b`:                      "its name has other than letters, digits and -",
-		`a="b",c="d"`:              `a quote inside of its value is not written \"`,
-		`a="b" ssh-rsa AAAA x="d"`: `a quote inside of its value is not written \"`,
-		`a="b\"`:                   `a quote inside of its value is not written \"`,
-		"a=\"b\nc\"":               "it has a line break",
+		`no pty`:                   "its name may only contain letters, digits and -",
+		``:                         "its name may only contain letters, digits and -",
+		`a,b`:                      "its name may only contain letters, digits and -",
+		`a="b",c="d"`:              `a quote inside its value is not escaped as \"`,
+		`a="b" ssh-rsa AAAA x="d"`: `a quote inside its value is not escaped as \"`,
+		`a="b\"`:                   `a quote inside its value is not escaped as \"`,
+		"a=\"b\nc\"":               "it contains a line break",
 	}
 	for option, want := range options {
 		if got := said(authorizedkeys.CheckOption(option)); got != want {
@@ -142,11 +142,11 @@ func TestWhatSshdWouldNotTakeIsRefused(t *testing.T) {
 	}
 	keys := map[[2]string]string{
 		{"ssh-ed25519", ed25519}:           "",
-		{"ssh-rsa", ed25519}:               `is of the type "ssh-ed25519", and type says "ssh-rsa": make them the same`,
-		{"ssh-ed25519", "AAAA"}:            "is cut off: give the whole second word of the public key's file",
-		{"ssh-ed25519", "AAAAC3Nz"}:        "is cut off: give the whole second word of the public key's file",
-		{"ssh-ed25519", ed25519 + " x"}:    "is not base64: give the second word of the public key's file, and nothing else of it",
-		{"ssh-ed25519", ed25519 + "\nAAA"}: "is not base64: give the second word of the public key's file, and nothing else of it",
+		{"ssh-rsa", ed25519}:               `has the type "ssh-ed25519", but type is "ssh-rsa": make them equal`,
+		{"ssh-ed25519", "AAAA"}:            "is truncated: use the whole second word of the public key file",
+		{"ssh-ed25519", "AAAAC3Nz"}:        "is truncated: use the whole second word of the public key file",
+		{"ssh-ed25519", ed25519 + " x"}:    "is not base64: use only the second word of the public key file",
+		{"ssh-ed25519", ed25519 + "\nAAA"}: "is not base64: use only the second word of the public key file",
 	}
 	for key, want := range keys {
 		if got := said(authorizedkeys.CheckKey(key[0], key[1])); got != want {

@@ -12,8 +12,8 @@ import (
 
 const blanks = " \t"
 
-// parseLine reads a line as sshd does: a type, a key and a comment, with options before
-// them where the line does not begin with a type.
+// parseLine parses a line as sshd does: a type, a key and a comment, after options unless the line
+// begins with a type.
 func parseLine(text string) (Key, bool) {
 	text = strings.TrimLeftFunc(text, unicode.IsSpace)
 	if text == "" || text[0] == '#' {
@@ -38,14 +38,14 @@ func withoutOptions(text string) (k Key, ok bool) {
 	return k, typeWord.MatchString(k.Type) && strings.HasPrefix(withoutSpace(k.Key), keyStart)
 }
 
-// keyStart is how every key begins: with the length of its type's name, in four bytes
-// of which the first three are zero.
+// keyStart is the beginning of every key: the length of its type's name, four bytes of which the
+// first three are zero.
 const keyStart = "AAAA"
 
-// typeWord has no quote, = or comma, so that it is no option. It is never changed.
+// typeWord has no quote, = or comma, so that it is not an option.
 var typeWord = regexp.MustCompile(`^[A-Za-z0-9@.+-]+$`)
 
-// space is what sshd passes over in a key.
+// space is what sshd ignores in a key.
 const space = " \t\r\n\v\f"
 
 func withoutSpace(s string) string {
@@ -66,8 +66,8 @@ func cutWord(text string) (word, rest string) {
 	return text[:i], strings.TrimLeft(text[i:], blanks)
 }
 
-// Canonical is the form in which comments are compared: without space around them, and
-// as text that survives JSON.
+// Canonical is the form in which comments are compared: without surrounding space, and as valid
+// UTF-8.
 func Canonical(comment string) string {
 	return strings.ToValidUTF8(strings.Trim(comment, space), "\uFFFD")
 }
@@ -117,40 +117,39 @@ func scan(text string, visit func(i int) bool) bool {
 	return !quoted
 }
 
-// CheckOption returns nil if text is one option that sshd can read, else what is wrong.
+// CheckOption returns what is wrong with an option, nil if sshd can read it.
 func CheckOption(text string) error {
 	name, value, hasValue := strings.Cut(text, "=")
 	switch {
 	case !optionName.MatchString(name):
-		return errors.New("its name has other than letters, digits and -")
+		return errors.New("its name may only contain letters, digits and -")
 	case !hasValue:
 		return nil
 	case strings.ContainsAny(text, "\r\n\x00"):
-		return errors.New("it has a line break")
+		return errors.New("it contains a line break")
 	case len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"':
 		return errors.New("its value is not in double quotes")
 	}
 	closed := scan(value, func(int) bool { return true })
 	if !closed || strings.Contains(strings.ReplaceAll(value[1:len(value)-1], `\"`, ""), `"`) {
-		return errors.New(`a quote inside of its value is not written \"`)
+		return errors.New(`a quote inside its value is not escaped as \"`)
 	}
 	return nil
 }
 
-// optionName is never changed.
 var optionName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
-// CheckKey returns nil if key is one of this type in base64, else what is wrong.
+// CheckKey returns what is wrong with a key in base64, nil if it is one of this type.
 func CheckKey(kind, key string) error {
 	blob, err := base64.StdEncoding.DecodeString(key)
 	if err != nil || strings.ContainsAny(key, "\r\n") {
-		return errors.New("is not base64: give the second word of the public key's file, and nothing else of it")
+		return errors.New("is not base64: use only the second word of the public key file")
 	}
 	if len(blob) < 4 || uint64(binary.BigEndian.Uint32(blob)) > uint64(len(blob)-4) {
-		return errors.New("is cut off: give the whole second word of the public key's file")
+		return errors.New("is truncated: use the whole second word of the public key file")
 	}
 	if is := string(blob[4 : 4+binary.BigEndian.Uint32(blob)]); is != kind {
-		return fmt.Errorf("is of the type %q, and type says %q: make them the same", is, kind)
+		return fmt.Errorf("has the type %q, but type is %q: make them equal", is, kind)
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 // Kind is the resource kind of a key.
 const Kind = "SSHAuthorizedKey"
 
-// Claim is a further key of a resource of [Kind], by which a catalog tells that the key of
-// this name in the default file of the user, or in target, is managed.
+// Claim is a further key of a resource of [Kind]. It is in a catalog if the key of this name in the
+// default file of the user, or in target, is managed.
 func Claim(user, target, name string) string {
 	if target == "" {
 		return "~" + user + " " + name
@@ -26,14 +26,14 @@ func Claim(user, target, name string) string {
 	return path.Clean(target) + " " + name
 }
 
-// Default is where the keys of a user are, below the home directory.
+// Default is the file with the keys of a user, relative to the home directory.
 const Default = ".ssh/authorized_keys"
 
-// A Place is where a file of keys is, and whose.
+// A Place is a file of keys and its owner.
 type Place struct {
 	Path string
-	// User whose it is and who looks and acts there; nil is root. Root acts in directories
-	// that are root's alone.
+	// User owns the file, and reads and writes it; nil is root. Root only uses directories that nobody
+	// else can write to.
 	User *accounts.User
 	who  host.Credentials
 }
@@ -41,9 +41,9 @@ type Place struct {
 // A NoUserError says that a host does not have the user.
 type NoUserError struct{ Name string }
 
-// Error names the user and the way out.
+// Error names the user and the remedy.
 func (e *NoUserError) Error() string {
-	return fmt.Sprintf("user %s is no user of the host: declare User/%s", e.Name, e.Name)
+	return fmt.Sprintf("user %s is not a user of the host: declare User/%s", e.Name, e.Name)
 }
 
 // Accounts are the users and groups of a host.
@@ -52,7 +52,7 @@ type Accounts struct {
 	Groups accounts.Groups
 }
 
-// ReadAccounts reads them.
+// ReadAccounts reads the accounts of a host.
 func ReadAccounts(h host.Reader) (a Accounts, err error) {
 	if a.Users, err = accounts.ReadUsers(h); err != nil {
 		return a, err
@@ -61,8 +61,8 @@ func ReadAccounts(h host.Reader) (a Accounts, err error) {
 	return a, err
 }
 
-// Of is the place of a user's file, where target is "" the default one; without a user,
-// target as root's. The error is a *NoUserError where there is no such user.
+// Of is the place of a user's file, the default one if target is ""; without a user it is root's file
+// target. The error is a *NoUserError if the user does not exist.
 func (a Accounts) Of(user, target string) (Place, error) {
 	if user == "" {
 		return Place{Path: path.Clean(target)}, nil
@@ -77,8 +77,7 @@ func (a Accounts) Of(user, target string) (Place, error) {
 	return Place{Path: path.Clean(target), User: &u, who: a.Groups.Login(u)}, nil
 }
 
-// Expand is a path with the home directory of a user in place of ~ or %h at its
-// beginning.
+// Expand replaces ~ or %h at the beginning of a path by the home directory of a user.
 func Expand(file string, u accounts.User) string {
 	for _, home := range []string{"~/", "%h/"} {
 		if below, ok := strings.CutPrefix(file, home); ok {
@@ -88,8 +87,7 @@ func Expand(file string, u accounts.User) string {
 	return file
 }
 
-// Serves reports whether sshd could read the file at all: what the user can't open, or what
-// is not there, lets nobody in.
+// Serves reports whether sshd could read the file: it exists and the user can open it.
 func (p Place) Serves(h host.Reader) bool {
 	file, err := p.open(h)
 	if err != nil {
@@ -99,10 +97,10 @@ func (p Place) Serves(h host.Reader) bool {
 	return true
 }
 
-// MaxSize is the largest file, in bytes, that is read: its user decides what is in it.
+// MaxSize is the size in bytes of the largest file that is read, because users write any content.
 const MaxSize = 4 << 20
 
-// Read reads the file. One that is not there is empty.
+// Read reads the file. It is empty if it does not exist.
 func (p Place) Read(h host.Reader) (File, error) {
 	text, err := p.readAll(h)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -119,13 +117,13 @@ func (p Place) readAll(h host.Reader) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err == nil && len(text) > MaxSize {
-		err = fmt.Errorf("%s is larger than %d bytes: take out of it by hand what is no key", p.Path, MaxSize)
+		err = fmt.Errorf("%s is larger than %d bytes: remove by hand what is not a key", p.Path, MaxSize)
 	}
 	return text, err
 }
 
-// open opens the file for whoever looks there: a user is led nowhere by symlinks that was
-// not open to that user before, and root nowhere at all.
+// open opens the file as its user, so that symlinks lead to nothing that the user could not read
+// anyway. As root it follows none.
 func (p Place) open(h host.Reader) (io.ReadCloser, error) {
 	if !p.isRoots() {
 		return h.LookAs(p.who).Open(p.Path)
@@ -135,7 +133,7 @@ func (p Place) open(h host.Reader) (io.ReadCloser, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	if err := p.rootsAlone(dir); err != nil {
+	if err := p.checkOnlyRoot(dir); err != nil {
 		return nil, err
 	}
 	file, err := dir.Child(path.Base(p.Path))
@@ -146,27 +144,27 @@ func (p Place) open(h host.Reader) (io.ReadCloser, error) {
 	return file.Open()
 }
 
-// isRoots says that root acts, whom nothing holds back.
+// isRoots reports whether root reads and writes the file, without any restriction.
 func (p Place) isRoots() bool { return p.User == nil || p.who.UID == 0 }
 
-// rootsAlone is an error if others have a say in what is in a directory of root's keys.
-func (p Place) rootsAlone(dir host.Handle) error {
+// checkOnlyRoot is an error if others can write to a directory with root's keys.
+func (p Place) checkOnlyRoot(dir host.Handle) error {
 	only, err := dir.OnlyRootWrites()
 	if err == nil && !only {
-		err = fmt.Errorf("others than root can change what is in %s, and root's keys are kept in no such directory: "+
-			"name the user of target %s", dir.Path(), p.Path)
+		err = fmt.Errorf("others than root can write to %s, so it is not safe for root's keys: "+
+			"set the user of target %s", dir.Path(), p.Path)
 	}
 	return err
 }
 
-// Modes of what is a user's alone.
+// Modes of a user's file and directory.
 const (
 	fileMode uint32 = 0o600
 	dirMode  uint32 = 0o700
 )
 
-// Write replaces the file. The user's own is for that user alone, and so is its
-// directory where there was none. Root's is as it was, or readable by all if it is new.
+// Write replaces the file. A user's file is readable only by that user, and so is its directory if it
+// is created. Root's file keeps its mode, or is readable by all if it is new.
 func (p Place) Write(ctx context.Context, h host.Host, f File) error {
 	file := host.NewFile{Content: bytes.NewReader(f.Bytes()), UID: -1, GID: -1}
 	if p.User != nil {
@@ -183,7 +181,7 @@ func (p Place) Write(ctx context.Context, h host.Host, f File) error {
 	return nil
 }
 
-// editDir opens the directory of the keys for whoever acts there. A user's is made.
+// editDir opens the directory of the file as its user, and creates a user's.
 func (p Place) editDir(h host.Host) (host.WritableHandle, error) {
 	links := host.Links{AtEnd: true}
 	if !p.isRoots() {
@@ -194,7 +192,7 @@ func (p Place) editDir(h host.Host) (host.WritableHandle, error) {
 		dir, err = p.makeDir(h, links)
 	}
 	if err == nil && p.isRoots() {
-		if err = p.rootsAlone(dir); err != nil {
+		if err = p.checkOnlyRoot(dir); err != nil {
 			return nil, errors.Join(err, dir.Close())
 		}
 	}
@@ -208,7 +206,7 @@ func (p Place) makeDir(h host.Host, links host.Links) (host.WritableHandle, erro
 	}
 	defer home.Close()
 	if p.isRoots() {
-		if err := p.rootsAlone(home); err != nil {
+		if err := p.checkOnlyRoot(home); err != nil {
 			return nil, err
 		}
 	}
@@ -220,6 +218,6 @@ func (p Place) makeDir(h host.Host, links host.Links) (host.WritableHandle, erro
 }
 
 func (p Place) noDir(err error) error {
-	return fmt.Errorf("cannot make the directory of the keys, as user %s: %w; make its home first, as manageHome of User/%s does",
+	return fmt.Errorf("cannot create the directory of the keys as user %s: %w; create its home first, for example by manageHome of User/%s",
 		p.User.Name, err, p.User.Name)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// frame is a command without its words: where, as whom, how long. Commands and checks
-// share it.
+// frame is a command without its arguments: its directory, user, environment and timeout. Commands
+// and checks share it.
 func frame(h host.Reader, a Attributes) (host.Cmd, error) {
 	as, err := credentials(h, a)
 	if err != nil {
@@ -37,7 +37,7 @@ func frame(h host.Reader, a Attributes) (host.Cmd, error) {
 	return cmd, nil
 }
 
-// environment is all that a command gets.
+// environment is the whole environment of a command.
 func environment(a Attributes) []string {
 	search := host.SearchPath
 	if a.Path != nil {
@@ -59,7 +59,7 @@ func timeout(seconds *int32) time.Duration {
 	return time.Duration(*seconds) * time.Second
 }
 
-// nameOrNumber reads a user or a group. A name in digits is a number.
+// nameOrNumber parses a user or a group. A name of digits is a number.
 func nameOrNumber(v *intstr.IntOrString) (name string, number int64, isNumber bool) {
 	if v == nil {
 		return "", 0, false
@@ -68,7 +68,7 @@ func nameOrNumber(v *intstr.IntOrString) (name string, number int64, isNumber bo
 	return v.String(), int64(n), err == nil
 }
 
-// credentials are those of the user and group that are asked for; nil is the agent.
+// credentials are those of the desired user and group; nil for those of the agent.
 func credentials(h host.Reader, a Attributes) (*host.Credentials, error) {
 	if a.User == nil && a.Group == nil {
 		return nil, nil
@@ -93,7 +93,7 @@ func credentials(h host.Reader, a Attributes) (*host.Credentials, error) {
 	return new(groups.Login(user)), nil
 }
 
-// userOf finds the user; known is false for a number that no user has.
+// userOf finds the user; known is false for the number of no user.
 func userOf(users accounts.Users, v *intstr.IntOrString) (user accounts.User, known bool, err error) {
 	name, uid, isNumber := nameOrNumber(v)
 	switch {
@@ -105,7 +105,7 @@ func userOf(users accounts.Users, v *intstr.IntOrString) (user accounts.User, kn
 		}
 	default:
 		if user, known = users.Named(name); !known {
-			return user, false, fmt.Errorf("user %s is no user of the host: declare User/%s", name, name)
+			return user, false, fmt.Errorf("user %s is not a user of the host: declare User/%s", name, name)
 		}
 	}
 	return user, known, nil
@@ -119,11 +119,11 @@ func groupOf(groups accounts.Groups, v *intstr.IntOrString, user accounts.User, 
 	case v != nil:
 		group, ok := groups.Named(name)
 		if !ok {
-			return 0, fmt.Errorf("group %s is no group of the host: declare Group/%s", name, name)
+			return 0, fmt.Errorf("group %s is not a group of the host: declare Group/%s", name, name)
 		}
 		return group.GID, nil
 	case !known:
-		return 0, fmt.Errorf("user %d is no user of the host, so its group is not known: set group, or declare the User", user.UID)
+		return 0, fmt.Errorf("user %d is not a user of the host, so its group is not known: set group, or declare the User", user.UID)
 	}
 	return user.GID, nil
 }

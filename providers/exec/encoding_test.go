@@ -21,7 +21,7 @@ func TestOutputKeepsBytesThatAreNotUTF8(t *testing.T) {
 	if out := report.Resources[0].Events[0].Output; out != "caf\xe9 \\xff\n" {
 		t.Errorf("the output is %q", out)
 	}
-	if message := report.Resources[1].Events[0].Message; !strings.HasSuffix(message, "it said: caf\xe9") {
+	if message := report.Resources[1].Events[0].Message; !strings.HasSuffix(message, "output: caf\xe9") {
 		t.Errorf("the message is %q", message)
 	}
 	raw, err := json.Marshal(report)

@@ -1,8 +1,8 @@
 // Package exec is the resource type Exec: commands that are run on a host.
 //
-// A command leaves nothing that could be read back, so the type says that it acts: what
-// is read is whether the command is to run, by its checks. This file says what an Exec
-// is; words.go what is run, context.go as whom and where, posix.go when.
+// A command leaves no state that could be read back: a read only finds out, by the checks, whether the
+// command is to run. This file defines the type; words.go splits commands, context.go sets up their
+// environment, and posix.go runs them.
 package exec
 
 import (
@@ -21,13 +21,13 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// Attributes are an Exec's, and what its checks say.
+// Attributes are those of an Exec, and the result of its checks.
 type Attributes struct {
 	v1alpha1.ExecAttributes
 	name string // metadata.name
-	// due says that the command is to run. False in what a user wrote.
+	// due says that the command is to run. It is false in what a user wrote.
 	due bool
-	// secret are further variables of the environment, as KEY=value, out of Secrets.
+	// secret are further variables of the environment, as KEY=value, from Secrets.
 	secret []string
 }
 
@@ -63,7 +63,7 @@ func Type() *resource.Type[Attributes] {
 	}
 }
 
-// notRun is what a command returned that is to run.
+// notRun is the present value of returns if the command is to run.
 const notRun = "notrun"
 
 func returns() resource.Property[Attributes] {
@@ -93,28 +93,28 @@ func codes(list []int32) string {
 
 func parameters() []resource.Parameter {
 	return []resource.Parameter{
-		{Name: "command", Doc: "What to run: split into words by POSIX quoting, without expansion."},
-		{Name: "args", Doc: "The words after the command, which then is not split."},
+		{Name: "command", Doc: "The command line: split into words by POSIX quoting, without expansion."},
+		{Name: "args", Doc: "The arguments of the command, which then is not split."},
 		{Name: "shell", Doc: "Runs command, refresh and checks by /bin/sh -c."},
 		{Name: "creates", Doc: "Files: the command runs only if none of them exists."},
-		{Name: "onlyIf", Doc: "Commands: runs only if all of them exit with 0. Run in noop, too."},
-		{Name: "unless", Doc: "Commands: runs only if none of them exits with 0. Run in noop, too."},
+		{Name: "onlyIf", Doc: "Commands: runs only if all of them exit with 0. They run in noop too."},
+		{Name: "unless", Doc: "Commands: runs only if none of them exits with 0. They run in noop too."},
 		{Name: "refreshOnly", Doc: "Runs only when notified."},
 		{Name: "refresh", Doc: "Run in place of command when notified."},
 		{Name: "tries", Doc: "How often to run until it succeeds; 1 by default."},
 		{Name: "trySleepSeconds", Doc: "Pause between two tries; none by default."},
-		{Name: "timeoutSeconds", Doc: "How long each try and check may take; 300 by default, 0 is as long as it likes."},
+		{Name: "timeoutSeconds", Doc: "How long each try and check may take; 300 by default, 0 for no limit."},
 		{Name: "cwd", Doc: "Directory to run in; / by default."},
 		{Name: "user", Doc: "User to run as, by name or number; root by default."},
 		{Name: "group", Doc: "Group to run as, by name or number; the user's own by default."},
 		{Name: "umask", Doc: "Umask of the command, in octal."},
-		{Name: "environment", Doc: "KEY=value; beside PATH there is nothing else. Values are kept out of all output."},
+		{Name: "environment", Doc: "KEY=value; there is nothing else but PATH. Values are redacted in all output."},
 		{Name: "path", Doc: "Directories where commands are looked for."},
-		{Name: "logOutput", Doc: "When the end of the output is told: onFailure (default), always or never."},
+		{Name: "logOutput", Doc: "When the end of the output is reported: onFailure (default), always or never."},
 	}
 }
 
-// addSecret makes a list of its own, as attributes are copied.
+// addSecret copies the list, which is shared between copies of the attributes.
 func addSecret(a *Attributes, name, value string) {
 	a.secret = append(slices.Clip(a.secret), name+"="+value)
 }
@@ -137,8 +137,8 @@ func relations() []resource.AutoRelation[Attributes] {
 	}
 }
 
-// files are those that a command needs as far as can be told: its directory, and what
-// it and its checks begin with.
+// files are those that a command is known to need: its directory, and the programs of it and its
+// checks.
 func files(want Attributes) []string {
 	var names []string
 	if want.Cwd != nil {

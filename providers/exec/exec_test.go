@@ -104,7 +104,7 @@ func TestWhenACommandRuns(t *testing.T) {
 		"another exit code can be success":                    {`{command: exit 3, shell: true, returns: [2, 3]}`, []string{"Exec/a Changed", ran}},
 		"an exit code that is none": {
 			`{command: "echo why >&2; exit 3", shell: true, returns: [0, 2]}`,
-			[]string{"Exec/a Failed", `command failed: exit status 3, not one of 0,2; it said: why`},
+			[]string{"Exec/a Failed", `command failed: exit status 3, not one of 0,2; output: why`},
 		},
 		"what it said can be kept out": {
 			`{command: "echo why >&2; exit 3", shell: true, logOutput: never}`,
@@ -112,11 +112,11 @@ func TestWhenACommandRuns(t *testing.T) {
 		},
 		"127 is a failure, whatever returns says": {
 			`{command: nosuch 2>/dev/null, shell: true, returns: [127], tries: 5}`,
-			[]string{"Exec/a Failed", `command failed: exit status 127: there is no such command`},
+			[]string{"Exec/a Failed", `command failed: exit status 127: command not found`},
 		},
 		"127 of a check is a failure too": {
 			`{command: /bin/true, unless: [nosuch 2>/dev/null], shell: true}`,
-			[]string{"Exec/a Failed", `cannot read the present state: cannot check unless "nosuch 2>/dev/null": it exited with 127: there is no such command`},
+			[]string{"Exec/a Failed", `cannot read the present state: cannot check unless "nosuch 2>/dev/null": it exited with 127: command not found`},
 		},
 		"so is a check that is not there": {
 			`{command: /bin/true, onlyIf: [nosuch], path: [/bin, "/usr/bin:/sbin"]}`,
@@ -136,7 +136,7 @@ func TestWhenACommandRuns(t *testing.T) {
 		},
 		"a user that is not there": {
 			`{command: /bin/true, user: nobodyelse}`,
-			[]string{"Exec/a Failed", `command failed: user nobodyelse is no user of the host: declare User/nobodyelse`},
+			[]string{"Exec/a Failed", `command failed: user nobodyelse is not a user of the host: declare User/nobodyelse`},
 		},
 	}
 	h, _ := open(t)
@@ -191,7 +191,7 @@ func TestAsWhomACommandRuns(t *testing.T) {
 	}
 
 	same(t, run(t, h, false, item(t, "a", `{command: /bin/true, user: 4711}`)), "Exec/a Failed",
-		"command failed: user 4711 is no user of the host, so its group is not known: set group, or declare the User")
+		"command failed: user 4711 is not a user of the host, so its group is not known: set group, or declare the User")
 }
 
 func prefixed(lines []string) []string {
@@ -268,13 +268,13 @@ func TestADaemonThatKeepsTheOutputOpenHoldsNothingUp(t *testing.T) {
 func TestWhatCanNeverRunIsRefused(t *testing.T) {
 	h := hosttest.New(t)
 	tests := map[string]struct{ spec, err string }{
-		"no command":              {`{}`, "command is missing: say what to run"},
+		"no command":              {`{}`, "command is missing: set it to a command line"},
 		"an open quote":           {`{command: "/bin/echo 'a"}`, `command "/bin/echo 'a" cannot be split into words: Unterminated single-quoted string; close the quote, or set shell: true`},
-		"no word":                 {`{command: " "}`, `command " " names no command: its first word is empty`},
-		"a name and no path":      {`{command: make all}`, `command "make" is not absolute and there is no path to look for it: write it in full, or set path`},
-		"a relative path":         {`{command: /bin/true, unless: [./check], path: [/bin]}`, `unless "./check" is a relative path: write it in full`},
-		"a refresh that can't be": {`{command: /bin/true, refresh: reload}`, `refresh "reload" is not absolute and there is no path to look for it: write it in full, or set path`},
-		"a value of the environment is not repeated": {`{command: "s3cret", environment: [A=s3cret]}`, `command "[redacted]" is not absolute and there is no path to look for it: write it in full, or set path`},
+		"no word":                 {`{command: " "}`, `command " " has no command: its first word is empty`},
+		"a name and no path":      {`{command: make all}`, `command "make" is not absolute and there is no path to look it up: use an absolute one, or set path`},
+		"a relative path":         {`{command: /bin/true, unless: [./check], path: [/bin]}`, `unless "./check" is a relative path: use an absolute one`},
+		"a refresh that can't be": {`{command: /bin/true, refresh: reload}`, `refresh "reload" is not absolute and there is no path to look it up: use an absolute one, or set path`},
+		"a value of the environment is not repeated": {`{command: "s3cret", environment: [A=s3cret]}`, `command "[redacted]" is not absolute and there is no path to look it up: use an absolute one, or set path`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

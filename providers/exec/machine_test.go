@@ -22,7 +22,7 @@ func TestOnAMachineACommandIsNoPartOfTheAgent(t *testing.T) {
 	same(t, lines[2:], "output: daemon", "output: [redacted]", "output: 0027", "executed successfully")
 
 	same(t, run(t, h, false, item(t, "b", `{command: "echo why >&2; exit 3", shell: true, tries: 2}`)),
-		"Exec/b Failed", `command failed: exit status 3; it said: why`)
+		"Exec/b Failed", `command failed: exit status 3; output: why`)
 	same(t, run(t, h, false, item(t, "c", `{command: /bin/sleep 60, timeoutSeconds: 1}`)),
 		"Exec/c Failed", `command failed: cannot run "/bin/sleep": killed after its timeout of 1s: context deadline exceeded`)
 	same(t, run(t, h, false, item(t, "c", `{command: /bin/true, cwd: /nowhere}`)),

@@ -12,14 +12,14 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// How much of each stream is kept, and how much of both is told, in bytes.
+// How much of each stream is kept, and how much of both is reported, in bytes.
 const (
-	maxOutput = 1 << 20
-	maxTold   = 2 << 10
+	maxOutput   = 1 << 20
+	maxReported = 2 << 10
 )
 
-// tellOutput gives the output of a success to the report, if that is asked for.
-func tellOutput(h resource.Writer, res host.Result, a Attributes) {
+// reportOutput adds the output of a success to the report, if logOutput says so.
+func reportOutput(h resource.Writer, res host.Result, a Attributes) {
 	if logOutput(a) == always {
 		h.Note(output(res, a))
 	}
@@ -32,27 +32,27 @@ func logOutput(a Attributes) string {
 	return *a.LogOutput
 }
 
-// failure says how a command ended and, unless that is not wanted, its last words.
+// failure is the error of a command, with the end of its output unless logOutput is never.
 func failure(res host.Result, a Attributes) error {
 	message := fmt.Sprintf("exit status %d", res.ExitCode)
 	switch expected := codes(a.Returns); {
 	case res.ExitCode == notFound:
-		message += ": there is no such command"
+		message += ": command not found"
 	case expected != "0":
 		message += ", not one of " + expected
 	}
 	if said := strings.TrimSpace(output(res, a)); said != "" && logOutput(a) != never {
-		message += "; it said: " + said
+		message += "; output: " + said
 	}
 	return errors.New(message)
 }
 
-// output is the end of what a command wrote, standard error last, without its secrets.
+// output is the end of what a command wrote, standard error last, without secrets.
 func output(res host.Result, a Attributes) string {
-	return text.ClipFront(host.Output(redact.Output(res, secrets(a))), maxTold)
+	return text.ClipFront(host.Output(redact.Output(res, secrets(a))), maxReported)
 }
 
-// secrets are the values of the environment. What comes from a Secret is one however short it is.
+// secrets are the values of the environment, however short they are if they are from a Secret.
 func secrets(a Attributes) []string {
 	all := redact.EnvironmentSecrets(slices.Concat(a.Environment, a.secret))
 	for _, entry := range a.secret {

@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// posix runs commands by their words, or by the host's /bin/sh.
+// posix runs commands directly, or by the host's /bin/sh.
 type posix struct{}
 
 // Name implements [resource.Provider].
@@ -23,13 +23,13 @@ func (posix) Name() string { return "posix" }
 // Suits implements [resource.Provider]: every host runs commands.
 func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 
-// Read implements [resource.Provider]: it asks the checks. The host knows nothing else of
-// a command, so the rest is as it was asked for, without what may be secret.
+// Read implements [resource.Provider]: it runs the checks. The host has no other state of a command,
+// so the rest is as desired, without what may be secret.
 func (posix) Read(ctx context.Context, h resource.Reader, want Attributes) (is Attributes, err error) {
 	is = want
 	is.Environment, is.secret = nil, nil
 	if want.Command == "" {
-		return is, errors.New("no host tells of an Exec that is merely named: apply one with a command instead")
+		return is, errors.New("a host does not know Execs by name: apply one with a command instead")
 	}
 	if ptr.Deref(want.RefreshOnly, false) {
 		return is, nil
@@ -47,8 +47,7 @@ func (posix) Write(ctx context.Context, h resource.Writer, _, want Attributes, _
 	return run(ctx, h, argv, want)
 }
 
-// Refresh implements [resource.Refresher]. The checks hold here too; refreshOnly does
-// not, since this is what it waits for.
+// Refresh implements [resource.Refresher]. The checks apply here too, refreshOnly does not.
 func (posix) Refresh(ctx context.Context, h resource.Writer, _, want Attributes) error {
 	ok, err := allowed(ctx, h, want)
 	if err != nil {
@@ -67,7 +66,7 @@ func (posix) Refresh(ctx context.Context, h resource.Writer, _, want Attributes)
 	return run(ctx, h, argv, want)
 }
 
-// allowed asks creates, unless and onlyIf, in Puppet's order, until one says no.
+// allowed runs the checks in Puppet's order, creates, unless and onlyIf, until one fails.
 func allowed(ctx context.Context, h host.Reader, a Attributes) (bool, error) {
 	for _, file := range a.Creates {
 		_, err := h.Stat(file)
@@ -75,7 +74,7 @@ func allowed(ctx context.Context, h host.Reader, a Attributes) (bool, error) {
 			return false, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return false, fmt.Errorf("cannot tell whether creates %s exists: %w", file, err)
+			return false, fmt.Errorf("cannot find out whether creates %s exists: %w", file, err)
 		}
 	}
 	for _, line := range a.Unless {
@@ -91,16 +90,16 @@ func allowed(ctx context.Context, h host.Reader, a Attributes) (bool, error) {
 	return true, nil
 }
 
-// notFound is how a shell says that there is no such command: no answer to a check, and
-// no success of a command.
+// notFound is the exit code of a shell that can't find a command. It is neither the result of a check
+// nor a success.
 const notFound = 127
 
-// check runs a check and reports whether it exits with 0. One that gives no answer in
-// time, or can't be run, is an error, and the command is not run.
+// check runs a check and reports whether it exits with 0. A check that times out or can't be run is
+// an error, and the command is not run.
 func check(ctx context.Context, h host.Reader, attribute, line string, a Attributes) (bool, error) {
-	res, err := ask(ctx, h, line, a)
+	res, err := query(ctx, h, line, a)
 	if err == nil && res.ExitCode == notFound {
-		err = fmt.Errorf("it exited with %d: there is no such command", notFound)
+		err = fmt.Errorf("it exited with %d: command not found", notFound)
 	}
 	if err != nil {
 		return false, fmt.Errorf("cannot check %s %q: %w", attribute, shown(line, a), err)
@@ -108,7 +107,7 @@ func check(ctx context.Context, h host.Reader, attribute, line string, a Attribu
 	return res.ExitCode == 0, nil
 }
 
-func ask(ctx context.Context, h host.Reader, line string, a Attributes) (host.Result, error) {
+func query(ctx context.Context, h host.Reader, line string, a Attributes) (host.Result, error) {
 	argv, err := words(line, a)
 	if err != nil {
 		return host.Result{}, err
@@ -135,14 +134,14 @@ func complete(h host.Reader, argv []string, a Attributes) (host.Cmd, error) {
 	return cmd, err
 }
 
-// run runs a command until it succeeds or its tries are used up. Only exit codes are
-// worth another try: what can't be run, or not in time, won't be soon.
+// run runs a command until it succeeds or its tries are used up. Only exit codes cause another try,
+// not a timeout or a command that can't be run.
 func run(ctx context.Context, h resource.Writer, argv []string, a Attributes) error {
 	cmd, err := complete(h, argv, a)
 	if err != nil {
 		return err
 	}
-	cmd.Detached = true // it may end the agent, or be needed after it
+	cmd.Detached = true // it may stop the agent, or have to outlive it
 	tries := or(a.Tries, 1)
 	for try := int32(1); ; try++ {
 		res, err := h.Run(ctx, cmd)
@@ -151,7 +150,7 @@ func run(ctx context.Context, h resource.Writer, argv []string, a Attributes) er
 		}
 		good := res.ExitCode != notFound && slices.Contains(a.Returns, int32(res.ExitCode))
 		if good {
-			tellOutput(h, res, a)
+			reportOutput(h, res, a)
 			return nil
 		}
 		if try >= tries || res.ExitCode == notFound {

@@ -49,11 +49,11 @@ func TestRefresh(t *testing.T) {
 		},
 		"a check that fails fails the refresh": {
 			spec: `command: echo c >> /srv/did, refreshOnly: true, unless: [exit 127]`,
-			want: []string{"Exec/b Failed", `cannot refresh: cannot check unless "exit 127": it exited with 127: there is no such command`},
+			want: []string{"Exec/b Failed", `cannot refresh: cannot check unless "exit 127": it exited with 127: command not found`},
 		},
 		"a refresh that fails fails the resource, with what it said": {
 			spec: `command: echo c >> /srv/did, refreshOnly: true, refresh: echo why; exit 1`,
-			want: []string{"Exec/b Failed", `cannot refresh: exit status 1; it said: why`},
+			want: []string{"Exec/b Failed", `cannot refresh: exit status 1; output: why`},
 		},
 		"what a refresh says can be told": {
 			spec: `command: "true", refreshOnly: true, refresh: echo well, logOutput: always`,

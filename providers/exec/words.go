@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	// POSIX words and quoting, and unlike others neither comments nor expansion.
+	// It splits POSIX words and quotes and, unlike others, expands nothing.
 	"github.com/kballard/go-shellquote"
 	"k8s.io/utils/ptr"
 
@@ -16,10 +16,10 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// shell is what runs a line where shell: true asks for it.
+// shell runs a line with shell: true.
 const shell = "/bin/sh"
 
-// words are the argv of command, or of a line that is like it.
+// words are the argv of a command line.
 func words(line string, a Attributes) ([]string, error) {
 	if ptr.Deref(a.Shell, false) {
 		return []string{shell, "-c", line}, nil
@@ -29,12 +29,12 @@ func words(line string, a Attributes) ([]string, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%q cannot be split into words: %w; close the quote, or set shell: true", shown(line, a), err)
 	case len(split) == 0 || split[0] == "":
-		return nil, fmt.Errorf("%q names no command: its first word is empty", shown(line, a))
+		return nil, fmt.Errorf("%q has no command: its first word is empty", shown(line, a))
 	}
 	return split, nil
 }
 
-// commandWords are the argv of the command itself.
+// commandWords is the argv of the command itself.
 func commandWords(a Attributes) ([]string, error) {
 	if a.Args != nil {
 		return append([]string{a.Command}, a.Args...), nil
@@ -42,15 +42,15 @@ func commandWords(a Attributes) ([]string, error) {
 	return words(a.Command, a)
 }
 
-// maxClip is how much of a line, in bytes, a message repeats.
+// maxClip is how much of a line, in bytes, a message quotes.
 const maxClip = 200
 
-// shown is a line as messages repeat it.
+// shown is a line as messages quote it.
 func shown(line string, a Attributes) string {
 	return text.Clip(redacted(line, a), maxClip)
 }
 
-// program is the file that a line begins with, "" where that can't be told.
+// program is the file that a line begins with, "" if that is not known.
 func program(line string, a Attributes) string {
 	if ptr.Deref(a.Shell, false) {
 		return regexp.MustCompile(`^/[\w./+-]+`).FindString(line)
@@ -65,10 +65,10 @@ func program(line string, a Attributes) string {
 	return split[0]
 }
 
-// validate finds lines that could never be run.
+// validate rejects lines that could never be run.
 func validate(a Attributes) error {
 	if a.Command == "" {
-		return errors.New("command is missing: say what to run")
+		return errors.New("command is missing: set it to a command line")
 	}
 	argv, err := commandWords(a)
 	errs := []error{runnable("command", argv, err, a), validateSecret(a)}
@@ -91,10 +91,10 @@ func validateSecret(a Attributes) error {
 	for _, kv := range a.secret {
 		name, value, _ := strings.Cut(kv, "=")
 		if strings.ContainsRune(value, 0) {
-			return fmt.Errorf("the value of %s in environmentFrom has a zero byte, which no environment can have: remove it from the Secret", name)
+			return fmt.Errorf("the value of %s in environmentFrom contains a zero byte, which an environment cannot: remove it from the Secret", name)
 		}
 		if slices.ContainsFunc(a.Environment, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
-			return fmt.Errorf("environment and environmentFrom both have %s: keep one", name)
+			return fmt.Errorf("environment and environmentFrom both set %s: remove one", name)
 		}
 	}
 	return nil
@@ -108,15 +108,15 @@ func runnable(attribute string, argv []string, err error, a Attributes) error {
 		return nil
 	}
 	if strings.Contains(argv[0], "/") {
-		return fmt.Errorf("%s %q is a relative path: write it in full", attribute, shown(argv[0], a))
+		return fmt.Errorf("%s %q is a relative path: use an absolute one", attribute, shown(argv[0], a))
 	}
 	if a.Path == nil {
-		return fmt.Errorf("%s %q is not absolute and there is no path to look for it: write it in full, or set path", attribute, shown(argv[0], a))
+		return fmt.Errorf("%s %q is not absolute and there is no path to look it up: use an absolute one, or set path", attribute, shown(argv[0], a))
 	}
 	return nil
 }
 
-// find completes an argv with where its program is on the host.
+// find returns an argv with the path of its program on the host.
 func find(h host.Reader, argv []string, a Attributes) ([]string, error) {
 	if strings.HasPrefix(argv[0], "/") {
 		_, err := h.LookPath(argv[0])

@@ -1,7 +1,6 @@
 // Package group is the resource type Group: the groups of users of a host.
 //
-// This file says what a group is. Its provider, in groupadd.go, says how a host is
-// asked for one and made to have it.
+// This file defines the type. Its provider in groupadd.go reads and changes the groups of a host.
 package group
 
 import (
@@ -23,10 +22,10 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// attributes are what a user writes and a provider reads back.
+// attributes are what a user writes and what a provider reads.
 type attributes = v1alpha1.GroupAttributes
 
-// What a provider of groups may be able to do.
+// The features of providers.
 const (
 	managesMembers   resource.Feature = "managesMembers"
 	systemGroups     resource.Feature = "systemGroups"
@@ -40,21 +39,21 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 		Doc:     doc,
 		Example: example,
 		Features: []resource.FeatureDoc{
-			{Name: managesMembers, Doc: "Can put users into a group and take them out."},
-			{Name: systemGroups, Doc: "Can make a system group."},
-			{Name: allowsDuplicates, Doc: "Can give a group the number of another."},
+			{Name: managesMembers, Doc: "Can add users to a group and remove them."},
+			{Name: systemGroups, Doc: "Can create system groups."},
+			{Name: allowsDuplicates, Doc: "Can give several groups the same number."},
 		},
 		Properties: []resource.Property[attributes]{
-			resource.Field(resource.Ensure, "Whether the group is there: present (default) or absent.",
+			resource.Field(resource.Ensure, "Whether the group exists: present (default) or absent.",
 				func(a *attributes) *string { return a.Ensure }),
 			resource.Field("gid", "The number of the group; the host chooses one if it is left out.",
 				func(a *attributes) *int64 { return a.GID }),
 			members(),
 		},
 		Parameters: []resource.Parameter{
-			{Name: "authMembership", Doc: "Makes members all (true) or the least (false, default) that the group has.", Feature: managesMembers},
-			{Name: "system", Doc: "Makes a system group, with a low number, when it makes one.", Feature: systemGroups},
-			{Name: "allowDupe", Doc: "Lets gid be the number of another group too.", Feature: allowsDuplicates},
+			{Name: "authMembership", Doc: "Removes other members than those in members. Default false.", Feature: managesMembers},
+			{Name: "system", Doc: "Creates a system group, with a low number.", Feature: systemGroups},
+			{Name: "allowDupe", Doc: "Allows a gid that another group has too.", Feature: allowsDuplicates},
 		},
 		Providers: []resource.Provider[attributes]{groupadd{}},
 
@@ -62,7 +61,7 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 		Namevar:     func(a *attributes) *string { return &a.Name },
 		Keys:        keys,
 		Exists:      exists,
-		Default:     beThere,
+		Default:     setDefaults,
 		OneOf: []resource.OneOf[attributes]{
 			{Attribute: "ensure", Value: func(a *attributes) *string { return a.Ensure }, Words: []string{resource.Present, resource.Absent}},
 		},
@@ -71,12 +70,12 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 		Leaving: &resource.Leaving[attributes]{Gone: func(want attributes) attributes {
 			return attributes{Name: want.Name, Ensure: new(resource.Absent), AuthMembership: new(true)}
 		}},
-		SideEffects: true, // a new gid is also that of the users who have it as their primary one, and members are in the group
+		SideEffects: true, // a new gid also becomes that of the users with this primary group, and members join the group
 	}
 }
 
 func members() resource.Property[attributes] {
-	p := resource.Set("members", "The users who have the group as a supplementary one, by name.",
+	p := resource.Set("members", "The users with this supplementary group, by name.",
 		func(a attributes) []string { return a.Members }, isMinimum)
 	p.Feature = managesMembers
 	return p
@@ -86,14 +85,14 @@ func exists(a attributes) bool { return a.Ensure != nil && *a.Ensure == resource
 
 func isMinimum(a attributes) bool { return !ptr.Deref(a.AuthMembership, false) }
 
-// beThere makes present what does not say otherwise.
-func beThere(a *attributes) {
+// setDefaults makes a group present by default.
+func setDefaults(a *attributes) {
 	if a.Ensure == nil {
 		a.Ensure = new(resource.Present)
 	}
 }
 
-// keys let a user who names its group by number find the one that will have it.
+// keys let a user whose group is a number find the group with that number.
 func keys(a attributes) []string {
 	if a.GID == nil {
 		return nil
@@ -101,18 +100,18 @@ func keys(a attributes) []string {
 	return []string{strconv.FormatInt(*a.GID, 10)}
 }
 
-// validate keeps out what the host's tools would take for more than one name.
+// validate rejects what the host's tools would take for several names.
 func validate(a attributes) error {
 	var errs []error
 	for _, m := range a.Members {
 		if m == "" || strings.ContainsAny(m, ",:\n") {
-			errs = append(errs, fmt.Errorf("members has %q: give the name of one user", m))
+			errs = append(errs, fmt.Errorf("members has %q: use the name of one user", m))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// usersBefore are the users that a group needs to be there first.
+// usersBefore are the users that must exist before a group.
 func usersBefore(a attributes) []string {
 	if !exists(a) {
 		return nil

@@ -130,7 +130,7 @@ func TestGroupIsAsItsManifestSays(t *testing.T) {
 
 func TestMembersOfMoreThanOneNameAreRefused(t *testing.T) {
 	_, err := bound.Kind(group.Type()).Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(`{"members": ["ann,bob", "", "eve"]}`))
-	const want = `members has "ann,bob": give the name of one user` + "\n" + `members has "": give the name of one user`
+	const want = `members has "ann,bob": use the name of one user` + "\n" + `members has "": use the name of one user`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

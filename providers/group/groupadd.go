@@ -14,8 +14,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// groupadd reads the host's file of groups and changes it with the tools that every
-// Linux distribution has: groupadd, groupmod, groupdel, gpasswd.
+// groupadd reads the host's group file and changes it with the tools of every Linux distribution:
+// groupadd, groupmod, groupdel and gpasswd.
 type groupadd struct{}
 
 func (groupadd) Name() string { return "groupadd" }
@@ -23,7 +23,7 @@ func (groupadd) Name() string { return "groupadd" }
 func (groupadd) Needs() resource.Needs {
 	return resource.Needs{
 		Commands: []string{"groupadd", "groupmod", "groupdel", "gpasswd"},
-		Remedy:   "install the package that has it (passwd or shadow-utils)",
+		Remedy:   "install the package that contains it (passwd or shadow-utils)",
 	}
 }
 
@@ -38,7 +38,7 @@ func (g groupadd) Read(ctx context.Context, h resource.Reader, want attributes) 
 	return result.State, result.Err
 }
 
-// ReadAll reads any number of groups with one look at the file.
+// ReadAll implements [resource.BatchReader]. It reads the file once.
 func (groupadd) ReadAll(_ context.Context, h resource.Reader, wants []attributes) []resource.Result[attributes] {
 	groups, err := accounts.ReadGroups(h)
 	if err != nil {
@@ -51,7 +51,7 @@ func (groupadd) ReadAll(_ context.Context, h resource.Reader, wants []attributes
 	return results
 }
 
-// List reads all groups of the host.
+// List implements [resource.Lister]: all groups of the host.
 func (groupadd) List(_ context.Context, h resource.Reader) ([]attributes, error) {
 	groups, err := accounts.ReadGroups(h)
 	if err != nil {
@@ -79,8 +79,8 @@ func present(g accounts.Group) attributes {
 	return is
 }
 
-// Write makes the group and then puts its members in, removes it, or changes one
-// property after the other.
+// Write implements [resource.Provider]: it creates a group and adds its members, removes it, or
+// changes its properties one by one.
 func (groupadd) Write(ctx context.Context, h resource.Writer, is, want attributes, changes []resource.Change) error {
 	return resource.Simple[attributes]{Create: create, Update: update, Delete: remove}.Write(ctx, h, is, want, changes)
 }
@@ -116,43 +116,42 @@ func run(ctx context.Context, h host.Host, commands [][]string) error {
 func remedies(tool string) accounts.Remedies {
 	switch tool {
 	case "groupdel":
-		return accounts.Remedies{8: "make that User absent, or give it another gid, before this Group goes"}
+		return accounts.Remedies{8: "before this Group, make that User absent or give it another gid"}
 	case "gpasswd":
-		return accounts.Remedies{3: "declare a User of each name in members; where that names this group among its groups, leave it out here"}
+		return accounts.Remedies{3: "declare a User for each name in members, or remove members if the Users name this group in groups"}
 	default:
-		return accounts.Remedies{4: "choose another gid, or set allowDupe: true"}
+		return accounts.Remedies{4: "use another gid, or set allowDupe: true"}
 	}
 }
 
-// creation are the commands that make a group and put its members in.
+// creation are the commands that create a group and add its members.
 func creation(want attributes) [][]string {
 	commands := [][]string{slices.Concat([]string{"groupadd"}, gid(want), system(want), []string{"--", want.Name})}
 	if len(want.Members) > 0 {
-		commands = append(commands, exactly(want))
+		commands = append(commands, setMembers(want))
 	}
 	return commands
 }
 
-// modification are the commands that set a property of a group that is there.
+// modification are the commands that set a property of an existing group.
 func modification(is, want attributes, property string) [][]string {
 	switch {
 	case property == "gid":
 		return [][]string{slices.Concat([]string{"groupmod"}, gid(want), []string{"--", want.Name})}
 	case isMinimum(want):
-		return additions(is, want)
+		return addMembers(is, want)
 	default:
-		return [][]string{exactly(want)}
+		return [][]string{setMembers(want)}
 	}
 }
 
-// exactly is the command that makes the members all that there are.
-func exactly(want attributes) []string {
+// setMembers is the command that replaces all members.
+func setMembers(want attributes) []string {
 	return []string{"gpasswd", "--members", strings.Join(want.Members, ","), "--", want.Name}
 }
 
-// additions put each member in that is missing, and leave those in who came into the
-// group a moment ago.
-func additions(is, want attributes) [][]string {
+// addMembers adds each missing member, and keeps members that were added a moment ago.
+func addMembers(is, want attributes) [][]string {
 	var commands [][]string
 	for _, m := range want.Members {
 		if !slices.Contains(is.Members, m) {

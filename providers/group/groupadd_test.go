@@ -24,17 +24,17 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
 		"a number that another group has": {
 			manifest: `{"gid": 0}`,
-			err:      "cannot create group web: groupadd exited with 4: GID '0' already exists; choose another gid, or set allowDupe: true",
+			err:      "cannot create group web: groupadd exited with 4: GID '0' already exists; use another gid, or set allowDupe: true",
 		},
 		"a member who is no user of the host": {
 			manifest: `{"name": "staff", "members": ["ann", "eve", "bob"]}`,
 			err: "cannot set members: gpasswd exited with 3: user 'eve' does not exist; " +
-				"declare a User of each name in members; where that names this group among its groups, leave it out here",
+				"declare a User for each name in members, or remove members if the Users name this group in groups",
 		},
 		"the primary group of a user cannot be removed": {
 			manifest: `{"name": "ann", "ensure": "absent"}`,
 			err: "cannot remove group ann: groupdel exited with 8: cannot remove the primary group of user 'ann'; " +
-				"make that User absent, or give it another gid, before this Group goes",
+				"before this Group, make that User absent or give it another gid",
 		},
 	}
 	for name, test := range tests {
@@ -96,7 +96,7 @@ func TestAHostWithoutTheToolsIsToldApart(t *testing.T) {
 	must(t, err)
 	err = r.Choose(nil, h.ReadOnly(), "")
 	const want = "cannot find a suitable provider for Group: groupadd: the command groupadd is not installed; the command groupmod is not installed; " +
-		"the command groupdel is not installed; the command gpasswd is not installed; install the package that has it (passwd or shadow-utils)"
+		"the command groupdel is not installed; the command gpasswd is not installed; install the package that contains it (passwd or shadow-utils)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

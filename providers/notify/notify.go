@@ -1,7 +1,7 @@
 // Package notify is the resource type Notify: a message in the report of a run.
 //
-// Nothing on a host says whether a message was told, so the type says that it acts: a
-// Notify is never in sync, and to tell its message is all that a write does.
+// A host does not record that a message was reported, so a Notify is never in sync, and a write
+// does nothing: the event of its change has the message.
 package notify
 
 import (
@@ -17,7 +17,7 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// Attributes are a message's.
+// Attributes are those of a message.
 type Attributes struct {
 	v1alpha1.NotifyAttributes
 	name string // metadata.name
@@ -39,7 +39,7 @@ func Type() *resource.Type[Attributes] {
 }
 
 func message() resource.Property[Attributes] {
-	p := resource.Field("message", "What the report says; metadata.name by default.",
+	p := resource.Field("message", "The text in the report; metadata.name by default.",
 		func(a *Attributes) *string { return a.Message })
 	p.InSync = func(Attributes, Attributes) bool { return false }
 	return p

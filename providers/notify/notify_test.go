@@ -85,7 +85,7 @@ func TestAMessageThatIsMerelyNamedIsNotKnown(t *testing.T) {
 	must(t, err)
 	h := hosttest.New(t).ReadOnly()
 	must(t, r.Choose(nil, h, ""))
-	if err := r.Read(t.Context(), resourcetest.Reader(h)); err == nil || err.Error() != "no host tells of a Notify that is merely named: apply one instead" {
+	if err := r.Read(t.Context(), resourcetest.Reader(h)); err == nil || err.Error() != "a host does not know Notifies by name: apply one instead" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// report leaves it to the report of the run, whose event of the change is the message.
+// report relies on the report of the run, in which the event of the change has the message.
 type report struct{}
 
 // Name implements [resource.Provider].
@@ -17,10 +17,10 @@ func (report) Name() string { return "report" }
 // Suits implements [resource.Provider]: every run has a report.
 func (report) Suits(resource.Facts, host.Reader) error { return nil }
 
-// Read implements [resource.Provider]: no message was told yet.
+// Read implements [resource.Provider]. No message was reported yet.
 func (report) Read(_ context.Context, _ resource.Reader, want Attributes) (Attributes, error) {
 	if want.Message == nil {
-		return Attributes{}, errors.New("no host tells of a Notify that is merely named: apply one instead")
+		return Attributes{}, errors.New("a host does not know Notifies by name: apply one instead")
 	}
 	return Attributes{name: want.name}, nil
 }

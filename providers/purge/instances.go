@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// instances purges by what the default provider of a kind lists.
+// instances purges the instances that the default provider of a kind lists.
 type instances struct{}
 
 func (instances) Name() string { return "instances" }
@@ -33,8 +33,8 @@ func (instances) Write(context.Context, resource.Writer, attributes, attributes,
 	return nil
 }
 
-// Generate makes an absent resource of each instance that the catalog does not have
-// and that nothing spares.
+// Generate implements [resource.Generator]: an absent resource for each instance that is not in the
+// catalog, unless it is excluded.
 func (instances) Generate(ctx context.Context, h resource.Reader, want attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		kind, all, err := list(ctx, h, want, c)
@@ -42,13 +42,13 @@ func (instances) Generate(ctx context.Context, h resource.Reader, want attribute
 			yield(nil, err)
 			return
 		}
-		spared, err := newSpared(h, want)
+		excluded, err := newExclusions(h, want)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		for _, i := range lastFirst(all) {
-			if c.Has(want.Kind, i.Namevar) || spared.spares(i) {
+			if c.Has(want.Kind, i.Namevar) || excluded.has(i) {
 				continue
 			}
 			if !yield(absent(kind, i)) {
@@ -61,18 +61,18 @@ func (instances) Generate(ctx context.Context, h resource.Reader, want attribute
 func list(ctx context.Context, h resource.Reader, want attributes, c resource.Catalog) (resource.Kind, []resource.Instance, error) {
 	kind, ok := c.Kind(want.Kind)
 	if !ok {
-		return nil, nil, fmt.Errorf("kind %q is not known: `fettle describe` lists those that are", want.Kind)
+		return nil, nil, fmt.Errorf("kind %q is unknown: `fettle describe` lists the known ones", want.Kind)
 	}
 	if ref, missing := c.Missing(want.Kind); missing {
-		return nil, nil, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is purged: mend it first", ref)
+		return nil, nil, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is purged: correct it first", ref)
 	}
-	// What others list the default provider, which is to remove it, might not know.
+	// The default provider, which removes them, might not know the instances of another.
 	all, err := kind.Instances(ctx, c.Facts(), h, resource.Chosen(kind, c.Facts(), h))
 	return kind, all, err
 }
 
-// lastFirst has what is known by a number, as the keys without a name in a file are, keep
-// it until its turn: the tenth comes before the second.
+// lastFirst sorts the tenth before the second, so that instances that are named by a number, such
+// as the unnamed keys of a file, keep it until their turn.
 func lastFirst(all []resource.Instance) []resource.Instance {
 	slices.SortFunc(all, func(a, b resource.Instance) int {
 		return cmp.Or(cmp.Compare(len(b.Namevar), len(a.Namevar)), strings.Compare(b.Namevar, a.Namevar))
@@ -80,8 +80,8 @@ func lastFirst(all []resource.Instance) []resource.Instance {
 	return all
 }
 
-// absent is an instance that is to go: found where it is, as the parameters say, and with
-// nothing else said of it.
+// absent is the resource that removes an instance: with its parameters, which locate it, and without
+// its properties.
 func absent(kind resource.Kind, i resource.Instance) (resource.Resource, error) {
 	var attributes map[string]any
 	if err := json.Unmarshal(i.Attributes, &attributes); err != nil {
@@ -108,18 +108,18 @@ func absent(kind resource.Kind, i resource.Instance) (resource.Resource, error) 
 	return r, nil
 }
 
-// sacred are accounts that no host can do without, whatever their numbers.
-var sacred = []string{"root", "nobody", "nogroup", "bin", "noaccess", "daemon", "sys"}
+// essential are accounts that every host needs, whatever their numbers.
+var essential = []string{"root", "nobody", "nogroup", "bin", "noaccess", "daemon", "sys"}
 
-// spared is what must stay though nothing manages it.
-type spared struct {
-	field   string // the attribute that is an account's number; "" for other kinds
-	below   int64  // numbers of system accounts
+// exclusions are unmanaged instances that are not removed.
+type exclusions struct {
+	field   string // the attribute with the number of an account; "" for other kinds
+	below   int64  // upper bound of the numbers of system accounts
 	numbers []int64
 }
 
-func newSpared(h host.Reader, want attributes) (spared, error) {
-	s := spared{numbers: want.UnlessUID}
+func newExclusions(h host.Reader, want attributes) (exclusions, error) {
+	s := exclusions{numbers: want.UnlessUID}
 	limit := map[string]string{"User": "UID_MIN", "Group": "GID_MIN"}[want.Kind]
 	if limit == "" {
 		return s, nil
@@ -130,13 +130,13 @@ func newSpared(h host.Reader, want attributes) (spared, error) {
 	}
 	text, err := h.ReadFile("/etc/login.defs")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return s, fmt.Errorf("cannot read where system accounts end: %w", err)
+		return s, fmt.Errorf("cannot read the numbers of system accounts: %w", err)
 	}
 	s.below = setting(string(text), limit, 1000)
 	return s, nil
 }
 
-// setting is a number in a file like login.defs, or what it is without.
+// setting is a number in a file like login.defs, or the default if it is not set.
 func setting(text, name string, otherwise int64) int64 {
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) >= 2 && f[0] == name {
@@ -148,14 +148,14 @@ func setting(text, name string, otherwise int64) int64 {
 	return otherwise
 }
 
-func (s spared) spares(i resource.Instance) bool {
+func (s exclusions) has(i resource.Instance) bool {
 	if s.field == "" {
 		return false
 	}
 	var all map[string]json.RawMessage
 	var number int64
 	if json.Unmarshal(i.Attributes, &all) != nil || json.Unmarshal(all[s.field], &number) != nil {
-		return true // what can't be told apart from a system account stays
+		return true // it may be a system account
 	}
-	return slices.Contains(sacred, i.Namevar) || number < s.below || slices.Contains(s.numbers, number)
+	return slices.Contains(essential, i.Namevar) || number < s.below || slices.Contains(s.numbers, number)
 }

@@ -1,7 +1,8 @@
-// Package purge is the resource type Purge: what exists on a host and no resource of
-// the node's catalog manages goes away.
+// Package purge is the resource type Purge: it removes what exists on a host and no resource of the
+// node's catalog manages.
 //
-// A Purge is in sync by itself; what it generates is not. It is Puppet's resources type.
+// A Purge itself is always in sync, but the resources that it generates are not. It is Puppet's type
+// resources.
 package purge
 
 import (
@@ -28,9 +29,9 @@ func Type() *resource.Type[v1alpha1.PurgeAttributes] {
 		Doc:     doc,
 		Example: example,
 		Parameters: []resource.Parameter{
-			{Name: "unlessSystemUser", Doc: "Spares the users and groups with the numbers of system accounts. Default true."},
-			{Name: "confirm", Doc: "The kind, to have everything of it purged without an exception."},
-			{Name: "unlessUID", Doc: "Spares the users, or groups, with these numbers."},
+			{Name: "unlessSystemUser", Doc: "Excludes system users and groups, which have low numbers. Default true."},
+			{Name: "confirm", Doc: "The kind, to allow a purge without an exception."},
+			{Name: "unlessUID", Doc: "Excludes the users, or groups, with these numbers."},
 		},
 		Providers:   []resource.Provider[attributes]{instances{}},
 		NamevarName: "kind",
@@ -39,7 +40,7 @@ func Type() *resource.Type[v1alpha1.PurgeAttributes] {
 	}
 }
 
-// validate wants an exception, or to be told that there is to be none.
+// validate requires an exception, or a confirmation that there is none.
 func validate(a attributes) error {
 	numbered := a.Kind == "User" || a.Kind == "Group"
 	switch {

@@ -58,13 +58,13 @@ func TestWhatNobodyManagesGoes(t *testing.T) {
 			withheld:  []resource.Ref{{Kind: "User", Name: "stray"}},
 			resources: [][2]string{{"Purge/users", `{"kind":"User"}`}},
 			want: []string{
-				"Purge/users: cannot generate its resources: what User/stray manages is not known while it is withheld or invalid, so nothing is purged: mend it first",
+				"Purge/users: cannot generate its resources: what User/stray manages is not known while it is withheld or invalid, so nothing is purged: correct it first",
 			},
 		},
 		"nothing while one is invalid": {
 			resources: [][2]string{{"Purge/users", `{"kind":"User"}`}, {"User/bad", `{"uid":"x"}`}},
 			want: []string{
-				"Purge/users: cannot generate its resources: what User/bad manages is not known while it is withheld or invalid, so nothing is purged: mend it first",
+				"Purge/users: cannot generate its resources: what User/bad manages is not known while it is withheld or invalid, so nothing is purged: correct it first",
 				"User/bad: cannot read attributes of User/bad: json: cannot unmarshal string into Go struct field UserAttributes.uid of type int64",
 			},
 		},
@@ -74,7 +74,7 @@ func TestWhatNobodyManagesGoes(t *testing.T) {
 		},
 		"nothing of a kind that there is not": {
 			resources: [][2]string{{"Purge/crons", `{"kind":"Cron","confirm":"Cron"}`}},
-			want:      []string{"Purge/crons: cannot generate its resources: kind \"Cron\" is not known: `fettle describe` lists those that are"},
+			want:      []string{"Purge/crons: cannot generate its resources: kind \"Cron\" is unknown: `fettle describe` lists the known ones"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,15 +9,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/authorizedkeys"
 )
 
-// normalize writes a type in full.
+// normalize expands the short names of types.
 func normalize(a *attributes) {
 	if a.Type != nil {
-		a.Type = new(inFull(*a.Type))
+		a.Type = new(fullType(*a.Type))
 	}
 }
 
-// inFull is a type by the name that files have for it.
-func inFull(kind string) string {
+// fullType is the name of a type in files.
+func fullType(kind string) string {
 	switch kind {
 	case "rsa":
 		return "ssh-rsa"
@@ -33,8 +33,8 @@ func inFull(kind string) string {
 	return kind
 }
 
-// validate keeps out what would be another line to sshd, or none. Of a key that is to go
-// it takes any name: it may be somebody else who gave it.
+// validate rejects what sshd would take for another line, or for none. An absent key may have any
+// name, because somebody else may have chosen it.
 func validate(a attributes) error {
 	errs := []error{validateName(a), validatePlace(a)}
 	if isAbsent(a) {
@@ -47,7 +47,7 @@ func validate(a attributes) error {
 	}
 	for _, o := range a.Options {
 		if err := authorizedkeys.CheckOption(o); err != nil {
-			errs = append(errs, fmt.Errorf("options has %q: %w; write a word, or a word, = and a value in double quotes", o, err))
+			errs = append(errs, fmt.Errorf("options has %q: %w; use a word, or a word, = and a value in double quotes", o, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -55,14 +55,14 @@ func validate(a attributes) error {
 
 func validateName(a attributes) error {
 	if a.Name == "" || strings.Contains(a.Name, "\n") || a.Name != authorizedkeys.Canonical(a.Name) {
-		return fmt.Errorf("name %q is not one line without spaces around it: give the comment of the key", a.Name)
+		return fmt.Errorf("name %q is not a single line without surrounding spaces: use the comment of the key", a.Name)
 	}
 	return nil
 }
 
 func validatePlace(a attributes) error {
-	if a.User == nil && a.Target == nil && !isAbsent(a) { // what is nowhere is absent, too
-		return errors.New("user or target is required: the owner of the key, or the path of its file")
+	if a.User == nil && a.Target == nil && !isAbsent(a) { // an absent key needs no place
+		return errors.New("user or target is required: set user to the owner of the key, or target to the path of its file")
 	}
 	if a.Target != nil && !path.IsAbs(*a.Target) {
 		return fmt.Errorf("target %q must be an absolute path: begin it with /", *a.Target)
@@ -70,7 +70,7 @@ func validatePlace(a attributes) error {
 	return nil
 }
 
-// place is the user and the file that a key is looked for in, "" for what is not said.
+// place is the user and the file of a key, "" if they are not set.
 func place(a attributes) (user, target string) {
 	if a.User != nil {
 		user = *a.User
@@ -81,7 +81,7 @@ func place(a attributes) (user, target string) {
 	return user, target
 }
 
-// keys let a purge of a user's keys tell which ones of that file are managed.
+// keys let a purge of a user's keys find out which keys of the file are managed.
 func keys(a attributes) []string {
 	user, target := place(a)
 	if user == "" && target == "" {
@@ -97,7 +97,7 @@ func userOf(a attributes) []string {
 	return []string{*a.User}
 }
 
-// directories are those above the file, from the bottom up.
+// directories are those above the file, the nearest first.
 func directories(a attributes) []string {
 	if a.Target == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// openssh edits the files that OpenSSH reads. Each key is read by itself: a file that its
-// user made unreadable is no matter to the others.
+// openssh edits the files that OpenSSH reads. Each key is read by itself, so that a file that a user
+// made unreadable does not affect others.
 type openssh struct{ accounts *accounts.Cache }
 
 func (openssh) Name() string { return "openssh" }
@@ -21,16 +21,16 @@ func (openssh) Name() string { return "openssh" }
 func (openssh) Suits(resource.Facts, host.Reader) error { return nil }
 
 func (o openssh) Read(_ context.Context, h resource.Reader, want attributes) (attributes, error) {
-	d, err := o.desk(h)
+	d, err := o.open(h)
 	if err != nil {
 		return attributes{}, err
 	}
 	return d.state(want)
 }
 
-// List reads the keys of all users, in their own default files.
+// List implements [resource.Lister]: the keys in the default files of all users.
 func (o openssh) List(_ context.Context, h resource.Reader) ([]attributes, error) {
-	d, err := o.desk(h)
+	d, err := o.open(h)
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +41,10 @@ func (o openssh) Write(ctx context.Context, h resource.Writer, is, want attribut
 	return o.WriteAll(ctx, h, []resource.Write[attributes]{{Is: is, Want: want, Changes: changes}})[0]
 }
 
-// WriteAll writes each file once. It reads one when its turn has come: a file that was
-// written as one user's may be another's too.
+// WriteAll implements [resource.BatchWriter]. It writes each file once, and reads it immediately
+// before: it may also be the file of a user for whom it was just written.
 func (o openssh) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[attributes]) []error {
-	d, err := o.desk(h)
+	d, err := o.open(h)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(writes))
 	}
@@ -69,15 +69,15 @@ func (o openssh) WriteAll(ctx context.Context, h resource.Writer, writes []resou
 	}
 	for i, w := range writes {
 		if errs[i] != nil {
-			errs[i] = fmt.Errorf("cannot keep key %q: %w", w.Want.Name, errs[i])
+			errs[i] = fmt.Errorf("cannot manage key %q: %w", w.Want.Name, errs[i])
 		}
 	}
 	return errs
 }
 
-// rewrite makes those writes that are of one file.
-func (d *desk) rewrite(ctx context.Context, h host.Host, which []int, writes []resource.Write[attributes]) error {
-	s, err := d.sheet(writes[which[0]].Want)
+// rewrite makes the writes of one file.
+func (d *files) rewrite(ctx context.Context, h host.Host, which []int, writes []resource.Write[attributes]) error {
+	s, err := d.file(writes[which[0]].Want)
 	if err != nil {
 		return err
 	}
@@ -87,13 +87,13 @@ func (d *desk) rewrite(ctx context.Context, h host.Host, which []int, writes []r
 	return s.Write(ctx, h, s.file)
 }
 
-// A sheet is a file that was read.
-type sheet struct {
+// A keyFile is a file that was read.
+type keyFile struct {
 	authorizedkeys.Place
 	file authorizedkeys.File
 }
 
-func (s *sheet) edit(want attributes) {
+func (s *keyFile) edit(want attributes) {
 	if isAbsent(want) {
 		s.file.Drop(s.Path, want.Name)
 		return
@@ -105,65 +105,64 @@ func (s *sheet) edit(want attributes) {
 	s.file.Put(s.Path, want.Name, key)
 }
 
-func (s *sheet) named(name string) []authorizedkeys.Named {
+func (s *keyFile) named(name string) []authorizedkeys.Named {
 	return slices.DeleteFunc(s.file.Keys(s.Path), func(k authorizedkeys.Named) bool { return k.Name != name })
 }
 
-// A desk holds the files that were read, each once.
-type desk struct {
+// files are those that were read, each once.
+type files struct {
 	h        host.Reader
 	accounts authorizedkeys.Accounts
-	sheets   map[fileID]*sheet
+	read     map[fileID]*keyFile
 }
 
-// A fileID is a file as a user's.
+// A fileID is a file that is read and written as a user.
 type fileID struct{ user, path string }
 
-func (o openssh) desk(h host.Reader) (*desk, error) {
+func (o openssh) open(h host.Reader) (*files, error) {
 	users, err := o.accounts.Users(h)
 	if err != nil {
 		return nil, err
 	}
 	groups, err := o.accounts.Groups(h)
-	return &desk{h: h, accounts: authorizedkeys.Accounts{Users: users, Groups: groups}, sheets: map[fileID]*sheet{}}, err
+	return &files{h: h, accounts: authorizedkeys.Accounts{Users: users, Groups: groups}, read: map[fileID]*keyFile{}}, err
 }
 
-func (d *desk) place(want attributes) (id fileID, p authorizedkeys.Place, err error) {
+func (d *files) place(want attributes) (id fileID, p authorizedkeys.Place, err error) {
 	user, target := place(want)
 	if user == "" && target == "" {
-		return id, p, errors.New("user or target is needed: say whose file it is to leave")
+		return id, p, errors.New("user or target is required: set the owner of the key, or the path of its file")
 	}
 	p, err = d.accounts.Of(user, target)
 	return fileID{user, p.Path}, p, err
 }
 
-func (d *desk) sheet(want attributes) (*sheet, error) {
+func (d *files) file(want attributes) (*keyFile, error) {
 	id, p, err := d.place(want)
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := d.sheets[id]; ok {
+	if s, ok := d.read[id]; ok {
 		return s, nil
 	}
 	file, err := p.Read(d.h)
 	if err != nil {
 		return nil, err
 	}
-	s := &sheet{p, file}
-	d.sheets[id] = s
+	s := &keyFile{p, file}
+	d.read[id] = s
 	return s, nil
 }
 
-// state is a key as want would put it. Of several lines it is one that is not as it
-// should be, if there is such.
-func (d *desk) state(want attributes) (attributes, error) {
+// state is a key in the form of want. Of several lines it is one that is out of sync, if there is one.
+func (d *files) state(want attributes) (attributes, error) {
 	is := attributes{Name: want.Name, Ensure: new(resource.Absent), User: want.User, Target: want.Target}
 	if user, target := place(want); user == "" && target == "" {
 		return d.find(want.Name)
 	}
-	s, err := d.sheet(want)
+	s, err := d.file(want)
 	if _, none := errors.AsType[*authorizedkeys.NoUserError](err); none {
-		return is, nil // who is not there has no keys
+		return is, nil // a user who does not exist has no keys
 	}
 	if err != nil {
 		return is, err
@@ -186,8 +185,8 @@ func setKey(is *attributes, k authorizedkeys.Key) {
 	is.Options = append([]string{}, k.Options...)
 }
 
-// find looks for a key that is merely named in the files of all users.
-func (d *desk) find(name string) (attributes, error) {
+// find looks up a key by its name in the files of all users.
+func (d *files) find(name string) (attributes, error) {
 	all, err := d.all()
 	if i := slices.IndexFunc(all, func(a attributes) bool { return a.Name == name }); i >= 0 {
 		return all[i], err
@@ -195,14 +194,14 @@ func (d *desk) find(name string) (attributes, error) {
 	return attributes{Name: name, Ensure: new(resource.Absent)}, err
 }
 
-// all are the keys of all users. Where several have one file it is the first one's.
-func (d *desk) all() ([]attributes, error) {
+// all returns the keys of all users. A file of several users counts for the first one.
+func (d *files) all() ([]attributes, error) {
 	var all []attributes
 	seen := map[string]bool{}
 	for _, u := range d.accounts.Users {
 		p, err := d.accounts.Of(u.Name, "")
 		if err != nil || seen[p.Path] || !p.Serves(d.h) {
-			continue // an account of this very list is known
+			continue // the user is in the list, so there is no error
 		}
 		seen[p.Path] = true
 		file, err := p.Read(d.h)

@@ -1,9 +1,9 @@
 // Package sshauthorizedkey is the resource type SSHAuthorizedKey: public keys with which
 // the users of a host may log in by SSH.
 //
-// A key is known by its comment, and all lines of its file that have the comment are the
-// key: what only looks like it goes when it is put right. This file says what a key is.
-// Its provider, in openssh.go, edits the file as the user whose it is.
+// A key is identified by its comment: all lines of its file with the comment are the key, and only one
+// remains when it is corrected. This file defines the type. Its provider in openssh.go edits the file
+// as its user.
 package sshauthorizedkey
 
 import (
@@ -25,7 +25,7 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// attributes are what a user writes and a provider reads back.
+// attributes are what a user writes and what a provider reads.
 type attributes = v1alpha1.SSHAuthorizedKeyAttributes
 
 // Type is the type SSHAuthorizedKey.
@@ -36,8 +36,8 @@ func Type() *resource.Type[v1alpha1.SSHAuthorizedKeyAttributes] {
 		Example:    example,
 		Properties: properties(),
 		Parameters: []resource.Parameter{
-			{Name: "user", Doc: "Who may log in with it, and whose the file is."},
-			{Name: "target", Doc: "The file; .ssh/authorized_keys of the user by default. Without a user it is root's."},
+			{Name: "user", Doc: "The user who may log in with it, and who owns the file."},
+			{Name: "target", Doc: "The file; .ssh/authorized_keys of the user by default. Without a user it belongs to root."},
 		},
 		Providers: []resource.Provider[attributes]{openssh{new(accounts.Cache)}},
 
@@ -46,7 +46,7 @@ func Type() *resource.Type[v1alpha1.SSHAuthorizedKeyAttributes] {
 		Keys:        keys,
 		Exists:      func(a attributes) bool { return !isAbsent(a) },
 		Normalize:   normalize,
-		Default:     beThere,
+		Default:     setDefaults,
 		OneOf: []resource.OneOf[attributes]{
 			{Attribute: "ensure", Value: func(a *attributes) *string { return a.Ensure }, Words: []string{resource.Present, resource.Absent}},
 			{Attribute: "type", Value: func(a *attributes) *string { return a.Type }, Words: []string{
@@ -55,7 +55,7 @@ func Type() *resource.Type[v1alpha1.SSHAuthorizedKeyAttributes] {
 			}},
 		},
 		Validate: validate,
-		// The file may be a File's too.
+		// A File may manage the same file.
 		SideEffects: true,
 		Leaving: &resource.Leaving[attributes]{
 			Gone: func(want attributes) attributes {
@@ -74,12 +74,12 @@ func properties() []resource.Property[attributes] {
 	key := resource.Field("key", "The key in base64. Shown by its fingerprint.", func(a *attributes) *string { return a.Key })
 	key.Show = fingerprint
 	return []resource.Property[attributes]{
-		resource.Field(resource.Ensure, "Whether the key lets the user in: present (default) or absent.",
+		resource.Field(resource.Ensure, "Whether the user may log in with the key: present (default) or absent.",
 			func(a *attributes) *string { return a.Ensure }),
 		resource.Field("type", "The type of the key.", func(a *attributes) *string { return a.Type }),
 		key,
 		{
-			Name: "options", Doc: "The options of the key, all of them and in their order.",
+			Name: "options", Doc: "All options of the key, in order.",
 			Managed: func(want attributes) bool { return want.Options != nil },
 			InSync:  func(is, want attributes) bool { return slices.Equal(is.Options, want.Options) },
 			Show:    func(a attributes) string { return strings.Join(a.Options, ",") },
@@ -87,7 +87,7 @@ func properties() []resource.Property[attributes] {
 	}
 }
 
-// fingerprint is what ssh-keygen -l shows of a key.
+// fingerprint is that of ssh-keygen -l.
 func fingerprint(a attributes) string {
 	if a.Key == nil {
 		return ""
@@ -102,7 +102,8 @@ func fingerprint(a attributes) string {
 
 func isAbsent(a attributes) bool { return a.Ensure != nil && *a.Ensure == resource.Absent }
 
-func beThere(a *attributes) {
+// setDefaults makes a key present by default.
+func setDefaults(a *attributes) {
 	if a.Ensure == nil {
 		a.Ensure = new(resource.Present)
 	}

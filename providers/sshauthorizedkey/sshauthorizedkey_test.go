@@ -186,7 +186,7 @@ func TestWhatAUserPutsInTheWayLeadsNowhere(t *testing.T) {
 		},
 		"a directory of root's gets no file": {
 			".ssh", "/etc/cron.d",
-			[]string{"SSHAuthorizedKey/ann@laptop: change of ensure from absent to present failed: cannot keep key \"ann@laptop\": cannot write the keys: write " + keys + ": permission denied"},
+			[]string{"SSHAuthorizedKey/ann@laptop: change of ensure from absent to present failed: cannot manage key \"ann@laptop\": cannot write the keys: write " + keys + ": permission denied"},
 			"/etc/cron.d/authorized_keys",
 		},
 		"what is ann's own is": {
@@ -234,7 +234,7 @@ func TestRootsFileIsKeptInRootsDirectoriesAlone(t *testing.T) {
 	must(t, os.Symlink("/etc/ssh", filepath.Join(root, "srv/link")))
 	const spec = ` type: ssh-ed25519, key: ` + one + `}`
 	no := func(dir, file string) string {
-		return "cannot read the keys: others than root can change what is in " + dir + ", and root's keys are kept in no such directory: name the user of target " + file
+		return "cannot read the keys: others than root can write to " + dir + ", so it is not safe for root's keys: set the user of target " + file
 	}
 	same(t, machine(h).Apply(t,
 		`SSHAuthorizedKey/a {target: /etc/ssh/authorized_keys.d/ann, `+spec,
@@ -262,7 +262,7 @@ func TestAUserThatComesOrGoesInTheSameRun(t *testing.T) {
 		`User/eve {home: /home/eve, manageHome: true}`,
 		`User/bob {ensure: absent}`,
 	),
-		`SSHAuthorizedKey/zoe@laptop: change of ensure from absent to present failed: cannot keep key "zoe@laptop": user zoe is no user of the host: declare User/zoe`,
+		`SSHAuthorizedKey/zoe@laptop: change of ensure from absent to present failed: cannot manage key "zoe@laptop": user zoe is not a user of the host: declare User/zoe`,
 		"User/eve: created", "SSHAuthorizedKey/eve@laptop: created", "User/bob: removed")
 }
 
@@ -270,8 +270,8 @@ func TestAHomeThatIsNotThereIsNamed(t *testing.T) {
 	h, root := open(t)
 	must(t, os.RemoveAll(filepath.Join(root, "home/ann")))
 	same(t, machine(h).Apply(t, `SSHAuthorizedKey/a {user: ann, type: ssh-ed25519, key: `+one+`}`),
-		`SSHAuthorizedKey/a: change of ensure from absent to present failed: cannot keep key "a": cannot make the directory of the keys, as user ann: `+
-			`lookup /home/ann/.ssh: no such file or directory; make its home first, as manageHome of User/ann does`)
+		`SSHAuthorizedKey/a: change of ensure from absent to present failed: cannot manage key "a": cannot create the directory of the keys as user ann: `+
+			`lookup /home/ann/.ssh: no such file or directory; create its home first, for example by manageHome of User/ann`)
 }
 
 func TestTheKeysOfAllUsersAreListed(t *testing.T) {
@@ -299,13 +299,13 @@ func TestTheKeysOfAllUsersAreListed(t *testing.T) {
 func TestBadAttributesAreRefused(t *testing.T) {
 	const spec = `"type": "ssh-ed25519", "key": "` + one + `"`
 	tests := map[string]struct{ manifest, err string }{
-		"nobody's":                {`{` + spec + `}`, "user or target is required: the owner of the key, or the path of its file"},
+		"nobody's":                {`{` + spec + `}`, "user or target is required: set user to the owner of the key, or target to the path of its file"},
 		"a relative file":         {`{"target": "a", ` + spec + `}`, `target "a" must be an absolute path: begin it with /`},
 		"no key":                  {`{"user": "ann"}`, "type and key are required, unless ensure is absent"},
-		"a key of another type":   {`{"user": "ann", "type": "rsa", "key": "` + one + `"}`, `key is of the type "ssh-ed25519", and type says "ssh-rsa": make them the same`},
-		"a name of two lines":     {`{"user": "ann", "name": "a\nb", ` + spec + `}`, `name "a\nb" is not one line without spaces around it: give the comment of the key`},
-		"an option that is two":   {`{"user": "ann", "options": ["a,b"], ` + spec + `}`, `options has "a,b": its name has other than letters, digits and -; write a word, or a word, = and a value in double quotes`},
-		"an option that runs off": {`{"user": "ann", "options": ["a=\"b\\\""], ` + spec + `}`, `options has "a=\"b\\\"": a quote inside of its value is not written \"; write a word, or a word, = and a value in double quotes`},
+		"a key of another type":   {`{"user": "ann", "type": "rsa", "key": "` + one + `"}`, `key has the type "ssh-ed25519", but type is "ssh-rsa": make them equal`},
+		"a name of two lines":     {`{"user": "ann", "name": "a\nb", ` + spec + `}`, `name "a\nb" is not a single line without surrounding spaces: use the comment of the key`},
+		"an option that is two":   {`{"user": "ann", "options": ["a,b"], ` + spec + `}`, `options has "a,b": its name may only contain letters, digits and -; use a word, or a word, = and a value in double quotes`},
+		"an option that runs off": {`{"user": "ann", "options": ["a=\"b\\\""], ` + spec + `}`, `options has "a=\"b\\\"": a quote inside its value is not escaped as \"; use a word, or a word, = and a value in double quotes`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -325,7 +325,7 @@ func TestATypeHasAShortName(t *testing.T) {
 	} {
 		manifest := `{"user": "ann", "type": "` + short + `", "key": "` + one + `"}`
 		_, err := bound.Kind(sshauthorizedkey.Type()).Bind(resource.Ref{Kind: "SSHAuthorizedKey", Name: "a"}, json.RawMessage(manifest))
-		if want := `key is of the type "ssh-ed25519", and type says "` + full + `": make them the same`; err == nil || err.Error() != want {
+		if want := `key has the type "ssh-ed25519", but type is "` + full + `": make them equal`; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}

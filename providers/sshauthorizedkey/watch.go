@@ -9,7 +9,7 @@ import (
 func (o openssh) Watch(h host.Reader, want attributes) []string {
 	paths := []string{accounts.PasswdFile}
 	user, target := place(want)
-	d, err := o.desk(h)
+	d, err := o.open(h)
 	if err != nil || user == "" && target == "" { // the run will tell
 		return paths
 	}

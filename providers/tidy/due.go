@@ -15,16 +15,16 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// What an age counts from.
+// Values of type.
 const (
 	mtime = "mtime"
 	ctime = "ctime"
 )
 
-// sizes matches a size: its number and the letter of its unit. It is never changed.
+// sizes matches a size: its number and the letter of its unit.
 var sizes = regexp.MustCompile(`^([1-9][0-9]{0,17})(?:([bkmgtBKMGT])|([KMGT])i)$`)
 
-// parseSize returns a size in bytes; one that no file can have is the largest there is.
+// parseSize returns a size in bytes, or the largest one if it overflows.
 func parseSize(size string) (int64, error) {
 	m := sizes.FindStringSubmatch(size)
 	if m == nil {
@@ -38,7 +38,7 @@ func parseSize(size string) (int64, error) {
 	return n << shift, err
 }
 
-// leastSize is the size in bytes that is asked for, nil if none is.
+// leastSize is the desired size in bytes, nil if there is none.
 func leastSize(a Attributes) (*int64, error) {
 	if a.Size == nil {
 		return nil, nil
@@ -47,8 +47,8 @@ func leastSize(a Attributes) (*int64, error) {
 	return &n, err
 }
 
-// due reports whether what has this base name is to go: what matches, and is old enough
-// or large enough where that is asked for. least is the size in bytes, if there is one.
+// due reports whether a file with this base name is to be removed: it matches, and is old or large
+// enough if an age or size is set. least is the size in bytes, if there is one.
 func due(a Attributes, least *int64, name string, info host.FileInfo, now time.Time) bool {
 	switch {
 	case info.IsDir() && !ptr.Deref(a.RmDirs, false), !matches(a.Matches, name):
@@ -66,14 +66,14 @@ func isOld(a Attributes, info host.FileInfo, now time.Time) bool {
 	return now.Sub(since(a, info)) >= seconds(*a.AgeSeconds)
 }
 
-// seconds is a duration; one that is too long for the type is longer than any age.
+// seconds is a duration, or the longest one if it overflows.
 func seconds(n int64) time.Duration {
 	const most = (1<<63 - 1) / int64(time.Second)
 	return time.Duration(min(n, most)) * time.Second
 }
 
-// since is when the age began. To look into a directory is to read it, so the directory's
-// atime would never be old: when something in it last came or went counts for it.
+// since is when the age begins. Listing a directory updates its atime, so that it would never be old:
+// its mtime counts in its place.
 func since(a Attributes, info host.FileInfo) time.Time {
 	switch {
 	case a.Type != nil && *a.Type == ctime:
@@ -84,8 +84,8 @@ func since(a Attributes, info host.FileInfo) time.Time {
 	return info.AccessTime
 }
 
-// matches reports whether a base name matches one of the patterns, a dot at the beginning
-// like any other letter. No patterns match all names.
+// matches reports whether a base name matches one of the patterns, in which a leading dot is not
+// special. No patterns match all names.
 func matches(patterns []string, name string) bool {
 	return patterns == nil || slices.ContainsFunc(patterns, func(p string) bool {
 		ok, err := path.Match(glob(p), name)

@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// posix finds files by what every file system says of them.
+// posix finds files by the metadata that every file system has.
 type posix struct{ now func() time.Time }
 
 func (posix) Name() string { return "posix" }
@@ -27,7 +27,7 @@ func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 
 func (posix) Read(_ context.Context, _ resource.Reader, want Attributes) (Attributes, error) {
 	if want.Path == "" {
-		return want, errors.New("no host tells of a Tidy that is merely named: apply one with a path instead")
+		return want, errors.New("a host does not know Tidies by name: apply one with a path instead")
 	}
 	return want, nil
 }
@@ -37,14 +37,15 @@ func (posix) Write(context.Context, resource.Writer, Attributes, Attributes, []r
 	return nil
 }
 
-// errEnough ends a walk of which nobody wants to know more.
-var errEnough = errors.New("enough was seen")
+// errStop ends a walk.
+var errStop = errors.New("the walk was stopped")
 
-// Generate makes a removal of each file that is due, a directory after what is in it.
+// Generate implements [resource.Generator]: a removal for each file that is due, and for a directory
+// after the files in it.
 func (p posix) Generate(_ context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		if ref, missing := c.Missing("File"); missing {
-			yield(nil, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is removed: mend it first", ref))
+			yield(nil, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is removed: correct it first", ref))
 			return
 		}
 		least, err := leastSize(want)
@@ -56,14 +57,14 @@ func (p posix) Generate(_ context.Context, h resource.Reader, want Attributes, c
 			h: h, want: want, least: least, now: p.now(), names: new(host.Names), managed: managed(want.Path, c),
 			identities: sync.OnceValue(func() map[string]bool { return identities(h, c) }),
 		}
-		if err := w.all(yield); err != nil && !errors.Is(err, errEnough) {
+		if err := w.all(yield); err != nil && !errors.Is(err, errStop) {
 			yield(nil, err)
 		}
 	}
 }
 
-// managed are the paths of the catalog's Files from a path down, and the directories on
-// the way to them: neither goes.
+// managed are the paths of the catalog's Files below a path, and the directories on the way to them.
+// They are not removed.
 func managed(top string, c resource.Catalog) map[string]bool {
 	all := map[string]bool{}
 	for name := range c.Names("File") {
@@ -92,23 +93,23 @@ func isBelow(p, top string) bool {
 	return p == top || top == "/" || strings.HasPrefix(p, top+"/")
 }
 
-// A walk goes through what lies below a path. The path is opened once, and all below is
-// opened from there, where nothing follows a symlink. It has the names of the directories on
-// its way in memory and nothing else, however many files there are, and few of them open.
+// A walk goes through the files below a path. The path is opened once, and files are opened from
+// there, through no symlink. It has the names of the directories on its way in memory and nothing
+// else, however many files there are, and few of them open.
 type walk struct {
 	h       host.Reader
 	want    Attributes
 	least   *int64 // size in bytes
 	now     time.Time
 	managed map[string]bool
-	// identities of what is managed, asked for when something is to go.
+	// identities are those of managed files; called when a file is to be removed.
 	identities func() map[string]bool
 	top        host.Handle
 	remove     func(name string, was host.FileInfo) error
 	names      *host.Names
 }
 
-// all walks from the path itself, if there is anything.
+// all walks from the path itself, if it exists.
 func (w walk) all(yield func(resource.Resource, error) bool) error {
 	top, err := w.h.Lookup(w.want.Path, host.Links{})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +123,7 @@ func (w walk) all(yield func(resource.Resource, error) bool) error {
 	w.top, w.remove = top, func(name string, was host.FileInfo) error {
 		r, err := removal(place{tree, name, was}, w.want)
 		if err == nil && !yield(r, nil) {
-			err = errEnough
+			err = errStop
 		}
 		return err
 	}
@@ -130,32 +131,32 @@ func (w walk) all(yield func(resource.Resource, error) bool) error {
 	return err
 }
 
-// path of what has a name relative to the top.
+// path is that of a name relative to the top.
 func (w walk) path(name string) string { return path.Join(w.want.Path, name) }
 
-// A sight is what was seen of a file before what is below it changed.
-type sight struct {
+// A node is a file as it was before the files below it were removed.
+type node struct {
 	info    host.FileInfo
 	mounted bool
-	// names of what is in it, nil where nobody is to look: without recurse, and in what is
-	// mounted below the path itself.
+	// names of its entries, nil if they are not tidied: without recurse, and in a mount below the
+	// path itself.
 	names []string
 }
 
-// look opens what has a name relative to the top for as long as it takes.
-func (w walk) look(name string, depth int) (sight, error) {
+// look describes a file by its name relative to the top, and closes it again.
+func (w walk) look(name string, depth int) (node, error) {
 	if name == "." {
-		return w.see(w.top, depth)
+		return w.describe(w.top, depth)
 	}
 	file, err := w.top.Child(name)
 	if err != nil {
-		return sight{}, err
+		return node{}, err
 	}
 	defer file.Close()
-	return w.see(file, depth)
+	return w.describe(file, depth)
 }
 
-func (w walk) see(file host.Handle, depth int) (s sight, err error) {
+func (w walk) describe(file host.Handle, depth int) (s node, err error) {
 	s.info = file.Info()
 	if s.mounted, err = file.Mounted(); err != nil {
 		return s, err
@@ -167,11 +168,11 @@ func (w walk) see(file host.Handle, depth int) (s sight, err error) {
 	return s, err
 }
 
-// tidy deals with a file and what is below it. It reports whether it goes.
-func (w walk) tidy(name string, depth int) (goes bool, err error) {
+// tidy tidies a file and the files below it. It reports whether the file is removed.
+func (w walk) tidy(name string, depth int) (removed bool, err error) {
 	s, err := w.look(name, depth)
 	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // it went away just now
+		return true, nil // it was removed a moment ago
 	}
 	if err != nil {
 		return false, fmt.Errorf("cannot look at %s: %w", w.path(name), err)
@@ -181,7 +182,7 @@ func (w walk) tidy(name string, depth int) (goes bool, err error) {
 			return false, err
 		}
 	}
-	// What is mounted is of another file system: it stays, and so does its place.
+	// A mount and its mount point stay.
 	if s.mounted || !due(w.want, w.least, path.Base(w.path(name)), s.info, w.now) {
 		return false, nil
 	}
@@ -191,7 +192,7 @@ func (w walk) tidy(name string, depth int) (goes bool, err error) {
 	return true, w.remove(name, s.info)
 }
 
-// isManaged reports whether a File is about what has a name, whatever path leads to it.
+// isManaged reports whether a File manages a file, whatever path leads to it.
 func (w walk) isManaged(name string) (bool, error) {
 	if w.managed[w.path(name)] {
 		return true, nil
@@ -213,8 +214,8 @@ func (w walk) isManaged(name string) (bool, error) {
 	return all[host.Identity(dir, path.Base(name))], nil
 }
 
-// below deals with what is in a directory. It reports whether the directory is then empty.
-// What can't be looked at keeps nothing else from going: its owner may have made it so.
+// below tidies the files in a directory. It reports whether the directory is then empty. A file that
+// can't be looked at does not prevent others from being removed: its owner may have made it so.
 func (w walk) below(dir string, names []string, depth int) (empty bool, err error) {
 	if names == nil {
 		return false, nil
@@ -222,19 +223,19 @@ func (w walk) below(dir string, names []string, depth int) (empty bool, err erro
 	if w.want.RecurseLimit != nil && depth >= int(*w.want.RecurseLimit) {
 		return len(names) == 0, nil
 	}
-	letGo, err := w.names.Hold(names)
+	release, err := w.names.Hold(names)
 	if err != nil {
 		return false, fmt.Errorf("cannot look into %s: %w", w.path(dir), err)
 	}
-	defer letGo()
+	defer release()
 	empty = true
 	for _, name := range names {
-		goes, failed := w.tidy(path.Join(dir, name), depth+1)
-		if errors.Is(failed, errEnough) {
+		removed, failed := w.tidy(path.Join(dir, name), depth+1)
+		if errors.Is(failed, errStop) {
 			return false, failed
 		}
 		err = cmp.Or(err, failed)
-		empty = empty && goes
+		empty = empty && removed
 	}
 	return empty, err
 }

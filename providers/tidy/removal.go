@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"path"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// A place is where a walk has found a file.
+// A place is where a walk found a file.
 type place struct {
 	tree host.Tree
 	name string // relative to the tree; "." for the path of the Tidy itself
@@ -35,30 +37,30 @@ func (p place) editParent(h host.Host) (dir host.WritableHandle, name string, er
 	return p.tree.EditParent(h, p.name)
 }
 
-// A removed is a file that is to go.
-type removed struct {
+// A target is a file to be removed.
+type target struct {
 	Path   string
 	Ensure string
 	at     place
-	keep   bool // in the bucket
+	backup bool // to the bucket
 }
 
-// removal is the resource of a file that is to go. It is told as a File, and unlike one
-// goes through no symlink, and takes no directory that is not empty and no other file.
+// removal is the resource that removes a file. It is reported as a File, but it follows no symlink,
+// and removes neither a directory that is not empty nor another file in the same place.
 func removal(at place, want Attributes) (resource.Resource, error) {
-	t := resource.Type[removed]{
+	t := resource.Type[target]{
 		Name:      "File",
-		Providers: []resource.Provider[removed]{remover{}},
-		Namevar:   func(r *removed) *string { return &r.Path },
-		Properties: []resource.Property[removed]{{
+		Providers: []resource.Provider[target]{remover{}},
+		Namevar:   func(r *target) *string { return &r.Path },
+		Properties: []resource.Property[target]{{
 			Name:    resource.Ensure,
-			Managed: func(removed) bool { return true },
-			InSync:  func(is, want removed) bool { return is.Ensure == want.Ensure },
-			Show:    func(r removed) string { return r.Ensure },
+			Managed: func(target) bool { return true },
+			InSync:  func(is, want target) bool { return is.Ensure == want.Ensure },
+			Show:    func(r target) string { return r.Ensure },
 		}},
 	}
-	keep := want.Backup != nil && *want.Backup == "Bucket"
-	return bound.New(&t, resource.Ref{Kind: "File", Name: at.path()}, removed{Path: at.path(), Ensure: resource.Absent, at: at, keep: keep})
+	backup := ptr.Deref(want.Backup, "") == "Bucket"
+	return bound.New(&t, resource.Ref{Kind: "File", Name: at.path()}, target{Path: at.path(), Ensure: resource.Absent, at: at, backup: backup})
 }
 
 type remover struct{}
@@ -67,16 +69,16 @@ func (remover) Name() string { return "posix" }
 
 func (remover) Suits(resource.Facts, host.Reader) error { return nil }
 
-func (remover) Read(_ context.Context, h resource.Reader, want removed) (removed, error) {
+func (remover) Read(_ context.Context, h resource.Reader, want target) (target, error) {
 	file, err := want.at.lookup(h)
 	if errors.Is(err, fs.ErrNotExist) {
-		return removed{Path: want.Path, Ensure: resource.Absent}, nil
+		return target{Path: want.Path, Ensure: resource.Absent}, nil
 	}
 	if err != nil {
-		return removed{}, err
+		return target{}, err
 	}
 	defer file.Close()
-	is := removed{Path: want.Path, Ensure: "file"}
+	is := target{Path: want.Path, Ensure: "file"}
 	switch info := file.Info(); {
 	case info.IsDir():
 		is.Ensure = "directory"
@@ -87,7 +89,7 @@ func (remover) Read(_ context.Context, h resource.Reader, want removed) (removed
 }
 
 // Identify implements [resource.Identifier], as the provider of File does.
-func (remover) Identify(_ context.Context, h resource.Reader, wants []removed) []string {
+func (remover) Identify(_ context.Context, h resource.Reader, wants []target) []string {
 	all := make([]string, len(wants))
 	for i, want := range wants {
 		if dir, err := h.Stat(path.Dir(want.Path)); err == nil {
@@ -97,10 +99,10 @@ func (remover) Identify(_ context.Context, h resource.Reader, wants []removed) [
 	return all
 }
 
-// attempts is how often a file is tried to be removed that is written to meanwhile.
+// attempts is how often the removal is tried if the file is written to meanwhile.
 const attempts = 16
 
-func (remover) Write(ctx context.Context, h resource.Writer, _, want removed, _ []resource.Change) error {
+func (remover) Write(ctx context.Context, h resource.Writer, _, want target, _ []resource.Change) error {
 	dir, name, err := want.at.editParent(h)
 	if err != nil {
 		return err
@@ -114,8 +116,8 @@ func (remover) Write(ctx context.Context, h resource.Writer, _, want removed, _ 
 	return err
 }
 
-// remove removes the file that the walk has seen, or nothing.
-func (r removed) remove(ctx context.Context, h resource.Writer, dir host.WritableHandle, name string) error {
+// remove removes the file that the walk found, or nothing.
+func (r target) remove(ctx context.Context, h resource.Writer, dir host.WritableHandle, name string) error {
 	file, err := dir.Child(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -126,9 +128,9 @@ func (r removed) remove(ctx context.Context, h resource.Writer, dir host.Writabl
 	defer file.Close()
 	is := file.Info()
 	if !is.SameFile(r.at.was) {
-		return fmt.Errorf("cannot remove %s: another file has that name by now: the next run looks at it", r.Path)
+		return fmt.Errorf("cannot remove %s: another file has replaced it: the next run examines that", r.Path)
 	}
-	if r.keep && is.IsRegular() {
+	if r.backup && is.IsRegular() {
 		if err := h.Bucket().Backup(ctx, file, r.Path); err != nil {
 			return fmt.Errorf("cannot back up %s; will not remove it: %w", r.Path, err)
 		}

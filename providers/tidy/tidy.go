@@ -1,8 +1,8 @@
-// Package tidy is the resource type Tidy: files that are old or large go away.
+// Package tidy is the resource type Tidy: it removes files that are old or large.
 //
-// A Tidy is in sync by itself; the removals that it brings along are not. They are told
-// as Files, whose paths they are. A Tidy walks where others can write: its path is opened
-// once, and neither the walk nor a removal goes through a symlink below it.
+// A Tidy itself is always in sync, but the removals that it generates are not. They are reported as
+// Files. A Tidy walks where others can write: its path is opened once, and neither the walk nor a
+// removal follows a symlink below it.
 package tidy
 
 import (
@@ -32,7 +32,7 @@ type Attributes struct {
 	name string // metadata.name
 }
 
-// Type is the type Tidy. Ages are told by the clock.
+// Type is the type Tidy. now is the clock for ages.
 func Type(now func() time.Time) *resource.Type[Attributes] {
 	return &resource.Type[Attributes]{
 		Name:    "Tidy",
@@ -40,15 +40,15 @@ func Type(now func() time.Time) *resource.Type[Attributes] {
 		Example: example,
 		Parameters: []resource.Parameter{
 			{Name: "path", Doc: "The file, or the directory with the files."},
-			{Name: "recurse", Doc: "Whether it is about what lies below, too. Default false."},
+			{Name: "recurse", Doc: "Whether the files below path are tidied too. Default false."},
 			{Name: "recurseLimit", Doc: "How many levels down; all by default."},
 			{Name: "matches", Doc: "Shell globs, of which the base name must match one."},
-			{Name: "rmdirs", Doc: "Whether directories go, too, if they are empty. Default false."},
-			{Name: "ageSeconds", Doc: "How old a file must be to go."},
-			{Name: "type", Doc: "What an age counts from: atime (default), mtime or ctime."},
-			{Name: "size", Doc: "How large a file must be to go, whatever its age: a whole number and a unit, b, k, m, g, t, Ki, Mi, Gi or Ti, each 1024 times the one before."},
-			{Name: "confirm", Doc: "The path, to have a directory tidied that the host does not work without."},
-			{Name: "backup", Doc: "None (default), or Bucket to keep what is removed."},
+			{Name: "rmdirs", Doc: "Whether empty directories are removed too. Default false."},
+			{Name: "ageSeconds", Doc: "The age from which on a file is removed."},
+			{Name: "type", Doc: "The time from which the age counts: atime (default), mtime or ctime."},
+			{Name: "size", Doc: "The size from which on a file is removed, whatever its age: a whole number and a unit, b, k, m, g, t, Ki, Mi, Gi or Ti, each 1024 times the one before."},
+			{Name: "confirm", Doc: "The path, to allow tidying a directory that the host does not work without."},
+			{Name: "backup", Doc: "None (default), or Bucket to back up removed files."},
 		},
 		Providers:   []resource.Provider[Attributes]{posix{now}},
 		NamevarName: resource.MetadataName,
@@ -72,7 +72,7 @@ func normalize(a *Attributes) {
 	}
 }
 
-// cleaned is a path without slashes that say nothing; "" stays so.
+// cleaned is a path without superfluous slashes; "" stays empty.
 func cleaned(p string) string {
 	if p == "" {
 		return p
@@ -98,7 +98,7 @@ func validate(a Attributes) error {
 		errs = append(errs, errors.New("recurseLimit, matches and rmdirs require recurse: true: set it, or remove them"))
 	}
 	if ptr.Deref(a.Recurse, false) && confirm.IsSystemDirectory(a.Path) {
-		errs = append(errs, confirm.Check(a.Confirm, a.Path, "this tidies "+a.Path+", which the host does not work without: name a directory below it, or,"))
+		errs = append(errs, confirm.Check(a.Confirm, a.Path, "this tidies "+a.Path+", which the host does not work without: use a directory below it, or,"))
 	}
 	_, err := leastSize(a)
 	return errors.Join(append(errs, err, validateMatches(a.Matches))...)
@@ -108,11 +108,11 @@ func validateMatches(patterns []string) error {
 	var errs []error
 	for _, m := range patterns {
 		if _, err := path.Match(glob(m), ""); err != nil || strings.Contains(m, "/") {
-			errs = append(errs, fmt.Errorf("matches has %q, which is no shell glob for base names: write it as *.log", m))
+			errs = append(errs, fmt.Errorf("matches has %q, which is not a shell glob for base names: write it as *.log", m))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// glob takes the shell's [!a] for the library's [^a].
+// glob replaces the shell's [!a] by [^a], which [path.Match] understands.
 func glob(pattern string) string { return strings.ReplaceAll(pattern, "[!", "[^") }

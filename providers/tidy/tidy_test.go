@@ -309,7 +309,7 @@ func TestAFileThatTookTheNameStays(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(root, "x/new"), nil, 0o600))
 		must(t, os.Rename(filepath.Join(root, "x/new"), filepath.Join(root, "x/f")))
 	}}
-	want := []string{"File//x/f: change of ensure from file to absent failed: cannot remove /x/f: another file has that name by now: the next run looks at it"}
+	want := []string{"File//x/f: change of ensure from file to absent failed: cannot remove /x/f: another file has replaced it: the next run examines that"}
 	if diff := cmp.Diff(want, m.Apply(t, `Tidy/a {path: /x, recurse: true}`)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -418,7 +418,7 @@ func TestWhatGoesIsKeptWhereThatIsAskedFor(t *testing.T) {
 func TestNothingGoesWhileAFileIsNotKnown(t *testing.T) {
 	m, _, _ := open(t, []thing{{"f", 1, 48, 48}})
 	m.Withheld = []resource.Ref{{Kind: "File", Name: "b"}}
-	want := []string{"Tidy/a: cannot generate its resources: what File/b manages is not known while it is withheld or invalid, so nothing is removed: mend it first"}
+	want := []string{"Tidy/a: cannot generate its resources: what File/b manages is not known while it is withheld or invalid, so nothing is removed: correct it first"}
 	if diff := cmp.Diff(want, m.Apply(t, `Tidy/a {path: /x, recurse: true}`)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -483,8 +483,8 @@ func TestBadAttributesAreRefused(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
 		"a relative path":         {`{"path": "tmp"}`, `path "tmp" must be absolute: begin it with /`},
 		"matches without recurse": {`{"path": "/x", "matches": ["*"]}`, "recurseLimit, matches and rmdirs require recurse: true: set it, or remove them"},
-		"a pattern of a path":     {`{"path": "/x", "recurse": true, "matches": ["a/*"]}`, `matches has "a/*", which is no shell glob for base names: write it as *.log`},
-		"a pattern that is none":  {`{"path": "/x", "recurse": true, "matches": ["[a"]}`, `matches has "[a", which is no shell glob for base names: write it as *.log`},
+		"a pattern of a path":     {`{"path": "/x", "recurse": true, "matches": ["a/*"]}`, `matches has "a/*", which is not a shell glob for base names: write it as *.log`},
+		"a pattern that is none":  {`{"path": "/x", "recurse": true, "matches": ["[a"]}`, `matches has "[a", which is not a shell glob for base names: write it as *.log`},
 		"a negative size":         {`{"path": "/x", "size": "-1k"}`, `size "-1k" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
 		"a size without a unit":   {`{"path": "/x", "size": "1024"}`, `size "1024" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
 		"a size of nothing":       {`{"path": "/x", "size": "0m"}`, `size "0m" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
@@ -513,7 +513,7 @@ func TestASystemDirectoryIsTidiedOnlyWhereThatIsConfirmed(t *testing.T) {
 		`{"path":"/var/lib/systemd/coredump","recurse":true}`: false,
 	} {
 		_, err := bound.Kind(tidy.Type(time.Now)).Bind(resource.Ref{Kind: "Tidy", Name: "a"}, []byte(spec))
-		if refused != (err != nil) || err != nil && !strings.Contains(err.Error(), "which the host does not work without: name a directory below it, or, if that is intended, set confirm: /") {
+		if refused != (err != nil) || err != nil && !strings.Contains(err.Error(), "which the host does not work without: use a directory below it, or, if that is intended, set confirm: /") {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}

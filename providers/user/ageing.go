@@ -15,7 +15,7 @@ import (
 // neverExpires is the expiry of an account that has none.
 const neverExpires = resource.Absent
 
-// The properties that say how long a password and its account are good for.
+// ageing returns the properties for how long a password and its account are valid.
 func ageing() []resource.Property[attributes] {
 	all := []resource.Property[attributes]{
 		resource.Field("passwordMinAge", "The days between changes of the password; 0 and -1 allow one at any time.",
@@ -34,12 +34,12 @@ func ageing() []resource.Property[attributes] {
 	return append(all, expiry)
 }
 
-// ages reports whether a user is asked for what shadow says besides the hash.
+// ages reports whether a resource manages fields of shadow other than the hash.
 func ages(a attributes) bool {
 	return slices.ContainsFunc(ageing(), func(p resource.Property[attributes]) bool { return p.Managed(a) })
 }
 
-// setAgeing puts what shadow says of a user into its attributes.
+// setAgeing sets the attributes from the fields of shadow.
 func setAgeing(is *attributes, age accounts.Ageing) {
 	is.PasswordMinAge, is.PasswordMaxAge, is.PasswordWarnDays = &age.MinAge, &age.MaxAge, &age.WarnDays
 	is.Expiry = new(expiryOn(age.Expiry))
@@ -54,16 +54,15 @@ func expiryOn(day int64) string {
 	return time.Unix(day*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
-// expiryDay is an expiry as the host's tools are told: the number of the day, since
-// they take a date for one of the time zone that they run in and may be a day off.
-// "" is none.
+// expiryDay is an expiry for the host's tools: the number of the day, because they interpret a date
+// in their own time zone and may be a day off. "" is none.
 func expiryDay(expiry string) (string, error) {
 	if expiry == neverExpires {
 		return "", nil
 	}
 	day, err := time.Parse(time.DateOnly, expiry)
 	if err != nil || day.Unix() < 0 {
-		return "", fmt.Errorf("expiry %q is no day from 1970-01-01 on: give YYYY-MM-DD, or %s for none", expiry, neverExpires)
+		return "", fmt.Errorf("expiry %q is not a day from 1970-01-01 on: use YYYY-MM-DD, or %s for none", expiry, neverExpires)
 	}
 	return strconv.FormatInt(day.Unix()/secondsPerDay, 10), nil
 }
@@ -78,12 +77,12 @@ func validateExpiry(a attributes) error {
 
 func validateDays(attribute string, days *int64) error {
 	if days != nil && *days < accounts.Never {
-		return fmt.Errorf("%s %d is below -1: give a number of days, or -1 for none", attribute, *days)
+		return fmt.Errorf("%s %d is below -1: use a number of days, or -1 for none", attribute, *days)
 	}
 	return nil
 }
 
-// expireOption is nil if nothing is said of the expiry. It was validated.
+// expireOption is nil if the expiry is not managed. It was validated.
 func expireOption(want attributes) []string {
 	if want.Expiry == nil {
 		return nil
@@ -92,8 +91,8 @@ func expireOption(want attributes) []string {
 	return []string{"--expiredate", day}
 }
 
-// ageOptions are what chage is told to set one property, or all that are managed
-// if it is "".
+// ageOptions are the options of chage that set one property, or all managed ones if property is
+// "".
 func ageOptions(want attributes, property string) []string {
 	var args []string
 	for _, o := range []struct {
@@ -111,11 +110,11 @@ func ageOptions(want attributes, property string) []string {
 	return args
 }
 
-// age runs chage if there is anything to tell it.
+// age runs chage if there are options.
 func age(ctx context.Context, h host.Host, want attributes, options []string) error {
 	if len(options) == 0 {
 		return nil
 	}
 	args := slices.Concat([]string{"chage"}, options, []string{"--", want.Name})
-	return accounts.Run(ctx, h, host.Cmd{Args: args}, accounts.Remedies{15: "the host has no /etc/shadow: make it with pwconv"})
+	return accounts.Run(ctx, h, host.Cmd{Args: args}, accounts.Remedies{15: "the host has no /etc/shadow: create it with pwconv"})
 }

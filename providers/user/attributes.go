@@ -23,15 +23,15 @@ func isMinimum(a attributes) bool { return a.Membership == nil || *a.Membership 
 
 func gidField(a *attributes) *intstr.IntOrString { return a.GID }
 
-// beThere makes present what says anything but its name.
-func beThere(a *attributes) {
+// setDefaults makes an account present if anything but its name is set.
+func setDefaults(a *attributes) {
 	managed := func(p resource.Property[attributes]) bool { return p.Managed(*a) }
 	if slices.ContainsFunc(properties(), managed) || ptr.Deref(a.ManageHome, false) || ptr.Deref(a.System, false) {
 		a.Ensure = cmp.Or(a.Ensure, new(resource.Present))
 	}
 }
 
-// normalize makes a gid that is a number in quotes a number.
+// normalize turns a gid that is a number in quotes into a number.
 func normalize(a *attributes) {
 	if a.GID == nil {
 		return
@@ -46,8 +46,8 @@ func asNumber(gid *intstr.IntOrString) (n int64, ok bool) {
 	return int64(u), err == nil
 }
 
-// number is the one form that a gid has as a number: the type has no room for the
-// upper half of them but as text.
+// number is the canonical form of a gid as a number: the type holds the upper half of them only as
+// text.
 func number(gid int64) *intstr.IntOrString {
 	if gid <= math.MaxInt32 {
 		return new(intstr.FromInt32(int32(gid)))
@@ -55,8 +55,8 @@ func number(gid int64) *intstr.IntOrString {
 	return new(intstr.FromString(strconv.FormatInt(gid, 10)))
 }
 
-// validate keeps out what would be more than one field or line to the host's tools,
-// and what could be set but would never read back the same.
+// validate rejects values that the host's tools would take for several fields or lines, and values
+// that would never be read back the same.
 func validate(a attributes) error {
 	errs := []error{
 		validateField("name", &a.Name), validateField("comment", a.Comment),
@@ -66,7 +66,7 @@ func validate(a attributes) error {
 		validatePassword(a), validateRemoval(a),
 	}
 	if a.GID != nil && a.GID.Type == intstr.Int && a.GID.IntVal < 0 {
-		errs = append(errs, fmt.Errorf("gid %d is negative: give a group's name or number", a.GID.IntVal))
+		errs = append(errs, fmt.Errorf("gid %d is negative: use a group's name or number", a.GID.IntVal))
 	}
 	for _, g := range a.Groups {
 		errs = append(errs, validateGroup(g))
@@ -76,7 +76,7 @@ func validate(a attributes) error {
 
 func validateField(attribute string, value *string) error {
 	if value != nil && strings.ContainsAny(*value, ":\n") {
-		return fmt.Errorf("%s %q has a colon or a line break: leave it out", attribute, *value)
+		return fmt.Errorf("%s %q must not contain a colon or a line break: remove it", attribute, *value)
 	}
 	return nil
 }
@@ -90,13 +90,13 @@ func validatePath(attribute string, value *string) error {
 
 func validateGroup(name string) error {
 	if _, err := strconv.Atoi(name); err == nil || name == "" || strings.Contains(name, ",") {
-		return fmt.Errorf("groups has %q: give the name of one group", name)
+		return fmt.Errorf("groups has %q: use the name of one group", name)
 	}
 	return nil
 }
 
-// groupsBefore are the groups that a user needs to be there first: those it names
-// and, as it takes that without a gid, the one of its own name.
+// groupsBefore are the groups that must exist before a user: those that it names and, without a
+// gid, the one of its own name.
 func groupsBefore(a attributes) []string {
 	if isAbsent(a) {
 		return nil
@@ -104,8 +104,8 @@ func groupsBefore(a attributes) []string {
 	return related(a)
 }
 
-// groupsAfter are the groups that cannot go before the user is gone, or that go
-// with it and may have to be made again.
+// groupsAfter are the groups that cannot be removed before the user, or that are removed with it
+// and may have to be created again.
 func groupsAfter(a attributes) []string {
 	if !isAbsent(a) {
 		return nil
@@ -120,7 +120,7 @@ func related(a attributes) []string {
 	return append([]string{a.GID.String()}, a.Groups...)
 }
 
-// keys let a file whose owner is a number find the account that will have it.
+// keys let a file whose owner is a number find the account with that number.
 func keys(a attributes) []string {
 	if a.UID == nil {
 		return nil

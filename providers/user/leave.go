@@ -8,13 +8,12 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// gone takes the home directory along where it was made with the account.
+// gone removes the home directory too if it was created with the account.
 func gone(want attributes) attributes {
 	return attributes{Name: want.Name, Ensure: new(resource.Absent), ManageHome: want.ManageHome, MoveHome: want.MoveHome, Confirm: want.Confirm, Membership: new("inclusive")}
 }
 
-// was leaves out a group that goes with the account, and comes with it again, whatever its
-// number.
+// was omits a group that is removed and created together with the account, whatever its number.
 func was(h host.Reader, is attributes, changes []resource.Change) (attributes, error) {
 	if is.GID == nil || !slices.ContainsFunc(changes, resource.Change.Removes) {
 		return is, nil

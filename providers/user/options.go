@@ -10,13 +10,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/accounts"
 )
 
-// creation is the command that makes an account, but for its password and how that ages.
+// creation is the command that creates an account, without its password and its ageing.
 func creation(groups accounts.Groups, want attributes) []string {
 	args := []string{"useradd"}
 	if want.UID != nil {
 		args = append(args, uid(want)...)
 	}
-	args = append(args, firstGroup(groups, want)...)
+	args = append(args, primaryOption(groups, want)...)
 	if names := secondary(groups, want); len(names) > 0 {
 		args = append(args, "--groups", strings.Join(names, ","))
 	}
@@ -27,10 +27,10 @@ func creation(groups accounts.Groups, want attributes) []string {
 	if ptr.Deref(want.System, false) {
 		args = append(args, "--system")
 	}
-	return append(args, homeToo(want), "--", want.Name)
+	return append(args, homeOption(want), "--", want.Name)
 }
 
-// modification is what usermod is told to set a property.
+// modification are the options of usermod that set a property.
 func modification(groups accounts.Groups, want attributes, property string) []string {
 	switch property {
 	case "uid":
@@ -67,9 +67,9 @@ func uid(want attributes) []string {
 	return args
 }
 
-// firstGroup is the wanted primary group, or the one of the account's own name if
-// there is one: useradd would refuse to make it again.
-func firstGroup(groups accounts.Groups, want attributes) []string {
+// primaryOption is the desired primary group, or the one of the account's own name if it exists:
+// useradd would refuse to create it again.
+func primaryOption(groups accounts.Groups, want attributes) []string {
 	if want.GID != nil {
 		return []string{"--gid", want.GID.String()}
 	}
@@ -79,8 +79,8 @@ func firstGroup(groups accounts.Groups, want attributes) []string {
 	return nil
 }
 
-// membership adds the groups to those that the account is in, also to one that it
-// came into a moment ago, or makes them all that there are.
+// membership adds the groups to those of the account, including one that it was added to a moment
+// ago, or replaces them.
 func membership(groups accounts.Groups, want attributes) []string {
 	list := strings.Join(secondary(groups, want), ",")
 	if isMinimum(want) {
@@ -89,7 +89,7 @@ func membership(groups accounts.Groups, want attributes) []string {
 	return []string{"--groups", list}
 }
 
-// secondary are the wanted groups without the wanted primary one.
+// secondary are the desired groups without the desired primary one.
 func secondary(groups accounts.Groups, want attributes) []string {
 	if want.GID == nil {
 		return want.Groups
@@ -98,15 +98,15 @@ func secondary(groups accounts.Groups, want attributes) []string {
 	return slices.DeleteFunc(slices.Clone(want.Groups), func(name string) bool { return name == primary.Name })
 }
 
-// homeToo says it either way, since hosts differ in what they do when not told.
-func homeToo(want attributes) string {
+// homeOption is always set, because the defaults of hosts differ.
+func homeOption(want attributes) string {
 	if ptr.Deref(want.ManageHome, false) {
 		return "--create-home"
 	}
 	return "--no-create-home"
 }
 
-// lock is what a hash begins with that nobody can log in with.
+// lock is the prefix of a locked hash.
 const lock = "!"
 
 func lockOption(want attributes) string {
@@ -116,8 +116,8 @@ func lockOption(want attributes) string {
 	return "--unlock"
 }
 
-// written is the hash as /etc/shadow is to have it.
-func written(want attributes) string {
+// shadowHash is the desired password field of /etc/shadow.
+func shadowHash(want attributes) string {
 	if ptr.Deref(want.Locked, false) {
 		return lock + *want.Password
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Generate makes an absent resource of each key that lets the user in and that the
-// catalog does not have, where purgeSSHKeys asks for that.
+// Generate implements [resource.Generator]: if purgeSSHKeys is set, an absent resource for each of
+// the user's keys that is not in the catalog.
 func (useradd) Generate(_ context.Context, h resource.Reader, want attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		if !ptr.Deref(want.PurgeSSHKeys, false) || isAbsent(want) {
@@ -30,7 +30,7 @@ func (useradd) Generate(_ context.Context, h resource.Reader, want attributes, c
 			return
 		}
 		for _, file := range p.files(want) {
-			for r, err := range p.strays(h, file) {
+			for r, err := range p.unmanaged(h, file) {
 				if !yield(r, err) || err != nil {
 					return
 				}
@@ -39,22 +39,22 @@ func (useradd) Generate(_ context.Context, h resource.Reader, want attributes, c
 	}
 }
 
-// A purge is what there is to know for one of a user's keys.
+// A purge removes the keys of one user.
 type purge struct {
 	c        resource.Catalog
 	kind     resource.Kind
 	accounts authorizedkeys.Accounts
 	user     accounts.User
-	exists   bool // a user who is yet to come has no keys
+	exists   bool // a user who does not exist yet has no keys
 }
 
 func newPurge(h host.Reader, want attributes, c resource.Catalog) (p purge, err error) {
 	kind, ok := c.Kind(authorizedkeys.Kind)
 	if !ok {
-		return p, fmt.Errorf("kind %s is not known, so no key is purged", authorizedkeys.Kind)
+		return p, fmt.Errorf("kind %s is unknown, so no key is purged", authorizedkeys.Kind)
 	}
 	if ref, missing := c.Missing(authorizedkeys.Kind); missing {
-		return p, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so no key is purged: mend it first", ref)
+		return p, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so no key is purged: correct it first", ref)
 	}
 	p = purge{c: c, kind: kind}
 	if p.accounts, err = authorizedkeys.ReadAccounts(h); err != nil {
@@ -74,12 +74,12 @@ func (p purge) files(want attributes) []string {
 	return want.SSHKeyFiles
 }
 
-// maxStrays is how many keys of a file go in one run. Its user may have put in any number.
-const maxStrays = 1000
+// maxUnmanaged is how many keys of a file are removed in one run. Its user may have added any number.
+const maxUnmanaged = 1000
 
-// strays are the keys of a file that nobody manages. The last comes first: one that has
-// a number in place of a name keeps it until its turn.
-func (p purge) strays(h host.Reader, file string) iter.Seq2[resource.Resource, error] {
+// unmanaged returns the keys of a file that no resource manages. The last one comes first, so that
+// a key that is named by its number keeps that number until its turn.
+func (p purge) unmanaged(h host.Reader, file string) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		place, err := p.place(file)
 		if err != nil {
@@ -96,8 +96,8 @@ func (p purge) strays(h host.Reader, file string) iter.Seq2[resource.Resource, e
 			if seen[k.Name] || p.managed(place, k.Name) {
 				continue
 			}
-			if len(seen) == maxStrays {
-				yield(nil, fmt.Errorf("%s has more than %d keys that nothing manages: the next run goes on, or empty it by hand", place.Path, maxStrays))
+			if len(seen) == maxUnmanaged {
+				yield(nil, fmt.Errorf("%s has more than %d keys that no resource manages: the next run continues, or empty it by hand", place.Path, maxUnmanaged))
 				return
 			}
 			seen[k.Name] = true
@@ -108,7 +108,8 @@ func (p purge) strays(h host.Reader, file string) iter.Seq2[resource.Resource, e
 	}
 }
 
-// place is where a file of sshKeyFiles is: the user's in the home directory, else root's.
+// place is where a file of sshKeyFiles is: the user's if it is in the home directory, otherwise
+// root's.
 func (p purge) place(file string) (authorizedkeys.Place, error) {
 	full := authorizedkeys.Expand(file, p.user)
 	if full != file {
@@ -117,7 +118,7 @@ func (p purge) place(file string) (authorizedkeys.Place, error) {
 	return p.accounts.Of("", full)
 }
 
-// managed reports whether the catalog has a key of this name in this very file.
+// managed reports whether the catalog has a key of this name in the same file.
 func (p purge) managed(place authorizedkeys.Place, name string) bool {
 	if p.c.Has(authorizedkeys.Kind, authorizedkeys.Claim("", place.Path, name)) {
 		return true
@@ -138,8 +139,7 @@ func (p purge) absent(place authorizedkeys.Place, name string) (resource.Resourc
 	return p.kind.Bind(resource.Ref{Kind: authorizedkeys.Kind, Name: name}, raw)
 }
 
-// validateKeyFiles repeats what the schema of the API says, for manifests that are applied
-// where no API server is.
+// validateKeyFiles repeats the rules of the API's schema, since manifests also come from files.
 func validateKeyFiles(want attributes) error {
 	var errs []error
 	if want.SSHKeyFiles != nil && !ptr.Deref(want.PurgeSSHKeys, false) {
@@ -147,7 +147,7 @@ func validateKeyFiles(want attributes) error {
 	}
 	for _, f := range want.SSHKeyFiles {
 		if !strings.HasPrefix(authorizedkeys.Expand(f, accounts.User{Home: "/"}), "/") {
-			errs = append(errs, fmt.Errorf("sshKeyFiles has %q: give an absolute path, or one in the home directory that begins with ~/ or %%h/", f))
+			errs = append(errs, fmt.Errorf("sshKeyFiles has %q: use an absolute path, or one in the home directory that begins with ~/ or %%h/", f))
 		}
 	}
 	return errors.Join(errs...)

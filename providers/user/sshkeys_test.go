@@ -103,7 +103,7 @@ func TestKeysThatNobodyManagesArePurged(t *testing.T) {
 		"none while what a key manages is not known": {
 			resources: []string{`User/ann {purgeSSHKeys: true}`, `SSHAuthorizedKey/bad {user: ann, key: x}`},
 			want: []string{
-				"User/ann: cannot generate its resources: what SSHAuthorizedKey/bad manages is not known while it is withheld or invalid, so no key is purged: mend it first",
+				"User/ann: cannot generate its resources: what SSHAuthorizedKey/bad manages is not known while it is withheld or invalid, so no key is purged: correct it first",
 				"SSHAuthorizedKey/bad: type and key are required, unless ensure is absent",
 			},
 			left: before,
@@ -151,8 +151,8 @@ func TestKeysArePurgedInAllFilesThatAreSaid(t *testing.T) {
 		}
 	}
 	got = m.Apply(t, `User/ann {purgeSSHKeys: true, sshKeyFiles: [/home/ann/root]}`)
-	want = []string{"User/ann: cannot generate its resources: cannot read the keys: others than root can change what is in /home/ann, " +
-		"and root's keys are kept in no such directory: name the user of target /home/ann/root"}
+	want = []string{"User/ann: cannot generate its resources: cannot read the keys: others than root can write to /home/ann, " +
+		"so it is not safe for root's keys: set the user of target /home/ann/root"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -209,7 +209,7 @@ func TestAThousandKeysArePurgedInOneRun(t *testing.T) {
 	}
 	m, h := withKeys(t, map[string]string{keys: text.String()})
 	if got := m.Apply(t, `User/ann {purgeSSHKeys: true}`); len(got) != 1001 ||
-		got[1000] != "User/ann: cannot generate its resources: "+keys+" has more than 1000 keys that nothing manages: the next run goes on, or empty it by hand" {
+		got[1000] != "User/ann: cannot generate its resources: "+keys+" has more than 1000 keys that no resource manages: the next run continues, or empty it by hand" {
 		t.Errorf("%d lines, ending in %q", len(got), got[len(got)-1:])
 	}
 	if got := m.Apply(t, `User/ann {purgeSSHKeys: true}`); len(got) != 100 {

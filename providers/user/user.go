@@ -1,7 +1,7 @@
 // Package user is the resource type User: the accounts of a host.
 //
-// This file, attributes.go and ageing.go say what a user is. Its provider, in useradd.go and
-// write.go, says how a host is asked for one and made to have it.
+// This file, attributes.go and ageing.go define the type. Its provider reads accounts in useradd.go
+// and changes them in write.go.
 package user
 
 import (
@@ -18,10 +18,10 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// attributes are what a user writes and a provider reads back.
+// attributes are what a user writes and what a provider reads.
 type attributes = v1alpha1.UserAttributes
 
-// What a provider of users may be able to do.
+// The features of providers.
 const (
 	managesHomeDir     resource.Feature = "managesHomedir"
 	managesPasswords   resource.Feature = "managesPasswords"
@@ -39,24 +39,24 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 		Doc:     doc,
 		Example: example,
 		Features: []resource.FeatureDoc{
-			{Name: managesHomeDir, Doc: "Can make and remove home directories."},
+			{Name: managesHomeDir, Doc: "Can create and remove home directories."},
 			{Name: managesPasswords, Doc: "Can set a password by its hash."},
-			{Name: managesPasswordAge, Doc: "Can set how long a password is good for."},
-			{Name: managesExpiry, Doc: "Can set the day on which an account ends."},
+			{Name: managesPasswordAge, Doc: "Can set how long a password is valid."},
+			{Name: managesExpiry, Doc: "Can set the day on which an account expires."},
 			{Name: managesShell, Doc: "Can set the login shell."},
-			{Name: systemUsers, Doc: "Can make a system account."},
-			{Name: allowsDuplicates, Doc: "Can give an account the number of another."},
+			{Name: systemUsers, Doc: "Can create system accounts."},
+			{Name: allowsDuplicates, Doc: "Can give several accounts the same number."},
 		},
 		Properties: properties(),
 		Parameters: []resource.Parameter{
-			{Name: "membership", Doc: "Whether groups are the least (minimum, default) or all (inclusive) that the account is in."},
-			{Name: "manageHome", Doc: "Makes the home directory with the account and removes it with it.", Feature: managesHomeDir},
-			{Name: "moveHome", Doc: "Moves the home directory with all that is in it when home changes. Default false.", Feature: managesHomeDir},
-			{Name: "confirm", Doc: "The account's name, to have the superuser removed."},
-			{Name: "system", Doc: "Makes a system account, with a low number, when it makes one.", Feature: systemUsers},
+			{Name: "membership", Doc: "Whether the account stays in other groups (minimum, default) or is removed from them (inclusive)."},
+			{Name: "manageHome", Doc: "Creates the home directory with the account and removes it with the account.", Feature: managesHomeDir},
+			{Name: "moveHome", Doc: "Moves the home directory and its contents when home changes. Default false.", Feature: managesHomeDir},
+			{Name: "confirm", Doc: "The account's name, to allow the removal of the superuser."},
+			{Name: "system", Doc: "Creates a system account, with a low number.", Feature: systemUsers},
 			{Name: "purgeSSHKeys", Doc: "Removes the keys from sshKeyFiles that no SSHAuthorizedKey manages."},
-			{Name: "sshKeyFiles", Doc: "Where the user's keys are; ~/.ssh/authorized_keys by default."},
-			{Name: "allowDupe", Doc: "Lets uid be the number of another account too.", Feature: allowsDuplicates},
+			{Name: "sshKeyFiles", Doc: "The files with the user's keys; ~/.ssh/authorized_keys by default."},
+			{Name: "allowDupe", Doc: "Allows a uid that another account has too.", Feature: allowsDuplicates},
 		},
 		Providers: []resource.Provider[attributes]{useradd{}},
 
@@ -67,7 +67,7 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 		Keys:        keys,
 		Exists:      exists,
 		Normalize:   normalize,
-		Default:     beThere,
+		Default:     setDefaults,
 		OneOf: []resource.OneOf[attributes]{
 			{Attribute: "ensure", Value: func(a *attributes) *string { return a.Ensure }, Words: []string{resource.Present, resource.Absent}},
 			{Attribute: "membership", Value: func(a *attributes) *string { return a.Membership }, Words: []string{"minimum", "inclusive"}},
@@ -79,7 +79,7 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 		},
 		Leaving: &resource.Leaving[attributes]{Gone: gone, Was: was},
 
-		SideEffects: true, // an account may bring a group of its name, and take it along
+		SideEffects: true, // a group may be created and removed with the account
 	}
 }
 
@@ -94,16 +94,16 @@ func properties() []resource.Property[attributes] {
 	shell := resource.Field("shell", "The login shell, an executable of the host.", func(a *attributes) *string { return a.Shell })
 	shell.Feature = managesShell
 	return append([]resource.Property[attributes]{
-		resource.Field(resource.Ensure, "Whether the account is there: present (default where anything else is said) or absent.",
+		resource.Field(resource.Ensure, "Whether the account exists: present (default if any other attribute is set) or absent.",
 			func(a *attributes) *string { return a.Ensure }),
 		resource.Field("uid", "The number of the account; the host chooses one if it is left out.",
 			func(a *attributes) *int64 { return a.UID }),
 		gid,
 		resource.Set("groups", "The supplementary groups, by name.",
 			func(a attributes) []string { return a.Groups }, isMinimum),
-		resource.Field("home", "The home directory. What is in the old one is moved only with moveHome.",
+		resource.Field("home", "The home directory. The contents of the old one are moved only with moveHome.",
 			func(a *attributes) *string { return a.Home }),
-		resource.Field("comment", "The full name or a remark (GECOS).",
+		resource.Field("comment", "The full name or a comment (GECOS).",
 			func(a *attributes) *string { return a.Comment }),
 		shell,
 		password(),
@@ -111,9 +111,9 @@ func properties() []resource.Property[attributes] {
 	}, ageing()...)
 }
 
-// password is never shown, not even through a door that forgets to ask.
+// password is never shown, even by code that does not check Sensitive.
 func password() resource.Property[attributes] {
-	p := resource.Field("password", "The password's hash as /etc/shadow has it. Never shown.",
+	p := resource.Field("password", "The hash of the password, as in /etc/shadow. Never shown.",
 		func(a *attributes) *string { return a.Password })
 	p.Feature = managesPasswords
 	p.Sensitive = func(attributes) bool { return true }
@@ -126,7 +126,7 @@ func password() resource.Property[attributes] {
 	return p
 }
 
-// locked is about the password alone; the account may be open in other ways.
+// locked concerns only the password; there may be other ways to log in.
 func locked() resource.Property[attributes] {
 	p := resource.Field("locked", "Whether the password is locked, so that nobody can log in with it.",
 		func(a *attributes) *bool { return a.Locked })

@@ -82,7 +82,7 @@ func TestUserIsPresentWhereAnythingIsSaid(t *testing.T) {
 	}
 }
 
-const noHash = "password is no hash as in /etc/shadow, and never the password itself: make one with openssl passwd -6, or give ! for no password"
+const noHash = "password is not a hash as in /etc/shadow: make one with openssl passwd -6, or use ! for no password"
 
 func TestEveryFormOfAHashIsAPassword(t *testing.T) {
 	for _, hash := range []string{
@@ -108,7 +108,7 @@ func TestTheSuperuserIsRemovedOnlyWhereThatIsConfirmed(t *testing.T) {
 		r := bind(t, h, manifest)
 		must(t, r.Read(t.Context(), resourcetest.Reader(h.ReadOnly())))
 		err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
-		if (err == nil) != (did != nil) || err != nil && err.Error() != "toor is the superuser, without whom a host does not work: to remove the account all the same, set confirm: toor" {
+		if (err == nil) != (did != nil) || err != nil && err.Error() != "toor is the superuser, without which the host does not work: to remove the account anyway, set confirm: toor" {
 			t.Errorf("%s: %v", manifest, err)
 		}
 		if diff := cmp.Diff(did, h.Transcript()); diff != "" {
@@ -119,34 +119,34 @@ func TestTheSuperuserIsRemovedOnlyWhereThatIsConfirmed(t *testing.T) {
 
 func TestBadAttributesAreRefused(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
-		"a name of two fields":     {`{"name": "ann:x"}`, `name "ann:x" has a colon or a line break: leave it out`},
-		"a comment of two fields":  {`{"comment": "a:b"}`, `comment "a:b" has a colon or a line break: leave it out`},
-		"a comment of two lines":   {`{"comment": "a\nb"}`, `comment "a\nb" has a colon or a line break: leave it out`},
-		"a home of two fields":     {`{"home": "/a:b"}`, `home "/a:b" has a colon or a line break: leave it out`},
+		"a name of two fields":     {`{"name": "ann:x"}`, `name "ann:x" must not contain a colon or a line break: remove it`},
+		"a comment of two fields":  {`{"comment": "a:b"}`, `comment "a:b" must not contain a colon or a line break: remove it`},
+		"a comment of two lines":   {`{"comment": "a\nb"}`, `comment "a\nb" must not contain a colon or a line break: remove it`},
+		"a home of two fields":     {`{"home": "/a:b"}`, `home "/a:b" must not contain a colon or a line break: remove it`},
 		"a home in no directory":   {`{"home": "ann"}`, `home "ann" must be an absolute path: begin it with /`},
 		"a shell by its name":      {`{"shell": "bash"}`, `shell "bash" must be an absolute path: begin it with /`},
 		"a password of two lines":  {`{"password": "$6$x\nroot:y"}`, noHash},
 		"a password in plain text": {`{"password": "hunter2"}`, noHash},
 		"one that looks locked":    {`{"password": "!hunter2"}`, noHash},
-		"an empty password":        {`{"password": ""}`, "password is empty, which lets anybody in: give a hash as in /etc/shadow, made with openssl passwd -6, or ! for no password"},
+		"an empty password":        {`{"password": ""}`, "password is empty, so anybody could log in: use a hash as in /etc/shadow, made with openssl passwd -6, or ! for no password"},
 		"a password locked twice":  {`{"password": "!$6$salt$hash", "locked": false}`, "password begins with !, which locks it by itself: remove the !, or remove locked"},
-		"no more root":             {`{"name": "root", "ensure": "absent"}`, "root is the superuser, without whom a host does not work: to remove the account all the same, set confirm: root"},
-		"no more number 0":         {`{"name": "toor", "uid": 0, "ensure": "absent", "confirm": "root"}`, "toor is the superuser, without whom a host does not work: to remove the account all the same, set confirm: toor"},
-		"days below none":          {`{"passwordMinAge": -2}`, "passwordMinAge -2 is below -1: give a number of days, or -1 for none"},
+		"no more root":             {`{"name": "root", "ensure": "absent"}`, "root is the superuser, without which the host does not work: to remove the account anyway, set confirm: root"},
+		"no more number 0":         {`{"name": "toor", "uid": 0, "ensure": "absent", "confirm": "root"}`, "toor is the superuser, without which the host does not work: to remove the account anyway, set confirm: toor"},
+		"days below none":          {`{"passwordMinAge": -2}`, "passwordMinAge -2 is below -1: use a number of days, or -1 for none"},
 		"two ages below none": {
 			`{"passwordMaxAge": -5, "passwordWarnDays": -9}`,
-			"passwordMaxAge -5 is below -1: give a number of days, or -1 for none\n" +
-				"passwordWarnDays -9 is below -1: give a number of days, or -1 for none",
+			"passwordMaxAge -5 is below -1: use a number of days, or -1 for none\n" +
+				"passwordWarnDays -9 is below -1: use a number of days, or -1 for none",
 		},
 		"an expiry of no calendar": {
-			`{"expiry": "2023-02-29"}`, `expiry "2023-02-29" is no day from 1970-01-01 on: give YYYY-MM-DD, or absent for none`,
+			`{"expiry": "2023-02-29"}`, `expiry "2023-02-29" is not a day from 1970-01-01 on: use YYYY-MM-DD, or absent for none`,
 		},
 		"an expiry before all days": {
-			`{"expiry": "1969-12-31"}`, `expiry "1969-12-31" is no day from 1970-01-01 on: give YYYY-MM-DD, or absent for none`,
+			`{"expiry": "1969-12-31"}`, `expiry "1969-12-31" is not a day from 1970-01-01 on: use YYYY-MM-DD, or absent for none`,
 		},
-		"a negative gid":    {`{"gid": -1}`, "gid -1 is negative: give a group's name or number"},
-		"a group by number": {`{"groups": ["100"]}`, `groups has "100": give the name of one group`},
-		"two groups in one": {`{"groups": ["adm,web"]}`, `groups has "adm,web": give the name of one group`},
+		"a negative gid":    {`{"gid": -1}`, "gid -1 is negative: use a group's name or number"},
+		"a group by number": {`{"groups": ["100"]}`, `groups has "100": use the name of one group`},
+		"two groups in one": {`{"groups": ["adm,web"]}`, `groups has "adm,web": use the name of one group`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

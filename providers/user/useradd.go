@@ -14,8 +14,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// useradd reads the host's files of accounts and changes them with the tools that
-// every Linux distribution has: useradd, usermod, userdel, chpasswd, chage.
+// useradd reads the host's account files and changes them with the tools of every Linux
+// distribution: useradd, usermod, userdel, chpasswd and chage.
 type useradd struct{}
 
 func (useradd) Name() string { return "useradd" }
@@ -23,7 +23,7 @@ func (useradd) Name() string { return "useradd" }
 func (useradd) Needs() resource.Needs {
 	return resource.Needs{
 		Commands: []string{"useradd", "usermod", "userdel", "chpasswd", "chage"},
-		Remedy:   "install the package that has it (passwd or shadow-utils)",
+		Remedy:   "install the package that contains it (passwd or shadow-utils)",
 	}
 }
 
@@ -40,8 +40,8 @@ func (u useradd) Read(ctx context.Context, h resource.Reader, want attributes) (
 	return result.State, result.Err
 }
 
-// ReadAll reads any number of users with one look at each file. Without permission to read
-// shadow, only users that manage what it holds fail.
+// ReadAll implements [resource.BatchReader]. It reads each file once. Without permission to read
+// shadow, only users that manage fields of it fail.
 func (useradd) ReadAll(_ context.Context, h resource.Reader, wants []attributes) []resource.Result[attributes] {
 	db, err := readDatabase(h)
 	if err != nil {
@@ -58,7 +58,7 @@ func (useradd) ReadAll(_ context.Context, h resource.Reader, wants []attributes)
 	return results
 }
 
-// ReadAudited reads what only root may, too, where it is audited.
+// ReadAudited implements [resource.Auditor]. It also reads audited fields of shadow.
 func (useradd) ReadAudited(_ context.Context, h resource.Reader, want attributes, audited []string) (attributes, error) {
 	db, err := readDatabase(h)
 	if err != nil {
@@ -89,7 +89,7 @@ func needsShadow(want attributes) bool {
 	return want.Password != nil || want.Locked != nil || ages(want)
 }
 
-// List reads all users of the host, without their passwords.
+// List implements [resource.Lister]: all users of the host, without their passwords.
 func (useradd) List(_ context.Context, h resource.Reader) ([]attributes, error) {
 	db, err := readDatabase(h)
 	if err != nil {
@@ -102,11 +102,11 @@ func (useradd) List(_ context.Context, h resource.Reader) ([]attributes, error) 
 	return states, nil
 }
 
-// A database is what a host's files say of its accounts.
+// A database is the account files of a host.
 type database struct {
 	users  accounts.Users
 	groups accounts.Groups
-	shadow *accounts.Shadow // nil if it may not be read
+	shadow *accounts.Shadow // nil without permission to read it
 
 	shadowErr error // why shadow is nil
 }
@@ -127,7 +127,7 @@ func readDatabase(h host.Reader) (db database, err error) {
 	return db, err
 }
 
-// state is a user as want would put it, so that the two can be compared.
+// state is a user in the form of want, so that the two can be compared.
 func (db database) state(want attributes) attributes {
 	u, ok := db.users.Named(want.Name)
 	if !ok {
@@ -155,7 +155,7 @@ func (db database) state(want attributes) attributes {
 	return is
 }
 
-// password is nil where shadow has none or may not be read.
+// password is nil if shadow has none or could not be read.
 func (db database) password(name string) *string {
 	if db.shadow == nil {
 		return nil
@@ -166,8 +166,8 @@ func (db database) password(name string) *string {
 	return nil
 }
 
-// gid is a user's primary group by name if want gives it by name, and the wanted
-// name if several have that number.
+// gid is a user's primary group, by name if want names it, and by the desired name if several
+// groups have that number.
 func (db database) gid(u accounts.User, want attributes) *intstr.IntOrString {
 	if want.GID == nil {
 		return number(u.GID)
@@ -184,10 +184,10 @@ func (db database) gid(u accounts.User, want attributes) *intstr.IntOrString {
 	return number(u.GID)
 }
 
-// supplementary are the groups that a user is in besides the primary one. If want
-// lists the primary one too, the user is in it.
+// supplementary are the groups of a user besides the primary one. If want lists the primary one
+// too, it is included.
 func (db database) supplementary(u accounts.User, want attributes) []string {
-	names := db.groups.Having(u.Name)
+	names := db.groups.Of(u.Name)
 	primary, ok := primaryGroup(db.groups, u.GID, want)
 	if !ok {
 		return names
@@ -199,8 +199,8 @@ func (db database) supplementary(u accounts.User, want attributes) []string {
 	return names
 }
 
-// primaryGroup is the primary group that a user is to have: gid, unless want has
-// another. It may not be there.
+// primaryGroup is the desired primary group of a user: gid, unless want has another. It may not
+// exist.
 func primaryGroup(groups accounts.Groups, gid int64, want attributes) (accounts.Group, bool) {
 	if want.GID != nil {
 		return find(groups, want.GID)

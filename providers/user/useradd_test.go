@@ -170,20 +170,20 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
 		"a number that another user has": {
 			`{"name": "ann", "uid": 1500}`,
-			"cannot create user ann: useradd exited with 4: UID 1500 is not unique; choose another uid, or set allowDupe: true",
+			"cannot create user ann: useradd exited with 4: UID 1500 is not unique; use another uid, or set allowDupe: true",
 		},
 		"groups and a shell that are not there": {
 			`{"name": "ann", "gid": "web", "groups": ["adm", "wheel"], "shell": "/bin/zsh"}`,
-			"cannot create user ann: gid web is no group of the host: declare a Group with that name or gid\n" +
-				"groups has wheel, which is no group of the host: declare Group/wheel\n" +
-				"shell /bin/zsh is not on the host: require the Package that brings it, or choose another",
+			"cannot create user ann: gid web is not a group of the host: declare a Group with that name or gid\n" +
+				"groups has wheel, which is not a group of the host: declare Group/wheel\n" +
+				"shell /bin/zsh does not exist on the host: require the Package that installs it, or use another",
 		},
 		"one property fails and the others are set": {
 			`{"name": "bob", "uid": 0, "gid": 4711, "groups": ["wheel"], "comment": "Bob", "shell": "/etc/passwd"}`,
-			"cannot set uid: usermod exited with 4: UID '0' already exists; choose another uid, or set allowDupe: true\n" +
-				"cannot set gid: gid 4711 is no group of the host: declare a Group with that name or gid\n" +
-				"cannot set groups: groups has wheel, which is no group of the host: declare Group/wheel\n" +
-				"cannot set shell: shell /etc/passwd is not an executable file: choose another",
+			"cannot set uid: usermod exited with 4: UID '0' already exists; use another uid, or set allowDupe: true\n" +
+				"cannot set gid: gid 4711 is not a group of the host: declare a Group with that name or gid\n" +
+				"cannot set groups: groups has wheel, which is not a group of the host: declare Group/wheel\n" +
+				"cannot set shell: shell /etc/passwd is not an executable file: use another",
 		},
 	}
 	for name, test := range tests {
@@ -239,7 +239,7 @@ func TestAHomeThatStaysBehindIsTold(t *testing.T) {
 	r := bind(t, h, `{"name": "bob", "ensure": "absent", "manageHome": true}`)
 	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 	err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
-	if err == nil || !strings.HasSuffix(err.Error(), "; the account is gone, its home /usr/share is not: remove that by hand") {
+	if err == nil || !strings.HasSuffix(err.Error(), "; the account was removed, but its home /usr/share was not: remove that by hand") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -279,7 +279,7 @@ func TestAHomeIsMovedWhereThatIsAskedFor(t *testing.T) {
 	r := bind(t, h, `{"name": "ann", "moveHome": true, "home": "/home/other"}`)
 	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 	err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
-	if err == nil || !strings.Contains(err.Error(), "cannot move the home directory to /home/other, where something is already: move that away, or remove moveHome") {
+	if err == nil || !strings.Contains(err.Error(), "cannot move the home directory to /home/other, which already exists: move it away, or remove moveHome") {
 		t.Errorf("got %v", err)
 	}
 	debian.Chroot(t, root, "grep", ":/srv/ann:", "/etc/passwd")
@@ -318,7 +318,7 @@ func TestAPasswordIsLockedAndUnlocked(t *testing.T) {
 		r := bind(t, h, manifest)
 		must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 		err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
-		if err == nil || !strings.Contains(err.Error(), "locked: false needs a password, which the account does not have: add password or passwordFrom") {
+		if err == nil || !strings.Contains(err.Error(), "locked: false requires a password, which the account does not have: set password or passwordFrom") {
 			t.Errorf("%s: %v", manifest, err)
 		}
 	}

@@ -16,7 +16,7 @@ func (useradd) Watch(h host.Reader, want attributes) []string {
 		return paths
 	}
 	users, err := accounts.ReadUsers(h)
-	if err != nil { // the run will tell
+	if err != nil { // the run reports it
 		return paths
 	}
 	p := purge{}

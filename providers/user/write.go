@@ -15,8 +15,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Write makes an account with all that is said of it, removes it, or changes one
-// property after the other.
+// Write implements [resource.Provider]: it creates an account with all attributes, removes it, or
+// changes its properties one by one.
 func (useradd) Write(ctx context.Context, h resource.Writer, is, want attributes, changes []resource.Change) error {
 	return resource.Simple[attributes]{Create: create, Update: update, Delete: remove}.Write(ctx, h, is, want, changes)
 }
@@ -51,7 +51,7 @@ func create(ctx context.Context, h resource.Writer, _, want attributes) error {
 }
 
 func change(ctx context.Context, h resource.Writer, groups accounts.Groups, is, want attributes, property string) error {
-	if err := obstacle(h, groups, want, property); err != nil {
+	if err := precheck(h, groups, want, property); err != nil {
 		return err
 	}
 	switch property {
@@ -72,11 +72,11 @@ func change(ctx context.Context, h resource.Writer, groups accounts.Groups, is, 
 	return accounts.Run(ctx, h, host.Cmd{Args: args}, takenUID())
 }
 
-// movesHome is the option that moves a home directory, none where there is nothing to move.
-// usermod would change the account before it finds that out.
+// movesHome is the option that moves a home directory, nil if there is none to move: usermod would
+// change the account before it finds that out.
 func movesHome(h host.Reader, is, want attributes) ([]string, error) {
 	if _, err := h.Lstat(*want.Home); !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(err, fmt.Errorf("cannot move the home directory to %s, where something is already: move that away, or remove moveHome", *want.Home))
+		return nil, errors.Join(err, fmt.Errorf("cannot move the home directory to %s, which already exists: move it away, or remove moveHome", *want.Home))
 	}
 	info, err := h.Lstat(*is.Home)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
@@ -85,8 +85,8 @@ func movesHome(h host.Reader, is, want attributes) ([]string, error) {
 	return []string{"--move-home"}, err
 }
 
-// obstacle is what on the host is in the way of a property, nil if nothing.
-func obstacle(h host.Reader, groups accounts.Groups, want attributes, property string) error {
+// precheck returns why the host does not allow a change of a property.
+func precheck(h host.Reader, groups accounts.Groups, want attributes, property string) error {
 	switch property {
 	case "gid":
 		return unknownGID(groups, want)
@@ -105,25 +105,25 @@ func obstacle(h host.Reader, groups accounts.Groups, want attributes, property s
 	return nil
 }
 
-// nothingToUnlock is why an account can't be unlocked, which usermod reports as success: it
-// has no password. hash is the one that it has.
+// nothingToUnlock is the error of unlocking an account without a password, which usermod reports as
+// success. hash is the present one.
 func nothingToUnlock(want attributes, hash string) error {
 	if want.Locked == nil || *want.Locked || want.Password != nil || hash != "" {
 		return nil
 	}
-	return errors.New("locked: false needs a password, which the account does not have: add password or passwordFrom")
+	return errors.New("locked: false requires a password, which the account does not have: set password or passwordFrom")
 }
 
-// setPassword hands the hash over on standard input: arguments are for all to read.
+// setPassword passes the hash on standard input, because everybody can read arguments.
 func setPassword(ctx context.Context, h host.Host, want attributes) error {
 	return accounts.Run(ctx, h, host.Cmd{
 		Args:  []string{"chpasswd", "--encrypted"},
-		Stdin: []byte(want.Name + ":" + written(want) + "\n"),
+		Stdin: []byte(want.Name + ":" + shadowHash(want) + "\n"),
 	}, nil)
 }
 
-// homeLeft is the exit code of userdel when there was something about the home
-// directory or the mail spool, be it only that there was none.
+// homeLeft is the exit code of userdel if it could not remove the home directory or the mail spool,
+// or if one of them did not exist.
 const homeLeft = 12
 
 func remove(ctx context.Context, h resource.Writer, is, want attributes) error {
@@ -146,7 +146,7 @@ func remove(ctx context.Context, h resource.Writer, is, want attributes) error {
 	return nil
 }
 
-// leftBehind returns nil if the account and its home are gone after all.
+// leftBehind returns nil if the account and its home are in fact removed.
 func leftBehind(h host.Reader, is attributes, refusal *accounts.ToolError) error {
 	users, err := accounts.ReadUsers(h)
 	if err != nil {
@@ -158,7 +158,7 @@ func leftBehind(h host.Reader, is attributes, refusal *accounts.ToolError) error
 	if _, err := h.Lstat(*is.Home); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	refusal.Remedy = fmt.Sprintf("the account is gone, its home %s is not: remove that by hand", *is.Home)
+	refusal.Remedy = fmt.Sprintf("the account was removed, but its home %s was not: remove that by hand", *is.Home)
 	return refusal
 }
 
@@ -169,14 +169,14 @@ func unknownGID(groups accounts.Groups, want attributes) error {
 	if _, ok := find(groups, want.GID); ok {
 		return nil
 	}
-	return fmt.Errorf("gid %s is no group of the host: declare a Group with that name or gid", want.GID)
+	return fmt.Errorf("gid %s is not a group of the host: declare a Group with that name or gid", want.GID)
 }
 
 func unknownGroups(groups accounts.Groups, want attributes) error {
 	var errs []error
 	for _, name := range want.Groups {
 		if _, ok := groups.Named(name); !ok {
-			errs = append(errs, fmt.Errorf("groups has %s, which is no group of the host: declare Group/%s", name, name))
+			errs = append(errs, fmt.Errorf("groups has %s, which is not a group of the host: declare Group/%s", name, name))
 		}
 	}
 	return errors.Join(errs...)
@@ -189,17 +189,17 @@ func unusableShell(h host.Reader, want attributes) error {
 	info, err := h.Stat(*want.Shell)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("shell %s is not on the host: require the Package that brings it, or choose another", *want.Shell)
+		return fmt.Errorf("shell %s does not exist on the host: require the Package that installs it, or use another", *want.Shell)
 	case err != nil:
 		return fmt.Errorf("cannot look at the shell: %w", err)
 	case !info.IsRegular() || info.Mode&0o111 == 0:
-		return fmt.Errorf("shell %s is not an executable file: choose another", *want.Shell)
+		return fmt.Errorf("shell %s is not an executable file: use another", *want.Shell)
 	}
 	return nil
 }
 
 func takenUID() accounts.Remedies {
-	return accounts.Remedies{4: "choose another uid, or set allowDupe: true", 8: "end that process first"}
+	return accounts.Remedies{4: "use another uid, or set allowDupe: true", 8: "end that process first"}
 }
 
 func inUse() accounts.Remedies { return accounts.Remedies{8: "end that process first"} }
