@@ -35,26 +35,27 @@ func newAssigner(r *Revision, nodes []*evalContext, seal Sealer) *assigner {
 	}
 	matching := make(map[*target][]*evalContext, len(r.targets))
 	for _, t := range r.targets {
-		for _, n := range nodes {
-			if n.matchesAll || t.Matches(n.Labels) {
-				matching[t] = append(matching[t], n)
-			}
-		}
+		matching[t] = slices.DeleteFunc(slices.Clone(nodes), func(n *evalContext) bool { return !n.matchesAll && !t.Matches(n.Labels) })
 	}
 	over := evaluateWhens(matching, r.targets)
 	for _, t := range r.targets {
 		a.selectNodes(t, matching[t], over[t])
 	}
-	rendered := map[*draft][]*evalContext{}
+	a.over = evaluateTemplates(r.drafts, a.templated())
+	return a
+}
+
+// templated returns the nodes of each template that can be rendered.
+func (a *assigner) templated() map[*draft][]*evalContext {
+	all := map[*draft][]*evalContext{}
 	for _, n := range a.nodes {
 		for _, d := range n.perNode() {
 			if d.perNode.template != nil && d.perNode.canRender(n.evalContext) {
-				rendered[d] = append(rendered[d], n.evalContext)
+				all[d] = append(all[d], n.evalContext)
 			}
 		}
 	}
-	a.over = evaluateTemplates(r.drafts, rendered)
-	return a
+	return all
 }
 
 // selectNodes adds a target to the nodes that it selects. Both are in the order of their names.

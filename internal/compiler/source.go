@@ -47,11 +47,8 @@ func checkReferences(r v1alpha1.Resource) *fault {
 			return faultf(v1alpha1.ReasonInvalidSpec, "%s requires exactly one of configMapKeyRef and secretKeyRef", v.Field)
 		}
 	}
-	if c, ok := r.(v1alpha1.ContentSource); ok {
-		template, from := c.GetContentFrom().ContentTemplate != nil, c.GetContentFrom().ContentFrom != nil
-		if template && from || (template || from) && isSet(r, "content") {
-			return faultf(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom are mutually exclusive: set only one")
-		}
+	if c, ok := r.(v1alpha1.ContentSource); ok && hasTwoContents(c) {
+		return faultf(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom exclude each other: keep one")
 	}
 	for _, v := range refs {
 		if isSet(r, v.Attribute) {
@@ -59,6 +56,11 @@ func checkReferences(r v1alpha1.Resource) *fault {
 		}
 	}
 	return nil
+}
+
+func hasTwoContents(c v1alpha1.ContentSource) bool {
+	template, from := c.GetContentFrom().ContentTemplate != nil, c.GetContentFrom().ContentFrom != nil
+	return template && from || (template || from) && isSet(c, "content")
 }
 
 // isSet reports whether a resource itself has a value for an attribute.

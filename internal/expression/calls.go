@@ -2,7 +2,6 @@ package expression
 
 import (
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,8 +9,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
-
-	"github.com/fettle-dev/fettle/internal/regex"
 )
 
 // callCost returns the cost of a call of CEL, known before the call is made. Nearly all functions take time and memory
@@ -60,12 +57,8 @@ func superlinearCost(name string, args []ref.Val) (int, error) {
 	return 0, nil
 }
 
-// add implements +. It copies lists: CEL would chain them, and look through the chain at each access.
-func (p *program) add(args []ref.Val) ref.Val {
-	left, right, lists := listsOf(args)
-	if !lists {
-		return p.functions.call(operators.Add, args)
-	}
+// joined returns a copy of two lists. CEL would chain them, and go through the chain at each access.
+func joined(left, right traits.Lister) ref.Val {
 	elements := make([]ref.Val, 0, length(left)+length(right))
 	for _, list := range []traits.Lister{left, right} {
 		for i := list.Iterator(); i.HasNext() == types.True; {
@@ -83,16 +76,6 @@ func listsOf(args []ref.Val) (left, right traits.Lister, ok bool) {
 	left, first := args[0].(traits.Lister)
 	right, second := args[1].(traits.Lister)
 	return left, right, first && second
-}
-
-// compileConstant compiles a pattern, and returns the cost of matching one character.
-func compileConstant(pattern string) (compiled *regexp.Regexp, perCharacter int, err error) {
-	work, err := regex.Measure(pattern)
-	if err != nil {
-		return nil, 0, err
-	}
-	compiled, err = regexp.Compile(pattern)
-	return compiled, stepCost(work, 0), err
 }
 
 func textOf(v ref.Val) string {

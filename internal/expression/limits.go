@@ -82,32 +82,35 @@ func (s *scale) add(v reflect.Value, depth int) error {
 			}
 		}
 	case reflect.Slice, reflect.Array:
-		if v.Type().Elem().Kind() <= reflect.Complex128 {
-			s.total += valueSize * v.Len()
-			return nil
-		}
-		for i := 0; i < v.Len() && s.total <= s.limit; i++ {
-			if err := s.add(v.Index(i), depth+1); err != nil {
-				return err
-			}
-		}
+		return s.addList(v, depth+1)
 	default: // a number or a bool
+	}
+	return nil
+}
+
+func (s *scale) addList(v reflect.Value, depth int) error {
+	if v.Type().Elem().Kind() <= reflect.Complex128 {
+		s.total += valueSize * v.Len()
+		return nil
+	}
+	for i := 0; i < v.Len() && s.total <= s.limit; i++ {
+		if err := s.add(v.Index(i), depth); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // concrete returns what an interface, a pointer or a value of CEL holds.
 func concrete(v reflect.Value) reflect.Value {
-	for (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer) && !v.IsNil() {
-		if val, ok := v.Interface().(ref.Val); ok {
+	for v.IsValid() && v.CanInterface() {
+		if val, ok := reflect.TypeAssert[ref.Val](v); ok {
 			return reflect.ValueOf(val.Value())
+		}
+		if v.Kind() != reflect.Interface && v.Kind() != reflect.Pointer || v.IsNil() {
+			break
 		}
 		v = v.Elem()
-	}
-	if v.IsValid() && v.CanInterface() {
-		if val, ok := v.Interface().(ref.Val); ok {
-			return reflect.ValueOf(val.Value())
-		}
 	}
 	return v
 }

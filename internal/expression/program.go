@@ -15,13 +15,26 @@ import (
 // functions are the implementations of functions and operators, by name.
 type functions map[string]*functiondecl.Overload
 
+// call calls a function with arguments that are not errors.
 func (fs functions) call(name string, args []ref.Val) ref.Val {
-	switch f := fs[name]; {
-	case name == operators.Equals:
+	switch name {
+	case operators.Equals:
 		return types.Equal(args[0], args[1])
-	case name == operators.NotEquals:
+	case operators.NotEquals:
 		return types.Bool(types.Equal(args[0], args[1]) != types.True)
-	case f == nil || f.OperandTrait != 0 && !args[0].Type().HasTrait(f.OperandTrait):
+	case operators.Add:
+		if left, right, lists := listsOf(args); lists {
+			return joined(left, right)
+		}
+	}
+	if f := fs[name]; f != nil && (f.OperandTrait == 0 || args[0].Type().HasTrait(f.OperandTrait)) {
+		return invoke(f, args)
+	}
+	return types.NewErr("no such overload: %s", name)
+}
+
+func invoke(f *functiondecl.Overload, args []ref.Val) ref.Val {
+	switch {
 	case len(args) == 1 && f.Unary != nil:
 		return f.Unary(args[0])
 	case len(args) == 2 && f.Binary != nil:
@@ -29,7 +42,7 @@ func (fs functions) call(name string, args []ref.Val) ref.Val {
 	case f.Function != nil:
 		return f.Function(args...)
 	}
-	return types.NewErr("no such overload: %s", name)
+	return types.NewErr("no such overload")
 }
 
 // A program is a CEL program that charges a budget for each instruction, and for each call before it is made. The cost
@@ -117,30 +130,8 @@ func (p *program) chargeCalls(i interpreter.InterpretableV2) (interpreter.Interp
 	if !ok || call.Function() == operators.NotStrictlyFalse || len(call.Args()) == 0 {
 		return i, nil
 	}
-	implementation := func(args []ref.Val) ref.Val { return p.functions.call(call.Function(), args) }
-	price := func(args []ref.Val) (int, error) { return callCost(call.Function(), args) }
-	switch {
-	case call.Function() == operators.Add:
-		implementation = p.add
-	case call.Function() == "matches":
-		pattern, constant := call.Args()[1].(interpreter.InterpretableConst)
-		if !constant {
-			break
-		}
-		compiled, perCharacter, err := compileConstant(textOf(pattern.Value()))
-		if err != nil {
-			return nil, err
-		}
-		price = func(args []ref.Val) (int, error) { return times(perCharacter, len(textOf(args[0]))+1), nil }
-		implementation = func(args []ref.Val) ref.Val {
-			if text, ok := args[0].(types.String); ok {
-				return types.Bool(compiled.MatchString(string(text)))
-			}
-			return types.NewErr("no such overload: matches")
-		}
-	}
 	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
-		p.spend(price(args))
-		return implementation(args)
+		p.spend(callCost(call.Function(), args))
+		return p.functions.call(call.Function(), args)
 	}), nil
 }

@@ -2,9 +2,8 @@ package graph
 
 import "slices"
 
-// Cycles returns one cycle for every group of nodes that lead to each other: a
-// path along edges whose last node leads back to its first, beginning at the group's
-// lowest number. Groups come by that number, too.
+// Cycles returns one cycle of each of the graph's [Graph.SCCs]: a path along edges whose last node leads back to its first,
+// which is the lowest number of the component.
 func (g *Graph) Cycles() [][]int {
 	var cycles [][]int
 	for _, group := range g.SCCs() {
@@ -13,9 +12,8 @@ func (g *Graph) Cycles() [][]int {
 	return cycles
 }
 
-// SCCs returns the groups of nodes that lead to each other (the strongly connected
-// components of more than one node, or of one that leads to itself): nothing in
-// them can ever be ready. Sorted, each and as a whole.
+// SCCs returns the strongly connected components that have more than one node, or one node with an edge to itself. Their
+// nodes are never ready. Components are sorted by their lowest nodes, and so are the nodes of each.
 func (g *Graph) SCCs() [][]int {
 	t := tarjan{g: g, index: make([]int, g.Len()), low: make([]int, g.Len()), on: make([]bool, g.Len())}
 	for n := range g.Len() {
@@ -27,8 +25,7 @@ func (g *Graph) SCCs() [][]int {
 	return t.components
 }
 
-// Cycle is a shortest cycle through the first node of one of the graph's [Graph.SCCs]: a
-// path along edges whose last node leads back to its first.
+// Cycle returns a shortest cycle through the first node of one of the graph's [Graph.SCCs].
 func (g *Graph) Cycle(component []int) []int {
 	start := component[0]
 	came := map[int]int{}
@@ -62,11 +59,11 @@ func pathTo(n, start int, came map[int]int) []int {
 	return path
 }
 
-// tarjan finds strongly connected components in one pass. It keeps its own stack of
-// frames, as a chain of a hundred thousand resources must not exhaust Go's.
+// tarjan finds strongly connected components in one pass. It has its own stack of frames, so that a chain of a hundred
+// thousand resources does not exhaust the stack of the goroutine.
 type tarjan struct {
 	g          *Graph
-	index, low []int // 0: not seen
+	index, low []int // 0: not visited
 	on         []bool
 	next       int
 	stack      []int

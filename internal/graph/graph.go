@@ -1,7 +1,7 @@
-// Package graph orders things that depend on each other.
+// Package graph sorts nodes topologically.
 //
-// Things are numbered from 0 in their natural order, which is kept wherever the
-// edges allow: of all that is ready the lowest number comes first.
+// Nodes are numbered from 0 in their preferred order. Of the nodes that are ready, the one with the lowest number comes
+// first.
 package graph
 
 import (
@@ -9,23 +9,23 @@ import (
 	"slices"
 )
 
-// A Graph is directed, over the nodes 0 to n-1. An edge leads from what comes first
-// to what comes after it. Not safe for concurrent changes.
+// A Graph is a directed graph of the nodes 0 to n-1. An edge leads from a node to one that comes after it. It is not safe
+// for concurrent changes.
 type Graph struct {
-	after  [][]int // by node: what comes after it, in the order it was added
-	before []int   // by node: how many edges lead to it
+	after  [][]int // by node: its successors, in the order in which they were added
+	before []int   // by node: the number of its predecessors
 	edges  map[[2]int]struct{}
 }
 
-// New makes a graph of n nodes without edges.
+// New returns a graph of n nodes without edges.
 func New(n int) *Graph {
 	return &Graph{after: make([][]int, n), before: make([]int, n), edges: map[[2]int]struct{}{}}
 }
 
-// Len is the number of nodes.
+// Len returns the number of nodes.
 func (g *Graph) Len() int { return len(g.after) }
 
-// Add adds an edge; a second one between the same two changes nothing.
+// Add adds an edge. Adding it again has no effect.
 func (g *Graph) Add(from, to int) {
 	if g.Has(from, to) {
 		return
@@ -41,10 +41,10 @@ func (g *Graph) Has(from, to int) bool {
 	return ok
 }
 
-// After lists what directly comes after a node. Not to be changed.
+// After returns the direct successors of a node. The caller must not change them.
 func (g *Graph) After(node int) []int { return g.after[node] }
 
-// Reachable marks the given nodes and all that come after them, directly or not.
+// Reachable reports by node whether it is one of the given nodes or comes after one, directly or not.
 func (g *Graph) Reachable(from ...int) []bool {
 	seen := make([]bool, g.Len())
 	stack := slices.Clone(from)
@@ -60,15 +60,15 @@ func (g *Graph) Reachable(from ...int) []bool {
 	return seen
 }
 
-// A Queue hands out nodes once all that comes before them is done, the lowest
-// number first. Nodes on a cycle, and what comes after them, are never ready.
+// A Queue returns nodes whose predecessors are done, the lowest number first. Nodes on a cycle, and nodes after them, are
+// never ready.
 type Queue struct {
 	g       *Graph
-	waiting []int // by node: how many of those before it are not done
+	waiting []int // by node: the number of predecessors that are not done
 	ready   intHeap
 }
 
-// Queue starts at the beginning of the graph, which must not change any more.
+// Queue returns a queue of all nodes. The graph must not change any more.
 func (g *Graph) Queue() *Queue {
 	q := &Queue{g: g, waiting: slices.Clone(g.before)}
 	for n, w := range q.waiting {
@@ -80,7 +80,7 @@ func (g *Graph) Queue() *Queue {
 	return q
 }
 
-// Pop takes the first node that is ready.
+// Pop removes the first node that is ready; ok is false if there is none.
 func (q *Queue) Pop() (node int, ok bool) {
 	if len(q.ready) == 0 {
 		return 0, false
@@ -88,10 +88,10 @@ func (q *Queue) Pop() (node int, ok bool) {
 	return heap.Pop(&q.ready).(int), true
 }
 
-// Push puts a node back that was popped and not done.
+// Push returns a node to the queue that was popped and is not done.
 func (q *Queue) Push(node int) { heap.Push(&q.ready, node) }
 
-// PopAll takes, in order, all ready nodes for which keep is true.
+// PopAll removes all ready nodes for which keep is true, and returns them in order.
 func (q *Queue) PopAll(keep func(node int) bool) []int {
 	var taken []int
 	rest := q.ready[:0]
@@ -108,12 +108,11 @@ func (q *Queue) PopAll(keep func(node int) bool) []int {
 	return taken
 }
 
-// PopRow takes the nodes that would come next, at most so many, if a node that was popped
-// and each of them were done at once: until that makes one ready which comes first, or
-// keep is false.
+// PopRow removes at most the given number of nodes that would come next if a popped node and each of them were done
+// immediately. It ends where that would make another node ready that comes first, or where keep is false.
 func (q *Queue) PopRow(popped, most int, keep func(node int) bool) []int {
 	var taken []int
-	left := map[int]int{} // by node: how many of those before it are not in the row
+	left := map[int]int{} // by node: the number of predecessors outside the row
 	turn := len(q.waiting)
 	follow := func(node int) {
 		for _, n := range q.g.after[node] {
@@ -134,7 +133,7 @@ func (q *Queue) PopRow(popped, most int, keep func(node int) bool) []int {
 	return taken
 }
 
-// Done marks a node that was popped as done and makes ready what waited for it last.
+// Done marks a popped node as done. Successors that waited only for it become ready.
 func (q *Queue) Done(node int) {
 	for _, n := range q.g.after[node] {
 		if q.waiting[n]--; q.waiting[n] == 0 {

@@ -1,9 +1,8 @@
-// Package regex compiles the regular expressions that authors write.
+// Package regex compiles regular expressions that authors write, within limits.
 //
-// Go's regexp matches in a time linear in the pattern and the text, but a short pattern can be a large program, and
-// parsing can take far longer than its length suggests: in a case-insensitive pattern each range such as
-// [\x{100}-\x{10000}] is folded one character at a time. Everything that compiles an author's pattern does it here,
-// so that one limit holds for all.
+// Go's regexp matches in time linear in the pattern and the text. But a short pattern can be a large program, and parsing
+// can take far longer than its length suggests: in a case-insensitive pattern, each range such as [\x{100}-\x{10000}] is
+// folded one character at a time. All patterns of authors are compiled here, so the same limits apply to all of them.
 package regex
 
 import (
@@ -17,11 +16,11 @@ import (
 // The limits of a pattern.
 const (
 	MaxLength       = 1024      // in bytes
-	MaxInstructions = 1000      // of the program that it compiles to; a repetition counts for each turn
+	MaxInstructions = 1000      // of the program that it compiles to; a repetition counts once for each time
 	MaxParseTime    = 5_000_000 // in nanoseconds, as estimated
 )
 
-// Work is an upper bound of the work that a pattern causes.
+// Work is an upper bound of the work of compiling a pattern.
 type Work struct {
 	Instructions int // of the compiled program
 	ParseTime    int // in nanoseconds
@@ -55,8 +54,8 @@ func Measure(pattern string) (Work, error) {
 	return work, nil
 }
 
-// parseWork estimates the work of parsing from the text alone. Bytes of any kind are cheap, classes of Unicode are
-// tables that are copied and sorted, and what is folded is folded one character at a time.
+// parseWork estimates the work of parsing from the text alone. Most bytes are cheap. Unicode classes are tables that are
+// copied and sorted, and case folding takes one character at a time.
 func parseWork(pattern string) Work {
 	work := Work{ParseTime: 500 * len(pattern), ParseBytes: 256 * len(pattern)}
 	classes := strings.Count(pattern, `\p`) + strings.Count(pattern, `\P`)
@@ -70,7 +69,7 @@ func parseWork(pattern string) Work {
 	return work
 }
 
-// instructions estimates what a regular expression compiles to, from above. It stops beyond MaxInstructions.
+// instructions returns an upper bound of the size of the compiled program. It stops beyond MaxInstructions.
 func instructions(r *syntax.Regexp) int {
 	total := 1 + len(r.Rune)/64
 	if r.Op == syntax.OpLiteral {

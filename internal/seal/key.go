@@ -12,23 +12,23 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// algorithm is what the text of a public key begins with.
+// algorithm is the prefix of the text of a public key.
 const algorithm = "mlkem768-x25519:"
 
-// maxQuoted is how many bytes of a key an error quotes.
+// maxQuoted is the number of bytes of a key that an error quotes.
 const maxQuoted = 40
 
-// A PublicKey is what values are sealed to. The zero PublicKey is none.
+// A PublicKey is a key that values are sealed to. The zero PublicKey is no key.
 type PublicKey struct{ key hpke.PublicKey }
 
-// ParsePublicKey reads what String writes, and no other spelling of it.
+// ParsePublicKey parses the output of String. It accepts no other encoding of a key.
 func ParsePublicKey(s string) (PublicKey, error) {
 	encoded, ok := strings.CutPrefix(s, algorithm)
 	if !ok {
 		return PublicKey{}, fmt.Errorf("public key %q is of an unknown algorithm: it has to begin with %s", text.Clip(s, maxQuoted), algorithm)
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(encoded)
-	if err != nil || strings.ContainsAny(encoded, "\r\n") { // which the decoder skips
+	if err != nil || strings.ContainsAny(encoded, "\r\n") { // the decoder skips these
 		return PublicKey{}, fmt.Errorf("public key %q is no base64", text.Clip(s, maxQuoted))
 	}
 	key, err := hpke.MLKEM768X25519().NewPublicKey(raw)
@@ -38,10 +38,10 @@ func ParsePublicKey(s string) (PublicKey, error) {
 	return PublicKey{key}, nil
 }
 
-// IsZero reports whether there is no key.
+// IsZero reports whether k is the zero PublicKey.
 func (k PublicKey) IsZero() bool { return k.key == nil }
 
-// String is the key as text, "" for none.
+// String returns the key as text; "" for the zero PublicKey.
 func (k PublicKey) String() string {
 	if k.IsZero() {
 		return ""
@@ -49,7 +49,7 @@ func (k PublicKey) String() string {
 	return algorithm + base64.StdEncoding.EncodeToString(k.key.Bytes())
 }
 
-// Fingerprint is a short name of the key, "" for none: sha256- and the hash of its text.
+// Fingerprint returns sha256- and the hash of the key's text; "" for the zero PublicKey.
 func (k PublicKey) Fingerprint() string {
 	if k.IsZero() {
 		return ""
@@ -57,21 +57,20 @@ func (k PublicKey) Fingerprint() string {
 	return Fingerprint(k.String())
 }
 
-// Fingerprint is that of the key whose text this is, which need not be a key.
+// Fingerprint returns the fingerprint of a key given as text. The text need not be valid.
 func Fingerprint(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + hex.EncodeToString(sum[:])
 }
 
-// A PrivateKey opens what was sealed to its public key. It prints as a mark. Safe for
-// concurrent use.
+// A PrivateKey opens values that were sealed to its public key. It formats as a mark. It is safe for concurrent use.
 type PrivateKey struct {
 	seed   []byte
 	key    hpke.PrivateKey
 	public PublicKey
 }
 
-// GenerateKey makes a new key.
+// GenerateKey generates a key.
 func GenerateKey() (*PrivateKey, error) {
 	key, err := hpke.MLKEM768X25519().GenerateKey()
 	if err != nil {
@@ -84,7 +83,7 @@ func GenerateKey() (*PrivateKey, error) {
 	return &PrivateKey{bytes.Clone(seed), key, PublicKey{key.PublicKey()}}, nil
 }
 
-// ParsePrivateKey reads what Bytes gives.
+// ParsePrivateKey parses the output of Bytes.
 func ParsePrivateKey(seed []byte) (*PrivateKey, error) {
 	key, err := hpke.MLKEM768X25519().NewPrivateKey(seed)
 	if err != nil {
@@ -93,14 +92,13 @@ func ParsePrivateKey(seed []byte) (*PrivateKey, error) {
 	return &PrivateKey{bytes.Clone(seed), key, PublicKey{key.PublicKey()}}, nil
 }
 
-// Bytes is the secret that the key is made from: 32 bytes, to be kept where nobody else
-// can read them.
+// Bytes returns the secret seed of the key: 32 bytes, to be stored where nobody else can read them.
 func (k *PrivateKey) Bytes() []byte { return bytes.Clone(k.seed) }
 
-// PublicKey is the half that may be known.
+// PublicKey returns the public half of the key.
 func (k *PrivateKey) PublicKey() PublicKey { return k.public }
 
-// Format writes a mark in place of the key, whatever the verb.
+// Format writes a mark instead of the key, whatever the verb.
 func (k *PrivateKey) Format(to fmt.State, _ rune) {
-	_, _ = to.Write([]byte("[private key of " + k.public.Fingerprint() + "]")) // as all that is formatted
+	_, _ = to.Write([]byte("[private key of " + k.public.Fingerprint() + "]")) // like everything that is formatted
 }

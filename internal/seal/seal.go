@@ -1,11 +1,9 @@
-// Package seal closes values so that one node alone can read them, and for one purpose
-// alone.
+// Package seal encrypts values so that only one node can read them, and only for one purpose.
 //
-// It is HPKE (RFC 9180) in base mode: the KEM joins X25519 with ML-KEM-768, so that what
-// is recorded today stays closed to a quantum computer, with HKDF-SHA256 and AES-256-GCM.
-// What a value is for is authenticated with it. Who sealed it is not: anyone who has the
-// public key can, and who may write what a node reads is for others to say. Its length
-// shows.
+// It uses HPKE (RFC 9180) in base mode with HKDF-SHA256 and AES-256-GCM. The KEM combines X25519 with ML-KEM-768, so that a
+// quantum computer cannot open values that are recorded today. The purpose of a value is authenticated. The sender is not:
+// anyone who has the public key can seal, and RBAC decides who can write what a node reads. The length of a value is not
+// hidden.
 package seal
 
 import (
@@ -15,31 +13,29 @@ import (
 	"fmt"
 )
 
-// info tells these values from all else that is ever sealed to such a key. Another form
-// gets another number.
+// info separates these values from others that are sealed to such a key. Its version changes with the format.
 const info = "fettle.dev/seal/v1"
 
-// overhead is how much longer than its value a sealed one is, in bytes: the encapsulated
-// keys of ML-KEM-768 and X25519, and the tag of AES-GCM.
+// overhead is the number of bytes that sealing adds to a value: the encapsulated keys of ML-KEM-768 and X25519, and the
+// tag of AES-GCM.
 const (
 	encapsulated = 1088 + 32
 	overhead     = encapsulated + 16
 )
 
-// A Purpose is what a value is sealed for. It opens for the very same alone.
+// A Purpose is the use of a value. A sealed value opens only for the same purpose.
 type Purpose struct {
 	Node      string // the node's name
 	Ref       string // Kind/name of the resource
 	Attribute string // of the resource
 }
 
-// String names all of it.
+// String returns the purpose for messages.
 func (p Purpose) String() string {
 	return fmt.Sprintf("%s of %s on node %s", p.Attribute, p.Ref, p.Node)
 }
 
-// bytes tell any two purposes apart, whatever is in their names: each part follows its
-// length.
+// bytes returns an encoding that differs for any two purposes: each part follows its length.
 func (p Purpose) bytes() []byte {
 	var all []byte
 	for _, part := range []string{p.Node, p.Ref, p.Attribute} {
@@ -49,9 +45,8 @@ func (p Purpose) bytes() []byte {
 	return all
 }
 
-// Seal closes a value for who has the private key. Two sealed forms of one value differ.
-// It fails for a key that can't be used, such as the zero PublicKey, or one that was made
-// to give every sender the same secret.
+// Seal encrypts a value for the holder of the private key. It returns different bytes each time. It fails for keys that
+// cannot be used: the zero PublicKey, and keys that give every sender the same secret.
 func Seal(to PublicKey, purpose Purpose, value []byte) ([]byte, error) {
 	if to.key == nil {
 		return nil, fmt.Errorf("cannot seal %s: there is no public key", purpose)
@@ -67,11 +62,10 @@ func Seal(to PublicKey, purpose Purpose, value []byte) ([]byte, error) {
 	return append(enc, closed...), nil
 }
 
-// errClosed doesn't say which of these it is, as nobody can tell.
+// errClosed covers causes that cannot be told apart.
 var errClosed = errors.New("it was sealed to another key or for another purpose, or it was changed")
 
-// Open is the value that was sealed to the key for this purpose. An error says nothing of
-// the value.
+// Open decrypts a value that was sealed to the key for this purpose. Errors do not contain the value.
 func (k *PrivateKey) Open(purpose Purpose, sealed []byte) ([]byte, error) {
 	if len(sealed) < overhead {
 		return nil, fmt.Errorf("cannot open %s: it has %d bytes, and the shortest sealed value has %d", purpose, len(sealed), overhead)
