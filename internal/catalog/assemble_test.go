@@ -41,7 +41,7 @@ func getter(catalogs ...*v1alpha1.Catalog) func(string) (*v1alpha1.Catalog, erro
 	}
 }
 
-func TestAssemblePutsANodesEntriesTogetherWithoutTheWithheld(t *testing.T) {
+func TestAssembleReturnsAllEntriesExceptTheWithheld(t *testing.T) {
 	t.Parallel()
 
 	web := stored(entry("SystemService", "nginx", `{"ensure":"running"}`), entry("File", "a", `{"path":"/a"}`))
@@ -60,17 +60,17 @@ func TestAssemblePutsANodesEntriesTogetherWithoutTheWithheld(t *testing.T) {
 	}
 }
 
-func TestAssembleRefusesACatalogThatIsNotWhatItsNameSays(t *testing.T) {
+func TestAssembleRejectsACatalogThatDoesNotMatchItsName(t *testing.T) {
 	t.Parallel()
 
 	tampered := stored(entry("File", "a", `{"path":"/a"}`))
 	tampered.Entries[0] = entry("File", "a", `{"path":"/b"}`)
 	undecodable := stored(entry("File", "a", `{"path":`))
 	for name, c := range map[string]*v1alpha1.Catalog{
-		"its content was changed":    tampered,
-		"its content can't be read":  undecodable,
-		"it has one more resource":   {ObjectMeta: stored().ObjectMeta, Entries: []v1alpha1.CatalogEntry{entry("User", "root", `{}`)}},
-		"it is there twice in a row": {ObjectMeta: stored(entry("File", "a", `{}`)).ObjectMeta, Entries: []v1alpha1.CatalogEntry{entry("File", "a", `{} {}`)}},
+		"changed content": tampered,
+		"invalid JSON":    undecodable,
+		"another entry":   {ObjectMeta: stored().ObjectMeta, Entries: []v1alpha1.CatalogEntry{entry("User", "root", `{}`)}},
+		"two JSON values": {ObjectMeta: stored(entry("File", "a", `{}`)).ObjectMeta, Entries: []v1alpha1.CatalogEntry{entry("File", "a", `{} {}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +83,7 @@ func TestAssembleRefusesACatalogThatIsNotWhatItsNameSays(t *testing.T) {
 	}
 }
 
-func TestAssembleSaysWhichCatalogIsMissing(t *testing.T) {
+func TestAssembleNamesTheMissingCatalog(t *testing.T) {
 	t.Parallel()
 
 	_, _, err := catalog.Assemble(v1alpha1.NodeCatalogSpec{Catalogs: []v1alpha1.CatalogRef{{Name: "sha256-1"}}}, getter())
@@ -92,7 +92,7 @@ func TestAssembleSaysWhichCatalogIsMissing(t *testing.T) {
 	}
 }
 
-func TestANameIsThatOfTheContentAndNotOfItsSpelling(t *testing.T) {
+func TestNameIgnoresHowJSONIsWritten(t *testing.T) {
 	t.Parallel()
 
 	a := catalog.Name([]v1alpha1.CatalogEntry{entry("File", "a", `{"path":"/a","content":"<b>","mode":"0644"}`)})
@@ -105,7 +105,7 @@ func TestANameIsThatOfTheContentAndNotOfItsSpelling(t *testing.T) {
 	}
 }
 
-func TestSameSpecLooksThroughSpelling(t *testing.T) {
+func TestSameSpecIgnoresHowJSONIsWritten(t *testing.T) {
 	t.Parallel()
 
 	spec := func(attributes string, withheld ...v1alpha1.Withheld) v1alpha1.NodeCatalogSpec {

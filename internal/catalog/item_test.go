@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// kinds are types that can be bound and nothing else.
+// kinds can only be bound.
 func kinds() []resource.Kind {
 	file := &resource.Type[v1alpha1.FileAttributes]{
 		Name: "File", NamevarName: "path", Namevar: func(a *v1alpha1.FileAttributes) *string { return &a.Path },
@@ -23,7 +23,7 @@ func kinds() []resource.Kind {
 	return []resource.Kind{bound.Kind(file), bound.Kind(pkg)}
 }
 
-func TestAnEntryThatSaysWhatCanNotBeIsAnInvalidItem(t *testing.T) {
+func TestAnInvalidEntryIsAnInvalidItem(t *testing.T) {
 	t.Parallel()
 
 	with := func(adjust func(*v1alpha1.CatalogEntry)) v1alpha1.CatalogEntry {

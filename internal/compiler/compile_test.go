@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
-// outline is a result as a table can show it: by node, what it has, and what waits.
+// An outline summarizes a result: the entries and the withheld resources of each node, and the problems.
 type outline struct {
 	Nodes    map[string]string
 	Withheld map[string]string
@@ -79,7 +79,7 @@ func TestCompile(t *testing.T) {
 			resources: []v1alpha1.Resource{file("a", "/a", func(f *v1alpha1.File) { f.Spec.NodeSelector = nil })},
 			want:      outline{Nodes: map[string]string{"web-1": ""}},
 		},
-		"when decides by facts, numbers of JSON included": {
+		"when compares facts, including numbers": {
 			nodes: []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{
 				file("a", "/a", when(`facts.os.family == "Debian" && facts.processors.count >= 4`)),
@@ -88,7 +88,7 @@ func TestCompile(t *testing.T) {
 			},
 			want: outline{Nodes: map[string]string{"web-1": "File/a File/c"}},
 		},
-		"when waits for facts, and so does what comes after it": {
+		"when waits for facts, and so do dependents": {
 			nodes: []compiler.Node{factless("web-1", "web")},
 			resources: []v1alpha1.Resource{
 				file("a", "/a", when(`facts.os.family == "Debian"`)), file("b", "/b", requires("File/a")), file("c", "/c", when("true")),
@@ -102,7 +102,7 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
-		"when that fails on a node names node and expression": {
+		"an error of when names the node and the expression": {
 			nodes:     []compiler.Node{node("web-1", "web"), node("web-2", "web")},
 			resources: []v1alpha1.Resource{file("a", "/a", when(`node.name == "web-1" || facts.rack == "7"`))},
 			want: outline{
@@ -111,7 +111,7 @@ func TestCompile(t *testing.T) {
 				Problems: []string{`File/a|web-2|InvalidWhen|when "node.name == \"web-1\" || facts.rack == \"7\"" fails on node web-2: no such key: rack`},
 			},
 		},
-		"when must be CEL and give a bool": {
+		"when must be a CEL expression of type bool": {
 			nodes:     []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{file("a", "/a", when("fact.x")), file("b", "/b", when("1 + 1")), file("c", "/c", when("facts.os.family")), file("d", "/d")},
 			want: outline{
@@ -124,7 +124,7 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
-		"a nodeSelector that is none is said": {
+		"an invalid nodeSelector is reported": {
 			nodes: []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{file("a", "/a", func(f *v1alpha1.File) {
 				f.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "role", Operator: "Like"}}}
@@ -134,7 +134,7 @@ func TestCompile(t *testing.T) {
 				Problems: []string{`File/a||InvalidSelector|nodeSelector is invalid: "Like" is not a valid label selector operator`},
 			},
 		},
-		"two claims of one path name each other and the rest goes on": {
+		"two claims of one path are withheld and name each other": {
 			nodes:     []compiler.Node{node("web-1", "web"), node("db-1", "db")},
 			resources: []v1alpha1.Resource{file("a", "/etc/motd"), file("b", "/etc/motd/", on("web")), file("c", "/c")},
 			want: outline{
@@ -146,7 +146,7 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
-		"who claims one thing is found behind who does not, and five others are named": {
+		"a conflict names at most five others": {
 			nodes: []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{
 				file("0", "/0"), file("a", "/a", on("web")), file("b", "/a", on("web")), file("c", "/a", on("web")),
@@ -162,12 +162,12 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
-		"one name of two kinds is that of two things": {
+		"two kinds may use one name": {
 			nodes:     []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{service("nginx"), pkg("nginx")},
 			want:      outline{Nodes: map[string]string{"web-1": "Package/nginx SystemService/nginx"}},
 		},
-		"a reference to nothing says what there is": {
+		"a missing reference lists what exists": {
 			nodes: []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{
 				file("a", "/a", requires("File/bb")), file("b", "/b", notifies("SystemService/nginx")),
@@ -183,7 +183,7 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
-		"a cycle is named whole, and what comes after it waits": {
+		"a cycle is reported with its path, and dependents wait": {
 			nodes: []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{
 				file("a", "/a", requires("File/c")), file("b", "/b", requires("File/a")), file("c", "/c", requires("File/b")),
@@ -200,7 +200,7 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
-		"what requires itself is a cycle": {
+		"a resource that requires itself is a cycle": {
 			nodes:     []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{file("a", "/a", requires("File/a"))},
 			want: outline{
@@ -209,7 +209,7 @@ func TestCompile(t *testing.T) {
 				Problems: []string{"File/a||DependencyCycle|File/a -> File/a is a cycle: remove one of these edges"},
 			},
 		},
-		"what is notified by something withheld waits, too, however far": {
+		"direct and indirect dependents of a withheld resource wait": {
 			nodes: []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{
 				file("a", "/x", notifies("SystemService/s")), file("b", "/x"), service("s"), file("z", "/z", requires("SystemService/s")),
@@ -225,7 +225,7 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
-		"content comes from a ConfigMap that exists": {
+		"content is read from a ConfigMap": {
 			nodes:     []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{file("a", "/a", from("motd", "text")), file("b", "/b", from("motd", "other"))},
 			want: outline{
@@ -234,7 +234,7 @@ func TestCompile(t *testing.T) {
 				Problems: []string{`File/b||MissingSource|contentFrom names key "other" of ConfigMap ops/motd, which does not exist: create it, or correct contentFrom`},
 			},
 		},
-		"content has one origin": {
+		"content has only one source": {
 			nodes: []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{
 				file("a", "/a", rendering("x"), from("motd", "text")), file("b", "/b", rendering("x"), content("x")), file("c", "/c", from("motd", "text"), content("x")),
@@ -249,7 +249,7 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
-		"a template is rendered, waits for facts, and names node and line when it fails": {
+		"templates are rendered, wait for facts, and fail with node and line": {
 			nodes: []compiler.Node{node("web-1", "web"), factless("web-2", "web")},
 			resources: []v1alpha1.Resource{
 				file("a", "/a", rendering("{{ .facts.os.family | upper }}")),
@@ -278,7 +278,7 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
-		"attributes that the type refuses concern that resource alone": {
+		"rejected attributes affect only their resource": {
 			nodes:     []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{file("a", "/a", content("refused")), file("b", "/b")},
 			want: outline{
@@ -287,7 +287,7 @@ func TestCompile(t *testing.T) {
 				Problems: []string{`File/a||InvalidSpec|content "refused" is not allowed: write something else`},
 			},
 		},
-		"a kind that is not known is said": {
+		"an unknown kind is reported": {
 			nodes:     []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{&v1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: "ann"}, Spec: v1alpha1.UserSpec{Targeting: v1alpha1.Targeting{NodeSelector: everywhere()}}}},
 			want: outline{
@@ -342,13 +342,13 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// claims is the problem of a file that others claim, too.
+// claims returns the problem of a file whose path others claim, too.
 func claims(name, others string) string {
 	return "File/" + name + `||Conflict|path "/a" is also claimed by ` + others + " on the same node: keep one, or let their nodeSelector or when exclude each other"
 }
 
-// Authors and nodes choose what errors quote.
-func TestMessagesPrintWhateverTheyQuote(t *testing.T) {
+// Errors quote text that authors and nodes choose.
+func TestMessagesArePrintableWhateverTheyQuote(t *testing.T) {
 	t.Parallel()
 
 	random := rand.New(rand.NewPCG(1, 2))

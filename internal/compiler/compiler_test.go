@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A history is a fleet that something happens to, again and again.
+// A history is a fleet that changes step by step.
 type history struct {
 	*rand.Rand
 	in         compiler.Input
@@ -35,14 +35,14 @@ func newHistory(seed uint64) *history {
 	return h
 }
 
-// changed does what an API server does to an object whose spec has changed.
+// changed sets the metadata that an API server sets when a spec changes.
 func (h *history) changed(r v1alpha1.Resource) {
 	h.serial++
 	r.SetUID(types.UID(r.KindName() + r.GetName()))
 	r.SetGeneration(int64(h.serial))
 }
 
-// step changes one thing, or nothing.
+// step makes at most one change.
 func (h *history) step() string {
 	i, j := h.IntN(len(h.in.Resources)), h.IntN(len(h.in.Nodes))
 	switch h.IntN(11) {
@@ -91,7 +91,7 @@ func (h *history) step() string {
 	return "nothing"
 }
 
-func TestWhatCameBeforeChangesNoAnswer(t *testing.T) {
+func TestEarlierCompilationsDoNotChangeTheResult(t *testing.T) {
 	t.Parallel()
 
 	for seed := range uint64(12) {
@@ -122,7 +122,7 @@ func FuzzCompilerHistory(f *testing.F) {
 	})
 }
 
-func TestNodesThatHaveAllInCommonShareAResult(t *testing.T) {
+func TestEqualNodesShareAResult(t *testing.T) {
 	t.Parallel()
 
 	result := compiler.Compile(compiler.Input{
@@ -134,8 +134,8 @@ func TestNodesThatHaveAllInCommonShareAResult(t *testing.T) {
 	}
 }
 
-// A resource that was deleted and created again begins at generation 1 again.
-func TestAResourceOfAnotherUIDIsAnotherResource(t *testing.T) {
+// A resource that is deleted and created again begins at generation 1.
+func TestARecreatedResourceIsCompiledAgain(t *testing.T) {
 	t.Parallel()
 
 	in := compiler.Input{Kinds: kinds(), Nodes: []compiler.Node{node("web-1", "web")}}
@@ -155,7 +155,7 @@ func TestAResourceOfAnotherUIDIsAnotherResource(t *testing.T) {
 	}
 }
 
-func TestAMissingReferenceThatComesElsewhereIsExplainedAgain(t *testing.T) {
+func TestTheMessageOfAMissingReferenceFollowsTheFleet(t *testing.T) {
 	t.Parallel()
 
 	in := compiler.Input{

@@ -9,8 +9,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Each node takes more than 10 ms of the second that a when may take.
-func TestEvaluationsCountOnlyOnNodesThatThereAre(t *testing.T) {
+// On each node the when costs about one percent of the limit for all nodes.
+func TestOnlyExistingNodesCountTowardsTheLimit(t *testing.T) {
 	t.Parallel()
 
 	in := compiler.Input{Kinds: kinds(), Resources: []v1alpha1.Resource{file("a", "/a", when(expensiveWhen+`node.name != ""`), on("web"))}}

@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-func TestWhatCanNotBeIsTheResourcesFault(t *testing.T) {
+func TestInvalidMetaparametersAreProblems(t *testing.T) {
 	t.Parallel()
 
 	_, problems := compiler.Local(compiler.Input{Kinds: kinds(), Resources: []v1alpha1.Resource{
@@ -30,7 +30,7 @@ func TestWhatCanNotBeIsTheResourcesFault(t *testing.T) {
 	}
 }
 
-func TestTheDeletionPolicyReachesTheItem(t *testing.T) {
+func TestTheItemHasTheDeletionPolicy(t *testing.T) {
 	t.Parallel()
 
 	for policy, want := range map[v1alpha1.DeletionPolicy]resource.Deletion{
@@ -51,7 +51,7 @@ func TestTheDeletionPolicyReachesTheItem(t *testing.T) {
 	}
 }
 
-func TestAllEdgesReachTheItem(t *testing.T) {
+func TestTheItemHasAllEdges(t *testing.T) {
 	t.Parallel()
 
 	b, c := []v1alpha1.ResourceRef{"File/b"}, []v1alpha1.ResourceRef{"File/c"}

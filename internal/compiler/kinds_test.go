@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// kinds are types that bind and can do nothing else: the compiler needs no more.
+// kinds can only be bound, which is all that the compiler needs.
 func kinds() []resource.Kind {
 	file := &resource.Type[v1alpha1.FileAttributes]{
 		Name: "File", NamevarName: "path",

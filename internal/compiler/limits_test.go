@@ -35,7 +35,7 @@ func messages(result compiler.Result) []string {
 	return all
 }
 
-func TestAResourceThatTakesTooLongOnAllNodesTogetherIsWithheld(t *testing.T) {
+func TestAnExpressionThatIsTooExpensiveOnAllNodesTogetherIsWithheld(t *testing.T) {
 	t.Parallel()
 
 	result := compiler.Compile(compiler.Input{Nodes: webs(150), Kinds: kinds(), Resources: []v1alpha1.Resource{
@@ -59,7 +59,7 @@ func TestAResourceThatTakesTooLongOnAllNodesTogetherIsWithheld(t *testing.T) {
 	}
 }
 
-func TestWhatTakesTooLongTakesNothingFromOthers(t *testing.T) {
+func TestExpensiveExpressionsDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 
 	in := compiler.Input{Nodes: webs(150), Kinds: kinds(), Resources: []v1alpha1.Resource{file("z", "/z", rendering("{{ .node.name }}"))}}
@@ -77,7 +77,7 @@ func TestWhatTakesTooLongTakesNothingFromOthers(t *testing.T) {
 	}
 }
 
-func TestLimitsOfAllNodesApplyTheSameWhateverCameBefore(t *testing.T) {
+func TestEarlierCompilationsDoNotChangeWhatExceedsLimits(t *testing.T) {
 	t.Parallel()
 
 	r := rand.New(rand.NewPCG(1, 1))
@@ -109,7 +109,7 @@ func TestLimitsOfAllNodesApplyTheSameWhateverCameBefore(t *testing.T) {
 	}
 }
 
-func TestTheErrorOfANodeNamesThatNode(t *testing.T) {
+func TestAnErrorOnANodeNamesTheNode(t *testing.T) {
 	t.Parallel()
 
 	result := compiler.Compile(compiler.Input{Nodes: webs(3)[1:], Kinds: kinds(), Resources: []v1alpha1.Resource{

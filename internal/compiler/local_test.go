@@ -21,22 +21,22 @@ func TestLocal(t *testing.T) {
 		want      []v1alpha1.ResourceRef
 		problems  []compiler.Problem
 	}{
-		"the order is as written, and nodeSelector ignored without labels": {
+		"the order is as written, and nodeSelector is ignored without labels": {
 			node:      unlabelled,
 			resources: []v1alpha1.Resource{service("z"), file("b", "/b", on("db")), file("a", "/a"), file("n", "/n", func(f *v1alpha1.File) { f.Spec.NodeSelector = nil })},
 			want:      []v1alpha1.ResourceRef{"SystemService/z", "File/b", "File/a", "File/n"},
 		},
-		"labels select where there are any": {
+		"labels are matched if there are any": {
 			node:      labelled,
 			resources: []v1alpha1.Resource{file("b", "/b", on("db")), file("a", "/a", on("web"))},
 			want:      []v1alpha1.ResourceRef{"File/a"},
 		},
-		"when is asked in both cases": {
+		"when applies in both cases": {
 			node:      unlabelled,
 			resources: []v1alpha1.Resource{file("b", "/b", when(`facts.os.family == "RedHat"`)), file("a", "/a", when(`facts.os.family == "Debian"`))},
 			want:      []v1alpha1.ResourceRef{"File/a"},
 		},
-		"what a problem concerns is left out": {
+		"resources with a problem are left out": {
 			node: unlabelled,
 			resources: []v1alpha1.Resource{
 				file("b", "/x"), file("a", "/x"), file("c", "/c"), file("c", "/d"), file("e", "/e", requires("File/c")), file("f", "/f"),
@@ -69,7 +69,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedIsAProblemAndSoIsWhatDependsOnIt(t *testing.T) {
+func TestARefusedResourceAndItsDependentsAreProblems(t *testing.T) {
 	t.Parallel()
 
 	entries, problems := compiler.Local(compiler.Input{

@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// fleet makes an input that has all that can happen, from chance alone.
+// fleet generates a random input with every kind of problem.
 func fleet(r *rand.Rand, nodes, resources int) compiler.Input {
 	in := compiler.Input{Kinds: kinds()}
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
@@ -60,7 +60,7 @@ func encoded(t testing.TB, v any) string {
 	return string(raw)
 }
 
-func TestTheOrderOfTheInputChangesNothing(t *testing.T) {
+func TestTheOrderOfTheInputDoesNotMatter(t *testing.T) {
 	t.Parallel()
 
 	for seed := range uint64(60) {
@@ -81,7 +81,7 @@ func TestTheOrderOfTheInputChangesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsAppliedHasAllThatComesBeforeIt(t *testing.T) {
+func TestAnAppliedResourceHasAllItsPredecessors(t *testing.T) {
 	t.Parallel()
 
 	for seed := range uint64(60) {
@@ -96,7 +96,7 @@ func TestWhatIsAppliedHasAllThatComesBeforeIt(t *testing.T) {
 	}
 }
 
-// edge is one that holder has.
+// An edge belongs to the resource holder.
 type edge struct{ holder, first, after v1alpha1.ResourceRef }
 
 func edges(resources []v1alpha1.Resource) []edge {
@@ -113,7 +113,7 @@ func edges(resources []v1alpha1.Resource) []edge {
 	return all
 }
 
-// selects reports whether the holder of an edge is the node's at all.
+// selects reports whether a resource selects the node.
 func selects(n *compiler.NodeResult, holder v1alpha1.ResourceRef) bool {
 	return n.EntryHash(holder) != "" || slices.ContainsFunc(n.Spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == holder })
 }
@@ -176,8 +176,8 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// thousands is a fleet of 500 resources in 20 groups and so many nodes, each of which has 100
-// for all and 20 for its group, 10 % of them rendered for it.
+// thousands returns a fleet of 500 resources and the given number of nodes. A node has 100 resources for all nodes and 20
+// for its group; 10 % of the latter are templates.
 func thousands(nodes int) compiler.Input {
 	in := compiler.Input{Kinds: kinds()}
 	for i := range nodes {
@@ -213,7 +213,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// What one change costs a fleet that was compiled before.
+// BenchmarkCompileAgain measures a compilation after one change.
 func BenchmarkCompileAgain(b *testing.B) {
 	for _, nodes := range []int{1000, 5000} {
 		in := thousands(nodes)

@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
-func TestScheduleAndLogLevelReachTheItem(t *testing.T) {
+func TestTheItemHasScheduleAndLogLevel(t *testing.T) {
 	t.Parallel()
 
 	daily := &v1alpha1.Schedule{
@@ -42,7 +42,7 @@ func TestScheduleAndLogLevelReachTheItem(t *testing.T) {
 	}
 }
 
-func TestAnAuditThatCannotBeIsTheResourcesFault(t *testing.T) {
+func TestAnInvalidAuditIsAProblem(t *testing.T) {
 	t.Parallel()
 
 	_, problems := compiler.Local(compiler.Input{

@@ -15,13 +15,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// secrets are those of the namespace ops: token, which has the key text, and bad.
+// secrets returns values of the Secrets token and bad in the namespace ops, which have the key text.
 func secrets(ref v1alpha1.KeyRef) compiler.SecretValue {
 	value, found := map[string]string{"token/text": "s3cret", "bad/text": "refused s3cret"}[ref.Name+"/"+ref.Key]
 	return compiler.SecretValue{Exposed: ref.Name == "token" || ref.Name == "bad", Found: found, Value: []byte(value), Version: "7"}
 }
 
-// sealing says what would be sealed, and to which key.
+// sealing returns a description of the value instead of sealing it.
 func sealing(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
 	if n.Name == "weak-1" {
 		return v1alpha1.SealedValue{}, errors.New("its key is weak")
@@ -57,7 +57,7 @@ func compiled(nodes []compiler.Node, resources ...v1alpha1.Resource) compiler.Re
 	return compiler.Compile(compiler.Input{Nodes: nodes, Resources: resources, Kinds: kinds(), Secret: secrets, Seal: sealing})
 }
 
-func TestWhatIsCompiledHasNoSecret(t *testing.T) {
+func TestTheResultContainsNoSecret(t *testing.T) {
 	t.Parallel()
 
 	result := compiled([]compiler.Node{node("web-1", "web")}, file("a", "/a", fromSecret("token", "text")), file("bad", "/bad", fromSecret("bad", "text")))
@@ -85,7 +85,7 @@ func TestWhatIsCompiledHasNoSecret(t *testing.T) {
 	}
 }
 
-func TestASecretThatChangesChangesWhatIsSealedOfIt(t *testing.T) {
+func TestAChangedSecretIsSealedAgain(t *testing.T) {
 	t.Parallel()
 
 	resources := []v1alpha1.Resource{file("a", "/a", fromSecret("token", "text")), file("b", "/b", fromSecret("bad", "none")), file("c", "/c", rendering("{{ .node.name }}"))}
@@ -109,7 +109,7 @@ func TestASecretThatChangesChangesWhatIsSealedOfIt(t *testing.T) {
 	}
 }
 
-func TestASecretThatCanNotBeHadIsSaid(t *testing.T) {
+func TestAnUnavailableSecretIsAProblem(t *testing.T) {
 	t.Parallel()
 
 	const unexposed = "contentFrom names Secret ops/%s, which does not exist or is not labelled fettle.dev/expose-to-nodes=true: create it, or label it"
@@ -117,11 +117,11 @@ func TestASecretThatCanNotBeHadIsSaid(t *testing.T) {
 		file         *v1alpha1.File
 		reason, want string
 	}{
-		"one that is not for nodes":     {file("a", "/a", fromSecret("other", "text")), "UnexposedSecret", fmt.Sprintf(unexposed, "other")},
-		"a key that is not there":       {file("a", "/a", fromSecret("token", "none")), "MissingSource", `contentFrom names key "none" of Secret ops/token, which has no such key: add it, or correct contentFrom`},
-		"a value that its type refuses": {file("a", "/a", fromSecret("bad", "text")), "InvalidSpec", "content is refused, and why can't be said without telling its value: see what the attribute may be"},
-		"content beside it":             {file("a", "/a", fromSecret("token", "text"), content("x")), "InvalidSpec", "content, contentTemplate and contentFrom are mutually exclusive: set only one"},
-		"nodes that label themselves": {
+		"a Secret that is not exposed":  {file("a", "/a", fromSecret("other", "text")), "UnexposedSecret", fmt.Sprintf(unexposed, "other")},
+		"a missing key":                 {file("a", "/a", fromSecret("token", "none")), "MissingSource", `contentFrom names key "none" of Secret ops/token, which has no such key: add it, or correct contentFrom`},
+		"a value that the type rejects": {file("a", "/a", fromSecret("bad", "text")), "InvalidSpec", "content is refused, and why can't be said without telling its value: see what the attribute may be"},
+		"content and contentFrom":       {file("a", "/a", fromSecret("token", "text"), content("x")), "InvalidSpec", "content, contentTemplate and contentFrom are mutually exclusive: set only one"},
+		"nodes that can select themselves": {
 			file("a", "/a", fromSecret("token", "text"), on("web"), when(`facts.os.family == "Debian"`)), "UnprotectedTargeting",
 			"contentFrom sends a Secret to nodes that are selected by values a kubelet can set on its own node: facts, label role; select by node.name or by labels below node-restriction.kubernetes.io/, " +
 				"which kubelets cannot set, or accept the risk with acceptSelfLabelledNodes: true",
@@ -144,7 +144,7 @@ func TestASecretThatCanNotBeHadIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatIsAppliedAtOnceHasItsSecrets(t *testing.T) {
+func TestPrepareBindsSecrets(t *testing.T) {
 	t.Parallel()
 
 	items, problems := compiler.Prepare(compiler.Input{Resources: []v1alpha1.Resource{file("a", "/a", fromSecret("token", "text"), on("web"))}, Kinds: kinds(), Secret: secrets})
@@ -153,7 +153,7 @@ func TestWhatIsAppliedAtOnceHasItsSecrets(t *testing.T) {
 	}
 }
 
-func TestItemsOpenWhatIsSealed(t *testing.T) {
+func TestItemsOpenSealedValues(t *testing.T) {
 	t.Parallel()
 
 	entry := compiled([]compiler.Node{node("web-1", "web")}, file("a", "/a", fromSecret("token", "text"))).Nodes["web-1"].Spec.Entries

@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
-// kibibytes is what something takes as JSON, rounded down.
+// kibibytes returns the size of a value as JSON, rounded down.
 func kibibytes(t *testing.T, v any) int {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -24,7 +24,7 @@ func kibibytes(t *testing.T, v any) int {
 	return len(text) >> 10
 }
 
-func TestNoCatalogTakesMoreThan512KiB(t *testing.T) {
+func TestCatalogsHaveAtMost512KiB(t *testing.T) {
 	t.Parallel()
 
 	in := compiler.Input{Kinds: kinds(), Nodes: []compiler.Node{node("web-1", "web")}}
@@ -43,7 +43,7 @@ func TestNoCatalogTakesMoreThan512KiB(t *testing.T) {
 	outlineOf(t, result)
 }
 
-// size is what something takes as JSON, in bytes.
+// size returns the size of a value as JSON, in bytes.
 func size(t *testing.T, v any) int {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -53,7 +53,7 @@ func size(t *testing.T, v any) int {
 	return len(text)
 }
 
-// compiledFor is a result for one node, and the entries that are in one Catalog or the node's own.
+// compiledFor returns a result for one node, and its entries: those of its Catalog or its own.
 func compiledFor(t *testing.T, resources ...v1alpha1.Resource) (compiler.Result, []v1alpha1.CatalogEntry) {
 	t.Helper()
 	result := compiler.Compile(compiler.Input{Kinds: kinds(), Nodes: []compiler.Node{node("web-1", "web")}, Resources: resources})
@@ -64,12 +64,12 @@ func compiledFor(t *testing.T, resources ...v1alpha1.Resource) (compiler.Result,
 	return result, entries
 }
 
-func TestACatalogHas512KiBAndNotOneByteMore(t *testing.T) {
+func TestACatalogIsSplitBeyond512KiB(t *testing.T) {
 	t.Parallel()
 
 	const most = 512 << 10
 	forAll := func(n int) func(*v1alpha1.File) { return content(strings.Repeat("x", n)) }
-	// A template makes less, but of text that becomes longer as JSON.
+	// Content of a template is limited to less, but some text becomes longer as JSON.
 	own := func(n int) func(*v1alpha1.File) {
 		return rendering(fmt.Sprintf(`{{ repeat %d "<" }}{{ repeat %d "x" }}`, n/6, n%6))
 	}
@@ -108,7 +108,7 @@ func TestACatalogHas512KiBAndNotOneByteMore(t *testing.T) {
 	}
 }
 
-func TestALongMessageIsCutShort(t *testing.T) {
+func TestALongMessageIsClipped(t *testing.T) {
 	t.Parallel()
 
 	failing := func(n int) (withheld, problem string) {
@@ -134,8 +134,8 @@ func TestALongMessageIsCutShort(t *testing.T) {
 	}
 }
 
-// What is a node's own has to fit into its NodeCatalog, whether it is rendered or sealed.
-func TestWhatIsANodesOwnFitsOrSaysWhatTakesTheRoom(t *testing.T) {
+// A node's own entries must fit into its NodeCatalog, whether they are rendered or sealed.
+func TestOwnEntriesThatExceedTheSizeBudgetAreWithheld(t *testing.T) {
 	t.Parallel()
 
 	seal := func(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
@@ -164,7 +164,7 @@ func TestWhatIsANodesOwnFitsOrSaysWhatTakesTheRoom(t *testing.T) {
 	}
 }
 
-func TestASpecFitsHoweverMuchIsWithheld(t *testing.T) {
+func TestASpecFitsHoweverManyResourcesAreWithheld(t *testing.T) {
 	t.Parallel()
 
 	in := compiler.Input{Kinds: kinds(), Nodes: []compiler.Node{node("web-1", "web"), node("db-1", "db")}}

@@ -48,7 +48,7 @@ func checkReferences(r v1alpha1.Resource) *fault {
 		}
 	}
 	if c, ok := r.(v1alpha1.ContentSource); ok && hasTwoContents(c) {
-		return faultf(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom exclude each other: keep one")
+		return faultf(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom are mutually exclusive: set only one")
 	}
 	for _, v := range refs {
 		if isSet(r, v.Attribute) {

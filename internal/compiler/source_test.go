@@ -19,7 +19,7 @@ func caFrom(from v1alpha1.ValueSource) func(*v1alpha1.File) {
 	return func(f *v1alpha1.File) { f.Spec.Source, f.Spec.CAFrom = &source, &from }
 }
 
-// bundles are ConfigMaps of which ops/ca has the key pem.
+// bundles returns the key pem of the ConfigMap ops/ca, and no other.
 func bundles(ref v1alpha1.KeyRef) (string, bool) {
 	return "a certificate", ref == *keyRef("ca", "pem")
 }
@@ -28,7 +28,7 @@ func withBundles(resources ...v1alpha1.Resource) compiler.Input {
 	return compiler.Input{Nodes: []compiler.Node{node("web-1", "web")}, Resources: resources, Kinds: kinds(), ConfigMap: bundles, Secret: secrets, Seal: sealing}
 }
 
-// entryOf is the one entry that a node has, in a catalog of its own or a shared one.
+// entryOf returns the only entry of a node.
 func entryOf(t *testing.T, r compiler.Result) v1alpha1.CatalogEntry {
 	t.Helper()
 	entries, _, err := catalog.Assemble(r.Nodes["web-1"].Spec, func(name string) (*v1alpha1.Catalog, error) { return r.Catalogs[name], nil })
@@ -52,7 +52,7 @@ func TestCertificatesOfAConfigMapAreInASharedCatalog(t *testing.T) {
 	}
 }
 
-func TestCertificatesOfAConfigMapGoWithHeadersOfASecret(t *testing.T) {
+func TestCertificatesOfAConfigMapCombineWithHeadersOfASecret(t *testing.T) {
 	t.Parallel()
 
 	e := entryOf(t, compiler.Compile(withBundles(file("a", "/a", caFrom(v1alpha1.ValueSource{ConfigMapKeyRef: keyRef("ca", "pem")}), func(f *v1alpha1.File) {
@@ -105,7 +105,7 @@ func TestCertificatesThatCannotBeReadWithholdTheResource(t *testing.T) {
 	}
 }
 
-func TestACompilerFollowsCertificatesOfAConfigMap(t *testing.T) {
+func TestAChangedConfigMapIsCompiledAgain(t *testing.T) {
 	t.Parallel()
 
 	in := withBundles(file("a", "/a", caFrom(v1alpha1.ValueSource{ConfigMapKeyRef: keyRef("ca", "pem")})))

@@ -6,8 +6,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/expression"
 )
 
-// BenchmarkUnits tells what a unit of time comes to in nanoseconds, and a byte of the budget in bytes: neither should
-// be much above one.
+// BenchmarkUnits measures a unit of cost in nanoseconds. It should not be much above one.
 func BenchmarkUnits(b *testing.B) {
 	vars := expensive()
 	var env expression.Environment

@@ -14,8 +14,8 @@ const (
 	overDepth = overCost + ": lists and maps are nested more than 64 deep"
 )
 
-// Each is at its limit, and one more is beyond.
-func TestTemplatesHaveTheirLimitsAndNoMore(t *testing.T) {
+// Each expression reaches its limit, and one more exceeds it.
+func TestTemplatesMayReachTheirLimits(t *testing.T) {
 	t.Parallel()
 
 	blocks := func(begin string) func(int) string {
@@ -70,7 +70,7 @@ func TestTemplatesHaveTheirLimitsAndNoMore(t *testing.T) {
 	}
 }
 
-func TestConditionsHaveTheirLimitsAndNoMore(t *testing.T) {
+func TestConditionsMayReachTheirLimits(t *testing.T) {
 	t.Parallel()
 
 	and := func(part string) func(int) string {
@@ -111,7 +111,7 @@ func TestConditionsHaveTheirLimitsAndNoMore(t *testing.T) {
 	}
 }
 
-func TestFactsThatAreNestedDeepAreNotReadWhole(t *testing.T) {
+func TestDeeplyNestedFactsCannotBeCompared(t *testing.T) {
 	t.Parallel()
 
 	nested := func(wrap func(any) any) func(int) any {
@@ -130,7 +130,7 @@ func TestFactsThatAreNestedDeepAreNotReadWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// They are in the map of facts.
+		// The map of facts is one level.
 		if holds, _, err := c.Holds(map[string]any{"facts": map[string]any{"f": facts(63)}}, expression.MaxCost); err != nil || !holds {
 			t.Errorf("%s: got %t, %v", name, holds, err)
 		}
@@ -140,7 +140,7 @@ func TestFactsThatAreNestedDeepAreNotReadWhole(t *testing.T) {
 	}
 }
 
-func TestAnErrorTellsWhichLimitWasExceeded(t *testing.T) {
+func TestExpensiveExpressionsExceedTheLimit(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]string{
@@ -165,8 +165,8 @@ func TestAnErrorTellsWhichLimitWasExceeded(t *testing.T) {
 	}
 }
 
-// Who evaluates may allow less time than an evaluation has.
-func TestAnEvaluationIsCutOffOnceItTakesLongerThanIsLeft(t *testing.T) {
+// The caller may allow less than MaxCost.
+func TestAnEvaluationIsCutOffAtTheLimitOfItsCaller(t *testing.T) {
 	t.Parallel()
 
 	template, err := expression.ParseTemplate(`{{ range 10 }}{{ upper "x" }}{{ end }}`)
@@ -194,7 +194,7 @@ func TestAnEvaluationIsCutOffOnceItTakesLongerThanIsLeft(t *testing.T) {
 	}
 }
 
-func TestAConditionIsParsedWithoutALookAtItsNames(t *testing.T) {
+func TestParseDoesNotCheckNames(t *testing.T) {
 	t.Parallel()
 
 	var env expression.Environment

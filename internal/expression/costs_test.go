@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// Costs decide what is withheld, on every machine the same. A price changes on purpose: a lower one lets an author take
-// more of the manager than it says, and a higher one withholds what was applied.
+// Costs decide what is withheld, so they change only on purpose: a lower cost lets authors take more of the manager's time,
+// and a higher one withholds resources that were applied.
 func TestCostsOfTemplates(t *testing.T) {
 	t.Parallel()
 

@@ -17,7 +17,7 @@ func document(t *testing.T) string {
 	return string(text)
 }
 
-func TestTheDocumentListsTheFunctions(t *testing.T) {
+func TestTheDocumentationListsTheFunctions(t *testing.T) {
 	t.Parallel()
 
 	ofWhen, err := new(expression.Environment).Functions()
@@ -33,7 +33,7 @@ func TestTheDocumentListsTheFunctions(t *testing.T) {
 	}
 }
 
-func TestTheDocumentsExamplesWork(t *testing.T) {
+func TestTheExamplesOfTheDocumentationWork(t *testing.T) {
 	t.Parallel()
 
 	vars := map[string]any{

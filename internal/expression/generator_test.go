@@ -18,7 +18,7 @@ var (
 	generateSeed = flag.Uint64("seed", 1, "of the generators")
 )
 
-// An author writes expensive expressions. What it may nest and how wide its literals are is chosen for each anew.
+// An author writes random expensive expressions up to a depth.
 type author struct {
 	*rand.Rand
 	depth int
@@ -34,7 +34,7 @@ func (a *author) times(most int, text func() string) string {
 	return b.String()
 }
 
-// deeper writes one of some ways, the first of which ends.
+// deeper calls one of several functions; the first one does not recurse.
 func (a *author) deeper(ways ...func() string) string {
 	if a.depth <= 0 {
 		return ways[0]()
@@ -44,7 +44,7 @@ func (a *author) deeper(ways ...func() string) string {
 	return ways[a.IntN(len(ways))]()
 }
 
-// condition writes a bool of CEL.
+// condition writes a CEL expression of type bool.
 func (a *author) condition() string {
 	return a.deeper(
 		func() string {
@@ -67,7 +67,7 @@ func (a *author) condition() string {
 	)
 }
 
-// pattern writes a regular expression that is costly to parse, to compile or to match, in quotes.
+// pattern writes a quoted regular expression that is expensive to parse, to compile or to match.
 func (a *author) pattern() string {
 	repeated := func(n int, s string) func() string {
 		return func() string { return strings.Repeat(s, a.IntN(n)) }
@@ -170,7 +170,7 @@ func (a *author) operand() string {
 	)
 }
 
-// deepTemplates are as long as templates may be, and nested as deep as that allows.
+// deepTemplates have the maximum length, and are nested as deep as that allows.
 func deepTemplates() []string {
 	return []string{
 		strings.Repeat("{{if .facts.os}}", 2800) + strings.Repeat("{{end}}", 2800),
@@ -189,7 +189,7 @@ func (a *author) function() string {
 	return all[a.IntN(len(all))]
 }
 
-// expensive are the variables of a node that reports as much as it may.
+// expensive returns the variables of a node that reports large facts.
 func expensive() map[string]any {
 	v := variables()
 	facts := v["facts"].(map[string]any)
@@ -208,14 +208,14 @@ func expensive() map[string]any {
 // maxBytes is the memory that [expression.MaxCost] stands for.
 const maxBytes = expression.MaxCost / 2
 
-// A worst is the most that evaluations took of what they may.
+// A worst records the largest share of the limits that an evaluation took.
 type worst struct {
 	time, bytes         float64 // as parts of what the limits stand for
 	timeText, bytesText string
 	evaluated, limited  int
 }
 
-// evaluate measures an evaluation: the processor's time of this thread, and all bytes allocated.
+// evaluate measures the CPU time of this thread, and all bytes that were allocated.
 func (w *worst) evaluate(text string, do func() (int, error)) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -256,7 +256,7 @@ func (w *worst) check(t *testing.T, evaluations int) {
 	}
 }
 
-// checkExpensive fails where nothing exceeded a limit: then the generator writes too little.
+// checkExpensive fails if too few evaluations exceeded a limit: then the generator is too harmless.
 func (w *worst) checkExpensive(t *testing.T) {
 	t.Helper()
 	if w.limited < w.evaluated/100+1 {
@@ -264,7 +264,7 @@ func (w *worst) checkExpensive(t *testing.T) {
 	}
 }
 
-// It runs alone: what others allocate would count.
+// It does not run in parallel, because allocations of other tests would count.
 func TestGeneratedConditionsStayWithinTheirLimits(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/expression"
 )
 
-// variables of a node.
+// variables returns the variables of a node.
 func variables() map[string]any {
 	return map[string]any{
 		"facts": map[string]any{
@@ -21,7 +21,7 @@ func variables() map[string]any {
 	}
 }
 
-// rendered is what a template makes.
+// rendered renders a template.
 func rendered(text string) (string, int, error) {
 	t, err := expression.ParseTemplate(text)
 	if err != nil {
@@ -30,7 +30,7 @@ func rendered(text string) (string, int, error) {
 	return t.Render(variables(), expression.MaxCost)
 }
 
-// holds is what a condition gives.
+// holds evaluates a condition.
 func holds(text string) (bool, int, error) {
 	c, err := new(expression.Environment).CompileWhen(text)
 	if err != nil {
@@ -39,7 +39,7 @@ func holds(text string) (bool, int, error) {
 	return c.Holds(variables(), expression.MaxCost)
 }
 
-// Each would take gigabytes, or hours.
+// Without limits each would take gigabytes or hours.
 func TestExpensiveTemplatesFail(t *testing.T) {
 	t.Parallel()
 
@@ -122,7 +122,7 @@ func TestOrdinaryTemplatesRender(t *testing.T) {
 	}
 }
 
-func TestTemplatesFailWithALocation(t *testing.T) {
+func TestTemplateErrorsHaveALocation(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]string{
@@ -145,8 +145,8 @@ func TestTemplatesFailWithALocation(t *testing.T) {
 	}
 }
 
-// Recursion within if, with or range grows the stack until the process ends.
-func TestTemplatesDefineNoOthers(t *testing.T) {
+// Recursion within if, with or range would grow the stack until the process ends.
+func TestTemplatesCannotDefineOthers(t *testing.T) {
 	t.Parallel()
 
 	for _, text := range []string{
@@ -164,7 +164,7 @@ func TestTemplatesDefineNoOthers(t *testing.T) {
 	}
 }
 
-// Each would take gigabytes, or hours.
+// Without limits each would take gigabytes or hours.
 func TestExpensiveConditionsFail(t *testing.T) {
 	t.Parallel()
 
@@ -202,7 +202,7 @@ func TestExpensiveConditionsFail(t *testing.T) {
 	}
 }
 
-func TestConditionsThatTakeLongToCompileAreRefused(t *testing.T) {
+func TestConditionsThatAreExpensiveToCompileAreRejected(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]string{

@@ -36,15 +36,15 @@ func TestQueue(t *testing.T) {
 		g    *graph.Graph
 		want []int
 	}{
-		"without edges the natural order is kept":          {build(4), []int{0, 1, 2, 3}},
-		"an edge moves only what it must":                  {build(4, [2]int{3, 1}), []int{0, 2, 3, 1}},
-		"the lowest of what is ready comes first":          {build(5, [2]int{4, 0}, [2]int{4, 1}, [2]int{2, 4}), []int{2, 3, 4, 0, 1}},
-		"an edge that is there twice counts once":          {build(2, [2]int{1, 0}, [2]int{1, 0}), []int{1, 0}},
-		"what is on a cycle, or after one, is never ready": {build(5, [2]int{0, 1}, [2]int{1, 0}, [2]int{1, 2}), []int{3, 4}},
-		"what leads to itself is never ready":              {build(2, [2]int{0, 0}), []int{1}},
-		"what comes before a cycle is ready all the same":  {build(3, [2]int{2, 0}, [2]int{0, 1}, [2]int{1, 0}), []int{2}},
-		"a diamond ends with its last point":               {build(4, [2]int{3, 1}, [2]int{3, 2}, [2]int{1, 0}, [2]int{2, 0}), []int{3, 1, 2, 0}},
-		"nothing at all is done at once":                   {build(0), nil},
+		"without edges, the order is that of the numbers": {build(4), []int{0, 1, 2, 3}},
+		"an edge moves only the nodes it must":            {build(4, [2]int{3, 1}), []int{0, 2, 3, 1}},
+		"the lowest ready node comes first":               {build(5, [2]int{4, 0}, [2]int{4, 1}, [2]int{2, 4}), []int{2, 3, 4, 0, 1}},
+		"a duplicate edge counts once":                    {build(2, [2]int{1, 0}, [2]int{1, 0}), []int{1, 0}},
+		"nodes on or after a cycle are never ready":       {build(5, [2]int{0, 1}, [2]int{1, 0}, [2]int{1, 2}), []int{3, 4}},
+		"a node with an edge to itself is never ready":    {build(2, [2]int{0, 0}), []int{1}},
+		"nodes before a cycle are ready":                  {build(3, [2]int{2, 0}, [2]int{0, 1}, [2]int{1, 0}), []int{2}},
+		"a diamond ends with its last point":              {build(4, [2]int{3, 1}, [2]int{3, 2}, [2]int{1, 0}, [2]int{2, 0}), []int{3, 1, 2, 0}},
+		"an empty graph":                                  {build(0), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, drain(c.g)); diff != "" {
@@ -54,7 +54,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-func TestPopAllTakesWhatIsReadyAndWantedAndLeavesTheRest(t *testing.T) {
+func TestPopAllRemovesOnlyWantedReadyNodes(t *testing.T) {
 	q := build(6, [2]int{0, 4}).Queue()
 	even := q.PopAll(func(n int) bool { return n%2 == 0 })
 	if diff := cmp.Diff([]int{0, 2}, even); diff != "" {
@@ -76,17 +76,17 @@ func TestCycles(t *testing.T) {
 		g                  *graph.Graph
 		components, cycles [][]int
 	}{
-		"an order has none":                          {build(3, [2]int{0, 1}, [2]int{1, 2}, [2]int{0, 2}), nil, nil},
-		"a loop is told along its edges":             {build(4, [2]int{1, 3}, [2]int{3, 2}, [2]int{2, 1}), [][]int{{1, 2, 3}}, [][]int{{1, 3, 2}}},
-		"one that leads to itself":                   {build(2, [2]int{1, 1}), [][]int{{1}}, [][]int{{1}}},
-		"two components come by their lowest":        {build(5, [2]int{4, 2}, [2]int{2, 4}, [2]int{3, 1}, [2]int{1, 3}), [][]int{{1, 3}, {2, 4}}, [][]int{{1, 3}, {2, 4}}},
-		"what a component leads to is no part of it": {build(3, [2]int{1, 0}, [2]int{1, 2}, [2]int{2, 1}), [][]int{{1, 2}}, [][]int{{1, 2}}},
-		"the shortest of several loops is told": {
+		"an acyclic graph":                             {build(3, [2]int{0, 1}, [2]int{1, 2}, [2]int{0, 2}), nil, nil},
+		"a cycle follows its edges":                    {build(4, [2]int{1, 3}, [2]int{3, 2}, [2]int{2, 1}), [][]int{{1, 2, 3}}, [][]int{{1, 3, 2}}},
+		"an edge to itself":                            {build(2, [2]int{1, 1}), [][]int{{1}}, [][]int{{1}}},
+		"components are sorted by their lowest nodes":  {build(5, [2]int{4, 2}, [2]int{2, 4}, [2]int{3, 1}, [2]int{1, 3}), [][]int{{1, 3}, {2, 4}}, [][]int{{1, 3}, {2, 4}}},
+		"successors of a component are not part of it": {build(3, [2]int{1, 0}, [2]int{1, 2}, [2]int{2, 1}), [][]int{{1, 2}}, [][]int{{1, 2}}},
+		"the shortest of several cycles": {
 			build(4, [2]int{0, 1}, [2]int{0, 2}, [2]int{2, 3}, [2]int{3, 0}, [2]int{1, 0}),
 			[][]int{{0, 1, 2, 3}},
 			[][]int{{0, 1}},
 		},
-		"a component of two loops tells the shorter through its lowest": {
+		"the shortest cycle through the lowest node": {
 			build(4, [2]int{0, 1}, [2]int{1, 2}, [2]int{2, 0}, [2]int{1, 0}, [2]int{2, 3}, [2]int{3, 1}),
 			[][]int{{0, 1, 2, 3}},
 			[][]int{{0, 1}},
@@ -103,7 +103,7 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-func TestReachableMarksAllThatComesAfter(t *testing.T) {
+func TestReachableIncludesIndirectSuccessors(t *testing.T) {
 	g := build(5, [2]int{0, 1}, [2]int{1, 2}, [2]int{2, 0}, [2]int{3, 4})
 	if diff := cmp.Diff([]bool{true, true, true, false, false}, g.Reachable(1)); diff != "" {
 		t.Error(diff)

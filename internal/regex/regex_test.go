@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/regex"
 )
 
-func TestCostlyPatternsAreRefused(t *testing.T) {
+func TestExpensivePatternsAreRejected(t *testing.T) {
 	t.Parallel()
 	for name, pattern := range map[string]string{
 		"too long":                        strings.Repeat("a", 1025),
@@ -36,7 +36,7 @@ func TestCostlyPatternsAreRefused(t *testing.T) {
 	}
 }
 
-func TestOrdinaryPatternsAreTaken(t *testing.T) {
+func TestOrdinaryPatternsCompile(t *testing.T) {
 	t.Parallel()
 	for pattern, text := range map[string]string{
 		"": "", "^web-[0-9]+$": "web-1", `(?i)^/opt/[a-z0-9.-]+/bin/java .*-jar\b`: "/OPT/x/bin/java -x -jar a", `(?i)[à-ü]+`: "É",
@@ -56,8 +56,8 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// It runs alone: what others allocate would count.
-func TestParsingTakesAtMostWhatWasEstimated(t *testing.T) {
+// It does not run in parallel, because allocations of other tests would count.
+func TestParsingStaysWithinTheEstimate(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for _, part := range []string{

@@ -35,7 +35,7 @@ func purpose() seal.Purpose {
 	return seal.Purpose{Node: "web-1", Ref: "File/token", Attribute: "content"}
 }
 
-func TestWhatIsSealedOpensForItsPurpose(t *testing.T) {
+func TestASealedValueOpensForItsPurpose(t *testing.T) {
 	t.Parallel()
 
 	key := newKey(t)
@@ -50,7 +50,7 @@ func TestWhatIsSealedOpensForItsPurpose(t *testing.T) {
 	}
 }
 
-func TestASealedValueOpensNowhereElse(t *testing.T) {
+func TestASealedValueOpensForNoOtherPurposeOrKey(t *testing.T) {
 	t.Parallel()
 
 	key := newKey(t)
@@ -100,7 +100,7 @@ func TestASealedValueOpensNowhereElse(t *testing.T) {
 	}
 }
 
-func TestKeysAreReadAsTheyWereWritten(t *testing.T) {
+func TestKeysRoundTrip(t *testing.T) {
 	t.Parallel()
 
 	key := newKey(t)
@@ -126,8 +126,8 @@ func TestKeysAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// The form of what is kept must not change without anyone noticing: nodes have it on disk.
-func TestAKeyFromASeedIsAlwaysTheSame(t *testing.T) {
+// Nodes have seeds on disk, so their format must not change unnoticed.
+func TestASeedAlwaysGivesTheSameKey(t *testing.T) {
 	t.Parallel()
 
 	key, err := seal.ParsePrivateKey([]byte("01234567890123456789012345678901"))
@@ -139,7 +139,7 @@ func TestAKeyFromASeedIsAlwaysTheSame(t *testing.T) {
 	}
 }
 
-func TestNoPublicKeyIsSaidToBeNone(t *testing.T) {
+func TestTheZeroPublicKeyIsZero(t *testing.T) {
 	t.Parallel()
 
 	var none seal.PublicKey
@@ -151,7 +151,7 @@ func TestNoPublicKeyIsSaidToBeNone(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoKeyIsRefused(t *testing.T) {
+func TestInvalidKeysAreRejected(t *testing.T) {
 	t.Parallel()
 
 	text := newKey(t).PublicKey().String()
@@ -188,8 +188,8 @@ func TestAnErrorQuotesAtMost40BytesOfAKey(t *testing.T) {
 	}
 }
 
-// A node that publishes a point of low order wants what others seal to be open to all.
-func TestAKeyThatGivesAllTheSameSecretIsNotSealedTo(t *testing.T) {
+// With a point of low order as its key, everyone could open what is sealed to a node.
+func TestSealRejectsAKeyWithAKnownSecret(t *testing.T) {
 	t.Parallel()
 
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(newKey(t).PublicKey().String(), "mlkem768-x25519:"))
@@ -206,7 +206,7 @@ func TestAKeyThatGivesAllTheSameSecretIsNotSealedTo(t *testing.T) {
 	}
 }
 
-func TestAPrivateKeyPrintsAsAMark(t *testing.T) {
+func TestAPrivateKeyFormatsAsAMark(t *testing.T) {
 	t.Parallel()
 
 	key := newKey(t)

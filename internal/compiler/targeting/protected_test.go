@@ -12,7 +12,7 @@ import (
 )
 
 // The labels are those of the admission plugin NodeRestriction and of the kubelet's API.
-func TestALabelIsProtectedIfNoKubeletMaySetIt(t *testing.T) {
+func TestLabelsThatKubeletsCannotSetAreProtected(t *testing.T) {
 	t.Parallel()
 
 	var env expression.Environment
@@ -52,7 +52,7 @@ func TestALabelIsProtectedIfNoKubeletMaySetIt(t *testing.T) {
 	}
 }
 
-func TestAnExpressionMaySpeakOfWhatNoNodeSaysOfItself(t *testing.T) {
+func TestKubeletControlledPartsOfAnExpression(t *testing.T) {
 	t.Parallel()
 
 	var env expression.Environment
