@@ -76,7 +76,7 @@ func later(random *rand.Rand, in compiler.Input) (next compiler.Input, same map[
 			f.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: randomLabels(random)}
 			same[ref] = cmp.Equal(before, f.Spec.NodeSelector)
 		case 2:
-			f.UID += "x" // deleted, and made anew
+			f.UID += "x" // deleted, and recreated
 			same[ref] = false
 		case 3:
 			delete(same, ref)

@@ -26,7 +26,7 @@ type hosts struct {
 	client client.WithWatch
 	mu     sync.Mutex
 	has    map[string]string
-	gate   chan struct{} // held up by whoever sends: n3 applies nothing meanwhile
+	gate   chan struct{} // held up by anyone who sends: n3 applies nothing meanwhile
 }
 
 // follow has each node apply and report what it is told, until the context ends.

@@ -73,7 +73,7 @@ func leavesHostsWhenItGoes(t *testing.T, m *machine) {
 	m.passes("two more runs", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">=", runs+2)) })
 	m.Expect(m.file("a").text()).To(Equal("ours"))
 
-	// One that is made anew knows nothing of it.
+	// One that is recreated knows nothing of it.
 	m.applied(m.spec(v1alpha1.NodeCatalogSpec{}))
 	m.Expect(m.file("a").text()).To(Equal("ours"))
 	m.applied(m.should(leaving(v1alpha1.DeletionDelete, fileEntry("a", "ours"))))

@@ -84,7 +84,7 @@ func words(to *[]string) func(string) error {
 	}
 }
 
-// check names what can't be, and the way out.
+// check returns an error for invalid options, with the fix.
 func (o options) check(rest []string) error {
 	var errs []error
 	add := func(bad bool, format string, args ...any) {

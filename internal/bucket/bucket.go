@@ -3,7 +3,7 @@
 // A content lies in <two digits>/<sum>/contents below the bucket's directory, and beside
 // it paths has where it was found, the latest last. Equal contents are kept once. Only
 // root may read any of it. A bucket that has a limit throws away what was replaced
-// longest ago before it would take more; whoever else needs the room removes directories
+// longest ago before it would take more; anyone who else needs the room removes directories
 // of sums, and nothing else must be told.
 package bucket
 
@@ -54,7 +54,7 @@ func New(h host.Host, dir string, limit int64) *Bucket {
 
 // Save keeps what an open regular file holds now, as found at a path, and returns its
 // SHA-256 in hexadecimal. It reads the file twice and never as a whole. A copy that is there
-// but damaged is written anew. A file that changes meanwhile is an error, and nothing of it
+// but damaged is written again. A file that changes meanwhile is an error, and nothing of it
 // is kept; so is one that is larger than the limit. The error is ErrSecret for what is never
 // kept.
 func (b *Bucket) Save(ctx context.Context, file host.Handle, path string) (sum string, err error) {
@@ -76,7 +76,7 @@ func (b *Bucket) Save(ctx context.Context, file host.Handle, path string) (sum s
 	return sum, b.note(ctx, path, sum)
 }
 
-// Backup is Save for what is about to be replaced or removed: what is never kept is left out.
+// Backup is Save for content that is about to be replaced or removed: what is never kept is left out.
 func (b *Bucket) Backup(ctx context.Context, file host.Handle, path string) error {
 	if _, err := b.Save(ctx, file, path); !errors.Is(err, ErrSecret) {
 		return err

@@ -136,7 +136,7 @@ func (b *Bucket) Verify(sum string) error {
 	return err
 }
 
-// A verified reader fails in place of its end when what it has read has another sum.
+// A verified reader fails instead of its end when what it has read has another sum.
 type verified struct {
 	r     io.Reader
 	hash  hash.Hash

@@ -9,7 +9,7 @@ import (
 )
 
 // BenchmarkApplyInSync is all of a run that finds a thousand files of 1 KB as they should
-// be, but for the start of the program. Its profile says what such runs are made of.
+// be, except for the start of the program. Its profile says what such runs are made of.
 func BenchmarkApplyInSync(b *testing.B) {
 	const files = 1000
 	root := emptyRoot(b)

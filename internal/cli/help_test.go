@@ -20,7 +20,7 @@ func command(o cli.Options) *cobra.Command {
 	return cli.Command(o)
 }
 
-// all are a command and those below it, but for what cobra adds.
+// all are a command and those below it, except for what cobra adds.
 func all(cmd *cobra.Command) []*cobra.Command {
 	out := []*cobra.Command{cmd}
 	for _, c := range cmd.Commands() {

@@ -59,7 +59,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Every file that an API server refuses is refused, in the same words but for those.
+// Every file that an API server refuses is refused, in the same words except for those.
 // serverWords are what an API server says of a wrong type and of an unknown field, for which
 // there are better words here.
 var serverWords = []struct {

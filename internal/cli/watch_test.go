@@ -33,7 +33,7 @@ type keeper struct {
 	stop     func() error
 }
 
-// complaints are what it wrote to stderr, but for what a stop in the middle of a run says.
+// complaints are what it wrote to stderr, except for what a stop in the middle of a run says.
 func (k *keeper) complaints() string {
 	return regexp.MustCompile(`(?m)^finishing .*; press again to abort\n`).ReplaceAllString(k.err.String(), "")
 }

@@ -49,7 +49,7 @@ func (by drafter) bindSecrets(d *draft, r v1alpha1.Resource) {
 	}
 }
 
-// unprotected returns a fault if nodes can have themselves selected by a targeting: whoever broke into a node would
+// unprotected returns a fault if nodes can have themselves selected by a targeting: anyone who broke into a node would
 // get the Secret.
 func (by drafter) unprotected(field string, t *v1alpha1.Targeting) *fault {
 	if t.AcceptSelfLabelledNodes {

@@ -16,7 +16,7 @@ type Lookout struct {
 	watch    host.Watch
 	pace     Pace
 	paths    map[resource.Ref][]string // of the resources as they were last seen
-	followed []string                  // nil: to be followed anew
+	followed []string                  // nil: must be followed again
 }
 
 // ErrCannotWatch is that of a host which tells of no changes.
@@ -118,7 +118,7 @@ func (l *Lookout) knows(items []resource.Item) bool {
 }
 
 // take takes what changed. Directories may have come and gone with it, so that what is
-// followed must be looked up anew.
+// followed must be looked up again.
 func (l *Lookout) take() []string {
 	seen := l.watch.Take()
 	if len(seen) > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// file is a File as a run has it: bound anew each time.
+// file is a File as a run has it: bound again each time.
 func file(t *testing.T, name, path string) resource.Item {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{"path": path})

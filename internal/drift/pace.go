@@ -20,7 +20,7 @@ const (
 
 // A Pace is how soon to run after which changes: at once as a rule, but ever later after
 // those to a path that changes again and again, as where another tool wants it
-// otherwise. Paths have a pace each. Its methods are pure but for its own fields.
+// otherwise. Paths have a pace each. Its methods are pure except for its own fields.
 type Pace struct {
 	Most time.Duration // the longest wait: there is a run at least that often anyway
 

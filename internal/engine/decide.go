@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// An Action is what becomes of a resource next.
+// An Action is what happens to a resource next.
 type Action int
 
 // The actions. Keep is last: nothing is left to do.
@@ -54,7 +54,7 @@ type Situation struct {
 	// may bring the provider, or make readable what is not.
 	Pending []resource.Ref
 	Changes []resource.Change
-	// Settled says that the changes were dealt with, and only events are left.
+	// Settled says that the changes were handled, and only events are left.
 	Settled     bool
 	Events      Events
 	CanRefresh  bool
@@ -103,7 +103,7 @@ func refusal(s Situation) Verdict {
 	return Verdict{}
 }
 
-// unready decides on a resource that can't be dealt with as things are. Where the run only
+// unready decides on a resource that can't be handled as things are. Where the run only
 // reports, that is no failure as long as an apply would change other resources first.
 func unready(s Situation, err error) Verdict {
 	if s.Noop && len(s.Pending) > 0 {

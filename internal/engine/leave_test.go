@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
-// A chapter is one run of what becomes of things: what someone does by hand before it, and
+// A chapter is one run of what happens to things: what someone does by hand before it, and
 // what the catalog has.
 type chapter struct {
 	byHand func(w *world)

@@ -37,7 +37,7 @@ type Store interface {
 	// Claims are what is to be done about things that no resource is about any more, by
 	// kind and namevar. Not to be changed.
 	Claims() map[resource.Ref]claim.Claim
-	// Claim notes claims before what they tell of is changed, each in place of the one on
+	// Claim notes claims before what they tell of is changed, each instead of the one on
 	// the same thing.
 	Claim(claims []claim.Claim) error
 	// SetClaim notes one that nothing depends on yet.

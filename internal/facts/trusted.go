@@ -12,7 +12,7 @@ import (
 const maxLinks = 40
 
 // trusted returns where a path leads, through symlinks. It is an error if anybody but root
-// can change what is there or any directory or symlink on the way: whoever can decides what
+// can change what is there or any directory or symlink on the way: anyone who can, decides what
 // root runs, and what the host says of itself.
 func trusted(h host.Reader, file string) (string, error) {
 	real, left, links := "/", split(file), 0

@@ -23,7 +23,7 @@ type Source interface {
 	// is zero. A URL that leads to nothing is an error for which
 	// errors.Is(err, fs.ErrNotExist) holds.
 	Ask(ctx context.Context, what Request) (Answer, error)
-	// Get brings the content, as it arrives. The caller closes it. In place of its end
+	// Get brings the content, as it arrives. The caller closes it. Instead of its end
 	// there is an error if the transfer breaks off, takes too long, exceeds the request's
 	// MaxBytes, or brings something else than the other side announced.
 	Get(ctx context.Context, what Request) (io.ReadCloser, error)
@@ -45,7 +45,7 @@ type Request struct {
 // A Header is one line of the header of a request. It prints as a mark.
 type Header struct{ Name, Value string }
 
-// Format writes a mark in place of the value, whatever the verb.
+// Format writes a mark instead of the value, whatever the verb.
 func (h Header) Format(to fmt.State, _ rune) {
 	_, _ = to.Write([]byte(h.Name + ": [redacted]")) // as all that is formatted
 }

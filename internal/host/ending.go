@@ -31,7 +31,7 @@ const growth = 64 << 20
 var ErrGrows = fmt.Errorf("it grows by more than %d MiB while it is read: find out what writes to it", growth>>20)
 
 // NoLongerThan reads what r has, a file that has this size in bytes, or fails with [ErrGrows]
-// where that is much more. Whoever may write to a file can make it any size while it is read.
+// where that is much more. Anyone who may write to a file can make it any size while it is read.
 func NoLongerThan(r io.Reader, size int64) io.Reader { return &sizedReader{r, size + growth} }
 
 type sizedReader struct {

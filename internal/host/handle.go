@@ -35,7 +35,7 @@ type Handle interface {
 	Child(name string) (Handle, error)
 	// Mounted reports whether the file is the root of a mount.
 	Mounted() (bool, error)
-	// OnlyRootWrites reports whether nobody but root, or whoever runs Fettle, can change
+	// OnlyRootWrites reports whether nobody but root, or the user who runs Fettle, can change
 	// which files are in a directory, or put another directory in its place.
 	OnlyRootWrites() (bool, error)
 }
@@ -88,7 +88,7 @@ type Links struct {
 // FollowLinks is whose symlinks are followed.
 type FollowLinks int
 
-// Whose symlinks are followed. Whoever runs Fettle counts as root.
+// Whose symlinks are followed. The user who runs Fettle counts as root.
 const (
 	FollowRoots FollowLinks = iota
 	FollowAll

@@ -8,7 +8,7 @@
 // too, resolve inside the host's own root and nothing escapes it. A path that does
 // not exist gives an error for which errors.Is(err, fs.ErrNotExist) holds.
 //
-// A path is resolved anew by each call, and whoever can write to a directory on the way
+// A path is resolved again by each call, and anyone who can write to a directory on the way
 // can make two calls see two files. Methods that take a path are for places that only
 // root can write to, as /etc. Anything else is opened once, as a [Handle], and is looked
 // at, decided about and changed through that:

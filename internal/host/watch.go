@@ -16,7 +16,7 @@ type Watch interface {
 	// name, whether or not it exists yet; one that ends in a slash is also what is
 	// directly in that directory. A symlink is not followed at the end of a path. Where
 	// directories above a path come and go, it is told as changed and is to be followed
-	// anew. What can't be watched is an error that names it; the rest is watched all
+	// again. What can't be watched is an error that names it; the rest is watched all
 	// the same.
 	Follow(paths []string) error
 	// Ready receives when there is something to take.

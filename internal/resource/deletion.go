@@ -6,7 +6,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// A Deletion is what becomes of a thing on a host once no resource is about it any more.
+// A Deletion is what happens to a thing on a host once no resource is about it any more.
 type Deletion string
 
 // The deletions. Each but Orphan is noted in a [Claim].

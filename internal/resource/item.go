@@ -19,7 +19,7 @@ type Item struct {
 	Audit bool
 	// Schedule limits when it may be looked at; nil is any time.
 	Schedule *schedule.Schedule
-	// Deletion is what becomes of the thing once no item is about it.
+	// Deletion is what happens to the thing once no item is about it.
 	Deletion Deletion
 	// Deletes is the thing that the item removes or restores because no resource manages it any
 	// more; nil for an item of a catalog.
@@ -48,7 +48,7 @@ func UnboundThing(ref Ref) Ref { return Ref{ref.Kind, MetadataName + "=" + ref.N
 // A LogLevel is how much of a matter an event is, as syslog has it. "" is notice.
 type LogLevel string
 
-// The log levels that are told apart from the rest: the others are errors, more or less.
+// The log levels that are distinguished from the rest: the others are errors, more or less.
 const (
 	LevelDebug   LogLevel = "debug"
 	LevelInfo    LogLevel = "info"

@@ -20,7 +20,7 @@ type Kind interface {
 	Describe() Description
 	// Bind makes a resource from its attributes in JSON: decoded strictly, given
 	// the type's defaults, normalized and validated. An error names the attribute,
-	// the value and the way out, but a secret's.
+	// the value and the fix, but a secret's.
 	Bind(ref Ref, attributes json.RawMessage, secrets ...Secret) (Resource, error)
 	// Adopt is Bind for attributes that were decoded already: what the API's own type for
 	// the kind points to. It makes a copy of them.
@@ -150,7 +150,7 @@ type Comparison struct {
 // A NoListerError says that a provider can't list what exists.
 type NoListerError struct{ Kind, Provider string }
 
-// Error names the provider and the way out.
+// Error names the provider and the fix.
 func (e *NoListerError) Error() string {
 	return fmt.Sprintf("cannot list all of kind %s: provider %s can't; give a name", e.Kind, e.Provider)
 }
@@ -205,7 +205,7 @@ type BatchItem struct {
 // mark.
 type Secret struct{ Attribute, Value string }
 
-// Format writes a mark in place of the value, whatever the verb.
+// Format writes a mark instead of the value, whatever the verb.
 func (s Secret) Format(to fmt.State, _ rune) {
 	_, _ = to.Write([]byte(s.Attribute + " " + redact.Mark)) // as all that is formatted
 }

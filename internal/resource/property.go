@@ -139,7 +139,7 @@ type Change struct {
 	Property           string
 	Is, Should         string
 	Message            string // "mode changed 0644 to 0600"
-	Done               string // in place of Message once the change was made; "" for the same
+	Done               string // instead of Message once the change was made; "" for the same
 	Failed             string // what failed, where its two values say nothing
 	Diff               string // "" where there is none to show
 	Sensitive          bool

@@ -64,7 +64,7 @@ func Unreadable[A any](n int, err error) []Result[A] {
 }
 
 // An Auditor is a provider whose Read leaves out what want does not manage, and that
-// can read it all the same. The engine calls it in place of Read, and of ReadAll, where
+// can read it all the same. The engine calls it instead of Read, and of ReadAll, where
 // any properties of the resource are audited; audited has their names.
 type Auditor[A any] interface {
 	ReadAudited(ctx context.Context, h Reader, want A, audited []string) (is A, err error)
@@ -203,7 +203,7 @@ func (e *NoProviderError) Error() string {
 
 // A Generator is a provider whose resources bring others along: a directory the files
 // below it, a purge what nobody manages. The engine asks once the resource itself is
-// dealt with, and deals with each of the others as it comes, so that there may be very
+// handled, and handles each of the others as it comes, so that there may be very
 // many. What the catalog has itself must not be among them: its own entry is more
 // specific. They share the resource's noop, what comes after it waits for them, and
 // what it notifies gets their events. An error ends the sequence and fails the resource.

@@ -51,7 +51,7 @@ type Type[A any] struct {
 	// resource, however it got past the CRD: no provider may take it for a default. Optional.
 	OneOf []OneOf[A]
 	// Validate says what the CRD's schema cannot. Its errors name the attribute,
-	// the value and the way out. Optional.
+	// the value and the fix. Optional.
 	Validate func(A) error
 	Auto     []AutoRelation[A]
 	// Leaving says how things go away once no resource is about them. nil: they can't.
@@ -67,7 +67,7 @@ type Type[A any] struct {
 	// that are ready, also past others: for a tool that does better the more it gets.
 	BatchLimit int
 	// SelfRefresh says that a change of the resource also refreshes it, as what notifies
-	// it does, unless the change removes it: a file system is mounted anew.
+	// it does, unless the change removes it: a file system is mounted again.
 	SelfRefresh bool
 	// PreRunCheck says what keeps a whole run from taking place, before it changed
 	// anything: an error fails the resource and skips all others. It is asked on the
@@ -87,7 +87,7 @@ type OneOf[A any] struct {
 }
 
 // MetadataName is the NamevarName of a type without an attribute for it: nothing on the
-// host has a name, and resources are told apart by their own.
+// host has a name, and resources are distinguished by their own.
 const MetadataName = "metadata.name"
 
 // A RelationKind is how an automatic relation orders two resources.

@@ -19,7 +19,7 @@ type DisabledError struct {
 	Since   time.Time `json:"since"`
 }
 
-// Error says why and the way out.
+// Error says why and the fix.
 func (e *DisabledError) Error() string {
 	why := e.Message
 	if why == "" {

@@ -15,7 +15,7 @@ const reportMode = 0o640
 func Report(dir string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, reportName)) }
 
 // PutReport replaces the report of the last run in a state directory, which is there.
-// Whoever reads it finds a whole one. It does not wait for the disk: a report that the
+// Readers always find a complete report. It does not wait for the disk: a report that the
 // power takes along with the run is no loss.
 func PutReport(dir string, text []byte) error {
 	return swapFile(filepath.Join(dir, reportName), text, func(temp *os.File) error { return temp.Chmod(reportMode) })

@@ -258,7 +258,7 @@ func (s *Store) Retain(keep func(thing resource.Ref) bool) {
 // and namevar. Not to be changed.
 func (s *Store) Claims() map[resource.Ref]claim.Claim { return s.claims.values }
 
-// Claim notes claims, in place of others on the same things. They are on disk when it
+// Claim notes claims, instead of others on the same things. They are on disk when it
 // returns.
 func (s *Store) Claim(claims []claim.Claim) error {
 	if s.db == nil {

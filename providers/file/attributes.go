@@ -103,7 +103,7 @@ func sourceOf(a Attributes) source.Source {
 	}
 }
 
-// followed are the symlinks that are followed whoever the owner is.
+// followed are the symlinks that are followed for any owner.
 func followed(a Attributes) host.FollowLinks {
 	if ptr.Deref(a.FollowParentLinks, false) {
 		return host.FollowAll

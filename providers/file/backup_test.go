@@ -141,7 +141,7 @@ func TestAFileThatFailsItsCheckIsNotCopied(t *testing.T) {
 	}
 }
 
-// Whoever owns the directory may put a link in the place of a file that was looked at.
+// Anyone who owns the directory may put a link in the place of a file that was looked at.
 func TestABackupIsNeverOfWhatALinkLeadsTo(t *testing.T) {
 	t.Parallel()
 

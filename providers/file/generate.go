@@ -129,7 +129,7 @@ func (p posix) yieldChild(a Attributes, yield func(resource.Resource, error) boo
 	return err
 }
 
-// child has the attributes of the parent but for those about that directory itself.
+// child has the attributes of the parent except for those about that directory itself.
 func child(parent Attributes, e walk.Entry) Attributes {
 	a := Attributes{FileAttributes: parent.FileAttributes, child: true, spot: e.Spot}
 	a.Path, a.Ensure, a.Source, a.Sources, a.FollowParentLinks = e.Path, nil, nil, nil, nil

@@ -55,7 +55,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// What can be created on a host is found by whoever merely looks.
+// What can be created on a host is found by anyone who merely looks.
 func TestStateOfWhatIsMerelyNamed(t *testing.T) {
 	t.Parallel()
 

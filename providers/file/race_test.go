@@ -45,7 +45,7 @@ const (
 	planted   = "what zed would run as root"
 )
 
-// plant puts a file in the place of another in one step, whoever moves it meanwhile.
+// plant puts a file in the place of another in one step, even if it is moved meanwhile.
 func plantFile(t *testing.T, file, content string, uid int, mode uint32) {
 	t.Helper()
 	temp := file + ".new"

@@ -14,7 +14,7 @@ import (
 )
 
 // A treacherous host puts a symlink in the place of a directory once what is in it was
-// looked at, as whoever owns the directory could.
+// looked at, as anyone who owns the directory could.
 type treacherous struct {
 	host.Host
 	turn func()

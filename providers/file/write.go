@@ -52,12 +52,12 @@ func groups(writes []resource.Write[Attributes]) (all [][]resource.Write[Attribu
 	return all
 }
 
-// attempts is how often the changes are computed anew because the file changes meanwhile.
+// attempts is how often the changes are computed again because the file changes meanwhile.
 const attempts = 5
 
 // Write implements [resource.Provider]. A change of ensure brings all other properties along;
 // otherwise each property fails by itself. If the file is no longer the one that was read, it
-// is read again and the changes are computed anew.
+// is read again and the changes are computed again.
 func (p posix) Write(ctx context.Context, h resource.Writer, is, want Attributes, changes []resource.Change) (err error) {
 	for range attempts {
 		err = p.attempt(ctx, h, is, want, changes)

@@ -8,14 +8,14 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// lethal is a package whose first installation kills dpkg amid unpacking.
+// lethal is a package whose first installation kills dpkg during unpacking.
 func lethal(name, version string) debian.Deb {
 	d := deb(name, version)
 	d.Scripts = map[string]string{"preinst": "#!/bin/sh\nset -e\nif [ ! -e /killed ]; then touch /killed; kill -9 $PPID; fi\n"}
 	return d
 }
 
-// damage has dpkg killed amid an upgrade to tree 2.0.
+// damage has dpkg killed during an upgrade to tree 2.0.
 func (m machine) damage() {
 	m.t.Helper()
 	m.export("tree_1.deb", "srv/tree.deb")

@@ -21,7 +21,7 @@ import (
 
 // BenchmarkReadUnits is what the provider does, from a check's start to its end, beside
 // what it could do over D-Bus: the same properties of the same units, with a connection
-// that is made anew for each check as systemctl makes one, or kept; or only what a check
+// that is recreated for each check as systemctl makes one, or kept; or only what a check
 // can't do without.
 func BenchmarkReadUnits(b *testing.B) {
 	m := debian.Boot(b)

@@ -33,7 +33,7 @@ func (openrc) restarts() bool     { return true }
 func (openrc) reloadVerb() string { return "reload" }
 
 // starts looks for the link in the runlevels. Which of them a boot goes through is the
-// administrator's: any will do, but for those of a host that goes down.
+// administrator's: any will do, except for those of a host that goes down.
 func (openrc) starts(h host.Reader, service string) (atBoot, error) {
 	const levels = "/etc/runlevels"
 	names, err := h.ReadDir(levels)

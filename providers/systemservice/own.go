@@ -162,7 +162,7 @@ func readUpTo(h host.Reader, file string, limit int64) ([]byte, error) {
 const patience = 2 * time.Second
 
 // await looks, at ever longer intervals, until a service runs or no longer does. That it
-// is not so at the end is no error: whoever looks next will see.
+// is not so at the end is no error: anyone who looks next will see.
 func await(ctx context.Context, runs bool, look func(context.Context) (bool, error)) error {
 	for waited, pause := time.Duration(0), 10*time.Millisecond; ; pause *= 2 {
 		is, err := look(ctx)

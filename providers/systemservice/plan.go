@@ -14,7 +14,7 @@ type step struct {
 	Property string // that it is for
 	Verb     []string
 	Global   bool
-	Own      *string // command of the resource, to run in place of systemctl
+	Own      *string // command of the resource, to run instead of systemctl
 }
 
 // ensureStep is the step of a verb, by the resource's own command if it has one.

@@ -97,7 +97,7 @@ func TestAWriteTakesTheStepsThatAreNeeded(t *testing.T) {
 	}
 }
 
-// add makes a unit that is as another one, but for some properties.
+// add makes a unit that is as another one, except for some properties.
 func (f *fakeSystemd) add(name, like string, properties map[string]string) *fakeUnit {
 	u := &fakeUnit{lines: append([]string(nil), f.unit(like).lines...)}
 	u.set("Id", name)

@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/expression"
 )
 
-// KubeletControlled returns, sorted, the parts of a targeting that a kubelet can set on its own node: whoever breaks into
+// KubeletControlled returns, sorted, the parts of a targeting that a kubelet can set on its own node: anyone who breaks into
 // a node can have it selected. An invalid nodeSelector or when selects nothing and has no such parts.
 func KubeletControlled(t *v1alpha1.Targeting, env *expression.Environment) []string {
 	var found []string

@@ -105,7 +105,7 @@ func xattr(h host.Reader, path, name string) (string, error) {
 	return string(value), errors.Join(err, n.Close())
 }
 
-// mine is content owned by whoever runs the test, root or not.
+// mine is content owned by the user who runs the test, root or not.
 func mine(content string) host.NewFile {
 	return host.NewFile{Content: strings.NewReader(content), UID: os.Geteuid(), GID: os.Getegid()}
 }

@@ -19,7 +19,7 @@ import (
 // terminalVar is set in a child process of this test, which has a controlling terminal.
 const terminalVar = "FETTLE_TEST_TERMINAL"
 
-// Whoever has the terminal of root's shell can type into it (TIOCSTI).
+// Anyone who has the terminal of root's shell can type into it (TIOCSTI).
 func TestACommandHasNoTerminal(t *testing.T) {
 	debian.Require(t)
 	if os.Getenv(terminalVar) != "" {

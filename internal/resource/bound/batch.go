@@ -58,7 +58,7 @@ func IdentifyAll(ctx context.Context, h resource.Reader, all []resource.Resource
 	return identities, err
 }
 
-// forAll is the errors of n resources that one call deals with.
+// forAll is the errors of n resources that one call handles.
 func forAll(n int, call func() []error) (errs []error) {
 	err := resource.Guarded(func() error {
 		errs = call()

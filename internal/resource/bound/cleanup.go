@@ -54,7 +54,7 @@ func (b *bound[A]) Former(ctx context.Context, h resource.Writer, changes []reso
 }
 
 // replaced are the properties that changes concern, as they were read; all of them, where
-// the thing comes or goes. What had no value is left out, but for lists, which were empty.
+// the thing comes or goes. What had no value is left out, except for lists, which were empty.
 func (b *bound[A]) replaced(h host.Reader, changes []resource.Change) (map[string]json.RawMessage, error) {
 	state, err := b.is, error(nil)
 	if b.t.Leaving.Was != nil {

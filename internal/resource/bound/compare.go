@@ -60,7 +60,7 @@ func isSensitive[A any](p resource.Property[A], want A) bool {
 	return p.Sensitive != nil && p.Sensitive(want)
 }
 
-// hidden reports whether the value must not be shown, be it the present or the desired one.
+// hidden reports whether the value must not be shown, whether it is the present or the desired one.
 func isHidden[A any](p resource.Property[A], is, want A) bool {
 	return isSensitive(p, want) || p.WasSecret != nil && p.WasSecret(is)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// featuresOn are all features of a provider on the host with these facts, sorted but for
+// featuresOn are all features of a provider on the host with these facts, sorted except for
 // those that it always has.
 func featuresOn(p any, facts resource.Facts) []resource.Feature {
 	all, sometimes := slices.Clone(featuresOf(p)), conditionalOf(p)

@@ -56,7 +56,7 @@ func adopt[A any](t *resource.Type[A], attributes any) (want A, ok bool) {
 	return want, false
 }
 
-// explain adds the way out to the decoder's error about an unknown attribute.
+// explain adds the fix to the decoder's error about an unknown attribute.
 func (k kind[A]) explain(err error) error {
 	if !strings.Contains(err.Error(), "unknown field") {
 		return err

@@ -85,7 +85,7 @@ func (l *life) reach(ctx context.Context, r resource.Resource, attributes string
 	return l.canBeAppliedAgain(ctx, after)
 }
 
-// look binds the resource anew and reads its state, by all the ways there are.
+// look binds the resource again and reads its state, by all the ways there are.
 func (l *life) look(ctx context.Context, attributes string) (resource.Resource, error) {
 	raw, err := yaml.YAMLToJSON([]byte(attributes))
 	if err != nil {

@@ -28,7 +28,7 @@ func hostile() []string {
 }
 
 // namesAttributes puts every hostile value into the state Present, one at a time. The
-// type may take it; where it does not, its error is for whoever wrote the value.
+// type may take it; where it does not, its error is for anyone who wrote the value.
 func (r refusal[A]) namesAttributes(context.Context, *testing.T) error {
 	raw, err := yaml.YAMLToJSON([]byte(r.c.Present))
 	if err != nil {
@@ -64,7 +64,7 @@ func (r refusal[A]) bind(attributes []byte) error {
 	return err
 }
 
-// explained is what is missing from a refusal: the attribute, or the way out, which
+// explained is what is missing from a refusal: the attribute, or the fix, which
 // follows what is wrong.
 func explained(attribute, value string, refused error) error {
 	if refused == nil {

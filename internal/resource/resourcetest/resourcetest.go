@@ -44,10 +44,10 @@ type Case struct {
 //   - the definition of the type has no problem, and what it documents is what its attributes have;
 //   - its example can be read by the API's kind and bound;
 //   - Normalize is idempotent;
-//   - an attribute with a value that can't be is refused by its name, with the way out;
+//   - an attribute with a value that can't be is refused by its name, with the fix;
 //   - to look changes nothing, and after a change there is nothing left to change;
 //   - one resource reads the same alone, with others and, where they are listed, from the list;
-//   - what is read of a property that is managed, and be it that it is absent, is read where it is merely audited;
+//   - a property has the same value, or absence, when it is managed and when it is only audited;
 //   - from Absent to Present and back to Absent leads to where it started;
 //   - secrets are neither in a change, nor in a state that nobody asked for, nor in a command's arguments.
 func Run[A any](t *testing.T, typ *resource.Type[A], c Case) {

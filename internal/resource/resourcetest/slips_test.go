@@ -21,7 +21,7 @@ type slips struct {
 	mixesUp   bool   // the second of many takes the first one's state
 	listsNone bool   // although there are some
 	tells     bool   // the number to a command
-	reveals   bool   // the number to whoever looks
+	reveals   bool   // the number that is shown
 	shows     bool   // the number, as the output of a command, to people who debug
 }
 

@@ -110,7 +110,7 @@ func (b Backup) saveBelow(ctx context.Context, top host.Handle, name string) err
 	return b.Bucket.Backup(ctx, file, path.Join(b.Path, name))
 }
 
-// maxFiles is how many files are backed up of a directory. Whoever removes more should confirm
+// maxFiles is how many files are backed up of a directory. Anyone who removes more should confirm
 // it.
 const maxFiles = 1000
 

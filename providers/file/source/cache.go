@@ -12,7 +12,7 @@ type sumCache struct {
 
 type sumKey struct{ url, algorithm, version string }
 
-// maxSums bounds the cache. A full cache starts anew.
+// maxSums bounds the cache. A full cache is cleared.
 const maxSums = 10_000
 
 // get returns "" for an unknown checksum.

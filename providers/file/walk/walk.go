@@ -1,5 +1,5 @@
 // Package walk goes through the entries below a directory that is managed recursively, and
-// those of the directory that it is copied from, and decides what becomes of each.
+// those of the directory that it is copied from, and decides what happens to each.
 package walk
 
 import (
@@ -41,7 +41,7 @@ type Walk struct {
 	names host.Names
 }
 
-// A Fate is what becomes of an entry.
+// A Fate is what happens to an entry.
 type Fate int
 
 // The fates of an entry.

@@ -50,7 +50,7 @@ func reasons(stdout string) []string {
 	return lines
 }
 
-// complaints are the lines of a standard error but for those of debconf.
+// complaints are the lines of a standard error except for those of debconf.
 func complaints(stderr string) []string {
 	var lines []string
 	for line := range strings.Lines(stderr) {

@@ -54,7 +54,7 @@ func split(list string) []string {
 }
 
 // FullEnvironment is the whole environment of apt-get. It tells the same to packages that ask
-// ucf in place of dpkg.
+// ucf instead of dpkg.
 func (s Settings) FullEnvironment() []string {
 	ucf := "UCF_FORCE_CONFFOLD=1"
 	if s.ReplaceConfigFiles {

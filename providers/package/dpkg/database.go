@@ -92,7 +92,7 @@ func parseFile(h host.Reader, name string, add func(Package)) error {
 
 func (db Database) put(p Package) { db.packages[key{p.Name, p.Arch}] = p }
 
-// replace puts a newer paragraph in place of the old one. A package for all architectures is
+// replace puts a newer paragraph instead of the old one. A package for all architectures is
 // there once, so a change from or to that replaces the other.
 func (db Database) replace(p Package) {
 	maps.DeleteFunc(db.packages, func(k key, _ Package) bool {

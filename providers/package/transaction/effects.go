@@ -30,7 +30,7 @@ func (t Transaction) Simulation(db dpkg.Database) host.Cmd {
 }
 
 // The lines of apt-get --simulate: "Inst tree [1.0] (2.0 Debian:12 [amd64])" and "Remv tree [1.0]",
-// with Purg in place of Remv if the configuration is removed too.
+// with Purg instead of Remv if the configuration is removed too.
 var simulated = regexp.MustCompile(`(?m)^(Inst|Remv|Purg) (\S+)(?: \[([^\]]+)\])?(?: \((\S+))?`)
 
 // Simulated reads the output of the simulation.

@@ -15,7 +15,7 @@ import (
 // bytes of patches.
 type proxy struct {
 	server         *httptest.Server
-	patches, bytes atomic.Int64 // of NodeCatalogs, but for their status
+	patches, bytes atomic.Int64 // of NodeCatalogs, except for their status
 }
 
 func newProxy(s *stage, cfg *rest.Config) *proxy {

@@ -90,7 +90,7 @@ func (s desired) puppet() string {
 	return b.String()
 }
 
-// cfengine is the state as a policy of CFEngine's, but for the packages: Debian ships it without a module for any
+// cfengine is the state as a policy of CFEngine's, except for the packages: Debian ships it without a module for any
 // package system.
 func (s desired) cfengine() string {
 	var b strings.Builder

@@ -40,7 +40,7 @@ func (e Entry) openStaged(name string) (*descriptor.File, error) {
 	return descriptor.NewFile(fd, e.Path)
 }
 
-// isNew reports whether a directory is the one that was just made, or is like it: whoever can
+// isNew reports whether a directory is the one that was just made, or is like it: anyone who can
 // write to the directory above could have put another in its place.
 func isNew(dir *descriptor.File) bool {
 	if !dir.Info.IsDir() || dir.Info.Mode&0o077 != 0 || dir.Info.UID != trust.Actor() {

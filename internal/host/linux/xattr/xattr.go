@@ -85,7 +85,7 @@ func outlives(name string) bool {
 }
 
 // WithoutMask returns an access list that grants nothing by its mask and nothing to all others. The mode of
-// the file sets both anew, and may allow less than before.
+// the file sets both again, and may allow less than before.
 func WithoutMask(list []byte) []byte {
 	const header, entry, mask, others = 4, 8, 0x10, 0x20
 	list = slices.Clone(list)
