@@ -2,55 +2,59 @@ package compiler
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler/draft"
+	"github.com/fettle-dev/fettle/internal/compiler/fault"
+	"github.com/fettle-dev/fettle/internal/expression"
 )
 
 // A nodeAssignment is the part of a revision that one node gets.
 type nodeAssignment struct {
 	*evalContext
-	targets []*target             // that select the node
-	blocked map[*draft]*fault     // on this node alone
-	own     map[*draft]*rendering // entries of this node alone
+	targets []*draft.Target                   // that select the node
+	blocked map[*draft.Draft]*fault.Fault     // on this node alone
+	own     map[*draft.Draft]*draft.Rendering // entries of this node alone
 	group   *nodeGroup
 }
 
 // An assigner assigns one revision. The order of nodes has no influence.
 type assigner struct {
-	revision *Revision
+	revision *draft.Revision
 	seal     Sealer
 	nodes    []*nodeAssignment
 	groups   map[string]*nodeGroup
-	over     map[*draft]bool // whose templates exceed a limit
+	over     map[*draft.Draft]bool // whose templates exceed a limit
 }
 
 // newAssigner selects nodes and evaluates all expressions.
-func newAssigner(r *Revision, nodes []*evalContext, seal Sealer) *assigner {
+func newAssigner(r *draft.Revision, nodes []*evalContext, seal Sealer) *assigner {
 	a := &assigner{revision: r, seal: seal, groups: map[string]*nodeGroup{}, nodes: make([]*nodeAssignment, len(nodes))}
 	for i, n := range nodes {
-		a.nodes[i] = &nodeAssignment{evalContext: n, blocked: map[*draft]*fault{}, own: map[*draft]*rendering{}}
+		a.nodes[i] = &nodeAssignment{evalContext: n, blocked: map[*draft.Draft]*fault.Fault{}, own: map[*draft.Draft]*draft.Rendering{}}
 	}
-	matching := make(map[*target][]*evalContext, len(r.targets))
-	for _, t := range r.targets {
+	matching := make(map[*draft.Target][]*evalContext, len(r.Targets))
+	for _, t := range r.Targets {
 		matching[t] = slices.DeleteFunc(slices.Clone(nodes), func(n *evalContext) bool { return !n.matchesAll && !t.Matches(n.Labels) })
 	}
-	over := evaluateWhens(matching, r.targets)
-	for _, t := range r.targets {
+	over := evaluateWhens(matching, r.Targets)
+	for _, t := range r.Targets {
 		a.selectNodes(t, matching[t], over[t])
 	}
-	a.over = evaluateTemplates(r.drafts, a.templated())
+	a.over = evaluateTemplates(r.Drafts, a.templated())
 	return a
 }
 
 // templated returns the nodes of each template that can be rendered.
-func (a *assigner) templated() map[*draft][]*evalContext {
-	all := map[*draft][]*evalContext{}
+func (a *assigner) templated() map[*draft.Draft][]*evalContext {
+	all := map[*draft.Draft][]*evalContext{}
 	for _, n := range a.nodes {
 		for _, d := range n.perNode() {
-			if d.perNode.template != nil && d.perNode.canRender(n.evalContext) {
+			if d.PerNode.Template != nil && n.canRender(d.PerNode) {
 				all[d] = append(all[d], n.evalContext)
 			}
 		}
@@ -59,19 +63,19 @@ func (a *assigner) templated() map[*draft][]*evalContext {
 }
 
 // selectNodes adds a target to the nodes that it selects. Both are in the order of their names.
-func (a *assigner) selectNodes(t *target, matching []*evalContext, over bool) {
+func (a *assigner) selectNodes(t *draft.Target, matching []*evalContext, over bool) {
 	next := 0
 	for _, n := range matching {
 		for a.nodes[next].evalContext != n {
 			next++
 		}
-		selected, f := true, t.fault
+		selected, f := true, t.Fault
 		switch {
 		case t.When == nil || f != nil:
 		case over:
 			f = overLimit(t)
 		default:
-			selected, f = t.decide(n)
+			selected, f = n.decide(t)
 		}
 		if selected {
 			a.nodes[next].add(t, f)
@@ -80,36 +84,36 @@ func (a *assigner) selectNodes(t *target, matching []*evalContext, over bool) {
 }
 
 // decide returns whether when selects the node. If that is unknown, the resources are the node's, and withheld.
-func (t *target) decide(n *evalContext) (selected bool, f *fault) {
-	if !t.canEvaluate(n) {
+func (n *evalContext) decide(t *draft.Target) (selected bool, f *fault.Fault) {
+	if !n.canEvaluate(t) {
 		return true, waitingForFacts(n)
 	}
-	result, _ := n.conditions.get(t.key)
+	result, _ := n.conditions.get(t.Key)
 	if result.err != nil {
-		return true, faultf(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", t.Text, n.Name, result.err)
+		return true, fault.New(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", t.Text, n.Name, result.err)
 	}
 	return result.holds, nil
 }
 
 // add adds a target that selects the node. f withholds its drafts there; nil does not.
-func (n *nodeAssignment) add(t *target, f *fault) {
+func (n *nodeAssignment) add(t *draft.Target, f *fault.Fault) {
 	n.targets = append(n.targets, t)
 	if f == nil {
 		return
 	}
-	for _, d := range t.drafts {
-		if d.fault == nil {
+	for _, d := range t.Drafts {
+		if d.Fault == nil {
 			n.blocked[d] = f
 		}
 	}
 }
 
 // perNode returns the drafts that have an entry of the node's own, in the order of the catalog.
-func (n *nodeAssignment) perNode() []*draft {
-	var all []*draft
+func (n *nodeAssignment) perNode() []*draft.Draft {
+	var all []*draft.Draft
 	for _, t := range n.targets {
-		for _, d := range t.drafts {
-			if d.perNode != nil && d.fault == nil && n.blocked[d] == nil {
+		for _, d := range t.Drafts {
+			if d.PerNode != nil && d.Fault == nil && n.blocked[d] == nil {
 				all = append(all, d)
 			}
 		}
@@ -118,20 +122,20 @@ func (n *nodeAssignment) perNode() []*draft {
 	return all
 }
 
-func compareDrafts(a, b *draft) int { return cmp.Compare(a.place, b.place) }
+func compareDrafts(a, b *draft.Draft) int { return cmp.Compare(a.Place, b.Place) }
 
 // assign makes the node's own entries, as many as the size budget allows, and finds the group of the node.
 func (a *assigner) assign(n *nodeAssignment) {
-	left := sizeBudget{node: n.Name, left: maxCatalog}
+	left := sizeBudget{node: n.Name, left: draft.MaxCatalog}
 	for _, d := range n.perNode() {
 		if a.over[d] {
 			n.blocked[d] = overTemplateLimit()
 			continue
 		}
-		made := d.perNode.entryFor(n.evalContext, a.seal)
-		f := made.fault
+		made := n.entryFor(d, a.seal)
+		f := made.Fault
 		if f == nil {
-			f = left.take(d.ref, made.size)
+			f = left.take(d.Ref, made.Size)
 		}
 		if f != nil {
 			n.blocked[d] = f
@@ -141,20 +145,53 @@ func (a *assigner) assign(n *nodeAssignment) {
 	}
 	key := n.groupKey()
 	if a.groups[key] == nil {
-		a.groups[key] = newGroup(n, a.revision.exists)
+		a.groups[key] = newGroup(n, a.revision.Exists)
 	}
 	n.group = a.groups[key]
+}
+
+// entryFor returns the node's own entry of a draft.
+func (n *evalContext) entryFor(d *draft.Draft, seal Sealer) *draft.Rendering {
+	if d.PerNode.Template == nil {
+		return n.sealedFor(d, seal)
+	}
+	if !n.canRender(d.PerNode) {
+		return &draft.Rendering{Fault: waitingForFacts(n)}
+	}
+	result, _ := n.templates.get(d.PerNode.ID)
+	if result.err == nil {
+		return result.made
+	}
+	reason := v1alpha1.ReasonInvalidTemplate
+	if errors.Is(result.err, expression.ErrTooLong) {
+		reason = v1alpha1.ReasonTooLarge
+	}
+	return &draft.Rendering{Fault: fault.New(reason, "cannot render contentTemplate on node %s: %v", n.Name, result.err)}
+}
+
+// sealedFor returns the entry with its values sealed for the node.
+func (n *evalContext) sealedFor(d *draft.Draft, seal Sealer) *draft.Rendering {
+	if n.PublicKey == "" {
+		return &draft.Rendering{Fault: fault.New(v1alpha1.ReasonWaitingForKey, "waits for the key of node %s, which its agent has not published yet", n.Name)}
+	}
+	made, err := d.PerNode.Sealed(func(attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
+		return seal(&n.Node, d.Ref, attribute, from)
+	})
+	if err != nil {
+		return &draft.Rendering{Fault: fault.New(v1alpha1.ReasonWaitingForKey, "waits for another key of node %s: %v", n.Name, err)}
+	}
+	return made
 }
 
 // groupKey is equal for nodes with the same targets on which the same drafts are withheld for the same reasons.
 func (n *nodeAssignment) groupKey() string {
 	var key strings.Builder
 	for _, t := range n.targets {
-		fmt.Fprintf(&key, "%d,", t.index)
+		fmt.Fprintf(&key, "%d,", t.Index)
 	}
 	var blocked []string
 	for d, f := range n.blocked {
-		blocked = append(blocked, fmt.Sprintf("%d:%s", d.place, f.reason))
+		blocked = append(blocked, fmt.Sprintf("%d:%s", d.Place, f.Reason))
 	}
 	slices.Sort(blocked)
 	key.WriteString(strings.Join(blocked, ","))
@@ -162,24 +199,24 @@ func (n *nodeAssignment) groupKey() string {
 }
 
 // findings returns everything that withholds resources from one node, from the nodes of a group, or from all.
-func (a *assigner) findings(selected map[v1alpha1.ResourceRef][]string) findings {
-	all, members := findings{}, map[*nodeGroup][]string{}
+func (a *assigner) findings(selected map[v1alpha1.ResourceRef][]string) fault.Findings {
+	all, members := fault.Findings{}, map[*nodeGroup][]string{}
 	for _, n := range a.nodes {
 		members[n.group] = append(members[n.group], n.Name)
 		for d, f := range n.blocked {
-			all.add(d.ref, f, n.Name)
+			all.Add(d.Ref, f, n.Name)
 		}
 	}
 	for g, nodes := range members {
 		for i, faults := range g.faults {
 			for _, f := range faults {
-				all.add(g.members[i].ref, f, nodes...)
+				all.Add(g.members[i].Ref, f, nodes...)
 			}
 		}
 	}
-	for _, d := range a.revision.drafts {
-		if d.fault != nil {
-			all.add(d.ref, d.fault, selected[d.ref]...)
+	for _, d := range a.revision.Drafts {
+		if d.Fault != nil {
+			all.Add(d.Ref, d.Fault, selected[d.Ref]...)
 		}
 	}
 	return all

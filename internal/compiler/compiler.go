@@ -2,8 +2,11 @@ package compiler
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler/draft"
 	"github.com/fettle-dev/fettle/internal/compiler/targeting"
 	"github.com/fettle-dev/fettle/internal/expression"
 )
@@ -26,42 +29,63 @@ func (c *Compiler) Compile(in Input) Result {
 }
 
 // Draft compiles resources without looking at nodes.
-func (c *Compiler) Draft(in Input) *Revision {
+func (c *Compiler) Draft(in Input) *draft.Revision {
 	resources := slices.SortedFunc(slices.Values(in.Resources), compareResources)
-	r := c.revise(resources, drafter{kinds: in.Kinds, env: &c.env, configMap: in.ConfigMap, secret: in.Secret}, 1)
-	for _, t := range r.targets {
-		t.pack()
+	c.selections.turn()
+	r := draft.Drafter{Kinds: in.Kinds, Env: &c.env, ConfigMap: in.ConfigMap, Secret: in.Secret}.Revise(resources, 1, c.selection)
+	for _, t := range r.Targets {
+		t.Pack()
 	}
 	return r
 }
 
 // Assign gives each node its part of a revision.
-func (c *Compiler) Assign(r *Revision, nodes []Node, seal Sealer) Result {
+func (c *Compiler) Assign(r *draft.Revision, nodes []Node, seal Sealer) Result {
 	result := Result{
 		Catalogs: map[string]*v1alpha1.Catalog{},
 		Nodes:    make(map[string]*NodeResult, len(nodes)),
-		Selected: make(map[v1alpha1.ResourceRef][]string, len(r.drafts)),
+		Selected: make(map[v1alpha1.ResourceRef][]string, len(r.Drafts)),
 	}
 	a := newAssigner(r, c.contexts(nodes), seal)
-	selected := make([][]string, len(r.targets))
+	selected := make([][]string, len(r.Targets))
 	for _, n := range a.nodes {
 		a.assign(n)
 		n.forget()
 		result.Nodes[n.Name] = n.group.resultFor(n)
 		for _, t := range n.targets {
-			selected[t.index] = append(selected[t.index], n.Name)
+			selected[t.Index] = append(selected[t.Index], n.Name)
 		}
 	}
-	for i, t := range r.targets {
-		for _, d := range t.drafts {
-			result.Selected[d.ref] = selected[i]
+	for i, t := range r.Targets {
+		for _, d := range t.Drafts {
+			result.Selected[d.Ref] = selected[i]
 		}
 		if len(selected[i]) > 0 {
-			for _, packed := range t.catalogs {
+			for _, packed := range t.Catalogs {
 				result.Catalogs[packed.Name] = packed
 			}
 		}
 	}
-	result.Problems = a.findings(result.Selected).problems(result.Selected)
+	result.Problems = a.findings(result.Selected).Problems(result.Selected)
 	return result
+}
+
+// selection returns the compiled targeting of a key.
+func (c *Compiler) selection(key string, t *v1alpha1.Targeting) *targeting.Selection {
+	s, known := c.selections.get(key)
+	if !known {
+		s = targeting.New(t, &c.env)
+		c.selections.put(key, s)
+	}
+	return s
+}
+
+// compareResources orders by kind and name, and then by content, because an input may have two of one name.
+func compareResources(a, b v1alpha1.Resource) int {
+	if byName := strings.Compare(string(v1alpha1.RefOf(a)), string(v1alpha1.RefOf(b))); byName != 0 || a == b {
+		return byName
+	}
+	first, _ := catalog.Encode(a) // types of the API encode
+	second, _ := catalog.Encode(b)
+	return slices.Compare(first.Raw, second.Raw)
 }

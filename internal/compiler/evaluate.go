@@ -5,6 +5,8 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler/budget"
+	"github.com/fettle-dev/fettle/internal/compiler/draft"
+	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/expression"
 )
 
@@ -24,7 +26,7 @@ type condition struct {
 
 // A content is the result of a template on one node.
 type content struct {
-	made *rendering
+	made *draft.Rendering
 	err  error
 	cost int
 }
@@ -55,73 +57,93 @@ func (e *evaluation) Advance(limit int) bool {
 
 // evaluateWhens evaluates the conditions of targets on the nodes that their nodeSelectors match. It returns the targets
 // that exceed a limit.
-func evaluateWhens(matching map[*target][]*evalContext, targets []*target) map[*target]bool {
-	var of []*target
+func evaluateWhens(matching map[*draft.Target][]*evalContext, targets []*draft.Target) map[*draft.Target]bool {
+	var of []*draft.Target
 	var all []*evaluation
 	for _, t := range targets {
-		if t.When == nil || t.fault != nil {
+		if t.When == nil || t.Fault != nil {
 			continue
 		}
-		e := &evaluation{run: t.evaluate}
+		e := &evaluation{run: func(n *evalContext, limit int) (int, bool) { return n.evaluateWhen(t, limit) }}
 		for _, n := range matching[t] {
-			if t.canEvaluate(n) {
+			if n.canEvaluate(t) {
 				e.nodes = append(e.nodes, n)
 			}
 		}
 		of, all = append(of, t), append(all, e)
 	}
-	over := map[*target]bool{}
+	over := map[*draft.Target]bool{}
 	for i := range budget.Divide(all, maxPerExpression, maxTotal) {
 		over[of[i]] = true
 	}
 	return over
 }
 
-func (t *target) evaluate(n *evalContext, limit int) (cost int, ok bool) {
-	result, known := n.conditions.get(t.key)
+func (n *evalContext) evaluateWhen(t *draft.Target, limit int) (cost int, ok bool) {
+	result, known := n.conditions.get(t.Key)
 	if !known {
 		result.holds, result.cost, result.err = t.When.Holds(n.variables(), limit)
 		if errors.Is(result.err, expression.ErrCutOff) {
 			return 0, false
 		}
-		n.conditions.put(t.key, result)
+		n.conditions.put(t.Key, result)
 	}
 	return result.cost, true
 }
 
 // canEvaluate reports whether the node has reported what the condition reads.
-func (t *target) canEvaluate(n *evalContext) bool {
-	return !t.When.ReadsFacts() || n.hasFacts()
-}
+func (n *evalContext) canEvaluate(t *draft.Target) bool { return !t.When.ReadsFacts() || n.hasFacts() }
 
 // evaluateTemplates renders templates on their nodes. It returns the drafts whose templates exceed a limit.
-func evaluateTemplates(drafts []*draft, nodes map[*draft][]*evalContext) map[*draft]bool {
-	var of []*draft
+func evaluateTemplates(drafts []*draft.Draft, nodes map[*draft.Draft][]*evalContext) map[*draft.Draft]bool {
+	var of []*draft.Draft
 	var all []*evaluation
 	for _, d := range drafts {
 		if len(nodes[d]) > 0 {
-			of, all = append(of, d), append(all, &evaluation{nodes: nodes[d], run: d.perNode.evaluate})
+			run := func(n *evalContext, limit int) (int, bool) { return n.render(d.PerNode, limit) }
+			of, all = append(of, d), append(all, &evaluation{nodes: nodes[d], run: run})
 		}
 	}
-	over := map[*draft]bool{}
+	over := map[*draft.Draft]bool{}
 	for i := range budget.Divide(all, maxPerExpression, maxTotal) {
 		over[of[i]] = true
 	}
 	return over
 }
 
-func waitingForFacts(n *evalContext) *fault {
-	return faultf(v1alpha1.ReasonWaitingForFacts, "waits for the facts of node %s, which its agent has not reported yet", n.Name)
+func (n *evalContext) render(p *draft.PerNode, limit int) (cost int, ok bool) {
+	result, known := n.templates.get(p.ID)
+	if !known {
+		var text string
+		text, result.cost, result.err = p.Template.Render(n.variables(), limit)
+		if errors.Is(result.err, expression.ErrCutOff) {
+			return 0, false
+		}
+		if result.err == nil {
+			result.made = p.WithContent(text)
+		}
+		n.templates.put(p.ID, result)
+	}
+	return result.cost, true
 }
 
-func overLimit(t *target) *fault {
-	return faultf(v1alpha1.ReasonInvalidWhen,
+// canRender reports whether the node has reported what the template reads.
+func (n *evalContext) canRender(p *draft.PerNode) bool {
+	return !p.Template.ReadsFacts() || n.hasFacts()
+}
+
+func waitingForFacts(n *evalContext) *fault.Fault {
+	return fault.New(v1alpha1.ReasonWaitingForFacts, "waits for the facts of node %s, which its agent has not reported yet", n.Name)
+}
+
+func overLimit(t *draft.Target) *fault.Fault {
+	return fault.New(v1alpha1.ReasonInvalidWhen,
 		"when %q takes more than %d s on all nodes together, or more than its share of the %d s for all resources: read less of the facts, or select by labels",
 		t.Text, maxPerExpression/1_000_000_000, maxTotal/1_000_000_000)
 }
 
-func overTemplateLimit() *fault {
-	return faultf(v1alpha1.ReasonInvalidTemplate,
+func overTemplateLimit() *fault.Fault {
+	return fault.New(v1alpha1.ReasonInvalidTemplate,
 		"contentTemplate takes more than %d s on all nodes together, or more than its share of the %d s for all resources: read less of the facts, or render less",
 		maxPerExpression/1_000_000_000, maxTotal/1_000_000_000)
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler/draft"
+	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -20,27 +22,27 @@ type nodeGroup struct {
 
 func newGroup(n *nodeAssignment, exists map[v1alpha1.ResourceRef]bool) *nodeGroup {
 	g := &nodeGroup{shared: map[v1alpha1.ResourceRef]string{}}
-	var members []*draft
+	var members []*draft.Draft
 	for _, t := range n.targets {
-		members = append(members, t.drafts...)
-		g.catalogs = append(g.catalogs, t.refs...)
+		members = append(members, t.Drafts...)
+		g.catalogs = append(g.catalogs, t.Refs...)
 	}
 	slices.SortFunc(members, compareDrafts)
 	slices.SortFunc(g.catalogs, func(a, b v1alpha1.CatalogRef) int { return strings.Compare(a.Name, b.Name) })
 	g.validation = validateGraph(members, n.blocked, exists)
 	for i, d := range members {
-		if g.reason(i) == "" && d.perNode == nil {
-			g.shared[d.ref] = d.hash
+		if g.reason(i) == "" && d.PerNode == nil {
+			g.shared[d.Ref] = d.Hash
 		}
 	}
 	return g
 }
 
 // fault returns why the member at a position is withheld from a node of the group; nil if it is not.
-func (g *nodeGroup) fault(n *nodeAssignment, position int) *fault {
+func (g *nodeGroup) fault(n *nodeAssignment, position int) *fault.Fault {
 	d := g.members[position]
-	if d.fault != nil {
-		return d.fault
+	if d.Fault != nil {
+		return d.Fault
 	}
 	if f := n.blocked[d]; f != nil {
 		return f
@@ -71,11 +73,11 @@ func (g *nodeGroup) newResult(n *nodeAssignment) *NodeResult {
 	var own []string
 	for i, d := range g.members {
 		if f := g.fault(n, i); f != nil {
-			r.Spec.Withheld = append(r.Spec.Withheld, v1alpha1.Withheld{Ref: d.ref, Reason: f.reason, Message: text.Clip(f.message, maxWithheldMessage)})
+			r.Spec.Withheld = append(r.Spec.Withheld, v1alpha1.Withheld{Ref: d.Ref, Reason: f.Reason, Message: text.Clip(f.Message, maxWithheldMessage)})
 		} else if made := n.own[d]; made != nil {
-			r.Spec.Entries = append(r.Spec.Entries, made.entry)
-			own = append(own, made.hash)
-			r.own[d.ref] = made.hash
+			r.Spec.Entries = append(r.Spec.Entries, made.Entry)
+			own = append(own, made.Hash)
+			r.own[d.Ref] = made.Hash
 		}
 	}
 	r.Digest = catalog.DigestOf(r.Spec, own)

@@ -1,11 +1,10 @@
 package compiler
 
 import (
-	"fmt"
-
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler/draft"
+	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
 
 // Input is everything that catalogs are made from. The compiler does not change it.
@@ -45,14 +44,7 @@ type Node struct {
 }
 
 // A SecretValue is one key of a Secret. It formats as a redaction mark.
-type SecretValue struct {
-	Exposed bool // the Secret exists and is exposed to nodes
-	Found   bool // and it has the key
-	Value   []byte
-	Version string // differs when the value differs
-}
+type SecretValue = draft.SecretValue
 
-// Format writes a mark instead of the value, whatever the verb.
-func (v SecretValue) Format(to fmt.State, _ rune) {
-	_, _ = to.Write([]byte(redact.Mark)) // like everything that is formatted
-}
+// A Problem keeps a resource from one node or from all nodes that it selects.
+type Problem = fault.Problem

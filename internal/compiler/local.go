@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler/draft"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -31,10 +32,10 @@ func Prepare(in Input) (items []resource.Item, problems []Problem) {
 // Sketch returns all resources of the input with their edges, including those with problems and whatever they select:
 // for display, not to be applied.
 func Sketch(in Input) []resource.Item {
-	drafts := new(Compiler).draftLocally(in, true).drafts
+	drafts := new(Compiler).draftLocally(in, true).Drafts
 	items := make([]resource.Item, 0, len(drafts))
 	for _, d := range drafts {
-		items = append(items, catalog.Item(d.entry, d.bound))
+		items = append(items, catalog.Item(d.Entry, d.Bound))
 	}
 	return items
 }
@@ -53,18 +54,18 @@ func local(in Input, bindOnly bool, use func(v1alpha1.CatalogEntry, resource.Res
 			continue
 		}
 		if made := n.own[d]; made != nil {
-			use(made.entry, made.bound)
+			use(made.Entry, made.Bound)
 		} else {
-			use(d.entry, d.bound)
+			use(d.Entry, d.Bound)
 		}
 	}
-	return a.findings(nil).problems(nil)
+	return a.findings(nil).Problems(nil)
 }
 
-func (c *Compiler) draftLocally(in Input, bindOnly bool) *Revision {
+func (c *Compiler) draftLocally(in Input, bindOnly bool) *draft.Revision {
 	all := append(slices.Clip(in.Resources), placeholders(in.Refused)...)
-	by := drafter{kinds: in.Kinds, env: &c.env, configMap: in.ConfigMap, secret: in.Secret, refused: in.Refused, bindOnly: bindOnly}
-	return c.revise(all, by, runtime.GOMAXPROCS(0))
+	by := draft.Drafter{Kinds: in.Kinds, Env: &c.env, ConfigMap: in.ConfigMap, Secret: in.Secret, Refused: in.Refused, BindOnly: bindOnly}
+	return by.Revise(all, runtime.GOMAXPROCS(0), c.selection)
 }
 
 // placeholders stand for resources of which only the name is known. They select every node.

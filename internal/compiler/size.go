@@ -5,9 +5,11 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler/draft"
+	"github.com/fettle-dev/fettle/internal/compiler/fault"
 )
 
-// A sizeBudget is what is left of maxCatalog for the entries of one node.
+// A sizeBudget is what is left of draft.MaxCatalog for the entries of one node.
 type sizeBudget struct {
 	node    string
 	left    int
@@ -16,11 +18,11 @@ type sizeBudget struct {
 }
 
 // take uses a part of the budget, or returns why that is not possible.
-func (b *sizeBudget) take(ref v1alpha1.ResourceRef, size int) *fault {
+func (b *sizeBudget) take(ref v1alpha1.ResourceRef, size int) *fault.Fault {
 	if size > b.left {
-		return faultf(v1alpha1.ReasonTooLarge,
+		return fault.New(v1alpha1.ReasonTooLarge,
 			"its %d KiB exceed the remaining %d of %d KiB for the own entries of node %s; %s takes the most, %d KiB: render less, or let nodes share it",
-			size>>10, b.left>>10, maxCatalog>>10, b.node, b.largest, b.size>>10)
+			size>>10, b.left>>10, draft.MaxCatalog>>10, b.node, b.largest, b.size>>10)
 	}
 	if b.left -= size; size > b.size {
 		b.largest, b.size = ref, size

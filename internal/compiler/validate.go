@@ -7,15 +7,17 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler/draft"
+	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/graph"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // A validation is the result of validateGraph.
 type validation struct {
-	members []*draft   // in the order of the catalog
-	faults  [][]*fault // by position: what is wrong with a member in combination with the others
-	blocked []string   // by position: the reason that withholds a member anyway; "" for none
+	members []*draft.Draft   // in the order of the catalog
+	faults  [][]*fault.Fault // by position: what is wrong with a member in combination with the others
+	blocked []string         // by position: the reason that withholds a member anyway; "" for none
 }
 
 // A validator finds what is wrong with the resources of a node in combination.
@@ -28,17 +30,17 @@ type validator struct {
 
 // validateGraph finds conflicts, missing references and cycles among members, and what depends on a member that is
 // withheld. blocked are faults of the node; exists are all resources of the fleet.
-func validateGraph(members []*draft, blocked map[*draft]*fault, exists map[v1alpha1.ResourceRef]bool) validation {
+func validateGraph(members []*draft.Draft, blocked map[*draft.Draft]*fault.Fault, exists map[v1alpha1.ResourceRef]bool) validation {
 	v := &validator{
-		validation: validation{members: members, faults: make([][]*fault, len(members)), blocked: make([]string, len(members))},
+		validation: validation{members: members, faults: make([][]*fault.Fault, len(members)), blocked: make([]string, len(members))},
 		exists:     exists, graph: graph.New(len(members)), position: make(map[v1alpha1.ResourceRef]int, len(members)),
 	}
 	for i, d := range members {
-		v.position[d.ref] = i
-		if f := d.fault; f != nil {
-			v.blocked[i] = f.reason
+		v.position[d.Ref] = i
+		if f := d.Fault; f != nil {
+			v.blocked[i] = f.Reason
 		} else if f := blocked[d]; f != nil {
-			v.blocked[i] = f.reason
+			v.blocked[i] = f.Reason
 		}
 	}
 	v.findConflicts()
@@ -51,19 +53,19 @@ func validateGraph(members []*draft, blocked map[*draft]*fault, exists map[v1alp
 // reason is why the member at a position is withheld; "" if it is not.
 func (v *validation) reason(i int) string {
 	if v.blocked[i] == "" && len(v.faults[i]) > 0 {
-		return v.faults[i][0].reason
+		return v.faults[i][0].Reason
 	}
 	return v.blocked[i]
 }
 
-func (v *validator) fail(i int, f *fault) { v.faults[i] = append(v.faults[i], f) }
+func (v *validator) fail(i int, f *fault.Fault) { v.faults[i] = append(v.faults[i], f) }
 
 // findConflicts fails all resources that claim one thing on the host: the compiler does not guess which one is meant.
 func (v *validator) findConflicts() {
 	claims := make(map[string][]int, len(v.members))
 	for i, d := range v.members {
-		if d.claim != "" {
-			claims[d.claim] = append(claims[d.claim], i)
+		if d.Claim != "" {
+			claims[d.Claim] = append(claims[d.Claim], i)
 		}
 	}
 	for _, claimants := range claims {
@@ -72,9 +74,9 @@ func (v *validator) findConflicts() {
 		}
 		for _, i := range claimants {
 			others := v.others(i, claimants)
-			f := faultf(v1alpha1.ReasonConflict, "%s is also claimed by %s on the same node: keep one, or let their nodeSelector or when exclude each other",
-				v.members[i].property, text.List(others))
-			f.others = others
+			f := fault.New(v1alpha1.ReasonConflict, "%s is also claimed by %s on the same node: keep one, or let their nodeSelector or when exclude each other",
+				v.members[i].Property, text.List(others))
+			f.Others = others
 			v.fail(i, f)
 		}
 	}
@@ -85,7 +87,7 @@ func (v *validator) others(except int, positions []int) []v1alpha1.ResourceRef {
 	var refs []v1alpha1.ResourceRef
 	for _, i := range positions {
 		if i != except {
-			refs = append(refs, v.members[i].ref)
+			refs = append(refs, v.members[i].Ref)
 		}
 	}
 	return refs
@@ -94,38 +96,38 @@ func (v *validator) others(except int, positions []int) []v1alpha1.ResourceRef {
 func (v *validator) resolveEdges() {
 	for i, d := range v.members {
 		var missing []string
-		for _, e := range d.edges {
-			switch other, ok := v.position[e.ref]; {
+		for _, e := range d.Edges {
+			switch other, ok := v.position[e.Ref]; {
 			case !ok:
 				missing = append(missing, v.explainMissing(e))
-			case e.first:
+			case e.First:
 				v.graph.Add(other, i)
 			default:
 				v.graph.Add(i, other)
 			}
 		}
 		if len(missing) > 0 {
-			v.fail(i, faultf(v1alpha1.ReasonMissingReference, "%s", strings.Join(missing, "; ")))
+			v.fail(i, fault.New(v1alpha1.ReasonMissingReference, "%s", strings.Join(missing, "; ")))
 		}
 	}
 }
 
 // explainMissing suggests what an edge to a missing resource could mean.
-func (v *validator) explainMissing(e edge) string {
-	if v.exists[e.ref] {
-		return fmt.Sprintf("%s names %s, which does not apply to the same node: see its nodeSelector and when", e.attribute, e.ref)
+func (v *validator) explainMissing(e draft.Edge) string {
+	if v.exists[e.Ref] {
+		return fmt.Sprintf("%s names %s, which does not apply to the same node: see its nodeSelector and when", e.Attribute, e.Ref)
 	}
-	kind, _, _ := strings.Cut(string(e.ref), "/")
+	kind, _, _ := strings.Cut(string(e.Ref), "/")
 	var same []v1alpha1.ResourceRef
 	for _, d := range v.members {
-		if d.entry.Kind == kind {
-			same = append(same, d.ref)
+		if d.Entry.Kind == kind {
+			same = append(same, d.Ref)
 		}
 	}
 	if len(same) == 0 {
-		return fmt.Sprintf("%s names %s, which does not exist; the node has no %s", e.attribute, e.ref, kind)
+		return fmt.Sprintf("%s names %s, which does not exist; the node has no %s", e.Attribute, e.Ref, kind)
 	}
-	return fmt.Sprintf("%s names %s, which does not exist; the node has %s", e.attribute, e.ref, text.List(same))
+	return fmt.Sprintf("%s names %s, which does not exist; the node has %s", e.Attribute, e.Ref, text.List(same))
 }
 
 func (v *validator) findCycles() {
@@ -133,11 +135,11 @@ func (v *validator) findCycles() {
 		cycle := v.graph.Cycle(component)
 		var path []string
 		for _, i := range append(cycle, cycle[0]) {
-			path = append(path, string(v.members[i].ref))
+			path = append(path, string(v.members[i].Ref))
 		}
 		for _, i := range component {
-			f := faultf(v1alpha1.ReasonDependencyCycle, "%s is a cycle: remove one of these edges", strings.Join(path, " -> "))
-			f.others = v.others(i, component)
+			f := fault.New(v1alpha1.ReasonDependencyCycle, "%s is a cycle: remove one of these edges", strings.Join(path, " -> "))
+			f.Others = v.others(i, component)
 			v.fail(i, f)
 		}
 	}
@@ -177,7 +179,7 @@ func (v *validator) spread(roots []int, reason string) {
 			}
 			root := cause[i]
 			cause[next] = root
-			v.fail(next, faultf(reason, "waits for %s, which is withheld: %s", v.members[root].ref, v.reason(root)))
+			v.fail(next, fault.New(reason, "waits for %s, which is withheld: %s", v.members[root].Ref, v.reason(root)))
 			queue = append(queue, next)
 		}
 	}

@@ -1,11 +1,14 @@
-package compiler
+package draft
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/compiler/targeting"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -16,72 +19,85 @@ type secretOrigin struct {
 }
 
 // withoutSecrets returns a drafter that can be retained: it cannot read Secrets.
-func (by drafter) withoutSecrets() drafter {
-	by.secret = nil
+func (by Drafter) withoutSecrets() Drafter {
+	by.Secret = nil
 	return by
 }
 
 // bindSecrets checks the values that come from Secrets. They are sealed for each node later, or bound now if the draft
 // is applied at once.
-func (by drafter) bindSecrets(d *draft, r v1alpha1.Resource) {
+func (by Drafter) bindSecrets(d *Draft, r v1alpha1.Resource) {
 	refs := slices.DeleteFunc(v1alpha1.ValueReferencesOf(r), fromConfigMap)
-	if d.fault != nil || len(refs) == 0 {
+	if d.Fault != nil || len(refs) == 0 {
 		return
 	}
-	if !by.bindOnly {
-		if d.fault = by.unprotected(refs[0].Field, r.GetTargeting()); d.fault != nil {
+	if !by.BindOnly {
+		if d.Fault = by.unprotected(refs[0].Field, r.GetTargeting()); d.Fault != nil {
 			return
 		}
 	}
 	values, origins, f := by.readSecrets(refs)
 	if f != nil {
-		d.fault = f
+		d.Fault = f
 		return
 	}
-	bound, err := by.bind(d.entry, r, values...)
+	bound, err := by.bind(d.Entry, r, values...)
 	switch {
 	case err != nil:
-		d.fault = faultf(v1alpha1.ReasonInvalidSpec, "%v", err)
-	case by.bindOnly:
-		d.bound = bound
+		d.Fault = fault.New(v1alpha1.ReasonInvalidSpec, "%v", err)
+	case by.BindOnly:
+		d.Bound = bound
 	default:
-		d.perNode = &perNode{drafter: by.withoutSecrets(), secrets: origins, entry: d.entry}
+		d.PerNode = &PerNode{drafter: by.withoutSecrets(), secrets: origins, entry: d.Entry}
 	}
 }
 
 // unprotected returns a fault if nodes can have themselves selected by a targeting: anyone who broke into a node would
 // get the Secret.
-func (by drafter) unprotected(field string, t *v1alpha1.Targeting) *fault {
+func (by Drafter) unprotected(field string, t *v1alpha1.Targeting) *fault.Fault {
 	if t.AcceptSelfLabelledNodes {
 		return nil
 	}
-	controlled := targeting.KubeletControlled(t, by.env)
+	controlled := targeting.KubeletControlled(t, by.Env)
 	if len(controlled) == 0 {
 		return nil
 	}
-	return faultf(v1alpha1.ReasonUnprotectedTargeting,
+	return fault.New(v1alpha1.ReasonUnprotectedTargeting,
 		"%s sends a Secret to nodes that are selected by values a kubelet can set on its own node: %s; select by node.name or by labels below node-restriction.kubernetes.io/, "+
 			"which kubelets cannot set, or accept the risk with acceptSelfLabelledNodes: true", field, text.List(controlled))
 }
 
-func (by drafter) readSecrets(refs []v1alpha1.ValueReference) (values []resource.Secret, origins []secretOrigin, f *fault) {
+func (by Drafter) readSecrets(refs []v1alpha1.ValueReference) (values []resource.Secret, origins []secretOrigin, f *fault.Fault) {
 	for _, v := range refs {
 		ref := *v.From.SecretKeyRef
 		var value SecretValue
-		if by.secret != nil {
-			value = by.secret(ref)
+		if by.Secret != nil {
+			value = by.Secret(ref)
 		}
 		switch {
 		case f != nil: // read all the same, so that a change of it is noticed
 		case !value.Exposed:
-			f = faultf(v1alpha1.ReasonUnexposedSecret, "%s names Secret %s/%s, which does not exist or is not labelled %s=true: create it, or label it",
+			f = fault.New(v1alpha1.ReasonUnexposedSecret, "%s names Secret %s/%s, which does not exist or is not labelled %s=true: create it, or label it",
 				v.Field, ref.Namespace, ref.Name, v1alpha1.LabelExposeToNodes)
 		case !value.Found:
-			f = faultf(v1alpha1.ReasonMissingSource, "%s names key %q of Secret %s/%s, which has no such key: add it, or correct %s",
+			f = fault.New(v1alpha1.ReasonMissingSource, "%s names key %q of Secret %s/%s, which has no such key: add it, or correct %s",
 				v.Field, ref.Key, ref.Namespace, ref.Name, v.Field)
 		}
 		values = append(values, resource.Secret{Attribute: v.Attribute, Value: string(value.Value)})
 		origins = append(origins, secretOrigin{v.Attribute, v1alpha1.SealedFrom{KeyRef: ref, Version: value.Version}})
 	}
 	return values, origins, f
+}
+
+// A SecretValue is one key of a Secret. It formats as a redaction mark.
+type SecretValue struct {
+	Exposed bool // the Secret exists and is exposed to nodes
+	Found   bool // and it has the key
+	Value   []byte
+	Version string // differs when the value differs
+}
+
+// Format writes a mark instead of the value, whatever the verb.
+func (v SecretValue) Format(to fmt.State, _ rune) {
+	_, _ = to.Write([]byte(redact.Mark)) // like everything that is formatted
 }

@@ -1,23 +1,24 @@
-package compiler
+package draft
 
 import (
 	"encoding/json"
 	"slices"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/expression"
 )
 
 // resolve returns the resource with the values of ConfigMaps among its attributes, as a copy if there are any, and its
 // content template, nil for none.
-func (by drafter) resolve(r v1alpha1.Resource) (v1alpha1.Resource, *expression.Template, *fault) {
+func (by Drafter) resolve(r v1alpha1.Resource) (v1alpha1.Resource, *expression.Template, *fault.Fault) {
 	if f := checkReferences(r); f != nil {
 		return r, nil, f
 	}
 	if c, ok := r.(v1alpha1.ContentSource); ok && c.GetContentFrom().ContentTemplate != nil {
 		t, err := expression.ParseTemplate(*c.GetContentFrom().ContentTemplate)
 		if err != nil {
-			return r, nil, faultf(v1alpha1.ReasonInvalidTemplate, "cannot parse contentTemplate: %v", err)
+			return r, nil, fault.New(v1alpha1.ReasonInvalidTemplate, "cannot parse contentTemplate: %v", err)
 		}
 		return withContent(r, ""), t, nil
 	}
@@ -40,19 +41,19 @@ func withContent(r v1alpha1.Resource, content string) v1alpha1.Resource {
 }
 
 // checkReferences checks where attributes come from. The schema has the same rules, but may be newer than the resource.
-func checkReferences(r v1alpha1.Resource) *fault {
+func checkReferences(r v1alpha1.Resource) *fault.Fault {
 	refs := v1alpha1.ValueReferencesOf(r)
 	for _, v := range refs {
 		if fromConfigMap(v) == (v.From.SecretKeyRef != nil) {
-			return faultf(v1alpha1.ReasonInvalidSpec, "%s requires exactly one of configMapKeyRef and secretKeyRef", v.Field)
+			return fault.New(v1alpha1.ReasonInvalidSpec, "%s requires exactly one of configMapKeyRef and secretKeyRef", v.Field)
 		}
 	}
 	if c, ok := r.(v1alpha1.ContentSource); ok && hasTwoContents(c) {
-		return faultf(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom are mutually exclusive: set only one")
+		return fault.New(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom are mutually exclusive: set only one")
 	}
 	for _, v := range refs {
 		if isSet(r, v.Attribute) {
-			return faultf(v1alpha1.ReasonInvalidSpec, "%s and %s are mutually exclusive: set only one", v.Attribute, v.Field)
+			return fault.New(v1alpha1.ReasonInvalidSpec, "%s and %s are mutually exclusive: set only one", v.Attribute, v.Field)
 		}
 	}
 	return nil
@@ -71,18 +72,18 @@ func isSet(r v1alpha1.Resource, attribute string) bool {
 }
 
 // setValues sets the attributes that come from ConfigMaps.
-func (by drafter) setValues(refs []v1alpha1.ValueReference) *fault {
+func (by Drafter) setValues(refs []v1alpha1.ValueReference) *fault.Fault {
 	for _, v := range refs {
 		if !fromConfigMap(v) {
 			continue
 		}
 		key := *v.From.ConfigMapKeyRef
 		value, found := "", false
-		if by.configMap != nil {
-			value, found = by.configMap(key)
+		if by.ConfigMap != nil {
+			value, found = by.ConfigMap(key)
 		}
 		if !found {
-			return faultf(v1alpha1.ReasonMissingSource, "%s names key %q of ConfigMap %s/%s, which does not exist: create it, or correct %s",
+			return fault.New(v1alpha1.ReasonMissingSource, "%s names key %q of ConfigMap %s/%s, which does not exist: create it, or correct %s",
 				v.Field, key.Key, key.Namespace, key.Name, v.Field)
 		}
 		v.Set(value)

@@ -1,0 +1,108 @@
+// Package draft compiles what people wrote, without looking at nodes: resources become drafts, and those of one targeting
+// share catalogs.
+package draft
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler/fault"
+	"github.com/fettle-dev/fettle/internal/compiler/targeting"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A Revision is what people wrote, compiled: everything that does not depend on nodes.
+type Revision struct {
+	Drafts  []*Draft
+	Targets []*Target // in the order of their first drafts
+	Exists  map[v1alpha1.ResourceRef]bool
+}
+
+// A Target is a targeting and the drafts that have it.
+type Target struct {
+	*targeting.Selection
+	Key      string
+	Index    int // in the revision
+	Drafts   []*Draft
+	Fault    *fault.Fault          // of nodeSelector or when, and so of all drafts
+	Catalogs []*v1alpha1.Catalog   // of the drafts that are the same on every node; see [Target.Pack]
+	Refs     []v1alpha1.CatalogRef // to the catalogs
+}
+
+// MaxCatalog is the maximum size of a Catalog and of a node's own entries, in bytes of JSON: well below the limit of an
+// API server for one object.
+const MaxCatalog = 512 << 10
+
+// Revise drafts resources in their order, and calls selection for each targeting. workers is how many resources are
+// drafted at once; the functions of the Drafter must be safe for that.
+func (by Drafter) Revise(resources []v1alpha1.Resource, workers int, selection func(key string, t *v1alpha1.Targeting) *targeting.Selection) *Revision {
+	drafts := make([]*Draft, len(resources))
+	resource.Each(len(resources), workers, func(i int) { drafts[i] = by.draft(resources[i]) })
+	r := &Revision{Exists: make(map[v1alpha1.ResourceRef]bool, len(drafts))}
+	first, targets := map[v1alpha1.ResourceRef]*Draft{}, map[string]*Target{}
+	for i, d := range drafts {
+		if other := first[d.Ref]; other != nil {
+			other.Fault = fault.New(v1alpha1.ReasonConflict, "%s is given more than once: give each its own metadata.name", d.Ref)
+			continue
+		}
+		first[d.Ref], r.Exists[d.Ref], d.Place = d, true, len(r.Drafts)
+		r.Drafts = append(r.Drafts, d)
+		key := targeting.Key(resources[i].GetTargeting())
+		t := targets[key]
+		if t == nil {
+			t = newTarget(key, len(r.Targets), selection(key, resources[i].GetTargeting()))
+			targets[key], r.Targets = t, append(r.Targets, t)
+		}
+		t.Drafts = append(t.Drafts, d)
+		if t.Fault != nil {
+			d.Fault = t.Fault
+		}
+	}
+	return r
+}
+
+func newTarget(key string, index int, s *targeting.Selection) *Target {
+	t := &Target{Selection: s, Key: key, Index: index}
+	if s.Err != nil {
+		t.Fault = fault.New(s.Reason, "%v", s.Err)
+	}
+	return t
+}
+
+// Pack puts the drafts that are the same on every node into as few catalogs as their size allows, in order.
+func (t *Target) Pack() {
+	var group []*Draft
+	size := 0
+	flush := func() {
+		if len(group) > 0 {
+			c := newCatalog(group)
+			t.Catalogs, t.Refs = append(t.Catalogs, c), append(t.Refs, v1alpha1.CatalogRef{Name: c.Name})
+		}
+		group, size = nil, 0
+	}
+	for _, d := range t.Drafts {
+		if d.Fault != nil || d.PerNode != nil {
+			continue
+		}
+		if size+d.Size > MaxCatalog {
+			flush()
+		}
+		group, size = append(group, d), size+d.Size
+	}
+	flush()
+}
+
+func newCatalog(drafts []*Draft) *v1alpha1.Catalog {
+	c := &v1alpha1.Catalog{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Catalog"},
+		Count:    int32(len(drafts)),
+	}
+	hashes := make([]string, len(drafts))
+	for i, d := range drafts {
+		c.Entries = append(c.Entries, d.Entry)
+		hashes[i] = d.Hash
+	}
+	c.Name = catalog.NameOf(hashes)
+	return c
+}

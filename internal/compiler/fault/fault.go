@@ -1,0 +1,79 @@
+// Package fault describes what keeps resources from nodes: faults, and the problems that they become.
+package fault
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// A Problem keeps a resource from one node or from all nodes that it selects.
+type Problem struct {
+	Ref     v1alpha1.ResourceRef
+	Node    string // "" for every node that it selects
+	Reason  string // one of the reasons in api/v1alpha1
+	Message string // names the value at fault and the fix
+	// Others are the other resources of the conflict or cycle.
+	Others []v1alpha1.ResourceRef
+}
+
+// A Fault is a problem that is not attributed to a resource and node yet.
+type Fault struct {
+	Reason  string // one of the reasons in api/v1alpha1
+	Message string // one printable line
+	Others  []v1alpha1.ResourceRef
+}
+
+// maxMessage is the maximum length of a message, in bytes.
+const maxMessage = 1024
+
+// New formats a message. It escapes what is not printable, because errors quote values that authors and nodes choose.
+func New(reason, format string, args ...any) *Fault {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = text.Error(err)
+		}
+	}
+	return &Fault{Reason: reason, Message: text.Clip(text.Line(fmt.Sprintf(format, args...)), maxMessage)}
+}
+
+// Findings collects the faults of resources on nodes, and reports equal faults of one resource once.
+type Findings map[string]*finding
+
+type finding struct {
+	problem Problem
+	nodes   []string
+}
+
+// Add adds a fault of a resource on nodes.
+func (fs Findings) Add(ref v1alpha1.ResourceRef, f *Fault, nodes ...string) {
+	key := strings.Join([]string{string(ref), f.Reason, f.Message, fmt.Sprint(f.Others)}, "\x00")
+	if fs[key] == nil {
+		fs[key] = &finding{problem: Problem{Ref: ref, Reason: f.Reason, Message: f.Message, Others: f.Others}}
+	}
+	fs[key].nodes = append(fs[key].nodes, nodes...)
+}
+
+// Problems returns the findings sorted by resource, node and reason. One that concerns all nodes that its resource selects names no node.
+func (fs Findings) Problems(selected map[v1alpha1.ResourceRef][]string) []Problem {
+	var all []Problem
+	for _, f := range fs {
+		p := f.problem
+		if len(f.nodes) >= len(selected[p.Ref]) {
+			all = append(all, p)
+			continue
+		}
+		for _, p.Node = range f.nodes {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b Problem) int {
+		return slices.Compare(
+			[]string{string(a.Ref), a.Node, a.Reason, a.Message},
+			[]string{string(b.Ref), b.Node, b.Reason, b.Message})
+	})
+	return all
+}
