@@ -140,6 +140,10 @@ verify: lint verify-imports verify-generated verify-modules ## Run all checks of
 verify-prose: ## Fail if docs, comments, messages or test names break the rules in hack/prose/rules/rules.txt.
 	@$(GO) run ./hack/prose
 
+.PHONY: verify-structure
+verify-structure: ## Fail if a package has too many files, or an import breaks the layers.
+	@$(GO) run ./hack/structure -check
+
 .PHONY: structure
 structure: ## Print how files refer to each other. make structure PKG=./controllers lists references that run back up.
 	@$(GO) run ./hack/structure $(if $(filter-out ./...,$(PKG)),$(PKG))
