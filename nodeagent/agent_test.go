@@ -41,7 +41,7 @@ func TestAgent(t *testing.T) {
 		"reports only where the node is in noop":                 honoursNoop,
 		"runs its commands around runs, but around no noop":      runsCommands,
 		"tells what is withheld":                                 tellsWithheld,
-		"follows a NodeCatalog that is deleted and made anew":    followsRecreation,
+		"follows a NodeCatalog that is deleted and recreated":    followsRecreation,
 		"does not run again at a restart before its time":        restartsQuietly,
 		"repairs its status when someone else writes over it":    repairsStatus,
 		"waits while someone else runs something on the host":    waitsForOthers,

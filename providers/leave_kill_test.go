@@ -52,7 +52,7 @@ func catalogOf(has bool) []want {
 	return nil
 }
 
-// kill runs the process, kills it and waits for all that it started, as an init does: to
+// kill runs the process, kills it and waits for all its child processes, as an init does: to
 // shadow's tools, a dead process that nobody has waited for still holds its locks.
 func kill(t *testing.T, moment string) {
 	t.Helper()

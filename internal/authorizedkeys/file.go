@@ -98,7 +98,7 @@ func (f File) Keys(path string) []Named {
 	return all
 }
 
-// Put makes key the only one of this name in the file at path: in place of the first one with the
+// Put makes key the only one of this name in the file at path: it replaces the first one with the
 // name, otherwise at the end.
 func (f *File) Put(path, name string, key Key) {
 	at := f.take(path, name)

@@ -76,7 +76,7 @@ func (b *Bucket) Save(ctx context.Context, file host.Handle, path string) (sum s
 	return sum, b.note(ctx, path, sum)
 }
 
-// Backup is Save for content that is about to be replaced or removed: what is never kept is left out.
+// Backup saves content that is about to be replaced or removed, except for content that is never saved.
 func (b *Bucket) Backup(ctx context.Context, file host.Handle, path string) error {
 	if _, err := b.Save(ctx, file, path); !errors.Is(err, ErrSecret) {
 		return err

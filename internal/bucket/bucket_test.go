@@ -76,7 +76,7 @@ func TestWhatIsSavedIsKeptOnceForRootAlone(t *testing.T) {
 	}
 }
 
-func TestADamagedCopyIsToldAndWrittenAnew(t *testing.T) {
+func TestADamagedCopyIsReportedAndReplaced(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)

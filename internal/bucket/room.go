@@ -87,7 +87,7 @@ type load struct {
 	saved  time.Time // zero where nothing says so: it is not whole
 }
 
-// weigh looks at all that there is, the oldest first.
+// weigh lists all copies, the oldest first.
 func (b *Bucket) weigh() ([]load, error) {
 	b.weight, b.weighed = 0, time.Now()
 	firsts, err := names(b.host, b.dir)

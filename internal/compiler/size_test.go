@@ -79,9 +79,9 @@ func TestACatalogIsSplitBeyond512KiB(t *testing.T) {
 		applied, catalogs, problems int
 	}{
 		"one for all":                        {forAll, []int{most}, 1, 1, 0},
-		"one for all that is too large":      {forAll, []int{most + 1}, 0, 0, 1},
+		"a large one on all nodes":           {forAll, []int{most + 1}, 0, 0, 1},
 		"two for all":                        {forAll, []int{most / 2, most / 2}, 2, 1, 0},
-		"two for all that are too large":     {forAll, []int{most / 2, most/2 + 1}, 2, 2, 0},
+		"two large ones on all nodes":        {forAll, []int{most / 2, most/2 + 1}, 2, 2, 0},
 		"one of a node":                      {own, []int{most}, 1, 0, 0},
 		"one of a node that is too large":    {own, []int{most + 1}, 0, 0, 1},
 		"two of a node":                      {own, []int{most / 2, most / 2}, 2, 0, 0},

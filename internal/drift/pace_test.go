@@ -72,7 +72,7 @@ func TestWhatARunChangedIsLookedAtOnceMoreAndThenNoMore(t *testing.T) {
 }
 
 // Someone changes a file back whenever it was corrected, at once.
-func TestAFightBecomesEverRarer(t *testing.T) {
+func TestAConflictBacksOffExponentially(t *testing.T) {
 	s := &story{pace: drift.Pace{Most: 20 * sec}}
 	s.pace.Saw(s.at(0), "/a")
 	var runs []time.Duration

@@ -124,7 +124,7 @@ type HardLinkError struct{ Path string }
 // Error names the ways out.
 func (e *HardLinkError) Error() string {
 	return e.Path + " has several hard links, and users other than root can write to its directory: " +
-		"remove the file to have it made anew, or make the directory writable by root alone"
+		"remove the file so that it is created again, or make the directory writable by root only"
 }
 
 // ErrChanged means that a file is no longer what it was when a change was decided.

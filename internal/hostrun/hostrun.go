@@ -134,7 +134,7 @@ func lastLine(res host.Result) string {
 // retry is how often a lock is tried that someone else holds.
 const retry = 100 * time.Millisecond
 
-// open opens the state, once whoever has it lets go.
+// open opens the state, after waiting for the process that holds its lock.
 func (o Options) open(ctx context.Context) (*state.Store, error) {
 	open := state.Open
 	if o.ReadOnly {

@@ -133,7 +133,7 @@ func TestADamagedCacheIsReadAround(t *testing.T) {
 			}
 			same(t, want, cachedRead(t, dir, text))
 			if _, mended := only(t, dir); mended != good {
-				t.Fatalf("damage at %d of %d was not mended", at, len(good))
+				t.Fatalf("damage at %d of %d was not repaired", at, len(good))
 			}
 		}
 	}

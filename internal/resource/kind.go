@@ -72,7 +72,7 @@ type Resource interface {
 	CanIdentify() bool
 	CanRefresh() bool
 	CanGenerate() bool
-	// BatchLimit is how many may be written at once; 0 for all that are ready.
+	// BatchLimit is the maximum number of resources in a batch; 0 means no limit.
 	BatchLimit() int
 	// Watched are the paths on the host that tell of its drift; see [Watcher]. None
 	// before Choose.

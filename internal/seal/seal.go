@@ -62,7 +62,7 @@ func Seal(to PublicKey, purpose Purpose, value []byte) ([]byte, error) {
 	return append(enc, closed...), nil
 }
 
-// errClosed covers causes that cannot be told apart.
+// errClosed covers causes that cannot be distinguished.
 var errClosed = errors.New("it was sealed to another key or for another purpose, or it was changed")
 
 // Open decrypts a value that was sealed to the key for this purpose. Errors do not contain the value.

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// maxListed is how many things List names.
+// maxListed is the maximum number of items that List names.
 const maxListed = 5
 
-// List joins things with commas: "a, b, c, d, e and 2 more". It names at most five.
-func List[T any](things []T) string { return ListOf(len(things), things) }
+// List joins items with commas: "a, b, c, d, e and 2 more". It names at most five.
+func List[T any](items []T) string { return ListOf(len(items), items) }
 
-// ListOf is List for n things of which only the first are given.
-func ListOf[T any](n int, first []T) string {
+// ListOf is List for n items; items has only the first of them.
+func ListOf[T any](n int, items []T) string {
 	names := make([]string, 0, maxListed)
-	for _, thing := range first[:min(len(first), maxListed)] {
-		names = append(names, fmt.Sprint(thing))
+	for _, item := range items[:min(len(items), maxListed)] {
+		names = append(names, fmt.Sprint(item))
 	}
 	if more := n - len(names); more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)

@@ -22,7 +22,7 @@ func TestListNamesAtMostFive(t *testing.T) {
 	}
 }
 
-func TestListOfCountsThingsThatAreNotGiven(t *testing.T) {
+func TestListOfCountsOmittedItems(t *testing.T) {
 	for want, got := range map[string]string{
 		"a":                        text.ListOf(1, []string{"a"}),
 		"a and 2 more":             text.ListOf(3, []string{"a"}),

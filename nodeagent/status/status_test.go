@@ -143,7 +143,7 @@ func TestWhatARunTells(t *testing.T) {
 				{Ref: "File/b", State: v1alpha1.StateChanged, Changes: mode, Corrective: true, Since: stamp(noon())},
 			}},
 		},
-		"what is not scheduled is as it was left, and that is no news": {
+		"a resource outside its schedule keeps its state": {
 			[]results{{failed("a", "no"), changed("b", false), noop("c")}, {left("a"), left("b"), left("c")}},
 			told{noon(), v1alpha1.RunCounts{Total: 3, InSync: 1, Changed: 1, OutOfSync: 1, Failed: 1, Noop: 1}, []v1alpha1.ResourceReport{
 				failure("no", noon()),

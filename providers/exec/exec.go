@@ -100,7 +100,7 @@ func parameters() []resource.Parameter {
 		{Name: "onlyIf", Doc: "Commands: runs only if all of them exit with 0. They run in noop too."},
 		{Name: "unless", Doc: "Commands: runs only if none of them exits with 0. They run in noop too."},
 		{Name: "refreshOnly", Doc: "Runs only when notified."},
-		{Name: "refresh", Doc: "Run in place of command when notified."},
+		{Name: "refresh", Doc: "Run instead of command when notified."},
 		{Name: "tries", Doc: "How often to run until it succeeds; 1 by default."},
 		{Name: "trySleepSeconds", Doc: "Pause between two tries; none by default."},
 		{Name: "timeoutSeconds", Doc: "How long each try and check may take; 300 by default, 0 for no limit."},

@@ -102,7 +102,7 @@ func TestANoopExecIsNotRunByAnEvent(t *testing.T) {
 	}
 }
 
-// Values of the environment, and what becomes of them where they come to light.
+// Values of the environment never appear in output.
 func TestWhatIsReadOfACommandHasNoEnvironment(t *testing.T) {
 	h, _ := open(t)
 	r := item(t, "a", `{command: /bin/true, environment: [TOKEN=s3cret]}`).Resource

@@ -58,7 +58,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Name: "checksum", Doc: "How the content is compared with its source: sha256 (default, unless the server announces another sum), sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none."},
 			{Name: "checksumValue", Doc: "The sum that the content must have. A file that has it needs no source; what arrives with another is discarded."},
 			{Name: "links", Doc: "manage (default) is about a link itself, follow about what it leads to."},
-			{Name: "followParentLinks", Doc: "true follows each symlink on the way to path or source, whoever it belongs to. Default: those of root, and those of owner in their home."},
+			{Name: "followParentLinks", Doc: "true follows each symlink on the way to path or source, regardless of its owner. Default: those of root, and those of owner in their home."},
 			{Name: "recurse", Doc: "true is about all that is below the directory too."},
 			{Name: "recurseScope", Doc: "All (default), or Source for only what the source has."},
 			{Name: "recurseLimit", Doc: "How many levels down recurse goes; 1 is the directory's own entries. Default all."},

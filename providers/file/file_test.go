@@ -332,7 +332,7 @@ func TestApply(t *testing.T) {
 				After:   "/x ---------- 0644 1001:2001\n  one\n  \n",
 			},
 		},
-		"an owner without a name is told by number": {
+		"an owner without a name is reported by number": {
 			given: text("one\n", 0o644, 3000000000, 0),
 			spec:  `{path: /x, owner: ann, group: "3000000000"}`,
 			want: outcome{

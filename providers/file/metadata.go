@@ -95,5 +95,5 @@ func (w *writer) unsafeMode() error {
 		return nil
 	}
 	return fmt.Errorf("%s belongs to user %d, who may have it open and could change what would run with the rights of another: "+
-		"manage its content too, or remove it so that it is created anew", w.want.Path, w.is.found.info.UID)
+		"manage its content too, or remove it so that it is created again", w.want.Path, w.is.found.info.UID)
 }

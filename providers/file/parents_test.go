@@ -56,7 +56,7 @@ func TestWhoMayLeadAFileElsewhere(t *testing.T) {
 		"no user by the path itself":          {spec: `{path: /home/zed/f, content: new, links: follow}`, refused: "it belongs to user 1001"},
 		"the owner, within what is theirs":    {spec: `{path: /home/zed/dots/f, owner: zed, content: new}`, written: "home/zed/own/f"},
 		"the owner by number":                 {spec: `{path: /home/zed/dots/f, owner: 1001, content: new}`, written: "home/zed/own/f"},
-		"not whoever isn't the owner":         {spec: `{path: /home/zed/dots/f, owner: root, content: new}`, refused: "it belongs to user 1001"},
+		"not another user":                    {spec: `{path: /home/zed/dots/f, owner: root, content: new}`, refused: "it belongs to user 1001"},
 		"not an owner of no account":          {spec: `{path: /home/zed/dots/f, owner: 1234, content: new}`, refused: "it belongs to user 1001"},
 		"anybody who is allowed to":           {spec: `{path: /home/zed/conf/f, content: new, followParentLinks: true}`, written: "etc/f"},
 		"anybody at the end too":              {spec: `{path: /home/zed/f, content: new, links: follow, followParentLinks: true}`, written: "etc/f"},
@@ -130,7 +130,7 @@ func TestAHardLinkInAUsersDirectoryIsReplaced(t *testing.T) {
 }
 
 // The user has it open since it was the user's.
-func TestAFileThatChangesHandsIsWrittenAnew(t *testing.T) {
+func TestAFileThatChangesItsOwnerIsWrittenAgain(t *testing.T) {
 	h, dir := homeOfZed(t)
 	file := filepath.Join(dir, "home/zed/f")
 	plantFile(t, file, "one\n", zed, 0o644)

@@ -281,7 +281,7 @@ func TestADirectoryIsCopied(t *testing.T) {
 			},
 			tree: []string{"/x/d/ 0755 1001", "/x/d/g 0644 1001 two", "/x/d/own 0644 mine", "/x/f 0644 1001 one", "/x/l -> 1001 f", "/x/own 0644 mine"},
 		},
-		"but for what is ignored and what another File is about": {
+		"except for ignored files and those of other Files": {
 			given: source, files: []string{`{path: /x, source: /src, recurse: true, ignore: [l]}`, `{path: /x/d/g, content: mine}`},
 			lines: []string{"File//x/d: created", "File//x/f: created", "File/a: created", "File/b: created"},
 			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 mine", "/x/f 0644 one"},
@@ -295,7 +295,7 @@ func TestADirectoryIsCopied(t *testing.T) {
 			given: append([]string{"/x/"}, source...), noop: true, files: []string{`{path: /x, source: /src, recurse: true}`},
 			lines: []string{"File//x/d: created (noop)", "File//x/d/g: created (noop)", "File//x/f: created (noop)", "File//x/l: created (noop)"},
 		},
-		"in place of a link that leads elsewhere": {
+		"instead of a link that leads elsewhere": {
 			given: []string{"/src/d/g two", "/x/", "/else/own mine", "/x/d -> /else"}, files: []string{`{path: /x, source: /src, recurse: true}`},
 			lines: []string{"File//x/d: ensure changed link to directory", "File//x/d/g: created"},
 			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two"},

@@ -35,10 +35,10 @@ func TestASecretIsWrittenAndNeitherShownNorKept(t *testing.T) {
 	t.Parallel()
 
 	for sentence, spec := range map[string]string{
-		"as it is":                     `{"path": "/x", "mode": "0600"}`,
-		"whatever showDiff says":       `{"path": "/x", "mode": "0600", "showDiff": true}`,
-		"whatever backup says":         `{"path": "/x", "mode": "0600", "backup": "Bucket"}`,
-		"be it where the copy goes by": `{"path": "/x", "mode": "0600", "backup": ".bak"}`,
+		"as it is":                       `{"path": "/x", "mode": "0600"}`,
+		"whatever showDiff says":         `{"path": "/x", "mode": "0600", "showDiff": true}`,
+		"whatever backup says":           `{"path": "/x", "mode": "0600", "backup": "Bucket"}`,
+		"even where its backup is saved": `{"path": "/x", "mode": "0600", "backup": ".bak"}`,
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

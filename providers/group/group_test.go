@@ -71,7 +71,7 @@ func TestGroupIsAsItsManifestSays(t *testing.T) {
 			before:   "web:x:1500:bob",
 			manifest: `{"members": []}`,
 		},
-		"members are all that there are": {
+		"members are exclusive with authMembership": {
 			before:     "web:x:1500:bob,eve",
 			manifest:   `{"members": ["eve", "ann"], "authMembership": true}`,
 			changes:    []resource.Change{{Property: "members", Is: "bob,eve", Should: "ann,eve", Message: "members changed bob,eve to ann,eve"}},

@@ -90,7 +90,7 @@ func TestAMemberWhoIsNoUserAnyMoreIsTakenOut(t *testing.T) {
 	}
 }
 
-func TestAHostWithoutTheToolsIsToldApart(t *testing.T) {
+func TestAHostWithoutTheToolsIsUnsuitable(t *testing.T) {
 	h := hosttest.New(t)
 	r, err := bound.Kind(group.Type()).Bind(resource.Ref{Kind: "Group", Name: "web"}, nil)
 	must(t, err)

@@ -20,7 +20,7 @@ func TestNotifyKeepsTheLawsOfTypes(t *testing.T) {
 	resourcetest.Define(t, notify.Type())
 }
 
-func TestAMessageIsToldByEveryRun(t *testing.T) {
+func TestEveryRunReportsTheMessage(t *testing.T) {
 	tests := map[string]struct {
 		noop      bool
 		resources []string

@@ -27,7 +27,7 @@ func (m machine) damage() {
 	expect(m.t, []string{"install reinstreq half-installed 1.0"}, m.states("tree"))
 }
 
-func TestADamagedPackageIsMended(t *testing.T) {
+func TestADamagedPackageIsRepaired(t *testing.T) {
 	t.Parallel()
 
 	for attributes, want := range map[string]struct{ outcome, state string }{

@@ -81,12 +81,12 @@ func TestAnInterruptedInstallationIsFinished(t *testing.T) {
 	t.Parallel()
 
 	flaky := deb("flaky", "1.0")
-	flaky.Scripts = map[string]string{"postinst": "#!/bin/sh\ntest -e /mended\n"}
+	flaky.Scripts = map[string]string{"postinst": "#!/bin/sh\ntest -e /repaired\n"}
 	m := newMachine(t, flaky, deb("other", "1.0"))
 	if outcome := m.apply(`{"name":"flaky"}`)[0]; !strings.Contains(outcome, "returned error exit status 1") {
 		t.Fatalf("the installation failed otherwise than it should: %s", outcome)
 	}
-	m.put("mended", "")
+	m.put("repaired", "")
 
 	expect(t, []string{"created"}, m.apply(`{"name":"other"}`))
 	expect(t, []string{"install ok installed 1.0", "install ok installed 1.0"}, m.states("flaky", "other"))
@@ -125,7 +125,7 @@ func TestASecretOfTheEnvironmentIsInNoError(t *testing.T) {
 	}
 }
 
-func TestWhoeverElseManagesPackagesIsWaitedFor(t *testing.T) {
+func TestTheLockOfAnotherPackageManagerIsAwaited(t *testing.T) {
 	t.Parallel()
 
 	for what, c := range map[string]struct{ lock, attributes, outcome string }{

@@ -135,7 +135,7 @@ func parameters() []resource.Parameter {
 	return []resource.Parameter{
 		{Name: "installOptions", Doc: "Further options of the install command.", Feature: installOptions},
 		{Name: "uninstallOptions", Doc: "Further options of the remove command.", Feature: uninstallOptions},
-		{Name: "source", Doc: "Path of a package file on the host that is installed in place of one from the index."},
+		{Name: "source", Doc: "Path of a package file on the host that is installed instead of one from the index."},
 		{Name: "responseFile", Doc: "Path of a file on the host with answers to the package's debconf questions, read before it is installed, removed or purged."},
 		{Name: "allowVirtual", Doc: "Lets name be a virtual package. Default false.", Feature: virtualPackages},
 		{Name: "reinstallOnRefresh", Doc: "Reinstalls the package when it is notified. Default false.", Feature: reinstallable},

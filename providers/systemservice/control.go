@@ -190,7 +190,7 @@ func (c control) run(ctx context.Context, u unit, s step) error {
 	return nil
 }
 
-// said is the first line of what systemctl has to say: the rest is advice to look
+// said is the first line of systemctl's message: the rest is advice to look
 // elsewhere.
 func said(res host.Result) string {
 	for _, stream := range [][]byte{res.Stderr, res.Stdout} {

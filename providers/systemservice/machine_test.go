@@ -161,7 +161,7 @@ func TestSystemdOnARealMachine(t *testing.T) {
 	t.Run("a changed unit file is read before a start", m.reloadsSystemd)
 	t.Run("a script of init.d is enabled by its own tool", m.enablesScripts)
 	t.Run("a notified service is restarted if it runs", m.refreshes)
-	t.Run("a job that is under way begins anew when notified", m.refreshesJobs)
+	t.Run("a job in progress is restarted when notified", m.refreshesJobs)
 	t.Run("a service that fails for want of what was fixed is restarted when notified", m.refreshesLooping)
 	t.Run("all services are listed", m.lists)
 }

@@ -119,7 +119,7 @@ func initScripts() map[string]string {
 func TestSysvinitInARealRoot(t *testing.T) {
 	r := newScriptRoot(t, "sysvinit", initScripts())
 	t.Cleanup(func() { r.stopAll(t, "real", "other", "silent") })
-	t.Run("it is the default where update-rc.d is all that there is", r.isDefault)
+	t.Run("it is the default if there is only update-rc.d", r.isDefault)
 	t.Run("the laws hold", r.theLawsHold)
 	t.Run("a service is started and enabled, stopped and disabled", r.startsAndStops)
 	t.Run("what starts in some of its runlevels is neither enabled nor disabled", r.mendsRunlevels)

@@ -145,7 +145,7 @@ func validateName(name string) error {
 	case !validName.MatchString(name) || len(unitName(name)) > 255:
 		return fmt.Errorf("name %q can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service", name)
 	case strings.Contains(unitName(name), "@."):
-		return fmt.Errorf("name %q is a template's, which is no service by itself: name an instance, as getty@tty1", name)
+		return fmt.Errorf("name %q is a template, not a service: name an instance, such as getty@tty1", name)
 	}
 	return nil
 }

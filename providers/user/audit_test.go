@@ -30,6 +30,6 @@ func TestAudited(t *testing.T) {
 	}
 	one, two := look("ann:$6$tulip:1:7:99999:7:::\n", "password")["password"], look("ann:$6$rose:1:7:99999:7:::\n", "password")["password"]
 	if one == two || !strings.HasPrefix(one, "{hmac-sha256}") || strings.Contains(one+two, "tulip") {
-		t.Errorf("passwords are told apart as %s and %s", one, two)
+		t.Errorf("passwords are distinguished as %s and %s", one, two)
 	}
 }

@@ -43,7 +43,7 @@ func (c closed) ReadFile(path string) ([]byte, error) {
 	return c.Reader.ReadFile(path)
 }
 
-func TestWhoeverMayNotReadShadowSeesTheRest(t *testing.T) {
+func TestUsersWhoCannotReadShadowSeeTheRest(t *testing.T) {
 	h := newFake(t, map[string]string{
 		"/etc/passwd": "ann:x:1500:100:Ann:/home/ann:/bin/sh\n",
 		"/etc/shadow": "ann:$6$s3cret:1:0:99999:7::10957:\n",

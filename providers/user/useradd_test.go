@@ -126,7 +126,7 @@ func TestUserIsAsItsManifestSays(t *testing.T) {
 			changes:    []resource.Change{{Property: "expiry", Is: "2024-02-29", Should: "absent", Message: "expiry changed 2024-02-29 to absent"}},
 			transcript: []string{`! usermod --expiredate "" -- ann`},
 		},
-		"whoever has no line in shadow has nothing that ends": {
+		"a user without a line in shadow never expires": {
 			before:   map[string]string{"/etc/passwd": "ann:x:1500:1500:Ann:/home/ann:/bin/sh\n"},
 			manifest: `{"passwordMinAge": -1, "passwordMaxAge": -1, "passwordWarnDays": -1, "expiry": "absent"}`,
 		},

@@ -46,7 +46,7 @@ func Select(kinds []resource.Kind, all []v1alpha1.Resource, refused map[v1alpha1
 	return selected, nil
 }
 
-// unlabelled returns resources of which only kind and name are known.
+// unlabelled returns resources with only a kind and a name.
 func unlabelled(refused map[v1alpha1.ResourceRef]string) []v1alpha1.Resource {
 	var all []v1alpha1.Resource
 	for ref := range refused {

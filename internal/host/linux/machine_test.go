@@ -20,7 +20,7 @@ func TestARealSystemdRunsDetachedCommands(t *testing.T) {
 	machine := debian.Boot(t)
 	h := open(t, linux.Options{PID: machine.PID(), Transient: true})
 
-	t.Run("as if they were not detached, but for their control group", func(t *testing.T) {
+	t.Run("like commands that are not detached, except for their control group", func(t *testing.T) {
 		script := `printf '%s\n' "$SECRET" "$PATH" "$HOME" "$LC_ALL" "$1"; pwd; cat; echo problem >&2; exit 7`
 		cmd := host.Cmd{
 			Args:  []string{"sh", "-c", script, "sh", `$HOME ${PATH} $$ %n %% \x "q" 'q'`},

@@ -83,7 +83,7 @@ func TestAWatchTellsWhatMayHaveChanged(t *testing.T) {
 	}
 }
 
-func TestAWatchFollowsADirectoryThatWasMadeAnew(t *testing.T) {
+func TestAWatchFollowsARecreatedDirectory(t *testing.T) {
 	h, root := watchedRoot(t)
 	w := follow(t, h, "/etc/motd")
 	must(t, os.RemoveAll(root+"/etc"))

@@ -50,7 +50,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	return line, err
 }
 
-// set sets the field that a line has, if it is one of ours. The other lines, which are nearly
+// set sets the field that a line has, if it is used here. The other lines, which are nearly
 // all, cost a comparison or two.
 func (p *Package) set(line []byte) {
 	switch line[0] {

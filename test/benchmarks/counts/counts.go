@@ -10,7 +10,7 @@ import (
 // A List is a [flag.Value] of counts, written as 100,1000. What it holds before is the default.
 type List []int
 
-// String is as it is written.
+// String formats the number for tables.
 func (l *List) String() string {
 	var all []string
 	for _, n := range *l {

@@ -21,7 +21,7 @@ type counters struct {
 	leases, others, writes float64 // requests about what is ours
 }
 
-// counters asks the API server. That is a request of its own, about nothing of ours.
+// counters requests the metrics of the API server.
 func (f *fleet) counters(ctx context.Context) counters {
 	set, err := kubernetes.NewForConfig(f.cfg)
 	f.must(err)

@@ -143,7 +143,7 @@ func (w *world) checkUnknown(t *testing.T) {
 	}
 }
 
-// elect are the flags of managers of which one leads.
+// elect are the flags of managers with leader election.
 var elect = []string{"-leader-elect", "-leader-elect-namespace", "fettle-system"}
 
 func (w *world) killLeaders(t *testing.T) {

@@ -54,7 +54,7 @@ func readSettings(t *testing.T) settings {
 	}
 }
 
-// A world is a cluster with nodes, of which all but the API server's memory outlives everything that is done to it.
+// A world is a cluster with nodes. All of its state except the API server's memory survives interruptions.
 type world struct {
 	settings
 	plane      *controlplane.Mortal

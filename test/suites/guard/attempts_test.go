@@ -225,6 +225,6 @@ func (o object) change(u *unstructured.Unstructured) {
 		u.SetLabels(map[string]string{"changed": fmt.Sprint(now.UnixNano())})
 	}
 	if err != nil {
-		panic(err) // it is a document of ours
+		panic(err) // the document is a constant
 	}
 }

@@ -295,7 +295,7 @@ func isOverBudget(err error) bool {
 func plain(v any) any {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // it is a document of ours
+		panic(err) // the document is a constant
 	}
 	u := map[string]any{}
 	if err := json.Unmarshal(text, &u); err != nil {

@@ -89,7 +89,7 @@ func TestASecretGetsToTheHostsThatItIsForAndNowhereElse(t *testing.T) {
 	w.file("other", "/etc/other", "other", nil)
 	front.has("/etc/other", "y")
 	if is := w.catalog("front-1").Generation; is != version+1 {
-		t.Errorf("the NodeCatalog was written %d times in place of once", is-version)
+		t.Errorf("the NodeCatalog was written %d times instead of once", is-version)
 	}
 
 	t.Log("the Secret is no longer for nodes")

@@ -41,7 +41,7 @@ func TestSecretsOfSourcesAndCommandsAreToldNowhere(t *testing.T) {
 	for _, o := range slices.Concat(objects, succeed, fail) {
 		must(t, w.admin.Create(t.Context(), o))
 	}
-	front.passes("each is as it should be, or failed", func(g Gomega) {
+	front.passes("each is in sync, or failed", func(g Gomega) {
 		for _, o := range succeed {
 			g.Expect(w.readyOf(o.(v1alpha1.Resource))).To(HavePrefix("True "), o.GetName())
 		}
