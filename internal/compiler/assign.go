@@ -88,7 +88,7 @@ func (n *evalContext) decide(t *draft.Target) (selected bool, f *fault.Fault) {
 	if !n.canEvaluate(t) {
 		return true, waitingForFacts(n)
 	}
-	result, _ := n.conditions.get(t.Key)
+	result, _ := n.results.get(t.Key)
 	if result.err != nil {
 		return true, fault.New(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", t.Text, n.Name, result.err)
 	}
@@ -158,7 +158,7 @@ func (n *evalContext) entryFor(d *draft.Draft, seal Sealer) *draft.Rendering {
 	if !n.canRender(d.PerNode) {
 		return &draft.Rendering{Fault: waitingForFacts(n)}
 	}
-	result, _ := n.templates.get(d.PerNode.ID)
+	result, _ := n.results.get(d.PerNode.ID)
 	if result.err == nil {
 		return result.made
 	}

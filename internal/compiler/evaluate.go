@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler/budget"
@@ -17,114 +18,87 @@ const (
 	maxTotal         = 30_000_000_000
 )
 
-// A condition is the result of a when on one node.
-type condition struct {
-	holds bool
+// A result is what an expression gave on one node.
+type result struct {
+	holds bool             // of a when
+	made  *draft.Rendering // of a template
 	err   error
 	cost  int
 }
 
-// A content is the result of a template on one node.
-type content struct {
-	made *draft.Rendering
-	err  error
-	cost int
-}
-
-// An evaluation evaluates one expression on the nodes that it applies to.
-type evaluation struct {
-	nodes []*evalContext // that have no result yet
+// An evaluation evaluates the expression of a target or draft on the nodes that it applies to.
+type evaluation[T any] struct {
+	of    T
+	key   string         // of results
+	nodes []*evalContext // to evaluate on
+	run   func(n *evalContext, limit int) result
 	spent int
-	// run returns the cost on one node, or false if the expression needs more than limit.
-	run func(n *evalContext, limit int) (cost int, ok bool)
 }
 
 // Spent implements [budget.Consumer].
-func (e *evaluation) Spent() int { return e.spent }
+func (e *evaluation[T]) Spent() int { return e.spent }
 
 // Advance implements [budget.Consumer]. Whether it succeeds does not depend on the order of nodes.
-func (e *evaluation) Advance(limit int) bool {
+func (e *evaluation[T]) Advance(limit int) bool {
 	for len(e.nodes) > 0 && e.spent <= limit {
-		cost, ok := e.run(e.nodes[0], limit-e.spent)
-		if !ok {
-			return false
+		n := e.nodes[0]
+		r, known := n.results.get(e.key)
+		if !known {
+			if r = e.run(n, limit-e.spent); errors.Is(r.err, expression.ErrCutOff) {
+				return false
+			}
+			n.results.put(e.key, r)
 		}
-		e.spent += cost
+		e.spent += r.cost
 		e.nodes = e.nodes[1:]
 	}
 	return e.spent <= limit
 }
 
-// evaluateWhens evaluates the conditions of targets on the nodes that their nodeSelectors match. It returns the targets
-// that exceed a limit.
-func evaluateWhens(matching map[*draft.Target][]*evalContext, targets []*draft.Target) map[*draft.Target]bool {
-	var of []*draft.Target
-	var all []*evaluation
-	for _, t := range targets {
-		if t.When == nil || t.Fault != nil {
-			continue
-		}
-		e := &evaluation{run: func(n *evalContext, limit int) (int, bool) { return n.evaluateWhen(t, limit) }}
-		for _, n := range matching[t] {
-			if n.canEvaluate(t) {
-				e.nodes = append(e.nodes, n)
-			}
-		}
-		of, all = append(of, t), append(all, e)
-	}
-	over := map[*draft.Target]bool{}
+// evaluate carries out evaluations, and returns the targets or drafts that exceed a limit.
+func evaluate[T comparable](all []*evaluation[T]) map[T]bool {
+	over := map[T]bool{}
 	for i := range budget.Divide(all, maxPerExpression, maxTotal) {
-		over[of[i]] = true
+		over[all[i].of] = true
 	}
 	return over
 }
 
-func (n *evalContext) evaluateWhen(t *draft.Target, limit int) (cost int, ok bool) {
-	result, known := n.conditions.get(t.Key)
-	if !known {
-		result.holds, result.cost, result.err = t.When.Holds(n.variables(), limit)
-		if errors.Is(result.err, expression.ErrCutOff) {
-			return 0, false
+// evaluateWhens evaluates the conditions of targets on the nodes that their nodeSelectors match.
+func evaluateWhens(matching map[*draft.Target][]*evalContext, targets []*draft.Target) (over map[*draft.Target]bool) {
+	var all []*evaluation[*draft.Target]
+	for _, t := range targets {
+		if t.When == nil || t.Fault != nil {
+			continue
 		}
-		n.conditions.put(t.Key, result)
+		nodes := slices.DeleteFunc(slices.Clone(matching[t]), func(n *evalContext) bool { return !n.canEvaluate(t) })
+		all = append(all, &evaluation[*draft.Target]{of: t, key: t.Key, nodes: nodes, run: func(n *evalContext, limit int) (r result) {
+			r.holds, r.cost, r.err = t.When.Holds(n.variables(), limit)
+			return r
+		}})
 	}
-	return result.cost, true
+	return evaluate(all)
 }
 
 // canEvaluate reports whether the node has reported what the condition reads.
 func (n *evalContext) canEvaluate(t *draft.Target) bool { return !t.When.ReadsFacts() || n.hasFacts() }
 
-// evaluateTemplates renders templates on their nodes. It returns the drafts whose templates exceed a limit.
-func evaluateTemplates(drafts []*draft.Draft, nodes map[*draft.Draft][]*evalContext) map[*draft.Draft]bool {
-	var of []*draft.Draft
-	var all []*evaluation
+// evaluateTemplates renders the templates of drafts on their nodes.
+func evaluateTemplates(drafts []*draft.Draft, nodes map[*draft.Draft][]*evalContext) (over map[*draft.Draft]bool) {
+	var all []*evaluation[*draft.Draft]
 	for _, d := range drafts {
-		if len(nodes[d]) > 0 {
-			run := func(n *evalContext, limit int) (int, bool) { return n.render(d.PerNode, limit) }
-			of, all = append(of, d), append(all, &evaluation{nodes: nodes[d], run: run})
+		if len(nodes[d]) == 0 {
+			continue
 		}
+		all = append(all, &evaluation[*draft.Draft]{of: d, key: d.PerNode.ID, nodes: nodes[d], run: func(n *evalContext, limit int) (r result) {
+			var text string
+			if text, r.cost, r.err = d.PerNode.Template.Render(n.variables(), limit); r.err == nil {
+				r.made = d.PerNode.WithContent(text)
+			}
+			return r
+		}})
 	}
-	over := map[*draft.Draft]bool{}
-	for i := range budget.Divide(all, maxPerExpression, maxTotal) {
-		over[of[i]] = true
-	}
-	return over
-}
-
-func (n *evalContext) render(p *draft.PerNode, limit int) (cost int, ok bool) {
-	result, known := n.templates.get(p.ID)
-	if !known {
-		var text string
-		text, result.cost, result.err = p.Template.Render(n.variables(), limit)
-		if errors.Is(result.err, expression.ErrCutOff) {
-			return 0, false
-		}
-		if result.err == nil {
-			result.made = p.WithContent(text)
-		}
-		n.templates.put(p.ID, result)
-	}
-	return result.cost, true
+	return evaluate(all)
 }
 
 // canRender reports whether the node has reported what the template reads.

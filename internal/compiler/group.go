@@ -64,16 +64,23 @@ func (g *nodeGroup) resultFor(n *nodeAssignment) *NodeResult {
 	return g.plain
 }
 
-// maxWithheldMessage is the maximum length of a message in a NodeCatalog, in bytes, so that thousands of them fit. The
-// resource's own status has a longer one.
-const maxWithheldMessage = 256
+// The limits of messages in a NodeCatalog, whose spec has to be smaller than [catalog.MaxSpec]. The status of each resource
+// has its message, too.
+const (
+	maxWithheldMessage  = 256 // in bytes
+	maxWithheldMessages = 128
+)
 
 func (g *nodeGroup) newResult(n *nodeAssignment) *NodeResult {
 	r := &NodeResult{Spec: v1alpha1.NodeCatalogSpec{Catalogs: g.catalogs}, shared: g.shared, own: make(map[v1alpha1.ResourceRef]string, len(n.own))}
 	var own []string
 	for i, d := range g.members {
 		if f := g.fault(n, i); f != nil {
-			r.Spec.Withheld = append(r.Spec.Withheld, v1alpha1.Withheld{Ref: d.Ref, Reason: f.Reason, Message: text.Clip(f.Message, maxWithheldMessage)})
+			w := v1alpha1.Withheld{Ref: d.Ref, Reason: f.Reason}
+			if len(r.Spec.Withheld) < maxWithheldMessages {
+				w.Message = text.Clip(f.Message, maxWithheldMessage)
+			}
+			r.Spec.Withheld = append(r.Spec.Withheld, w)
 		} else if made := n.own[d]; made != nil {
 			r.Spec.Entries = append(r.Spec.Entries, made.Entry)
 			own = append(own, made.Hash)
@@ -81,6 +88,5 @@ func (g *nodeGroup) newResult(n *nodeAssignment) *NodeResult {
 		}
 	}
 	r.Digest = catalog.DigestOf(r.Spec, own)
-	fitMessages(&r.Spec)
 	return r
 }

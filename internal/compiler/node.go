@@ -16,8 +16,7 @@ type evalContext struct {
 	decoded    bool // facts were decoded,
 	reported   bool // and there were some
 	vars       map[string]any
-	conditions memo[condition]
-	templates  memo[content]
+	results    memo[result] // by key of the evaluation
 }
 
 // contexts returns the nodes sorted by name. Nodes that have not changed since the last call are the same again.
@@ -30,8 +29,7 @@ func (c *Compiler) contexts(nodes []Node) []*evalContext {
 			ctx = &evalContext{}
 		}
 		ctx.Node = n
-		ctx.conditions.turn()
-		ctx.templates.turn()
+		ctx.results.turn()
 		all[i], known[n.Name] = ctx, ctx
 	}
 	c.nodes = known

@@ -1,10 +1,7 @@
 package compiler
 
 import (
-	"encoding/json"
-
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/compiler/draft"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
 )
@@ -28,26 +25,4 @@ func (b *sizeBudget) take(ref v1alpha1.ResourceRef, size int) *fault.Fault {
 		b.largest, b.size = ref, size
 	}
 	return nil
-}
-
-// alwaysFit is a number of withheld resources whose messages never need to be left out.
-const alwaysFit = 256
-
-// fitMessages leaves out messages of withheld resources, from the end, until the spec is small enough. The status of
-// each resource has its message, too.
-func fitMessages(s *v1alpha1.NodeCatalogSpec) {
-	if len(s.Withheld) <= alwaysFit {
-		return
-	}
-	size := sizeOf(s.Catalogs) + sizeOf(s.Entries) + sizeOf(s.Withheld)
-	for i := len(s.Withheld) - 1; i >= 0 && size > catalog.MaxSpec; i-- {
-		w := &s.Withheld[i]
-		size -= sizeOf(w.Message)
-		w.Message = ""
-	}
-}
-
-func sizeOf(v any) int {
-	raw, _ := json.Marshal(v) // it came from JSON
-	return len(raw)
 }

@@ -49,8 +49,12 @@ func templateFunctions(b *budget) template.FuncMap {
 func loopCost(args []reflect.Value) (int, error) {
 	v := concrete(args[1])
 	turns := count([]reflect.Value{v})
-	if v.IsValid() && v.CanInt() {
+	switch {
+	case !v.IsValid():
+	case v.CanInt():
 		turns = whole(v)
+	case v.CanUint():
+		turns = int(min(v.Uint(), MaxCost))
 	}
 	return times(turns, whole(args[0])+424), nil
 }
