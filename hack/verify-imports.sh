@@ -107,6 +107,11 @@ table() {
 		providers/user/passwd   ours/internal/host                    yes
 		providers/user/passwd   ours/providers/file                   no
 		internal/engine         ours/internal/graph                   yes
+		internal/engine/claims  ours/internal/engine/plan             yes
+		internal/engine/decide  ours/internal/resource                yes
+		internal/engine/decide  ours/internal/engine/report           no
+		internal/engine/decide  ours/internal/host                    no
+		internal/engine/plan    ours/internal/resource/bound          no
 		internal/engine         ours/api/v1alpha1                     no
 		internal/engine         ours/providers                        no
 		internal/engine         sigs.k8s.io/controller-runtime        no

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -57,7 +57,7 @@ type Config struct {
 // A RunSummary is the input of metrics.
 type RunSummary struct {
 	Trigger v1alpha1.RunTrigger
-	Report  engine.Report
+	Report  report.Report
 	Err     error // there was no run, or its state was not saved
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
@@ -32,7 +32,7 @@ func reportsAnyEncoding(t *testing.T, m *machine) {
 	raw, err := os.ReadFile(filepath.Join(m.stateDir(), "last_run_report.json"))
 	must(t, err)
 	m.Expect(utf8.Valid(raw)).To(BeTrue())
-	var report engine.Report
+	var report report.Report
 	must(t, json.Unmarshal(raw, &report))
 	m.Expect(report.Resources).To(HaveLen(1))
 	m.Expect(report.Resources[0].Events).To(HaveLen(1))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 )
 
 // Metrics registers the agent's metrics and returns the function that updates them, for Config.Ran.
@@ -38,9 +38,9 @@ func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 	}, err
 }
 
-func byState(c engine.Counts) map[engine.State]int {
-	return map[engine.State]int{
-		engine.InSync: c.InSync, engine.Changed: c.Changed, engine.Refreshed: c.Refreshed,
-		engine.Noop: c.Noop, engine.Skipped: c.Skipped, engine.Failed: c.Failed,
+func byState(c report.Counts) map[report.State]int {
+	return map[report.State]int{
+		report.InSync: c.InSync, report.Changed: c.Changed, report.Refreshed: c.Refreshed,
+		report.Noop: c.Noop, report.Skipped: c.Skipped, report.Failed: c.Failed,
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -27,20 +27,20 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	if !a.started {
 		trigger = v1alpha1.TriggerStart
 	}
-	report, err := a.runner.run(ctx, a.target, is, a.status.Resources)
-	report.CachedCatalogStatus = a.cachedCatalogStatus()
+	result, err := a.runner.run(ctx, a.target, is, a.status.Resources)
+	result.CachedCatalogStatus = a.cachedCatalogStatus()
 	if ctx.Err() != nil {
 		return // the run was interrupted: the next start repeats it
 	}
 	a.schedule.Ran(a.Clock.Now())
-	a.Ran(RunSummary{Trigger: trigger, Report: report, Err: err})
+	a.Ran(RunSummary{Trigger: trigger, Report: result, Err: err})
 	if err != nil {
 		a.onRunError(ctx, is, err, before)
 		return
 	}
-	a.logRun(trigger, report)
+	a.logRun(trigger, result)
 	a.started = true
-	a.updateStatus(ctx, is, &status.Run{Report: report, Generation: a.target.Generation, Trigger: trigger, Withheld: a.target.Spec.Withheld})
+	a.updateStatus(ctx, is, &status.Run{Report: result, Generation: a.target.Generation, Trigger: trigger, Withheld: a.target.Spec.Withheld})
 }
 
 func (a *Agent) rotateKeys() {
@@ -64,9 +64,9 @@ func (a *Agent) facts(ctx context.Context) resource.Facts {
 // the agent knows.
 func (a *Agent) cachedCatalogStatus() string {
 	if a.object == nil || a.problem != nil {
-		return engine.CacheOnFailure
+		return report.CacheOnFailure
 	}
-	return engine.CacheNotUsed
+	return report.CacheNotUsed
 }
 
 // onRunError schedules a retry. Another run in progress is no failure, and disabled runs are logged
@@ -90,17 +90,17 @@ func (a *Agent) onRunError(ctx context.Context, is resource.Facts, err error, be
 	a.updateStatus(ctx, is, nil)
 }
 
-func (a *Agent) logRun(trigger v1alpha1.RunTrigger, report engine.Report) {
+func (a *Agent) logRun(trigger v1alpha1.RunTrigger, result report.Report) {
 	level := slog.LevelDebug
 	switch {
-	case report.Message != "":
+	case result.Message != "":
 		level = slog.LevelError
-	case report.Status == "changed", trigger == v1alpha1.TriggerStart, trigger == v1alpha1.TriggerChange:
+	case result.Status == "changed", trigger == v1alpha1.TriggerStart, trigger == v1alpha1.TriggerChange:
 		level = slog.LevelInfo
 	}
-	attributes := []any{"trigger", string(trigger), "catalog", report.CatalogDigest, "cachedCatalogStatus", report.CachedCatalogStatus}
-	if report.Message != "" {
-		attributes = append(attributes, "reason", report.Message)
+	attributes := []any{"trigger", string(trigger), "catalog", result.CatalogDigest, "cachedCatalogStatus", result.CachedCatalogStatus}
+	if result.Message != "" {
+		attributes = append(attributes, "reason", result.Message)
 	}
-	a.Log.Log(context.Background(), level, report.Summary(), attributes...)
+	a.Log.Log(context.Background(), level, result.Summary(), attributes...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/drift"
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
@@ -31,22 +32,22 @@ type runner struct {
 
 // run runs a target once. It holds the host's lock only during the run, so that people can run Fettle in between, which
 // is a *state.LockedError. An error means that there was no run, or that its state was not saved.
-func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Facts, prev []v1alpha1.ResourceReport) (engine.Report, error) {
+func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Facts, prev []v1alpha1.ResourceReport) (report.Report, error) {
 	around := r.control
 	if t.Spec.Noop {
 		around.Before, around.After = nil, nil
 	}
-	return hostrun.Run(ctx, around, func(ctx context.Context, store engine.Store) (engine.Report, error) {
+	return hostrun.Run(ctx, around, func(ctx context.Context, store engine.Store) (report.Report, error) {
 		items, isNews := catalog.Items(t.Entries, r.kinds, r.open), status.NewsSince(prev)
 		r.explainProviders(ctx, items, facts)
 		r.warnUnwatched(r.lookout.Begin(r.now(), items, facts))
-		report, err := engine.Transaction{
+		result, err := engine.Transaction{
 			Host: around.Host, Bucket: r.bucket, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
-			Withheld: withheldRefs(t.Spec.Withheld), Charter: string(t.UID),
-			Observe: func(res engine.ResourceReport) { r.logResource(res, isNews(res)) },
+			Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: string(t.UID),
+			Observe: func(res report.ResourceReport) { r.logResource(res, isNews(res)) },
 		}.Run(ctx, items)
-		r.warnUnwatched(r.lookout.End(r.now(), items, report.Changed()))
-		return report, err
+		r.warnUnwatched(r.lookout.End(r.now(), items, result.Changed()))
+		return result, err
 	})
 }
 
@@ -93,7 +94,7 @@ func withheldRefs(all []v1alpha1.Withheld) []resource.Ref {
 }
 
 // logResource logs the events of a resource. What the previous run found too is logged at debug level.
-func (r *runner) logResource(res engine.ResourceReport, news bool) {
+func (r *runner) logResource(res report.ResourceReport, news bool) {
 	r.progress()
 	level := logLevel(res)
 	if !news {
@@ -105,8 +106,8 @@ func (r *runner) logResource(res engine.ResourceReport, news bool) {
 }
 
 // logLevel is the highest level of a resource's events. A failed resource is an error.
-func logLevel(res engine.ResourceReport) slog.Level {
-	if res.State == engine.Failed {
+func logLevel(res report.ResourceReport) slog.Level {
+	if res.State == report.Failed {
 		return slog.LevelError
 	}
 	level := slog.LevelInfo

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/enginetest"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers"
@@ -85,13 +85,13 @@ func TestAFileAndAKeyThatUndoEachOtherFail(t *testing.T) {
 		`SSHAuthorizedKey/zed {user: root, type: ssh-ed25519, key: AAAAC3NzaC1lZDI1NTE5AAAAIDqJ8kVjkCgMzsnDLVbHVrsHBFzeEqvKxLpiYpC5ndTn}`,
 	}
 	for range 2 {
-		report := m.Report(t, resources...)
-		if report.Status != "failed" || report.Counts.Failed != 1 {
-			t.Fatalf("status %s, counts %+v", report.Status, report.Counts)
+		result := m.Report(t, resources...)
+		if result.Status != "failed" || result.Counts.Failed != 1 {
+			t.Fatalf("status %s, counts %+v", result.Status, result.Counts)
 		}
-		i := slices.IndexFunc(report.Resources, func(r engine.ResourceReport) bool { return r.State == "Failed" })
+		i := slices.IndexFunc(result.Resources, func(r report.ResourceReport) bool { return r.State == "Failed" })
 		const want = "was undone in the same run, by SSHAuthorizedKey/zed: "
-		if got := report.Resources[i]; got.Ref.String() != "File/keys" || !strings.HasPrefix(got.Message, want) {
+		if got := result.Resources[i]; got.Ref.String() != "File/keys" || !strings.HasPrefix(got.Message, want) {
 			t.Errorf("%s: %s", got.Ref, got.Message)
 		}
 	}

@@ -7,16 +7,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // states are those of the resources that a report lists, and what is said of those that failed.
-func states(report engine.Report) []string {
+func states(result report.Report) []string {
 	var all []string
-	for _, r := range report.Resources {
+	for _, r := range result.Resources {
 		line := r.Ref.String() + " " + string(r.State)
-		if r.State == engine.Failed {
+		if r.State == report.Failed {
 			line += ": " + r.Message
 		}
 		all = append(all, line)
@@ -67,8 +67,8 @@ func TestAFileOfTheCatalogIsLeftAloneByOthersWhateverPathLeadsToIt(t *testing.T)
 			m := machine(t, root)
 			m.Report(t, resources...)
 			for range 2 {
-				if report := m.Report(t, resources...); report.Counts.InSync != report.Counts.Total {
-					t.Errorf("later runs: %v", states(report))
+				if result := m.Report(t, resources...); result.Counts.InSync != result.Counts.Total {
+					t.Errorf("later runs: %v", states(result))
 				}
 			}
 			for _, file := range []string{"x", "sub/x"} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
@@ -85,13 +86,13 @@ func (k *keeper) run(ctx context.Context, store engine.Store, is resource.Facts,
 		}
 		items = append(items, item)
 	}
-	report, err := engine.Transaction{Host: k.host, Bucket: bucket.New(k.host, bucket.DefaultDir, 0), Facts: is, Kinds: providers.Kinds(), Store: store, Now: time.Now, Charter: "uid"}.Run(ctx, items)
+	result, err := engine.Transaction{Host: k.host, Bucket: bucket.New(k.host, bucket.DefaultDir, 0), Facts: is, Kinds: providers.Kinds(), Store: store, Now: time.Now, OwnerUID: "uid"}.Run(ctx, items)
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	var said []string
-	for _, r := range report.Resources {
-		if r.State != engine.InSync {
+	for _, r := range result.Resources {
+		if r.State != report.InSync {
 			said = append(said, strings.TrimSpace(fmt.Sprint(r.Ref, " ", r.State, " ", r.Message)))
 		}
 	}

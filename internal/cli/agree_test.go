@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/test/fixtures/oddvalues"
 )
@@ -90,12 +90,12 @@ func validated(t *testing.T, in string) map[string][]string {
 func compare(t *testing.T, command, in string, names []string, verdicts map[string][]string) {
 	t.Helper()
 	got := fettle(t, in, command, "-f", "-", "-o", "json", "--root", emptyRoot(t))
-	var report engine.Report
-	if err := json.Unmarshal([]byte(got.out), &report); err != nil {
+	var ran report.Report
+	if err := json.Unmarshal([]byte(got.out), &ran); err != nil {
 		t.Fatalf("%s: %v\n%s%s\n%s", command, err, got.out, got.err, in)
 	}
-	reports := map[string]engine.ResourceReport{}
-	for _, r := range report.Resources {
+	reports := map[string]report.ResourceReport{}
+	for _, r := range ran.Resources {
 		reports[r.Ref.Name] = r
 	}
 	for _, name := range names {
@@ -106,7 +106,7 @@ func compare(t *testing.T, command, in string, names []string, verdicts map[stri
 		for _, message := range verdicts[name] {
 			first, _, _ := strings.Cut(message, "\n")
 			first = strings.ToValidUTF8(first[:min(len(first), 300)], "") // the compiler caps its messages
-			if r.State != engine.Failed && r.State != engine.Skipped || r.Provider != "" || !strings.Contains(text.Line(r.Message), first) {
+			if r.State != report.Failed && r.State != report.Skipped || r.Provider != "" || !strings.Contains(text.Line(r.Message), first) {
 				t.Errorf("%s does not refuse %s as validate does, for %s: %s %s", command, name, message, r.State, r.Message)
 			}
 		}

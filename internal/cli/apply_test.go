@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/cli"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/providers"
 )
@@ -274,29 +274,29 @@ func TestPlanShowsDiffsAndDrift(t *testing.T) {
 func TestTheReportIsTheAPIs(t *testing.T) {
 	root := emptyRoot(t)
 	got := fettle(t, file("a", `path: /etc/a, content: "hello\n"`), "apply", "-f", "-", "--root", root, "-o", "json")
-	var report engine.Report
-	if err := json.Unmarshal([]byte(got.out), &report); err != nil {
+	var ran report.Report
+	if err := json.Unmarshal([]byte(got.out), &ran); err != nil {
 		t.Fatalf("%v in %s", err, got.out)
 	}
-	report.Started, report.Duration, report.Resources[0].Duration = report.Started.Truncate(1<<62), 0, 0
-	report.Host, report.CatalogDigest = "", report.CatalogDigest[:7]
-	for what := range report.Metrics.Time {
-		report.Metrics.Time[what] = 0
+	ran.Started, ran.Duration, ran.Resources[0].Duration = ran.Started.Truncate(1<<62), 0, 0
+	ran.Host, ran.CatalogDigest = "", ran.CatalogDigest[:7]
+	for what := range ran.Metrics.Time {
+		ran.Metrics.Time[what] = 0
 	}
-	want := engine.Report{
+	want := report.Report{
 		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Status: "changed", CatalogDigest: "sha256-",
-		Counts: engine.Counts{Total: 1, Changed: 1, OutOfSync: 1},
-		Metrics: engine.Metrics{
-			Time:   map[string]engine.Duration{"File": 0, "factGeneration": 0, "configRetrieval": 0, "total": 0},
-			Events: engine.EventCounts{Total: 1, Success: 1}, Changes: engine.Total{Total: 1},
+		Counts: report.Counts{Total: 1, Changed: 1, OutOfSync: 1},
+		Metrics: report.Metrics{
+			Time:   map[string]report.Duration{"File": 0, "factGeneration": 0, "configRetrieval": 0, "total": 0},
+			Events: report.EventCounts{Total: 1, Success: 1}, Changes: report.Total{Total: 1},
 		},
-		Resources: []engine.ResourceReport{{
-			Ref: engine.Ref{Kind: "File", Name: "a"}, Provider: "posix", State: engine.Changed,
-			Events: []engine.Event{{Property: "ensure", Is: "absent", Should: "file", Status: engine.Success, Message: "created"}},
+		Resources: []report.ResourceReport{{
+			Ref: report.Ref{Kind: "File", Name: "a"}, Provider: "posix", State: report.Changed,
+			Events: []report.Event{{Property: "ensure", Is: "absent", Should: "file", Status: report.Success, Message: "created"}},
 		}},
 	}
-	report.Started = want.Started
-	if diff := cmp.Diff(want, report); diff != "" {
+	ran.Started = want.Started
+	if diff := cmp.Diff(want, ran); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/selection"
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -117,7 +118,7 @@ func (a *app) setResource(ctx context.Context, h Host, b *bucket.Bucket, k resou
 	}
 	t := engine.Transaction{
 		Host: h, Bucket: b, Facts: facts, Noop: f.noop, Now: time.Now, Trace: a.out.Tracer(),
-		Observe: func(r engine.ResourceReport) { // stdout is for the resource
+		Observe: func(r report.ResourceReport) { // stdout is for the resource
 			for _, line := range r.Lines() {
 				a.out.WarnIn(output.StateColor(r.State), "%s", line)
 			}
@@ -126,8 +127,8 @@ func (a *app) setResource(ctx context.Context, h Host, b *bucket.Bucket, k resou
 	var current job.Current
 	t.Begin = current.Begin
 	defer current.AnnounceStop(ctx, a.out)()
-	report, err := t.Run(ctx, []resource.Item{item})
-	if err == nil && report.Counts.Failed > 0 {
+	result, err := t.Run(ctx, []resource.Item{item})
+	if err == nil && result.Counts.Failed > 0 {
 		err = Exit(1)
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/manifests"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/plan"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -105,7 +105,7 @@ func (a *app) graph() *cobra.Command {
 			set := a.readManifests(cmd.Context(), sources, nil)
 			a.warnIgnored(set)
 			a.warnFaults(set.Faults)
-			a.out.Print("%s", output.Block(engine.Dot(compiler.Sketch(manifests.Input(set, a.Kinds)))))
+			a.out.Print("%s", output.Block(plan.Dot(compiler.Sketch(manifests.Input(set, a.Kinds)))))
 			if len(set.Faults) > 0 {
 				return Exit(1)
 			}

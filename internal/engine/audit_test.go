@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -101,9 +102,9 @@ func TestAuditOfAllTellsOfSecretsThatTheyChanged(t *testing.T) {
 		a := redThing("a")
 		a.Secret = &secret
 		w.things["a"] = a
-		report := transact(t, []resource.Item{w.auditing(t, w.item(t, "Thing/a", `{}`), "all")}, storing(store))
-		got = append(got, lines(report)...)
-		text, err := json.Marshal([]any{report, store.audited[resource.Ref{Kind: "Thing", Name: "a"}]})
+		result := transact(t, []resource.Item{w.auditing(t, w.item(t, "Thing/a", `{}`), "all")}, storing(store))
+		got = append(got, lines(result)...)
+		text, err := json.Marshal([]any{result, store.audited[resource.Ref{Kind: "Thing", Name: "a"}]})
 		if err != nil || strings.Contains(string(text), secret) {
 			t.Errorf("%v: the secret shows in %s", err, text)
 		}
@@ -129,7 +130,7 @@ func TestAChangeThatAnAuditFindsRefreshes(t *testing.T) {
 	for _, n := range []string{"a", "s"} {
 		w.things[n] = redThing(n)
 	}
-	run := func(with ...func(*engine.Transaction)) engine.Report {
+	run := func(with ...func(*engine.Transaction)) report.Report {
 		return transact(t, []resource.Item{
 			w.auditing(t, w.item(t, "Thing/a", `{}`, "notify:Thing/s"), "color"), w.item(t, "Thing/s", red),
 		}, append(with, storing(store))...)
@@ -143,10 +144,10 @@ func TestAChangeThatAnAuditFindsRefreshes(t *testing.T) {
 	if diff := cmp.Diff(want, lines(run(noop))); diff != "" || len(store.armed) > 0 {
 		t.Errorf("a run that only reports (-want +got):\n%s\ndue are %v", diff, store.armed)
 	}
-	report := run()
+	result := run()
 	want = []string{"Thing/a InSync", told, "Thing/s Refreshed", "  refreshed by 1 event"}
-	if diff := cmp.Diff(want, lines(report)); diff != "" || report.Status != "changed" || len(store.armed) > 0 {
-		t.Errorf("report (-want +got):\n%s\nstatus %s, due are %v", diff, report.Status, store.armed)
+	if diff := cmp.Diff(want, lines(result)); diff != "" || result.Status != "changed" || len(store.armed) > 0 {
+		t.Errorf("report (-want +got):\n%s\nstatus %s, due are %v", diff, result.Status, store.armed)
 	}
 	if diff := cmp.Diff([]string{"refresh s"}, w.log); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)

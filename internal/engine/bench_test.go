@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/decide"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -65,8 +66,8 @@ func benchmarkRun(b *testing.B, n int, shape func(i, n int) item) {
 }
 
 func BenchmarkDecide(b *testing.B) {
-	s := engine.Situation{Changes: []resource.Change{{Property: "color"}}, Settled: true, Events: engine.Events{Real: 1}, CanRefresh: true}
+	s := decide.Situation{Changes: []resource.Change{{Property: "color"}}, ChangesDone: true, Events: decide.Events{Real: 1}, CanRefresh: true}
 	for b.Loop() {
-		engine.Decide(s)
+		decide.Decide(s)
 	}
 }

@@ -5,13 +5,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/plan"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 func TestTheGraphShowsRelationsByTheirKindsAndCycles(t *testing.T) {
 	w := newWorld()
-	got := engine.Dot([]resource.Item{
+	got := plan.Dot([]resource.Item{
 		w.item(t, "Thing/a", red, "notify:Thing/b"),
 		w.item(t, "Thing/b", `{"near":["d"]}`),
 		w.item(t, "Thing/c", red, "require:Thing/d", "require:Thing/b"),

@@ -4,32 +4,34 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strings"
 
+	"github.com/fettle-dev/fettle/internal/engine/decide"
+	"github.com/fettle-dev/fettle/internal/engine/plan"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // surroundings are what a generating resource may know of a run.
-type surroundings struct{ r *run }
+type catalogView struct{ r *run }
 
-func (s surroundings) Has(kind, name string) bool {
-	_, ok := s.r.plan.keys[key{kind, name}]
+func (s catalogView) Has(kind, name string) bool {
+	_, ok := s.r.plan.Keys[plan.Key{Kind: kind, Name: name}]
 	return ok
 }
 
-func (s surroundings) Names(kind string) iter.Seq[string] {
+func (s catalogView) Names(kind string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for k := range s.r.plan.keys {
-			if k.kind == kind && !yield(k.name) {
+		for k := range s.r.plan.Keys {
+			if k.Kind == kind && !yield(k.Name) {
 				return
 			}
 		}
 	}
 }
 
-func (s surroundings) Missing(kind string) (resource.Ref, bool) {
+func (s catalogView) Missing(kind string) (resource.Ref, bool) {
 	for _, ref := range s.r.Withheld {
 		if ref.Kind == kind {
 			return ref, true
@@ -48,12 +50,8 @@ func (s surroundings) Missing(kind string) (resource.Ref, bool) {
 	return resource.Ref{}, false
 }
 
-func (s surroundings) Kind(name string) (resource.Kind, bool) {
-	return kindOf(s.r.Kinds, name)
-}
-
-func kindOf(kinds []resource.Kind, name string) (resource.Kind, bool) {
-	for _, k := range kinds {
+func (s catalogView) Kind(name string) (resource.Kind, bool) {
+	for _, k := range s.r.Kinds {
 		if k.Name() == name {
 			return k, true
 		}
@@ -61,27 +59,27 @@ func kindOf(kinds []resource.Kind, name string) (resource.Kind, bool) {
 	return nil, false
 }
 
-func (s surroundings) Facts() resource.Facts { return s.r.Facts }
+func (s catalogView) Facts() resource.Facts { return s.r.Facts }
 
 // generate deals with what a resource brings along, one by one, before anything that
 // comes after the resource. One that fails holds up what comes after, as the resource
 // itself would; the others go on.
 func (r *run) generate(ctx context.Context, e *entry) {
-	if refusal(e.situation).Action != Keep || e.failed() || !e.Resource.CanGenerate() {
+	if decide.Refusal(e.situation).Action != decide.Keep || e.failed() || !e.Resource.CanGenerate() {
 		return
 	}
 	call := r.call()
-	call.Note = e.note
+	call.Note = e.addNote
 	h := call.Reader(r.Reader)
 	err := resource.Guarded(func() error {
-		for res, err := range e.Resource.Generate(host.UntilAbort(ctx), h, surroundings{r}) {
+		for res, err := range e.Resource.Generate(host.UntilAbort(ctx), h, catalogView{r}) {
 			if err != nil {
 				return err
 			}
 			if ctx.Err() != nil {
 				return fmt.Errorf("the run was stopped before all was done: %w", ctx.Err())
 			}
-			r.child(host.UntilAbort(ctx), e, res)
+			r.applyGenerated(host.UntilAbort(ctx), e, res)
 		}
 		return nil
 	})
@@ -89,31 +87,17 @@ func (r *run) generate(ctx context.Context, e *entry) {
 		e.fail(fmt.Errorf("cannot generate its resources: %w", err))
 	}
 	r.generators = append(r.generators, generator{e, r.writes})
-	e.remark()
-}
-
-// remark keeps what a resource told while it brought others along: with its last event
-// or, where it has none, as its message.
-func (e *entry) remark() {
-	switch n := len(e.report.Events); {
-	case e.told == "":
-		return
-	case n > 0:
-		e.report.Events[n-1].Output += e.told
-	case e.report.Message == "":
-		e.report.Message = strings.TrimRight(e.told, "\n")
-	}
-	e.told = ""
+	e.attachRemainingNotes()
 }
 
 // newChild reads a generated resource.
-func (r *run) newChild(ctx context.Context, parent *entry, res resource.Resource) *entry {
+func (r *run) readGenerated(ctx context.Context, parent *entry, res resource.Resource) *entry {
 	c := &entry{Item: resource.Item{Ref: res.Ref(), Resource: res}, node: parent.node, began: r.Now()}
 	c.thing = c.Thing()
-	c.report.Ref = Ref(c.Ref)
+	c.report.Ref = report.Ref(c.Ref)
 	c.situation.Noop = parent.situation.Noop
 	r.choose(c)
-	if refusal(c.situation).Action == Keep {
+	if decide.Refusal(c.situation).Action == decide.Keep {
 		c.situation.ReadError = r.readOne(ctx, r.reader, c)
 		r.compare(c)
 	}
@@ -122,44 +106,44 @@ func (r *run) newChild(ctx context.Context, parent *entry, res resource.Resource
 
 // inCatalog reports whether a generated resource that is to be changed is one of the catalog's
 // by another name, such as a path through a symlink. The catalog's own goes before it.
-func (r *run) inCatalog(ctx context.Context, c *entry) bool {
+func (r *run) isInCatalog(ctx context.Context, c *entry) bool {
 	if len(c.situation.Changes) == 0 || !c.Resource.CanIdentify() {
 		return false
 	}
-	r.tellApart(ctx, []*entry{c})
+	r.findDuplicates(ctx, []*entry{c})
 	found, err := bound.IdentifyAll(ctx, r.sharedReader(), []resource.Resource{c.Resource})
 	if err != nil || found[0] == "" {
 		return false
 	}
 	c.identity = found[0]
-	return len(r.identified[key{c.Ref.Kind, c.identity}]) > 0
+	return len(r.identified[plan.Key{Kind: c.Ref.Kind, Name: c.identity}]) > 0
 }
 
 // child takes a generated resource to its end. It stands in its parent's place in the
 // graph, so its events go where the parent's go.
-func (r *run) child(ctx context.Context, parent *entry, res resource.Resource) {
-	c := r.newChild(ctx, parent, res)
-	if r.inCatalog(ctx, c) {
+func (r *run) applyGenerated(ctx context.Context, parent *entry, res resource.Resource) {
+	c := r.readGenerated(ctx, parent, res)
+	if r.isInCatalog(ctx, c) {
 		return
 	}
 	r.write(ctx, []*entry{c})
-	r.settle(ctx, c)
+	r.applyEvents(ctx, c)
 	r.conclude(c)
-	parent.bad = parent.bad || c.bad
+	parent.blocksDependents = parent.blocksDependents || c.blocksDependents
 	parent.writtenAt = max(parent.writtenAt, c.writtenAt)
 	parent.pending = parent.pending || c.pending
-	r.inherit(c)
+	r.takeOverClaim(c)
 	// Of very many in sync nothing is kept: neither a report nor, until one was
 	// changed, what drift is told from.
-	if c.report.State == InSync {
-		r.quiet.add(c.report)
+	if c.report.State == report.InSync {
+		r.generatedInSync.Add(c.report)
 	} else {
-		r.tell(c.report)
+		r.emit(c.report)
 	}
-	if c.report.State == Changed && c.identity != "" {
-		r.brought[key{c.Ref.Kind, c.identity}] = broughtAlong{parent, c}
+	if c.report.State == report.Changed && c.identity != "" {
+		r.generatedChanges[plan.Key{Kind: c.Ref.Kind, Name: c.identity}] = generatedChange{parent, c}
 	}
-	if c.report.State == Changed || r.Store.Observed(c.thing) != nil {
+	if c.report.State == report.Changed || r.Store.Observed(c.thing) != nil {
 		r.remember(c)
 		r.generated = append(r.generated, c.thing)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -87,13 +88,13 @@ func TestGeneratedResourcesInSyncAreCountedAndDriftOfTheOthersIsTold(t *testing.
 	w, store := newWorld(), newMemory()
 	w.nested = map[string][]string{"n": {"a", "b"}}
 	w.things["b"] = redThing("b")
-	run := func() engine.Report {
+	run := func() report.Report {
 		return transact(t, []resource.Item{w.item(t, "Nest/n", red)}, storing(store))
 	}
 	run()
-	report := run()
-	if want := (engine.Counts{Total: 3, InSync: 3}); report.Counts != want || len(report.Resources) != 1 {
-		t.Errorf("counts %+v, %d reports", report.Counts, len(report.Resources))
+	second := run()
+	if want := (report.Counts{Total: 3, InSync: 3}); second.Counts != want || len(second.Resources) != 1 {
+		t.Errorf("counts %+v, %d reports", second.Counts, len(second.Resources))
 	}
 	delete(w.things, "a")
 	delete(w.things, "b")
@@ -108,9 +109,9 @@ func TestWhatAResourceTellsWhileItBringsOthersIsItsOutputOrItsMessage(t *testing
 	w.nested = map[string][]string{"n": {"a"}}
 	w.things["a"] = redThing("a")
 	w.remarks = "many of them\n"
-	run := func() engine.ResourceReport {
-		report := transact(t, []resource.Item{w.item(t, "Nest/n", red)})
-		return report.Resources[len(report.Resources)-1]
+	run := func() report.ResourceReport {
+		result := transact(t, []resource.Item{w.item(t, "Nest/n", red)})
+		return result.Resources[len(result.Resources)-1]
 	}
 	want := []string{"Nest/n: output: many of them", "Nest/n: created"}
 	if diff := cmp.Diff(want, run().Lines()); diff != "" {
@@ -133,7 +134,7 @@ func TestAGeneratorIsToldWhetherAResourceOfAKindIsMissing(t *testing.T) {
 		"one that was left":  {with: func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Crate", Name: "c"}, thing} }, want: thing},
 		"one that is faulty": {items: []resource.Item{invalid("Crate/c"), invalid("Thing/t")}, want: thing},
 		"one that was refused": {with: func(tx *engine.Transaction) {
-			tx.Refused = []engine.ResourceReport{{Ref: engine.Ref{Kind: "Crate", Name: "c"}}, {Ref: engine.Ref(thing)}}
+			tx.Refused = []report.ResourceReport{{Ref: report.Ref{Kind: "Crate", Name: "c"}}, {Ref: report.Ref(thing)}}
 		}, want: thing},
 	} {
 		t.Run(name, func(t *testing.T) {

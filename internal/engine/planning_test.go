@@ -19,8 +19,8 @@ func TestAPlanNeverWritesWhateverResourcesSay(t *testing.T) {
 	w.nested = map[string][]string{"n": {"child"}}
 	store.armed[resource.Ref{Kind: "Thing", Name: "s"}] = 1
 	store.observed[resource.Ref{Kind: "Thing", Name: "gone"}] = map[string]string{"ensure": "present"}
-	store.claims[resource.Ref{Kind: "Thing", Name: "s"}] = claim.Claim{Kind: "Thing", Namevar: "s", Charter: "c", Deletion: resource.Delete}
-	store.claims[resource.Ref{Kind: "Thing", Name: "idle"}] = claim.Claim{Kind: "Thing", Namevar: "idle", Charter: "c"}
+	store.claims[resource.Ref{Kind: "Thing", Name: "s"}] = claim.Claim{Kind: "Thing", Namevar: "s", OwnerUID: "c", Deletion: resource.Delete}
+	store.claims[resource.Ref{Kind: "Thing", Name: "idle"}] = claim.Claim{Kind: "Thing", Namevar: "idle", OwnerUID: "c"}
 	items := []resource.Item{
 		w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Crate/b", red), w.item(t, "Thing/s", red), w.item(t, "Nest/n", red),
 	}
@@ -33,7 +33,7 @@ func TestAPlanNeverWritesWhateverResourcesSay(t *testing.T) {
 		"Thing/s Noop", "  would have been refreshed by 2 events (noop)",
 		"Thing/child Noop", "  created (noop)", "Nest/n Noop", "  created (noop)",
 	}
-	report := transact(t, items, planning, storing(store), func(tx *engine.Transaction) { tx.Charter = "c" })
+	report := transact(t, items, planning, storing(store), func(tx *engine.Transaction) { tx.OwnerUID = "c" })
 	if diff := cmp.Diff(want, lines(report)); diff != "" || !report.Noop {
 		t.Errorf("noop %v, report (-want +got):\n%s", report.Noop, diff)
 	}

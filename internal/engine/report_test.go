@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -50,38 +51,38 @@ func TestAReportTellsAllOfARun(t *testing.T) {
 	got := transact(t, eventful(t, w, &now), storing(store), func(tx *engine.Transaction) {
 		tx.Now = func() time.Time { return now }
 		tx.HostName, tx.Digest = "web-1", "sha256-aa"
-		tx.Before = map[string]time.Duration{engine.FactGeneration: 3 * time.Second, engine.ConfigRetrieval: time.Second}
+		tx.Before = map[string]time.Duration{report.FactGeneration: 3 * time.Second, report.ConfigRetrieval: time.Second}
 	})
 
-	const second = engine.Duration(time.Second)
-	ref := func(kind, name string) engine.Ref { return engine.Ref{Kind: kind, Name: name} }
-	want := engine.Report{
+	const second = report.Duration(time.Second)
+	ref := func(kind, name string) report.Ref { return report.Ref{Kind: kind, Name: name} }
+	want := report.Report{
 		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Host: "web-1", Status: "failed", CorrectiveChange: true,
 		Started: stoodStill(), Duration: 8 * second, CatalogDigest: "sha256-aa",
-		Counts: engine.Counts{Total: 9, InSync: 2, Changed: 3, OutOfSync: 5, Failed: 1, Skipped: 1, Noop: 1, Refreshed: 1},
-		Metrics: engine.Metrics{
-			Time: map[string]engine.Duration{
+		Counts: report.Counts{Total: 9, InSync: 2, Changed: 3, OutOfSync: 5, Failed: 1, Skipped: 1, Noop: 1, Refreshed: 1},
+		Metrics: report.Metrics{
+			Time: map[string]report.Duration{
 				"Thing": 2 * second, "Tree": 4 * second, "Nest": 2 * second, "Act": 0,
 				"total": 8 * second, "factGeneration": 3 * second, "configRetrieval": second,
 			},
-			Events: engine.EventCounts{Total: 8, Success: 5, Failure: 1, Noop: 1, Audit: 1}, Changes: engine.Total{Total: 5},
+			Events: report.EventCounts{Total: 8, Success: 5, Failure: 1, Noop: 1, Audit: 1}, Changes: report.Total{Total: 5},
 		},
-		Resources: []engine.ResourceReport{
+		Resources: []report.ResourceReport{
 			{Ref: ref("Thing", "a"), Provider: "hand", State: "InSync"},
-			{Ref: ref("Tree", "oak"), Provider: "hand", State: "Changed", Duration: 4 * second, OutOfSync: true, Events: []engine.Event{{
+			{Ref: ref("Tree", "oak"), Provider: "hand", State: "Changed", Duration: 4 * second, OutOfSync: true, Events: []report.Event{{
 				Property: "color", Is: "green", Should: "red", Status: "success", Corrective: true, Message: "color changed green to red", Diff: "-green\n+red",
 			}}},
-			{Ref: ref("Nest", "n"), Provider: "bird", State: "Changed", Duration: 2 * second, OutOfSync: true, Events: []engine.Event{{
+			{Ref: ref("Nest", "n"), Provider: "bird", State: "Changed", Duration: 2 * second, OutOfSync: true, Events: []report.Event{{
 				Property: "ensure", Is: "absent", Should: "present", Status: "success", Level: "info", Message: "created",
 			}}},
-			{Ref: ref("Thing", "s"), Provider: "hand", State: "Refreshed", Events: []engine.Event{{Status: "success", Message: "refreshed by 1 event"}}},
-			{Ref: ref("Thing", "p"), Provider: "hand", State: "Noop", OutOfSync: true, Events: []engine.Event{{
+			{Ref: ref("Thing", "s"), Provider: "hand", State: "Refreshed", Events: []report.Event{{Status: "success", Message: "refreshed by 1 event"}}},
+			{Ref: ref("Thing", "p"), Provider: "hand", State: "Noop", OutOfSync: true, Events: []report.Event{{
 				Property: "ensure", Is: "absent", Should: "present", Status: "noop", Message: "created",
 			}}},
 			{
 				Ref: ref("Thing", "f"), Provider: "hand", State: "Failed", Duration: 2 * second, OutOfSync: true,
 				Message: "change of secret from [redacted] to [redacted] failed: broken",
-				Events: []engine.Event{
+				Events: []report.Event{
 					{Property: "color", Is: "green", Should: "red", Status: "success", Message: "color changed green to red"},
 					{
 						Property: "secret", Is: "[redacted]", Should: "[redacted]", Status: "failure", Level: "err",
@@ -90,11 +91,11 @@ func TestAReportTellsAllOfARun(t *testing.T) {
 				},
 			},
 			{Ref: ref("Thing", "g"), State: "Skipped", Message: "skipped because of failed dependencies: Thing/f"},
-			{Ref: ref("Thing", "h"), Provider: "hand", State: "InSync", Events: []engine.Event{{
+			{Ref: ref("Thing", "h"), Provider: "hand", State: "InSync", Events: []report.Event{{
 				Property: "color", Is: "red", Historical: "blue", Status: "audit",
 				Message: "audit change: previously recorded value of color blue has been changed to red",
 			}}},
-			{Ref: ref("Act", "x"), Provider: "hand", State: "Changed", OutOfSync: true, Events: []engine.Event{{
+			{Ref: ref("Act", "x"), Provider: "hand", State: "Changed", OutOfSync: true, Events: []report.Event{{
 				Property: "ensure", Is: "absent", Should: "present", Status: "success", Message: "done", Output: "wrote x\nwell\n",
 			}}},
 		},

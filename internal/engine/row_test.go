@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/schedule"
@@ -161,7 +161,7 @@ func TestWhatARowNotifiesIsNotedBeforeItIsWrittenAndStaysDueBehindAFailure(t *te
 	x := resource.Ref{Kind: "Thing", Name: "x"}
 	noted := true
 	w.onWrite = func(string) { noted = noted && store.armed[x] > 0 }
-	run := func() engine.Report {
+	run := func() report.Report {
 		to := notifies(x.String())
 		return transact(t, []resource.Item{w.leaf(t, "a", to), w.leaf(t, "b", to), w.leaf(t, "c", to), w.item(t, "Thing/x", red)}, storing(store))
 	}
@@ -170,17 +170,17 @@ func TestWhatARowNotifiesIsNotedBeforeItIsWrittenAndStaysDueBehindAFailure(t *te
 		t.Errorf("noted before: %v, still due: %v, done: %s", noted, store.armed, diff)
 	}
 	clear(w.fail)
-	report := run()
-	if diff := cmp.Diff([]string{"write together a b c", "write together b", "refresh x"}, w.log); diff != "" || store.armed[x] != 0 || report.Counts.Refreshed != 1 {
-		t.Errorf("still due: %v, %+v, done: %s", store.armed, report.Counts, diff)
+	result := run()
+	if diff := cmp.Diff([]string{"write together a b c", "write together b", "refresh x"}, w.log); diff != "" || store.armed[x] != 0 || result.Counts.Refreshed != 1 {
+		t.Errorf("still due: %v, %+v, done: %s", store.armed, result.Counts, diff)
 	}
 }
 
 func TestWhatIsAskedTwiceForItsTimeSaysOnceWhyItCannotTell(t *testing.T) {
 	w := newWorld()
-	report := transact(t, []resource.Item{w.leaf(t, "a"), scheduled(w.leaf(t, "b"), night(t))}, clock(zoned{rules: []byte("x")}, "2026-01-05 12:00:00"))
+	result := transact(t, []resource.Item{w.leaf(t, "a"), scheduled(w.leaf(t, "b"), night(t))}, clock(zoned{rules: []byte("x")}, "2026-01-05 12:00:00"))
 	const why = "cannot tell the times of its schedule: cannot read the host's time zone from /etc/localtime: malformed time zone information"
-	if got := report.Resources[1].Message; got != why {
+	if got := result.Resources[1].Message; got != why {
 		t.Errorf("got %q, want %q", got, why)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -38,8 +39,8 @@ func (s scenario) play(t *testing.T) *world {
 	for _, i := range s.items {
 		items = append(items, w.item(t, i[0], i[1], i[2:]...))
 	}
-	report := transact(t, items, s.with...)
-	if diff := cmp.Diff(s.want, lines(report)); diff != "" {
+	result := transact(t, items, s.with...)
+	if diff := cmp.Diff(s.want, lines(result)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(s.did, w.log); diff != "" {
@@ -404,9 +405,9 @@ func TestASecondRunChangesNothing(t *testing.T) {
 	}
 	transact(t, items())
 	w.log, w.listed = nil, 0
-	report := transact(t, items())
-	if report.Status != "unchanged" || report.Counts != (engine.Counts{Total: 3, InSync: 3}) || w.log != nil || w.listed != 1 {
-		t.Errorf("status %s, counts %+v, done %v, listed %d times", report.Status, report.Counts, w.log, w.listed)
+	second := transact(t, items())
+	if second.Status != "unchanged" || second.Counts != (report.Counts{Total: 3, InSync: 3}) || w.log != nil || w.listed != 1 {
+		t.Errorf("status %s, counts %+v, done %v, listed %d times", second.Status, second.Counts, w.log, w.listed)
 	}
 }
 
@@ -536,13 +537,13 @@ func TestAStoppedRunFinishesTheResourceInHand(t *testing.T) {
 	w := newWorld()
 	ctx, stop := context.WithCancel(t.Context())
 	w.onWrite = func(string) { stop() }
-	report, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
+	result, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"Thing/a Changed", "  created", "Thing/b Skipped", "  the run was stopped before its turn"}
-	if diff := cmp.Diff(want, lines(report)); diff != "" || report.Status != "failed" {
-		t.Errorf("the run is %s: %s", report.Status, diff)
+	if diff := cmp.Diff(want, lines(result)); diff != "" || result.Status != "failed" {
+		t.Errorf("the run is %s: %s", result.Status, diff)
 	}
 }
 
@@ -550,16 +551,16 @@ func TestARunWhoseTimeIsUpFails(t *testing.T) {
 	w := newWorld()
 	ctx, stop := context.WithCancelCause(t.Context())
 	w.onWrite = func(string) { stop(errors.New("an hour is over")) }
-	report, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
+	result, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"Thing/a Changed", "  created", "Thing/b Skipped", "  the run was stopped before its turn: an hour is over"}
-	if diff := cmp.Diff(want, lines(report)); diff != "" {
+	if diff := cmp.Diff(want, lines(result)); diff != "" {
 		t.Error(diff)
 	}
-	if report.Status != "failed" || report.Message != "the run was stopped before its end: an hour is over" {
-		t.Errorf("the run is %s: %s", report.Status, report.Message)
+	if result.Status != "failed" || result.Message != "the run was stopped before its end: an hour is over" {
+		t.Errorf("the run is %s: %s", result.Status, result.Message)
 	}
 }
 
@@ -578,8 +579,8 @@ func TestSecretsStayOutOfTheReportAndTheStore(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["a"] = thing{Name: "a", Ensure: new("present"), Secret: new("s3cr3t-old")}
 	w.fail["secret a"] = errors.New("no")
-	report := transact(t, []resource.Item{w.item(t, "Thing/a", `{"secret":"s3cr3t-new"}`)}, storing(store))
-	raw, err := json.Marshal(report)
+	result := transact(t, []resource.Item{w.item(t, "Thing/a", `{"secret":"s3cr3t-new"}`)}, storing(store))
+	raw, err := json.Marshal(result)
 	if err != nil {
 		t.Fatal(err)
 	}

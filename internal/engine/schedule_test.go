@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/schedule"
@@ -114,15 +115,15 @@ func TestSchedule(t *testing.T) {
 func TestAPeriodBeginsWithALook(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	hourly := schedule.Schedule{Period: schedule.Hourly}
-	var got []engine.State
+	var got []report.State
 	for _, now := range []string{"10:00:00", "10:59:59", "11:00:00", "11:30:00", "12:30:00"} {
-		report := transact(t, []resource.Item{scheduled(w.item(t, "Thing/a", red), hourly)}, storing(store), clock(zoned{}, "2026-11-21 "+now))
-		got = append(got, report.Resources[0].State)
-		if left := report.Resources[0].Left; left != (report.Resources[0].State == engine.Skipped) {
+		run := transact(t, []resource.Item{scheduled(w.item(t, "Thing/a", red), hourly)}, storing(store), clock(zoned{}, "2026-11-21 "+now))
+		got = append(got, run.Resources[0].State)
+		if left := run.Resources[0].Left; left != (run.Resources[0].State == report.Skipped) {
 			t.Errorf("at %s it is said to be as it was left: %v", now, left)
 		}
 	}
-	want := []engine.State{engine.Changed, engine.Skipped, engine.InSync, engine.Skipped, engine.InSync}
+	want := []report.State{report.Changed, report.Skipped, report.InSync, report.Skipped, report.InSync}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
@@ -153,10 +154,10 @@ func TestEventsHaveTheLevelOfTheirResource(t *testing.T) {
 	w.fail["write b"] = errBroken
 	items := []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red), w.item(t, "Thing/c", red)}
 	items[0].LogLevel, items[1].LogLevel = resource.LevelDebug, resource.LevelDebug
-	report := transact(t, items)
+	result := transact(t, items)
 	var got []resource.LogLevel
 	var told []string
-	for _, r := range report.Resources {
+	for _, r := range result.Resources {
 		got = append(got, r.Events[0].Level)
 		told = append(told, r.Above(resource.LevelDebug).Lines()...)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
@@ -85,7 +86,7 @@ func TestNothingIsForgottenOfAKindOfWhichAResourceIsUnknown(t *testing.T) {
 		"invalid":  {func(w *world) []resource.Item { return []resource.Item{w.item(t, "Thing/a", `{"colour":"red"}`)} }, nil},
 		"withheld": {nil, func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "a"}} }},
 		"refused": {nil, func(tx *engine.Transaction) {
-			tx.Refused = []engine.ResourceReport{{Ref: engine.Ref{Kind: "Thing", Name: "a"}, State: engine.Failed}}
+			tx.Refused = []report.ResourceReport{{Ref: report.Ref{Kind: "Thing", Name: "a"}, State: report.Failed}}
 		}},
 	} {
 		w, store := newWorld(), newMemory()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
@@ -372,17 +373,17 @@ func (m *memory) Retain(keep func(resource.Ref) bool) {
 }
 
 // transact runs items with a clock that stands still, on a host that has nothing to say.
-func transact(t *testing.T, items []resource.Item, with ...func(*engine.Transaction)) engine.Report {
+func transact(t *testing.T, items []resource.Item, with ...func(*engine.Transaction)) report.Report {
 	t.Helper()
 	tx := engine.Transaction{Now: stoodStill, Host: struct{ host.Host }{}}
 	for _, f := range with {
 		f(&tx)
 	}
-	report, err := tx.Run(t.Context(), items)
+	result, err := tx.Run(t.Context(), items)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report
+	return result
 }
 
 func noop(tx *engine.Transaction) { tx.Noop = true }
@@ -392,7 +393,7 @@ func storing(s engine.Store) func(*engine.Transaction) {
 }
 
 // lines is a report as text: states, then the lines that people read.
-func lines(r engine.Report) []string {
+func lines(r report.Report) []string {
 	var out []string
 	for _, res := range r.Resources {
 		out = append(out, fmt.Sprintf("%s %s", res.Ref, res.State))

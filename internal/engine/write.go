@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fettle-dev/fettle/internal/engine/decide"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -16,12 +18,12 @@ import (
 // write makes the changes of a group: those that its provider takes together in one
 // go, the others one by one.
 func (r *run) write(ctx context.Context, group []*entry) {
-	r.tellApart(ctx, group)
+	r.findDuplicates(ctx, group)
 	var batch, pretended []*entry
 	for _, e := range group {
-		switch Decide(e.situation).Action {
-		case Apply:
-			err := resource.Guarded(func() error { return r.stake(ctx, e) })
+		switch decide.Decide(e.situation).Action {
+		case decide.Apply:
+			err := resource.Guarded(func() error { return r.prepareClaim(ctx, e) })
 			switch {
 			case err != nil:
 				e.fail(err)
@@ -30,12 +32,12 @@ func (r *run) write(ctx context.Context, group []*entry) {
 			default:
 				r.writeOne(ctx, e)
 			}
-		case Pretend:
+		case decide.ReportNoop:
 			pretended = append(pretended, e)
 		default: // nothing to write
 		}
 	}
-	r.pretend(ctx, pretended)
+	r.reportNoop(ctx, pretended)
 	r.writeTogether(ctx, batch)
 }
 
@@ -62,11 +64,11 @@ func (r *run) writeTogether(ctx context.Context, batch []*entry) {
 // writeAll writes, and turns changes and errors into events. Refreshes that may
 // become due are on disk before the host changes, so that no crash loses one.
 func (r *run) writeAll(group []*entry, write func() []error) {
-	r.disturb()
+	r.beforeWrite()
 	errs := make([]error, len(group))
-	err := r.noteClaims(group)
+	err := r.saveClaims(group)
 	if err == nil {
-		err = r.arm(group)
+		err = r.armRefreshes(group)
 	}
 	if err == nil {
 		errs = write()
@@ -75,7 +77,7 @@ func (r *run) writeAll(group []*entry, write func() []error) {
 		if err != nil {
 			errs[i] = err
 		} else {
-			r.wrote(e)
+			r.recordWrite(e)
 		}
 		if errors.Is(errs[i], resource.ErrNotBegun) {
 			e.situation.Stopped = r.interrupted()
@@ -85,7 +87,7 @@ func (r *run) writeAll(group []*entry, write func() []error) {
 		for _, c := range e.situation.Changes {
 			e.report.Events = append(e.report.Events, r.event(e, c, errorOf(errs[i], c.Property)))
 		}
-		e.tell()
+		e.attachNotes()
 	}
 }
 
@@ -109,6 +111,20 @@ func errorOf(err error, property string) error {
 	return own
 }
 
+// A sideEffect is a write or a refresh with side effects.
+type sideEffect struct {
+	at int // the writes up to it
+	of *entry
+}
+
+// wrote notes that a resource was just changed or refreshed.
+func (r *run) recordWrite(e *entry) {
+	e.writtenAt = r.writes
+	if e.Resource.SideEffects() {
+		r.effects = append(r.effects, sideEffect{r.writes, e})
+	}
+}
+
 // verify reads the changed resources again. What is still not as it should be, the
 // tool that changed it did not do what it said: that is a failure.
 func (r *run) verify(ctx context.Context, group []*entry) {
@@ -116,7 +132,7 @@ func (r *run) verify(ctx context.Context, group []*entry) {
 	for i, err := range r.readTogether(ctx, written) {
 		e := written[i]
 		if err == nil {
-			r.compareAgain(e)
+			r.compareState(e)
 		}
 		switch {
 		case e.failed(): // in part: what was changed is remembered
@@ -132,70 +148,20 @@ func (r *run) verify(ctx context.Context, group []*entry) {
 func outOfSync(c resource.Comparison) string {
 	var left []string
 	for _, c := range c.Changes {
-		left = append(left, fmt.Sprintf("%s is %s, should be %s", c.Property, orAbsent(c.Is), orAbsent(c.Should)))
+		left = append(left, fmt.Sprintf("%s is %s, should be %s", c.Property, cmp.Or(c.Is, resource.Absent), cmp.Or(c.Should, resource.Absent)))
 	}
 	return strings.Join(left, "; ")
 }
 
-func orAbsent(s string) string {
-	if s == "" {
-		return resource.Absent
-	}
-	return s
-}
-
-// pretend reports changes that noop keeps from being made, and what would make them fail.
-func (r *run) pretend(ctx context.Context, group []*entry) {
-	group = slices.DeleteFunc(group, func(e *entry) bool { return len(e.situation.Changes) == 0 })
-	errs := r.precheck(ctx, group)
-	for i, e := range group {
-		if err := r.hindrance(e, errs[i]); err != nil {
-			e.fail(fmt.Errorf("cannot be applied: %w", err))
-			continue
-		}
-		for _, c := range e.situation.Changes {
-			ev := r.event(e, c, nil)
-			ev.Status, ev.Message = Pending, c.Message
-			e.report.Events = append(e.report.Events, ev)
-		}
-		e.tell()
-		r.promise(e)
-	}
-}
-
-// precheck asks providers that can tell what would make the changes of a group fail. The
-// errors are parallel to it.
-func (r *run) precheck(ctx context.Context, group []*entry) []error {
-	if len(group) == 0 || !group[0].Resource.CanPrecheck() { // a group is of one kind and provider
-		return make([]error, len(group))
-	}
-	items := make([]resource.BatchItem, len(group))
-	for i, e := range group {
-		items[i] = e.batchItem()
-	}
-	return bound.PrecheckAll(ctx, r.sharedReader(), items)
-}
-
-// promise notes what an apply would have made before it gets to other resources.
-func (r *run) promise(e *entry) {
-	e.pending = true
-	if e.situation.Changes[0].Removes() {
-		return
-	}
-	for _, name := range e.Resource.Keys() {
-		r.made[key{e.Ref.Kind, name}] = true
-	}
-}
-
 // event is what a change comes to. It is corrective when the value differs from what
 // a run last saw or set there: someone else changed it.
-func (r *run) event(e *entry, c resource.Change, err error) Event {
-	ev := Event{Property: c.Property, Is: c.Is, Should: c.Should, Diff: c.Diff, Status: Success, Message: cmp.Or(c.Done, c.Message)}
+func (r *run) event(e *entry, c resource.Change, err error) report.Event {
+	ev := report.Event{Property: c.Property, Is: c.Is, Should: c.Should, Diff: c.Diff, Status: report.Success, Message: cmp.Or(c.Done, c.Message)}
 	ev.Corrective = r.corrective(e, c)
 	if err != nil {
-		ev.Status = Failure
+		ev.Status = report.Failure
 		ev.Corrective = false
-		change := fmt.Sprintf("change of %s from %s to %s failed", c.Property, orAbsent(c.Is), orAbsent(c.Should))
+		change := fmt.Sprintf("change of %s from %s to %s failed", c.Property, cmp.Or(c.Is, resource.Absent), cmp.Or(c.Should, resource.Absent))
 		ev.Message = cmp.Or(c.Failed, change) + ": " + text.Error(err)
 	}
 	return ev
@@ -205,41 +171,4 @@ func (r *run) event(e *entry, c resource.Change, err error) Event {
 func (r *run) corrective(e *entry, c resource.Change) bool {
 	last, known := r.Store.Observed(e.thing)[c.Property]
 	return known && !c.Sensitive && last != e.comparison.Observed[c.Property]
-}
-
-func (e *entry) batchItem() resource.BatchItem {
-	return resource.BatchItem{Resource: e.Resource, Changes: e.situation.Changes, Note: e.note}
-}
-
-// note keeps what the provider adds to the report.
-func (e *entry) note(text string) { e.told += text }
-
-// tell gives what the provider told to the event that was added last.
-func (e *entry) tell() {
-	e.report.Events[len(e.report.Events)-1].Output, e.told = e.told, ""
-}
-
-// fail marks the resource and its events as failed.
-func (e *entry) fail(err error) {
-	e.report.State = Failed
-	if e.report.Message == "" {
-		e.report.Message = text.Error(err)
-	}
-}
-
-// changed reports whether anything of it was changed.
-func (e *entry) changed() bool {
-	return slices.ContainsFunc(e.report.Events, func(ev Event) bool { return ev.Status == Success })
-}
-
-func (e *entry) failed() bool {
-	if e.report.State == Failed {
-		return true
-	}
-	for _, ev := range e.report.Events {
-		if ev.Status == Failure {
-			return true
-		}
-	}
-	return false
 }

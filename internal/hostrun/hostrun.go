@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -51,13 +52,13 @@ func (e *LimitError) Error() string { return fmt.Sprintf("its time of %s was up"
 // Run runs a transaction, which gets the state and ends when ctx does. Without a report
 // there was no run: the error is a *state.DisabledError, a *state.LockedError or says
 // what went wrong. With one, it says that the run will not be remembered.
-func Run(ctx context.Context, o Options, transact func(context.Context, engine.Store) (engine.Report, error)) (report engine.Report, err error) {
+func Run(ctx context.Context, o Options, transact func(context.Context, engine.Store) (report.Report, error)) (result report.Report, err error) {
 	if err := o.disabled(); err != nil {
-		return report, err
+		return result, err
 	}
 	store, err := o.open(ctx)
 	if err != nil {
-		return report, err
+		return result, err
 	}
 	defer func() {
 		if closing := store.Close(); err == nil && closing != nil {
@@ -68,9 +69,9 @@ func Run(ctx context.Context, o Options, transact func(context.Context, engine.S
 		o.Warn(w)
 	}
 	if err := o.disabled(); err != nil { // while we waited
-		return report, err
+		return result, err
 	}
-	report, err = o.around(ctx, func() (engine.Report, error) {
+	result, err = o.around(ctx, func() (report.Report, error) {
 		if o.Limit <= 0 {
 			return transact(ctx, store)
 		}
@@ -78,8 +79,8 @@ func Run(ctx context.Context, o Options, transact func(context.Context, engine.S
 		defer cancel()
 		return transact(limited, store)
 	})
-	o.keep(report)
-	return report, err
+	o.keep(result)
+	return result, err
 }
 
 func (o Options) disabled() error {
@@ -90,17 +91,17 @@ func (o Options) disabled() error {
 }
 
 // around puts the commands around a run.
-func (o Options) around(ctx context.Context, run func() (engine.Report, error)) (report engine.Report, err error) {
+func (o Options) around(ctx context.Context, run func() (report.Report, error)) (result report.Report, err error) {
 	if err = o.command(ctx, "before", o.Before); err == nil {
-		report, err = run()
+		result, err = run()
 	}
 	if after := o.command(context.WithoutCancel(ctx), "after", o.After); after != nil {
-		if report.Kind == "" {
-			return report, errors.Join(err, after)
+		if result.Kind == "" {
+			return result, errors.Join(err, after)
 		}
-		report.Fail(strings.TrimPrefix(report.Message+"; "+after.Error(), "; "))
+		result.Fail(strings.TrimPrefix(result.Message+"; "+after.Error(), "; "))
 	}
-	return report, err
+	return result, err
 }
 
 // command runs one of the two, if there is one.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -65,9 +66,9 @@ func TestCommandsBeforeAndAfterARun(t *testing.T) {
 			o := options(t, root)
 			o.Before, o.After, o.ReadOnly = c.before, c.after, c.readOnly
 			must(t, os.WriteFile(filepath.Join(root, "did"), nil, 0o644))
-			report, err := hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
+			result, err := hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (report.Report, error) {
 				note(t, root, "run")
-				return engine.Report{Kind: "Report", Status: "changed"}, c.fails
+				return report.Report{Kind: "Report", Status: "changed"}, c.fails
 			})
 			text := ""
 			if err != nil {
@@ -75,7 +76,7 @@ func TestCommandsBeforeAndAfterARun(t *testing.T) {
 			}
 			did, readErr := os.ReadFile(filepath.Join(root, "did"))
 			must(t, readErr)
-			got := []string{strings.Join(strings.Fields(string(did)), " "), report.Status, report.Message, text}
+			got := []string{strings.Join(strings.Fields(string(did)), " "), result.Status, result.Message, text}
 			if diff := cmp.Diff([]string{c.did, c.status, c.message, c.err}, got); diff != "" {
 				t.Error(diff)
 			}
@@ -87,27 +88,27 @@ func TestCommandsBeforeAndAfterARun(t *testing.T) {
 func TestTheReportOfTheLastRunIsKept(t *testing.T) {
 	o := options(t, t.TempDir())
 	file := filepath.Join(o.Dir, "last_run_report.json")
-	run := func(resources ...engine.ResourceReport) engine.Report {
+	run := func(resources ...report.ResourceReport) report.Report {
 		t.Helper()
-		report, err := hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
-			return engine.Report{Kind: "Report", Status: "changed", Resources: resources}, nil
+		result, err := hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (report.Report, error) {
+			return report.Report{Kind: "Report", Status: "changed", Resources: resources}, nil
 		})
 		must(t, err)
-		return report
+		return result
 	}
-	changed := engine.ResourceReport{
-		Ref: engine.Ref{Kind: "File", Name: "a"}, State: engine.Changed, Events: []engine.Event{{Message: "content changed", Diff: "+hello"}},
+	changed := report.ResourceReport{
+		Ref: report.Ref{Kind: "File", Name: "a"}, State: report.Changed, Events: []report.Event{{Message: "content changed", Diff: "+hello"}},
 	}
 	run()
-	if whole := run(changed, engine.ResourceReport{Ref: engine.Ref{Kind: "File", Name: "b"}, State: engine.InSync}); whole.Resources[0].Events[0].Diff == "" {
+	if whole := run(changed, report.ResourceReport{Ref: report.Ref{Kind: "File", Name: "b"}, State: report.InSync}); whole.Resources[0].Events[0].Diff == "" {
 		t.Error("the run's own report lost its diff")
 	}
 	text, err := os.ReadFile(file)
 	must(t, err)
-	var kept engine.Report
+	var kept report.Report
 	must(t, json.Unmarshal(text, &kept))
 	changed.Events[0].Diff = ""
-	if diff := cmp.Diff([]engine.ResourceReport{changed}, kept.Resources); diff != "" {
+	if diff := cmp.Diff([]report.ResourceReport{changed}, kept.Resources); diff != "" {
 		t.Error(diff)
 	}
 	info, err := os.Stat(file)
@@ -117,8 +118,8 @@ func TestTheReportOfTheLastRunIsKept(t *testing.T) {
 	}
 	quiet := func() { // runs that find all as it was left, or that only report
 		t.Helper()
-		_, err := hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) {
-			return engine.Report{Kind: "Report", Status: "unchanged"}, nil
+		_, err := hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (report.Report, error) {
+			return report.Report{Kind: "Report", Status: "unchanged"}, nil
 		})
 		must(t, err)
 	}
@@ -129,8 +130,8 @@ func TestTheReportOfTheLastRunIsKept(t *testing.T) {
 		t.Errorf("a run that only reports, or had nothing to tell, replaced it: %v, %s", err, after)
 	}
 	o.ReadOnly = false
-	failed := engine.Report{Kind: "Report", Status: "failed", Counts: engine.Counts{Failed: 1}}
-	_, err = hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (engine.Report, error) { return failed, nil })
+	failed := report.Report{Kind: "Report", Status: "failed", Counts: report.Counts{Failed: 1}}
+	_, err = hostrun.Run(t.Context(), o, func(context.Context, engine.Store) (report.Report, error) { return failed, nil })
 	must(t, err)
 	quiet()
 	if after, err := os.ReadFile(file); err != nil || !strings.Contains(string(after), `"status": "unchanged"`) {
@@ -211,19 +212,19 @@ func (w *waited) Done() <-chan struct{} {
 func TestARunHasItsTime(t *testing.T) {
 	o := options(t, t.TempDir())
 	o.Limit = time.Millisecond
-	cause := func(ctx context.Context, _ engine.Store) (engine.Report, error) {
+	cause := func(ctx context.Context, _ engine.Store) (report.Report, error) {
 		<-ctx.Done()
-		return engine.Report{}, context.Cause(ctx)
+		return report.Report{}, context.Cause(ctx)
 	}
 	if _, err := hostrun.Run(t.Context(), o, cause); err == nil || err.Error() != "its time of 1ms was up" {
 		t.Errorf("got %v", err)
 	}
 	o.Limit = 0
-	_, err := hostrun.Run(t.Context(), o, func(ctx context.Context, _ engine.Store) (engine.Report, error) {
+	_, err := hostrun.Run(t.Context(), o, func(ctx context.Context, _ engine.Store) (report.Report, error) {
 		if _, limited := ctx.Deadline(); limited {
 			t.Error("there is a limit although none was set")
 		}
-		return engine.Report{}, nil
+		return report.Report{}, nil
 	})
 	must(t, err)
 }
@@ -236,12 +237,12 @@ func options(t *testing.T, root string) hostrun.Options {
 	return hostrun.Options{Dir: t.TempDir(), Host: h, Warn: func(message string) { t.Errorf("warned: %s", message) }}
 }
 
-func fine(context.Context, engine.Store) (engine.Report, error) { return engine.Report{}, nil }
+func fine(context.Context, engine.Store) (report.Report, error) { return report.Report{}, nil }
 
-func never(t *testing.T) func(context.Context, engine.Store) (engine.Report, error) {
-	return func(context.Context, engine.Store) (engine.Report, error) {
+func never(t *testing.T) func(context.Context, engine.Store) (report.Report, error) {
+	return func(context.Context, engine.Store) (report.Report, error) {
 		t.Error("there was a run")
-		return engine.Report{}, nil
+		return report.Report{}, nil
 	}
 }
 

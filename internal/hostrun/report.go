@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/internal/text"
 )
@@ -14,11 +14,11 @@ import (
 // JSON, brief. A run that finds all as it was left writes nothing, so that what is there
 // tells of the last one that had something to tell. That it can't be kept is no failure
 // of the run.
-func (o Options) keep(report engine.Report) {
-	if report.Kind == "" || o.ReadOnly || o.isTold(report) {
+func (o Options) keep(result report.Report) {
+	if result.Kind == "" || o.ReadOnly || o.isTold(result) {
 		return
 	}
-	raw, err := json.MarshalIndent(report.Brief(), "", "  ")
+	raw, err := json.MarshalIndent(result.Brief(), "", "  ")
 	if err == nil {
 		err = state.PutReport(o.Dir, append(text.EscapeJSON(raw), '\n'))
 	}
@@ -29,8 +29,8 @@ func (o Options) keep(report engine.Report) {
 
 // isTold reports whether a run found what the report that is kept says: everything in
 // sync, by the same catalog.
-func (o Options) isTold(report engine.Report) bool {
-	if !report.Quiet() {
+func (o Options) isTold(result report.Report) bool {
+	if !result.Quiet() {
 		return false
 	}
 	raw, err := state.Report(o.Dir)
@@ -42,12 +42,12 @@ func (o Options) isTold(report engine.Report) bool {
 		return false
 	}
 	left := kept.Counts.Failed + kept.Counts.Skipped + kept.Counts.Noop
-	return left == 0 && kept.Message == "" && kept.CatalogDigest == report.CatalogDigest
+	return left == 0 && kept.Message == "" && kept.CatalogDigest == result.CatalogDigest
 }
 
 // heading reads a report up to its resources, which come last and of which there may be
 // very many.
-func heading(raw []byte) (r engine.Report, err error) {
+func heading(raw []byte) (r report.Report, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	fields := map[string]any{"message": &r.Message, "catalogDigest": &r.CatalogDigest, "counts": &r.Counts}
 	_, err = d.Token()

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -44,7 +44,7 @@ func reports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (list []v1a
 			all = append(all, was)
 		case r.Left: // in sync, as before
 		case listed(r):
-			all = append(all, report(r))
+			all = append(all, resourceReport(r))
 		}
 	}
 	for _, w := range run.Withheld {
@@ -75,7 +75,7 @@ func unique(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 const maxRef = 4160
 
 // reportedRef names a resource. One that was found on the host may have any name.
-func reportedRef(r engine.Ref) v1alpha1.ReportedRef {
+func reportedRef(r report.Ref) v1alpha1.ReportedRef {
 	name := text.Line(text.Encode(r.String()))
 	if len(name) > maxRef {
 		hash := fmt.Sprintf("…%x", sha256.Sum256([]byte(name)))
@@ -85,13 +85,13 @@ func reportedRef(r engine.Ref) v1alpha1.ReportedRef {
 }
 
 // listed reports whether a resource has an entry in the status.
-func listed(r engine.ResourceReport) bool {
+func listed(r report.ResourceReport) bool {
 	switch r.State {
-	case engine.Failed, engine.Skipped, engine.Noop:
+	case report.Failed, report.Skipped, report.Noop:
 		return true
-	case engine.Changed:
+	case report.Changed:
 		return r.Corrective()
-	case engine.InSync, engine.Refreshed:
+	case report.InSync, report.Refreshed:
 	}
 	return false
 }
@@ -102,7 +102,7 @@ func rank(s v1alpha1.ResourceState) int {
 	}, s)
 }
 
-func report(r engine.ResourceReport) v1alpha1.ResourceReport {
+func resourceReport(r report.ResourceReport) v1alpha1.ResourceReport {
 	out := v1alpha1.ResourceReport{
 		Ref:        reportedRef(r.Ref),
 		State:      v1alpha1.ResourceState(r.State),
@@ -110,7 +110,7 @@ func report(r engine.ResourceReport) v1alpha1.ResourceReport {
 		Corrective: r.Corrective(),
 	}
 	for _, e := range r.Events {
-		if e.Status == engine.Audit { // changed nothing
+		if e.Status == report.Audit { // changed nothing
 			continue
 		}
 		if e.Property == "" { // a refresh has only a message

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/status"
 	"github.com/fettle-dev/fettle/test/fixtures/hostile"
@@ -32,15 +32,15 @@ func (h heap) text(longest int) string {
 	return strings.Repeat(all[h.IntN(len(all))], h.IntN(longest+1))
 }
 
-func (h heap) report(i int) engine.ResourceReport {
-	states := []engine.State{engine.InSync, engine.Changed, engine.Refreshed, engine.Noop, engine.Skipped, engine.Failed}
-	r := engine.ResourceReport{
-		Ref: engine.Ref{Kind: "File", Name: fmt.Sprintf("/%d%s", i, h.text(4000))}, State: states[h.IntN(len(states))],
+func (h heap) report(i int) report.ResourceReport {
+	states := []report.State{report.InSync, report.Changed, report.Refreshed, report.Noop, report.Skipped, report.Failed}
+	r := report.ResourceReport{
+		Ref: report.Ref{Kind: "File", Name: fmt.Sprintf("/%d%s", i, h.text(4000))}, State: states[h.IntN(len(states))],
 		Message: h.text(5000), OutOfSync: h.IntN(2) == 0, Left: h.IntN(9) == 0,
 	}
 	for range h.IntN(40) {
-		r.Events = append(r.Events, engine.Event{
-			Property: h.text(40), Is: h.text(3000), Should: h.text(3000), Message: h.text(500), Status: engine.Failure, Corrective: h.IntN(2) == 0,
+		r.Events = append(r.Events, report.Event{
+			Property: h.text(40), Is: h.text(3000), Should: h.text(3000), Message: h.text(500), Status: report.Failure, Corrective: h.IntN(2) == 0,
 		})
 	}
 	return r
@@ -105,7 +105,7 @@ func TestNothingHostileReachesAStatus(t *testing.T) {
 			name := hostile.Name(r)
 			names[name] = true
 			reports = append(reports, failed(name, hostile.String(r)))
-			reports[len(reports)-1].Events = []engine.Event{{Property: "target", Is: hostile.String(r), Should: hostile.String(r), Status: engine.Failure}}
+			reports[len(reports)-1].Events = []report.Event{{Property: "target", Is: hostile.String(r), Should: hostile.String(r), Status: report.Failure}}
 		}
 		s, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{
 			Now: noon(), Generation: 3, Facts: resource.Facts{hostile.Name(r): hostile.String(r)}, Run: ran(noon(), reports...),
@@ -139,7 +139,7 @@ func TestTheLargestStatusFits(t *testing.T) {
 		for i := range 60 {
 			r := failed(fmt.Sprintf("%03d%s", i, strings.Repeat(c, 60)), strings.Repeat(c, 2000))
 			for range 16 {
-				r.Events = append(r.Events, engine.Event{Property: "content", Is: strings.Repeat(c, 1000), Should: strings.Repeat(c, 1000), Status: engine.Failure})
+				r.Events = append(r.Events, report.Event{Property: "content", Is: strings.Repeat(c, 1000), Should: strings.Repeat(c, 1000), Status: report.Failure})
 			}
 			many = append(many, r)
 		}

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -29,7 +29,7 @@ type Input struct {
 
 // A Run is a finished run.
 type Run struct {
-	Report     engine.Report
+	Report     report.Report
 	Generation int64 // that was applied
 	Trigger    v1alpha1.RunTrigger
 	Withheld   []v1alpha1.Withheld // by that generation
@@ -108,8 +108,8 @@ func withoutChanged(resources []v1alpha1.ResourceReport) []v1alpha1.ResourceRepo
 // runCounts count the resources by state after a run. A resource that was removed because it left the catalog
 // counts only as changed. One that its schedule skipped counts as in the previous status, or as in sync if it
 // was not listed there.
-func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.RunCounts {
-	is := report.Counts
+func runCounts(run report.Report, prev []v1alpha1.ResourceReport) v1alpha1.RunCounts {
+	is := run.Counts
 	counts := v1alpha1.RunCounts{
 		Total:     int32(is.Total),
 		InSync:    int32(is.InSync + is.Changed + is.Refreshed),
@@ -120,7 +120,7 @@ func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.Ru
 		Refreshed: int32(is.Refreshed),
 	}
 	before := byRef(prev)
-	for _, r := range report.Resources {
+	for _, r := range run.Resources {
 		if r.Gone { // it is no longer a resource of the node
 			counts.Total--
 			counts.InSync--
@@ -129,7 +129,7 @@ func runCounts(report engine.Report, prev []v1alpha1.ResourceReport) v1alpha1.Ru
 			counts.Skipped--
 			countPrevious(&counts, before[reportedRef(r.Ref)])
 		}
-		if r.OutOfSync && (r.State == engine.Noop || r.State == engine.Failed) {
+		if r.OutOfSync && (r.State == report.Noop || r.State == report.Failed) {
 			counts.OutOfSync++
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/status"
 )
@@ -26,55 +26,55 @@ func twoHours() time.Time { return noon().Add(2 * time.Hour) }
 func stamp(t time.Time) *metav1.Time { return &metav1.Time{Time: t} }
 
 // Resources as runs report them.
-func inSync(name string) engine.ResourceReport {
-	return engine.ResourceReport{Ref: engine.Ref{Kind: "File", Name: name}, State: engine.InSync}
+func inSync(name string) report.ResourceReport {
+	return report.ResourceReport{Ref: report.Ref{Kind: "File", Name: name}, State: report.InSync}
 }
 
-func changed(name string, corrective bool) engine.ResourceReport {
-	return engine.ResourceReport{
-		Ref: engine.Ref{Kind: "File", Name: name}, State: engine.Changed, OutOfSync: true,
-		Events: []engine.Event{{Property: "mode", Is: "0600", Should: "0644", Status: engine.Success, Corrective: corrective, Message: "mode changed 0600 to 0644"}},
+func changed(name string, corrective bool) report.ResourceReport {
+	return report.ResourceReport{
+		Ref: report.Ref{Kind: "File", Name: name}, State: report.Changed, OutOfSync: true,
+		Events: []report.Event{{Property: "mode", Is: "0600", Should: "0644", Status: report.Success, Corrective: corrective, Message: "mode changed 0600 to 0644"}},
 	}
 }
 
-func noop(name string) engine.ResourceReport {
+func noop(name string) report.ResourceReport {
 	r := changed(name, false)
-	r.State, r.Events[0].Status = engine.Noop, engine.Pending
+	r.State, r.Events[0].Status = report.Noop, report.Pending
 	return r
 }
 
-func failed(name, message string) engine.ResourceReport {
-	return engine.ResourceReport{Ref: engine.Ref{Kind: "File", Name: name}, State: engine.Failed, Message: message}
+func failed(name, message string) report.ResourceReport {
+	return report.ResourceReport{Ref: report.Ref{Kind: "File", Name: name}, State: report.Failed, Message: message}
 }
 
-func skipped(name string) engine.ResourceReport {
-	return engine.ResourceReport{
-		Ref: engine.Ref{Kind: "File", Name: name}, State: engine.Skipped, Message: "skipped because of failed dependencies: File/a",
+func skipped(name string) report.ResourceReport {
+	return report.ResourceReport{
+		Ref: report.Ref{Kind: "File", Name: name}, State: report.Skipped, Message: "skipped because of failed dependencies: File/a",
 	}
 }
 
 // left is a resource that its schedule kept from being looked at.
-func left(name string) engine.ResourceReport {
-	return engine.ResourceReport{
-		Ref: engine.Ref{Kind: "File", Name: name}, State: engine.Skipped, Message: "not scheduled: the period of its schedule is never", Left: true,
+func left(name string) report.ResourceReport {
+	return report.ResourceReport{
+		Ref: report.Ref{Kind: "File", Name: name}, State: report.Skipped, Message: "not scheduled: the period of its schedule is never", Left: true,
 	}
 }
 
 // ran is a run of generation 3 that took place at a time, with these results.
-func ran(at time.Time, resources ...engine.ResourceReport) *status.Run {
-	r := engine.Report{Started: at, Duration: engine.Duration(21 * time.Millisecond), CatalogDigest: "sha256-aa", Resources: resources}
+func ran(at time.Time, resources ...report.ResourceReport) *status.Run {
+	r := report.Report{Started: at, Duration: report.Duration(21 * time.Millisecond), CatalogDigest: "sha256-aa", Resources: resources}
 	for _, res := range resources {
 		r.Counts.Total++
-		*map[engine.State]*int{
-			engine.InSync: &r.Counts.InSync, engine.Changed: &r.Counts.Changed, engine.Refreshed: &r.Counts.Refreshed,
-			engine.Noop: &r.Counts.Noop, engine.Skipped: &r.Counts.Skipped, engine.Failed: &r.Counts.Failed,
+		*map[report.State]*int{
+			report.InSync: &r.Counts.InSync, report.Changed: &r.Counts.Changed, report.Refreshed: &r.Counts.Refreshed,
+			report.Noop: &r.Counts.Noop, report.Skipped: &r.Counts.Skipped, report.Failed: &r.Counts.Failed,
 		}[res.State]++
 	}
 	return &status.Run{Report: r, Generation: 3, Trigger: v1alpha1.TriggerInterval}
 }
 
 // after is the status after runs of generation 3, an hour apart from noon.
-func after(runs ...[]engine.ResourceReport) v1alpha1.NodeCatalogStatus {
+func after(runs ...[]report.ResourceReport) v1alpha1.NodeCatalogStatus {
 	var s v1alpha1.NodeCatalogStatus
 	for i, resources := range runs {
 		at := noon().Add(time.Duration(i) * time.Hour)
@@ -83,7 +83,7 @@ func after(runs ...[]engine.ResourceReport) v1alpha1.NodeCatalogStatus {
 	return s
 }
 
-type results = []engine.ResourceReport
+type results = []report.ResourceReport
 
 // told are the parts of a status that a run makes.
 type told struct {
@@ -319,7 +319,7 @@ func TestAStatusHasAnEnd(t *testing.T) {
 	for i := range 200 {
 		r := failed(fmt.Sprintf("f%03d", i), strings.Repeat("ä", 1000)+"\xff")
 		for range 30 {
-			r.Events = append(r.Events, engine.Event{Property: "content", Is: strings.Repeat("x", 1000), Should: "y", Status: engine.Failure})
+			r.Events = append(r.Events, report.Event{Property: "content", Is: strings.Repeat("x", 1000), Should: "y", Status: report.Failure})
 		}
 		many = append(many, r)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -94,7 +95,7 @@ func held() uint64 {
 	return m.HeapAlloc
 }
 
-func tend(t testing.TB, h host.Host, spec string) engine.Report {
+func tend(t testing.TB, h host.Host, spec string) report.Report {
 	t.Helper()
 	kind := bound.Kind(file.Type(nowhere))
 	ref := resource.Ref{Kind: "File", Name: "a"}
@@ -102,11 +103,11 @@ func tend(t testing.TB, h host.Host, spec string) engine.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := engine.Transaction{Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: []resource.Kind{kind}, Now: time.Now}.Run(t.Context(), []resource.Item{{Ref: ref, Resource: res}})
+	result, err := engine.Transaction{Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: []resource.Kind{kind}, Now: time.Now}.Run(t.Context(), []resource.Item{{Ref: ref, Resource: res}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report
+	return result
 }
 
 // Not run beside others, whose memory it would count. The resources of
@@ -118,9 +119,9 @@ func TestRecursionOverManyFilesHoldsNoneOfThem(t *testing.T) {
 		c := new(counter)
 		h := counted{large(t, n), c}
 		before := held()
-		report := tend(t, h, `{"path":"/x","recurse":true,"maxFiles":-1,"owner":0,"mode":"0644"}`)
-		if want := n + n/100 + 1; report.Counts.InSync != want || report.Status != "unchanged" {
-			t.Fatalf("%d files: %+v", n, report.Counts)
+		result := tend(t, h, `{"path":"/x","recurse":true,"maxFiles":-1,"owner":0,"mode":"0644"}`)
+		if want := n + n/100 + 1; result.Counts.InSync != want || result.Status != "unchanged" {
+			t.Fatalf("%d files: %+v", n, result.Counts)
 		}
 		c.most = max(c.most, held())
 		if grown := int64(c.most) - int64(before); grown > allowed {

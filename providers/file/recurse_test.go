@@ -17,6 +17,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -63,7 +64,7 @@ func plant(t testing.TB, given []string) *hosttest.Host {
 }
 
 // grow runs Files on a host.
-func grow(t testing.TB, h host.Host, f forest) engine.Report {
+func grow(t testing.TB, h host.Host, f forest) report.Report {
 	t.Helper()
 	kind := bound.Kind(file.Type(nowhere))
 	var items []resource.Item
@@ -76,15 +77,15 @@ func grow(t testing.TB, h host.Host, f forest) engine.Report {
 		item.Resource, item.Invalid = kind.Bind(item.Ref, raw)
 		items = append(items, item)
 	}
-	report, err := engine.Transaction{Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: []resource.Kind{kind}, Withheld: f.withheld, Noop: f.noop, Now: time.Now}.Run(t.Context(), items)
+	result, err := engine.Transaction{Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: []resource.Kind{kind}, Withheld: f.withheld, Noop: f.noop, Now: time.Now}.Run(t.Context(), items)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report
+	return result
 }
 
-func told(report engine.Report) (lines []string) {
-	for _, res := range report.Resources {
+func told(result report.Report) (lines []string) {
+	for _, res := range result.Resources {
 		lines = append(lines, res.Lines()...)
 	}
 	return lines

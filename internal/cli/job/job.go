@@ -16,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/drift"
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/manifest"
@@ -53,14 +54,14 @@ var ErrStopped = errors.New("stopped by a signal before the end; run it again")
 // Once runs once and prints the report. The error is an output.Exit if the run itself took place.
 func (j *Job) Once(ctx context.Context) error {
 	j.noteDisabled()
-	report, err := j.run(ctx)
-	if printErr := j.Printer.Report(report, j.Style); printErr != nil || err != nil {
+	result, err := j.run(ctx)
+	if printErr := j.Printer.Report(result, j.Style); printErr != nil || err != nil {
 		return errors.Join(err, printErr)
 	}
 	if ctx.Err() != nil {
 		return ErrStopped
 	}
-	return j.exitCode(report)
+	return j.exitCode(result)
 }
 
 // noteDisabled prints a note if agents would not run now.
@@ -71,9 +72,9 @@ func (j *Job) noteDisabled() {
 }
 
 // run compiles the manifests for this machine and applies them. A zero report means that there was no run.
-func (j *Job) run(ctx context.Context) (engine.Report, error) {
-	report, err := hostrun.Run(ctx, j.Control, j.transact)
-	return report, ExplainPermission(err)
+func (j *Job) run(ctx context.Context) (report.Report, error) {
+	result, err := hostrun.Run(ctx, j.Control, j.transact)
+	return result, ExplainPermission(err)
 }
 
 // ExplainPermission adds a remedy to the error of a user who may not write the state.
@@ -84,7 +85,7 @@ func ExplainPermission(err error) error {
 	return err
 }
 
-func (j *Job) transact(ctx context.Context, store engine.Store) (engine.Report, error) {
+func (j *Job) transact(ctx context.Context, store engine.Store) (report.Report, error) {
 	began := time.Now()
 	facts := j.gather()
 	gathered := time.Now()
@@ -96,7 +97,7 @@ func (j *Job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 		Host: j.Host, Bucket: j.Bucket, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.Manifests.Digest), Noop: j.Noop, Store: store, Now: time.Now, Trace: j.Printer.Tracer(),
 		Selected: func(i resource.Item) bool { return j.Selected.Has(i.Ref) },
 		Refused:  reportsOf(problems, j.Selected), Withheld: withheldOf(problems, j.Selected), IgnoreSchedules: j.IgnoreSchedules,
-		Before: map[string]time.Duration{engine.FactGeneration: gathered.Sub(began), engine.ConfigRetrieval: time.Since(gathered)},
+		Before: map[string]time.Duration{report.FactGeneration: gathered.Sub(began), report.ConfigRetrieval: time.Since(gathered)},
 	}
 	if j.Plan { // it gets no host to write to
 		t.Host, t.Reader = nil, j.Host
@@ -105,7 +106,7 @@ func (j *Job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 	done := 0
 	var current Current
 	t.Begin = current.Begin
-	t.Observe = func(r engine.ResourceReport) {
+	t.Observe = func(r report.ResourceReport) {
 		current.End()
 		done++
 		j.observe(r)
@@ -114,9 +115,9 @@ func (j *Job) transact(ctx context.Context, store engine.Store) (engine.Report, 
 	defer current.AnnounceStop(ctx, j.Printer)()
 	defer j.Printer.EndProgress()
 	j.warnUnwatched(j.lookout.Begin(t.Now(), items, facts))
-	report, err := t.Run(ctx, items)
-	j.warnUnwatched(j.lookout.End(t.Now(), items, report.Changed()))
-	return report, err
+	result, err := t.Run(ctx, items)
+	j.warnUnwatched(j.lookout.End(t.Now(), items, result.Changed()))
+	return result, err
 }
 
 func (j *Job) gather() resource.Facts {
@@ -138,7 +139,7 @@ func (j *Job) debugProviders(items []resource.Item, facts resource.Facts) {
 }
 
 // observe prints a resource when it is done. Resources that are not selected are only counted in the summary.
-func (j *Job) observe(r engine.ResourceReport) {
+func (j *Job) observe(r report.ResourceReport) {
 	j.Printer.DebugResource(r)
 	if j.Style.Format == "text" && (j.Selected.Has(resource.Ref(r.Ref)) || j.Printer.Debugging) {
 		j.Printer.Resource(r, j.Style.Diffs)
@@ -154,7 +155,7 @@ func (j *Job) warnUnwatched(err error) {
 
 // exitCode is Puppet's with DetailedExitCodes: a run under noop counts as one without changes. That of a plan
 // counts pending changes.
-func (j *Job) exitCode(r engine.Report) error {
+func (j *Job) exitCode(r report.Report) error {
 	changes := r.Counts.Changed + r.Counts.Refreshed
 	if j.Plan {
 		changes += r.Counts.Noop

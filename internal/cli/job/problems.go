@@ -4,14 +4,14 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/selection"
 	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // reportsOf turns the compiler's problems with selected resources into reports: a resource at fault has failed, one
 // that depends on it is skipped.
-func reportsOf(problems []compiler.Problem, selected selection.Selection) []engine.ResourceReport {
-	var out []engine.ResourceReport
+func reportsOf(problems []compiler.Problem, selected selection.Selection) []report.ResourceReport {
+	var out []report.ResourceReport
 	at := map[v1alpha1.ResourceRef]int{}
 	for _, p := range problems {
 		if i, ok := at[p.Ref]; ok {
@@ -23,11 +23,11 @@ func reportsOf(problems []compiler.Problem, selected selection.Selection) []engi
 			continue
 		}
 		at[p.Ref] = len(out)
-		state := engine.Failed
+		state := report.Failed
 		if p.Reason == v1alpha1.ReasonDependsOnProblem {
-			state = engine.Skipped
+			state = report.Skipped
 		}
-		out = append(out, engine.ResourceReport{Ref: engine.Ref(ref), State: state, Message: p.Message})
+		out = append(out, report.ResourceReport{Ref: report.Ref(ref), State: state, Message: p.Message})
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/drift"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/state"
 )
 
@@ -32,11 +32,11 @@ func (j *Job) Watch(ctx context.Context) error {
 	defer func() { _ = lookout.Close() }() // nothing is buffered
 	w := watcher{Job: j, last: ErrStopped}
 	for ctx.Err() == nil {
-		report, err := j.run(ctx)
-		if ctx.Err() != nil && (err != nil || report.Message != "") {
+		result, err := j.run(ctx)
+		if ctx.Err() != nil && (err != nil || result.Message != "") {
 			break // it was interrupted
 		}
-		wait, err := w.finish(report, err)
+		wait, err := w.finish(result, err)
 		if err != nil {
 			return err
 		}
@@ -47,12 +47,12 @@ func (j *Job) Watch(ctx context.Context) error {
 
 // finish prints a run, or why there was none, and returns the time until the next. If the first run can't take
 // place, that is an error: it may never become possible.
-func (w *watcher) finish(report engine.Report, err error) (time.Duration, error) {
+func (w *watcher) finish(result report.Report, err error) (time.Duration, error) {
 	switch {
 	case err == nil:
 		w.waiting = ""
-		w.last = w.exitCode(report)
-		return w.Interval, w.print(report)
+		w.last = w.exitCode(result)
+		return w.Interval, w.print(result)
 	case !w.ran && !isTemporary(err):
 		return 0, err
 	case err.Error() != w.waiting:
@@ -64,12 +64,12 @@ func (w *watcher) finish(report engine.Report, err error) (time.Duration, error)
 }
 
 // print prints the first run, and later ones that are not unchanged.
-func (w *watcher) print(report engine.Report) error {
-	if w.ran && report.Status == "unchanged" {
+func (w *watcher) print(result report.Report) error {
+	if w.ran && result.Status == "unchanged" {
 		return nil
 	}
 	w.ran = true
-	return w.Printer.Report(report, w.Style)
+	return w.Printer.Report(result, w.Style)
 }
 
 // isTemporary reports whether another run is in progress or runs are disabled.

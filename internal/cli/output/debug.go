@@ -1,7 +1,7 @@
 package output
 
 import (
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -34,7 +34,7 @@ func (p *Printer) DebugProviders(k resource.Kind, facts resource.Facts, h host.R
 }
 
 // DebugResource shows the state, provider and duration of a resource.
-func (p *Printer) DebugResource(r engine.ResourceReport) {
+func (p *Printer) DebugResource(r report.ResourceReport) {
 	provider := ""
 	if r.Provider != "" {
 		provider = " by provider " + r.Provider

@@ -3,7 +3,7 @@ package output
 import (
 	"fmt"
 
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -21,27 +21,27 @@ type Style struct {
 }
 
 // StateColor is the color of a resource's lines.
-func StateColor(s engine.State) Color {
+func StateColor(s report.State) Color {
 	switch s {
-	case engine.Changed, engine.Refreshed:
+	case report.Changed, report.Refreshed:
 		return Green
-	case engine.Noop, engine.Skipped:
+	case report.Noop, report.Skipped:
 		return Yellow
-	case engine.Failed:
+	case report.Failed:
 		return Red
-	case engine.InSync:
+	case report.InSync:
 	}
 	return ""
 }
 
 // Resource writes the lines of one resource: failures to Err, others to Out. It omits events at debug level
 // unless Debugging is on.
-func (p *Printer) Resource(r engine.ResourceReport, diffs bool) {
+func (p *Printer) Resource(r report.ResourceReport, diffs bool) {
 	if !p.Debugging {
 		r = r.Above(resource.LevelDebug)
 	}
 	for _, line := range r.Lines() {
-		if r.State == engine.Failed {
+		if r.State == report.Failed {
 			p.WarnIn(Red, "%s", line)
 			continue
 		}
@@ -58,7 +58,7 @@ func (p *Printer) Resource(r engine.ResourceReport, diffs bool) {
 }
 
 // Report writes the summary of a run, or the whole report as JSON or YAML. The zero report stands for no run.
-func (p *Printer) Report(r engine.Report, s Style) error {
+func (p *Printer) Report(r report.Report, s Style) error {
 	if r.Kind == "" {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (p *Printer) Report(r engine.Report, s Style) error {
 	return p.Encode(r, s.Format)
 }
 
-func dropDiffs(r engine.Report) {
+func dropDiffs(r report.Report) {
 	for _, res := range r.Resources {
 		for i := range res.Events {
 			res.Events[i].Diff = ""

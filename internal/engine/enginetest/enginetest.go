@@ -14,6 +14,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -42,7 +43,7 @@ func (m Machine) Apply(t *testing.T, resources ...string) []string {
 }
 
 // Report is Apply with all that the report says.
-func (m Machine) Report(t *testing.T, resources ...string) engine.Report {
+func (m Machine) Report(t *testing.T, resources ...string) report.Report {
 	t.Helper()
 	var items []resource.Item
 	for _, text := range resources {
@@ -52,13 +53,13 @@ func (m Machine) Report(t *testing.T, resources ...string) engine.Report {
 		}
 		items = append(items, item)
 	}
-	report, err := engine.Transaction{
+	result, err := engine.Transaction{
 		Host: m.Host, Bucket: bucket.New(m.Host, bucket.DefaultDir, bucket.DefaultLimit), Kinds: m.Kinds, Facts: m.Facts, Store: m.Store, Noop: m.Noop, Withheld: m.Withheld, Now: time.Now,
 	}.Run(t.Context(), items)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report
+	return result
 }
 
 // targeting is what an item takes out of its attributes.

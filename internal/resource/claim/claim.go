@@ -14,9 +14,9 @@ import (
 type Claim struct {
 	Kind    string `json:"kind"`
 	Namevar string `json:"namevar"`
-	// Charter identifies who had the thing managed: nobody else's silence means that it is
-	// to go.
-	Charter string `json:"charter"`
+	// OwnerUID identifies the object whose catalog had the thing managed. A catalog of another owner
+	// does not delete it by leaving it out.
+	OwnerUID string `json:"ownerUID"`
 	// Ref is the resource that was last about the thing, and After are those, with claims of
 	// their own, that it came after.
 	Ref   resource.Ref   `json:"ref"`

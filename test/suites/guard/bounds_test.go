@@ -18,7 +18,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 	agentstatus "github.com/fettle-dev/fettle/nodeagent/status"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
@@ -203,15 +203,15 @@ func agentStatus(t *testing.T, character string) map[string]any {
 	for i := range 2000 {
 		facts[fmt.Sprintf("fact-%04d", i)] = map[string]any{"value": strings.Repeat(character, i%20)}
 	}
-	report := engine.Report{Started: time.Now()}
+	ran := report.Report{Started: time.Now()}
 	for i := range 60 {
-		report.Resources = append(report.Resources, engine.ResourceReport{
-			Ref: engine.Ref{Kind: "File", Name: fmt.Sprintf("%02d%s", i, strings.Repeat(character, 200))}, State: engine.Failed, Message: strings.Repeat(character, 1000),
+		ran.Resources = append(ran.Resources, report.ResourceReport{
+			Ref: report.Ref{Kind: "File", Name: fmt.Sprintf("%02d%s", i, strings.Repeat(character, 200))}, State: report.Failed, Message: strings.Repeat(character, 1000),
 		})
 	}
 	s, _ := agentstatus.Next(v1alpha1.NodeCatalogStatus{}, agentstatus.Input{
 		Now: time.Now(), Generation: 1, AgentVersion: "v1", PublicKey: strings.Repeat("k", 1624), Facts: facts,
-		Run:     &agentstatus.Run{Report: report, Generation: 1, Trigger: v1alpha1.TriggerStart},
+		Run:     &agentstatus.Run{Report: ran, Generation: 1, Trigger: v1alpha1.TriggerStart},
 		Problem: &agentstatus.Problem{Reason: v1alpha1.ReasonCatalogInvalid, Message: strings.Repeat(character, 5000)},
 	})
 	if s.Omitted == 0 && character != "" || s.OmittedFacts == "" {

@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 // relations are solid, those that refresh bold, automatic ones dashed; what is part of a
 // cycle is red.
 func Dot(items []resource.Item) string {
-	p := newPlan(items)
+	p := New(items)
 	var b strings.Builder
 	b.WriteString("digraph resources {\n\tnode [shape=box];\n")
 	for i, item := range items {
 		color := ""
-		if p.cycles[i] != nil {
+		if p.Cycles[i] != nil {
 			color = " [color=red]"
 		}
 		fmt.Fprintf(&b, "\t%q%s;\n", item.Ref, color)
@@ -27,10 +27,10 @@ func Dot(items []resource.Item) string {
 		p.draw(&b, items, e, false)
 	}
 	drawn := graphOf(len(items), written)
-	for to, from := range p.before {
+	for to, from := range p.Before {
 		for _, n := range from {
 			if !drawn.Has(n, to) {
-				p.draw(&b, items, edge{n, to, slices.Contains(p.refreshes[n], to)}, true)
+				p.draw(&b, items, Edge{n, to, slices.Contains(p.Refreshes[n], to)}, true)
 			}
 		}
 	}
@@ -38,17 +38,17 @@ func Dot(items []resource.Item) string {
 	return b.String()
 }
 
-func (p *plan) draw(b *strings.Builder, items []resource.Item, e edge, automatic bool) {
+func (p *Plan) draw(b *strings.Builder, items []resource.Item, e Edge, automatic bool) {
 	var style []string
 	if automatic {
 		style = append(style, "dashed")
 	}
-	if e.refresh {
+	if e.Refresh {
 		style = append(style, "bold")
 	}
 	color := "black"
-	if p.cycles[e.from] != nil && slices.Equal(p.cycles[e.from], p.cycles[e.to]) {
+	if p.Cycles[e.From] != nil && slices.Equal(p.Cycles[e.From], p.Cycles[e.To]) {
 		color = "red"
 	}
-	fmt.Fprintf(b, "\t%q -> %q [style=%q, color=%s];\n", items[e.from].Ref, items[e.to].Ref, strings.Join(append(style, "solid")[:max(len(style), 1)], ","), color)
+	fmt.Fprintf(b, "\t%q -> %q [style=%q, color=%s];\n", items[e.From].Ref, items[e.To].Ref, strings.Join(append(style, "solid")[:max(len(style), 1)], ","), color)
 }

@@ -1,4 +1,5 @@
-package engine
+// Package report describes what a run did, resource by resource.
+package report
 
 import (
 	"encoding/json"
@@ -180,8 +181,8 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// add counts a resource.
-func (c *Counts) add(r ResourceReport) {
+// Add counts a resource.
+func (c *Counts) Add(r ResourceReport) {
 	c.Total++
 	if r.OutOfSync {
 		c.OutOfSync++
@@ -216,11 +217,12 @@ func (r Report) Changed() []resource.Ref {
 // Fail makes it the report of a run that failed as a whole.
 func (r *Report) Fail(message string) { r.Status, r.Message = "failed", message }
 
-// finish fills in what follows from the resources.
-func (r *Report) finish() {
+// Complete fills in the status, the counts and the metrics from the resources. before is how long
+// the steps before the run took, by name.
+func (r *Report) Complete(before map[string]time.Duration) {
 	r.Status = "unchanged"
 	for _, res := range r.Resources {
-		r.Counts.add(res)
+		r.Counts.Add(res)
 		r.CorrectiveChange = r.CorrectiveChange || res.State == Changed && res.Corrective()
 	}
 	switch {
@@ -229,4 +231,5 @@ func (r *Report) finish() {
 	case r.Counts.Changed+r.Counts.Refreshed > 0:
 		r.Status = "changed"
 	}
+	r.measure(before)
 }

@@ -38,7 +38,7 @@ func play(t *testing.T, w *world, store *memory, chapters ...chapter) []string {
 		}
 		w.log, said = nil, nil
 		report := transact(t, c.items, storing(store), func(tx *engine.Transaction) {
-			tx.Charter, tx.Kinds = "uid", slices.Collect(maps.Values(w.kinds()))
+			tx.OwnerUID, tx.Kinds = "uid", slices.Collect(maps.Values(w.kinds()))
 			if c.tx != nil {
 				c.tx(tx)
 			}
@@ -270,7 +270,7 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 					}},
 				}
 			},
-			said:  "Thing/a Skipped its resource is gone, but Thing/b may be about the same thing, which can't be told while that is withheld or invalid: mend it first",
+			said:  "Thing/a Skipped its resource is gone, but Thing/b may manage the same thing, which is unknown while that is withheld or invalid: correct it first",
 			there: "a=red", claims: 1,
 		},
 		"it goes in the first night, looked at before or not": {
@@ -366,7 +366,7 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 				withheld := func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "b"}} }
 				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: withheld}}
 			},
-			said:  "Thing/a Skipped its resource is gone, but Thing/b may be about the same thing, which can't be told while that is withheld or invalid: mend it first",
+			said:  "Thing/a Skipped its resource is gone, but Thing/b may manage the same thing, which is unknown while that is withheld or invalid: correct it first",
 			there: "a=red", claims: 1,
 		},
 		"a run that only reports does nothing and keeps the claim": {
@@ -436,7 +436,7 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 		},
 		"another charter that does not know the thing leaves it alone": {
 			chapters: func(t *testing.T, w *world) []chapter {
-				anew := func(tx *engine.Transaction) { tx.Charter = "another" }
+				anew := func(tx *engine.Transaction) { tx.OwnerUID = "another" }
 				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: anew}}
 			},
 			there: "a=red", claims: 1,
@@ -444,7 +444,7 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 		"another charter that has the thing takes it over with what was there before": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
-				anew := func(tx *engine.Transaction) { tx.Charter = "another" }
+				anew := func(tx *engine.Transaction) { tx.OwnerUID = "another" }
 				keep := holding(w.item(t, "Thing/a", red), resource.Restore)
 				return []chapter{items(keep), {tx: anew}, {items: []resource.Item{keep}, tx: anew}, {tx: anew}}
 			},
@@ -452,7 +452,7 @@ func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
 		},
 		"no deletion is known where not the whole catalog is run": {
 			chapters: func(t *testing.T, w *world) []chapter {
-				some := func(tx *engine.Transaction) { tx.Charter = "" }
+				some := func(tx *engine.Transaction) { tx.OwnerUID = "" }
 				return []chapter{{items: []resource.Item{holding(w.item(t, "Thing/a", red), resource.Delete)}, tx: some}, {}}
 			},
 			there: "a=red",

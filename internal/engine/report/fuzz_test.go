@@ -1,4 +1,4 @@
-package engine_test
+package report_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 )
 
 // What is taken for a report is written as it was read, to the millisecond.
@@ -17,7 +17,7 @@ func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"duration":"9223372036.854775807s","started":"0000-01-01T00:00:00Z"}`))
 	f.Add([]byte(`{"duration":null,"resources":[null]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var read engine.Report
+		var read report.Report
 		if json.Unmarshal(text, &read) != nil {
 			return
 		}
@@ -25,10 +25,10 @@ func FuzzReport(f *testing.F) {
 		if err != nil {
 			return // a time or a reference that was left out
 		}
-		var once, twice engine.Report
+		var once, twice report.Report
 		if err := json.Unmarshal(written, &once); err != nil {
 			for _, r := range read.Resources {
-				if r.Ref == (engine.Ref{}) {
+				if r.Ref == (report.Ref{}) {
 					return // nobody's
 				}
 			}
@@ -48,21 +48,21 @@ func FuzzReport(f *testing.F) {
 }
 
 func BenchmarkReport(b *testing.B) {
-	report := engine.Report{Kind: "Report"}
+	ran := report.Report{Kind: "Report"}
 	for range 500 {
-		report.Resources = append(report.Resources, engine.ResourceReport{
-			Ref: engine.Ref{Kind: "File", Name: "motd"}, Provider: "posix", State: engine.Changed, Duration: 21e6,
-			Events: []engine.Event{{Property: "mode", Is: "0644", Should: "0600", Status: engine.Success, Message: "mode changed 0644 to 0600"}},
+		ran.Resources = append(ran.Resources, report.ResourceReport{
+			Ref: report.Ref{Kind: "File", Name: "motd"}, Provider: "posix", State: report.Changed, Duration: 21e6,
+			Events: []report.Event{{Property: "mode", Is: "0644", Should: "0600", Status: report.Success, Message: "mode changed 0644 to 0600"}},
 		})
 	}
-	text, err := json.Marshal(report)
+	text, err := json.Marshal(ran)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		var read engine.Report
+		var read report.Report
 		if err := json.Unmarshal(text, &read); err != nil || len(read.Resources) != 500 {
 			b.Fatal(len(read.Resources), err)
 		}

@@ -1,6 +1,9 @@
-package engine
+// Package decide is the policy of a transaction: what happens to a resource next, and why. It is pure.
+package decide
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,12 +16,12 @@ type Action int
 
 // The actions. Keep is last: nothing is left to do.
 const (
-	Keep    Action = iota
-	Apply          // write the changes
-	Refresh        // react to events
-	Pretend        // report what would be done, do nothing
-	Await          // report that what would be done depends on others, which are not applied
-	Skip           // leave it unread: something it needs failed, or it is not asked for
+	Keep       Action = iota
+	Apply             // write the changes
+	Refresh           // react to events
+	ReportNoop        // report what would be done, do nothing
+	Await             // report that what would be done depends on others, which are not applied
+	Skip              // leave it unread: something it needs failed, or it is not asked for
 	Fail
 )
 
@@ -50,12 +53,12 @@ type Situation struct {
 	ReadError   error
 
 	Noop bool // report only
-	// Pending are resources that would be changed first, were this run to apply them: they
-	// may bring the provider, or make readable what is not.
-	Pending []resource.Ref
-	Changes []resource.Change
-	// Settled says that the changes were handled, and only events are left.
-	Settled     bool
+	// AppliedFirst are the resources that an apply would change first. They may bring the provider, or
+	// make readable what is not.
+	AppliedFirst []resource.Ref
+	Changes      []resource.Change
+	// ChangesDone says that the changes were handled and only events are left.
+	ChangesDone bool
 	Events      Events
 	CanRefresh  bool
 	Invalidated bool // the write made a refresh needless: a service was just started
@@ -65,21 +68,21 @@ type Situation struct {
 // read (Changes nil), once it is read, and once its changes are settled; the answer
 // Keep means to go on to the next of these.
 func Decide(s Situation) Verdict {
-	if v := refusal(s); v.Action != Keep {
+	if v := Refusal(s); v.Action != Keep {
 		return v
 	}
-	if len(s.Changes) > 0 && !s.Settled {
+	if len(s.Changes) > 0 && !s.ChangesDone {
 		if s.Noop {
-			return Verdict{Action: Pretend}
+			return Verdict{Action: ReportNoop}
 		}
 		return Verdict{Action: Apply}
 	}
 	return onEvents(s)
 }
 
-// refusal finds what keeps a resource from being read or changed. A resource that
-// can't work at all fails even when what it needs failed too: its author must know.
-func refusal(s Situation) Verdict {
+// Refusal returns why a resource is not read or changed; its action is Keep if nothing prevents that.
+// A resource that can't work at all fails even if its dependencies failed too: its author must know.
+func Refusal(s Situation) Verdict {
 	switch {
 	case s.Unselected:
 		return Verdict{Skip, "not selected"}
@@ -92,22 +95,22 @@ func refusal(s Situation) Verdict {
 	case len(s.FailedDeps) > 0:
 		return Verdict{Skip, "skipped because of failed dependencies: " + text.List(s.FailedDeps)}
 	case s.Stopped != nil:
-		return Verdict{Skip, "the run was stopped before its turn" + because(s.Stopped)}
+		return Verdict{Skip, "the run was stopped before its turn" + StopReason(s.Stopped)}
 	case s.NoProvider != nil:
-		return unready(s, s.NoProvider)
+		return notReady(s, s.NoProvider)
 	case s.Unsupported != nil:
 		return Verdict{Fail, text.Error(s.Unsupported)}
 	case s.ReadError != nil:
-		return unready(s, s.ReadError)
+		return notReady(s, s.ReadError)
 	}
 	return Verdict{}
 }
 
 // unready decides on a resource that can't be handled as things are. Where the run only
 // reports, that is no failure as long as an apply would change other resources first.
-func unready(s Situation, err error) Verdict {
-	if s.Noop && len(s.Pending) > 0 {
-		return Verdict{Await, fmt.Sprintf("depends on %s, which would be applied first: %s", text.List(s.Pending), text.Error(err))}
+func notReady(s Situation, err error) Verdict {
+	if s.Noop && len(s.AppliedFirst) > 0 {
+		return Verdict{Await, fmt.Sprintf("depends on %s, which would be applied first: %s", text.List(s.AppliedFirst), text.Error(err))}
 	}
 	return Verdict{Fail, text.Error(err)}
 }
@@ -119,7 +122,7 @@ func onEvents(s Situation) Verdict {
 	case total == 0 || !s.CanRefresh || s.Invalidated:
 		return Verdict{}
 	case s.Noop || s.Events.Real == 0:
-		return Verdict{Pretend, "would have been refreshed by " + text.Count(total, "event")}
+		return Verdict{ReportNoop, "would have been refreshed by " + text.Count(total, "event")}
 	}
 	return Verdict{Refresh, "refreshed by " + text.Count(s.Events.Real, "event")}
 }
@@ -131,4 +134,13 @@ func arrows(cycle []resource.Ref) string {
 		b.WriteString(r.String() + " => ")
 	}
 	return b.String() + cycle[0].String()
+}
+
+// StopReason returns why a run was stopped, as the end of a sentence. It is empty if the run was
+// merely canceled.
+func StopReason(cause error) string {
+	if errors.Is(cause, context.Canceled) {
+		return ""
+	}
+	return ": " + cause.Error()
 }

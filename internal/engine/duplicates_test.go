@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -123,8 +124,8 @@ func TestResourcesThatMeanOneThingFailBeforeItIsChanged(t *testing.T) {
 			if c.with != nil {
 				with = append(with, c.with)
 			}
-			report := transact(t, items, with...)
-			if diff := cmp.Diff(c.want, lines(report)); diff != "" {
+			result := transact(t, items, with...)
+			if diff := cmp.Diff(c.want, lines(result)); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(c.did, w.log); diff != "" || asked != c.asked {
@@ -237,15 +238,15 @@ func TestAnAmendedReportIsToldAgain(t *testing.T) {
 	}
 	var told []string
 	observing := func(tx *engine.Transaction) {
-		tx.Observe = func(r engine.ResourceReport) { told = append(told, r.Ref.String()+" "+string(r.State)) }
+		tx.Observe = func(r report.ResourceReport) { told = append(told, r.Ref.String()+" "+string(r.State)) }
 	}
 	items := func() []resource.Item { return []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Crate/b", red)} }
-	report := transact(t, items(), observing, storing(store))
+	result := transact(t, items(), observing, storing(store))
 	if diff := cmp.Diff([]string{"Thing/a Changed", "Crate/b Changed", "Thing/a Failed"}, told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
-	if report.Status != "failed" || report.Counts.Failed != 1 || report.Counts.Changed != 1 || report.Counts.Total != 2 {
-		t.Errorf("status %s, counts %+v", report.Status, report.Counts)
+	if result.Status != "failed" || result.Counts.Failed != 1 || result.Counts.Changed != 1 || result.Counts.Total != 2 {
+		t.Errorf("status %s, counts %+v", result.Status, result.Counts)
 	}
 	want := []string{"Thing/a Changed", "  color changed green to red (corrective)", "Crate/b InSync"}
 	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store)))); diff != "" {
@@ -262,11 +263,11 @@ func TestAStoppedRunLooksForNothingThatWasUndone(t *testing.T) {
 			stop(errors.New("enough"))
 		}
 	}
-	report, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{
+	result, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{
 		w.item(t, "Thing/a", red), w.item(t, "Crate/b", red), w.item(t, "Thing/c", red),
 	})
 	want := []string{"Thing/a Changed", "  created", "Crate/b Changed", "  created", "Thing/c Skipped", "  the run was stopped before its turn: enough"}
-	if diff := cmp.Diff(want, lines(report)); diff != "" || err != nil {
+	if diff := cmp.Diff(want, lines(result)); diff != "" || err != nil {
 		t.Errorf("%v, report (-want +got):\n%s", err, diff)
 	}
 }

@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fettle-dev/fettle/internal/engine/plan"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // identities are the resources of a run by what their providers say they are about on the
 // host, where names do not tell.
-type identities map[key][]*entry
+type identities map[plan.Key][]*entry
 
 // tellApart finds resources that are about the same thing by different names, before any of
 // them is changed: all fail, as those with equal names do. Before the first change all
 // resources are asked about; later only a group about which nothing could be told then, as
 // the directory of a file was not there.
-func (r *run) tellApart(ctx context.Context, group []*entry) {
+func (r *run) findDuplicates(ctx context.Context, group []*entry) {
 	if !slices.ContainsFunc(group, func(e *entry) bool { return len(e.situation.Changes) > 0 }) {
 		return
 	}
@@ -29,7 +30,7 @@ func (r *run) tellApart(ctx context.Context, group []*entry) {
 	unknown := map[means][]*entry{}
 	var order []means
 	for _, e := range group {
-		if !r.identifiable(e) {
+		if !r.canIdentify(e) {
 			continue
 		}
 		m := means{e.Ref.Kind, e.Resource.Provider()}
@@ -44,11 +45,11 @@ func (r *run) tellApart(ctx context.Context, group []*entry) {
 }
 
 // identifiable leaves out what others bring along: the catalog's own resources go before it.
-func (r *run) identifiable(e *entry) bool {
+func (r *run) canIdentify(e *entry) bool {
 	if e != r.entries[e.node] || e.identity != "" || e.Resource == nil || e.Deletes != nil || e.situation.Invalid != nil || len(e.situation.Cycle) > 0 {
 		return false
 	}
-	if e.asked == 0 && resource.Guarded(func() error { return r.provide(e) }) != nil { // it is asked again at its turn
+	if e.asked == 0 && resource.Guarded(func() error { return r.chooseProvider(e) }) != nil { // it is asked again at its turn
 		return false
 	}
 	return e.situation.NoProvider == nil && e.Resource.CanIdentify()
@@ -64,32 +65,32 @@ func (r *run) identify(ctx context.Context, group []*entry) {
 	found, err := bound.IdentifyAll(ctx, r.sharedReader(), all)
 	for i, e := range group {
 		if err != nil {
-			r.contest(e, fmt.Errorf("cannot tell it apart from others: %w", err))
+			r.failDuplicate(e, fmt.Errorf("cannot tell it apart from others: %w", err))
 			continue
 		}
 		if e.identity = found[i]; e.identity == "" {
 			continue
 		}
-		same := key{e.Ref.Kind, e.identity}
+		same := plan.Key{Kind: e.Ref.Kind, Name: e.identity}
 		for _, other := range r.identified[same] {
-			r.contest(e, sameThing(e, other))
-			r.contest(other, sameThing(other, e))
+			r.failDuplicate(e, duplicateError(e, other))
+			r.failDuplicate(other, duplicateError(other, e))
 		}
 		r.identified[same] = append(r.identified[same], e)
 	}
 }
 
-func sameThing(e, other *entry) error {
+func duplicateError(e, other *entry) error {
 	return fmt.Errorf("%q is on this host the same as %q of %s: keep one of the two resources, or let their nodeSelector or when exclude each other",
 		e.Resource.Namevar(), other.Resource.Namevar(), other.Ref)
 }
 
 // contest fails a resource, also one that has ended.
-func (r *run) contest(e *entry, err error) {
+func (r *run) failDuplicate(e *entry, err error) {
 	switch {
 	case e.situation.Invalid != nil: // by another resource, too
 	case e.done:
-		r.amend(e, err)
+		r.failLater(e, err)
 	default:
 		e.situation.Invalid = err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
@@ -66,8 +67,8 @@ func TestReadingAhead(t *testing.T) {
 		w := newWorld()
 		items, p := leaves(t, w, n)
 		var before int // reads when the first resource ended
-		report := transact(t, items, func(tx *engine.Transaction) {
-			tx.Observe = func(res engine.ResourceReport) {
+		result := transact(t, items, func(tx *engine.Transaction) {
+			tx.Observe = func(res report.ResourceReport) {
 				if res.Ref.Name == "l000" {
 					before = len(p.reads)
 				}
@@ -80,8 +81,8 @@ func TestReadingAhead(t *testing.T) {
 				t.Errorf("%s was read %d times", name, reads)
 			}
 		}
-		if report.Counts.InSync != n || len(p.reads) != n || before < n/10 || glances > 5 {
-			t.Errorf("%d in sync, %d read, %d of them before the first ended, %d glances", report.Counts.InSync, len(p.reads), before, glances)
+		if result.Counts.InSync != n || len(p.reads) != n || before < n/10 || glances > 5 {
+			t.Errorf("%d in sync, %d read, %d of them before the first ended, %d glances", result.Counts.InSync, len(p.reads), before, glances)
 		}
 	})
 	t.Run("is void once something is written", func(t *testing.T) {
@@ -93,12 +94,12 @@ func TestReadingAhead(t *testing.T) {
 				w.things["l007"] = thing{Name: "l007", Ensure: new("present"), Color: new("green")}
 			}
 		}
-		report := transact(t, items)
+		result := transact(t, items)
 		if diff := cmp.Diff([]string{"write l005 (color)", "write l007 (color)"}, w.log); diff != "" {
 			t.Errorf("what was done (-want +got):\n%s", diff)
 		}
-		if report.Counts.Changed != 2 || report.Counts.InSync != n-2 {
-			t.Errorf("counts are %+v", report.Counts)
+		if result.Counts.Changed != 2 || result.Counts.InSync != n-2 {
+			t.Errorf("counts are %+v", result.Counts)
 		}
 	})
 	t.Run("is void also for what has waited since for something far behind it", func(t *testing.T) {
@@ -120,15 +121,15 @@ func TestReadingAhead(t *testing.T) {
 		w := newWorld()
 		items, p := leaves(t, w, n)
 		clear(w.things)
-		report := transact(t, items)
+		result := transact(t, items)
 		delete(p.reads, "glance")
 		total := 0
 		for _, reads := range p.reads {
 			total += reads
 		}
 		// Once before and once after each write, and what the first windows read in vain.
-		if report.Counts.Changed != n || total > 2*n+100 {
-			t.Errorf("%d changed with %d reads", report.Counts.Changed, total)
+		if result.Counts.Changed != n || total > 2*n+100 {
+			t.Errorf("%d changed with %d reads", result.Counts.Changed, total)
 		}
 	})
 	t.Run("asks again for a provider that was not there yet", func(t *testing.T) {
@@ -191,12 +192,12 @@ func TestResourcesThatAreWrittenTogetherShareTheTime(t *testing.T) {
 	w := newWorld()
 	now := stoodStill()
 	w.onWrite = func(string) { now = now.Add(2 * time.Second) }
-	report := transact(t, []resource.Item{w.item(t, "Crate/a", red), w.item(t, "Crate/b", red)}, func(tx *engine.Transaction) {
+	result := transact(t, []resource.Item{w.item(t, "Crate/a", red), w.item(t, "Crate/b", red)}, func(tx *engine.Transaction) {
 		tx.Now = func() time.Time { return now }
 	})
-	for _, res := range report.Resources {
-		if res.Duration != engine.Duration(2*time.Second) {
-			t.Errorf("%s took %v of %v", res.Ref, res.Duration, report.Duration)
+	for _, res := range result.Resources {
+		if res.Duration != report.Duration(2*time.Second) {
+			t.Errorf("%s took %v of %v", res.Ref, res.Duration, result.Duration)
 		}
 	}
 }
@@ -204,16 +205,16 @@ func TestResourcesThatAreWrittenTogetherShareTheTime(t *testing.T) {
 func TestResourcesThatAreReadTogetherShareTheTime(t *testing.T) {
 	w := newWorld()
 	items, p := leaves(t, w, 3)
-	report := transact(t, items, func(tx *engine.Transaction) {
+	result := transact(t, items, func(tx *engine.Transaction) {
 		tx.Now = func() time.Time { // each of them takes two seconds to read
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			return stoodStill().Add(time.Duration(p.reads["l000"]+p.reads["l001"]+p.reads["l002"]) * 2 * time.Second)
 		}
 	})
-	for _, res := range report.Resources {
-		if res.Duration != engine.Duration(2*time.Second) {
-			t.Errorf("%s took %v of %v", res.Ref, res.Duration, report.Duration)
+	for _, res := range result.Resources {
+		if res.Duration != report.Duration(2*time.Second) {
+			t.Errorf("%s took %v of %v", res.Ref, res.Duration, result.Duration)
 		}
 	}
 }
@@ -249,7 +250,7 @@ func TestAStoppedRunBeginsNothingElseOfABatch(t *testing.T) {
 			stop()
 		}
 	}
-	report, err := (engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}).Run(ctx, items)
+	result, err := (engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}).Run(ctx, items)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +258,7 @@ func TestAStoppedRunBeginsNothingElseOfABatch(t *testing.T) {
 		"Leaf/a Changed", "  created", "Leaf/b Changed", "  created",
 		"Leaf/c Skipped", "  the run was stopped before its turn", "Leaf/d Skipped", "  the run was stopped before its turn",
 	}
-	if diff := cmp.Diff(want, lines(report)); diff != "" {
+	if diff := cmp.Diff(want, lines(result)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"write a (ensure)", "write b (ensure)"}, w.log); diff != "" {

@@ -1,8 +1,6 @@
-package engine
+package report
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,14 +46,6 @@ func (e Event) suffix() string {
 		s += " (corrective)"
 	}
 	return s
-}
-
-// because adds why a run was stopped, unless it was just told to.
-func because(cause error) string {
-	if errors.Is(cause, context.Canceled) {
-		return ""
-	}
-	return ": " + cause.Error()
 }
 
 // Summary is one line about the whole run.

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/claim"
+)
+
+// claims reports whether a resource has what its deletion policy says to be noted: one that
+// only reports has not done anything that would have to be undone.
+func (r *run) needsClaim(e *entry) bool {
+	return r.OwnerUID != "" && e.Deletes == nil && e.compared && !e.situation.Noop
+}
+
+// stake makes the claim on what is about to be changed, which is kept as it was.
+func (r *run) prepareClaim(ctx context.Context, e *entry) error {
+	if !r.needsClaim(e) || e.Deletion == resource.Orphan {
+		return nil
+	}
+	c, err := r.newClaim(e)
+	if err != nil {
+		return err
+	}
+	if c.Deletion == resource.Restore {
+		_, claimed := r.Store.Claims()[c.Key()]
+		former, err := e.Resource.Former(ctx, r.writer(e), r.intendedChanges(e, claimed))
+		if err != nil {
+			return err
+		}
+		c.Recall(former)
+	}
+	e.claim = &c
+	return nil
+}
+
+// noteClaims has the claims of a group on disk.
+func (r *run) saveClaims(group []*entry) error {
+	var claims []claim.Claim
+	for _, e := range group {
+		if e.claim != nil && !reflect.DeepEqual(*e.claim, r.Store.Claims()[e.claim.Key()]) {
+			claims = append(claims, *e.claim)
+		}
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+	if err := r.Store.Claim(claims); err != nil {
+		return fmt.Errorf("cannot note on disk what was there before: %w", err)
+	}
+	return nil
+}
+
+// claimOf is the claim on a resource's thing, with what is known of former values.
+func (r *run) newClaim(e *entry) (claim.Claim, error) {
+	gone, err := e.Resource.Gone()
+	if err != nil {
+		return claim.Claim{}, err
+	}
+	c := claim.Claim{
+		Kind: e.Ref.Kind, Namevar: e.Resource.Namevar(), OwnerUID: r.OwnerUID, Ref: e.Ref, Deletion: e.Deletion,
+		Schedule: e.Schedule, Provider: e.report.Provider, Gone: gone,
+	}
+	for _, n := range r.plan.Before[e.node] {
+		if r.entries[n].Deletion != resource.Orphan {
+			c.After = append(c.After, r.entries[n].Ref)
+		}
+	}
+	slices.SortFunc(c.After, resource.Ref.Compare)
+	c.Former = r.Store.Claims()[c.Key()].Former
+	return c, nil
+}
+
+// intended are the changes of what was there before: those that undo drift are not, once
+// there is a claim.
+func (r *run) intendedChanges(e *entry, claimed bool) []resource.Change {
+	if !claimed {
+		return e.situation.Changes
+	}
+	return slices.DeleteFunc(slices.Clone(e.situation.Changes), func(c resource.Change) bool { return r.corrective(e, c) })
+}
+
+// reclaim brings the claim on a thing up to date once its resource is dealt with.
+func (r *run) refreshClaim(e *entry) {
+	if !r.needsClaim(e) {
+		return
+	}
+	key := e.thing
+	was, had := r.Store.Claims()[key]
+	if e.Deletion == resource.Orphan {
+		if had {
+			r.Store.DropClaim(key)
+		}
+		return
+	}
+	if c, err := r.newClaim(e); err == nil && !(had && reflect.DeepEqual(c, was)) {
+		r.Store.SetClaim(c)
+	}
+}
+
+// inherit has a thing be the resource's own that brought it along: whose it was before has
+// nothing become of it any more.
+func (r *run) takeOverClaim(child *entry) {
+	key := child.thing
+	if _, had := r.Store.Claims()[key]; had && r.needsClaim(child) {
+		r.Store.DropClaim(key)
+	}
+}
+
+// inherited reports whether someone else took over what leaves.
+func (r *run) claimTakenOver(e *entry) bool {
+	if e.Deletes == nil {
+		return false
+	}
+	_, still := r.Store.Claims()[*e.Deletes]
+	return !still
+}
+
+// disclaim forgets the claim on what was dealt with as it says.
+func (r *run) dropClaim(e *entry) {
+	if e.report.State == report.InSync || e.report.State == report.Changed {
+		e.report.Gone = true
+		r.Store.DropClaim(*e.Deletes)
+	}
+}

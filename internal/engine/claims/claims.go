@@ -1,0 +1,170 @@
+// Package claims decides what becomes of things that a resource managed and none manages any more.
+package claims
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/fettle-dev/fettle/internal/engine/plan"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/claim"
+)
+
+// A Ledger holds the claims of a host, by kind and namevar.
+type Ledger interface {
+	// Claims returns all of them. Not to be changed.
+	Claims() map[resource.Ref]claim.Claim
+	// SetClaim adds or replaces one.
+	SetClaim(c claim.Claim)
+	// DropClaim removes one.
+	DropClaim(key resource.Ref)
+}
+
+// A Catalog is what the claims of a host are compared with.
+type Catalog struct {
+	// OwnerUID identifies the object that the catalog comes from. Claims of another owner are left
+	// alone. "" is for items that are not a whole catalog: nothing is ever missing from those.
+	OwnerUID string
+	Items    []resource.Item
+	// Unknown are resources of the host that are not among the items, because they are withheld or
+	// invalid. Nothing tells which things they manage.
+	Unknown []resource.Ref
+	Kinds   []resource.Kind
+	Noop    bool
+}
+
+// UpdatePolicies records the items' current deletion policies and schedules in the claims on their
+// things, whether the items have a turn in this run or not. The policy of an item in noop is Orphan.
+func (c Catalog) UpdatePolicies(ledger Ledger) {
+	if c.OwnerUID == "" {
+		return
+	}
+	unbound := map[resource.Ref]resource.Item{}
+	for _, item := range c.Items {
+		if item.Resource == nil {
+			unbound[item.Ref] = item
+		} else if claimed, ok := ledger.Claims()[item.Thing()]; ok {
+			updatePolicy(ledger, claimed, item)
+		}
+	}
+	for _, claimed := range ledger.Claims() {
+		if item, ok := unbound[claimed.Ref]; ok {
+			updatePolicy(ledger, claimed, item)
+		}
+	}
+}
+
+func updatePolicy(ledger Ledger, c claim.Claim, item resource.Item) {
+	policy := item.Deletion
+	if item.Noop != nil && *item.Noop {
+		policy = resource.Orphan
+	}
+	when := c.Schedule
+	if item.Resource != nil { // otherwise its schedule may be unknown
+		when = item.Schedule
+	}
+	if c.Deletion != policy || !reflect.DeepEqual(c.Schedule, when) {
+		c.Deletion, c.Schedule = policy, when
+		ledger.SetClaim(c)
+	}
+}
+
+// Deletions returns an item for each claimed thing that no item manages any more. They belong after
+// the catalog's own items, and among themselves in the reverse of the order that their resources had.
+// Claims with nothing to do are dropped, unless the catalog is in noop.
+func (c Catalog) Deletions(ledger Ledger) []resource.Item {
+	claims := ledger.Claims()
+	if c.OwnerUID == "" || len(claims) == 0 {
+		return nil
+	}
+	known := c.inventory()
+	var items []resource.Item
+	var due []claim.Claim
+	for _, key := range slices.Backward(slices.SortedFunc(maps.Keys(claims), resource.Ref.Compare)) {
+		claimed := claims[key]
+		switch {
+		case known.managed[key] || known.uncertain[claimed.Ref] || claimed.OwnerUID != c.OwnerUID:
+		case claimed.Idle() && !c.Noop:
+			ledger.DropClaim(key)
+		case !claimed.Idle():
+			items, due = append(items, c.deletion(claimed, known)), append(due, claimed)
+		}
+	}
+	orderInReverse(items, due)
+	return items
+}
+
+// An inventory is which things the resources of a host manage, as far as that is known.
+type inventory struct {
+	managed       map[resource.Ref]bool   // things, by kind and namevar
+	named         map[resource.Ref]bool   // resources
+	uncertain     map[resource.Ref]bool   // resources whose thing is unknown
+	uncertainKind map[string]resource.Ref // one of those, by kind
+}
+
+func (c Catalog) inventory() inventory {
+	known := inventory{map[resource.Ref]bool{}, map[resource.Ref]bool{}, map[resource.Ref]bool{}, map[string]resource.Ref{}}
+	for _, item := range c.Items {
+		known.named[item.Ref] = true
+		if item.Resource == nil {
+			known.addUncertain(item.Ref)
+		} else {
+			known.managed[item.Thing()] = true
+		}
+	}
+	for _, ref := range c.Unknown {
+		known.addUncertain(ref)
+	}
+	return known
+}
+
+func (i inventory) addUncertain(ref resource.Ref) {
+	i.uncertain[ref], i.uncertainKind[ref.Kind] = true, ref
+}
+
+// deletion is the item that does what a claim says.
+func (c Catalog) deletion(claimed claim.Claim, known inventory) resource.Item {
+	item := resource.Item{Ref: claimed.Ref, Provider: claimed.Provider, Schedule: claimed.Schedule, Deletes: new(claimed.Key())}
+	if known.named[claimed.Ref] { // the resource manages something else now
+		item.Ref = resource.Ref{Kind: claimed.Kind, Name: claimed.Namevar}
+	}
+	if other, uncertain := known.uncertainKind[claimed.Kind]; uncertain {
+		item.Schedule = nil // it waits at any time
+		item.Postponed = fmt.Errorf("its resource is gone, but %s may manage the same thing, which is unknown while that is withheld or invalid: correct it first", other)
+	}
+	i := slices.IndexFunc(c.Kinds, func(k resource.Kind) bool { return k.Name() == claimed.Kind })
+	if i < 0 {
+		item.Invalid = fmt.Errorf("its resource is gone, and kind %q is not known to this version of Fettle", claimed.Kind)
+		return item
+	}
+	attributes, err := claimed.Attributes()
+	if err == nil {
+		item.Resource, err = c.Kinds[i].Leave(item.Ref, attributes)
+	}
+	if err != nil {
+		item.Resource, item.Invalid = nil, fmt.Errorf("cannot read the claim on %s %q: %w", claimed.Kind, claimed.Namevar, err)
+	}
+	return item
+}
+
+// orderInReverse puts each item before those that its resource came after. Claims that were recorded
+// at different times may contradict each other: then any order will do.
+func orderInReverse(items []resource.Item, due []claim.Claim) {
+	at := make(map[resource.Ref]int, len(due))
+	for i, c := range due {
+		at[c.Ref] = i
+	}
+	var edges []plan.Edge
+	for i, c := range due {
+		for _, ref := range c.After {
+			if other, ok := at[ref]; ok && other != i {
+				edges = append(edges, plan.Edge{From: i, To: other})
+			}
+		}
+	}
+	for _, e := range plan.Acyclic(len(items), edges) {
+		items[e.From].Before = append(items[e.From].Before, items[e.To].Ref)
+	}
+}

@@ -1,0 +1,60 @@
+package decide_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/engine/decide"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+func TestDecide(t *testing.T) {
+	change := []resource.Change{{Property: "color"}}
+	dep := []resource.Ref{{Kind: "Thing", Name: "dep"}}
+	deps := func(n int) []resource.Ref {
+		var refs []resource.Ref
+		for i := range n {
+			refs = append(refs, resource.Ref{Kind: "Thing", Name: fmt.Sprintf("d%d", i)})
+		}
+		return refs
+	}
+	bad := errors.New("bad")
+	for name, c := range map[string]struct {
+		s    decide.Situation
+		want decide.Verdict
+	}{
+		"nothing to do is kept":                               {decide.Situation{}, decide.Verdict{}},
+		"changes are applied":                                 {decide.Situation{Changes: change}, decide.Verdict{Action: decide.Apply}},
+		"changes under noop are pretended":                    {decide.Situation{Changes: change, Noop: true}, decide.Verdict{Action: decide.ReportNoop}},
+		"changes that are settled leave nothing":              {decide.Situation{Changes: change, ChangesDone: true}, decide.Verdict{}},
+		"changes come before events":                          {decide.Situation{Changes: change, Events: decide.Events{Real: 1}, CanRefresh: true}, decide.Verdict{Action: decide.Apply}},
+		"an event refreshes":                                  {decide.Situation{Events: decide.Events{Real: 2, Noop: 1}, CanRefresh: true}, decide.Verdict{decide.Refresh, "refreshed by 2 events"}},
+		"an event to what can't refresh is dropped":           {decide.Situation{Events: decide.Events{Real: 1}}, decide.Verdict{}},
+		"an event to what just started is dropped":            {decide.Situation{Changes: change, ChangesDone: true, Events: decide.Events{Real: 1}, CanRefresh: true, Invalidated: true}, decide.Verdict{}},
+		"noop events alone only pretend":                      {decide.Situation{Events: decide.Events{Noop: 2}, CanRefresh: true}, decide.Verdict{decide.ReportNoop, "would have been refreshed by 2 events"}},
+		"a noop target only pretends":                         {decide.Situation{Events: decide.Events{Real: 1}, CanRefresh: true, Noop: true}, decide.Verdict{decide.ReportNoop, "would have been refreshed by 1 event"}},
+		"what is not selected is skipped before all":          {decide.Situation{Unselected: true, Invalid: bad, Changes: change}, decide.Verdict{decide.Skip, "not selected"}},
+		"failed dependencies skip":                            {decide.Situation{FailedDeps: dep, Changes: change}, decide.Verdict{decide.Skip, "skipped because of failed dependencies: Thing/dep"}},
+		"what is not scheduled does not wait for what failed": {decide.Situation{Unscheduled: bad, FailedDeps: dep}, decide.Verdict{decide.Skip, "bad"}},
+		"the invalid fails even with failed deps":             {decide.Situation{FailedDeps: dep, Invalid: bad}, decide.Verdict{decide.Fail, "bad"}},
+		"a missing provider is no matter to the skip":         {decide.Situation{FailedDeps: dep, NoProvider: bad}, decide.Verdict{decide.Skip, "skipped because of failed dependencies: Thing/dep"}},
+		"the invalid fails out of its time":                   {decide.Situation{Unscheduled: errors.New("late"), Invalid: bad}, decide.Verdict{decide.Fail, "bad"}},
+		"what failed counts before the end of the run":        {decide.Situation{FailedDeps: dep, Stopped: bad}, decide.Verdict{decide.Skip, "skipped because of failed dependencies: Thing/dep"}},
+		"a missing provider fails":                            {decide.Situation{NoProvider: bad}, decide.Verdict{decide.Fail, "bad"}},
+		"an unsupported attribute fails":                      {decide.Situation{Unsupported: bad, Noop: true}, decide.Verdict{decide.Fail, "bad"}},
+		"what can't be read fails":                            {decide.Situation{ReadError: bad, Noop: true}, decide.Verdict{decide.Fail, "bad"}},
+		"a cycle fails":                                       {decide.Situation{Cycle: dep}, decide.Verdict{decide.Fail, "is part of a dependency cycle: Thing/dep => Thing/dep"}},
+		"of many failed dependencies five are named":          {decide.Situation{FailedDeps: deps(7)}, decide.Verdict{decide.Skip, "skipped because of failed dependencies: Thing/d0, Thing/d1, Thing/d2, Thing/d3, Thing/d4 and 2 more"}},
+		"five are all named":                                  {decide.Situation{FailedDeps: deps(5)}, decide.Verdict{decide.Skip, "skipped because of failed dependencies: Thing/d0, Thing/d1, Thing/d2, Thing/d3, Thing/d4"}},
+		"a stopped run skips":                                 {decide.Situation{Stopped: context.Canceled}, decide.Verdict{decide.Skip, "the run was stopped before its turn"}},
+		"and says why, if that is known":                      {decide.Situation{Stopped: errors.New("time is up")}, decide.Verdict{decide.Skip, "the run was stopped before its turn: time is up"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := decide.Decide(c.s); got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/engine/decide"
+	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/claim"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// entry is one resource of the run.
+type entry struct {
+	resource.Item
+	node             int
+	thing            resource.Ref // see [resource.Item.Thing]: what is remembered, is by it
+	situation        decide.Situation
+	comparison       resource.Comparison
+	report           report.ResourceReport
+	began            time.Time
+	took             time.Duration // to read it, or its share of reading many
+	asked            int           // one more than the writes before a provider was last looked for; 0 before
+	identity         string        // what its provider tells it apart by; "" if unknown
+	reported         int           // the place of its report
+	compared         bool          // its state was read and compared
+	pending          bool          // would be changed, or may be once others are
+	readAt           int           // one more than the writes before it was read last; 0 before
+	readErr          error         // of that
+	writtenAt        int           // the writes up to its own last one, or that of what it comes after; 0 for none
+	blocksDependents bool          // failed, or skipped because of a failure
+	done             bool          // has its report
+	refreshDue       bool          // a refresh of it is noted on disk
+	claim            *claim.Claim
+	notes            string // what the provider told since the last event
+}
+
+// settled is the situation once the changes are dealt with.
+func (e *entry) afterChanges() decide.Situation {
+	s := e.situation
+	s.ChangesDone = true
+	for _, c := range s.Changes {
+		s.Invalidated = s.Invalidated || c.InvalidatesRefresh
+	}
+	return s
+}
+
+// setLevels gives events the level of their resource, and failures that of errors.
+func (e *entry) setLevels() {
+	for i := range e.report.Events {
+		ev := &e.report.Events[i]
+		if ev.Level = e.LogLevel; ev.Status == report.Failure {
+			ev.Level = resource.LevelErr
+		}
+	}
+}
+
+// state follows from the events.
+func (e *entry) state() report.State {
+	if e.report.State != "" {
+		return e.report.State
+	}
+	s := report.InSync
+	for _, ev := range e.report.Events {
+		switch {
+		case ev.Status == report.Failure:
+			return report.Failed
+		case ev.Status == report.Audit: // says how it is, not what was done
+		case ev.Status == report.Pending && s == report.InSync:
+			s = report.Noop
+		case ev.Status == report.Pending: // of a refresh, after a change
+		case ev.Property != "":
+			s = report.Changed
+		case s == report.InSync:
+			s = report.Refreshed
+		}
+	}
+	return s
+}
+
+func firstFailure(events []report.Event) string {
+	for _, ev := range events {
+		if ev.Status == report.Failure {
+			return ev.Message
+		}
+	}
+	return ""
+}
+
+// refreshesItself reports whether a resource's own changes refresh it, as its type says;
+// what goes away needs no refresh.
+func (e *entry) refreshesItself() bool {
+	changes := e.situation.Changes
+	return len(changes) > 0 && e.Resource.SelfRefresh() && !changes[0].Removes()
+}
+
+// seenInSync reports whether a resource was as it should be when it was read last.
+func (e *entry) seenInSync() bool {
+	return e.compared && (e.report.State == report.InSync || e.report.State == report.Changed || e.report.State == report.Refreshed)
+}
+
+// changed reports whether anything of it was changed.
+func (e *entry) changed() bool {
+	return slices.ContainsFunc(e.report.Events, func(ev report.Event) bool { return ev.Status == report.Success })
+}
+
+func (e *entry) failed() bool {
+	if e.report.State == report.Failed {
+		return true
+	}
+	for _, ev := range e.report.Events {
+		if ev.Status == report.Failure {
+			return true
+		}
+	}
+	return false
+}
+
+// fail marks the resource and its events as failed.
+func (e *entry) fail(err error) {
+	e.report.State = report.Failed
+	if e.report.Message == "" {
+		e.report.Message = text.Error(err)
+	}
+}
+
+func (e *entry) batchItem() resource.BatchItem {
+	return resource.BatchItem{Resource: e.Resource, Changes: e.situation.Changes, Note: e.addNote}
+}
+
+// note keeps what the provider adds to the report.
+func (e *entry) addNote(text string) { e.notes += text }
+
+// tell gives what the provider told to the event that was added last.
+func (e *entry) attachNotes() {
+	e.report.Events[len(e.report.Events)-1].Output, e.notes = e.notes, ""
+}
+
+// remark keeps what a resource told while it brought others along: with its last event
+// or, where it has none, as its message.
+func (e *entry) attachRemainingNotes() {
+	switch n := len(e.report.Events); {
+	case e.notes == "":
+		return
+	case n > 0:
+		e.report.Events[n-1].Output += e.notes
+	case e.report.Message == "":
+		e.report.Message = strings.TrimRight(e.notes, "\n")
+	}
+	e.notes = ""
+}

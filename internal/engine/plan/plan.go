@@ -1,0 +1,194 @@
+// Package plan orders the resources of a run by their relations.
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fettle-dev/fettle/internal/graph"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A Plan is the order of a run and the way of its events. Nodes have the numbers of the items.
+type Plan struct {
+	Graph     *graph.Graph
+	Before    [][]int                // by node: what it comes after
+	Refreshes [][]int                // by node: what its events go to
+	Cycles    map[int][]resource.Ref // the cycle that a node is part of
+	Dangling  map[int]error          // edges that lead to nothing
+	Keys      map[Key]int            // nodes by kind and name on the host
+}
+
+// An Edge leads from what comes first to what comes after it. Events go along one with Refresh.
+type Edge struct {
+	From, To int
+	Refresh  bool
+}
+
+// New orders items by the relations that their authors wrote, and then by automatic ones, which never
+// override those. A cycle is broken up, so that each of its members has a turn and fails in it.
+func New(items []resource.Item) *Plan {
+	n := len(items)
+	p := &Plan{
+		Before: make([][]int, n), Refreshes: make([][]int, n),
+		Cycles: map[int][]resource.Ref{}, Dangling: map[int]error{}, Keys: byKey(items),
+	}
+	written := p.writtenEdges(items)
+	g := graphOf(n, written)
+	components := g.SCCs()
+	p.noteCycles(items, g, components)
+	auto := autoEdges(items, g, p.Keys)
+	edges := outsideComponents(written, n, components)
+	if len(auto) > 0 {
+		// Where automatic edges close a cycle, they give way: nobody asked for them.
+		all := graphOf(n, slices.Concat(edges, auto))
+		edges = append(edges, outsideComponents(auto, n, all.SCCs())...)
+	}
+	p.build(n, edges)
+	return p
+}
+
+func (p *Plan) build(n int, edges []Edge) {
+	p.Graph = graph.New(n)
+	carried := map[[2]int]bool{}
+	for _, e := range edges {
+		if !p.Graph.Has(e.From, e.To) {
+			p.Before[e.To] = append(p.Before[e.To], e.From)
+		}
+		p.Graph.Add(e.From, e.To)
+		if key := [2]int{e.From, e.To}; e.Refresh && !carried[key] {
+			carried[key] = true
+			p.Refreshes[e.From] = append(p.Refreshes[e.From], e.To)
+		}
+	}
+}
+
+// writtenEdges are the author's. Those that lead to nothing are noted.
+func (p *Plan) writtenEdges(items []resource.Item) []Edge {
+	index := make(map[resource.Ref]int, len(items))
+	for i, item := range items {
+		index[item.Ref] = i
+	}
+	var edges []Edge
+	for i, item := range items {
+		follow := func(word string, refs []resource.Ref, make func(other int) Edge) {
+			for _, ref := range refs {
+				if other, ok := index[ref]; ok {
+					edges = append(edges, make(other))
+				} else {
+					p.Dangling[i] = errors.Join(p.Dangling[i],
+						fmt.Errorf("%s names %s, which is not in the catalog: add it or remove the reference", word, ref))
+				}
+			}
+		}
+		follow("require", item.Require, func(o int) Edge { return Edge{o, i, false} })
+		follow("before", item.Before, func(o int) Edge { return Edge{i, o, false} })
+		follow("notify", item.Notify, func(o int) Edge { return Edge{i, o, true} })
+		follow("subscribe", item.Subscribe, func(o int) Edge { return Edge{o, i, true} })
+	}
+	return edges
+}
+
+// A Key identifies a resource by its kind and one of its names on the host.
+type Key struct{ Kind, Name string }
+
+// autoEdges are those that types add between resources that happen to be there. None
+// is added against a written edge between the same two, whichever way that goes.
+func autoEdges(items []resource.Item, written *graph.Graph, index map[Key]int) []Edge {
+	var edges []Edge
+	for i, item := range items {
+		if item.Resource == nil {
+			continue
+		}
+		for _, rel := range item.Resource.Relations() {
+			for _, e := range toEdges(i, rel, index) {
+				if !written.Has(e.From, e.To) && !written.Has(e.To, e.From) {
+					edges = append(edges, e)
+				}
+			}
+		}
+	}
+	return edges
+}
+
+// byKey finds resources by their names on the host, but what leaves; the first one has a
+// name that two of them claim.
+func byKey(items []resource.Item) map[Key]int {
+	index := make(map[Key]int, len(items))
+	for i, item := range slices.Backward(items) {
+		if item.Resource == nil || item.Deletes != nil {
+			continue
+		}
+		for _, name := range item.Resource.Keys() {
+			index[Key{item.Ref.Kind, name}] = i
+		}
+	}
+	return index
+}
+
+func toEdges(i int, rel resource.Relation, index map[Key]int) []Edge {
+	var edges []Edge
+	for _, name := range rel.Names {
+		other, ok := index[Key{rel.Kind, name}]
+		if !ok || other == i {
+			continue
+		}
+		carries := rel.Relation == resource.Notify || rel.Relation == resource.Subscribe
+		e := Edge{other, i, carries}
+		if rel.Relation == resource.Before || rel.Relation == resource.Notify {
+			e.From, e.To = i, other
+		}
+		edges = append(edges, e)
+		if rel.Nearest {
+			break
+		}
+	}
+	return edges
+}
+
+// noteCycles remembers the cycles among written edges, for every node in one.
+func (p *Plan) noteCycles(items []resource.Item, g *graph.Graph, components [][]int) {
+	for _, members := range components {
+		var refs []resource.Ref
+		for _, n := range g.Cycle(members) {
+			refs = append(refs, items[n].Ref)
+		}
+		for _, n := range members {
+			p.Cycles[n] = refs
+		}
+	}
+}
+
+func graphOf(n int, edges []Edge) *graph.Graph {
+	g := graph.New(n)
+	for _, e := range edges {
+		g.Add(e.From, e.To)
+	}
+	return g
+}
+
+// Acyclic returns the edges that are not part of a cycle, for n nodes.
+func Acyclic(n int, edges []Edge) []Edge {
+	return outsideComponents(edges, n, graphOf(n, edges).SCCs())
+}
+
+// outsideComponents returns the edges that are not inside one of the components, for n nodes.
+func outsideComponents(edges []Edge, n int, components [][]int) []Edge {
+	if len(components) == 0 {
+		return edges
+	}
+	component := make([]int, n)
+	for k, members := range components {
+		for _, n := range members {
+			component[n] = k + 1
+		}
+	}
+	var kept []Edge
+	for _, e := range edges {
+		if k := component[e.From]; k == 0 || k != component[e.To] {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}

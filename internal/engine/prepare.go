@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fettle-dev/fettle/internal/engine/decide"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// preRun asks every resource that has a say whether the run can take place, before
+// anything is changed. One that says no fails, and ends the run: its context is what
+// the rest is skipped by.
+func (r *run) preRun(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var refs []resource.Ref
+	for _, e := range r.entries {
+		if e.Resource == nil || decide.Refusal(e.situation).Action != decide.Keep {
+			continue
+		}
+		if err := resource.Guarded(func() error { return e.Resource.PreRunCheck(ctx, r.reader) }); err != nil {
+			e.situation.Invalid = fmt.Errorf("its check before the run failed: %w", err)
+			refs = append(refs, e.Ref)
+		}
+	}
+	if len(refs) > 0 {
+		cancel(errors.New("some checks before the run failed: " + text.List(refs)))
+	}
+	return ctx, func() { cancel(nil) }
+}
+
+// recordSecrets has the host know the secrets of all resources, whether or not they have a
+// turn: later runs must not show them. Where that fails, the resources that have them fail.
+func (r *run) recordSecrets(ctx context.Context) {
+	if r.Noop {
+		return
+	}
+	carriers := map[string][]*entry{}
+	for _, e := range r.entries {
+		if e.Resource != nil && e.Resource.HasSecret() {
+			carriers[e.Ref.Kind] = append(carriers[e.Ref.Kind], e)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(carriers)) {
+		var all []resource.Resource
+		for _, e := range carriers[kind] {
+			all = append(all, e.Resource)
+		}
+		err := resource.Guarded(func() error { return bound.RecordSecrets(ctx, r.call().Writer(r.Host), all) })
+		for _, e := range carriers[kind] {
+			e.situation.Invalid = errors.Join(e.situation.Invalid, err)
+		}
+	}
+}
+
+// prepare fills in what is known before reading. It reports whether to wait for a
+// provider that may yet come.
+func (r *run) prepare(ctx context.Context, e *entry) (wait bool) {
+	s := &e.situation
+	if ctx.Err() != nil {
+		s.Stopped = context.Cause(ctx)
+		r.stopped = s.Stopped
+	}
+	r.checkSchedule(e)
+	s.FailedDeps = nil
+	for _, n := range r.plan.Before[e.node] {
+		if r.entries[n].blocksDependents {
+			s.FailedDeps = append(s.FailedDeps, r.entries[n].Ref)
+		}
+	}
+	if s.NoProvider == nil && decide.Refusal(*s).Action != decide.Keep {
+		return false
+	}
+	r.choose(e)
+	none, missing := errors.AsType[*resource.NoProviderError](s.NoProvider)
+	if !missing || none.Final {
+		return false
+	}
+	if r.final {
+		r.noteAnyAppliedFirst(e)
+	}
+	return !r.final
+}
+
+// choose looks for a provider until there is one, but not twice while nothing is written.
+func (r *run) choose(e *entry) {
+	s := &e.situation
+	if e.Resource == nil || e.asked > 0 && (s.NoProvider == nil || e.asked == r.writes+1) {
+		return
+	}
+	e.asked = r.writes + 1
+	s.NoProvider = resource.Guarded(func() error { return r.chooseProvider(e) })
+	if s.NoProvider != nil {
+		return
+	}
+	e.report.Provider = e.Resource.Provider()
+	s.Unsupported = e.Resource.Unsupported()
+	s.CanRefresh = e.Resource.CanRefresh()
+}
+
+// A wish is which provider a resource asks for.
+type providerKey struct{ kind, provider string }
+
+// provide chooses a provider, the one that was found for another resource with the same
+// wish if nothing was written since.
+func (r *run) chooseProvider(e *entry) error {
+	w := providerKey{e.Ref.Kind, e.Provider}
+	if other, ok := r.providers[w]; ok && bound.ChooseAs(e.Resource, other) {
+		return nil
+	}
+	err := e.Resource.Choose(r.Facts, r.reader, e.Provider)
+	if err == nil {
+		r.providers[w] = e.Resource
+	}
+	return err
+}
+
+// schedule fills in whether this is the time for a resource. A period
+// says nothing of what leaves.
+func (r *run) checkSchedule(e *entry) {
+	if e.Schedule == nil || r.IgnoreSchedules || e.situation.Invalid != nil {
+		return
+	}
+	zone, err := r.timeZone()
+	if err != nil {
+		e.situation.Invalid = fmt.Errorf("cannot tell the times of its schedule: %w", err)
+		return
+	}
+	var last time.Time
+	if e.Deletes == nil {
+		last = r.Store.Checked(e.thing)
+	}
+	e.situation.Unscheduled = e.Schedule.Due(last, r.Now().In(zone))
+	e.report.Left = e.situation.Unscheduled != nil && !last.IsZero()
+}
+
+// localTime is where a host says which zone it is in.
+const localTime = "/etc/localtime"
+
+// zone is that of the host, which is read once. A host that says nothing has UTC.
+func (r *run) timeZone() (*time.Location, error) {
+	if r.location != nil {
+		return r.location, nil
+	}
+	rules, err := r.reader.ReadFile(localTime)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.location = time.UTC
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the host's time zone: %w", err)
+	default:
+		if r.location, err = time.LoadLocationFromTZData(localTime, rules); err != nil {
+			return nil, fmt.Errorf("cannot read the host's time zone from %s: %w", localTime, err)
+		}
+	}
+	return r.location, nil
+}

@@ -1,0 +1,100 @@
+package report_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+func ref(name string) report.Ref { return report.Ref{Kind: "Thing", Name: name} }
+
+func TestAReportIsQuietIfNothingIsToBeTold(t *testing.T) {
+	inSync := report.ResourceReport{Ref: ref("a"), State: report.InSync}
+	for name, test := range map[string]struct {
+		report report.Report
+		quiet  bool
+	}{
+		"no resources":            {report.Report{Status: "unchanged"}, true},
+		"all in sync":             {report.Report{Status: "unchanged", Resources: []report.ResourceReport{inSync, inSync}}, true},
+		"a failure as a whole":    {report.Report{Status: "failed", Resources: []report.ResourceReport{inSync}}, false},
+		"a message":               {report.Report{Status: "unchanged", Message: "m", Resources: []report.ResourceReport{inSync}}, false},
+		"a skipped resource":      {report.Report{Status: "unchanged", Resources: []report.ResourceReport{inSync, {State: report.Skipped}}}, false},
+		"a message of a resource": {report.Report{Status: "unchanged", Resources: []report.ResourceReport{inSync, {State: report.InSync, Message: "m"}}}, false},
+		"an event of a resource":  {report.Report{Status: "unchanged", Resources: []report.ResourceReport{inSync, {State: report.InSync, Events: []report.Event{{}}}}}, false},
+	} {
+		if got := test.report.Quiet(); got != test.quiet {
+			t.Errorf("%s: quiet is %t", name, got)
+		}
+	}
+}
+
+func TestABriefReportLeavesOutDiffsAndWhatHasNothingToTell(t *testing.T) {
+	full := func() report.Report {
+		return report.Report{
+			Status:  "changed",
+			Metrics: report.Metrics{Time: map[string]report.Duration{"total": 1}},
+			Resources: []report.ResourceReport{
+				{Ref: ref("a"), State: report.InSync},
+				{Ref: ref("b"), State: report.Changed, Events: []report.Event{{Property: "color", Diff: "-red\n+blue"}}},
+				{Ref: ref("c"), State: report.InSync, Message: "m"},
+			},
+		}
+	}
+	result := full()
+	brief := result.Brief()
+	want := full()
+	want.Resources = []report.ResourceReport{
+		{Ref: ref("b"), State: report.Changed, Events: []report.Event{{Property: "color"}}},
+		{Ref: ref("c"), State: report.InSync, Message: "m", Events: []report.Event{}},
+	}
+	if diff := cmp.Diff(want, brief); diff != "" {
+		t.Errorf("brief (-want +got):\n%s", diff)
+	}
+	brief.Metrics.Time["total"] = 2
+	if diff := cmp.Diff(full(), result); diff != "" {
+		t.Errorf("the full report has changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestAReportNamesTheResourcesThatWereChanged(t *testing.T) {
+	var ran report.Report
+	for _, s := range []report.State{report.InSync, report.Changed, report.Refreshed, report.Noop, report.Skipped, report.Failed} {
+		ran.Resources = append(ran.Resources, report.ResourceReport{Ref: ref(string(s)), State: s})
+	}
+	want := []resource.Ref{{Kind: "Thing", Name: "Changed"}, {Kind: "Thing", Name: "Refreshed"}, {Kind: "Thing", Name: "Failed"}}
+	if diff := cmp.Diff(want, ran.Changed()); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestAResourceIsAuditedIfAnEventIsOfAnAudit(t *testing.T) {
+	for status, want := range map[report.EventStatus]bool{report.Audit: true, report.Success: false, report.Pending: false} {
+		res := report.ResourceReport{Events: []report.Event{{Status: report.Failure}, {Status: status}}}
+		if got := res.Audited(); got != want {
+			t.Errorf("with an event of status %s: %t", status, got)
+		}
+	}
+}
+
+func TestADurationIsReadAsText(t *testing.T) {
+	for text, want := range map[string]report.Duration{`"0.021s"`: report.Duration(21 * time.Millisecond), `"1m"`: report.Duration(time.Minute)} {
+		var got report.Duration
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
+			t.Errorf("%s: got %v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		`5`:      "json: cannot unmarshal number into Go value of type string",
+		`"soon"`: `time: invalid duration "soon"`,
+	} {
+		var got report.Duration
+		if err := json.Unmarshal([]byte(text), &got); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, %v", text, got, err)
+		}
+	}
+}
