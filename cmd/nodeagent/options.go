@@ -37,35 +37,35 @@ type options struct {
 	metrics, health  string
 }
 
-// parse reads the flags and tells usage about what is wrong with them.
+// parse parses the flags and prints errors to usage.
 func parse(args []string, env func(string) string, usage io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("nodeagent", flag.ContinueOnError)
 	flags.SetOutput(usage)
-	flags.StringVar(&o.node, "node-name", env("NODE_NAME"), "the Node that this host is; default $NODE_NAME")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file that says how to reach the cluster; default the pod's service account")
-	flags.StringVar(&o.root, "root", "", "directory that is the host's /; commands are chrooted into it (default /)")
-	flags.IntVar(&o.hostPID, "host-pid", 0, "act on the host of this process, as 1 in a pod with hostPID; excludes --root")
-	flags.StringVar(&o.stateDir, "state-dir", state.DefaultDir, "directory of the host for the agent's state")
+	flags.StringVar(&o.node, "node-name", env("NODE_NAME"), "name of this host's Node (default $NODE_NAME)")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file for the cluster (default: the service account of the pod)")
+	flags.StringVar(&o.root, "root", "", "directory that is the root of the host; commands run chrooted in it (default /)")
+	flags.IntVar(&o.hostPID, "host-pid", 0, "manage the host of this process, such as 1 in a pod with hostPID; mutually exclusive with --root")
+	flags.StringVar(&o.stateDir, "state-dir", state.DefaultDir, "directory on the host for the agent's state")
 	o.bucketLimit = bucket.DefaultLimit
-	flags.Func("bucket-limit", "how much may be kept of the files that were replaced, as 500Mi: the oldest go before there would be more; 0 keeps all (default 1Gi)",
+	flags.Func("bucket-limit", "maximum size of the bucket for replaced files, such as 500Mi; the oldest are deleted first; 0 means no limit (default 1Gi)",
 		func(text string) (err error) {
 			o.bucketLimit, err = bucket.ParseLimit(text)
 			return err
 		})
-	flags.DurationVar(&o.interval, "interval", nodeagent.DefaultInterval, "time between runs, give or take a tenth")
-	flags.DurationVar(&o.splay, "splay", nodeagent.DefaultSplay, "the first run waits for a random time of up to this, unless there is something new")
-	flags.DurationVar(&o.spread, "spread", nodeagent.DefaultSpread, "nodes begin a change within this, each at a place of its own, so that a fleet does not fetch at once what is new; 0s begins at once")
-	flags.Float64Var(&o.qps, "kube-api-qps", nodeagent.DefaultQPS, "requests a second to the API server, of each kind of object, over a while")
-	flags.IntVar(&o.burst, "kube-api-burst", nodeagent.DefaultBurst, "requests that may go beyond that at once")
-	flags.DurationVar(&o.keyAge, "key-max-age", nodeagent.DefaultKeyAge, "replace the key that secrets are sealed to when it is older; the old one is kept as long as anything needs it. 0 keeps one for ever")
-	flags.BoolVar(&o.watch, "watch", true, "correct drift as it happens, where a resource can be watched; otherwise at the interval alone")
-	flags.DurationVar(&o.limit, "run-timeout", hostrun.DefaultLimit, "stop a run that takes longer: the resource in hand is finished, the rest skipped, and the run failed; 0 never stops one")
-	flags.Func("prerun-command", "command to run on the host before each run that is not noop; if it fails there is no run", words(&o.before))
-	flags.Func("postrun-command", "command to run on the host after each run that is not noop; if it fails the run failed", words(&o.after))
+	flags.DurationVar(&o.interval, "interval", nodeagent.DefaultInterval, "time between runs, plus or minus 10%")
+	flags.DurationVar(&o.splay, "splay", nodeagent.DefaultSplay, "maximum random delay of the first run, unless there is a change")
+	flags.DurationVar(&o.spread, "spread", nodeagent.DefaultSpread, "window in which nodes start a change, each at its own offset, so that a fleet does not fetch new catalogs all at once; 0s starts at once")
+	flags.Float64Var(&o.qps, "kube-api-qps", nodeagent.DefaultQPS, "sustained requests per second to the API server, for each kind of object")
+	flags.IntVar(&o.burst, "kube-api-burst", nodeagent.DefaultBurst, "burst of requests above that rate")
+	flags.DurationVar(&o.keyAge, "key-max-age", nodeagent.DefaultKeyAge, "replace the key for sealed secrets when it is older than this; the old key stays as long as anything needs it; 0 never replaces it")
+	flags.BoolVar(&o.watch, "watch", true, "correct drift as it happens where resources can be watched; otherwise only at the interval")
+	flags.DurationVar(&o.limit, "run-timeout", hostrun.DefaultLimit, "stop a run that takes longer: it finishes the current resource, skips the rest, and fails; 0 means no limit")
+	flags.Func("prerun-command", "command to run on the host before each run without noop; if it fails, there is no run", words(&o.before))
+	flags.Func("postrun-command", "command to run on the host after each run without noop; if it fails, the run fails", words(&o.after))
 	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "debug, info, warn or error")
-	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "address that serves /metrics over HTTP, as :8080; 0 serves none")
-	flags.StringVar(&o.health, "health-probe-bind-address", "0", "address that serves /healthz and /readyz, as :8081; 0 serves none")
+	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "address for /metrics over HTTP, such as :8080; 0 disables it")
+	flags.StringVar(&o.health, "health-probe-bind-address", "0", "address for /healthz and /readyz, such as :8081; 0 disables them")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -76,7 +76,7 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 	return o, nil
 }
 
-// words splits a command as a shell would, without expanding anything.
+// words splits a command like a shell, without expansions.
 func words(to *[]string) func(string) error {
 	return func(command string) (err error) {
 		*to, err = shellquote.Split(command)
@@ -84,7 +84,7 @@ func words(to *[]string) func(string) error {
 	}
 }
 
-// check returns an error for invalid options, with the fix.
+// check validates ranges and combinations of flags.
 func (o options) check(rest []string) error {
 	var errs []error
 	add := func(bad bool, format string, args ...any) {
@@ -93,22 +93,22 @@ func (o options) check(rest []string) error {
 		}
 	}
 	add(len(rest) > 0, "argument %q is not a flag: remove it", rest)
-	add(o.node == "", "--node-name is missing: give the name of the Node, or set NODE_NAME")
+	add(o.node == "", "--node-name is missing: set it, or NODE_NAME, to the name of the Node")
 	add(o.hostPID < 0, "--host-pid %d is not a process", o.hostPID)
-	add(o.hostPID > 0 && o.root != "", "--host-pid %d and --root %s exclude each other: give one", o.hostPID, o.root)
+	add(o.hostPID > 0 && o.root != "", "--host-pid %d and --root %s are mutually exclusive: use one", o.hostPID, o.root)
 	add(o.root != "" && !filepath.IsAbs(o.root), "--root %s is not absolute", o.root)
 	add(!filepath.IsAbs(o.stateDir), "--state-dir %s is not absolute", o.stateDir)
-	add(o.interval < time.Second, "--interval %s is too short: give 1s or more", o.interval)
-	add(o.splay < 0, "--splay %s is negative: give 0s or more", o.splay)
-	add(o.keyAge != 0 && o.keyAge < time.Hour, "--key-max-age %s is too short: give 1h or more, or 0s for ever", o.keyAge)
-	add(o.spread < 0 || o.spread > o.interval, "--spread %s is negative or longer than --interval %s: give 0s to that", o.spread, o.interval)
-	add(o.qps <= 0, "--kube-api-qps %g is not a rate: give more than 0", o.qps)
-	add(o.burst < 1, "--kube-api-burst %d lets nothing through: give 1 or more", o.burst)
-	add(o.limit < 0, "--run-timeout %s is negative: give 0s for none", o.limit)
+	add(o.interval < time.Second, "--interval %s is too short: use 1s or more", o.interval)
+	add(o.splay < 0, "--splay %s is negative: use 0s or more", o.splay)
+	add(o.keyAge != 0 && o.keyAge < time.Hour, "--key-max-age %s is too short: use 1h or more, or 0s never to replace it", o.keyAge)
+	add(o.spread < 0 || o.spread > o.interval, "--spread %s is not between 0s and --interval %s", o.spread, o.interval)
+	add(o.qps <= 0, "--kube-api-qps %g is not a rate: use more than 0", o.qps)
+	add(o.burst < 1, "--kube-api-burst %d allows no requests: use 1 or more", o.burst)
+	add(o.limit < 0, "--run-timeout %s is negative: use 0s for no limit", o.limit)
 	return errors.Join(errs...)
 }
 
-// stateDirHere is the state directory as this process finds it.
+// stateDirHere is the path of the state directory for this process.
 func (o options) stateDirHere() (string, error) {
 	root := cmp.Or(o.root, "/")
 	if o.hostPID > 0 {

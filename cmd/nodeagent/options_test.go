@@ -70,18 +70,18 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no node":             {[]string{"--node-name="}, "--node-name is missing: give the name of the Node, or set NODE_NAME"},
-		"two hosts":           {[]string{"--host-pid=1", "--root=/mnt"}, "--host-pid 1 and --root /mnt exclude each other: give one"},
+		"no node":             {[]string{"--node-name="}, "--node-name is missing: set it, or NODE_NAME, to the name of the Node"},
+		"two hosts":           {[]string{"--host-pid=1", "--root=/mnt"}, "--host-pid 1 and --root /mnt are mutually exclusive: use one"},
 		"no process":          {[]string{"--host-pid=-1"}, "--host-pid -1 is not a process"},
 		"a relative root":     {[]string{"--root=mnt"}, "--root mnt is not absolute"},
 		"a relative state":    {[]string{"--state-dir=x"}, "--state-dir x is not absolute"},
-		"no time between":     {[]string{"--interval=1ms"}, "--interval 1ms is too short: give 1s or more"},
-		"a negative splay":    {[]string{"--splay=-1s"}, "--splay -1s is negative: give 0s or more"},
-		"a negative spread":   {[]string{"--spread=-1s"}, "--spread -1s is negative or longer than --interval 10m0s: give 0s to that"},
-		"a spread too wide":   {[]string{"--spread=1h"}, "--spread 1h0m0s is negative or longer than --interval 10m0s"},
-		"no requests":         {[]string{"--kube-api-qps=0"}, "--kube-api-qps 0 is not a rate: give more than 0"},
-		"no burst":            {[]string{"--kube-api-burst=0"}, "--kube-api-burst 0 lets nothing through: give 1 or more"},
-		"a negative limit":    {[]string{"--run-timeout=-1s"}, "--run-timeout -1s is negative: give 0s for none"},
+		"no time between":     {[]string{"--interval=1ms"}, "--interval 1ms is too short: use 1s or more"},
+		"a negative splay":    {[]string{"--splay=-1s"}, "--splay -1s is negative: use 0s or more"},
+		"a negative spread":   {[]string{"--spread=-1s"}, "--spread -1s is not between 0s and --interval 10m0s"},
+		"a spread too wide":   {[]string{"--spread=1h"}, "--spread 1h0m0s is not between 0s and --interval 10m0s"},
+		"no requests":         {[]string{"--kube-api-qps=0"}, "--kube-api-qps 0 is not a rate: use more than 0"},
+		"no burst":            {[]string{"--kube-api-burst=0"}, "--kube-api-burst 0 allows no requests: use 1 or more"},
+		"a negative limit":    {[]string{"--run-timeout=-1s"}, "--run-timeout -1s is negative: use 0s for no limit"},
 		"half a quote":        {[]string{"--prerun-command=a 'b"}, `invalid value "a 'b" for flag -prerun-command: Unterminated single-quoted string`},
 		"an argument":         {[]string{"now"}, `argument ["now"] is not a flag: remove it`},
 		"an unknown flag":     {[]string{"--nodename=x"}, "flag provided but not defined: -nodename"},
@@ -92,7 +92,7 @@ func TestFlagsThatCannotBe(t *testing.T) {
 			var usage strings.Builder
 			_, err := parse(c.args, environment("web-1"), &usage)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(usage.String(), c.want) {
-				t.Errorf("got %v, and told:\n%s", err, &usage)
+				t.Errorf("got %v, and usage:\n%s", err, &usage)
 			}
 		})
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// externalDir holds facts that a host's owner adds.
+// externalDir has the facts that the administrator of a host adds.
 const externalDir = "/etc/fettle/facts.d"
 
-// Bounds of what the owner may add.
+// Bounds of external facts.
 const (
 	maxExternal     = 100             // files
 	maxExternalSize = 256 << 10       // bytes of one of them
@@ -28,8 +28,8 @@ const (
 	externalLimit   = 20 * time.Second
 )
 
-// external gathers the facts that the host's owner adds. They come over the others, and
-// a later file's over an earlier one's. A file that fails is an error and no more.
+// external gathers external facts. They override the others, and those of a later file override
+// those of an earlier one. A file that fails is only an error.
 func (g *gatherer) external() map[string]any {
 	all := map[string]any{}
 	dir, err := trusted(g, externalDir)
@@ -41,7 +41,7 @@ func (g *gatherer) external() map[string]any {
 		return all
 	}
 	if len(names) > maxExternal {
-		g.errs = append(g.errs, fmt.Errorf("%s has %d files, only the first %d are read: put facts together", externalDir, len(names), maxExternal))
+		g.errs = append(g.errs, fmt.Errorf("%s has %d files, only the first %d are read: merge some of them", externalDir, len(names), maxExternal))
 		names = names[:maxExternal]
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, externalLimit)
@@ -58,23 +58,23 @@ func (g *gatherer) external() map[string]any {
 	return all
 }
 
-// A budget is what is left for further files.
+// A budget is the time and size that is left for further files.
 type budget struct {
 	ctx   context.Context // ends with the time of all executables
-	time  time.Duration   // without what those took that were stopped
+	time  time.Duration   // minus the limits of those that were stopped
 	bytes int
 }
 
-// take takes the room that a text needs.
+// take subtracts the size of a text.
 func (b *budget) take(text []byte) error {
 	if b.bytes -= len(text); b.bytes < 0 {
-		return fmt.Errorf("all files together have more than %d bytes: remove facts", maxExternalAll)
+		return fmt.Errorf("all files together exceed %d bytes: remove facts", maxExternalAll)
 	}
 	return nil
 }
 
-// externalFile reads or runs one file. What is neither facts nor executable, such as a
-// README, has none.
+// externalFile reads or runs one file. A file that is neither facts nor executable, such as a
+// README, has no facts.
 func (g *gatherer) externalFile(file string, left *budget) (map[string]any, error) {
 	if strings.HasPrefix(path.Base(file), ".") {
 		return nil, nil
@@ -90,7 +90,7 @@ func (g *gatherer) externalFile(file string, left *budget) (map[string]any, erro
 	return g.trustedFile(real, info, left)
 }
 
-// trustedFile is externalFile for a regular file that root alone can change.
+// trustedFile is externalFile for a regular file that only root can change.
 func (g *gatherer) trustedFile(real string, info host.FileInfo, left *budget) (map[string]any, error) {
 	decode, static := map[string]func([]byte) (map[string]any, error){
 		".json": decodeJSON, ".yaml": decodeYAML, ".yml": decodeYAML, ".txt": decodeLines,
@@ -113,21 +113,21 @@ func (g *gatherer) trustedFile(real string, info host.FileInfo, left *budget) (m
 	return g.run(real, left)
 }
 
-// run runs an executable, which writes JSON, lines or YAML. It is stopped at the end of
-// its time; those that follow share what is left.
+// run runs an executable that prints JSON, lines or YAML. It is killed after its time limit; the executables after it
+// share the rest.
 func (g *gatherer) run(file string, left *budget) (map[string]any, error) {
 	limit := min(executableLimit, left.time)
 	if limit <= 0 || left.ctx.Err() != nil {
-		return nil, fmt.Errorf("the executables before it took all of %s", externalLimit)
+		return nil, fmt.Errorf("the executables before it used up the limit of %s", externalLimit)
 	}
 	res, err := g.Query(left.ctx, host.Cmd{Args: []string{file}, Timeout: limit, MaxOutput: maxExternalSize})
 	if err != nil {
-		left.time -= limit // it may not have been stopped at once
+		left.time -= limit // killing it may have taken a while
 		return nil, err
 	}
 	switch {
 	case res.ExitCode != 0:
-		return nil, fmt.Errorf("it ended with exit code %d", res.ExitCode)
+		return nil, fmt.Errorf("it exited with %d", res.ExitCode)
 	case res.Truncated:
 		return nil, fmt.Errorf("it wrote more than %d bytes", maxExternalSize)
 	}
@@ -137,8 +137,7 @@ func (g *gatherer) run(file string, left *budget) (map[string]any, error) {
 	return decodeAny(res.Stdout)
 }
 
-// decodeAny tells the formats apart: JSON begins with a brace, and lines all have an
-// equals sign.
+// decodeAny detects the format: JSON begins with a brace, and lines all have an equals sign.
 func decodeAny(text []byte) (map[string]any, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		return decodeJSON(text)
@@ -161,7 +160,7 @@ func decodeYAML(text []byte) (map[string]any, error) {
 	return facts, err
 }
 
-// decodeLines reads lines of name=value; empty ones and comments are skipped.
+// decodeLines reads lines of name=value. It skips empty lines and comments.
 func decodeLines(text []byte) (map[string]any, error) {
 	facts := map[string]any{}
 	for line := range strings.Lines(string(text)) {

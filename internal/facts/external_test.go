@@ -52,8 +52,8 @@ func TestTheOwnersFacts(t *testing.T) {
 	want := []string{
 		"cannot take facts from /etc/fettle/facts.d/40-bad.json: unexpected end of JSON input",
 		"cannot take facts from /etc/fettle/facts.d/50-bad.txt: a line is not name=value",
-		"cannot take facts from /etc/fettle/facts.d/70-fails: it ended with exit code 3",
-		"cannot take facts from /etc/fettle/facts.d/80-open: /etc/fettle/facts.d/80-open has mode 0777, so that others than root can change it: chmod go-w /etc/fettle/facts.d/80-open",
+		"cannot take facts from /etc/fettle/facts.d/70-fails: it exited with 3",
+		"cannot take facts from /etc/fettle/facts.d/80-open: /etc/fettle/facts.d/80-open has mode 0777, so users other than root can change it: chmod go-w /etc/fettle/facts.d/80-open",
 		"cannot take facts from /etc/fettle/facts.d/90-large.yaml: it has 307203 bytes, more than 262144",
 	}
 	if diff := cmp.Diff(want, texts(errs)); diff != "" {
@@ -91,7 +91,7 @@ func TestThereIsAnEndToWhatTheOwnerAdds(t *testing.T) {
 		if got["fact099"] != "x" || got["fact100"] != nil {
 			t.Errorf("fact099 is %v and fact100 is %v", got["fact099"], got["fact100"])
 		}
-		want := []string{"/etc/fettle/facts.d has 120 files, only the first 100 are read: put facts together"}
+		want := []string{"/etc/fettle/facts.d has 120 files, only the first 100 are read: merge some of them"}
 		if diff := cmp.Diff(want, texts(errs)); diff != "" {
 			t.Error(diff)
 		}
@@ -113,7 +113,7 @@ func TestThereIsAnEndToWhatTheOwnerAdds(t *testing.T) {
 		if diff := cmp.Diff(slices.Repeat([]time.Duration{5 * time.Second}, 4), h.limits); diff != "" {
 			t.Error(diff)
 		}
-		if n := len(errs); n != 6 || errs[5].Error() != "cannot take facts from /etc/fettle/facts.d/6: the executables before it took all of 20s" {
+		if n := len(errs); n != 6 || errs[5].Error() != "cannot take facts from /etc/fettle/facts.d/6: the executables before it used up the limit of 20s" {
 			t.Error(texts(errs))
 		}
 	})
@@ -189,17 +189,17 @@ func TestFactsThatOthersCanChangeAreIgnored(t *testing.T) {
 		given func(*testing.T, *hosttest.Host)
 		want  string // the error; "" where the facts are taken
 	}{
-		"a file of a user":            {owned(1000, dir+"/a.txt"), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt belongs to user 1000, who could have root run or believe anything: chown root " + dir + "/a.txt"},
-		"an executable of a user":     {owned(1000, dir+"/run"), "cannot take facts from " + dir + "/run: " + dir + "/run belongs to user 1000, who could have root run or believe anything: chown root " + dir + "/run"},
-		"a file open to a group":      {open(0o664, dir+"/a.txt"), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt has mode 0664, so that others than root can change it: chmod go-w " + dir + "/a.txt"},
-		"a directory open to all":     {open(0o1777, dir), "cannot take facts from " + dir + ": " + dir + " has mode 1777, so that others than root can change it: chmod go-w " + dir},
-		"a directory of a user":       {owned(1000, dir), "cannot take facts from " + dir + ": " + dir + " belongs to user 1000, who could have root run or believe anything: chown root " + dir},
-		"a directory above, a user's": {owned(1000, "/etc/fettle"), "cannot take facts from " + dir + ": /etc/fettle belongs to user 1000, who could have root run or believe anything: chown root /etc/fettle"},
-		"a link to a user's home":     {linked(dir+"/a.txt", "/home/ann/facts.txt", 0), "cannot take facts from " + dir + "/a.txt: /home/ann belongs to user 1000, who could have root run or believe anything: chown root /home/ann"},
+		"a file of a user":            {owned(1000, dir+"/a.txt"), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt belongs to user 1000, who could make root run anything: chown root " + dir + "/a.txt"},
+		"an executable of a user":     {owned(1000, dir+"/run"), "cannot take facts from " + dir + "/run: " + dir + "/run belongs to user 1000, who could make root run anything: chown root " + dir + "/run"},
+		"a file open to a group":      {open(0o664, dir+"/a.txt"), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt has mode 0664, so users other than root can change it: chmod go-w " + dir + "/a.txt"},
+		"a directory open to all":     {open(0o1777, dir), "cannot take facts from " + dir + ": " + dir + " has mode 1777, so users other than root can change it: chmod go-w " + dir},
+		"a directory of a user":       {owned(1000, dir), "cannot take facts from " + dir + ": " + dir + " belongs to user 1000, who could make root run anything: chown root " + dir},
+		"a directory above, a user's": {owned(1000, "/etc/fettle"), "cannot take facts from " + dir + ": /etc/fettle belongs to user 1000, who could make root run anything: chown root /etc/fettle"},
+		"a link to a user's home":     {linked(dir+"/a.txt", "/home/ann/facts.txt", 0), "cannot take facts from " + dir + "/a.txt: /home/ann belongs to user 1000, who could make root run anything: chown root /home/ann"},
 		"a directory that links there": {
-			linked(dir, "../../home/ann", 0), "cannot take facts from " + dir + ": /home/ann belongs to user 1000, who could have root run or believe anything: chown root /home/ann",
+			linked(dir, "../../home/ann", 0), "cannot take facts from " + dir + ": /home/ann belongs to user 1000, who could make root run anything: chown root /home/ann",
 		},
-		"a link of a user": {linked(dir+"/a.txt", "/srv/facts.txt", 1000), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt belongs to user 1000, who could have root run or believe anything: chown root " + dir + "/a.txt"},
+		"a link of a user": {linked(dir+"/a.txt", "/srv/facts.txt", 1000), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt belongs to user 1000, who could make root run anything: chown root " + dir + "/a.txt"},
 		"a link to itself": {linked(dir+"/a.txt", "a.txt", 0), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt leads through more than 40 symlinks"},
 		"and no other":     {linked(dir+"/a.txt", "/srv/facts.txt", 0), ""},
 	} {
@@ -233,7 +233,7 @@ func TestFactsOfAllFilesTogetherAreBounded(t *testing.T) {
 		files[fmt.Sprintf("/etc/fettle/facts.d/%d.txt", i)] = fmt.Sprintf("fact%d=%s\n", i, strings.Repeat("x", 200<<10))
 	}
 	got, errs := facts.Gather(t.Context(), withFiles(t, files))
-	want := []string{"cannot take facts from /etc/fettle/facts.d/5.txt: all files together have more than 1048576 bytes: remove facts"}
+	want := []string{"cannot take facts from /etc/fettle/facts.d/5.txt: all files together exceed 1048576 bytes: remove facts"}
 	if diff := cmp.Diff(want, texts(errs)); diff != "" || got["fact4"] == nil || got["fact5"] != nil {
 		t.Error(diff)
 	}

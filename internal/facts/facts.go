@@ -1,14 +1,13 @@
-// Package facts asks a host what it is, and answers in Facter's structured names.
+// Package facts gathers the facts of a host, with Facter's structured names.
 //
-// Everything is read through a [host.Reader], so it is the host that answers and never
-// the container that asks: of /proc only what is the same for every reader is read,
-// or what belongs to the host's first process. Facts that change by the minute are
-// left out, because facts are published and a quiet fleet is quiet.
+// It reads everything through a [host.Reader], so the facts are those of the host and never of the container
+// that gathers them: from /proc it reads only files that are the same for every reader, or those of the
+// host's first process. It omits facts that change by the minute, because facts are published and
+// a quiet fleet should write nothing.
 //
-// Where Facter's value is unfit for that, ours differs: timezone is the zone's name
-// (its abbreviation changes twice a year), processors.models has each model once, and
-// mountpoints have no sizes. Interfaces, mounts and addresses that containers come
-// and go with are left out.
+// For the same reason, some values differ from Facter's: timezone is the name of the zone
+// (its abbreviation changes twice a year), processors.models lists each model once, and
+// mountpoints have no sizes. Interfaces, mounts and addresses of containers are omitted.
 package facts
 
 import (
@@ -23,8 +22,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Gather asks a host for all its facts. A fact that the host does not have is missing.
-// The errors say what could not be found out although it is there; the rest is good.
+// Gather returns all facts of a host. A fact that the host does not have is missing.
+// The errors are about facts that exist but could not be read; the others are valid.
 func Gather(ctx context.Context, r host.Reader) (resource.Facts, []error) {
 	g := &gatherer{ctx: ctx, Reader: r}
 	cpus := g.cpus()
@@ -47,24 +46,24 @@ func Gather(ctx context.Context, r host.Reader) (resource.Facts, []error) {
 	return all, g.errs
 }
 
-// gatherer reads, and keeps the errors.
+// A gatherer reads a host and collects errors.
 type gatherer struct {
 	host.Reader
 	ctx  context.Context
 	errs []error
 }
 
-// text is a file's content, "" if there is none.
+// text returns the content of a file, "" if it does not exist.
 func (g *gatherer) text(path string) string {
 	text, err := g.ReadFile(path)
 	g.failed(err, "read "+path)
 	return string(text)
 }
 
-// line is a file's content where that is one line.
+// line returns the content of a file with one line.
 func (g *gatherer) line(path string) string { return strings.TrimSpace(g.text(path)) }
 
-// failed notes an error; that something does not exist is none.
+// failed reports whether there is an error, and records it unless something does not exist.
 func (g *gatherer) failed(err error, what string) bool {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		g.errs = append(g.errs, fmt.Errorf("cannot %s: %w", what, err))
@@ -96,7 +95,7 @@ func set(m map[string]any, name string, v any) {
 	m[name] = v
 }
 
-// timezone is the name of the host's zone, as Europe/Berlin.
+// timezone is the name of the host's zone, such as Europe/Berlin.
 func (g *gatherer) timezone() string {
 	if link, err := g.Readlink("/etc/localtime"); err == nil {
 		if _, zone, ok := strings.Cut(link, "zoneinfo/"); ok {
@@ -109,8 +108,8 @@ func (g *gatherer) timezone() string {
 	return "UTC"
 }
 
-// init is the program that runs the host. systemd says where it does; that it runs the
-// machine outside of a chroot is no fact of the chroot.
+// init is the init system of the host. In a chroot without systemd, the systemd of the machine outside does
+// not count.
 func (g *gatherer) init() string {
 	if g.exists("/run/systemd/system") {
 		return "systemd"

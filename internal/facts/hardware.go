@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// memory reads /proc/meminfo: how much there is, not how much is free.
+// memory parses /proc/meminfo: total memory, not free memory.
 func memory(meminfo string) map[string]any {
 	facts := map[string]any{}
 	for line := range strings.Lines(meminfo) {
@@ -26,12 +26,12 @@ func memory(meminfo string) map[string]any {
 	return facts
 }
 
-// cpus is what /proc/cpuinfo says.
+// cpus are the processors of /proc/cpuinfo.
 type cpus struct {
 	count      int
 	models     []string // each once
 	packages   []string // ids of the sockets
-	hypervisor bool     // it says that it is not alone on the machine
+	hypervisor bool     // the hypervisor flag of virtual machines
 }
 
 func (g *gatherer) cpus() cpus { return parseCPUs(g.text("/proc/cpuinfo")) }
@@ -83,8 +83,8 @@ func anyList(list []string) []any {
 	return out
 }
 
-// dmi is what the firmware says of the machine. Serial numbers and the UUID are left
-// out: they tell machines apart for nobody who has their names.
+// dmi is the firmware's description of the machine. Serial numbers and the UUID are omitted: nodes
+// have names.
 func (g *gatherer) dmi() map[string]any {
 	facts := map[string]any{}
 	set(facts, "manufacturer", g.firmware("sys_vendor"))
@@ -103,10 +103,10 @@ func (g *gatherer) dmi() map[string]any {
 	return facts
 }
 
-// firmware is a field of DMI, "" where the machine has none.
+// firmware returns a field of DMI, "" if the machine lacks it.
 func (g *gatherer) firmware(field string) string {
 	text, err := g.ReadFile("/sys/class/dmi/id/" + field)
-	if err != nil { // some firmware answers with an error where it has no answer
+	if err != nil { // some firmware returns an error for missing fields
 		return ""
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
@@ -114,7 +114,7 @@ func (g *gatherer) firmware(field string) string {
 
 const physical = "physical"
 
-// virtual is what the host is inside of, or physical. A container on a virtual machine
+// virtual is the kind of container or virtual machine, or physical. A container in a virtual machine
 // is a container.
 func (g *gatherer) virtual(c cpus) string {
 	if v := g.container(); v != "" {
@@ -124,7 +124,7 @@ func (g *gatherer) virtual(c cpus) string {
 	return hypervisor(vendor, g.line("/sys/hypervisor/type"), c.hypervisor)
 }
 
-// container names what contains the host, "" if it is no container.
+// container is the kind of container, "" if the host is none.
 func (g *gatherer) container() string {
 	is := g.line("/run/systemd/container")
 	switch {
@@ -157,7 +157,7 @@ func hypervisor(vendor, sysHypervisor string, flag bool) string {
 		{"Hetzner", "kvm"},
 		{"DigitalOcean", "kvm"},
 	} {
-		// A metal machine of a cloud names the cloud as well.
+		// Bare-metal machines of a cloud name the cloud too.
 		if strings.Contains(vendor, h.mark) && !(h.mark == "Amazon EC2" && strings.Contains(vendor, ".metal")) {
 			return h.name
 		}

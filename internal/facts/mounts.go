@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// maxMounts bounds a list that a host may have thousands of.
+// maxMounts bounds the list: a host may have thousands of mounts.
 const maxMounts = 100
 
-// mountpoints reads a table of mounts, as /proc/1/mounts is: what people mounted, not
-// what the kernel, systemd and container runtimes did.
+// mountpoints parses a table of mounts such as /proc/1/mounts. It omits those of the kernel, systemd and container
+// runtimes.
 func mountpoints(table string) map[string]any {
 	facts := map[string]any{}
 	for line := range strings.Lines(table) {
@@ -18,7 +18,7 @@ func mountpoints(table string) map[string]any {
 			continue
 		}
 		device, point, kind := decodeOctal(f[0]), decodeOctal(f[1]), f[2]
-		if noise(point, kind) || len(facts) == maxMounts {
+		if isSystemMount(point, kind) || len(facts) == maxMounts {
 			continue
 		}
 		facts[point] = map[string]any{
@@ -28,7 +28,7 @@ func mountpoints(table string) map[string]any {
 	return facts
 }
 
-func noise(point, kind string) bool {
+func isSystemMount(point, kind string) bool {
 	if point == "/" {
 		return false
 	}
@@ -43,7 +43,7 @@ func noise(point, kind string) bool {
 	}, func(dir string) bool { return point == dir || strings.HasPrefix(point, dir+"/") })
 }
 
-// decodeOctal reads the escapes that a table of mounts has for spaces: \040.
+// decodeOctal decodes the escapes of spaces in a table of mounts: \040.
 func decodeOctal(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s

@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// commandLimit is for commands that answer at once.
+// commandLimit bounds commands that normally finish at once.
 const commandLimit = 10 * time.Second
 
 func (g *gatherer) networking() map[string]any {
@@ -142,7 +142,7 @@ func (g *gatherer) interfaces() []netInterface {
 	return list
 }
 
-// ipLink is what `ip -j addr` says of an interface.
+// ipLink is an interface in the output of `ip -j addr`.
 type ipLink struct {
 	Name      string `json:"ifname"`
 	Type      string `json:"link_type"`
@@ -181,7 +181,7 @@ func parseIP(text []byte) ([]netInterface, error) {
 	return list, nil
 }
 
-// realMAC leaves out that of the loopback.
+// realMAC omits that of the loopback interface.
 func realMAC(mac string) string {
 	if mac == "00:00:00:00:00:00" {
 		return ""
@@ -189,7 +189,7 @@ func realMAC(mac string) string {
 	return mac
 }
 
-// containers reports whether container networks make interfaces of this name.
+// containers reports whether container networks create interfaces with this name.
 func containers(name string) bool {
 	name, _, _ = strings.Cut(name, "@")
 	return slices.ContainsFunc([]string{
@@ -233,7 +233,7 @@ func binding(p netip.Prefix) map[string]any {
 	return map[string]any{"address": p.Addr().String(), "netmask": mask(p), "network": p.Masked().Addr().String()}
 }
 
-// mask writes a prefix's length as an address.
+// mask returns the length of a prefix as an address.
 func mask(p netip.Prefix) string {
 	ones := make([]byte, p.Addr().BitLen()/8)
 	for i := range p.Bits() {
@@ -243,8 +243,8 @@ func mask(p netip.Prefix) string {
 	return a.String()
 }
 
-// primaryInterface is where the default route leads, by IPv4 or else IPv6; without a
-// route, the first interface that has an address of its own.
+// primaryInterface is the interface of the default route, of IPv4 or else IPv6; without a
+// route, the first interface with a global address.
 func primaryInterface(list []netInterface, route, route6 string) string {
 	if name := cmp.Or(defaultRoute(route), defaultRoute6(route6)); name != "" {
 		return name
@@ -257,8 +257,7 @@ func primaryInterface(list []netInterface, route, route6 string) string {
 	return ""
 }
 
-// defaultRoute reads /proc/net/route: the interface of the default route with the
-// lowest metric.
+// defaultRoute returns the interface of the default route with the lowest metric in /proc/net/route.
 func defaultRoute(table string) string {
 	best, metric := "", 0
 	for line := range strings.Lines(table) {
@@ -273,7 +272,7 @@ func defaultRoute(table string) string {
 	return best
 }
 
-// defaultRoute6 reads /proc/net/ipv6_route.
+// defaultRoute6 returns the interface of the first default route in /proc/net/ipv6_route.
 func defaultRoute6(table string) string {
 	zero := func(hex string) bool { return strings.Trim(hex, "0") == "" }
 	for line := range strings.Lines(table) {

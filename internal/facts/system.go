@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// os is what the host runs.
+// os describes the operating system.
 func (g *gatherer) os() map[string]any {
 	release := g.text("/etc/os-release")
 	if release == "" {
@@ -19,10 +19,10 @@ func (g *gatherer) os() map[string]any {
 	return facts
 }
 
-// A distribution is what Facter calls one.
+// A distribution has Facter's names.
 type distribution struct{ name, family string }
 
-// known gives distributions by the ID of os-release.
+// known returns a distribution by the ID of os-release.
 func known(id string) (distribution, bool) {
 	d, ok := map[string]distribution{
 		"debian":              {"Debian", "Debian"},
@@ -56,8 +56,8 @@ func known(id string) (distribution, bool) {
 	return d, ok
 }
 
-// distributionOf goes by ID, and for one that nobody knows takes the family of what it
-// says that it is like.
+// distributionOf looks up the ID. An unknown distribution gets the family of the first known one in
+// ID_LIKE.
 func distributionOf(release map[string]string) distribution {
 	id := strings.ToLower(release["ID"])
 	if d, ok := known(id); ok {
@@ -106,8 +106,8 @@ func versions(full, name string) map[string]any {
 	return v
 }
 
-// assignments are the lines NAME=value of a file such as os-release: with quotes
-// around the value or none. The last of a name counts.
+// assignments parses lines NAME=value of a file such as os-release, with or without quotes. The last
+// line of a name wins.
 func assignments(text string) map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -131,7 +131,7 @@ func unquote(s string) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\$`, `$`, "\\`", "`").Replace(quoted)
 }
 
-// machine is what uname -m says: we run on the host's own kernel.
+// machine is the output of uname -m: we run on the host's own kernel.
 func machine() string {
 	if m, ok := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i686", "arm": "armv7l", "loong64": "loongarch64"}[runtime.GOARCH]; ok {
 		return m
@@ -139,7 +139,7 @@ func machine() string {
 	return runtime.GOARCH
 }
 
-// architecture is the machine, by the name that the family's packages have.
+// architecture is the name of the machine in the family's packages.
 func architecture(family any) string {
 	if family != "Debian" {
 		return machine()
@@ -165,7 +165,7 @@ func (g *gatherer) selinux() map[string]any {
 	return facts
 }
 
-// kernel is what a release as 6.1.0-28-amd64 says.
+// kernel parses a release such as 6.1.0-28-amd64.
 func kernel(release string) map[string]any {
 	facts := map[string]any{}
 	version, _, _ := strings.Cut(release, "-")

@@ -8,15 +8,14 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// maxLinks is how many symlinks a path may lead through, as the kernel has it.
+// maxLinks is how many symlinks a path may lead through, as in the kernel.
 const maxLinks = 40
 
-// trusted returns where a path leads, through symlinks. It is an error if anybody but root
-// can change what is there or any directory or symlink on the way: anyone who can, decides what
-// root runs, and what the host says of itself.
+// trusted resolves the symlinks of a path. It is an error if anybody but root can change the file, or any directory or
+// symlink on the way, because that user could choose what root runs and what the facts say.
 func trusted(h host.Reader, file string) (string, error) {
 	real, left, links := "/", split(file), 0
-	if err := guarded(h, real); err != nil {
+	if err := checkDir(h, real); err != nil {
 		return "", err
 	}
 	for len(left) > 0 {
@@ -26,7 +25,7 @@ func trusted(h host.Reader, file string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := rootsAlone(next, info); err != nil {
+		if err := requireRoots(next, info); err != nil {
 			return "", err
 		}
 		if !info.IsSymlink() {
@@ -48,21 +47,21 @@ func trusted(h host.Reader, file string) (string, error) {
 	return real, nil
 }
 
-func guarded(h host.Reader, dir string) error {
+func checkDir(h host.Reader, dir string) error {
 	info, err := h.Lstat(dir)
 	if err != nil {
 		return err
 	}
-	return rootsAlone(dir, info)
+	return requireRoots(dir, info)
 }
 
-// rootsAlone is why others than root can change what is at a path, nil if they can't.
-func rootsAlone(file string, info host.FileInfo) error {
+// requireRoots returns an error if users other than root can change the file at a path.
+func requireRoots(file string, info host.FileInfo) error {
 	switch {
 	case info.UID != 0:
-		return fmt.Errorf("%s belongs to user %d, who could have root run or believe anything: chown root %s", file, info.UID, file)
+		return fmt.Errorf("%s belongs to user %d, who could make root run anything: chown root %s", file, info.UID, file)
 	case !info.IsSymlink() && info.Mode&0o022 != 0:
-		return fmt.Errorf("%s has mode %04o, so that others than root can change it: chmod go-w %s", file, info.Mode, file)
+		return fmt.Errorf("%s has mode %04o, so users other than root can change it: chmod go-w %s", file, info.Mode, file)
 	}
 	return nil
 }

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// algorithms are those that servers announce sums by.
+// algorithms are those of the checksums that servers send.
 var algorithms = map[string]func() hash.Hash{"sha512": sha512.New, "sha256": sha256.New, "sha1": sha1.New, "md5": md5.New}
 
-// digestNames are what the headers of RFC 9530 and RFC 3230 call them.
+// digestNames are their names in the headers of RFC 9530 and RFC 3230.
 var digestNames = map[string]string{
 	"sha-512": "sha512", "sha-256": "sha256", "sha": "sha1", "md5": "md5",
 }
 
-// answer reads the headers that tell of the content.
+// answer parses the headers that describe the content.
 func answer(h http.Header) Answer {
 	a := Answer{Sums: sums(h)}
 	if t, err := http.ParseTime(h.Get("Last-Modified")); err == nil {
@@ -30,7 +30,7 @@ func answer(h http.Header) Answer {
 	return a
 }
 
-// sums are the announced sums of the whole content. What can't be read is left out.
+// sums returns the checksums of the whole content. It ignores invalid ones.
 func sums(h http.Header) map[string]string {
 	all := map[string]string{}
 	add := func(algorithm string, raw []byte, err error) {

@@ -15,11 +15,11 @@ import (
 )
 
 var (
-	errSilent = errors.New("the server says nothing more")
-	errSlow   = errors.New("the server takes too long")
+	errSilent = errors.New("the server stopped sending")
+	errSlow   = errors.New("the transfer takes too long")
 )
 
-// A body is a content on its way. It is not for two readers.
+// A body is a content in transfer. It is not safe for concurrent use.
 type body struct {
 	io.ReadCloser
 	what    Request
@@ -56,7 +56,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	switch b.left -= int64(n); {
 	case b.left < 0:
-		return 0, cannot(b.what, fmt.Errorf("it has more than %d bytes, the most that is accepted", b.most))
+		return 0, cannot(b.what, fmt.Errorf("it exceeds the limit of %d bytes", b.most))
 	case errors.Is(err, io.EOF):
 		return n, b.end()
 	case err != nil:
@@ -65,12 +65,12 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// end is io.EOF if the content is what was announced.
+// end returns io.EOF if the content matches the announced checksums.
 func (b *body) end() error {
 	for _, algorithm := range slices.Sorted(maps.Keys(b.announced)) {
 		is, should := hex.EncodeToString(b.hashes[algorithm].Sum(nil)), b.announced[algorithm]
 		if is != should {
-			return cannot(b.what, fmt.Errorf("the server announced a content with the checksum {%s}%s and sent one with {%s}%s: discarding it", algorithm, should, algorithm, is))
+			return cannot(b.what, fmt.Errorf("the server announced the checksum {%s}%s, but sent content with {%s}%s: discarding it", algorithm, should, algorithm, is))
 		}
 	}
 	return io.EOF

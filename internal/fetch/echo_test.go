@@ -48,9 +48,9 @@ func TestNoErrorRepeatsAHeaderThatTheServerRepeats(t *testing.T) {
 
 	const omitted = "the server's answer is not valid (details omitted: they contain the value of header Authorization)"
 	for answer, want := range map[string]string{
-		"HTTP/1.1 403 no %s\r\n\r\nno %s":                    "the server answers 403 Forbidden",
-		"HTTP/1.1 404 no %s\r\n\r\n":                         "the server answers 404 Not Found",
-		"HTTP/1.1 799 no %s\r\n\r\n":                         "the server answers 799",
+		"HTTP/1.1 403 no %s\r\n\r\nno %s":                    "the server responded with 403 Forbidden",
+		"HTTP/1.1 404 no %s\r\n\r\n":                         "the server responded with 404 Not Found",
+		"HTTP/1.1 799 no %s\r\n\r\n":                         "the server responded with 799",
 		"%s\r\n\r\n":                                         omitted,
 		"HTTP/1.1 %s\r\n\r\n":                                omitted,
 		"HTTP/1.1 200 OK\r\n%s\r\n\r\n":                      omitted,

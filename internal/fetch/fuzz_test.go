@@ -33,7 +33,7 @@ func FuzzAnswer(f *testing.F) {
 			}
 		}
 		shown := fetch.Shown(from)
-		if shown == "a URL that cannot be read" {
+		if shown == "an invalid URL" {
 			return
 		}
 		if again := fetch.Shown(shown); again != shown {

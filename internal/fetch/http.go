@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// HTTP is the Source of http and https. Proxies come from the environment. It gives up on
-// a server that says nothing for a while or takes too long, and never follows a redirect to
-// plain http where the request was safer.
+// HTTP is the Source of http and https URLs. Proxies come from the environment. It stops waiting for
+// a server that sends nothing for a while or takes too long, and never follows a redirect from
+// https to plain http.
 type HTTP struct {
 	client    *http.Client
 	transport *http.Transport // the client's
@@ -26,20 +26,20 @@ type HTTP struct {
 
 // How long a server may take.
 const (
-	Silence = time.Minute // to say something more
+	Silence = time.Minute // to send more
 	limit   = time.Hour   // for a whole content
 )
 
-// maxHeaderBytes is how long the header of an answer may be.
+// maxHeaderBytes limits the headers of a response.
 const maxHeaderBytes = 256 << 10
 
-// NewHTTP makes one whose servers may say nothing for that long.
+// NewHTTP returns a source whose servers may send nothing for that long.
 func NewHTTP(silence time.Duration) *HTTP {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: silence, ResponseHeaderTimeout: silence, IdleConnTimeout: silence,
 		MaxResponseHeaderBytes: maxHeaderBytes,
-		DisableCompression:     true, // sums are of what the server has
+		DisableCompression:     true, // checksums are of what the server sends
 	}
 	return &HTTP{client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}, transport: transport, silence: silence, limit: limit}
 }
@@ -49,29 +49,29 @@ const maxRedirects = 10
 func checkRedirect(next *http.Request, before []*http.Request) error {
 	switch first := before[0].URL; {
 	case len(before) > maxRedirects:
-		return fmt.Errorf("it redirects more than %d times", maxRedirects)
+		return fmt.Errorf("more than %d redirects", maxRedirects)
 	case IsPrivate(first) && !IsPrivate(next.URL):
-		return errors.New("it redirects to plain http, where anybody on the way may read and change the content")
+		return errors.New("it redirects to plain http, where anybody on the network path can read and change the content")
 	case first.Scheme != next.URL.Scheme || first.Host != next.URL.Host:
-		next.Header = ours()
+		next.Header = defaultHeaders()
 	}
 	return nil
 }
 
-// ours are the headers of every request.
-func ours() http.Header {
+// defaultHeaders are sent with every request.
+func defaultHeaders() http.Header {
 	return http.Header{"Accept": {"*/*"}, "User-Agent": {"fettle"}}
 }
 
-// IsPrivate reports whether nobody on the way can read or change what a URL brings: it is
+// IsPrivate reports whether nobody on the network path can read or change the content of a URL: it is
 // an https URL, or one of this machine.
 func IsPrivate(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Ask implements [Source]. Of a server that refuses to answer without the content only
-// the beginning of its answer is read.
+// Ask implements [Source]. If a server rejects HEAD, it sends a GET and reads only the
+// headers.
 func (s *HTTP) Ask(ctx context.Context, what Request) (Answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.silence, errSilent)
 	defer cancel()
@@ -106,7 +106,7 @@ func (s *HTTP) Get(ctx context.Context, what Request) (io.ReadCloser, error) {
 	return newBody(ctx, cancel, s, what, res), nil
 }
 
-// refusal is why there is no content, nil if there is one.
+// refusal returns an error unless the response has the content.
 func refusal(res *http.Response) error {
 	switch res.StatusCode {
 	case http.StatusOK:
@@ -114,20 +114,20 @@ func refusal(res *http.Response) error {
 	case http.StatusNotFound, http.StatusGone:
 		return &missingError{status(res)}
 	}
-	return fmt.Errorf("the server answers %s", status(res))
+	return fmt.Errorf("the server responded with %s", status(res))
 }
 
-// status is the status in words of our own: those of the server may repeat what it was sent.
+// status is the status with the standard text: the server's own may repeat a secret header.
 func status(res *http.Response) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", res.StatusCode, http.StatusText(res.StatusCode)))
 }
 
-// A missingError says that a URL leads to nothing.
+// A missingError means that a URL has no content.
 type missingError struct{ status string }
 
-func (e *missingError) Error() string { return "the server answers " + e.status }
+func (e *missingError) Error() string { return "the server responded with " + e.status }
 
-// Is has it be fs.ErrNotExist.
+// Is makes it fs.ErrNotExist.
 func (e *missingError) Is(target error) bool { return target == fs.ErrNotExist }
 
 func (s *HTTP) do(ctx context.Context, method string, what Request) (*http.Response, error) {
@@ -135,7 +135,7 @@ func (s *HTTP) do(ctx context.Context, method string, what Request) (*http.Respo
 	if err != nil {
 		return nil, err
 	}
-	req.Header = ours()
+	req.Header = defaultHeaders()
 	for _, h := range what.Headers {
 		if err := h.Problem(); err != nil {
 			return nil, err
@@ -149,9 +149,9 @@ func (s *HTTP) do(ctx context.Context, method string, what Request) (*http.Respo
 	return client.Do(req)
 }
 
-// clientFor is the client for a request. One with certificates of its own is for that request
-// alone, and so is the connection of one with headers: net/http logs what a server sends on
-// an idle connection, which may be what it was sent.
+// clientFor returns the client for a request. A request with a CA or headers gets its own client, whose
+// connection is not reused: net/http logs what a server sends on an idle connection, and that may
+// repeat a secret header.
 func (s *HTTP) clientFor(what Request) (*http.Client, error) {
 	if what.CA == "" && len(what.Headers) == 0 {
 		return s.client, nil
@@ -168,10 +168,10 @@ func (s *HTTP) clientFor(what Request) (*http.Client, error) {
 	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}, nil
 }
 
-// cannot names the URL without what may be a secret in it. An error may quote what the server
-// sent, which may be what it was sent.
+// cannot adds the URL without its secrets to an error, and redacts an error that repeats a secret
+// header.
 func cannot(what Request, err error) error {
-	if inner, ok := errors.AsType[*url.Error](err); ok { // it has the URL whole
+	if inner, ok := errors.AsType[*url.Error](err); ok { // it contains the whole URL
 		err = inner.Err
 	}
 	for _, h := range what.Headers {
@@ -183,33 +183,33 @@ func cannot(what Request, err error) error {
 	return fmt.Errorf("cannot fetch %s: %w", Shown(what.URL), err)
 }
 
-// An omittedError keeps the words of an error that would reveal the value of a header.
+// An omittedError hides the text of an error that contains the value of a header.
 type omittedError struct {
 	err    error
 	header string
 }
 
-// Error does not have the words.
+// Error omits the text.
 func (e *omittedError) Error() string {
 	return "the server's answer is not valid (details omitted: they contain the value of header " + e.header + ")"
 }
 
-// Unwrap tells what kind of error it is.
+// Unwrap returns the error.
 func (e *omittedError) Unwrap() error { return e.err }
 
-// Shown is a URL for people: without its query, in which credentials may be.
+// Shown returns a URL for messages: without its query, which may contain credentials.
 func Shown(from string) string {
 	u, err := url.Parse(from)
 	if err != nil || u.Host == "" {
-		return "a URL that cannot be read"
+		return "an invalid URL"
 	}
 	u.User, u.ForceQuery, u.RawQuery, u.Fragment, u.RawFragment = nil, false, "", "", ""
 	return u.String()
 }
 
-// version is a strong validator: an ETag that is not weak or, as RFC 9110 has it, a
-// Last-Modified that was over for a minute when the server answered, so that there can
-// have been no second change within the second that it names.
+// version returns a strong validator: an ETag that is not weak or, as in RFC 9110, a
+// Last-Modified at least a minute before the Date, so that the content can't have changed twice
+// within the same second.
 func version(h http.Header, modified time.Time) string {
 	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) {
 		return "ETag " + tag

@@ -98,10 +98,10 @@ func TestGet(t *testing.T) {
 	at, source := server(t), fetch.NewHTTP(200*time.Millisecond)
 	for path, want := range map[string]string{
 		"/plain?token=s3cret":  "",
-		"/nowhere?key=s3cret":  "cannot fetch AT/nowhere: the server answers 404 Not Found",
-		"/loop?key=s3cret":     "cannot fetch AT/loop: it redirects more than 10 times",
+		"/nowhere?key=s3cret":  "cannot fetch AT/nowhere: the server responded with 404 Not Found",
+		"/loop?key=s3cret":     "cannot fetch AT/loop: more than 10 redirects",
 		"/torn?token=s3cret":   "cannot fetch AT/torn: unexpected EOF",
-		"/silent?token=s3cret": "cannot fetch AT/silent: the server says nothing more",
+		"/silent?token=s3cret": "cannot fetch AT/silent: the server stopped sending",
 	} {
 		body, err := source.Get(t.Context(), fetch.Request{URL: at + path})
 		text := "one\n"
@@ -121,7 +121,7 @@ func TestNoMoreThanTheLimitIsBrought(t *testing.T) {
 	t.Parallel()
 
 	at := server(t)
-	for most, want := range map[int64]string{4: "", 3: "cannot fetch AT/plain: it has more than 3 bytes, the most that is accepted"} {
+	for most, want := range map[int64]string{4: "", 3: "cannot fetch AT/plain: it exceeds the limit of 3 bytes"} {
 		body, err := fetch.NewHTTP(time.Minute).Get(t.Context(), fetch.Request{URL: at + "/plain", MaxBytes: most})
 		if err == nil {
 			_, err = io.ReadAll(body)
@@ -148,7 +148,7 @@ func TestAServerThatSendsForEverIsGivenUp(t *testing.T) {
 		_, err = io.ReadAll(body)
 		err = errors.Join(err, body.Close())
 	}
-	if err == nil || !strings.HasSuffix(err.Error(), "the server takes too long") {
+	if err == nil || !strings.HasSuffix(err.Error(), "the transfer takes too long") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -159,7 +159,7 @@ func TestARedirectLeadsNowhereLessSafe(t *testing.T) {
 	s := httptest.NewServer(http.RedirectHandler("http://192.0.2.1/", http.StatusFound))
 	t.Cleanup(s.Close)
 	_, err := fetch.NewHTTP(time.Second).Get(t.Context(), fetch.Request{URL: s.URL})
-	if err == nil || !strings.HasSuffix(err.Error(), "it redirects to plain http, where anybody on the way may read and change the content") {
+	if err == nil || !strings.HasSuffix(err.Error(), "it redirects to plain http, where anybody on the network path can read and change the content") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -227,9 +227,9 @@ func TestAHeaderInjectsNothingAndIsNotTold(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
 		{"Authorization", "s3cret\r\nX-Other: 1", "the value of header Authorization has a line break or another control character: remove it from the Secret"},
 		{"Authorization", "s3cret\n", "the value of header Authorization has a line break or another control character: remove it from the Secret"},
-		{"A: b\r\nX", "s3cret", `"A: b\r\nX" is no name of a header: write it as Authorization`},
-		{"", "s3cret", `"" is no name of a header: write it as Authorization`},
-		{"hOST", "s3cret", "header hOST is the connection's own: leave it out"},
+		{"A: b\r\nX", "s3cret", `invalid header name "A: b\r\nX": use letters, digits, - and _, as in Authorization`},
+		{"", "s3cret", `invalid header name "": use letters, digits, - and _, as in Authorization`},
+		{"hOST", "s3cret", "header hOST is set by the HTTP client: remove it"},
 	} {
 		h := fetch.Header{Name: c.name, Value: c.value}
 		_, err := fetch.NewHTTP(time.Minute).Get(t.Context(), fetch.Request{URL: at + "/plain", Headers: []fetch.Header{h}})

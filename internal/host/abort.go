@@ -7,12 +7,12 @@ import (
 
 type abortKey struct{}
 
-// WithAbort is a context of which even what must not be stopped halfway ends when abort does.
+// WithAbort returns a context with an abort: it stops even work that the end of ctx does not interrupt.
 func WithAbort(ctx, abort context.Context) context.Context {
 	return context.WithValue(ctx, abortKey{}, abort)
 }
 
-// UntilAbort is ctx without its end: it ends when abort of [WithAbort] does, or never.
+// UntilAbort returns ctx without its end. It ends with the abort of [WithAbort], or never.
 func UntilAbort(ctx context.Context) context.Context {
 	lasting := context.WithoutCancel(ctx)
 	if abort, ok := ctx.Value(abortKey{}).(context.Context); ok {
@@ -21,7 +21,7 @@ func UntilAbort(ctx context.Context) context.Context {
 	return lasting
 }
 
-// abortable has the values of one context and the end of another.
+// abortable has the values of one context and the lifetime of another.
 type abortable struct {
 	context.Context
 	abort context.Context

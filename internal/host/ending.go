@@ -6,14 +6,14 @@ import (
 	"io"
 )
 
-// EndingWith reads what r has until ctx is over: a long read ends with its context, at the
-// next piece. Of r it has Read alone, so that [io.Copy] sees every piece.
+// EndingWith returns a reader of r that fails once ctx has ended. It has only the Read of r, so that
+// [io.Copy] goes through it for every piece.
 func EndingWith(ctx context.Context, r io.Reader) io.Reader {
 	return contextReader{ctx, r}
 }
 
 type contextReader struct {
-	ctx context.Context // lives as long as one read
+	ctx context.Context // lives as long as the read
 	r   io.Reader
 }
 
@@ -30,8 +30,8 @@ const growth = 64 << 20
 // ErrGrows is the error of reading a file that grows without end.
 var ErrGrows = fmt.Errorf("it grows by more than %d MiB while it is read: find out what writes to it", growth>>20)
 
-// NoLongerThan reads what r has, a file that has this size in bytes, or fails with [ErrGrows]
-// where that is much more. Anyone who may write to a file can make it any size while it is read.
+// NoLongerThan returns a reader of r, a file of this size in bytes. It fails with [ErrGrows] if the file turns out
+// much larger: its owner can make it grow without end while it is read.
 func NoLongerThan(r io.Reader, size int64) io.Reader { return &sizedReader{r, size + growth} }
 
 type sizedReader struct {

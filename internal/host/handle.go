@@ -8,87 +8,85 @@ import (
 	"io"
 )
 
-// A Handle is one file of any type, held open. Whatever happens to its path, every method
-// is about that same file, and below it no symlink is followed. A Handle is not safe for
-// concurrent use.
+// A Handle is one open file of any type. Whatever happens to its path, all methods use
+// that same file, and follow no symlink below it. A Handle is not safe for concurrent use.
 type Handle interface {
 	io.Closer
-	// Path is the path that it was opened by, for messages and for commands.
+	// Path is the path by which it was opened, for messages and for commands.
 	Path() string
 	// Info describes the file as it was when it was opened.
 	Info() FileInfo
 	// Stat describes the file as it is now.
 	Stat() (FileInfo, error)
 	// Open opens a regular file for reading; any other type is an error. The stream stays
-	// open when the Handle is closed. It waits for at most five seconds while another
-	// process holds a lease on the file.
+	// open when the Handle is closed. Open waits up to five seconds for another process that
+	// holds a lease on the file.
 	Open() (io.ReadCloser, error)
 	// Readlink returns the text of a symlink, unresolved.
 	Readlink() (string, error)
-	// Xattr is an extended attribute, as security.selinux; nil where the file has none or
-	// its file system knows none.
+	// Xattr returns an extended attribute such as security.selinux; nil if the file lacks it or
+	// its file system supports none.
 	Xattr(name string) ([]byte, error)
-	// ReadDir lists the names in a directory, sorted. It is ErrManyNames where they take too much memory.
+	// ReadDir lists the names in a directory, sorted. It is ErrManyNames if they take too much memory.
 	ReadDir() ([]string, error)
-	// Child opens what has a name in a directory. The name may be a relative path, as in
-	// "a/b": a symlink on the way is a *LinkError, one at its end is opened itself.
+	// Child opens a file in a directory by its name or a relative path such as "a/b". A symlink
+	// on the way is a *LinkError; one at the end is opened itself.
 	Child(name string) (Handle, error)
 	// Mounted reports whether the file is the root of a mount.
 	Mounted() (bool, error)
-	// OnlyRootWrites reports whether nobody but root, or the user who runs Fettle, can change
-	// which files are in a directory, or put another directory in its place.
+	// OnlyRootWrites reports whether only root, or the user that runs Fettle, can change
+	// which files are in a directory, or replace the directory.
 	OnlyRootWrites() (bool, error)
 }
 
-// A WritableHandle is a Handle that also changes the file, or what a directory holds. Names
+// A WritableHandle is a Handle that also changes the file or the contents of a directory. Names
 // are those of direct children.
 type WritableHandle interface {
 	Handle
-	// Chown changes owner and group, of a symlink its own; -1 leaves one as it is. As
-	// everywhere on Linux, a file loses its set-ID bits with that: set the mode afterwards.
+	// Chown changes owner and group, of a symlink itself; -1 leaves one unchanged. As
+	// everywhere on Linux, the file loses its set-ID bits: set the mode afterwards.
 	// A file with several hard links in a directory that others can write to is a
-	// *HardLinkError: any of them may have linked a file there that is not theirs.
+	// *HardLinkError: they may have linked a file that is not theirs.
 	Chown(uid, gid int) error
-	// Chmod sets the twelve permission bits. It refuses a symlink, and hard links as Chown.
+	// Chmod sets the twelve permission bits. It refuses symlinks, and hard links like Chown.
 	Chmod(mode uint32) error
 	// SetXattr sets an extended attribute.
 	SetXattr(name string, value []byte) error
-	// Edit is Child for what is to be changed.
+	// Edit is Child for a file that is to be changed.
 	Edit(name string) (WritableHandle, error)
-	// WriteFile is [Host.WriteFile] for a name in this directory. Owner, mode and extended
-	// attributes that it takes over are read of one file, and are those of the file that is
-	// replaced: when another takes its place meanwhile the error is ErrChanged.
+	// WriteFile is [Host.WriteFile] for a name in this directory. The owner, mode and extended
+	// attributes that the new file inherits are those of the file that it replaces: if another
+	// file takes that name meanwhile, the error is ErrChanged.
 	WriteFile(ctx context.Context, name string, f NewFile) (sum [sha256.Size]byte, err error)
-	// Mkdir makes a directory. What it returns is the very directory that was made.
+	// Mkdir makes a directory and returns exactly that directory.
 	Mkdir(name string, mode uint32) (WritableHandle, error)
-	// Symlink makes a symlink with this text, atomically replacing anything there but a
-	// directory. What it returns is the very symlink that was made.
+	// Symlink makes a symlink with this text and returns exactly that symlink. It atomically replaces
+	// anything but a directory.
 	Symlink(text, name string) (WritableHandle, error)
-	// Remove removes a file, a symlink or an empty directory. What is not there already
-	// is no error. With was it removes nothing else: where something else has the name, or
-	// it has changed since, the error is ErrChanged.
+	// Remove removes a file, a symlink or an empty directory, if there is one. With was it removes
+	// only that file: if another one has the name or it has changed since, the error is
+	// ErrChanged.
 	Remove(name string, was *FileInfo) error
-	// RemoveAll removes what has a name and all below it. What is not there already is no
-	// error.
+	// RemoveAll removes a file and everything below it, if there is one.
 	RemoveAll(name string) error
 }
 
 // Links says which symlinks are followed on the way to a path. The zero value follows those
-// that only root can have put there: root owns the symlink and its directory, and nobody
-// else can write to the directory or, where it is sticky, take the symlink away.
+// that only root can have created: root owns the symlink and its directory, and nobody
+// else can write to the directory or, if it is sticky, remove the symlink.
 type Links struct {
 	Follow FollowLinks
-	// Home is a user whose own symlinks, in directories of their own within their home,
-	// are followed too, as long as the path ends in a directory that is theirs.
+	// Home is a user whose own symlinks, in directories that they own below their home,
+	// are followed too, as long as the path ends in a directory that they own.
 	Home *Home
-	// AtEnd also follows a symlink that the path itself is.
+	// AtEnd also follows a symlink at the path itself.
 	AtEnd bool
 }
 
-// FollowLinks is whose symlinks are followed.
+// FollowLinks says whose symlinks are followed.
 type FollowLinks int
 
-// Whose symlinks are followed. The user who runs Fettle counts as root.
+// Whose symlinks are followed. The user that runs Fettle counts as root.
 const (
 	FollowRoots FollowLinks = iota
 	FollowAll
@@ -103,37 +101,37 @@ type Home struct {
 
 // A LinkError is a symlink that is not followed.
 type LinkError struct {
-	// Path of the symlink, or with Why empty a path that has one somewhere.
+	// Path of the symlink or, if Why is empty, a path that contains one.
 	Path string
-	// Why it is not followed, as a clause; empty where none is.
+	// Why it is not followed, as a clause; empty if no symlink is followed here.
 	Why string
 }
 
 // Error names the symlink.
 func (e *LinkError) Error() string {
 	if e.Why == "" {
-		return e.Path + " leads through a symlink, and here none is followed"
+		return e.Path + " contains a symlink, and symlinks are not followed here"
 	}
 	return fmt.Sprintf("symlink %s is not followed: %s", e.Path, e.Why)
 }
 
-// A HardLinkError is a file that may be another than its path says: it has several hard
-// links, and its directory is one that others can write to.
+// A HardLinkError is a file that may not be the one that its path suggests: it has several hard
+// links, and others can write to its directory.
 type HardLinkError struct{ Path string }
 
-// Error names the ways out.
+// Error names the remedies.
 func (e *HardLinkError) Error() string {
 	return e.Path + " has several hard links, and users other than root can write to its directory: " +
-		"remove the file so that it is created again, or make the directory writable by root only"
+		"remove the file so that it is created again, or make the directory writable only by root"
 }
 
-// ErrChanged means that a file is no longer what it was when a change was decided.
+// ErrChanged means that a file is not the same, or has changed, since a change was decided.
 var ErrChanged = errors.New("the file was changed or replaced by another process meanwhile")
 
-// SameFile reports whether both describe one file, whatever path led to it.
+// SameFile reports whether both describe the same file, whatever paths led to it.
 func (i FileInfo) SameFile(o FileInfo) bool { return i.Dev == o.Dev && i.Ino == o.Ino }
 
-// Unchanged reports whether both describe one file that nothing was changed of in between.
+// Unchanged reports whether both describe the same file without a change in between.
 func (i FileInfo) Unchanged(o FileInfo) bool {
 	return i.SameFile(o) && i.ChangeTime.Equal(o.ChangeTime)
 }

@@ -1,17 +1,16 @@
-// Package host is the door to a machine, as interfaces.
+// Package host has the interfaces through which everything else reads and changes a machine.
 //
-// It comes in two halves. A [Reader] looks; a [Host] is a Reader that also
-// changes things. Noop is not a flag that a provider tests: a provider that may
-// not write is handed a Reader and has nothing to write with.
+// They come in two halves. A [Reader] only reads; a [Host] is a Reader that also
+// changes the machine. Noop is not a flag that providers check: a provider that must
+// not write gets a Reader and has nothing to write with.
 //
-// Paths are absolute and mean what they mean on the host: symlinks, absolute ones
-// too, resolve inside the host's own root and nothing escapes it. A path that does
-// not exist gives an error for which errors.Is(err, fs.ErrNotExist) holds.
+// Paths are absolute and resolve as on the host: symlinks, also absolute ones, stay inside the
+// host's own root. The error for a path that does not exist is fs.ErrNotExist.
 //
-// A path is resolved again by each call, and anyone who can write to a directory on the way
-// can make two calls see two files. Methods that take a path are for places that only
-// root can write to, as /etc. Anything else is opened once, as a [Handle], and is looked
-// at, decided about and changed through that:
+// Each call resolves its path again, so a user who can write to a directory on the way can
+// make two calls see two different files. Use methods with paths only where nobody but
+// root can write, such as in /etc. Open anything else once, as a [Handle], and read,
+// decide and change through that:
 //
 //	dir, name, err := h.EditParent(path, host.Links{})    // resolves symlinks, once
 //	file, err := dir.Edit(name)                           // follows none
@@ -19,14 +18,12 @@
 //	err = file.Chown(uid, gid)                            // and change this very file
 //	_, err = dir.WriteFile(ctx, name, host.NewFile{...})  // or replace it there
 //
-// A tree is walked in the same way. Its top is opened once, by [Reader.Lookup] or
-// [Host.Edit]; from there [Handle.ReadDir] and [Handle.Child] (or
-// [WritableHandle.Edit]) lead down. None of them follows a symlink, so the walk can't
-// leave the tree, also where its top was reached through one. What was decided on a walk
-// and is changed later is opened from the top again, by its path relative to it, and
-// compared with [FileInfo.Unchanged] to what was seen.
+// Trees are walked in the same way. [Reader.Lookup] or [Host.Edit] opens the top once;
+// [Handle.ReadDir] and [Handle.Child] (or [WritableHandle.Edit]) lead down. None of them
+// follows a symlink, so the walk can't leave the tree. A file that is changed after the walk is
+// opened again by its path relative to the top, and compared with [FileInfo.Unchanged].
 //
-// The real host is internal/host/linux, which only commands import; tests use
+// The real host is internal/host/linux, which only cmd/ imports; tests use
 // internal/host/hosttest. Implementations are safe for concurrent use.
 package host
 
@@ -38,82 +35,81 @@ import (
 	"time"
 )
 
-// A Reader looks at a host and cannot change it.
+// A Reader reads a host and cannot change it.
 type Reader interface {
-	// Open opens a regular file for reading, following symlinks. It never blocks
-	// on a fifo or a device: anything but a regular file is an error.
+	// Open opens a regular file for reading and follows symlinks. It never blocks
+	// on a fifo or a device: any other type is an error.
 	Open(path string) (io.ReadCloser, error)
-	// ReadFile reads a whole regular file, following symlinks. A file larger than
-	// MaxReadFile is an error; stream it with Open.
+	// ReadFile reads a whole regular file and follows symlinks. A file larger than
+	// MaxReadFile is an error: stream it with Open.
 	ReadFile(path string) ([]byte, error)
-	// Stat describes what a path leads to.
+	// Stat describes the file that a path leads to.
 	Stat(path string) (FileInfo, error)
-	// Lstat describes a path itself: a symlink is not followed.
+	// Lstat describes the file at a path: it does not follow a symlink there.
 	Lstat(path string) (FileInfo, error)
-	// Lookup opens what is at a path, of any type. The caller closes it. The error is a
-	// *LinkError where a symlink is on the way that is not to be followed.
+	// Lookup opens the file at a path, of any type. The caller closes it. The error is a
+	// *LinkError if there is a symlink that links does not allow.
 	Lookup(path string, links Links) (Handle, error)
-	// LookupParent opens the directory that a path is in, and returns the name in it. With
-	// links.AtEnd they are those of what a symlink at the path leads to, which need not
-	// exist. The name of / is "." in itself.
+	// LookupParent opens the directory of a path, and returns the name in it. With
+	// links.AtEnd it follows a symlink at the path, whose target need not exist. The name
+	// of / is "." in /.
 	LookupParent(path string, links Links) (dir Handle, name string, err error)
 	// ReadDir lists the names in a directory, sorted. It is ErrManyNames where they take too much memory.
 	ReadDir(path string) ([]string, error)
-	// Mounted reports whether something is mounted on a path: the path itself, a symlink
-	// not followed. What is not there is no mount.
+	// Mounted reports whether a path is a mount point. It does not follow a symlink there. A
+	// path that does not exist is no mount point.
 	Mounted(path string) (bool, error)
 	// Readlink returns the text of a symlink, unresolved.
 	Readlink(path string) (string, error)
-	// LookPath finds an executable as the host's root user would: an absolute path
-	// as it is, a bare name in SearchPath. Not found is fs.ErrNotExist.
+	// LookPath finds an executable like the host's root user: an absolute path
+	// as it is, a bare name in SearchPath. A missing one is fs.ErrNotExist.
 	LookPath(name string) (string, error)
-	// Query runs a command that only reads. That it does is the caller's promise.
+	// Query runs a command that only reads, which is for the caller to guarantee.
 	Query(ctx context.Context, cmd Cmd) (Result, error)
-	// LookAs is the same host as a user may look at it. What lies where a user can write
-	// is read so: a symlink leads that user nowhere that was not open before.
+	// LookAs returns the same host with the permissions of a user. Use it to read where that user can
+	// write: symlinks then lead nowhere that the user could not read anyway.
 	LookAs(who Credentials) Reader
 }
 
 // A Host is a Reader that can also change the host.
 type Host interface {
 	Reader
-	// Edit is Lookup for what is to be changed.
+	// Edit is Lookup for a file that is to be changed.
 	Edit(path string, links Links) (WritableHandle, error)
-	// EditParent is LookupParent for what is to be changed.
+	// EditParent is LookupParent for a file that is to be changed.
 	EditParent(path string, links Links) (dir WritableHandle, name string, err error)
 	// WriteFile replaces or creates a regular file atomically: a reader sees the
-	// old file or the new one, also after a crash. The temporary file lies in the
-	// same directory and is gone after a failure. A symlink at path is replaced,
-	// not followed; a directory at path is an error. Extended attributes of a regular
-	// file that is replaced are kept: its access list, its security label, those of
-	// users (user.*) and of root (trusted.*); capabilities and signatures, which vouch
-	// for the old content, are not. Set-ID bits are kept of a file that has one hard link
-	// and is in a directory that only root can write to. It returns the SHA-256 of the bytes that were written.
+	// old file or the new one, also after a crash. The temporary file is in the
+	// same directory and is removed after a failure. A symlink at path is replaced,
+	// not followed; a directory at path is an error. The new file inherits extended attributes
+	// of the regular file that it replaces: the access list, the security label, user.*
+	// and trusted.*, but neither capabilities nor signatures, which vouch for the old content. It
+	// inherits set-ID bits if the old file has one hard link, in a directory that only root can
+	// write to. It returns the SHA-256 of the written bytes.
 	WriteFile(ctx context.Context, path string, f NewFile) (sum [32]byte, err error)
 	// Mkdir makes one directory; its parent must exist.
 	Mkdir(path string, mode uint32) error
-	// Symlink makes path a symlink with this text, atomically replacing anything
-	// there but a directory.
+	// Symlink makes path a symlink with this text. It atomically replaces anything but a
+	// directory.
 	Symlink(text, path string) error
-	// Remove removes a file, a symlink or an empty directory. What is not there
-	// already is no error.
+	// Remove removes a file, a symlink or an empty directory, if there is one.
 	Remove(path string) error
-	// RemoveAll removes a path and all below it without leaving its file system
-	// by symlinks. What is not there already is no error.
+	// RemoveAll removes a path and everything below it, if there is anything. It follows no
+	// symlinks and crosses no mount point.
 	RemoveAll(path string) error
 	// Run runs a command that may change the host.
 	Run(ctx context.Context, cmd Cmd) (Result, error)
-	// ActAs is the same host as a user may change it: the kernel holds every change to
-	// what that user may do, whatever is put in its way meanwhile. What is made is the
-	// user's.
+	// ActAs returns the same host with the permissions of a user: the kernel limits every change to
+	// what that user may do, whatever others put in its way. New files belong to the
+	// user.
 	ActAs(who Credentials) Host
 }
 
 // MaxReadFile is the largest file, in bytes, that ReadFile reads.
 const MaxReadFile = 64 << 20
 
-// SearchPath is where LookPath and commands look for executables, and the PATH of
-// a command that sets none.
+// SearchPath is where LookPath and commands look for executables, and the default PATH of
+// commands.
 const SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // FileInfo describes a file.
@@ -123,9 +119,9 @@ type FileInfo struct {
 	UID, GID int
 	Size     int64
 	ModTime  time.Time // when its content was last written
-	// ChangeTime is when anything of it was last changed, its owner or mode included.
+	// ChangeTime is when its content or anything else, such as its owner or mode, last changed.
 	ChangeTime time.Time
-	// AccessTime is when it was last read, which many file systems note only once a day.
+	// AccessTime is when it was last read, which many file systems record only once a day.
 	AccessTime time.Time
 	Dev, Ino   uint64
 	Nlink      uint64
@@ -140,63 +136,62 @@ func (i FileInfo) IsDir() bool { return i.Type == fs.ModeDir }
 // IsSymlink reports whether it is a symbolic link.
 func (i FileInfo) IsSymlink() bool { return i.Type == fs.ModeSymlink }
 
-// NewFile is what WriteFile writes. Owner, group and mode are in place before the
-// file is visible under its name, so a secret is never readable for a moment.
+// NewFile is what WriteFile writes. Owner, group and mode are set before the
+// file is visible under its name, so a secret is never readable by others.
 type NewFile struct {
 	Content io.Reader
-	// UID and GID of the new file; -1 takes those of the regular file that is
+	// UID and GID of the new file; -1 inherits those of the regular file that is
 	// replaced, else root's.
 	UID, GID int
-	// Mode is the twelve permission bits; nil takes those of the regular file that
-	// is replaced, else 0644. The umask plays no part.
+	// Mode is the twelve permission bits; nil inherits those of the regular file that
+	// is replaced, else 0644. The umask has no effect.
 	Mode *uint32
-	// Was, when set, is what has the name until the new file takes its place, the zero value
-	// for nothing: anything else, or a later change of it, is the error ErrChanged.
+	// Was, when set, is the file that must have the name until it is replaced; the zero value stands for
+	// no file. Any other file, or a change to it, is the error ErrChanged.
 	Was *FileInfo
 	// Prepare, when set, is called with the complete staged file before Check: to label it.
 	Prepare func(staged WritableHandle) error
-	// Check, when set, is called with the path of the complete staged file (as a
-	// command on the host would name it) before it takes the place of the old one.
-	// Its error keeps the old file and is returned.
+	// Check, when set, is called with the path of the complete staged file on the host, before it
+	// replaces the old one. Its error is returned and leaves the old file in place.
 	Check func(ctx context.Context, staged string) error
 }
 
-// A Cmd is a command to run: an argv, never a shell string. Secrets go through
-// Stdin or Env, never through Args, which any user of the host can read.
+// A Cmd is a command to run: an argv, never a shell string. Secrets belong in
+// Stdin or Env, never in Args, which any user of the host can read.
 type Cmd struct {
 	Args []string // Args[0] is found with LookPath
-	// Env is KEY=value on top of a minimal environment: PATH, LC_ALL=C.UTF-8, HOME=/root.
+	// Env is KEY=value, added to a minimal environment: PATH, LC_ALL=C.UTF-8, HOME=/root.
 	Env []string
-	// BareEnv makes Env the whole environment: nothing is below it, not even PATH.
+	// BareEnv makes Env the whole environment, without even PATH.
 	BareEnv bool
-	// As is who runs it; nil is the caller, which is the host's root.
+	// As is the user who runs it; nil is the caller, which is the host's root.
 	As *Credentials
-	// Umask of the command, as in 0o022; nil takes the caller's.
+	// Umask of the command, such as 0o022; nil is the caller's.
 	Umask *uint32
 	Stdin []byte
 	Dir   string // default /
-	// Timeout bounds the run; 0 takes DefaultTimeout. When it passes, the whole
+	// Timeout bounds the run; 0 is DefaultTimeout. After it, the whole
 	// process group is killed and the error wraps context.DeadlineExceeded.
 	Timeout time.Duration
-	// MaxOutput bounds each of Stdout and Stderr in bytes; 0 takes
-	// DefaultMaxOutput. The rest is read and dropped, and the Result says so.
+	// MaxOutput bounds each of Stdout and Stderr in bytes; 0 is
+	// DefaultMaxOutput. The rest is read and dropped, and Result.Truncated is set.
 	MaxOutput int
-	// Show returns what people who debug may be shown of the output, without any secret;
-	// nil shows how long it was and nothing of it.
+	// Show returns the part of the output that debug logs may contain, without any secret;
+	// nil logs only its length.
 	Show func(Result) string
-	// ShownArgs are Args for the same people; nil for Args as they are.
+	// ShownArgs are Args for debug logs; nil is Args as they are.
 	ShownArgs []string
-	// Detached marks work that must survive the caller's end, such as a dpkg run:
-	// a long-lived agent runs it in a transient unit of the host's service manager,
-	// outside its own control group. The end of the caller's context does not stop
-	// it anywhere; its Timeout does and, where it is a child of the caller, an abort
-	// ([WithAbort]). What it leaves running goes on.
+	// Detached marks work that must survive the caller, such as a dpkg run. The agent
+	// runs it in a transient unit of the host's service manager, outside its own
+	// control group. The end of the caller's context never stops it; its Timeout does
+	// and, if it is a child of the caller, an abort ([WithAbort]). Processes that it
+	// leaves running survive.
 	Detached bool
 }
 
-// Credentials are who a process is, by number: names are the host's, and the caller
-// looks them up there. Groups are the supplementary ones, all of them. A command's Dir
-// is entered before they are taken on, so it may be one that its user can't reach.
+// Credentials are the numeric user and groups of a process; the caller looks up names on the host.
+// Groups are all supplementary groups. A command enters its Dir before it gets them,
+// so Dir may be a directory that its user can't reach.
 type Credentials struct {
 	UID, GID uint32
 	Groups   []uint32
@@ -208,8 +203,8 @@ const (
 	DefaultMaxOutput = 1 << 20
 )
 
-// Output is all that a command wrote, standard error last: the Show of a [Cmd] that never
-// writes a secret.
+// Output returns everything that a command wrote, standard error last: the Show of a [Cmd] whose output never
+// has a secret.
 func Output(res Result) string {
 	stdout := string(res.Stdout)
 	if stdout != "" && !strings.HasSuffix(stdout, "\n") {
@@ -219,7 +214,7 @@ func Output(res Result) string {
 }
 
 // A Result is how a command ended. A non-zero exit is data: an error from Query or
-// Run means that the command could not be run at all or not to its end.
+// Run means that the command could not start or was killed.
 type Result struct {
 	ExitCode       int // 128+n when signal n ended it
 	Stdout, Stderr []byte

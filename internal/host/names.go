@@ -2,14 +2,14 @@ package host
 
 import "fmt"
 
-// MaxNames is the memory, in bytes, that the names of one directory, or of all directories on the way of a walk, may
-// take: a user may fill their directories with millions.
+// MaxNames limits the memory, in bytes, for the names of one directory, or of all directories on the path of a walk:
+// a user may fill a directory with millions of files.
 const MaxNames = 64 << 20
 
 // Names counts the names that a walk holds. The zero value is ready. It is not safe for concurrent use.
 type Names struct{ size int }
 
-// Hold counts names that are in memory until they are let go. Beyond MaxNames it is an error, and nothing is counted.
+// Hold counts names that are in memory until letGo is called. Beyond MaxNames it is an error and counts nothing.
 func (n *Names) Hold(names []string) (letGo func(), err error) {
 	size := SizeOf(names)
 	if n.size+size > MaxNames {
@@ -29,5 +29,5 @@ func SizeOf(names []string) int {
 	return size
 }
 
-// ErrManyNames means that a directory has more names than are read.
-var ErrManyNames = fmt.Errorf("the names in it and in the directories above take more than %d MiB: remove files by hand, or leave it out", MaxNames>>20)
+// ErrManyNames means that a directory has too many names.
+var ErrManyNames = fmt.Errorf("its names and those of the directories above exceed %d MiB: remove files by hand, or exclude it", MaxNames>>20)

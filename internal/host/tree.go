@@ -6,16 +6,16 @@ import (
 	"path"
 )
 
-// A Tree is a directory that was walked. What the walk found is opened again by its path
-// relative to the directory, in the same directory and through no symlink.
+// A Tree is a directory that was walked. Files that the walk found are opened again by their paths relative to the
+// directory, in the same directory and without following symlinks.
 type Tree struct {
 	Path  string
 	Links Links    // by which Path is opened
 	Top   FileInfo // of the directory when it was walked
 }
 
-// Lookup opens what has a relative path in the tree, "." for the directory itself. The error
-// is ErrChanged when another directory is at Path.
+// Lookup opens a file by its relative path in the tree, "." for the directory itself. The error
+// is ErrChanged if another directory is at Path by now.
 func (t Tree) Lookup(h Reader, name string) (Handle, error) {
 	top, err := h.Lookup(t.Path, t.Links)
 	if err != nil {
@@ -34,8 +34,8 @@ func (t Tree) Lookup(h Reader, name string) (Handle, error) {
 	return child, nil
 }
 
-// EditParent opens the directory in the tree that has a relative path, which must not be the
-// tree itself, and returns the name in it.
+// EditParent opens the directory of a relative path in the tree, and returns the name in it. The path must not be
+// that of the tree itself.
 func (t Tree) EditParent(h Host, name string) (dir WritableHandle, base string, err error) {
 	top, err := h.Edit(t.Path, t.Links)
 	if err != nil {
@@ -57,7 +57,7 @@ func (t Tree) EditParent(h Host, name string) (dir WritableHandle, base string, 
 
 func (t Tree) check(top Handle) error {
 	if !top.Info().SameFile(t.Top) {
-		return fmt.Errorf("%s is another directory by now: %w", t.Path, ErrChanged)
+		return fmt.Errorf("%s is a different directory now: %w", t.Path, ErrChanged)
 	}
 	return nil
 }

@@ -1,28 +1,26 @@
 package host
 
-// A Watcher is a host that can tell of changes as they happen. It is an optional
-// ability: one that lacks it is looked at from time to time.
+// A Watcher is a host that reports changes as they happen. It is an optional interface: other hosts have to be
+// checked at intervals.
 type Watcher interface {
-	// Watch begins a watch of nothing yet. The caller closes it.
+	// Watch starts a watch of no paths. The caller closes it.
 	Watch() (Watch, error)
 }
 
-// A Watch tells which of some paths may have changed. That is a hint to look: a change
-// may be none, or one's own. What is done to a file's content counts once its writer
-// closes it, and a change by another hard link, or of a directory further up that is
-// renamed, goes unnoticed. Safe for concurrent use.
+// A Watch reports which paths may have changed. It is a hint to check them: there may be no change, or only the
+// caller's own. Writes to a file are reported when its writer closes it. Changes through another hard link, and renames
+// of directories further up, are missed. It is safe for concurrent use.
 type Watch interface {
-	// Follow makes it a watch of these paths and of no others. A path is what has that
-	// name, whether or not it exists yet; one that ends in a slash is also what is
-	// directly in that directory. A symlink is not followed at the end of a path. Where
-	// directories above a path come and go, it is told as changed and is to be followed
-	// again. What can't be watched is an error that names it; the rest is watched all
-	// the same.
+	// Follow watches these paths and no others. A path need not exist; one that ends in a
+	// slash includes the files directly in that directory. A symlink at the end of a path is
+	// not followed. If directories above a path appear or disappear, the path is reported as changed,
+	// and the caller calls Follow again. The error names the paths that can't be watched; the
+	// others are watched.
 	Follow(paths []string) error
-	// Ready receives when there is something to take.
+	// Ready receives when Take has something to return.
 	Ready() <-chan struct{}
-	// Take returns the paths, sorted, that may have changed since it was last asked, up
-	// to the very moment.
+	// Take returns the paths, sorted, that may have changed between the last call and
+	// this one.
 	Take() []string
 	Close() error
 }

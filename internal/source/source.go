@@ -1,7 +1,7 @@
-// Package source turns what a command line names (files, directories, URLs, a
-// kustomization, standard input) into texts of manifests.
+// Package source finds the manifests that a command line names: files, directories, URLs, a
+// kustomization, standard input.
 //
-// [Loader.Expand] lists the texts in order; none is read before its Read is called.
+// [Loader.Expand] lists them in order, and each is read when its Read is called.
 package source
 
 import (
@@ -30,14 +30,14 @@ type Source struct {
 	Read func(context.Context) ([]byte, error)
 }
 
-// A Request is what a command line asks for, as kubectl's flags of these names do.
+// A Request has the values of flags that mean the same as in kubectl.
 type Request struct {
 	Files     []string // -f: a file, a directory, an http(s) URL, or - for standard input
-	Recursive bool     // -R: also the directories below those in Files
-	Kustomize string   // -k: a directory with a kustomization; "" for none
+	Recursive bool     // -R: also subdirectories of those in Files
+	Kustomize string   // -k: a directory with a kustomization; may be ""
 }
 
-// Empty reports whether nothing is asked for.
+// Empty reports whether there are no manifests.
 func (r Request) Empty() bool { return len(r.Files) == 0 && r.Kustomize == "" }
 
 // A Loader reads from this machine and the network.
@@ -49,8 +49,8 @@ type Loader struct {
 	Kustomize func(ctx context.Context, dir string) ([]byte, error)
 }
 
-// Expand lists the sources of a request, in order. The files of a directory come sorted by
-// path. The error joins all that is wrong; the list has the rest.
+// Expand lists the sources of a request, in order. The files of a directory are sorted by
+// path. The error joins all errors; the list has the other sources.
 func (l Loader) Expand(r Request) ([]Source, error) {
 	if r.Kustomize != "" {
 		if len(r.Files) > 0 || r.Recursive {
@@ -84,7 +84,7 @@ func (l Loader) expand(name string, recursive bool) ([]Source, error) {
 	return directory(name, recursive)
 }
 
-// readStdin gives up when ctx ends, as nobody may ever write.
+// readStdin stops when ctx ends, because input may never come.
 func (l Loader) readStdin(ctx context.Context) ([]byte, error) {
 	type result struct {
 		text []byte
@@ -117,7 +117,7 @@ func file(path string) Source {
 	return Source{path, func(context.Context) ([]byte, error) { return os.ReadFile(path) }}
 }
 
-// extensions are those of the manifests in a directory.
+// extensions of manifests in a directory.
 var extensions = []string{".yaml", ".yml", ".json"}
 
 // directory lists the manifests in a directory. As in kubectl, -R enters subdirectories

@@ -248,7 +248,7 @@ func TestDirectoriesFullOfNamesHoldNothingElseUp(t *testing.T) {
 	rival.Fill(t, home+"/d", names)
 	rival.Fill(t, home+"/d/d", names)
 	report := grow(t, h, forest{files: []string{`{path: /home/zed, recurse: true, owner: zed, ignore: ["x*"], maxFiles: -1}`}})
-	if lines := strings.Join(told(report), "\n"); !strings.Contains(lines, "cannot read directory /home/zed/d/d: the names in it and in the directories above take more than 64 MiB") {
+	if lines := strings.Join(told(report), "\n"); !strings.Contains(lines, "cannot read directory /home/zed/d/d: its names and those of the directories above exceed 64 MiB") {
 		t.Error(lines)
 	}
 	if info, err := h.Stat("/home/zed/z"); err != nil || info.UID != zed {

@@ -282,7 +282,7 @@ func TestContentThatContradictsItsAnnouncementIsDiscarded(t *testing.T) {
 	}{
 		"by a checksum of the content": {
 			get:  http.Header{"X-Checksum-Sha256": {sumTwo[len("{sha256}"):]}},
-			want: "the server announced a content with the checksum " + sumTwo + " and sent one with {sha256}",
+			want: "the server announced the checksum " + sumTwo + ", but sent content with {sha256}",
 		},
 		"by Digest":         {get: http.Header{"Digest": {"SHA-256=J92O1EqDv5TVV/n9BBLtWoy8pp6gSSLYjAEYSgcwCl0="}}, want: "the server announced"},
 		"by Repr-Digest":    {get: http.Header{"Repr-Digest": {"sha-256=:J92O1EqDv5TVV/n9BBLtWoy8pp6gSSLYjAEYSgcwCl0=:"}}, want: "the server announced"},
@@ -417,7 +417,7 @@ func TestHeadersFromASecretAreSentAndToldNowhere(t *testing.T) {
 		`{"path": "/x", "source": "/srv/a"}`: "headersFrom, ca and caFrom require a source that is a URL: set source, or remove them",
 		`{"path": "/x", "content": "a"}`:     "headersFrom, ca and caFrom require a source that is a URL: set source, or remove them",
 		`{"path": "/x", "source": "http://example.com/a", "checksumValue": "` + sumTwo[len("{sha256}"):] + `"}`: "headersFrom would be sent over plain http, where anybody on the way can read it: use https",
-		`{"path": "/x", "source": "https://example.com/a", "ca": "none"}`:                                       "ca has no certificate in PEM: begin each with -----BEGIN CERTIFICATE-----, as openssl x509 prints it",
+		`{"path": "/x", "source": "https://example.com/a", "ca": "none"}`:                                       "ca has no certificate in PEM: each begins with -----BEGIN CERTIFICATE-----, as printed by openssl x509",
 	} {
 		if _, err := kind.Bind(ref, []byte(spec), header); err == nil || err.Error() != want {
 			t.Errorf("%s\ngot  %v\nwant %s", spec, err, want)

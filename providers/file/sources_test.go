@@ -32,7 +32,7 @@ func TestTheFirstSourceThatExistsIsTheSource(t *testing.T) {
 		`["AT/none", "AT/gone", "AT/two"]`: {want: "web\n"},
 		`["/srv/none", "AT/two"]`:          {want: "web\n"},
 		`["AT/none", "/srv/one"]`:          {want: "one\n"},
-		`["AT/broken", "/srv/one"]`:        {err: "cannot look at source: cannot fetch AT/broken: the server answers 500 Internal Server Error"},
+		`["AT/broken", "/srv/one"]`:        {err: "cannot look at source: cannot fetch AT/broken: the server responded with 500 Internal Server Error"},
 		`["AT/none?key=s3cret", "/srv/n"]`: {err: "none of the sources exists: AT/none, /srv/n"},
 	} {
 		for _, there := range []string{"", "old\n"} {

@@ -370,7 +370,7 @@ func TestWhatCanNotBeLookedAtKeepsNothingElseFromGoing(t *testing.T) {
 		must(t, os.Symlink("/d", filepath.Join(root, "x/d")))
 	}}
 	got := m.Apply(t, `Tidy/a {path: /x, recurse: true}`)
-	want := append(removed("/z"), "Tidy/a: cannot generate its resources: cannot look at /x/d/f: /x/d/f leads through a symlink, and here none is followed")
+	want := append(removed("/z"), "Tidy/a: cannot generate its resources: cannot look at /x/d/f: /x/d/f contains a symlink, and symlinks are not followed here")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -532,7 +532,7 @@ func TestDirectoriesFullOfNamesKeepNothingElseFromGoing(t *testing.T) {
 	rival.Fill(t, home+"/d", names)
 	rival.Fill(t, home+"/d/d", names)
 	got := m.Apply(t, `Tidy/a {path: /x/home, recurse: true, matches: [z]}`)
-	want := append(removed("/home/z"), "Tidy/a: cannot generate its resources: cannot look into /x/home/d/d: the names in it and in the directories above take more than 64 MiB: remove files by hand, or leave it out")
+	want := append(removed("/home/z"), "Tidy/a: cannot generate its resources: cannot look into /x/home/d/d: its names and those of the directories above exceed 64 MiB: remove files by hand, or exclude it")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

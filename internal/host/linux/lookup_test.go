@@ -96,7 +96,7 @@ func TestWhoseSymlinksAreFollowed(t *testing.T) {
 		"another's, in the owner's home":                {links: []link{{"home/zed/conf", "own", bob}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, err: "it belongs to user 1002"},
 		"the home of somebody who has none":             {links: []link{{"home/zed/conf", "own", zed}}, path: "/home/zed/conf/f", how: host.Links{Home: &host.Home{UID: zed, Dir: "/nonexistent"}}, err: "it belongs to user 1001"},
 		"all, a user's":                                 {links: []link{{"home/zed/conf", "/etc", zed}}, path: "/home/zed/conf/f", how: host.Links{Follow: host.FollowAll}, found: "/etc"},
-		"none, root's":                                  {links: []link{{"bin", "usr/bin", 0}}, path: "/bin/f", how: host.Links{Follow: host.FollowNone}, err: "/bin/f leads through a symlink"},
+		"none, root's":                                  {links: []link{{"bin", "usr/bin", 0}}, path: "/bin/f", how: host.Links{Follow: host.FollowNone}, err: "/bin/f contains a symlink"},
 		"at the end, none unless asked for":             {links: []link{{"var/f", "/etc/f", 0}}, path: "/var/f", found: "/var"},
 		"at the end, root's":                            {links: []link{{"var/l", "/etc/f", 0}}, path: "/var/l", how: host.Links{AtEnd: true}, found: "/etc"},
 		"at the end, root's that leads nowhere yet":     {links: []link{{"var/l", "/etc/new", 0}}, path: "/var/l", how: host.Links{AtEnd: true}, found: "/etc"},

@@ -79,7 +79,7 @@ func TestSecretsOfSourcesAndCommandsAreToldNowhere(t *testing.T) {
 	w.stopManager()
 	w.isToldNowhere(front)
 	for _, want := range []string{
-		"the server answers 403 Forbidden", "the server answers 404 Not Found", "signed by unknown authority", "details omitted: they contain the value of header Authorization",
+		"the server responded with 403 Forbidden", "the server responded with 404 Not Found", "signed by unknown authority", "details omitted: they contain the value of header Authorization",
 		"its output is not shown, because the content is a secret", "ran /bin/sh -c 'env; env >&2; exit 3': exit 3", "output: TOKEN=[redacted]", "ran chpasswd --encrypted: exit 0",
 		"File/token: content: current [redacted], target [redacted]", "User/ann: password: current [redacted], target [redacted]",
 	} {
@@ -152,7 +152,7 @@ func TestACommandThatDebugsTellsNoSecret(t *testing.T) {
 	for _, want := range []string{
 		"debug: ran /bin/sh -c 'env; env >&2; exit 3': exit 3", "debug: output: TOKEN=[redacted]", "debug: ran chpasswd --encrypted: exit 0",
 		"debug: File/token: content: current [redacted], target [redacted]", "debug: User/ann: password: current [redacted], target [redacted]",
-		"the server answers 403 Forbidden", "details omitted", "what it said is not shown", "File/licence: created", "File/replaced: content changed", "User/ann: created",
+		"the server responded with 403 Forbidden", "details omitted", "what it said is not shown", "File/licence: created", "File/replaced: content changed", "User/ann: created",
 	} {
 		g.Expect(said["fettle apply -f - --debug"]).To(ContainSubstring(want))
 	}
