@@ -129,8 +129,8 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(has(ctx, "n1")).To(HaveLen(1))
 		Expect(said(ctx, "a")).To(Equal([]string{"Ready=False CleaningUp", "Reconciling=True CleaningUp", "Stalled=False Settled"}))
 		Expect(messageOf(ctx, "a", "Reconciling")).To(Equal("deletionPolicy Delete: 2 nodes have yet to clean up: " +
-			"n1 (Pending: the node has yet to apply its deletion), n2 (Pending: the node has yet to apply its deletion). " +
-			"To have it go without them: kubectl annotate file.fettle.dev a fettle.dev/abandon-cleanup=true"))
+			"n1 (Pending: the node has yet to apply the deletion), n2 (Pending: the node has yet to apply the deletion). " +
+			"To delete it without waiting: kubectl annotate file.fettle.dev a fettle.dev/abandon-cleanup=true"))
 		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 2, Pending: 2}))
 		Expect(w.drainEvents()).To(BeEmpty(), "someone asked for it")
 
@@ -229,7 +229,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 			setStatus(ctx, name, func(s *v1alpha1.NodeCatalogStatus) { s.Omitted = 1 })
 		}
 		w.pass(ctx)
-		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 (Pending: the node reports more trouble than its status has room for)."))
+		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 (Pending: the node's status was truncated; state unknown)."))
 		setStatus(ctx, "n1", func(s *v1alpha1.NodeCatalogStatus) { s.Omitted = 0 })
 		w.pass(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())

@@ -71,16 +71,16 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		w.pass(ctx)
 		for _, name := range []string{"a", "b"} {
 			Expect(said(ctx, name)).To(Equal(held))
-			Expect(messageOf(ctx, name, "Stalled")).To(HavePrefix("2 of 3 nodes would lose it because their labels, annotations or facts changed: n1, n2. " +
-				"They keep all that they have until that is undone or confirmed. To confirm it: kubectl annotate file.fettle.dev " + name + " fettle.dev/confirm-deselection="))
+			Expect(messageOf(ctx, name, "Stalled")).To(HavePrefix("2 of 3 nodes would be deselected because their labels, annotations or facts changed: n1, n2. " +
+				"Their updates are held until this is reverted or confirmed. To confirm: kubectl annotate file.fettle.dev " + name + " fettle.dev/confirm-deselection="))
 			Expect(counts(ctx, name)).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}), "counts are of the nodes that it selects")
 		}
 		Expect(counts(ctx, "any")).To(Equal(v1alpha1.NodeCounts{Selected: 3, InSync: 1, Pending: 2}))
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "any").Samples).To(ContainElement(v1alpha1.NodeSample{
 			Node: "n1", State: v1alpha1.StatePending,
-			Message: "the node keeps what it has until the deselection of others is confirmed: see the resources that are DeselectionHeld",
+			Message: "update held until the DeselectionHeld resources are confirmed",
 		}))
-		Expect(w.drainEvents()).To(ContainElement(ContainSubstring("Warning ProblemFound DeselectionHeld: 2 of 3 nodes would lose it")))
+		Expect(w.drainEvents()).To(ContainElement(ContainSubstring("Warning ProblemFound DeselectionHeld: 2 of 3 nodes would be deselected")))
 		before := versions(ctx)
 		w.pass(ctx)
 		Expect(versions(ctx)).To(Equal(before))
@@ -150,7 +150,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		relabel(ctx, "n2", "db")
 		w.pass(ctx)
 		Expect(has(ctx, "n2")).To(HaveLen(3))
-		Expect(messageOf(ctx, "a", "Stalled")).To(HavePrefix("1 of 3 nodes would lose it because their labels, annotations or facts changed, after 1 node lost something in the last 10 minutes: n2."))
+		Expect(messageOf(ctx, "a", "Stalled")).To(HavePrefix("1 of 3 nodes would be deselected because their labels, annotations or facts changed: n2; 1 node lost resources in the last 10 minutes."))
 
 		By("a pass when it is time, though nothing has happened")
 		result, err := w.fleet.Reconcile(ctx, anything)
@@ -274,7 +274,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
 		for _, manager := range []*world{w, w.again()} {
 			manager.pass(ctx)
-			Expect(messageOf(ctx, "b", "Reconciling")).To(ContainSubstring("3 nodes have yet to clean up: n1 (Pending: the node keeps what it has until the deselection of others is confirmed"))
+			Expect(messageOf(ctx, "b", "Reconciling")).To(ContainSubstring("3 nodes have yet to clean up: n1 (Pending: update held until the DeselectionHeld resources are confirmed"))
 			Expect(said(ctx, "a")).To(Equal(held))
 		}
 	})
@@ -341,20 +341,6 @@ var _ = Describe("Nodes that lose something for another reason", func() {
 		w.pass(ctx)
 		Expect(has(ctx, "n1")).To(HaveLen(1))
 	})
-
-	It("are not told anything while it can't be told what they have", func(ctx SpecContext) {
-		w := three(ctx)
-		relabelAll(ctx, "db", "n1", "n2", "n3")
-		again := w.again()
-		again.fleet.Live = unreadable{k8s}
-		again.fleet.Invalidate()
-		_, err := again.fleet.Reconcile(ctx, anything)
-		Expect(err).To(MatchError(ContainSubstring("cannot read Catalog sha256-")))
-		Expect(has(ctx, "n1")).To(HaveLen(3))
-		again.fleet.Live = k8s
-		again.pass(ctx)
-		Expect(said(ctx, "a")).To(Equal(held))
-	})
 })
 
 var _ = Describe("A running manager", func() {
@@ -412,13 +398,14 @@ func (c undefined) Get(ctx context.Context, key client.ObjectKey, o client.Objec
 	return c.Client.Get(ctx, key, o, opts...)
 }
 
-// unreadable is a reader that reads no Catalog.
-type unreadable struct{ client.Client }
-
-// Get refuses Catalogs.
-func (c unreadable) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	if _, is := o.(*v1alpha1.Catalog); is {
-		return errRefused
-	}
-	return c.Client.Get(ctx, key, o, opts...)
-}
+var _ = Describe("Nodes that have just joined", func() {
+	It("are held where their labels change with the next reconciliation", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"), file("a", "/a", on("web")))
+		w.pass(ctx)
+		relabelAll(ctx, "db", "n1", "n2", "n3")
+		w.pass(ctx)
+		Expect(has(ctx, "n1")).To(HaveLen(1))
+		Expect(said(ctx, "a")).To(Equal(held))
+	})
+})

@@ -20,7 +20,7 @@ func (rs *requests) writes() []string {
 }
 
 var _ = Describe("A manager that waits for another", func() {
-	It("takes over with its caches filled, finds all done, and goes on", func(ctx SpecContext) {
+	It("reads nothing, takes over with a consistent view, finds everything done, and goes on", func(ctx SpecContext) {
 		first, second := &requests{}, &requests{}
 		cleanUp()
 		leader, stop := runManager(first, true)
@@ -32,8 +32,8 @@ var _ = Describe("A manager that waits for another", func() {
 		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=True InSync"))
 
 		waiting, _ := runManager(second, true)
-		Eventually(ctx, func() []string { return second.whole("/nodecatalogs") }).ShouldNot(BeEmpty())
-		By("what both see, one tells of")
+		Eventually(ctx, func() []string { return second.whole("/leases/fettle-manager") }).ShouldNot(BeEmpty())
+		By("an event on a node, which one manager records")
 		applied(ctx, "db-1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Corrective: true, Message: "content changed"})
 		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(ContainElement("DriftCorrected File/a: content changed"))
 		Eventually(ctx, func() time.Duration { return first.quiet() }).Should(BeNumerically(">", time.Second))
@@ -41,14 +41,18 @@ var _ = Describe("A manager that waits for another", func() {
 		Expect(second.whole("/events")).To(BeEmpty())
 		Expect(second.writes()).To(BeEmpty())
 
-		By("the one that led, and leaves")
-		watched := second.whole("/apis/fettle.dev")
+		Expect(second.whole("/apis/fettle.dev")).To(BeEmpty())
+
+		By("the leader stops")
 		stop()
 		Eventually(ctx, waiting.Elected()).Should(BeClosed())
+		Eventually(ctx, func() []string { return second.whole("/nodecatalogs") }).ShouldNot(BeEmpty())
 		Consistently(ctx, second.writes).WithTimeout(2 * time.Second).Should(BeEmpty())
-		Expect(second.whole("/apis/fettle.dev")).To(Equal(watched))
+		Expect(len(second.firstReads())).To(BeNumerically(">", len(v1alpha1.Resources())))
+		Expect(second.firstReads()).To(HaveEach(And(ContainSubstring("sendInitialEvents=true"), ContainSubstring("resourceVersionMatch=NotOlderThan"), Not(ContainSubstring("resourceVersion=")))),
+			"without a resourceVersion the initial events are as new as a quorum read")
 
-		By("a node that comes then")
+		By("a node joins")
 		create(ctx, node("web-2", "web"))
 		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(ContainElement("web-2"))
 		Eventually(ctx, second.writes).Should(ContainElement("POST /apis/coordination.k8s.io/v1/namespaces/fettle-nodes/leases"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -12,134 +13,157 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
+	"github.com/fettle-dev/fettle/internal/fleet/deselection"
+	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
+	"github.com/fettle-dev/fettle/internal/fleet/limits"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+	"github.com/fettle-dev/fettle/internal/fleet/progress"
+	"github.com/fettle-dev/fettle/internal/fleet/sources"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// What the manager may do with the kinds that people write is in hack/manifests.
+// The rights for the kinds that people write are in hack/manifests.
 //
 // +kubebuilder:rbac:groups="",resources=nodes;configmaps,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
 // +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fettle-nodes,resources=leases,verbs=list;watch;create;patch
 
-// Fleet compiles the catalogs of all nodes and gathers the status of all resources.
-// One pass runs at a time.
+// Fleet compiles the catalogs of all nodes and aggregates the status of all resources. One
+// reconciliation runs at a time.
 type Fleet struct {
-	// Client reads from caches that SetupWithManager fills, and writes.
+	// Client reads from the caches that SetupWithManager fills, and writes.
 	Client client.Client
-	// Live reads from the API server: ConfigMaps that resources name, Catalogs of before and
-	// definitions of kinds, which no cache holds, and Nodes before what is theirs is deleted.
+	// Live reads from the API server: ConfigMaps that resources refer to, the definitions of
+	// kinds, and Nodes before their NodeCatalogs are deleted.
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Kinds    []resource.Kind
-	// LeaseDuration is how long an agent may be silent; 0 is DefaultLeaseDuration.
+	// LeaseDuration is the time after which an agent without a heartbeat is silent, in whole
+	// seconds; 0 is heartbeat.DefaultLeaseDuration.
 	LeaseDuration time.Duration
 	// MaxDeselection is the share of nodes, in percent, that may lose resources within ten
-	// minutes because they changed; nil is DefaultMaxDeselection. 100 never holds any back.
+	// minutes because they changed; nil is deselection.DefaultMaxPercent, and 100 sets no limit.
 	MaxDeselection *int
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Contact tells when the API server was away; nil: it never is.
-	Contact *Contact
+	// Heartbeats have the Leases that watches observe.
+	Heartbeats heartbeat.Monitor
 
-	behind         behind
-	outdated       atomic.Bool // something that is compiled has changed
-	burst          burst
-	sources        sources
-	secrets        secrets
-	facts          factsCache
-	compiler       compiler.Compiler
-	compiled       *compilation // nil until the first pass
-	published      published
-	refusals       refusals
-	quotas         quotas
-	rollout        rollout
-	standings      standings
-	deselection    deselection
-	uninstallation uninstallation
-	unused         unusedCatalogs
-	written        debounce
-	leases         leases
-	elected        <-chan struct{} // closed when this manager leads
+	// Set by watches.
+	outdated    atomic.Bool // something that is compiled has changed
+	batch       limits.BatchWindow
+	quotas      limits.NodeQuotas
+	unreachable bool // the API server did not answer the last probe
+
+	// The desired state.
+	sources     sources.Sources
+	compiler    catalog.Compiler
+	compiled    *compilation // nil before the first reconciliation
+	recompileAt time.Time    // though nothing has changed; zero for never
+
+	// What is published.
+	specs        specs
+	refusals     limits.Refusals
+	edits        deselection.Edits
+	budget       deselection.Budget
+	held         map[string]bool // nodes
+	heldProblems map[v1alpha1.ResourceRef]catalog.Problem
+	uninstall    uninstall
+	unusedSince  map[string]time.Time // by name of a Catalog
+
+	// The reported state.
+	progress progress.Tracker
+	index    nodestatus.Index
+	spacing  limits.Spacing[v1alpha1.ResourceRef]
+	// deletions are the resources that are being deleted, with the nodes that are waited for.
+	deletions map[v1alpha1.Resource]*cleanup.Waiting
 }
 
-// Reconcile makes one pass. The request says nothing: there is one fleet.
+// WrapTransport is for the rest.Config of the client: where the API server cannot be reached,
+// agents are not taken for silent.
+func (r *Fleet) WrapTransport(next http.RoundTripper) http.RoundTripper {
+	return r.Heartbeats.WrapTransport(next, r.Clock)
+}
+
+// Invalidate has the next reconciliation compile. It is safe for concurrent use.
+func (r *Fleet) Invalidate() { r.outdated.Store(true) }
+
+// NoteEdit is Invalidate for a change by people, which more may follow: the next reconciliation
+// waits for a batch of them.
+func (r *Fleet) NoteEdit() {
+	r.batch.Note(r.Clock.Now())
+	r.Invalidate()
+}
+
+// Reconcile reconciles the whole fleet, whatever the request says.
 func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
-	if wait := r.burst.left(r.Clock.Now()); wait > 0 && r.compiled != nil {
+	if wait := r.batch.Left(r.Clock.Now()); wait > 0 && r.compiled != nil {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	if r.compiled == nil {
-		if wait, err := r.catchUp(ctx); wait > 0 || err != nil {
-			return ctrl.Result{RequeueAfter: wait}, err
-		}
+	// Reset before anything is read: a later change may not be in the caches yet.
+	compile := r.outdated.Swap(false) || r.compiled == nil || !r.recompileAt.IsZero() && !r.Clock.Now().Before(r.recompileAt)
+	wait, err := r.reconcile(ctx, compile)
+	if err != nil && compile {
+		r.outdated.Store(true)
 	}
-	wait, err := r.pass(ctx)
-	return ctrl.Result{RequeueAfter: wait}, err
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("cannot reconcile the fleet: %w", err)
+	}
+	return ctrl.Result{RequeueAfter: wait}, nil
 }
 
-// pass does all that there is to do, and returns when to do so again; 0 for when something
-// happens.
-func (r *Fleet) pass(ctx context.Context) (time.Duration, error) {
-	outdated := r.outdated.Swap(false) // before anything is read: what changes from now on may not be seen
-	nodes, err := r.nodeCatalogsByName(ctx)
+// reconcile returns when to come back though nothing happens; 0 for never. Where a part fails,
+// the others go on.
+func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, error) {
+	s, err := r.gather(ctx)
 	if err != nil {
-		r.outdated.CompareAndSwap(false, outdated)
 		return 0, err
 	}
-	var again later
-	var failed error
-	if outdated || r.compiled == nil || r.due(r.Clock.Now()) {
-		if err := r.read(ctx, nodes); err != nil {
-			r.outdated.Store(true)
+	if err := r.checkDefinitions(ctx, s); err != nil {
+		return 0, err
+	}
+	if compile {
+		if err := r.compile(ctx, s); err != nil {
 			return 0, err
 		}
-		if failed = r.tell(ctx, nodes); failed != nil {
-			r.outdated.Store(true)
+		if !r.uninstall.inProgress() {
+			err = r.publish(ctx, s)
 		}
 	}
-	if again.in(r.uninstallation.next()); again.wait == 0 { // else what is held stays so
-		again.in(r.deselection.next(r.Clock.Now()))
-		again.in(r.refusals.next(r.Clock.Now()))
+	failed := []error{err}
+	wait := limits.Wait(r.scheduleRecompile())
+	for _, step := range []func(context.Context, *snapshot) (time.Duration, error){
+		r.collectCatalogs, r.reconcileLeases, r.watchHeartbeats, r.reconcileFinalizers, r.reportStatuses,
+	} {
+		again, err := step(ctx, s)
+		wait.Add(again)
+		failed = append(failed, err)
 	}
-	wait, err := r.collectUnused(ctx, nodes)
-	again.in(wait)
-	failed = errors.Join(failed, err)
-	r.doubtSilence(ctx)
-	wait, err = r.report(ctx, nodes)
-	again.in(wait)
-	failed = errors.Join(failed, err)
-	wait, err = r.keepLeases(ctx)
-	again.in(wait)
-	failed = errors.Join(failed, err)
-	if failed != nil {
-		return 0, fmt.Errorf("cannot bring the fleet up to date: %w", failed)
-	}
-	return again.wait, nil
+	return time.Duration(wait), errors.Join(failed...)
 }
 
-// due reports whether it is time to compile again though nothing has changed.
-func (r *Fleet) due(now time.Time) bool {
-	return r.deselection.due(now) || r.uninstallation.due(now) || r.refusals.due(now)
-}
-
-// tell publishes what was compiled, but not to nodes whose manager is being uninstalled.
-func (r *Fleet) tell(ctx context.Context, nodes nodeCatalogs) error {
-	if uninstalled, err := r.isUninstalled(ctx, nodes); uninstalled || err != nil {
-		return err
+// scheduleRecompile sets when to compile though nothing changes.
+func (r *Fleet) scheduleRecompile() time.Duration {
+	var wait limits.Wait
+	switch {
+	case r.uninstall.inProgress():
+		wait.Add(definitionsPeriod)
+	default:
+		wait.Add(r.refusals.Next(r.Clock.Now()))
+		if len(r.held) > 0 {
+			wait.Add(r.budget.Next(r.Clock.Now()))
+		}
 	}
-	return r.publish(ctx, nodes)
-}
-
-// later is the earliest of several times to come back.
-type later struct{ wait time.Duration }
-
-// in adds a time; 0 is none.
-func (l *later) in(d time.Duration) {
-	if d > 0 && (l.wait == 0 || d < l.wait) {
-		l.wait = d
+	r.recompileAt = time.Time{}
+	if wait > 0 {
+		r.recompileAt = r.Clock.Now().Add(time.Duration(wait))
 	}
+	return time.Duration(wait)
 }

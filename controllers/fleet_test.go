@@ -43,7 +43,7 @@ var _ = Describe("The fleet", func() {
 	It("waits for the end of what people change one thing after another, but not for ever", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"))
-		w.fleet.SeeChange()
+		w.fleet.NoteEdit()
 		Expect(w.pass(ctx)).NotTo(BeZero(), "it is over after ten seconds")
 		sees := func(after time.Duration) time.Duration {
 			GinkgoHelper()
@@ -54,10 +54,10 @@ var _ = Describe("The fleet", func() {
 		}
 		w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
 		create(ctx, file("a", "/a", requires("File/b")))
-		w.fleet.SeeChange()
+		w.fleet.NoteEdit()
 		Expect(sees(60 * time.Millisecond)).To(Equal(40 * time.Millisecond))
 		create(ctx, file("b", "/b"))
-		w.fleet.SeeChange()
+		w.fleet.NoteEdit()
 		Expect(sees(99 * time.Millisecond)).To(Equal(time.Millisecond))
 		Expect(said(ctx, "a")).To(BeEmpty())
 		sees(time.Millisecond)
@@ -70,7 +70,7 @@ var _ = Describe("The fleet", func() {
 		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
 		for range 40 {
 			Expect(has(ctx, "web-1")).To(HaveLen(2))
-			w.fleet.SeeChange()
+			w.fleet.NoteEdit()
 			sees(50 * time.Millisecond)
 		}
 		Expect(has(ctx, "web-1")).To(HaveLen(1))

@@ -3,23 +3,35 @@ package controllers_test
 import (
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
 )
 
+// gauge returns the value of a metric.
+func gauge(from prometheus.Gatherer, name string) float64 {
+	GinkgoHelper()
+	all, err := from.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	for _, family := range all {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	Fail("no metric " + name)
+	return 0
+}
+
 var _ = Describe("A node whose NodeCatalog can't be written", func() {
 	It("holds up no other, is reported, and is tried again with a backoff", func(ctx SpecContext) {
 		w := newWorld()
-		metrics, err := controllers.NewMetrics(prometheus.NewRegistry())
+		registry := prometheus.NewRegistry()
+		metrics, err := controllers.NewMetrics(registry)
 		Expect(err).NotTo(HaveOccurred())
 		w.fleet.Metrics = metrics
 		counting := &behind{Client: k8s}
@@ -41,9 +53,9 @@ var _ = Describe("A node whose NodeCatalog can't be written", func() {
 		Expect(has(ctx, "full")).To(BeEmpty())
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "own").Samples).To(ContainElement(And(
 			HaveField("Node", "full"), HaveField("State", v1alpha1.StatePending),
-			HaveField("Message", ContainSubstring("the API server refuses the node's catalog, so the node keeps what it has: cannot patch NodeCatalog full: ")))))
-		Expect(w.drainEvents()).To(ContainElement(ContainSubstring("Warning NotPublished the API server refuses the node's catalog")))
-		Expect(metrics.Refused()).To(Equal(1.0))
+			HaveField("Message", ContainSubstring("the API server rejects the NodeCatalog, so the node stays at its last one: cannot patch NodeCatalog full: ")))))
+		Expect(w.drainEvents()).To(ContainElement(ContainSubstring("Warning NotPublished the API server rejects the NodeCatalog")))
+		Expect(gauge(registry, "fettle_unpublished_nodes")).To(Equal(1.0))
 
 		By("passes that come while it waits")
 		counting.patches = 0
@@ -62,7 +74,7 @@ var _ = Describe("A node whose NodeCatalog can't be written", func() {
 		reportFacts(ctx, "full", map[string]any{})
 		w.passAfter(ctx, 30*time.Second)
 		Expect(has(ctx, "full")).To(HaveKey("File/own"))
-		Expect(metrics.Refused()).To(BeZero())
+		Expect(gauge(registry, "fettle_unpublished_nodes")).To(BeZero())
 	})
 
 	It("is written at once when it is to have something else", func(ctx SpecContext) {
@@ -111,37 +123,3 @@ var _ = Describe("A node that reports without end", func() {
 		Consistently(ctx, func() int { return len(noted(ctx, "NodeCatalog")) }).WithTimeout(time.Second).Should(BeNumerically("<=", 40)) // of 120
 	})
 })
-
-func TestPassesForANodeThatReportsWithoutEndAreRare(t *testing.T) {
-	t.Parallel()
-
-	now := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	fleet := &controllers.Fleet{Clock: now}
-	version := 0
-	report := func(node string) time.Duration {
-		version++
-		before := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: node}}
-		after := before.DeepCopy()
-		after.Status.AgentVersion = fmt.Sprint(version)
-		return fleet.WaitAfterReport(before, after)
-	}
-	soon, late := 0, 0
-	for range 600 { // a minute
-		now.SetTime(now.Now().Add(100 * time.Millisecond))
-		if wait := report("loud"); wait == 100*time.Millisecond {
-			soon++
-		} else if wait == 5*time.Second {
-			late++
-		}
-	}
-	if soon > 33 || soon < 30 || soon+late != 600 {
-		t.Errorf("of 600 reports %d are heard at once and %d later", soon, late)
-	}
-	if wait := report("n2"); wait != 100*time.Millisecond {
-		t.Errorf("another node waits %s", wait)
-	}
-	same := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "n2"}}
-	if wait := fleet.WaitAfterReport(same, same.DeepCopy()); wait != 0 {
-		t.Errorf("a report that says nothing new asks for a pass in %s", wait)
-	}
-}

@@ -2,22 +2,16 @@ package controllers_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/controllers"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
@@ -32,202 +26,6 @@ func renewed(node string, at time.Time) *coordinationv1.Lease {
 		l.Spec.RenewTime = new(metav1.NewMicroTime(at))
 	}
 	return l
-}
-
-// TestANodeIsSilentWhenItsLeaseIsOver follows one node, "a", through what a manager sees.
-func TestANodeIsSilentWhenItsLeaseIsOver(t *testing.T) {
-	t.Parallel()
-
-	type step struct {
-		at      time.Duration // since the start
-		renewed time.Duration // at which the agent says that it renewed; 0: nothing is seen
-		api     string        // "away" or "back": it gives no answer, or one
-	}
-	s := time.Second
-	for name, c := range map[string]struct {
-		steps  []step
-		silent []time.Duration // of these times, when it is silent
-		ask    []time.Duration
-	}{
-		"it is from the end of its time on": {
-			[]step{{at: 0, renewed: s}}, []time.Duration{60 * s, 61 * s, 600 * s}, []time.Duration{0, 59 * s, 60 * s, 61 * s, 600 * s},
-		},
-		"each renewal is a new time": {
-			[]step{{at: 0, renewed: s}, {at: 40 * s, renewed: 40 * s}}, []time.Duration{100 * s}, []time.Duration{60 * s, 99 * s, 100 * s},
-		},
-		"a Lease that comes again as it was is no renewal": {
-			[]step{{at: 0, renewed: s}, {at: 40 * s, renewed: s}}, []time.Duration{60 * s}, []time.Duration{59 * s, 60 * s},
-		},
-		"it may be heard again": {
-			[]step{{at: 0, renewed: s}, {at: 300 * s, renewed: 300 * s}}, []time.Duration{360 * s}, []time.Duration{300 * s, 359 * s, 360 * s},
-		},
-		"its clock may be an hour slow or fast": {
-			[]step{{at: 0, renewed: s}, {at: 40 * s, renewed: -3600 * s}, {at: 80 * s, renewed: 3600 * s}}, []time.Duration{140 * s}, []time.Duration{100 * s, 139 * s, 140 * s},
-		},
-		"a manager that starts gives it a whole time": {
-			[]step{{at: 500 * s, renewed: s}}, []time.Duration{560 * s}, []time.Duration{500 * s, 559 * s, 560 * s},
-		},
-		"but not if it was silent for ten": {
-			[]step{{at: 700 * s, renewed: s}}, []time.Duration{700 * s}, []time.Duration{700 * s},
-		},
-		"one that never renewed has a time, too": {
-			[]step{{at: 5 * s, renewed: -1}}, []time.Duration{65 * s}, []time.Duration{64 * s, 65 * s},
-		},
-		"while the API server is away nobody is to blame, and for a time after that": {
-			[]step{{at: 0, renewed: s}, {at: 30 * s, api: "away"}, {at: 200 * s, api: "back"}},
-			[]time.Duration{260 * s},
-			[]time.Duration{60 * s, 199 * s, 201 * s, 259 * s, 260 * s},
-		},
-		"who was silent before stays so": {
-			[]step{{at: 0, renewed: s}, {at: 65 * s, api: "back"}, {at: 70 * s, api: "away"}, {at: 200 * s, api: "back"}}, []time.Duration{80 * s, 199 * s, 201 * s}, []time.Duration{80 * s, 199 * s, 201 * s},
-		},
-		"an outage that is noticed when it is over, by who asks nothing, was one": {
-			[]step{{at: 0, api: "back"}, {at: s, renewed: s}, {at: 61 * s, api: "away"}, {at: 62 * s, api: "back"}}, []time.Duration{122 * s}, []time.Duration{62 * s, 121 * s, 122 * s},
-		},
-		"outages that follow each other are one": {
-			[]step{{at: 0, renewed: s}, {at: 30 * s, api: "away"}, {at: 50 * s, api: "back"}, {at: 61 * s, api: "away"}, {at: 90 * s, api: "back"}},
-			[]time.Duration{150 * s},
-			[]time.Duration{62 * s, 149 * s, 150 * s},
-		},
-		"an outage excuses for ten times at most": {
-			[]step{{at: 0, renewed: s}, {at: 30 * s, api: "away"}}, []time.Duration{600 * s}, []time.Duration{599 * s, 600 * s},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			clock := clocktesting.NewFakePassiveClock(start)
-			contact := &controllers.Contact{Clock: clock}
-			fleet := &controllers.Fleet{Clock: clock}
-			fleet.Listen(contact)
-			var got []time.Duration
-			steps := c.steps
-			for _, at := range c.ask {
-				for ; len(steps) > 0 && steps[0].at <= at; steps = steps[1:] {
-					clock.SetTime(start.Add(steps[0].at))
-					switch is := steps[0]; {
-					case is.api != "":
-						contact.Answer(is.api == "back")
-					case is.renewed == -1:
-						fleet.SeeLease(renewed("a", time.Time{}))
-					default:
-						fleet.SeeLease(renewed("a", start.Add(is.renewed)))
-					}
-				}
-				clock.SetTime(start.Add(at))
-				if fleet.Silent("a") {
-					got = append(got, at)
-				}
-			}
-			if diff := cmp.Diff(c.silent, got); diff != "" {
-				t.Errorf("when it is silent (-want +got):\n%s", diff)
-			}
-			if fleet.Silent("b") {
-				t.Error("a node that has no Lease is silent")
-			}
-		})
-	}
-}
-
-func TestTheNextNodeToBecomeSilentIsTheOneHeardLongestAgo(t *testing.T) {
-	t.Parallel()
-
-	clock := clocktesting.NewFakePassiveClock(start)
-	fleet := &controllers.Fleet{Clock: clock}
-	if got := fleet.NextSilence(); got != 0 {
-		t.Errorf("with no node it is in %s", got)
-	}
-	fleet.SeeLease(renewed("a", start))
-	clock.SetTime(start.Add(20 * time.Second))
-	fleet.SeeLease(renewed("b", start.Add(20*time.Second)))
-	var got []time.Duration
-	for _, at := range []time.Duration{20, 59, 60, 79, 80, 90} {
-		clock.SetTime(start.Add(at * time.Second))
-		got = append(got, fleet.NextSilence()/time.Second)
-	}
-	if diff := cmp.Diff([]time.Duration{40, 1, 20, 1, 0, 0}, got); diff != "" {
-		t.Errorf("seconds (-want +got):\n%s", diff)
-	}
-	if !fleet.SeeLease(renewed("a", start.Add(90*time.Second))) || fleet.SeeLease(renewed("a", start.Add(91*time.Second))) {
-		t.Error("a pass is needed when a silent node is heard, and not at each renewal")
-	}
-}
-
-// losesContact reports whether a request that begins at a time keeps a node, which renewed its
-// Lease of 60 s at the start, from being silent when that is over.
-func losesContact(at time.Duration, ask func(*clocktesting.FakePassiveClock, *controllers.Contact) (*http.Response, error)) bool {
-	clock := clocktesting.NewFakePassiveClock(start)
-	contact := &controllers.Contact{Clock: clock}
-	fleet := &controllers.Fleet{Clock: clock}
-	fleet.Listen(contact)
-	fleet.SeeLease(renewed("a", start))
-	clock.SetTime(start.Add(at))
-	trip := contact.Wrap(roundTripper(func(*http.Request) (*http.Response, error) { return ask(clock, contact) }))
-	if answer, err := trip.RoundTrip(&http.Request{}); err == nil {
-		answer.Body.Close()
-	}
-	clock.SetTime(start.Add(time.Minute))
-	return !fleet.Silent("a")
-}
-
-func TestContactIsLostByWhatIsNoAnswer(t *testing.T) {
-	t.Parallel()
-
-	for name, c := range map[string]struct {
-		took   time.Duration
-		status int
-		err    error
-		lost   bool
-	}{
-		"an answer":                       {time.Second, 200, nil, false},
-		"an answer that was long to come": {2 * time.Second, 200, nil, true},
-		"a refusal":                       {0, 403, nil, false},
-		"too many requests":               {0, 429, nil, false},
-		"no etcd":                         {0, 500, nil, true},
-		"no API server at the door":       {0, 503, nil, true},
-		"nobody there":                    {0, 0, errors.New("connection refused"), true},
-		"a request of ours that we ended": {9 * time.Second, 0, context.Canceled, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := losesContact(50*time.Second, func(clock *clocktesting.FakePassiveClock, _ *controllers.Contact) (*http.Response, error) {
-				clock.SetTime(clock.Now().Add(c.took))
-				return &http.Response{StatusCode: c.status, Body: http.NoBody}, c.err
-			})
-			if got != c.lost {
-				t.Errorf("that is lost contact: %t, want %t", got, c.lost)
-			}
-		})
-	}
-}
-
-// TestContactIsLostWhereNothingIsAnsweredForLong has a request that takes 40 s, beside
-// others that are answered.
-func TestContactIsLostWhereNothingIsAnsweredForLong(t *testing.T) {
-	t.Parallel()
-
-	for name, c := range map[string]struct {
-		others int // that are answered, one each half second from the start
-		lost   bool
-	}{
-		"one long list among others is none":                           {80, false},
-		"what was answered when it began is no sign of what came then": {1, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := losesContact(0, func(clock *clocktesting.FakePassiveClock, contact *controllers.Contact) (*http.Response, error) {
-				for i := range 80 {
-					clock.SetTime(clock.Now().Add(time.Second / 2))
-					if i < c.others {
-						contact.Answer(true)
-					}
-				}
-				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
-			})
-			if got != c.lost {
-				t.Errorf("that is lost contact: %t, want %t", got, c.lost)
-			}
-		})
-	}
 }
 
 var _ = Describe("Leases", func() {
@@ -282,8 +80,8 @@ var _ = Describe("Leases", func() {
 		for range 10 {
 			w.clock.SetTime(w.clock.Now().Add(40 * time.Second))
 			lease.Spec.RenewTime = new(metav1.NewMicroTime(w.clock.Now()))
-			Expect(w.fleet.SeeLease(&lease)).To(BeFalse())
-			Expect(w.fleet.Silent("web-1")).To(BeFalse())
+			Expect(w.fleet.Heartbeats.Observe(&lease, w.clock.Now())).To(BeFalse())
+			Expect(w.fleet.Heartbeats.Silent("web-1")).To(BeFalse())
 			w.pass(ctx)
 		}
 		Expect(versions(ctx)).To(Equal(before))
@@ -295,8 +93,8 @@ var _ = Describe("Leases", func() {
 		Expect(*lease.Spec.LeaseDurationSeconds).To(Equal(int32(120)))
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
 		lease.Spec.RenewTime = new(metav1.NewMicroTime(w.clock.Now()))
-		w.fleet.SeeLease(&lease)
-		Expect(w.fleet.NextSilence()).To(Equal(2 * time.Minute))
+		w.fleet.Heartbeats.Observe(&lease, w.clock.Now())
+		Expect(w.fleet.Heartbeats.Next(w.clock.Now())).To(Equal(2 * time.Minute))
 	})
 
 	It("tell who is silent and who is heard again, but for what an API server that is away made of it", func(ctx SpecContext) {

@@ -8,31 +8,31 @@ import (
 
 // Metrics of a [Fleet]. A nil *Metrics counts nothing.
 type Metrics struct {
-	refused prometheus.Gauge
-	dropped prometheus.Counter
+	unpublished   prometheus.Gauge
+	droppedEvents prometheus.Counter
 }
 
 // NewMetrics registers the metrics of a fleet.
 func NewMetrics(in prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
-		refused: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "fettle_unpublished_nodes", Help: "Nodes whose NodeCatalog the API server refuses to write. They keep what they have.",
+		unpublished: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "fettle_unpublished_nodes", Help: "Nodes whose NodeCatalog the API server rejects. They stay at their last one.",
 		}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+		droppedEvents: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fettle_node_events_dropped_total", Help: "Events that were not sent because their node reports too many.",
 		}),
 	}
-	return m, errors.Join(in.Register(m.refused), in.Register(m.dropped))
+	return m, errors.Join(in.Register(m.unpublished), in.Register(m.droppedEvents))
 }
 
-func (m *Metrics) unpublished(nodes int) {
+func (m *Metrics) setUnpublished(nodes int) {
 	if m != nil {
-		m.refused.Set(float64(nodes))
+		m.unpublished.Set(float64(nodes))
 	}
 }
 
-func (m *Metrics) droppedEvent() {
+func (m *Metrics) dropEvent() {
 	if m != nil {
-		m.dropped.Inc()
+		m.droppedEvents.Inc()
 	}
 }

@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ type requests struct {
 	all     []string
 	last    time.Time              // of a request that is noted, but for the lease of who leads
 	refused atomic.Pointer[string] // the part of a path that gets no answer
+	reads   map[string]string      // the query of the first list or watch, by path
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -25,6 +27,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // note wraps a transport. What asks for metadata alone goes without a note.
 func (rs *requests) note(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		rs.noteRead(r)
 		if !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
 			rs.mu.Lock()
 			rs.all = append(rs.all, r.Method+" "+r.URL.Path)
@@ -38,6 +41,27 @@ func (rs *requests) note(next http.RoundTripper) http.RoundTripper {
 		}
 		return next.RoundTrip(r)
 	})
+}
+
+// noteRead notes a list or watch of whole collections, also of metadata.
+func (rs *requests) noteRead(r *http.Request) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	path := r.URL.Path + r.Header.Get("Accept")
+	if _, known := rs.reads[path]; known || r.Method != http.MethodGet || !r.URL.Query().Has("watch") && !r.URL.Query().Has("resourceVersion") {
+		return
+	}
+	if rs.reads == nil {
+		rs.reads = map[string]string{}
+	}
+	rs.reads[path] = r.URL.RawQuery
+}
+
+// firstReads are the queries with which informers began.
+func (rs *requests) firstReads() []string {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return slices.Collect(maps.Values(rs.reads))
 }
 
 // whole are the requests so far, for whole objects, whose path has a part in it.

@@ -46,7 +46,7 @@ var _ = Describe("A resource's status", func() {
 		Expect(status.Samples).To(Equal([]v1alpha1.NodeSample{
 			{Node: "n4", State: v1alpha1.StateFailed, Message: "disk full"},
 			{Node: "n3", State: v1alpha1.StateNoop, Message: `mode is "0600", should be "0644"`},
-			{Node: "n5", State: v1alpha1.StatePending, Message: "the node reports more trouble than its status has room for"},
+			{Node: "n5", State: v1alpha1.StatePending, Message: "the node's status was truncated; state unknown"},
 			{Node: "n6", State: v1alpha1.StatePending, Message: "no agent has reported from the node yet"},
 		}))
 		Expect(said(ctx, "a")).To(Equal([]string{"Ready=False Failed", "Reconciling=True Applying", "Stalled=False Settled"}))
@@ -78,7 +78,7 @@ var _ = Describe("A resource's status", func() {
 		w := newWorld()
 		pass := func() {
 			GinkgoHelper()
-			w.fleet.SeeLease(renewed("n1", w.clock.Now()))
+			w.fleet.Heartbeats.Observe(renewed("n1", w.clock.Now()), w.clock.Now())
 			w.pass(ctx)
 		}
 		create(ctx, node("n1", "web"), file("a", "/a"), file("b", "/b"), file("c", "/c"))
@@ -137,13 +137,13 @@ var _ = Describe("A resource's status", func() {
 		applied(ctx, "n1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "disk full"})
 		applied(ctx, "n2")
 		w.pass(ctx)
-		w.fleet.SeeLease(renewed("n1", w.clock.Now()))
+		w.fleet.Heartbeats.Observe(renewed("n1", w.clock.Now()), w.clock.Now())
 		w.drainEvents()
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
-		w.fleet.SeeLease(renewed("n2", w.clock.Now()))
+		w.fleet.Heartbeats.Observe(renewed("n2", w.clock.Now()), w.clock.Now())
 		w.pass(ctx)
 		Expect(said(ctx, "a")).To(Equal([]string{"Ready=False Unknown", "Reconciling=True Unknown", "Stalled=False Settled"}))
-		Expect(messageOf(ctx, "a", "Ready")).To(Equal("1 of 2 nodes in sync, 1 unknown; n1: nothing was heard of the node's agent for longer than its Lease lasts; before, disk full"))
+		Expect(messageOf(ctx, "a", "Ready")).To(Equal("1 of 2 nodes in sync, 1 unknown; n1: no heartbeat from the node's agent for longer than its Lease lasts; last known: disk full"))
 		Expect(said(ctx, "b")).To(ContainElement("Ready=True InSync"))
 		Expect(w.drainEvents()).To(BeEmpty())
 	})

@@ -55,9 +55,9 @@ func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 
 // newManager is one as the command makes it.
 func newManager(g Gomega, cfg *rest.Config, scheme *runtime.Scheme, asked *requests, elect bool) ctrl.Manager {
-	contact := &controllers.Contact{Clock: clock.RealClock{}}
+	fleet := &controllers.Fleet{Clock: clock.RealClock{}, Kinds: providers.Kinds()}
 	cfg.Wrap(asked.note)
-	cfg.Wrap(contact.Wrap)
+	cfg.Wrap(fleet.WrapTransport)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controllers.CacheOptions(),
@@ -69,10 +69,7 @@ func newManager(g Gomega, cfg *rest.Config, scheme *runtime.Scheme, asked *reque
 		LeaderElectionReleaseOnCancel: true,
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	fleet := &controllers.Fleet{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
-		Clock: clock.RealClock{}, Kinds: providers.Kinds(), Contact: contact,
-	}
+	fleet.Client, fleet.Live, fleet.Recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("fettle-manager")
 	g.Expect(fleet.SetupWithManager(mgr)).To(Succeed())
 	return mgr
 }

@@ -9,7 +9,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -23,145 +22,123 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/conditions"
+	"github.com/fettle-dev/fettle/internal/fleet/limits"
 )
 
-// maxRetry is the longest wait after failures: what fails for one node must not keep
-// the others waiting.
+// maxRetry is the longest backoff after failures: what fails for one node must not delay the
+// others.
 const maxRetry = 30 * time.Second
 
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-// SetupWithManager watches all that a pass reads. A pass begins when every cache is
-// filled, and not before: what is missing from a cache would look deleted.
+// SetupWithManager watches everything that a reconciliation reads. The informers start when this
+// manager is elected, with a list that is at least as new as all that the manager before wrote, and
+// the first reconciliation begins when every cache is synced: an object that a cache lacks would
+// look deleted.
 func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
-	r.elected = mgr.Elected()
-	if r.Contact != nil {
-		r.leases.lost = r.Contact.lost
-	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("fleet").
 		WithOptions(controller.Options{
-			EnableWarmup:            new(true), // whoever waits for the lease has its caches filled
 			MaxConcurrentReconciles: 1,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](settle, maxRetry),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](limits.Debounce, maxRetry),
 		}).
 		WatchesMetadata(&corev1.Node{}, r.recompile(), builder.WithPredicates(labelsOrAnnotations())).
-		WatchesMetadata(&v1alpha1.Catalog{}, r.recompile(), builder.WithPredicates(onlyDeletion())).
-		WatchesMetadata(&corev1.ConfigMap{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.named))).
-		Watches(&corev1.Secret{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.secrets.named))).
-		Watches(&v1alpha1.NodeCatalog{}, r.nodeReports()).
+		WatchesMetadata(&corev1.ConfigMap{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.UsesConfigMap))).
+		Watches(&corev1.Secret{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.UsesSecret))).
+		Watches(&v1alpha1.Catalog{}, r.recompile(), builder.WithPredicates(onlyDeletion())).
+		Watches(&v1alpha1.NodeCatalog{}, r.nodeCatalogEvents()).
 		Watches(&coordinationv1.Lease{}, r.leaseEvents())
 	for _, kind := range v1alpha1.Resources() {
-		b = b.Watches(kind, r.resourceChanges())
+		b = b.Watches(kind, r.resourceEvents())
 	}
 	return b.Complete(r)
 }
 
-// resourceChanges asks for as much as a change of a resource makes necessary: none where it
-// is one of its status, or of metadata that are not ours.
-func (r *Fleet) resourceChanges() handler.EventHandler {
+// resourceEvents ignores changes of a resource's status and of metadata that are not ours.
+func (r *Fleet) resourceEvents() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.changeSoon(q) },
-		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.changeSoon(q) },
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.enqueueBatch(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.enqueueBatch(q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, now := e.ObjectOld, e.ObjectNew
-			other := func(annotation string) bool {
-				return before.GetAnnotations()[annotation] != now.GetAnnotations()[annotation]
-			}
+			annotated := func(key string) bool { return before.GetAnnotations()[key] != now.GetAnnotations()[key] }
 			switch {
-			case before.GetUID() != now.GetUID(), before.GetGeneration() != now.GetGeneration(), other(v1alpha1.AnnotationConfirmDeselection):
-				r.changeSoon(q)
-			case other(v1alpha1.AnnotationAbandonCleanup),
+			case before.GetUID() != now.GetUID(), before.GetGeneration() != now.GetGeneration(), annotated(v1alpha1.AnnotationConfirmDeselection):
+				r.enqueueBatch(q)
+			case annotated(v1alpha1.AnnotationAbandonCleanup),
 				controllerutil.ContainsFinalizer(before, v1alpha1.FinalizerCleanup) != controllerutil.ContainsFinalizer(now, v1alpha1.FinalizerCleanup):
-				passSoon(q)
+				enqueue(q, limits.Debounce)
 			}
 		},
 	}
 }
 
-// recompile asks for a pass that compiles.
+// recompile enqueues a reconciliation that compiles.
 func (r *Fleet) recompile() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.compileSoon(q) },
-		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q queue) { r.compileSoon(q) },
-		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.compileSoon(q) },
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.enqueueCompile(q) },
+		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q queue) { r.enqueueCompile(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.enqueueCompile(q) },
 	}
 }
 
-// changeSoon is for what people change, more of which may follow.
-func (r *Fleet) changeSoon(q queue) {
-	r.burst.note(r.Clock.Now())
-	r.compileSoon(q)
+// enqueueBatch is for changes by people, of which more may follow.
+func (r *Fleet) enqueueBatch(q queue) {
+	r.NoteEdit()
+	enqueue(q, limits.Debounce)
 }
 
-func (r *Fleet) compileSoon(q queue) {
-	r.outdated.Store(true)
-	passSoon(q)
+func (r *Fleet) enqueueCompile(q queue) {
+	r.Invalidate()
+	enqueue(q, limits.Debounce)
 }
 
-// passSoon asks for a pass that reads status alone, unless more is due.
-func passSoon(q queue) { passAfter(q, settle) }
-
-func passAfter(q queue, wait time.Duration) {
-	q.AddAfter(ctrl.Request{NamespacedName: types.NamespacedName{Name: "fleet"}}, wait)
+func enqueue(q queue, after time.Duration) {
+	q.AddAfter(ctrl.Request{NamespacedName: types.NamespacedName{Name: "fleet"}}, after)
 }
 
-// nodeReports asks for as much as a change of a NodeCatalog makes necessary, and sends events
-// about what happened on the node.
-func (r *Fleet) nodeReports() handler.EventHandler {
+func (r *Fleet) nodeCatalogEvents() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.compileSoon(q) },
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.enqueueCompile(q) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			r.quotas.forget(e.Object.GetName())
-			r.compileSoon(q)
+			r.quotas.Forget(e.Object.GetName())
+			r.enqueueCompile(q)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, ok1 := e.ObjectOld.(*v1alpha1.NodeCatalog)
 			now, ok2 := e.ObjectNew.(*v1alpha1.NodeCatalog)
 			if ok1 && ok2 {
-				r.noteReport(before, now, q)
+				r.onNodeReport(before, now, q)
 			}
 		},
 	}
 }
 
-// noteReport does what a change of a NodeCatalog makes necessary, within the node's quota.
-func (r *Fleet) noteReport(before, now *v1alpha1.NodeCatalog, q queue) {
-	quota := r.quotas.of(now.Name, r.Clock)
-	if r.leads() {
-		for _, o := range nodeEvents(before.Status, now.Status) {
-			if quota.events.TryAccept() {
-				emit(r.Recorder, now, []occurrence{o})
-			} else {
-				r.Metrics.droppedEvent()
-			}
+// onNodeReport enqueues what a change of a NodeCatalog makes necessary, and records events about
+// what happened on the node, within the node's quota.
+func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
+	quota := r.quotas.Of(now.Name, r.Clock)
+	for _, e := range conditions.NodeEvents(before.Status, now.Status) {
+		if quota.Events.TryAccept() {
+			conditions.Record(r.Recorder, now, e)
+		} else {
+			r.Metrics.dropEvent()
 		}
 	}
-	compiles := before.Status.PublicKey != now.Status.PublicKey || !sameFacts(before.Status.Facts, now.Status.Facts)
 	switch {
-	case before.Generation != now.Generation: // which is not the node's doing
-		r.compileSoon(q)
+	case before.Generation != now.Generation: // not the node's doing
+		r.enqueueCompile(q)
 	case reflect.DeepEqual(before.Status, now.Status):
 	default:
-		if compiles {
-			r.outdated.Store(true)
+		if before.Status.PublicKey != now.Status.PublicKey || !sameFacts(before.Status.Facts, now.Status.Facts) {
+			r.Invalidate()
 		}
-		wait := settle
-		if !quota.passes.TryAccept() {
-			wait = passEvery
+		after := limits.Debounce
+		if !quota.Reconciles.TryAccept() {
+			after = limits.ReconcilePeriod
 		}
-		passAfter(q, wait)
-	}
-}
-
-// leads reports whether it is for this manager to tell people: one that waits to be elected
-// sees all that the other sees.
-func (r *Fleet) leads() bool {
-	select {
-	case <-r.elected:
-		return true
-	default:
-		return false
+		enqueue(q, after)
 	}
 }
 
@@ -172,8 +149,25 @@ func sameFacts(a, b *runtime.RawExtension) bool {
 	return bytes.Equal(a.Raw, b.Raw)
 }
 
-// labelsOrAnnotations lets pass what selectors and expressions can see of a Node. Its
-// heartbeats are no news.
+// leaseEvents enqueues nothing for a renewal, unless the node was silent.
+func (r *Fleet) leaseEvents() handler.EventHandler {
+	observe := func(o client.Object, q queue) {
+		if lease, ok := o.(*coordinationv1.Lease); ok && r.Heartbeats.Observe(lease, r.Clock.Now()) {
+			enqueue(q, limits.Debounce)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { observe(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { observe(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			r.Heartbeats.Forget(e.Object.GetName())
+			enqueue(q, limits.Debounce)
+		},
+	}
+}
+
+// labelsOrAnnotations passes the changes of a Node that selectors and expressions can see. Its
+// heartbeats are not among them.
 func labelsOrAnnotations() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
@@ -182,22 +176,10 @@ func labelsOrAnnotations() predicate.Predicate {
 	}}
 }
 
-// onlyDeletion is all that can happen to a Catalog that we did not do.
+// onlyDeletion passes what can happen to a Catalog that this manager did not do.
 func onlyDeletion() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(event.UpdateEvent) bool { return false },
 	}
 }
-
-func metadataList(kind string) *metav1.PartialObjectMetadataList {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
-	if kind == "Node" || kind == "Secret" {
-		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
-	}
-	return list
-}
-
-// shared lists without copying: passes never change what they read.
-func shared() client.ListOption { return client.UnsafeDisableDeepCopy }

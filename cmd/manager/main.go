@@ -30,6 +30,8 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
 	"github.com/fettle-dev/fettle/controllers/policycheck"
+	"github.com/fettle-dev/fettle/internal/fleet/deselection"
+	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/internal/version"
 	"github.com/fettle-dev/fettle/providers"
@@ -68,10 +70,10 @@ func parse(args []string, out io.Writer) (settings, error) {
 	fs.StringVar(&s.probes, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; 0 serves none")
 	fs.BoolVar(&s.elect, "leader-elect", false, "work only while no other manager does")
 	fs.StringVar(&s.electNamespace, "leader-elect-namespace", "", "`namespace` of the lease; that of the pod by default")
-	fs.DurationVar(&s.lease, "lease-duration", controllers.DefaultLeaseDuration, "how long an agent may be silent before its node counts as unknown, 10s to 1h: agents renew their Leases when two thirds of it are over")
+	fs.DurationVar(&s.lease, "lease-duration", heartbeat.DefaultLeaseDuration, "how long an agent may be silent before its node counts as unknown, 10s to 1h: agents renew their Leases when two thirds of it are over")
 	fs.Float64Var(&s.qps, "kube-api-qps", queriesPerSecond, "requests a second to the API server, of each kind of object, over a while: a change of 5,000 nodes takes 25s at 200")
 	fs.IntVar(&s.burst, "kube-api-burst", 2*queriesPerSecond, "requests that may go beyond that at once")
-	fs.IntVar(&s.maxDeselection, "max-deselection", controllers.DefaultMaxDeselection, "`percent` of the nodes, 0 to 100, that may lose resources within ten minutes because their labels, annotations or facts changed: where more would, and more than one, it waits to be confirmed; 100 never waits")
+	fs.IntVar(&s.maxDeselection, "max-deselection", deselection.DefaultMaxPercent, "`percent` of the nodes, 0 to 100, that may lose resources within ten minutes because their labels, annotations or facts changed: where more would, and more than one, it waits to be confirmed; 100 never waits")
 	fs.BoolVar(&s.debug, "debug", false, "log every pass")
 	if err := fs.Parse(args); err != nil {
 		return s, err
@@ -132,8 +134,11 @@ func setLoggers(s settings, out io.Writer) {
 }
 
 func newManager(cfg *rest.Config, s settings) (ctrl.Manager, error) {
-	contact := &controllers.Contact{Clock: clock.RealClock{}}
-	cfg.Wrap(contact.Wrap)
+	fleet := &controllers.Fleet{
+		Clock: clock.RealClock{}, Kinds: providers.Kinds(),
+		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection,
+	}
+	cfg.Wrap(fleet.WrapTransport)
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
@@ -156,18 +161,9 @@ func newManager(cfg *rest.Config, s settings) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
-	counted, err := controllers.NewMetrics(metrics.Registry)
-	if err != nil {
+	fleet.Client, fleet.Live, fleet.Recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("fettle-manager")
+	if fleet.Metrics, err = controllers.NewMetrics(metrics.Registry); err != nil {
 		return nil, fmt.Errorf("cannot register metrics: %w", err)
-	}
-	fleet := &controllers.Fleet{
-		Metrics:       counted,
-		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection, Contact: contact,
-		Client:   mgr.GetClient(),
-		Live:     mgr.GetAPIReader(),
-		Recorder: mgr.GetEventRecorder("fettle-manager"),
-		Clock:    clock.RealClock{},
-		Kinds:    providers.Kinds(),
 	}
 	if err := fleet.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the controller: %w", err)

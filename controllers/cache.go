@@ -1,0 +1,71 @@
+package controllers
+
+import (
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// CacheOptions are for the manager that runs a [Fleet]. They leave out of the caches what no
+// reconciliation reads: managed fields, the data of ConfigMaps, Secrets that are not exposed to
+// nodes, the attributes in Catalogs, the Leases of other namespaces.
+func CacheOptions() cache.Options {
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.ConfigMap{}: {Transform: stripMetadata},
+			&corev1.Secret{}: {
+				Label:     labels.SelectorFromSet(labels.Set{v1alpha1.LabelExposeToNodes: "true"}),
+				Transform: stripAnnotations,
+			},
+			&v1alpha1.Catalog{}:     {Transform: stripAttributes},
+			&coordinationv1.Lease{}: {Transform: stripLease, Namespaces: map[string]cache.Config{v1alpha1.AgentNamespace: {}}},
+		},
+	}
+}
+
+// stripAnnotations removes what kubectl may have copied of an object's data, too.
+func stripAnnotations(o any) (any, error) {
+	if m, err := meta.Accessor(o); err == nil { // a tombstone has no metadata
+		m.SetManagedFields(nil)
+		m.SetAnnotations(nil)
+	}
+	return o, nil
+}
+
+func stripMetadata(o any) (any, error) {
+	o, err := stripAnnotations(o)
+	if m, missing := meta.Accessor(o); missing == nil {
+		m.SetLabels(nil)
+	}
+	return o, err
+}
+
+// stripAttributes leaves only the references of entries: what they contain is compiled anew, and
+// never read back.
+func stripAttributes(o any) (any, error) {
+	if c, ok := o.(*v1alpha1.Catalog); ok {
+		c.ManagedFields = nil
+		for i, e := range c.Entries {
+			c.Entries[i] = v1alpha1.CatalogEntry{Kind: e.Kind, Name: e.Name}
+		}
+	}
+	return o, nil
+}
+
+func stripLease(o any) (any, error) {
+	if l, ok := o.(*coordinationv1.Lease); ok {
+		l.ObjectMeta = metav1.ObjectMeta{
+			Namespace: l.Namespace, Name: l.Name, UID: l.UID, ResourceVersion: l.ResourceVersion,
+			CreationTimestamp: l.CreationTimestamp, OwnerReferences: l.OwnerReferences,
+		}
+		l.Spec = coordinationv1.LeaseSpec{RenewTime: l.Spec.RenewTime, LeaseDurationSeconds: l.Spec.LeaseDurationSeconds}
+	}
+	return o, nil
+}

@@ -1,0 +1,106 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
+	"github.com/fettle-dev/fettle/internal/fleet/contents"
+	"github.com/fettle-dev/fettle/internal/fleet/sources"
+)
+
+// A compilation is the desired state of the fleet.
+type compilation struct {
+	catalog.Result
+	problems      map[v1alpha1.ResourceRef][]catalog.Problem
+	generations   map[v1alpha1.ResourceRef]int64
+	confirmations map[v1alpha1.ResourceRef]string // values of the confirm-deselection annotation
+	finalized     map[v1alpha1.ResourceRef]types.UID
+	revision      int // of Fleet.edits
+}
+
+// compile compiles a snapshot, and notes what that changes for nodes.
+func (r *Fleet) compile(ctx context.Context, s *snapshot) error {
+	reader := r.sources.Reader(ctx, r.Client, r.Live)
+	seals := sources.Sealer{Reader: reader, Existing: func(node string) []v1alpha1.CatalogEntry { return r.entriesOf(node, s) }}
+	result := r.compiler.Compile(catalog.Input{
+		Nodes: s.compilerNodes(), Resources: s.live, Kinds: r.Kinds,
+		ConfigMap: reader.ConfigMap, Secret: reader.Secret, Seal: seals.Seal,
+	})
+	if err := reader.Close(); err != nil {
+		return fmt.Errorf("cannot compile: %w", err)
+	}
+	next := &compilation{
+		Result:        result,
+		problems:      map[v1alpha1.ResourceRef][]catalog.Problem{},
+		generations:   make(map[v1alpha1.ResourceRef]int64, len(s.live)),
+		confirmations: map[v1alpha1.ResourceRef]string{},
+		finalized:     cleanup.Finalized(s.live, s.deleting),
+		revision:      r.edits.Observe(s.live),
+	}
+	for _, p := range result.Problems {
+		next.problems[p.Ref] = append(next.problems[p.Ref], p)
+	}
+	for _, o := range s.live {
+		ref := v1alpha1.RefOf(o)
+		next.generations[ref] = o.GetGeneration()
+		if token, ok := o.GetAnnotations()[v1alpha1.AnnotationConfirmDeselection]; ok {
+			next.confirmations[ref] = token
+		}
+	}
+	r.noteChanges(next)
+	r.compiled = next
+	return nil
+}
+
+// entriesOf returns a node's own entries as they were compiled last, which may not be written
+// yet, and as the cluster has them.
+func (r *Fleet) entriesOf(node string, s *snapshot) (entries []v1alpha1.CatalogEntry) {
+	if r.compiled != nil && r.compiled.Nodes[node] != nil {
+		entries = r.compiled.Nodes[node].Spec.Entries
+	}
+	if nc := s.nodeCatalogs[node]; nc != nil {
+		entries = slices.Concat(entries, nc.Spec.Entries)
+	}
+	return entries
+}
+
+// noteChanges tells the progress of nodes what their next desired spec changes.
+func (r *Fleet) noteChanges(next *compilation) {
+	r.progress.Retain(func(node string) bool { return next.Nodes[node] != nil })
+	if r.compiled == nil {
+		return
+	}
+	differ := contents.Differ{Entries: func(name string) []v1alpha1.CatalogEntry {
+		for _, c := range []*compilation{next, r.compiled} {
+			if found := c.Catalogs[name]; found != nil {
+				return found.Entries
+			}
+		}
+		return nil
+	}}
+	for node, is := range next.Nodes {
+		if was := r.compiled.Nodes[node]; was != nil && was.Digest != is.Digest {
+			r.progress.Changed(node, is.Digest, differ.Diff(was.Spec, is.Spec).Changed)
+		}
+	}
+}
+
+// vanished reports whether a resource is missing that was there in the last compilation.
+func (r *Fleet) vanished(s *snapshot) bool {
+	there := make(map[v1alpha1.ResourceRef]bool, len(s.live))
+	for _, o := range s.live {
+		there[v1alpha1.RefOf(o)] = true
+	}
+	for ref := range r.compiled.generations {
+		if !there[ref] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,136 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
+	"github.com/fettle-dev/fettle/internal/fleet/limits"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+)
+
+// conflictRetry is when to retry after someone else changed a resource at the same time. As a rule
+// the cache hears of that and causes another reconciliation.
+const conflictRetry = time.Second
+
+// reconcileFinalizers adds the finalizer to resources whose deletion leaves nodes something to do,
+// and removes it from others and from those that are cleaned up. Hosts are safe without it: it only
+// makes `kubectl delete` wait.
+func (r *Fleet) reconcileFinalizers(ctx context.Context, s *snapshot) (time.Duration, error) {
+	var changes []v1alpha1.Resource
+	for _, o := range s.live {
+		if o.GetTargeting().DeletionPolicy.Acts() != controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerCleanup) {
+			changes = append(changes, o)
+		}
+	}
+	var next limits.Wait
+	r.deletions = r.waitingDeletions(s)
+	for o, w := range r.deletions {
+		if w.Done() {
+			changes = append(changes, o)
+		} else {
+			next.Add(definitionsPeriod)
+		}
+	}
+	errs := each(len(changes), func(i int) error { return r.toggleFinalizer(ctx, changes[i]) })
+	for i, err := range errs {
+		if apierrors.IsConflict(err) {
+			errs[i] = nil
+			next.Add(conflictRetry)
+		}
+	}
+	return time.Duration(next), errors.Join(errs...)
+}
+
+// waitingDeletions returns, for each resource that is being deleted, the nodes that its deletion
+// waits for. One that the last compilation still had is left out.
+func (r *Fleet) waitingDeletions(s *snapshot) map[v1alpha1.Resource]*cleanup.Waiting {
+	all := map[v1alpha1.Resource]*cleanup.Waiting{}
+	var nodes []nodestatus.Node
+	for _, o := range s.deleting {
+		if _, compiled := r.compiled.generations[v1alpha1.RefOf(o)]; compiled || !controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerCleanup) {
+			continue
+		}
+		if nodes == nil {
+			nodes = r.unsettledNodes(s)
+		}
+		all[o] = &cleanup.Waiting{}
+		abandoned := o.GetAnnotations()[v1alpha1.AnnotationAbandonCleanup] == "true" || r.uninstall.kinds[o.KindName()]
+		if abandoned {
+			continue
+		}
+		contains := r.catalogsContain(s, v1alpha1.RefOf(o))
+		for _, n := range nodes {
+			all[o].Add(n.Name, r.cleanupState(o, n, contains))
+		}
+	}
+	return all
+}
+
+// unsettledNodes returns the nodes that have something to apply or report trouble: none, in a
+// fleet in sync.
+func (r *Fleet) unsettledNodes(s *snapshot) []nodestatus.Node {
+	all := []nodestatus.Node{}
+	for name, nc := range s.nodeCatalogs {
+		if want := r.compiled.Nodes[name]; want != nil {
+			n := r.nodeStatus(name, want, nc)
+			if n.Progress.All || n.Progress.Some != nil || len(nc.Status.Resources) > 0 || nc.Status.Omitted > 0 {
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}
+
+// cleanupState returns the state of a resource that is being deleted on one node. Whether the node
+// had it follows from what managers wrote alone.
+func (r *Fleet) cleanupState(o v1alpha1.Resource, n nodestatus.Node, contains func([]v1alpha1.CatalogRef) bool) nodestatus.State {
+	spec, ref := r.specs.of(n.Reported), v1alpha1.RefOf(o)
+	has := contains(spec.Catalogs) ||
+		slices.ContainsFunc(spec.Entries, func(e v1alpha1.CatalogEntry) bool { return e.Ref() == ref }) ||
+		slices.ContainsFunc(spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == ref })
+	return cleanup.State(ref, cleanup.Node{
+		Status: n.Reported.Status, Progress: n.Progress, Silent: n.Silent, Held: has && n.Held,
+		Had: has || slices.Contains(spec.Cleanup, v1alpha1.CleanupRef{Ref: ref, UID: o.GetUID()}),
+	})
+}
+
+// catalogsContain returns whether any of some Catalogs may contain a resource that is being
+// deleted: the last compilation made its Catalogs without it, and of a Catalog that is missing
+// nothing is known.
+func (r *Fleet) catalogsContain(s *snapshot, ref v1alpha1.ResourceRef) func([]v1alpha1.CatalogRef) bool {
+	known := map[string]bool{}
+	for name, c := range s.catalogs {
+		known[name] = slices.ContainsFunc(c.Entries, func(e v1alpha1.CatalogEntry) bool { return e.Ref() == ref })
+	}
+	return func(catalogs []v1alpha1.CatalogRef) bool {
+		return slices.ContainsFunc(catalogs, func(c v1alpha1.CatalogRef) bool {
+			contains, exists := known[c.Name]
+			return r.compiled.Catalogs[c.Name] == nil && (contains || !exists)
+		})
+	}
+}
+
+func (r *Fleet) toggleFinalizer(ctx context.Context, o v1alpha1.Resource) error {
+	next, ok := o.DeepCopyObject().(v1alpha1.Resource)
+	if !ok {
+		return fmt.Errorf("cannot change finalizers of %s: its copy is a %T", v1alpha1.RefOf(o), o)
+	}
+	if !controllerutil.RemoveFinalizer(next, v1alpha1.FinalizerCleanup) {
+		controllerutil.AddFinalizer(next, v1alpha1.FinalizerCleanup)
+	}
+	// Only if nobody changed the resource since: the finalizers of others must not be lost.
+	err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot change finalizers of %s: %w", v1alpha1.RefOf(o), err)
+	}
+	return nil
+}

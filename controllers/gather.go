@@ -1,0 +1,142 @@
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// A snapshot is what the caches hold at the begin of a reconciliation. Its objects are the
+// caches' own and must not be changed.
+type snapshot struct {
+	nodes        map[string]*metav1.PartialObjectMetadata
+	nodeCatalogs map[string]*v1alpha1.NodeCatalog // those of nodes only, by name
+	orphans      []*v1alpha1.NodeCatalog          // whose Node is gone or another one
+	catalogs     map[string]*v1alpha1.Catalog
+	live         []v1alpha1.Resource // of all kinds
+	deleting     []v1alpha1.Resource
+}
+
+func (r *Fleet) gather(ctx context.Context) (*snapshot, error) {
+	nodes, catalogs, nodeCatalogs := nodeMetadata(), &v1alpha1.CatalogList{}, &v1alpha1.NodeCatalogList{}
+	for _, list := range []client.ObjectList{nodes, catalogs, nodeCatalogs} {
+		if err := r.list(ctx, list); err != nil {
+			return nil, err
+		}
+	}
+	s := &snapshot{
+		nodes:        make(map[string]*metav1.PartialObjectMetadata, len(nodes.Items)),
+		nodeCatalogs: make(map[string]*v1alpha1.NodeCatalog, len(nodeCatalogs.Items)),
+		catalogs:     make(map[string]*v1alpha1.Catalog, len(catalogs.Items)),
+	}
+	for i := range nodes.Items {
+		s.nodes[nodes.Items[i].Name] = &nodes.Items[i]
+	}
+	for i := range catalogs.Items {
+		s.catalogs[catalogs.Items[i].Name] = &catalogs.Items[i]
+	}
+	for i := range nodeCatalogs.Items {
+		nc := &nodeCatalogs.Items[i]
+		if node := s.nodes[nc.Name]; node != nil && ownedBy(nc, node.UID) {
+			s.nodeCatalogs[nc.Name] = nc
+		} else {
+			s.orphans = append(s.orphans, nc)
+		}
+	}
+	return s, r.gatherResources(ctx, s)
+}
+
+func (r *Fleet) gatherResources(ctx context.Context, s *snapshot) error {
+	for _, kind := range v1alpha1.Resources() {
+		o, err := r.Client.Scheme().New(v1alpha1.GroupVersion.WithKind(kind.KindName() + "List"))
+		if err != nil {
+			return fmt.Errorf("cannot list %s: %w", kind.KindName(), err)
+		}
+		list, ok := o.(client.ObjectList)
+		if !ok {
+			return fmt.Errorf("cannot list %s: %T is no list", kind.KindName(), o)
+		}
+		if err := r.list(ctx, list); err != nil {
+			return err
+		}
+		err = apimeta.EachListItem(list, func(o runtime.Object) error {
+			if res, ok := o.(v1alpha1.Resource); ok && res.GetDeletionTimestamp() == nil {
+				s.live = append(s.live, res)
+			} else if ok {
+				s.deleting = append(s.deleting, res)
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("cannot read the list of %s: %w", kind.KindName(), err)
+		}
+	}
+	return nil
+}
+
+func (r *Fleet) list(ctx context.Context, list client.ObjectList) error {
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("cannot list %T: %w", list, err)
+	}
+	return nil
+}
+
+func nodeMetadata() *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	return list
+}
+
+// compilerNodes returns the nodes with the facts and keys that their agents reported.
+func (s *snapshot) compilerNodes() []catalog.Node {
+	all := make([]catalog.Node, 0, len(s.nodes))
+	for name, o := range s.nodes {
+		n := catalog.Node{Name: name, Labels: o.Labels, Annotations: o.Annotations}
+		if nc := s.nodeCatalogs[name]; nc != nil {
+			n.PublicKey = nc.Status.PublicKey
+			if raw := nc.Status.Facts; raw != nil && len(raw.Raw) > 0 {
+				n.Facts, n.FactsKey = func() resource.Facts { return decodeFacts(raw.Raw) }, string(raw.Raw)
+			}
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// decodeFacts returns nil if a node reported something else than an object, as if it had not
+// reported any.
+func decodeFacts(raw []byte) (facts resource.Facts) {
+	if json.Unmarshal(raw, &facts) != nil {
+		return nil
+	}
+	return facts
+}
+
+// exists reports whether there is a Node.
+func (s *snapshot) exists(node string) bool { return s.nodes[node] != nil }
+
+// ownedBy reports whether an object belongs to this very Node, and not to a former one of the
+// same name.
+func ownedBy(o metav1.Object, uid types.UID) bool {
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.Kind == "Node" {
+			return owner.UID == uid
+		}
+	}
+	return true
+}
+
+func nodeAsOwner(node *metav1.PartialObjectMetadata) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
+}

@@ -1,0 +1,106 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+)
+
+// specs remember the specs of NodeCatalogs as they were last read or written, whichever is
+// newer: the cache may be behind a write. The zero value remembers none. They are safe for
+// concurrent use.
+type specs struct {
+	mu     sync.Mutex
+	byNode map[string]spec
+}
+
+// A spec is that of one generation of a NodeCatalog.
+type spec struct {
+	v1alpha1.NodeCatalogSpec // zero in the map while the cache has it
+	uid                      types.UID
+	generation               int64
+	digest                   string
+	inSync                   int  // revision of Fleet.edits with which the node last had its desired spec
+	cached                   bool // the cache has had the NodeCatalog
+}
+
+// of returns the newest known spec of a NodeCatalog that the cache has.
+func (k *specs) of(nc *v1alpha1.NodeCatalog) spec {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	is := k.byNode[nc.Name]
+	if is.uid == nc.UID && is.generation > nc.Generation {
+		return is
+	}
+	if is.uid != nc.UID {
+		is = spec{uid: nc.UID}
+	}
+	is.cached = true
+	if is.generation != nc.Generation {
+		is.generation, is.digest = nc.Generation, catalog.Digest(nc.Spec)
+	}
+	is.NodeCatalogSpec = v1alpha1.NodeCatalogSpec{}
+	k.set(nc.Name, is)
+	is.NodeCatalogSpec = nc.Spec
+	return is
+}
+
+func (k *specs) set(node string, s spec) {
+	if k.byNode == nil {
+		k.byNode = map[string]spec{}
+	}
+	k.byNode[node] = s
+}
+
+// wrote notes a spec that replaced another one, or the zero spec. If someone else wrote in between,
+// the result is not known, and the cache will tell.
+func (k *specs) wrote(node string, before, now spec) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now.generation <= before.generation+1 {
+		k.set(node, now)
+	}
+}
+
+// setInSync notes that a node has its desired spec as of a revision.
+func (k *specs) setInSync(node string, revision int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.byNode[node]
+	s.inSync = revision
+	k.byNode[node] = s
+}
+
+// missing reports whether a NodeCatalog is gone that was there before while its Node stays.
+func (k *specs) missing(s *snapshot) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for node, is := range k.byNode {
+		switch {
+		case !s.exists(node):
+			delete(k.byNode, node)
+		case is.cached && s.nodeCatalogs[node] == nil:
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether this is the desired spec. noop is not compared: people set it.
+func (s spec) matches(want *catalog.NodeResult) bool {
+	return s.digest == want.Digest && slices.Equal(s.Withheld, want.Spec.Withheld)
+}
+
+// state identifies the spec, and differs each time that it is written.
+func (s spec) state() string { return fmt.Sprintf("%s %d", s.uid, s.generation) }
+
+// applied reports whether a node has applied a spec with a digest, and this generation of its
+// NodeCatalog: a spec that was changed and changed back has one digest.
+func (s spec) applied(digest string, status v1alpha1.NodeCatalogStatus) bool {
+	return status.AppliedDigest == digest && status.AppliedGeneration >= s.generation
+}

@@ -1,0 +1,135 @@
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/fleet/conditions"
+	"github.com/fettle-dev/fettle/internal/fleet/limits"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+)
+
+// A statusUpdate is a status to be written.
+type statusUpdate struct {
+	resource v1alpha1.Resource // with the status that it has
+	status   v1alpha1.ResourceStatus
+}
+
+// reportStatuses writes the status of every resource that has changed, and returns when those are
+// due that were written too recently.
+func (r *Fleet) reportStatuses(ctx context.Context, s *snapshot) (time.Duration, error) {
+	var due []statusUpdate
+	var next limits.Wait
+	now := metav1.NewTime(r.Clock.Now())
+	for _, u := range slices.Concat(r.planStatuses(s, now), r.planDeletionStatuses(now)) {
+		if left := r.spacing.Left(v1alpha1.RefOf(u.resource), now.Time); left > 0 {
+			next.Add(left)
+		} else {
+			due = append(due, u)
+		}
+	}
+	errs := each(len(due), func(i int) error { return r.writeStatus(ctx, due[i], now.Time) })
+	return time.Duration(next), errors.Join(errs...)
+}
+
+// refreshNodeStatuses updates the index by what nodes report.
+func (r *Fleet) refreshNodeStatuses(s *snapshot) {
+	r.index.Retain(r.compiled.Nodes)
+	for name, want := range r.compiled.Nodes {
+		r.index.Update(r.nodeStatus(name, want, s.nodeCatalogs[name]))
+	}
+}
+
+func (r *Fleet) nodeStatus(name string, want *catalog.NodeResult, nc *v1alpha1.NodeCatalog) nodestatus.Node {
+	progress := nodestatus.Progress{All: true}
+	if nc != nil {
+		current := r.specs.of(nc).applied(want.Digest, nc.Status)
+		progress = r.progress.Observe(name, nc.Status.AppliedDigest, current)
+	}
+	return nodestatus.Node{
+		Name: name, Desired: want, Reported: nc, Progress: progress,
+		Silent: r.Heartbeats.Silent(name), Held: r.held[name], Refused: r.refusals.Error(name),
+	}
+}
+
+// planStatuses returns the updates of resources that nodes are to have.
+func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpdate) {
+	r.refreshNodeStatuses(s)
+	summarizer := r.index.Summarizer()
+	for _, o := range s.live {
+		ref := v1alpha1.RefOf(o)
+		generation, compiled := r.compiled.generations[ref]
+		if !compiled {
+			continue // it came after the last compilation, and has caused the next
+		}
+		problems := r.compiled.problems[ref]
+		if held, ok := r.heldProblems[ref]; ok {
+			problems = append(slices.Clone(problems), held)
+		}
+		summary := summarizer.Summarize(ref, r.compiled.Selected[ref])
+		updates = appendIfChanged(updates, o, conditions.Outcome{Generation: generation, Summary: summary, Problems: problems}, now)
+	}
+	return updates
+}
+
+func appendIfChanged(updates []statusUpdate, o v1alpha1.Resource, is conditions.Outcome, now metav1.Time) []statusUpdate {
+	next := conditions.Status(is, *o.GetStatus(), now)
+	if apiequality.Semantic.DeepEqual(*o.GetStatus(), next) {
+		return updates
+	}
+	return append(updates, statusUpdate{o, next})
+}
+
+func (r *Fleet) writeStatus(ctx context.Context, u statusUpdate, now time.Time) error {
+	ref := v1alpha1.RefOf(u.resource)
+	patch, err := statusPatch(u.status)
+	if err != nil {
+		return fmt.Errorf("cannot encode the status of %s: %w", ref, err)
+	}
+	o, ok := u.resource.DeepCopyObject().(v1alpha1.Resource)
+	if !ok {
+		return fmt.Errorf("cannot write the status of %s: its copy is a %T", ref, u.resource)
+	}
+	if err := r.Client.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil
+		}
+		return fmt.Errorf("cannot write the status of %s: %w", ref, err)
+	}
+	r.spacing.Wrote(ref, now)
+	conditions.Record(r.Recorder, u.resource, conditions.ResourceEvents(*u.resource.GetStatus(), u.status)...)
+	return nil
+}
+
+// planDeletionStatuses returns the updates of resources whose deletion waits for nodes.
+func (r *Fleet) planDeletionStatuses(now metav1.Time) (updates []statusUpdate) {
+	for o, w := range r.deletions {
+		if !w.Done() {
+			updates = appendIfChanged(updates, o, w.Outcome(o), now)
+		}
+	}
+	return updates
+}
+
+// statusPatch replaces a whole status. Empty lists are written out, since a merge patch would keep
+// the old ones.
+func statusPatch(s v1alpha1.ResourceStatus) ([]byte, error) {
+	return json.Marshal(map[string]any{"status": map[string]any{
+		"observedGeneration": s.ObservedGeneration,
+		"appliedGeneration":  s.AppliedGeneration,
+		"nodes":              s.Nodes,
+		"samples":            s.Samples,
+		"conditions":         s.Conditions,
+	}})
+}

@@ -1,0 +1,113 @@
+// Package cleanup decides which nodes the deletion of a resource waits for.
+//
+// A resource whose deletionPolicy is not Orphan has a finalizer. It is deleted once no node can
+// have anything of it left. What a node was given is known from its NodeCatalog: the spec, and
+// the list of pending clean-ups that the manager writes there. What the node reports decides
+// only when it is done, so that no node can hold up the deletion of what it never had.
+package cleanup
+
+import (
+	"fmt"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/conditions"
+	"github.com/fettle-dev/fettle/internal/fleet/kubectl"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// A Node is what is known of a node and a resource that is being deleted.
+type Node struct {
+	Status   v1alpha1.NodeCatalogStatus
+	Progress nodestatus.Progress
+	Had      bool // its spec contains the resource, or it has yet to clean up
+	Held     bool // the deselection budget holds a spec that contains it
+	Silent   bool
+}
+
+// State returns the state of a deleted resource on a node, the zero State if nothing of it can be
+// left there: the node never had it, or never reported at all.
+func State(ref v1alpha1.ResourceRef, n Node) nodestatus.State {
+	if !n.Had || n.Status.AgentVersion == "" && n.Status.AppliedDigest == "" {
+		return nodestatus.State{}
+	}
+	s := Trouble(ref, n.Status)
+	if message := n.pending(ref); s.ResourceState == "" && message != "" {
+		s = nodestatus.State{ResourceState: v1alpha1.StatePending, Message: message}
+	}
+	if n.Silent && s.ResourceState != "" {
+		s = nodestatus.State{ResourceState: v1alpha1.StateUnknown, Message: nodestatus.SilentMessage + "; last known: " + s.Message}
+	}
+	return s
+}
+
+// Trouble returns the state that a node reports of a resource unless that is healthy.
+func Trouble(ref v1alpha1.ResourceRef, status v1alpha1.NodeCatalogStatus) nodestatus.State {
+	s := nodestatus.Reported(ref, status)
+	switch {
+	case nodestatus.Healthy(s.ResourceState):
+		return nodestatus.State{}
+	case s.ResourceState != "" && s.Message == "":
+		s.Message = "no details reported"
+	}
+	return s
+}
+
+// pending explains why a resource may be left on a node that reports no trouble with it.
+func (n Node) pending(ref v1alpha1.ResourceRef) string {
+	switch {
+	case n.Held:
+		return nodestatus.HeldMessage
+	case n.Progress.Pending(ref):
+		if why := nodestatus.StalledMessage(n.Status); why != "" {
+			return why
+		}
+		return "the node has yet to apply the deletion"
+	case n.Status.Omitted > 0:
+		return nodestatus.TruncatedMessage
+	}
+	return ""
+}
+
+// Waiting collects the nodes that a deletion waits for. The zero value waits for none.
+type Waiting struct {
+	nodes   int
+	by      map[v1alpha1.ResourceState]int32
+	samples []v1alpha1.NodeSample
+}
+
+// Add adds a node by the state of the resource there; the zero State adds nothing.
+func (w *Waiting) Add(node string, s nodestatus.State) {
+	if s.ResourceState == "" {
+		return
+	}
+	if w.by == nil {
+		w.by = map[v1alpha1.ResourceState]int32{}
+	}
+	w.by[s.ResourceState]++
+	w.nodes++
+	if w.samples = append(w.samples, nodestatus.Sample(node, s)); len(w.samples) > 4*nodestatus.MaxSamples {
+		w.samples = nodestatus.TopSamples(w.samples)
+	}
+}
+
+// Done reports whether no node is left.
+func (w *Waiting) Done() bool { return w.nodes == 0 }
+
+// Outcome returns what the status of the resource is made from. It counts the nodes that the
+// deletion waits for.
+func (w *Waiting) Outcome(o v1alpha1.Resource) conditions.Outcome {
+	samples := nodestatus.TopSamples(w.samples)
+	const named = 3
+	var names []string
+	for _, s := range samples[:min(len(samples), named)] {
+		names = append(names, fmt.Sprintf("%s (%s: %s)", s.Node, s.State, s.Message))
+	}
+	return conditions.Outcome{
+		Generation: o.GetGeneration(),
+		Summary:    nodestatus.Summary{Counts: nodestatus.Counts(w.nodes, w.by), Samples: samples},
+		Cleanup: fmt.Sprintf("deletionPolicy %s: %d %s yet to clean up: %s. To delete it without waiting: %s",
+			o.GetTargeting().DeletionPolicy, w.nodes, text.Plural(w.nodes, "node has", "nodes have"), text.ListOf(w.nodes, names),
+			kubectl.Annotate(v1alpha1.RefOf(o), v1alpha1.AnnotationAbandonCleanup, "true")),
+	}
+}

@@ -1,0 +1,182 @@
+// Package conditions derives the status of a resource, and the events that a change of status
+// causes, from the state of the resource on its nodes.
+package conditions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// An Outcome is everything that determines the status of a resource.
+type Outcome struct {
+	Generation int64
+	nodestatus.Summary
+	Problems []catalog.Problem
+	// Cleanup explains which nodes a deletion waits for, "" while the resource is not being
+	// deleted.
+	Cleanup string
+}
+
+// Status returns the status of a resource. Conditions that stay as they were before keep their
+// LastTransitionTime.
+func Status(o Outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
+	s := v1alpha1.ResourceStatus{
+		ObservedGeneration: o.Generation,
+		AppliedGeneration:  before.AppliedGeneration,
+		Nodes:              &o.Counts,
+		Samples:            o.Samples,
+		Conditions:         conditions(o),
+	}
+	if o.Counts.Pending+o.Unapplied == 0 && len(o.Problems) == 0 && o.Cleanup == "" {
+		s.AppliedGeneration = o.Generation
+	}
+	for i := range s.Conditions {
+		c := &s.Conditions[i]
+		c.ObservedGeneration, c.LastTransitionTime = o.Generation, now
+		for _, b := range before.Conditions {
+			if b.Type == c.Type && b.Status == c.Status {
+				c.LastTransitionTime = b.LastTransitionTime
+			}
+		}
+	}
+	return s
+}
+
+// conditions returns Ready, Reconciling, Stalled and Conflict, in this order. A resource is never
+// both Stalled and Reconciling, so that kstatus can tell failure from progress. A resource that
+// failed on a node is retried there and still Stalled once nothing else is in progress, because
+// what did not help once seldom helps the next time.
+func conditions(o Outcome) []metav1.Condition {
+	reconciling, stalled := conditionFalse(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), conditionFalse(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, "")
+	if o.Cleanup != "" {
+		return []metav1.Condition{
+			conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonCleaningUp, o.Cleanup),
+			conditionTrue(v1alpha1.ConditionReconciling, v1alpha1.ReasonCleaningUp, o.Cleanup),
+			stalled,
+		}
+	}
+	blocking := slices.DeleteFunc(slices.Clone(o.Problems), func(p catalog.Problem) bool { return v1alpha1.WaitsForNode(p.Reason) })
+	switch {
+	case len(blocking) > 0:
+		stalled = conditionTrue(v1alpha1.ConditionStalled, worst(blocking).Reason, explain(blocking))
+	case len(o.Problems) > 0:
+		reconciling = conditionTrue(v1alpha1.ConditionReconciling, worst(o.Problems).Reason, explain(o.Problems))
+	case o.Counts.Pending > 0:
+		reconciling = conditionTrue(v1alpha1.ConditionReconciling, v1alpha1.ReasonApplying, tally(o))
+	case o.Unapplied > 0:
+		reconciling = conditionTrue(v1alpha1.ConditionReconciling, v1alpha1.ReasonUnknown, tally(o))
+	case o.Counts.Failed > 0:
+		stalled = conditionTrue(v1alpha1.ConditionStalled, v1alpha1.ReasonFailed, tally(o))
+	}
+	all := []metav1.Condition{ready(o, blocking), reconciling, stalled}
+	if conflicts := withReason(blocking, v1alpha1.ReasonConflict); len(conflicts) > 0 {
+		all = append(all, conditionTrue(v1alpha1.ConditionConflict, v1alpha1.ReasonConflict, explain(conflicts)))
+	}
+	return all
+}
+
+func ready(o Outcome, blocking []catalog.Problem) metav1.Condition {
+	c := o.Counts
+	switch {
+	case len(blocking) > 0:
+		return conditionFalse(v1alpha1.ConditionReady, worst(blocking).Reason, explain(blocking))
+	case c.Failed > 0:
+		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonFailed, tally(o))
+	case c.Pending > 0:
+		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonApplying, tally(o))
+	case o.Unapplied > 0:
+		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonUnknown, tally(o))
+	case len(o.Problems) > 0:
+		return conditionFalse(v1alpha1.ConditionReady, worst(o.Problems).Reason, explain(o.Problems))
+	case c.Skipped > 0:
+		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonSkipped, tally(o))
+	case c.OutOfSync > 0:
+		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonOutOfSync, tally(o))
+	case c.Noop > 0: // the author asked for a report only
+		return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonNoop, tally(o))
+	case c.Selected == 0:
+		return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonNoNodesSelected, "nodeSelector and when select no node")
+	}
+	return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonInSync, tally(o))
+}
+
+func conditionTrue(kind, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: text.Line(message)}
+}
+
+func conditionFalse(kind, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: text.Line(message)}
+}
+
+// tally counts the nodes by state, and adds the most urgent sample.
+func tally(o Outcome) string {
+	c := o.Counts
+	parts := []string{fmt.Sprintf("%d of %d nodes in sync", c.InSync, c.Selected)}
+	for _, p := range []struct {
+		n    int32
+		what string
+	}{{c.Failed, "failed"}, {c.Skipped, "skipped"}, {c.OutOfSync, "out of sync"}, {c.Noop, "only reported (noop)"}, {c.Pending, "pending"}, {c.Unknown, "unknown"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	line := strings.Join(parts, ", ")
+	if len(o.Samples) > 0 && o.Samples[0].Message != "" {
+		line += fmt.Sprintf("; %s: %s", o.Samples[0].Node, o.Samples[0].Message)
+	}
+	return line
+}
+
+// worst returns the problem that gives a condition its reason: a conflict first, because
+// another resource's change resolves it, and problems that follow from others last.
+func worst(problems []catalog.Problem) catalog.Problem {
+	return slices.MinFunc(problems, func(a, b catalog.Problem) int { return rank(a.Reason) - rank(b.Reason) })
+}
+
+func rank(reason string) int {
+	switch reason {
+	case v1alpha1.ReasonConflict:
+		return 0
+	case v1alpha1.ReasonDependsOnProblem:
+		return 2
+	}
+	return 1
+}
+
+func withReason(problems []catalog.Problem, reason string) []catalog.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p catalog.Problem) bool { return p.Reason != reason })
+}
+
+// explain describes the worst problem and its nodes, and counts the others.
+func explain(problems []catalog.Problem) string {
+	p := worst(problems)
+	var nodes []string
+	others := 0
+	for _, o := range problems {
+		switch {
+		case o.Reason != p.Reason || o.Message != p.Message:
+			others++
+		case o.Node != "":
+			nodes = append(nodes, o.Node)
+		}
+	}
+	line := p.Message
+	switch {
+	case len(nodes) == 1 && !strings.Contains(line, nodes[0]):
+		line += fmt.Sprintf(" (on node %s)", nodes[0])
+	case len(nodes) > 1:
+		line += fmt.Sprintf(" (on node %s and %d more)", nodes[0], len(nodes)-1)
+	}
+	if others > 0 {
+		line += fmt.Sprintf("; and %d more", others)
+	}
+	return line
+}

@@ -1,0 +1,113 @@
+package conditions
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+)
+
+// An Event is a Kubernetes event to be recorded. The recorder counts events with the same
+// reason and object in one series with the first one's note, unless their related objects
+// differ.
+type Event struct {
+	Type, Reason, Action, Note string
+	Related                    runtime.Object // nil for none
+}
+
+// Record records events about an object.
+func Record(recorder events.EventRecorder, about runtime.Object, all ...Event) {
+	for _, e := range all {
+		recorder.Eventf(about, e.Related, e.Type, e.Reason, e.Action, "%s", nodestatus.Message(e.Note))
+	}
+}
+
+// maxEvents bounds the events that one update of a node's status may cause.
+const maxEvents = 10
+
+// ResourceEvents returns the transitions between two statuses of a resource.
+func ResourceEvents(before, now v1alpha1.ResourceStatus) []Event {
+	return append(
+		stalledEvents(find(before, v1alpha1.ConditionStalled), find(now, v1alpha1.ConditionStalled)),
+		readyEvents(find(before, v1alpha1.ConditionReady), find(now, v1alpha1.ConditionReady))...)
+}
+
+// stalledEvents are about problems that the compiler finds. A failure is an event of the node
+// on which it happened.
+func stalledEvents(was, is metav1.Condition) []Event {
+	wasStalled := isTrue(was) && was.Reason != v1alpha1.ReasonFailed
+	isStalled := isTrue(is) && is.Reason != v1alpha1.ReasonFailed
+	switch {
+	case isStalled && (!wasStalled || was.Reason != is.Reason):
+		return []Event{{corev1.EventTypeWarning, v1alpha1.EventProblemFound, "Compile", is.Reason + ": " + is.Message, nil}}
+	case wasStalled && !isStalled:
+		return []Event{{corev1.EventTypeNormal, v1alpha1.EventProblemResolved, "Compile", was.Reason + " is resolved", nil}}
+	}
+	return nil
+}
+
+// readyEvents leaves out the begin of a rollout and of a deletion: someone asked for them.
+func readyEvents(was, is metav1.Condition) []Event {
+	switch {
+	case isTrue(is) && !isTrue(was):
+		return []Event{{corev1.EventTypeNormal, v1alpha1.EventBecameReady, "Aggregate", is.Message, nil}}
+	case isTrue(was) && !isTrue(is) && is.Reason != v1alpha1.ReasonApplying && is.Reason != v1alpha1.ReasonCleaningUp:
+		return []Event{{corev1.EventTypeWarning, v1alpha1.EventNoLongerReady, "Aggregate", is.Message, nil}}
+	}
+	return nil
+}
+
+func find(s v1alpha1.ResourceStatus, kind string) metav1.Condition {
+	if c := meta.FindStatusCondition(s.Conditions, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+func isTrue(c metav1.Condition) bool { return c.Status == metav1.ConditionTrue }
+
+// NodeEvents returns what newly happened on a node between two of its statuses: failures, and
+// drift that was corrected.
+func NodeEvents(before, now v1alpha1.NodeCatalogStatus) []Event {
+	known := map[v1alpha1.ReportedRef]v1alpha1.ResourceReport{}
+	for _, r := range before.Resources {
+		known[r.Ref] = r
+	}
+	var all []Event
+	for _, r := range now.Resources {
+		was := known[r.Ref]
+		switch {
+		case r.State == v1alpha1.StateFailed && was.State != v1alpha1.StateFailed:
+			all = append(all, Event{corev1.EventTypeWarning, v1alpha1.EventResourceFailed, "Apply", note(r), related(r.Ref)})
+		case corrected(r) && !(corrected(was) && was.Since.Equal(r.Since)):
+			all = append(all, Event{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note(r), related(r.Ref)})
+		}
+	}
+	return all[:min(len(all), maxEvents)]
+}
+
+func corrected(r v1alpha1.ResourceReport) bool {
+	return r.State == v1alpha1.StateChanged && r.Corrective
+}
+
+// related is the resource that an event on a NodeCatalog is about.
+func related(ref v1alpha1.ReportedRef) runtime.Object {
+	kind, name, _ := strings.Cut(string(ref), "/")
+	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Name: name}
+}
+
+func note(r v1alpha1.ResourceReport) string {
+	var changes []string
+	for _, c := range r.Changes {
+		changes = append(changes, fmt.Sprintf("%s changed %q to %q", c.Property, c.Is, c.Should))
+	}
+	return fmt.Sprintf("%s: %s", r.Ref, cmp.Or(r.Message, strings.Join(changes, "; ")))
+}

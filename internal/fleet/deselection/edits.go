@@ -1,0 +1,68 @@
+package deselection
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// Edits tell deselection by an author, who deletes a resource or edits its nodeSelector or when,
+// from deselection because nodes changed. The zero value has observed nothing. It is not safe
+// for concurrent use.
+type Edits struct {
+	revision  int
+	resources map[v1alpha1.ResourceRef]edit
+}
+
+type edit struct {
+	uid        types.UID
+	generation int64
+	targeting  string
+	revision   int // since which the resource has this UID and targeting
+}
+
+// Observe takes in all resources, and returns the new revision. Nodes that have their desired
+// spec are in sync with it; 0 stands for the time before the first call, which a resource's
+// status tells: what it observed was in effect then.
+func (e *Edits) Observe(resources []v1alpha1.Resource) (revision int) {
+	e.revision++
+	known := e.resources
+	e.resources = make(map[v1alpha1.ResourceRef]edit, len(resources))
+	for _, o := range resources {
+		was, ok := known[v1alpha1.RefOf(o)]
+		is := edit{uid: o.GetUID(), generation: o.GetGeneration(), targeting: was.targeting, revision: e.revision}
+		if !ok || was.uid != is.uid || was.generation != is.generation {
+			is.targeting = targetingOf(o)
+		}
+		unchanged := ok && was.uid == is.uid && was.targeting == is.targeting
+		switch {
+		case unchanged:
+			is.revision = was.revision
+		case e.revision == 1 && o.GetStatus().ObservedGeneration == is.generation:
+			is.revision = 0
+		}
+		e.resources[v1alpha1.RefOf(o)] = is
+	}
+	return e.revision
+}
+
+// Unedited reports whether a resource exists and has had its targeting since a revision, so that
+// a node that was in sync then and is deselected now must have changed itself.
+func (e *Edits) Unedited(ref v1alpha1.ResourceRef, since int) bool {
+	is, exists := e.resources[ref]
+	return exists && is.revision <= since
+}
+
+// UID returns the UID of a resource, "" if it does not exist.
+func (e *Edits) UID(ref v1alpha1.ResourceRef) types.UID { return e.resources[ref].uid }
+
+func targetingOf(o v1alpha1.Resource) string {
+	t := o.GetTargeting()
+	raw, err := json.Marshal(struct{ NodeSelector, When any }{t.NodeSelector, t.When})
+	if err != nil { // strings and lists of strings: they encode
+		return err.Error()
+	}
+	return string(raw)
+}

@@ -1,0 +1,161 @@
+// Package heartbeat tells from Leases which agents are silent.
+//
+// Each agent renews the Lease of its node. The manager judges by its own clock, as the clock
+// of a node may be wrong: a renewal counts from when it was seen. An agent whose Lease expires
+// is overdue. It is silent only once the API server has answered a probe, since an API server
+// that is away keeps every agent from renewing.
+package heartbeat
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// DefaultLeaseDuration is the time after which an agent without a heartbeat is silent. Agents
+// renew after two thirds of it.
+const DefaultLeaseDuration = time.Minute
+
+// A Monitor knows the last heartbeat of each node. The zero value knows none. It is safe for
+// concurrent use.
+type Monitor struct {
+	mu          sync.Mutex
+	leases      map[string]lease // by node
+	silent      map[string]bool
+	unreachable time.Time // when the API server last failed to answer
+}
+
+type lease struct {
+	renewed  time.Time     // in the agent's words, to recognize a renewal
+	seen     time.Time     // when the manager saw it
+	duration time.Duration // as the Lease says
+	owner    types.UID     // of the Node
+}
+
+// longSilence is the number of lease durations after which a manager that starts takes a
+// node for silent at once. Others get a whole duration from the start: it may have been the
+// API server that was away.
+const longSilence = 10
+
+// Observe takes in a Lease, and reports whether a silent node is heard again.
+func (m *Monitor) Observe(l *coordinationv1.Lease, now time.Time) (back bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	is := newLease(l)
+	was, known := m.leases[l.Name]
+	switch {
+	case known && is.renewed.Equal(was.renewed):
+		is.seen = was.seen
+	case !known && now.Sub(is.renewed) > longSilence*is.duration:
+		is.seen = is.renewed
+	default:
+		is.seen = now
+		back = m.silent[l.Name]
+		delete(m.silent, l.Name)
+	}
+	if m.leases == nil {
+		m.leases, m.silent = map[string]lease{}, map[string]bool{}
+	}
+	m.leases[l.Name] = is
+	return back
+}
+
+func newLease(l *coordinationv1.Lease) lease {
+	is := lease{renewed: l.CreationTimestamp.Time, duration: DefaultLeaseDuration}
+	if t := l.Spec.RenewTime; t != nil {
+		is.renewed = t.Time
+	}
+	if s := l.Spec.LeaseDurationSeconds; s != nil && *s > 0 {
+		is.duration = time.Duration(*s) * time.Second
+	}
+	for _, o := range l.OwnerReferences {
+		is.owner = o.UID
+	}
+	return is
+}
+
+// Forget removes a node.
+func (m *Monitor) Forget(node string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.leases, node)
+	delete(m.silent, node)
+}
+
+// Unreachable notes that the API server does not answer. Every agent that is not silent yet
+// gets a whole lease duration from now.
+func (m *Monitor) Unreachable(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unreachable = now
+}
+
+// deadline is when a lease becomes overdue.
+func (m *Monitor) deadline(l lease) time.Time {
+	since := l.seen
+	if m.unreachable.After(since) {
+		since = m.unreachable
+	}
+	return since.Add(l.duration)
+}
+
+// Overdue returns the nodes whose Lease has expired and that are not silent yet, sorted.
+func (m *Monitor) Overdue(now time.Time) (nodes []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, node := range slices.Sorted(maps.Keys(m.leases)) {
+		if !m.silent[node] && !now.Before(m.deadline(m.leases[node])) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// SetSilent marks nodes as silent until their next heartbeat.
+func (m *Monitor) SetSilent(nodes []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, node := range nodes {
+		m.silent[node] = true
+	}
+}
+
+// Silent reports whether a node is silent. A node without a Lease is not.
+func (m *Monitor) Silent(node string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.silent[node]
+}
+
+// Next returns the time until the next node becomes overdue, at least 1, or 0 if none can.
+func (m *Monitor) Next(now time.Time) (wait time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for node, l := range m.leases {
+		if left := max(m.deadline(l).Sub(now), 1); !m.silent[node] && (wait == 0 || left < wait) {
+			wait = left
+		}
+	}
+	return wait
+}
+
+// Needed returns the nodes that have no Lease, and those whose Lease has another duration,
+// sorted. nodes has the UIDs of the Nodes; the Lease of a former Node is left to the garbage
+// collector.
+func (m *Monitor) Needed(nodes map[string]types.UID, duration time.Duration) (missing, outdated []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+		switch l, known := m.leases[node]; {
+		case !known:
+			missing = append(missing, node)
+		case l.duration != duration && l.owner == nodes[node]:
+			outdated = append(outdated, node)
+		}
+	}
+	return missing, outdated
+}

@@ -1,0 +1,195 @@
+package heartbeat_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+
+// lease returns a Lease of 60 s, which the agent says that it renewed at a time; the zero time is
+// never.
+func lease(node string, renewed time.Time) *coordinationv1.Lease {
+	l := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: node, CreationTimestamp: metav1.NewTime(start)},
+		Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: new(int32(60))},
+	}
+	if !renewed.IsZero() {
+		l.Spec.RenewTime = new(metav1.NewMicroTime(renewed))
+	}
+	return l
+}
+
+const never = time.Duration(-1)
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+
+	type step struct {
+		at          time.Duration // since the start
+		renewed     time.Duration // as the agent says; 0: no Lease is seen
+		unreachable bool
+	}
+	s := time.Second
+	for name, c := range map[string]struct {
+		steps       []step
+		silent, ask []time.Duration // of the times at which it is asked, those with silence
+	}{
+		"begins when the Lease expires": {
+			[]step{{at: 0, renewed: s}}, []time.Duration{60 * s, 61 * s, 600 * s}, []time.Duration{0, 59 * s, 60 * s, 61 * s, 600 * s},
+		},
+		"is put off by each renewal": {
+			[]step{{at: 0, renewed: s}, {at: 40 * s, renewed: 40 * s}}, []time.Duration{100 * s}, []time.Duration{60 * s, 99 * s, 100 * s},
+		},
+		"is not put off by a Lease that is seen again": {
+			[]step{{at: 0, renewed: s}, {at: 40 * s, renewed: s}}, []time.Duration{60 * s}, []time.Duration{59 * s, 60 * s},
+		},
+		"ends with a renewal": {
+			[]step{{at: 0, renewed: s}, {at: 300 * s, renewed: 300 * s}}, []time.Duration{60 * s, 360 * s}, []time.Duration{60 * s, 300 * s, 359 * s, 360 * s},
+		},
+		"does not depend on the node's clock": {
+			[]step{{at: 0, renewed: s}, {at: 40 * s, renewed: -3600 * s}, {at: 80 * s, renewed: 3600 * s}}, []time.Duration{140 * s}, []time.Duration{100 * s, 139 * s, 140 * s},
+		},
+		"begins a whole duration after the manager started": {
+			[]step{{at: 500 * s, renewed: s}}, []time.Duration{560 * s}, []time.Duration{500 * s, 559 * s, 560 * s},
+		},
+		"begins with the manager if it has lasted for ten durations": {
+			[]step{{at: 700 * s, renewed: s}}, []time.Duration{700 * s}, []time.Duration{700 * s},
+		},
+		"begins for an agent that never renewed": {
+			[]step{{at: 5 * s, renewed: never}}, []time.Duration{65 * s}, []time.Duration{64 * s, 65 * s},
+		},
+		"begins a whole duration after the API server was last away": {
+			[]step{{at: 0, renewed: s}, {at: 30 * s, unreachable: true}, {at: 80 * s, unreachable: true}}, []time.Duration{140 * s}, []time.Duration{60 * s, 139 * s, 140 * s},
+		},
+		"lasts while the API server is away": {
+			[]step{{at: 0, renewed: s}, {at: 70 * s, unreachable: true}}, []time.Duration{60 * s, 71 * s}, []time.Duration{60 * s, 71 * s},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var m heartbeat.Monitor
+			var got []time.Duration
+			steps := c.steps
+			for _, at := range c.ask {
+				for ; len(steps) > 0 && steps[0].at <= at; steps = steps[1:] {
+					now := start.Add(steps[0].at)
+					switch is := steps[0]; {
+					case is.unreachable:
+						m.Unreachable(now)
+					case is.renewed == never:
+						m.Observe(lease("a", time.Time{}), now)
+					default:
+						m.Observe(lease("a", start.Add(is.renewed)), now)
+					}
+				}
+				m.SetSilent(m.Overdue(start.Add(at)))
+				if m.Silent("a") {
+					got = append(got, at)
+				}
+			}
+			if diff := cmp.Diff(c.silent, got); diff != "" {
+				t.Errorf("silent (-want +got):\n%s", diff)
+			}
+			if m.Silent("b") {
+				t.Error("a node without a Lease is silent")
+			}
+		})
+	}
+}
+
+func TestNextOverdueNode(t *testing.T) {
+	t.Parallel()
+
+	var m heartbeat.Monitor
+	if got := m.Next(start); got != 0 {
+		t.Errorf("without nodes in %s, want 0", got)
+	}
+	m.Observe(lease("a", start), start)
+	m.Observe(lease("b", start.Add(20*time.Second)), start.Add(20*time.Second))
+	var got []time.Duration
+	for _, at := range []time.Duration{20, 59, 60, 79, 80, 90} {
+		now := start.Add(at * time.Second)
+		m.SetSilent(m.Overdue(now))
+		got = append(got, m.Next(now)/time.Second)
+	}
+	if diff := cmp.Diff([]time.Duration{40, 1, 20, 1, 0, 0}, got); diff != "" {
+		t.Errorf("seconds (-want +got):\n%s", diff)
+	}
+	if !m.Observe(lease("a", start.Add(90*time.Second)), start.Add(90*time.Second)) {
+		t.Error("a silent node that renews is not back")
+	}
+	if m.Observe(lease("a", start.Add(91*time.Second)), start.Add(91*time.Second)) {
+		t.Error("a node is back at each renewal")
+	}
+}
+
+func TestNeededLeases(t *testing.T) {
+	t.Parallel()
+
+	owned := lease("other", start)
+	owned.OwnerReferences = []metav1.OwnerReference{{UID: "1"}}
+	former := lease("former", start)
+	former.OwnerReferences = []metav1.OwnerReference{{UID: "0"}}
+	var m heartbeat.Monitor
+	m.Observe(owned, start)
+	m.Observe(former, start)
+	missing, outdated := m.Needed(map[string]types.UID{"new": "1", "other": "1", "former": "1"}, 2*time.Minute)
+	if !slices.Equal(missing, []string{"new"}) || !slices.Equal(outdated, []string{"other"}) {
+		t.Errorf("missing %q, outdated %q", missing, outdated)
+	}
+	m.Forget("other")
+	if missing, _ = m.Needed(map[string]types.UID{"other": "1"}, time.Minute); !slices.Equal(missing, []string{"other"}) {
+		t.Errorf("after its deletion, missing %q", missing)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestTransportNotesRequestsWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+
+	for name, c := range map[string]struct {
+		status      int
+		err         error
+		unreachable bool
+	}{
+		"success":                    {200, nil, false},
+		"forbidden":                  {403, nil, false},
+		"an error of one object":     {500, nil, false},
+		"connection refused":         {0, errors.New("connection refused"), true},
+		"deadline exceeded":          {0, context.DeadlineExceeded, true},
+		"canceled by the manager":    {0, context.Canceled, false},
+		"canceled, with more around": {0, errors.Join(errors.New("get"), context.Canceled), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var m heartbeat.Monitor
+			m.Observe(lease("a", start), start)
+			clock := clocktesting.NewFakePassiveClock(start.Add(50 * time.Second))
+			trip := m.WrapTransport(roundTripper(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: c.status, Body: http.NoBody}, c.err
+			}), clock)
+			if answer, err := trip.RoundTrip(&http.Request{}); err == nil {
+				answer.Body.Close()
+			}
+			if overdue := len(m.Overdue(start.Add(time.Minute))) > 0; overdue == c.unreachable {
+				t.Errorf("overdue: %t", overdue)
+			}
+		})
+	}
+}

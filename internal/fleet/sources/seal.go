@@ -1,0 +1,41 @@
+package sources
+
+import (
+	"slices"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/seal"
+)
+
+// A Sealer seals values for one compilation. A value that a node already has sealed from the same
+// version to the same key stays as it is, since sealing again would change the node's spec.
+type Sealer struct {
+	Reader *Reader
+	// Existing returns entries of a node, as last compiled or as the cluster has them.
+	Existing func(node string) []v1alpha1.CatalogEntry
+}
+
+// Seal seals one key of a Secret for an attribute of a node's resource. An error is one of the
+// node's public key.
+func (s Sealer) Seal(n *catalog.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
+	want := v1alpha1.SealedValue{Attribute: attribute, From: from, Key: seal.Fingerprint(n.PublicKey)}
+	for _, e := range s.Existing(n.Name) {
+		if e.Ref() != ref {
+			continue
+		}
+		same := func(v v1alpha1.SealedValue) bool {
+			return v.Attribute == want.Attribute && v.From == want.From && v.Key == want.Key
+		}
+		if i := slices.IndexFunc(e.Sealed, same); i >= 0 {
+			return e.Sealed[i], nil
+		}
+	}
+	key, err := seal.ParsePublicKey(n.PublicKey)
+	if err != nil {
+		return want, err
+	}
+	value := s.Reader.Secret(from.KeyRef).Value
+	want.Value, err = seal.Seal(key, seal.Purpose{Node: n.Name, Ref: string(ref), Attribute: attribute}, value)
+	return want, err
+}
