@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 	"github.com/fettle-dev/fettle/test/fixtures/golden"
@@ -26,12 +26,12 @@ func TestStatusesThatHealthChecksAreTriedWith(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	status := func(counts v1alpha1.NodeCounts, about ...any) v1alpha1.ResourceStatus {
 		var samples []v1alpha1.NodeSample
-		var problems []catalog.Problem
+		var problems []compiler.Problem
 		for _, a := range about {
 			switch a := a.(type) {
 			case v1alpha1.NodeSample:
 				samples = append(samples, a)
-			case catalog.Problem:
+			case compiler.Problem:
 				problems = append(problems, a)
 			}
 		}
@@ -59,10 +59,10 @@ func TestStatusesThatHealthChecksAreTriedWith(t *testing.T) {
 		"failing":     {Status: status(v1alpha1.NodeCounts{Selected: 3, Failed: 1, Pending: 2}, broken)},
 		"out-of-sync": {Status: status(v1alpha1.NodeCounts{Selected: 3, InSync: 2, OutOfSync: 1}, v1alpha1.NodeSample{Node: "web-7", State: "Later", Message: "a newer agent's word"})},
 		"skipped":     {Status: status(v1alpha1.NodeCounts{Selected: 3, InSync: 2, Skipped: 1}, v1alpha1.NodeSample{Node: "web-7", State: v1alpha1.StateSkipped, Message: "skipped because of failed dependencies: Package/base"})},
-		"conflict":    {Status: status(waits, catalog.Problem{Reason: v1alpha1.ReasonConflict, Message: `path "/etc/motd" is also claimed by File/banner on the same node: keep one, or let their nodeSelector or when exclude each other`})},
-		"withheld":    {Status: status(waits, catalog.Problem{Reason: v1alpha1.ReasonMissingReference, Message: "require names Package/base, which does not exist, nor does any other Package on the node"})},
-		"waiting":     {Status: status(waits, catalog.Problem{Node: "web-7", Reason: v1alpha1.ReasonWaitingForFacts, Message: "waits for the facts of node web-7, which its agent has yet to report"})},
-		"held":        {Status: status(v1alpha1.NodeCounts{Selected: 1, InSync: 1}, catalog.Problem{Reason: v1alpha1.ReasonDeselectionHeld, Message: "2 of 3 nodes would be deselected because they changed: confirm it"})},
+		"conflict":    {Status: status(waits, compiler.Problem{Reason: v1alpha1.ReasonConflict, Message: `path "/etc/motd" is also claimed by File/banner on the same node: keep one, or let their nodeSelector or when exclude each other`})},
+		"withheld":    {Status: status(waits, compiler.Problem{Reason: v1alpha1.ReasonMissingReference, Message: "require names Package/base, which does not exist, nor does any other Package on the node"})},
+		"waiting":     {Status: status(waits, compiler.Problem{Node: "web-7", Reason: v1alpha1.ReasonWaitingForFacts, Message: "waits for the facts of node web-7, which its agent has yet to report"})},
+		"held":        {Status: status(v1alpha1.NodeCounts{Selected: 1, InSync: 1}, compiler.Problem{Reason: v1alpha1.ReasonDeselectionHeld, Message: "2 of 3 nodes would be deselected because they changed: confirm it"})},
 		"silent":      {Status: silent(0)},
 		"unheard-of":  {Status: silent(1)},
 		"deleted":     {ObjectMeta: metav1.ObjectMeta{Generation: 2, DeletionTimestamp: &at, Finalizers: []string{v1alpha1.FinalizerCleanup}}, Status: conditions.Status(conditions.Outcome{Generation: 2, Summary: nodestatus.Summary{Counts: v1alpha1.NodeCounts{Selected: 2, Pending: 2}}, Cleanup: "2 nodes have yet to apply its deletion: web-1, web-2"}, v1alpha1.ResourceStatus{AppliedGeneration: 1}, at)},

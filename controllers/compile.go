@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
@@ -16,8 +16,8 @@ import (
 
 // A compilation is the desired state of the fleet.
 type compilation struct {
-	catalog.Result
-	problems      map[v1alpha1.ResourceRef][]catalog.Problem
+	compiler.Result
+	problems      map[v1alpha1.ResourceRef][]compiler.Problem
 	generations   map[v1alpha1.ResourceRef]int64
 	confirmations map[v1alpha1.ResourceRef]string // values of the confirm-deselection annotation
 	finalized     map[v1alpha1.ResourceRef]types.UID
@@ -28,7 +28,7 @@ type compilation struct {
 func (r *Fleet) compile(ctx context.Context, s *snapshot) error {
 	reader := r.sources.Reader(ctx, r.Client, r.Live)
 	seals := sources.Sealer{Reader: reader, Existing: func(node string) []v1alpha1.CatalogEntry { return r.entriesOf(node, s) }}
-	result := r.compiler.Compile(catalog.Input{
+	result := r.compiler.Compile(compiler.Input{
 		Nodes: s.compilerNodes(), Resources: s.live, Kinds: r.Kinds,
 		ConfigMap: reader.ConfigMap, Secret: reader.Secret, Seal: seals.Seal,
 	})
@@ -37,7 +37,7 @@ func (r *Fleet) compile(ctx context.Context, s *snapshot) error {
 	}
 	next := &compilation{
 		Result:        result,
-		problems:      map[v1alpha1.ResourceRef][]catalog.Problem{},
+		problems:      map[v1alpha1.ResourceRef][]compiler.Problem{},
 		generations:   make(map[v1alpha1.ResourceRef]int64, len(s.live)),
 		confirmations: map[v1alpha1.ResourceRef]string{},
 		finalized:     cleanup.Finalized(s.live, s.deleting),

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
@@ -64,7 +64,7 @@ type Fleet struct {
 
 	// The desired state.
 	sources     sources.Sources
-	compiler    catalog.Compiler
+	compiler    compiler.Compiler
 	compiled    *compilation // nil before the first reconciliation
 	recompileAt time.Time    // though nothing has changed; zero for never
 
@@ -74,7 +74,7 @@ type Fleet struct {
 	edits        deselection.Edits
 	budget       deselection.Budget
 	held         map[string]bool // nodes
-	heldProblems map[v1alpha1.ResourceRef]catalog.Problem
+	heldProblems map[v1alpha1.ResourceRef]compiler.Problem
 	uninstall    uninstall
 	unusedSince  map[string]time.Time // by name of a Catalog
 

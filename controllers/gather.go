@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -99,10 +99,10 @@ func nodeMetadata() *metav1.PartialObjectMetadataList {
 }
 
 // compilerNodes returns the nodes with the facts and keys that their agents reported.
-func (s *snapshot) compilerNodes() []catalog.Node {
-	all := make([]catalog.Node, 0, len(s.nodes))
+func (s *snapshot) compilerNodes() []compiler.Node {
+	all := make([]compiler.Node, 0, len(s.nodes))
 	for name, o := range s.nodes {
-		n := catalog.Node{Name: name, Labels: o.Labels, Annotations: o.Annotations}
+		n := compiler.Node{Name: name, Labels: o.Labels, Annotations: o.Annotations}
 		if nc := s.nodeCatalogs[name]; nc != nil {
 			n.PublicKey = nc.Status.PublicKey
 			if raw := nc.Status.Facts; raw != nil && len(raw.Raw) > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
@@ -22,7 +23,7 @@ import (
 // An update is a NodeCatalog to be written.
 type update struct {
 	node   *metav1.PartialObjectMetadata
-	want   *catalog.NodeResult
+	want   *compiler.NodeResult
 	has    *v1alpha1.NodeCatalog // nil if it is to be created
 	before spec                  // of has
 	// cleanup is the list of pending clean-ups to be written.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
 // specs remember the specs of NodeCatalogs as they were last read or written, whichever is
@@ -92,7 +93,7 @@ func (k *specs) missing(s *snapshot) bool {
 }
 
 // matches reports whether this is the desired spec. noop is not compared: people set it.
-func (s spec) matches(want *catalog.NodeResult) bool {
+func (s spec) matches(want *compiler.NodeResult) bool {
 	return s.digest == want.Digest && slices.Equal(s.Withheld, want.Spec.Withheld)
 }
 

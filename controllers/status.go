@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
@@ -51,7 +51,7 @@ func (r *Fleet) refreshNodeStatuses(s *snapshot) {
 	}
 }
 
-func (r *Fleet) nodeStatus(name string, want *catalog.NodeResult, nc *v1alpha1.NodeCatalog) nodestatus.Node {
+func (r *Fleet) nodeStatus(name string, want *compiler.NodeResult, nc *v1alpha1.NodeCatalog) nodestatus.Node {
 	progress := nodestatus.Progress{All: true}
 	if nc != nil {
 		current := r.specs.of(nc).applied(want.Digest, nc.Status)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 	"github.com/fettle-dev/fettle/internal/text"
 )
@@ -19,7 +19,7 @@ import (
 type Outcome struct {
 	Generation int64
 	nodestatus.Summary
-	Problems []catalog.Problem
+	Problems []compiler.Problem
 	// Cleanup explains which nodes a deletion waits for, "" while the resource is not being
 	// deleted.
 	Cleanup string
@@ -63,7 +63,7 @@ func conditions(o Outcome) []metav1.Condition {
 			stalled,
 		}
 	}
-	blocking := slices.DeleteFunc(slices.Clone(o.Problems), func(p catalog.Problem) bool { return v1alpha1.WaitsForNode(p.Reason) })
+	blocking := slices.DeleteFunc(slices.Clone(o.Problems), func(p compiler.Problem) bool { return v1alpha1.WaitsForNode(p.Reason) })
 	switch {
 	case len(blocking) > 0:
 		stalled = conditionTrue(v1alpha1.ConditionStalled, worst(blocking).Reason, explain(blocking))
@@ -83,7 +83,7 @@ func conditions(o Outcome) []metav1.Condition {
 	return all
 }
 
-func ready(o Outcome, blocking []catalog.Problem) metav1.Condition {
+func ready(o Outcome, blocking []compiler.Problem) metav1.Condition {
 	c := o.Counts
 	switch {
 	case len(blocking) > 0:
@@ -137,8 +137,8 @@ func tally(o Outcome) string {
 
 // worst returns the problem that gives a condition its reason: a conflict first, because
 // another resource's change resolves it, and problems that follow from others last.
-func worst(problems []catalog.Problem) catalog.Problem {
-	return slices.MinFunc(problems, func(a, b catalog.Problem) int { return rank(a.Reason) - rank(b.Reason) })
+func worst(problems []compiler.Problem) compiler.Problem {
+	return slices.MinFunc(problems, func(a, b compiler.Problem) int { return rank(a.Reason) - rank(b.Reason) })
 }
 
 func rank(reason string) int {
@@ -151,12 +151,12 @@ func rank(reason string) int {
 	return 1
 }
 
-func withReason(problems []catalog.Problem, reason string) []catalog.Problem {
-	return slices.DeleteFunc(slices.Clone(problems), func(p catalog.Problem) bool { return p.Reason != reason })
+func withReason(problems []compiler.Problem, reason string) []compiler.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p compiler.Problem) bool { return p.Reason != reason })
 }
 
 // explain describes the worst problem and its nodes, and counts the others.
-func explain(problems []catalog.Problem) string {
+func explain(problems []compiler.Problem) string {
 	p := worst(problems)
 	var nodes []string
 	others := 0

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
 
-func newStatus(counts v1alpha1.NodeCounts, samples []v1alpha1.NodeSample, problems []catalog.Problem, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
+func newStatus(counts v1alpha1.NodeCounts, samples []v1alpha1.NodeSample, problems []compiler.Problem, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
 	return conditions.Status(conditions.Outcome{Generation: 1, Summary: nodestatus.Summary{Counts: counts, Samples: samples}, Problems: problems}, before, now)
 }
 
@@ -37,7 +37,7 @@ func TestConditions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		counts   v1alpha1.NodeCounts
 		samples  []v1alpha1.NodeSample
-		problems []catalog.Problem
+		problems []compiler.Problem
 		want     []string
 	}{
 		"all nodes in sync is Ready": {
@@ -84,7 +84,7 @@ func TestConditions(t *testing.T) {
 		},
 		"waiting for facts is Reconciling, not Stalled": {
 			counts:   v1alpha1.NodeCounts{Selected: 1, Skipped: 1},
-			problems: []catalog.Problem{{Node: "n1", Reason: "WaitingForFacts", Message: "waits for the facts of node n1"}},
+			problems: []compiler.Problem{{Node: "n1", Reason: "WaitingForFacts", Message: "waits for the facts of node n1"}},
 			want: []string{
 				"Ready=False WaitingForFacts: waits for the facts of node n1",
 				"Reconciling=True WaitingForFacts: waits for the facts of node n1", "Stalled=False Settled",
@@ -92,7 +92,7 @@ func TestConditions(t *testing.T) {
 		},
 		"a conflict is Stalled and never Reconciling, and outweighs other problems": {
 			counts: v1alpha1.NodeCounts{Selected: 3, Skipped: 2, Pending: 1},
-			problems: []catalog.Problem{
+			problems: []compiler.Problem{
 				{Reason: "DependsOnProblem", Message: "waits for File/x"},
 				{Node: "n1", Reason: "Conflict", Message: "path is claimed by File/b"},
 				{Node: "n2", Reason: "Conflict", Message: "path is claimed by File/b"},
@@ -127,11 +127,11 @@ func TestConditionMessagesArePrintable(t *testing.T) {
 	t.Parallel()
 
 	const hostile, printed = "a\x1b[2J\nb\u202e\xff", `a\x1b[2J\nb\u202e\xff`
-	problems := []catalog.Problem{{Reason: "Conflict", Message: hostile}}
+	problems := []compiler.Problem{{Reason: "Conflict", Message: hostile}}
 	samples := []v1alpha1.NodeSample{{Node: "n1", State: "Failed", Message: hostile}}
 	for name, status := range map[string]v1alpha1.ResourceStatus{
 		"problems": newStatus(v1alpha1.NodeCounts{}, nil, problems, v1alpha1.ResourceStatus{}, metav1.Now()),
-		"waiting":  newStatus(v1alpha1.NodeCounts{}, nil, []catalog.Problem{{Reason: "WaitingForKey", Message: hostile}}, v1alpha1.ResourceStatus{}, metav1.Now()),
+		"waiting":  newStatus(v1alpha1.NodeCounts{}, nil, []compiler.Problem{{Reason: "WaitingForKey", Message: hostile}}, v1alpha1.ResourceStatus{}, metav1.Now()),
 		"samples":  newStatus(v1alpha1.NodeCounts{Selected: 1, Failed: 1}, samples, nil, v1alpha1.ResourceStatus{}, metav1.Now()),
 		"deletion": conditions.Status(conditions.Outcome{Cleanup: hostile}, v1alpha1.ResourceStatus{}, metav1.Now()),
 	} {
@@ -177,13 +177,13 @@ func TestAppliedGeneration(t *testing.T) {
 	before := v1alpha1.ResourceStatus{AppliedGeneration: 0}
 	for name, tt := range map[string]struct {
 		counts   v1alpha1.NodeCounts
-		problems []catalog.Problem
+		problems []compiler.Problem
 		want     int64
 	}{
 		"all in sync":                 {v1alpha1.NodeCounts{Selected: 2, InSync: 2}, nil, 1},
 		"a failure counts as applied": {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Failed: 1}, nil, 1},
 		"one node is pending":         {v1alpha1.NodeCounts{Selected: 2, InSync: 1, Pending: 1}, nil, 0},
-		"a problem blocks it":         {v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, []catalog.Problem{{Reason: "Conflict"}}, 0},
+		"a problem blocks it":         {v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, []compiler.Problem{{Reason: "Conflict"}}, 0},
 		"no node is selected":         {v1alpha1.NodeCounts{}, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,13 +215,13 @@ func TestSilentNodesBlockOnlyUnappliedGenerations(t *testing.T) {
 func TestResourceEvents(t *testing.T) {
 	t.Parallel()
 
-	status := func(c v1alpha1.NodeCounts, problems ...catalog.Problem) v1alpha1.ResourceStatus {
+	status := func(c v1alpha1.NodeCounts, problems ...compiler.Problem) v1alpha1.ResourceStatus {
 		return newStatus(c, nil, problems, v1alpha1.ResourceStatus{}, metav1.Now())
 	}
 	inSync := status(v1alpha1.NodeCounts{Selected: 1, InSync: 1})
 	pending := status(v1alpha1.NodeCounts{Selected: 1, Pending: 1})
 	failed := status(v1alpha1.NodeCounts{Selected: 1, Failed: 1})
-	contested := status(v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, catalog.Problem{Reason: "Conflict", Message: "also File/b"})
+	contested := status(v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, compiler.Problem{Reason: "Conflict", Message: "also File/b"})
 	for name, tt := range map[string]struct {
 		before, now v1alpha1.ResourceStatus
 		want        []string
@@ -297,12 +297,12 @@ func kstatus(t *testing.T, generation int64, s v1alpha1.ResourceStatus) string {
 func TestKstatus(t *testing.T) {
 	t.Parallel()
 
-	problem := func(reason string) []catalog.Problem {
-		return []catalog.Problem{{Ref: "File/a", Reason: reason, Message: "why"}}
+	problem := func(reason string) []compiler.Problem {
+		return []compiler.Problem{{Ref: "File/a", Reason: reason, Message: "why"}}
 	}
 	for name, tt := range map[string]struct {
 		counts     v1alpha1.NodeCounts
-		problems   []catalog.Problem
+		problems   []compiler.Problem
 		generation int64 // of the resource; the status speaks of 1
 		want       string
 	}{

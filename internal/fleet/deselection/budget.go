@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/kubectl"
 	"github.com/fettle-dev/fettle/internal/text"
 )
@@ -60,7 +60,7 @@ type Budget struct {
 // Decide returns the nodes whose update is held, and a problem for each resource that they would
 // lose. It takes the other losses as done. A node is held until all that it would lose is
 // confirmed, or until few enough nodes are left.
-func (b *Budget) Decide(losses []Loss, f Fleet) (held map[string]bool, problems map[v1alpha1.ResourceRef]catalog.Problem) {
+func (b *Budget) Decide(losses []Loss, f Fleet) (held map[string]bool, problems map[v1alpha1.ResourceRef]compiler.Problem) {
 	byRef := byResource(losses)
 	tokens := map[v1alpha1.ResourceRef]string{}
 	for ref, of := range byRef {
@@ -73,7 +73,7 @@ func (b *Budget) Decide(losses []Loss, f Fleet) (held map[string]bool, problems 
 		b.spend(losses, f.Now)
 		return nil, nil
 	}
-	held, problems = map[string]bool{}, map[v1alpha1.ResourceRef]catalog.Problem{}
+	held, problems = map[string]bool{}, map[v1alpha1.ResourceRef]compiler.Problem{}
 	for _, l := range losses {
 		held[l.Node] = true
 	}
@@ -159,7 +159,7 @@ func token(resource types.UID, of []Loss) string {
 	return hex.EncodeToString(h.Sum(nil))[:8]
 }
 
-func problem(ref v1alpha1.ResourceRef, of []Loss, token string, recent, nodes int) catalog.Problem {
+func problem(ref v1alpha1.ResourceRef, of []Loss, token string, recent, nodes int) compiler.Problem {
 	var names []string
 	for _, l := range of {
 		names = append(names, l.Node)
@@ -168,7 +168,7 @@ func problem(ref v1alpha1.ResourceRef, of []Loss, token string, recent, nodes in
 	if recent > 0 {
 		earlier = fmt.Sprintf("; %s lost resources in the last %.0f minutes", text.Count(recent, "node"), Period.Minutes())
 	}
-	return catalog.Problem{Ref: ref, Reason: v1alpha1.ReasonDeselectionHeld, Message: fmt.Sprintf(
+	return compiler.Problem{Ref: ref, Reason: v1alpha1.ReasonDeselectionHeld, Message: fmt.Sprintf(
 		"%d of %s would be deselected because their labels, annotations or facts changed: %s%s. Their updates are held until this is reverted or confirmed. To confirm: %s --overwrite",
 		len(of), text.Count(nodes, "node"), text.List(names), earlier,
 		kubectl.Annotate(ref, v1alpha1.AnnotationConfirmDeselection, token))}

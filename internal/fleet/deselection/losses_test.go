@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
 	"github.com/fettle-dev/fettle/providers"
 )
 
 // randomFleet returns some nodes and Files, a few of which are rendered for each node or fail to be.
-func randomFleet(random *rand.Rand) catalog.Input {
-	in := catalog.Input{Kinds: providers.Kinds()}
+func randomFleet(random *rand.Rand) compiler.Input {
+	in := compiler.Input{Kinds: providers.Kinds()}
 	for i := range 5 {
-		in.Nodes = append(in.Nodes, catalog.Node{Name: fmt.Sprintf("n%d", i), Labels: randomLabels(random)})
+		in.Nodes = append(in.Nodes, compiler.Node{Name: fmt.Sprintf("n%d", i), Labels: randomLabels(random)})
 	}
 	for i := range 8 {
 		f := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("f%d", i)}}
@@ -53,8 +53,8 @@ func randomContent(random *rand.Rand, f *v1alpha1.File) *v1alpha1.File {
 
 // later returns a fleet after some edits, and the resources that were not deleted or given another
 // selector.
-func later(random *rand.Rand, in catalog.Input) (next catalog.Input, same map[v1alpha1.ResourceRef]bool) {
-	next, same = catalog.Input{Kinds: in.Kinds}, map[v1alpha1.ResourceRef]bool{}
+func later(random *rand.Rand, in compiler.Input) (next compiler.Input, same map[v1alpha1.ResourceRef]bool) {
+	next, same = compiler.Input{Kinds: in.Kinds}, map[v1alpha1.ResourceRef]bool{}
 	for _, n := range in.Nodes {
 		if random.IntN(2) == 0 {
 			n.Labels = randomLabels(random)
@@ -89,7 +89,7 @@ func later(random *rand.Rand, in catalog.Input) (next catalog.Input, same map[v1
 }
 
 // inSpec returns the resources of a node, including those that are withheld.
-func inSpec(result catalog.Result, node string) map[v1alpha1.ResourceRef]bool {
+func inSpec(result compiler.Result, node string) map[v1alpha1.ResourceRef]bool {
 	all := map[v1alpha1.ResourceRef]bool{}
 	spec := result.Nodes[node].Spec
 	for _, c := range spec.Catalogs {
@@ -107,8 +107,8 @@ func inSpec(result catalog.Result, node string) map[v1alpha1.ResourceRef]bool {
 }
 
 // losses returns the unedited resources that nodes lose between two states of a fleet.
-func losses(before, now catalog.Input) (lost map[string][]v1alpha1.ResourceRef, had, has catalog.Result) {
-	var compiler catalog.Compiler
+func losses(before, now compiler.Input) (lost map[string][]v1alpha1.ResourceRef, had, has compiler.Result) {
+	var compiler compiler.Compiler
 	had, has = compiler.Compile(before), compiler.Compile(now)
 	var edits deselection.Edits
 	since := edits.Observe(before.Resources)

@@ -9,13 +9,13 @@ import (
 	"slices"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
 // A Node is what determines the states of resources on one node.
 type Node struct {
 	Name     string
-	Desired  *catalog.NodeResult
+	Desired  *compiler.NodeResult
 	Reported *v1alpha1.NodeCatalog // nil until the node has one
 	Progress Progress
 	Silent   bool   // the agent's heartbeats stopped
@@ -50,7 +50,7 @@ type entry struct {
 
 // A key identifies what an entry was made from: equal keys make equal entries.
 type key struct {
-	desired         *catalog.NodeResult
+	desired         *compiler.NodeResult
 	resourceVersion string
 	all             bool
 	version         int
@@ -83,7 +83,7 @@ func (x *Index) Update(n Node) {
 }
 
 // Retain removes all nodes but these.
-func (x *Index) Retain(nodes map[string]*catalog.NodeResult) {
+func (x *Index) Retain(nodes map[string]*compiler.NodeResult) {
 	for name := range x.nodes {
 		if nodes[name] == nil {
 			x.remove(name)

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 	"github.com/fettle-dev/fettle/providers"
 )
@@ -45,7 +45,7 @@ func randomReport(r *rand.Rand, refs []v1alpha1.ResourceRef) report {
 }
 
 // naively returns the state of a resource on the node without an index.
-func (p report) naively(ref v1alpha1.ResourceRef, result *catalog.NodeResult) v1alpha1.ResourceState {
+func (p report) naively(ref v1alpha1.ResourceRef, result *compiler.NodeResult) v1alpha1.ResourceState {
 	if slices.ContainsFunc(result.Spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == ref }) {
 		return v1alpha1.StateWithheld
 	}
@@ -115,12 +115,12 @@ func TestCountsEqualThoseOfEachNodeByItself(t *testing.T) {
 		}
 		resources, refs = append(resources, f), append(refs, v1alpha1.ResourceRef("File/"+f.Name))
 	}
-	in := catalog.Input{Kinds: providers.Kinds(), Resources: resources}
+	in := compiler.Input{Kinds: providers.Kinds(), Resources: resources}
 	for i := range 30 {
-		in.Nodes = append(in.Nodes, catalog.Node{Name: fmt.Sprintf("n%02d", i), Labels: map[string]string{"role": []string{"web", "db"}[i%2]}})
+		in.Nodes = append(in.Nodes, compiler.Node{Name: fmt.Sprintf("n%02d", i), Labels: map[string]string{"role": []string{"web", "db"}[i%2]}})
 	}
 	var index nodestatus.Index
-	var compiler catalog.Compiler // gives the same results again, where they are the same
+	var compiler compiler.Compiler // gives the same results again, where they are the same
 	said := map[string]report{}
 	for step := range 300 {
 		in.Nodes[r.IntN(len(in.Nodes))].Labels = map[string]string{"role": []string{"web", "db"}[r.IntN(2)]}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/seal"
 )
 
@@ -18,7 +18,7 @@ type Sealer struct {
 
 // Seal seals one key of a Secret for an attribute of a node's resource. An error is one of the
 // node's public key.
-func (s Sealer) Seal(n *catalog.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
+func (s Sealer) Seal(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
 	want := v1alpha1.SealedValue{Attribute: attribute, From: from, Key: seal.Fingerprint(n.PublicKey)}
 	for _, e := range s.Existing(n.Name) {
 		if e.Ref() != ref {

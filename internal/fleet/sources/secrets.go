@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
 // secretVersions remember in which version of its Secret a value last changed, so that it is not
@@ -53,19 +53,19 @@ func (v *secretVersions) retain(refs map[v1alpha1.KeyRef]bool) {
 }
 
 // Secret returns one key of a Secret if that is exposed to nodes.
-func (r *Reader) Secret(ref v1alpha1.KeyRef) catalog.SecretValue {
+func (r *Reader) Secret(ref v1alpha1.KeyRef) compiler.SecretValue {
 	r.refs[ref] = true
 	s := r.secret(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
 	if s == nil {
-		return catalog.SecretValue{}
+		return compiler.SecretValue{}
 	}
 	value, ok := s.Data[ref.Key]
 	if !ok {
-		return catalog.SecretValue{Exposed: true}
+		return compiler.SecretValue{Exposed: true}
 	}
 	r.sources.mu.Lock()
 	defer r.sources.mu.Unlock()
-	return catalog.SecretValue{Exposed: true, Found: true, Value: value, Version: r.sources.versions.of(ref, value, s.ResourceVersion)}
+	return compiler.SecretValue{Exposed: true, Found: true, Value: value, Version: r.sources.versions.of(ref, value, s.ResourceVersion)}
 }
 
 func (r *Reader) secret(name types.NamespacedName) *corev1.Secret {
