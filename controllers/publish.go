@@ -26,6 +26,7 @@ type update struct {
 	want   *compiler.NodeResult
 	has    *v1alpha1.NodeCatalog // nil if it is to be created
 	before spec                  // of has
+	diff   contents.Diff         // of before and want
 	// cleanup is the list of pending clean-ups to be written.
 	cleanup []v1alpha1.CleanupRef
 }
@@ -73,36 +74,18 @@ func (r *Fleet) planUpdates(s *snapshot) (updates []update) {
 // applyBudget removes the updates that the deselection budget holds, and adds pending clean-ups
 // to the others.
 func (r *Fleet) applyBudget(ctx context.Context, s *snapshot, updates []update) []update {
-	differ := contents.Differ{Entries: func(name string) []v1alpha1.CatalogEntry {
-		if c := r.compiled.Catalogs[name]; c != nil {
-			return c.Entries
-		}
-		if c := s.catalogs[name]; c != nil {
-			return c.Entries
-		}
-		return nil
-	}}
+	differ := contents.Differ{Entries: r.entriesIn(s)}
 	var losses []deselection.Loss
-	diffs := make(map[string]contents.Diff, len(updates))
 	for i := range updates {
-		u := &updates[i]
-		if u.has == nil {
-			continue
-		}
-		diff := differ.Diff(u.before.NodeCatalogSpec, u.want.Spec)
-		diffs[u.node.Name] = diff
-		removed := appliedBefore(diff.Removed, u.before.NodeCatalogSpec)
-		if lost := r.unedited(removed, u.before.inSync); len(lost) > 0 {
-			losses = append(losses, deselection.Loss{Node: u.node.Name, State: u.before.state(), Refs: lost})
-		}
-		done := u.before.applied(u.before.digest, u.has.Status)
-		for _, ref := range cleanup.Unfinished(u.before.Cleanup, u.has.Status, done, r.compiled.finalized) {
-			if !differ.Contains(u.want.Spec, ref) {
-				removed = append(removed, ref)
+		if u := &updates[i]; u.has != nil {
+			u.diff = differ.Diff(u.before.NodeCatalogSpec, u.want.Spec)
+			removed := appliedBefore(u.diff.Removed, u.before.NodeCatalogSpec)
+			u.cleanup = r.planCleanup(*u, removed, &differ)
+			removed = slices.DeleteFunc(removed, func(ref v1alpha1.ResourceRef) bool { return !r.edits.Unedited(ref, u.before.inSync) })
+			if len(removed) > 0 {
+				losses = append(losses, deselection.Loss{Node: u.node.Name, State: u.before.state(), Refs: removed})
 			}
 		}
-		slices.Sort(removed)
-		u.cleanup = cleanup.Pending(slices.Compact(removed), r.compiled.finalized)
 	}
 	before := len(r.held)
 	r.held, r.heldProblems = r.budget.Decide(losses, r.fleetOf(s))
@@ -110,22 +93,51 @@ func (r *Fleet) applyBudget(ctx context.Context, s *snapshot, updates []update) 
 		ctrl.LoggerFrom(ctx).Info("deselection budget: updates are held until they are confirmed or reverted", "nodes", len(r.held), "before", before)
 	}
 	return slices.DeleteFunc(updates, func(u update) bool {
-		name := u.node.Name
-		if r.held[name] && u.before.digest == u.has.Status.AppliedDigest && r.progress.Start(name, u.before.digest) {
-			r.progress.Changed(name, u.want.Digest, diffs[name].Changed)
+		held := r.held[u.node.Name]
+		if held {
+			r.startProgress(u)
 		}
-		return r.held[name]
+		return held
 	})
+}
+
+// entriesIn returns what Catalogs contain, by name: those of the last compilation, and those that
+// the cluster has from earlier ones.
+func (r *Fleet) entriesIn(s *snapshot) func(name string) []v1alpha1.CatalogEntry {
+	return func(name string) []v1alpha1.CatalogEntry {
+		if c := r.compiled.Catalogs[name]; c != nil {
+			return c.Entries
+		}
+		if c := s.catalogs[name]; c != nil {
+			return c.Entries
+		}
+		return nil
+	}
+}
+
+// startProgress is for a node that keeps a spec: a manager that starts would else take all of that
+// for unapplied.
+func (r *Fleet) startProgress(u update) {
+	if name := u.node.Name; u.before.digest == u.has.Status.AppliedDigest && r.progress.Start(name, u.before.digest) {
+		r.progress.Changed(name, u.want.Digest, u.diff.Changed)
+	}
+}
+
+// planCleanup returns the pending clean-ups: of what the update removes, and of what the node has
+// yet to report gone.
+func (r *Fleet) planCleanup(u update, removed []v1alpha1.ResourceRef, differ *contents.Differ) []v1alpha1.CleanupRef {
+	applied := u.before.applied(u.before.digest, u.has.Status)
+	earlier := cleanup.Unfinished(u.before.Cleanup, u.has.Status, applied, r.compiled.finalized)
+	earlier = slices.DeleteFunc(earlier, func(ref v1alpha1.ResourceRef) bool { return differ.Contains(u.want.Spec, ref) })
+	all := slices.Concat(removed, earlier)
+	slices.Sort(all)
+	return cleanup.Pending(slices.Compact(all), r.compiled.finalized)
 }
 
 // appliedBefore leaves out resources that waited for the node's first facts: it never had them.
 func appliedBefore(removed []v1alpha1.ResourceRef, before v1alpha1.NodeCatalogSpec) []v1alpha1.ResourceRef {
 	withheld := contents.Withheld(before)
 	return slices.DeleteFunc(slices.Clone(removed), func(ref v1alpha1.ResourceRef) bool { return withheld[ref] == v1alpha1.ReasonWaitingForFacts })
-}
-
-func (r *Fleet) unedited(refs []v1alpha1.ResourceRef, since int) []v1alpha1.ResourceRef {
-	return slices.DeleteFunc(slices.Clone(refs), func(ref v1alpha1.ResourceRef) bool { return !r.edits.Unedited(ref, since) })
 }
 
 func (r *Fleet) fleetOf(s *snapshot) deselection.Fleet {

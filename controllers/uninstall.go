@@ -29,12 +29,10 @@ type uninstall struct {
 
 func (u uninstall) inProgress() bool { return len(u.kinds) > 0 }
 
-// checkDefinitions looks for an uninstallation if objects are missing that were there before,
-// or a deletion waits. Otherwise it costs no request.
+// checkDefinitions looks for an uninstallation. It costs no request unless objects are missing that
+// were there before, or a deletion waits.
 func (r *Fleet) checkDefinitions(ctx context.Context, s *snapshot) error {
-	waiting := r.uninstall.inProgress() || len(s.deleting) > 0
-	due := r.Clock.Now().Sub(r.uninstall.checked) >= definitionsPeriod
-	if r.compiled != nil && !r.vanished(s) && !r.specs.missing(s) && !(waiting && due) {
+	if !r.mayBeUninstalled(s) {
 		return nil
 	}
 	kinds := []string{"NodeCatalog", "Catalog"}
@@ -60,6 +58,15 @@ func (r *Fleet) checkDefinitions(ctx context.Context, s *snapshot) error {
 	}
 	r.uninstall = next
 	return nil
+}
+
+// mayBeUninstalled reports whether it takes a look at definitions to tell.
+func (r *Fleet) mayBeUninstalled(s *snapshot) bool {
+	if r.compiled == nil || r.vanished(s) || r.specs.missing(s) {
+		return true
+	}
+	waiting := r.uninstall.inProgress() || len(s.deleting) > 0
+	return waiting && r.Clock.Now().Sub(r.uninstall.checked) >= definitionsPeriod
 }
 
 // definitionMissing asks the API server whether the definition of a kind is missing or being

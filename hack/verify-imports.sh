@@ -131,7 +131,13 @@ table() {
 		controllers             ours/internal/catalog                 yes
 		controllers             ours/internal/compiler                yes
 		controllers             ours/providers                        yes
-		controllers             ours/internal/seal                    yes
+		controllers             ours/internal/fleet/deselection       yes
+		controllers             ours/internal/seal                    no
+		internal/fleet/sources  ours/internal/seal                    yes
+		internal/fleet/sources  sigs.k8s.io/controller-runtime/pkg/client  yes
+		internal/fleet/progress ours/controllers                      no
+		internal/fleet/progress sigs.k8s.io/controller-runtime        no
+		internal/fleet/progress k8s.io/client-go/kubernetes           no
 		controllers/policycheck ours/config/policy                    yes
 		controllers             ours/nodeagent                        no
 		controllers             ours/internal/host/linux              no

@@ -28,8 +28,9 @@ import (
 // DefaultMaxPercent is the share of nodes that may lose resources within Period.
 const DefaultMaxPercent = 20
 
-// Period is how long a node counts that lost a resource.
-const Period = 10 * time.Minute
+// Period is how long a node counts that lost a resource. It counts once in quarantine, so that a node
+// that loses resources again and again, as a lying one may, delays the others for one Period only.
+const Period, quarantine = 10 * time.Minute, time.Hour
 
 // A Loss is the resources that one node is about to lose because it changed.
 type Loss struct {
@@ -50,10 +51,10 @@ type Fleet struct {
 	Confirmation func(v1alpha1.ResourceRef) string
 }
 
-// A Budget remembers recent losses. The zero value remembers none. It is not safe for concurrent
+// A Budget remembers when nodes first lost a resource. The zero value remembers none. It is not safe for concurrent
 // use.
 type Budget struct {
-	recent    map[string]time.Time              // by node
+	first     map[string]time.Time              // by node, within quarantine
 	confirmed map[string][]v1alpha1.ResourceRef // by node, until it has lost them
 }
 
@@ -67,9 +68,10 @@ func (b *Budget) Decide(losses []Loss, f Fleet) (held map[string]bool, problems 
 		tokens[ref] = token(f.UID(ref), of)
 	}
 	losses = b.unconfirmed(losses, func(ref v1alpha1.ResourceRef) bool { return f.Confirmation(ref) == tokens[ref] })
-	maps.DeleteFunc(b.recent, func(_ string, at time.Time) bool { return f.Now.Sub(at) >= Period })
-	recent := len(b.recent)
-	if n := b.affected(losses); n <= 1 || n*100 <= f.Nodes*f.MaxPercent {
+	maps.DeleteFunc(b.first, func(_ string, at time.Time) bool { return f.Now.Sub(at) >= quarantine })
+	recent := b.recent(f.Now)
+	affected := recent + b.newcomers(losses)
+	if affected <= 1 || affected*100 <= f.Nodes*f.MaxPercent {
 		b.spend(losses, f.Now)
 		return nil, nil
 	}
@@ -86,11 +88,12 @@ func (b *Budget) Decide(losses []Loss, f Fleet) (held map[string]bool, problems 
 // Next returns the time until recent losses expire, so that nodes that are held may proceed; 0
 // if there are none.
 func (b *Budget) Next(now time.Time) time.Duration {
-	if len(b.recent) == 0 {
-		return 0
+	for _, at := range slices.SortedFunc(maps.Values(b.first), time.Time.Compare) {
+		if left := at.Add(Period).Sub(now); left > 0 {
+			return left
+		}
 	}
-	first := slices.MinFunc(slices.Collect(maps.Values(b.recent)), time.Time.Compare)
-	return max(first.Add(Period).Sub(now), 1)
+	return 0
 }
 
 // unconfirmed returns the losses that nobody has confirmed. A confirmation stays in effect for
@@ -114,11 +117,20 @@ func (b *Budget) unconfirmed(losses []Loss, confirmed func(v1alpha1.ResourceRef)
 	return left
 }
 
-// affected counts the nodes that lost resources recently or are about to.
-func (b *Budget) affected(losses []Loss) int {
-	n := len(b.recent)
+// recent counts the nodes that first lost a resource within Period.
+func (b *Budget) recent(now time.Time) (n int) {
+	for _, at := range b.first {
+		if now.Sub(at) < Period {
+			n++
+		}
+	}
+	return n
+}
+
+// newcomers counts the nodes that are about to lose their first resource.
+func (b *Budget) newcomers(losses []Loss) (n int) {
 	for _, l := range losses {
-		if _, counted := b.recent[l.Node]; !counted {
+		if _, known := b.first[l.Node]; !known {
 			n++
 		}
 	}
@@ -126,11 +138,13 @@ func (b *Budget) affected(losses []Loss) int {
 }
 
 func (b *Budget) spend(losses []Loss, now time.Time) {
-	if b.recent == nil {
-		b.recent = map[string]time.Time{}
+	if b.first == nil {
+		b.first = map[string]time.Time{}
 	}
 	for _, l := range losses {
-		b.recent[l.Node] = now
+		if _, known := b.first[l.Node]; !known {
+			b.first[l.Node] = now
+		}
 	}
 }
 

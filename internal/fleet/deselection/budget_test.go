@@ -133,6 +133,8 @@ func TestLossesCountForTenMinutes(t *testing.T) {
 		{4, []string{"n3", "n4"}, []string{"n3", "n4"}},
 		{11, []string{"n3", "n4"}, []string{"n3", "n4"}}, // n1 has expired, n2 has not
 		{12, []string{"n3", "n4"}, nil},
+		{13, []string{"n1", "n2"}, nil}, // again
+		{14, []string{"n5"}, []string{"n5"}},
 	} {
 		if got, _ := decide(&b, lose(step.lose...), fleet(10, step.minute, nil)); !slices.Equal(got, step.held) {
 			t.Errorf("minute %d: held %q, want %q", step.minute, got, step.held)
@@ -221,7 +223,7 @@ func TestBudgetHoldsOverTime(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		nodes, percent := 1+random.IntN(30), random.IntN(101)
 		var b, shuffled deselection.Budget
-		gone, states := map[string]time.Time{}, map[string]int{}
+		gone, first, states := map[string]time.Time{}, map[string]time.Time{}, map[string]int{}
 		for minute := range 60 {
 			var losses []deselection.Loss
 			for _, n := range numbered(1, nodes) {
@@ -244,17 +246,44 @@ func TestBudgetHoldsOverTime(t *testing.T) {
 			for _, l := range losses {
 				if !slices.Contains(held, l.Node) {
 					gone[l.Node] = f.Now
+					if _, known := first[l.Node]; !known {
+						first[l.Node] = f.Now
+					}
 				}
 			}
 			recent := 0
-			for _, at := range gone {
+			for _, at := range first {
 				if f.Now.Sub(at) < deselection.Period {
 					recent++
 				}
 			}
 			if recent > 1 && recent*100 > nodes*percent {
-				t.Fatalf("seed %d: %d of %d nodes lost it in ten minutes, the share is %d%%", seed, recent, nodes, percent)
+				t.Fatalf("seed %d: %d of %d nodes first lost it within ten minutes, the share is %d%%", seed, recent, nodes, percent)
 			}
+		}
+	}
+}
+
+// A lying node may report other facts every minute.
+func TestFlappingNodeDelaysOthersForOnePeriodAnHour(t *testing.T) {
+	t.Parallel()
+
+	for _, nodes := range []int{2, 5, 10} {
+		var b deselection.Budget
+		var held []int
+		for minute := range 60 {
+			losses := []deselection.Loss{{Node: "flaps", State: fmt.Sprint(minute), Refs: refs{"File/a"}}}
+			if minute > 0 {
+				losses = append(losses, lose("other", "third")[:max(1, nodes/5)]...)
+			}
+			if got, _ := decide(&b, losses, fleet(nodes, minute, nil)); slices.Contains(got, "other") {
+				held = append(held, minute)
+			} else if minute > 0 {
+				break
+			}
+		}
+		if len(held) != 9 {
+			t.Errorf("of %d nodes the other one is held in the minutes %v", nodes, held)
 		}
 	}
 }

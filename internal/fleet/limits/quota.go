@@ -11,8 +11,10 @@ import (
 // What one node's reports may cause: a burst, and then one in a period. Of a node that reports
 // more often the last report counts, and no other node waits for it.
 const (
-	eventBurst, eventPeriod         = 25, time.Minute
-	reconcileBurst, ReconcilePeriod = 20, 5 * time.Second
+	eventBurst, eventPeriod = 25, time.Minute
+	reconcileBurst          = 20
+	// ReconcilePeriod is the time between two reconciliations for one node after the burst.
+	ReconcilePeriod = 5 * time.Second
 )
 
 // NodeQuotas limit what each node causes by its reports.

@@ -29,6 +29,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/seal"
 	"github.com/fettle-dev/fettle/nodeagent"
@@ -87,7 +88,7 @@ func (w *world) startManager() {
 	must(w.t, err)
 	fleet := &controllers.Fleet{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
-		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: controllers.DefaultLeaseDuration,
+		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration,
 	}
 	must(w.t, fleet.SetupWithManager(mgr))
 	ctx, cancel := context.WithCancel(w.t.Context())
