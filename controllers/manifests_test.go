@@ -213,7 +213,7 @@ var _ = Describe("The manifests", func() {
 		}
 		manager := rights(all, "fettle-manager")
 		Expect(slices.DeleteFunc(slices.Clone(manager), isKind)).To(ConsistOf(
-			"create delete list patch watch fettle.dev/nodecatalogs", "create delete get list watch fettle.dev/catalogs",
+			"create delete list patch watch fettle.dev/nodecatalogs", "create delete list watch fettle.dev/catalogs",
 			"get list watch /nodes", "get list watch /configmaps", "list watch /secrets",
 			"list admissionregistration.k8s.io/validatingadmissionpolicies", "list admissionregistration.k8s.io/validatingadmissionpolicybindings",
 			"create authentication.k8s.io/tokenreviews", "create authorization.k8s.io/subjectaccessreviews",

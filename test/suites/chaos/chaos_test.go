@@ -7,6 +7,7 @@ package chaos_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -156,7 +157,7 @@ func (w *world) killLeaders(t *testing.T) {
 	for i := range w.turns {
 		mark := w.requests.mark()
 		must(t, waits.Start())
-		w.until(t, "the manager that waits has its caches filled", func() bool { return w.watches(mark) })
+		w.until(t, "the second manager waits to be elected", func() bool { return w.waits(mark) })
 		moment := w.after(took.patched)
 		n := w.begin(t, 1001+i, c)
 		wait(t.Context(), moment)
@@ -173,15 +174,11 @@ func (w *world) killLeaders(t *testing.T) {
 	w.checkUnknown(t)
 }
 
-// watches reports whether a manager began to watch all that it reads since a mark.
-func (w *world) watches(mark int) bool {
-	seen := map[string]bool{}
-	for _, r := range w.requests.since(mark) {
-		if r.who == "" && (r.verb == "watch" || r.verb == "list") {
-			seen[r.about] = true
-		}
-	}
-	return seen["nodes"] && seen["nodecatalogs"] && seen["catalogs"] && seen["leases"] && seen["files"] && seen["secrets"] && seen["configmaps"]
+// waits reports whether a manager has asked who leads since a mark. One that leads does not ask.
+func (w *world) waits(mark int) bool {
+	return slices.ContainsFunc(w.requests.since(mark), func(r request) bool {
+		return r.who == "" && r.verb == "get" && r.about == "leases" && r.name == "fettle-manager"
+	})
 }
 
 func (w *world) until(t *testing.T, what string, holds func() bool) {
