@@ -27,7 +27,7 @@ func machine(t *testing.T, root string) enginetest.Machine {
 	return enginetest.Machine{Host: h, Kinds: providers.Kinds(), Facts: resource.Facts{"os": map[string]any{"family": "Debian"}}}
 }
 
-func TestResourcesThatMeanOneThingOnADebianRootFail(t *testing.T) {
+func TestConflictingResourcesOnADebianRootFail(t *testing.T) {
 	root := debian.Root(t)
 	must(t, os.Mkdir(filepath.Join(root, "srv/real"), 0o755))
 	must(t, os.Symlink("real", filepath.Join(root, "srv/link")))
@@ -76,7 +76,7 @@ func native(t *testing.T, root string) string {
 	return ""
 }
 
-func TestAFileAndAKeyThatUndoEachOtherFail(t *testing.T) {
+func TestAFileAndAKeyThatRevertEachOtherFail(t *testing.T) {
 	root := debian.Root(t)
 	m := machine(t, root)
 	resources := []string{

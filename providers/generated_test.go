@@ -36,7 +36,7 @@ func trees(t *testing.T, root string) {
 	must(t, os.WriteFile(filepath.Join(root, "srv/both/real/sub/x"), []byte("copied by another\n"), 0o644))
 }
 
-func TestAFileOfTheCatalogIsLeftAloneByOthersWhateverPathLeadsToIt(t *testing.T) {
+func TestManagedFilesAreNotPurgedByAnotherPath(t *testing.T) {
 	for name, resources := range map[string][]string{
 		"a directory that is purged": {
 			`File/x {path: /srv/link/x, content: own}`, `File/tree {path: /srv/real, ensure: directory, recurse: true, purge: true, force: true}`,
@@ -80,7 +80,7 @@ func TestAFileOfTheCatalogIsLeftAloneByOthersWhateverPathLeadsToIt(t *testing.T)
 	}
 }
 
-func TestGeneratedResourcesThatUndoEachOtherFail(t *testing.T) {
+func TestGeneratedResourcesThatRevertEachOtherFail(t *testing.T) {
 	const copies = `File/copy {path: /srv/real, ensure: directory, recurse: true, source: /srv/from}`
 	for name, c := range map[string]struct{ resources, want []string }{
 		"copied, then tidied": {
@@ -126,7 +126,7 @@ func TestGeneratedResourcesThatUndoEachOtherFail(t *testing.T) {
 	}
 }
 
-func TestACopiedFileThatACommandRemovesFails(t *testing.T) {
+func TestCopiedFileThatACommandRemovesFails(t *testing.T) {
 	root := debian.Root(t)
 	trees(t, root)
 	m := machine(t, root)

@@ -93,7 +93,7 @@ func (k *keeper) killed(has bool, after time.Duration) (alive bool) {
 
 // Whenever a run is killed, what was there before is known, and what is to be done when it
 // has left is done by the next.
-func TestWhatWasThereSurvivesKills(t *testing.T) {
+func TestFormerStateSurvivesKills(t *testing.T) {
 	const rounds = 3
 	k := changed(t)
 	before := k.looks(looks...)

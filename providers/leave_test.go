@@ -236,7 +236,7 @@ func TestDeleteRemovesEverything(t *testing.T) {
 	}
 }
 
-func TestADamagedPackageComesBackWhole(t *testing.T) {
+func TestDamagedPackageIsRestoredIntact(t *testing.T) {
 	k := changed(t)
 	status, err := os.ReadFile(filepath.Join(k.root, "var/lib/dpkg/status"))
 	if err != nil {

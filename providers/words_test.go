@@ -17,7 +17,7 @@ var ofEveryKind = []string{"logLevel", "deletionPolicy"}
 
 // A provider never hears of a word that the CRD does not list: it could take it for the
 // opposite of another.
-func TestEveryTypeRefusesWordsThatItsCRDDoesNotList(t *testing.T) {
+func TestTypesRejectValuesThatTheirCRDDoesNotList(t *testing.T) {
 	tried := 0
 	for _, k := range providers.Kinds() {
 		c, err := crd.Of(k.Name())

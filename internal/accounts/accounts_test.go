@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
-func TestUsersAreReadAsTheHostReadsThem(t *testing.T) {
+func TestParsePasswdLikeTheHost(t *testing.T) {
 	tests := map[string]struct {
 		file string
 		want accounts.Users
@@ -50,7 +50,7 @@ func TestUsersAreReadAsTheHostReadsThem(t *testing.T) {
 	}
 }
 
-func TestGroupsAreReadAsTheHostReadsThem(t *testing.T) {
+func TestParseGroupLikeTheHost(t *testing.T) {
 	tests := map[string]struct {
 		file string
 		want accounts.Groups
@@ -78,7 +78,7 @@ func TestGroupsAreReadAsTheHostReadsThem(t *testing.T) {
 	}
 }
 
-func TestTheFirstOfANameOrNumberCounts(t *testing.T) {
+func TestFirstOfANameOrNumberCounts(t *testing.T) {
 	users := accounts.Users{{Name: "ann", UID: 1}, {Name: "bob", UID: 1}, {Name: "ann", UID: 2}}
 	groups := accounts.Groups{{Name: "web", GID: 1, Members: []string{"ann"}}, {Name: "www", GID: 1}, {Name: "web", GID: 2, Members: []string{"bob"}}}
 
@@ -133,7 +133,7 @@ func TestHashesAreFoundAndNeverPrinted(t *testing.T) {
 	}
 }
 
-func TestAgeingIsReadAsTheHostReadsIt(t *testing.T) {
+func TestParseAgeingLikeTheHost(t *testing.T) {
 	never := accounts.Ageing{MinAge: accounts.Never, MaxAge: accounts.Never, WarnDays: accounts.Never, Expiry: accounts.Never}
 	tests := map[string]struct {
 		file string
@@ -169,7 +169,7 @@ func TestAHostWithoutFilesHasNoAccounts(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
+func TestUnreadableFileIsAnError(t *testing.T) {
 	h := hosttest.New(t)
 	h.PutDir("/etc/passwd")
 	if _, err := accounts.ReadUsers(h); err == nil {
@@ -185,7 +185,7 @@ func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-func TestAToolThatRefusesSaysWhy(t *testing.T) {
+func TestToolErrors(t *testing.T) {
 	tests := map[string]struct {
 		result host.Result
 		want   error

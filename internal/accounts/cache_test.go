@@ -22,7 +22,7 @@ func (c counted) ReadFile(path string) ([]byte, error) {
 	return c.Reader.ReadFile(path)
 }
 
-func TestACacheReadsAgainWhatMayHaveChanged(t *testing.T) {
+func TestCacheReadsChangedFiles(t *testing.T) {
 	const before, after = "adm:x:4:\n", "adm:x:5:\n"
 	old := time.Now().Add(-time.Hour)
 	tests := map[string]struct {
@@ -77,7 +77,7 @@ func TestACacheReadsAgainWhatMayHaveChanged(t *testing.T) {
 	}
 }
 
-func TestACacheTellsHostsApart(t *testing.T) {
+func TestCacheDistinguishesHosts(t *testing.T) {
 	cache := new(accounts.Cache)
 	old := time.Now().Add(-time.Hour)
 	for _, name := range []string{"ann", "bob", "eve"} {

@@ -20,7 +20,7 @@ const (
 
 const path = "/home/ann/.ssh/authorized_keys"
 
-func TestWhatLetsSomebodyInIsSeen(t *testing.T) {
+func TestParse(t *testing.T) {
 	tests := map[string]struct {
 		line string
 		want []authorizedkeys.Named
@@ -75,7 +75,7 @@ func TestWhatLetsSomebodyInIsSeen(t *testing.T) {
 	}
 }
 
-func TestOnlyTheKeyOfTheNameIsChanged(t *testing.T) {
+func TestEditChangesOnlyTheNamedKey(t *testing.T) {
 	const before = "# mine\r\n\nssh-ed25519 " + ed25519 + "\r\nssh-ed25519 " + ed25519 + " a\n garbage\nssh-ed25519 " + other + " a \nssh-ed25519 " + other
 	key := authorizedkeys.Key{Options: []string{"no-pty", `from="a,b"`}, Type: "ssh-ed25519", Key: other}
 	tests := map[string]struct {
@@ -119,7 +119,7 @@ func named(k authorizedkeys.Key, name string) authorizedkeys.Key {
 	return k
 }
 
-func TestWhatSshdWouldNotTakeIsRefused(t *testing.T) {
+func TestInvalidOptionsAndKeys(t *testing.T) {
 	options := map[string]string{
 		`no-pty`:                   "",
 		`command="a \"b\" c, d"`:   "",
@@ -211,7 +211,7 @@ func agree(t *testing.T, line string, got []authorizedkeys.Named) {
 }
 
 // A user decides what is in the file, and must not decide how much memory that takes.
-func TestLinesThatAreNoKeysTakeNoMoreThanTheirText(t *testing.T) {
+func TestOtherLinesTakeLittleMemory(t *testing.T) {
 	text := bytes.Repeat([]byte("\n"), authorizedkeys.MaxSize/2)
 	text = append(text, bytes.Repeat([]byte(","), authorizedkeys.MaxSize/2)...)
 	var before, after runtime.MemStats
@@ -226,7 +226,7 @@ func TestLinesThatAreNoKeysTakeNoMoreThanTheirText(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsTooLargeIsAnErrorAndStays(t *testing.T) {
+func TestTooLargeFileIsAnError(t *testing.T) {
 	h := hosttest.New(t)
 	h.Put("/keys", strings.Repeat("#", authorizedkeys.MaxSize+1))
 	place, err := authorizedkeys.Accounts{}.Of("", "/keys")

@@ -11,7 +11,7 @@ import (
 )
 
 // A tool may write in Latin-1.
-func TestOutputKeepsBytesThatAreNotUTF8(t *testing.T) {
+func TestOutputKeepsInvalidUTF8(t *testing.T) {
 	h, _ := open(t)
 	report, err := engine.Transaction{Host: h, Now: time.Now}.Run(t.Context(), []resource.Item{
 		item(t, "a", `{command: 'printf "caf\\351 \\\\xff\\n"', shell: true, logOutput: always}`),

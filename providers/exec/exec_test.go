@@ -148,7 +148,7 @@ func TestWhenACommandRuns(t *testing.T) {
 	}
 }
 
-func TestAsWhomACommandRuns(t *testing.T) {
+func TestCredentials(t *testing.T) {
 	h, root := open(t)
 	debian.Chroot(t, root, "groupadd", "--gid", "1600", "web")
 	debian.Chroot(t, root, "useradd", "--uid", "1500", "--groups", "web,mail", "ann")
@@ -215,13 +215,13 @@ func TestTries(t *testing.T) {
 	}
 }
 
-func TestBetweenTwoTriesIsAPause(t *testing.T) {
+func TestPauseBetweenTries(t *testing.T) {
 	h, _ := open(t)
 	const later = `test -e /srv/tried || { touch /srv/tried; exit 1; }; test $(($(date +%s%N) - $(stat --format=%.9Y /srv/tried | tr --delete .))) -ge 1000000000`
 	same(t, run(t, h, false, item(t, "a", `{command: '`+later+`', shell: true, tries: 2, trySleepSeconds: 1}`)), "Exec/a Changed", "executed successfully")
 }
 
-func TestACommandThatTakesTooLongIsNotTriedAgain(t *testing.T) {
+func TestTimeoutsAreNotRetried(t *testing.T) {
 	h, _ := open(t)
 	run(t, h, false, item(t, "a", `{command: 'echo x >> /srv/tried; exec sleep 60', shell: true, timeoutSeconds: 1, tries: 3}`))
 	got, err := h.ReadFile("/srv/tried")
@@ -231,7 +231,7 @@ func TestACommandThatTakesTooLongIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestHowLongACommandMayTake(t *testing.T) {
+func TestTimeout(t *testing.T) {
 	for spec, want := range map[string]time.Duration{
 		`{command: /bin/a, onlyIf: [/bin/a]}`:                      5 * time.Minute,
 		`{command: /bin/a, onlyIf: [/bin/a], timeoutSeconds: 7}`:   7 * time.Second,
@@ -253,7 +253,7 @@ func TestHowLongACommandMayTake(t *testing.T) {
 	}
 }
 
-func TestADaemonThatKeepsTheOutputOpenHoldsNothingUp(t *testing.T) {
+func TestBackgroundProcessesDoNotBlockTheRun(t *testing.T) {
 	h, root := open(t)
 	const daemon = "{ sleep 20; touch /srv/ended; } & echo $$ > /srv/group; "
 	for spec, want := range map[string][]string{
@@ -265,7 +265,7 @@ func TestADaemonThatKeepsTheOutputOpenHoldsNothingUp(t *testing.T) {
 	}
 }
 
-func TestWhatCanNeverRunIsRefused(t *testing.T) {
+func TestInvalidCommands(t *testing.T) {
 	h := hosttest.New(t)
 	tests := map[string]struct{ spec, err string }{
 		"no command":              {`{}`, "command is missing: set it to a command line"},
@@ -283,7 +283,7 @@ func TestWhatCanNeverRunIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatComesFirst(t *testing.T) {
+func TestRelations(t *testing.T) {
 	i := item(t, "a", `{command: '"/opt/my app/run" /etc/x', onlyIf: [/opt/check now], unless: [test -e /etc/y], cwd: /opt, user: ann, path: [/bin]}`)
 	want := []resource.Relation{
 		{Relation: resource.Require, Kind: "File", Names: []string{"/opt", "/opt/my app/run", "/opt/check"}},

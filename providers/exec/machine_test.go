@@ -9,7 +9,7 @@ import (
 )
 
 // As an agent has it: transient units in the namespaces of the host.
-func TestOnAMachineACommandIsNoPartOfTheAgent(t *testing.T) {
+func TestCommandsRunInATransientUnitOnAMachine(t *testing.T) {
 	m := debian.Boot(t)
 	h, err := linux.Open(linux.Options{PID: m.PID(), Transient: true})
 	must(t, err)

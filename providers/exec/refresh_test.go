@@ -91,7 +91,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-func TestANoopExecIsNotRunByAnEvent(t *testing.T) {
+func TestEventsDoNotRunANoopExec(t *testing.T) {
 	h, _ := open(t)
 	b := item(t, "b", `{command: /usr/bin/touch /srv/did, refreshOnly: true}`)
 	b.Noop = new(true)
@@ -103,7 +103,7 @@ func TestANoopExecIsNotRunByAnEvent(t *testing.T) {
 }
 
 // Values of the environment never appear in output.
-func TestWhatIsReadOfACommandHasNoEnvironment(t *testing.T) {
+func TestReadStateHasNoEnvironment(t *testing.T) {
 	h, _ := open(t)
 	r := item(t, "a", `{command: /bin/true, environment: [TOKEN=s3cret]}`).Resource
 	must(t, r.Choose(nil, h, ""))
@@ -113,7 +113,7 @@ func TestWhatIsReadOfACommandHasNoEnvironment(t *testing.T) {
 	}
 }
 
-func TestSecretsOfTheEnvironmentStayIn(t *testing.T) {
+func TestEnvironmentValuesAreRedacted(t *testing.T) {
 	h, _ := open(t)
 	const env = `shell: true, logOutput: always, environment: ["TOKEN=s3cret", "KEY=first s3c-one line\nsecond s3c-two line"]`
 	for name, spec := range map[string]string{

@@ -20,7 +20,7 @@ func bindSecret(spec string, secrets ...resource.Secret) (resource.Resource, err
 	return bound.Kind(exec.Type()).Bind(resource.Ref{Kind: "Exec", Name: "a"}, json.RawMessage(spec), secrets...)
 }
 
-func TestAVariableFromASecretReachesTheCommandAndNoOutput(t *testing.T) {
+func TestSecretVariablesReachOnlyTheCommand(t *testing.T) {
 	h := hosttest.New(t)
 	h.Put("/bin/tool", "")
 	if err := h.Chmod("/bin/tool", 0o755); err != nil {
@@ -52,7 +52,7 @@ func TestAVariableFromASecretReachesTheCommandAndNoOutput(t *testing.T) {
 	}
 }
 
-func TestVariablesFromSecretsThatAreRefused(t *testing.T) {
+func TestInvalidSecretVariables(t *testing.T) {
 	for _, c := range []struct{ spec, name, value, want string }{
 		{`{"command": "/bin/tool"}`, "environment.TOKEN", "s3cret\x00", "the value of TOKEN in environmentFrom contains a zero byte, which an environment cannot: remove it from the Secret"},
 		{`{"command": "/bin/tool", "environment": ["TOKEN=a"]}`, "environment.TOKEN", "s3cret", "environment and environmentFrom both set TOKEN: remove one"},

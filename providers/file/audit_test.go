@@ -29,7 +29,7 @@ func audited(t *testing.T, h *hosttest.Host, manifest string, properties ...stri
 	return values
 }
 
-func TestAuditedIsReadThoughItIsNotManaged(t *testing.T) {
+func TestAuditedPropertiesAreRead(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, text("hello\n", 0o640, 1001, 2001))
@@ -45,7 +45,7 @@ func TestAuditedIsReadThoughItIsNotManaged(t *testing.T) {
 	}
 }
 
-func TestWhatCanOnlyBeAudited(t *testing.T) {
+func TestAuditOnlyProperties(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, text("hello\n", 0o640, 1001, 2001))

@@ -81,7 +81,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeBackedUpStays(t *testing.T) {
+func TestFilesThatCannotBeBackedUpStay(t *testing.T) {
 	t.Parallel()
 
 	blocked := func(given func(*testing.T, *hosttest.Host)) func(*testing.T, *hosttest.Host) {
@@ -130,7 +130,7 @@ func TestWhatCannotBeBackedUpStays(t *testing.T) {
 	}
 }
 
-func TestAFileThatFailsItsCheckIsNotCopied(t *testing.T) {
+func TestNoBackupIfValidateCmdFails(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, text("one\n", 0o644, 0, 0))
@@ -142,7 +142,7 @@ func TestAFileThatFailsItsCheckIsNotCopied(t *testing.T) {
 }
 
 // Anyone who owns the directory may put a link in the place of a file that was looked at.
-func TestABackupIsNeverOfWhatALinkLeadsTo(t *testing.T) {
+func TestBackupDoesNotFollowSymlinks(t *testing.T) {
 	t.Parallel()
 
 	for _, to := range []string{".bak", "Bucket"} {

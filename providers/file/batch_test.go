@@ -14,7 +14,7 @@ import (
 )
 
 // A check may well read the other files of a configuration, in their order.
-func TestAFileIsCheckedBetweenThoseThatComeBeforeAndAfterIt(t *testing.T) {
+func TestValidateCmdRunsInOrderOfTheBatch(t *testing.T) {
 	t.Parallel()
 
 	const each = 60

@@ -124,7 +124,7 @@ func after(kind, name string) resource.Relation {
 	return resource.Relation{Relation: resource.Require, Kind: kind, Names: []string{name}}
 }
 
-func TestPathsThatAreTheSameCollide(t *testing.T) {
+func TestEqualPathsConflict(t *testing.T) {
 	t.Parallel()
 
 	for spec, want := range map[string]string{

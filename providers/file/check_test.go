@@ -127,7 +127,7 @@ func TestValidateCmd(t *testing.T) {
 }
 
 // The end of what a command says has the reason.
-func TestALongComplaintIsCut(t *testing.T) {
+func TestValidateCmdOutputIsTruncated(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, nil)
@@ -143,7 +143,7 @@ func TestALongComplaintIsCut(t *testing.T) {
 }
 
 // It may well quote the line that it does not like.
-func TestWhatACheckSaysIsNotShownWhereTheContentIsNot(t *testing.T) {
+func TestValidateCmdOutputIsHiddenWithTheContent(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, nil)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestASystemDirectoryIsRemovedOnlyWhereThatIsConfirmed(t *testing.T) {
+func TestRemovingASystemDirectoryRequiresConfirm(t *testing.T) {
 	t.Parallel()
 
 	for spec, refused := range map[string]bool{

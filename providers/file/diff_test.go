@@ -46,7 +46,7 @@ func TestDiff(t *testing.T) {
 }
 
 // The text of a file is only ever in its diff.
-func TestContentIsShownByItsSum(t *testing.T) {
+func TestContentIsShownByChecksum(t *testing.T) {
 	t.Parallel()
 
 	const spec = `{path: /x, content: "two\n"}`

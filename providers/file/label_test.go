@@ -85,7 +85,7 @@ func bindTo(t *testing.T, h host.Reader, facts resource.Facts, spec string) reso
 	return r
 }
 
-func TestALabelIsAFeatureOfTheHost(t *testing.T) {
+func TestLabelsRequireSELinux(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, nil)
@@ -105,7 +105,7 @@ func TestALabelIsAFeatureOfTheHost(t *testing.T) {
 	}
 }
 
-func TestEveryFileOfARunMayHaveALabel(t *testing.T) {
+func TestLabelsWithASharedProvider(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, nil)

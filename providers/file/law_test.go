@@ -56,7 +56,7 @@ func TestLaws(t *testing.T) {
 }
 
 // What can be created on a host is found by anyone who merely looks.
-func TestStateOfWhatIsMerelyNamed(t *testing.T) {
+func TestStateByName(t *testing.T) {
 	t.Parallel()
 
 	big := make([]byte, 256<<10+1)

@@ -43,7 +43,7 @@ func linked(t *testing.T) (h *linux.Host, dir string) {
 	return h, dir
 }
 
-func TestWhoMayLeadAFileElsewhere(t *testing.T) {
+func TestSymlinksAboveAFile(t *testing.T) {
 	for sentence, c := range map[string]struct{ spec, refused, written string }{
 		"root, in root's directory":           {spec: `{path: /var/f, content: new}`, written: "data/f"},
 		"root, in a sticky directory":         {spec: `{path: /tmp/roots/f, content: new}`, written: "data/f"},
@@ -89,7 +89,7 @@ func TestWhoMayLeadAFileElsewhere(t *testing.T) {
 	}
 }
 
-func TestAHardLinkInAUsersDirectoryIsNotGivenAway(t *testing.T) {
+func TestOwnerOfHardLinksIsNotChanged(t *testing.T) {
 	for sentence, spec := range map[string]string{
 		"an owner":          `{path: /home/zed/link, owner: zed}`,
 		"a group":           `{path: /home/zed/link, group: zed}`,
@@ -116,7 +116,7 @@ func TestAHardLinkInAUsersDirectoryIsNotGivenAway(t *testing.T) {
 }
 
 // New content makes a new file, so that the other links are left as they are.
-func TestAHardLinkInAUsersDirectoryIsReplaced(t *testing.T) {
+func TestContentReplacesHardLinks(t *testing.T) {
 	h, dir := homeOfZed(t)
 	shadow := filepath.Join(dir, "etc/shadow")
 	must(t, os.WriteFile(shadow, []byte("secret"), 0o600))
@@ -149,7 +149,7 @@ func TestAFileThatChangesItsOwnerIsWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestASymbolicModeKeepsTheSetIDBitsOfRootAlone(t *testing.T) {
+func TestSymbolicModePreservesOnlyTrustedSetIDBits(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		path, spec string
 		uid        int
@@ -193,7 +193,7 @@ func (h checkedBy) Run(_ context.Context, cmd host.Cmd) (host.Result, error) {
 }
 
 // What is checked before a directory makes room has a name that a user may know.
-func TestNoUserOwnsContentThatIsChecked(t *testing.T) {
+func TestStagedContentBelongsToRoot(t *testing.T) {
 	h, dir := homeOfZed(t)
 	plantFile(t, filepath.Join(dir, "home/zed/.fettle-check"), "", zed, 0o600)
 	must(t, os.Mkdir(filepath.Join(dir, "home/zed/d"), 0o755))

@@ -17,7 +17,7 @@ import (
 )
 
 // What a plan says is what an apply does: where the one fails, the other fails, too.
-func TestAPlanFailsWhereAnApplyWould(t *testing.T) {
+func TestPlanFailsLikeApply(t *testing.T) {
 	const failing, passing = true, false
 	for name, c := range map[string]struct {
 		fails     bool
@@ -64,7 +64,7 @@ func TestAPlanFailsWhereAnApplyWould(t *testing.T) {
 	}
 }
 
-func TestAPlanKnowsTheAccountsThatTheRunMakes(t *testing.T) {
+func TestPlanExpectsAccountsOfTheSameRun(t *testing.T) {
 	h := hosttest.New(t)
 	h.PutDir("/etc")
 	h.Put("/etc/passwd", "root:x:0:0::/root:/bin/sh\n")

@@ -58,7 +58,7 @@ func plantFile(t *testing.T, file, content string, uid int, mode uint32) {
 // A user has two files in a directory that is the user's, one of them root's, and exchanges
 // them in a loop while root changes one. Each part of what one of them is, its owner, mode
 // and content, could come from the other.
-func TestNoSetIDFileIsMadeOfTwo(t *testing.T) {
+func TestNoSetIDBitsUnderConcurrentReplacement(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		specs  []string // applied in turn
 		anyone bool     // mode asks for set-ID bits: only what zed wrote must not have them
@@ -131,7 +131,7 @@ func setIDOfRoot(t *testing.T, dir string, onlyPlanted bool) string {
 }
 
 // A user exchanges a directory and a symlink to one of root's.
-func TestNoFileIsWrittenWhereAUserLeads(t *testing.T) {
+func TestNoWriteThroughAUsersSymlinks(t *testing.T) {
 	for sentence, specs := range map[string][]string{
 		"content":     {`{path: /home/zed/d/f, content: "one\n", backup: None}`, `{path: /home/zed/d/f, content: "two\n", backup: .bak}`},
 		"an owner":    {`{path: /home/zed/d/f, owner: zed}`, `{path: /home/zed/d/f, owner: root}`},
@@ -180,7 +180,7 @@ func etc(t *testing.T, dir string) string {
 
 // A user makes and removes a hard link of root's file in a loop, in the place of a file. The
 // rival is root where the test's machine protects hard links.
-func TestNoFileOfRootIsGivenAwayByAHardLink(t *testing.T) {
+func TestNoChownThroughConcurrentHardLinks(t *testing.T) {
 	for sentence, spec := range map[string]string{
 		"an owner":        `{path: /home/zed/l, owner: zed}`,
 		"a mode":          `{path: /home/zed/l, mode: "0666"}`,

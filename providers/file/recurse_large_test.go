@@ -112,7 +112,7 @@ func tend(t testing.TB, h host.Host, spec string) report.Report {
 
 // Not run beside others, whose memory it would count. The resources of
 // all would be more than ten times what is allowed here.
-func TestRecursionOverManyFilesHoldsNoneOfThem(t *testing.T) {
+func TestRecursionUsesConstantMemory(t *testing.T) {
 	const few, many, allowed = 500, 5000, 512 << 10
 	calls := map[int]int{}
 	for _, n := range []int{few, many} {

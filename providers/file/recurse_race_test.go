@@ -25,7 +25,7 @@ func (h treacherous) Edit(path string, links host.Links) (host.WritableHandle, e
 	return h.Host.Edit(path, links)
 }
 
-func TestNobodyCanLeadARecursionElsewhere(t *testing.T) {
+func TestRecursionDoesNotFollowSymlinks(t *testing.T) {
 	t.Parallel()
 	debian.Require(t)
 
@@ -65,7 +65,7 @@ func lstat(file string) error {
 }
 
 // Where the directory's own path has a symlink it is followed: root made it.
-func TestTheWayToADirectoryMayHaveSymlinks(t *testing.T) {
+func TestRecursionFollowsSymlinksAboveItsPath(t *testing.T) {
 	t.Parallel()
 
 	f := forest{

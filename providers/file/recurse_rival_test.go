@@ -123,7 +123,7 @@ func leaked(t *testing.T, dir string) (found string) {
 // runs is how often each of the files is fought for.
 const runs = 300
 
-func TestAUserCannotLeadARecursionElsewhere(t *testing.T) {
+func TestRecursionIsSafeFromAUsersSymlinks(t *testing.T) {
 	for sentence, specs := range map[string][]string{
 		"to give files away": {`{path: /home/zed, recurse: true, owner: zed, mode: "0644"}`, `{path: /home/zed, recurse: true, owner: zed, mode: "0666"}`},
 		"to write them":      {`{path: /home/zed, recurse: true, source: /src, backup: None}`},
@@ -148,7 +148,7 @@ func TestAUserCannotLeadARecursionElsewhere(t *testing.T) {
 	}
 }
 
-func TestAUserCannotHaveFilesOfRootCopied(t *testing.T) {
+func TestCopyIsSafeFromAUsersSymlinks(t *testing.T) {
 	for sentence, spec := range map[string]string{
 		"from a source":                          `{path: /out, recurse: true, source: /home/zed, mode: "0644", backup: None}`,
 		"from a source whose links are followed": `{path: /out, recurse: true, source: /home/zed, mode: "0644", backup: None, links: follow}`,
@@ -177,7 +177,7 @@ func TestAUserCannotHaveFilesOfRootCopied(t *testing.T) {
 }
 
 // A user can nest directories deeper than a path can say.
-func TestWhatCannotBeLookedAtHoldsNothingElseUp(t *testing.T) {
+func TestUnreadableEntriesDoNotBlockOthers(t *testing.T) {
 	h, dir := homeOfZed(t)
 	fd, err := unix.Open(filepath.Join(dir, "home/zed"), unix.O_PATH|unix.O_DIRECTORY, 0)
 	must(t, err)
@@ -201,7 +201,7 @@ func TestWhatCannotBeLookedAtHoldsNothingElseUp(t *testing.T) {
 	}
 }
 
-func TestAFileOfRootIsNotCopiedThroughAHardLink(t *testing.T) {
+func TestHardLinksAreNotCopied(t *testing.T) {
 	h, dir := homeOfZed(t)
 	must(t, os.WriteFile(filepath.Join(dir, "etc/shadow"), []byte(prize), 0o600))
 	must(t, os.Link(filepath.Join(dir, "etc/shadow"), filepath.Join(dir, "home/zed/notes")))
@@ -221,7 +221,7 @@ func TestAFileOfRootIsNotCopiedThroughAHardLink(t *testing.T) {
 }
 
 // A user makes and removes a hard link in a loop. The rival is root where the test's machine protects hard links.
-func TestNoFileOfRootIsCopiedThroughAHardLink(t *testing.T) {
+func TestNoCopyThroughConcurrentHardLinks(t *testing.T) {
 	h, dir := homeOfZed(t)
 	must(t, os.WriteFile(filepath.Join(dir, "etc/shadow"), []byte(prize), 0o600))
 	must(t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
@@ -237,7 +237,7 @@ func TestNoFileOfRootIsCopiedThroughAHardLink(t *testing.T) {
 }
 
 // A user can fill directories within one another with more names than there is memory for them.
-func TestDirectoriesFullOfNamesHoldNothingElseUp(t *testing.T) {
+func TestHugeDirectoriesDoNotBlockOthers(t *testing.T) {
 	h, dir := homeOfZed(t)
 	home := filepath.Join(dir, "home/zed")
 	must(t, unix.Mount("tmpfs", home, "tmpfs", 0, "nr_inodes=0"))

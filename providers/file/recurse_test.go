@@ -248,7 +248,7 @@ func TestRecurse(t *testing.T) {
 	}
 }
 
-func TestADirectoryIsCopied(t *testing.T) {
+func TestRecursiveCopy(t *testing.T) {
 	t.Parallel()
 
 	source := []string{"/src/f one", "/src/d/g two", "/src/l -> f"}
@@ -427,7 +427,7 @@ func TestPurge(t *testing.T) {
 }
 
 // What was purged is in the bucket, each file by itself.
-func TestWhatIsPurgedIsBackedUp(t *testing.T) {
+func TestPurgedFilesAreBackedUp(t *testing.T) {
 	t.Parallel()
 
 	h := plant(t, []string{"/x/f one", "/x/d/g two"})
@@ -437,7 +437,7 @@ func TestWhatIsPurgedIsBackedUp(t *testing.T) {
 	}
 }
 
-func TestACopyBesideAFileIsNotPurgedInTurn(t *testing.T) {
+func TestBackupCopiesAreNotPurged(t *testing.T) {
 	t.Parallel()
 
 	h := plant(t, []string{"/x/d/g two", "/x/e.bak/", "/x/f one"})
@@ -452,7 +452,7 @@ func TestACopyBesideAFileIsNotPurgedInTurn(t *testing.T) {
 	}
 }
 
-func TestAMountIsNotPurged(t *testing.T) {
+func TestMountsAreNotPurged(t *testing.T) {
 	t.Parallel()
 
 	inOwnMounts(t, func() {
@@ -484,7 +484,7 @@ func TestAMountIsNotPurged(t *testing.T) {
 	})
 }
 
-func TestManyFilesAreWarnedOfUnlessTheyAreExpected(t *testing.T) {
+func TestManyFilesCauseAWarning(t *testing.T) {
 	t.Parallel()
 
 	h := plant(t, []string{"/x/"})

@@ -15,7 +15,7 @@ import (
 
 // What is remembered to be restored is of one file: a user could have their own content come back as a set-ID file of
 // root, or come by root's content as a file of theirs.
-func TestNoFileThatIsRestoredIsMadeOfTwo(t *testing.T) {
+func TestRestoreIsConsistentUnderConcurrentReplacement(t *testing.T) {
 	h, dir := homeOfZed(t)
 	home := filepath.Join(dir, "home/zed")
 	plantFile(t, home+"/f", "root's", 0, 0o4755)
@@ -43,7 +43,7 @@ func TestNoFileThatIsRestoredIsMadeOfTwo(t *testing.T) {
 }
 
 // A user has root's file in a directory of the user's, and a file of their own in its place when it is restored.
-func TestContentIsRestoredForThoseWhoCouldReadIt(t *testing.T) {
+func TestRestoredContentKeepsItsAccess(t *testing.T) {
 	h, dir := homeOfZed(t)
 	f := filepath.Join(dir, "home/zed/f")
 	plantFile(t, f, "root's", 0, 0o600)
@@ -66,7 +66,7 @@ func TestContentIsRestoredForThoseWhoCouldReadIt(t *testing.T) {
 }
 
 // The owner's own symlinks are followed to what is remembered as they are to what is changed.
-func TestWhatIsRestoredIsReachedByTheSameSymlinks(t *testing.T) {
+func TestRestoreFollowsTheSameSymlinks(t *testing.T) {
 	h, _ := linked(t)
 	r, err := bind(t, `{path: /home/zed/dots/f, owner: zed, content: new}`)
 	must(t, err)

@@ -31,7 +31,7 @@ func hidden(t *testing.T, h *hosttest.Host, spec, content string) resource.Resou
 	return r
 }
 
-func TestASecretIsWrittenAndNeitherShownNorKept(t *testing.T) {
+func TestSecretContentIsNeitherShownNorBackedUp(t *testing.T) {
 	t.Parallel()
 
 	for sentence, spec := range map[string]string{
@@ -70,7 +70,7 @@ func TestASecretIsWrittenAndNeitherShownNorKept(t *testing.T) {
 	}
 }
 
-func TestASecretMakesAFile(t *testing.T) {
+func TestSecretContentImpliesAFile(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, nil)
@@ -81,7 +81,7 @@ func TestASecretMakesAFile(t *testing.T) {
 	}
 }
 
-func TestACheckOfASecretIsNotQuoted(t *testing.T) {
+func TestValidateCmdOutputOfASecretIsHidden(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, text("one\n", 0o600, 0, 0))
@@ -94,7 +94,7 @@ func TestACheckOfASecretIsNotQuoted(t *testing.T) {
 	}
 }
 
-func TestAnAuditTellsOneSecretFromAnotherAndNoMore(t *testing.T) {
+func TestAuditOfASecretIsAKeyedDigest(t *testing.T) {
 	t.Parallel()
 
 	digest := func(content string) string {
@@ -133,7 +133,7 @@ func ordinary(t *testing.T, h *hosttest.Host, spec string) resource.Resource {
 	return r
 }
 
-func TestAFormerSecretIsShownNowhere(t *testing.T) {
+func TestFormerSecretIsNotShown(t *testing.T) {
 	t.Parallel()
 
 	for sentence, c := range map[string]struct {
@@ -168,7 +168,7 @@ func TestAFormerSecretIsShownNowhere(t *testing.T) {
 	}
 }
 
-func TestOrdinaryContentIsShownOnceASecretWasReplaced(t *testing.T) {
+func TestContentIsShownAfterASecretWasReplaced(t *testing.T) {
 	t.Parallel()
 
 	h := recorded(t, "s3cret\n")
@@ -181,7 +181,7 @@ func TestOrdinaryContentIsShownOnceASecretWasReplaced(t *testing.T) {
 	}
 }
 
-func TestASecretThatWasInSyncIsNotBackedUp(t *testing.T) {
+func TestSecretThatWasInSyncIsNotBackedUp(t *testing.T) {
 	t.Parallel()
 
 	for _, backup := range []string{"Bucket", ".bak"} {
@@ -200,7 +200,7 @@ func TestASecretThatWasInSyncIsNotBackedUp(t *testing.T) {
 	}
 }
 
-func TestWhatWasWrittenAsASecretIsKeptByNobody(t *testing.T) {
+func TestFormerSecretIsNotBackedUp(t *testing.T) {
 	t.Parallel()
 
 	for sentence, spec := range map[string]string{
@@ -230,7 +230,7 @@ func TestWhatWasWrittenAsASecretIsKeptByNobody(t *testing.T) {
 	}
 }
 
-func TestWhatWasWrittenAsASecretCannotBeRestored(t *testing.T) {
+func TestFormerSecretCannotBeRestored(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, nil)

@@ -107,7 +107,7 @@ func TestSourceOnTheHost(t *testing.T) {
 }
 
 // The sums are those of sha256sum and the like, by a lite algorithm of the first 512 bytes.
-func TestEachAlgorithmMakesItsSum(t *testing.T) {
+func TestChecksumAlgorithms(t *testing.T) {
 	t.Parallel()
 
 	for algorithm, sum := range map[string]string{
@@ -147,7 +147,7 @@ func TestSourceByTime(t *testing.T) {
 	}
 }
 
-func TestSourceThatIsNoFile(t *testing.T) {
+func TestSourceMustBeARegularFile(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, text("one\n", 0o644, 0, 0))
@@ -227,7 +227,7 @@ func TestSourceByHTTP(t *testing.T) {
 	}
 }
 
-func TestAContentThatIsTheSameIsBroughtOnce(t *testing.T) {
+func TestUnchangedContentIsDownloadedOnce(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, nil)
@@ -272,7 +272,7 @@ func TestAContentThatIsTheSameIsBroughtOnce(t *testing.T) {
 }
 
 // What arrives is held against what was announced before it replaces anything.
-func TestContentThatContradictsItsAnnouncementIsDiscarded(t *testing.T) {
+func TestContentWithWrongChecksumIsDiscarded(t *testing.T) {
 	t.Parallel()
 
 	for sentence, c := range map[string]struct {
@@ -326,7 +326,7 @@ func TestContentThatContradictsItsAnnouncementIsDiscarded(t *testing.T) {
 	}
 }
 
-func TestSourcesThatAreRefused(t *testing.T) {
+func TestInvalidSource(t *testing.T) {
 	t.Parallel()
 
 	for spec, want := range map[string]string{
@@ -353,7 +353,7 @@ func TestSourcesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestLinksThatAreFollowed(t *testing.T) {
+func TestLinksFollow(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, nil)
@@ -385,7 +385,7 @@ func TestLinksThatAreFollowed(t *testing.T) {
 	}
 }
 
-func TestHeadersFromASecretAreSentAndToldNowhere(t *testing.T) {
+func TestSecretHeadersAreSentAndNeverShown(t *testing.T) {
 	t.Parallel()
 
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

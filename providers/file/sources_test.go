@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file"
 )
 
-func TestTheFirstSourceThatExistsIsTheSource(t *testing.T) {
+func TestFirstExistingSourceIsUsed(t *testing.T) {
 	t.Parallel()
 
 	mux := http.NewServeMux()
@@ -63,7 +63,7 @@ func TestTheFirstSourceThatExistsIsTheSource(t *testing.T) {
 	}
 }
 
-func TestARecursionCopiesTheFirstDirectoryThatExists(t *testing.T) {
+func TestRecursionCopiesFirstExistingSource(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)
@@ -75,7 +75,7 @@ func TestARecursionCopiesTheFirstDirectoryThatExists(t *testing.T) {
 	}
 }
 
-func TestSourcesTakeWhatOneSourceDoes(t *testing.T) {
+func TestInvalidSources(t *testing.T) {
 	t.Parallel()
 
 	for spec, want := range map[string]string{
@@ -92,7 +92,7 @@ func TestSourcesTakeWhatOneSourceDoes(t *testing.T) {
 	}
 }
 
-func TestAPlanChoosesAmongSourcesAsAnApplyDoes(t *testing.T) {
+func TestPlanChoosesSourcesLikeApply(t *testing.T) {
 	t.Parallel()
 
 	for sources, want := range map[string]string{

@@ -14,7 +14,7 @@ import (
 )
 
 // A user makes a file of a terabyte in no time. To read it would take minutes.
-func TestAHugeFileIsNotReadToLearnThatItDiffers(t *testing.T) {
+func TestHugeFilesAreNotReadIfTheSizeDiffers(t *testing.T) {
 	t.Parallel()
 
 	const (

@@ -112,7 +112,7 @@ func TestSpecialFiles(t *testing.T) {
 	})
 }
 
-func TestALookEndsWithItsContext(t *testing.T) {
+func TestReadStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, text("one\n", 0o644, 0, 0))

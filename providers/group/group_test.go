@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-func TestGroupKeepsTheLawsOfTypes(t *testing.T) {
+func TestLaws(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "ann")
 	debian.Chroot(t, root, "useradd", "bob")
@@ -31,7 +31,7 @@ func TestGroupKeepsTheLawsOfTypes(t *testing.T) {
 	})
 }
 
-func TestGroupIsAsItsManifestSays(t *testing.T) {
+func TestApply(t *testing.T) {
 	tests := map[string]struct {
 		before     string // lines of the host's file
 		manifest   string
@@ -128,7 +128,7 @@ func TestGroupIsAsItsManifestSays(t *testing.T) {
 	}
 }
 
-func TestMembersOfMoreThanOneNameAreRefused(t *testing.T) {
+func TestInvalidMembers(t *testing.T) {
 	_, err := bound.Kind(group.Type()).Bind(resource.Ref{Kind: "Group", Name: "web"}, json.RawMessage(`{"members": ["ann,bob", "", "eve"]}`))
 	const want = `members has "ann,bob": use the name of one user` + "\n" + `members has "": use the name of one user`
 	if err == nil || err.Error() != want {

@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-func TestAFailureSaysWhatToDo(t *testing.T) {
+func TestErrorsNameTheRemedy(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--uid", "1500", "ann")
 	h := open(t, root)
@@ -62,7 +62,7 @@ func TestGroupsAreListed(t *testing.T) {
 	}
 }
 
-func TestMembersStayThatOthersPutIn(t *testing.T) {
+func TestOtherMembersStay(t *testing.T) {
 	root := debian.Root(t)
 	for _, name := range []string{"ann", "bob", "eve"} {
 		debian.Chroot(t, root, "useradd", name)
@@ -79,7 +79,7 @@ func TestMembersStayThatOthersPutIn(t *testing.T) {
 	}
 }
 
-func TestAMemberWhoIsNoUserAnyMoreIsTakenOut(t *testing.T) {
+func TestMembersThatAreNoLongerUsersAreRemoved(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "sed", "--in-place", "s/^staff:.*/&gone/", "/etc/group", "/etc/gshadow")
 	h := open(t, root)

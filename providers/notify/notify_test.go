@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/notify"
 )
 
-func TestNotifyKeepsTheLawsOfTypes(t *testing.T) {
+func TestLaws(t *testing.T) {
 	resourcetest.Define(t, notify.Type())
 }
 
@@ -80,7 +80,7 @@ func kinds() []resource.Kind {
 	return []resource.Kind{bound.Kind(exec.Type()), bound.Kind(notify.Type())}
 }
 
-func TestAMessageThatIsMerelyNamedIsNotKnown(t *testing.T) {
+func TestNotifyCannotBeReadByName(t *testing.T) {
 	r, err := bound.Kind(notify.Type()).Named("a")
 	must(t, err)
 	h := hosttest.New(t).ReadOnly()

@@ -158,7 +158,7 @@ func deb(name, version string) debian.Deb {
 	}
 }
 
-func TestTheTransitionsOfEnsure(t *testing.T) {
+func TestEnsureTransitions(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"), deb("tree", "2.0"))

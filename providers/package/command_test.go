@@ -21,7 +21,7 @@ import (
 
 // What apt is asked and told, by the state that a package is in and the one that it
 // should be in. The index has versions 1.0 and 2.0 of it.
-func TestWhatAptIsTold(t *testing.T) {
+func TestAptCommands(t *testing.T) {
 	t.Parallel()
 
 	const (
@@ -118,7 +118,7 @@ func write(ctx context.Context, h *hosttest.Host, attributes string) error {
 }
 
 // A package that is right already, because another one brought it, needs nothing.
-func TestWhatIsRightAlreadyIsLeftAlone(t *testing.T) {
+func TestPackagesInSyncAreNotChanged(t *testing.T) {
 	t.Parallel()
 
 	h := hostWith(t, "install ok installed 2.0")
@@ -132,7 +132,7 @@ func TestWhatIsRightAlreadyIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestASuccessThatIsNoneIsAFailure(t *testing.T) {
+func TestFalseSuccessIsAFailure(t *testing.T) {
 	t.Parallel()
 
 	h := hostWith(t, "install ok installed 1.0")
@@ -143,7 +143,7 @@ func TestASuccessThatIsNoneIsAFailure(t *testing.T) {
 	}
 }
 
-func TestHeldAgainThoughTheRunWasCalledOff(t *testing.T) {
+func TestPackagesAreHeldAgainAfterCancellation(t *testing.T) {
 	t.Parallel()
 
 	h := hostWith(t, "hold ok installed 1.0")
@@ -164,7 +164,7 @@ func TestHeldAgainThoughTheRunWasCalledOff(t *testing.T) {
 	expect(t, []string{"tree install\n", "tree hold\n"}, selected)
 }
 
-func TestACommandThatCannotRunIsNotTriedForEachPackage(t *testing.T) {
+func TestCommandThatCannotRunIsTriedOnce(t *testing.T) {
 	t.Parallel()
 
 	h := hostWith(t, "")

@@ -55,7 +55,7 @@ func TestADamagedPackageIsRepaired(t *testing.T) {
 }
 
 // Without a file of the package, apt-get does nothing at all.
-func TestADamagedPackageThatTheIndexDoesNotHave(t *testing.T) {
+func TestDamagedPackageThatIsNotInTheIndex(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"), lethal("tree", "2.0"))

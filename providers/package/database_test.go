@@ -46,7 +46,7 @@ func debianHost(t testing.TB, status string) *hosttest.Host {
 	return h
 }
 
-func TestTheStatesOfDpkg(t *testing.T) {
+func TestDpkgStates(t *testing.T) {
 	t.Parallel()
 
 	h := debianHost(t, status(t))
@@ -111,7 +111,7 @@ func (c counting) Open(name string) (io.ReadCloser, error) {
 	return c.Reader.Open(name)
 }
 
-func TestManyPackagesAreReadInOneGo(t *testing.T) {
+func TestPackagesAreReadTogether(t *testing.T) {
 	t.Parallel()
 
 	h := debianHost(t, status(t))
@@ -125,7 +125,7 @@ func TestManyPackagesAreReadInOneGo(t *testing.T) {
 }
 
 // A journal has newer paragraphs than the file, in the order of its names.
-func TestTheJournalOfDpkgCountsMoreThanItsFile(t *testing.T) {
+func TestJournalTakesPrecedenceOverTheStatusFile(t *testing.T) {
 	t.Parallel()
 
 	paragraph := func(name, arch, version, state string) string {
@@ -145,7 +145,7 @@ func TestTheJournalOfDpkgCountsMoreThanItsFile(t *testing.T) {
 	})
 }
 
-func TestADatabaseThatIsNotThereIsAnError(t *testing.T) {
+func TestMissingDatabaseIsAnError(t *testing.T) {
 	t.Parallel()
 
 	h := debianHost(t, "")
@@ -159,7 +159,7 @@ func TestADatabaseThatIsNotThereIsAnError(t *testing.T) {
 }
 
 // The parser and dpkg agree on a database that dpkg wrote.
-func TestTheListIsThatOfDpkgQuery(t *testing.T) {
+func TestListAgreesWithDpkgQuery(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"), deb("bush", "1.0"))

@@ -20,7 +20,7 @@ func failing(name, script string) debian.Deb {
 	return d
 }
 
-func TestABadPackageKeepsNoOtherFromItsGoal(t *testing.T) {
+func TestFailingPackageDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 
 	needy := deb("needy", "1.0")
@@ -54,7 +54,7 @@ func TestABadPackageKeepsNoOtherFromItsGoal(t *testing.T) {
 	expect(t, []string{"deinstall ok config-files 1.0"}, m.states("sick"))
 }
 
-func TestWhatCannotBePurgedIsNoMoreThanRemoved(t *testing.T) {
+func TestFailedPurgeLeavesAPackageRemoved(t *testing.T) {
 	t.Parallel()
 
 	clinging := deb("clinging", "1.0")
@@ -77,7 +77,7 @@ func withoutNoise(outcomes []string) []string {
 	return outcomes
 }
 
-func TestAnInterruptedInstallationIsFinished(t *testing.T) {
+func TestInterruptedInstallationIsFinished(t *testing.T) {
 	t.Parallel()
 
 	flaky := deb("flaky", "1.0")
@@ -94,7 +94,7 @@ func TestAnInterruptedInstallationIsFinished(t *testing.T) {
 }
 
 // A dpkg that is killed leaves a journal, in which it has written what it had done.
-func TestAJournalOfDpkgIsReadAndFoldedIn(t *testing.T) {
+func TestJournalIsReadAndMerged(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("one", "1.0"), deb("two", "1.0"))
@@ -113,7 +113,7 @@ func TestAJournalOfDpkgIsReadAndFoldedIn(t *testing.T) {
 	}
 }
 
-func TestASecretOfTheEnvironmentIsInNoError(t *testing.T) {
+func TestErrorsContainNoEnvironmentValues(t *testing.T) {
 	t.Parallel()
 
 	leaky := deb("leaky", "1.0")
@@ -166,7 +166,7 @@ func (y yielding) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	return res, err
 }
 
-func TestDebconfIsAskedAgainWhenItsDatabaseWasLocked(t *testing.T) {
+func TestDebconfLockIsAwaited(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("one", "1.0"))
@@ -175,7 +175,7 @@ func TestDebconfIsAskedAgainWhenItsDatabaseWasLocked(t *testing.T) {
 	expect(t, []string{"created"}, m.apply(`{"name":"one","responseFile":"/srv/answers"}`))
 }
 
-func TestALockThatIsNotGivenUpFailsAllAndNamesItsHolder(t *testing.T) {
+func TestHeldLockFailsTheBatchAndNamesItsHolder(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("one", "1.0"), deb("two", "1.0"), deb("three", "1.0"))

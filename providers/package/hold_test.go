@@ -30,7 +30,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-func TestAPackageIsHeldAgainAlsoWhenItsChangeFailed(t *testing.T) {
+func TestPackagesAreHeldAgainAfterAFailure(t *testing.T) {
 	t.Parallel()
 
 	broken := deb("tree", "2.0")
@@ -46,7 +46,7 @@ func TestAPackageIsHeldAgainAlsoWhenItsChangeFailed(t *testing.T) {
 
 // What is held by others stays as it is, even where a transaction could do with another
 // version of it.
-func TestOthersHeldPackagesAreNotChangedAlong(t *testing.T) {
+func TestOtherHeldPackagesAreNotChanged(t *testing.T) {
 	t.Parallel()
 
 	user := deb("user", "1.0")
@@ -60,7 +60,7 @@ func TestOthersHeldPackagesAreNotChangedAlong(t *testing.T) {
 	expect(t, []string{"hold ok installed 1.0", ""}, m.states("library", "user"))
 }
 
-func TestWhatIsInstalledByNameIsNotRemovedAsNoLongerNeeded(t *testing.T) {
+func TestInstalledPackagesAreMarkedManual(t *testing.T) {
 	t.Parallel()
 
 	user := deb("user", "1.0")

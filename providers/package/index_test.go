@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-func TestAnIndexThatIsStaleForWhatIsAskedIsUpdated(t *testing.T) {
+func TestOutdatedIndexIsUpdated(t *testing.T) {
 	t.Parallel()
 
 	for what, c := range map[string]struct {
@@ -90,7 +90,7 @@ func (m machine) date(name string, ahead time.Duration) {
 	}
 }
 
-func TestAnIndexThatHasWhatIsAskedIsLeftAlone(t *testing.T) {
+func TestIndexIsNotUpdatedWithoutNeed(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"), deb("bush", "1.0"))
@@ -107,7 +107,7 @@ func TestAnIndexThatHasWhatIsAskedIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestTheLatestIsNotKnownWhileTheSourcesAreNewerThanTheIndex(t *testing.T) {
+func TestLatestIsUnknownWithAnOutdatedIndex(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"), deb("bush", "1.0"))
@@ -123,7 +123,7 @@ func TestTheLatestIsNotKnownWhileTheSourcesAreNewerThanTheIndex(t *testing.T) {
 		m.apply(`{"name":"tree","ensure":"latest"}`, `{"name":"bush","ensure":"latest"}`))
 }
 
-func TestTheLatestIsNotKnownWhereTheIndexWasClearedAway(t *testing.T) {
+func TestLatestIsUnknownWithoutAnIndex(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"))
@@ -135,7 +135,7 @@ func TestTheLatestIsNotKnownWhereTheIndexWasClearedAway(t *testing.T) {
 	expect(t, []string{"install ok installed 2.0"}, m.states("tree"))
 }
 
-func TestAnIndexThatCannotBeUpdatedIsSaidToBeTheReason(t *testing.T) {
+func TestErrorNamesAFailedUpdate(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"))
@@ -155,7 +155,7 @@ func TestAnIndexThatCannotBeUpdatedIsSaidToBeTheReason(t *testing.T) {
 }
 
 // apt-get update succeeds when it can't reach a mirror, and goes on with what it has.
-func TestAMirrorThatCannotBeReachedIsNotTakenForAnUnknownPackage(t *testing.T) {
+func TestUnreachableMirrorIsNotAnUnknownPackage(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"))
@@ -170,7 +170,7 @@ func TestAMirrorThatCannotBeReachedIsNotTakenForAnUnknownPackage(t *testing.T) {
 	expect(t, []string{"created"}, outcomes[1:])
 }
 
-func TestTheIndexIsUpdatedInTheEnvironmentToo(t *testing.T) {
+func TestUpdateUsesTheEnvironment(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"))
@@ -181,7 +181,7 @@ func TestTheIndexIsUpdatedInTheEnvironmentToo(t *testing.T) {
 	}
 }
 
-func TestToLookChangesNothing(t *testing.T) {
+func TestReadChangesNothing(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"), deb("tree", "2.0"))

@@ -2,7 +2,7 @@ package pkg_test
 
 import "testing"
 
-func TestTheLatestIsWhatAptPrefers(t *testing.T) {
+func TestLatestFollowsPins(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"), deb("tree", "2.0"))
@@ -20,7 +20,7 @@ func TestTheLatestIsWhatAptPrefers(t *testing.T) {
 	}
 }
 
-func TestWhatAptWouldNotInstallIsTheLatestOfItself(t *testing.T) {
+func TestLatestWithoutACandidate(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"), deb("tree", "2.0"))

@@ -32,7 +32,7 @@ func (m machine) precheck(attributes ...string) []string {
 	return outcomes
 }
 
-func TestAPlanPromisesNothingThatAptCannotDo(t *testing.T) {
+func TestPlanFailsLikeApt(t *testing.T) {
 	t.Parallel()
 
 	needy := deb("needy", "1.0")
@@ -59,7 +59,7 @@ func TestAPlanPromisesNothingThatAptCannotDo(t *testing.T) {
 	}
 }
 
-func TestAPlanDoesNotTrustAnOldIndex(t *testing.T) {
+func TestPlanWithAnOutdatedIndex(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"))

@@ -23,7 +23,7 @@ func curious(name string) debian.Deb {
 	}
 }
 
-func TestQuestionsAreAnsweredBeforeTheyAreAsked(t *testing.T) {
+func TestPreseeding(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, curious("one"), curious("two"), curious("three"))
@@ -52,7 +52,7 @@ func about(name string, lines []string) []string {
 	return all
 }
 
-func TestAnswersThatCannotBeReadFailTheirPackageAloneAndStaySecret(t *testing.T) {
+func TestInvalidResponseFileFailsAloneAndIsNotQuoted(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("one", "1.0"), deb("two", "1.0"), deb("three", "1.0"))

@@ -29,7 +29,7 @@ func owned(version string) debian.Deb {
 	return debian.Deb{Name: "tree", Version: version, Files: map[string]string{"/usr/share/tree": "version " + version + "\n"}}
 }
 
-func TestAPackageThatIsReinstalledOnRefresh(t *testing.T) {
+func TestReinstallOnRefresh(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, owned("1.0"), owned("2.0"), provider("oak", "wood"))
@@ -53,7 +53,7 @@ func TestAPackageThatIsReinstalledOnRefresh(t *testing.T) {
 	}
 }
 
-func TestAVersionThatIsGoneCannotBeReinstalled(t *testing.T) {
+func TestReinstallOfAnUnavailableVersionFails(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, owned("1.0"))

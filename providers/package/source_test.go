@@ -19,7 +19,7 @@ func (m machine) export(file, source string) {
 	m.put(source, string(content))
 }
 
-func TestAPackageFromAFile(t *testing.T) {
+func TestPackageFromSource(t *testing.T) {
 	t.Parallel()
 
 	needy := deb("tree", "1.0")
@@ -54,7 +54,7 @@ func TestAPackageFromAFile(t *testing.T) {
 }
 
 // The index may have another build of the same version.
-func TestAFileCountsMoreThanTheIndex(t *testing.T) {
+func TestSourceTakesPrecedenceOverTheIndex(t *testing.T) {
 	t.Parallel()
 
 	indexed := owned("1.0")
@@ -69,7 +69,7 @@ func TestAFileCountsMoreThanTheIndex(t *testing.T) {
 	expect(t, []string{"version 1.0\n"}, []string{m.file("usr/share/tree")})
 }
 
-func TestAFileThatIsNoPackageFailsAlone(t *testing.T) {
+func TestInvalidSourceFailsAlone(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, deb("tree", "1.0"), deb("soil", "1.0"))
@@ -90,7 +90,7 @@ func TestAFileThatIsNoPackageFailsAlone(t *testing.T) {
 	expect(t, []string{"", "", "install ok installed 1.0"}, m.states("tree", "leaf", "soil"))
 }
 
-func TestAFileOfAnotherArchitecture(t *testing.T) {
+func TestSourceOfAnotherArchitecture(t *testing.T) {
 	t.Parallel()
 
 	lib := debian.Deb{Name: "lib", Version: "1.0", Fields: map[string]string{"Architecture": "i386"}}

@@ -36,7 +36,7 @@ func TestPackages(t *testing.T) {
 	})
 }
 
-func TestPackagesThatAreReadyTogetherAreOneTransaction(t *testing.T) {
+func TestReadyPackagesAreOneTransaction(t *testing.T) {
 	t.Parallel()
 
 	rival := deb("rival", "1.0")
@@ -71,7 +71,7 @@ func (m machine) commands() []string {
 	return all
 }
 
-func TestPackagesOfDifferentSettingsAreInstalledEachWithItsOwn(t *testing.T) {
+func TestPackagesAreGroupedBySettings(t *testing.T) {
 	t.Parallel()
 
 	witness := func(name string) debian.Deb {
@@ -97,7 +97,7 @@ func TestPackagesOfDifferentSettingsAreInstalledEachWithItsOwn(t *testing.T) {
 	}, m.commands())
 }
 
-func TestConfigurationFilesThatWereEdited(t *testing.T) {
+func TestConfigFiles(t *testing.T) {
 	t.Parallel()
 
 	for what, c := range map[string]struct{ attribute, content, ucf string }{

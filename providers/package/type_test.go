@@ -11,7 +11,7 @@ import (
 	pkg "github.com/fettle-dev/fettle/providers/package"
 )
 
-func TestWhatAPackageMaySay(t *testing.T) {
+func TestValidation(t *testing.T) {
 	t.Parallel()
 
 	for attributes, want := range map[string]string{
@@ -51,7 +51,7 @@ func TestWhatAPackageMaySay(t *testing.T) {
 	}
 }
 
-func TestAPackageRequiresTheFilesThatItIsMadeFrom(t *testing.T) {
+func TestPackageRequiresItsFiles(t *testing.T) {
 	t.Parallel()
 
 	const attributes = `{"source":"/srv/tree.deb","responseFile":"/srv/answers"}`

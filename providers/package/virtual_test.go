@@ -12,7 +12,7 @@ func provider(name, provides string) debian.Deb {
 	return d
 }
 
-func TestAVirtualPackageIsNone(t *testing.T) {
+func TestVirtualPackagesAreRejected(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, provider("elm", "tree"), provider("oak", "tree (= 2.0), wood"), deb("soil", "1.0"))
@@ -29,7 +29,7 @@ func TestAVirtualPackageIsNone(t *testing.T) {
 	}, m.apply(`{"name":"tree"}`, `{"name":"wood","ensure":"purged"}`))
 }
 
-func TestAVirtualPackageThatIsAllowed(t *testing.T) {
+func TestAllowVirtual(t *testing.T) {
 	t.Parallel()
 
 	m := newMachine(t, provider("elm", "tree"), provider("oak", "tree (= 2.0), wood"), deb("oak", "2.0"), deb("real", "1.0"))

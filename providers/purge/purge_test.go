@@ -42,7 +42,7 @@ func run(t *testing.T, root string, withheld []resource.Ref, resources ...[2]str
 	return enginetest.Machine{Host: h, Kinds: kinds(), Withheld: withheld}.Apply(t, all...)
 }
 
-func TestWhatNobodyManagesGoes(t *testing.T) {
+func TestUnmanagedInstancesAreRemoved(t *testing.T) {
 	root := debian.Root(t)
 	for _, name := range []string{"kept", "stray", "spared"} {
 		debian.Chroot(t, root, "useradd", name)
@@ -98,7 +98,7 @@ func TestWhatNobodyManagesGoes(t *testing.T) {
 	}
 }
 
-func TestNoopOfAPurgeTellsAndRemovesNothing(t *testing.T) {
+func TestNoopRemovesNothing(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--no-user-group", "stray")
 	debian.Chroot(t, root, "groupadd", "loose")
@@ -110,7 +110,7 @@ func TestNoopOfAPurgeTellsAndRemovesNothing(t *testing.T) {
 	}
 }
 
-func TestSystemAccountsStayUnlessTheyAreMeant(t *testing.T) {
+func TestSystemAccountsAreExcludedByDefault(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--system", "svc")
 	debian.Chroot(t, root, "useradd", "--uid", "1200", "early")
@@ -126,7 +126,7 @@ func TestSystemAccountsStayUnlessTheyAreMeant(t *testing.T) {
 	}
 }
 
-func TestWhereSystemAccountsEndIsTheHostsToSay(t *testing.T) {
+func TestSystemAccountLimitsFromLoginDefs(t *testing.T) {
 	root := debian.Root(t)
 	for _, account := range []string{"1499", "1500"} {
 		debian.Chroot(t, root, "useradd", "--no-user-group", "--uid", account, "u"+account)
@@ -139,7 +139,7 @@ func TestWhereSystemAccountsEndIsTheHostsToSay(t *testing.T) {
 	}
 }
 
-func TestKeysOfAllUsersThatNobodyManagesGo(t *testing.T) {
+func TestUnmanagedKeysOfAllUsersAreRemoved(t *testing.T) {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
 	root := debian.Root(t)
 	for _, name := range []string{"ann", "bob"} {
@@ -174,7 +174,7 @@ func TestKeysOfAllUsersThatNobodyManagesGo(t *testing.T) {
 	}
 }
 
-func TestAPurgeWithoutExceptionsMustBeConfirmed(t *testing.T) {
+func TestPurgeWithoutExceptionRequiresConfirm(t *testing.T) {
 	for attributes, want := range map[string]string{
 		`{"kind":"SSHAuthorizedKey"}`:                                                "this purges everything of kind SSHAuthorizedKey that no resource manages, without an exception: if that is intended, set confirm: SSHAuthorizedKey",
 		`{"kind":"SSHAuthorizedKey","confirm":"User"}`:                               "this purges everything of kind SSHAuthorizedKey that no resource manages, without an exception: if that is intended, set confirm: SSHAuthorizedKey",

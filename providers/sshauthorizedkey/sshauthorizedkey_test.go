@@ -94,7 +94,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-func TestAFileIsMadeAsSSHWantsIt(t *testing.T) {
+func TestFileIsCreatedWithModesForSSH(t *testing.T) {
 	h, _ := open(t)
 	m := machine(h)
 	ann := `SSHAuthorizedKey/ann@laptop {user: ann, type: ssh-ed25519, key: ` + one + `}`
@@ -107,7 +107,7 @@ func TestAFileIsMadeAsSSHWantsIt(t *testing.T) {
 	}
 }
 
-func TestKeysAreKnownByTheirComment(t *testing.T) {
+func TestKeysAreIdentifiedByComment(t *testing.T) {
 	h, root := open(t)
 	put(t, root, keys, "ssh-ed25519 "+two+" bob@laptop\n ssh-ed25519 "+one+" ann@laptop \r\nrestrict ssh-ed25519 "+two+" ann@laptop\nunknown line")
 	m := machine(h)
@@ -124,7 +124,7 @@ func TestKeysAreKnownByTheirComment(t *testing.T) {
 	}
 }
 
-func TestATypeThatIsNotTheKeysIsPutRight(t *testing.T) {
+func TestWrongTypeIsCorrected(t *testing.T) {
 	h, root := open(t)
 	put(t, root, keys, "ssh-rsa "+one+" ann@laptop\n")
 	same(t, machine(h).Apply(t, `SSHAuthorizedKey/ann@laptop {user: ann, type: ed25519, key: `+one+`}`),
@@ -145,7 +145,7 @@ func (c counting) ActAs(who host.Credentials) host.Host {
 	return c.Host.ActAs(who)
 }
 
-func TestKeysOfOneFileAreOneWrite(t *testing.T) {
+func TestKeysOfOneFileAreWrittenOnce(t *testing.T) {
 	h, _ := open(t)
 	writes := 0
 	var all []string
@@ -160,7 +160,7 @@ func TestKeysOfOneFileAreOneWrite(t *testing.T) {
 	}
 }
 
-func TestAFileOfTwoNamesLosesNothing(t *testing.T) {
+func TestFileWithTwoPathsLosesNoKeys(t *testing.T) {
 	h, root := open(t)
 	must(t, os.MkdirAll(filepath.Join(root, "etc/ssh/keys"), 0o755))
 	same(t, machine(h).Apply(t,
@@ -172,7 +172,7 @@ func TestAFileOfTwoNamesLosesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatAUserPutsInTheWayLeadsNowhere(t *testing.T) {
+func TestUsersCannotRedirectWrites(t *testing.T) {
 	ann := `SSHAuthorizedKey/ann@laptop {user: ann, type: ssh-ed25519, key: ` + one + `}`
 	tests := map[string]struct {
 		link, to string // in ann's home
@@ -211,7 +211,7 @@ func TestWhatAUserPutsInTheWayLeadsNowhere(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeReadIsNotWrittenAndHoldsNobodyUp(t *testing.T) {
+func TestUnreadableFileIsNotWrittenAndBlocksNoOther(t *testing.T) {
 	h, root := open(t)
 	put(t, root, keys+"/x", "")
 	same(t, machine(h).Apply(t,
@@ -225,7 +225,7 @@ func TestAFileThatCannotBeReadIsNotWrittenAndHoldsNobodyUp(t *testing.T) {
 	)
 }
 
-func TestRootsFileIsKeptInRootsDirectoriesAlone(t *testing.T) {
+func TestRootsFileRequiresDirectoriesOfRoot(t *testing.T) {
 	h, root := open(t)
 	must(t, os.MkdirAll(filepath.Join(root, "etc/ssh/authorized_keys.d"), 0o755))
 	put(t, root, "/home/ann/x", "")
@@ -253,7 +253,7 @@ func TestRootsFileIsKeptInRootsDirectoriesAlone(t *testing.T) {
 	}
 }
 
-func TestAUserThatComesOrGoesInTheSameRun(t *testing.T) {
+func TestUserCreatedOrRemovedInTheSameRun(t *testing.T) {
 	h, _ := open(t)
 	same(t, machine(h).Apply(t,
 		`SSHAuthorizedKey/eve@laptop {user: eve, type: ssh-ed25519, key: `+one+`}`,
@@ -266,7 +266,7 @@ func TestAUserThatComesOrGoesInTheSameRun(t *testing.T) {
 		"User/eve: created", "SSHAuthorizedKey/eve@laptop: created", "User/bob: removed")
 }
 
-func TestAHomeThatIsNotThereIsNamed(t *testing.T) {
+func TestMissingHomeIsReported(t *testing.T) {
 	h, root := open(t)
 	must(t, os.RemoveAll(filepath.Join(root, "home/ann")))
 	same(t, machine(h).Apply(t, `SSHAuthorizedKey/a {user: ann, type: ssh-ed25519, key: `+one+`}`),
@@ -296,7 +296,7 @@ func TestTheKeysOfAllUsersAreListed(t *testing.T) {
 	}
 }
 
-func TestBadAttributesAreRefused(t *testing.T) {
+func TestInvalidAttributes(t *testing.T) {
 	const spec = `"type": "ssh-ed25519", "key": "` + one + `"`
 	tests := map[string]struct{ manifest, err string }{
 		"nobody's":                {`{` + spec + `}`, "user or target is required: set user to the owner of the key, or target to the path of its file"},
@@ -318,7 +318,7 @@ func TestBadAttributesAreRefused(t *testing.T) {
 }
 
 // Whatever the type, a key that is of another is refused by the full name.
-func TestATypeHasAShortName(t *testing.T) {
+func TestShortTypeNames(t *testing.T) {
 	for short, full := range map[string]string{
 		"rsa": "ssh-rsa", "dsa": "ssh-dss", "ecdsa-sk": "sk-ecdsa-sha2-nistp256@openssh.com", "ed25519-sk": "sk-ssh-ed25519@openssh.com",
 		"ecdsa-sha2-nistp256": "ecdsa-sha2-nistp256",

@@ -33,7 +33,7 @@ func (l *lagging) do(verb string) host.Result {
 	return host.Result{}
 }
 
-func TestAServiceMayTakeAMomentToBeWhatItWasToldToBe(t *testing.T) {
+func TestStartAndStopAreAwaited(t *testing.T) {
 	const script = "/etc/init.d/slow"
 	for name, c := range map[string]struct{ attributes, runner string }{
 		"a script":                      {"{name: slow", ""},

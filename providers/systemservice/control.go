@@ -20,14 +20,14 @@ const (
 	// jobLimit bounds a start, stop or restart. Systemd's own limit is 90 seconds for
 	// most units and none for some.
 	jobLimit = 5 * time.Minute
-	// proof is how long a service has to run whose start says nothing.
-	proof = 500 * time.Millisecond
+	// probation is how long a service must run if its start proves nothing.
+	probation = 500 * time.Millisecond
 )
 
-// control is one unit in the hands of a provider.
+// control changes one unit.
 type control struct {
 	h         host.Host
-	systemctl []string // the command, with what goes before a verb
+	systemctl []string // the command, with the options before a verb
 	look      func(context.Context) (unit, error)
 }
 
@@ -38,26 +38,26 @@ func (c control) write(ctx context.Context, want attributes, changes []resource.
 	}
 	var errs []error
 	if u.ensure(want) == crashing { // systemd is starting it already
-		errs = append(errs, blame(fmt.Errorf("%w%s", whyCrashing(u), c.journal(ctx, u)), resource.Ensure, changes))
+		errs = append(errs, propertyError(fmt.Errorf("%w%s", whyCrashing(u), c.journal(ctx, u)), resource.Ensure, changes))
 	}
-	if err := c.inTheWay(u, want); err != nil {
-		errs = append(errs, blame(err, "mask", changes))
-		want.Mask = nil // nor is it disabled for that
+	if err := c.unmaskable(u, want); err != nil {
+		errs = append(errs, propertyError(err, "mask", changes))
+		want.Mask = nil // so that it is not disabled either
 	}
 	for _, s := range plan(u, want) {
-		err := c.take(ctx, u, s)
+		err := c.runAndAwait(ctx, u, s)
 		if err == nil && s.Verb[0] == "start" {
-			err = c.keep(ctx)
+			err = c.verifyRunning(ctx)
 		}
 		if err != nil {
-			errs = append(errs, blame(err, s.Property, changes))
+			errs = append(errs, propertyError(err, s.Property, changes))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// inTheWay refuses to mask a unit whose own file is where the mask, a link, would be.
-func (c control) inTheWay(u unit, want attributes) error {
+// unmaskable returns why a unit cannot be masked: its own file is in place of the mask, a link.
+func (c control) unmaskable(u unit, want attributes) error {
 	if !ptr.Deref(want.Mask, false) || u.masked() {
 		return nil
 	}
@@ -68,20 +68,20 @@ func (c control) inTheWay(u unit, want attributes) error {
 	case err != nil:
 		return fmt.Errorf("cannot mask %s: %w", u.ID, err)
 	}
-	return fmt.Errorf("cannot mask %s: %s is in the way, since a mask has that name: move the unit to /usr/local/lib/systemd/system, or say ensure: stopped and enable: false instead", u.ID, file)
+	return fmt.Errorf("cannot mask %s: %s exists, and a mask would have the same path: move the unit to /usr/local/lib/systemd/system, or set ensure: stopped and enable: false instead", u.ID, file)
 }
 
-// blame makes an error that of its property, where that is one of the changes. A
-// property that was brought along with another has no change of its own.
-func blame(err error, property string, changes []resource.Change) error {
+// propertyError makes an error that of its property if that is one of the changes. A property that
+// was changed along with another is not.
+func propertyError(err error, property string, changes []resource.Change) error {
 	if slices.ContainsFunc(changes, func(c resource.Change) bool { return c.Property == property }) {
 		return &resource.PropertyError{Property: property, Err: err}
 	}
 	return err
 }
 
-// prepare takes a mask out of the way and makes sure that there is a unit where one is
-// needed. What a mask hides shows when it is gone.
+// prepare removes a mask if necessary, and makes sure that a required unit exists. The mask hides the
+// rest of the unit's state.
 func (c control) prepare(ctx context.Context, want attributes) (unit, error) {
 	u, err := c.look(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c control) prepare(ctx context.Context, want attributes) (unit, error) {
 }
 
 func notFound(name string) error {
-	return fmt.Errorf("service %s is not found on the host: install its package first, as with require: [Package/...]", name)
+	return fmt.Errorf("service %s does not exist on the host: install its package first, for example with require: [Package/...]", name)
 }
 
 func (c control) refresh(ctx context.Context, want attributes) error {
@@ -114,33 +114,33 @@ func (c control) refresh(ctx context.Context, want attributes) error {
 		return resource.ErrNothingToRefresh
 	}
 	for _, s := range refreshSteps(u, want) {
-		if err := c.take(ctx, u, s); err != nil {
+		if err := c.runAndAwait(ctx, u, s); err != nil {
 			return err
 		}
 	}
-	_, err = c.prove(ctx)
+	_, err = c.verifyStart(ctx)
 	return err
 }
 
-// keep makes sure that a unit which was just started runs, and will.
-func (c control) keep(ctx context.Context) error {
-	u, err := c.prove(ctx)
+// verifyRunning makes sure that a unit that was just started stays up.
+func (c control) verifyRunning(ctx context.Context) error {
+	u, err := c.verifyStart(ctx)
 	if err == nil && over(u) {
 		return whyOver(u)
 	}
 	return err
 }
 
-// prove finds out whether a unit that systemd has just started is any good.
-func (c control) prove(ctx context.Context) (unit, error) {
+// verifyStart makes sure that a unit that was just started did not end with a failure.
+func (c control) verifyStart(ctx context.Context) (unit, error) {
 	first, err := c.look(ctx)
-	if err != nil || first.Runs != nil { // what systemd sees is not what counts
+	if err != nil || first.Runs != nil { // systemd's state does not count
 		return first, err
 	}
 	later := first
-	if !settles(first) && first.ensure(attributes{}) == running {
+	if !startIsProof(first) && first.ensure(attributes{}) == running {
 		select {
-		case <-time.After(proof):
+		case <-time.After(probation):
 		case <-ctx.Done():
 			return first, ctx.Err()
 		}
@@ -154,9 +154,9 @@ func (c control) prove(ctx context.Context) (unit, error) {
 	return later, nil
 }
 
-// take takes a step and, where that starts or stops a service of which not systemd tells
-// whether it runs, awaits that it did.
-func (c control) take(ctx context.Context, u unit, s step) error {
+// runAndAwait runs a step. If that starts or stops a service whose state is not systemd's, it awaits
+// the result.
+func (c control) runAndAwait(ctx context.Context, u unit, s step) error {
 	if err := c.run(ctx, u, s); err != nil || s.Property != resource.Ensure || s.Global || u.Runs == nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (c control) take(ctx context.Context, u unit, s step) error {
 
 func (c control) run(ctx context.Context, u unit, s step) error {
 	if s.Own != nil {
-		return runOwn(ctx, c.h, ownScope(), s.Verb[0], *s.Own)
+		return runCommand(ctx, c.h, scope(), s.Verb[0], *s.Own)
 	}
 	cmd := host.Cmd{Args: slices.Concat(c.systemctl, s.Verb), Timeout: jobLimit, Show: host.Output}
 	what := strings.TrimPrefix(s.Verb[0], "try-")
@@ -179,20 +179,19 @@ func (c control) run(ctx context.Context, u unit, s step) error {
 	res, err := c.h.Run(ctx, cmd)
 	switch {
 	case err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return fmt.Errorf("cannot %s within %s: systemd goes on with it, see systemctl list-jobs on the host%s", what, jobLimit, c.journal(ctx, u))
+		return fmt.Errorf("cannot %s within %s: systemd continues, see systemctl list-jobs on the host%s", what, jobLimit, c.journal(ctx, u))
 	case err != nil:
 		return fmt.Errorf("cannot %s: %w", what, err)
 	case res.ExitCode != 0 && s.Property == resource.Ensure:
-		return fmt.Errorf("cannot %s: %s%s", what, said(res), c.journal(ctx, u))
+		return fmt.Errorf("cannot %s: %s%s", what, firstLine(res), c.journal(ctx, u))
 	case res.ExitCode != 0:
-		return fmt.Errorf("cannot %s: %s", what, said(res))
+		return fmt.Errorf("cannot %s: %s", what, firstLine(res))
 	}
 	return nil
 }
 
-// said is the first line of systemctl's message: the rest is advice to look
-// elsewhere.
-func said(res host.Result) string {
+// firstLine is the first line of systemctl's output: the rest is advice to look elsewhere.
+func firstLine(res host.Result) string {
 	for _, stream := range [][]byte{res.Stderr, res.Stdout} {
 		if line, _, _ := strings.Cut(strings.TrimSpace(string(stream)), "\n"); line != "" {
 			return line
@@ -201,8 +200,8 @@ func said(res host.Result) string {
 	return fmt.Sprintf("it exited with %d", res.ExitCode)
 }
 
-// journal is the end of what the unit and systemd logged of it, to go behind an error;
-// empty where there is none to be had.
+// journal is the end of what the unit and systemd logged, to be appended to an error; empty if there is
+// none.
 func (c control) journal(ctx context.Context, u unit) string {
 	res, err := c.h.Query(ctx, host.Cmd{
 		Args:    []string{"journalctl", "--unit=" + u.ID, "--lines=20", "--since=-5min", "--output=cat", "--no-pager", "--quiet"},

@@ -9,18 +9,18 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// crashing is a value of ensure that is only ever read: systemd starts the service again and again.
+// crashing is a value of ensure that is only read: systemd restarts the service again and again.
 const crashing = "crashing"
 
-// A service counts as crashing when systemd has restarted it this often, and the last time no
-// longer ago than this. A single crash is what Restart= is for.
+// A service is crash looping if systemd has restarted it this often, the last time within this window.
+// A single crash is what Restart= is for.
 const (
 	crashLoopRestarts = 3
 	crashLoopWindow   = time.Minute
 )
 
-// crashLoops reports whether the unit is in a crash loop on a host that booted uptime ago. Between
-// two crashes such a unit is active, so that its state alone does not tell.
+// crashLoops reports whether the unit is in a crash loop on a host that booted uptime ago. Between two
+// crashes such a unit is active, so its state is not enough.
 func (u unit) crashLoops(uptime time.Duration) bool {
 	restarts, err := strconv.Atoi(u.Restarts)
 	return err == nil && restarts >= crashLoopRestarts && uptime-u.activeSince() < crashLoopWindow
@@ -28,12 +28,12 @@ func (u unit) crashLoops(uptime time.Duration) bool {
 
 // activeSince is when the unit was last started, in time since boot.
 func (u unit) activeSince() time.Duration {
-	microseconds, _ := strconv.ParseInt(u.ActiveEnter, 10, 64) // 0 where it never was
+	microseconds, _ := strconv.ParseInt(u.ActiveEnter, 10, 64) // 0 if it never was
 	return time.Duration(microseconds) * time.Microsecond
 }
 
-// findCrashLoops marks the units that are in one. It reads the host's clock only if systemd has
-// restarted any of them.
+// findCrashLoops marks the units in a crash loop. It reads the host's clock only if systemd has
+// restarted one.
 func findCrashLoops(h host.Reader, units []unit) error {
 	var uptime time.Duration
 	for i, u := range units {
@@ -55,17 +55,17 @@ func findCrashLoops(h host.Reader, units []unit) error {
 func readUptime(h host.Reader) (time.Duration, error) {
 	text, err := h.ReadFile("/proc/uptime")
 	if err != nil {
-		return 0, fmt.Errorf("cannot tell when services were restarted: %w", err)
+		return 0, fmt.Errorf("cannot find out when services were restarted: %w", err)
 	}
 	first, _, _ := strings.Cut(string(text), " ")
 	uptime, err := time.ParseDuration(strings.TrimSpace(first) + "s")
 	if err != nil {
-		return 0, fmt.Errorf("cannot tell when services were restarted: /proc/uptime: %w", err)
+		return 0, fmt.Errorf("cannot find out when services were restarted: /proc/uptime: %w", err)
 	}
 	return uptime, nil
 }
 
-// whyCrashing is for a unit that is to run and does not stay up.
+// whyCrashing is the error of a unit that does not stay up.
 func whyCrashing(u unit) error {
-	return fmt.Errorf("%s keeps crashing: systemd has restarted it %s times; fix what makes it end", u.ID, u.Restarts)
+	return fmt.Errorf("%s keeps crashing: systemd has restarted it %s times; fix the cause", u.ID, u.Restarts)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestAServiceThatSystemdKeepsRestartingIsNotRunning(t *testing.T) {
+func TestCrashLoopingServiceIsNotRunning(t *testing.T) {
 	const uptime = "1000.25 3000.50\n"
 	for name, c := range map[string]struct {
 		restarts string

@@ -7,8 +7,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Identify implements [resource.Identifier]: an alias is the unit that it leads to. Of a unit
-// that is not there yet, nothing is known.
+// Identify implements [resource.Identifier]: an alias is identified by its unit. A unit that does not
+// exist yet has no identity.
 func (systemd) Identify(ctx context.Context, h resource.Reader, wants []attributes) []string {
 	identities, names := make([]string, len(wants)), make([]string, len(wants))
 	for i, want := range wants {
@@ -26,7 +26,7 @@ func (systemd) Identify(ctx context.Context, h resource.Reader, wants []attribut
 	return identities
 }
 
-// Identify implements [resource.Identifier] by the links that aliases are.
+// Identify implements [resource.Identifier] by the links of aliases.
 func (offline) Identify(_ context.Context, h resource.Reader, wants []attributes) []string {
 	identities := make([]string, len(wants))
 	for i, want := range wants {
@@ -35,7 +35,7 @@ func (offline) Identify(_ context.Context, h resource.Reader, wants []attributes
 	return identities
 }
 
-// ownName follows aliases. A link to /dev/null is no alias: it masks a unit.
+// ownName follows aliases. A link to /dev/null is not an alias but a mask.
 func ownName(h host.Reader, name string) string {
 	for range maxAliases {
 		next, err := aliased(h, name)

@@ -233,7 +233,7 @@ func (m machine) handlesMissing(t *testing.T) {
 	if told := apply(t, m.host, "{name: missing, ensure: stopped, enable: false, mask: false}"); told != nil {
 		t.Errorf("it changed %v", told)
 	}
-	const want = "service missing.service is not found on the host: install its package first, as with require: [Package/...]"
+	const want = "service missing.service does not exist on the host: install its package first, for example with require: [Package/...]"
 	for _, attributes := range []string{"{name: missing, ensure: running}", "{name: missing, enable: true}"} {
 		if got := refused(t, m.host, attributes); got != want {
 			t.Errorf("%s: %s", attributes, got)
@@ -247,9 +247,9 @@ func (m machine) saysWhy(t *testing.T) {
 	for name, c := range map[string]struct{ attributes, says, quotes string }{
 		"its program refuses":      {"{name: refusing, ensure: running}", "cannot start refusing.service: Job for refusing.service failed because the control process exited with error code.", "cannot open /etc/refusing.conf"},
 		"it dies soon after":       {"{name: dying, ensure: running}", "dying.service ended soon after its start; it is failed (failed)", "lost my port"},
-		"it dies again and again":  {"{name: looping, ensure: running}", "looping.service ended soon after its start and systemd starts it again and again", "looping.service: Scheduled restart job"},
-		"it is over once it ran":   {"{name: over, ensure: running}", "over.service is a oneshot service, which is over once it ran: leave ensure out, or set RemainAfterExit=yes in the unit", ""},
-		"its file can't be masked": {"{name: local, mask: true}", "cannot mask local.service: /etc/systemd/system/local.service is in the way, since a mask has that name: move the unit to /usr/local/lib/systemd/system, or say ensure: stopped and enable: false instead", ""},
+		"it dies again and again":  {"{name: looping, ensure: running}", "looping.service ended soon after its start and systemd keeps restarting it", "looping.service: Scheduled restart job"},
+		"it is over once it ran":   {"{name: over, ensure: running}", "over.service is a oneshot service, which ends once it has run: remove ensure, or set RemainAfterExit=yes in the unit", ""},
+		"its file can't be masked": {"{name: local, mask: true}", "cannot mask local.service: /etc/systemd/system/local.service exists, and a mask would have the same path: move the unit to /usr/local/lib/systemd/system, or set ensure: stopped and enable: false instead", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := refused(t, m.host, c.attributes)

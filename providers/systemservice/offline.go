@@ -11,8 +11,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// offline manages what services of a host will do at its next boot: the host is a
-// directory to build an image in, or a container without systemd of its own.
+// offline manages the services of a host for its next boot: the host is a directory in which an image
+// is built, or a container without a systemd of its own.
 type offline struct{}
 
 // Name implements [resource.Provider].
@@ -39,7 +39,7 @@ func (offline) Read(ctx context.Context, h resource.Reader, want attributes) (at
 		return attributes{}, err
 	}
 	is := u.state(want)
-	is.Ensure = nil // nothing that this provider knows
+	is.Ensure = nil // this provider does not know it
 	return is, nil
 }
 
@@ -54,7 +54,7 @@ func (offline) Write(ctx context.Context, h resource.Writer, _, want attributes,
 // maxAliases is how many aliases in a row are followed.
 const maxAliases = 8
 
-// unitFile is what the files of a host say of a unit, under its own name.
+// unitFile is a unit by the files of the host, with its own name.
 func unitFile(ctx context.Context, h host.Reader, name string) (unit, error) {
 	for range maxAliases {
 		u, err := isEnabled(ctx, h, name)
@@ -65,7 +65,7 @@ func unitFile(ctx context.Context, h host.Reader, name string) (unit, error) {
 			return unit{}, err
 		}
 	}
-	return unit{}, fmt.Errorf("cannot find the unit that %s is an alias of: they lead in a circle", name)
+	return unit{}, fmt.Errorf("cannot find the unit that %s is an alias of: the aliases are a cycle", name)
 }
 
 func isEnabled(ctx context.Context, h host.Reader, name string) (unit, error) {

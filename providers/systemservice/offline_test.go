@@ -106,7 +106,7 @@ func (r rootDir) handlesMissing(t *testing.T) {
 	if told := apply(t, r.host, "{name: missing, enable: false, mask: false}"); told != nil {
 		t.Errorf("it changed %v", told)
 	}
-	const want = "service missing.service is not found on the host: install its package first, as with require: [Package/...]"
+	const want = "service missing.service does not exist on the host: install its package first, for example with require: [Package/...]"
 	if got := refused(t, r.host, "{name: missing, enable: true}"); got != want {
 		t.Errorf("error: %s", got)
 	}

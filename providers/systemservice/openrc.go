@@ -10,19 +10,19 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// openrc runs services by rc-service, and rc-update for the next boot.
+// openrc controls services by rc-service, and enables them by rc-update.
 type openrc struct{}
 
 func (openrc) name() string { return "openrc" }
 
 func (openrc) Needs() resource.Needs {
-	return resource.Needs{Commands: []string{"rc-service", "rc-update"}, Remedy: "openrc has them"}
+	return resource.Needs{Commands: []string{"rc-service", "rc-update"}, Remedy: "install openrc"}
 }
 
 func (openrc) suits(host.Reader) error { return nil }
 
-// Defaults has both, since the first process may be openrc's own or the init of sysvinit or
-// busybox. Where that is so, sysvinit does not suit.
+// Defaults has both, since the first process may be that of openrc, sysvinit or busybox. Where openrc
+// is installed, sysvinit does not suit.
 func (openrc) Defaults() resource.Defaults {
 	return resource.Defaults{For: []resource.Where{{"init": {"init", "openrc-init"}}, {"os.family": {"Gentoo", "Alpine"}}}}
 }
@@ -32,8 +32,8 @@ func (openrc) command(service, verb string) []string { return []string{"rc-servi
 func (openrc) restarts() bool     { return true }
 func (openrc) reloadVerb() string { return "reload" }
 
-// starts looks for the link in the runlevels. Which of them a boot goes through is the
-// administrator's: any will do, except for those of a host that goes down.
+// starts looks for the link in the runlevels. The administrator chooses which of them a boot enters, so
+// any counts but those of a shutdown.
 func (openrc) starts(h host.Reader, service string) (atBoot, error) {
 	const levels = "/etc/runlevels"
 	names, err := h.ReadDir(levels)
@@ -60,7 +60,7 @@ func (openrc) enable(service string) [][]string {
 	return [][]string{{"rc-update", "--quiet", "add", service, "default"}}
 }
 
-// rc-update's own way to mean all runlevels fails where the service is not in each.
+// disable lists the runlevels, because rc-update --all fails if the service is not in each.
 func (openrc) disable(service string, levels []string) [][]string {
 	return [][]string{append([]string{"rc-update", "--quiet", "delete", service}, levels...)}
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	// POSIX words and quoting, and unlike others neither comments nor expansion.
+	// It splits POSIX words and quotes and, unlike others, expands nothing.
 	"github.com/kballard/go-shellquote"
 	"k8s.io/utils/ptr"
 
@@ -22,20 +22,20 @@ import (
 	"github.com/fettle-dev/fettle/internal/regex"
 )
 
-// words splits one of a resource's own commands. No shell ever sees it.
+// words splits a command of the resource, which no shell runs.
 func words(attribute, command string) ([]string, error) {
 	args, err := shellquote.Split(command)
 	if err != nil {
-		return nil, fmt.Errorf("%s %q can't be split into words: %w; close the quote", attribute, command, err)
+		return nil, fmt.Errorf("%s %q cannot be split into words: %w; close the quote", attribute, command, err)
 	}
 	if len(args) == 0 || args[0] == "" {
-		return nil, fmt.Errorf("%s is empty: name a command, or leave it out", attribute)
+		return nil, fmt.Errorf("%s is empty: set it to a command, or remove it", attribute)
 	}
 	return args, nil
 }
 
-// validateOwn checks what a resource says of its own commands.
-func validateOwn(want attributes) error {
+// validateCommands validates the commands of a resource.
+func validateCommands(want attributes) error {
 	var errs []error
 	for _, c := range []struct {
 		name    string
@@ -46,11 +46,11 @@ func validateOwn(want attributes) error {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(append(errs, validateMeans(want), validatePattern(want.Pattern))...)
+	return errors.Join(append(errs, validateExclusive(want), validatePattern(want.Pattern))...)
 }
 
-// validateMeans refuses two ways to learn or to do one thing.
-func validateMeans(want attributes) error {
+// validateExclusive rejects attributes that contradict each other.
+func validateExclusive(want attributes) error {
 	var errs []error
 	if want.Pattern != nil && !isFalse(want.HasStatus) {
 		errs = append(errs, errors.New("pattern requires hasStatus: false: set it, or remove pattern"))
@@ -69,7 +69,7 @@ func validatePattern(pattern *string) error {
 		return nil
 	}
 	if *pattern == "" {
-		return errors.New("pattern is empty and would match every process: leave it out to look for the service's name")
+		return errors.New("pattern is empty and would match every process: remove it to look for the service's name")
 	}
 	if _, err := regex.Measure(*pattern); err != nil {
 		return fmt.Errorf("pattern %.60q is not valid: %w", *pattern, err)
@@ -77,32 +77,32 @@ func validatePattern(pattern *string) error {
 	return nil
 }
 
-// asked is what a resource's own means say of whether its service runs; nil where it
-// has none and the supervisor is to be asked.
-func asked(ctx context.Context, h host.Reader, want attributes) (*bool, error) {
+// queryRuns returns whether the service runs by its status or pattern; nil if it has neither, so that
+// the supervisor is queried.
+func queryRuns(ctx context.Context, h host.Reader, want attributes) (*bool, error) {
 	switch {
 	case want.Status != nil:
-		return askCommand(ctx, h, *want.Status)
+		return queryCommand(ctx, h, *want.Status)
 	case isFalse(want.HasStatus):
 		return lookForProcess(h, want)
 	}
 	return nil, nil
 }
 
-// askCommand takes 0 for running and all else for stopped, whatever the command says.
-func askCommand(ctx context.Context, h host.Reader, command string) (*bool, error) {
+// queryCommand takes exit code 0 for running and any other for stopped.
+func queryCommand(ctx context.Context, h host.Reader, command string) (*bool, error) {
 	args, err := words("status", command)
 	if err != nil {
 		return nil, err
 	}
 	res, err := h.Query(ctx, host.Cmd{Args: args, Timeout: jobLimit})
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask the service's own status: %w", err)
+		return nil, fmt.Errorf("cannot run the status command: %w", err)
 	}
 	return new(res.ExitCode == 0), nil
 }
 
-// lookForProcess reports whether some process's command line matches.
+// lookForProcess reports whether the command line of a process matches.
 func lookForProcess(h host.Reader, want attributes) (*bool, error) {
 	pattern := regexp.QuoteMeta(want.Name)
 	if want.Pattern != nil {
@@ -125,11 +125,11 @@ func lookForProcess(h host.Reader, want attributes) (*bool, error) {
 	return new(false), nil
 }
 
-// maxCommandLine is how much of a command line is matched, in bytes. A process can have one of megabytes.
+// maxCommandLine is how much of a command line is matched, in bytes. It may have megabytes.
 const maxCommandLine = 32 << 10
 
-// processMatches compares the words of a command line with spaces in between. Our own
-// may hold the pattern. One that has ended meanwhile, and the kernel's, have none.
+// processMatches matches the words of a command line, joined by spaces. It skips our own process, which
+// may contain the pattern. A process that has ended meanwhile, and a kernel thread, has none.
 func processMatches(h host.Reader, name string, re *regexp.Regexp) (bool, error) {
 	if pid, err := strconv.Atoi(name); err != nil || pid == os.Getpid() {
 		return false, nil
@@ -156,13 +156,13 @@ func readUpTo(h host.Reader, file string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// patience is about how long a service may take to be what it was told to be. Only a
-// supervisor waits until a process has ended; a script and a command tell it to, and a
-// daemon may have gone to the background before it is ready.
+// patience is about how long a service may take to start or stop. Only a supervisor waits until a
+// process has ended; a script and a command do not, and a daemon may go to the background before it
+// is ready.
 const patience = 2 * time.Second
 
-// await looks, at ever longer intervals, until a service runs or no longer does. That it
-// is not so at the end is no error: anyone who looks next will see.
+// await looks, at increasing intervals, until a service runs or stops. A timeout is not an error: the
+// next read finds out.
 func await(ctx context.Context, runs bool, look func(context.Context) (bool, error)) error {
 	for waited, pause := time.Duration(0), 10*time.Millisecond; ; pause *= 2 {
 		is, err := look(ctx)
@@ -178,24 +178,24 @@ func await(ctx context.Context, runs bool, look func(context.Context) (bool, err
 	}
 }
 
-// runOwn runs a resource's own command for a verb.
-func runOwn(ctx context.Context, h host.Host, prefix []string, verb, command string) error {
+// runCommand runs the resource's command for a verb.
+func runCommand(ctx context.Context, h host.Host, prefix []string, verb, command string) error {
 	args, err := words(verb, command)
 	if err != nil {
 		return err
 	}
 	res, err := h.Run(ctx, host.Cmd{Args: slices.Concat(prefix, args), Timeout: jobLimit})
 	if err != nil {
-		return fmt.Errorf("cannot %s the service by its own command: %w", verb, err)
+		return fmt.Errorf("cannot %s the service by its command: %w", verb, err)
 	}
 	if res.ExitCode != 0 {
-		return fmt.Errorf("cannot %s the service by its own command: %s", verb, said(res))
+		return fmt.Errorf("cannot %s the service by its command: %s", verb, firstLine(res))
 	}
 	return nil
 }
 
-// ownScope has systemd keep what an own command leaves running apart from who started
-// it: a daemon must not end with an agent's pod.
-func ownScope() []string {
+// scope runs a command in a scope of its own, so that a daemon that it starts survives the agent's
+// pod.
+func scope() []string {
 	return []string{"systemd-run", "--scope", "--collect", "--quiet", "--"}
 }

@@ -44,7 +44,7 @@ func (f *fakeOwn) ctl(args []string) host.Result {
 // own has commands for everything, of a service that systemd has never heard of.
 const own = "{name: ledger, start: ctl up 'a b' $HOME, stop: ctl down, status: ctl status"
 
-func TestOwnCommandsComeBeforeTheSupervisors(t *testing.T) {
+func TestCommandsReplaceTheSupervisors(t *testing.T) {
 	f := newOwn(t)
 	const scope = "systemd-run --scope --collect --quiet -- ctl "
 	for _, c := range []struct {
@@ -68,7 +68,7 @@ func TestOwnCommandsComeBeforeTheSupervisors(t *testing.T) {
 	}
 }
 
-func TestARefreshGoesByTheOwnCommands(t *testing.T) {
+func TestRefreshUsesTheCommands(t *testing.T) {
 	const scope = "systemd-run --scope --collect --quiet -- ctl "
 	for name, c := range map[string]struct {
 		attributes string
@@ -95,21 +95,21 @@ func TestARefreshGoesByTheOwnCommands(t *testing.T) {
 	}
 }
 
-func TestAnOwnCommandThatFailsSaysSo(t *testing.T) {
+func TestFailingCommandIsReported(t *testing.T) {
 	got := refused(t, newOwn(t), "{name: ledger, ensure: running, status: ctl status, start: ctl fail}")
-	if diff := cmp.Diff("cannot set ensure: cannot start the service by its own command: no license", got); diff != "" {
+	if diff := cmp.Diff("cannot set ensure: cannot start the service by its command: no license", got); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
 }
 
-func TestTheMessageOfACommandKeepsBytesThatAreNotUTF8(t *testing.T) {
+func TestCommandOutputKeepsInvalidUTF8(t *testing.T) {
 	got := refused(t, newOwn(t), "{name: ledger, ensure: running, status: ctl status, start: ctl garble}")
-	if want := "cannot set ensure: cannot start the service by its own command: no licen\xe7e"; got != want {
+	if want := "cannot set ensure: cannot start the service by its command: no licen\xe7e"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestAServiceThatCanNotTellIsLookedForAmongTheProcesses(t *testing.T) {
+func TestHasStatusFalseMatchesProcesses(t *testing.T) {
 	for name, c := range map[string]struct{ attributes, ensure string }{
 		"its name is in a command line":     {"{name: ledger, hasStatus: false}", "running"},
 		"a pattern matches a command line":  {"{name: simple, hasStatus: false, pattern: '^/opt/ledger/bin/ledgerd -f /etc/l'}", "running"},
@@ -143,7 +143,7 @@ func (m machine) runsOwnCommands(t *testing.T) {
 	}
 	apply(t, m.host, own+"stopped}")
 	got := refused(t, m.host, "{name: ledger, start: sh -c 'echo out of ink >&2; exit 3', status: 'false', ensure: running}")
-	if diff := cmp.Diff("cannot set ensure: cannot start the service by its own command: out of ink", got); diff != "" {
+	if diff := cmp.Diff("cannot set ensure: cannot start the service by its command: out of ink", got); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
 }

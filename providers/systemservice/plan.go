@@ -8,33 +8,31 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A step is one call of systemctl with a verb, its options, and the unit unless it is
-// for systemd as a whole.
+// A step is one call of systemctl with a verb, its options, and the unit unless it is global.
 type step struct {
-	Property string // that it is for
+	Property string // that it changes
 	Verb     []string
 	Global   bool
-	Own      *string // command of the resource, to run instead of systemctl
+	Own      *string // the resource's command, which runs instead of systemctl
 }
 
-// ensureStep is the step of a verb, by the resource's own command if it has one.
+// ensureStep is the step of a verb, by the resource's command if it has one.
 func ensureStep(own *string, verb string) step {
 	return step{Property: resource.Ensure, Verb: []string{verb}, Own: own}
 }
 
-// mustUnmask reports whether the unit's mask is in the way. Puppet's rule: who wants a
-// service started or enabled wants it unmasked.
+// mustUnmask reports whether the unit must be unmasked. As in Puppet, a service that is to be started
+// or enabled is unmasked.
 func mustUnmask(u unit, want attributes) bool {
 	return u.masked() && (isFalse(want.Mask) || needsUnit(want))
 }
 
-// needsUnit reports whether there must be a unit for what is wanted: what is not there
-// neither runs nor starts at boot.
+// needsUnit reports whether the desired state requires that the unit exists.
 func needsUnit(want attributes) bool {
 	return wantsRunning(want) && want.Start == nil || ptr.Deref(want.Enable, false)
 }
 
-// unmask takes the mask away that is there.
+// unmask removes the present mask.
 func unmask(u unit) step {
 	s := step{Property: "mask", Verb: []string{"unmask"}}
 	if u.UnitFileState == "masked-runtime" {
@@ -43,8 +41,8 @@ func unmask(u unit) step {
 	return s
 }
 
-// plan is the way from a unit, unmasked where need be, to what is wanted: all of it,
-// because while ensure is out of sync nobody asks for the rest.
+// plan returns all steps from a unit, which was unmasked if necessary, to the desired state, because
+// other properties are not compared while ensure is out of sync.
 func plan(u unit, want attributes) []step {
 	var steps []step
 	add := func(property string, verb ...string) { steps = append(steps, step{Property: property, Verb: verb}) }
@@ -68,8 +66,8 @@ func daemonReload() step {
 	return step{Property: resource.Ensure, Verb: []string{"daemon-reload"}, Global: true}
 }
 
-// enableSteps also disable what is to be masked: unmasked one day, it would start at
-// the next boot.
+// enableSteps also disable a unit that is to be masked: otherwise it would start at boot once it is
+// unmasked.
 func enableSteps(u unit, want attributes) []step {
 	is := enabled(u.UnitFileState)
 	switch {
@@ -87,8 +85,8 @@ func enableSteps(u unit, want attributes) []step {
 	return nil
 }
 
-// refreshSteps restart or reload a unit. Systemd does so if it still runs by then, and
-// restarts one that can't be reloaded.
+// refreshSteps restart or reload a unit. Systemd does so only if it still runs, and restarts a unit
+// that can't be reloaded.
 func refreshSteps(u unit, want attributes) []step {
 	var steps []step
 	switch {
@@ -107,31 +105,31 @@ func refreshSteps(u unit, want attributes) []step {
 	return steps
 }
 
-// settles reports whether the start of the unit says more than that its program was
-// begun. Of the other types systemd waits until the program is ready.
-func settles(u unit) bool {
+// startIsProof reports whether systemd waits until the unit is ready when it starts. Of the other types
+// it only starts the program.
+func startIsProof(u unit) bool {
 	return u.Type != "simple" && u.Type != "idle" && u.Type != "exec"
 }
 
-// whyDown compares a unit right after its start with what it is some time later: nil
-// if it ran all the while, or was done with what it had to do.
+// whyDown compares a unit right after its start with its state some time later: nil if it still runs,
+// or has ended with success.
 func whyDown(first, later unit) error {
 	is := fmt.Sprintf("it is %s (%s)", later.ActiveState, later.SubState)
 	switch {
 	case first.Restarts != later.Restarts:
-		return fmt.Errorf("%s ended soon after its start and systemd starts it again and again; %s", later.ID, is)
+		return fmt.Errorf("%s ended soon after its start and systemd keeps restarting it; %s", later.ID, is)
 	case later.ensure(attributes{Ensure: new(running)}) == running || over(later):
 		return nil
 	}
 	return fmt.Errorf("%s ended soon after its start; %s", later.ID, is)
 }
 
-// over reports whether the unit is one that ends by itself, and has, with success.
+// over reports whether the unit ends by itself, and has ended with success.
 func over(u unit) bool {
 	return u.Runs == nil && u.Type == "oneshot" && !u.RemainAfterExit && u.ActiveState == "inactive"
 }
 
-// whyOver is for a unit that was to be kept running.
+// whyOver is the error of a unit that cannot be running.
 func whyOver(u unit) error {
-	return fmt.Errorf("%s is a oneshot service, which is over once it ran: leave ensure out, or set RemainAfterExit=yes in the unit", u.ID)
+	return fmt.Errorf("%s is a oneshot service, which ends once it has run: remove ensure, or set RemainAfterExit=yes in the unit", u.ID)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// List implements [resource.Lister]: the scripts that may be run.
+// List implements [resource.Lister]: the executable scripts.
 func (s scripted) List(ctx context.Context, h resource.Reader) ([]attributes, error) {
 	names, err := h.ReadDir(scriptDir)
 	if err != nil {
@@ -35,8 +35,8 @@ func (s scripted) List(ctx context.Context, h resource.Reader) ([]attributes, er
 	return all, nil
 }
 
-// isService leaves out what is no script and what belongs to the init itself. A script
-// that has no word of status might do anything when it is asked for it.
+// isService excludes files that are not scripts, and scripts of the init system itself. A script that
+// does not mention status might do anything when it is called with that verb.
 func isService(h host.Reader, name string) (bool, error) {
 	switch name {
 	case "rc", "rcS", "rc.local", "skeleton", "single", "halt", "reboot", "killprocs", "sendsigs", "umountfs", "umountroot", "umountnfs.sh", "functions", "functions.sh":

@@ -15,30 +15,30 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A scriptRunner is a supervisor whose services are scripts of /etc/init.d. It only
-// says what to look at and what to run: [scripted] does both.
+// A scriptRunner is a supervisor whose services are scripts of /etc/init.d. It only defines what to
+// read and what to run: [scripted] does both.
 type scriptRunner interface {
 	name() string
 	resource.Needing
 	resource.Defaulter
 	suits(h host.Reader) error
-	// command is the argv that has a script do a verb.
+	// command is the argv that runs a verb of a script.
 	command(service, verb string) []string
-	// restarts reports whether every script can be told to restart.
+	// restarts reports whether every script has a restart verb.
 	restarts() bool
-	// reloadVerb is what tells a script to reload.
+	// reloadVerb is the verb by which a script reloads.
 	reloadVerb() string
-	// starts tells of a service whose script is there.
+	// starts returns whether a service whose script exists starts at boot.
 	starts(h host.Reader, service string) (atBoot, error)
-	// enable and disable are the commands for it, in their order.
+	// enable and disable return the commands to run, in order.
 	enable(service string) [][]string
 	disable(service string, levels []string) [][]string
 }
 
 // atBoot is whether a service starts at boot.
 type atBoot struct {
-	Starts *bool    // nil where only some of the runlevels that it asks for start it
-	Levels []string // runlevels that start it
+	Starts *bool    // nil if it starts only in some of the runlevels of its header
+	Levels []string // runlevels in which it starts
 }
 
 // scripted is the provider of a scriptRunner.
@@ -69,7 +69,7 @@ func (s scripted) Suits(_ resource.Facts, h host.Reader) error {
 
 const scriptDir = "/etc/init.d"
 
-// A script is a service as it is found.
+// A script is the present state of a service.
 type script struct {
 	Name    string
 	Missing bool
@@ -87,8 +87,8 @@ func (s scripted) Read(ctx context.Context, h resource.Reader, want attributes) 
 	return attributes{Name: want.Name, Ensure: &ensure, Enable: is.enable(want)}, nil
 }
 
-// enable is whether it starts at boot. In part is what want is not, so that it is made
-// whole.
+// enable is whether the service starts at boot. If only some runlevels start it, it is the opposite of
+// want, so that it is corrected.
 func (s script) enable(want attributes) *bool {
 	if s.Starts == nil {
 		return new(!ptr.Deref(want.Enable, false))
@@ -108,16 +108,16 @@ func (s scripted) look(ctx context.Context, h host.Reader, want attributes) (scr
 		is.Missing = true
 	default:
 		if is.atBoot, err = s.starts(h, is.Name); err != nil {
-			return is, fmt.Errorf("cannot tell whether %s starts at boot: %w", is.Name, err)
+			return is, fmt.Errorf("cannot find out whether %s starts at boot: %w", is.Name, err)
 		}
 	}
 	is.Runs, err = s.runs(ctx, h, is, want)
 	return is, err
 }
 
-// runs goes by the exit code alone: 0 is running, all else is not.
+// runs only considers the exit code: 0 is running.
 func (s scripted) runs(ctx context.Context, h host.Reader, is script, want attributes) (bool, error) {
-	own, err := asked(ctx, h, want)
+	own, err := queryRuns(ctx, h, want)
 	if err != nil || own != nil {
 		return own != nil && *own, err
 	}
@@ -126,12 +126,12 @@ func (s scripted) runs(ctx context.Context, h host.Reader, is script, want attri
 	}
 	res, err := h.Query(ctx, host.Cmd{Args: s.command(is.Name, "status"), Timeout: jobLimit})
 	if err != nil {
-		return false, fmt.Errorf("cannot tell whether %s runs: %w", is.Name, err)
+		return false, fmt.Errorf("cannot find out whether %s runs: %w", is.Name, err)
 	}
 	return res.ExitCode == 0, nil
 }
 
-// Write implements [resource.Provider]. It goes by what it finds.
+// Write implements [resource.Provider]. It reads the service again.
 func (s scripted) Write(ctx context.Context, h resource.Writer, _, want attributes, changes []resource.Change) error {
 	is, err := s.look(ctx, h, want)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s scripted) Write(ctx context.Context, h resource.Writer, _, want attribut
 			_, err = s.awaits(ctx, h, want, !st.stops)
 		}
 		if err != nil {
-			errs = append(errs, blame(err, st.property, changes))
+			errs = append(errs, propertyError(err, st.property, changes))
 		}
 	}
 	return errors.Join(errs...)
@@ -161,7 +161,7 @@ type scriptStep struct {
 	stops          bool
 }
 
-// awaits looks until the service runs, or no longer does, and returns what was seen last.
+// awaits looks until the service runs or stops, and returns its last state.
 func (s scripted) awaits(ctx context.Context, h host.Host, want attributes, runs bool) (is script, err error) {
 	err = await(ctx, runs, func(ctx context.Context) (bool, error) {
 		is, err = s.look(ctx, h, want)
@@ -198,21 +198,21 @@ func (s scripted) verb(is script, verb string, own *string) scriptStep {
 func (st scriptStep) run(ctx context.Context, h host.Host) error {
 	if st.own != nil {
 		verb, _, _ := strings.Cut(st.what, " ")
-		return runOwn(ctx, h, nil, verb, *st.own)
+		return runCommand(ctx, h, nil, verb, *st.own)
 	}
 	res, err := h.Run(ctx, host.Cmd{Args: st.args, Timeout: jobLimit})
 	if err != nil {
 		return fmt.Errorf("cannot %s: %w", st.what, err)
 	}
 	if res.ExitCode != 0 {
-		return fmt.Errorf("cannot %s: %s", st.what, saidLast(res))
+		return fmt.Errorf("cannot %s: %s", st.what, lastLines(res))
 	}
 	return nil
 }
 
-// saidLast is the end of what a script wrote: its reason follows its warnings.
-func saidLast(res host.Result) string {
-	const most = 3
+// lastLines is the end of a script's output: the reason of a failure follows warnings.
+func lastLines(res host.Result) string {
+	const maxLines = 3
 	for _, stream := range [][]byte{res.Stderr, res.Stdout} {
 		var lines []string
 		for line := range strings.Lines(string(stream)) {
@@ -220,8 +220,8 @@ func saidLast(res host.Result) string {
 				lines = append(lines, line)
 			}
 		}
-		if said := strings.Join(lines[max(0, len(lines)-most):], "; "); said != "" {
-			return text.ClipFront(said, maxJournal)
+		if last := strings.Join(lines[max(0, len(lines)-maxLines):], "; "); last != "" {
+			return text.ClipFront(last, maxJournal)
 		}
 	}
 	return fmt.Sprintf("it exited with %d", res.ExitCode)
@@ -241,7 +241,7 @@ func (s scripted) Refresh(ctx context.Context, h resource.Writer, _, want attrib
 	}
 	for _, st := range s.restart(is, want) {
 		err := st.run(ctx, h)
-		if err == nil && st.stops { // else a start has nothing to do
+		if err == nil && st.stops { // otherwise a start does nothing
 			_, err = s.awaits(ctx, h, want, false)
 		}
 		if err != nil {
@@ -251,12 +251,12 @@ func (s scripted) Refresh(ctx context.Context, h resource.Writer, _, want attrib
 	return s.stillRuns(ctx, h, want)
 }
 
-// reload reports whether the script did. Many can't.
+// reload reports whether the script reloaded. Many can't.
 func (s scripted) reload(ctx context.Context, h host.Host, is script) bool {
 	return s.verb(is, s.reloadVerb(), nil).run(ctx, h) == nil
 }
 
-// restart goes by the script's own word for it only where there is one.
+// restart uses the verb restart only if the script has one.
 func (s scripted) restart(is script, want attributes) []scriptStep {
 	if want.Restart != nil || ptr.Deref(want.HasRestart, false) || want.HasRestart == nil && s.restarts() {
 		return []scriptStep{s.verb(is, "restart", want.Restart)}

@@ -218,7 +218,7 @@ func (r scriptRoot) handlesMissing(t *testing.T) {
 	if told := apply(t, r.host, "{name: missing, ensure: stopped, enable: false}"); told != nil {
 		t.Errorf("it changed %v", told)
 	}
-	const want = "service missing is not found on the host: install its package first, as with require: [Package/...]"
+	const want = "service missing does not exist on the host: install its package first, for example with require: [Package/...]"
 	for _, attributes := range []string{"{name: missing, ensure: running}", "{name: missing, enable: true}"} {
 		if got := refused(t, r.host, attributes); got != want {
 			t.Errorf("%s: %s", attributes, got)

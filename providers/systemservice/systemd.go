@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// systemd manages services of a booted systemd.
+// systemd manages the services of a running systemd.
 type systemd struct{}
 
 var (
@@ -32,26 +32,25 @@ func (systemd) Features() []resource.Feature {
 
 // Needs implements [resource.Needing].
 func (systemd) Needs() resource.Needs {
-	return resource.Needs{Commands: []string{"systemctl"}, Remedy: "the package systemd has it"}
+	return resource.Needs{Commands: []string{"systemctl"}, Remedy: "install the package systemd"}
 }
 
 // Suits implements [resource.Provider].
 func (systemd) Suits(_ resource.Facts, h host.Reader) error { return booted(h) }
 
-// booted returns why systemd does not run the host, nil if it does. In a chroot, /proc
-// may be that of the machine outside, and the process 1 in it is no host of ours: so
-// the directory that systemd makes at boot comes first.
+// booted returns why systemd does not run the host, nil if it does. In a chroot, /proc may be that of
+// the machine outside, so the directory that systemd creates at boot is checked first.
 func booted(h host.Reader) error {
 	info, err := h.Stat("/run/systemd/system")
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return errors.New("the host was not booted with systemd: /run/systemd/system is not there")
+		return errors.New("the host was not booted with systemd: /run/systemd/system does not exist")
 	}
 	if err != nil {
-		return fmt.Errorf("cannot tell whether systemd runs the host: %w", err)
+		return fmt.Errorf("cannot find out whether systemd runs the host: %w", err)
 	}
 	comm, err := h.ReadFile("/proc/1/comm")
 	if err != nil {
-		return fmt.Errorf("cannot tell whether systemd runs the host: %w", err)
+		return fmt.Errorf("cannot find out whether systemd runs the host: %w", err)
 	}
 	if name := strings.TrimSpace(string(comm)); name != "systemd" {
 		return fmt.Errorf("the host's first process is %s, not systemd", name)
@@ -82,25 +81,24 @@ func (systemd) ReadAll(ctx context.Context, h resource.Reader, wants []attribute
 	return results
 }
 
-// completed is the state of a shown unit, with what systemctl show does not know of it.
+// completed is the state of a unit, including what systemctl show does not know.
 func completed(ctx context.Context, h host.Reader, u unit, want attributes) (attributes, error) {
 	u, err := complete(ctx, h, u, want)
 	return u.state(want), err
 }
 
-// complete asks for what systemctl show does not know of a unit.
+// complete queries what systemctl show does not know of a unit.
 func complete(ctx context.Context, h host.Reader, u unit, want attributes) (_ unit, err error) {
 	if u.sysv() {
-		if u.UnitFileState, err = askScript(ctx, h, u.ID); err != nil {
+		if u.UnitFileState, err = queryScript(ctx, h, u.ID); err != nil {
 			return u, err
 		}
 	}
-	u.Runs, err = asked(ctx, h, want)
+	u.Runs, err = queryRuns(ctx, h, want)
 	return u, err
 }
 
-// List implements [resource.Lister]: the services that have a unit file, by their own
-// names.
+// List implements [resource.Lister]: the services with a unit file, by their own names.
 func (s systemd) List(ctx context.Context, h resource.Reader) ([]attributes, error) {
 	res, err := query(ctx, h, "systemctl", "list-unit-files", "--type=service", "--no-legend", "--no-pager", "--full")
 	if err != nil {
@@ -138,7 +136,7 @@ func parseUnitFiles(output string) []string {
 	return names
 }
 
-// show asks systemd for units. A unit that is not there is one too.
+// show queries units of systemd, which need not exist.
 func show(ctx context.Context, h host.Reader, names ...string) ([]unit, error) {
 	res, err := query(ctx, h, append([]string{"systemctl", "show", "--no-pager", "--property=" + shown}, names...)...)
 	if err != nil {
@@ -151,11 +149,11 @@ func show(ctx context.Context, h host.Reader, names ...string) ([]unit, error) {
 	return units, findCrashLoops(h, units)
 }
 
-// askScript lets systemctl ask the tool for scripts of /etc/init.d.
-func askScript(ctx context.Context, h host.Reader, name string) (unitFileState string, err error) {
+// queryScript has systemctl query the tool for scripts of /etc/init.d.
+func queryScript(ctx context.Context, h host.Reader, name string) (unitFileState string, err error) {
 	res, err := h.Query(ctx, host.Cmd{Args: []string{"systemctl", "is-enabled", name}, Show: host.Output})
 	if err != nil {
-		return "", fmt.Errorf("cannot tell whether %s starts at boot: %w", name, err)
+		return "", fmt.Errorf("cannot find out whether %s starts at boot: %w", name, err)
 	}
 	if res.ExitCode != 0 {
 		return "disabled", nil
@@ -166,18 +164,18 @@ func askScript(ctx context.Context, h host.Reader, name string) (unitFileState s
 func query(ctx context.Context, h host.Reader, args ...string) (host.Result, error) {
 	res, err := h.Query(ctx, host.Cmd{Args: args, MaxOutput: 8 << 20, Show: host.Output})
 	if err == nil && res.ExitCode != 0 {
-		err = fmt.Errorf("cannot read the state of services: %s %s: %s", args[0], args[1], said(res))
+		err = fmt.Errorf("cannot read the state of services: %s %s: %s", args[0], args[1], firstLine(res))
 	}
 	return res, err
 }
 
-// Write implements [resource.Provider]. It goes by what it finds, not by what was read
-// before: what ran in between may have brought the unit or changed it.
+// Write implements [resource.Provider]. It reads the unit again, as other resources may have installed
+// or changed it meanwhile.
 func (systemd) Write(ctx context.Context, h resource.Writer, _, want attributes, changes []resource.Change) error {
 	return online(h, want).write(ctx, want, changes)
 }
 
-// Refresh implements [resource.Refresher]. It restarts what runs or is about to.
+// Refresh implements [resource.Refresher]. It restarts a unit that runs or is starting.
 func (systemd) Refresh(ctx context.Context, h resource.Writer, _, want attributes) error {
 	return online(h, want).refresh(ctx, want)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/systemservice"
 )
 
-func TestTheStateOfAServiceIsWhatSystemdSays(t *testing.T) {
+func TestStates(t *testing.T) {
 	f := newFake(t)
 	for name, c := range map[string]struct{ attributes, state string }{
 		"one that runs and starts at boot":         {"{name: simple}", `{"name":"simple","ensure":"running","enable":true,"mask":false}`},
@@ -59,7 +59,7 @@ func TestTheStateOfAServiceIsWhatSystemdSays(t *testing.T) {
 	}
 }
 
-func TestAWriteTakesTheStepsThatAreNeeded(t *testing.T) {
+func TestWriteSteps(t *testing.T) {
 	for name, c := range map[string]struct {
 		attributes string
 		steps      []string
@@ -109,7 +109,7 @@ func (f *fakeSystemd) add(name, like string, properties map[string]string) *fake
 	return u
 }
 
-func TestARefreshRestartsWhatRuns(t *testing.T) {
+func TestRefreshRestartsRunningServices(t *testing.T) {
 	for name, c := range map[string]struct {
 		attributes string
 		steps      []string
@@ -139,7 +139,7 @@ func TestARefreshRestartsWhatRuns(t *testing.T) {
 	}
 }
 
-func TestManyServicesAreReadInOneCall(t *testing.T) {
+func TestServicesAreReadInOneCall(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: simple}"), bind(t, f, "{name: gone}"), bind(t, f, "{name: nick}"), bind(t, f, "{name: simple}")}
 	f.Reset()
@@ -153,14 +153,14 @@ func TestManyServicesAreReadInOneCall(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatMakesNoSenseIsAnError(t *testing.T) {
+func TestUnexpectedOutputIsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer host.Result
 		err    string
 	}{
-		"none":           {host.Result{}, `cannot read the state of services: systemctl show answered with "" when asked for "simple.service"`},
-		"another's":      {host.Result{Stdout: []byte("Id=a.service\nNames=a.service\n")}, `cannot read the state of services: systemctl show answered with "a.service" when asked for "simple.service"`},
-		"one too many":   {host.Result{Stdout: []byte("Id=simple.service\n\nId=b.service\n")}, `cannot read the state of services: systemctl show answered with 2 units when asked for 1`},
+		"none":           {host.Result{}, `cannot read the state of services: systemctl show returned "" instead of "simple.service"`},
+		"another's":      {host.Result{Stdout: []byte("Id=a.service\nNames=a.service\n")}, `cannot read the state of services: systemctl show returned "a.service" instead of "simple.service"`},
+		"one too many":   {host.Result{Stdout: []byte("Id=simple.service\n\nId=b.service\n")}, `cannot read the state of services: systemctl show returned 2 units instead of 1`},
 		"a failure":      {host.Result{ExitCode: 1, Stderr: []byte("Failed to connect to bus: No such file or directory\n")}, "cannot read the state of services: systemctl show: Failed to connect to bus: No such file or directory"},
 		"a mute failure": {host.Result{ExitCode: 1}, "cannot read the state of services: systemctl show: it exited with 1"},
 	} {
@@ -175,7 +175,7 @@ func TestAnAnswerThatMakesNoSenseIsAnError(t *testing.T) {
 	}
 }
 
-func TestAnErrorSaysWhichPropertyAndWhy(t *testing.T) {
+func TestErrorsNameTheirProperty(t *testing.T) {
 	for name, c := range map[string]struct {
 		attributes string
 		fails      map[string]string
@@ -219,16 +219,16 @@ func (stuck) Run(context.Context, host.Cmd) (host.Result, error) {
 	return host.Result{}, fmt.Errorf("cannot run systemctl: %w", context.DeadlineExceeded)
 }
 
-func TestAStartThatTakesTooLongSaysWhereToLook(t *testing.T) {
+func TestStartTimeout(t *testing.T) {
 	f := newFake(t)
-	const want = "cannot set ensure: cannot start inst@b.service within 5m0s: systemd goes on with it, see systemctl list-jobs on the host; " +
+	const want = "cannot set ensure: cannot start inst@b.service within 5m0s: systemd continues, see systemctl list-jobs on the host; " +
 		"its journal ends with:\nStarted it.\ncannot bind port 80"
 	if diff := cmp.Diff(want, refused(t, stuck{f}, "{name: inst@b, ensure: running}")); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
 }
 
-func TestALongJournalIsCutToItsEnd(t *testing.T) {
+func TestLongJournalIsTruncated(t *testing.T) {
 	f := newFake(t)
 	f.fails["start"] = "it failed"
 	f.Handle("journalctl", func(host.Cmd) host.Result {
@@ -240,13 +240,13 @@ func TestALongJournalIsCutToItsEnd(t *testing.T) {
 	}
 }
 
-func TestTheProviderIsChosenByWhatRunsTheHost(t *testing.T) {
+func TestDefaultProvider(t *testing.T) {
 	const (
 		withSystemd = "systemd runs the host: use the provider systemd"
-		notBooted   = "the host was not booted with systemd: /run/systemd/system is not there"
-		noSystemctl = "the command systemctl is not installed; the package systemd has it"
-		noOpenRC    = "the command rc-service is not installed; the command rc-update is not installed; openrc has them"
-		noUpdateRCD = "the command update-rc.d is not installed; the file /etc/init.d is not there; the packages sysvinit-core and init-system-helpers have them"
+		notBooted   = "the host was not booted with systemd: /run/systemd/system does not exist"
+		noSystemctl = "the command systemctl is not installed; install the package systemd"
+		noOpenRC    = "the command rc-service is not installed; the command rc-update is not installed; install openrc"
+		noUpdateRCD = "the command update-rc.d is not installed; the file /etc/init.d is not there; install the packages sysvinit-core and init-system-helpers"
 	)
 	for name, c := range map[string]struct {
 		tools  string
@@ -295,7 +295,7 @@ func TestTheProviderIsChosenByWhatRunsTheHost(t *testing.T) {
 			map[string]string{"/etc/init.d/cron": "", "/proc/1/comm": "init\n"},
 			resource.Facts{"init": "init"},
 			"openrc",
-			[]string{noSystemctl, noSystemctl, "<nil>", "openrc is installed, which keeps runlevels of its own: use the provider openrc"},
+			[]string{noSystemctl, noSystemctl, "<nil>", "openrc is installed, which has its own runlevels: use the provider openrc"},
 		},
 		"it is a root directory of a distribution that has openrc": {
 			"systemctl rc-service rc-update", nil,
@@ -338,23 +338,23 @@ func TestTheProviderIsChosenByWhatRunsTheHost(t *testing.T) {
 	}
 }
 
-func TestAttributesThatCanNotBeAreRefused(t *testing.T) {
+func TestInvalidAttributes(t *testing.T) {
 	for attributes, want := range map[string]string{
 		"{name: nginx, ensure: running, enable: true, mask: false}": "<nil>",
 		"{name: of@one}":                                  "<nil>",
 		"{name: backup.timer}":                            "<nil>",
-		"{name: --now}":                                   `name "--now" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
-		"{name: a b}":                                     `name "a b" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
-		"{name: /etc/a}":                                  `name "/etc/a" can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service`,
+		"{name: --now}":                                   `name "--now" cannot be that of a unit: use letters, digits and :_.@-, such as nginx or nginx.service`,
+		"{name: a b}":                                     `name "a b" cannot be that of a unit: use letters, digits and :_.@-, such as nginx or nginx.service`,
+		"{name: /etc/a}":                                  `name "/etc/a" cannot be that of a unit: use letters, digits and :_.@-, such as nginx or nginx.service`,
 		"{name: 'of@'}":                                   `name "of@" is a template, not a service: name an instance, such as getty@tty1`,
 		"{name: 'of@.service'}":                           `name "of@" is a template, not a service: name an instance, such as getty@tty1`,
 		"{name: a, ensure: true}":                         "cannot read attributes of SystemService/a: json: cannot unmarshal bool into Go struct field SystemServiceAttributes.ensure of type string",
-		`{name: a, start: "a 'b"}`:                        `start "a 'b" can't be split into words: Unterminated single-quoted string; close the quote`,
-		"{name: a, stop: ' '}":                            "stop is empty: name a command, or leave it out",
+		`{name: a, start: "a 'b"}`:                        `start "a 'b" cannot be split into words: Unterminated single-quoted string; close the quote`,
+		"{name: a, stop: ' '}":                            "stop is empty: set it to a command, or remove it",
 		"{name: a, pattern: b}":                           "pattern requires hasStatus: false: set it, or remove pattern",
 		"{name: a, pattern: '(', hasStatus: false}":       "pattern \"(\" is not valid: error parsing regexp: missing closing ): `(`",
 		"{name: a, pattern: 'x{1000}', hasStatus: false}": `pattern "x{1000}" is not valid: regular expression "x{1000}" is too large: it may come to 1000 instructions, and a repetition such as x{100} is 100 of them`,
-		"{name: a, pattern: '', hasStatus: false}":        "pattern is empty and would match every process: leave it out to look for the service's name",
+		"{name: a, pattern: '', hasStatus: false}":        "pattern is empty and would match every process: remove it to look for the service's name",
 		"{name: a, status: b, hasStatus: false}":          "status cannot be combined with hasStatus: false: remove one of them",
 		"{name: a, restart: b, reloadOnRefresh: true}":    "restart cannot be combined with reloadOnRefresh: true: remove one of them",
 		"{name: a, ensure: started}":                      `ensure "started" is not known: use running or stopped`,
@@ -402,7 +402,7 @@ func (u unable) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	return host.Result{}, fs.ErrNotExist
 }
 
-func TestOneServiceThatCannotBeReadFailsAlone(t *testing.T) {
+func TestUnreadableServiceFailsAlone(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: simple}"), bind(t, f, "{name: nick, status: /no/such/command}"), bind(t, f, "{name: gone}")}
 	errs := bound.ReadAll(t.Context(), resourcetest.Reader(unable{f.ReadOnly()}), all)
@@ -411,7 +411,7 @@ func TestOneServiceThatCannotBeReadFailsAlone(t *testing.T) {
 	}
 }
 
-func TestAServiceIsItsUnitWhateverItIsCalled(t *testing.T) {
+func TestAliasesIdentifyOneUnit(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: aliased}"), bind(t, f, "{name: nick}"), bind(t, f, "{name: gone}")}
 	got, err := bound.IdentifyAll(t.Context(), resourcetest.Reader(f.ReadOnly()), all)

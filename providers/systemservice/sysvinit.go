@@ -10,23 +10,23 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// sysvinit runs init scripts by themselves, and update-rc.d for the next boot.
+// sysvinit runs init scripts directly, and enables them by update-rc.d.
 type sysvinit struct{}
 
 func (sysvinit) name() string { return "sysvinit" }
 
 func (sysvinit) Needs() resource.Needs {
-	return resource.Needs{Commands: []string{"update-rc.d"}, Files: []string{scriptDir}, Remedy: "the packages sysvinit-core and init-system-helpers have them"}
+	return resource.Needs{Commands: []string{"update-rc.d"}, Files: []string{scriptDir}, Remedy: "install the packages sysvinit-core and init-system-helpers"}
 }
 
 func (sysvinit) suits(h host.Reader) error {
 	if _, err := h.LookPath("rc-update"); err == nil {
-		return errors.New("openrc is installed, which keeps runlevels of its own: use the provider openrc")
+		return errors.New("openrc is installed, which has its own runlevels: use the provider openrc")
 	}
 	return nil
 }
 
-// Defaults puts it before systemd-offline, where systemctl is there and the host runs without it.
+// Defaults prefers it to systemd-offline if systemctl is installed and systemd does not run.
 func (sysvinit) Defaults() resource.Defaults {
 	return resource.Defaults{For: []resource.Where{{"init": {"init"}}}}
 }
@@ -37,11 +37,11 @@ func (sysvinit) command(service, verb string) []string {
 
 func (sysvinit) restarts() bool { return false }
 
-// Debian's scripts all know it, and restart where they can't reload.
+// reloadVerb is supported by all of Debian's scripts, which restart if they can't reload.
 func (sysvinit) reloadVerb() string { return "force-reload" }
 
-// starts compares the links of the runlevels with those that the script asks for: an
-// administrator may have taken away some.
+// starts compares the links in the runlevels with those in the script's header: an administrator may
+// have removed some.
 func (sysvinit) starts(h host.Reader, service string) (atBoot, error) {
 	text, err := h.ReadFile(path.Join(scriptDir, service))
 	if err != nil {
@@ -66,8 +66,8 @@ func (sysvinit) starts(h host.Reader, service string) (atBoot, error) {
 	return found, nil
 }
 
-// defaultStart is the runlevels that an init script's header asks for, a letter each;
-// those of every service where it has none.
+// defaultStart is the runlevels in an init script's header, one letter each; the usual ones if it has
+// no header.
 func defaultStart(text string) string {
 	for line := range strings.Lines(text) {
 		if after, ok := strings.CutPrefix(line, "# Default-Start:"); ok {
@@ -91,7 +91,7 @@ func startsIn(h host.Reader, level, service string) (bool, error) {
 	return false, err
 }
 
-// The first makes links where there are none, the second starts by those that are there.
+// enable first creates missing links, and then makes them start the service.
 func (sysvinit) enable(service string) [][]string {
 	return [][]string{{"update-rc.d", service, "defaults"}, {"update-rc.d", service, "enable"}}
 }

@@ -1,11 +1,11 @@
-// Package systemservice is the resource type SystemService: services of the host's
-// service supervisor.
+// Package systemservice is the resource type SystemService: services of the host's service
+// supervisor.
 //
-// All that is decided about a service is decided from one [unit], the answer of
-// systemctl show, or one [script], in pure functions; providers only ask and tell.
+// Pure functions decide from one [unit], which is the output of systemctl show, or one [script]; the
+// providers only query and run commands.
 //
-// Units are read by one systemctl show for all: D-Bus is only quicker for a single unit,
-// with a connection that is kept (go test ./providers/systemservice -bench ReadUnits).
+// One systemctl show reads all units: D-Bus is faster only for a single unit and an open connection
+// (go test ./providers/systemservice -bench ReadUnits).
 package systemservice
 
 import (
@@ -28,10 +28,10 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// attributes are what a SystemService says, and how one is.
+// attributes are what a user writes and what a provider reads.
 type attributes = v1alpha1.SystemServiceAttributes
 
-// What a provider may be able to do.
+// The features of providers.
 const (
 	controllable resource.Feature = "controllable"
 	refreshable  resource.Feature = "refreshable"
@@ -54,8 +54,8 @@ func Type() *resource.Type[attributes] {
 		Features: []resource.FeatureDoc{
 			{Name: controllable, Doc: "can start and stop services"},
 			{Name: refreshable, Doc: "can restart or reload a running service"},
-			{Name: enableable, Doc: "can have a service start at boot, or not"},
-			{Name: maskable, Doc: "can make it impossible to start a service"},
+			{Name: enableable, Doc: "can enable and disable services at boot"},
+			{Name: maskable, Doc: "can mask services, so that they cannot be started"},
 		},
 		Properties:  properties(),
 		Parameters:  parameters(),
@@ -68,12 +68,12 @@ func Type() *resource.Type[attributes] {
 		},
 		Validate: validate,
 		Leaving:  &resource.Leaving[attributes]{Gone: gone},
-		// A service starts and stops others along with itself.
+		// A service may start and stop others.
 		SideEffects: true,
 	}
 }
 
-// gone has what was managed of a service off: a unit goes away with what brought it.
+// gone turns off what was managed of a service. The unit itself is removed with its package.
 func gone(want attributes) attributes {
 	off := func(is *bool) *bool {
 		if is == nil {
@@ -97,10 +97,10 @@ func properties() []resource.Property[attributes] {
 	enable := resource.Field("enable", "Whether the service starts at boot.", func(a *attributes) *bool { return a.Enable })
 	enable.Feature = enableable
 	enable.InSync = func(is, want attributes) bool {
-		return is.Enable == nil || *is.Enable == *want.Enable // nil: a unit that can be neither
+		return is.Enable == nil || *is.Enable == *want.Enable // nil: a unit that cannot be enabled
 	}
 
-	mask := resource.Field("mask", "Whether it is made impossible to start the service.", func(a *attributes) *bool { return a.Mask })
+	mask := resource.Field("mask", "Whether the service is masked, so that it cannot be started.", func(a *attributes) *bool { return a.Mask })
 	mask.Feature = maskable
 	return []resource.Property[attributes]{ensure, enable, mask}
 }
@@ -109,24 +109,24 @@ func parameters() []resource.Parameter {
 	return []resource.Parameter{
 		{Name: "start", Doc: "A command that starts the service, instead of the supervisor.", Feature: controllable},
 		{Name: "stop", Doc: "A command that stops the service, instead of the supervisor.", Feature: controllable},
-		{Name: "restart", Doc: "A command that restarts the service when something notifies it, instead of the supervisor.", Feature: refreshable},
-		{Name: "status", Doc: "A command that only looks, and exits with 0 if the service runs.", Feature: controllable},
+		{Name: "restart", Doc: "A command that restarts the service when it is notified, instead of the supervisor.", Feature: refreshable},
+		{Name: "status", Doc: "A command that exits with 0 if the service runs, and changes nothing.", Feature: controllable},
 		{Name: "hasRestart", Doc: "Whether the service's script can restart it. If false, a refresh stops and starts it.", Feature: refreshable},
-		{Name: "hasStatus", Doc: "Whether the supervisor can tell if the service runs. If false, a process that matches the pattern tells.", Feature: controllable},
+		{Name: "hasStatus", Doc: "Whether the supervisor knows if the service runs. If false, a process that matches the pattern shows it.", Feature: controllable},
 		{Name: "pattern", Doc: "A regular expression for the command line of the service's process. By default it is the service's name.", Feature: controllable},
-		{Name: "reloadOnRefresh", Doc: "Reload the service instead of restarting it when something notifies it. One that can't reload is restarted.", Feature: refreshable},
+		{Name: "reloadOnRefresh", Doc: "Reload the service instead of restarting it when it is notified. One that can't reload is restarted.", Feature: refreshable},
 	}
 }
 
-// normalize drops the .service that systemctl adds by itself, unless another type of
-// unit would come to light.
+// normalize removes the suffix .service, which systemctl adds by itself, unless the rest would be the
+// name of another type of unit.
 func normalize(a *attributes) {
 	if short, ok := strings.CutSuffix(a.Name, ".service"); ok && short != "" && unitName(short) == a.Name {
 		a.Name = short
 	}
 }
 
-// unitName is the unit that a name means.
+// unitName is the unit of a name.
 func unitName(name string) string {
 	switch strings.TrimPrefix(path.Ext(name), ".") {
 	case "service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope":
@@ -135,15 +135,15 @@ func unitName(name string) string {
 	return name + ".service"
 }
 
-// The CRD says the same; but a manifest also comes from elsewhere.
+// validate repeats the rules of the schema, since manifests also come from files.
 func validate(want attributes) error {
-	return errors.Join(validateName(want.Name), validateMask(want), validateOwn(want))
+	return errors.Join(validateName(want.Name), validateMask(want), validateCommands(want))
 }
 
 func validateName(name string) error {
 	switch {
 	case !validName.MatchString(name) || len(unitName(name)) > 255:
-		return fmt.Errorf("name %q can't be a unit's: use letters, digits and :_.@-, as nginx or nginx.service", name)
+		return fmt.Errorf("name %q cannot be that of a unit: use letters, digits and :_.@-, such as nginx or nginx.service", name)
 	case strings.Contains(unitName(name), "@."):
 		return fmt.Errorf("name %q is a template, not a service: name an instance, such as getty@tty1", name)
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A unit is what systemctl show says of one.
+// A unit is the output of systemctl show.
 type unit struct {
-	ID                string   // its own name, where an alias was asked for
+	ID                string   // its own name, also if an alias was queried
 	Names             []string // and the aliases
 	LoadState         string
 	ActiveState       string
@@ -18,27 +18,27 @@ type unit struct {
 	Type              string // of service: simple, oneshot, ...
 	RemainAfterExit   bool
 	NeedsDaemonReload bool
-	Runs              *bool  // by the resource's own means, against which systemd's word counts for nothing
+	Runs              *bool  // by the resource's status or pattern, which overrides systemd's state
 	Restarts          string // NRestarts: by systemd itself, since it was last started
 	ActiveEnter       string // ActiveEnterTimestampMonotonic, in microseconds since boot
 	CrashLoops        bool
 }
 
-// shown are the properties that a unit is made from, in systemctl's names.
+// shown are the properties of a unit by systemctl's names.
 const shown = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts,ActiveEnterTimestampMonotonic"
 
-// parseUnits reads what systemctl show says when it is asked for these names: for each
-// a block of Property=value lines, in their order, with an empty line between two.
+// parseUnits parses the output of systemctl show for these names: for each a block of Property=value
+// lines, in order, separated by empty lines.
 func parseUnits(output string, names []string) ([]unit, error) {
 	blocks := strings.Split(strings.TrimSpace(output), "\n\n")
 	if len(blocks) != len(names) {
-		return nil, fmt.Errorf("systemctl show answered with %d units when asked for %d", len(blocks), len(names))
+		return nil, fmt.Errorf("systemctl show returned %d units instead of %d", len(blocks), len(names))
 	}
 	units := make([]unit, len(names))
 	for i, block := range blocks {
 		units[i] = parseUnit(block)
 		if units[i].ID != names[i] && !slices.Contains(units[i].Names, names[i]) {
-			return nil, fmt.Errorf("systemctl show answered with %q when asked for %q", units[i].ID, names[i])
+			return nil, fmt.Errorf("systemctl show returned %q instead of %q", units[i].ID, names[i])
 		}
 	}
 	return units, nil
@@ -67,14 +67,14 @@ func parseUnit(block string) unit {
 	}
 }
 
-// state is the unit as attributes, for one who wants these.
+// state is the unit in the form of want.
 func (u unit) state(want attributes) attributes {
 	ensure, mask := u.ensure(want), u.masked()
 	return attributes{Name: want.Name, Ensure: &ensure, Enable: enabled(u.UnitFileState), Mask: &mask}
 }
 
-// ensure is whether the unit runs. On the way up or down it is what want is not, so
-// that the way is awaited; for one who wants neither it is where the way leads.
+// ensure is whether the unit runs. While it starts or stops, it is the opposite of want, so that the
+// transition is awaited; if ensure is not managed, it is the end of the transition.
 func (u unit) ensure(want attributes) string {
 	if u.Runs != nil {
 		return runState(*u.Runs)
@@ -105,8 +105,8 @@ func runState(runs bool) string {
 	return stopped
 }
 
-// enabled is what a unit file's state says of starting at boot. nil is neither: the
-// unit has nothing that could be enabled, or not by itself.
+// enabled is whether a unit with this file state starts at boot. It is nil if the unit cannot be
+// enabled, or not by itself.
 func enabled(unitFileState string) *bool {
 	switch unitFileState {
 	case "static", "indirect", "generated", "transient":
@@ -114,7 +114,7 @@ func enabled(unitFileState string) *bool {
 	case "enabled", "enabled-runtime":
 		return new(true)
 	}
-	return new(false) // disabled, linked, masked, bad, and none where there is no unit
+	return new(false) // disabled, linked, masked, bad, or "" if there is no unit
 }
 
 func (u unit) masked() bool {
@@ -123,8 +123,8 @@ func (u unit) masked() bool {
 
 func (u unit) missing() bool { return u.LoadState == "not-found" }
 
-// sysv reports whether a script of /etc/init.d is all that there is. Its own tool
-// knows whether it starts at boot.
+// sysv reports whether the unit was generated from a script of /etc/init.d. The tool for those knows
+// whether it starts at boot.
 func (u unit) sysv() bool {
 	return u.UnitFileState == "generated" && strings.HasPrefix(u.SourcePath, "/etc/init.d/")
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// Watch implements [resource.Watcher]. A service of systemd that starts or ends gets or
-// loses its control group; whether it is enabled or masked is links.
+// Watch implements [resource.Watcher]. The control group of a service is created and removed when it
+// starts and ends; links enable and mask it.
 func (systemd) Watch(_ host.Reader, want attributes) []string {
 	unit := unitName(want.Name)
 	return append(links(unit),
@@ -18,7 +18,7 @@ func (systemd) Watch(_ host.Reader, want attributes) []string {
 // Watch implements [resource.Watcher].
 func (offline) Watch(_ host.Reader, want attributes) []string { return links(unitName(want.Name)) }
 
-// links are where those of a unit mostly are.
+// links are the usual places of a unit's links.
 func links(unit string) []string {
 	const dir = "/etc/systemd/system"
 	return []string{path.Join(dir, unit), path.Join(dir, "multi-user.target.wants", unit)}

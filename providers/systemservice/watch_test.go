@@ -13,7 +13,7 @@ import (
 )
 
 // What people do with systemctl is seen at once, by what it leaves on the file systems.
-func TestAServiceThatChangesIsSeen(t *testing.T) {
+func TestWatch(t *testing.T) {
 	m := boot(t)
 	r, err := bound.Kind(systemservice.Type()).Bind(resource.Ref{Kind: "SystemService", Name: "plain"}, json.RawMessage(`{"name":"plain"}`))
 	if err == nil {

@@ -84,7 +84,7 @@ func removed(names ...string) []string {
 	return lines
 }
 
-func TestWhatIsOldOrLargeGoes(t *testing.T) {
+func TestRemovesOldOrLargeFiles(t *testing.T) {
 	things := []thing{
 		{"old.log", 10, 48, 1},
 		{"new.log", 10, 1, 48},
@@ -182,7 +182,7 @@ func paths(t *testing.T, root string) (all []string) {
 	return all
 }
 
-func TestASymlinkIsItself(t *testing.T) {
+func TestSymlinksAreNotFollowed(t *testing.T) {
 	m, h, root := open(t, []thing{{"kept/f", 1, 48, 48}, {"t/", 0, 0, 0}})
 	must(t, os.Symlink("/x/kept", filepath.Join(root, "x/t/link")))
 	must(t, os.Symlink("/x/t", filepath.Join(root, "x/way")))
@@ -199,7 +199,7 @@ func TestASymlinkIsItself(t *testing.T) {
 	}
 }
 
-func TestAPathLeadsThroughASymlinkOfRoot(t *testing.T) {
+func TestPathFollowsSymlinksOfRoot(t *testing.T) {
 	m, h, root := open(t, []thing{{"data/d/f", 1, 48, 48}, {"data/d/link/", 1, 48, 48}, {"kept/f", 1, 48, 48}})
 	must(t, os.Symlink("data", filepath.Join(root, "x/way")))
 	must(t, os.Remove(filepath.Join(root, "x/data/d/link")))
@@ -253,7 +253,7 @@ func (s swappingDir) ReadDir() ([]string, error) {
 	return names, err
 }
 
-func TestAWalkIsNotLedElsewhere(t *testing.T) {
+func TestWalkDoesNotFollowSymlinks(t *testing.T) {
 	m, h, root := open(t, []thing{{"d/passwd", 1, 48, 48}})
 	m.Host = swapping{h, func() {
 		must(t, os.RemoveAll(filepath.Join(root, "x/d")))
@@ -289,7 +289,7 @@ func (l late) EditParent(path string, links host.Links) (host.WritableHandle, st
 	return l.Host.EditParent(path, links)
 }
 
-func TestARemovalIsNotLedElsewhere(t *testing.T) {
+func TestRemovalDoesNotFollowSymlinks(t *testing.T) {
 	m, h, root := open(t, []thing{{"d/passwd", 1, 48, 48}})
 	swapped := false
 	m.Host = late{h, &swapped, func() {
@@ -302,7 +302,7 @@ func TestARemovalIsNotLedElsewhere(t *testing.T) {
 	}
 }
 
-func TestAFileThatTookTheNameStays(t *testing.T) {
+func TestReplacedFileStays(t *testing.T) {
 	m, h, root := open(t, []thing{{"f", 1, 48, 48}})
 	swapped := false
 	m.Host = late{h, &swapped, func() {
@@ -315,7 +315,7 @@ func TestAFileThatTookTheNameStays(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsWrittenToGoes(t *testing.T) {
+func TestFileThatIsWrittenToIsRemoved(t *testing.T) {
 	m, h, root := open(t, []thing{{"f", 1, 48, 48}})
 	swapped := false
 	m.Host = late{h, &swapped, func() { must(t, os.WriteFile(filepath.Join(root, "x/f"), []byte("more"), 0o600)) }}
@@ -325,7 +325,7 @@ func TestAFileThatIsWrittenToGoes(t *testing.T) {
 }
 
 // A user exchanges a directory with a symlink to root's, which has files of the same names.
-func TestAUserCannotLeadATidyElsewhere(t *testing.T) {
+func TestTidyIsSafeFromAUsersSymlinks(t *testing.T) {
 	const uid, attempts = 4711, 1000
 	m, h, root := open(t, []thing{{"home/d/", 0, 48, 48}, {"home/e/", 0, 48, 48}})
 	home := filepath.Join(root, "x/home")
@@ -353,7 +353,7 @@ func TestAUserCannotLeadATidyElsewhere(t *testing.T) {
 	}
 }
 
-func TestADirectoryGoesOnlyIfItIsStillEmpty(t *testing.T) {
+func TestOnlyEmptyDirectoriesAreRemoved(t *testing.T) {
 	m, h, root := open(t, []thing{{"d/", 0, 48, 48}})
 	swapped := false
 	m.Host = late{h, &swapped, func() { must(t, os.WriteFile(filepath.Join(root, "x/d/new"), nil, 0o600)) }}
@@ -363,7 +363,7 @@ func TestADirectoryGoesOnlyIfItIsStillEmpty(t *testing.T) {
 	}
 }
 
-func TestWhatCanNotBeLookedAtKeepsNothingElseFromGoing(t *testing.T) {
+func TestUnreadableFilesDoNotBlockOthers(t *testing.T) {
 	m, h, root := open(t, []thing{{"d/f", 1, 48, 48}, {"z", 1, 48, 48}})
 	m.Host = swapping{h, func() {
 		must(t, os.Rename(filepath.Join(root, "x/d"), filepath.Join(root, "d")))
@@ -386,7 +386,7 @@ func bindOldFile(t *testing.T, root, at string) {
 	t.Cleanup(func() { must(t, syscall.Unmount(at, 0)) })
 }
 
-func TestWhatIsMountedStays(t *testing.T) {
+func TestMountsStay(t *testing.T) {
 	m, h, root := open(t, []thing{{"d/mounted/", 0, 48, 48}, {"d/one", 1, 48, 48}, {"d/f", 1, 48, 48}})
 	at := filepath.Join(root, "x/d/mounted")
 	must(t, syscall.Mount("tmpfs", at, "tmpfs", 0, ""))
@@ -404,7 +404,7 @@ func TestWhatIsMountedStays(t *testing.T) {
 	}
 }
 
-func TestWhatGoesIsKeptWhereThatIsAskedFor(t *testing.T) {
+func TestBackup(t *testing.T) {
 	m, h, root := open(t, []thing{{"a/", 0, 0, 0}, {"b", 3, 0, 0}})
 	must(t, os.WriteFile(filepath.Join(root, "x/a/f"), []byte("precious"), 0o600))
 	m.Apply(t, `Tidy/a {path: /x/a, recurse: true, backup: Bucket, rmdirs: true}`, `Tidy/b {path: /x/b}`)
@@ -415,7 +415,7 @@ func TestWhatGoesIsKeptWhereThatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestNothingGoesWhileAFileIsNotKnown(t *testing.T) {
+func TestNothingIsRemovedWhileAFileIsMissing(t *testing.T) {
 	m, _, _ := open(t, []thing{{"f", 1, 48, 48}})
 	m.Withheld = []resource.Ref{{Kind: "File", Name: "b"}}
 	want := []string{"Tidy/a: cannot generate its resources: what File/b manages is not known while it is withheld or invalid, so nothing is removed: correct it first"}
@@ -457,7 +457,7 @@ func (nothing) Missing(string) (resource.Ref, bool) { return resource.Ref{}, fal
 
 func (nothing) Names(string) iter.Seq[string] { return func(func(string) bool) {} }
 
-func TestATreeIsNotHeldInMemory(t *testing.T) {
+func TestWalkUsesConstantMemory(t *testing.T) {
 	var things []thing
 	for i := range 50 {
 		things = append(things, thing{fmt.Sprintf("%02d/f", i), 1, 48, 48})
@@ -479,7 +479,7 @@ func TestATreeIsNotHeldInMemory(t *testing.T) {
 	}
 }
 
-func TestBadAttributesAreRefused(t *testing.T) {
+func TestInvalidAttributes(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
 		"a relative path":         {`{"path": "tmp"}`, `path "tmp" must be absolute: begin it with /`},
 		"matches without recurse": {`{"path": "/x", "matches": ["*"]}`, "recurseLimit, matches and rmdirs require recurse: true: set it, or remove them"},
@@ -502,7 +502,7 @@ func TestBadAttributesAreRefused(t *testing.T) {
 	}
 }
 
-func TestASystemDirectoryIsTidiedOnlyWhereThatIsConfirmed(t *testing.T) {
+func TestTidyingASystemDirectoryRequiresConfirm(t *testing.T) {
 	for spec, refused := range map[string]bool{
 		`{"path":"/","recurse":true,"ageSeconds":1}`:          true,
 		`{"path":"/var/lib/","recurse":true,"ageSeconds":1}`:  true,
@@ -520,7 +520,7 @@ func TestASystemDirectoryIsTidiedOnlyWhereThatIsConfirmed(t *testing.T) {
 }
 
 // A user can fill directories within one another with more names than there is memory for them.
-func TestDirectoriesFullOfNamesKeepNothingElseFromGoing(t *testing.T) {
+func TestHugeDirectoriesDoNotBlockOthers(t *testing.T) {
 	m, _, root := open(t, []thing{{"home/", 0, 48, 48}, {"z", 1, 48, 48}})
 	home := filepath.Join(root, "x/home")
 	must(t, syscall.Mount("tmpfs", home, "tmpfs", 0, "nr_inodes=0"))

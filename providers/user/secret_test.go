@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/user"
 )
 
-func TestAPasswordFromASecretIsAHash(t *testing.T) {
+func TestPasswordFromASecretMustBeAHash(t *testing.T) {
 	t.Parallel()
 
 	bind := func(hash string) error {

@@ -61,7 +61,7 @@ func TestUsersWhoCannotReadShadowSeeTheRest(t *testing.T) {
 	}
 }
 
-func TestAnAccountEndsOnTheSameDayInEveryTimeZone(t *testing.T) {
+func TestExpiryIsIndependentOfTheTimeZone(t *testing.T) {
 	for _, zone := range []string{"Pacific/Kiritimati", "Etc/UTC", "Pacific/Pago_Pago"} {
 		t.Run(zone, func(t *testing.T) {
 			root := debian.Root(t)
@@ -79,7 +79,7 @@ func TestAnAccountEndsOnTheSameDayInEveryTimeZone(t *testing.T) {
 	}
 }
 
-func TestDefaultsOfTheHostGiveWay(t *testing.T) {
+func TestHostDefaultsAreOverridden(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "sed", "--in-place", "s/^PASS_MAX_DAYS.*/PASS_MAX_DAYS 60/", "/etc/login.defs")
 	debian.Chroot(t, root, "useradd", "--defaults", "--expiredate", "2027-03-01")

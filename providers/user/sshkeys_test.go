@@ -50,7 +50,7 @@ func rootWithKeys(t *testing.T, files map[string]string) (m enginetest.Machine, 
 
 const keys = "/home/ann/.ssh/authorized_keys"
 
-func TestKeysThatNobodyManagesArePurged(t *testing.T) {
+func TestUnmanagedKeysArePurged(t *testing.T) {
 	const before = "# mine\n" + one + " kept\n" + two + "\n" + two + " stray\nrestrict " + one + "\n" + two + " stray\n" + two + " of-bob\n" + two + " a\x1b[2Jb\xff\n"
 	tests := map[string]struct {
 		noop      bool
@@ -131,7 +131,7 @@ func TestKeysThatNobodyManagesArePurged(t *testing.T) {
 	}
 }
 
-func TestKeysArePurgedInAllFilesThatAreSaid(t *testing.T) {
+func TestKeysArePurgedInAllKeyFiles(t *testing.T) {
 	m, h := withKeys(t, map[string]string{
 		keys: one + " a\n" + one + " stray\n", "/home/ann/.ssh/keys2": one + " a\n" + one + " b\n", "/etc/ssh/keys/ann": one + " a\n", "/home/ann/root": one + " c\n",
 	})
@@ -158,7 +158,7 @@ func TestKeysArePurgedInAllFilesThatAreSaid(t *testing.T) {
 	}
 }
 
-func TestAFileThatItsUserCannotReadIsNotInSync(t *testing.T) {
+func TestUnreadableKeyFileFails(t *testing.T) {
 	m, _, root := rootWithKeys(t, map[string]string{keys: one + " stray\n"})
 	must(t, os.Chmod(filepath.Join(root, keys), 0))
 	want := []string{"User/ann: cannot generate its resources: cannot read the keys: open " + keys + ": permission denied"}
@@ -168,7 +168,7 @@ func TestAFileThatItsUserCannotReadIsNotInSync(t *testing.T) {
 }
 
 // A user exchanges the directory of the keys with a symlink to root's, which root could read.
-func TestAUserCannotHaveKeysOfRootPurged(t *testing.T) {
+func TestUsersCannotRedirectAPurge(t *testing.T) {
 	const roots, attempts = "/root/.ssh/authorized_keys", 200
 	kept := one + " of root\n"
 	m, h, root := rootWithKeys(t, map[string]string{keys: "", roots: kept})
@@ -202,7 +202,7 @@ func TestAUserCannotHaveKeysOfRootPurged(t *testing.T) {
 	}
 }
 
-func TestAThousandKeysArePurgedInOneRun(t *testing.T) {
+func TestPurgeOfManyKeys(t *testing.T) {
 	var text strings.Builder
 	for i := range 1100 {
 		fmt.Fprintf(&text, "a AAAA %d\n", i)

@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-func TestUserKeepsTheLawsOfTypes(t *testing.T) {
+func TestLaws(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "groupadd", "--gid", "1500", "web")
 	debian.Chroot(t, root, "groupadd", "wheel")
@@ -57,7 +57,7 @@ func TestUserKeepsTheLawsOfTypes(t *testing.T) {
 	})
 }
 
-func TestUserIsPresentWhereAnythingIsSaid(t *testing.T) {
+func TestEnsureDefaultsToPresent(t *testing.T) {
 	tests := map[string]struct {
 		manifest string
 		changes  int // on a host without the user
@@ -84,7 +84,7 @@ func TestUserIsPresentWhereAnythingIsSaid(t *testing.T) {
 
 const noHash = "password is not a hash as in /etc/shadow: make one with openssl passwd -6, or use ! for no password"
 
-func TestEveryFormOfAHashIsAPassword(t *testing.T) {
+func TestPasswordHashes(t *testing.T) {
 	for _, hash := range []string{
 		"!", "!!", "*", "!*", "*LK*", "ab1./ZyxWvuTs", "_J9..rasmBYk8r9AiWNc", "!ab1./ZyxWvuTs", "$1$salt$qJH7.N4xYta3aEG/dfqo/0",
 		"$2b$12$abcdefghijklmnopqrstuuWQ3vGvQ3vGvQ3vGvQ3vGvQ3vGvQ3vG", "$5$rounds=5000$salt$hash", "!$6$salt$hash", "$y$j9T$salt$hash", "$7$CU..../....salt$hash",
@@ -98,7 +98,7 @@ func TestEveryFormOfAHashIsAPassword(t *testing.T) {
 	}
 }
 
-func TestTheSuperuserIsRemovedOnlyWhereThatIsConfirmed(t *testing.T) {
+func TestRemovingTheSuperuserRequiresConfirm(t *testing.T) {
 	for manifest, did := range map[string][]string{
 		`{"name": "toor", "ensure": "absent"}`:                    nil,
 		`{"name": "toor", "ensure": "absent", "confirm": "root"}`: nil,
@@ -117,7 +117,7 @@ func TestTheSuperuserIsRemovedOnlyWhereThatIsConfirmed(t *testing.T) {
 	}
 }
 
-func TestBadAttributesAreRefused(t *testing.T) {
+func TestInvalidAttributes(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
 		"a name of two fields":     {`{"name": "ann:x"}`, `name "ann:x" must not contain a colon or a line break: remove it`},
 		"a comment of two fields":  {`{"comment": "a:b"}`, `comment "a:b" must not contain a colon or a line break: remove it`},
@@ -158,7 +158,7 @@ func TestBadAttributesAreRefused(t *testing.T) {
 	}
 }
 
-func TestUserIsOrderedAmongGroups(t *testing.T) {
+func TestRelations(t *testing.T) {
 	tests := map[string]struct {
 		manifest string
 		want     []resource.Relation

@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-func TestUserIsAsItsManifestSays(t *testing.T) {
+func TestApply(t *testing.T) {
 	ann := map[string]string{
 		"/etc/passwd": "root:x:0:0:root:/root:/bin/bash\nann:x:1500:1500:Ann:/home/ann:/bin/sh\n",
 		"/etc/group":  "root:x:0:\nweb:x:1500:\nadm:x:4:ann,bob\nwheel:x:10:\nwww:x:1500:\n",
@@ -162,7 +162,7 @@ func TestUserIsAsItsManifestSays(t *testing.T) {
 	}
 }
 
-func TestAFailureSaysWhatToDo(t *testing.T) {
+func TestErrorsNameTheRemedy(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--uid", "1500", "bob")
 	h := open(t, root)
@@ -198,7 +198,7 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAPasswordThatIsRefusedIsNotTold(t *testing.T) {
+func TestInvalidPasswordIsNotShown(t *testing.T) {
 	for _, manifest := range []string{
 		`{"password": "$6$s3cret"}`,
 		`{"name": "bob", "password": "$6$s3cret"}`,
@@ -222,7 +222,7 @@ func TestAPasswordThatIsRefusedIsNotTold(t *testing.T) {
 	}
 }
 
-func TestAnAccountWithoutItsHomeCanBeRemovedWithIt(t *testing.T) {
+func TestAccountWithoutAHomeIsRemoved(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--no-create-home", "bob")
 	h := open(t, root)
@@ -232,7 +232,7 @@ func TestAnAccountWithoutItsHomeCanBeRemovedWithIt(t *testing.T) {
 	}
 }
 
-func TestAHomeThatStaysBehindIsTold(t *testing.T) {
+func TestHomeThatIsNotRemovedIsReported(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--home-dir", "/usr/share", "bob")
 	h := open(t, root)
@@ -244,7 +244,7 @@ func TestAHomeThatStaysBehindIsTold(t *testing.T) {
 	}
 }
 
-func TestAHomeComesWithTheAccountAlone(t *testing.T) {
+func TestHomeIsCreatedOnlyWithTheAccount(t *testing.T) {
 	root := debian.Root(t)
 	h := open(t, root)
 
@@ -262,7 +262,7 @@ func TestAHomeComesWithTheAccountAlone(t *testing.T) {
 	debian.Chroot(t, root, "test", "-f", "/home/ann/.profile")
 }
 
-func TestAHomeIsMovedWhereThatIsAskedFor(t *testing.T) {
+func TestMoveHome(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--create-home", "ann")
 	debian.Chroot(t, root, "touch", "/home/ann/kept")
@@ -289,7 +289,7 @@ func TestAHomeIsMovedWhereThatIsAskedFor(t *testing.T) {
 	debian.Chroot(t, root, "grep", ":/srv/ann2:", "/etc/passwd")
 }
 
-func TestAPasswordIsLockedAndUnlocked(t *testing.T) {
+func TestLocked(t *testing.T) {
 	root := debian.Root(t)
 	h := open(t, root)
 	shadow := func() string {
@@ -324,7 +324,7 @@ func TestAPasswordIsLockedAndUnlocked(t *testing.T) {
 	}
 }
 
-func TestMembershipKeepsGroupsThatOthersGave(t *testing.T) {
+func TestMinimumMembershipKeepsOtherGroups(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--groups", "adm", "ann")
 	h := open(t, root)
@@ -349,7 +349,7 @@ func TestASystemAccountHasALowNumber(t *testing.T) {
 	}
 }
 
-func TestTheGroupsOfAUserMayBeMadeInTheSameRun(t *testing.T) {
+func TestGroupsOfTheSameRun(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "bob")
 	m := enginetest.Machine{Host: open(t, root), Kinds: []resource.Kind{bound.Kind(group.Type()), bound.Kind(user.Type())}}

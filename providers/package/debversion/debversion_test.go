@@ -68,7 +68,7 @@ func TestCompare(t *testing.T) {
 
 func sign(i int) int { return min(max(i, -1), 1) }
 
-func TestCompareIsDpkgsOrder(t *testing.T) {
+func TestCompareAgreesWithDpkg(t *testing.T) {
 	t.Parallel()
 
 	const pairs = 2000

@@ -37,7 +37,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-func TestARangeThatIsNone(t *testing.T) {
+func TestInvalidRange(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]string{
