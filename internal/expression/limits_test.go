@@ -60,6 +60,8 @@ func TestExpensiveTemplatesFail(t *testing.T) {
 		"doubling dicts":            doubling + `{{ $x = dict "a" $x "b" $x }}{{ end }}{{ print $x }}`,
 		"doubling by concat":        `{{ $x := list "a" }}{{ range until 60 }}{{ $x = concat $x $x }}{{ end }}`,
 		"one text, many times":      `{{ $x := repeat 300000 "x" }}{{ printf "` + strings.Repeat("%[1]s", 10_000) + `" $x | len }}`,
+		"wide columns of a list":    `{{ printf "%99999d" (until 1000) | len }}`,
+		"precise numbers of a list": `{{ printf "%.999f" $.facts.list | len }}{{ printf "%.99999f" (until 1000 | toJson | fromJson) | len }}`,
 		"many wide columns":         `{{ printf "` + strings.Repeat("%999999d", 5_000) + `" 1 | len }}`,
 		"replacing all by all":      `{{ $x := repeat 300000 "x" }}{{ replace "x" $x $x | len }}`,
 		"replacing what is between": `{{ $x := repeat 300000 "x" }}{{ replace "" $x $x | len }}`,

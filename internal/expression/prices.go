@@ -111,20 +111,20 @@ func compareAllCost(a, b reflect.Value) (int, error) {
 	return callPrice + times(20, size) + times(2, times(size, most)), err
 }
 
-// formatCost is for a format and its arguments, each of which may be named again and again, and be given a width and a
-// precision.
+// formatCost is for a format and its arguments. An argument may be named again and again, and the width and precision of a
+// verb apply to each value in a list or map.
 func formatCost(a []reflect.Value) (int, error) {
 	const widest = 1_000_000
 	format := a[0].String()
 	size, err := sizeOf(MaxCost/20, a[1:]...)
-	total := times(strings.Count(format, "%[")+1, size) + times(strings.Count(format, "*"), widest)
-	width := 0
+	padding, width := times(strings.Count(format, "*"), widest), 0
 	for _, c := range format {
 		if c < '0' || c > '9' {
-			total, width = total+width, 0
+			padding, width = padding+width, 0
 			continue
 		}
 		width = min(10*width+int(c-'0'), widest)
 	}
-	return textCost(2 * (len(format) + min(total, MaxCost))), err
+	length := times(strings.Count(format, "%[")+1, size) + times(padding, max(size/valueSize, 1))
+	return textCost(2 * (len(format) + min(length, MaxCost))), err
 }
