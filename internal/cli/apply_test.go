@@ -110,12 +110,12 @@ func TestApply(t *testing.T) {
 		"what is the same resource twice fails": {
 			in: file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, content: x") + file("a", "path: /etc/c, content: x"), code: 1,
 			out: []string{"File/b: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
-			err: []string{"File/a: stdin:11: is in stdin:1 already; rename or remove one"},
+			err: []string{"File/a: stdin:11: is already in stdin:1; rename or remove one"},
 		},
 		"a document that does not say which resource it is keeps all from being applied": {
 			in: hello + "kind: File\napiVersion: fettle.dev/v1alpha1\nmetadata: {nam: b}\n---\nkind: Fyle\napiVersion: fettle.dev/v1alpha1\nmetadata: {name: c}\n", code: 1,
 			err: []string{
-				"stdin:8: metadata.name: is missing: give this File a name", "stdin:10: kind: Fyle is not known; did you mean File?",
+				"stdin:8: metadata.name: is missing: give this File a name", "stdin:10: kind: unknown kind Fyle; did you mean File?",
 				"fettle: nothing was applied: correct the manifests first",
 			},
 		},

@@ -82,7 +82,7 @@ func TestValidateRefusesWhatAnAPIServerDoes(t *testing.T) {
 		head, _, _ := strings.Cut(text, "\n")
 		message := strings.TrimPrefix(head, "# error: ")
 		if !slices.ContainsFunc(written, func(k resource.Kind) bool { return strings.Contains(text, "\nkind: "+k.Name()+"\n") }) {
-			message = "is not known; " // kinds between manager and agents
+			message = "unknown kind " // kinds between manager and agents
 		}
 		for _, w := range serverWords {
 			message = w.theirs.ReplaceAllString(message, w.ours)

@@ -17,25 +17,25 @@ import (
 	"github.com/fettle-dev/fettle/config/crd"
 )
 
-// A Store keeps files that can be lost.
+// A Store has files that may be lost.
 type Store interface {
 	Load(name string) ([]byte, error)
 	Store(name string, text []byte) error
 }
 
-// A Cache keeps documents that were found valid, decoded, so that they are neither parsed
-// nor validated again. Nothing but speed depends on it: what is missing, damaged or of another
-// version of the program is as if it were not there.
+// A Cache has decoded documents that are valid, so that they need not be parsed and
+// validated again. Only speed depends on it: entries that are missing, damaged or of another
+// version of the program are ignored.
 //
-// A document's entry is named by one half of its hash and encrypted with the other, so that
-// only who has the document can read the entry. nil is a cache that is always empty. Reading
+// An entry is named by one half of its document's hash and encrypted with the other, so that
+// only someone who has the document can read it. A nil cache is always empty. Reading
 // is safe for concurrent use.
 type Cache struct {
 	store   Store
 	name    string
 	version []byte
 	found   map[[idSize]byte][]byte
-	kept    []entry // those of the documents that were read, in order
+	used    []entry // of the documents that were read, in order
 	fresh   int     // of these, how many were not found
 }
 
@@ -48,8 +48,7 @@ type entry struct {
 
 const idSize = sha256.Size / 2
 
-// OpenCache opens a cache. There is one for each list of names, those of files and
-// directories as a rule.
+// OpenCache opens the cache for a list of names, usually of files and directories.
 func OpenCache(store Store, names []string) *Cache {
 	c := &Cache{store: store, name: cacheName(names), version: cacheVersion(), found: map[[idSize]byte][]byte{}}
 	text, err := store.Load(c.name)
@@ -68,7 +67,7 @@ func OpenCache(store Store, names []string) *Cache {
 	return c
 }
 
-// cacheName tells what is applied from one working directory from what is from another.
+// cacheName makes paths absolute: they differ between working directories.
 func cacheName(names []string) string {
 	h := sha256.New()
 	for _, name := range names {
@@ -80,8 +79,8 @@ func cacheName(names []string) string {
 	return hex.EncodeToString(h.Sum(nil)[:idSize])
 }
 
-// cacheVersion is another one where documents may be decoded or judged otherwise: for another
-// program, other libraries or other CRDs.
+// cacheVersion changes with everything that affects decoding and validation: the program, its libraries and the
+// CRDs.
 var cacheVersion = sync.OnceValue(func() []byte {
 	h := sha256.New()
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -91,18 +90,18 @@ var cacheVersion = sync.OnceValue(func() []byte {
 	return h.Sum(nil)
 })
 
-// keys are the name of a document's entry and what it is encrypted with. Each document has a
-// key of its own, which ChaCha20-Poly1305, unlike AES, takes without a schedule to compute.
+// keys returns the name of a document's entry and its cipher. Each document has its own key.
+// ChaCha20-Poly1305, unlike AES, has no key schedule to compute.
 func (c *Cache) keys(hash [sha256.Size]byte) (id [idSize]byte, seal cipher.AEAD) {
 	h := sha512.Sum512(append(slices.Clip(c.version), hash[:]...))
 	seal, err := chacha20poly1305.New(h[sha512.Size-chacha20poly1305.KeySize:])
-	if err != nil { // the key has the size that it takes
+	if err != nil { // never: the key has the right size
 		panic(err)
 	}
 	return [idSize]byte(h[:]), seal
 }
 
-// The nonce may be one and the same: no key encrypts two texts.
+// The nonce is constant, because no key encrypts two texts.
 var nonce [chacha20poly1305.NonceSize]byte
 
 func (c *Cache) seal(hash [sha256.Size]byte, text []byte) entry {
@@ -110,7 +109,7 @@ func (c *Cache) seal(hash [sha256.Size]byte, text []byte) entry {
 	return entry{id, seal.Seal(nil, nonce[:], text, nil), true}
 }
 
-// open returns what was kept of a document, in the place of into if that is large enough.
+// open returns the entry of a document, in the memory of into if that is large enough.
 func (c *Cache) open(hash [sha256.Size]byte, into []byte) (text []byte, e entry, ok bool) {
 	if c == nil || len(c.found) == 0 {
 		return nil, e, false
@@ -124,8 +123,8 @@ func (c *Cache) open(hash [sha256.Size]byte, into []byte) (text []byte, e entry,
 	return text, entry{id, sealed, false}, err == nil
 }
 
-// note notes what the next Save is to keep.
-func (c *Cache) note(entries []entry) {
+// add adds entries for the next Save.
+func (c *Cache) add(entries []entry) {
 	if c == nil {
 		return
 	}
@@ -134,21 +133,21 @@ func (c *Cache) note(entries []entry) {
 			c.fresh++
 		}
 	}
-	c.kept = append(c.kept, entries...)
+	c.used = append(c.used, entries...)
 }
 
-// Save keeps the documents that were read with the cache, and no others. It writes nothing
-// where they are what it had.
+// Save saves the documents that were read with the cache, and no others. It writes nothing
+// if there is no change.
 func (c *Cache) Save() error {
 	size := 0
-	for _, e := range c.kept {
+	for _, e := range c.used {
 		size += idSize + 4 + len(e.sealed)
 	}
-	if c.fresh == 0 && len(c.kept) >= len(c.found) {
+	if c.fresh == 0 && len(c.used) >= len(c.found) {
 		return nil
 	}
 	text := make([]byte, 0, size)
-	for _, e := range c.kept {
+	for _, e := range c.used {
 		text = append(text, e.id[:]...)
 		text = binary.LittleEndian.AppendUint32(text, uint32(len(e.sealed)))
 		text = append(text, e.sealed...)

@@ -9,10 +9,10 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// ConfigMaps are those among the documents.
+// ConfigMaps are the ConfigMaps among the documents.
 type ConfigMaps []*corev1.ConfigMap
 
-// Value is that of one key.
+// Value returns the value of a key.
 func (all ConfigMaps) Value(ref v1alpha1.KeyRef) (string, bool) {
 	for _, c := range all {
 		if !refersTo(ref, c) {
@@ -27,7 +27,7 @@ func (all ConfigMaps) Value(ref v1alpha1.KeyRef) (string, bool) {
 	return "", false
 }
 
-// refersTo has an object without a namespace in the one that kubectl would put it into.
+// refersTo reports whether a reference means an object. Without a namespace, the object is in the default one.
 func refersTo(ref v1alpha1.KeyRef, o metav1.Object) bool {
 	return ref.Namespace == cmp.Or(o.GetNamespace(), metav1.NamespaceDefault) && ref.Name == o.GetName()
 }

@@ -20,19 +20,19 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// An object is a document, or an item of a List in one, as JSON.
+// An object is a document, or an item of a List, as JSON.
 type object struct {
 	part
-	path string // of the item in the document, as in items[0]; "" for the document
+	path string // of the item in the document, such as items[0]; "" for the document
 	raw  []byte
-	// repeats says that a key is there twice, as a reader of YAML tells it.
-	repeats error
+	// duplicates is the YAML parser's error for duplicate keys.
+	duplicates error
 }
 
-// read makes JSON of a document.
+// read converts a document to JSON.
 func read(p part) (object, error) {
 	if text := bytes.TrimSpace(p.text); text[0] == '{' {
-		if err := alone(text); err != nil {
+		if err := requireSingle(text); err != nil {
 			return object{}, err
 		}
 		if stdjson.Valid(text) {
@@ -48,30 +48,29 @@ func read(p part) (object, error) {
 		_, err = yaml.YAMLToJSON(p.padded()) // for the line of the file
 		return object{}, Explain(cmp.Or(err, strict))
 	}
-	return object{part: p, raw: raw, repeats: Explain(strict)}, nil
+	return object{part: p, raw: raw, duplicates: Explain(strict)}, nil
 }
 
-// alone refuses JSON that has something after its first object: a decoder of YAML
-// would never look at it.
-func alone(doc []byte) error {
+// requireSingle returns an error if JSON has anything after its first object, which a YAML parser would
+// ignore.
+func requireSingle(doc []byte) error {
 	d := stdjson.NewDecoder(bytes.NewReader(doc))
 	var first stdjson.RawMessage
 	if d.Decode(&first) == nil && d.More() {
 		return errors.New("another object follows the first: put a line --- between them")
 	}
-	return nil // what is no JSON is YAML
+	return nil // invalid JSON may be YAML
 }
 
-// head is what says what an object is.
+// head has the fields that identify an object.
 type head struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        struct {
-		Name any `json:"name"` // what it must be is said of the resource
+		Name any `json:"name"` // its type is validated with the resource
 	} `json:"metadata"`
 }
 
-// ref is "" unless the object has a name that a resource may have: one that could not be
-// told from another is as good as none.
+// ref returns the reference of the object, "" if its name is missing or invalid.
 func (h head) ref() v1alpha1.ResourceRef {
 	name, ok := h.Metadata.Name.(string)
 	if !ok || len(apivalidation.NameIsDNSSubdomain(name, false)) > 0 {
@@ -80,7 +79,7 @@ func (h head) ref() v1alpha1.ResourceRef {
 	return v1alpha1.ResourceRef(h.Kind + "/" + name)
 }
 
-// String is kind and name, where it has one.
+// String returns the kind and, if there is one, the name.
 func (h head) String() string {
 	if h.Metadata.Name == nil {
 		return h.Kind
@@ -88,8 +87,8 @@ func (h head) String() string {
 	return fmt.Sprintf("%s/%v", h.Kind, h.Metadata.Name)
 }
 
-// decode decodes strictly, as an API server does: field names are case-sensitive,
-// and an unknown or repeated one is a flaw.
+// decode decodes strictly, like an API server: field names are case-sensitive,
+// and unknown or duplicate ones are flaws.
 func decode(raw []byte, into any) []flaw {
 	strict, err := json.UnmarshalStrict(raw, into)
 	var flaws []flaw
@@ -104,13 +103,13 @@ func decode(raw []byte, into any) []flaw {
 	return flaws
 }
 
-// A list is any List of objects, as kubectl get -o yaml prints it.
+// A list is any List of objects, such as kubectl get -o yaml prints.
 type list struct {
 	metav1.TypeMeta `json:",inline"`
 	Items           []stdjson.RawMessage `json:"items"`
 }
 
-// add adds what an object is to the set.
+// add adds an object to the set.
 func (b *batch) add(ctx context.Context, o object) {
 	var h head
 	if err := json.UnmarshalCaseSensitivePreserveInts(o.raw, &h); err != nil {
@@ -126,7 +125,7 @@ func (b *batch) add(ctx context.Context, o object) {
 		var c corev1.ConfigMap
 		if b.decoded(o, &c) {
 			b.ConfigMaps = append(b.ConfigMaps, &c)
-			b.keep(o, h.Kind)
+			b.remember(o, h.Kind)
 		}
 	case gvk == corev1.SchemeGroupVersion.WithKind("Secret"):
 		var s corev1.Secret
@@ -139,7 +138,7 @@ func (b *batch) add(ctx context.Context, o object) {
 	}
 }
 
-// addOther is for resources, and for what is of no concern here.
+// addOther adds a resource, or ignores an object of another group.
 func (b *batch) addOther(ctx context.Context, o object, h head) {
 	group, _, _ := strings.Cut(h.APIVersion, "/")
 	switch {
@@ -147,7 +146,7 @@ func (b *batch) addOther(ctx context.Context, o object, h head) {
 		b.Ignored = append(b.Ignored, fmt.Sprintf("%s in %s", h, b.where(o)))
 		b.uncached = true
 	case h.APIVersion != v1alpha1.GroupVersion.String():
-		b.fault(o, "", flaw{"apiVersion", fmt.Sprintf("%s is not known; write %s", h.APIVersion, v1alpha1.GroupVersion)})
+		b.fault(o, "", flaw{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.GroupVersion)})
 	default:
 		b.addResource(ctx, o, h)
 	}
@@ -159,8 +158,8 @@ func (b *batch) addList(ctx context.Context, o object) {
 		b.fault(o, "", flaw{"", Explain(err).Error()})
 		return
 	}
-	if o.repeats != nil {
-		b.fault(o, "", flaw{"", o.repeats.Error()})
+	if o.duplicates != nil {
+		b.fault(o, "", flaw{"", o.duplicates.Error()})
 		return
 	}
 	for i, item := range l.Items {
@@ -168,11 +167,11 @@ func (b *batch) addList(ctx context.Context, o object) {
 	}
 }
 
-// decoded decodes what is no resource.
+// decoded decodes an object that is not a resource.
 func (b *batch) decoded(o object, into metav1.Object) bool {
 	flaws := decode(o.raw, into)
-	if o.repeats != nil {
-		flaws = append(flaws, flaw{"", o.repeats.Error()})
+	if o.duplicates != nil {
+		flaws = append(flaws, flaw{"", o.duplicates.Error()})
 	}
 	if len(flaws) > 0 {
 		b.fault(o, "", flaws...)
@@ -191,19 +190,19 @@ func (b *batch) addResource(ctx context.Context, o object, h head) {
 		return
 	}
 	flaws := b.check(ctx, o, r)
-	if o.repeats != nil {
-		flaws = append(flaws, flaw{"", o.repeats.Error()})
+	if o.duplicates != nil {
+		flaws = append(flaws, flaw{"", o.duplicates.Error()})
 	}
 	if len(flaws) > 0 {
 		b.fault(o, h.ref(), flaws...)
 		return
 	}
 	b.Documents = append(b.Documents, Document{b.line(o), o.file, o.path, r})
-	b.keep(o, h.Kind)
+	b.remember(o, h.Kind)
 }
 
-// check decodes a resource, and is what an API server would say against it. The schema says
-// it best: the decoder is quoted on what the schema does not know.
+// check decodes a resource and returns what an API server would reject. Flaws from the schema are preferred: they
+// are clearer than those of the decoder.
 func (b *batch) check(ctx context.Context, o object, r v1alpha1.Resource) []flaw {
 	k, err := b.schemas[r.KindName()]()
 	if err != nil {
@@ -227,11 +226,11 @@ func (b *batch) check(ctx context.Context, o object, r v1alpha1.Resource) []flaw
 	return flaws
 }
 
-// withoutStatus decodes an object into a tree of values, apart from its status: an API
-// server has no use for what others write there.
+// withoutStatus decodes an object into a tree of values, without its status, which an API server ignores
+// when users write it.
 func withoutStatus(raw []byte) ([]byte, map[string]any, error) {
 	var tree map[string]any
-	if err := json.UnmarshalCaseSensitivePreserveInts(raw, &tree); err != nil { // to the schema 1 is no 1.0
+	if err := json.UnmarshalCaseSensitivePreserveInts(raw, &tree); err != nil { // the schema distinguishes 1 from 1.0
 		return raw, nil, err
 	}
 	if _, there := tree["status"]; !there {
@@ -249,20 +248,19 @@ func unknownKind(kind string) string {
 		names[r.KindName()], all = true, append(all, r.KindName())
 	}
 	if near := nearest(kind, names); near != "" {
-		return fmt.Sprintf("%s is not known; did you mean %s?", kind, near)
+		return fmt.Sprintf("unknown kind %s; did you mean %s?", kind, near)
 	}
-	return fmt.Sprintf("%s is not known; there are %s", kind, strings.Join(all, ", "))
+	return fmt.Sprintf("unknown kind %s; use one of %s", kind, strings.Join(all, ", "))
 }
 
-// fault records what is wrong with an object, in the order of its lines, and the keys that
-// it has twice.
+// fault records the flaws of an object, and its duplicate keys, in the order of their lines.
 func (b *batch) fault(o object, ref v1alpha1.ResourceRef, flaws ...flaw) {
 	b.uncached = true
 	l := layoutOf(o.part)
 	all := l.duplicates(o.path)
 	for _, f := range flaws {
 		if f.path == "" && len(all) > 0 {
-			continue // a decoder's word for them
+			continue // the decoder's error about the same keys
 		}
 		all = append(all, placed{f, l.line(joined(o.path, f.path))})
 	}

@@ -1,7 +1,6 @@
-// Package manifest reads YAML and JSON files of resources, as people write them for
-// kubectl, and says precisely what is wrong with them.
+// Package manifest reads YAML and JSON files of resources, as people write them for kubectl, and reports faults
+// with their lines.
 //
-// [Read] decodes strictly and validates against the CRDs, with the code that an API server
-// uses, so a resource is accepted here if a cluster would accept it. A [Cache] spares that work
-// for documents that have not changed.
+// [Read] decodes strictly and validates against the CRDs with the API server's own code, so it accepts
+// a resource if a cluster would. A [Cache] saves that work for documents that have not changed.
 package manifest

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A layout knows where the fields of a document stand. The zero layout knows nothing. It
-// is made for documents that have faults alone.
+// A layout finds the lines of fields in a document. It is parsed only for documents with faults. The zero layout
+// finds none.
 type layout struct{ root *yaml.Node }
 
 func layoutOf(p part) layout {
@@ -20,13 +20,12 @@ func layoutOf(p part) layout {
 	return layout{doc.Content[0]}
 }
 
-// padded is the text with lines before it, so that a parser counts those of the file.
+// padded returns the text after empty lines, so that a parser counts lines from the beginning of the file.
 func (p part) padded() []byte {
 	return append(bytes.Repeat([]byte("\n"), p.line-1), p.text...)
 }
 
-// line is that of a field, or of the nearest above it that is there; 0 where nothing is
-// known.
+// line returns the line of a field, or of its nearest existing parent; 0 if unknown.
 func (l layout) line(path string) int {
 	if l.root == nil {
 		return 0
@@ -42,7 +41,7 @@ func (l layout) line(path string) int {
 	return line
 }
 
-// child is an entry of a mapping or list, nil where there is none. The key of a list's is
+// child returns an entry of a mapping or list, nil if there is none. For a list, the key is
 // the entry itself.
 func child(of *yaml.Node, step string) (key, value *yaml.Node) {
 	if of.Kind == yaml.AliasNode {
@@ -63,7 +62,7 @@ func child(of *yaml.Node, step string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// duplicates are the keys that are there twice below a path.
+// duplicates returns the duplicate keys below a path.
 func (l layout) duplicates(path string) []placed {
 	if l.root == nil {
 		return nil
@@ -77,7 +76,7 @@ func (l layout) duplicates(path string) []placed {
 	return duplicates(at, "")
 }
 
-// placed is a flaw and its line.
+// A placed flaw has a line.
 type placed struct {
 	flaw
 	line int
@@ -93,7 +92,7 @@ func duplicates(n *yaml.Node, path string) []placed {
 		case n.Kind == yaml.MappingNode && i%2 == 0:
 			name := joined(path, c.Value)
 			if line, again := first[c.Value]; again {
-				all = append(all, placed{flaw{name, fmt.Sprintf("is there twice, first in line %d: keep one", line)}, c.Line})
+				all = append(all, placed{flaw{name, fmt.Sprintf("duplicate field, first in line %d: remove one", line)}, c.Line})
 			} else {
 				first[c.Value] = c.Line
 			}

@@ -125,9 +125,9 @@ func TestEachFaultNamesItsLineItsResourceAndTheRemedy(t *testing.T) {
 		in   string
 		want []string
 	}{
-		"an unknown kind":                        {replaced("File", "Fyle"), []string{"stdin:2: kind: Fyle is not known; did you mean File?"}},
-		"a kind like no other":                   {replaced("File", "Cron"), []string{"stdin:2: kind: Cron is not known; there are " + kinds()}},
-		"an unknown version":                     {replaced("v1alpha1", "v9"), []string{"stdin:1: apiVersion: fettle.dev/v9 is not known; write fettle.dev/v1alpha1"}},
+		"an unknown kind":                        {replaced("File", "Fyle"), []string{"stdin:2: kind: unknown kind Fyle; did you mean File?"}},
+		"a kind like no other":                   {replaced("File", "Cron"), []string{"stdin:2: kind: unknown kind Cron; use one of " + kinds()}},
+		"an unknown version":                     {replaced("v1alpha1", "v9"), []string{"stdin:1: apiVersion: unknown version fettle.dev/v9; use fettle.dev/v1alpha1"}},
 		"an unknown attribute":                   {replaced("content", "contents"), []string{"stdin:4: File/motd: spec.contents: unknown field; did you mean content?"}},
 		"a name as Puppet's":                     {long + "  path: /a\n  validate_cmd: x\n", []string{"stdin:8: File/motd: spec.validate_cmd: unknown field; did you mean validateCmd?"}},
 		"an attribute like none":                 {replaced("content", "colour"), []string{"stdin:4: File/motd: spec.colour: unknown field"}},
@@ -137,18 +137,18 @@ func TestEachFaultNamesItsLineItsResourceAndTheRemedy(t *testing.T) {
 		"a number for text":                      {long + "  path: /a\n  mode: 0644\n", []string{"stdin:8: File/motd: spec.mode: must be a string, not a number: put it in quotes"}},
 		"text for a list":                        {replaced("content: hello", "require: File/a"), []string{"stdin:4: File/motd: spec.require: must be a list, not a string: write it as [a, b]"}},
 		"text for a truth value":                 {replaced("content: hello", "purge: \"yes\""), []string{"stdin:4: File/motd: spec.purge: must be true or false, not a string: write it without quotes"}},
-		"nothing for text":                       {replaced("content: hello", "require: [null]"), []string{"stdin:4: File/motd: spec.require[0]: must be a string, not null: leave the field out, or give it a value"}},
+		"nothing for text":                       {replaced("content: hello", "require: [null]"), []string{"stdin:4: File/motd: spec.require[0]: must be a string, not null: remove the field, or give it a value"}},
 		"null, which is to leave a field out":    {replaced("content: hello", "content: null"), nil},
 		"a list for the spec":                    {"apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: motd}\nspec: []\n", []string{"stdin:4: File/motd: spec: must be an object, not a list"}},
 		"a name that is a number":                {replaced("name: motd", "name: 5"), []string{"stdin:3: metadata.name: must be a string, not a number: put it in quotes"}},
 		"text":                                   {"hello\n", []string{"stdin:1: is a string, not an object with apiVersion, kind, metadata and spec"}},
 		"JSON after JSON":                        {"{\"kind\": \"File\"}\n{\"kind\": \"File\"}\n", []string{"stdin:1: another object follows the first: put a line --- between them"}},
 		"no YAML":                                {"# one\n---\na: [\n", []string{"stdin: yaml: line 4: did not find expected node content"}},
-		"a name twice":                           {motd + "---\n" + motd, []string{"stdin:6: File/motd: is in stdin:1 already; rename or remove one"}},
-		"a key twice":                            {long + "  path: /a\n  mode: \"0644\"\n  owner: x\n  mode: \"0600\"\n", []string{"stdin:10: File/motd: spec.mode: is there twice, first in line 8: keep one"}},
+		"a name twice":                           {motd + "---\n" + motd, []string{"stdin:6: File/motd: is already in stdin:1; rename or remove one"}},
+		"a key twice":                            {long + "  path: /a\n  mode: \"0644\"\n  owner: x\n  mode: \"0600\"\n", []string{"stdin:10: File/motd: spec.mode: duplicate field, first in line 8: remove one"}},
 		"a key twice in JSON": {
 			`{"apiVersion":"fettle.dev/v1alpha1","kind":"File","metadata":{"name":"motd"},"spec":{"nodeSelector":{},"path":"/a","path":"/b"}}` + "\n",
-			[]string{"stdin:1: File/motd: spec.path: is there twice, first in line 1: keep one"},
+			[]string{"stdin:1: File/motd: spec.path: duplicate field, first in line 1: remove one"},
 		},
 		"three at once": {long + "  path: a\n  modes: \"0644\"\n  ensure: folder\n", []string{
 			"stdin:8: File/motd: spec.modes: unknown field; did you mean mode?",

@@ -14,31 +14,31 @@ import (
 	"github.com/fettle-dev/fettle/internal/source"
 )
 
-// A Set is what files say, in the order in which they say it.
+// A Set is the contents of manifests, in their order.
 type Set struct {
-	Documents  []Document // the resources that an API server would accept
+	Documents  []Document // resources that an API server would accept
 	ConfigMaps ConfigMaps
 	Secrets    Secrets
-	// Faults are all that is wrong. What they are about is not in the rest.
+	// Faults are all errors. The rest of the Set has nothing that a fault is about.
 	Faults []Fault
-	// Ignored are documents of other API groups, as "Deployment/web in web.yaml:1".
+	// Ignored are documents of other API groups, such as "Deployment/web in web.yaml:1".
 	Ignored []string
 	// Digest identifies the documents.
 	Digest [sha256.Size]byte
 }
 
-// A Document is one resource and where it stands.
+// A Document is one resource and its place.
 type Document struct {
 	line     int
 	file     string
-	item     string // of a List, as in items[0]; "" for the document itself
+	item     string // of a List, such as items[0]; "" for the document itself
 	Resource v1alpha1.Resource
 }
 
-// Where is the file and line where the document begins: web.yaml:12.
+// Where returns the file and line where the document begins: web.yaml:12.
 func (d Document) Where() string { return fmt.Sprintf("%s:%d", d.file, d.line) }
 
-// Resources are those of the documents, in order.
+// Resources returns the resources of the documents, in order.
 func (s *Set) Resources() []v1alpha1.Resource {
 	out := make([]v1alpha1.Resource, len(s.Documents))
 	for i, d := range s.Documents {
@@ -47,9 +47,8 @@ func (s *Set) Resources() []v1alpha1.Resource {
 	return out
 }
 
-// Read reads sources, in their order. A resource is held against its CRD as an API server
-// would, by that server's own code, and is in the set only if nothing is wrong with it. A nil
-// cache remembers nothing.
+// Read reads sources, in their order. It validates resources against their CRDs with the API server's own code. The
+// set has only those without faults. cache may be nil.
 func Read(ctx context.Context, all []source.Source, cache *Cache) *Set {
 	s := &Set{}
 	var parts []part
@@ -70,13 +69,13 @@ func Read(ctx context.Context, all []source.Source, cache *Cache) *Set {
 	return s
 }
 
-// Unread are the faults of sources that cannot be had: err is that of one, or joins those of
-// many. None for nil.
+// Unread returns the faults of sources that cannot be read: err is the error of one source, or joins those of
+// several. It returns none for nil.
 func Unread(err error) []Fault {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { // one with words around it is one fault
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // a wrapped one is a single fault
 		var all []Fault
 		for _, e := range joined.Unwrap() {
 			all = append(all, Unread(e)...)
@@ -89,9 +88,9 @@ func Unread(err error) []Fault {
 	return []Fault{{Message: err.Error()}}
 }
 
-// addAll decodes documents on all processors, and adds them in their order.
+// addAll decodes documents on all processors and adds them in their order.
 func (s *Set) addAll(ctx context.Context, parts []part, cache *Cache) {
-	const share = 64 // few enough that no processor waits long for another's last ones
+	const share = 64 // small, so that no processor waits long for another
 	shares := slices.Collect(slices.Chunk(parts, share))
 	batches := make([]batch, len(shares))
 	var next atomic.Int64
@@ -113,12 +112,12 @@ func (s *Set) addAll(ctx context.Context, parts []part, cache *Cache) {
 		s.Faults = append(s.Faults, b.Faults...)
 		s.Ignored = append(s.Ignored, b.Ignored...)
 		_, _ = digest.Write(b.hashes) // a hash accepts every write
-		cache.note(b.entries)
+		cache.add(b.entries)
 	}
 	digest.Sum(s.Digest[:0])
 }
 
-// A batch is a set in the making, from documents that are read one after the other.
+// A batch builds a set from documents that are read one after the other.
 type batch struct {
 	Set
 	schemas schemas
@@ -126,8 +125,8 @@ type batch struct {
 	hashes  []byte // of the documents, one after the other
 	entries []entry
 
-	uncached bool   // the document in hand is not for the cache
-	encoded  []byte // what the cache is to keep of it
+	uncached bool   // the current document does not go into the cache
+	encoded  []byte // its objects, for the cache
 	scratch  []byte
 }
 
@@ -153,7 +152,7 @@ func (b *batch) readAll(ctx context.Context, parts []part) {
 	}
 }
 
-// line is where an object begins.
+// line is the line where an object begins.
 func (b *batch) line(o object) int {
 	if o.path != "" {
 		return layoutOf(o.part).line(o.path)
@@ -164,21 +163,21 @@ func (b *batch) line(o object) int {
 
 func (b *batch) where(o object) string { return fmt.Sprintf("%s:%d", o.file, b.line(o)) }
 
-// refuseDuplicates takes out resources that are there more than once: kubectl would let the
-// last one win, and one of the two authors would never know.
+// refuseDuplicates removes resources that occur more than once: with kubectl the last one would win, and the author
+// of the other would never know.
 func (s *Set) refuseDuplicates() {
 	first := make(map[v1alpha1.ResourceRef]Document, len(s.Documents))
-	again := map[v1alpha1.ResourceRef]bool{}
+	duplicate := map[v1alpha1.ResourceRef]bool{}
 	for _, d := range s.Documents {
 		ref := v1alpha1.RefOf(d.Resource)
 		if other, ok := first[ref]; ok {
-			again[ref] = true
-			s.Faults = append(s.Faults, Fault{d.Where(), ref, fmt.Sprintf("is in %s already; rename or remove one", other.Where())})
+			duplicate[ref] = true
+			s.Faults = append(s.Faults, Fault{d.Where(), ref, fmt.Sprintf("is already in %s; rename or remove one", other.Where())})
 			continue
 		}
 		first[ref] = d
 	}
-	if len(again) > 0 {
-		s.Documents = slices.DeleteFunc(s.Documents, func(d Document) bool { return again[v1alpha1.RefOf(d.Resource)] })
+	if len(duplicate) > 0 {
+		s.Documents = slices.DeleteFunc(s.Documents, func(d Document) bool { return duplicate[v1alpha1.RefOf(d.Resource)] })
 	}
 }

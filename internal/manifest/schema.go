@@ -22,8 +22,7 @@ import (
 	"github.com/fettle-dev/fettle/config/crd"
 )
 
-// schemas are what the CRDs ask of each kind. A kind is compiled when it is first needed.
-// Safe for concurrent use.
+// schemas are the compiled CRDs by kind. Each is compiled when it is first used. Safe for concurrent use.
 type schemas map[string]func() (kindSchema, error)
 
 type kindSchema struct {
@@ -61,8 +60,8 @@ func compile(kind string) (k kindSchema, err error) {
 	return k, nil
 }
 
-// check returns what an API server would refuse in an object, apart from its metadata.
-// It removes nulls and unknown fields from the object, as the server does.
+// check returns what an API server would reject in an object, except in its metadata.
+// Like the server, it removes nulls and unknown fields from the object.
 func (k kindSchema) check(ctx context.Context, object map[string]any) []flaw {
 	var flaws []flaw
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, k.structural)
@@ -81,24 +80,24 @@ func (k kindSchema) check(ctx context.Context, object map[string]any) []flaw {
 		mistyped[f.Field] = mistyped[f.Field] || f.Type == field.ErrorTypeTypeInvalid
 	}
 	for _, f := range faults {
-		if f.Type == field.ErrorTypeTypeInvalid || !mistyped[f.Field] { // nothing else matters then
+		if f.Type == field.ErrorTypeTypeInvalid || !mistyped[f.Field] { // other faults follow from it
 			flaws = append(flaws, k.flaw(f, object))
 		}
 	}
 	return flaws
 }
 
-// blocksRules reports whether a fault keeps an API server from trying the rules, which
-// rely on the shape.
+// blocksRules reports whether an API server skips the CEL rules after a fault, because they
+// rely on the structure.
 func blocksRules(f *field.Error) bool {
 	return slices.Contains([]field.ErrorType{
 		field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
 	}, f.Type)
 }
 
-// narrowed is a validator whose schema has only the fields that an object has. The verdict
-// is the same: a rule finds no other field. The validator copies the schemas of all fields
-// each time that a rule looks at one, which is most of what validation costs.
+// narrowed returns a validator whose schema has only the fields of an object. The result is the same, because a rule
+// sees no other fields. It is much faster: the validator copies the schemas of all fields each time that a rule
+// reads one.
 func narrowed(v cel.Validator, value any) *cel.Validator {
 	object, ok := value.(map[string]any)
 	if !ok || len(v.Schema.Properties) == 0 {

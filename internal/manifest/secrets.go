@@ -6,16 +6,16 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// Secrets are those among the documents.
+// Secrets are the Secrets among the documents.
 type Secrets []*corev1.Secret
 
-// Value is that of one key, of a Secret that is exposed to nodes as in a cluster.
+// Value returns the value of a key, of a Secret that is exposed to nodes.
 func (all Secrets) Value(ref v1alpha1.KeyRef) (value []byte, exposed, found bool) {
 	for _, s := range all {
 		if !refersTo(ref, s) || s.Labels[v1alpha1.LabelExposeToNodes] != "true" {
 			continue
 		}
-		if text, ok := s.StringData[ref.Key]; ok { // as an API server would have it
+		if text, ok := s.StringData[ref.Key]; ok { // overrides data, as in an API server
 			return []byte(text), true, true
 		}
 		value, found = s.Data[ref.Key]

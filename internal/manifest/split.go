@@ -12,8 +12,8 @@ type part struct {
 	text []byte // as it was written
 }
 
-// split takes a file apart as kubectl does, without copying it. Where that fails the error
-// says why, and the parts are those before.
+// split splits a file into documents like kubectl, without copying. After an error, it returns the parts
+// before it.
 func split(file string, text []byte) ([]part, error) {
 	var parts []part
 	for line := 1; len(text) > 0; {
@@ -28,8 +28,8 @@ func split(file string, text []byte) ([]part, error) {
 	return parts, nil
 }
 
-// cut ends a document at the next line of three hyphens, which may have a comment. At the
-// beginning of the document it is part of it.
+// cut ends a document at the next line with three hyphens, which may have a comment. At the
+// beginning, that line is part of the document.
 func cut(text []byte) (doc, rest []byte, err error) {
 	for at := 0; at < len(text); {
 		end := len(text)
@@ -38,7 +38,7 @@ func cut(text []byte) (doc, rest []byte, err error) {
 		}
 		if behind, ok := bytes.CutPrefix(text[at:end], []byte("---")); ok {
 			if said := bytes.TrimSpace(behind); len(said) > 0 && said[0] != '#' {
-				return nil, nil, fmt.Errorf("%q follows ---: put it on a line of its own", said)
+				return nil, nil, fmt.Errorf("%q follows ---: put it on its own line", said)
 			}
 			if at > 0 {
 				return text[:at], text[end:], nil
@@ -49,8 +49,8 @@ func cut(text []byte) (doc, rest []byte, err error) {
 	return text, nil, nil
 }
 
-// begins is the line of a document's first content, from 0, and whether it has any: comments
-// are none.
+// begins returns the line of a document's first content, from 0, and whether it has any besides
+// comments.
 func begins(doc []byte) (line int, ok bool) {
 	for text := range bytes.Lines(doc) {
 		if l := bytes.TrimSpace(text); len(l) > 0 && l[0] != '#' && string(l) != "---" {

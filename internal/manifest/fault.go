@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -16,17 +15,17 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A Fault is what is wrong with a document, or with a file that cannot be read.
+// A Fault is an error in a document, or a file that cannot be read.
 type Fault struct {
-	// Where is the file, and the line if there is one: web.yaml:12. "" where Message says it.
+	// Where is the file and, if known, the line: web.yaml:12. It is "" if Message has it.
 	Where string
-	// Ref is the resource that the document describes; "" where that cannot be told.
+	// Ref is the resource that the document describes; "" if that is unknown.
 	Ref v1alpha1.ResourceRef
-	// Message names the field, the value and the remedy. It shows no sensitive attribute.
+	// Message names the field, the value and the remedy. It contains no sensitive attribute.
 	Message string
 }
 
-// Error is a line for a person.
+// Error returns place, resource and message.
 func (f Fault) Error() string {
 	text := f.Message
 	if f.Ref != "" {
@@ -40,7 +39,7 @@ func (f Fault) Error() string {
 
 // A flaw is a fault of one field.
 type flaw struct {
-	path string // as in spec.require[1]; "" for the whole document
+	path string // such as spec.require[1]; "" for the whole document
 	text string
 }
 
@@ -54,7 +53,7 @@ func (f flaw) String() string {
 // passwordFormat marks the attributes whose values must not be shown.
 const passwordFormat = "password"
 
-// flaw words an API server's fault for who wrote the manifest.
+// flaw rewords an API server's error for the author of a manifest.
 func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
 	at := k.at(f.Field)
 	if value, found := lookup(object, f.Field); found && at != nil {
@@ -68,12 +67,10 @@ func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
 	return flaw{f.Field, withShortValue(*f).ErrorBody()}
 }
 
-// maxValue is how much of a value, in bytes, a fault quotes: it is to be recognized, and to
-// leave room for what else is wrong.
+// maxValue is how much of a value, in bytes, a fault quotes.
 const maxValue = 200
 
-// withShortValue is a fault that quotes the beginning of a long value, or nothing of one that is
-// no text.
+// withShortValue returns the error with a long text clipped, and without any other long value.
 func withShortValue(f field.Error) *field.Error {
 	value, isText := f.BadValue.(string)
 	switch {
@@ -85,7 +82,7 @@ func withShortValue(f field.Error) *field.Error {
 	return &f
 }
 
-// unknown says which field was meant, if one is near.
+// unknown is the message for an unknown field. It suggests a similar one.
 func (k kindSchema) unknown(path string) string {
 	all := steps(path)
 	if len(all) == 0 {
@@ -101,7 +98,7 @@ func (k kindSchema) unknown(path string) string {
 	return "unknown field"
 }
 
-// at is the schema of a field, nil where there is none.
+// at returns the schema of a field, nil if it has none.
 func (k kindSchema) at(path string) *schema.Structural { return k.walk(steps(path)) }
 
 func (k kindSchema) walk(path []string) *schema.Structural {
@@ -123,7 +120,7 @@ func (k kindSchema) walk(path []string) *schema.Structural {
 	return at
 }
 
-// steps takes a path apart: spec.require[1] is spec, require and 1.
+// steps splits a path: spec.require[1] is spec, require and 1.
 func steps(path string) []string {
 	var out []string
 	for path != "" {
@@ -163,7 +160,7 @@ func lookup(value any, path string) (any, bool) {
 	return value, true
 }
 
-// The types of values, as who writes YAML knows them.
+// The types of values in the terms of YAML.
 const (
 	aString  = "a string"
 	aNumber  = "a number"
@@ -203,7 +200,7 @@ func mistyped(must, is string) string {
 	text := fmt.Sprintf("must be %s, not %s", must, is)
 	switch {
 	case is == "null":
-		return text + ": leave the field out, or give it a value"
+		return text + ": remove the field, or give it a value"
 	case must == aString && (is == aNumber || is == aBool):
 		return text + ": put it in quotes"
 	case is == aString && (must == aWhole || must == aNumber || must == aBool):
@@ -214,8 +211,7 @@ func mistyped(must, is string) string {
 	return text
 }
 
-// Explain returns what a decoder's error means to who wrote the text: without its layers
-// and Go's names.
+// Explain rewords a decoder's error for the author of the text, without Go's types and wrapping.
 func Explain(err error) error {
 	if mistake, ok := errors.AsType[*stdjson.UnmarshalTypeError](err); ok {
 		return errors.New(mistakenType(mistake).String())
@@ -226,11 +222,11 @@ func Explain(err error) error {
 	return errors.New(strings.TrimPrefix(text, "json: "))
 }
 
-// mistakenType says which field has a value of which type.
+// mistakenType names the field, its type and that of its value.
 func mistakenType(e *stdjson.UnmarshalTypeError) flaw {
 	var path []string
 	for name := range strings.SplitSeq(e.Field, ".") {
-		if name != "" && !('A' <= name[0] && name[0] <= 'Z') { // one of an embedded struct
+		if name != "" && !('A' <= name[0] && name[0] <= 'Z') { // the name of an embedded struct
 			path = append(path, name)
 		}
 	}
@@ -241,7 +237,7 @@ func mistakenType(e *stdjson.UnmarshalTypeError) flaw {
 	return flaw{strings.Join(path, "."), mistyped(goType(e.Type), cmp.Or(is, e.Value))}
 }
 
-// goType is a Go type in the words of who writes YAML.
+// goType is a Go type in the terms of YAML.
 func goType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -257,41 +253,4 @@ func goType(t reflect.Type) string {
 	default:
 		return aWhole
 	}
-}
-
-// nearest is the name that is most like a misspelled one; "" where none is.
-func nearest[V any](misspelled string, names map[string]V) string {
-	best, distance := "", 1+max(1, len(misspelled)/3)
-	for name := range names {
-		d := edits(plain(misspelled), plain(name))
-		if d < distance || d == distance && best != "" && name < best {
-			best, distance = name, d
-		}
-	}
-	return best
-}
-
-// plain drops what Puppet and people write otherwise: validate_cmd, ValidateCMD.
-func plain(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
-}
-
-// edits is the Levenshtein distance between two words.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal, row[j+1] = row[j+1], slices.Min([]int{row[j] + 1, row[j+1] + 1, cost})
-		}
-	}
-	return row[len(b)]
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// kept is one object of a document, as the cache has it: as CBOR, which decodes several times
-// as fast as JSON. It is made of what was written, so that an empty list stays one.
-type kept struct {
+// A cachedObject is one object of a document in the cache: as CBOR, which decodes several times
+// as fast as JSON. It is encoded from the text rather than from the Go type, so that an empty list stays one.
+type cachedObject struct {
 	kind, path []byte
-	line       uint64 // from that of the document
+	line       uint64 // relative to the document
 	body       []byte
 }
 
-// append adds the object to a text that first reads.
-func (k kept) append(to []byte) []byte {
+// append encodes the object for first.
+func (k cachedObject) append(to []byte) []byte {
 	to = binary.AppendUvarint(to, k.line)
 	for _, field := range [][]byte{k.kind, k.path, k.body} {
 		to = append(binary.AppendUvarint(to, uint64(len(field))), field...)
@@ -29,8 +29,8 @@ func (k kept) append(to []byte) []byte {
 	return to
 }
 
-// first takes the first object off a text.
-func first(text []byte) (k kept, rest []byte, ok bool) {
+// first decodes the first object.
+func first(text []byte) (k cachedObject, rest []byte, ok bool) {
 	line, n := binary.Uvarint(text)
 	if n <= 0 {
 		return k, nil, false
@@ -46,8 +46,8 @@ func first(text []byte) (k kept, rest []byte, ok bool) {
 	return k, rest, true
 }
 
-// keep adds an object to what the cache is to have of the document in hand.
-func (b *batch) keep(o object, kind string) {
+// remember adds an object to the cache entry of the current document.
+func (b *batch) remember(o object, kind string) {
 	if b.uncached {
 		return
 	}
@@ -59,10 +59,10 @@ func (b *batch) keep(o object, kind string) {
 		b.uncached = true
 		return
 	}
-	b.encoded = kept{[]byte(kind), []byte(o.path), uint64(b.line(o) - o.line), body}.append(b.encoded)
+	b.encoded = cachedObject{[]byte(kind), []byte(o.path), uint64(b.line(o) - o.line), body}.append(b.encoded)
 }
 
-// restore adds what the cache has of a document.
+// restore adds the objects of a document from the cache.
 func (b *batch) restore(p part, hash [sha256.Size]byte) bool {
 	text, e, ok := b.cache.open(hash, b.scratch)
 	if !ok {
@@ -71,7 +71,7 @@ func (b *batch) restore(p part, hash [sha256.Size]byte) bool {
 	b.scratch = text
 	documents, configMaps := len(b.Documents), len(b.ConfigMaps)
 	for len(text) > 0 && ok {
-		var k kept
+		var k cachedObject
 		if k, text, ok = first(text); ok {
 			ok = b.restoreObject(p, k)
 		}
@@ -84,7 +84,7 @@ func (b *batch) restore(p part, hash [sha256.Size]byte) bool {
 	return true
 }
 
-func (b *batch) restoreObject(p part, k kept) bool {
+func (b *batch) restoreObject(p part, k cachedObject) bool {
 	var into metav1.Object
 	if kind := string(k.kind); kind == "ConfigMap" {
 		c := &corev1.ConfigMap{}
