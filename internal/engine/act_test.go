@@ -30,7 +30,7 @@ func (p acting) Refresh(_ context.Context, h resource.Writer, _, want thing) err
 func act(t *testing.T, w *world, name string, notify ...resource.Ref) resource.Item {
 	t.Helper()
 	typ := w.typ("Act", []resource.Provider[thing]{acting{plain{w, "hand"}}})
-	typ.Acts = true
+	typ.Imperative = true
 	typ.Properties[0].Done = "done"
 	ref := resource.Ref{Kind: "Act", Name: name}
 	r, err := bound.Kind(typ).Bind(ref, json.RawMessage(`{"ensure":"present"}`))

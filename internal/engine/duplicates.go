@@ -52,7 +52,7 @@ func (r *run) canIdentify(e *entry) bool {
 	if e.asked == 0 && resource.Guarded(func() error { return r.chooseProvider(e) }) != nil { // it is asked again at its turn
 		return false
 	}
-	return e.situation.NoProvider == nil && e.Resource.CanIdentify()
+	return e.situation.NoProvider == nil && e.Resource.Abilities().Identify
 }
 
 // identify asks about resources of one kind and provider, and has those fail that share an

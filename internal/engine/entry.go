@@ -93,7 +93,7 @@ func firstFailure(events []report.Event) string {
 // what goes away needs no refresh.
 func (e *entry) refreshesItself() bool {
 	changes := e.situation.Changes
-	return len(changes) > 0 && e.Resource.SelfRefresh() && !changes[0].Removes()
+	return len(changes) > 0 && e.Resource.Traits().SelfRefresh && !changes[0].Removes()
 }
 
 // seenInSync reports whether a resource was as it should be when it was read last.

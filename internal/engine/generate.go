@@ -65,7 +65,7 @@ func (s catalogView) Facts() resource.Facts { return s.r.Facts }
 // comes after the resource. One that fails holds up what comes after, as the resource
 // itself would; the others go on.
 func (r *run) generate(ctx context.Context, e *entry) {
-	if decide.Refusal(e.situation).Action != decide.Keep || e.failed() || !e.Resource.CanGenerate() {
+	if decide.Refusal(e.situation).Action != decide.Keep || e.failed() || !e.Resource.Abilities().Generate {
 		return
 	}
 	call := r.call()
@@ -107,7 +107,7 @@ func (r *run) readGenerated(ctx context.Context, parent *entry, res resource.Res
 // inCatalog reports whether a generated resource that is to be changed is one of the catalog's
 // by another name, such as a path through a symlink. The catalog's own goes before it.
 func (r *run) isInCatalog(ctx context.Context, c *entry) bool {
-	if len(c.situation.Changes) == 0 || !c.Resource.CanIdentify() {
+	if len(c.situation.Changes) == 0 || !c.Resource.Abilities().Identify {
 		return false
 	}
 	r.findDuplicates(ctx, []*entry{c})

@@ -80,7 +80,7 @@ func (r *run) reportNoop(ctx context.Context, group []*entry) {
 // precheck asks providers that can tell what would make the changes of a group fail. The
 // errors are parallel to it.
 func (r *run) precheck(ctx context.Context, group []*entry) []error {
-	if len(group) == 0 || !group[0].Resource.CanPrecheck() { // a group is of one kind and provider
+	if len(group) == 0 || !group[0].Resource.Abilities().Precheck { // a group is of one kind and provider
 		return make([]error, len(group))
 	}
 	items := make([]resource.BatchItem, len(group))
@@ -104,7 +104,7 @@ func (r *run) notePending(e *entry) {
 // hindrance is what would make the changes of a resource fail, nil for nothing: the error of
 // its check, but for what the run would have put right before.
 func (r *run) obstacle(e *entry, err error) error {
-	if err == nil || len(r.pendingBefore(e, func(o *entry) bool { return o.Resource.SideEffects() })) > 0 {
+	if err == nil || len(r.pendingBefore(e, func(o *entry) bool { return o.Resource.Traits().SideEffects })) > 0 {
 		return nil
 	}
 	all := []error{err}

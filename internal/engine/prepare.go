@@ -102,7 +102,7 @@ func (r *run) choose(e *entry) {
 	}
 	e.report.Provider = e.Resource.Provider()
 	s.Unsupported = e.Resource.Unsupported()
-	s.CanRefresh = e.Resource.CanRefresh()
+	s.CanRefresh = e.Resource.Abilities().Refresh
 }
 
 // A wish is which provider a resource asks for.

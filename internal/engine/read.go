@@ -94,7 +94,7 @@ func (r *run) audit(e *entry) {
 // fetch reads one resource, or, where its provider can, all that are left of its
 // kind and provider in one go.
 func (r *run) readState(ctx context.Context, e *entry) {
-	if e.Resource.CanBatchRead() {
+	if e.Resource.Abilities().BatchRead {
 		r.prefetch(ctx, e)
 		return
 	}
@@ -121,8 +121,8 @@ func (r *run) recordRead(e *entry, err error) error {
 func (r *run) isFresh(e *entry) bool {
 	switch {
 	case e.readErr != nil:
-		return e.Resource.CanBatchRead() && e.readAt == r.writes+1
-	case e.Resource.CanReadAhead():
+		return e.Resource.Abilities().BatchRead && e.readAt == r.writes+1
+	case e.Resource.Traits().ReadAhead:
 		return e.readAt == r.writes+1
 	}
 	return e.readAt > max(r.lastEffect(), r.writtenBefore(e))
@@ -163,13 +163,13 @@ func (r *run) prefetches(first, e *entry) bool {
 		return false
 	}
 	r.choose(e)
-	return e.situation.NoProvider == nil && e.report.Provider == first.report.Provider && e.Resource.CanBatchRead() && !r.isFresh(e)
+	return e.situation.NoProvider == nil && e.report.Provider == first.report.Provider && e.Resource.Abilities().BatchRead && !r.isFresh(e)
 }
 
 // readAllOf reads resources of one kind and provider, in one go where that is possible. The
 // errors are parallel to them.
 func (r *run) readAllOf(ctx context.Context, group []*entry) []error {
-	if !group[0].Resource.CanBatchRead() {
+	if !group[0].Resource.Abilities().BatchRead {
 		return r.readTogether(ctx, group)
 	}
 	all := make([]resource.Resource, len(group))
@@ -187,7 +187,7 @@ func (r *run) readAllOf(ctx context.Context, group []*entry) []error {
 // where that is possible. The errors are parallel to them.
 func (r *run) readTogether(ctx context.Context, all []*entry) []error {
 	workers := 1
-	if len(all) > 0 && all[0].Resource.CanReadAhead() {
+	if len(all) > 0 && all[0].Resource.Traits().ReadAhead {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	h := r.sharedReader()
@@ -197,7 +197,7 @@ func (r *run) readTogether(ctx context.Context, all []*entry) []error {
 // readAhead reads a resource and some of those that come later in the catalog. What can't
 // be read is read again at its turn, to fail then.
 func (r *run) readAhead(ctx context.Context, first *entry) {
-	if r.isFresh(first) || !first.Resource.CanReadAhead() {
+	if r.isFresh(first) || !first.Resource.Traits().ReadAhead {
 		return
 	}
 	r.readahead.Grow()
@@ -222,7 +222,7 @@ func (r *run) readAhead(ctx context.Context, first *entry) {
 }
 
 func (r *run) canReadAhead(e *entry) bool {
-	if e.done || e.Resource == nil || !e.Resource.CanReadAhead() || r.isFresh(e) || decide.Refusal(e.situation).Action != decide.Keep {
+	if e.done || e.Resource == nil || !e.Resource.Traits().ReadAhead || r.isFresh(e) || decide.Refusal(e.situation).Action != decide.Keep {
 		return false
 	}
 	r.choose(e)

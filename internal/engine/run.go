@@ -126,9 +126,10 @@ func (r *run) step(ctx context.Context, first *entry) {
 	}
 }
 
-// begin tells of what is in hand.
+// announce calls Begin with resources that are handled now, but not with one that is refused: nothing
+// is done about that.
 func (r *run) announce(group []*entry) {
-	if r.Begin == nil {
+	if r.Begin == nil || decide.Refusal(group[0].situation).Action != decide.Keep {
 		return
 	}
 	refs := make([]resource.Ref, len(group))
@@ -148,7 +149,7 @@ func (r *run) beforeWrite() {
 
 // batches reports whether others may be written together with a resource.
 func (r *run) canBatch(e *entry) bool {
-	return decide.Refusal(e.situation).Action == decide.Keep && e.Resource.CanBatchWrite()
+	return decide.Refusal(e.situation).Action == decide.Keep && e.Resource.Abilities().BatchWrite
 }
 
 // company takes what is ready and can be written together with a resource, or would be.
@@ -157,7 +158,7 @@ func (r *run) batchWith(ctx context.Context, first *entry) []int {
 		return nil
 	}
 	joins := func(n int) bool { return r.canJoin(ctx, first, r.entries[n]) }
-	if limit := first.Resource.BatchLimit(); limit > 0 {
+	if limit := first.Resource.Traits().BatchLimit; limit > 0 {
 		return r.queue.PopRow(first.node, limit-1, joins)
 	}
 	return r.queue.PopAll(joins)

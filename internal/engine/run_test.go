@@ -703,3 +703,20 @@ func TestARefreshWithSideEffectsMakesWhatWasReadAheadOld(t *testing.T) {
 		t.Errorf("listed %d times, and %s", w.listed, diff)
 	}
 }
+
+func TestOnlyResourcesThatAreHandledAreAnnounced(t *testing.T) {
+	w := newWorld()
+	items := []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red, "require:Thing/none"), w.item(t, "Thing/c", red)}
+	var announced []string
+	transact(t, items, func(tx *engine.Transaction) {
+		tx.Selected = func(i resource.Item) bool { return i.Ref.Name != "c" }
+		tx.Begin = func(refs []resource.Ref) {
+			for _, ref := range refs {
+				announced = append(announced, ref.String())
+			}
+		}
+	})
+	if diff := cmp.Diff([]string{"Thing/a", "Thing/a"}, announced); diff != "" {
+		t.Errorf("announced (-want +got):\n%s", diff)
+	}
+}

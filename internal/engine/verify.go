@@ -38,7 +38,7 @@ func (r *run) verifyAtEnd(ctx context.Context) {
 // suspects are the resources that may have undone another one since it was read last; none if
 // it was not seen in sync.
 func (r *run) suspects(e *entry) []resource.Ref {
-	if !e.seenInSync() || e.Deletes != nil || e.situation.Noop || e.Resource.Acts() {
+	if !e.seenInSync() || e.Deletes != nil || e.situation.Noop || e.Resource.Traits().Imperative {
 		return nil
 	}
 	var suspects []resource.Ref

@@ -27,7 +27,7 @@ func (r *run) write(ctx context.Context, group []*entry) {
 			switch {
 			case err != nil:
 				e.fail(err)
-			case e.Resource.CanBatchWrite() && e.situation.Changes[0].Property == resource.Ensure:
+			case e.Resource.Abilities().BatchWrite && e.situation.Changes[0].Property == resource.Ensure:
 				batch = append(batch, e)
 			default:
 				r.writeOne(ctx, e)
@@ -120,7 +120,7 @@ type sideEffect struct {
 // wrote notes that a resource was just changed or refreshed.
 func (r *run) recordWrite(e *entry) {
 	e.writtenAt = r.writes
-	if e.Resource.SideEffects() {
+	if e.Resource.Traits().SideEffects {
 		r.effects = append(r.effects, sideEffect{r.writes, e})
 	}
 }
@@ -128,7 +128,7 @@ func (r *run) recordWrite(e *entry) {
 // verify reads the changed resources again. What is still not as it should be, the
 // tool that changed it did not do what it said: that is a failure.
 func (r *run) verify(ctx context.Context, group []*entry) {
-	written := slices.DeleteFunc(slices.Clone(group), func(e *entry) bool { return e.Resource.Acts() || !e.changed() })
+	written := slices.DeleteFunc(slices.Clone(group), func(e *entry) bool { return e.Resource.Traits().Imperative || !e.changed() })
 	for i, err := range r.readTogether(ctx, written) {
 		e := written[i]
 		if err == nil {

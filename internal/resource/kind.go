@@ -42,78 +42,96 @@ type Kind interface {
 	// Suitability says for each provider, in order, whether it suits the host and
 	// is its default.
 	Suitability(facts Facts, h host.Reader) []Suitability
-	// SideEffects says that a write may change what other resources read.
-	SideEffects() bool
 	// Problems is what is wrong with the definition of the type, nil if nothing.
 	Problems() error
 }
 
-// A Resource is what one resource should be, bound to its type. The engine drives
-// it: Choose, then Read (or bound.ReadAll), then Compare, and so on. It keeps the state
-// that was read last. Not safe for concurrent use.
+// A Resource is the desired state of one thing on a host, bound to its type. The engine drives it:
+// Choose, then Read (or bound.ReadAll), then Compare, and so on. It keeps the state that was read
+// last. Not safe for concurrent use.
+//
+// Its parts are for different callers, which should ask for the part that they need.
 type Resource interface {
-	Ref() Ref
-	Namevar() string
-	// Keys are the names by which autorelations find it: the namevar and others.
-	Keys() []string
-	Relations() []Relation
-	// Choose picks the provider: the one named, or the default of the host. The
-	// error is a *NoProviderError when that may change during the run.
-	Choose(facts Facts, h host.Reader, provider string) error
-	// Provider is the name of the chosen one.
-	Provider() string
-	// Unsupported is an error that names what the chosen provider can't manage.
-	Unsupported() error
-	// CanBatchRead, CanBatchWrite, CanPrecheck, CanIdentify, CanRefresh and CanGenerate are
-	// abilities of the provider.
-	CanBatchRead() bool
-	CanBatchWrite() bool
-	CanPrecheck() bool
-	CanIdentify() bool
-	CanRefresh() bool
-	CanGenerate() bool
-	// BatchLimit is the maximum number of resources in a batch; 0 means no limit.
-	BatchLimit() int
-	// Watched are the paths on the host that tell of its drift; see [Watcher]. None
-	// before Choose.
-	Watched(h host.Reader) []string
-	// SideEffects says that a write may change what other resources read.
-	SideEffects() bool
-	// CanReadAhead says that many may be read at once, before their turn.
-	CanReadAhead() bool
-	// SelfRefresh says that a change also refreshes the resource.
-	SelfRefresh() bool
-	// PreRunCheck is why no run may take place, nil where its type sees no reason.
-	PreRunCheck(ctx context.Context, h Reader) error
-	// Acts says that a write is an act, which can't be verified by reading.
-	Acts() bool
-	// HasSecret says that it has the value of a Secret, which bound.RecordSecrets records.
-	HasSecret() bool
-	// Generate is what the resource brings along; see [Generator].
+	Identity
+	Provided
+	Readable
+	Writable
+	Auditable
+	Removable
+	// Generate returns what the resource generates; see [Generator].
 	Generate(ctx context.Context, h Reader, c Catalog) iter.Seq2[Resource, error]
-	// Audit chooses properties to audit by name, all of them by [AllProperties]. An
-	// error names those that there are not, and those that there are.
-	Audit(properties []string) error
-	// Audited are the values of the chosen ones as they were read last, in the type's
-	// order. A sensitive one shows as its digest by key.
-	Audited(key []byte) []AuditedValue
+}
+
+// An Identity is which thing a resource manages and how it relates to others. It needs no host.
+type Identity interface {
+	Ref() Ref
+	// Namevar is the name of the thing on the host.
+	Namevar() string
+	// Keys are the names by which automatic relations find it: the namevar and others.
+	Keys() []string
+	// Relations are the automatic ones.
+	Relations() []Relation
+	// Traits are those of its type.
+	Traits() Traits
+	// HasSecret reports whether it has the value of a Secret, for bound.RecordSecrets.
+	HasSecret() bool
+}
+
+// Provided is a resource that a provider manages on a host.
+type Provided interface {
+	// Choose picks the provider: the named one, or the default of the host. The error is a
+	// *NoProviderError if that may change during the run.
+	Choose(facts Facts, h host.Reader, provider string) error
+	// Provider is the name of the chosen one, "" before Choose.
+	Provider() string
+	// Abilities are those of the chosen provider.
+	Abilities() Abilities
+	// Unsupported returns an error that names the attributes that the provider can't manage, or nil.
+	Unsupported() error
+	// Watched are the paths on the host that show drift; see [Watcher]. None before Choose.
+	Watched(h host.Reader) []string
+}
+
+// Readable is a resource whose state is read and compared.
+type Readable interface {
+	// PreRunCheck returns why no run may take place, or nil.
+	PreRunCheck(ctx context.Context, h Reader) error
 	// Read reads the present state.
 	Read(ctx context.Context, h Reader) error
-	// Compare holds the state that was read last against what should be.
+	// Compare compares the state that was read last with the desired one.
 	Compare() Comparison
-	Write(ctx context.Context, h Writer, changes []Change) error
-	Refresh(ctx context.Context, h Writer) error
-	// PropertyStates are the managed properties in the type's order, as they were read last, but
-	// for those that are absent and have no target that is known.
+	// PropertyStates are the managed properties in the type's order, as they were read last. Those
+	// that are absent and have no known target are left out.
 	PropertyStates() []PropertyState
-	// State is the attributes that were read last, without those that must not be shown,
-	// and whether they exist.
+	// State returns the attributes that were read last, without those that must not be shown, and
+	// whether the thing exists.
 	State() Instance
-	// Gone are attributes that have the thing removed, for a [Claim]. An error where things
-	// of the kind can't be.
+}
+
+// Writable is a resource that can be changed.
+type Writable interface {
+	// Write makes the changes that Compare found.
+	Write(ctx context.Context, h Writer, changes []Change) error
+	// Refresh reacts to events.
+	Refresh(ctx context.Context, h Writer) error
+}
+
+// Auditable is a resource whose properties are compared between runs.
+type Auditable interface {
+	// Audit selects properties by name, all of them by [AllProperties]. The error names the unknown
+	// ones and those that exist.
+	Audit(properties []string) error
+	// Audited returns the values of the selected properties as they were read last, in the type's
+	// order. A sensitive value is replaced by its digest with key.
+	Audited(key []byte) []AuditedValue
+}
+
+// Removable is a resource whose thing is removed or restored once no resource manages it.
+type Removable interface {
+	// Gone returns attributes that remove the thing. An error if things of the kind can't be removed.
 	Gone() (json.RawMessage, error)
-	// Former are attributes, by name, that bring back what these changes replace in the state
-	// that was read last, as far as it is no secret. Content is kept in the bucket.
+	// Former returns the attributes, by name, that bring back what these changes replace in the state
+	// that was read last, without secrets. It keeps content in the bucket.
 	Former(ctx context.Context, h Writer, changes []Change) (map[string]json.RawMessage, error)
 }
 

@@ -56,27 +56,42 @@ type Type[A any] struct {
 	Auto     []AutoRelation[A]
 	// Leaving says how things go away once no resource is about them. nil: they can't.
 	Leaving *Leaving[A]
-	// SideEffects says that a write may change what other resources read: a
-	// package brings users and services. Prefetched states are then read again.
-	SideEffects bool
-	// ReadAhead says that a read is no more than a look at the host, which stays true until
-	// something is written there: many may be read at once, before their turn.
-	ReadAhead bool
-	// BatchLimit is how many resources a [BatchWriter] gets at once, and only such as come
-	// one after the other in the run, also if they were written one by one. 0 gives it all
-	// that are ready, also past others: for a tool that does better the more it gets.
-	BatchLimit int
-	// SelfRefresh says that a change of the resource also refreshes it, as what notifies
-	// it does, unless the change removes it: a file system is mounted again.
-	SelfRefresh bool
+	// Traits are what the engine must know of the type.
+	Traits
 	// PreRunCheck says what keeps a whole run from taking place, before it changed
 	// anything: an error fails the resource and skips all others. It is asked on the
 	// host as it is then, of every run, noop or not. Optional.
 	PreRunCheck func(ctx context.Context, h Reader, want A) error
-	// Acts says that a write is an act, of which the host shows no trace: a command
-	// that is run. Nothing is read again to verify it and nothing of it is remembered,
-	// so it is never corrective.
-	Acts bool
+}
+
+// Traits are how the resources of a type behave in a run. Most types have none of them.
+type Traits struct {
+	// Imperative types run an action that leaves no trace on the host, such as a command. The engine
+	// doesn't read again to verify it and remembers nothing of it, so it is never corrective.
+	Imperative bool
+	// SideEffects means that a write may change the state of other resources, as a package brings
+	// users and services. States that were read before are then read again.
+	SideEffects bool
+	// ReadAhead means that a read only looks at the host, and stays true until something is written:
+	// many resources may be read at once, before their turn.
+	ReadAhead bool
+	// SelfRefresh means that a change of the resource also refreshes it, as a notification does,
+	// unless the change removes it: a file system is mounted anew.
+	SelfRefresh bool
+	// BatchLimit is how many resources a [BatchWriter] gets at once; they follow each other directly
+	// in the run. 0 gives it all that are ready, past others too: for a tool that does better the more
+	// it gets.
+	BatchLimit int
+}
+
+// Abilities are the optional interfaces that a provider implements.
+type Abilities struct {
+	BatchRead  bool // [BatchReader]; false for a resource of which more is audited than it manages
+	BatchWrite bool // [BatchWriter]
+	Precheck   bool // [Prechecker]
+	Identify   bool // [Identifier]
+	Refresh    bool // [Refresher]
+	Generate   bool // [Generator]
 }
 
 // A OneOf is an attribute that has one of some words as its value, or none.

@@ -58,8 +58,7 @@ func Type() *resource.Type[Attributes] {
 
 		SecretEntries: map[string]func(*Attributes, string, string){"environment": addSecret},
 
-		SideEffects: true,
-		Acts:        true,
+		Traits: resource.Traits{Imperative: true, SideEffects: true},
 	}
 }
 

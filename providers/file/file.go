@@ -94,10 +94,9 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Attribute: "links", Value: func(a *Attributes) *string { return a.Links }, Words: []string{"manage", "follow"}},
 			{Attribute: "recurseScope", Value: func(a *Attributes) *string { return a.RecurseScope }, Words: []string{"All", "Source"}},
 		},
-		Validate:   validate,
-		Leaving:    &resource.Leaving[Attributes]{Gone: gone, Former: p.former, Bound: func(want *Attributes) { want.deleting = true }},
-		ReadAhead:  true,
-		BatchLimit: 128,
+		Validate: validate,
+		Leaving:  &resource.Leaving[Attributes]{Gone: gone, Former: p.former, Bound: func(want *Attributes) { want.deleting = true }},
+		Traits:   resource.Traits{ReadAhead: true, BatchLimit: 128},
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: ancestors, Nearest: true},
 			{Relation: resource.Require, Kind: "File", Names: leadsTo},

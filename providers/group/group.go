@@ -70,7 +70,7 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 		Leaving: &resource.Leaving[attributes]{Gone: func(want attributes) attributes {
 			return attributes{Name: want.Name, Ensure: new(resource.Absent), AuthMembership: new(true)}
 		}},
-		SideEffects: true, // a new gid also becomes that of the users with this primary group, and members join the group
+		Traits: resource.Traits{SideEffects: true}, // a new gid also becomes that of the users with this primary group, and members join the group
 	}
 }
 

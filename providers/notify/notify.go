@@ -34,7 +34,7 @@ func Type() *resource.Type[Attributes] {
 		NamevarName: resource.MetadataName,
 		Namevar:     func(a *Attributes) *string { return &a.name },
 		Default:     setDefault,
-		Acts:        true,
+		Traits:      resource.Traits{Imperative: true},
 	}
 }
 

@@ -93,8 +93,8 @@ func Type(lock apt.Lock) *resource.Type[Attributes] {
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: files},
 		},
-		SideEffects: true,
-		Leaving:     &resource.Leaving[Attributes]{Gone: gone, Was: was},
+		Traits:  resource.Traits{SideEffects: true},
+		Leaving: &resource.Leaving[Attributes]{Gone: gone, Was: was},
 	}
 }
 

@@ -69,7 +69,7 @@ func Type() *resource.Type[attributes] {
 		Validate: validate,
 		Leaving:  &resource.Leaving[attributes]{Gone: gone},
 		// A service may start and stop others.
-		SideEffects: true,
+		Traits: resource.Traits{SideEffects: true},
 	}
 }
 

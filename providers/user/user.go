@@ -79,7 +79,7 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 		},
 		Leaving: &resource.Leaving[attributes]{Gone: gone, Was: was},
 
-		SideEffects: true, // a group may be created and removed with the account
+		Traits: resource.Traits{SideEffects: true}, // a group may be created and removed with the account
 	}
 }
 

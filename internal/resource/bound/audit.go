@@ -13,7 +13,7 @@ import (
 )
 
 func (b *bound[A]) Audit(properties []string) error {
-	if b.t.Acts || len(b.t.Properties) == 0 {
+	if b.t.Imperative || len(b.t.Properties) == 0 {
 		return fmt.Errorf("audit: the host shows nothing of kind %s; leave audit out", b.t.Name)
 	}
 	all := slices.Contains(properties, resource.AllProperties)

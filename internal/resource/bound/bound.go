@@ -101,21 +101,18 @@ func (b *bound[A]) Provider() string {
 	return b.provider.Name()
 }
 
-// CanBatchRead is not for what is to be read beyond what it manages.
-func (b *bound[A]) CanBatchRead() bool {
-	_, ok := b.provider.(resource.BatchReader[A])
-	_, more := b.provider.(resource.Auditor[A])
-	return ok && (len(b.audited) == 0 || !more)
-}
+func (b *bound[A]) Traits() resource.Traits { return b.t.Traits }
 
-func (b *bound[A]) CanBatchWrite() bool {
-	_, ok := b.provider.(resource.BatchWriter[A])
-	return ok
-}
-
-func (b *bound[A]) CanRefresh() bool {
-	_, ok := b.provider.(resource.Refresher[A])
-	return ok
+func (b *bound[A]) Abilities() (can resource.Abilities) {
+	_, batch := b.provider.(resource.BatchReader[A])
+	_, audits := b.provider.(resource.Auditor[A])
+	can.BatchRead = batch && (len(b.audited) == 0 || !audits)
+	_, can.BatchWrite = b.provider.(resource.BatchWriter[A])
+	_, can.Precheck = b.provider.(resource.Prechecker[A])
+	_, can.Identify = b.provider.(resource.Identifier[A])
+	_, can.Refresh = b.provider.(resource.Refresher[A])
+	_, can.Generate = b.provider.(resource.Generator[A])
+	return can
 }
 
 func (b *bound[A]) Watched(h host.Reader) []string {
@@ -126,22 +123,12 @@ func (b *bound[A]) Watched(h host.Reader) []string {
 	return w.Watch(h, b.want)
 }
 
-func (b *bound[A]) SideEffects() bool { return b.t.SideEffects }
-
-func (b *bound[A]) SelfRefresh() bool { return b.t.SelfRefresh }
-
 func (b *bound[A]) PreRunCheck(ctx context.Context, h resource.Reader) error {
 	if b.t.PreRunCheck == nil {
 		return nil
 	}
 	return b.t.PreRunCheck(ctx, h, b.want)
 }
-
-func (b *bound[A]) Acts() bool { return b.t.Acts }
-
-func (b *bound[A]) BatchLimit() int { return b.t.BatchLimit }
-
-func (b *bound[A]) CanReadAhead() bool { return b.t.ReadAhead }
 
 func (b *bound[A]) Unsupported() error {
 	lacks := func(f resource.Feature) bool { return f != "" && !slices.Contains(featuresOn(b.provider, b.facts), f) }
@@ -258,21 +245,6 @@ func (b *bound[A]) Refresh(ctx context.Context, h resource.Writer) error {
 		return resource.ErrNothingToRefresh
 	}
 	return r.Refresh(ctx, h, b.is, b.want)
-}
-
-func (b *bound[A]) CanIdentify() bool {
-	_, ok := b.provider.(resource.Identifier[A])
-	return ok
-}
-
-func (b *bound[A]) CanPrecheck() bool {
-	_, ok := b.provider.(resource.Prechecker[A])
-	return ok
-}
-
-func (b *bound[A]) CanGenerate() bool {
-	_, ok := b.provider.(resource.Generator[A])
-	return ok
 }
 
 func (b *bound[A]) Generate(ctx context.Context, h resource.Reader, c resource.Catalog) iter.Seq2[resource.Resource, error] {

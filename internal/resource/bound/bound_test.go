@@ -137,7 +137,7 @@ func TestWhatAProviderCannotManageIsAnError(t *testing.T) {
 func TestAbilitiesAreThoseOfTheProvider(t *testing.T) {
 	type abilities struct{ BatchRead, BatchWrite, Refresh bool }
 	of := func(r resource.Resource) abilities {
-		return abilities{r.CanBatchRead(), r.CanBatchWrite(), r.CanRefresh()}
+		return abilities{r.Abilities().BatchRead, r.Abilities().BatchWrite, r.Abilities().Refresh}
 	}
 	got := []abilities{of(chosen(t, lamps(plain{name: "switch"}), "{}")), of(chosen(t, lamps(&able{}), "{}"))}
 	if diff := cmp.Diff([]abilities{{}, {true, true, true}}, got); diff != "" {
@@ -246,7 +246,7 @@ func TestWritesArePrechecked(t *testing.T) {
 		t.Fatalf("errors are %v, told %q", errs, told)
 	}
 	wantError(t, errs[0], "it would break")
-	if !items[0].Resource.CanPrecheck() || chosen(t, lamps(plain{}), "{}").CanPrecheck() {
+	if !items[0].Resource.Abilities().Precheck || chosen(t, lamps(plain{}), "{}").Abilities().Precheck {
 		t.Error("a provider can precheck writes if it says so, and no other")
 	}
 }

@@ -14,7 +14,7 @@ func (b *bound[A]) Compare() resource.Comparison {
 			continue
 		}
 		hidden := b.hides(p, b.is)
-		if !hidden && !b.t.Acts {
+		if !hidden && !b.t.Imperative {
 			c.Observed[p.Name] = p.Show(b.is)
 		}
 		if p.Name != resource.Ensure && !c.Exists || p.InSync(b.is, b.want) {

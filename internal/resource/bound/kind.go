@@ -21,7 +21,6 @@ type kind[A any] struct{ t *resource.Type[A] }
 
 func (k kind[A]) Name() string        { return k.t.Name }
 func (k kind[A]) NamevarName() string { return k.t.NamevarName }
-func (k kind[A]) SideEffects() bool   { return k.t.SideEffects }
 
 func (k kind[A]) Bind(ref resource.Ref, attributes json.RawMessage, secrets ...resource.Secret) (resource.Resource, error) {
 	b := &bound[A]{t: k.t, ref: ref}

@@ -12,7 +12,7 @@ import (
 // isAudited looks at what a resource manages once more, managing nothing: to audit it
 // must find all that there is.
 func (l *life) isAudited(ctx context.Context, managed resource.Resource) error {
-	if managed.Acts() {
+	if managed.Traits().Imperative {
 		return nil
 	}
 	audited, err := l.audit(ctx, managed.Namevar())

@@ -114,7 +114,7 @@ func (l *life) choose(r resource.Resource) error {
 }
 
 func (l *life) readsTheSameWithOthers(ctx context.Context, alone resource.Resource, raw []byte) error {
-	if !alone.CanBatchRead() {
+	if !alone.Abilities().BatchRead {
 		return nil
 	}
 	var all []resource.Resource
@@ -175,7 +175,7 @@ func (l *life) canBeAppliedAgain(ctx context.Context, r resource.Resource) error
 // described is what is said of the resource without asking for anything: of one that
 // acts there is nothing to say.
 func (l *life) described(ctx context.Context, r resource.Resource) ([]resource.Instance, error) {
-	if r.Acts() {
+	if r.Traits().Imperative {
 		return nil, nil
 	}
 	named, err := l.kind.Named(r.Namevar())
