@@ -71,7 +71,7 @@ func hostileRoot(t *testing.T, r *rand.Rand) (root string, names []string) {
 	return root, slices.Sorted(maps.Keys(found))
 }
 
-// hostileManifests are of an author who means no good, too.
+// hostileManifests come from a malicious author.
 func hostileManifests(r *rand.Rand) string {
 	quoted := func() string {
 		raw, err := json.Marshal(strings.ToValidUTF8(hostile.String(r), "?"))

@@ -105,7 +105,7 @@ func TestABusyFileBecomesNoBusyHost(t *testing.T) {
 	}
 }
 
-func TestAPathThatWasLeftAloneIsForgiven(t *testing.T) {
+func TestTheDelayOfAPathIsResetAfterCalm(t *testing.T) {
 	s := &story{pace: drift.Pace{Most: time.Hour}}
 	s.pace.Saw(s.at(0), "/a")
 	for range 4 {

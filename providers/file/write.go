@@ -71,7 +71,7 @@ func (p posix) Write(ctx context.Context, h resource.Writer, is, want Attributes
 			return nil
 		}
 	}
-	return fmt.Errorf("cannot change %s: %w, %d times in a row: find out what else changes it", want.Path, host.ErrChanged, attempts)
+	return fmt.Errorf("cannot change %s: %w, %d times in a row: find the other program that changes it", want.Path, host.ErrChanged, attempts)
 }
 
 // outOfSync returns the changes that are needed now. Properties that the host does not support

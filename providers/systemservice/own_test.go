@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
-// A fakeOwn is a service that one command, ctl, looks after.
+// A fakeOwn is a service that a command, ctl, manages.
 type fakeOwn struct {
 	*fakeSystemd
 	runs bool

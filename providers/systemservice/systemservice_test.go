@@ -186,7 +186,7 @@ func TestErrorsNameTheirProperty(t *testing.T) {
 			map[string]string{"start": "Job for inst@b.service failed.\nSee elsewhere.\n"},
 			"cannot set ensure: cannot start inst@b.service: Job for inst@b.service failed.; its journal ends with:\nStarted it.\ncannot bind port 80",
 		},
-		"what is brought along with a start fails it": {
+		"a failure to enable fails a combined start": {
 			"{name: inst@b, ensure: running, enable: true}",
 			map[string]string{"enable": "Failed to enable unit: Read-only file system"},
 			"cannot enable inst@b.service: Failed to enable unit: Read-only file system",

@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-func TestStateIsHeldAgainstWhatShouldBe(t *testing.T) {
+func TestStateIsComparedWithDesiredState(t *testing.T) {
 	there := lamp{Name: "desk", Ensure: new("present"), Colour: new("RED"), Watts: new(40), Rooms: []string{"study", "attic"}, Code: new("s3cret")}
 	tests := map[string]struct {
 		is   lamp
