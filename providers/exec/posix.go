@@ -142,7 +142,7 @@ func run(ctx context.Context, h resource.Writer, argv []string, a Attributes) er
 		return err
 	}
 	cmd.Detached = true // it may stop the agent, or have to outlive it
-	tries := or(a.Tries, 1)
+	tries := ptr.Deref(a.Tries, 1)
 	for try := int32(1); ; try++ {
 		res, err := h.Run(ctx, cmd)
 		if err != nil {
@@ -156,26 +156,8 @@ func run(ctx context.Context, h resource.Writer, argv []string, a Attributes) er
 		if try >= tries || res.ExitCode == notFound {
 			return failure(res, a)
 		}
-		if err := pause(ctx, time.Duration(or(a.TrySleepSeconds, 0))*time.Second); err != nil {
+		if err := resource.Wait(ctx, time.Duration(ptr.Deref(a.TrySleepSeconds, 0))*time.Second); err != nil {
 			return err
 		}
-	}
-}
-
-func or(v *int32, otherwise int32) int32 {
-	if v == nil {
-		return otherwise
-	}
-	return *v
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

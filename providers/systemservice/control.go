@@ -139,10 +139,8 @@ func (c control) verifyStart(ctx context.Context) (unit, error) {
 	}
 	later := first
 	if !startIsProof(first) && first.ensure(attributes{}) == running {
-		select {
-		case <-time.After(probation):
-		case <-ctx.Done():
-			return first, ctx.Err()
+		if err := resource.Wait(ctx, probation); err != nil {
+			return first, err
 		}
 		if later, err = c.look(ctx); err != nil {
 			return later, err

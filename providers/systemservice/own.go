@@ -20,6 +20,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/regex"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // words splits a command of the resource, which no shell runs.
@@ -52,10 +53,10 @@ func validateCommands(want attributes) error {
 // validateExclusive rejects attributes that contradict each other.
 func validateExclusive(want attributes) error {
 	var errs []error
-	if want.Pattern != nil && !isFalse(want.HasStatus) {
+	if want.Pattern != nil && ptr.Deref(want.HasStatus, true) {
 		errs = append(errs, errors.New("pattern requires hasStatus: false: set it, or remove pattern"))
 	}
-	if want.Status != nil && isFalse(want.HasStatus) {
+	if want.Status != nil && !ptr.Deref(want.HasStatus, true) {
 		errs = append(errs, errors.New("status cannot be combined with hasStatus: false: remove one of them"))
 	}
 	if want.Restart != nil && ptr.Deref(want.ReloadOnRefresh, false) {
@@ -83,7 +84,7 @@ func queryRuns(ctx context.Context, h host.Reader, want attributes) (*bool, erro
 	switch {
 	case want.Status != nil:
 		return queryCommand(ctx, h, *want.Status)
-	case isFalse(want.HasStatus):
+	case !ptr.Deref(want.HasStatus, true):
 		return lookForProcess(h, want)
 	}
 	return nil, nil
@@ -169,12 +170,10 @@ func await(ctx context.Context, runs bool, look func(context.Context) (bool, err
 		if err != nil || is == runs || waited >= patience {
 			return err
 		}
-		select {
-		case <-time.After(pause):
-			waited += pause
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := resource.Wait(ctx, pause); err != nil {
+			return err
 		}
+		waited += pause
 	}
 }
 

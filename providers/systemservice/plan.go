@@ -24,7 +24,7 @@ func ensureStep(own *string, verb string) step {
 // mustUnmask reports whether the unit must be unmasked. As in Puppet, a service that is to be started
 // or enabled is unmasked.
 func mustUnmask(u unit, want attributes) bool {
-	return u.masked() && (isFalse(want.Mask) || needsUnit(want))
+	return u.masked() && (!ptr.Deref(want.Mask, true) || needsUnit(want))
 }
 
 // needsUnit reports whether the desired state requires that the unit exists.
@@ -75,7 +75,7 @@ func enableSteps(u unit, want attributes) []step {
 		return nil
 	case ptr.Deref(want.Enable, false) && !*is:
 		return []step{{Property: "enable", Verb: []string{"enable"}}}
-	case *is && (isFalse(want.Enable) || ptr.Deref(want.Mask, false)):
+	case *is && (!ptr.Deref(want.Enable, true) || ptr.Deref(want.Mask, false)):
 		steps := []step{{Property: "enable", Verb: []string{"disable"}}}
 		if u.UnitFileState == "enabled-runtime" {
 			steps = append(steps, step{Property: "enable", Verb: []string{"disable", "--runtime"}})
@@ -94,7 +94,7 @@ func refreshSteps(u unit, want attributes) []step {
 		steps = []step{ensureStep(nil, "try-reload-or-restart")}
 	case want.Restart != nil:
 		steps = []step{ensureStep(want.Restart, "restart")}
-	case isFalse(want.HasRestart):
+	case !ptr.Deref(want.HasRestart, true):
 		steps = []step{ensureStep(want.Stop, "stop"), ensureStep(want.Start, "start")}
 	default:
 		steps = []step{ensureStep(nil, "try-restart")}

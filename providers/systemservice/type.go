@@ -162,7 +162,5 @@ func validateMask(want attributes) error {
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9:_.@][A-Za-z0-9:_.@-]*$`)
 
-func isFalse(b *bool) bool { return b != nil && !*b }
-
 func wantsRunning(want attributes) bool { return want.Ensure != nil && *want.Ensure == running }
 func wantsStopped(want attributes) bool { return want.Ensure != nil && *want.Ensure == stopped }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/package/dpkg"
 )
 
@@ -165,20 +166,9 @@ func (t Tools) runUnlocked(ctx context.Context, cmd host.Cmd) (host.Result, erro
 		if err != nil || !locked || waited >= t.Lock.Timeout {
 			return res, err
 		}
-		if err := wait(ctx, t.Lock.Poll); err != nil {
+		if err := resource.Wait(ctx, t.Lock.Poll); err != nil {
 			return res, fmt.Errorf("cannot run %s: waiting for a lock: %w", strings.Join(cmd.Args, " "), err)
 		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

@@ -1,8 +1,7 @@
-// Package debversion orders the versions of Debian packages, and tells which are in a
-// range.
+// Package debversion compares the versions of Debian packages, and matches them with ranges.
 //
-// The order is dpkg's own (deb-version(7)): it is total on all texts, so nothing is
-// refused here. Versions that are written differently can be equal, as 1.0 and 0:1.0-0.
+// The order is dpkg's own (deb-version(7)). It is total on all texts, so no version is invalid here.
+// Versions that are written differently can be equal, such as 1.0 and 0:1.0-0.
 package debversion
 
 import (
@@ -18,7 +17,7 @@ func Compare(a, b string) int {
 	return cmp.Or(numbers(epochA, epochB), compare(upstreamA, upstreamB), compare(revisionA, revisionB))
 }
 
-// split takes a version apart. What is missing is "", which is as good as 0.
+// split returns the parts of a version. A missing part is "", which is equal to 0.
 func split(version string) (epoch, upstream, revision string) {
 	epoch, rest, found := strings.Cut(version, ":")
 	if !found {
@@ -30,7 +29,7 @@ func split(version string) (epoch, upstream, revision string) {
 	return epoch, rest, ""
 }
 
-// compare takes turns between a run of anything but digits and a run of digits.
+// compare alternates between runs of non-digits and runs of digits.
 func compare(a, b string) int {
 	for a != "" || b != "" {
 		var textA, textB, numberA, numberB string
@@ -45,7 +44,7 @@ func compare(a, b string) int {
 	return 0
 }
 
-// run cuts off the longest beginning that is all digits, or has none.
+// run cuts off the longest prefix of digits, or of non-digits.
 func run(s string, digits bool) (beginning, rest string) {
 	i := 0
 	for i < len(s) && isDigit(s[i]) == digits {
@@ -56,8 +55,8 @@ func run(s string, digits bool) (beginning, rest string) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// numbers can be of any length, so they stay texts: without zeros in front, the longer
-// one is the greater.
+// numbers can have any length, so they are compared as texts: without leading zeros, the longer one
+// is greater.
 func numbers(a, b string) int {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
@@ -72,8 +71,8 @@ func texts(a, b string) int {
 	return 0
 }
 
-// weight is what a character counts: a tilde less than the end, which is less than
-// letters, which are less than all else.
+// weight orders characters: a tilde is less than the end, which is less than letters, which are less
+// than anything else.
 func weight(s string, i int) int {
 	switch {
 	case i >= len(s):

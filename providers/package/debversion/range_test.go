@@ -41,16 +41,16 @@ func TestInvalidRange(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]string{
-		"":             `"" is no range of versions: write one or two bounds, as >=1.0 <2.0`,
-		"1.0":          `"1.0" is no range of versions: write one or two bounds, as >=1.0 <2.0`,
-		">=1.0  <2.0":  `">=1.0  <2.0" is no range of versions: write one or two bounds, as >=1.0 <2.0`,
-		">= 1.0":       `">= 1.0" is no range of versions: write one or two bounds, as >=1.0 <2.0`,
-		">1 <3 <2":     `">1 <3 <2" is no range of versions: write one or two bounds, as >=1.0 <2.0`,
-		"=>1":          `"=>1" is no range of versions: write one or two bounds, as >=1.0 <2.0`,
-		">2.0 <1.0":    `no version is in the range ">2.0 <1.0": turn its bounds round`,
-		">=1.0 <1.0":   `no version is in the range ">=1.0 <1.0": turn its bounds round`,
-		"=1.0 =2.0":    `no version is in the range "=1.0 =2.0": turn its bounds round`,
-		">=1.0 <1.0-0": `no version is in the range ">=1.0 <1.0-0": turn its bounds round`,
+		"":             `"" is not a range of versions: use one or two bounds, such as >=1.0 <2.0`,
+		"1.0":          `"1.0" is not a range of versions: use one or two bounds, such as >=1.0 <2.0`,
+		">=1.0  <2.0":  `">=1.0  <2.0" is not a range of versions: use one or two bounds, such as >=1.0 <2.0`,
+		">= 1.0":       `">= 1.0" is not a range of versions: use one or two bounds, such as >=1.0 <2.0`,
+		">1 <3 <2":     `">1 <3 <2" is not a range of versions: use one or two bounds, such as >=1.0 <2.0`,
+		"=>1":          `"=>1" is not a range of versions: use one or two bounds, such as >=1.0 <2.0`,
+		">2.0 <1.0":    `no version is in the range ">2.0 <1.0": swap its bounds`,
+		">=1.0 <1.0":   `no version is in the range ">=1.0 <1.0": swap its bounds`,
+		"=1.0 =2.0":    `no version is in the range "=1.0 =2.0": swap its bounds`,
+		">=1.0 <1.0-0": `no version is in the range ">=1.0 <1.0-0": swap its bounds`,
 	} {
 		_, err := debversion.ParseRange(text)
 		if err == nil || err.Error() != want {
