@@ -22,6 +22,7 @@ func prices() map[string]price {
 			return replaceCost(a[0].String(), a[1].Len(), a[2].String()), nil
 		},
 		"join":    joinCost,
+		"dict":    dictCost,
 		"uniq":    func(a []reflect.Value) (int, error) { return compareAllCost(a[0], a[0]) },
 		"without": func(a []reflect.Value) (int, error) { return compareAllCost(a[0], a[1]) },
 		"trimAll": func(a []reflect.Value) (int, error) { return textCost(times(1+a[0].Len(), 1+a[1].Len())), nil },
@@ -32,12 +33,12 @@ func prices() map[string]price {
 		"regexFindAll": fixed, "regexSplit": fixed, "regexReplaceAll": fixed, "regexReplaceAllLiteral": fixed,
 	}
 	// They return an argument, a part of one, or a word about one.
-	add(all, fixed, "get hasKey default empty coalesce ternary first last all any kindOf kindIs typeOf typeIs typeIsLike"+
-		" add add1 sub mul div mod max min biggest maxf minf floor ceil dig fail")
+	add(all, fixed, "get hasKey default empty coalesce ternary first last all any kindOf kindIs typeOf typeIs typeIsLike dig fail")
 	// They make lists and maps of values without reading them.
-	add(all, perElement, "list tuple dict append push prepend concat rest initial slice chunk reverse compact keys values pluck pick omit")
-	// They read their arguments from end to end, and make at most eight times as much.
-	add(all, linear(20), "upper lower title untitle trim trimPrefix trimSuffix nospace trunc substr abbrev initials camelcase kebabcase snakecase"+
+	add(all, perElement, "list tuple append push prepend concat rest initial chunk reverse compact keys values pluck pick omit")
+	// They read their arguments from end to end, and make at most eight times as much. Those that take numbers print what is
+	// not a number, in errors that nobody sees.
+	add(all, linear(20), "add add1 sub mul div mod max min biggest maxf minf floor ceil slice upper lower title untitle trim trimPrefix trimSuffix nospace trunc substr abbrev initials camelcase kebabcase snakecase"+
 		" swapcase plural contains hasPrefix hasSuffix has quote squote cat toString toStrings atoi int int64 float64 toDecimal round"+
 		" sha1sum sha256sum sha512sum adler32sum b64enc b64dec b32enc b32dec toJson toRawJson splitList regexQuoteMeta base dir clean ext isAbs"+
 		" print println html js urlquery")
@@ -102,6 +103,16 @@ func indentCost(a []reflect.Value) (int, error) {
 func joinCost(a []reflect.Value) (int, error) {
 	cost, err := linear(20)(a)
 	return cost + textCost(times(a[0].Len(), count(a[1:]))), err
+}
+
+// dictCost is for keys, which are printed, and values.
+func dictCost(a []reflect.Value) (int, error) {
+	keys := make([]reflect.Value, 0, len(a)/2+1)
+	for i := 0; i < len(a); i += 2 {
+		keys = append(keys, a[i])
+	}
+	cost, err := linear(20)(keys)
+	return cost + times(424, count(a)), err
 }
 
 // compareAllCost is for comparing each element of one list with each of another.
