@@ -38,8 +38,8 @@ func (h *Host) Lstat(path string) (host.FileInfo, error) {
 	return h.owners.shown(info), err
 }
 
-// WriteFile implements [host.Host]. The transcript has "! write PATH MODE USER GROUP"
-// as the file then is, or "! write PATH failed".
+// WriteFile implements [host.Host]. The transcript gets "! write PATH MODE USER GROUP"
+// of the new file, or "! write PATH failed".
 func (h *Host) WriteFile(ctx context.Context, path string, f host.NewFile) ([sha256.Size]byte, error) {
 	return h.write(path, f, func(f host.NewFile) ([sha256.Size]byte, error) {
 		return h.files.WriteFile(ctx, path, f)
@@ -63,7 +63,7 @@ func (h *Host) write(path string, f host.NewFile, put func(host.NewFile) ([sha25
 	return sum, err
 }
 
-// replaced is whose the file is that a write replaces: root's when there is none.
+// replaced returns the owner of the file that a write replaces: root if there is none.
 func replaced(old host.FileInfo, err error) ids {
 	if err != nil || !old.IsRegular() {
 		return ids{}
@@ -71,7 +71,7 @@ func replaced(old host.FileInfo, err error) ids {
 	return ids{old.UID, old.GID}
 }
 
-// owned notes the owner of something new and describes it.
+// owned records the owner of a new file and describes it.
 func (h *Host) owned(path string, owner ids) (host.FileInfo, error) {
 	info, err := h.files.Lstat(path)
 	if err != nil {
@@ -101,12 +101,12 @@ func (h *Host) Symlink(text, path string) error {
 	return err
 }
 
-// Chown sets the owner of what a test put somewhere; -1 leaves one as it is.
+// Chown sets the owner of a file that a test has made; -1 leaves one unchanged.
 func (h *Host) Chown(path string, uid, gid int) error {
 	return h.edit(path, func(n host.WritableHandle) error { return n.Chown(uid, gid) })
 }
 
-// Chmod sets the mode of what a test put somewhere.
+// Chmod sets the mode of a file that a test has made.
 func (h *Host) Chmod(path string, mode uint32) error {
 	return h.edit(path, func(n host.WritableHandle) error { return n.Chmod(mode) })
 }
@@ -131,10 +131,10 @@ func (h *Host) RemoveAll(path string) error {
 	return h.files.RemoveAll(path)
 }
 
-// LookAs implements [host.Reader]. The fake knows no permissions.
+// LookAs implements [host.Reader]. The fake ignores permissions.
 func (h *Host) LookAs(host.Credentials) host.Reader { return h.ReadOnly() }
 
-// ActAs implements [host.Host]: what is made is the user's. The fake knows no permissions.
+// ActAs implements [host.Host]: new files belong to the user. The fake ignores permissions.
 func (h *Host) ActAs(who host.Credentials) host.Host { return acting{h, who} }
 
 type acting struct {
@@ -157,7 +157,7 @@ func (a acting) Mkdir(path string, mode uint32) error {
 
 func octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
 
-// name is how the transcript calls a user or a group.
+// name is the name of a user or group in the transcript.
 func name(id int) string {
 	switch id {
 	case 0:

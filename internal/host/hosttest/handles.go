@@ -46,7 +46,7 @@ func (h *Host) writable(n host.WritableHandle, err error) (host.WritableHandle, 
 	return writable{handle{n, h}, n}, nil
 }
 
-// A handle shows who owns its file as the fake has it.
+// A handle shows the owner that the fake has recorded.
 type handle struct {
 	host.Handle
 	h *Host
@@ -67,7 +67,7 @@ func (n handle) Child(name string) (host.Handle, error) {
 	return handle{child, n.h}, nil
 }
 
-// A writable records what is done through it, as the methods of [Host] do.
+// A writable records changes in the transcript, like the methods of [Host].
 type writable struct {
 	handle
 	w host.WritableHandle
@@ -118,7 +118,7 @@ func (n writable) Symlink(text, name string) (host.WritableHandle, error) {
 	return n.h.made(n.w.Symlink(text, name))
 }
 
-// made notes that what is new is root's.
+// made records root as the owner of a new file.
 func (h *Host) made(n host.WritableHandle, err error) (host.WritableHandle, error) {
 	if err == nil {
 		h.owners.set(n.Info(), ids{})

@@ -1,9 +1,8 @@
 // Package hosttest is a host for tests: real files in a temporary root, and fake
 // commands that keep their state in the test.
 //
-// It remembers what was done to it. Every command that only reads is a line
-// "? argv" of the transcript and every change a line "! ...", so a test that wants
-// no change wants a transcript without "!".
+// It records everything in a transcript: a command that only reads as "? argv", and every change as
+// "! ...". So a test that expects no change expects a transcript without "!".
 package hosttest
 
 import (
@@ -38,8 +37,8 @@ type Host struct {
 	transcript []string
 }
 
-// New makes an empty host that lives as long as the test. It has no files but its
-// root directory and no commands.
+// New returns an empty host that lives as long as the test. It has only a root directory
+// and no commands.
 func New(t testing.TB) *Host {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +63,7 @@ func New(t testing.TB) *Host {
 	}
 }
 
-// Dir is the directory of the test's machine that is the host's root.
+// Dir is the path of the host's root on the machine that runs the test.
 func (h *Host) Dir() string { return h.dir }
 
 // Put makes a file of mode 0644, with the directories above it, outside the
@@ -80,8 +79,7 @@ func (h *Host) PutDir(path string) {
 	h.place(path+"/.", func(string) error { return nil })
 }
 
-// place follows no symlink of the root: it is for setting up a host, before one
-// could lead elsewhere.
+// place follows no symlink of the root: it prepares a host before there are any.
 func (h *Host) place(name string, put func(file string) error) {
 	h.t.Helper()
 	file := h.dir + "/" + strings.TrimPrefix(name, "/")
@@ -90,38 +88,38 @@ func (h *Host) place(name string, put func(file string) error) {
 	}
 }
 
-// Handle makes a command known by its Args[0], a bare name or an absolute path;
-// a known bare name also answers to its absolute paths. run may keep state, may
-// change the host's files and may be called at the same time by many.
+// Handle adds a command by its Args[0], a bare name or an absolute path;
+// a bare name also matches its absolute paths. run may keep state and
+// change the host's files, and may be called concurrently.
 func (h *Host) Handle(name string, run func(cmd host.Cmd) host.Result) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.commands[name] = run
 }
 
-// Transcript is what was done since the start or the last Reset, in order: "? argv"
-// for a Query, "! argv" for a Run, and for a change of files the verb and its
-// arguments, as in "! write /etc/motd 0644 root root". Arguments are quoted as in
-// Go where they hold spaces or quotes. Stdin, Env and contents are never in it.
+// Transcript returns everything since the start or the last Reset, in order: "? argv"
+// for a Query, "! argv" for a Run, and for changes of files the verb and its
+// arguments, such as "! write /etc/motd 0644 root root". Arguments with spaces or quotes are
+// quoted as in Go. It never contains Stdin, Env or the contents of files.
 func (h *Host) Transcript() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.transcript)
 }
 
-// Reset forgets the transcript and nothing else.
+// Reset clears the transcript.
 func (h *Host) Reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.transcript = nil
 }
 
-// ReadOnly is the same host for those who may only look: it has no way back to a
+// ReadOnly returns the same host as a Reader that cannot be converted to a
 // [host.Host].
 func (h *Host) ReadOnly() host.Reader { return struct{ host.Reader }{h} }
 
-// LookPath implements [host.Reader]: a known bare name lies in /usr/bin, unless
-// the root holds a file of that name where it is looked for first.
+// LookPath implements [host.Reader]: a command with a bare name is in /usr/bin, unless
+// the root has a file with that name earlier in the search path.
 func (h *Host) LookPath(name string) (string, error) {
 	file, err := h.files.LookPath(name)
 	if !errors.Is(err, fs.ErrNotExist) || h.command(name) == nil {
@@ -133,20 +131,20 @@ func (h *Host) LookPath(name string) (string, error) {
 	return "/usr/bin/" + name, nil
 }
 
-// Query implements [host.Reader] by a known command.
+// Query implements [host.Reader] with the commands of Handle.
 func (h *Host) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	h.t.Helper()
 	return h.call(ctx, "?", cmd)
 }
 
-// Run implements [host.Host] by a known command.
+// Run implements [host.Host] with the commands of Handle.
 func (h *Host) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	h.t.Helper()
 	return h.call(ctx, "!", cmd)
 }
 
-// call fails the test when it does not know the command: a provider must not get
-// by with a command that nobody thought of.
+// call fails the test for an unknown command: a provider must not use a command that the test
+// does not expect.
 func (h *Host) call(ctx context.Context, mark string, cmd host.Cmd) (host.Result, error) {
 	h.t.Helper()
 	if len(cmd.Args) == 0 {
@@ -176,7 +174,7 @@ func (h *Host) command(name string) func(host.Cmd) host.Result {
 	return nil
 }
 
-// bound cuts the output as the real host would.
+// bound truncates the output like the real host.
 func bound(res host.Result, limit int) host.Result {
 	if limit <= 0 {
 		limit = host.DefaultMaxOutput
@@ -193,7 +191,7 @@ func (h *Host) record(mark string, words ...string) {
 	h.transcript = append(h.transcript, mark+" "+line(words))
 }
 
-// line is words as one line that reads back unambiguously.
+// line joins words to one unambiguous line.
 func line(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {

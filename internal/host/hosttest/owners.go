@@ -7,7 +7,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// ids are a user and a group; -1 leaves one open.
+// ids are a user and a group; -1 is unset.
 type ids struct{ uid, gid int }
 
 // or settles what is left open.
@@ -23,8 +23,8 @@ func (i ids) or(other ids) ids {
 
 type inode struct{ dev, ino uint64 }
 
-// owners plays the owners of files where the test may not set them, because it
-// does not run as root. There every file is root's until it is given away.
+// owners simulates the owners of files if the test does not run as root. Then every file belongs to root until
+// its owner is changed.
 type owners struct {
 	self  ids
 	mu    sync.Mutex
@@ -35,10 +35,10 @@ func newOwners() *owners {
 	return &owners{self: ids{os.Geteuid(), os.Getegid()}, known: map[inode]ids{}}
 }
 
-// real reports whether files simply have their owners.
+// real reports whether files have their real owners.
 func (o *owners) real() bool { return o.self.uid == 0 }
 
-// allowed is what the test may really ask the kernel for.
+// allowed returns the owner that the test may really set.
 func (o *owners) allowed(want ids) (uid, gid int) {
 	if o.real() {
 		return want.uid, want.gid
@@ -52,7 +52,7 @@ func (o *owners) set(info host.FileInfo, owner ids) {
 	o.known[inode{info.Dev, info.Ino}] = owner
 }
 
-// shown is info with the owner that is played.
+// shown returns info with the simulated owner.
 func (o *owners) shown(info host.FileInfo) host.FileInfo {
 	if o.real() {
 		return info

@@ -27,7 +27,7 @@ func (t tracer) handle(n host.WritableHandle, err error) (host.WritableHandle, e
 	return handle{n, t}, nil
 }
 
-// A handle logs what is done through it.
+// A handle logs changes.
 type handle struct {
 	host.WritableHandle
 	tracer

@@ -1,9 +1,8 @@
-// Package trace describes what is done to a host, for people who debug.
+// Package trace logs what is done to a host, for debugging.
 //
-// It is safe by construction: of a command it shows the arguments, which every user of the host
-// can read anyway, and of its output only what the command's own Show returns, which is nothing
-// unless a provider has declared otherwise. Its input and environment, and the content of files,
-// are never shown.
+// It is safe by construction: it logs the arguments of a command, which every user of the host
+// can read anyway, and only the part of its output that the command's own Show returns, by default
+// none. It never logs input, environment or the contents of files.
 package trace
 
 import (
@@ -12,21 +11,21 @@ import (
 	"strings"
 	"time"
 
-	// Words are quoted as a shell would take them.
+	// Arguments are quoted for a shell.
 	"github.com/kballard/go-shellquote"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// Bounds of what is shown of a command, in bytes.
+// Bounds of the logged part of a command, in bytes.
 const (
 	maxArgs   = 400
 	maxOutput = 4 << 10 // of the end
 )
 
-// New is a host of which log is given a line for each command and each change, not escaped. Log
-// may be called from several goroutines.
+// New returns a host that calls log with a line for each command and each change. Lines are not escaped. log
+// must be safe for concurrent use.
 func New(h host.Host, now func() time.Time, log func(line string)) host.Host {
 	return traced{h, tracer{now, log}}
 }
@@ -36,13 +35,13 @@ type tracer struct {
 	log func(line string)
 }
 
-// A traced host logs what is done to it.
+// A traced host logs commands and changes.
 type traced struct {
 	host.Host
 	tracer
 }
 
-// A reader logs the commands by which it looks.
+// A reader logs its commands.
 type reader struct {
 	host.Reader
 	tracer
@@ -94,7 +93,7 @@ func (t tracer) command(ctx context.Context, verb string, cmd host.Cmd, run func
 	return res, nil
 }
 
-// line is a command on one line, and not all of a long one.
+// line is a command on one line, clipped.
 func line(cmd host.Cmd) string {
 	args := cmd.Args
 	if cmd.ShownArgs != nil {
@@ -103,7 +102,7 @@ func line(cmd host.Cmd) string {
 	return text.Clip(shellquote.Join(args...), maxArgs)
 }
 
-// show is the end of the output, as far as it may be shown.
+// show is the end of the part of the output that may be logged.
 func show(cmd host.Cmd, res host.Result) string {
 	if cmd.Show == nil {
 		return ""
@@ -111,7 +110,7 @@ func show(cmd host.Cmd, res host.Result) string {
 	return text.ClipFront(strings.TrimSpace(cmd.Show(res)), maxOutput)
 }
 
-// size is how much a command wrote.
+// size describes the size of the output.
 func size(res host.Result, shown string) string {
 	n := len(res.Stdout) + len(res.Stderr)
 	switch {

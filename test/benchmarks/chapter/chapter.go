@@ -1,4 +1,4 @@
-// Package chapter has the chapters of one document written by several programs, each of which knows its own alone.
+// Package chapter updates one chapter of a document whose other chapters come from other programs.
 package chapter
 
 import (
@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Write replaces the chapter of a name in a Markdown document, or adds it at the end. The document is the file at path;
-// the empty path stands for standard output, which gets the chapter alone. A chapter stands between two comments that
-// say its name; it is an error where only one of them is there.
+// Write replaces a chapter in the Markdown document at path, or adds it at the end. With an empty path it prints
+// only the chapter. A chapter is between two comments with its name; it is an error if only one of them exists.
 func Write(path, name, text string) error {
 	if path == "" {
 		_, err := os.Stdout.WriteString(text)

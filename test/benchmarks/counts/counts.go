@@ -1,4 +1,4 @@
-// Package counts has the flag by which a measuring program is told how large to make what it measures.
+// Package counts has a flag for lists of sizes to measure.
 package counts
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A List is a [flag.Value] of counts, written as 100,1000. What it holds before is the default.
+// A List is a [flag.Value] of counts such as 100,1000. Its previous value is the default.
 type List []int
 
 // String formats the number for tables.
@@ -25,7 +25,7 @@ func (l *List) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(part)
 		if err != nil {
-			return fmt.Errorf("%q is no count: write whole numbers with commas between them", part)
+			return fmt.Errorf("invalid count %q: use whole numbers separated by commas", part)
 		}
 		all = append(all, n)
 	}

@@ -22,8 +22,8 @@ func TestListIsWhatTheFlagSays(t *testing.T) {
 		"the default":   {nil, counts.List{100, 1000}, ""},
 		"one":           {[]string{"-n", "5"}, counts.List{5}, ""},
 		"more than one": {[]string{"-n", "5,6000"}, counts.List{5, 6000}, ""},
-		"no number":     {[]string{"-n", "5,many"}, counts.List{100, 1000}, `"many" is no count`},
-		"none":          {[]string{"-n", ""}, counts.List{100, 1000}, `"" is no count`},
+		"no number":     {[]string{"-n", "5,many"}, counts.List{100, 1000}, `invalid count "many"`},
+		"none":          {[]string{"-n", ""}, counts.List{100, 1000}, `invalid count ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

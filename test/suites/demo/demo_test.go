@@ -1,4 +1,4 @@
-// Package demo_test runs the demo, which is the whole of Fettle on real machines.
+// Package demo_test runs the demo: all of Fettle on real machines.
 //
 // The demo itself waits for each thing that it tells and fails where one does not come true.
 package demo_test
