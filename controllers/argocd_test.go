@@ -19,8 +19,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/golden"
 )
 
-// What Argo CD's health check and kstatus are tried with says what this manager says.
-func TestStatusesThatHealthChecksAreTriedWith(t *testing.T) {
+// The statuses that the health checks of Argo CD are tested with are those that the manager writes.
+func TestHealthChecksUseRealStatuses(t *testing.T) {
 	t.Parallel()
 
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
@@ -78,7 +78,7 @@ func TestStatusesThatHealthChecksAreTriedWith(t *testing.T) {
 }
 
 var _ = Describe("Argo CD's ConfigMap", func() {
-	It("is given health checks beside all else that it has, and keeps them", func(ctx SpecContext) {
+	It("receives health checks without losing other keys", func(ctx SpecContext) {
 		create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "argocd"}})
 		theirs := filepath.Join(GinkgoT().TempDir(), "argocd-cm.json")
 		text := `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-cm", "namespace": "argocd"}, "data": {"url": "https://argocd.example.org"}}`

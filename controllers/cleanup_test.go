@@ -45,7 +45,7 @@ func patchFile(ctx context.Context, name, patch string) {
 	Expect(k8s.Patch(ctx, file(name, ""), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
-// runs what a message tells people to.
+// runs executes a command from a message.
 func runs(ctx context.Context, command string) {
 	GinkgoHelper()
 	assets, err := controlplane.Assets()
@@ -58,7 +58,7 @@ func runs(ctx context.Context, command string) {
 	Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// commandOf is what the message of a condition tells people to run.
+// commandOf returns the command in the message of a condition.
 func commandOf(ctx context.Context, name, condition string) string {
 	GinkgoHelper()
 	_, command, found := strings.Cut(messageOf(ctx, name, condition), ": kubectl ")
@@ -66,7 +66,7 @@ func commandOf(ctx context.Context, name, condition string) string {
 	return "kubectl " + command
 }
 
-// settled is a world in which nodes have applied a File that is to be deleted with its resource.
+// settled returns a world in which nodes have applied a File with deletionPolicy Delete.
 func settled(ctx context.Context, nodes ...string) *world {
 	GinkgoHelper()
 	w := newWorld()
@@ -82,7 +82,7 @@ func settled(ctx context.Context, nodes ...string) *world {
 	return w
 }
 
-// successor is a manager that takes over from another's.
+// successor returns a manager that takes over.
 func successor(w *world) *world {
 	GinkgoHelper()
 	again := &world{clock: w.clock, events: w.events}
@@ -90,7 +90,7 @@ func successor(w *world) *world {
 	return again
 }
 
-// cleanups are the resources that a NodeCatalog lists for clean-up.
+// cleanups returns the pending clean-ups in a NodeCatalog.
 func cleanups(ctx context.Context, node string) (refs []v1alpha1.ResourceRef) {
 	GinkgoHelper()
 	for _, c := range nodeCatalog(ctx, NewWithT(GinkgoT()), node).Spec.Cleanup {
@@ -100,7 +100,7 @@ func cleanups(ctx context.Context, node string) (refs []v1alpha1.ResourceRef) {
 }
 
 var _ = Describe("A resource with a deletionPolicy", func() {
-	It("is kept by a finalizer while its policy leaves nodes something to do", func(ctx SpecContext) {
+	It("has a finalizer while its policy leaves nodes something to do", func(ctx SpecContext) {
 		w := newWorld()
 		other := file("a", "/a", deleted)
 		other.Finalizers = []string{"example.com/mine"}
@@ -121,7 +121,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
 	})
 
-	It("goes when every node has applied its deletion, and says meanwhile for whom it waits", func(ctx SpecContext) {
+	It("is deleted once every node has applied the deletion, and names the nodes that it waits for", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		w.drainEvents()
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
@@ -146,7 +146,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
-	It("waits for a node that failed to clean up, and says what that said", func(ctx SpecContext) {
+	It("waits for a node that failed to clean up, and repeats the node's message", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.pass(ctx)
@@ -164,7 +164,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
-	It("waits for no node that is gone, never reported, or came when it was leaving", func(ctx SpecContext) {
+	It("does not wait for nodes that are gone, never reported, or joined during the deletion", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		create(ctx, node("quiet", "web"))
 		w.pass(ctx)
@@ -172,7 +172,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		w.pass(ctx)
 		Expect(counts(ctx, "a").Selected).To(Equal(int32(2)))
 
-		By("a node that joins in a later second")
+		By("a node that joins later")
 		var f v1alpha1.File
 		Expect(k8s.Get(ctx, client.ObjectKey{Name: "a"}, &f)).To(Succeed())
 		Eventually(ctx, time.Now).WithTimeout(5 * time.Second).Should(BeTemporally(">", f.DeletionTimestamp.Add(time.Second)))
@@ -183,13 +183,13 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		w.pass(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n2 ("))
 
-		By("the last node, that goes away")
+		By("the last node goes away")
 		Expect(k8s.Delete(ctx, node("n2", ""))).To(Succeed())
 		w.pass(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
-	It("waits for a node that came to match nothing any more before it had applied that", func(ctx SpecContext) {
+	It("waits for a node that was deselected and has not applied that", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		relabel(ctx, "n1", "db")
 		w.pass(ctx)
@@ -204,7 +204,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
-	It("waits for a node from which it was withheld, where it may have been applied before", func(ctx SpecContext) {
+	It("waits for a node from which it was withheld, because it may have been applied before", func(ctx SpecContext) {
 		w := settled(ctx, "n1")
 		create(ctx, file("rival", "/a"))
 		w.pass(ctx)
@@ -218,7 +218,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
-	It("waits for a node whose status has no room for all its trouble", func(ctx SpecContext) {
+	It("waits for a node whose status is truncated", func(ctx SpecContext) {
 		w := settled(ctx, "n1")
 		create(ctx, node("db-1", "db"))
 		w.pass(ctx)
@@ -235,7 +235,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
-	It("goes at once when it is told to, as the message says", func(ctx SpecContext) {
+	It("is deleted at once after the command in its message", func(ctx SpecContext) {
 		w := settled(ctx, "n1")
 		update(ctx, "a", func(f *v1alpha1.File) { f.Finalizers = append(f.Finalizers, "example.com/mine") })
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
@@ -247,7 +247,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(has(ctx, "n1")).To(HaveLen(1), "the node is told all the same")
 	})
 
-	It("goes at once when nobody has it, or when it was deleted before it had its finalizer", func(ctx SpecContext) {
+	It("is deleted at once if no node has it, or if it was deleted before it had the finalizer", func(ctx SpecContext) {
 		w := settled(ctx, "n1")
 		create(ctx, file("none", "/none", on("nobody"), deleted), file("quick", "/quick", deleted))
 		Expect(k8s.Delete(ctx, file("quick", ""))).To(Succeed())
@@ -258,7 +258,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(isGone(ctx, "none")).To(BeTrue())
 	})
 
-	It("waits on when its policy is changed after its deletion: nodes were told by then", func(ctx SpecContext) {
+	It("still waits if its policy changes after its deletion", func(ctx SpecContext) {
 		w := settled(ctx, "n1")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.pass(ctx)
@@ -270,7 +270,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
-	It("waits for no node that never had it, whatever that reports", func(ctx SpecContext) {
+	It("does not wait for a node that never had it, whatever that reports", func(ctx SpecContext) {
 		w := settled(ctx, "n1")
 		create(ctx, node("liar", "db"))
 		w.pass(ctx)
@@ -311,7 +311,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		}
 	})
 
-	It("waits for a node that had it, whatever that says of its labels, after the manager was started anew", func(ctx SpecContext) {
+	It("waits for a node that had it after a manager restart, whatever its labels are now", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		relabel(ctx, "n1", "db")
 		w.pass(ctx)
@@ -326,7 +326,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
-	It("tells a resource from the one of that name before it", func(ctx SpecContext) {
+	It("distinguishes a resource from a former one of the same name", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.pass(ctx)
@@ -347,7 +347,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 ("))
 	})
 
-	It("waits on after the manager was started anew", func(ctx SpecContext) {
+	It("still waits after a manager restart", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		create(ctx, node("db-1", "db"))
 		w.pass(ctx)
@@ -377,7 +377,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(messageOf(ctx, "a", "Reconciling")).NotTo(ContainSubstring("n3"))
 	})
 
-	It("writes its status once in five seconds at most while it waits", func(ctx SpecContext) {
+	It("writes its status at most every five seconds while it waits", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.pass(ctx)
@@ -389,8 +389,8 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	})
 })
 
-var _ = Describe("A running manager and resources that leave", func() {
-	It("hears of deletions, finalizers and the annotation, and of nothing else in metadata", func(ctx SpecContext) {
+var _ = Describe("A running manager and deleted resources", func() {
+	It("reacts to deletions, finalizers and its annotation, and to no other metadata", func(ctx SpecContext) {
 		_, asked := startManager(false)
 		create(ctx, node("n1", "web"), file("a", "/a", deleted), file("b", "/b", deleted))
 		Eventually(ctx, func() []string { return finalizers(ctx, "b") }).WithTimeout(30 * time.Second).Should(Equal([]string{cleanup}))
@@ -400,17 +400,17 @@ var _ = Describe("A running manager and resources that leave", func() {
 			Eventually(ctx, func() []string { return said(ctx, name) }).WithTimeout(30 * time.Second).Should(ContainElement("Ready=True InSync"))
 		}
 
-		By("an annotation that is nobody's")
+		By("an unrelated annotation")
 		Eventually(ctx, asked.quiet).WithTimeout(30 * time.Second).Should(BeNumerically(">", time.Second))
 		start := len(asked.whole(""))
 		patchFile(ctx, "a", `{"metadata":{"annotations":{"example.com/x":"1"},"labels":{"x":"1"}}}`)
 		Consistently(ctx, func() []string { return asked.whole("")[start:] }).WithTimeout(time.Second).Should(BeEmpty())
 
-		By("a finalizer that somebody takes off")
+		By("somebody removes the finalizer")
 		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
 		Eventually(ctx, func() []string { return finalizers(ctx, "a") }).WithTimeout(30 * time.Second).Should(Equal([]string{cleanup}))
 
-		By("a deletion that is done, and one that is abandoned")
+		By("a completed deletion, and an abandoned one")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		Eventually(ctx, func() map[string]string { return has(ctx, "n1") }).WithTimeout(30 * time.Second).Should(HaveLen(1))
 		applied(ctx, "n1")
@@ -421,7 +421,7 @@ var _ = Describe("A running manager and resources that leave", func() {
 		Eventually(ctx, func() bool { return isGone(ctx, "b") }).WithTimeout(30 * time.Second).Should(BeTrue())
 	})
 
-	It("publishes all the same where it can't put a finalizer", func(ctx SpecContext) {
+	It("publishes even if it cannot add a finalizer", func(ctx SpecContext) {
 		w := newWorld()
 		w.fleet.Client = noFinalizers{k8s}
 		create(ctx, node("n1", "web"), file("a", "/a", deleted), file("b", "/b"))
@@ -432,7 +432,7 @@ var _ = Describe("A running manager and resources that leave", func() {
 		Expect(said(ctx, "a")).To(ContainElement("Ready=False Applying"))
 	})
 
-	It("loses no finalizer of others, though its cache is behind", func(ctx SpecContext) {
+	It("preserves finalizers of others while its cache is stale", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, file("a", "/a", deleted))
 		late := &frozenFiles{Client: k8s}
@@ -450,10 +450,10 @@ var _ = Describe("A running manager and resources that leave", func() {
 
 var errRefused = errors.New("refused")
 
-// noFinalizers is a client that may write statuses, and objects between manager and agents.
+// noFinalizers is a client that can write everything but resources themselves.
 type noFinalizers struct{ client.Client }
 
-// Patch refuses what is people's.
+// Patch rejects resources.
 func (c noFinalizers) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 	if _, written := o.(v1alpha1.Resource); written {
 		return errRefused
@@ -461,13 +461,13 @@ func (c noFinalizers) Patch(ctx context.Context, o client.Object, p client.Patch
 	return c.Client.Patch(ctx, o, p, opts...)
 }
 
-// frozenFiles is a client whose cache hears of no Files.
+// frozenFiles is a client whose cache of Files is stale.
 type frozenFiles struct {
 	client.Client
 	files v1alpha1.FileList
 }
 
-// List is the cache's.
+// List reads from the cache.
 func (c *frozenFiles) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	if out, ok := list.(*v1alpha1.FileList); ok {
 		c.files.DeepCopyInto(out)

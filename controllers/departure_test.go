@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/nodes"
 )
 
-// of is what a condition of a File says, or that the File is gone.
+// of returns a condition of a File, or "gone".
 func (s site) of(ctx context.Context, name, condition string) func() string {
 	return func() string {
 		var f v1alpha1.File
@@ -31,7 +31,7 @@ func (s site) of(ctx context.Context, name, condition string) func() string {
 	}
 }
 
-func TestManagerAndAgentAgreeOnWhatIsGone(t *testing.T) {
+func TestManagerAndAgentDeleteTogether(t *testing.T) {
 	t.Parallel()
 
 	s, ctx, dir := newSite(t), t.Context(), t.TempDir()
@@ -53,17 +53,17 @@ func TestManagerAndAgentAgreeOnWhatIsGone(t *testing.T) {
 		s.Eventually(ctx, s.of(ctx, name, "Ready")).WithTimeout(soon).Should(HavePrefix("True InSync"))
 	}
 
-	// What is deleted goes from the host, and then from the cluster.
+	// Deleted resources are removed from the host, and then from the cluster.
 	s.kubectl("delete", "file", "a", "left")
 	s.Expect(there("a")()).To(BeFalse())
 	s.Eventually(ctx, s.of(ctx, "c", "Ready")).WithTimeout(soon).Should(HavePrefix("True InSync"))
 	s.Expect(there("left")()).To(BeTrue())
 
-	// What stops selecting the node goes from it.
+	// Deselected resources are removed from the host.
 	s.Expect(s.Patch(ctx, node("n1", ""), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"role":"db"}}}`)))).To(Succeed())
 	s.Eventually(ctx, there("b")).WithTimeout(soon).Should(BeFalse())
 
-	// What can't be removed is waited for, until somebody does not want to wait any more.
+	// A failed removal delays the deletion until it is abandoned.
 	s.Expect(os.WriteFile(filepath.Join(dir, "root/d/mine"), nil, 0o600)).To(Succeed())
 	s.Expect(s.Delete(ctx, directory)).To(Succeed())
 	s.Eventually(ctx, s.of(ctx, "d", "Reconciling")).WithTimeout(soon).Should(And(
@@ -72,7 +72,7 @@ func TestManagerAndAgentAgreeOnWhatIsGone(t *testing.T) {
 	s.Eventually(ctx, s.of(ctx, "d", "Reconciling")).WithTimeout(soon).Should(Equal("gone"))
 	s.Expect(there("d/mine")()).To(BeTrue())
 
-	// What goes because all does stays.
+	// Uninstalling leaves the host as it is.
 	s.kubectl("delete", "-k", "../config/crd")
 	s.Consistently(ctx, there("c")).Should(BeTrue())
 }

@@ -15,7 +15,7 @@ import (
 
 var held = []string{"Ready=False DeselectionHeld", "Reconciling=False Settled", "Stalled=True DeselectionHeld"}
 
-// three is a world of three web servers that have two Files as such, and one as any node.
+// three returns a world of three web servers with two Files for web servers and one for every node.
 func three(ctx context.Context) *world {
 	GinkgoHelper()
 	w := newWorld()
@@ -34,7 +34,7 @@ func rendered(template string) func(*v1alpha1.File) {
 	return func(f *v1alpha1.File) { f.Spec.Content, f.Spec.ContentTemplate = nil, &template }
 }
 
-// again is a manager that is started where another one was.
+// again returns a manager that starts in the same cluster.
 func (w *world) again() *world {
 	GinkgoHelper()
 	next := newWorld()
@@ -49,8 +49,8 @@ func relabelAll(ctx context.Context, role string, nodes ...string) {
 	}
 }
 
-var _ = Describe("Nodes that stop being selected because they changed", func() {
-	It("lose it at once where it is one", func(ctx SpecContext) {
+var _ = Describe("Nodes that are deselected because they changed", func() {
+	It("lose the resource at once if it is one node", func(ctx SpecContext) {
 		w := three(ctx)
 		relabel(ctx, "n1", "db")
 		w.pass(ctx)
@@ -58,7 +58,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
 	})
 
-	It("are held where they are two of three, keep all that they have, and lose it once that is confirmed", func(ctx SpecContext) {
+	It("are held if they are two of three, and lose it once it is confirmed", func(ctx SpecContext) {
 		w := three(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
 		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
@@ -85,19 +85,19 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		w.pass(ctx)
 		Expect(versions(ctx)).To(Equal(before))
 
-		By("a word that was not given")
+		By("a wrong token")
 		patchFile(ctx, "a", `{"metadata":{"annotations":{"fettle.dev/confirm-deselection":"yes"}}}`)
 		w.pass(ctx)
 		Expect(said(ctx, "a")).To(Equal(held))
 
-		By("the word of the one, while the other is not confirmed")
+		By("the token of one resource, while the other is not confirmed")
 		runs(ctx, commandOf(ctx, "a", "Stalled"))
 		w.pass(ctx)
 		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
 		Expect(said(ctx, "b")).To(Equal(held))
 		Expect(has(ctx, "n1")).To(HaveLen(3))
 
-		By("both words")
+		By("both tokens")
 		runs(ctx, commandOf(ctx, "b", "Stalled"))
 		w.pass(ctx)
 		Expect(said(ctx, "b")).To(ContainElement("Ready=True InSync"))
@@ -105,7 +105,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 			Expect(has(ctx, name)).To(Equal(map[string]string{"File/any": `{"content":"changed","path":"/any"}`}))
 		}
 
-		By("the same nodes once more: what was confirmed was confirmed once")
+		By("the same nodes once more: a token is valid for one hold")
 		relabelAll(ctx, "web", "n1", "n2")
 		w.pass(ctx)
 		Expect(has(ctx, "n1")).To(HaveLen(3))
@@ -115,7 +115,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(said(ctx, "a")).To(Equal(held))
 	})
 
-	It("are as before when the labels are put back", func(ctx SpecContext) {
+	It("are unchanged once the labels are reverted", func(ctx SpecContext) {
 		w := three(ctx)
 		before := versions(ctx)
 		relabelAll(ctx, "db", "n1", "n2", "n3")
@@ -131,7 +131,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		}
 	})
 
-	It("go on when few enough are left", func(ctx SpecContext) {
+	It("proceed when few enough are left", func(ctx SpecContext) {
 		w := three(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
 		w.pass(ctx)
@@ -142,7 +142,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
 	})
 
-	It("are held where they change one by one, for ten minutes", func(ctx SpecContext) {
+	It("are held if they change one by one, for ten minutes", func(ctx SpecContext) {
 		w := three(ctx)
 		relabel(ctx, "n1", "db")
 		w.pass(ctx)
@@ -152,7 +152,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(has(ctx, "n2")).To(HaveLen(3))
 		Expect(messageOf(ctx, "a", "Stalled")).To(HavePrefix("1 of 3 nodes would be deselected because their labels, annotations or facts changed: n2; 1 node lost resources in the last 10 minutes."))
 
-		By("a pass when it is time, though nothing has happened")
+		By("a scheduled reconciliation")
 		result, err := w.fleet.Reconcile(ctx, anything)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(result.RequeueAfter).To(BeNumerically("<=", 10*time.Minute-10*time.Second))
@@ -163,7 +163,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
 	})
 
-	It("are looked at no more often than definitions while one of these is gone", func(ctx SpecContext) {
+	It("are checked no more often than definitions while a definition is missing", func(ctx SpecContext) {
 		w := three(ctx)
 		relabel(ctx, "n1", "db")
 		w.pass(ctx)
@@ -177,7 +177,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(has(ctx, "n2")).To(HaveLen(3))
 	})
 
-	It("are held where it is their facts", func(ctx SpecContext) {
+	It("are held if their facts changed", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), node("n2", "web"), file("a", "/a", func(f *v1alpha1.File) { f.Spec.When = `facts.os.family == "Debian"` }))
 		w.pass(ctx)
@@ -198,7 +198,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(said(ctx, "a")).NotTo(Equal(held))
 	})
 
-	It("are held where what they lose is theirs alone, or withheld", func(ctx SpecContext) {
+	It("are held if they would lose rendered or withheld resources", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), node("n2", "web"), file("waits", "/w", on("web"), requires("File/none")),
 			file("own", "/own", on("web"), rendered("{{ .node.name }}")), file("broken", "/broken", on("web"), rendered("{{ .nothing }}")))
@@ -212,7 +212,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(said(ctx, "broken")).To(ContainElement("Stalled=True DeselectionHeld"))
 	})
 
-	It("are held by a manager that was started in between, though it knows neither before nor when", func(ctx SpecContext) {
+	It("are held by a manager that starts after the change", func(ctx SpecContext) {
 		w := three(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
 		again := w.again()
@@ -221,7 +221,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(said(ctx, "a")).To(Equal(held))
 		Expect(said(ctx, "any")).To(ContainElement("Ready=True InSync"), "what they keep is as it was")
 
-		By("one more, that goes by what the message of the one before said")
+		By("another manager accepts the token of the previous one")
 		third := again.again()
 		command := commandOf(ctx, "a", "Stalled")
 		third.pass(ctx)
@@ -232,7 +232,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(has(ctx, "n1")).To(HaveLen(1))
 	})
 
-	It("are held though what they lose is edited meanwhile, but not where it is aimed at others", func(ctx SpecContext) {
+	It("are held if the resource's content is edited, but not if its selector is", func(ctx SpecContext) {
 		w := three(ctx)
 		relabelAll(ctx, "db", "n1", "n2", "n3")
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
@@ -247,7 +247,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(has(ctx, "n1")).To(HaveLen(1))
 	})
 
-	It("are held though somebody sets their NodeCatalogs to noop at the same time", func(ctx SpecContext) {
+	It("are held if somebody sets their NodeCatalogs to noop at the same time", func(ctx SpecContext) {
 		w := three(ctx)
 		for _, name := range []string{"n1", "n2"} {
 			nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
@@ -260,7 +260,7 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 		Expect(said(ctx, "a")).To(Equal(held))
 	})
 
-	It("don't keep a deletion from being awaited, after a start as well", func(ctx SpecContext) {
+	It("still delay a deletion, also after a manager restart", func(ctx SpecContext) {
 		w := three(ctx)
 		update(ctx, "b", deleted)
 		w.pass(ctx)
@@ -280,8 +280,8 @@ var _ = Describe("Nodes that stop being selected because they changed", func() {
 	})
 })
 
-var _ = Describe("Nodes that lose something for another reason", func() {
-	It("are not held where its author narrows the selector, or deletes it", func(ctx SpecContext) {
+var _ = Describe("Nodes that lose a resource for another reason", func() {
+	It("are not held if the author narrows the selector or deletes the resource", func(ctx SpecContext) {
 		w := three(ctx)
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "db" })
 		w.pass(ctx)
@@ -290,13 +290,13 @@ var _ = Describe("Nodes that lose something for another reason", func() {
 		w.pass(ctx)
 		Expect(has(ctx, "n1")).To(HaveLen(1))
 
-		By("a manager that is started after it was narrowed")
+		By("a manager that starts after the selector was narrowed")
 		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.When = "false" })
 		w.again().pass(ctx)
 		Expect(has(ctx, "n1")).To(BeEmpty())
 	})
 
-	It("are not held where an edit could not be written everywhere at once", func(ctx SpecContext) {
+	It("are not held if an edit could not be written everywhere at once", func(ctx SpecContext) {
 		w := three(ctx)
 		w.fleet.Client = refusing{k8s, map[string]bool{"n1": true, "n2": true}}
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "db" })
@@ -310,7 +310,7 @@ var _ = Describe("Nodes that lose something for another reason", func() {
 		Expect(said(ctx, "a")).NotTo(Equal(held))
 	})
 
-	It("are not held where what they lose waited for their first facts", func(ctx SpecContext) {
+	It("are not held if the resource waited for their first facts", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"),
 			file("a", "/a", func(f *v1alpha1.File) { f.Spec.When = `facts.os.family == "RedHat"` }), file("b", "/b", requires("File/a")))
@@ -324,7 +324,7 @@ var _ = Describe("Nodes that lose something for another reason", func() {
 		Expect(said(ctx, "b")).To(ContainElement("Stalled=True MissingReference"))
 	})
 
-	It("are not held where they go away themselves", func(ctx SpecContext) {
+	It("are not held if the nodes themselves are deleted", func(ctx SpecContext) {
 		w := three(ctx)
 		for _, name := range []string{"n1", "n2", "n3"} {
 			Expect(k8s.Delete(ctx, node(name, ""))).To(Succeed())
@@ -334,7 +334,7 @@ var _ = Describe("Nodes that lose something for another reason", func() {
 		Expect(said(ctx, "a")).To(ContainElement("Ready=True NoNodesSelected"))
 	})
 
-	It("are not held where all may lose something", func(ctx SpecContext) {
+	It("are not held with a budget of 100 percent", func(ctx SpecContext) {
 		w := three(ctx)
 		w.fleet.MaxDeselection = new(100)
 		relabelAll(ctx, "db", "n1", "n2", "n3")
@@ -344,7 +344,7 @@ var _ = Describe("Nodes that lose something for another reason", func() {
 })
 
 var _ = Describe("A running manager", func() {
-	It("holds what many nodes would lose, until someone annotates it", func(ctx SpecContext) {
+	It("holds a mass deselection until it is confirmed", func(ctx SpecContext) {
 		startManager(false)
 		create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"), file("a", "/a", on("web")))
 		for _, name := range []string{"n1", "n2", "n3"} {
@@ -373,13 +373,13 @@ var _ = Describe("A running manager", func() {
 	})
 })
 
-// refusing is a client that may not write some NodeCatalogs.
+// refusing is a client that cannot write some NodeCatalogs.
 type refusing struct {
 	client.Client
 	nodes map[string]bool
 }
 
-// Patch refuses some.
+// Patch rejects some of them.
 func (c refusing) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 	if _, is := o.(*v1alpha1.NodeCatalog); is && c.nodes[o.GetName()] {
 		return errRefused
@@ -387,10 +387,27 @@ func (c refusing) Patch(ctx context.Context, o client.Object, p client.Patch, op
 	return c.Client.Patch(ctx, o, p, opts...)
 }
 
-// undefined is a reader of a cluster in which no kind is defined.
+var _ = Describe("An uninstallation that ends", func() {
+	It("is noticed though other reconciliations come in between", func(ctx SpecContext) {
+		w := three(ctx)
+		w.fleet.Live = undefined{k8s}
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		Expect(has(ctx, "n1")).To(HaveLen(3))
+		w.fleet.Live = k8s
+		for range 3 {
+			w.clock.SetTime(w.clock.Now().Add(4 * time.Second))
+			_, err := w.fleet.Reconcile(ctx, anything)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Expect(has(ctx, "n1")).To(HaveLen(2))
+	})
+})
+
+// undefined reads a cluster without CustomResourceDefinitions.
 type undefined struct{ client.Client }
 
-// Get finds no definition.
+// Get returns NotFound for each definition.
 func (c undefined) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	if o.GetObjectKind().GroupVersionKind().Kind == "CustomResourceDefinition" {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "customresourcedefinitions"}, key.Name)
@@ -399,7 +416,7 @@ func (c undefined) Get(ctx context.Context, key client.ObjectKey, o client.Objec
 }
 
 var _ = Describe("Nodes that have just joined", func() {
-	It("are held where their labels change with the next reconciliation", func(ctx SpecContext) {
+	It("are held if their labels change before the next reconciliation", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"), file("a", "/a", on("web")))
 		w.pass(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// writes are the requests so far that changed something, but for the lease of the one
-// that leads, and events.
+// writes returns the requests so far that changed something, except for events and the lease that
+// elects the leader.
 func (rs *requests) writes() []string {
 	return slices.DeleteFunc(rs.whole(""), func(s string) bool {
 		return strings.HasPrefix(s, "GET ") || strings.Contains(s, "/leases/fettle-manager") || strings.HasSuffix(s, "fettle-system/leases") || strings.Contains(s, "/events")

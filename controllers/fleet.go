@@ -117,10 +117,8 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 	// Reset before anything is read: a later change may not be in the caches yet.
 	compile := r.outdated.Swap(false) || r.compiled == nil || !r.recompileAt.IsZero() && !r.Clock.Now().Before(r.recompileAt)
 	wait, err := r.reconcile(ctx, compile)
-	if err != nil && compile {
-		r.outdated.Store(true)
-	}
 	if err != nil {
+		r.Invalidate()
 		return ctrl.Result{}, fmt.Errorf("cannot reconcile the fleet: %w", err)
 	}
 	return ctrl.Result{RequeueAfter: wait}, nil
@@ -133,10 +131,11 @@ func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, err
 	if err != nil {
 		return 0, err
 	}
+	uninstalling := r.uninstall.inProgress()
 	if err := r.checkDefinitions(ctx, s); err != nil {
 		return 0, err
 	}
-	if compile {
+	if compile || uninstalling && !r.uninstall.inProgress() {
 		if err := r.compile(ctx, s); err != nil {
 			return 0, err
 		}

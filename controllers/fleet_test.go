@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("The fleet", func() {
-	It("gives nodes of one targeting one shared Catalog, and each a NodeCatalog that it owns", func(ctx SpecContext) {
+	It("gives nodes with equal targeting one shared Catalog, and each a NodeCatalog owned by its Node", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), node("web-2", "web"), node("db-1", "db"), file("a", "/a", on("web")), file("b", "/b", on("web")))
 		w.pass(ctx)
@@ -29,7 +29,7 @@ var _ = Describe("The fleet", func() {
 		Expect(said(ctx, "a")).To(Equal([]string{"Ready=False Applying", "Reconciling=True Applying", "Stalled=False Settled"}))
 	})
 
-	It("writes nothing when nothing has changed", func(ctx SpecContext) {
+	It("writes nothing if nothing changed", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), configMap("motd", "text", "<b>"), file("a", "/a", fromConfigMap("motd", "text")),
 			file("own", "/own", func(f *v1alpha1.File) { f.Spec.Content, f.Spec.ContentTemplate = nil, new("<{{ .node.name }}>") }))
@@ -40,7 +40,7 @@ var _ = Describe("The fleet", func() {
 		Expect(versions(ctx)).To(Equal(before))
 	})
 
-	It("waits for the end of what people change one thing after another, but not for ever", func(ctx SpecContext) {
+	It("batches changes by people, for a limited time", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"))
 		w.fleet.NoteEdit()
@@ -64,7 +64,7 @@ var _ = Describe("The fleet", func() {
 		Expect(has(ctx, "web-1")).To(HaveLen(2))
 		Expect(said(ctx, "a")).To(ContainElement("Ready=False Applying"))
 
-		By("changes that follow each other for longer than two seconds")
+		By("changes that continue for more than two seconds")
 		w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Require = nil })
 		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
@@ -76,7 +76,7 @@ var _ = Describe("The fleet", func() {
 		Expect(has(ctx, "web-1")).To(HaveLen(1))
 	})
 
-	It("writes nothing twice while its cache is behind, and nothing halfway", func(ctx SpecContext) {
+	It("writes nothing twice while its cache is stale", func(ctx SpecContext) {
 		w := newWorld()
 		late := &behind{Client: k8s}
 		w.fleet.Client = late
@@ -91,14 +91,14 @@ var _ = Describe("The fleet", func() {
 		w.pass(ctx)
 		Expect(generation()).To(Equal(int64(2)))
 
-		By("going back to what the cache still has")
+		By("a change back to what the cache has")
 		update(ctx, "b", func(f *v1alpha1.File) { f.Spec.Path = "/b" })
 		w.pass(ctx)
 		Expect(has(ctx, "web-1")).To(HaveLen(2))
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Spec.Withheld).To(BeEmpty())
 	})
 
-	It("compiles with the next pass what changes while one has begun to read", func(ctx SpecContext) {
+	It("compiles changes that come during a reconciliation with the next one", func(ctx SpecContext) {
 		w := newWorld()
 		late := &behind{Client: k8s}
 		w.fleet.Client = late
@@ -114,7 +114,7 @@ var _ = Describe("The fleet", func() {
 		Expect(has(ctx, "web-1")).To(HaveKey("File/a"))
 	})
 
-	It("writes over what another manager wrote before it, which it has yet to see", func(ctx SpecContext) {
+	It("overwrites what another manager wrote, before the cache has it", func(ctx SpecContext) {
 		w := newWorld()
 		late := &behind{Client: k8s}
 		w.fleet.Client = late
@@ -132,7 +132,7 @@ var _ = Describe("The fleet", func() {
 		Expect(has(ctx, "web-1")).To(HaveKeyWithValue("File/a", `{"content":"changed","path":"/a"}`))
 	})
 
-	It("puts back a NodeCatalog's spec that someone changed, and leaves noop alone", func(ctx SpecContext) {
+	It("reverts manual changes of a NodeCatalog's spec, except noop", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), file("a", "/a"))
 		w.pass(ctx)
@@ -146,7 +146,7 @@ var _ = Describe("The fleet", func() {
 		Expect(spec.Noop).To(BeTrue())
 	})
 
-	It("withholds two claims of one path, names each on the other, and goes on with the rest", func(ctx SpecContext) {
+	It("withholds two resources with one path, names each in the other's status, and applies the rest", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), file("a", "/etc/motd"), file("b", "/etc/motd"), file("c", "/c"))
 		w.pass(ctx)
@@ -166,7 +166,7 @@ var _ = Describe("The fleet", func() {
 		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}))
 	})
 
-	DescribeTable("says of a resource that can't be applied why",
+	DescribeTable("explains why a resource cannot be applied",
 		func(ctx SpecContext, resources []client.Object, reason, message string) {
 			w := newWorld()
 			create(ctx, node("web-1", "web"))
@@ -179,7 +179,7 @@ var _ = Describe("The fleet", func() {
 			Expect(counts(ctx, "bad")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Skipped: 1}))
 			Expect(statusOf(ctx, NewWithT(GinkgoT()), "bad").Samples).To(HaveExactElements(HaveField("State", v1alpha1.StateWithheld)))
 		},
-		Entry("a reference to nothing", []client.Object{file("bad", "/a", requires("File/goood")), file("good", "/b")},
+		Entry("a missing reference", []client.Object{file("bad", "/a", requires("File/goood")), file("good", "/b")},
 			"MissingReference", "require names File/goood, which does not exist; the node has File/bad, File/good"),
 		Entry("a cycle", []client.Object{file("bad", "/a", requires("File/two")), file("two", "/b", requires("File/bad")), file("good", "/c")},
 			"DependencyCycle", "File/bad -> File/two -> File/bad"),
@@ -187,11 +187,11 @@ var _ = Describe("The fleet", func() {
 			file("good", "/b"),
 			file("bad", "/a", func(f *v1alpha1.File) { f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .nothing }}") }),
 		}, "InvalidTemplate", "on node web-1: line 1"),
-		Entry("a ConfigMap that is not there", []client.Object{file("good", "/b"), file("bad", "/a", fromConfigMap("none", "x"))},
+		Entry("a missing ConfigMap", []client.Object{file("good", "/b"), file("bad", "/a", fromConfigMap("none", "x"))},
 			"MissingSource", "ConfigMap default/none"),
 	)
 
-	It("renders a template once the node's facts are there", func(ctx SpecContext) {
+	It("renders a template once the node has reported facts", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), file("t", "/t", func(f *v1alpha1.File) {
 			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .facts.os.family }} on {{ .node.name }}")
@@ -208,7 +208,7 @@ var _ = Describe("The fleet", func() {
 		Expect(said(ctx, "t")).To(ContainElement("Ready=True InSync"))
 	})
 
-	It("removes the NodeCatalog of a Node that is gone, or was replaced by another of its name", func(ctx SpecContext) {
+	It("deletes the NodeCatalog of a Node that is gone or was replaced", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), node("web-2", "web"), file("a", "/a"))
 		w.pass(ctx)
@@ -224,7 +224,7 @@ var _ = Describe("The fleet", func() {
 		Expect(list.Items[0]).To(And(HaveField("Name", "web-2"), Not(HaveField("UID", first))))
 	})
 
-	It("keeps an unused Catalog for an hour, and as long as a node has yet to leave it", func(ctx SpecContext) {
+	It("deletes an unused Catalog after an hour", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), file("a", "/a"))
 		w.pass(ctx)
@@ -249,7 +249,7 @@ var _ = Describe("The fleet", func() {
 		Expect(has(ctx, "web-1")).To(HaveLen(1))
 	})
 
-	It("keeps no Catalog for a Node that left before it applied the next one", func(ctx SpecContext) {
+	It("deletes the Catalogs of a Node that left", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), node("web-2", "web"), file("a", "/a"))
 		w.pass(ctx)
@@ -282,7 +282,7 @@ func catalogs(ctx SpecContext) []v1alpha1.Catalog {
 	return list.Items
 }
 
-// versions are the resource versions of all that the manager writes.
+// versions returns the resource versions of everything that the manager writes.
 func versions(ctx SpecContext) map[string]string {
 	GinkgoHelper()
 	all := map[string]string{}

@@ -27,8 +27,8 @@ func gauge(from prometheus.Gatherer, name string) float64 {
 	return 0
 }
 
-var _ = Describe("A node whose NodeCatalog can't be written", func() {
-	It("holds up no other, is reported, and is tried again with a backoff", func(ctx SpecContext) {
+var _ = Describe("A node whose NodeCatalog cannot be written", func() {
+	It("delays no other, is reported, and is retried with backoff", func(ctx SpecContext) {
 		w := newWorld()
 		registry := prometheus.NewRegistry()
 		metrics, err := controllers.NewMetrics(registry)
@@ -57,7 +57,7 @@ var _ = Describe("A node whose NodeCatalog can't be written", func() {
 		Expect(w.drainEvents()).To(ContainElement(ContainSubstring("Warning NotPublished the API server rejects the NodeCatalog")))
 		Expect(gauge(registry, "fettle_unpublished_nodes")).To(Equal(1.0))
 
-		By("passes that come while it waits")
+		By("reconciliations during the backoff")
 		counting.patches = 0
 		for range 10 {
 			w.passAfter(ctx, 100*time.Millisecond)
@@ -69,7 +69,7 @@ var _ = Describe("A node whose NodeCatalog can't be written", func() {
 		Expect(counting.patches).To(BeNumerically("~", 5, 2))
 		Expect(w.drainEvents()).To(BeEmpty())
 
-		By("the node, that has room again")
+		By("the node makes room")
 		setStatus(ctx, "full", func(s *v1alpha1.NodeCatalogStatus) { s.Facts = nil })
 		reportFacts(ctx, "full", map[string]any{})
 		w.passAfter(ctx, 30*time.Second)
@@ -77,7 +77,7 @@ var _ = Describe("A node whose NodeCatalog can't be written", func() {
 		Expect(gauge(registry, "fettle_unpublished_nodes")).To(BeZero())
 	})
 
-	It("is written at once when it is to have something else", func(ctx SpecContext) {
+	It("is written at once when its desired spec changes", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("full", "web"))
 		w.pass(ctx)
@@ -92,7 +92,7 @@ var _ = Describe("A node whose NodeCatalog can't be written", func() {
 		Expect(has(ctx, "full")).To(HaveKey("File/own"))
 	})
 
-	It("loses the record of who wrote what with each write of the manager", func(ctx SpecContext) {
+	It("loses its managedFields with each write of the manager", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"))
 		w.pass(ctx)
@@ -103,8 +103,8 @@ var _ = Describe("A node whose NodeCatalog can't be written", func() {
 	})
 })
 
-var _ = Describe("A node that reports without end", func() {
-	It("causes few events, and none of another node's are lost", func(ctx SpecContext) {
+var _ = Describe("A node that reports continuously", func() {
+	It("causes few events, and no event of another node is lost", func(ctx SpecContext) {
 		startManager(false)
 		create(ctx, node("loud", "web"), node("n2", "web"))
 		for _, name := range []string{"loud", "n2"} {

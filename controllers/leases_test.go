@@ -16,7 +16,7 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 
-// renewed is a Lease of a node that lasts 60 s; the zero time is never.
+// renewed returns a Lease of 60 s; the zero time is never.
 func renewed(node string, at time.Time) *coordinationv1.Lease {
 	l := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: node, CreationTimestamp: metav1.NewTime(start)},
@@ -39,7 +39,7 @@ var _ = Describe("Leases", func() {
 		return all
 	}
 
-	It("are made for each node, by a manager that may do no more, and made again", func(ctx SpecContext) {
+	It("are created for each node, and created again if they are deleted", func(ctx SpecContext) {
 		startManager(false)
 		web := node("web-1", "web")
 		create(ctx, web, node("db-1", "db"))
@@ -49,16 +49,16 @@ var _ = Describe("Leases", func() {
 		Expect(*lease.Spec.LeaseDurationSeconds).To(Equal(int32(60)))
 		Expect(lease.Spec.RenewTime).To(BeNil())
 
-		By("someone who deletes one")
+		By("somebody deletes one")
 		Expect(k8s.Delete(ctx, &lease)).To(Succeed())
 		Eventually(ctx, func(g Gomega) { g.Expect(leasesOf(ctx, g)["web-1"].UID).NotTo(Or(BeEmpty(), Equal(lease.UID))) }).Should(Succeed())
 
-		By("a Node that goes away: its Lease is the garbage collector's")
+		By("a Node is deleted: its Lease is left to the garbage collector")
 		Expect(k8s.Delete(ctx, web)).To(Succeed())
 		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"db-1"}))
 		Expect(leasesOf(ctx, NewWithT(GinkgoT()))).To(HaveLen(2))
 
-		By("a Node of that name that comes")
+		By("a Node of the same name joins")
 		create(ctx, node("web-1", "web"))
 		gone := leasesOf(ctx, NewWithT(GinkgoT()))["web-1"]
 		Expect(k8s.Delete(ctx, &gone)).To(Succeed()) // as the garbage collector does
@@ -71,7 +71,7 @@ var _ = Describe("Leases", func() {
 		}).Should(Succeed())
 	})
 
-	It("cause no work while they are renewed, and last as long as the manager says", func(ctx SpecContext) {
+	It("cause no work while they are renewed, and have the manager's duration", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), file("a", "/a"))
 		Expect(w.pass(ctx)).To(BeNumerically(">", 0))
@@ -97,7 +97,7 @@ var _ = Describe("Leases", func() {
 		Expect(w.fleet.Heartbeats.Next(w.clock.Now())).To(Equal(2 * time.Minute))
 	})
 
-	It("tell who is silent and who is heard again, but for what an API server that is away made of it", func(ctx SpecContext) {
+	It("show which agents are silent, unless the API server is unreachable", func(ctx SpecContext) {
 		_, asked := startManager(false)
 		lease := renewed("web-1", time.Now())
 		lease.Namespace, lease.Spec.LeaseDurationSeconds = "fettle-nodes", new(int32(4)) // of nobody: the manager leaves it as it is
@@ -121,16 +121,16 @@ var _ = Describe("Leases", func() {
 		By("a renewal")
 		Eventually(ctx, func() int32 { renew(); return unknown() }).WithTimeout(time.Minute).Should(BeZero())
 
-		By("an API server that is away for longer than the Lease lasts")
+		By("an API server that is unreachable for longer than a Lease lasts")
 		asked.refused.Store(new("/"))
 		start := len(asked.whole("PATCH"))
 		Consistently(ctx, func() int { return len(asked.whole("PATCH")) }).WithTimeout(8*time.Second).Should(Equal(start), "it would write that the node is silent")
 		asked.refused.Store(nil)
 		Consistently(ctx, unknown).WithTimeout(3 * time.Second).Should(BeZero())
-		By("silence after that, which is not excused for ten times")
+		By("silence after the outage")
 		Eventually(ctx, unknown).WithTimeout(25 * time.Second).Should(BeEquivalentTo(1))
 
-		By("an API server that keeps its watches and answers nothing")
+		By("an API server that keeps watches open and answers nothing")
 		Eventually(ctx, func() int32 { renew(); return unknown() }).WithTimeout(time.Minute).Should(BeZero())
 		asked.refused.Store(new("/api/v1/nodes"))
 		Consistently(ctx, unknown).WithTimeout(8 * time.Second).Should(BeZero())
@@ -138,7 +138,7 @@ var _ = Describe("Leases", func() {
 		Eventually(ctx, unknown).WithTimeout(time.Minute).Should(BeEquivalentTo(1))
 	})
 
-	It("of a large fleet are made a few at a time, and keep no change waiting", func(ctx SpecContext) {
+	It("of a large fleet are created a few at a time, without delaying changes", func(ctx SpecContext) {
 		w := newWorld()
 		for i := range 200 {
 			create(ctx, node(fmt.Sprintf("node-%03d", i), "web"))

@@ -29,7 +29,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// manifests are the objects of a folder of config/, as kustomize puts them together.
+// manifests returns the objects that kustomize builds from a folder of config/.
 func manifests(ctx SpecContext, folder string) []*unstructured.Unstructured {
 	GinkgoHelper()
 	assets, err := controlplane.Assets()
@@ -51,7 +51,7 @@ func manifests(ctx SpecContext, folder string) []*unstructured.Unstructured {
 	}
 }
 
-// rights are what the roles in manifests let an account do, one resource each: verbs, group and resource.
+// rights returns what roles allow an account, one line per resource: verbs, group and resource.
 func rights(manifests []*unstructured.Unstructured, account string) []string {
 	GinkgoHelper()
 	roles := map[string]rbacv1.ClusterRole{}
@@ -85,7 +85,7 @@ func rights(manifests []*unstructured.Unstructured, account string) []string {
 	return all
 }
 
-// rulesOf are the rules of a role that is bound in a namespace, everywhere for "".
+// rulesOf returns the rules of a role that is bound in a namespace; "" is the whole cluster.
 func rulesOf(role rbacv1.ClusterRole, namespace string) []string {
 	GinkgoHelper()
 	Expect(role.AggregationRule).To(BeNil(), role.Name)
@@ -112,10 +112,10 @@ func rulesOf(role rbacv1.ClusterRole, namespace string) []string {
 
 func sorted(verbs []string) []string { return slices.Sorted(slices.Values(verbs)) }
 
-// as is the way in of one of our service accounts, with no right but its own.
+// as returns the configuration of one of our service accounts.
 func as(account string) *rest.Config { return asIn(restConfig, account) }
 
-// asIn is as, in a cluster of one's own.
+// asIn is as for another cluster.
 func asIn(admin *rest.Config, account string) *rest.Config {
 	namespace := map[string]string{"fettle-manager": "fettle-system", "fettle-nodeagent": "fettle-nodes"}[account]
 	cfg := rest.CopyConfig(admin)
@@ -127,7 +127,7 @@ func asIn(admin *rest.Config, account string) *rest.Config {
 }
 
 var _ = Describe("The manifests", func() {
-	It("are what an API server accepts, to the last field", func(ctx SpecContext) {
+	It("are accepted by an API server with strict field validation", func(ctx SpecContext) {
 		all := manifests(ctx, "default")
 		strict := client.WithFieldValidation(k8s, metav1.FieldValidationStrict)
 		kinds := map[string]int{}
@@ -138,7 +138,7 @@ var _ = Describe("The manifests", func() {
 		Expect(kinds).To(And(HaveKeyWithValue("Deployment", 1), HaveKeyWithValue("DaemonSet", 1), HaveKeyWithValue("ServiceAccount", 2)))
 	})
 
-	DescribeTable("let manager and agent do what they must",
+	DescribeTable("allow what manager and agent need",
 		func(ctx SpecContext, account, verb, resource string, allowed bool) {
 			namespace, resource, found := strings.Cut(resource, " ")
 			if !found {
@@ -200,7 +200,7 @@ var _ = Describe("The manifests", func() {
 		Entry(nil, "fettle-manager", "create", "events.k8s.io:events", false),                        // but in the namespace default
 	)
 
-	It("give manager and agent these rights, and no others", func(ctx SpecContext) {
+	It("grant manager and agent exactly these rights", func(ctx SpecContext) {
 		all := manifests(ctx, "default")
 		Expect(rights(all, "fettle-nodeagent")).To(ConsistOf(
 			"list watch fettle.dev/nodecatalogs", "patch fettle.dev/nodecatalogs/status", "get fettle.dev/catalogs",
@@ -227,7 +227,7 @@ var _ = Describe("The manifests", func() {
 		}
 	})
 
-	DescribeTable("leave the manager one finalizer of what people write",
+	DescribeTable("let the manager change one finalizer of resources only",
 		func(ctx SpecContext, change func(*v1alpha1.File), allowed bool) {
 			cleanUp()
 			f := file("a", "/a")
@@ -252,7 +252,7 @@ var _ = Describe("The manifests", func() {
 		Entry("not an annotation", func(f *v1alpha1.File) { f.Annotations = map[string]string{v1alpha1.AnnotationAbandonCleanup: "true"} }, false),
 	)
 
-	It("let the manager report on every kind that people write", func() {
+	It("let the manager write the status of every kind", func() {
 		all, err := crd.All()
 		Expect(err).NotTo(HaveOccurred())
 		var want, definitions []string
@@ -272,7 +272,7 @@ var _ = Describe("The manifests", func() {
 		Expect(want).To(HaveLen(len(v1alpha1.Resources())))
 	})
 
-	It("aggregate no role to edit or admin, and let none but the manager list Secrets", func(ctx SpecContext) {
+	It("aggregate no role to edit or admin, and let only the manager list Secrets", func(ctx SpecContext) {
 		for _, o := range manifests(ctx, "rbac") {
 			Expect(o.GetLabels()).To(BeEmpty())
 			rules, _, err := unstructured.NestedSlice(o.Object, "rules")

@@ -10,10 +10,10 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// A change is one of File/bad, or of what it speaks of, which all was well with before.
+// A change breaks File/bad, or something that it refers to.
 type change func(ctx SpecContext)
 
-// edited changes File/bad itself.
+// edited edits File/bad.
 func edited(adjust ...func(*v1alpha1.File)) change {
 	return func(ctx SpecContext) {
 		GinkgoHelper()
@@ -25,7 +25,7 @@ func edited(adjust ...func(*v1alpha1.File)) change {
 	}
 }
 
-// beside has something come.
+// beside creates other objects.
 func beside(objects ...client.Object) change {
 	return func(ctx SpecContext) { GinkgoHelper(); create(ctx, objects...) }
 }
@@ -47,15 +47,15 @@ func when(expression string) func(*v1alpha1.File) {
 	return func(f *v1alpha1.File) { f.Spec.When = expression }
 }
 
-// unexposed is a Secret that nodes may not have.
+// unexposed returns a Secret without the label that exposes it to nodes.
 func unexposed(name, key, value string) client.Object {
 	s := secret(name, key, value)
 	s.Labels = nil
 	return s
 }
 
-var _ = Describe("A resource that comes to be impossible", func() {
-	DescribeTable("says why, waits where it is concerned, and holds nothing else up",
+var _ = Describe("A resource that cannot be applied any more", func() {
+	DescribeTable("explains why, is withheld, and delays nothing else",
 		func(ctx SpecContext, impossible change, reason string, messages ...string) {
 			w, g := newWorld(), NewWithT(GinkgoT())
 			create(ctx, node("web-1", "web"), node("db-1", "db"), file("bad", "/bad", on("web")), file("good", "/good"), file("far", "/far", on("db")))
@@ -75,7 +75,7 @@ var _ = Describe("A resource that comes to be impossible", func() {
 			Expect(counts(ctx, "bad")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Skipped: 1}))
 			Expect(statusOf(ctx, g, "bad").AppliedGeneration).To(Equal(int64(1)), "nobody has applied another")
 
-			By("what its node is told: to leave it as it is, and to go on with the others")
+			By("its node leaves it as it is and applies the others")
 			Expect(nodeCatalog(ctx, g, "web-1").Spec.Withheld).To(ContainElement(And(HaveField("Ref", v1alpha1.ResourceRef("File/bad")), HaveField("Reason", reason))))
 			Expect(has(ctx, "web-1")).To(And(HaveKey("File/good"), Not(HaveKey("File/bad"))))
 			update(ctx, "good", func(f *v1alpha1.File) { f.Spec.Content = new("better") })
@@ -88,49 +88,49 @@ var _ = Describe("A resource that comes to be impossible", func() {
 			Expect(said(ctx, "far")).To(ContainElement("Ready=True InSync"))
 			Expect(nodeCatalog(ctx, g, "db-1").Spec.Withheld).To(BeEmpty())
 		},
-		Entry("two others claim its path", beside(file("other", "/bad"), file("third", "/bad", on("web"))),
+		Entry("two others have its path", beside(file("other", "/bad"), file("third", "/bad", on("web"))),
 			"Conflict", `path "/bad" is also claimed by File/other, File/third on the same node`),
-		Entry("it requires nothing that there is", edited(requires("Package/none")),
+		Entry("it requires a missing resource", edited(requires("Package/none")),
 			"MissingReference", "require names Package/none, which does not exist"),
-		Entry("it requires what is elsewhere", edited(requires("File/far")),
+		Entry("it requires a resource on other nodes", edited(requires("File/far")),
 			"MissingReference", "require names File/far, which does not apply to the same node: see its nodeSelector and when"),
 		Entry("it is part of a cycle", all(beside(file("two", "/2", on("web"), requires("File/bad")), file("three", "/3", on("web"), requires("File/two"))), edited(requires("File/three"))),
 			"DependencyCycle", "File/bad -> File/two -> File/three -> File/bad is a cycle"),
-		Entry("it waits for what has come to be impossible", all(beside(file("x", "/x", on("web")), file("y", "/x", on("web"))), edited(requires("File/x"))),
+		Entry("it requires a resource that cannot be applied", all(beside(file("x", "/x", on("web")), file("y", "/x", on("web"))), edited(requires("File/x"))),
 			"DependsOnProblem", "waits for File/x, which is withheld: Conflict"),
-		Entry("its template can't be parsed", edited(rendering("ok\n{{ if }}")),
+		Entry("its template cannot be parsed", edited(rendering("ok\n{{ if }}")),
 			"InvalidTemplate", "cannot parse contentTemplate: line 2"),
 		Entry("its template fails on a node", edited(rendering("ok\n{{ .node.labels.rack }}")),
 			"InvalidTemplate", "on node web-1: line 2", `no entry for key "rack"`),
-		Entry("its when is no CEL", edited(when("true &&\nfact.x")),
+		Entry("its when is not valid CEL", edited(when("true &&\nfact.x")),
 			"InvalidWhen", "line 2, column 1: undeclared reference to 'fact'"),
 		Entry("its when fails on a node", edited(when(`node.labels.rack == "7"`)),
 			"InvalidWhen", "fails on node web-1: no such key: rack"),
-		Entry("its ConfigMap is not there", edited(fromConfigMap("none", "x")),
+		Entry("its ConfigMap is missing", edited(fromConfigMap("none", "x")),
 			"MissingSource", `key "x" of ConfigMap default/none`),
 		Entry("its ConfigMap has no such key", all(beside(configMap("motd", "text", "one")), edited(fromConfigMap("motd", "x"))),
 			"MissingSource", `key "x" of ConfigMap default/motd`),
-		Entry("its Secret is not there", edited(fromSecret("none", "x")),
+		Entry("its Secret is missing", edited(fromSecret("none", "x")),
 			"UnexposedSecret", "Secret default/none, which does not exist or is not labelled"),
 		Entry("its Secret is not labelled for nodes", all(beside(unexposed("token", "text", "s3cret")), edited(fromSecret("token", "text"))),
 			"UnexposedSecret", "Secret default/token, which does not exist or is not labelled fettle.dev/expose-to-nodes=true"),
 		Entry("its Secret has no such key", all(beside(secret("token", "text", "s3cret")), edited(fromSecret("token", "x"))),
 			"MissingSource", `key "x" of Secret default/token, which has no such key`),
-		Entry("its Secret would go where a node has itself selected", all(beside(secret("token", "text", "s3cret")), edited(fromSecret("token", "text"),
+		Entry("its Secret would go to nodes that can select themselves", all(beside(secret("token", "text", "s3cret")), edited(fromSecret("token", "text"),
 			func(f *v1alpha1.File) { f.Spec.AcceptSelfLabelledNodes = false })),
 			"UnprotectedTargeting", "acceptSelfLabelledNodes"),
 		Entry("it is too large", all(beside(configMap("motd", "text", strings.Repeat("x", 600<<10))), edited(fromConfigMap("motd", "text"))),
 			"TooLarge", "it takes 600 KiB, and a catalog has room for 512"),
 		Entry("its rendering is too large", edited(rendering(`{{ repeat 400 (repeat 1024 "x") }}`)),
 			"TooLarge", "on node web-1: content is longer than 384 KiB"),
-		Entry("others on the node take its room", all(
+		Entry("others on the node exceed the size limit", all(
 			beside(secret("big", "text", strings.Repeat("x", 300<<10)), file("aaa", "/aaa", on("web"), fromSecret("big", "text"))), edited(fromSecret("big", "text"))),
 			"TooLarge", "its 401 KiB exceed the remaining 110 of 512 KiB for the own entries of node web-1; File/aaa takes the most, 401 KiB"),
-		Entry("its type refuses it", edited(func(f *v1alpha1.File) { f.Spec.Audit = []string{"colour"} }),
+		Entry("its type rejects it", edited(func(f *v1alpha1.File) { f.Spec.Audit = []string{"colour"} }),
 			"InvalidSpec", "colour"),
 	)
 
-	It("is named by each that claims the same, until one is left", func(ctx SpecContext) {
+	It("is named by each conflicting resource until one is left", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), file("a", "/same"), file("b", "/same"), file("c", "/same"))
 		w.pass(ctx)

@@ -20,8 +20,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// hosts are what the hosts of a fleet have of File/a, told by its content. Their agents
-// apply what they are told to, and then report it. Safe for concurrent use.
+// hosts simulate the hosts of a fleet, which have File/a with some content. Their agents apply their
+// NodeCatalogs and report. Safe for concurrent use.
 type hosts struct {
 	client client.WithWatch
 	mu     sync.Mutex
@@ -29,7 +29,7 @@ type hosts struct {
 	gate   chan struct{} // held up by anyone who sends: n3 applies nothing meanwhile
 }
 
-// follow has each node apply and report what it is told, until the context ends.
+// follow has each node apply and report its NodeCatalog until the context ends.
 func (h *hosts) follow(ctx context.Context, node string) {
 	defer GinkgoRecover()
 	w, err := h.client.Watch(ctx, &v1alpha1.NodeCatalogList{}, client.MatchingFields{"metadata.name": node})
@@ -76,7 +76,7 @@ func (h *hosts) apply(ctx context.Context, nc *v1alpha1.NodeCatalog) {
 	Expect(err).To(Or(Not(HaveOccurred()), MatchError(context.Canceled)))
 }
 
-// behind are the nodes that have yet to apply the generation of File/a, whose content says it.
+// behind returns the nodes that have not applied a generation of File/a, which its content names.
 func (h *hosts) behind(generation int64) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,15 +89,14 @@ func (h *hosts) behind(generation int64) []string {
 	return all
 }
 
-// A readiness is what was seen of File/a: the last generation that was Ready, and where a
-// node was behind then.
+// A readiness records the last Ready generation of File/a, and the cases in which a node was behind.
 type readiness struct {
 	mu    sync.Mutex
 	last  int64
 	early []string
 }
 
-// watch looks at every version of File/a's status.
+// watch checks every version of the status of File/a.
 func (r *readiness) watch(ctx context.Context, h *hosts) {
 	defer GinkgoRecover()
 	w, err := h.client.Watch(ctx, &v1alpha1.FileList{}, client.MatchingFields{"metadata.name": "a"})
@@ -134,7 +133,7 @@ func (r *readiness) seen() (last int64, early []string) {
 	return r.last, r.early
 }
 
-// kubectl runs a command as people give it.
+// kubectl runs a command as users do.
 func kubectl(args ...string) {
 	GinkgoHelper()
 	config := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
@@ -143,7 +142,7 @@ func kubectl(args ...string) {
 }
 
 var _ = Describe("Ready after an edit", func() {
-	It("is said of no generation before every node has applied it", func(ctx SpecContext) {
+	It("is not reported before every node has applied the generation", func(ctx SpecContext) {
 		startManager(false)
 		watching, err := client.NewWithWatch(restConfig, client.Options{Scheme: scheme})
 		Expect(err).NotTo(HaveOccurred())
@@ -168,7 +167,7 @@ var _ = Describe("Ready after an edit", func() {
 		create(ctx, file("a", "/a", func(f *v1alpha1.File) { f.Spec.Content = new("1") }), file("b", "/b"))
 		ready(1)
 
-		By("an edit that one node is late with, and kubectl waits for")
+		By("kubectl waits for an edit that one node applies late")
 		h.gate <- struct{}{}
 		edit(2)
 		waited := make(chan struct{})
@@ -188,7 +187,7 @@ var _ = Describe("Ready after an edit", func() {
 		Eventually(ctx, waited).WithTimeout(time.Minute).Should(BeClosed())
 		ready(2)
 
-		By("edits that come faster than they are applied")
+		By("edits that come faster than nodes apply them")
 		for generation := range int64(6) {
 			edit(3 + generation)
 		}
@@ -197,7 +196,7 @@ var _ = Describe("Ready after an edit", func() {
 		Expect(early).To(BeEmpty())
 	})
 
-	It("is not said of one that takes back another before a node has left that", func(ctx SpecContext) {
+	It("is not reported after a revert that a node has not applied", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), file("a", "/a"), file("b", "/b"))
 		w.pass(ctx)
@@ -207,7 +206,7 @@ var _ = Describe("Ready after an edit", func() {
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("other") })
 		w.pass(ctx)
 
-		By("what the node has applied by now, and has yet to report")
+		By("the node has applied it, and not reported yet")
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("hello\n") })
 		for range 2 {
 			w.pass(ctx)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// requests are what a client asks of an API server. Safe for concurrent use.
+// requests record what a client requests from an API server. Safe for concurrent use.
 type requests struct {
 	mu      sync.Mutex
 	all     []string
@@ -24,7 +24,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// note wraps a transport. What asks for metadata alone goes without a note.
+// note wraps a transport. Requests for metadata only are not recorded.
 func (rs *requests) note(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		rs.noteRead(r)
@@ -43,7 +43,7 @@ func (rs *requests) note(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// noteRead notes a list or watch of whole collections, also of metadata.
+// noteRead records the first list or watch of each collection, including those of metadata.
 func (rs *requests) noteRead(r *http.Request) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -57,21 +57,21 @@ func (rs *requests) noteRead(r *http.Request) {
 	rs.reads[path] = r.URL.RawQuery
 }
 
-// firstReads are the queries with which informers began.
+// firstReads returns the queries with which informers started.
 func (rs *requests) firstReads() []string {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return slices.Collect(maps.Values(rs.reads))
 }
 
-// whole are the requests so far, for whole objects, whose path has a part in it.
+// whole returns the requests for whole objects so far whose path contains a part.
 func (rs *requests) whole(part string) []string {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(rs.all), func(s string) bool { return !strings.Contains(s, part) })
 }
 
-// quiet is how long nothing has been asked.
+// quiet returns the time since the last request.
 func (rs *requests) quiet() time.Duration {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

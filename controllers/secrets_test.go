@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/seal"
 )
 
-// fromSecret has a file's content come out of a Secret, on nodes that label themselves.
+// fromSecret sets a file's content from a Secret, on nodes that can select themselves.
 func fromSecret(name, key string) func(*v1alpha1.File) {
 	return func(f *v1alpha1.File) {
 		f.Spec.Content, f.Spec.AcceptSelfLabelledNodes = nil, true
@@ -22,7 +22,7 @@ func fromSecret(name, key string) func(*v1alpha1.File) {
 	}
 }
 
-// secret is one that nodes may have.
+// secret returns a Secret that is exposed to nodes.
 func secret(name, key, value string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{v1alpha1.LabelExposeToNodes: "true"}},
@@ -30,7 +30,7 @@ func secret(name, key, value string) *corev1.Secret {
 	}
 }
 
-// publishKey has a node publish a new key, as its agent would.
+// publishKey publishes a new key of a node, as its agent would.
 func publishKey(ctx context.Context, name string) *seal.PrivateKey {
 	GinkgoHelper()
 	key, err := seal.GenerateKey()
@@ -39,7 +39,7 @@ func publishKey(ctx context.Context, name string) *seal.PrivateKey {
 	return key
 }
 
-// sealedFor are the values that are sealed for a node, by resource.
+// sealedFor returns the values that are sealed for a node, by resource.
 func sealedFor(ctx context.Context, g Gomega, name string) map[string]v1alpha1.SealedValue {
 	all := map[string]v1alpha1.SealedValue{}
 	for _, e := range nodeCatalog(ctx, g, name).Spec.Entries {
@@ -58,7 +58,7 @@ func openedOn(ctx context.Context, g Gomega, node string, key *seal.PrivateKey, 
 }
 
 var _ = Describe("A Secret", func() {
-	It("is sealed for each node, once it has published a key, and stays as it was sealed", func(ctx SpecContext) {
+	It("is sealed to each node's published key, once", func(ctx SpecContext) {
 		w, g := newWorld(), NewWithT(GinkgoT())
 		create(ctx, node("web-1", "web"), node("web-2", "web"), secret("token", "text", "hunter2"), file("a", "/a", fromSecret("token", "text")))
 		w.pass(ctx)
@@ -78,7 +78,7 @@ var _ = Describe("A Secret", func() {
 		Expect(versions(ctx)).To(Equal(before), "nor by a manager that has just started")
 	})
 
-	It("is sealed anew when its value or the node's key changes, and for nothing else", func(ctx SpecContext) {
+	It("is sealed again only if its value or the node's key changes", func(ctx SpecContext) {
 		w, g := newWorld(), NewWithT(GinkgoT())
 		token, other := secret("token", "text", "one"), secret("other", "text", "other")
 		create(ctx, node("web-1", "web"), node("db-1", "db"), token, other,
@@ -111,7 +111,7 @@ var _ = Describe("A Secret", func() {
 		Expect(nodeCatalog(ctx, g, "db-1").Generation).To(Equal(beforeDB))
 	})
 
-	It("that is not labelled for nodes, or no longer, is not given to them", func(ctx SpecContext) {
+	It("without the label is not given to nodes", func(ctx SpecContext) {
 		w, g := newWorld(), NewWithT(GinkgoT())
 		token := secret("token", "text", "hunter2")
 		token.Labels = nil
@@ -134,7 +134,7 @@ var _ = Describe("A Secret", func() {
 		}
 	})
 
-	It("is told in no status and no event when its type refuses it", func(ctx SpecContext) {
+	It("does not appear in statuses and events if its type rejects it", func(ctx SpecContext) {
 		w := newWorld()
 		user := &v1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: "ann"}}
 		user.Spec.NodeSelector = &metav1.LabelSelector{}
@@ -148,7 +148,7 @@ var _ = Describe("A Secret", func() {
 		Expect(w.drainEvents()).To(And(HaveLen(1), Not(ContainElement(ContainSubstring("s3cret")))))
 	})
 
-	It("is followed by a running manager, which reads no other", func(ctx SpecContext) {
+	It("is watched by a running manager, which reads no other", func(ctx SpecContext) {
 		mgr, asked := startManager(false)
 		token, private := secret("token", "text", "one"), secret("private", "text", "s3cret")
 		private.Labels = nil

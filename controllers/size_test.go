@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// createMany creates files as fast as the API server takes them.
+// createMany creates files concurrently.
 func createMany(ctx SpecContext, n int, make func(i int) *v1alpha1.File) {
 	GinkgoHelper()
 	unlimited := rest.CopyConfig(restConfig)
@@ -32,8 +32,8 @@ func createMany(ctx SpecContext, n int, make func(i int) *v1alpha1.File) {
 	Expect(group.Wait()).To(Succeed())
 }
 
-var _ = Describe("Much at once", func() {
-	It("of one targeting, 2,000 resources of 1 KiB, goes into a few catalogs, and one change into one", func(ctx SpecContext) {
+var _ = Describe("Large fleets and large nodes", func() {
+	It("store 2,000 resources with equal targeting in a few Catalogs, of which a change replaces one", func(ctx SpecContext) {
 		w := newWorld()
 		w.fleet.Recorder = events.NewFakeRecorder(10_000)
 		create(ctx, node("web-1", "web"), node("web-2", "web"))
@@ -63,7 +63,7 @@ var _ = Describe("Much at once", func() {
 		Expect(said(ctx, "f1000")).To(ContainElement("Ready=True InSync"))
 	})
 
-	It("on one node, of its own and withheld, is stored as one object, with the largest status", func(ctx SpecContext) {
+	It("store many own and withheld resources of a node in one object, beside the largest status", func(ctx SpecContext) {
 		w, g := newWorld(), NewWithT(GinkgoT())
 		w.fleet.Recorder = events.NewFakeRecorder(10_000)
 		create(ctx, node("web-1", "web"))

@@ -53,7 +53,7 @@ var _ = Describe("A resource's status", func() {
 		Expect(messageOf(ctx, "a", "Ready")).To(Equal("2 of 6 nodes in sync, 1 failed, 1 only reported (noop), 2 pending; n4: disk full"))
 	})
 
-	It("speaks of the generation that was compiled, and holds what others do steady meanwhile", func(ctx SpecContext) {
+	It("is about the compiled generation, and does not change with other resources", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), file("a", "/a"), file("b", "/b"))
 		w.pass(ctx)
@@ -74,7 +74,7 @@ var _ = Describe("A resource's status", func() {
 		Expect(w.drainEvents()).To(ConsistOf(ContainSubstring("Normal BecameReady")))
 	})
 
-	It("stays as it is where others change faster than nodes apply them", func(ctx SpecContext) {
+	It("does not change while others change faster than nodes apply them", func(ctx SpecContext) {
 		w := newWorld()
 		pass := func() {
 			GinkgoHelper()
@@ -96,7 +96,7 @@ var _ = Describe("A resource's status", func() {
 		}
 		change("a", "1")
 		pass()
-		By("a node that applied the first of two changes, when there was the second")
+		By("a node applies the first of two changes after the second was made")
 		first := nodeCatalog(ctx, NewWithT(GinkgoT()), "n1")
 		change("b", "1")
 		pass()
@@ -106,7 +106,7 @@ var _ = Describe("A resource's status", func() {
 		Expect(reason("b")).To(Equal("Ready=False Applying"))
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "c")).To(Equal(settled))
 
-		By("the second changed back, and again: it has one digest with another time")
+		By("the second is reverted and repeated, with the same digest")
 		change("b", "hello\n")
 		pass()
 		Expect(reason("b")).To(Equal("Ready=False Applying"), "the node may be in between")
@@ -117,7 +117,7 @@ var _ = Describe("A resource's status", func() {
 		pass()
 		Expect(reason("b")).To(Equal("Ready=True InSync"))
 
-		By("more changes than are kept apart")
+		By("more changes than are tracked separately")
 		for i := range 20 {
 			change("a", fmt.Sprint("more ", i))
 			pass()
@@ -130,7 +130,7 @@ var _ = Describe("A resource's status", func() {
 		Expect(reason("a")).To(Equal("Ready=True InSync"))
 	})
 
-	It("is not Ready because a node on which it failed has fallen silent", func(ctx SpecContext) {
+	It("does not become Ready when a node on which it failed falls silent", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), node("n2", "web"), file("a", "/a"), file("b", "/b"))
 		w.pass(ctx)
@@ -148,7 +148,7 @@ var _ = Describe("A resource's status", func() {
 		Expect(w.drainEvents()).To(BeEmpty())
 	})
 
-	It("has nothing of what a Node reported that another of its name replaced", func(ctx SpecContext) {
+	It("ignores reports of a Node that was replaced", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), file("a", "/a"))
 		w.pass(ctx)
@@ -161,7 +161,7 @@ var _ = Describe("A resource's status", func() {
 		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Pending: 1}))
 	})
 
-	It("says why a node is stuck that can't apply its catalog", func(ctx SpecContext) {
+	It("explains why a node cannot apply its catalog", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), file("a", "/a"))
 		w.pass(ctx)
@@ -176,7 +176,7 @@ var _ = Describe("A resource's status", func() {
 		Expect(messageOf(ctx, "a", "Ready")).To(Equal("0 of 1 nodes in sync, 1 pending; n1: catalog sha256-1 is invalid"))
 	})
 
-	It("is written once in five seconds at most, and then says the latest", func(ctx SpecContext) {
+	It("is written at most every five seconds, with the latest state", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), file("a", "/a"))
 		w.pass(ctx)
@@ -192,7 +192,7 @@ var _ = Describe("A resource's status", func() {
 		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
 	})
 
-	It("is in sync, of no node, where it selects none", func(ctx SpecContext) {
+	It("is in sync if it selects no node", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, file("a", "/a"))
 		w.pass(ctx)

@@ -69,7 +69,7 @@ func cleanUp() {
 	})
 }
 
-// letGo takes the finalizers off Files that are being deleted.
+// letGo removes the finalizers of Files.
 func letGo(ctx context.Context) {
 	GinkgoHelper()
 	var list v1alpha1.FileList
@@ -79,10 +79,10 @@ func letGo(ctx context.Context) {
 	}
 }
 
-// anything is a request: it says nothing.
+// anything is a request; its content is ignored.
 var anything = ctrl.Request{}
 
-// A world is a reconciler whose passes and clock the spec drives.
+// A world is a reconciler whose reconciliations and clock the spec drives.
 type world struct {
 	fleet  *controllers.Fleet
 	clock  *clocktesting.FakePassiveClock
@@ -100,13 +100,13 @@ func newWorld() *world {
 	return w
 }
 
-// pass makes one pass, some time after the last, and returns when the next is due.
+// pass reconciles ten seconds later, and returns when the next reconciliation is due.
 func (w *world) pass(ctx context.Context) time.Duration {
 	GinkgoHelper()
 	return w.passAfter(ctx, 10*time.Second)
 }
 
-// passAfter makes one pass, so long after the last.
+// passAfter reconciles after some time.
 func (w *world) passAfter(ctx context.Context, d time.Duration) time.Duration {
 	GinkgoHelper()
 	w.clock.SetTime(w.clock.Now().Add(d))
@@ -116,7 +116,7 @@ func (w *world) passAfter(ctx context.Context, d time.Duration) time.Duration {
 	return result.RequeueAfter
 }
 
-// behind is a client that reads from caches of which some hear of nothing new.
+// behind is a client with some stale caches.
 type behind struct {
 	client.Client
 	frozen  []client.ObjectList
@@ -124,7 +124,7 @@ type behind struct {
 	patches int    // of NodeCatalogs
 }
 
-// freeze lets lists stay as they are; by default those of NodeCatalogs.
+// freeze makes the caches of some lists stale, by default those of NodeCatalogs.
 func (b *behind) freeze(ctx context.Context, lists ...client.ObjectList) {
 	GinkgoHelper()
 	if len(lists) == 0 {
@@ -136,7 +136,7 @@ func (b *behind) freeze(ctx context.Context, lists ...client.ObjectList) {
 	b.frozen = lists
 }
 
-// List is the cache's.
+// List reads from the cache.
 func (b *behind) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	for _, f := range b.frozen {
 		if kindOf(f) == kindOf(list) {
@@ -153,12 +153,12 @@ func (b *behind) List(ctx context.Context, list client.ObjectList, opts ...clien
 	return err
 }
 
-// kindOf tells lists from each other, also those of metadata.
+// kindOf identifies lists, including those of metadata.
 func kindOf(list client.ObjectList) string {
 	return fmt.Sprintf("%T of %s", list, strings.TrimSuffix(list.GetObjectKind().GroupVersionKind().Kind, "List"))
 }
 
-// Patch counts.
+// Patch counts patches of NodeCatalogs.
 func (b *behind) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 	if _, ok := o.(*v1alpha1.NodeCatalog); ok {
 		b.patches++
@@ -225,7 +225,7 @@ func nodeCatalog(ctx context.Context, g Gomega, name string) *v1alpha1.NodeCatal
 	return &nc
 }
 
-// entries are what a node's agent would apply, as JSON by reference, and its digest.
+// entries returns what a node's agent would apply, as JSON by reference, and its digest.
 func entries(ctx context.Context, g Gomega, name string) (map[string]string, string) {
 	nc := nodeCatalog(ctx, g, name)
 	all, digest, err := catalog.Assemble(nc.Spec, func(name string) (*v1alpha1.Catalog, error) {
@@ -246,13 +246,13 @@ func has(ctx context.Context, name string) map[string]string {
 	return m
 }
 
-// applied lets a node report, as its agent would, that it applied what it should.
+// applied reports, as an agent would, that a node applied its NodeCatalog.
 func applied(ctx context.Context, name string, reports ...v1alpha1.ResourceReport) {
 	GinkgoHelper()
 	appliedAs(ctx, name, nodeCatalog(ctx, NewWithT(GinkgoT()), name), reports...)
 }
 
-// appliedAs lets a node report that it applied what it was told once.
+// appliedAs reports that a node applied an earlier NodeCatalog.
 func appliedAs(ctx context.Context, name string, told *v1alpha1.NodeCatalog, reports ...v1alpha1.ResourceReport) {
 	GinkgoHelper()
 	setStatus(ctx, name, func(s *v1alpha1.NodeCatalogStatus) {
@@ -280,7 +280,7 @@ func statusOf(ctx context.Context, g Gomega, name string) v1alpha1.ResourceStatu
 	return f.Status
 }
 
-// said is a File's conditions as "Type=Status Reason".
+// said returns a File's conditions as "Type=Status Reason".
 func said(ctx context.Context, name string) []string {
 	GinkgoHelper()
 	var all []string

@@ -22,7 +22,7 @@ import (
 
 const soon = time.Minute
 
-// A site is a cluster of its own with a manager, of which a test may take away anything.
+// A site is a cluster of its own with a manager, from which a test can remove anything.
 type site struct {
 	*WithT
 	client.Client
@@ -55,7 +55,7 @@ func newSite(t *testing.T) site {
 	return s
 }
 
-// settles waits until a node has so much, applies it as its agent would, and returns its spec.
+// settles waits until a node has a number of Catalogs, reports them as applied, and returns the spec.
 func (s site) settles(ctx context.Context, node string, lists int) v1alpha1.NodeCatalogSpec {
 	var nc v1alpha1.NodeCatalog
 	s.Eventually(ctx, func() int {
@@ -67,12 +67,12 @@ func (s site) settles(ctx context.Context, node string, lists int) v1alpha1.Node
 	return nc.Spec
 }
 
-// told are the writes so far to NodeCatalogs.
+// told returns the writes to NodeCatalogs so far.
 func (s site) told() []string {
 	return slices.DeleteFunc(s.asked.whole("/nodecatalogs"), func(r string) bool { return strings.HasPrefix(r, "GET ") })
 }
 
-func TestUninstallingEndsAndLeavesNodesAsTheyAre(t *testing.T) {
+func TestUninstallingOneByOneLeavesNodesAsTheyAre(t *testing.T) {
 	t.Parallel()
 
 	s, ctx := newSite(t), t.Context()
@@ -100,11 +100,11 @@ func TestUninstallingEndsAndLeavesNodesAsTheyAre(t *testing.T) {
 	s.Expect(s.Get(ctx, client.ObjectKeyFromObject(ann), ann)).To(Succeed())
 	told := len(s.told())
 
-	// One kind, of which all that is left waits for nodes.
+	// A kind of which only deletions that wait for nodes are left.
 	s.kubectl("delete", "crd", "users.fettle.dev")
 	s.Expect(s.told()[told:]).To(BeEmpty())
 
-	// One kind, of which nodes have some.
+	// A kind of which nodes have resources.
 	s.kubectl("delete", "crd", "files.fettle.dev")
 	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 	for name, lists := range map[string]int{"n1": 2, "n2": 1} {
@@ -113,12 +113,12 @@ func TestUninstallingEndsAndLeavesNodesAsTheyAre(t *testing.T) {
 		s.Expect(nc.Spec.Catalogs).To(HaveLen(lists))
 	}
 
-	// Nodes that come and go meanwhile.
+	// Nodes that join and change meanwhile.
 	s.Expect(s.Create(ctx, node("n3", "web"))).To(Succeed())
 	s.Expect(s.Patch(ctx, node("n1", ""), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"role":"db"}}}`)))).To(Succeed())
 	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 
-	// All that is left.
+	// The other kinds.
 	s.kubectl("delete", "-k", "../config/crd", "--ignore-not-found")
 	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 	var nodes corev1.NodeList
@@ -126,7 +126,7 @@ func TestUninstallingEndsAndLeavesNodesAsTheyAre(t *testing.T) {
 	s.Expect(nodes.Items).To(HaveLen(3))
 }
 
-func TestUninstallingAllAtOnceEndsAndTellsNodesNothing(t *testing.T) {
+func TestUninstallingAtOnceLeavesNodesAsTheyAre(t *testing.T) {
 	t.Parallel()
 
 	s, ctx := newSite(t), t.Context()
@@ -142,7 +142,7 @@ func TestUninstallingAllAtOnceEndsAndTellsNodesNothing(t *testing.T) {
 	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 }
 
-func TestFinalizersAreTakenOffByHandWhereTheManagerWentFirst(t *testing.T) {
+func TestDocumentedCommandRemovesFinalizersWithoutAManager(t *testing.T) {
 	t.Parallel()
 
 	cfg, _ := controlplane.Start(t)

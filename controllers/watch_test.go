@@ -23,8 +23,8 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// startManager runs a manager as the command does, with its own account's rights, and
-// stops it after the spec. It notes what the manager asks of the API server.
+// startManager runs a manager as the command does, with the rights of its own account, and stops it
+// after the spec. It records the manager's requests.
 func startManager(elect bool) (ctrl.Manager, *requests) {
 	GinkgoHelper()
 	return startManagerBehind(&requests{}, elect)
@@ -37,7 +37,7 @@ func startManagerBehind(asked *requests, elect bool) (ctrl.Manager, *requests) {
 	return mgr, asked
 }
 
-// runManager starts a manager beside others. It ends with stop, or after the spec.
+// runManager starts a manager beside others. It runs until stop, or the end of the spec.
 func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 	GinkgoHelper()
 	mgr = newManager(NewWithT(GinkgoT()), as("fettle-manager"), scheme, asked, elect)
@@ -53,7 +53,7 @@ func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 	return mgr, stop
 }
 
-// newManager is one as the command makes it.
+// newManager creates a manager as the command does.
 func newManager(g Gomega, cfg *rest.Config, scheme *runtime.Scheme, asked *requests, elect bool) ctrl.Manager {
 	fleet := &controllers.Fleet{Clock: clock.RealClock{}, Kinds: providers.Kinds()}
 	cfg.Wrap(asked.note)
@@ -84,7 +84,7 @@ var _ = Describe("A running manager", func() {
 				g.Expect(got).To(Equal(want))
 			}).Should(Succeed())
 		}
-		By("a resource whose ConfigMap comes later")
+		By("a resource whose ConfigMap is created later")
 		create(ctx, node("web-1", "web"), node("db-1", "db"), file("a", "/a", on("web"), fromConfigMap("motd", "text")))
 		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Stalled=True MissingSource"))
 		cm := configMap("motd", "text", "one")
@@ -92,20 +92,20 @@ var _ = Describe("A running manager", func() {
 		eventually("web-1", map[string]string{"File/a": `{"content":"one","path":"/a"}`})
 		eventually("db-1", map[string]string{})
 
-		By("a ConfigMap that changes")
+		By("the ConfigMap changes")
 		first := nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Spec.Catalogs
 		cm.Data["text"] = "two"
 		Expect(k8s.Update(ctx, cm)).To(Succeed())
 		eventually("web-1", map[string]string{"File/a": `{"content":"two","path":"/a"}`})
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Spec.Catalogs).NotTo(Equal(first))
 
-		By("a label that selects, and no longer does")
+		By("a label selects a node, and is removed")
 		relabel(ctx, "db-1", "web")
 		eventually("db-1", map[string]string{"File/a": `{"content":"two","path":"/a"}`})
 		relabel(ctx, "db-1", "db")
 		eventually("db-1", map[string]string{})
 
-		By("a report of the node, and drift that it corrected")
+		By("a node reports corrected drift")
 		applied(ctx, "web-1")
 		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=True InSync"))
 		applied(ctx, "web-1",
@@ -115,20 +115,20 @@ var _ = Describe("A running manager", func() {
 			ContainElements("DriftCorrected File/a: content changed", "DriftCorrected User/b: created"))
 		Expect(noted(ctx, "File")).To(ContainElements(ContainSubstring("ProblemFound MissingSource"), ContainSubstring("BecameReady")))
 
-		By("a Catalog that someone deletes")
+		By("somebody deletes a Catalog")
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Catalog{})).To(Succeed())
 		eventually("web-1", map[string]string{"File/a": `{"content":"two","path":"/a"}`})
 
-		By("a resource that goes away")
+		By("a resource is deleted")
 		Expect(k8s.Delete(ctx, file("a", "/a"))).To(Succeed())
 		eventually("web-1", map[string]string{})
 
-		By("a Node that goes away")
+		By("a Node is deleted")
 		Expect(k8s.Delete(ctx, node("db-1", "db"))).To(Succeed())
 		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"web-1"}))
 	})
 
-	It("reads of all ConfigMaps those that resources name, and those once a version", func(ctx SpecContext) {
+	It("reads only ConfigMaps that resources refer to, once per version", func(ctx SpecContext) {
 		mgr, asked := startManager(false)
 		other := configMap("other", "x", "1")
 		other.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "x is 1"}
@@ -156,7 +156,7 @@ var _ = Describe("A running manager", func() {
 		Expect(cached.ManagedFields).To(BeEmpty())
 	})
 
-	It("leaves heartbeats and strangers' ConfigMaps unanswered", func(ctx SpecContext) {
+	It("ignores heartbeats of Nodes and unrelated ConfigMaps", func(ctx SpecContext) {
 		_, asked := startManager(false)
 		create(ctx, node("web-1", "web"), configMap("other", "x", "1"), file("a", "/a"))
 		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=False Applying"))
@@ -178,7 +178,7 @@ var _ = Describe("A running manager", func() {
 		Expect(asked.whole("")[start:]).To(BeEmpty())
 	})
 
-	It("takes nothing from a node while it can't read one kind of resources", func(ctx SpecContext) {
+	It("removes nothing from nodes while it cannot read a kind", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("web-1", "web"), file("a", "/a"), file("b", "/b"), user("ann"))
 		w.pass(ctx)
@@ -197,7 +197,7 @@ var _ = Describe("A running manager", func() {
 		Eventually(ctx, func() map[string]string { return has(ctx, "web-1") }).Should(And(HaveLen(2), HaveKey("File/b"), HaveKey("User/ann")))
 	})
 
-	It("works as the one that is elected", func(ctx SpecContext) {
+	It("works as the elected leader", func(ctx SpecContext) {
 		mgr, _ := startManager(true)
 		Eventually(ctx, mgr.Elected()).Should(BeClosed())
 		create(ctx, node("web-1", "web"), file("a", "/a"))
@@ -225,7 +225,7 @@ func names(ctx context.Context, list client.ObjectList) []string {
 	return all
 }
 
-// noted are the events about a kind, as "Reason note".
+// noted returns the events about a kind, as "Reason note".
 func noted(ctx context.Context, kind string) []string {
 	GinkgoHelper()
 	var list eventsv1.EventList
