@@ -40,7 +40,7 @@ func TestAnInvalidEntryIsAnInvalidItem(t *testing.T) {
 		"another attribute": {entry("Package", "nginx", `{"colour":"red"}`), `cannot read attributes of Package/nginx: json: unknown field "colour"; Package has: name`},
 		"a schedule": {with(func(e *v1alpha1.CatalogEntry) {
 			e.Schedule = &v1alpha1.Schedule{Weekday: []v1alpha1.Weekday{"Caturday"}}
-		}), `schedule: weekday "Caturday" is none: write Mon, Tue, Wed, Thu, Fri, Sat or Sun`},
+		}), `schedule: invalid weekday "Caturday": write Mon, Tue, Wed, Thu, Fri, Sat or Sun`},
 		"a reference": {with(func(e *v1alpha1.CatalogEntry) {
 			e.Edges = &v1alpha1.Edges{Before: []v1alpha1.ResourceRef{"File/b"}, Notify: []v1alpha1.ResourceRef{"nginx"}, Subscribe: []v1alpha1.ResourceRef{"/"}}
 		}), `reference "nginx" is not Kind/name, as in File/motd`},

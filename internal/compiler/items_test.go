@@ -22,7 +22,7 @@ func TestInvalidMetaparametersAreProblems(t *testing.T) {
 		file("e", "/e", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionDelete }),
 	}})
 	want := []compiler.Problem{
-		{Ref: "File/a", Reason: "InvalidSpec", Message: `schedule: weekday "Caturday" is none: write Mon, Tue, Wed, Thu, Fri, Sat or Sun`},
+		{Ref: "File/a", Reason: "InvalidSpec", Message: `schedule: invalid weekday "Caturday": write Mon, Tue, Wed, Thu, Fri, Sat or Sun`},
 		{Ref: "SystemService/c", Reason: "InvalidSpec", Message: "things of kind SystemService can't be removed: use deletionPolicy Orphan"},
 	}
 	if diff := cmp.Diff(want, problems); diff != "" {

@@ -119,7 +119,7 @@ func TestAnUnavailableSecretIsAProblem(t *testing.T) {
 	}{
 		"a Secret that is not exposed":  {file("a", "/a", fromSecret("other", "text")), "UnexposedSecret", fmt.Sprintf(unexposed, "other")},
 		"a missing key":                 {file("a", "/a", fromSecret("token", "none")), "MissingSource", `contentFrom names key "none" of Secret ops/token, which has no such key: add it, or correct contentFrom`},
-		"a value that the type rejects": {file("a", "/a", fromSecret("bad", "text")), "InvalidSpec", "content is refused, and why can't be said without telling its value: see what the attribute may be"},
+		"a value that the type rejects": {file("a", "/a", fromSecret("bad", "text")), "InvalidSpec", "content is invalid (details omitted: the value is secret): see what the attribute accepts"},
 		"content and contentFrom":       {file("a", "/a", fromSecret("token", "text"), content("x")), "InvalidSpec", "content, contentTemplate and contentFrom are mutually exclusive: set only one"},
 		"nodes that can select themselves": {
 			file("a", "/a", fromSecret("token", "text"), on("web"), when(`facts.os.family == "Debian"`)), "UnprotectedTargeting",
@@ -165,7 +165,7 @@ func TestItemsOpenSealedValues(t *testing.T) {
 		"<nil>":  invalid(catalog.Items(entry, kinds(), open("s3cret", nil))),
 		"no key": invalid(catalog.Items(entry, kinds(), open("", errors.New("no key")))),
 		"content of File/a is sealed: only the node that it was sealed for can open it":                      invalid(catalog.Items(entry, kinds(), nil)),
-		"content is refused, and why can't be said without telling its value: see what the attribute may be": invalid(catalog.Items(entry, kinds(), open("refused", nil))),
+		"content is invalid (details omitted: the value is secret): see what the attribute accepts": invalid(catalog.Items(entry, kinds(), open("refused", nil))),
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

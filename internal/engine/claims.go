@@ -11,13 +11,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
-// claims reports whether a resource has what its deletion policy says to be noted: one that
-// only reports has not done anything that would have to be undone.
+// needsClaim reports whether the claim on a resource's thing has to be kept up to date. A resource
+// in noop has changed nothing that would have to be undone.
 func (r *run) needsClaim(e *entry) bool {
 	return r.OwnerUID != "" && e.Deletes == nil && e.compared && !e.situation.Noop
 }
 
-// stake makes the claim on what is about to be changed, which is kept as it was.
+// prepareClaim makes the claim on a thing that is about to be changed, with its former state.
 func (r *run) prepareClaim(ctx context.Context, e *entry) error {
 	if !r.needsClaim(e) || e.Deletion == resource.Orphan {
 		return nil
@@ -38,7 +38,7 @@ func (r *run) prepareClaim(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// noteClaims has the claims of a group on disk.
+// saveClaims saves the claims of a group to disk.
 func (r *run) saveClaims(group []*entry) error {
 	var claims []claim.Claim
 	for _, e := range group {
@@ -55,7 +55,7 @@ func (r *run) saveClaims(group []*entry) error {
 	return nil
 }
 
-// claimOf is the claim on a resource's thing, with what is known of former values.
+// newClaim returns the claim on a resource's thing, with the former values that are known.
 func (r *run) newClaim(e *entry) (claim.Claim, error) {
 	gone, err := e.Resource.Gone()
 	if err != nil {
@@ -75,8 +75,8 @@ func (r *run) newClaim(e *entry) (claim.Claim, error) {
 	return c, nil
 }
 
-// intended are the changes of what was there before: those that undo drift are not, once
-// there is a claim.
+// intendedChanges returns the changes of the original state. Once there is a claim, those that
+// correct drift are not among them.
 func (r *run) intendedChanges(e *entry, claimed bool) []resource.Change {
 	if !claimed {
 		return e.situation.Changes
@@ -84,7 +84,7 @@ func (r *run) intendedChanges(e *entry, claimed bool) []resource.Change {
 	return slices.DeleteFunc(slices.Clone(e.situation.Changes), func(c resource.Change) bool { return r.corrective(e, c) })
 }
 
-// reclaim brings the claim on a thing up to date once its resource is dealt with.
+// refreshClaim updates the claim on a thing after its resource was handled.
 func (r *run) refreshClaim(e *entry) {
 	if !r.needsClaim(e) {
 		return
@@ -102,8 +102,8 @@ func (r *run) refreshClaim(e *entry) {
 	}
 }
 
-// inherit has a thing be the resource's own that brought it along: whose it was before has
-// nothing become of it any more.
+// takeOverClaim drops the claim on a generated thing: it now belongs to the resource that generated
+// it.
 func (r *run) takeOverClaim(child *entry) {
 	key := child.thing
 	if _, had := r.Store.Claims()[key]; had && r.needsClaim(child) {
@@ -111,7 +111,7 @@ func (r *run) takeOverClaim(child *entry) {
 	}
 }
 
-// inherited reports whether someone else took over what leaves.
+// claimTakenOver reports whether another resource took over the thing that an item deletes.
 func (r *run) claimTakenOver(e *entry) bool {
 	if e.Deletes == nil {
 		return false
@@ -120,7 +120,7 @@ func (r *run) claimTakenOver(e *entry) bool {
 	return !still
 }
 
-// disclaim forgets the claim on what was dealt with as it says.
+// dropClaim drops the claim that an item has carried out.
 func (r *run) dropClaim(e *entry) {
 	if e.report.State == report.InSync || e.report.State == report.Changed {
 		e.report.Gone = true

@@ -10,14 +10,12 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// identities are the resources of a run by what their providers say they are about on the
-// host, where names do not tell.
+// identities are the resources of a run by the identities that their providers gave them.
 type identities map[plan.Key][]*entry
 
-// tellApart finds resources that are about the same thing by different names, before any of
-// them is changed: all fail, as those with equal names do. Before the first change all
-// resources are asked about; later only a group about which nothing could be told then, as
-// the directory of a file was not there.
+// findDuplicates fails resources that manage the same thing under different names, before any of
+// them is changed. It asks about all resources before the first change, and later only about those
+// whose identity was unknown then, such as a file whose directory did not exist.
 func (r *run) findDuplicates(ctx context.Context, group []*entry) {
 	if !slices.ContainsFunc(group, func(e *entry) bool { return len(e.situation.Changes) > 0 }) {
 		return
@@ -44,7 +42,8 @@ func (r *run) findDuplicates(ctx context.Context, group []*entry) {
 	}
 }
 
-// identifiable leaves out what others bring along: the catalog's own resources go before it.
+// canIdentify reports whether a resource is to be identified. Generated resources are not: those of
+// the catalog take precedence.
 func (r *run) canIdentify(e *entry) bool {
 	if e != r.entries[e.node] || e.identity != "" || e.Resource == nil || e.Deletes != nil || e.situation.Invalid != nil || len(e.situation.Cycle) > 0 {
 		return false
@@ -55,8 +54,7 @@ func (r *run) canIdentify(e *entry) bool {
 	return e.situation.NoProvider == nil && e.Resource.Abilities().Identify
 }
 
-// identify asks about resources of one kind and provider, and has those fail that share an
-// identity.
+// identify identifies resources of one kind and provider, and fails those that share an identity.
 func (r *run) identify(ctx context.Context, group []*entry) {
 	all := make([]resource.Resource, len(group))
 	for i, e := range group {
@@ -85,7 +83,7 @@ func duplicateError(e, other *entry) error {
 		e.Resource.Namevar(), other.Resource.Namevar(), other.Ref)
 }
 
-// contest fails a resource, also one that has ended.
+// failDuplicate fails a resource, even one that has ended.
 func (r *run) failDuplicate(e *entry, err error) {
 	switch {
 	case e.situation.Invalid != nil: // by another resource, too

@@ -37,7 +37,7 @@ type entry struct {
 	notes            string // what the provider told since the last event
 }
 
-// settled is the situation once the changes are dealt with.
+// afterChanges returns the situation once the changes are handled.
 func (e *entry) afterChanges() decide.Situation {
 	s := e.situation
 	s.ChangesDone = true
@@ -47,7 +47,7 @@ func (e *entry) afterChanges() decide.Situation {
 	return s
 }
 
-// setLevels gives events the level of their resource, and failures that of errors.
+// setLevels sets the level of events to that of their resource, and the level of failures to error.
 func (e *entry) setLevels() {
 	for i := range e.report.Events {
 		ev := &e.report.Events[i]
@@ -57,7 +57,7 @@ func (e *entry) setLevels() {
 	}
 }
 
-// state follows from the events.
+// state derives the state of a resource from its events.
 func (e *entry) state() report.State {
 	if e.report.State != "" {
 		return e.report.State
@@ -89,19 +89,19 @@ func firstFailure(events []report.Event) string {
 	return ""
 }
 
-// refreshesItself reports whether a resource's own changes refresh it, as its type says;
-// what goes away needs no refresh.
+// refreshesItself reports whether a resource's own changes refresh it, as its type declares. A
+// removal never does.
 func (e *entry) refreshesItself() bool {
 	changes := e.situation.Changes
 	return len(changes) > 0 && e.Resource.Traits().SelfRefresh && !changes[0].Removes()
 }
 
-// seenInSync reports whether a resource was as it should be when it was read last.
+// seenInSync reports whether a resource was in sync when it was read last.
 func (e *entry) seenInSync() bool {
 	return e.compared && (e.report.State == report.InSync || e.report.State == report.Changed || e.report.State == report.Refreshed)
 }
 
-// changed reports whether anything of it was changed.
+// changed reports whether any change of the resource succeeded.
 func (e *entry) changed() bool {
 	return slices.ContainsFunc(e.report.Events, func(ev report.Event) bool { return ev.Status == report.Success })
 }
@@ -130,16 +130,15 @@ func (e *entry) batchItem() resource.BatchItem {
 	return resource.BatchItem{Resource: e.Resource, Changes: e.situation.Changes, Note: e.addNote}
 }
 
-// note keeps what the provider adds to the report.
+// addNote keeps a note of the provider for the report.
 func (e *entry) addNote(text string) { e.notes += text }
 
-// tell gives what the provider told to the event that was added last.
+// attachNotes moves the notes to the event that was added last.
 func (e *entry) attachNotes() {
 	e.report.Events[len(e.report.Events)-1].Output, e.notes = e.notes, ""
 }
 
-// remark keeps what a resource told while it brought others along: with its last event
-// or, where it has none, as its message.
+// attachRemainingNotes moves the notes to the last event or, if there is none, to the message.
 func (e *entry) attachRemainingNotes() {
 	switch n := len(e.report.Events); {
 	case e.notes == "":

@@ -7,7 +7,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// finish ends a resource and releases what comes after it.
+// finish ends a resource and releases its dependents.
 func (r *run) finish(e *entry) {
 	e.done = true
 	e.writtenAt = max(e.writtenAt, r.writtenBefore(e))
@@ -18,7 +18,7 @@ func (r *run) finish(e *entry) {
 	r.queue.Done(e.node)
 }
 
-// conclude gives the resource its state and passes its events on.
+// conclude sets the state of a resource and notifies its dependents.
 func (r *run) conclude(e *entry) {
 	e.report.State = e.state()
 	e.blocksDependents = e.blocksDependents || e.report.State == report.Failed
@@ -32,13 +32,13 @@ func (r *run) conclude(e *entry) {
 	r.notifyDependents(e)
 }
 
-// forgets reports whether nothing is remembered of a resource: the whole run only
-// looks at what would be.
+// remembersNothing reports whether nothing is remembered of a resource, because the whole run is in
+// noop.
 func (r *run) remembersNothing(e *entry) bool { return r.Noop && e.situation.Noop }
 
-// remember saves what later runs tell drift from, and strikes off a refresh that is
-// not due any more: it stays due when the resource did not get to it, or when it only
-// reports because the whole run does.
+// remember saves what later runs need to detect drift, and clears a pending refresh. The refresh
+// stays pending if the resource failed, was skipped, or only reports because the whole run is in
+// noop.
 func (r *run) remember(e *entry) {
 	if r.remembersNothing(e) {
 		return
@@ -64,10 +64,9 @@ func (r *run) remember(e *entry) {
 	}
 }
 
-// remembered is what to tell drift from after a comparison: the values that are as they
-// should be, and of those that are not, because they could not be changed or were only
-// reported, what was remembered before. So it is still drift when it is corrected, and
-// what was not yet done of a new intention never is.
+// valuesToRemember returns the observed values to detect drift from. A value that is out of sync,
+// because it could not be changed or was only reported, keeps what was remembered before: a later
+// correction of drift still counts as one, and a later change of intention does not.
 func valuesToRemember(c resource.Comparison, old map[string]string) map[string]string {
 	if len(c.Changes) == 0 {
 		return c.Observed
@@ -84,14 +83,14 @@ func valuesToRemember(c resource.Comparison, old map[string]string) map[string]s
 	return values
 }
 
-// check remembers when a resource that has a schedule was looked at.
+// recordLook remembers when a resource with a schedule was looked at.
 func (r *run) recordLook(e *entry) {
 	if e.Schedule != nil && e.compared {
 		r.Store.SetChecked(e.thing, e.began)
 	}
 }
 
-// record keeps what was read last of the audited properties.
+// recordAudit remembers the values of audited properties.
 func (r *run) recordAudit(e *entry) {
 	if !e.Audit || !e.compared {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// surroundings are what a generating resource may know of a run.
+// A catalogView is what a generating resource may know of a run.
 type catalogView struct{ r *run }
 
 func (s catalogView) Has(kind, name string) bool {
@@ -61,9 +61,8 @@ func (s catalogView) Kind(name string) (resource.Kind, bool) {
 
 func (s catalogView) Facts() resource.Facts { return s.r.Facts }
 
-// generate deals with what a resource brings along, one by one, before anything that
-// comes after the resource. One that fails holds up what comes after, as the resource
-// itself would; the others go on.
+// generate handles the resources that a resource generates, one by one, before its dependents. If
+// one fails, the dependents are skipped, but the other generated resources are still handled.
 func (r *run) generate(ctx context.Context, e *entry) {
 	if decide.Refusal(e.situation).Action != decide.Keep || e.failed() || !e.Resource.Abilities().Generate {
 		return
@@ -90,7 +89,7 @@ func (r *run) generate(ctx context.Context, e *entry) {
 	e.attachRemainingNotes()
 }
 
-// newChild reads a generated resource.
+// readGenerated reads a generated resource.
 func (r *run) readGenerated(ctx context.Context, parent *entry, res resource.Resource) *entry {
 	c := &entry{Item: resource.Item{Ref: res.Ref(), Resource: res}, node: parent.node, began: r.Now()}
 	c.thing = c.Thing()
@@ -104,8 +103,9 @@ func (r *run) readGenerated(ctx context.Context, parent *entry, res resource.Res
 	return c
 }
 
-// inCatalog reports whether a generated resource that is to be changed is one of the catalog's
-// by another name, such as a path through a symlink. The catalog's own goes before it.
+// isInCatalog reports whether a generated resource that is out of sync manages the same thing as a
+// resource of the catalog, under another name such as a path through a symlink. The one in the
+// catalog takes precedence.
 func (r *run) isInCatalog(ctx context.Context, c *entry) bool {
 	if len(c.situation.Changes) == 0 || !c.Resource.Abilities().Identify {
 		return false
@@ -119,8 +119,8 @@ func (r *run) isInCatalog(ctx context.Context, c *entry) bool {
 	return len(r.identified[plan.Key{Kind: c.Ref.Kind, Name: c.identity}]) > 0
 }
 
-// child takes a generated resource to its end. It stands in its parent's place in the
-// graph, so its events go where the parent's go.
+// applyGenerated handles a generated resource. It takes the place of its parent in the graph, so
+// that its events go to the same resources.
 func (r *run) applyGenerated(ctx context.Context, parent *entry, res resource.Resource) {
 	c := r.readGenerated(ctx, parent, res)
 	if r.isInCatalog(ctx, c) {

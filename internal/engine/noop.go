@@ -16,15 +16,15 @@ import (
 // A run that only reports meets a host on which nothing of the run was applied. What can't
 // be told there, because an apply would first change other resources, is no failure.
 
-// await notes what would be changed before a resource, if it only reports.
+// noteAppliedFirst records which resources an apply would change before this one, in noop.
 func (r *run) noteAppliedFirst(e *entry) {
 	if e.situation.Noop {
 		e.situation.AppliedFirst = r.pendingBefore(e, func(*entry) bool { return true })
 	}
 }
 
-// awaitAny is await for what any resource may bring: a provider is looked for again after
-// each change, whatever the order.
+// noteAnyAppliedFirst is noteAppliedFirst for a missing provider: any other resource may bring that,
+// whatever the order.
 func (r *run) noteAnyAppliedFirst(e *entry) {
 	r.noteAppliedFirst(e)
 	if e.situation.Noop && len(e.situation.AppliedFirst) == 0 {
@@ -32,7 +32,7 @@ func (r *run) noteAnyAppliedFirst(e *entry) {
 	}
 }
 
-// pendingBefore are the pending resources that one comes after, directly or not, in the
+// pendingBefore returns the pending resources that a resource depends on, directly or not, in the
 // order of the catalog.
 func (r *run) pendingBefore(e *entry, of func(*entry) bool) []resource.Ref {
 	seen := make([]bool, len(r.entries))
@@ -58,7 +58,7 @@ func refsOf(entries []*entry, which func(*entry) bool) []resource.Ref {
 	return refs
 }
 
-// pretend reports changes that noop keeps from being made, and what would make them fail.
+// reportNoop reports changes that noop prevents, and whether they would fail.
 func (r *run) reportNoop(ctx context.Context, group []*entry) {
 	group = slices.DeleteFunc(group, func(e *entry) bool { return len(e.situation.Changes) == 0 })
 	errs := r.precheck(ctx, group)
@@ -77,8 +77,8 @@ func (r *run) reportNoop(ctx context.Context, group []*entry) {
 	}
 }
 
-// precheck asks providers that can tell what would make the changes of a group fail. The
-// errors are parallel to it.
+// precheck returns what would make the changes of a group fail, as far as their provider can tell.
+// The errors are parallel to the group.
 func (r *run) precheck(ctx context.Context, group []*entry) []error {
 	if len(group) == 0 || !group[0].Resource.Abilities().Precheck { // a group is of one kind and provider
 		return make([]error, len(group))
@@ -90,7 +90,7 @@ func (r *run) precheck(ctx context.Context, group []*entry) []error {
 	return bound.PrecheckAll(ctx, r.sharedReader(), items)
 }
 
-// promise notes what an apply would have made before it gets to other resources.
+// notePending records what an apply would have made before it gets to other resources.
 func (r *run) notePending(e *entry) {
 	e.pending = true
 	if e.situation.Changes[0].Removes() {
@@ -101,8 +101,8 @@ func (r *run) notePending(e *entry) {
 	}
 }
 
-// hindrance is what would make the changes of a resource fail, nil for nothing: the error of
-// its check, but for what the run would have put right before.
+// obstacle returns what would make the changes of a resource fail, or nil. It leaves out what the
+// run would have resolved before.
 func (r *run) obstacle(e *entry, err error) error {
 	if err == nil || len(r.pendingBefore(e, func(o *entry) bool { return o.Resource.Traits().SideEffects })) > 0 {
 		return nil
@@ -120,14 +120,14 @@ func (r *run) obstacle(e *entry, err error) error {
 	return errors.Join(left...)
 }
 
-// mends reports whether an error is about something missing that the run would have made by
-// now, or about what would do as well.
+// willResolve reports whether an error is about something missing that the run would have made by
+// now.
 func (r *run) willResolve(err error) bool {
 	missing, ok := errors.AsType[*resource.MissingError](err)
 	return ok && (r.willCreate(missing) || r.willResolve(missing.Err))
 }
 
-// makes reports whether the run would have made what is missing.
+// willCreate reports whether the run would have made what is missing.
 func (r *run) willCreate(missing *resource.MissingError) bool {
 	if !strings.HasSuffix(missing.Name, "/") {
 		return r.pendingKeys[plan.Key{Kind: missing.Kind, Name: missing.Name}]

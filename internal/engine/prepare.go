@@ -15,9 +15,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// preRun asks every resource that has a say whether the run can take place, before
-// anything is changed. One that says no fails, and ends the run: its context is what
-// the rest is skipped by.
+// preRun asks every resource whether the run can take place, before anything is changed. A resource
+// that objects fails and ends the returned context, so that all others are skipped.
 func (r *run) preRun(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var refs []resource.Ref
@@ -36,8 +35,8 @@ func (r *run) preRun(ctx context.Context) (context.Context, context.CancelFunc) 
 	return ctx, func() { cancel(nil) }
 }
 
-// recordSecrets has the host know the secrets of all resources, whether or not they have a
-// turn: later runs must not show them. Where that fails, the resources that have them fail.
+// recordSecrets records the secrets of all resources on the host, whether they have a turn or not:
+// later runs must not show them. If that fails, the resources with secrets fail.
 func (r *run) recordSecrets(ctx context.Context) {
 	if r.Noop {
 		return
@@ -60,8 +59,8 @@ func (r *run) recordSecrets(ctx context.Context) {
 	}
 }
 
-// prepare fills in what is known before reading. It reports whether to wait for a
-// provider that may yet come.
+// prepare fills in the situation before reading. It reports whether to wait for a provider that may
+// still be installed.
 func (r *run) prepare(ctx context.Context, e *entry) (wait bool) {
 	s := &e.situation
 	if ctx.Err() != nil {
@@ -89,7 +88,7 @@ func (r *run) prepare(ctx context.Context, e *entry) (wait bool) {
 	return !r.final
 }
 
-// choose looks for a provider until there is one, but not twice while nothing is written.
+// choose looks for a provider until there is one, but only once between two writes.
 func (r *run) choose(e *entry) {
 	s := &e.situation
 	if e.Resource == nil || e.asked > 0 && (s.NoProvider == nil || e.asked == r.writes+1) {
@@ -105,11 +104,11 @@ func (r *run) choose(e *entry) {
 	s.CanRefresh = e.Resource.Abilities().Refresh
 }
 
-// A wish is which provider a resource asks for.
+// A providerKey is the kind of a resource and the provider that it asks for.
 type providerKey struct{ kind, provider string }
 
-// provide chooses a provider, the one that was found for another resource with the same
-// wish if nothing was written since.
+// chooseProvider chooses a provider. It takes the one of another resource with the same key if
+// nothing was written since.
 func (r *run) chooseProvider(e *entry) error {
 	w := providerKey{e.Ref.Kind, e.Provider}
 	if other, ok := r.providers[w]; ok && bound.ChooseAs(e.Resource, other) {
@@ -122,8 +121,8 @@ func (r *run) chooseProvider(e *entry) error {
 	return err
 }
 
-// schedule fills in whether this is the time for a resource. A period
-// says nothing of what leaves.
+// checkSchedule fills in whether the schedule of a resource permits it now. Periods don't apply to
+// deletions.
 func (r *run) checkSchedule(e *entry) {
 	if e.Schedule == nil || r.IgnoreSchedules || e.situation.Invalid != nil {
 		return
@@ -144,7 +143,7 @@ func (r *run) checkSchedule(e *entry) {
 // localTime is where a host says which zone it is in.
 const localTime = "/etc/localtime"
 
-// zone is that of the host, which is read once. A host that says nothing has UTC.
+// timeZone returns the time zone of the host, UTC if it has none. It is read once.
 func (r *run) timeZone() (*time.Location, error) {
 	if r.location != nil {
 		return r.location, nil

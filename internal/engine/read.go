@@ -33,7 +33,7 @@ func (r *run) read(ctx context.Context, e *entry) {
 	e.took += r.Now().Sub(began)
 }
 
-// compare holds what was read against what should be.
+// compare compares the state that was read with the desired one.
 func (r *run) compare(e *entry) {
 	if e.situation.ReadError != nil {
 		return
@@ -44,7 +44,7 @@ func (r *run) compare(e *entry) {
 	e.report.OutOfSync = len(e.situation.Changes) > 0
 }
 
-// compareAgain is compare for what is not to change what is decided.
+// compareState is compare without an effect on the decision.
 func (r *run) compareState(e *entry) {
 	e.comparison = e.Resource.Compare()
 	r.trace(e)
@@ -63,8 +63,8 @@ func (r *run) trace(e *entry) {
 	}
 }
 
-// stateLine is a property in one line: its current value, the normalized one where that is
-// another, and the target.
+// stateLine describes a property in one line: its current value, the normalized one if that differs,
+// and the target.
 func stateLine(ref resource.Ref, s resource.PropertyState) string {
 	current := clipped(s.Current)
 	if s.Normalized != s.Current {
@@ -91,8 +91,7 @@ func (r *run) audit(e *entry) {
 	}
 }
 
-// fetch reads one resource, or, where its provider can, all that are left of its
-// kind and provider in one go.
+// readState reads one resource or, if its provider can, all remaining ones of its kind and provider.
 func (r *run) readState(ctx context.Context, e *entry) {
 	if e.Resource.Abilities().BatchRead {
 		r.prefetch(ctx, e)
@@ -105,7 +104,7 @@ func (r *run) readOne(ctx context.Context, h resource.Reader, e *entry) error {
 	return r.recordRead(e, resource.Guarded(func() error { return e.Resource.Read(ctx, h) }))
 }
 
-// note keeps when a resource was read and with what error, which it returns.
+// recordRead records when a resource was read. It returns the error, which it also records.
 func (r *run) recordRead(e *entry, err error) error {
 	if err != nil {
 		err = fmt.Errorf("cannot read the present state: %w", err)
@@ -114,10 +113,9 @@ func (r *run) recordRead(e *entry, err error) error {
 	return err
 }
 
-// holds reports whether what was read of a resource, or why it could not be, is still
-// true. An error and what was read ahead are so until anything is written. What was read
-// with others of its kind outlives writes, but not those of what it comes after, nor any
-// with side effects.
+// isFresh reports whether the result of the last read is still valid. Errors, and states that were
+// read ahead, are valid until something is written. States that were read in a batch are valid until
+// a write with side effects, or a write of a dependency.
 func (r *run) isFresh(e *entry) bool {
 	switch {
 	case e.readErr != nil:
@@ -128,7 +126,7 @@ func (r *run) isFresh(e *entry) bool {
 	return e.readAt > max(r.lastEffect(), r.writtenBefore(e))
 }
 
-// lastEffect is the last write with side effects.
+// lastEffect returns the number of the last write with side effects, or 0.
 func (r *run) lastEffect() int {
 	if len(r.effects) == 0 {
 		return 0
@@ -136,7 +134,7 @@ func (r *run) lastEffect() int {
 	return r.effects[len(r.effects)-1].at
 }
 
-// writtenBefore is the last write of what a resource comes after.
+// writtenBefore returns the number of the last write of a dependency, or 0.
 func (r *run) writtenBefore(e *entry) int {
 	last := 0
 	for _, n := range r.plan.Before[e.node] {
@@ -145,8 +143,7 @@ func (r *run) writtenBefore(e *entry) int {
 	return last
 }
 
-// prefetch reads a resource and all of its kind and provider that have not been read.
-// Each keeps its own error.
+// prefetch reads a resource together with all of its kind and provider that have not been read.
 func (r *run) prefetch(ctx context.Context, first *entry) {
 	var group []*entry
 	for _, e := range r.entries {
@@ -157,7 +154,7 @@ func (r *run) prefetch(ctx context.Context, first *entry) {
 	_ = r.readAllOf(ctx, group) // each keeps its own
 }
 
-// prefetches reports whether a resource is to be read along with the first.
+// prefetches reports whether a resource is read together with the first.
 func (r *run) prefetches(first, e *entry) bool {
 	if e.done || e.Ref.Kind != first.Ref.Kind || decide.Refusal(e.situation).Action != decide.Keep {
 		return false
@@ -166,8 +163,8 @@ func (r *run) prefetches(first, e *entry) bool {
 	return e.situation.NoProvider == nil && e.report.Provider == first.report.Provider && e.Resource.Abilities().BatchRead && !r.isFresh(e)
 }
 
-// readAllOf reads resources of one kind and provider, in one go where that is possible. The
-// errors are parallel to them.
+// readAllOf reads resources of one kind and provider, as a batch if possible. The errors are
+// parallel to them.
 func (r *run) readAllOf(ctx context.Context, group []*entry) []error {
 	if !group[0].Resource.Abilities().BatchRead {
 		return r.readTogether(ctx, group)
@@ -183,8 +180,8 @@ func (r *run) readAllOf(ctx context.Context, group []*entry) []error {
 	return errs
 }
 
-// readTogether reads resources of one kind while nothing is written: next to each other,
-// where that is possible. The errors are parallel to them.
+// readTogether reads resources of one kind while nothing is written, in parallel if possible. The
+// errors are parallel to them.
 func (r *run) readTogether(ctx context.Context, all []*entry) []error {
 	workers := 1
 	if len(all) > 0 && all[0].Resource.Traits().ReadAhead {
@@ -194,8 +191,8 @@ func (r *run) readTogether(ctx context.Context, all []*entry) []error {
 	return resource.Together(len(all), workers, func(i int) error { return r.readOne(ctx, h, all[i]) })
 }
 
-// readAhead reads a resource and some of those that come later in the catalog. What can't
-// be read is read again at its turn, to fail then.
+// readAhead reads a resource and some of those that come later in the catalog. A failed read is
+// repeated at the resource's turn.
 func (r *run) readAhead(ctx context.Context, first *entry) {
 	if r.isFresh(first) || !first.Resource.Traits().ReadAhead {
 		return

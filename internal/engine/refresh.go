@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// settle deals with events that came to a resource, once its changes are dealt with.
+// applyEvents handles the events that a resource has received, once its changes are handled.
 func (r *run) applyEvents(ctx context.Context, e *entry) {
 	if e.refreshesItself() {
 		count(&e.situation.Events, e.report.Events)
@@ -54,8 +54,8 @@ func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 	e.attachNotes()
 }
 
-// send passes events on. What comes after a resource that failed is skipped; the
-// refreshes for what that one did change stay due until a later run gets to them.
+// notifyDependents passes events on. Dependents of a failed resource are skipped, and their
+// refreshes stay pending for a later run.
 func (r *run) notifyDependents(e *entry) {
 	for _, n := range r.plan.Refreshes[e.node] {
 		events := &r.entries[n].situation.Events
@@ -64,7 +64,7 @@ func (r *run) notifyDependents(e *entry) {
 	}
 }
 
-// count counts what was changed, or would be.
+// count counts changes that were made or would be.
 func count(n *decide.Events, events []report.Event) {
 	for _, ev := range events {
 		switch ev.Status {
@@ -77,7 +77,7 @@ func count(n *decide.Events, events []report.Event) {
 	}
 }
 
-// arm notes on disk which refreshes become due by changing a group.
+// armRefreshes records on disk which refreshes become due by changing a group.
 func (r *run) armRefreshes(group []*entry) error {
 	var due []resource.Ref
 	for _, e := range group {
@@ -99,8 +99,8 @@ func (r *run) armRefreshes(group []*entry) error {
 	return nil
 }
 
-// countAudits counts what audits found, which the next run finds again if this one
-// forgets it.
+// countAudits counts the changes that audits found. If the run remembers nothing, the next one finds
+// them again.
 func countAudits(n *decide.Events, events []report.Event, forgotten bool) {
 	for _, ev := range events {
 		switch {

@@ -77,7 +77,7 @@ func newRun(t Transaction, items []resource.Item) *run {
 	return r
 }
 
-// tell reports a resource that has ended.
+// emit reports a resource that has ended.
 func (r *run) emit(res report.ResourceReport) {
 	r.reports = append(r.reports, res)
 	if r.Observe != nil {
@@ -85,7 +85,7 @@ func (r *run) emit(res report.ResourceReport) {
 	}
 }
 
-// revive gives the deferred another turn: after progress, or for the last time.
+// retryDeferred gives deferred resources another turn: after progress, or for the last time.
 func (r *run) retryDeferred() bool {
 	if len(r.deferred) == 0 {
 		return false
@@ -99,7 +99,7 @@ func (r *run) retryDeferred() bool {
 	return true
 }
 
-// step takes a resource, and all that can be written together with it, to its end.
+// step handles a resource, together with all that can be written in the same batch.
 func (r *run) step(ctx context.Context, first *entry) {
 	if r.prepare(ctx, first) {
 		r.deferred = append(r.deferred, first.node)
@@ -139,7 +139,7 @@ func (r *run) announce(group []*entry) {
 	r.Begin(refs)
 }
 
-// disturb is called before each write: what was seen of the host may change.
+// beforeWrite is called before each write: whatever was read of the host may change.
 func (r *run) beforeWrite() {
 	r.progress = true
 	r.writes++
@@ -147,12 +147,12 @@ func (r *run) beforeWrite() {
 	clear(r.providers)
 }
 
-// batches reports whether others may be written together with a resource.
+// canBatch reports whether a resource can be written in a batch.
 func (r *run) canBatch(e *entry) bool {
 	return decide.Refusal(e.situation).Action == decide.Keep && e.Resource.Abilities().BatchWrite
 }
 
-// company takes what is ready and can be written together with a resource, or would be.
+// batchWith returns the ready resources that can be written in one batch with the first.
 func (r *run) batchWith(ctx context.Context, first *entry) []int {
 	if len(first.situation.Changes) == 0 || !r.canBatch(first) {
 		return nil
@@ -164,7 +164,7 @@ func (r *run) batchWith(ctx context.Context, first *entry) []int {
 	return r.queue.PopAll(joins)
 }
 
-// joins reports whether a ready resource can be written together with the first.
+// canJoin reports whether a ready resource can be written in one batch with the first.
 func (r *run) canJoin(ctx context.Context, first, e *entry) bool {
 	if e.Ref.Kind != first.Ref.Kind || r.prepare(ctx, e) {
 		return false
@@ -177,22 +177,22 @@ func (r *run) call() resource.Call {
 	return resource.Call{Bucket: r.Bucket, Stopped: r.interrupted, Trace: r.Trace != nil}
 }
 
-// sharedReader returns a reader for calls between which nothing is written: they look things up once.
+// sharedReader returns a reader for calls between which nothing is written, so that they look things
+// up only once.
 func (r *run) sharedReader() resource.Reader {
 	c := r.call()
 	c.Memo = resource.NewMemo()
 	return c.Reader(r.Reader)
 }
 
-// writer returns the host for changes of a resource, whose report gets the notes.
+// writer returns the host for changes of a resource. Notes go to its report.
 func (r *run) writer(e *entry) resource.Writer {
 	c := r.call()
 	c.Note = e.addNote
 	return c.Writer(r.Host)
 }
 
-// forget drops what is remembered of things that no resource is about, unless the run only
-// looks at what would be, and saves the rest.
+// save forgets things that no resource manages, except in noop, and saves the state.
 func (r *run) save() error {
 	if !r.Noop {
 		r.Store.Retain(r.thingsToKeep())
@@ -203,8 +203,8 @@ func (r *run) save() error {
 	return nil
 }
 
-// remembered tells the things that stay in the store: those that a resource is about and,
-// where it is not known what one is about, all of its kind.
+// thingsToKeep selects the things that stay in the store: those that a resource manages and, where a
+// resource's thing is unknown, all of its kind.
 func (r *run) thingsToKeep() func(thing resource.Ref) bool {
 	things := make(map[resource.Ref]bool, len(r.entries))
 	for _, thing := range r.generated {

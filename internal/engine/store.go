@@ -103,7 +103,7 @@ func (Forgetful) Retain(func(resource.Ref) bool) {}
 // Commit does nothing.
 func (Forgetful) Commit() error { return nil }
 
-// unchanged is the store of a plan: what another one remembers, and nothing is added.
+// unchanged is the store of a plan: it reads from another one and stores nothing.
 type unchanged struct {
 	Forgetful
 	from Store

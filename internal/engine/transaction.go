@@ -115,10 +115,10 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 	return rep, r.save()
 }
 
-// plans reports whether the run has nothing to change a host with.
+// isPlan reports whether the run has no host to change.
 func (t Transaction) isPlan() bool { return t.Host == nil }
 
-// unaccounted are the host's resources that are not among the items.
+// unknownResources are the resources of the host that are not among the items.
 func (t Transaction) unknownResources() []resource.Ref {
 	all := slices.Clone(t.Withheld)
 	for _, refused := range t.Refused {

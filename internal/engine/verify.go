@@ -15,7 +15,7 @@ import (
 // again at the end of the run, and fails if it is not as it should be any more. A run without
 // such changes has nothing to read.
 
-// findUndone fails what later changes of the same run undid.
+// verifyAtEnd fails resources that later changes of the same run undid.
 func (r *run) verifyAtEnd(ctx context.Context) {
 	type means struct{ kind, provider string }
 	groups := map[means][]*entry{}
@@ -35,8 +35,8 @@ func (r *run) verifyAtEnd(ctx context.Context) {
 	}
 }
 
-// suspects are the resources that may have undone another one since it was read last; none if
-// it was not seen in sync.
+// suspects returns the resources that may have undone another one since it was read last; none if
+// that was not in sync.
 func (r *run) suspects(e *entry) []resource.Ref {
 	if !e.seenInSync() || e.Deletes != nil || e.situation.Noop || e.Resource.Traits().Imperative {
 		return nil
@@ -62,7 +62,7 @@ func unique(refs []resource.Ref) []resource.Ref {
 	return out
 }
 
-// lookAgain reads resources of one kind and provider, and fails those that are not in sync.
+// readAgain reads resources of one kind and provider again, and fails those that are out of sync.
 func (r *run) readAgain(ctx context.Context, group []*entry) {
 	suspects := make([][]resource.Ref, len(group))
 	for i, e := range group {
@@ -81,7 +81,7 @@ func (r *run) readAgain(ctx context.Context, group []*entry) {
 	}
 }
 
-// amend fails a resource that has ended: its report is replaced, and told again.
+// failLater fails a resource that has ended. Its report is replaced and published again.
 func (r *run) failLater(e *entry, err error) {
 	if e.report.State == report.Skipped || e.report.State == report.Failed {
 		return
@@ -102,12 +102,12 @@ type generator struct {
 	at int
 }
 
-// broughtAlong is a generated resource that was changed, and the one that generated it.
+// A generatedChange is a generated resource that was changed, and the one that generated it.
 type generatedChange struct{ parent, change *entry }
 
-// findUndoneChildren fails resources of which something generated was undone in the same run:
-// by what another one generated, as a Tidy removes what a File copies, or by a change with
-// side effects, as the removal of a package. Where there was neither, nothing is looked at.
+// verifyGenerated fails resources if something that they generated was undone in the same run: by
+// what another one generated, as a Tidy removes what a File copies, or by a change with side
+// effects, such as the removal of a package. Without either, it reads nothing.
 func (r *run) verifyGenerated(ctx context.Context) {
 	for _, g := range r.generators {
 		if effects := r.effectsSince(g); !g.of.blocksDependents && !g.of.situation.Noop && (len(effects) > 0 || r.changedSince(g)) {
@@ -116,7 +116,7 @@ func (r *run) verifyGenerated(ctx context.Context) {
 	}
 }
 
-// effectsSince are the other resources that made changes with side effects later.
+// effectsSince returns the other resources that made changes with side effects later.
 func (r *run) effectsSince(g generator) (refs []resource.Ref) {
 	for _, effect := range r.effects {
 		if effect.at > g.at && effect.of != g.of {
@@ -136,8 +136,8 @@ func (r *run) changedSince(g generator) bool {
 	return false
 }
 
-// generateAgain looks for a generated resource that has to be changed again. That there is
-// something more to remove since undoes nothing.
+// verifyGenerator looks for a generated resource that is out of sync again. New things to remove
+// don't count.
 func (r *run) verifyGenerator(ctx context.Context, e *entry, effects []resource.Ref) {
 	_ = resource.Guarded(func() error { // a failure says nothing of what others undid
 		for res, err := range e.Resource.Generate(ctx, r.sharedReader(), catalogView{r}) {

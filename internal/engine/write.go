@@ -15,8 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// write makes the changes of a group: those that its provider takes together in one
-// go, the others one by one.
+// write makes the changes of a group, in a batch where the provider can.
 func (r *run) write(ctx context.Context, group []*entry) {
 	r.findDuplicates(ctx, group)
 	var batch, pretended []*entry
@@ -61,8 +60,8 @@ func (r *run) writeTogether(ctx context.Context, batch []*entry) {
 	r.verify(ctx, batch)
 }
 
-// writeAll writes, and turns changes and errors into events. Refreshes that may
-// become due are on disk before the host changes, so that no crash loses one.
+// writeAll writes, and turns changes and errors into events. It records refreshes and claims on disk
+// before the host changes, so that no crash loses one.
 func (r *run) writeAll(group []*entry, write func() []error) {
 	r.beforeWrite()
 	errs := make([]error, len(group))
@@ -117,7 +116,7 @@ type sideEffect struct {
 	of *entry
 }
 
-// wrote notes that a resource was just changed or refreshed.
+// recordWrite records that a resource was changed or refreshed.
 func (r *run) recordWrite(e *entry) {
 	e.writtenAt = r.writes
 	if e.Resource.Traits().SideEffects {
@@ -125,8 +124,8 @@ func (r *run) recordWrite(e *entry) {
 	}
 }
 
-// verify reads the changed resources again. What is still not as it should be, the
-// tool that changed it did not do what it said: that is a failure.
+// verify reads the changed resources again. A resource that is still out of sync fails: the tool did
+// not do what it reported.
 func (r *run) verify(ctx context.Context, group []*entry) {
 	written := slices.DeleteFunc(slices.Clone(group), func(e *entry) bool { return e.Resource.Traits().Imperative || !e.changed() })
 	for i, err := range r.readTogether(ctx, written) {
@@ -144,7 +143,7 @@ func (r *run) verify(ctx context.Context, group []*entry) {
 	}
 }
 
-// outOfSync says what is not as it should be.
+// outOfSync describes what is out of sync.
 func outOfSync(c resource.Comparison) string {
 	var left []string
 	for _, c := range c.Changes {
@@ -153,8 +152,7 @@ func outOfSync(c resource.Comparison) string {
 	return strings.Join(left, "; ")
 }
 
-// event is what a change comes to. It is corrective when the value differs from what
-// a run last saw or set there: someone else changed it.
+// event returns the event for a change.
 func (r *run) event(e *entry, c resource.Change, err error) report.Event {
 	ev := report.Event{Property: c.Property, Is: c.Is, Should: c.Should, Diff: c.Diff, Status: report.Success, Message: cmp.Or(c.Done, c.Message)}
 	ev.Corrective = r.corrective(e, c)
@@ -167,7 +165,8 @@ func (r *run) event(e *entry, c resource.Change, err error) report.Event {
 	return ev
 }
 
-// corrective reports whether a change is of a value that a run did not leave so.
+// corrective reports whether a change corrects drift: the value differs from the one that a run last
+// saw or set.
 func (r *run) corrective(e *entry, c resource.Change) bool {
 	last, known := r.Store.Observed(e.thing)[c.Property]
 	return known && !c.Sensitive && last != e.comparison.Observed[c.Property]

@@ -106,7 +106,7 @@ func Refusal(s Situation) Verdict {
 	return Verdict{}
 }
 
-// unready decides on a resource that can't be handled as things are. Where the run only
+// notReady decides on a resource that can't be handled as things are. Where the run only
 // reports, that is no failure as long as an apply would change other resources first.
 func notReady(s Situation, err error) Verdict {
 	if s.Noop && len(s.AppliedFirst) > 0 {

@@ -57,7 +57,7 @@ func unsaid(err error, secrets []resource.Secret) error {
 	}
 	for _, s := range secrets {
 		if quotes(err.Error(), s.Value) {
-			return errors.New(s.Attribute + " is refused, and why can't be said without telling its value: see what the attribute may be")
+			return errors.New(s.Attribute + " is invalid (details omitted: the value is secret): see what the attribute accepts")
 		}
 	}
 	return err

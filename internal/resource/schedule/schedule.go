@@ -155,7 +155,7 @@ func parseClock(text string) (c Clock, err error) {
 			return c, nil
 		}
 	}
-	return c, fmt.Errorf("%q is no time of day: write it as 04:00, from 00:00 to 23:59:59", text)
+	return c, fmt.Errorf("invalid time of day %q: write it as 04:00, from 00:00 to 23:59:59", text)
 }
 
 // number is that of digits, 0 where there are none.
@@ -174,7 +174,7 @@ func ParseWeekday(text string) (time.Weekday, error) {
 			return day, nil
 		}
 	}
-	return 0, fmt.Errorf("weekday %q is none: write Mon, Tue, Wed, Thu, Fri, Sat or Sun", text)
+	return 0, fmt.Errorf("invalid weekday %q: write Mon, Tue, Wed, Thu, Fri, Sat or Sun", text)
 }
 
 // ParsePeriod reads a period by its word.
@@ -183,5 +183,5 @@ func ParsePeriod(text string) (Period, error) {
 	if p := Period(text); slices.Contains(all, p) {
 		return p, nil
 	}
-	return Any, fmt.Errorf("period %q is none: write hourly, daily, weekly, monthly or never", text)
+	return Any, fmt.Errorf("invalid period %q: write hourly, daily, weekly, monthly or never", text)
 }

@@ -152,17 +152,17 @@ func TestWhatIsNoScheduleIsTold(t *testing.T) {
 	for text, want := range map[string]string{
 		"2":           `range "2" is not two times of day: write it as 22:00-04:00`,
 		"2-4-6":       `range "2-4-6" is not two times of day: write it as 22:00-04:00`,
-		"24:00-04:00": `range "24:00-04:00": "24:00" is no time of day: write it as 04:00, from 00:00 to 23:59:59`,
-		"22:60-04:00": `range "22:60-04:00": "22:60" is no time of day: write it as 04:00, from 00:00 to 23:59:59`,
-		"22:00-4:0":   `range "22:00-4:0": "4:0" is no time of day: write it as 04:00, from 00:00 to 23:59:59`,
+		"24:00-04:00": `range "24:00-04:00": invalid time of day "24:00": write it as 04:00, from 00:00 to 23:59:59`,
+		"22:60-04:00": `range "22:60-04:00": invalid time of day "22:60": write it as 04:00, from 00:00 to 23:59:59`,
+		"22:00-4:0":   `range "22:00-4:0": invalid time of day "4:0": write it as 04:00, from 00:00 to 23:59:59`,
 	} {
 		_, err := schedule.ParseTimeRange(text)
 		wantError(t, err, want)
 	}
 	_, err := schedule.ParseWeekday("Monday")
-	wantError(t, err, `weekday "Monday" is none: write Mon, Tue, Wed, Thu, Fri, Sat or Sun`)
+	wantError(t, err, `invalid weekday "Monday": write Mon, Tue, Wed, Thu, Fri, Sat or Sun`)
 	_, err = schedule.ParsePeriod("yearly")
-	wantError(t, err, `period "yearly" is none: write hourly, daily, weekly, monthly or never`)
+	wantError(t, err, `invalid period "yearly": write hourly, daily, weekly, monthly or never`)
 }
 
 func must(t *testing.T, err error) {
