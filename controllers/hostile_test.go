@@ -92,6 +92,25 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 		Expect(has(ctx, "full")).To(HaveKey("File/own"))
 	})
 
+	It("is not retried once its desired spec is the one that it has", func(ctx SpecContext) {
+		w := newWorld()
+		registry := prometheus.NewRegistry()
+		var err error
+		w.fleet.Metrics, err = controllers.NewMetrics(registry)
+		Expect(err).NotTo(HaveOccurred())
+		create(ctx, node("full", "web"))
+		w.pass(ctx)
+		reportFacts(ctx, "full", map[string]any{"x": strings.Repeat("x", 1_540_000)})
+		create(ctx, file("own", "/own", func(f *v1alpha1.File) {
+			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}"+strings.Repeat("x", 60<<10))
+		}))
+		w.pass(ctx)
+		Expect(gauge(registry, "fettle_unpublished_nodes")).To(Equal(1.0))
+		Expect(k8s.Delete(ctx, file("own", ""))).To(Succeed())
+		Expect(w.pass(ctx)).To(BeNumerically(">=", time.Second))
+		Expect(gauge(registry, "fettle_unpublished_nodes")).To(BeZero())
+	})
+
 	It("loses its managedFields with each write of the manager", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"))

@@ -61,6 +61,7 @@ func (r *Fleet) planUpdates(s *snapshot) (updates []update) {
 			u.before = r.specs.of(u.has)
 			if u.before.matches(u.want) {
 				r.specs.setInSync(node, r.compiled.revision)
+				r.refusals.Accepted(node)
 				continue
 			}
 		}

@@ -37,8 +37,8 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// queriesPerSecond spreads a change over a fleet: an API server does some hundred
-// writes a second beside its other work, and 5,000 nodes then take half a minute.
+// queriesPerSecond spreads a change over a fleet: an API server handles some hundred writes a second
+// beside its other work. A change of 5,000 nodes takes half a minute.
 const queriesPerSecond = 200
 
 func main() {
@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// settings are the command line.
+// settings are the values of the flags.
 type settings struct {
 	metrics, probes string
 	elect           bool
@@ -66,35 +66,35 @@ func parse(args []string, out io.Writer) (settings, error) {
 	fs := flag.NewFlagSet("manager", flag.ContinueOnError)
 	fs.SetOutput(out)
 	config.RegisterFlags(fs)
-	fs.StringVar(&s.metrics, "metrics-bind-address", ":8443", "`address` of the metrics, over TLS and for those who may get them; 0 serves none")
-	fs.StringVar(&s.probes, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; 0 serves none")
-	fs.BoolVar(&s.elect, "leader-elect", false, "work only while no other manager does")
-	fs.StringVar(&s.electNamespace, "leader-elect-namespace", "", "`namespace` of the lease; that of the pod by default")
-	fs.DurationVar(&s.lease, "lease-duration", heartbeat.DefaultLeaseDuration, "how long an agent may be silent before its node counts as unknown, 10s to 1h: agents renew their Leases when two thirds of it are over")
-	fs.Float64Var(&s.qps, "kube-api-qps", queriesPerSecond, "requests a second to the API server, of each kind of object, over a while: a change of 5,000 nodes takes 25s at 200")
-	fs.IntVar(&s.burst, "kube-api-burst", 2*queriesPerSecond, "requests that may go beyond that at once")
-	fs.IntVar(&s.maxDeselection, "max-deselection", deselection.DefaultMaxPercent, "`percent` of the nodes, 0 to 100, that may lose resources within ten minutes because their labels, annotations or facts changed: where more would, and more than one, it waits to be confirmed; 100 never waits")
-	fs.BoolVar(&s.debug, "debug", false, "log every pass")
+	fs.StringVar(&s.metrics, "metrics-bind-address", ":8443", "`address` of the metrics endpoint, with TLS and authorization; 0 disables it")
+	fs.StringVar(&s.probes, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; 0 disables them")
+	fs.BoolVar(&s.elect, "leader-elect", false, "elect one of several managers as the leader")
+	fs.StringVar(&s.electNamespace, "leader-elect-namespace", "", "`namespace` of the lease that elects the leader; by default that of the pod")
+	fs.DurationVar(&s.lease, "lease-duration", heartbeat.DefaultLeaseDuration, "time without a heartbeat after which a node counts as unknown, 10s to 1h; agents renew their Leases after two thirds of it")
+	fs.Float64Var(&s.qps, "kube-api-qps", queriesPerSecond, "sustained requests per second for each kind of object; at 200, a change of 5,000 nodes takes 25s")
+	fs.IntVar(&s.burst, "kube-api-burst", 2*queriesPerSecond, "requests that may exceed -kube-api-qps in a burst")
+	fs.IntVar(&s.maxDeselection, "max-deselection", deselection.DefaultMaxPercent, "`percentage` of nodes, 0 to 100, that may be deselected within ten minutes because their labels, annotations or facts changed; beyond it, and beyond one node, updates are held until confirmed; 100 disables the limit")
+	fs.BoolVar(&s.debug, "debug", false, "log every reconciliation")
 	if err := fs.Parse(args); err != nil {
 		return s, err
 	}
 	if fs.NArg() > 0 {
-		return s, fmt.Errorf("unexpected argument %q: there are flags alone, see -help", fs.Arg(0))
+		return s, fmt.Errorf("unexpected argument %q: the manager accepts flags only, see -help", fs.Arg(0))
 	}
 	if s.qps <= 0 || s.burst < 1 {
-		return s, fmt.Errorf("-kube-api-qps %g and -kube-api-burst %d let nothing through: give more than 0, and 1 or more", s.qps, s.burst)
+		return s, fmt.Errorf("-kube-api-qps %g and -kube-api-burst %d allow no requests: use more than 0, and 1 or more", s.qps, s.burst)
 	}
 	if s.lease < 10*time.Second || s.lease > time.Hour || s.lease%time.Second != 0 {
-		return s, fmt.Errorf("-lease-duration %s is too short, too long or no whole seconds, which is what a Lease can say: give 10s to 1h", s.lease)
+		return s, fmt.Errorf("-lease-duration %s is invalid: use whole seconds from 10s to 1h", s.lease)
 	}
 	if s.maxDeselection < 0 || s.maxDeselection > 100 {
-		return s, fmt.Errorf("-max-deselection %d is no share of the nodes: give 0 to 100 percent", s.maxDeselection)
+		return s, fmt.Errorf("-max-deselection %d is not a percentage: use 0 to 100", s.maxDeselection)
 	}
 	return s, nil
 }
 
-// gcPercent trades time for memory, unless the environment's GOGC says otherwise: a fleet's
-// objects are many, and passes over them rare.
+// gcPercent trades time for memory unless GOGC is set: a fleet has many objects, and
+// reconciliations are rare.
 const gcPercent = 50
 
 func run(args []string, out io.Writer) error {
@@ -120,7 +120,7 @@ func run(args []string, out io.Writer) error {
 	return mgr.Start(ctrl.SetupSignalHandler())
 }
 
-// setLoggers sends all that libraries log through one JSON handler, too.
+// setLoggers sends all logs through one JSON handler, including those of libraries.
 func setLoggers(s settings, out io.Writer) {
 	level := slog.LevelInfo
 	if s.debug {

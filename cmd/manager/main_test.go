@@ -194,12 +194,12 @@ func TestTheManagerSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
 
 	bin := build(t)
 	for name, tt := range map[string]struct{ argument, want string }{
-		"an argument":            {"now", `manager: unexpected argument "now": there are flags alone, see -help`},
+		"an argument":            {"now", `manager: unexpected argument "now": the manager accepts flags only, see -help`},
 		"a flag it doesn't have": {"--noop", "flag provided but not defined: -noop"},
-		"a short lease":          {"--lease-duration=1s", "manager: -lease-duration 1s is too short, too long or no whole seconds, which is what a Lease can say: give 10s to 1h"},
-		"a lease of no seconds":  {"--lease-duration=10.5s", "manager: -lease-duration 10.5s is too short, too long or no whole seconds, which is what a Lease can say: give 10s to 1h"},
-		"no requests":            {"--kube-api-qps=0", "manager: -kube-api-qps 0 and -kube-api-burst 400 let nothing through: give more than 0, and 1 or more"},
-		"a share of too much":    {"--max-deselection=101", "manager: -max-deselection 101 is no share of the nodes: give 0 to 100 percent"},
+		"a short lease":          {"--lease-duration=1s", "manager: -lease-duration 1s is invalid: use whole seconds from 10s to 1h"},
+		"a lease of no seconds":  {"--lease-duration=10.5s", "manager: -lease-duration 10.5s is invalid: use whole seconds from 10s to 1h"},
+		"no requests":            {"--kube-api-qps=0", "manager: -kube-api-qps 0 and -kube-api-burst 400 allow no requests: use more than 0, and 1 or more"},
+		"a share of too much":    {"--max-deselection=101", "manager: -max-deselection 101 is not a percentage: use 0 to 100"},
 		"no such kubeconfig":     {"--kubeconfig=/none", "manager: cannot find a cluster: stat /none: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
