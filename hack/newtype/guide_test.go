@@ -66,7 +66,7 @@ func guide(t *testing.T) []block {
 func commands(t *testing.T, text string) string {
 	t.Helper()
 	text = strings.ReplaceAll(text, "/tmp/", t.TempDir()+"/")
-	return strings.ReplaceAll(text, "make verify\n", "make verify-generated verify-modules\n")
+	return strings.ReplaceAll(text, "make verify\n", "make verify-generated verify-modules verify-prose\n")
 }
 
 // A function is the source of a function with its comment, and its unique name in the file.

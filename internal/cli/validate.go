@@ -79,7 +79,7 @@ func mayBeUnread(reason string) bool {
 	return reason == v1alpha1.ReasonMissingReference || reason == v1alpha1.ReasonMissingSource
 }
 
-// leftToTheCluster reports whether a problem is none of the manifests themselves, which seldom include Secrets and never
+// leftToTheCluster reports whether a problem is outside the manifests themselves, which seldom include Secrets and never
 // nodes.
 func leftToTheCluster(reason string) bool {
 	return v1alpha1.WaitsForNode(reason) || reason == v1alpha1.ReasonDependsOnProblem || reason == v1alpha1.ReasonUnexposedSecret

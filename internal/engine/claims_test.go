@@ -62,7 +62,7 @@ func (w *world) there() string {
 	return strings.Join(all, " ")
 }
 
-func TestWhatBecomesOfThingsWhoseResourceIsGone(t *testing.T) {
+func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 	const red, blue = `{"ensure":"present","color":"red"}`, `{"ensure":"present","color":"blue"}`
 	green := func(name string) func(w *world) {
 		return func(w *world) { w.things[name] = thing{Name: name, Ensure: new("present"), Color: new("green")} }

@@ -251,7 +251,7 @@ func TestRun(t *testing.T) {
 				"Thing/a Failed", "  change of color from red to blue failed: broken", "  changed secret",
 			},
 		},
-		"what is ready together is written together, and the failing one is told apart": {
+		"resources that are ready together are written together, and the failing one is identified": {
 			given: func(w *world) { w.fail["write b"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Thing/x", red}, {"Crate/b", red}, {"Crate/c", red, "require:Thing/x"}, {"Crate/d", red}},
 			did:   []string{"write together a b d", "write x (ensure)", "write together c"},
@@ -610,7 +610,7 @@ func TestWhatAFailedResourceDidChangeIsRefreshedForLater(t *testing.T) {
 	}
 	w.fail["secret a"] = errBroken
 	transact(t, items(), storing(store))
-	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("blue"), Secret: new("hush")} // mended by hand
+	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("blue"), Secret: new("hush")} // fixed by hand
 	want := []string{"Thing/a InSync", "Thing/s Refreshed", "  refreshed by 1 event"}
 	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store)))); diff != "" {
 		t.Error(diff)

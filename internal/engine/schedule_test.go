@@ -28,7 +28,7 @@ func (z zoned) ReadFile(path string) ([]byte, error) {
 	return z.rules, nil
 }
 
-// zone is a file of a time zone that says no more than a rule.
+// zone is a time zone file that contains only a rule.
 func zone(rule string) []byte {
 	block := "TZif2" + strings.Repeat("\x00", 15+4*4) + "\x00\x00\x00\x01" + "\x00\x00\x00\x04" + // one kind of time, with a name of four bytes
 		"\x00\x00\x0e\x10\x00\x00CET\x00"

@@ -60,7 +60,7 @@ func TestARefreshIsDueToTheThing(t *testing.T) {
 	}
 }
 
-func TestARefreshOfWhatIsInvalidIsDueOnceItIsMended(t *testing.T) {
+func TestARefreshOfAnInvalidResourceIsDueOnceItIsFixed(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["x"] = redThing("x")
 	run := func(attributes string) {

@@ -48,7 +48,7 @@ func TestGeneratedResourcesThatOthersManageOrUndo(t *testing.T) {
 	for name, c := range map[string]struct {
 		brings map[string][]string
 		given  func(*world)
-		write  func(w *world, name string) // what else a write changes
+		write  func(w *world, name string) // changes other resources in a write
 		items  [][]string
 		did    []string
 		want   []string

@@ -45,7 +45,7 @@ func (i Item) Thing() Ref {
 // It is no other thing's.
 func UnboundThing(ref Ref) Ref { return Ref{ref.Kind, MetadataName + "=" + ref.Name} }
 
-// A LogLevel is how much of a matter an event is, as syslog has it. "" is notice.
+// A LogLevel is the severity of an event, as in syslog. "" means notice.
 type LogLevel string
 
 // The log levels that are distinguished from the rest: the others are errors, more or less.

@@ -94,8 +94,8 @@ type BatchWriter[A any] interface {
 }
 
 // A Prechecker finds out, by reading alone, what would make writes fail: a source that is
-// missing, a package that no repository has. The engine asks it where it only reports, in
-// place of Write and WriteAll, so that a plan promises nothing that an apply can't do. The
+// missing, a package that no repository has. In noop, the engine calls it instead of
+// Write and WriteAll, so that a plan promises nothing that an apply can't do. The
 // errors are parallel to writes; nil says that nothing speaks against one. What another
 // resource of the run may put right is a [MissingError].
 type Prechecker[A any] interface {
@@ -155,8 +155,8 @@ type Needing interface {
 	Needs() Needs
 }
 
-// A Defaulter is the default provider on some hosts. Of the suitable ones that which
-// more facts speak for wins, and of several such the first in the type's order. Where
+// A Defaulter is the default provider on some hosts. Of the suitable ones, the one
+// with the most matching facts wins, and of several such the first in the type's order. Where
 // none is a default, the first suitable one is taken. A provider that embeds another of the
 // same type must have Defaults of its own: [Type.Problems] finds those that are inherited.
 type Defaulter interface {

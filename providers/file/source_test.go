@@ -271,7 +271,7 @@ func TestUnchangedContentIsDownloadedOnce(t *testing.T) {
 	}
 }
 
-// What arrives is held against what was announced before it replaces anything.
+// Downloaded content is compared with its announced checksum before it replaces anything.
 func TestContentWithWrongChecksumIsDiscarded(t *testing.T) {
 	t.Parallel()
 

@@ -56,7 +56,7 @@ func (c control) write(ctx context.Context, want attributes, changes []resource.
 	return errors.Join(errs...)
 }
 
-// unmaskable returns why a unit cannot be masked: its own file is in place of the mask, a link.
+// unmaskable returns why a unit cannot be masked: its own file is where the mask, a link, must be.
 func (c control) unmaskable(u unit, want attributes) error {
 	if !ptr.Deref(want.Mask, false) || u.masked() {
 		return nil

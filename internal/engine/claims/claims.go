@@ -1,4 +1,4 @@
-// Package claims decides what becomes of things that a resource managed and none manages any more.
+// Package claims decides what happens to objects that no resource manages any more.
 package claims
 
 import (

@@ -18,7 +18,7 @@ type Metrics struct {
 	Changes Total `json:"changes"`
 }
 
-// A Total is a number of which no parts are told.
+// A Total is a number without parts.
 type Total struct {
 	Total int `json:"total"`
 }

@@ -28,7 +28,7 @@ type change struct {
 	refs   []v1alpha1.ResourceRef
 }
 
-// maxChanges is the number of changes that are told apart. A node that is further behind is
+// maxChanges is the number of changes that are distinguished. A node that is further behind is
 // away, and applies none of them.
 const maxChanges = 16
 

@@ -65,7 +65,7 @@ func TestNodeThatIsAwayForManyChanges(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if got := len(tracker.Observe("n", "0", false).Some); got != 16 {
-		t.Errorf("%d changes are told apart", got)
+		t.Errorf("%d changes are distinguished", got)
 	}
 	tracker.Retain(func(string) bool { return false })
 	if got := pending(&tracker, "0", false); got != "all" {

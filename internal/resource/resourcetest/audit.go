@@ -9,8 +9,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// isAudited looks at what a resource manages once more, managing nothing: to audit it
-// must find all that there is.
+// isAudited reads the managed properties of a resource again without managing them: an audit
+// must find all of them.
 func (l *life) isAudited(ctx context.Context, managed resource.Resource) error {
 	if managed.Traits().Imperative {
 		return nil

@@ -2,7 +2,7 @@
 //
 // [Run] tries them with the type's own definition and with one resource of it on a
 // real or a fake host: the resource is made, changed and removed again, and what the
-// type says of it is held against what is there. It drives types as the engine
+// type says of it is compared with the host. It drives types as the engine
 // does and needs none of it.
 package resourcetest
 

@@ -1,7 +1,7 @@
 // Package chaos_test takes from a fleet what it counts on, in the middle of changes: its manager, its API server, etcd.
 //
-// All of them are the real programs, and so are the agents, whose hosts are in memory. What comes of a change is held
-// against what a compiler makes of the same input that has seen nothing of it before. A run says its seed; make chaos is
+// All of them are the real programs, and so are the agents, whose hosts are in memory. The result of a change is compared
+// with that of a separate compiler for the same input. A run says its seed; make chaos is
 // the long one.
 package chaos_test
 
