@@ -33,10 +33,11 @@ func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 
 // place is where a resource's file is.
 func (p posix) place(h resource.Reader, want Attributes) entry.Place {
+	account := want.Owner // the closure must not move all of want to the heap
 	return entry.Place{
 		Path:  want.Path,
 		Links: host.Links{Follow: followed(want), AtEnd: follows(want)},
-		Home:  func() *host.Home { return p.accounts.Home(h, want.Owner) },
+		Home:  func() *host.Home { return p.accounts.Home(h, account) },
 		Spot:  want.spot,
 	}
 }
