@@ -26,8 +26,8 @@ func reportsAnyEncoding(t *testing.T, m *machine) {
 		Raw: []byte(`{"command": "printf 'caf\\351 \\\\xff'; exit 1", "shell": true}`),
 	}}))
 	m.Expect(nc.Status.Resources).To(HaveLen(1))
-	m.Expect(nc.Status.Resources[0].Message).To(HaveSuffix(`it said: caf\xe9 \x5cxff`))
-	m.Expect(text.Decode(nc.Status.Resources[0].Message)).To(HaveSuffix("it said: " + output))
+	m.Expect(nc.Status.Resources[0].Message).To(HaveSuffix(`output: caf\xe9 \x5cxff`))
+	m.Expect(text.Decode(nc.Status.Resources[0].Message)).To(HaveSuffix("output: " + output))
 
 	raw, err := os.ReadFile(filepath.Join(m.stateDir(), "last_run_report.json"))
 	must(t, err)
@@ -36,5 +36,5 @@ func reportsAnyEncoding(t *testing.T, m *machine) {
 	must(t, json.Unmarshal(raw, &report))
 	m.Expect(report.Resources).To(HaveLen(1))
 	m.Expect(report.Resources[0].Events).To(HaveLen(1))
-	m.Expect(report.Resources[0].Events[0].Message).To(HaveSuffix("it said: " + output))
+	m.Expect(report.Resources[0].Events[0].Message).To(HaveSuffix("output: " + output))
 }
