@@ -134,7 +134,7 @@ deflake: install-prerequisites ## Run Ginkgo suites in random order until one fa
 		$(GINKGO) --until-it-fails --randomize-all --fail-on-pending $(TESTFLAGS) $(PKG)
 
 .PHONY: verify
-verify: lint verify-imports verify-generated verify-modules verify-prose ## Run all checks of CI except the tests.
+verify: lint verify-imports verify-structure verify-generated verify-modules verify-prose ## Run all checks of CI except the tests.
 
 .PHONY: verify-prose
 verify-prose: ## Fail if docs, comments, messages or test names break the rules in hack/prose/rules/rules.txt.

@@ -144,7 +144,7 @@ var _ = Describe("A Secret", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(user), user)).To(Succeed())
 		text, err := json.Marshal(user.Status)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(string(text)).To(And(ContainSubstring("password is no hash as in"), Not(ContainSubstring("s3cret"))))
+		Expect(string(text)).To(And(ContainSubstring("password is not a hash as in"), Not(ContainSubstring("s3cret"))))
 		Expect(w.drainEvents()).To(And(HaveLen(1), Not(ContainElement(ContainSubstring("s3cret")))))
 	})
 
