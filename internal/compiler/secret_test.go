@@ -164,7 +164,7 @@ func TestItemsOpenSealedValues(t *testing.T) {
 	for want, got := range map[string]string{
 		"<nil>":  invalid(catalog.Items(entry, kinds(), open("s3cret", nil))),
 		"no key": invalid(catalog.Items(entry, kinds(), open("", errors.New("no key")))),
-		"content of File/a is sealed: only the node that it was sealed for can open it":                      invalid(catalog.Items(entry, kinds(), nil)),
+		"content of File/a is sealed: only the node that it was sealed for can open it":             invalid(catalog.Items(entry, kinds(), nil)),
 		"content is invalid (details omitted: the value is secret): see what the attribute accepts": invalid(catalog.Items(entry, kinds(), open("refused", nil))),
 	} {
 		if got != want {
