@@ -219,28 +219,3 @@ func TestExpressionsAreEvaluatedAgainOnlyOnNodesThatChange(t *testing.T) {
 		}
 	}
 }
-
-func TestChangedListsChangedAddedAndRemovedResources(t *testing.T) {
-	t.Parallel()
-
-	in := compiler.Input{Kinds: kinds(), Nodes: []compiler.Node{node("web-1", "web"), node("web-2", "web"), node("db-1", "db")}}
-	in.Resources = []v1alpha1.Resource{
-		file("changed", "/a", on("web")), file("removed", "/b", on("web")), file("same", "/c"),
-		file("own", "/d", rendering("{{ .node.name }}")), file("rendered", "/e", on("web"), rendering("1 {{ .node.name }}")),
-	}
-	before := compiler.Compile(in)
-	in.Resources = []v1alpha1.Resource{
-		file("changed", "/z", on("web")), file("added", "/b", on("web")), file("same", "/c"),
-		file("own", "/d", rendering("{{ .node.name }}")), file("rendered", "/e", on("web"), rendering("2 {{ .node.name }}")),
-	}
-	now := compiler.Compile(in)
-	changed := []v1alpha1.ResourceRef{"File/added", "File/changed", "File/removed", "File/rendered"}
-	for name, want := range map[string][]v1alpha1.ResourceRef{"web-1": changed, "web-2": changed, "db-1": nil} {
-		if diff := cmp.Diff(want, now.Nodes[name].Changed(before.Nodes[name])); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		if got := now.Nodes[name].Changed(now.Nodes[name]); got != nil {
-			t.Errorf("%s: %v differ from themselves", name, got)
-		}
-	}
-}

@@ -1,8 +1,6 @@
 package compiler
 
 import (
-	"slices"
-
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
@@ -36,21 +34,4 @@ func (n *NodeResult) EntryHash(ref v1alpha1.ResourceRef) string {
 		return hash
 	}
 	return n.shared[ref]
-}
-
-// Changed returns the resources whose entries differ from those of an earlier result, sorted, including those that were
-// added and removed.
-func (n *NodeResult) Changed(before *NodeResult) []v1alpha1.ResourceRef {
-	var changed []v1alpha1.ResourceRef
-	for _, a := range []*NodeResult{n, before} {
-		for _, entries := range []map[v1alpha1.ResourceRef]string{a.shared, a.own} {
-			for ref := range entries {
-				if n.EntryHash(ref) != before.EntryHash(ref) {
-					changed = append(changed, ref)
-				}
-			}
-		}
-	}
-	slices.Sort(changed)
-	return slices.Compact(changed)
 }
