@@ -61,7 +61,7 @@ func TestHealthChecksUseRealStatuses(t *testing.T) {
 		"skipped":     {Status: status(v1alpha1.NodeCounts{Selected: 3, InSync: 2, Skipped: 1}, v1alpha1.NodeSample{Node: "web-7", State: v1alpha1.StateSkipped, Message: "skipped because of failed dependencies: Package/base"})},
 		"conflict":    {Status: status(waits, compiler.Problem{Reason: v1alpha1.ReasonConflict, Message: `path "/etc/motd" is also claimed by File/banner on the same node: keep one, or let their nodeSelector or when exclude each other`})},
 		"withheld":    {Status: status(waits, compiler.Problem{Reason: v1alpha1.ReasonMissingReference, Message: "require names Package/base, which does not exist, nor does any other Package on the node"})},
-		"waiting":     {Status: status(waits, compiler.Problem{Node: "web-7", Reason: v1alpha1.ReasonWaitingForFacts, Message: "waits for the facts of node web-7, which its agent has yet to report"})},
+		"waiting":     {Status: status(waits, compiler.Problem{Node: "web-7", Reason: v1alpha1.ReasonWaitingForFacts, Message: "waits for the facts of node web-7, which its agent has not reported yet"})},
 		"held":        {Status: status(v1alpha1.NodeCounts{Selected: 1, InSync: 1}, compiler.Problem{Reason: v1alpha1.ReasonDeselectionHeld, Message: "2 of 3 nodes would be deselected because they changed: confirm it"})},
 		"silent":      {Status: silent(0)},
 		"unheard-of":  {Status: silent(1)},
