@@ -33,9 +33,9 @@ func beginsAtItsPlace(_ *testing.T, m *machine) {
 	m.Expect(m.runs.Load()).To(BeEquivalentTo(1))
 }
 
-// TestWatchesComeBackBitByBit shuts the way to an API server under the watches of many
+// TestWatchesReconnectGradually shuts the way to an API server under the watches of many
 // agents, for as long as one takes to start, and opens it again.
-func TestWatchesComeBackBitByBit(t *testing.T) {
+func TestWatchesReconnectGradually(t *testing.T) {
 	t.Parallel()
 
 	const (

@@ -65,7 +65,7 @@ func (s sleeping) signal(t *testing.T) {
 	}
 }
 
-func TestTheSecondSignalKillsWhatTheFirstLetFinish(t *testing.T) {
+func TestSecondSignalKillsRunningCommands(t *testing.T) {
 	s := sleep(t, build(t))
 	s.signal(t)
 	if !s.stderr.Scan() || s.stderr.Text() != "finishing Exec/a; press again to abort" {
@@ -88,7 +88,7 @@ func TestTheSecondSignalKillsWhatTheFirstLetFinish(t *testing.T) {
 	}
 }
 
-func TestASignalEndsARunThatWaitsForManifests(t *testing.T) {
+func TestSignalStopsRunThatWaitsForManifests(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), build(t), "plan", "-f", "-")
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -119,7 +119,7 @@ func TestASignalEndsARunThatWaitsForManifests(t *testing.T) {
 }
 
 // Every command, and help, says so when its output is lost.
-func TestAFullDiskIsAnErrorOfEveryCommand(t *testing.T) {
+func TestEveryCommandFailsWhenOutputDiskIsFull(t *testing.T) {
 	program, root := build(t), t.TempDir()
 	const in = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: a}\nspec: {nodeSelector: {}, path: /a, ensure: file}\n"
 	keep := filepath.Join(root, "b")

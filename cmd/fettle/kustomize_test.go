@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestAKustomizationIsBuiltByTheProgramThatIsInstalled(t *testing.T) {
+func TestKustomizationIsBuiltByInstalledProgram(t *testing.T) {
 	const built = "#!/bin/sh\n" +
 		"[ \"$*\" = \"ARGS\" ] || { echo \"unexpected $*\" >&2; exit 1; }\n" +
 		"echo 'apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: a}\nspec: {nodeSelector: {}, path: /a, ensure: file}'\n"

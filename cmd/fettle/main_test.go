@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-func TestARunEndsAlthoughNobodyReadsWhatItSays(t *testing.T) {
+func TestRunFinishesWhenOutputPipeIsClosed(t *testing.T) {
 	dir, program := t.TempDir(), build(t)
 	var in strings.Builder
 	for n := range 20 {
@@ -40,7 +40,7 @@ func TestARunEndsAlthoughNobodyReadsWhatItSays(t *testing.T) {
 	}
 }
 
-func TestASignalEndsAWatchWithTheExitCodeOfItsLastRun(t *testing.T) {
+func TestSignalStopsWatchWithExitCodeOfLastRun(t *testing.T) {
 	program, root := build(t), t.TempDir()
 	const in = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: a}\nspec: {nodeSelector: {}, path: /a, content: x}\n"
 	cmd := exec.CommandContext(t.Context(), program, "apply", "--watch", "-f", "-", "--root", root, "--detailed-exitcodes")
@@ -74,7 +74,7 @@ func build(t *testing.T) string {
 	return program
 }
 
-func TestCalledByKubectlHelpSpeaksOfKubectl(t *testing.T) {
+func TestHelpShowsKubectlUsageWhenCalledAsPlugin(t *testing.T) {
 	plugin := filepath.Join(t.TempDir(), "kubectl-fettle")
 	if err := os.Symlink(build(t), plugin); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestCalledByKubectlHelpSpeaksOfKubectl(t *testing.T) {
 
 // A chroot without /proc, as debootstrap leaves one: descriptors can't be opened again there, and every file would
 // seem to be missing.
-func TestWithoutProcNothingIsTakenForMissing(t *testing.T) {
+func TestMissingProcIsAnErrorAndNotMissingResources(t *testing.T) {
 	debian.Require(t)
 	root := t.TempDir()
 	for name, text := range map[string]string{

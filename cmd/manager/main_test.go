@@ -118,7 +118,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-func TestTheManagerServesLeadsAndLeaves(t *testing.T) {
+func TestManagerServesLeadsAndShutsDown(t *testing.T) {
 	t.Parallel()
 
 	cfg, _ := controlplane.Start(t)
@@ -189,7 +189,7 @@ func TestTheManagerServesLeadsAndLeaves(t *testing.T) {
 	}
 }
 
-func TestTheManagerSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
+func TestManagerReportsInvalidFlags(t *testing.T) {
 	t.Parallel()
 
 	bin := build(t)
@@ -214,7 +214,7 @@ func TestTheManagerSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
 	}
 }
 
-func TestTheDeploymentFitsTheCommand(t *testing.T) {
+func TestDeploymentUsesValidFlagsAndPorts(t *testing.T) {
 	t.Parallel()
 
 	f, err := os.Open("../../config/manager/manager.yaml")
@@ -246,7 +246,7 @@ func TestTheDeploymentFitsTheCommand(t *testing.T) {
 	}
 }
 
-func TestTheManagerLinksNothingThatReachesAMachine(t *testing.T) {
+func TestManagerDoesNotLinkHostPackages(t *testing.T) {
 	t.Parallel()
 
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestTheDaemonSetFitsTheCommand(t *testing.T) {
+func TestDaemonSetUsesValidFlagsAndPorts(t *testing.T) {
 	raw, err := os.ReadFile("../../config/nodeagent/nodeagent.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-func TestFlagsThatCannotBe(t *testing.T) {
+func TestInvalidFlagsAreRejected(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -98,7 +98,7 @@ func TestFlagsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestHelpIsNoError(t *testing.T) {
+func TestHelpSucceeds(t *testing.T) {
 	var usage strings.Builder
 	if _, err := parse([]string{"-h"}, environment(""), &usage); !errors.Is(err, flag.ErrHelp) || !strings.Contains(usage.String(), "-node-name") {
 		t.Errorf("got %v:\n%s", err, &usage)

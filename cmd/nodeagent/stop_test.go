@@ -39,7 +39,7 @@ clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: 
 	check = `echo checked >> /checked; while [ ! -e /go-on ]; do sleep 0.5; done`
 )
 
-func TestAnAgentThatIsStoppedInARunFinishesWhatItHasInHand(t *testing.T) {
+func TestStoppedAgentFinishesResourceInProgress(t *testing.T) {
 	root := debian.Root(t)
 	write(t, filepath.Join(root, "check"), check)
 	dir := filepath.Join(root, state.DefaultDir)

@@ -12,7 +12,7 @@ import (
 )
 
 // What is adopted from decoded manifests must be what an agent binds from a catalog.
-func TestAdoptedAttributesAreThoseOfACatalog(t *testing.T) {
+func TestAdoptedAttributesMatchCatalog(t *testing.T) {
 	kinds := map[string]resource.Kind{}
 	for _, k := range providers.Kinds() {
 		kinds[k.Name()] = k

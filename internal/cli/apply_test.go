@@ -197,7 +197,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestTheGraphOfManifestsIsDrawn(t *testing.T) {
+func TestGraphPrintsDependencies(t *testing.T) {
 	manifests := file("a", "path: /etc/a, require: [File/b]") + file("b", "path: /etc/b, require: [File/a]") +
 		file("c", "path: /etc/c, ensure: directory") + file("d", "path: /etc/c/d, notify: [File/e]") + file("e", "path: /etc/e") +
 		file("f", "path: /etc/c/d/f")
@@ -217,7 +217,7 @@ func TestTheGraphOfManifestsIsDrawn(t *testing.T) {
 	}
 }
 
-func TestApplyWithoutFilesIsRefused(t *testing.T) {
+func TestApplyRequiresFiles(t *testing.T) {
 	want := outcome{err: "fettle: no manifests: use -f FILE, -f DIR, -f URL, -k DIR or, for stdin, -f -\n", code: 1}
 	for _, args := range [][]string{{"apply"}, {"apply", "-f", ""}, {"plan"}, {"validate"}} {
 		if got := fettle(t, "", args...); got != want {
@@ -226,7 +226,7 @@ func TestApplyWithoutFilesIsRefused(t *testing.T) {
 	}
 }
 
-func TestARunThatIsStoppedDoesNotSucceed(t *testing.T) {
+func TestInterruptedRunFails(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	var out, stderr bytes.Buffer
@@ -241,7 +241,7 @@ func TestARunThatIsStoppedDoesNotSucceed(t *testing.T) {
 	}
 }
 
-func TestLabelsOfTheMachineSelect(t *testing.T) {
+func TestNodeLabelsSelectResources(t *testing.T) {
 	root := emptyRoot(t)
 	in := "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: a}\nspec: {nodeSelector: {matchLabels: {role: web}}, path: /etc/a, ensure: file}\n"
 	for labels, want := range map[string]string{"role=db": "0 resources", "role=web": "1 resource"} {
@@ -271,7 +271,7 @@ func TestPlanShowsDiffsAndDrift(t *testing.T) {
 	}
 }
 
-func TestTheReportIsTheAPIs(t *testing.T) {
+func TestReportMatchesAPI(t *testing.T) {
 	root := emptyRoot(t)
 	got := fettle(t, file("a", `path: /etc/a, content: "hello\n"`), "apply", "-f", "-", "--root", root, "-o", "json")
 	var ran report.Report

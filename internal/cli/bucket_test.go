@@ -18,7 +18,7 @@ const (
 	sumTwo = "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"
 )
 
-func TestWhatARunReplacedComesBackFromTheBucket(t *testing.T) {
+func TestBucketRestoresReplacedFiles(t *testing.T) {
 	root := emptyRoot(t)
 	at := filepath.Join(root, "etc/a")
 	put(t, at, "one\n")
@@ -69,7 +69,7 @@ func TestWhatARunReplacedComesBackFromTheBucket(t *testing.T) {
 	}
 }
 
-func TestTheBucketFollowsTheStateDirectory(t *testing.T) {
+func TestBucketUsesStateDirectory(t *testing.T) {
 	root, dir := emptyRoot(t), filepath.Join(t.TempDir(), "state")
 	at := filepath.Join(root, "etc/a")
 	at2 := filepath.Join(root, "etc/b")
@@ -103,7 +103,7 @@ func TestTheBucketFollowsTheStateDirectory(t *testing.T) {
 	}
 }
 
-func TestTheBucketTakesNoMoreThanItMay(t *testing.T) {
+func TestBucketSizeIsLimited(t *testing.T) {
 	root := emptyRoot(t)
 	at := filepath.Join(root, "etc/a")
 	put(t, at, "one\n")
@@ -129,7 +129,7 @@ func TestTheBucketTakesNoMoreThanItMay(t *testing.T) {
 	}
 }
 
-func TestADamagedCopyRestoresNothing(t *testing.T) {
+func TestRestoreRejectsDamagedCopy(t *testing.T) {
 	root := emptyRoot(t)
 	put(t, filepath.Join(root, "etc/a"), "now\n")
 	kept := filepath.Join(root, "var/lib/fettle/bucket/2c", sumOne)
@@ -149,7 +149,7 @@ func TestADamagedCopyRestoresNothing(t *testing.T) {
 	}
 }
 
-func TestAContentIsComparedWithAnotherAndWithItsFile(t *testing.T) {
+func TestBucketDiffComparesCopiesAndFiles(t *testing.T) {
 	root := emptyRoot(t)
 	for _, content := range []string{"one\n", "two\n", "three\n"} {
 		if got := fettle(t, file("a", "path: /etc/a, content: \""+strings.TrimSpace(content)+"\\n\""), "apply", "-f", "-", "--root", root); got.code != 0 {
@@ -180,7 +180,7 @@ func TestAContentIsComparedWithAnotherAndWithItsFile(t *testing.T) {
 	}
 }
 
-func TestADiffShowsNoSecret(t *testing.T) {
+func TestBucketDiffHidesSecrets(t *testing.T) {
 	root := emptyRoot(t)
 	put(t, filepath.Join(root, "etc/token"), "public\n")
 	if got := fettle(t, file("token", `path: /etc/token, content: "plain\n"`), "apply", "-f", "-", "--root", root); got.code != 0 {
@@ -202,7 +202,7 @@ func TestADiffShowsNoSecret(t *testing.T) {
 	}
 }
 
-func TestADamagedContentIsNotPrinted(t *testing.T) {
+func TestBucketShowRejectsDamagedContent(t *testing.T) {
 	root := emptyRoot(t)
 	put(t, filepath.Join(root, "etc/a"), "one\n")
 	if got := fettle(t, file("a", `path: /etc/a, content: "two\n"`), "apply", "-f", "-", "--root", root); got.code != 0 {

@@ -23,7 +23,7 @@ func authority(t *testing.T, server *httptest.Server) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: authority}\ndata: " + string(text) + "\n---\n"
 }
 
-func TestASourceIsTrustedByTheCertificatesOfAConfigMap(t *testing.T) {
+func TestSourceIsVerifiedWithCertificatesOfConfigMap(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "one\n") }))
 	t.Cleanup(server.Close)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)

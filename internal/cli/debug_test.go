@@ -33,7 +33,7 @@ func TestDebugShowsStatesAndChanges(t *testing.T) {
 	}
 }
 
-func TestDebugExplainsProvidersThatDoNotSuit(t *testing.T) {
+func TestDebugExplainsUnsuitableProviders(t *testing.T) {
 	root := emptyRoot(t)
 	in := "apiVersion: fettle.dev/v1alpha1\nkind: Package\nmetadata: {name: p}\nspec: {nodeSelector: {}}\n"
 	for _, args := range [][]string{{"apply", "-f", "-"}, {"plan", "-f", "-"}, {"resource", "package"}, {"resource", "package", "p"}, {"resource", "package", "p", "ensure=present"}} {
@@ -107,7 +107,7 @@ func TestDebugOutputIsEscapedAndBounded(t *testing.T) {
 	}
 }
 
-func TestDebugHasALineForEachOfManyFiles(t *testing.T) {
+func TestDebugPrintsOneLinePerFile(t *testing.T) {
 	const n = 100
 	var in strings.Builder
 	want := map[string]int{}

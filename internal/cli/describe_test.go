@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-func TestDescribeSaysWhatWorksOnTheHostAndWhyNot(t *testing.T) {
+func TestDescribeReportsProviderSuitability(t *testing.T) {
 	root := emptyRoot(t)
 	all := fettle(t, "", "describe", "--root", root)
 	words := strings.Join(strings.Fields(all.out), " ") // columns are as wide as the longest name
@@ -53,7 +53,7 @@ func TestDescribeSaysWhatWorksOnTheHostAndWhyNot(t *testing.T) {
 	}
 }
 
-func TestFactsAnswersAQuery(t *testing.T) {
+func TestFactsPrintsRequestedFacts(t *testing.T) {
 	root := emptyRoot(t)
 	put(t, filepath.Join(root, "etc/os-release"), "ID=debian\nVERSION_ID=\"12\"\n")
 	for query, want := range map[string][]string{
@@ -75,7 +75,7 @@ func TestFactsAnswersAQuery(t *testing.T) {
 	}
 }
 
-func TestARootThatIsNone(t *testing.T) {
+func TestInvalidRootIsRejected(t *testing.T) {
 	got := fettle(t, "", "facts", "--root", "/no/such/dir")
 	if diff := cmp.Diff([]string{"fettle: --root /no/such/dir is not a directory"}, lines(got.err)); diff != "" {
 		t.Error(diff)

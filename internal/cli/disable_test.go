@@ -39,7 +39,7 @@ func TestRunsAreDisabledAndEnabled(t *testing.T) {
 	}
 }
 
-func TestARunThatFindsAnotherUnderWayIsRefused(t *testing.T) {
+func TestConcurrentRunIsRejected(t *testing.T) {
 	root := emptyRoot(t)
 	dir := filepath.Join(root, "var/lib/fettle")
 	other, err := state.Open(dir, state.Options{})
@@ -61,7 +61,7 @@ func TestARunThatFindsAnotherUnderWayIsRefused(t *testing.T) {
 	}
 }
 
-func TestARunWhoseTimeIsUpFails(t *testing.T) {
+func TestRunFailsAfterTimeout(t *testing.T) {
 	got := fettle(t, file("a", "path: /etc/a, content: x"), "apply", "-f", "-", "--root", emptyRoot(t), "--run-timeout", "1ns", "--detailed-exitcodes")
 	want := outcome{
 		code: 4,
@@ -76,7 +76,7 @@ func TestARunWhoseTimeIsUpFails(t *testing.T) {
 }
 
 // A refresh that fails is due again, when nothing is left to change.
-func TestARunThatOnlyRefreshesHasChanges(t *testing.T) {
+func TestRefreshCountsAsChange(t *testing.T) {
 	root := debian.Root(t)
 	in := file("a", "path: /etc/a, content: x, notify: [Exec/b]") +
 		"apiVersion: fettle.dev/v1alpha1\nkind: Exec\nmetadata: {name: b}\nspec: {nodeSelector: {}, command: test -e /ready, path: [/usr/bin], refreshOnly: true}\n"
@@ -96,7 +96,7 @@ func TestARunThatOnlyRefreshesHasChanges(t *testing.T) {
 	}
 }
 
-func TestCommandsAroundARun(t *testing.T) {
+func TestPreRunAndPostRunCommands(t *testing.T) {
 	root := debian.Root(t)
 	in := file("a", "path: /etc/a, content: x")
 	call := func(args ...string) outcome {

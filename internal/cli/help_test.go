@@ -29,7 +29,7 @@ func all(cmd *cobra.Command) []*cobra.Command {
 	return out
 }
 
-func TestEveryExampleOfTheHelpIsACallThatTheCommandTakes(t *testing.T) {
+func TestHelpExamplesAreValidCalls(t *testing.T) {
 	for _, documented := range all(command(cli.Options{})) {
 		t.Run(documented.CommandPath(), func(t *testing.T) {
 			var calls int
@@ -73,7 +73,7 @@ func takes(t *testing.T, line string) {
 	}
 }
 
-func TestAsAPluginOfKubectlHelpSaysSo(t *testing.T) {
+func TestHelpNamesKubectlPlugin(t *testing.T) {
 	var out strings.Builder
 	cmd := command(cli.Options{Plugin: true, Out: &out, Err: &out})
 	cmd.SetArgs([]string{"bucket", "get", "--help"})
@@ -135,7 +135,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-func TestColorsAreForTerminalsUnlessToldOtherwise(t *testing.T) {
+func TestColorDefaultsToTerminalsOnly(t *testing.T) {
 	const green, plain = "\x1b[32m", "\x1b[0m"
 	for name, c := range map[string]struct {
 		o      cli.Options
@@ -167,7 +167,7 @@ func TestColorsAreForTerminalsUnlessToldOtherwise(t *testing.T) {
 	}
 }
 
-func TestProgressIsALineThatGoesAway(t *testing.T) {
+func TestProgressLineIsErased(t *testing.T) {
 	var out, stderr strings.Builder
 	in := file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, content: x") + file("c", "path: /etc/c, content: x")
 	cmd := command(cli.Options{ErrTerminal: true, In: strings.NewReader(in), Out: &out, Err: &stderr})

@@ -90,7 +90,7 @@ func hostileManifests(r *rand.Rand) string {
 		strings.ReplaceAll(file("web", "members: ["+quoted()+"], ensure: present"), "kind: File", "kind: Group")
 }
 
-func TestNothingHostileReachesATerminal(t *testing.T) {
+func TestTerminalOutputIsEscaped(t *testing.T) {
 	for seed := range uint64(5) {
 		r := rand.New(rand.NewPCG(seed, 13))
 		root, names := hostileRoot(t, r)
@@ -146,7 +146,7 @@ type reported struct {
 	}
 }
 
-func TestNamesThatAreNotUTF8AreTheSameFromJSONAndYAML(t *testing.T) {
+func TestNonUTF8NamesRoundTripThroughJSONAndYAML(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 14))
 		root, names := hostileRoot(t, r)
@@ -187,7 +187,7 @@ func TestNamesThatAreNotUTF8AreTheSameFromJSONAndYAML(t *testing.T) {
 }
 
 // What resource prints is taken by apply, and means the same there, or is not printed.
-func TestResourcePrintsWhatItCanReadBackOrRefuses(t *testing.T) {
+func TestResourceOutputRoundTripsOrFails(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 15))
 		root := emptyRoot(t)

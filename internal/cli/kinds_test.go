@@ -63,7 +63,7 @@ func snapshot(t *testing.T, root string) map[string][2]int64 {
 	return all
 }
 
-func TestFiveKindsOnADebianRoot(t *testing.T) {
+func TestFiveKindsOnDebianRoot(t *testing.T) {
 	root := debian.Root(t)
 	debian.Repository(t, root, debian.Deb{
 		Name: "greeter", Version: "1.0",
@@ -123,7 +123,7 @@ func TestFiveKindsOnADebianRoot(t *testing.T) {
 	}
 }
 
-func TestWhatAProviderBesideTheDefaultListsNamesIt(t *testing.T) {
+func TestListedResourcesNameNonDefaultProvider(t *testing.T) {
 	root := debian.Root(t)
 	put(t, filepath.Join(root, "etc/init.d/lamp"), "#!/bin/sh\n[ \"$1\" != status ] || exit 3\n")
 	debian.Chroot(t, root, "chmod", "755", "/etc/init.d/lamp")

@@ -17,7 +17,7 @@ import (
 )
 
 // What is not there is a state that can be applied again.
-func TestResourceShowsWhatIsNotThere(t *testing.T) {
+func TestResourceShowsAbsentResource(t *testing.T) {
 	root := debian.Root(t)
 	debian.Repository(t, root, debian.Deb{Name: "greeter", Version: "1.0", Files: map[string]string{"/etc/greeter": "hello\n"}, Conffiles: []string{"/etc/greeter"}})
 	debian.UpdateIndex(t, root)
@@ -41,7 +41,7 @@ func TestResourceShowsWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestResourceThatCannotBeSetFails(t *testing.T) {
+func TestResourceFailsToSetInvalidValue(t *testing.T) {
 	root := emptyRoot(t)
 	got := fettle(t, "", "resource", "file", "/no/where", "content=x", "--root", root)
 	want := outcome{code: 1, err: "File/no-where: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: create it first, with a File that has ensure: directory\n"}
@@ -50,7 +50,7 @@ func TestResourceThatCannotBeSetFails(t *testing.T) {
 	}
 }
 
-func TestPlanSaysThatAFileIsBinary(t *testing.T) {
+func TestPlanReportsBinaryFile(t *testing.T) {
 	root := emptyRoot(t)
 	put(t, root+"/etc/a", "\x00\x01\x02")
 	got := fettle(t, file("a", `path: /etc/a, content: "hello\n"`), "plan", "-f", "-", "--root", root)
@@ -60,7 +60,7 @@ func TestPlanSaysThatAFileIsBinary(t *testing.T) {
 }
 
 // What is printed is kept in files and logs.
-func TestResourceShowsNoSecret(t *testing.T) {
+func TestResourceHidesSecrets(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "usermod", "--password", "$6$saltsalt$s3cr3t", "games")
 	for _, words := range []string{"users", "user games", "user games comment=changed"} {
@@ -71,7 +71,7 @@ func TestResourceShowsNoSecret(t *testing.T) {
 	}
 }
 
-func TestResourceShowsNoSecretOfACommand(t *testing.T) {
+func TestResourceHidesSecretsOfCommands(t *testing.T) {
 	root := debian.Root(t)
 	for _, flag := range []string{"--noop", "--debug", "--output=json"} {
 		got := fettle(t, "", "resource", "exec", "a", `command=echo "it is $TOKEN"; exit 3`, "shell=true", "environment=TOKEN=s3cr3t", "--root", root, flag)
@@ -104,7 +104,7 @@ func (careless) List(context.Context, resource.Reader) ([]door, error) {
 	return []door{{Name: "a", Code: new("s3cr3t")}}, nil
 }
 
-func TestResourceShowsNoSecretThatAProviderDidNotKeepBack(t *testing.T) {
+func TestResourceRedactsSecretsFromProviders(t *testing.T) {
 	doors := resource.Type[door]{
 		Name: "Door", NamevarName: "name", Namevar: func(d *door) *string { return &d.Name },
 		Providers: []resource.Provider[door]{careless{}},

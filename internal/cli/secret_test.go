@@ -16,7 +16,7 @@ func secretManifest(value, label string) string {
 	return "apiVersion: v1\nkind: Secret\nmetadata: {name: token, labels: {fettle.dev/expose-to-nodes: \"" + label + "\"}}\nstringData: {text: \"" + value + "\"}\n---\n"
 }
 
-func TestASecretAmongTheManifestsIsAppliedAndNotTold(t *testing.T) {
+func TestSecretFromManifestsIsAppliedAndHidden(t *testing.T) {
 	root := emptyRoot(t)
 	var said strings.Builder
 	for _, value := range []string{"s3cret one", "s3cret two"} {
@@ -52,7 +52,7 @@ func TestASecretAmongTheManifestsIsAppliedAndNotTold(t *testing.T) {
 
 // A secret that was in place before the first run is never written, and somebody may alter
 // it. It stays a secret when its File gets ordinary content.
-func TestAFormerSecretIsToldNowhere(t *testing.T) {
+func TestPreviousSecretIsHidden(t *testing.T) {
 	for name, now := range map[string]string{"as it was": "s3cret one", "altered": "s3cret one, and two"} {
 		t.Run(name, func(t *testing.T) {
 			root := emptyRoot(t)
@@ -105,7 +105,7 @@ func TestAFormerSecretIsToldNowhere(t *testing.T) {
 	}
 }
 
-func TestASecretThatIsNotThereOrNotForNodesIsMissed(t *testing.T) {
+func TestMissingOrUnsharedSecretFails(t *testing.T) {
 	for what, in := range map[string]string{
 		"not there":     file("token", tokenFile),
 		"not for nodes": secretManifest("s3cret", "false") + file("token", tokenFile),

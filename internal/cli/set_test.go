@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestResourceSetsAndPrintsWhatApplyTakes(t *testing.T) {
+func TestResourceSetsAttributesAndPrintsManifest(t *testing.T) {
 	root := emptyRoot(t)
 	got := fettle(t, "", "resource", "file", "/etc/a", "ensure=file", "content=hello", "mode=0640", "--root", root)
 	if diff := cmp.Diff([]string{"File/etc-a: created"}, lines(got.err)); diff != "" {
@@ -27,7 +27,7 @@ func TestResourceSetsAndPrintsWhatApplyTakes(t *testing.T) {
 	}
 }
 
-func TestResourceSetsByTheProviderThatIsAskedForAndNothingUnderNoop(t *testing.T) {
+func TestResourceUsesRequestedProviderAndHonorsNoop(t *testing.T) {
 	root := emptyRoot(t)
 	for flag, want := range map[string]string{
 		"--noop":            "File/etc-a: created (noop)\n",
@@ -43,7 +43,7 @@ func TestResourceSetsByTheProviderThatIsAskedForAndNothingUnderNoop(t *testing.T
 	}
 }
 
-func TestResourceRefusesWhatAManifestCouldNotHave(t *testing.T) {
+func TestResourceRejectsInvalidAttributes(t *testing.T) {
 	for words, want := range map[string]string{
 		"user ann ensure=absnt":                  `fettle: ensure "absnt" is not known: use present or absent`,
 		"user ann membership=Minimum":            `fettle: membership "Minimum" is not known: use minimum or inclusive`,
@@ -60,7 +60,7 @@ func TestResourceRefusesWhatAManifestCouldNotHave(t *testing.T) {
 	}
 }
 
-func TestResourceTakesWordsAsTheTypesOfItsAttributes(t *testing.T) {
+func TestResourceParsesArgumentsByAttributeType(t *testing.T) {
 	for words, want := range map[string]string{
 		"user ann uid=1600 groups=[games,audio] comment=123": "",
 		"user ann groups=games,audio system=true":            "",
@@ -81,7 +81,7 @@ func TestResourceTakesWordsAsTheTypesOfItsAttributes(t *testing.T) {
 	}
 }
 
-func TestResourceListsWhereTheProviderCan(t *testing.T) {
+func TestResourceListsInstances(t *testing.T) {
 	root := emptyRoot(t)
 	put(t, filepath.Join(root, "etc/group"), "root:x:0:\nWeb:x:1500:ann\n")
 	for _, tool := range []string{"groupadd", "groupmod", "groupdel", "gpasswd"} {

@@ -13,7 +13,7 @@ import (
 // three are Files /etc/a, /etc/b and /etc/c, of which the last needs the first.
 var three = file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, content: x") + file("c", "path: /etc/c, content: x, require: [File/a]")
 
-func TestNamesLimitARunToResources(t *testing.T) {
+func TestNamesSelectResources(t *testing.T) {
 	for name, c := range map[string]struct {
 		args     []string
 		out, err []string
@@ -43,7 +43,7 @@ func TestNamesLimitARunToResources(t *testing.T) {
 	}
 }
 
-func TestARunLimitedToAResourceDoesNotFailForOthers(t *testing.T) {
+func TestSelectedRunIgnoresFailuresOfOthers(t *testing.T) {
 	in := file("a", "path: /etc/a, content: x") + file("b", "path: /etc/twice, content: x") + file("c", "path: /etc/twice, content: z")
 	got := fettle(t, in, "plan", "-f", "-", "--root", emptyRoot(t), "File/a", "--detailed-exitcodes")
 	if got.code != 2 || got.err != "" {
@@ -51,14 +51,14 @@ func TestARunLimitedToAResourceDoesNotFailForOthers(t *testing.T) {
 	}
 }
 
-func TestADebugRunShowsWhatIsNotSelected(t *testing.T) {
+func TestDebugShowsUnselectedResources(t *testing.T) {
 	got := fettle(t, three, "plan", "-f", "-", "--root", emptyRoot(t), "File/a", "--debug")
 	if said := lines(got.out); len(said) < 3 || said[len(said)-3] != "File/b: not selected" {
 		t.Error(got.out)
 	}
 }
 
-func TestPlanExitCodesGateAPipeline(t *testing.T) {
+func TestPlanExitCodes(t *testing.T) {
 	root := emptyRoot(t)
 	put(t, filepath.Join(root, "etc/there"), "x")
 	inSync, change, failure := file("a", "path: /etc/there, content: x"), file("b", "path: /etc/b, content: x"), file("c", "path: /etc/c, provider: none")
@@ -86,7 +86,7 @@ func TestPlanExitCodesGateAPipeline(t *testing.T) {
 	}
 }
 
-func TestManifestsAreReadFromDirectoriesBelow(t *testing.T) {
+func TestManifestsAreReadRecursively(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a.yaml"), file("a", "path: /etc/a, ensure: file"))
 	put(t, filepath.Join(dir, "web/b.yaml"), file("b", "path: /etc/b, ensure: file"))

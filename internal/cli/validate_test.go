@@ -70,7 +70,7 @@ var serverWords = []struct {
 	{regexp.MustCompile(`^unknown field "(\S+)"$`), "$1: unknown field"},
 }
 
-func TestValidateRefusesWhatAnAPIServerDoes(t *testing.T) {
+func TestValidateAgreesWithAPIServer(t *testing.T) {
 	const samples = "../../config/samples"
 	files, err := filepath.Glob(samples + "/invalid/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -90,7 +90,7 @@ func (k *keeper) says(n int, part string) {
 	k.until(part, func() bool { return strings.Count(k.out.String(), part) == n })
 }
 
-func TestDriftIsCorrectedAsItHappens(t *testing.T) {
+func TestWatchCorrectsDrift(t *testing.T) {
 	root := emptyRoot(t)
 	in := file("a", `path: /etc/a, content: "hello\n", mode: "0644"`) + file("b", "path: /etc/b, ensure: directory, require: [File/a]")
 	if got := fettle(t, in, "apply", "-f", "-", "--root", root); got.code != 0 {
@@ -128,7 +128,7 @@ func TestDriftIsCorrectedAsItHappens(t *testing.T) {
 }
 
 // What is on a real system is drift, too: accounts and packages that go.
-func TestDriftOfADebianRootIsCorrectedAsItHappens(t *testing.T) {
+func TestWatchCorrectsDriftOfDebianRoot(t *testing.T) {
 	root := debian.Root(t)
 	debian.Repository(t, root, debian.Deb{
 		Name: "greeter", Version: "1.0",
@@ -165,7 +165,7 @@ func TestDriftOfADebianRootIsCorrectedAsItHappens(t *testing.T) {
 
 // A key that lets someone in is not to wait for an interval, nor is what is found in a
 // directory that is purged.
-func TestWhatIsPurgedGoesAsItComes(t *testing.T) {
+func TestWatchPurgesNewEntries(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--create-home", "ann")
 	debian.Chroot(t, root, "mkdir", "--mode=700", "/etc/site")
@@ -189,7 +189,7 @@ func TestWhatIsPurgedGoesAsItComes(t *testing.T) {
 }
 
 // A change by another hard link happens in another directory.
-func TestTheIntervalFindsWhatNoWatchTells(t *testing.T) {
+func TestIntervalFindsUnwatchedDrift(t *testing.T) {
 	root := emptyRoot(t)
 	put(t, filepath.Join(root, "etc/a"), "hello\n")
 	if err := os.Mkdir(filepath.Join(root, "other"), 0o755); err != nil {
@@ -207,7 +207,7 @@ func TestTheIntervalFindsWhatNoWatchTells(t *testing.T) {
 	}
 }
 
-func TestAWatchThatIsStoppedEndsAsItsLastRun(t *testing.T) {
+func TestStoppedWatchReturnsLastResult(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   string
 		args []string
@@ -228,7 +228,7 @@ func TestAWatchThatIsStoppedEndsAsItsLastRun(t *testing.T) {
 	}
 }
 
-func TestAWatchEndsAsItsLastRunAndNotAsItsFirst(t *testing.T) {
+func TestWatchReturnsLastResultAndNotFirst(t *testing.T) {
 	root := emptyRoot(t)
 	put(t, filepath.Join(root, "etc/sub/a"), "hello\n")
 	k := keep(t, root, file("a", `path: /etc/sub/a, content: "hello\n"`))
@@ -242,7 +242,7 @@ func TestAWatchEndsAsItsLastRunAndNotAsItsFirst(t *testing.T) {
 	}
 }
 
-func TestAWatchWaitsWhileRunsAreDisabled(t *testing.T) {
+func TestWatchWaitsWhileRunsAreDisabled(t *testing.T) {
 	root := emptyRoot(t)
 	dir := filepath.Join(root, "var/lib/fettle")
 	k := keep(t, root, file("a", `path: /etc/a, content: "hello\n"`))

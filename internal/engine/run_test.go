@@ -547,7 +547,7 @@ func TestAStoppedRunFinishesTheResourceInHand(t *testing.T) {
 	}
 }
 
-func TestARunWhoseTimeIsUpFails(t *testing.T) {
+func TestRunFailsAfterTimeout(t *testing.T) {
 	w := newWorld()
 	ctx, stop := context.WithCancelCause(t.Context())
 	w.onWrite = func(string) { stop(errors.New("an hour is over")) }

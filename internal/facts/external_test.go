@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
-func TestTheOwnersFacts(t *testing.T) {
+func TestExternalFacts(t *testing.T) {
 	h := withFiles(t, map[string]string{
 		"/etc/fettle/facts.d/10-rack.txt":   "# where it is\nrack = b12\nsize=1\n\n",
 		"/etc/fettle/facts.d/20-role.yaml":  "role: web\nports: [80, 443]\nsize: 2\n",
@@ -61,7 +61,7 @@ func TestTheOwnersFacts(t *testing.T) {
 	}
 }
 
-func TestExecutablesMayWriteAnyFormat(t *testing.T) {
+func TestExecutableFactsAcceptEveryFormat(t *testing.T) {
 	for name, c := range map[string]struct {
 		output string
 		want   any
@@ -81,7 +81,7 @@ func TestExecutablesMayWriteAnyFormat(t *testing.T) {
 	}
 }
 
-func TestThereIsAnEndToWhatTheOwnerAdds(t *testing.T) {
+func TestExternalFactsAreBounded(t *testing.T) {
 	t.Run("to the files", func(t *testing.T) {
 		files := map[string]string{}
 		for i := range 120 {
@@ -155,7 +155,7 @@ func texts(errs []error) []string {
 
 // Others than root, who can change a file or anything on the way to it, must not have root
 // run it, or say what the host is.
-func TestFactsThatOthersCanChangeAreIgnored(t *testing.T) {
+func TestFactFilesWritableByOthersAreIgnored(t *testing.T) {
 	const dir = "/etc/fettle/facts.d"
 	owned := func(uid int, file string) func(*testing.T, *hosttest.Host) {
 		return func(t *testing.T, h *hosttest.Host) {
@@ -227,7 +227,7 @@ func TestFactsThatOthersCanChangeAreIgnored(t *testing.T) {
 	}
 }
 
-func TestFactsOfAllFilesTogetherAreBounded(t *testing.T) {
+func TestTotalSizeOfExternalFactsIsBounded(t *testing.T) {
 	files := map[string]string{}
 	for i := range 6 {
 		files[fmt.Sprintf("/etc/fettle/facts.d/%d.txt", i)] = fmt.Sprintf("fact%d=%s\n", i, strings.Repeat("x", 200<<10))

@@ -37,7 +37,7 @@ func withFiles(t *testing.T, files map[string]string) *hosttest.Host {
 	return h
 }
 
-func TestTheOperatingSystem(t *testing.T) {
+func TestOperatingSystemFacts(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  map[string]string // by fact; "" is a missing one
@@ -115,7 +115,7 @@ func TestTheOperatingSystem(t *testing.T) {
 	}
 }
 
-func TestTheMachine(t *testing.T) {
+func TestHardwareFacts(t *testing.T) {
 	got := gather(t, map[string]string{
 		"/proc/meminfo": "MemTotal:       16384 kB\nMemFree:          100 kB\nSwapTotal:        2048 kB\n",
 		"/proc/cpuinfo": "processor\t: 0\nmodel name\t: Fast One\nphysical id\t: 0\nflags\t\t: fpu hypervisor\n\nprocessor\t: 1\nmodel name\t: Fast One\nphysical id\t: 0\n",
@@ -162,7 +162,7 @@ broken
 	}
 }
 
-func TestWhatAHostIsInsideOf(t *testing.T) {
+func TestDetectsVirtualization(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  string
@@ -190,7 +190,7 @@ func TestWhatAHostIsInsideOf(t *testing.T) {
 	}
 }
 
-func TestADebianRoot(t *testing.T) {
+func TestFactsOfDebianRoot(t *testing.T) {
 	root := debian.Root(t)
 	h, err := linux.Open(linux.Options{Root: root})
 	if err != nil {
@@ -223,7 +223,7 @@ func TestADebianRoot(t *testing.T) {
 }
 
 // What our own machine answers is the same as its tools say, and survives JSON.
-func TestTheMachineThatWeRunOn(t *testing.T) {
+func TestFactsOfThisMachine(t *testing.T) {
 	h, err := linux.Open(linux.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 // An agent in a pod looks at its host from other namespaces, as this test does at a
 // machine. Nothing that it finds may be its own.
-func TestAMachineFromOutsideOfIt(t *testing.T) {
+func TestFactsOfMachineSeenFromOutside(t *testing.T) {
 	machine := debian.Boot(t)
 	inside := func(command ...string) string {
 		t.Helper()

@@ -27,7 +27,7 @@ eth0	00000000	0101010A	0003	0	0	100	00000000	0	0	0
 eth0	0000010A	00000000	0001	0	0	0	00F0FFFF	0	0	0
 `
 
-func TestNetworking(t *testing.T) {
+func TestNetworkFacts(t *testing.T) {
 	h := withFiles(t, map[string]string{
 		"/etc/hostname":     "# a comment\nweb-1\n",
 		"/etc/hosts":        "127.0.0.1 localhost\n10.1.2.3 web-1.example.org web-1 # us\n",
@@ -72,7 +72,7 @@ func TestNetworking(t *testing.T) {
 	}
 }
 
-func TestWhereNoIPAnswersInterfacesGoWithoutAddresses(t *testing.T) {
+func TestInterfacesHaveNoAddressesWithoutIPCommand(t *testing.T) {
 	h := withFiles(t, map[string]string{"/sys/class/net/eth0/address": "52:54:00:12:34:56\n", "/sys/class/net/eth0/mtu": "9000\n", "/sys/class/net/veth1/address": "1\n"})
 	h.Handle("ip", func(host.Cmd) host.Result { return host.Result{ExitCode: 255, Stderr: []byte("unknown option")} })
 	h.Handle("uname", func(host.Cmd) host.Result { return host.Result{Stdout: []byte("asked.example.org\n")} })
@@ -89,7 +89,7 @@ func TestWhereNoIPAnswersInterfacesGoWithoutAddresses(t *testing.T) {
 	}
 }
 
-func TestTheDomainAndThePrimaryInterface(t *testing.T) {
+func TestDomainAndPrimaryInterface(t *testing.T) {
 	const (
 		eth0    = `{"ifname":"eth0","link_type":"ether","addr_info":[{"local":"fe80::1","prefixlen":64}]}`
 		eth1    = `{"ifname":"eth1","link_type":"ether","addr_info":[{"local":"2001:db8::3","prefixlen":64}]}`

@@ -43,7 +43,7 @@ func echo(t *testing.T, answer string) (url string) {
 }
 
 // A server, or a proxy on the way, may repeat what it was sent in any part of its answer.
-func TestNoErrorRepeatsAHeaderThatTheServerRepeats(t *testing.T) {
+func TestErrorsOmitHeadersEchoedByServer(t *testing.T) {
 	t.Parallel()
 
 	const omitted = "the server's answer is not valid (details omitted: they contain the value of header Authorization)"
@@ -81,7 +81,7 @@ func TestNoErrorRepeatsAHeaderThatTheServerRepeats(t *testing.T) {
 }
 
 // On an idle connection net/http logs whatever a server sends, which may be what it was sent.
-func TestNoConnectionStaysOpenThatSecretHeadersWereSentOn(t *testing.T) {
+func TestConnectionsWithSecretHeadersAreClosed(t *testing.T) {
 	t.Parallel()
 
 	var mu sync.Mutex

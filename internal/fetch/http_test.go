@@ -117,7 +117,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-func TestNoMoreThanTheLimitIsBrought(t *testing.T) {
+func TestBodyIsLimited(t *testing.T) {
 	t.Parallel()
 
 	at := server(t)
@@ -133,7 +133,7 @@ func TestNoMoreThanTheLimitIsBrought(t *testing.T) {
 	}
 }
 
-func TestAServerThatSendsForEverIsGivenUp(t *testing.T) {
+func TestEndlessBodyTimesOut(t *testing.T) {
 	t.Parallel()
 
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -153,7 +153,7 @@ func TestAServerThatSendsForEverIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestARedirectLeadsNowhereLessSafe(t *testing.T) {
+func TestRedirectToInsecureURLIsRejected(t *testing.T) {
 	t.Parallel()
 
 	s := httptest.NewServer(http.RedirectHandler("http://192.0.2.1/", http.StatusFound))
@@ -164,7 +164,7 @@ func TestARedirectLeadsNowhereLessSafe(t *testing.T) {
 	}
 }
 
-func TestAMissingContentIsToldFromOtherFailures(t *testing.T) {
+func TestNotFoundIsDistinguished(t *testing.T) {
 	t.Parallel()
 
 	at, source := server(t), fetch.NewHTTP(time.Minute)
@@ -177,7 +177,7 @@ func TestAMissingContentIsToldFromOtherFailures(t *testing.T) {
 	}
 }
 
-func TestHeadersAreSentToTheServerThatTheyAreForAlone(t *testing.T) {
+func TestHeadersAreNotSentToOtherHosts(t *testing.T) {
 	t.Parallel()
 
 	var got []string
@@ -220,7 +220,7 @@ func TestHeadersAreSentToTheServerThatTheyAreForAlone(t *testing.T) {
 	}
 }
 
-func TestAHeaderInjectsNothingAndIsNotTold(t *testing.T) {
+func TestInvalidHeaderIsRejectedAndHidden(t *testing.T) {
 	t.Parallel()
 
 	at := server(t)
@@ -242,7 +242,7 @@ func TestAHeaderInjectsNothingAndIsNotTold(t *testing.T) {
 	}
 }
 
-func TestTheCertificatesThatAreGivenAloneAreTrusted(t *testing.T) {
+func TestOnlyGivenCertificatesAreTrusted(t *testing.T) {
 	t.Parallel()
 
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "one\n") }))

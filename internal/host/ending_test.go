@@ -10,7 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-func TestAReadEndsWithItsContext(t *testing.T) {
+func TestReadStopsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -33,7 +33,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAFileThatGrowsWithoutEndIsAnError(t *testing.T) {
+func TestEndlesslyGrowingFileIsRejected(t *testing.T) {
 	t.Parallel()
 
 	if n, err := io.Copy(io.Discard, host.NoLongerThan(zeros{}, 1<<20)); !errors.Is(err, host.ErrGrows) || n > 66<<20 {

@@ -99,7 +99,7 @@ func everySample(t *testing.T) string {
 	return text.String()
 }
 
-func TestWhatComesFromTheCacheIsWhatWasRead(t *testing.T) {
+func TestCachedManifestsEqualReadManifests(t *testing.T) {
 	text := everySample(t) + "---\n" + cachedList + "---\n" + configMap
 	dir := filepath.Join(t.TempDir(), "state", "cache")
 	want := in(t, text)
@@ -119,7 +119,7 @@ func TestWhatComesFromTheCacheIsWhatWasRead(t *testing.T) {
 	}
 }
 
-func TestADamagedCacheIsReadAround(t *testing.T) {
+func TestDamagedCacheIsIgnored(t *testing.T) {
 	text := motd + "---\n" + cachedList + "---\n" + configMap
 	dir := filepath.Join(t.TempDir(), "cache")
 	want := cachedRead(t, dir, text)
@@ -139,7 +139,7 @@ func TestADamagedCacheIsReadAround(t *testing.T) {
 	}
 }
 
-func TestTheCacheTellsNothingToWhoHasNotTheManifests(t *testing.T) {
+func TestCacheIsUnreadableWithoutManifests(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	cachedRead(t, dir, motd+"---\n"+cachedList+"---\n"+configMap+"---\n"+secret)
 	path, text := only(t, dir)
@@ -155,7 +155,7 @@ func TestTheCacheTellsNothingToWhoHasNotTheManifests(t *testing.T) {
 	}
 }
 
-func TestSecretsAndFaultsAreNotKept(t *testing.T) {
+func TestSecretsAndFaultsAreNotCached(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	cachedRead(t, dir, secret+"---\n"+strings.Replace(motd, "content", "contents", 1))
 	if all := files(t, dir); len(all) > 0 {
@@ -163,7 +163,7 @@ func TestSecretsAndFaultsAreNotKept(t *testing.T) {
 	}
 }
 
-func TestACacheHasOneVersionAndOneSetOfDocuments(t *testing.T) {
+func TestCacheStoresOneVersion(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	cachedRead(t, dir, motd+"---\n"+group)
 	_, both := only(t, dir)

@@ -78,7 +78,7 @@ func faults(s *manifest.Set) []string {
 	return out
 }
 
-func TestReadTakesDocumentsListsAndConfigMapsInTheirOrder(t *testing.T) {
+func TestReadKeepsOrderOfDocumentsListsAndConfigMaps(t *testing.T) {
 	list := `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"fettle.dev/v1alpha1","kind":"User","metadata":{"name":"ann"},"spec":{"nodeSelector":{}}}]}` + "\n"
 	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: x}\nbinaryData: {b: eQ==}\n"
 	other := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
@@ -103,7 +103,7 @@ func TestReadTakesDocumentsListsAndConfigMapsInTheirOrder(t *testing.T) {
 	}
 }
 
-func TestReadTakesTheManifestsOfADirectoryByName(t *testing.T) {
+func TestReadSortsManifestsOfDirectoryByName(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"b.yaml": motd, "a.yml": group, "README.md": "no manifest"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -118,7 +118,7 @@ func TestReadTakesTheManifestsOfADirectoryByName(t *testing.T) {
 }
 
 // The rest of what is read is there in any case.
-func TestEachFaultNamesItsLineItsResourceAndTheRemedy(t *testing.T) {
+func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 	const long = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata:\n  name: motd\nspec:\n  nodeSelector: {}\n"
 	replaced := func(old, with string) string { return strings.Replace(motd, old, with, 1) }
 	for name, c := range map[string]struct {
@@ -197,7 +197,7 @@ func TestEachFaultNamesItsLineItsResourceAndTheRemedy(t *testing.T) {
 	}
 }
 
-func TestReadNamesAFileThatIsNotThere(t *testing.T) {
+func TestReadNamesMissingFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "web.yaml")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

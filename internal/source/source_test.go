@@ -43,7 +43,7 @@ func read(t *testing.T, l source.Loader, r source.Request) (texts []string, err 
 	return texts, err
 }
 
-func TestExpandListsTheTextsThatARequestNames(t *testing.T) {
+func TestExpandListsRequestedTexts(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"b.yaml": "b", "a.yml": "a", "c.json": "c", "README.md": "no manifest",
 		"sub/d.yaml": "d", "sub/deep/e.yaml": "e", "sub.yaml/f.yaml": "f",
@@ -69,7 +69,7 @@ func TestExpandListsTheTextsThatARequestNames(t *testing.T) {
 	}
 }
 
-func TestExpandRefusesWhatCannotBeRead(t *testing.T) {
+func TestExpandRejectsUnreadableSources(t *testing.T) {
 	dir := tree(t, map[string]string{"sub/a.yaml": "a"})
 	l := source.Loader{Kustomize: func(context.Context, string) ([]byte, error) { return nil, errors.New("no kustomization.yaml") }}
 	for want, r := range map[string]source.Request{
@@ -85,7 +85,7 @@ func TestExpandRefusesWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestExpandKeepsWhatIsRightBesideWhatIsWrong(t *testing.T) {
+func TestExpandReturnsValidTextsWithErrors(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": "a"})
 	got, err := read(t, source.Loader{}, source.Request{Files: []string{dir + "/none.yaml", dir}})
 	if diff := cmp.Diff([]string{dir + "/a.yaml: a"}, got); diff != "" || err == nil {
@@ -93,7 +93,7 @@ func TestExpandKeepsWhatIsRightBesideWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestAURLIsReadWithinBounds(t *testing.T) {
+func TestURLReadIsBounded(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/a.yaml", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("a")) })
 	mux.HandleFunc("/gone", http.NotFound)
@@ -131,7 +131,7 @@ func TestAURLIsReadWithinBounds(t *testing.T) {
 	}
 }
 
-func TestThePasswordOfAURLIsNotTold(t *testing.T) {
+func TestURLPasswordIsHidden(t *testing.T) {
 	got, err := read(t, source.Loader{}, source.Request{Files: []string{"http://ann:s3cr3t@web.example/a.yaml"}})
 	if err == nil || strings.Contains(err.Error()+got[0], "s3cr3t") || !strings.Contains(err.Error(), "ann:xxxxx@web.example") {
 		t.Error(err)

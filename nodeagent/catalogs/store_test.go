@@ -97,7 +97,7 @@ func store(d *disk, r *remote) *catalogs.Store {
 	return catalogs.NewStore(d, r.fetch, func(string, ...any) {})
 }
 
-func TestACatalogIsFetchedOnceAndReadFromDiskOnce(t *testing.T) {
+func TestCatalogIsFetchedOnceAndReadFromDiskOnce(t *testing.T) {
 	a, b, c := entries("a"), entries("b"), entries("c")
 	d, r := &disk{bodies: map[string][]byte{}}, remoteWith(a, b, c)
 	if _, err := store(d, r).Assemble(t.Context(), nodeCatalog(1, a, b)); err != nil {
@@ -124,7 +124,7 @@ func TestACatalogIsFetchedOnceAndReadFromDiskOnce(t *testing.T) {
 	}
 }
 
-func TestACatalogThatDoesNotMatchItsNameIsInvalidAndNotSaved(t *testing.T) {
+func TestCatalogThatDoesNotMatchItsNameIsNotSaved(t *testing.T) {
 	a := entries("a")
 	d, r := &disk{bodies: map[string][]byte{}}, &remote{catalogs: map[string]*v1alpha1.Catalog{catalog.Name(a): {Entries: entries("other")}}}
 	_, err := store(d, r).Assemble(t.Context(), nodeCatalog(1, a))
@@ -136,7 +136,7 @@ func TestACatalogThatDoesNotMatchItsNameIsInvalidAndNotSaved(t *testing.T) {
 	}
 }
 
-func TestADamagedCatalogOnDiskIsFetchedAgain(t *testing.T) {
+func TestDamagedCatalogOnDiskIsFetchedAgain(t *testing.T) {
 	a := entries("a")
 	d, r := &disk{bodies: map[string][]byte{catalog.Name(a): []byte(`{"entries":[]}`)}}, remoteWith(a)
 	target, err := store(d, r).Assemble(t.Context(), nodeCatalog(1, a))
@@ -148,7 +148,7 @@ func TestADamagedCatalogOnDiskIsFetchedAgain(t *testing.T) {
 	}
 }
 
-func TestACatalogThatCouldNotBeSavedIsSavedWithTheNextTarget(t *testing.T) {
+func TestUnsavedCatalogIsSavedWithNextTarget(t *testing.T) {
 	a := entries("a")
 	d, r := &disk{bodies: map[string][]byte{}, full: true}, remoteWith(a)
 	s := store(d, r)

@@ -8,9 +8,9 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent/lease"
 )
 
-// TestAFleetThatLostItsAPIServerComesBackBitByBit counts what 5,000 agents ask when the
+// TestLeaseRenewalsSpreadAfterAPIServerOutage counts what 5,000 agents ask when the
 // API server was away for five minutes.
-func TestAFleetThatLostItsAPIServerComesBackBitByBit(t *testing.T) {
+func TestLeaseRenewalsSpreadAfterAPIServerOutage(t *testing.T) {
 	t.Parallel()
 
 	const (
@@ -62,7 +62,7 @@ func TestAFleetThatLostItsAPIServerComesBackBitByBit(t *testing.T) {
 	}
 }
 
-func TestALeaseIsRenewedInTimeToTryTwice(t *testing.T) {
+func TestLeaseRenewalAllowsOneRetry(t *testing.T) {
 	t.Parallel()
 
 	const lasts, longest = time.Minute, 0.999999

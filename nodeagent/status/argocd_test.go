@@ -12,7 +12,7 @@ import (
 )
 
 // What Argo CD's health check and kstatus are tried with says what this agent says.
-func TestStatusesThatHealthChecksAreTriedWith(t *testing.T) {
+func TestArgoCDHealthStatuses(t *testing.T) {
 	withheld := ran(noon(), inSync("a"))
 	withheld.Withheld = []v1alpha1.Withheld{{Ref: "File/b", Reason: v1alpha1.ReasonConflict, Message: "also File/c"}}
 	for name, in := range map[string]status.Input{

@@ -75,7 +75,7 @@ func (h heap) input(at time.Time) status.Input {
 	return in
 }
 
-func FuzzAStatusFits(f *testing.F) {
+func FuzzStatusSize(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed)
 	}
@@ -96,7 +96,7 @@ func FuzzAStatusFits(f *testing.F) {
 }
 
 // Whatever is found on a host, its status prints, and two names stay two.
-func TestNothingHostileReachesAStatus(t *testing.T) {
+func TestStatusIsEscaped(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		names := map[string]bool{}
@@ -133,7 +133,7 @@ func TestNothingHostileReachesAStatus(t *testing.T) {
 }
 
 // The largest that each part can be, at once.
-func TestTheLargestStatusFits(t *testing.T) {
+func TestLargestStatusFits(t *testing.T) {
 	for _, c := range awkward() {
 		var many results
 		for i := range 60 {
@@ -161,7 +161,7 @@ func TestTheLargestStatusFits(t *testing.T) {
 	}
 }
 
-func TestFactsThatThereIsNoRoomForAreNamed(t *testing.T) {
+func TestOmittedFactsAreNamed(t *testing.T) {
 	text := func(kilobytes int) string { return strings.Repeat("x", kilobytes<<10) }
 	many := resource.Facts{}
 	for i := range 40 {

@@ -96,7 +96,7 @@ func toldBy(s v1alpha1.NodeCatalogStatus) told {
 	return told{s.LastRun.Started.Time, *s.Counts, s.Resources}
 }
 
-func TestWhatARunTells(t *testing.T) {
+func TestStatusOfRun(t *testing.T) {
 	mode := []v1alpha1.PropertyChange{{Property: "mode", Is: "0600", Should: "0644"}}
 	corrected := func(at time.Time) v1alpha1.ResourceReport {
 		return v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Changes: mode, Corrective: true, Since: stamp(at)}
@@ -176,7 +176,7 @@ func TestWhatARunTells(t *testing.T) {
 }
 
 // Two resources may bring the same along; the API server takes each name once.
-func TestWhatIsReportedTwiceIsToldOnce(t *testing.T) {
+func TestDuplicateReportsAreMerged(t *testing.T) {
 	status, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{
 		Now: noon(), Generation: 3, Run: ran(noon(), noop("/srv/a"), failed("/srv/a", "broken"), noop("/srv/b")),
 	})
@@ -189,7 +189,7 @@ func TestWhatIsReportedTwiceIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestWhenThereIsNothingToSay(t *testing.T) {
+func TestUnchangedStatusIsNotWritten(t *testing.T) {
 	facts := resource.Facts{"os": map[string]any{"name": "Debian", "none": nil}, "count": 2.0}
 	base, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{
 		Now: noon(), Generation: 3, AgentVersion: "v1", Facts: facts, Run: ran(noon(), changed("a", true)),
@@ -305,7 +305,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestAConditionThatStaysKeepsItsTime(t *testing.T) {
+func TestUnchangedConditionKeepsTransitionTime(t *testing.T) {
 	s := after(results{failed("a", "no")}, results{failed("a", "never")})
 	for _, c := range s.Conditions {
 		if !c.LastTransitionTime.Time.Equal(noon()) {
@@ -314,7 +314,7 @@ func TestAConditionThatStaysKeepsItsTime(t *testing.T) {
 	}
 }
 
-func TestAStatusHasAnEnd(t *testing.T) {
+func TestStatusSizeIsLimited(t *testing.T) {
 	var many results
 	for i := range 200 {
 		r := failed(fmt.Sprintf("f%03d", i), strings.Repeat("ä", 1000)+"\xff")
@@ -352,7 +352,7 @@ func TestAStatusHasAnEnd(t *testing.T) {
 	}
 }
 
-func TestWhatTheAgentDoesNotKnowOfStays(t *testing.T) {
+func TestUnmanagedFieldsAreKept(t *testing.T) {
 	s, changed := status.Next(v1alpha1.NodeCatalogStatus{PublicKey: "key"}, status.Input{Now: noon(), Generation: 1})
 	if s.PublicKey != "key" || !changed {
 		t.Errorf("changed %t: %+v", changed, s)

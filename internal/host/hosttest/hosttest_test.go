@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
-func TestTranscriptHoldsQueriesAndChangesInOrder(t *testing.T) {
+func TestTranscriptRecordsQueriesAndChangesInOrder(t *testing.T) {
 	h := hosttest.New(t)
 	h.Put("/etc/hostname", "web-1\n")
 	known := ""
@@ -65,7 +65,7 @@ func TestTranscriptHoldsQueriesAndChangesInOrder(t *testing.T) {
 	}
 }
 
-func TestOwnersAreAsTheyWereSet(t *testing.T) {
+func TestOwnersCanBeSet(t *testing.T) {
 	h := hosttest.New(t)
 	mode := uint32(0o4755)
 	write(t, h, "/f", host.NewFile{Content: strings.NewReader("one"), UID: 5, GID: 6, Mode: &mode})
@@ -81,7 +81,7 @@ func TestOwnersAreAsTheyWereSet(t *testing.T) {
 	}
 }
 
-func TestLookPathKnowsHandledCommandsOnly(t *testing.T) {
+func TestLookPathFindsHandledCommandsOnly(t *testing.T) {
 	h := hosttest.New(t)
 	h.Handle("dpkg", func(host.Cmd) host.Result { return host.Result{} })
 	file, err := h.LookPath("dpkg")
@@ -94,7 +94,7 @@ func TestLookPathKnowsHandledCommandsOnly(t *testing.T) {
 	}
 }
 
-func TestAnUnknownCommandFailsTheTest(t *testing.T) {
+func TestUnknownCommandFailsTest(t *testing.T) {
 	inner := &recorder{TB: t}
 	h := hosttest.New(inner)
 	_, err := h.Query(t.Context(), host.Cmd{Args: []string{"rpm", "-qa"}})
@@ -106,7 +106,7 @@ func TestAnUnknownCommandFailsTheTest(t *testing.T) {
 	}
 }
 
-func TestAReadOnlyHostCannotBeTurnedBack(t *testing.T) {
+func TestReadOnlyHostStaysReadOnly(t *testing.T) {
 	if _, is := hosttest.New(t).ReadOnly().(host.Host); is {
 		t.Error("a provider could write by asserting host.Host")
 	}

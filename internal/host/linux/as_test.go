@@ -17,7 +17,7 @@ import (
 
 var ann = host.Credentials{UID: 1234, GID: 2345, Groups: []uint32{2345, 3456}}
 
-func TestAUserIsHeldToWhatAUserMay(t *testing.T) {
+func TestImpersonationAppliesUserPermissions(t *testing.T) {
 	debian.Require(t)
 	h, dir := tempRoot(t)
 	must(t, os.Chmod(dir, 0o755))
@@ -69,7 +69,7 @@ func openLooked(h host.Reader, path string) error {
 	return errors.Join(err, n.Close())
 }
 
-func TestWhatAUserMakesIsTheUsers(t *testing.T) {
+func TestImpersonatedUserOwnsCreatedFiles(t *testing.T) {
 	debian.Require(t)
 	h, dir := tempRoot(t)
 	must(t, os.Chmod(dir, 0o755))
@@ -94,7 +94,7 @@ func TestWhatAUserMakesIsTheUsers(t *testing.T) {
 	}
 }
 
-func TestACommandOfAUserIsTheUsers(t *testing.T) {
+func TestImpersonatedCommandRunsAsUser(t *testing.T) {
 	debian.Require(t)
 	h := open(t, linux.Options{})
 	res, err := h.LookAs(ann).Query(t.Context(), host.Cmd{Args: []string{"/bin/sh", "-c", "id -u; id -G"}})

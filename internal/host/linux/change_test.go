@@ -47,7 +47,7 @@ func TestMkdirSymlinkChmodChown(t *testing.T) {
 	}
 }
 
-func TestChownIsOfTheSymlinkItself(t *testing.T) {
+func TestChownChangesSymlinkItself(t *testing.T) {
 	debian.Require(t)
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "f"), "")
@@ -83,7 +83,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-func TestRemoveAllFollowsNoSymlink(t *testing.T) {
+func TestRemoveAllDoesNotFollowSymlinks(t *testing.T) {
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "precious/f"), "")
 	put(t, filepath.Join(dir, "d/sub/deep/f"), "")
@@ -100,7 +100,7 @@ func TestRemoveAllFollowsNoSymlink(t *testing.T) {
 }
 
 // The kernel protects a mount point from those in its own namespace only.
-func TestAMountPointIsNeitherRemovedNorReplaced(t *testing.T) {
+func TestMountPointIsNeitherRemovedNorReplaced(t *testing.T) {
 	h := open(t, linux.Options{PID: elsewhere(t)})
 	must(t, h.Mkdir("/run/top", 0o755))
 	must(t, h.Mkdir("/run/top/mnt", 0o755))

@@ -25,7 +25,7 @@ import (
 // sh is a command of the machine the tests run on; it must only look.
 func sh(script string) host.Cmd { return host.Cmd{Args: []string{"sh", "-c", script}} }
 
-func TestHowACommandEnds(t *testing.T) {
+func TestCommandExit(t *testing.T) {
 	h := open(t, linux.Options{})
 	with := func(cmd host.Cmd, change func(*host.Cmd)) host.Cmd {
 		change(&cmd)
@@ -103,7 +103,7 @@ func TestHowACommandEnds(t *testing.T) {
 	}
 }
 
-func TestACommandThatCannotRunIsAnErrorWithoutSecrets(t *testing.T) {
+func TestFailureToStartCommandHidesSecrets(t *testing.T) {
 	h := open(t, linux.Options{})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -151,7 +151,7 @@ func TestACommandThatCannotRunIsAnErrorWithoutSecrets(t *testing.T) {
 	}
 }
 
-func TestADeadlineKillsTheWholeProcessGroup(t *testing.T) {
+func TestDeadlineKillsProcessGroup(t *testing.T) {
 	h := open(t, linux.Options{})
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	cmd := sh(`sh -c 'echo $$ >` + pidFile + `; exec sleep 1000' & echo begun; wait`)
@@ -167,7 +167,7 @@ func TestADeadlineKillsTheWholeProcessGroup(t *testing.T) {
 	eventually(t, "the grandchild is gone", func() bool { return gone(t, pidFile) })
 }
 
-func TestTheCallersEndKillsACommandUnlessItIsDetached(t *testing.T) {
+func TestCallerExitKillsAttachedCommandOnly(t *testing.T) {
 	h := open(t, linux.Options{})
 	begun := filepath.Join(t.TempDir(), "begun")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -200,8 +200,8 @@ func TestTheCallersEndKillsACommandUnlessItIsDetached(t *testing.T) {
 // callerVar is the directory in which a process of this test runs a command.
 const callerVar = "FETTLE_TEST_CALLER"
 
-// TestADetachedCommandOutlivesItsCaller kills a process that runs one, which is to read and write all the same.
-func TestADetachedCommandOutlivesItsCaller(t *testing.T) {
+// TestDetachedCommandOutlivesCaller kills a process that runs one, which is to read and write all the same.
+func TestDetachedCommandOutlivesCaller(t *testing.T) {
 	if dir := os.Getenv(callerVar); dir != "" {
 		cmd := detached(sh("touch begun; until [ -e killed ]; do sleep 0.01; done; cat; echo on; echo on >&2; touch ended"))
 		cmd.Dir, cmd.Stdin = dir, []byte("in")
@@ -221,7 +221,7 @@ func TestADetachedCommandOutlivesItsCaller(t *testing.T) {
 	eventually(t, "the command ends by itself", func() bool { return exists(filepath.Join(dir, "ended")) })
 }
 
-func TestWhatADetachedCommandWritesBeyondItsLimitTakesNoMemory(t *testing.T) {
+func TestExcessOutputOfDetachedCommandUsesNoMemory(t *testing.T) {
 	const limit = 1000
 	dir := t.TempDir()
 	cmd := detached(sh("echo begin; head -c 100000000 /dev/zero; touch written; until [ -e seen ]; do sleep 0.01; done; echo end >&2"))
@@ -258,7 +258,7 @@ func streamMemory(t *testing.T) (sum int64) {
 	return sum
 }
 
-func TestADaemonThatKeepsTheOutputOpenHoldsNobodyUp(t *testing.T) {
+func TestDaemonThatInheritsOutputDoesNotBlock(t *testing.T) {
 	h := open(t, linux.Options{})
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	cmd := sh(`setsid sh -c 'echo $$ >` + pidFile + `; exec sleep 1000' & echo begun; exit 4`)
@@ -275,7 +275,7 @@ func TestADaemonThatKeepsTheOutputOpenHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-func TestManyCommandsAtOnceKeepApart(t *testing.T) {
+func TestConcurrentCommandsDoNotMixOutput(t *testing.T) {
 	h := open(t, linux.Options{})
 	for i := range 16 {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
@@ -290,7 +290,7 @@ func TestManyCommandsAtOnceKeepApart(t *testing.T) {
 	}
 }
 
-func TestCommandsOfARootAreChrooted(t *testing.T) {
+func TestCommandsRunInChroot(t *testing.T) {
 	debian.Require(t)
 	h, dir := tempRoot(t)
 	buildProbe(t, filepath.Join(dir, "opt/bin/probe"))

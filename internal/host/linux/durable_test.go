@@ -20,7 +20,7 @@ import (
 
 // Many may write into few directories at once: each of them waits for an fsync of its
 // directory, none for ever and none for one that was called off.
-func TestManyWriteIntoADirectoryAtOnce(t *testing.T) {
+func TestConcurrentWritesToOneDirectory(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"a", "b"} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
@@ -54,7 +54,7 @@ func TestManyWriteIntoADirectoryAtOnce(t *testing.T) {
 }
 
 // A new content is only safe when its name is: the directory is synced after the file.
-func TestANameThatIsNotOnTheDiskIsAnError(t *testing.T) {
+func TestFailedDirectorySyncIsAnError(t *testing.T) {
 	h, _ := tempRoot(t)
 	file := mine("new")
 	file.Check = func(context.Context, string) error { return breakFsync() } // the file itself was synced before
@@ -67,7 +67,7 @@ func TestANameThatIsNotOnTheDiskIsAnError(t *testing.T) {
 	}
 }
 
-func TestContentThatIsNotOnTheDiskTakesNoName(t *testing.T) {
+func TestFailedContentSyncLeavesNameUntouched(t *testing.T) {
 	h, root := tempRoot(t)
 	must(t, os.WriteFile(filepath.Join(root, "f"), []byte("old"), 0o600))
 	err := onThread(func() error {

@@ -19,7 +19,7 @@ const fullDiskVar = "FETTLE_TEST_FULL_DISK"
 
 // A message that differs each time would change a status that many watch each time. The limit
 // that stands for a full disk holds for a whole process, so the writes are those of a child.
-func TestAWriteToAFullDiskFailsWithTheSameMessageEachTime(t *testing.T) {
+func TestFullDiskErrorIsStable(t *testing.T) {
 	if dir := os.Getenv(fullDiskVar); dir != "" {
 		limitFileSize(t, 16)
 		for range 2 {

@@ -40,7 +40,7 @@ func exchange(t *testing.T, dir, a, b string) {
 	must(t, unix.Renameat2(unix.AT_FDCWD, filepath.Join(dir, a), unix.AT_FDCWD, filepath.Join(dir, b), unix.RENAME_EXCHANGE))
 }
 
-func TestAHandleStaysWithItsFile(t *testing.T) {
+func TestHandleFollowsFile(t *testing.T) {
 	debian.Require(t)
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "f"), "first")
@@ -68,7 +68,7 @@ func TestAHandleStaysWithItsFile(t *testing.T) {
 	}
 }
 
-func TestALookCannotChangeAnything(t *testing.T) {
+func TestQueryHandleIsReadOnly(t *testing.T) {
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "d/f"), "")
 	d, err := h.Lookup("/d", host.Links{})
@@ -84,7 +84,7 @@ func TestALookCannotChangeAnything(t *testing.T) {
 	}
 }
 
-func TestOnlyTheFileThatWasSeenIsReplacedOrRemoved(t *testing.T) {
+func TestOnlyObservedFileIsReplacedOrRemoved(t *testing.T) {
 	for sentence, change := range map[string]func(t *testing.T, dir string){
 		"another took its place": func(t *testing.T, dir string) { t.Helper(); exchange(t, dir, "f", "g") },
 		"it was written to":      func(t *testing.T, dir string) { t.Helper(); put(t, filepath.Join(dir, "f"), "changed") },
@@ -146,7 +146,7 @@ func waitForNextTick(t *testing.T, dir string) {
 	must(t, os.Remove(probe))
 }
 
-func TestNothingIsReplacedWhereNothingWas(t *testing.T) {
+func TestCreationDoesNotReplaceNewFile(t *testing.T) {
 	h, dir := tempRoot(t)
 	d, name := editDir(t, h, "/f")
 	file := mine("new")
@@ -160,7 +160,7 @@ func TestNothingIsReplacedWhereNothingWas(t *testing.T) {
 	}
 }
 
-func TestWhatAReplacedFileLeavesOfItsMode(t *testing.T) {
+func TestSetIDBitsSurviveSafeReplacementOnly(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		path string
 		uid  int // of the file
@@ -195,7 +195,7 @@ func TestWhatAReplacedFileLeavesOfItsMode(t *testing.T) {
 	}
 }
 
-func TestHardLinksInOthersDirectoriesAreNotChanged(t *testing.T) {
+func TestHardLinksInOtherUsersDirectoriesAreNotChanged(t *testing.T) {
 	for path, refused := range map[string]bool{
 		"/etc/l": false, "/home/zed/l": true, "/tmp/l": true, "/open/l": true, "/shared/l": true, "/home/zed/roots/l": false,
 	} {
@@ -219,7 +219,7 @@ func TestHardLinksInOthersDirectoriesAreNotChanged(t *testing.T) {
 }
 
 // A user can take the link away that was opened, so that the file seems to have but one.
-func TestAFileThatLeftItsDirectoryIsNotChanged(t *testing.T) {
+func TestMovedFileIsNotChanged(t *testing.T) {
 	h, dir := homes(t)
 	put(t, filepath.Join(dir, "etc/shadow"), "secret")
 	must(t, os.Link(filepath.Join(dir, "etc/shadow"), filepath.Join(dir, "home/zed/l")))
@@ -233,7 +233,7 @@ func TestAFileThatLeftItsDirectoryIsNotChanged(t *testing.T) {
 	}
 }
 
-func TestWhatIsMadeIsWhatTheHandleChanges(t *testing.T) {
+func TestHandleChangesCreatedFile(t *testing.T) {
 	h, dir := homes(t)
 	d, _ := editDir(t, h, "/home/zed/x")
 	made, err := d.Mkdir("d", 0o3750)
@@ -259,7 +259,7 @@ func TestWhatIsMadeIsWhatTheHandleChanges(t *testing.T) {
 }
 
 // The lease is taken by another process, as a process is told of its own.
-func TestALeasedFileIsNotWaitedForLong(t *testing.T) {
+func TestLeasedFileTimesOutQuickly(t *testing.T) {
 	debian.Require(t)
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "f"), "content")

@@ -15,7 +15,7 @@ import (
 
 const whoami = `id -u; id -g; id -G; umask; pwd; env | cut -d= -f1 | grep -vx -e PWD -e _ -e SHLVL -e OLDPWD | sort`
 
-func TestACommandIsWhoItIsToldToBe(t *testing.T) {
+func TestCommandRunsAsRequestedUser(t *testing.T) {
 	hosts := map[string]*linux.Host{
 		"the machine":  open(t, linux.Options{}),
 		"a chroot":     open(t, linux.Options{Root: debian.Root(t)}),
@@ -67,7 +67,7 @@ func umask(t *testing.T) string {
 	return mask
 }
 
-func TestACommandsUmaskIsThatOfItsFiles(t *testing.T) {
+func TestCommandUmaskAppliesToFiles(t *testing.T) {
 	h := open(t, linux.Options{})
 	dir := t.TempDir()
 	_, err := h.Run(t.Context(), host.Cmd{Args: []string{"touch", "a"}, Dir: dir, Umask: new(uint32(0o137))})
@@ -79,7 +79,7 @@ func TestACommandsUmaskIsThatOfItsFiles(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatIsNotThereIsNamed(t *testing.T) {
+func TestMissingWorkingDirectoryIsNamed(t *testing.T) {
 	h := open(t, linux.Options{})
 	for name, cmd := range map[string]host.Cmd{
 		"of the caller": {},

@@ -30,7 +30,7 @@ func sweepOnce(dir string) {
 	}
 }
 
-func TestASweepTakesNothingAwayThatIsBeingWritten(t *testing.T) {
+func TestCleanupKeepsFilesBeingWritten(t *testing.T) {
 	h, dir := tempRoot(t)
 	done := make(chan struct{})
 	var sweeping sync.WaitGroup

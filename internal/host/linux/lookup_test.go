@@ -60,7 +60,7 @@ func symlink(t *testing.T, dir, name, text string, uid int) {
 }
 
 // The path ends in the file f. ok is the directory that it is found in, or else why not.
-func TestWhoseSymlinksAreFollowed(t *testing.T) {
+func TestOnlyTrustedSymlinksAreFollowed(t *testing.T) {
 	home := &host.Home{UID: zed, Dir: "/home/zed"}
 	type link struct {
 		name, text string
@@ -143,7 +143,7 @@ func TestWhoseSymlinksAreFollowed(t *testing.T) {
 }
 
 // With protected_hardlinks off, a user could hang root's symlink somewhere else.
-func TestAHardLinkOfRootsSymlinkIsNotRootsDoing(t *testing.T) {
+func TestHardLinkToRootSymlinkIsNotTrusted(t *testing.T) {
 	h, dir := homes(t)
 	symlink(t, dir, "var/l", "/etc", 0)
 	must(t, os.Link(filepath.Join(dir, "var/l"), filepath.Join(dir, "tmp/l")))
@@ -155,7 +155,7 @@ func TestAHardLinkOfRootsSymlinkIsNotRootsDoing(t *testing.T) {
 	}
 }
 
-func TestNothingBelowAHandleFollowsASymlink(t *testing.T) {
+func TestHandleDoesNotFollowSymlinksBelow(t *testing.T) {
 	h, dir := homes(t)
 	put(t, filepath.Join(dir, "srv/top/a/f"), "f")
 	symlink(t, dir, "data", "srv", 0)

@@ -15,7 +15,7 @@ import (
 )
 
 // The fake systemd of the other tests is only worth as much as it is like this one.
-func TestARealSystemdRunsDetachedCommands(t *testing.T) {
+func TestSystemdRunsDetachedCommands(t *testing.T) {
 	debian.Require(t)
 	machine := debian.Boot(t)
 	h := open(t, linux.Options{PID: machine.PID(), Transient: true})

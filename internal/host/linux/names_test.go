@@ -23,7 +23,7 @@ const fullVar = "FETTLE_TEST_FULL"
 
 // A user can fill a directory with more names than there is memory for them. The memory of a process is known at its end,
 // so that the work is a child's.
-func TestADirectoryFullOfNamesTakesLittleMemory(t *testing.T) {
+func TestLargeDirectoryUsesLittleMemory(t *testing.T) {
 	if dir := os.Getenv(fullVar); dir != "" {
 		h := open(t, linux.Options{Root: dir})
 		_, err := h.WriteFile(t.Context(), "/mem/full/f", mine("new"))

@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 )
 
-func TestAProcessIsAHostOfItsOwn(t *testing.T) {
+func TestHostOfProcessUsesItsNamespaces(t *testing.T) {
 	pid := elsewhere(t)
 	before := namespacesOf(t, "/proc/thread-self")
 	h := open(t, linux.Options{PID: pid})

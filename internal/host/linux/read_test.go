@@ -80,7 +80,7 @@ func TestOnlyRegularFilesAreOpenedAndNothingBlocks(t *testing.T) {
 	}
 }
 
-func TestReadFileReadsWhatHasNoSizeAndRefusesWhatIsTooLarge(t *testing.T) {
+func TestReadFileReadsUnsizedFilesAndRejectsLargeOnes(t *testing.T) {
 	machine := open(t, linux.Options{})
 	if data, err := machine.ReadFile("/proc/self/status"); err != nil || len(data) < 100 {
 		t.Errorf("a file of /proc: %d bytes, %v", len(data), err)
@@ -97,7 +97,7 @@ func TestReadFileReadsWhatHasNoSizeAndRefusesWhatIsTooLarge(t *testing.T) {
 	}
 }
 
-func TestLstatDescribesThePathAndStatWhereItLeads(t *testing.T) {
+func TestLstatDescribesLinkAndStatItsTarget(t *testing.T) {
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "file"), "12345")
 	must(t, os.Chmod(filepath.Join(dir, "file"), 0o751|os.ModeSetuid))
@@ -152,7 +152,7 @@ func TestReadDirAndReadlink(t *testing.T) {
 	}
 }
 
-func TestLookPathLooksWhereTheHostsRootWould(t *testing.T) {
+func TestLookPathUsesRootsPath(t *testing.T) {
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "usr/bin/tool"), "")
 	must(t, os.Chmod(filepath.Join(dir, "usr/bin/tool"), 0o755))
@@ -184,7 +184,7 @@ func TestLookPathLooksWhereTheHostsRootWould(t *testing.T) {
 }
 
 // A rename anywhere makes the kernel call off a resolution that goes through "..".
-func TestReadingGoesOnWhileDirectoriesAreRenamed(t *testing.T) {
+func TestReadsSucceedWhileDirectoriesAreRenamed(t *testing.T) {
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "a/b/c/f"), "here")
 	must(t, os.Mkdir(filepath.Join(dir, "x"), 0o755))
@@ -213,7 +213,7 @@ func TestReadingGoesOnWhileDirectoriesAreRenamed(t *testing.T) {
 	must(t, <-done)
 }
 
-func TestNoDescriptorIsLeftOpen(t *testing.T) {
+func TestDescriptorsAreClosed(t *testing.T) {
 	h, dir := tempRoot(t)
 	must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
 	before := descriptors(t)
@@ -246,7 +246,7 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-func TestOpenRefusesAHostThatIsNone(t *testing.T) {
+func TestOpenRejectsInvalidHost(t *testing.T) {
 	tests := map[string]linux.Options{
 		"two hosts at once":    {Root: "/", PID: 1},
 		"a negative process":   {PID: -1},

@@ -21,7 +21,7 @@ import (
 const deepVar = "FETTLE_TEST_DEEP"
 
 // The limit on descriptors holds for a whole process, so that the removal is a child's.
-func TestADeepTreeIsRemovedWithFewDescriptors(t *testing.T) {
+func TestDeepTreeIsRemovedWithFewDescriptors(t *testing.T) {
 	if dir := os.Getenv(deepVar); dir != "" {
 		const descriptors = 128
 		must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: descriptors, Max: descriptors}))
@@ -60,7 +60,7 @@ func nest(t *testing.T, dir string, levels int) {
 }
 
 // More directories than may be listed again are each listed once.
-func TestATreeOfManyDirectoriesIsRemoved(t *testing.T) {
+func TestWideTreeIsRemoved(t *testing.T) {
 	h, dir := tempRoot(t)
 	const directories = 17_000
 	for i := range directories {
@@ -72,7 +72,7 @@ func TestATreeOfManyDirectoriesIsRemoved(t *testing.T) {
 	}
 }
 
-func TestARemovalTellsWhatItCannotRemove(t *testing.T) {
+func TestRemovalReportsFailures(t *testing.T) {
 	debian.Require(t)
 	h, dir := tempRoot(t)
 	must(t, os.MkdirAll(filepath.Join(dir, "x/y/mount"), 0o755))
@@ -87,7 +87,7 @@ func TestARemovalTellsWhatItCannotRemove(t *testing.T) {
 
 // A user exchanges a directory with a symlink to one of root's, while the directory above it
 // is removed again and again.
-func TestARemovalIsNotLedOutOfItsTree(t *testing.T) {
+func TestRemovalStaysInTree(t *testing.T) {
 	debian.Require(t)
 	h, dir := tempRoot(t)
 	const uid, attempts = 4711, 1000

@@ -20,7 +20,7 @@ import (
 const terminalVar = "FETTLE_TEST_TERMINAL"
 
 // Anyone who has the terminal of root's shell can type into it (TIOCSTI).
-func TestACommandHasNoTerminal(t *testing.T) {
+func TestCommandHasNoTerminal(t *testing.T) {
 	debian.Require(t)
 	if os.Getenv(terminalVar) != "" {
 		tellTerminals(t)

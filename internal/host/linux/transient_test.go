@@ -25,7 +25,7 @@ func detached(cmd host.Cmd) host.Cmd {
 	return cmd
 }
 
-func TestADetachedCommandRunsInATransientUnit(t *testing.T) {
+func TestDetachedCommandRunsInTransientUnit(t *testing.T) {
 	h := transient(t)
 	cmd := detached(sh(`printf '%s\n' "$SECRET" "$HOME" "$1"; pwd; cat; echo problem >&2; exit 7`))
 	cmd.Args = append(cmd.Args, "sh", "$HOME and ${PATH}")
@@ -59,7 +59,7 @@ func TestADetachedCommandRunsInATransientUnit(t *testing.T) {
 	}
 }
 
-func TestHowATransientUnitEnds(t *testing.T) {
+func TestTransientUnitExit(t *testing.T) {
 	h := transient(t)
 	tests := map[string]struct {
 		script string
@@ -85,7 +85,7 @@ func TestHowATransientUnitEnds(t *testing.T) {
 	}
 }
 
-func TestATransientUnitOutlivesItsCallerButNotItsTime(t *testing.T) {
+func TestTransientUnitOutlivesCallerUntilTimeout(t *testing.T) {
 	h := transient(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -113,7 +113,7 @@ func TestATransientUnitOutlivesItsCallerButNotItsTime(t *testing.T) {
 	}
 }
 
-func TestAUnitThatSystemdDoesNotStartSaysWhy(t *testing.T) {
+func TestUnitStartFailureIsExplained(t *testing.T) {
 	h := transient(t)
 	_, err := h.WriteFile(t.Context(), "/run/no-bus", mine(""))
 	must(t, err)
@@ -124,7 +124,7 @@ func TestAUnitThatSystemdDoesNotStartSaysWhy(t *testing.T) {
 	}
 }
 
-func TestWhatAUnitsEnvironmentCannotCarryIsAnError(t *testing.T) {
+func TestInvalidUnitEnvironmentIsRejected(t *testing.T) {
 	h := transient(t)
 	tests := map[string]string{
 		"A=s3cret\x01":   `cannot run "sh": environment variable A: a transient unit takes UTF-8 without control characters in a value`,

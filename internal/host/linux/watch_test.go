@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 )
 
-func TestAWatchTellsWhatMayHaveChanged(t *testing.T) {
+func TestWatchReportsChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		follow []string
 		do     func(root string) error
@@ -83,7 +83,7 @@ func TestAWatchTellsWhatMayHaveChanged(t *testing.T) {
 	}
 }
 
-func TestAWatchFollowsARecreatedDirectory(t *testing.T) {
+func TestWatchFollowsRecreatedDirectory(t *testing.T) {
 	h, root := watchedRoot(t)
 	w := follow(t, h, "/etc/motd")
 	must(t, os.RemoveAll(root+"/etc"))
@@ -99,7 +99,7 @@ func TestAWatchFollowsARecreatedDirectory(t *testing.T) {
 }
 
 // The kernel keeps only so many events: what is lost may be about anything.
-func TestAWatchThatLostEventsTellsAll(t *testing.T) {
+func TestWatchReportsAllPathsAfterOverflow(t *testing.T) {
 	h, root := watchedRoot(t)
 	limit, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
 	must(t, err)
@@ -116,7 +116,7 @@ func TestAWatchThatLostEventsTellsAll(t *testing.T) {
 	}
 }
 
-func TestAClosedWatchTellsNothing(t *testing.T) {
+func TestClosedWatchReportsNothing(t *testing.T) {
 	h, root := watchedRoot(t)
 	w, err := h.Watch()
 	must(t, err)

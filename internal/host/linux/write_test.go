@@ -21,7 +21,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-func TestWriteFileReplacesAtOnce(t *testing.T) {
+func TestWriteFileReplacesAtomically(t *testing.T) {
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "etc/motd"), "old")
 	before, err := os.Open(filepath.Join(dir, "etc/motd"))
@@ -44,7 +44,7 @@ func TestWriteFileReplacesAtOnce(t *testing.T) {
 	}
 }
 
-func TestWriteFileSettlesOwnerAndMode(t *testing.T) {
+func TestWriteFileSetsOwnerAndMode(t *testing.T) {
 	debian.Require(t)
 	type attrs struct {
 		UID, GID int
@@ -82,7 +82,7 @@ func TestWriteFileSettlesOwnerAndMode(t *testing.T) {
 	}
 }
 
-func TestAFailedWriteKeepsTheOldFileAndLeavesNothing(t *testing.T) {
+func TestFailedWriteKeepsOldFileAndCleansUp(t *testing.T) {
 	failure := errors.New("no")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -114,7 +114,7 @@ func TestAFailedWriteKeepsTheOldFileAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAWriteClearsAwayWhatAKilledOneLeft(t *testing.T) {
+func TestWriteRemovesLeftoversOfKilledWrite(t *testing.T) {
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, ".fettle-ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "half a secret")
 	put(t, filepath.Join(dir, ".fettle-notes"), "someone's")
@@ -137,7 +137,7 @@ func TestAWriteClearsAwayWhatAKilledOneLeft(t *testing.T) {
 	}
 }
 
-func TestTheCheckSeesTheCompleteFileUnderTheHostsPath(t *testing.T) {
+func TestCheckReadsCompleteFileAtHostPath(t *testing.T) {
 	h, dir := tempRoot(t)
 	must(t, os.MkdirAll(filepath.Join(dir, "real"), 0o755))
 	must(t, os.Symlink("/real", filepath.Join(dir, "etc")))
@@ -160,7 +160,7 @@ func TestTheCheckSeesTheCompleteFileUnderTheHostsPath(t *testing.T) {
 	}
 }
 
-func TestWriteFileReplacesSymlinksAndRefusesDirectories(t *testing.T) {
+func TestWriteFileReplacesSymlinksAndRejectsDirectories(t *testing.T) {
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "precious"), "kept")
 	must(t, os.Symlink("precious", filepath.Join(dir, "link")))
@@ -194,7 +194,7 @@ func TestWriteFileReplacesSymlinksAndRefusesDirectories(t *testing.T) {
 
 // The directory is swapped for a symlink between resolving it and writing: in the
 // check, the last moment there is.
-func TestAWriteStaysInTheDirectoryThatItBeganIn(t *testing.T) {
+func TestWriteStaysInOpenedDirectory(t *testing.T) {
 	h, dir := tempRoot(t)
 	must(t, os.Mkdir(filepath.Join(dir, "home"), 0o755))
 	must(t, os.Mkdir(filepath.Join(dir, "etc"), 0o755))

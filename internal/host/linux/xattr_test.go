@@ -89,7 +89,7 @@ func attributes(t *testing.T, file string) map[string]string {
 	return all
 }
 
-func TestExtendedAttributesOfAReplacedFileAreKept(t *testing.T) {
+func TestReplacementKeepsExtendedAttributes(t *testing.T) {
 	onTmpfs(t, func(h *linux.Host, dir string) {
 		file := filepath.Join(dir, "f")
 		list := string(acl(6, 4, 4, 4, 0))
@@ -117,7 +117,7 @@ func TestExtendedAttributesOfAReplacedFileAreKept(t *testing.T) {
 	})
 }
 
-func TestAModeBoundsTheAccessListOfAReplacedFile(t *testing.T) {
+func TestModeLimitsACLOfReplacedFile(t *testing.T) {
 	onTmpfs(t, func(h *linux.Host, dir string) {
 		file := filepath.Join(dir, "f")
 		err := errors.Join(os.WriteFile(file, nil, 0o640), unix.Setxattr(file, accessList, acl(6, 6, 6, 6, 0), 0))
@@ -133,7 +133,7 @@ func TestAModeBoundsTheAccessListOfAReplacedFile(t *testing.T) {
 }
 
 // The directory's list is for new files: one that is replaced was open to fewer.
-func TestAReplacedFileGetsNoAccessListThatItHadNot(t *testing.T) {
+func TestReplacementAddsNoACL(t *testing.T) {
 	onTmpfs(t, func(h *linux.Host, dir string) {
 		file := filepath.Join(dir, "f")
 		err := errors.Join(os.WriteFile(file, []byte("old"), 0o640), unix.Setxattr(dir, defaultList, acl(6, 6, 6, 6, 0), 0))
@@ -182,7 +182,7 @@ func TestXattr(t *testing.T) {
 }
 
 // Who owns a directory decides who may read what is new in it, but not of what is root's.
-func TestAUsersDirectoryGivesNoAccessListToRootsFiles(t *testing.T) {
+func TestRootFilesInheritNoACLFromUserDirectory(t *testing.T) {
 	onTmpfs(t, func(h *linux.Host, dir string) {
 		err := unix.Setxattr(dir, defaultList, acl(6, 6, 6, 6, 0), 0)
 		err = errors.Join(err, os.Chown(dir, 1234, 1234))
@@ -206,7 +206,7 @@ func TestAUsersDirectoryGivesNoAccessListToRootsFiles(t *testing.T) {
 }
 
 // Whom a user let into the user's file is not let into one of root's in its place.
-func TestAFileOfRootInheritsNoAccessListFromAUser(t *testing.T) {
+func TestRootFileInheritsNoACLFromUser(t *testing.T) {
 	onTmpfs(t, func(h *linux.Host, dir string) {
 		for name, uid := range map[string]int{"users": 1234, "roots": 0} {
 			file := filepath.Join(dir, name)

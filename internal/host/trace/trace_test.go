@@ -33,7 +33,7 @@ func same(t *testing.T, got []string, want ...string) {
 	}
 }
 
-func TestWhatIsShownOfACommand(t *testing.T) {
+func TestTraceOfCommand(t *testing.T) {
 	for name, c := range map[string]struct {
 		cmd  host.Cmd
 		res  host.Result
@@ -99,7 +99,7 @@ func (broken) Query(context.Context, host.Cmd) (host.Result, error) {
 	return host.Result{Stderr: []byte("s3cret")}, fs.ErrNotExist
 }
 
-func TestQueriesAndCommandsThatCannotRun(t *testing.T) {
+func TestTraceOfQueriesAndFailedCommands(t *testing.T) {
 	h, door, lines := traced(t)
 	h.Handle("tool", func(host.Cmd) host.Result { return host.Result{} })
 	who := host.Credentials{UID: 1, GID: 1}
@@ -117,7 +117,7 @@ func TestQueriesAndCommandsThatCannotRun(t *testing.T) {
 	same(t, *lines, "queried tool: exit 0 in 0.002s", "queried nowhere: no exit code", "queried tool looks: exit 0 in 0.002s", "ran tool acts: exit 0 in 0.002s")
 }
 
-func TestEachChangeIsALineWithoutContent(t *testing.T) {
+func TestTraceOfChangesOmitsContent(t *testing.T) {
 	h, door, lines := traced(t)
 	h.PutDir("/d")
 	content := func() host.NewFile { return host.NewFile{Content: strings.NewReader("s3cret"), UID: -1, GID: -1} }

@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/test/benchmarks/counts"
 )
 
-func TestListIsWhatTheFlagSays(t *testing.T) {
+func TestListParsesFlag(t *testing.T) {
 	t.Parallel()
 
 	for name, c := range map[string]struct {
@@ -43,7 +43,7 @@ func TestListIsWhatTheFlagSays(t *testing.T) {
 	}
 }
 
-func TestListSaysWhatItIsByDefault(t *testing.T) {
+func TestListPrintsDefault(t *testing.T) {
 	t.Parallel()
 
 	flags := flag.NewFlagSet("", flag.ContinueOnError)

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestAFleetEndsTheSameWhateverFails(t *testing.T) {
+func TestFleetConvergesDespiteFailures(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	w := newWorld(t)

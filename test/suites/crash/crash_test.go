@@ -98,7 +98,7 @@ dpkg --audit; systemctl is-active web; find / -xdev -name '.fettle-*'; find /srv
 // A machine runs the program under test.
 type machine struct{ *debian.Machine }
 
-func TestARunThatIsKilledIsMadeGoodByTheNext(t *testing.T) {
+func TestNextRunRepairsKilledRun(t *testing.T) {
 	rounds, random := settings(t)
 	m := boot(t)
 

@@ -68,7 +68,7 @@ set +e; "$@"; echo "exit $?"
 echo "content $(cat srv/f)"; echo "files $(ls -A srv | tr '\n' ' ')"
 chattr -i srv 2>/dev/null; exit 0`
 
-func TestADiskThatFailsKeepsTheOldContentAndIsNamed(t *testing.T) {
+func TestFailingDiskKeepsOldContentAndIsNamed(t *testing.T) {
 	debian.Require(t, "unshare", "mount", "chattr")
 	command := filepath.Join(t.TempDir(), program)
 	install(t, strings.TrimSuffix(command, program))

@@ -24,7 +24,7 @@ exec "$0.real" "$@"
 // A secret is a word that nothing else has in it.
 type secret struct{ name, word string }
 
-func TestSecretsAreToldToNobody(t *testing.T) {
+func TestSecretsStayHidden(t *testing.T) {
 	root := debian.Root(t)
 	debian.Repository(t, root, debian.Deb{Name: "greeter", Version: "1.0"}, debian.Deb{Name: "late", Version: "1.0"})
 	debian.UpdateIndex(t, root)

@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
-func TestTheDemoTellsItsStoryAndClearsUp(t *testing.T) {
+func TestDemoCompletesAndCleansUp(t *testing.T) {
 	debian.Require(t)
 	network := "fettle-demo-" + strconv.Itoa(os.Getpid())
 	out := runDemo(t, "NETNS="+network)

@@ -17,7 +17,7 @@ import (
 )
 
 // What the policies refuse is in the API server's audit log, by policy and with the reason.
-func TestARefusalIsInTheAuditLog(t *testing.T) {
+func TestRefusalIsAudited(t *testing.T) {
 	t.Parallel()
 
 	var log auditLog

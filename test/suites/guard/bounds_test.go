@@ -28,7 +28,7 @@ import (
 const etcdLimit = 1.5 * (1 << 20)
 
 // A node writes as much as schema and policy let it, and the manager still writes its spec.
-func TestANodeCannotFillItsObjects(t *testing.T) {
+func TestNodeObjectSizeIsLimited(t *testing.T) {
 	t.Parallel()
 
 	cfg, _ := controlplane.Start(t)

@@ -20,7 +20,7 @@ import (
 // tokens are the nodes of the agents' tokens, and two that name none.
 var tokens = []string{"node-a", "node-b", "node-bound", "pod on no node", "bound to nothing"}
 
-func TestAnAgentWritesWhatIsItsOwnNodes(t *testing.T) {
+func TestAgentWritesOwnNodeOnly(t *testing.T) {
 	t.Parallel()
 
 	cfg, _ := controlplane.Start(t)

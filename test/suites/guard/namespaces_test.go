@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-func TestWhoMayMakePodsForTheManagerIsNotRootOnNodes(t *testing.T) {
+func TestPodCreatorInManagerNamespaceIsNotRootOnNodes(t *testing.T) {
 	t.Parallel()
 
 	cfg, _ := controlplane.Start(t)

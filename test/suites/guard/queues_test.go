@@ -13,9 +13,9 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// TestAgentsQueueBehindEachOtherAlone asks an API server, which says of each request what it
+// TestAgentsHaveOwnPriorityLevel asks an API server, which says of each request what it
 // was taken for.
-func TestAgentsQueueBehindEachOtherAlone(t *testing.T) {
+func TestAgentsHaveOwnPriorityLevel(t *testing.T) {
 	t.Parallel()
 
 	cfg, _ := controlplane.Start(t)

@@ -23,7 +23,7 @@ import (
 )
 
 // A namePrefix renames accounts, policies and queues; each still guards what it guarded.
-func TestThePoliciesHoldWhereKustomizeRenamesEverything(t *testing.T) {
+func TestPoliciesApplyAfterKustomizeRenames(t *testing.T) {
 	t.Parallel()
 
 	cfg, _ := controlplane.Start(t)
@@ -65,7 +65,7 @@ func TestThePoliciesHoldWhereKustomizeRenamesEverything(t *testing.T) {
 }
 
 // Policies and programs name the namespaces, so an overlay can't change them by mistake.
-func TestKustomizeRefusesAnotherNamespace(t *testing.T) {
+func TestKustomizeRejectsOtherNamespace(t *testing.T) {
 	t.Parallel()
 
 	assets, err := controlplane.Assets()

@@ -20,9 +20,9 @@ import (
 // protected is a label that no kubelet may set.
 const protected = "node-restriction.kubernetes.io/tier"
 
-// TestASecretGetsToTheHostsThatItIsForAndNowhereElse is one story, as each step begins
+// TestSecretReachesItsHostsOnly is one story, as each step begins
 // where the one before has ended.
-func TestASecretGetsToTheHostsThatItIsForAndNowhereElse(t *testing.T) {
+func TestSecretReachesItsHostsOnly(t *testing.T) {
 	cfg, stored := controlplane.StartOpen(t)
 	w := newWorld(t, cfg, stored)
 	w.startManager()
@@ -168,7 +168,7 @@ func (w *world) user(name string, secret *corev1.Secret) {
 }
 
 // What finds nothing must be known to find something.
-func TestASecretIsFoundWhateverItIsIn(t *testing.T) {
+func TestSearchFindsEncodedSecrets(t *testing.T) {
 	for _, before := range []string{"", "a", "ab", "abc"} {
 		for _, text := range []string{before + marked, base64.StdEncoding.EncodeToString([]byte(before + marked + before))} {
 			if !hasSecret(`{"x":"` + text + `"}`) {

@@ -25,7 +25,7 @@ import (
 
 // An agent that debugs is given every secret that there can be, by servers, tools and commands
 // that repeat what they are given, some of which fail.
-func TestSecretsOfSourcesAndCommandsAreToldNowhere(t *testing.T) {
+func TestSecretsOfSourcesAndCommandsStayHidden(t *testing.T) {
 	server := newServer(t, headerValue)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	cfg, stored := controlplane.StartOpen(t)
@@ -122,7 +122,7 @@ func fettle(t *testing.T, stdin string, args ...string) string {
 	return said.String()
 }
 
-func TestACommandThatDebugsTellsNoSecret(t *testing.T) {
+func TestDebugCommandHidesSecrets(t *testing.T) {
 	server := newServer(t, headerValue)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	objects, succeed, fail := everySecret(server)

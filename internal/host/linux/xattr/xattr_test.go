@@ -9,7 +9,7 @@ import (
 )
 
 // A staged file already has the new content, so it must not grant access that the new mode denies.
-func TestWithoutMaskGrantsNothingBeforeTheModeIsSet(t *testing.T) {
+func TestWithoutMaskGrantsNothingBeforeModeIsSet(t *testing.T) {
 	want := acl(6, 6, 4, 0, 0)
 	if got := xattr.WithoutMask(acl(6, 6, 4, 7, 5)); !bytes.Equal(got, want) {
 		t.Errorf("got %x, want %x", got, want)
