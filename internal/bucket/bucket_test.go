@@ -46,7 +46,7 @@ func content(t *testing.T, h host.Host, sum string) (string, error) {
 	return string(all), err
 }
 
-func TestWhatIsSavedIsKeptOnceForRootAlone(t *testing.T) {
+func TestContentIsSavedOnceAndReadableOnlyByRoot(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)
@@ -76,7 +76,7 @@ func TestWhatIsSavedIsKeptOnceForRootAlone(t *testing.T) {
 	}
 }
 
-func TestADamagedCopyIsReportedAndReplaced(t *testing.T) {
+func TestDamagedCopyIsReportedAndReplaced(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)
@@ -92,7 +92,7 @@ func TestADamagedCopyIsReportedAndReplaced(t *testing.T) {
 	}
 }
 
-func TestAnIntactCopyIsNotWrittenAgain(t *testing.T) {
+func TestIntactCopyIsNotRewritten(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)
@@ -120,7 +120,7 @@ func (c *changing) Open() (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(now)), nil
 }
 
-func TestAFileThatChangesWhileItIsSavedIsAnError(t *testing.T) {
+func TestFileChangedDuringSaveIsAnError(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)
@@ -133,7 +133,7 @@ func TestAFileThatChangesWhileItIsSavedIsAnError(t *testing.T) {
 	}
 }
 
-func TestABucketThatCannotBeMadeIsAnError(t *testing.T) {
+func TestSaveFailsIfTheBucketCannotBeCreated(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)

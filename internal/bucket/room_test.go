@@ -40,7 +40,7 @@ func fill(t *testing.T, h *hosttest.Host, b *bucket.Bucket, files ...string) {
 	}
 }
 
-func TestTheOldestGoBeforeThereIsTooMuch(t *testing.T) {
+func TestOldestContentsAreEvictedAtTheLimit(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)
@@ -67,7 +67,7 @@ func TestTheOldestGoBeforeThereIsTooMuch(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotWholeGoesFirst(t *testing.T) {
+func TestIncompleteContentsAreEvictedFirst(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)
@@ -84,7 +84,7 @@ func TestWhatIsNotWholeGoesFirst(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsLargerThanTheLimitIsAnErrorAndNothingGoes(t *testing.T) {
+func TestOversizedFileIsAnErrorAndEvictsNothing(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)
@@ -100,7 +100,7 @@ func TestAFileThatIsLargerThanTheLimitIsAnErrorAndNothingGoes(t *testing.T) {
 	}
 }
 
-func TestOfOneContentTheLatestPathsAreKept(t *testing.T) {
+func TestLatestPathsOfAContentAreKept(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)

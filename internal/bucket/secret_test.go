@@ -29,7 +29,7 @@ func holdsSecret(t *testing.T, h *hosttest.Host, b *bucket.Bucket, file string) 
 	return secret
 }
 
-func TestASecretIsNeverKept(t *testing.T) {
+func TestSecretsAreNeverSaved(t *testing.T) {
 	h := hosttest.New(t)
 	h.Put("/f", "one\n")
 	b := of(h)
@@ -53,7 +53,7 @@ func TestASecretIsNeverKept(t *testing.T) {
 	}
 }
 
-func TestACopyOfWhatBecomesASecretIsRemoved(t *testing.T) {
+func TestCopiesOfNewSecretsAreRemoved(t *testing.T) {
 	h := hosttest.New(t)
 	h.Put("/f", "one\n")
 	b := of(h)
@@ -64,7 +64,7 @@ func TestACopyOfWhatBecomesASecretIsRemoved(t *testing.T) {
 	}
 }
 
-func TestAnAlteredSecretIsRecognizedByItsPath(t *testing.T) {
+func TestAlteredSecretIsRecognizedByPath(t *testing.T) {
 	h := hosttest.New(t)
 	h.Put("/secret", "s3cret\nand more\n")
 	h.Put("/other", "s3cret\nand more\n")
@@ -86,7 +86,7 @@ func TestAnAlteredSecretIsRecognizedByItsPath(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherProcessRecordsIsRecognizedAtOnce(t *testing.T) {
+func TestSecretsRecordedByAnotherProcessAreRecognized(t *testing.T) {
 	h := hosttest.New(t)
 	one, other := of(h), of(h)
 	for i := range 10 {
@@ -102,7 +102,7 @@ func TestWhatAnotherProcessRecordsIsRecognizedAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheRecordOfSecretsHoldsNoneAndIsBounded(t *testing.T) {
+func TestSecretRecordIsBoundedAndContainsNoSecret(t *testing.T) {
 	h := hosttest.New(t)
 	b := of(h)
 	for batch := range 12 {
@@ -129,7 +129,7 @@ func TestTheRecordOfSecretsHoldsNoneAndIsBounded(t *testing.T) {
 	}
 }
 
-func TestCurrentSecretsAreAllRecordedHoweverMany(t *testing.T) {
+func TestAllCurrentSecretsAreRecorded(t *testing.T) {
 	h := hosttest.New(t)
 	b := of(h)
 	all := map[string]string{}

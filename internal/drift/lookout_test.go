@@ -56,7 +56,7 @@ func run(t *testing.T, l *drift.Lookout, h host.Reader, happens func(), changed 
 
 func nothing() {}
 
-func TestALookoutSeesWhatChangesWhileTheFirstRunIsUnderWay(t *testing.T) {
+func TestLookoutDetectsChangesDuringTheFirstRun(t *testing.T) {
 	l, h, root := look(t)
 	change := func() { put(t, root, "a") }
 	run(t, l, h, change, nil, file(t, "a", "/a"))
@@ -65,7 +65,7 @@ func TestALookoutSeesWhatChangesWhileTheFirstRunIsUnderWay(t *testing.T) {
 	}
 }
 
-func TestALookoutLooksOnceMoreAtWhatTheRunItselfChanged(t *testing.T) {
+func TestLookoutRechecksTheRunsOwnChanges(t *testing.T) {
 	l, h, root := look(t)
 	change := func() { put(t, root, "a") }
 	run(t, l, h, change, []resource.Ref{{Kind: "File", Name: "a"}}, file(t, "a", "/a"))
@@ -78,7 +78,7 @@ func TestALookoutLooksOnceMoreAtWhatTheRunItselfChanged(t *testing.T) {
 	}
 }
 
-func TestALookoutFollowsTheResourcesThatThereAre(t *testing.T) {
+func TestLookoutFollowsTheCurrentResources(t *testing.T) {
 	l, h, root := look(t)
 	run(t, l, h, nothing, nil, file(t, "a", "/a"))
 	run(t, l, h, nothing, nil, file(t, "b", "/b"))
@@ -103,7 +103,7 @@ func TestALookoutFollowsTheResourcesThatThereAre(t *testing.T) {
 	}
 }
 
-func TestAHostThatTellsNothingIsNotLookedAt(t *testing.T) {
+func TestHostWithoutNotificationsIsNotWatched(t *testing.T) {
 	l, err := drift.New(struct{ host.Reader }{}, time.Hour)
 	if !errors.Is(err, drift.ErrCannotWatch) || l != nil {
 		t.Errorf("got %v, %v", l, err)

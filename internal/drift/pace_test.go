@@ -42,7 +42,7 @@ func (s *story) run(corrects ...string) time.Duration {
 	return s.now
 }
 
-func TestAChangeIsLeftToSettleForAMoment(t *testing.T) {
+func TestChangesAreDebounced(t *testing.T) {
 	s := &story{pace: drift.Pace{Most: time.Hour}}
 	if s.due() != -1 {
 		t.Error("a run is due although nothing happened")
@@ -63,7 +63,7 @@ func TestAChangeIsLeftToSettleForAMoment(t *testing.T) {
 	}
 }
 
-func TestWhatARunChangedIsLookedAtOnceMoreAndThenNoMore(t *testing.T) {
+func TestChangesDuringARunAreCheckedOnce(t *testing.T) {
 	s := &story{pace: drift.Pace{Most: time.Hour}}
 	s.pace.Saw(s.at(0), "/a")
 	if got := []time.Duration{s.run("/a"), s.run(), s.due()}; !cmp.Equal(got, []time.Duration{250 * ms, 1250 * ms, -1}) {
@@ -90,7 +90,7 @@ func TestAConflictBacksOffExponentially(t *testing.T) {
 }
 
 // Someone writes a file now and then, and what is managed of it stays as it is.
-func TestABusyFileBecomesNoBusyHost(t *testing.T) {
+func TestBusyFileDoesNotKeepTheHostBusy(t *testing.T) {
 	s := &story{pace: drift.Pace{Most: time.Hour}}
 	var runs []time.Duration
 	for at := time.Duration(0); at < 60*sec; at += 500 * ms {
@@ -105,7 +105,7 @@ func TestABusyFileBecomesNoBusyHost(t *testing.T) {
 	}
 }
 
-func TestTheDelayOfAPathIsResetAfterCalm(t *testing.T) {
+func TestBackoffResetsAfterQuietPeriod(t *testing.T) {
 	s := &story{pace: drift.Pace{Most: time.Hour}}
 	s.pace.Saw(s.at(0), "/a")
 	for range 4 {
@@ -130,7 +130,7 @@ func TestTheDelayOfAPathIsResetAfterCalm(t *testing.T) {
 	}
 }
 
-func TestAnyRunSeesAllThatChanged(t *testing.T) {
+func TestAnyRunHandlesPendingChanges(t *testing.T) {
 	s := &story{pace: drift.Pace{Most: time.Hour}}
 	s.pace.Saw(s.at(0), "/a", "/b")
 	s.pace.Begin(s.at(100 * ms))

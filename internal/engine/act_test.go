@@ -40,7 +40,7 @@ func act(t *testing.T, w *world, name string, notify ...resource.Ref) resource.I
 	return resource.Item{Ref: ref, Resource: r, Notify: notify}
 }
 
-func TestAnAct(t *testing.T) {
+func TestImperativeResource(t *testing.T) {
 	once := []string{"Act/a Changed", "  output: wrote a", "  output: well", "  done"}
 	twice := []string{"Act/b Changed", "  output: wrote b", "  output: well", "  done", "  output: refreshed", "  refreshed by 1 event"}
 	b := resource.Ref{Kind: "Act", Name: "b"}
@@ -80,7 +80,7 @@ func TestAnAct(t *testing.T) {
 	}
 }
 
-func TestAnActIsNeverCorrective(t *testing.T) {
+func TestImperativeResourceIsNeverCorrective(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	for range 2 {
 		report := transact(t, []resource.Item{act(t, w, "a")}, storing(store))

@@ -95,7 +95,7 @@ func TestAudit(t *testing.T) {
 
 func nothing(*world) {}
 
-func TestAuditOfAllTellsOfSecretsThatTheyChanged(t *testing.T) {
+func TestAuditOfAllReportsThatSecretsChanged(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	var got []string
 	for _, secret := range []string{"tulip", "tulip", "daffodil"} {
@@ -125,7 +125,7 @@ func TestAuditOfAllTellsOfSecretsThatTheyChanged(t *testing.T) {
 }
 
 // What notifies is not only what was changed here: a change that an audit finds is one.
-func TestAChangeThatAnAuditFindsRefreshes(t *testing.T) {
+func TestAuditedChangeTriggersRefresh(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	for _, n := range []string{"a", "s"} {
 		w.things[n] = redThing(n)

@@ -21,7 +21,7 @@ func (p noting) WriteAll(ctx context.Context, h resource.Writer, writes []resour
 	return p.batching.WriteAll(ctx, h, writes)
 }
 
-func TestANoteOfABatchBelongsToItsResource(t *testing.T) {
+func TestBatchNoteBelongsToItsResource(t *testing.T) {
 	t.Parallel()
 
 	w := newWorld()

@@ -473,7 +473,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 	}
 }
 
-func TestNothingIsChangedBeforeWhatWasThereIsNoted(t *testing.T) {
+func TestClaimIsStoredBeforeTheFirstChange(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("green")}
 	store.full = errors.New("no space left on device")
@@ -490,7 +490,7 @@ func TestNothingIsChangedBeforeWhatWasThereIsNoted(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRemovedIsNotClaimed(t *testing.T) {
+func TestUndeletableResourcesAreNotClaimed(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["a"] = redThing("a")
 	typ := w.typ("Tree", []resource.Provider[thing]{plain{w, "hand"}})
@@ -505,7 +505,7 @@ func TestWhatCannotBeRemovedIsNotClaimed(t *testing.T) {
 	}
 }
 
-func TestASecretIsInNoClaim(t *testing.T) {
+func TestClaimsContainNoSecrets(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("green"), Secret: new("hush")}
 	play(t, w, store, chapter{items: []resource.Item{
@@ -525,7 +525,7 @@ func TestASecretIsInNoClaim(t *testing.T) {
 	}
 }
 
-func TestOfWhatWasMadeNothingElseIsKept(t *testing.T) {
+func TestClaimOfCreatedResourceRecordsOnlyItsAbsence(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	play(t, w, store,
 		chapter{items: []resource.Item{holding(w.item(t, "Thing/a", `{"ensure":"present","color":"red"}`), resource.Restore)}},

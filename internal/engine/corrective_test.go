@@ -122,7 +122,7 @@ func TestDriftAndIntentionRunByRun(t *testing.T) {
 }
 
 // Of what failed in part, the part that did not is remembered as it is now.
-func TestANewIntentionBesideAFailureIsNoDrift(t *testing.T) {
+func TestChangedDesiredStateAfterAFailureIsNotDrift(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["a"] = redThing("a")
 	w.fail["secret a"] = errBroken
@@ -140,7 +140,7 @@ func TestANewIntentionBesideAFailureIsNoDrift(t *testing.T) {
 }
 
 // A change stays one, whatever else is only reported.
-func TestWhatWasChangedIsNotMerelyReported(t *testing.T) {
+func TestPartialChangeIsNotReportedAsNoop(t *testing.T) {
 	w := newWorld()
 	items := []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/b"), w.item(t, "Thing/b", red)}
 	items[0].Noop = new(true)

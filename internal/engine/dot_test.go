@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-func TestTheGraphShowsRelationsByTheirKindsAndCycles(t *testing.T) {
+func TestDotShowsRelationKindsAndCycles(t *testing.T) {
 	w := newWorld()
 	got := plan.Dot([]resource.Item{
 		w.item(t, "Thing/a", red, "notify:Thing/b"),

@@ -29,7 +29,7 @@ func (p telling) Identify(_ context.Context, _ resource.Reader, wants []thing) [
 	return out[min(p.w.short, len(out)):]
 }
 
-func TestResourcesThatMeanOneThingFailBeforeItIsChanged(t *testing.T) {
+func TestDuplicateResourcesFailBeforeAnyChange(t *testing.T) {
 	same := func(name, other string) string {
 		return `  "` + name + `" is on this host the same as "` + other + `" of Twin/` + other +
 			": keep one of the two resources, or let their nodeSelector or when exclude each other"
@@ -135,7 +135,7 @@ func TestResourcesThatMeanOneThingFailBeforeItIsChanged(t *testing.T) {
 	}
 }
 
-func TestWhatIsUndoneInTheSameRunFails(t *testing.T) {
+func TestChangeUndoneInTheSameRunFails(t *testing.T) {
 	// undo makes the write of one thing change another.
 	undo := func(writing, name string, to *thing) func(*world) {
 		return func(w *world) {
@@ -229,7 +229,7 @@ func TestWhatIsUndoneInTheSameRunFails(t *testing.T) {
 }
 
 // What is undone is told again, as what it is, and is drift in the next run.
-func TestAnAmendedReportIsToldAgain(t *testing.T) {
+func TestAmendedReportIsSentAgain(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.onWrite = func(now string) {
 		if now == "b" {
@@ -254,7 +254,7 @@ func TestAnAmendedReportIsToldAgain(t *testing.T) {
 	}
 }
 
-func TestAStoppedRunLooksForNothingThatWasUndone(t *testing.T) {
+func TestStoppedRunDoesNotVerifyChanges(t *testing.T) {
 	w := newWorld()
 	ctx, stop := context.WithCancelCause(t.Context())
 	w.onWrite = func(now string) {

@@ -67,7 +67,7 @@ func TestGeneratedResources(t *testing.T) {
 	}
 }
 
-func TestNoopOfWhatBringsThemIsThatOfGeneratedResources(t *testing.T) {
+func TestGeneratedResourcesInheritNoop(t *testing.T) {
 	for noop, want := range map[bool][]string{
 		true:  {"Thing/a Noop", "  created (noop)", "Nest/n InSync"},
 		false: {"Thing/a Changed", "  created", "Nest/n InSync"},
@@ -84,7 +84,7 @@ func TestNoopOfWhatBringsThemIsThatOfGeneratedResources(t *testing.T) {
 	}
 }
 
-func TestGeneratedResourcesInSyncAreCountedAndDriftOfTheOthersIsTold(t *testing.T) {
+func TestGeneratedResourcesInSyncAreOnlyCounted(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.nested = map[string][]string{"n": {"a", "b"}}
 	w.things["b"] = redThing("b")
@@ -104,7 +104,7 @@ func TestGeneratedResourcesInSyncAreCountedAndDriftOfTheOthersIsTold(t *testing.
 	}
 }
 
-func TestWhatAResourceTellsWhileItBringsOthersIsItsOutputOrItsMessage(t *testing.T) {
+func TestNotesOfGenerateAreReported(t *testing.T) {
 	w := newWorld()
 	w.nested = map[string][]string{"n": {"a"}}
 	w.things["a"] = redThing("a")
@@ -122,7 +122,7 @@ func TestWhatAResourceTellsWhileItBringsOthersIsItsOutputOrItsMessage(t *testing
 	}
 }
 
-func TestAGeneratorIsToldWhetherAResourceOfAKindIsMissing(t *testing.T) {
+func TestGeneratorLearnsOfMissingResources(t *testing.T) {
 	thing := resource.Ref{Kind: "Thing", Name: "t"}
 	for name, test := range map[string]struct {
 		items []resource.Item
@@ -150,7 +150,7 @@ func TestAGeneratorIsToldWhetherAResourceOfAKindIsMissing(t *testing.T) {
 	}
 }
 
-func TestAGeneratorIsToldTheNamesOfItsCatalog(t *testing.T) {
+func TestGeneratorReceivesCatalogNames(t *testing.T) {
 	w := newWorld()
 	w.nested = map[string][]string{"n": {}}
 	transact(t, []resource.Item{w.item(t, "Nest/n", red), w.item(t, "Thing/s", red), w.item(t, "Thing/b", red)})

@@ -9,7 +9,7 @@ import (
 )
 
 // A run that only reports promises what an apply would do, no more and no less.
-func TestAPlanPromisesWhatAnApplyWouldDo(t *testing.T) {
+func TestNoopPredictsApply(t *testing.T) {
 	missing := func(kind, name string) error {
 		return &resource.MissingError{Kind: kind, Name: name, Err: errors.New(name + " is not there")}
 	}
@@ -129,7 +129,7 @@ func TestAPlanPromisesWhatAnApplyWouldDo(t *testing.T) {
 	}
 }
 
-func TestNothingIsPrecheckedThatIsApplied(t *testing.T) {
+func TestAppliedResourcesAreNotPrechecked(t *testing.T) {
 	scenario{
 		given: func(w *world) { w.fail["precheck a"] = errBroken },
 		items: [][]string{{"Crate/a", red}},

@@ -13,7 +13,7 @@ import (
 // planning makes a run a plan: there is nothing to write with.
 func planning(tx *engine.Transaction) { tx.Host, tx.Reader = nil, tx.Host }
 
-func TestAPlanNeverWritesWhateverResourcesSay(t *testing.T) {
+func TestPlanNeverWritesEvenIfNoopIsFalse(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["s"] = redThing("s")
 	w.nested = map[string][]string{"n": {"child"}}
@@ -43,7 +43,7 @@ func TestAPlanNeverWritesWhateverResourcesSay(t *testing.T) {
 	}
 }
 
-func TestAPlanTellsDriftFromWhatIsRemembered(t *testing.T) {
+func TestPlanDetectsDriftFromStoredState(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	transact(t, []resource.Item{w.item(t, "Thing/a", red)}, storing(store))
 	w.things["a"] = colored("blue")

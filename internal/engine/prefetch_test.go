@@ -94,7 +94,7 @@ func TestPrefetch(t *testing.T) {
 	}
 }
 
-func TestABatchWriteWithoutAllItsResultsFails(t *testing.T) {
+func TestBatchWriteWithMissingResultsFails(t *testing.T) {
 	w := newWorld()
 	w.short = 1
 	want := []string{
@@ -105,7 +105,7 @@ func TestABatchWriteWithoutAllItsResultsFails(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldOfOneOfManyIsInItsReport(t *testing.T) {
+func TestBatchMessagesAreReportedPerResource(t *testing.T) {
 	w := newWorld()
 	w.notes = map[string]string{"b": "brings c along\n"}
 	items := func() []resource.Item { return []resource.Item{w.item(t, "Crate/a", red), w.item(t, "Crate/b", red)} }

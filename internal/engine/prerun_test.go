@@ -25,7 +25,7 @@ func of(t *testing.T, typ *resource.Type[thing], name, attributes string) resour
 	return resource.Item{Ref: ref, Resource: r}
 }
 
-func TestWhatAnyResourceSaysAgainstARunKeepsItFromTakingPlace(t *testing.T) {
+func TestFailedPreRunCheckPreventsTheRun(t *testing.T) {
 	w := newWorld()
 	typ := w.typ("Tree", []resource.Provider[thing]{plain{w, "hand"}})
 	typ.PreRunCheck = func(_ context.Context, h resource.Reader, want thing) error {
@@ -74,7 +74,7 @@ func TestWhatAnyResourceSaysAgainstARunKeepsItFromTakingPlace(t *testing.T) {
 	}
 }
 
-func TestATypeMayRefreshItselfAfterItsOwnChange(t *testing.T) {
+func TestSelfRefreshAfterChange(t *testing.T) {
 	for name, test := range map[string]struct {
 		given      func(*world)
 		attributes string

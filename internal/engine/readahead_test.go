@@ -188,7 +188,7 @@ func TestReadingAhead(t *testing.T) {
 	})
 }
 
-func TestResourcesThatAreWrittenTogetherShareTheTime(t *testing.T) {
+func TestBatchWriteTimeIsDividedAmongResources(t *testing.T) {
 	w := newWorld()
 	now := stoodStill()
 	w.onWrite = func(string) { now = now.Add(2 * time.Second) }
@@ -202,7 +202,7 @@ func TestResourcesThatAreWrittenTogetherShareTheTime(t *testing.T) {
 	}
 }
 
-func TestResourcesThatAreReadTogetherShareTheTime(t *testing.T) {
+func TestBatchReadTimeIsDividedAmongResources(t *testing.T) {
 	w := newWorld()
 	items, p := leaves(t, w, 3)
 	result := transact(t, items, func(tx *engine.Transaction) {
@@ -232,7 +232,7 @@ func (p careful) WriteAll(ctx context.Context, h resource.Writer, writes []resou
 	return errs
 }
 
-func TestAStoppedRunBeginsNothingElseOfABatch(t *testing.T) {
+func TestStoppedRunStartsNoMoreOfABatch(t *testing.T) {
 	w := newWorld()
 	kind := bound.Kind(w.typ("Leaf", []resource.Provider[thing]{careful{plain{w, "hand"}}}))
 	var items []resource.Item

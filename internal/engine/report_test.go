@@ -42,7 +42,7 @@ func eventful(t *testing.T, w *world, now *time.Time) []resource.Item {
 	return items
 }
 
-func TestAReportTellsAllOfARun(t *testing.T) {
+func TestReportCoversTheWholeRun(t *testing.T) {
 	w, store, now := newWorld(), newMemory(), stoodStill()
 	w.onWrite = func(string) { now = now.Add(2 * time.Second) }
 	store.observed[resource.Ref{Kind: "Tree", Name: "oak"}] = map[string]string{"color": "red"}
@@ -105,7 +105,7 @@ func TestAReportTellsAllOfARun(t *testing.T) {
 	}
 }
 
-func TestAReportSaysHowTheRunWent(t *testing.T) {
+func TestReportStatus(t *testing.T) {
 	for name, test := range map[string]struct {
 		color string // of what should be red
 		due   bool   // a refresh is

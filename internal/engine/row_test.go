@@ -53,7 +53,7 @@ func notifies(ref string) func(*resource.Item) {
 }
 
 // What is written in one go ends as it would one by one, and in the same order.
-func TestARow(t *testing.T) {
+func TestBatch(t *testing.T) {
 	const created = "  created"
 	for sentence, c := range map[string]struct {
 		given func(*world)
@@ -154,7 +154,7 @@ func TestARow(t *testing.T) {
 	}
 }
 
-func TestWhatARowNotifiesIsNotedBeforeItIsWrittenAndStaysDueBehindAFailure(t *testing.T) {
+func TestBatchRefreshesAreStoredBeforeWriting(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["x"] = redThing("x")
 	w.fail["write b"] = errBroken
@@ -176,7 +176,7 @@ func TestWhatARowNotifiesIsNotedBeforeItIsWrittenAndStaysDueBehindAFailure(t *te
 	}
 }
 
-func TestWhatIsAskedTwiceForItsTimeSaysOnceWhyItCannotTell(t *testing.T) {
+func TestScheduleErrorIsReportedOnce(t *testing.T) {
 	w := newWorld()
 	result := transact(t, []resource.Item{w.leaf(t, "a"), scheduled(w.leaf(t, "b"), night(t))}, clock(zoned{rules: []byte("x")}, "2026-01-05 12:00:00"))
 	const why = "cannot tell the times of its schedule: cannot read the host's time zone from /etc/localtime: malformed time zone information"

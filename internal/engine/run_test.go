@@ -373,7 +373,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestAPrefetchIsThatOfOneOfSeveralProviders(t *testing.T) {
+func TestPrefetchIsPerProvider(t *testing.T) {
 	w := newWorld()
 	w.fail["list truck"] = errBroken
 	typ := w.typ("Box", []resource.Provider[thing]{batching{plain{w, "truck"}}, batching{plain{w, "cart"}}})
@@ -385,7 +385,7 @@ func TestAPrefetchIsThatOfOneOfSeveralProviders(t *testing.T) {
 	}
 }
 
-func TestNoopOfAResourceBeatsTheRunsBothWays(t *testing.T) {
+func TestResourceNoopOverridesRunNoop(t *testing.T) {
 	w := newWorld()
 	a, b := w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)
 	a.Noop, b.Noop = new(false), new(true)
@@ -411,7 +411,7 @@ func TestASecondRunChangesNothing(t *testing.T) {
 	}
 }
 
-func TestARunInSyncHasNothingPutOnDiskAtOnce(t *testing.T) {
+func TestRunInSyncSyncsNothingToDisk(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	for range 2 {
 		store.synced = 0
@@ -422,7 +422,7 @@ func TestARunInSyncHasNothingPutOnDiskAtOnce(t *testing.T) {
 	}
 }
 
-func TestAProviderIsAskedAgainOnlyOnceSomethingWasWritten(t *testing.T) {
+func TestProviderIsChosenAgainOnlyAfterAWrite(t *testing.T) {
 	for name, test := range map[string]struct {
 		given func(*world)
 		items [][]string
@@ -463,7 +463,7 @@ func TestAProviderIsAskedAgainOnlyOnceSomethingWasWritten(t *testing.T) {
 	}
 }
 
-func TestAProviderReadsAllOfItsResourcesInOneCall(t *testing.T) {
+func TestProviderReadsAllResourcesInOneCall(t *testing.T) {
 	w := newWorld()
 	for _, name := range []string{"a", "b", "c", "d"} {
 		w.things[name] = redThing(name)
@@ -476,7 +476,7 @@ func TestAProviderReadsAllOfItsResourcesInOneCall(t *testing.T) {
 	}
 }
 
-func TestDriftIsCorrectiveAndIntentionIsNot(t *testing.T) {
+func TestOnlyDriftIsCorrective(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	run := func(color string, with ...func(*engine.Transaction)) []string {
 		item := w.item(t, "Thing/a", `{"ensure":"present","color":"`+color+`"}`)
@@ -501,7 +501,7 @@ func TestDriftIsCorrectiveAndIntentionIsNot(t *testing.T) {
 	check("then a new intention", run("red"), "Thing/a Changed", "  color changed green to red")
 }
 
-func TestARefreshThatCouldNotBeDoneIsDueInTheNextRun(t *testing.T) {
+func TestMissedRefreshIsPendingInTheNextRun(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
 	items := func() []resource.Item {
@@ -522,7 +522,7 @@ func TestARefreshThatCouldNotBeDoneIsDueInTheNextRun(t *testing.T) {
 	}
 }
 
-func TestARefreshIsNotedBeforeTheChangeThatCausesIt(t *testing.T) {
+func TestRefreshIsStoredBeforeTheChangeThatCausesIt(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["s"] = redThing("s")
 	var due int
@@ -533,7 +533,7 @@ func TestARefreshIsNotedBeforeTheChangeThatCausesIt(t *testing.T) {
 	}
 }
 
-func TestAStoppedRunFinishesTheResourceInHand(t *testing.T) {
+func TestStoppedRunFinishesTheCurrentResource(t *testing.T) {
 	w := newWorld()
 	ctx, stop := context.WithCancel(t.Context())
 	w.onWrite = func(string) { stop() }
@@ -564,7 +564,7 @@ func TestRunFailsAfterTimeout(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSelectedIsSkippedAndHoldsNothingUp(t *testing.T) {
+func TestUnselectedResourcesAreSkippedWithoutBlockingOthers(t *testing.T) {
 	w := newWorld()
 	only := func(tx *engine.Transaction) {
 		tx.Selected = func(i resource.Item) bool { return i.Ref.Name == "b" }
@@ -601,7 +601,7 @@ func TestSecretsStayOutOfTheReportAndTheStore(t *testing.T) {
 	}
 }
 
-func TestWhatAFailedResourceDidChangeIsRefreshedForLater(t *testing.T) {
+func TestPartialChangeOfFailedResourceLeavesRefreshPending(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("red")}
 	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
@@ -617,7 +617,7 @@ func TestWhatAFailedResourceDidChangeIsRefreshedForLater(t *testing.T) {
 	}
 }
 
-func TestWhatFailedWithoutAChangeRefreshesNothing(t *testing.T) {
+func TestFailureWithoutChangeRefreshesNothing(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
 	items := func() []resource.Item {
@@ -632,7 +632,7 @@ func TestWhatFailedWithoutAChangeRefreshesNothing(t *testing.T) {
 	}
 }
 
-func TestARefreshIsDueToWhatLeftTheCatalogWhenItIsBack(t *testing.T) {
+func TestPendingRefreshSurvivesAbsenceFromTheCatalog(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
 	w.fail["refresh s"] = errBroken
@@ -648,7 +648,7 @@ func TestARefreshIsDueToWhatLeftTheCatalogWhenItIsBack(t *testing.T) {
 	}
 }
 
-func TestWhatLeftTheCatalogIsForgottenUnlessTheRunOnlyReports(t *testing.T) {
+func TestRemovedResourcesAreForgottenExceptInNoop(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	a, b := w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)
 	transact(t, []resource.Item{a, b}, storing(store))
@@ -659,7 +659,7 @@ func TestWhatLeftTheCatalogIsForgottenUnlessTheRunOnlyReports(t *testing.T) {
 	}
 }
 
-func TestWhatIsAppliedInARunThatReportsIsRefreshedOnce(t *testing.T) {
+func TestResourceAppliedInNoopRunIsRefreshedOnce(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	items := func() []resource.Item {
 		a, s := w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)
@@ -679,7 +679,7 @@ func TestWhatIsAppliedInARunThatReportsIsRefreshedOnce(t *testing.T) {
 	}
 }
 
-func TestABatchLeavesOutWhatOnlyReports(t *testing.T) {
+func TestBatchExcludesNoopResources(t *testing.T) {
 	w := newWorld()
 	items := []resource.Item{w.item(t, "Crate/a", red), w.item(t, "Crate/b", red), w.item(t, "Crate/c", red)}
 	items[1].Noop = new(true)
@@ -692,7 +692,7 @@ func TestABatchLeavesOutWhatOnlyReports(t *testing.T) {
 	}
 }
 
-func TestARefreshWithSideEffectsMakesWhatWasReadAheadOld(t *testing.T) {
+func TestRefreshWithSideEffectsInvalidatesReadahead(t *testing.T) {
 	w := newWorld()
 	there := thing{Ensure: new("present"), Color: new("red")}
 	w.things["a"], w.things["b"] = there, there
@@ -704,7 +704,7 @@ func TestARefreshWithSideEffectsMakesWhatWasReadAheadOld(t *testing.T) {
 	}
 }
 
-func TestOnlyResourcesThatAreHandledAreAnnounced(t *testing.T) {
+func TestOnlyHandledResourcesAreAnnounced(t *testing.T) {
 	w := newWorld()
 	items := []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red, "require:Thing/none"), w.item(t, "Thing/c", red)}
 	var announced []string

@@ -112,7 +112,7 @@ func TestSchedule(t *testing.T) {
 
 // A period begins when the resource was last looked at, whether that changed anything or
 // not; to be skipped is not to be looked at.
-func TestAPeriodBeginsWithALook(t *testing.T) {
+func TestPeriodStartsWithACheck(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	hourly := schedule.Schedule{Period: schedule.Hourly}
 	var got []report.State
@@ -130,7 +130,7 @@ func TestAPeriodBeginsWithALook(t *testing.T) {
 }
 
 // A refresh waits for its time as it does for a failed dependency.
-func TestARefreshWaitsForItsTime(t *testing.T) {
+func TestRefreshWaitsForItsSchedule(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["s"] = redThing("s")
 	for _, now := range []string{"2026-11-21 12:00:00", "2026-11-21 23:00:00", "2026-11-21 23:30:00"} {
@@ -149,7 +149,7 @@ func TestARefreshWaitsForItsTime(t *testing.T) {
 	}
 }
 
-func TestEventsHaveTheLevelOfTheirResource(t *testing.T) {
+func TestEventsHaveTheirResourcesLogLevel(t *testing.T) {
 	w := newWorld()
 	w.fail["write b"] = errBroken
 	items := []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red), w.item(t, "Thing/c", red)}

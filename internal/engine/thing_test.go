@@ -16,7 +16,7 @@ import (
 func colored(color string) thing { return thing{Ensure: new("present"), Color: new(color)} }
 
 // A resource that is edited to be about another thing has that thing's past, and not its own.
-func TestWhatIsRememberedIsOfTheThingAndNotOfTheResource(t *testing.T) {
+func TestObservedValuesBelongToTheThing(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	run := func(ref, namevar string) []string {
 		item := w.item(t, ref, `{"name":"`+namevar+`","ensure":"present","color":"red"}`)
@@ -35,7 +35,7 @@ func TestWhatIsRememberedIsOfTheThingAndNotOfTheResource(t *testing.T) {
 	check("drift under another name", run("Thing/b", "y"), "Thing/b Changed", "  color changed green to red (corrective)")
 }
 
-func TestARefreshIsDueToTheThing(t *testing.T) {
+func TestPendingRefreshBelongsToTheThing(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	for _, name := range []string{"a", "x", "y"} {
 		w.things[name] = redThing(name)
@@ -60,7 +60,7 @@ func TestARefreshIsDueToTheThing(t *testing.T) {
 	}
 }
 
-func TestARefreshOfAnInvalidResourceIsDueOnceItIsFixed(t *testing.T) {
+func TestRefreshOfInvalidResourceIsPendingUntilFixed(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["x"] = redThing("x")
 	run := func(attributes string) {
@@ -77,7 +77,7 @@ func TestARefreshOfAnInvalidResourceIsDueOnceItIsFixed(t *testing.T) {
 	}
 }
 
-func TestNothingIsForgottenOfAKindOfWhichAResourceIsUnknown(t *testing.T) {
+func TestUnboundResourcePreventsForgettingItsKind(t *testing.T) {
 	x := resource.Ref{Kind: "Thing", Name: "x"}
 	for name, c := range map[string]struct {
 		item func(*world) []resource.Item
@@ -106,7 +106,7 @@ func TestNothingIsForgottenOfAKindOfWhichAResourceIsUnknown(t *testing.T) {
 	}
 }
 
-func TestAScheduleAndAnAuditAreOfTheThing(t *testing.T) {
+func TestScheduleAndAuditBelongToTheThing(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["x"], w.things["y"] = colored("red"), colored("blue")
 	run := func(namevar string) []string {
@@ -128,7 +128,7 @@ func TestAScheduleAndAnAuditAreOfTheThing(t *testing.T) {
 	}
 }
 
-func TestADigestIsOfTheThing(t *testing.T) {
+func TestDigestBelongsToTheThing(t *testing.T) {
 	digest := func(ref, namevar string) string {
 		w := newWorld()
 		w.things["x"], w.things["y"] = thing{Secret: new("s")}, thing{Secret: new("s")}

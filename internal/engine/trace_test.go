@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-func TestATraceHasTheStateOfEachManagedPropertyWheneverItWasCompared(t *testing.T) {
+func TestTraceRecordsManagedPropertiesOnEachComparison(t *testing.T) {
 	w := newWorld()
 	w.things["new"] = thing{Name: "new", Ensure: new(resource.Absent)}
 	w.things["same"] = redThing("same")

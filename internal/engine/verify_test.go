@@ -43,7 +43,7 @@ func (p twinning) Generate(_ context.Context, _ resource.Reader, want thing, _ r
 
 // Pairs generate Twins, and changes of Crates have side effects. Twins a, b and c have the same identity, d has another, and x, y and z have
 // none.
-func TestGeneratedResourcesThatOthersManageOrUndo(t *testing.T) {
+func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 	const apart = ": keep the two apart, as by ignore"
 	for name, c := range map[string]struct {
 		brings map[string][]string
@@ -231,7 +231,7 @@ func paired(t *testing.T, w *world, all [][]string) (items []resource.Item, gene
 	return items, generated, identified
 }
 
-func TestResourcesGenerateAgainOnlyAfterWhatMayHaveUndoneThem(t *testing.T) {
+func TestResourcesGenerateAgainOnlyAfterPossibleInterference(t *testing.T) {
 	for name, c := range map[string]struct {
 		brings map[string][]string
 		want   map[string]int

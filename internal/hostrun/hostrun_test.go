@@ -85,7 +85,7 @@ func TestCommandsBeforeAndAfterARun(t *testing.T) {
 }
 
 // The report on disk is without what is in sync, and without diffs.
-func TestTheReportOfTheLastRunIsKept(t *testing.T) {
+func TestLastReportIsStored(t *testing.T) {
 	o := options(t, t.TempDir())
 	file := filepath.Join(o.Dir, "last_run_report.json")
 	run := func(resources ...report.ResourceReport) report.Report {
@@ -139,7 +139,7 @@ func TestTheReportOfTheLastRunIsKept(t *testing.T) {
 	}
 }
 
-func TestARunThatIsDisabledTakesNoPlace(t *testing.T) {
+func TestDisabledRunDoesNothing(t *testing.T) {
 	o := options(t, t.TempDir())
 	must(t, state.Disable(o.Dir, "why not", time.Time{}))
 	_, err := hostrun.Run(t.Context(), o, never(t))
@@ -152,7 +152,7 @@ func TestARunThatIsDisabledTakesNoPlace(t *testing.T) {
 	}
 }
 
-func TestARunWaitsForAnotherAsLongAsItIsTold(t *testing.T) {
+func TestRunWaitsForTheLockUntilItsDeadline(t *testing.T) {
 	o := options(t, t.TempDir())
 	other, err := state.Open(o.Dir, state.Options{})
 	must(t, err)
@@ -183,7 +183,7 @@ func TestARunWaitsForAnotherAsLongAsItIsTold(t *testing.T) {
 	must(t, err)
 }
 
-func TestARunThatIsDisabledWhileItWaitsTakesNoPlace(t *testing.T) {
+func TestRunDisabledWhileWaitingDoesNothing(t *testing.T) {
 	o := options(t, t.TempDir())
 	o.Wait = time.Hour
 	other, err := state.Open(o.Dir, state.Options{})
@@ -209,7 +209,7 @@ func (w *waited) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-func TestARunHasItsTime(t *testing.T) {
+func TestRunTimesOut(t *testing.T) {
 	o := options(t, t.TempDir())
 	o.Limit = time.Millisecond
 	cause := func(ctx context.Context, _ engine.Store) (report.Report, error) {

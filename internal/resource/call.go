@@ -8,15 +8,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// A Reader is a host that a provider reads in one call, with what belongs to that call. It can't
-// be turned into a Writer. Made by [Call.Reader].
+// A Reader is a host that a provider reads in one call, together with the context of that call. It
+// can't be turned into a Writer. Made by [Call.Reader].
 type Reader interface {
 	host.Reader
 	// Note adds a line to the report of the resource, such as the output of a command. It must
 	// hold no secret. Only notes of Write, Refresh and Generate reach the report.
 	Note(text string)
-	// IsSecret reports whether the content of a file must not be shown or kept, given its SHA-256
-	// in hexadecimal; see [Bucket].
+	// IsSecret reports whether the content of a file must not be shown or saved. The sum is its
+	// SHA-256 in hexadecimal; see [Bucket].
 	IsSecret(path, sum string) (bool, error)
 
 	call() *Call
@@ -28,53 +28,53 @@ type Writer interface {
 	host.Host
 	// Bucket keeps the contents of files before they are replaced or removed.
 	Bucket() Bucket
-	// Stopped returns why the run has to stop, or nil. A provider that has many things to do then
-	// starts no other one; see [ErrNotBegun].
+	// Stopped returns why the run has to stop, or nil. A provider with many things to do then
+	// starts no more of them; see [ErrNotBegun].
 	Stopped() error
 }
 
-// ErrNotBegun is the error of a [BatchWriter] for each resource that it left alone because the run
-// has to stop.
+// ErrNotBegun is the error that a [BatchWriter] returns for each resource that it did not start
+// because the run has to stop.
 var ErrNotBegun = errors.New("was not begun")
 
-// A Bucket keeps the contents of files, each by its SHA-256 in hexadecimal, and records which
-// contents are secret. It never keeps those. Safe for concurrent use.
+// A Bucket stores the contents of files, each under its SHA-256 in hexadecimal, and records which
+// contents are secret. It never stores secret contents. Safe for concurrent use.
 type Bucket interface {
-	// Fits returns an error if a file of this size can't be kept.
+	// Fits returns an error if a file of this size, in bytes, can't be saved.
 	Fits(path string, size int64) error
-	// Save keeps the content of an open regular file. A secret is an error.
+	// Save stores the content of an open regular file. It returns an error if the content is
+	// secret.
 	Save(ctx context.Context, file host.Handle, path string) (sum string, err error)
-	// Backup is Save, but leaves out secrets.
+	// Backup is Save, but skips secret contents without an error.
 	Backup(ctx context.Context, file host.Handle, path string) error
-	// Path returns where the content with this sum is kept on the host.
+	// Path returns the path on the host of the content with this sum.
 	Path(sum string) string
-	// RecordSecrets records contents, by the paths of their files, as secret.
+	// RecordSecrets records contents, keyed by the paths of their files, as secret.
 	RecordSecrets(ctx context.Context, contents map[string]string) error
-	// ForgetPath records that a file no longer holds a secret.
+	// ForgetPath records that a file no longer contains a secret.
 	ForgetPath(ctx context.Context, path string) error
 	// IsSecret reports whether a content, or the file that has it, is recorded as secret.
 	IsSecret(path, sum string) (bool, error)
-	// HoldsSecret is IsSecret for the present content of an open regular file.
+	// HoldsSecret is IsSecret for the current content of an open regular file.
 	HoldsSecret(ctx context.Context, file host.Handle, path string) (bool, error)
 }
 
-// A Call is what a provider gets in one call besides the host. The zero value has none of it:
-// nothing is shared between calls, notes are dropped, and whatever needs the bucket fails.
+// A Call is the context of one call of a provider. With the zero value nothing is shared between
+// calls, notes are dropped, and operations on the bucket fail.
 type Call struct {
-	// Bucket is the run's.
+	// Bucket is the bucket of the run.
 	Bucket Bucket
 	// Memo is shared by calls between which nothing is written.
 	Memo *Memo
-	// Note receives the notes of the provider.
+	// Note receives the provider's notes.
 	Note func(text string)
 	// Stopped returns why the run has to stop, or nil.
 	Stopped func() error
-	// Trace keeps each state as it was read, before it is normalized, for
-	// [Resource.PropertyStates].
+	// Trace keeps each state as it was read, before normalization, for [Resource.PropertyStates].
 	Trace bool
 }
 
-// IsTraced reports whether states are to be kept as they were read; see [Call].Trace.
+// IsTraced reports whether states are kept as they were read; see [Call].Trace.
 func IsTraced(h Reader) bool { return h.call().Trace }
 
 // Reader returns h for a call that only reads.
@@ -93,7 +93,7 @@ type writer struct {
 	*scope
 }
 
-// scope implements what a Reader has besides the methods of a host.
+// scope implements the methods that a Reader adds to those of a host.
 type scope struct{ c Call }
 
 func (s *scope) call() *Call { return &s.c }
@@ -122,7 +122,7 @@ func (w writer) Stopped() error {
 	return w.c.Stopped()
 }
 
-// A Memo remembers what was read while nothing is written. See [Once]. Safe for concurrent use.
+// A Memo caches results of reads while nothing is written. See [Once]. Safe for concurrent use.
 type Memo struct {
 	mu      sync.Mutex
 	results map[any]*result
@@ -134,12 +134,12 @@ type result struct {
 	value any
 }
 
-// NewMemo returns a Memo that remembers nothing yet.
+// NewMemo returns an empty Memo.
 func NewMemo() *Memo { return &Memo{results: map[any]*result{}} }
 
-// Once returns what read returned for this key when it was first called with the Memo of h. It
-// calls read every time if h has no Memo. Errors are not remembered. Each package uses a key type
-// of its own. Safe for concurrent use.
+// Once calls read and caches its result under the key in the Memo of h. Without a Memo it calls
+// read every time. Errors are not cached. Each package uses a key type of its own. Safe for
+// concurrent use.
 func Once[T any](h Reader, key any, read func() (T, error)) (T, error) {
 	memo := h.call().Memo
 	if memo == nil {
@@ -169,7 +169,7 @@ func (m *Memo) result(key any) *result {
 	return r
 }
 
-// noBucket is the Bucket of a Call that has none.
+// noBucket is the Bucket of a Call without one.
 type noBucket struct{}
 
 var errNoBucket = errors.New("there is no bucket: set Transaction.Bucket or Call.Bucket")

@@ -36,7 +36,7 @@ func TestCallsThatShareAMemoReadOnce(t *testing.T) {
 	}
 }
 
-func TestAMemoRemembersNoFailure(t *testing.T) {
+func TestMemoDoesNotRememberErrors(t *testing.T) {
 	h := sharing()
 	_, err := resource.Once(h, "users", func() (int, error) { return 0, errors.New("not yet") })
 	wantError(t, err, "not yet")
@@ -46,7 +46,7 @@ func TestAMemoRemembersNoFailure(t *testing.T) {
 	}
 }
 
-func TestAReaderCannotWrite(t *testing.T) {
+func TestReaderCannotWrite(t *testing.T) {
 	h := resource.Call{}.Reader(struct{ host.Host }{})
 	if _, ok := h.(host.Host); ok {
 		t.Error("a reader is a host that can be changed")
@@ -56,7 +56,7 @@ func TestAReaderCannotWrite(t *testing.T) {
 	}
 }
 
-func TestACallWithoutABucketFailsWhatNeedsOne(t *testing.T) {
+func TestCallWithoutBucketReturnsErrors(t *testing.T) {
 	h := resource.Call{}.Writer(nil)
 	const none = "there is no bucket: set Transaction.Bucket or Call.Bucket"
 	_, err := h.IsSecret("/f", "00")

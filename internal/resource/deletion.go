@@ -6,30 +6,31 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// A Deletion is what happens to a thing on a host once no resource is about it any more.
+// A Deletion is a deletion policy: the fate of a thing on a host once no resource manages it.
 type Deletion string
 
-// The deletions. Each but Orphan is noted in a [Claim].
+// The deletion policies. All except Orphan are recorded in a [Claim].
 const (
-	Orphan  Deletion = ""        // it stays as it is
-	Delete  Deletion = "Delete"  // it is removed
-	Restore Deletion = "Restore" // what was changed by intention becomes what it was
+	Orphan  Deletion = ""        // leave the thing as it is
+	Delete  Deletion = "Delete"  // remove the thing
+	Restore Deletion = "Restore" // undo the intentional changes
 )
 
-// Leaving says how the things of a type go away.
+// Leaving declares how things of a type are removed or restored.
 type Leaving[A any] struct {
-	// Gone is what has the thing of a resource removed: what names it, how it goes away and
-	// that it is not to be there. It must hold no secret.
+	// Gone returns the attributes that remove the thing of a resource: its name, an absent ensure,
+	// and the attributes that control the removal. They must contain no secret.
 	Gone func(want A) A
-	// Whole says that a property says nothing without the others: all are kept when one is.
+	// Whole means that the properties only make sense together: if one is recorded, all are.
 	Whole bool
-	// Was is the state to come back to before changes, where that is another than the one
-	// that was read. Optional.
+	// Was returns the state to restore, if that differs from the state that was read before the
+	// changes. Optional.
 	Was func(h host.Reader, is A, changes []Change) (A, error)
-	// Former is what changes that are about to be made replace, in attributes that bring it
-	// back; content that is kept for that goes into the bucket. Optional: the changed
-	// properties as they were read or, where the thing is made or removed, all of them.
+	// Former returns the attributes that restore what the pending changes replace. It saves content
+	// that it needs for that in the bucket. Optional: by default, the changed properties as they
+	// were read or, if the thing is created or removed, all properties.
 	Former func(ctx context.Context, h Writer, is, want A, changes []Change) (A, error)
-	// Bound is given what leaves as it is bound, to mark it as such. Optional.
+	// Bound is called with the attributes of a thing to remove when they are bound, to mark them as
+	// such. Optional.
 	Bound func(want *A)
 }

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Facts are what a host says of itself, in Facter's structured names: maps, slices,
-// strings, numbers and booleans as encoding/json makes them. The zero value has no
-// fact. Not to be changed once shared.
+// Facts describe a host, under Facter's structured names: maps, slices, strings, numbers and
+// booleans as encoding/json decodes them. The zero value has no facts. Do not modify shared Facts.
 type Facts map[string]any
 
-// Get follows a dotted name, as in os.release.major.
+// Get returns the fact with a dotted name, such as os.release.major.
 func (f Facts) Get(name string) (any, bool) {
 	var v any = map[string]any(f)
 	for part := range strings.SplitSeq(name, ".") {
@@ -25,7 +24,7 @@ func (f Facts) Get(name string) (any, bool) {
 	return v, true
 }
 
-// String is a fact as text; a fact that is missing is the empty string.
+// String returns a fact as text. A missing fact is the empty string.
 func (f Facts) String(name string) string {
 	v, ok := f.Get(name)
 	if !ok || v == nil {

@@ -2,38 +2,39 @@ package resource
 
 import "github.com/fettle-dev/fettle/internal/resource/schedule"
 
-// An Item is one resource of a catalog as the engine takes it. Its place in the
-// list of items is its place in the catalog's order.
+// An Item is one resource of a catalog, as input of the engine. The order of items is the catalog's
+// order.
 type Item struct {
 	Ref Ref
-	// Resource is bound to its type; nil where Invalid says why it can't be.
+	// Resource is bound to its type. It is nil if it can't be bound; Invalid is then the reason.
 	Resource Resource
-	// Invalid fails the resource without touching the host: attributes that its
-	// type refuses, a kind that this program does not know.
+	// Invalid fails the resource without touching the host, such as for invalid attributes or an
+	// unknown kind.
 	Invalid error
-	// Noop as the resource says; nil takes the run's.
+	// Noop is the resource's own noop; nil inherits the run's.
 	Noop *bool
-	// Provider as the resource says; "" takes the host's default.
+	// Provider is the provider that the resource asks for; "" selects the host's default.
 	Provider string
-	// Audit says that the resource has properties to audit; see [Resource.Audit].
+	// Audit means that the resource has audited properties; see [Resource.Audit].
 	Audit bool
-	// Schedule limits when it may be looked at; nil is any time.
+	// Schedule limits when the resource may be managed; nil means any time.
 	Schedule *schedule.Schedule
-	// Deletion is what happens to the thing once no item is about it.
+	// Deletion is the fate of the thing once no item manages it.
 	Deletion Deletion
 	// Deletes is the thing that the item removes or restores because no resource manages it any
 	// more; nil for an item of a catalog.
 	Deletes *Ref
-	// Postponed says why nothing is to be done now.
+	// Postponed is why the item must not be handled now, or nil.
 	Postponed error
-	// LogLevel of its events; "" is notice.
+	// LogLevel is the level of its events; "" means notice.
 	LogLevel LogLevel
-	// The edges that a user wrote. One that leads to nothing fails the resource.
+	// Require, Before, Notify and Subscribe are the edges that a user wrote. An edge to a missing
+	// resource fails this resource.
 	Require, Before, Notify, Subscribe []Ref
 }
 
-// Thing is what the item is about on the host: its kind and namevar, whatever the resource
-// is called. Of one that is not bound nothing is known but its own name: see [UnboundThing].
+// Thing returns the thing on the host that the item manages: its kind and namevar, regardless of
+// the resource's name. For an item that is not bound it returns [UnboundThing].
 func (i Item) Thing() Ref {
 	if i.Resource == nil {
 		return UnboundThing(i.Ref)
@@ -41,14 +42,14 @@ func (i Item) Thing() Ref {
 	return Ref{i.Ref.Kind, i.Resource.Namevar()}
 }
 
-// UnboundThing stands for the thing of a resource of which it is not known what it is about.
-// It is no other thing's.
+// UnboundThing stands for the unknown thing of a resource that is not bound. It differs from every
+// other thing.
 func UnboundThing(ref Ref) Ref { return Ref{ref.Kind, MetadataName + "=" + ref.Name} }
 
 // A LogLevel is the severity of an event, as in syslog. "" means notice.
 type LogLevel string
 
-// The log levels that are distinguished from the rest: the others are errors, more or less.
+// The log levels that Fettle distinguishes. The others are errors of other severities.
 const (
 	LevelDebug   LogLevel = "debug"
 	LevelInfo    LogLevel = "info"

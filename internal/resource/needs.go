@@ -12,18 +12,17 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// Needs are what a provider needs of a host, as data: all of it. The zero value needs
-// nothing.
+// Needs are a provider's requirements on a host, as data. All of them must be met. The zero value
+// requires nothing.
 type Needs struct {
-	Commands []string // that the host's root user would find
-	Files    []string // files or directories that are there
-	Facts    Where    // of the host
-	// Remedy is how a host gets what it lacks, for people: "install the package
-	// openrc". Optional.
+	Commands []string // in the PATH of the host's root user
+	Files    []string // files or directories that exist
+	Facts    Where    // conditions on the host's facts
+	// Remedy tells people how to meet the needs, such as "install the package openrc". Optional.
 	Remedy string
 }
 
-// Unmet returns nil, or everything that the host lacks and the remedy.
+// Unmet returns an error that lists everything the host lacks and the remedy, or nil.
 func (n Needs) Unmet(facts Facts, h host.Reader) error {
 	reasons := slices.Concat(
 		missing("the command", "is not installed", n.Commands, func(name string) error {
@@ -45,7 +44,7 @@ func (n Needs) Unmet(facts Facts, h host.Reader) error {
 	return errors.New(strings.Join(reasons, "; "))
 }
 
-// missing is a reason for each name that is not found, or can't be looked for.
+// missing returns a reason for each name that is not found or can't be looked up.
 func missing(what, is string, names []string, find func(string) error) []string {
 	var reasons []string
 	for _, name := range names {
@@ -59,10 +58,10 @@ func missing(what, is string, names []string, find func(string) error) []string 
 	return reasons
 }
 
-// Where is a condition on facts, as data: each fact in it has one of its values. Values
-// are compared whole and whatever their case; one between slashes is a regular expression
-// that is searched for in the fact in lower case. A fact that a host does not have, or
-// that is empty, has no value. The empty condition always holds.
+// Where is a condition on facts, as data. It holds if each of its facts has one of the values
+// listed for it. Values must match entirely and are case-insensitive. A value between slashes is a
+// regular expression that is searched for in the lower-cased fact. A missing or empty fact matches
+// nothing. The empty condition always holds.
 type Where map[string][]string
 
 // Holds reports whether the condition holds for a host.
@@ -75,7 +74,7 @@ func (w Where) Holds(facts Facts) bool {
 	return true
 }
 
-// String is for people: "init is one of init, openrc-init and os.family is Gentoo".
+// String describes the condition: "init is one of init, openrc-init and os.family is Gentoo".
 func (w Where) String() string {
 	var parts []string
 	for _, fact := range slices.Sorted(maps.Keys(w)) {
@@ -84,7 +83,7 @@ func (w Where) String() string {
 	return strings.Join(parts, " and ")
 }
 
-// lacks is a reason for each fact that has none of its values.
+// lacks returns a reason for each fact that has none of its values.
 func (w Where) lacks(facts Facts) []string {
 	var reasons []string
 	for _, fact := range slices.Sorted(maps.Keys(w)) {
@@ -95,7 +94,7 @@ func (w Where) lacks(facts Facts) []string {
 	return reasons
 }
 
-// Problem returns an error if the condition could never hold.
+// Problem returns an error if the condition can never hold.
 func (w Where) Problem() error {
 	for fact, values := range w {
 		if len(values) == 0 {
@@ -119,7 +118,7 @@ func oneOf(values []string) string {
 	return "one of " + strings.Join(values, ", ")
 }
 
-// pattern is the regular expression that a value between slashes is.
+// pattern returns the regular expression of a value between slashes.
 func pattern(value string) (text string, ok bool) {
 	text, ok = strings.CutPrefix(value, "/")
 	if !ok {
@@ -140,12 +139,12 @@ func (f Facts) like(name string, values []string) bool {
 	})
 }
 
-// Defaults are the hosts that a provider is the default of, as data: those for which one
-// of For holds, and none of NotFor.
+// Defaults declare the hosts on which a provider is the default: those that match a condition in
+// For and none in NotFor.
 type Defaults struct{ For, NotFor []Where }
 
-// Specificity is the number of facts in the largest condition that holds; 0 for no
-// default.
+// Specificity returns the number of facts in the largest condition that holds; 0 means that the
+// provider is not a default.
 func (d Defaults) Specificity(facts Facts) int {
 	holds := func(w Where) bool { return len(w) > 0 && w.Holds(facts) }
 	if slices.ContainsFunc(d.NotFor, holds) {
@@ -160,7 +159,7 @@ func (d Defaults) Specificity(facts Facts) int {
 	return most
 }
 
-// Problem returns an error if a condition could never hold.
+// Problem returns an error if a condition can never hold.
 func (d Defaults) Problem() error {
 	for _, w := range slices.Concat(d.For, d.NotFor) {
 		if err := w.Problem(); err != nil {

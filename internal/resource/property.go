@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Feature is something that a provider may be able to do, such as "holdable".
+// A Feature is a capability that a provider may have, such as "holdable".
 type Feature string
 
 // A FeatureDoc declares a feature of a type.
@@ -15,65 +15,67 @@ type FeatureDoc struct {
 	Doc  string
 }
 
-// A Property is an attribute that is compared, fixed and reported. Its functions
-// are pure. Build common ones with [Field] and [Set] and adjust the fields.
+// A Property is an attribute that is compared, fixed and reported. Its functions are pure. Build
+// common ones with [Field] and [Set] and adjust the fields.
 type Property[A any] struct {
 	Name string // as in the manifest: manageHome
 	Doc  string // one sentence
 
-	// ReadOnly says that it can be audited and nothing else: nobody can want a value
-	// of it. Made by [Audited].
+	// ReadOnly means that the property can be audited but not managed. Made by [Audited].
 	ReadOnly bool
-	// Feature that a provider must have for the property to be managed; a provider
-	// without it fails the resource, by name. Unlike Puppet, which only logs.
+	// Feature is required of the provider to manage the property. Without it the resource fails
+	// with an error that names the provider. Puppet only logs that.
 	Feature Feature
-	// ValueFeature is the feature that this value needs, "" for none (ensure:
-	// purged needs purgeable). Optional.
+	// ValueFeature returns the feature that the desired value requires, or "" (ensure: purged
+	// requires purgeable). Optional.
 	ValueFeature func(want A) Feature
-	// Managed reports whether want says anything of the property.
+	// Managed reports whether want manages the property.
 	Managed func(want A) bool
-	// InSync compares. It is only called when the property is managed.
+	// InSync compares the property. It is only called for a managed property.
 	InSync func(is, want A) bool
-	// Show is the value for people, the same for is and should. "" reads as absent.
+	// Show formats the value for people, in the same way for the current and the desired one. ""
+	// means absent.
 	Show func(a A) string
-	// ShowShould overrides Show for the desired value where that depends on what
-	// is there (a membership that adds to it). Optional.
+	// ShowShould overrides Show for a desired value that depends on the current state, such as a
+	// membership that adds to it. Optional.
 	ShowShould func(is, want A) string
-	// Sensitive values are never shown, stored or compared between runs. Optional.
+	// Sensitive reports whether the desired value is secret. Sensitive values are never shown,
+	// stored or compared between runs. Optional.
 	Sensitive func(want A) bool
-	// WasSecret reports that the value that was read is a secret although the desired one
-	// is not: it is treated as if both were. Optional.
+	// WasSecret reports whether the current value is secret although the desired one is not. Both
+	// are then treated as sensitive. Optional.
 	WasSecret func(is A) bool
-	// Token stands for a sensitive value that was read where it is digested, so that an
-	// audit tells one from another. Default the attribute itself.
+	// Token returns the text that is digested instead of a sensitive value that was read, so that
+	// an audit can distinguish values. The default is the attribute itself.
 	Token func(is A) string
 	// Diff explains a change beyond its two values. Never called for a sensitive
 	// value. Optional.
 	Diff func(is, want A) string
-	// Done words a change that was made, where two values say less: "executed
-	// successfully". Optional.
+	// Done replaces the message of a successful change if its two values would say little:
+	// "executed successfully". Optional.
 	Done string
-	// Failed words a change that failed, before its error, where the two values say nothing:
-	// "command failed". Optional.
+	// Failed precedes the error of a failed change if its two values would say nothing: "command
+	// failed". Optional.
 	Failed string
-	// InvalidatesRefresh reports that reaching this value makes a pending refresh
-	// needless, as for a service that was just started. Optional.
+	// InvalidatesRefresh reports whether reaching the desired value makes a pending refresh
+	// unnecessary, such as for a service that was just started. Optional.
 	InvalidatesRefresh func(want A) bool
 }
 
-// A Parameter is an attribute that says how, and is never out of sync by itself.
+// A Parameter is an attribute that controls how a resource is managed. It is never out of sync
+// itself.
 type Parameter struct {
 	Name    string
 	Doc     string
-	Feature Feature // that a provider must have for it to be used; "" for none
+	Feature Feature // required of the provider; "" for none
 }
 
-// Ensure is the name of the property that says whether a resource is to be there.
-// While it is out of sync no other property is looked at.
+// Ensure is the name of the property that declares whether a resource exists. While it is out of
+// sync, no other property is compared.
 const Ensure = "ensure"
 
-// Field makes the property of an optional scalar field: nil is unmanaged in want
-// and absent in is.
+// Field makes the property of an optional scalar field. nil means unmanaged in want and absent in
+// is.
 func Field[A any, T comparable](name, doc string, field func(*A) *T) Property[A] {
 	return Property[A]{
 		Name: name, Doc: doc,
@@ -91,9 +93,9 @@ func Field[A any, T comparable](name, doc string, field func(*A) *T) Property[A]
 	}
 }
 
-// Set makes the property of an optional list whose order and repetitions mean
-// nothing. A nil list is unmanaged; an empty one means none. minimum reports that
-// the listed members must be there and others may be (Puppet's membership minimum).
+// Set makes the property of an optional list that is compared as a set. A nil list is unmanaged; an
+// empty one is the empty set. minimum reports whether further members are allowed (Puppet's
+// membership: minimum).
 func Set[A any](name, doc string, field func(A) []string, minimum func(want A) bool) Property[A] {
 	return Property[A]{
 		Name: name, Doc: doc,
@@ -108,8 +110,8 @@ func Set[A any](name, doc string, field func(A) []string, minimum func(want A) b
 	}
 }
 
-// Audited makes a property that can only be audited, such as when a file was last
-// changed. It is no attribute.
+// Audited makes a property that can only be audited, such as a file's modification time. It is not
+// an attribute.
 func Audited[A any](name, doc string, show func(is A) string) Property[A] {
 	return Property[A]{
 		Name: name, Doc: doc, ReadOnly: true,
@@ -119,8 +121,8 @@ func Audited[A any](name, doc string, show func(is A) string) Property[A] {
 	}
 }
 
-// Members is the list that a membership comes to: want alone, or with what is
-// already there; sorted, each once.
+// Members returns the members that a set should have: want, together with is if minimum is set.
+// They are sorted and unique.
 func Members(is, want []string, minimum bool) []string {
 	if minimum {
 		return sorted(slices.Concat(is, want))
@@ -133,34 +135,34 @@ func sorted(s []string) []string {
 	return slices.Compact(s)
 }
 
-// A Change is one property that is not as it should be. Is and Should are for
-// people, redacted where the value is sensitive; "" reads as absent.
+// A Change is one property that is out of sync. Is and Should are for people, and redacted if the
+// value is sensitive. "" means absent.
 type Change struct {
 	Property           string
 	Is, Should         string
 	Message            string // "mode changed 0644 to 0600"
-	Done               string // instead of Message once the change was made; "" for the same
-	Failed             string // what failed, where its two values say nothing
-	Diff               string // "" where there is none to show
+	Done               string // replaces Message once the change was made; "" keeps it
+	Failed             string // replaces the two values in the message of a failure; "" keeps them
+	Diff               string // "" if there is nothing to show
 	Sensitive          bool
 	InvalidatesRefresh bool
 }
 
-// Removes reports whether it makes the resource go away.
+// Removes reports whether the change removes the resource.
 func (c Change) Removes() bool { return c.Property == Ensure && IsAbsence(c.Should) }
 
-// Creates reports whether it makes a resource that was not there. A change from one kind of
-// presence to another does not.
+// Creates reports whether the change creates a resource that did not exist. A change between two
+// forms of presence does not.
 func (c Change) Creates() bool {
 	return c.Property == Ensure && !IsAbsence(c.Should) && (c.Is == "" || IsAbsence(c.Is))
 }
 
-// IsAbsence reports whether a value of ensure means that the resource is not there.
+// IsAbsence reports whether a value of ensure means that the resource does not exist.
 func IsAbsence(ensure string) bool { return ensure == Absent || ensure == Purged }
 
 // Values of ensure that most types share.
 const (
 	Present = "present"
 	Absent  = "absent"
-	Purged  = "purged" // absent with all that it left
+	Purged  = "purged" // absent, and nothing left of it
 )

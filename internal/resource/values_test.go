@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-func TestFactsAreFoundByTheirDottedName(t *testing.T) {
+func TestFactsAreFoundByDottedName(t *testing.T) {
 	facts := resource.Facts{
 		"os":     map[string]any{"family": "Debian", "release": map[string]any{"major": "12"}},
 		"cpus":   float64(8),
@@ -40,7 +40,7 @@ func TestFactsAreFoundByTheirDottedName(t *testing.T) {
 	}
 }
 
-func TestReferencesAreReadAndOrdered(t *testing.T) {
+func TestRefsAreParsedAndOrdered(t *testing.T) {
 	for _, bad := range []string{"", "File", "/motd", "File/"} {
 		if ref, err := resource.ParseRef(bad); err == nil {
 			t.Errorf("%q is read as %v", bad, ref)
@@ -62,7 +62,7 @@ func TestReferencesAreReadAndOrdered(t *testing.T) {
 	}
 }
 
-func TestMembersAreSortedAndOnce(t *testing.T) {
+func TestMembersAreSortedAndUnique(t *testing.T) {
 	is, want := []string{"c", "a"}, []string{"b", "a", "b"}
 	if diff := cmp.Diff([]string{"a", "b"}, resource.Members(is, want, false)); diff != "" {
 		t.Errorf("wanted alone (-want +got):\n%s", diff)

@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/state"
 )
 
-func TestACacheGivesBackWhatWasStored(t *testing.T) {
+func TestCacheRoundTrips(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	c := state.NewCache(dir, "cache")
 	if _, err := c.Load("a"); !errors.Is(err, os.ErrNotExist) {
@@ -31,7 +31,7 @@ func TestACacheGivesBackWhatWasStored(t *testing.T) {
 	}
 }
 
-func TestACacheThatOthersMayHaveWrittenIsNeitherReadNorWritten(t *testing.T) {
+func TestCacheWritableByOthersIsNotUsed(t *testing.T) {
 	for name, c := range map[string]struct {
 		open  func(dir, file string) error
 		write bool // a new file takes the place of the old one
@@ -65,7 +65,7 @@ func TestACacheThatOthersMayHaveWrittenIsNeitherReadNorWritten(t *testing.T) {
 	}
 }
 
-func TestACacheHasABound(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	c := state.NewCache(dir, "cache")
 	names := func() []string {

@@ -33,7 +33,7 @@ func arm(dir string) {
 	os.Exit(1)
 }
 
-func TestWhatIsArmedSurvivesAKill(t *testing.T) {
+func TestArmedRefreshSurvivesKill(t *testing.T) {
 	for round := range 5 {
 		dir := t.TempDir()
 		run := exec.Command(os.Args[0])

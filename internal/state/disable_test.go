@@ -30,7 +30,7 @@ func TestRunsAreDisabledWithAReasonUntilTheyAreEnabled(t *testing.T) {
 	must(t, state.Disabled(dir))
 }
 
-func TestAReasonThatCannotBeReadDisablesAllTheSame(t *testing.T) {
+func TestUnreadableReasonStillDisablesRuns(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "disabled.json")
 	must(t, os.WriteFile(file, []byte("{"), 0o600))

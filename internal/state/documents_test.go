@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/state"
 )
 
-func TestDocumentsComeBackAsTheyWerePut(t *testing.T) {
+func TestDocumentsRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	d := state.NewDocuments(dir, "catalogs", state.Options{Now: noon})
 	if _, err := d.Get("sha256-ab"); !errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func TestDocumentsComeBackAsTheyWerePut(t *testing.T) {
 	must(t, err)
 }
 
-func TestOnlyRootLooksIntoTheState(t *testing.T) {
+func TestStateIsReadableOnlyByRoot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "lib/fettle")
 	d := state.NewDocuments(dir, "catalogs", state.Options{})
 	must(t, d.Put("one", []byte("{}")))
@@ -57,7 +57,7 @@ func TestOnlyRootLooksIntoTheState(t *testing.T) {
 	}
 }
 
-func TestADamagedDocumentIsSetAside(t *testing.T) {
+func TestDamagedDocumentIsSetAside(t *testing.T) {
 	for name, damage := range map[string]func(good string) string{
 		"another text": func(string) string { return "half of" },
 		"cut short":    func(good string) string { return good[:len(good)-1] },
@@ -94,7 +94,7 @@ func TestADamagedDocumentIsSetAside(t *testing.T) {
 	}
 }
 
-func TestANameThatIsNoFileNameIsRefused(t *testing.T) {
+func TestInvalidDocumentNameIsRejected(t *testing.T) {
 	d := state.NewDocuments(t.TempDir(), "catalogs", state.Options{})
 	for _, name := range []string{"", "../state", "a/b", ".hidden"} {
 		if err := d.Put(name, nil); err == nil {

@@ -44,7 +44,7 @@ func must(t *testing.T, err error) {
 
 func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
 
-func TestWhatWasCommittedIsThereAgain(t *testing.T) {
+func TestCommittedStateIsLoaded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "lib/fettle")
 	s := open(t, dir)
 	s.SetObserved(motd(), map[string]string{"mode": "0644", "owner": ""})
@@ -118,7 +118,7 @@ func TestClaimingIsDurableWithoutCommit(t *testing.T) {
 	}
 }
 
-func TestAuditsAndLooksAreRemembered(t *testing.T) {
+func TestAuditsAndChecksAreStored(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	key := string(s.Key())
@@ -149,7 +149,7 @@ func TestAuditsAndLooksAreRemembered(t *testing.T) {
 	}
 }
 
-func TestRetainForgetsTheRestButNoRefreshThatIsDue(t *testing.T) {
+func TestRetainKeepsPendingRefreshes(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	s.SetObserved(motd(), map[string]string{"mode": "0644"})
@@ -200,7 +200,7 @@ func TestSourcesShareNothingButTheLock(t *testing.T) {
 	}
 }
 
-func TestARunThatChangesNothingWritesNothing(t *testing.T) {
+func TestUnchangedStateIsNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	s.SetObserved(motd(), map[string]string{"mode": "0644"})
@@ -238,7 +238,7 @@ func tree(t *testing.T, dir string) map[string][3]int64 {
 	return all
 }
 
-func TestASecondRunIsKeptOut(t *testing.T) {
+func TestStoreLocksOutASecondRun(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, dir)
 	var locked *state.LockedError
@@ -260,7 +260,7 @@ func TestASecondRunIsKeptOut(t *testing.T) {
 	must(t, <-waited)
 }
 
-func TestReadingOnlyMakesAndKeepsNothing(t *testing.T) {
+func TestReadOnlyStoreCreatesAndLocksNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fettle")
 	s, err := state.OpenReadOnly(dir, state.Options{})
 	must(t, err)
@@ -294,7 +294,7 @@ func TestReadingOnlyMakesAndKeepsNothing(t *testing.T) {
 	}
 }
 
-func TestADamagedStoreIsSetAside(t *testing.T) {
+func TestDamagedStoreIsSetAside(t *testing.T) {
 	for name, damage := range map[string]func(good []byte) []byte{
 		"text":              func([]byte) []byte { return []byte(strings.Repeat("not a database\n", 1000)) },
 		"cut short":         func(good []byte) []byte { return good[:len(good)/4] },
@@ -341,7 +341,7 @@ func TestADamagedStoreIsSetAside(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatCannotBeMadeIsAnError(t *testing.T) {
+func TestOpenFailsIfTheDirectoryCannotBeCreated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(dir, nil, 0o600))
 	if _, err := state.Open(dir, state.Options{}); err == nil || !strings.Contains(err.Error(), dir) {
@@ -349,7 +349,7 @@ func TestADirectoryThatCannotBeMadeIsAnError(t *testing.T) {
 	}
 }
 
-func TestTheDirectoryOfAHostIsNeverOutsideItsRoot(t *testing.T) {
+func TestStateDirectoryStaysInsideTheRoot(t *testing.T) {
 	for name, c := range map[string]struct{ link, to, want string }{
 		"no symlink":          {"", "", "var/lib/fettle"},
 		"an absolute symlink": {"var", "/data/var", "data/var/lib/fettle"},
@@ -369,7 +369,7 @@ func TestTheDirectoryOfAHostIsNeverOutsideItsRoot(t *testing.T) {
 	}
 }
 
-func TestTheStateOfAProcessesHostIsBelowItsRoot(t *testing.T) {
+func TestStateOfAProcessRootIsBelowThatRoot(t *testing.T) {
 	dir, err := state.DirOf("/proc/self/root", t.TempDir())
 	must(t, err)
 	s := open(t, dir)
@@ -386,7 +386,7 @@ func only(things ...resource.Ref) func(resource.Ref) bool {
 }
 
 // An earlier version kept values by the names of resources, which may be about other things by now.
-func TestValuesByNameOfAnEarlierVersionAreNotUsed(t *testing.T) {
+func TestStateOfEarlierVersionsIsDropped(t *testing.T) {
 	dir := t.TempDir()
 	db, err := bbolt.Open(filepath.Join(dir, "state.db"), 0o600, nil)
 	must(t, err)

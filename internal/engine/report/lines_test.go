@@ -13,7 +13,7 @@ import (
 
 func ref(name string) report.Ref { return report.Ref{Kind: "Thing", Name: name} }
 
-func TestAReportIsQuietIfNothingIsToBeTold(t *testing.T) {
+func TestReportLinesOmitUneventfulResources(t *testing.T) {
 	inSync := report.ResourceReport{Ref: ref("a"), State: report.InSync}
 	for name, test := range map[string]struct {
 		report report.Report
@@ -33,7 +33,7 @@ func TestAReportIsQuietIfNothingIsToBeTold(t *testing.T) {
 	}
 }
 
-func TestABriefReportLeavesOutDiffsAndWhatHasNothingToTell(t *testing.T) {
+func TestBriefReportOmitsDiffsAndUneventfulResources(t *testing.T) {
 	full := func() report.Report {
 		return report.Report{
 			Status:  "changed",
@@ -61,7 +61,7 @@ func TestABriefReportLeavesOutDiffsAndWhatHasNothingToTell(t *testing.T) {
 	}
 }
 
-func TestAReportNamesTheResourcesThatWereChanged(t *testing.T) {
+func TestReportNamesChangedResources(t *testing.T) {
 	var ran report.Report
 	for _, s := range []report.State{report.InSync, report.Changed, report.Refreshed, report.Noop, report.Skipped, report.Failed} {
 		ran.Resources = append(ran.Resources, report.ResourceReport{Ref: ref(string(s)), State: s})
@@ -72,7 +72,7 @@ func TestAReportNamesTheResourcesThatWereChanged(t *testing.T) {
 	}
 }
 
-func TestAResourceIsAuditedIfAnEventIsOfAnAudit(t *testing.T) {
+func TestAuditEventMarksTheResourceAudited(t *testing.T) {
 	for status, want := range map[report.EventStatus]bool{report.Audit: true, report.Success: false, report.Pending: false} {
 		res := report.ResourceReport{Events: []report.Event{{Status: report.Failure}, {Status: status}}}
 		if got := res.Audited(); got != want {
@@ -81,7 +81,7 @@ func TestAResourceIsAuditedIfAnEventIsOfAnAudit(t *testing.T) {
 	}
 }
 
-func TestADurationIsReadAsText(t *testing.T) {
+func TestDurationIsParsedFromText(t *testing.T) {
 	for text, want := range map[string]report.Duration{`"0.021s"`: report.Duration(21 * time.Millisecond), `"1m"`: report.Duration(time.Minute)} {
 		var got report.Duration
 		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {

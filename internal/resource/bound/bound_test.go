@@ -90,7 +90,7 @@ func TestStateIsComparedWithDesiredState(t *testing.T) {
 }
 
 // A digest that anybody could make would tell a secret to who guesses it.
-func TestASecretIsAuditedByADigestThatNeedsAKey(t *testing.T) {
+func TestSecretIsAuditedByKeyedDigest(t *testing.T) {
 	digest := func(code, key string) string {
 		t.Helper()
 		r := chosen(t, lamps(plain{name: "switch", is: lamp{Ensure: new("present"), Code: &code}}), `{}`)
@@ -108,7 +108,7 @@ func TestASecretIsAuditedByADigestThatNeedsAKey(t *testing.T) {
 	}
 }
 
-func TestWhatAProviderCannotManageIsAnError(t *testing.T) {
+func TestUnsupportedAttributesAreErrors(t *testing.T) {
 	const remedy = "; leave the attribute out or choose another provider"
 	tests := map[string]struct {
 		features   []resource.Feature
@@ -134,7 +134,7 @@ func TestWhatAProviderCannotManageIsAnError(t *testing.T) {
 	}
 }
 
-func TestAbilitiesAreThoseOfTheProvider(t *testing.T) {
+func TestAbilitiesFollowTheProvider(t *testing.T) {
 	type abilities struct{ BatchRead, BatchWrite, Refresh bool }
 	of := func(r resource.Resource) abilities {
 		return abilities{r.Abilities().BatchRead, r.Abilities().BatchWrite, r.Abilities().Refresh}
@@ -145,7 +145,7 @@ func TestAbilitiesAreThoseOfTheProvider(t *testing.T) {
 	}
 }
 
-func TestDriftIsWatchedForWhereTheProviderCan(t *testing.T) {
+func TestWatchedPathsComeFromTheProvider(t *testing.T) {
 	unable := chosen(t, lamps(plain{name: "plain"}), `{"name":"desk"}`)
 	r := bind(t, lamps(&able{plain: plain{name: "able"}}), `{"name":"desk"}`)
 	before := r.Watched(nil)
@@ -166,7 +166,7 @@ func TestResourceIsFoundByItsKeys(t *testing.T) {
 	}
 }
 
-func TestAParameterIsNeitherComparedNorRemembered(t *testing.T) {
+func TestParametersAreNeitherComparedNorRemembered(t *testing.T) {
 	is := lamp{Name: "desk", Ensure: new("present"), Dimming: new(false)}
 	r := chosen(t, lamps(&able{plain: plain{is: is}, features: []resource.Feature{dimmable}}), `{"name": "desk", "dimming": true, "allOf": true}`)
 	must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
@@ -176,7 +176,7 @@ func TestAParameterIsNeitherComparedNorRemembered(t *testing.T) {
 	}
 }
 
-func TestManyAreReadInOneGo(t *testing.T) {
+func TestBatchRead(t *testing.T) {
 	typ := lamps(&able{shines: map[string]lamp{"hall": {Name: "hall", Ensure: new("present")}}})
 	all := []resource.Resource{chosen(t, typ, `{"name": "desk"}`), chosen(t, typ, `{"name": "broken"}`), chosen(t, typ, `{"name": "hall"}`)}
 	errs := bound.ReadAll(t.Context(), resource.Call{}.Reader(nil), all)
@@ -192,7 +192,7 @@ func TestManyAreReadInOneGo(t *testing.T) {
 	}
 }
 
-func TestABatchThatCannotBeReadFails(t *testing.T) {
+func TestFailedBatchReadFailsEachResource(t *testing.T) {
 	p := &able{plain: plain{err: errors.New("no power")}}
 	typ := lamps(p)
 	r := bind(t, typ, "{}")
@@ -204,7 +204,7 @@ func TestABatchThatCannotBeReadFails(t *testing.T) {
 	}
 }
 
-func TestAProviderThatMiscountsABatchFailsAllOfIt(t *testing.T) {
+func TestMiscountedBatchFailsEntirely(t *testing.T) {
 	for _, p := range []*able{{extra: make([]resource.Result[lamp], 1)}, {short: 1}, {short: 2}} {
 		p.name, p.shines = "all", map[string]lamp{}
 		typ := lamps(p)
@@ -226,7 +226,7 @@ func TestAProviderThatMiscountsABatchFailsAllOfIt(t *testing.T) {
 	}
 }
 
-func TestAPanicInABatchIsTheErrorOfAllOfIt(t *testing.T) {
+func TestPanicFailsTheEntireBatch(t *testing.T) {
 	typ := lamps(&able{}) // writes into a nil map
 	r := chosen(t, typ, `{"name": "a"}`)
 	for _, err := range bound.WriteAll(t.Context(), nil, []resource.BatchItem{{Resource: r}, {Resource: r}}) {
@@ -251,7 +251,7 @@ func TestWritesArePrechecked(t *testing.T) {
 	}
 }
 
-func TestAWriteIsToldWhatIsAndWhatShouldBe(t *testing.T) {
+func TestWriteReceivesCurrentAndDesiredState(t *testing.T) {
 	p := &able{plain: plain{is: lamp{Name: "desk", Ensure: new("present"), Watts: new(40)}}}
 	r := chosen(t, lamps(p), `{"watts": 7}`)
 	must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
@@ -266,7 +266,7 @@ func TestAWriteIsToldWhatIsAndWhatShouldBe(t *testing.T) {
 	}
 }
 
-func TestManyAreWrittenInOneGo(t *testing.T) {
+func TestBatchWrite(t *testing.T) {
 	p := &able{plain: plain{is: lamp{Name: "hall", Ensure: new("absent")}}, shines: map[string]lamp{}}
 	typ := lamps(p)
 	hall := chosen(t, typ, `{"name": "hall"}`)
@@ -291,7 +291,7 @@ func TestManyAreWrittenInOneGo(t *testing.T) {
 	}
 }
 
-func TestRefreshIsForWhatIsThere(t *testing.T) {
+func TestRefreshRequiresAnExistingResource(t *testing.T) {
 	if err := chosen(t, lamps(plain{}), "{}").Refresh(t.Context(), nil); !errors.Is(err, resource.ErrNothingToRefresh) {
 		t.Errorf("a provider that can't refresh: %v", err)
 	}
@@ -305,7 +305,7 @@ func TestRefreshIsForWhatIsThere(t *testing.T) {
 	must(t, r.Refresh(t.Context(), nil))
 }
 
-func TestAFailedPropertyIsNamed(t *testing.T) {
+func TestPropertyErrorNamesTheProperty(t *testing.T) {
 	cause := errors.New("no power")
 	err := &resource.PropertyError{Property: "watts", Err: cause}
 	wantError(t, err, "cannot set watts: no power")

@@ -42,7 +42,7 @@ func TestInstancesAreListedInOrder(t *testing.T) {
 	}
 }
 
-func TestInstancesAreThoseOfAllProviders(t *testing.T) {
+func TestInstancesMergeAllProviders(t *testing.T) {
 	usual := lister("usual", "b", "c")
 	usual.on = "Debian"
 	unsuited := lister("unsuited", "x")
@@ -86,7 +86,7 @@ func TestListingFailsWithAReason(t *testing.T) {
 	wantError(t, err, `provider "torch" is not one of kind Lamp, which has []`)
 }
 
-func TestTheProviderThatAKindGets(t *testing.T) {
+func TestChosenReturnsTheDefaultProvider(t *testing.T) {
 	if got := resource.Chosen(bound.Kind(lamps(plain{name: "candle", err: errors.New("no fire")}, plain{name: "switch"})), nil, nil); got != "switch" {
 		t.Errorf("it is %q", got)
 	}

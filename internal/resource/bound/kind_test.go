@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-func TestAttributesAreBoundOrRefused(t *testing.T) {
+func TestBind(t *testing.T) {
 	tests := map[string]struct{ attributes, namevar, err string }{
 		"nothing said takes the resource's name":   {attributes: "", namevar: "desk"},
 		"a name of its own":                        {attributes: `{"name": "ceiling"}`, namevar: "ceiling"},
@@ -34,7 +34,7 @@ func TestAttributesAreBoundOrRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsNamedAsksForNothing(t *testing.T) {
+func TestNamedResourceManagesNoProperty(t *testing.T) {
 	r, err := bound.Kind(lamps(plain{name: "switch", is: lamp{Name: "desk", Ensure: new("present"), Colour: new("RED")}})).Named("desk")
 	must(t, err)
 	must(t, r.Choose(nil, nil, ""))
@@ -50,7 +50,7 @@ func TestWhatIsNamedAsksForNothing(t *testing.T) {
 	}
 }
 
-func TestProviderIsChosenByHost(t *testing.T) {
+func TestProviderIsChosenByFacts(t *testing.T) {
 	unsuited := plain{name: "candle", err: errors.New("no fire on this host")}
 	first, debian := plain{name: "first"}, &able{plain: plain{name: "debian"}, on: "Debian"}
 	facts := resource.Facts{"os": map[string]any{"name": "debian"}}
@@ -83,7 +83,7 @@ func TestProviderIsChosenByHost(t *testing.T) {
 	}
 }
 
-func TestOnlyAHostThatMayChangeIsWorthAnotherTry(t *testing.T) {
+func TestNoProviderErrorIsRetriedIfTheHostMayChange(t *testing.T) {
 	r := bind(t, lamps(plain{name: "candle", err: errors.New("no fire")}), "{}")
 	if _, later := errors.AsType[*resource.NoProviderError](r.Choose(nil, nil, "candle")); !later {
 		t.Error("a provider that may suit later is given up")
@@ -96,7 +96,7 @@ func TestOnlyAHostThatMayChangeIsWorthAnotherTry(t *testing.T) {
 	}
 }
 
-func TestSuitabilityTellsOfEveryProvider(t *testing.T) {
+func TestSuitabilityCoversEveryProvider(t *testing.T) {
 	dark := errors.New("no fire")
 	k := bound.Kind(lamps(plain{name: "candle", err: dark}, plain{name: "first"},
 		&able{plain: plain{name: "debian"}, on: "Debian", features: []resource.Feature{colourful}}))
@@ -141,14 +141,14 @@ type embedding struct{ picky }
 
 func (embedding) Name() string { return "beam" }
 
-func TestAProviderThatTheKindDoesNotHaveIsAnErrorOnAnyHost(t *testing.T) {
+func TestUnknownProviderIsAnErrorOnAnyHost(t *testing.T) {
 	k := bound.Kind(lamps(plain{name: "candle", err: errors.New("no fire")}, plain{name: "bulb"}))
 	must(t, k.CheckProvider(""))
 	must(t, k.CheckProvider("candle"))
 	wantError(t, k.CheckProvider("torch"), `provider "torch" is not one of kind Lamp, which has [candle bulb]`)
 }
 
-func TestASuitabilityIsExplained(t *testing.T) {
+func TestSuitabilityExplain(t *testing.T) {
 	for want, s := range map[string]resource.Suitability{
 		"Lamp: provider a does not work on this host: no fire":                         {Provider: "a", Err: errors.New("no fire")},
 		"Lamp: provider a works on this host":                                          {Provider: "a"},
@@ -161,7 +161,7 @@ func TestASuitabilityIsExplained(t *testing.T) {
 	}
 }
 
-func TestAWrongDefinitionIsTold(t *testing.T) {
+func TestInvalidDefinitionsAreReported(t *testing.T) {
 	tests := map[string]struct {
 		edit func(*resource.Type[lamp])
 		want string

@@ -54,7 +54,7 @@ func TestConditionsOnFacts(t *testing.T) {
 	}
 }
 
-func TestWhatAHostLacksIsTold(t *testing.T) {
+func TestUnmetNeedsAreReported(t *testing.T) {
 	h := hosttest.New(t)
 	h.Handle("dim", func(host.Cmd) host.Result { return host.Result{} })
 	h.Put("/etc/lamp.conf", "")
@@ -87,7 +87,7 @@ func TestWhatAHostLacksIsTold(t *testing.T) {
 	}
 }
 
-func TestAProviderWhoseNeedsAreNotMetIsNotAsked(t *testing.T) {
+func TestProviderWithUnmetNeedsIsNotCalled(t *testing.T) {
 	p := picky{plain: plain{name: "lit", err: errors.New("no fire")}, needs: resource.Needs{Facts: resource.Where{"mains": {"230"}}}}
 	got := bound.Kind(lamps(p)).Suitability(bookworm(), nil)[0]
 	wantError(t, got.Err, `the fact mains is "", not 230`)
@@ -97,7 +97,7 @@ func TestAProviderWhoseNeedsAreNotMetIsNotAsked(t *testing.T) {
 	wantError(t, bound.Kind(lamps(p)).Suitability(bookworm(), nil)[0].Err, "no fire")
 }
 
-func TestTheDefaultIsTheProviderThatMostFactsSpeakFor(t *testing.T) {
+func TestDefaultProviderHasTheMostMatchingFacts(t *testing.T) {
 	debian, twelve := resource.Where{"os.family": {"Debian"}}, resource.Where{"os.name": {"Debian"}, "os.release.major": {"12"}}
 	redhat := resource.Where{"os.family": {"RedHat"}}
 	type chosen struct {
@@ -144,7 +144,7 @@ func TestTheDefaultIsTheProviderThatMostFactsSpeakFor(t *testing.T) {
 	}
 }
 
-func TestOnlyFactsThatNoProviderHasAreFinal(t *testing.T) {
+func TestProviderErrorIsFinalIfEveryProviderNeedsOtherFacts(t *testing.T) {
 	facts := resource.Facts{"os": map[string]any{"family": "Debian"}}
 	other := picky{plain: plain{name: "rpm"}, needs: resource.Needs{Facts: resource.Where{"os.family": {"RedHat"}}}}
 	lacking := picky{plain: plain{name: "apt", err: errors.New("apt is broken")}, needs: resource.Needs{Facts: resource.Where{"os.family": {"Debian"}}}}

@@ -31,7 +31,7 @@ func bindSecret(attribute, value string) (resource.Resource, error) {
 	return bound.Kind(locked()).Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(`{}`), resource.Secret{Attribute: attribute, Value: value})
 }
 
-func TestAValueFromElsewhereIsBoundAndNotShown(t *testing.T) {
+func TestSecretValueIsBoundAndHidden(t *testing.T) {
 	r, err := bindSecret("code", "s3cret")
 	must(t, err)
 	must(t, r.Choose(nil, nil, ""))
@@ -47,12 +47,12 @@ func TestAValueFromElsewhereIsBoundAndNotShown(t *testing.T) {
 	}
 }
 
-func TestOnlySomeAttributesComeFromElsewhere(t *testing.T) {
+func TestOnlySomeAttributesAcceptSecrets(t *testing.T) {
 	_, err := bindSecret("colour", "red")
 	wantError(t, err, "colour of Lamp/desk can't come from a Secret; of Lamp these can: code")
 }
 
-func TestARefusalDoesNotQuoteASecret(t *testing.T) {
+func TestValidationErrorDoesNotQuoteSecret(t *testing.T) {
 	_, err := bindSecret("code", "\xff\xfe")
 	wantError(t, err, "code is no text: write letters")
 	for _, value := range []string{"correct horse battery staple", strings.Repeat("x", 21), "hunter2: " + strings.Repeat(".", 20)} {

@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-func TestASimpleWriteGoesByTheChangeOfEnsure(t *testing.T) {
+func TestSimpleWriteDispatchesOnEnsure(t *testing.T) {
 	ensure := func(is, should string) []resource.Change {
 		return []resource.Change{{Property: "ensure", Is: is, Should: should}}
 	}
@@ -46,7 +46,7 @@ func TestASimpleWriteGoesByTheChangeOfEnsure(t *testing.T) {
 	}
 }
 
-func TestAPropertyThatCannotBeSetKeepsNoOtherFromIt(t *testing.T) {
+func TestFailedPropertyDoesNotPreventOthers(t *testing.T) {
 	var set []string
 	err := resource.OneByOne([]resource.Change{{Property: "colour"}, {Property: "watts"}, {Property: "code"}}, func(property string) error {
 		if property == "colour" || property == "code" {

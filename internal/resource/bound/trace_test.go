@@ -26,7 +26,7 @@ func TestPropertyStatesOfATracedRead(t *testing.T) {
 	}
 }
 
-func TestPropertyStatesOfWhatDoesNotExist(t *testing.T) {
+func TestPropertyStatesOfAbsentResource(t *testing.T) {
 	r := chosen(t, lamps(plain{name: "plain", is: lamp{Name: "desk", Watts: new(40)}}), `{"watts": 60, "rooms": []}`)
 	must(t, r.Read(t.Context(), resource.Call{}.Reader(nil)))
 	want := []resource.PropertyState{{Property: "ensure", Target: "present"}, {Property: "watts", Target: "60"}}
@@ -45,7 +45,7 @@ func careless(is lamp) *resource.Type[lamp] {
 	return typ
 }
 
-func TestAValueFromASecretIsHiddenWhateverItsTypeSays(t *testing.T) {
+func TestSecretValueIsHiddenEvenIfItsPropertyIsNotSensitive(t *testing.T) {
 	is := lamp{Name: "desk", Ensure: new(resource.Present), Code: new("old c0de")}
 	r, err := bound.Kind(careless(is)).Bind(resource.Ref{Kind: "Lamp", Name: "desk"}, json.RawMessage(`{}`), resource.Secret{Attribute: "code", Value: "new c0de"})
 	must(t, err)
@@ -74,7 +74,7 @@ func TestAValueFromASecretIsHiddenWhateverItsTypeSays(t *testing.T) {
 	}
 }
 
-func TestAPropertyThatWasSecretBeforeItWasNormalizedIsHidden(t *testing.T) {
+func TestPropertySensitiveBeforeNormalizationIsHidden(t *testing.T) {
 	typ := careless(lamp{Name: "desk", Ensure: new(resource.Present), Colour: new("RED")})
 	for i := range typ.Properties {
 		if typ.Properties[i].Name == "colour" {

@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
 
-func TestOutputHasNoSecretAndNoPartOfOne(t *testing.T) {
+func TestOutputIsRedacted(t *testing.T) {
 	secrets := redact.EnvironmentSecrets([]string{"A=s3cret", "B=s3cret-token", "C=first line\nsecond", "D=yes", "E=Zoë1", "F=a\xffb\xfec", "G", "H=token-ring", "I=pre-s3cret-post"})
 	for _, c := range []struct {
 		truncated            bool
@@ -35,7 +35,7 @@ func TestOutputHasNoSecretAndNoPartOfOne(t *testing.T) {
 	}
 }
 
-func TestAnEmptySecretRedactsNothing(t *testing.T) {
+func TestEmptySecretRedactsNothing(t *testing.T) {
 	if got := redact.Text("a 42 b", []string{"", "42"}); got != "a [redacted] b" {
 		t.Error(got)
 	}

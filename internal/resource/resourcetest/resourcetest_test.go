@@ -11,12 +11,12 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
-func TestAGoodTypeKeepsAllLaws(t *testing.T) {
+func TestValidTypePassesAllLaws(t *testing.T) {
 	h := newHost(t)
 	resourcetest.Run(t, slipType(slips{}), slipCase(h))
 }
 
-func TestABrokenLawIsFound(t *testing.T) {
+func TestBrokenLawsAreFound(t *testing.T) {
 	const (
 		definition = "the definition has no problem"
 		documented = "every attribute is documented and every documented attribute is there"

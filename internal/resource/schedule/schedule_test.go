@@ -39,7 +39,7 @@ func at(t *testing.T, text string) time.Time {
 	return when
 }
 
-func TestScheduleByTheTimeOfDay(t *testing.T) {
+func TestScheduleByTimeOfDay(t *testing.T) {
 	const sat = time.Saturday // 2026-11-21
 	for name, test := range map[string]struct {
 		schedule schedule.Schedule
@@ -139,7 +139,7 @@ func TestScheduleByPeriod(t *testing.T) {
 }
 
 // The hour that comes twice is two hours.
-func TestTheHourThatComesTwiceIsTwo(t *testing.T) {
+func TestRepeatedHourCountsAsTwoPeriods(t *testing.T) {
 	zone := at(t, "2026-10-25 00:00:00").Location()
 	first := time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC).In(zone)
 	second := first.Add(time.Hour)
@@ -148,7 +148,7 @@ func TestTheHourThatComesTwiceIsTwo(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoScheduleIsTold(t *testing.T) {
+func TestInvalidSchedulesAreReported(t *testing.T) {
 	for text, want := range map[string]string{
 		"2":           `range "2" is not two times of day: write it as 22:00-04:00`,
 		"2-4-6":       `range "2-4-6" is not two times of day: write it as 22:00-04:00`,
