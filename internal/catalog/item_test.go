@@ -44,7 +44,7 @@ func TestAnInvalidEntryIsAnInvalidItem(t *testing.T) {
 		"a reference": {with(func(e *v1alpha1.CatalogEntry) {
 			e.Edges = &v1alpha1.Edges{Before: []v1alpha1.ResourceRef{"File/b"}, Notify: []v1alpha1.ResourceRef{"nginx"}, Subscribe: []v1alpha1.ResourceRef{"/"}}
 		}), `reference "nginx" is not Kind/name, as in File/motd`},
-		"an audit": {with(func(e *v1alpha1.CatalogEntry) { e.Audit = []string{"colour"} }), "audit: the host shows nothing of kind File; leave audit out"},
+		"an audit": {with(func(e *v1alpha1.CatalogEntry) { e.Audit = []string{"colour"} }), "audit: resources of kind File leave no state to audit; remove audit"},
 	} {
 		item := catalog.Items([]v1alpha1.CatalogEntry{tt.entry}, kinds(), nil)[0]
 		if got := fmt.Sprint(item.Invalid); got != tt.want || (item.Resource == nil) != (item.Invalid != nil) {

@@ -49,7 +49,7 @@ func TestAnInvalidAuditIsAProblem(t *testing.T) {
 		Nodes: []compiler.Node{node("here", "web")}, Kinds: kinds(),
 		Resources: []v1alpha1.Resource{file("a", "/a", func(f *v1alpha1.File) { f.Spec.Audit = []string{"colour"} })},
 	})
-	want := []compiler.Problem{{Ref: "File/a", Reason: v1alpha1.ReasonInvalidSpec, Message: `audit: the host shows nothing of kind File; leave audit out`}}
+	want := []compiler.Problem{{Ref: "File/a", Reason: v1alpha1.ReasonInvalidSpec, Message: `audit: resources of kind File leave no state to audit; remove audit`}}
 	if diff := cmp.Diff(want, problems); diff != "" {
 		t.Error(diff)
 	}

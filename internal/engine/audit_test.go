@@ -161,7 +161,7 @@ func TestOnlyPropertiesCanBeAudited(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	err = act(t, w, "a").Resource.Audit([]string{"all"})
-	if want := "audit: the host shows nothing of kind Act; leave audit out"; err == nil || err.Error() != want {
+	if want := "audit: resources of kind Act leave no state to audit; remove audit"; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

@@ -107,8 +107,8 @@ func TestDuplicateResourcesFailBeforeAnyChange(t *testing.T) {
 				return []resource.Item{twin("a"), twin("b")}
 			},
 			want: []string{
-				"Twin/a Failed", "  cannot tell it apart from others: provider hand gave 1 results for 2 resources, which is a bug of it",
-				"Twin/b Failed", "  cannot tell it apart from others: provider hand gave 1 results for 2 resources, which is a bug of it",
+				"Twin/a Failed", "  cannot tell it apart from others: provider hand returned 1 results for 2 resources (a bug in the provider)",
+				"Twin/b Failed", "  cannot tell it apart from others: provider hand returned 1 results for 2 resources (a bug in the provider)",
 			},
 		},
 	} {

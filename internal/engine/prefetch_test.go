@@ -79,8 +79,8 @@ func TestPrefetch(t *testing.T) {
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Thing/c", red}},
 			did:   []string{"write c (ensure)"},
 			want: []string{
-				"Crate/a Failed", "  cannot read the present state: provider truck gave 1 results for 2 resources, which is a bug of it",
-				"Crate/b Failed", "  cannot read the present state: provider truck gave 1 results for 2 resources, which is a bug of it",
+				"Crate/a Failed", "  cannot read the present state: provider truck returned 1 results for 2 resources (a bug in the provider)",
+				"Crate/b Failed", "  cannot read the present state: provider truck returned 1 results for 2 resources (a bug in the provider)",
 				"Thing/c Changed", "  created",
 			},
 		}},
@@ -98,7 +98,7 @@ func TestBatchWriteWithMissingResultsFails(t *testing.T) {
 	w := newWorld()
 	w.short = 1
 	want := []string{
-		"Leaf/a Failed", "  change of ensure from absent to present failed: provider hand gave 0 results for 1 resources, which is a bug of it",
+		"Leaf/a Failed", "  change of ensure from absent to present failed: provider hand returned 0 results for 1 resources (a bug in the provider)",
 	}
 	if diff := cmp.Diff(want, lines(transact(t, []resource.Item{w.leaf(t, "a")}))); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)

@@ -35,7 +35,7 @@ type Writer interface {
 
 // ErrNotBegun is the error that a [BatchWriter] returns for each resource that it did not start
 // because the run has to stop.
-var ErrNotBegun = errors.New("was not begun")
+var ErrNotBegun = errors.New("not started")
 
 // A Bucket stores the contents of files, each under its SHA-256 in hexadecimal, and records which
 // contents are secret. It never stores secret contents. Safe for concurrent use.

@@ -10,51 +10,49 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// A Provider reads and changes one type of resource by one means. It has no state:
-// one value serves every resource and run, possibly at the same time.
+// A Provider reads and changes one type of resource by one means. It has no state: one value serves
+// all resources and runs, possibly concurrently.
 type Provider[A any] interface {
-	// Name is what a manifest's provider attribute says.
+	// Name is the name for a manifest's provider attribute.
 	Name() string
-	// Suits returns nil, or why the provider can't work on this host. It is asked
-	// again while a run makes progress, since a resource may install what it lacks.
-	// What can be said as data is for [Needing]; Suits is asked once that is met.
+	// Suits returns nil, or why the provider can't work on this host. It is called again while a
+	// run makes progress, since a resource may install the missing parts. Declare requirements as
+	// data with [Needing] if possible; Suits is called once those are met.
 	Suits(facts Facts, h host.Reader) error
-	// Read returns the present state of what want names, normalized. Absence is a
-	// state, not an error. Fields that want leaves unmanaged may be left out.
+	// Read returns the current normalized state of the thing that want names. Absence is a state,
+	// not an error. Fields that want leaves unmanaged may be omitted.
 	Read(ctx context.Context, h Reader, want A) (is A, err error)
-	// Write makes these changes, and may bring others along when it creates. It is
-	// never called without changes, and safe to repeat after it was interrupted.
-	// Errors of single properties are PropertyErrors, joined; any other error
-	// fails all of the changes.
+	// Write makes these changes, and may make others when it creates the thing. It is never called
+	// without changes and is safe to repeat after an interruption. Errors of single properties are
+	// joined PropertyErrors; any other error fails all changes.
 	Write(ctx context.Context, h Writer, is, want A, changes []Change) error
 }
 
-// A Lister lists what exists on a host: for `fettle resource` and purging.
+// A Lister lists the existing things on a host, for `fettle resource` and for purging.
 type Lister[A any] interface {
 	List(ctx context.Context, h Reader) ([]A, error)
 }
 
-// A Sourced provider lists the same as others of its type with this source, as all
-// tools for one package database do. The source of the others is their name.
+// A Sourced provider lists the same things as other providers of its type with this source, such as
+// all tools for one package database. The default source is the provider's name.
 type Sourced interface {
 	Source() string
 }
 
-// A BatchReader reads many resources in one go; the results are parallel to wants.
-// The engine then calls it (prefetch) instead of Read. An error is that of one resource:
-// it fails no other, and that resource is read again once something has changed.
+// A BatchReader reads many resources in one call; the results are parallel to wants. The engine
+// calls it instead of Read (prefetch). An error belongs to one resource and fails no other. That
+// resource is read again once something has changed.
 type BatchReader[A any] interface {
 	ReadAll(ctx context.Context, h Reader, wants []A) []Result[A]
 }
 
-// A Result is what a [BatchReader] found: the state of one resource, or why it can't be
-// read.
+// A Result is the result of a [BatchReader] for one resource: its state, or why it can't be read.
 type Result[A any] struct {
 	State A
 	Err   error
 }
 
-// Unreadable are the results for n resources that can't be read for the same reason.
+// Unreadable returns the results for n resources that can't be read for the same reason.
 func Unreadable[A any](n int, err error) []Result[A] {
 	results := make([]Result[A], n)
 	for i := range results {
@@ -63,77 +61,77 @@ func Unreadable[A any](n int, err error) []Result[A] {
 	return results
 }
 
-// An Auditor is a provider whose Read leaves out what want does not manage, and that
-// can read it all the same. The engine calls it instead of Read, and of ReadAll, where
-// any properties of the resource are audited; audited has their names.
+// An Auditor is a provider whose Read omits properties that want does not manage, although it could
+// read them. The engine calls it instead of Read and ReadAll if any properties of the resource are
+// audited; audited has their names.
 type Auditor[A any] interface {
 	ReadAudited(ctx context.Context, h Reader, want A, audited []string) (is A, err error)
 }
 
-// A Write is one resource's part of a batch.
+// A Write is the part of one resource in a batch.
 type Write[A any] struct {
 	Is, Want A
 	Changes  []Change
-	// Note adds a line to the report of this resource, as [Reader].Note does outside a batch. It may be
-	// nil: call AddNote.
+	// Note adds a line to the report of this resource, as [Reader].Note does outside a batch. It
+	// may be nil: call AddNote.
 	Note func(text string)
 }
 
-// AddNote adds a line to the report of the resource, if there is one. The text must hold no secret.
+// AddNote adds a line to the report of the resource, if there is one. The text must contain no
+// secret.
 func (w Write[A]) AddNote(text string) {
 	if w.Note != nil {
 		w.Note(text)
 	}
 }
 
-// A BatchWriter changes many resources in one go, where the host's own tool does:
-// packages. Only resources whose ensure is out of sync and which are ready together
-// come in one batch. The errors are parallel to writes; nil is success.
+// A BatchWriter changes many resources in one call, for tools such as package managers that do. A
+// batch only has resources whose ensure is out of sync and which are ready at the same time. The
+// errors are parallel to writes; nil is success.
 type BatchWriter[A any] interface {
 	WriteAll(ctx context.Context, h Writer, writes []Write[A]) []error
 }
 
-// A Prechecker finds out, by reading alone, what would make writes fail: a source that is
-// missing, a package that no repository has. In noop, the engine calls it instead of
-// Write and WriteAll, so that a plan promises nothing that an apply can't do. The
-// errors are parallel to writes; nil says that nothing speaks against one. What another
-// resource of the run may put right is a [MissingError].
+// A Prechecker finds reasons why writes would fail by reading alone, such as a missing source or a
+// package that no repository has. In noop, the engine calls it instead of Write and WriteAll, so
+// that a plan predicts failures. The errors are parallel to writes; nil means that no reason was
+// found. Report a problem that another resource of the run may fix as a [MissingError].
 type Prechecker[A any] interface {
 	Precheck(ctx context.Context, h Reader, writes []Write[A]) []error
 }
 
-// A MissingError is the error of a [Prechecker] about a thing that has to be there first:
-// the parent directory of a file, its owner. It fails nothing if the run is to make that
-// thing before. One within another names what would do as well.
+// A MissingError is the error of a [Prechecker] about a thing that must exist first, such as the
+// parent directory or the owner of a file. It is ignored if the run would make that thing before.
+// An error within another one names an alternative.
 type MissingError struct {
-	// Kind and Name are as a resource for the thing would have them. Name is a namevar or another
-	// key; one that ends in a slash stands for whatever is below that directory.
+	// Kind and Name identify a resource that would make the thing. Name is its namevar or another
+	// key. A name that ends in a slash stands for anything below that directory.
 	Kind, Name string
 	Err        error
 }
 
-// Error is that of what is missing.
+// Error returns the text of Err.
 func (e *MissingError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error about what is missing.
+// Unwrap returns Err.
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// An Identifier knows when two names mean one thing on a host: two paths that meet through a
-// symlink, a unit and its alias. Identities are parallel to wants; resources with the same
-// one are in conflict, and "" is like no other. The engine asks before it changes anything,
-// and not in a run that has nothing to change.
+// An Identifier detects different names of one thing on a host, such as two paths that meet through
+// a symlink, or a unit and its alias. Identities are parallel to wants. Resources with the same
+// identity are in conflict; "" conflicts with nothing. The engine calls it before the first change,
+// and not at all in a run without changes.
 type Identifier[A any] interface {
 	Identify(ctx context.Context, h Reader, wants []A) []string
 }
 
-// A Refresher reacts to events that a resource was notified of. is is the state
-// after any write of the same run. ErrNothingToRefresh says that there was no need.
+// A Refresher reacts to events that a resource was notified of. is is the state after all writes of
+// the same run. It returns ErrNothingToRefresh if there was no need.
 type Refresher[A any] interface {
 	Refresh(ctx context.Context, h Writer, is, want A) error
 }
 
-// A Watcher knows where on a host to look for drift of what want names: paths in the
-// sense of host.Watch. What no path tells of is found at the next interval.
+// A Watcher returns the paths on a host that show drift of the thing that want names, as for
+// host.Watch. Drift elsewhere is detected at the next interval.
 type Watcher[A any] interface {
 	Watch(h host.Reader, want A) []string
 }
@@ -143,31 +141,31 @@ type Featured interface {
 	Features() []Feature
 }
 
-// A Conditional provider has further features on the hosts for which a condition holds:
-// what the kernel of some can do.
+// A Conditional provider has further features on the hosts that match a condition, such as features
+// of some kernels.
 type Conditional interface {
 	FeaturesWhere() map[Feature]Where
 }
 
-// A Needing provider says as data what it needs of a host. It does not suit one that
-// lacks some of it. A provider that embeds another inherits its needs, like all its methods.
+// A Needing provider declares its requirements on a host as data. It only suits hosts that meet all
+// of them. A provider that embeds another one inherits its needs, like all its methods.
 type Needing interface {
 	Needs() Needs
 }
 
-// A Defaulter is the default provider on some hosts. Of the suitable ones, the one
-// with the most matching facts wins, and of several such the first in the type's order. Where
-// none is a default, the first suitable one is taken. A provider that embeds another of the
-// same type must have Defaults of its own: [Type.Problems] finds those that are inherited.
+// A Defaulter is the default provider on some hosts. The suitable provider with the most matching
+// facts wins, and among equals the first in the type's order. If no suitable provider is a default,
+// the first suitable one is chosen. A provider that embeds another one of the same type must have
+// Defaults of its own: [Type.Problems] reports inherited ones.
 type Defaulter interface {
 	Defaults() Defaults
 }
 
-// ErrNothingToRefresh is what a Refresher returns when its state makes a refresh
-// needless, as that of a service which is not running. It is no failure.
+// ErrNothingToRefresh is returned by a Refresher if the state makes a refresh unnecessary, such as
+// for a service that is not running. It is not a failure.
 var ErrNothingToRefresh = errors.New("nothing to refresh")
 
-// A PropertyError is the failure of one property of a write.
+// A PropertyError is the failure of one property in a write.
 type PropertyError struct {
 	Property string
 	Err      error
@@ -178,20 +176,19 @@ func (e *PropertyError) Error() string {
 	return fmt.Sprintf("cannot set %s: %v", e.Property, e.Err)
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (e *PropertyError) Unwrap() error { return e.Err }
 
-// A NoProviderError says that no provider can manage a resource on this host now.
-// Another resource of the run may change that.
+// A NoProviderError reports that no provider can manage a resource on this host now. Another
+// resource of the run may change that.
 type NoProviderError struct {
 	Kind    string
-	Reasons []string // a line a provider: name and why not
-	// Final says that no resource of the run can change that: every provider needs other
-	// facts.
+	Reasons []string // one per provider: its name and the reason
+	// Final means that no resource of the run can change that: every provider requires other facts.
 	Final bool
 }
 
-// Error gives the reason of every provider.
+// Error lists the reason of every provider.
 func (e *NoProviderError) Error() string {
 	var msg strings.Builder
 	msg.WriteString("cannot find a suitable provider for " + e.Kind)
@@ -201,29 +198,29 @@ func (e *NoProviderError) Error() string {
 	return msg.String()
 }
 
-// A Generator is a provider whose resources bring others along: a directory the files
-// below it, a purge what nobody manages. The engine asks once the resource itself is
-// handled, and handles each of the others as it comes, so that there may be very
-// many. What the catalog has itself must not be among them: its own entry is more
-// specific. They share the resource's noop, what comes after it waits for them, and
-// what it notifies gets their events. An error ends the sequence and fails the resource.
+// A Generator is a provider whose resources generate others, such as the files below a directory or
+// the unmanaged things to purge. The engine calls it after it handled the resource itself, and
+// handles the generated resources one by one, so there may be very many. It must not generate
+// resources that the catalog contains: those are more specific. Generated resources share the
+// resource's noop, the resource's dependents wait for them, and their events go to the resources
+// that it notifies. An error ends the sequence and fails the resource.
 type Generator[A any] interface {
 	Generate(ctx context.Context, h Reader, want A, c Catalog) iter.Seq2[Resource, error]
 }
 
-// A Catalog is what a generating resource may know of the rest of its catalog.
+// A Catalog is the view that a generating resource has of the rest of its catalog.
 type Catalog interface {
-	// Has reports whether there is a resource of this kind with this name on the host
-	// (its namevar or another key).
+	// Has reports whether the catalog has a resource of this kind with this name on the host (its
+	// namevar or another key).
 	Has(kind, key string) bool
-	// Names are the names on the host, namevars and other keys, of all resources of a
-	// kind, in no order.
+	// Names returns the names on the host, namevars and other keys, of all resources of a kind, in
+	// no particular order.
 	Names(kind string) iter.Seq[string]
-	// Missing is a resource of a kind that belongs into the catalog and is not there as
-	// it should be: contested, waiting or invalid. What it manages is not known.
+	// Missing returns a resource of a kind that belongs to the catalog but is in conflict, withheld
+	// or invalid. The thing that it manages is unknown.
 	Missing(kind string) (ref Ref, missing bool)
-	// Kind finds a type that this program has.
+	// Kind returns a type by its name.
 	Kind(name string) (Kind, bool)
-	// Facts are the host's.
+	// Facts returns the host's facts.
 	Facts() Facts
 }

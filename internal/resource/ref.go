@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A Ref names a resource: its kind and its metadata.name, written Kind/name.
+// A Ref identifies a resource by its kind and metadata.name, written Kind/name.
 type Ref struct{ Kind, Name string }
 
-// String is the form that users write and read: File/motd.
+// String returns the form that users write and read, such as File/motd.
 func (r Ref) String() string { return r.Kind + "/" + r.Name }
 
 // Compare orders references by kind and then name.
@@ -17,7 +17,7 @@ func (r Ref) Compare(o Ref) int {
 	return cmp.Or(strings.Compare(r.Kind, o.Kind), strings.Compare(r.Name, o.Name))
 }
 
-// ParseRef reads Kind/name.
+// ParseRef parses Kind/name.
 func ParseRef(s string) (Ref, error) {
 	kind, name, ok := strings.Cut(s, "/")
 	if !ok || kind == "" || name == "" {

@@ -5,18 +5,18 @@ import (
 	"errors"
 )
 
-// Simple is a Write in three parts, as the Resource API's SimpleProvider has it. Which
-// one is called follows from the change of ensure: of absent to absent there is none.
+// Simple is a Write in three parts, as in the SimpleProvider of Puppet's Resource API. The change
+// of ensure selects the part. None is called if the resource is and stays absent.
 type Simple[A any] struct {
-	// Create makes what is not there, with all that want says.
+	// Create makes the missing thing, with all attributes of want.
 	Create func(ctx context.Context, h Writer, is, want A) error
-	// Update makes changes to what is there, by [OneByOne] for one.
+	// Update changes the existing thing, for example with [OneByOne].
 	Update func(ctx context.Context, h Writer, is, want A, changes []Change) error
-	// Delete takes away what is there.
+	// Delete removes the thing.
 	Delete func(ctx context.Context, h Writer, is, want A) error
 }
 
-// Write is that of a [Provider].
+// Write implements [Provider].
 func (s Simple[A]) Write(ctx context.Context, h Writer, is, want A, changes []Change) error {
 	for _, c := range changes {
 		switch {
@@ -29,9 +29,8 @@ func (s Simple[A]) Write(ctx context.Context, h Writer, is, want A, changes []Ch
 	return s.Update(ctx, h, is, want, changes)
 }
 
-// OneByOne has each property set by itself, in the order of the changes. One that fails
-// does not keep the others from being set. What Puppet calls flush is what the caller
-// does next.
+// OneByOne sets the changed properties one by one, in the order of the changes. A failure does not
+// prevent the others from being set. Puppet's flush corresponds to the caller's next step.
 func OneByOne(changes []Change, set func(property string) error) error {
 	var errs []error
 	for _, c := range changes {

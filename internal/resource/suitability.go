@@ -6,34 +6,34 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// A Suitability is whether a provider can work on a host.
+// A Suitability describes whether a provider can work on a host.
 type Suitability struct {
 	Provider    string
 	Features    []Feature
 	Needs       Needs
 	Defaults    Defaults
-	Err         error    // why it can't; nil if it can
-	Specificity int      // > 0: a default provider of such hosts
-	Chosen      bool     // what a resource that names no provider gets
-	Tied        []string // of the chosen one: others for which as many facts speak
+	Err         error    // why it can't work; nil if it can
+	Specificity int      // number of matching facts; > 0 for a default provider of such hosts
+	Chosen      bool     // the provider of resources that name none
+	Tied        []string // if Chosen: other providers with as many matching facts
 }
 
-// Explain says in a sentence whether a provider works on the host it was looked for on, and
-// why not, for a log.
+// Explain describes in a sentence, for a log, whether the provider works on the host and why not.
 func (s Suitability) Explain(kind string) string {
 	text := kind + ": provider " + s.Provider
 	switch {
 	case s.Err != nil:
 		return text + " does not work on this host: " + s.Err.Error()
 	case s.Chosen && len(s.Tied) > 0:
-		return text + " is this host's default, though as many facts speak for " + strings.Join(s.Tied, ", ")
+		return text + " is this host's default, although as many facts match " + strings.Join(s.Tied, ", ")
 	case s.Chosen:
 		return text + " is this host's default"
 	}
 	return text + " works on this host"
 }
 
-// Chosen is the provider that a resource of the kind gets which names none; "" if none suits.
+// Chosen returns the provider of resources of the kind that name none; "" if no provider is
+// suitable.
 func Chosen(k Kind, facts Facts, h host.Reader) string {
 	for _, s := range k.Suitability(facts, h) {
 		if s.Chosen {

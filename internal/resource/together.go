@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f for 0 to n-1, at most so many at once.
+// Each calls f for 0 to n-1, with at most most concurrent calls, and waits for all of them.
 func Each(n, most int, f func(i int)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -20,8 +20,8 @@ func Each(n, most int, f func(i int)) {
 	group.Wait()
 }
 
-// Together is [Each] for what can fail: the errors are in the order of the calls. A panic
-// is the error of its call: one bad resource never stops the others.
+// Together is [Each] for functions that can fail. The errors are in the order of the calls. A panic
+// becomes the error of its call, so one bad resource never stops the others.
 func Together(n, most int, f func(i int) error) []error {
 	errs := make([]error, n)
 	Each(n, most, func(i int) {
@@ -30,11 +30,11 @@ func Together(n, most int, f func(i int) error) []error {
 	return errs
 }
 
-// Guarded turns a panic into an error.
+// Guarded calls f and turns a panic into an error.
 func Guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the provider panicked, which is a bug of it: %v", p)
+			err = fmt.Errorf("the provider panicked (a bug in the provider): %v", p)
 		}
 	}()
 	return f()

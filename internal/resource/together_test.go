@@ -27,7 +27,7 @@ func TestTogether(t *testing.T) {
 	for i, err := range errs {
 		switch {
 		case i == 50:
-			wantError(t, err, "the provider panicked, which is a bug of it: oh")
+			wantError(t, err, "the provider panicked (a bug in the provider): oh")
 		case i%2 == 1:
 			wantError(t, err, fmt.Sprint(i))
 		case err != nil:

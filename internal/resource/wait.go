@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Wait waits for d, or until ctx is done, whose error it then returns.
+// Wait waits for d or until ctx is done. In the second case it returns the error of ctx.
 func Wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -89,7 +89,7 @@ func TestLabelsRequireSELinux(t *testing.T) {
 	t.Parallel()
 
 	h := newHost(t, nil)
-	const want = "provider posix lacks the feature manages_selinux, which seltype needs on this host, as it has it only where os.selinux.enabled is true; " +
+	const want = "provider posix lacks the feature manages_selinux, which seltype needs on this host (it has it only if os.selinux.enabled is true); " +
 		"leave the attribute out or choose another provider"
 	if err := bindTo(t, h, nil, `{path: /x, seltype: etc_t}`).Unsupported(); err == nil || err.Error() != want {
 		t.Errorf("without SELinux: %v", err)

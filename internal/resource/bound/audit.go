@@ -14,7 +14,7 @@ import (
 
 func (b *bound[A]) Audit(properties []string) error {
 	if b.t.Imperative || len(b.t.Properties) == 0 {
-		return fmt.Errorf("audit: the host shows nothing of kind %s; leave audit out", b.t.Name)
+		return fmt.Errorf("audit: resources of kind %s leave no state to audit; remove audit", b.t.Name)
 	}
 	all := slices.Contains(properties, resource.AllProperties)
 	var names, chosen []string
@@ -53,8 +53,8 @@ func (b *bound[A]) Audited(key []byte) []resource.AuditedValue {
 	return values
 }
 
-// digest is that of an attribute as it was read, "" if it is absent. Nobody learns more
-// from it than that two values differ, unless he has the key.
+// digest returns the keyed digest of an attribute as it was read, "" if it is absent. Without the
+// key it only reveals whether two values differ.
 func (b *bound[A]) digest(p resource.Property[A], key []byte) string {
 	var value []byte
 	if p.Token != nil {
@@ -71,7 +71,8 @@ func (b *bound[A]) digest(p resource.Property[A], key []byte) string {
 	return "{hmac-sha256}" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// encoded are attributes as JSON; nil if they don't encode, which plain data does.
+// encoded returns attributes as JSON, or nil if they can't be encoded, which does not happen to
+// plain data.
 func encoded(attributes any) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	raw, err := json.Marshal(attributes)

@@ -7,7 +7,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// erased are the methods of every [bound] resource that take others of the same kind.
+// erased has the methods of every [bound] resource that take others of the same kind.
 type erased interface {
 	chooseAs(other resource.Resource) bool
 	readAll(ctx context.Context, h resource.Reader, all []resource.Resource) []error
@@ -17,9 +17,9 @@ type erased interface {
 	identifyAll(ctx context.Context, h resource.Reader, all []resource.Resource) ([]string, error)
 }
 
-// ReadAll reads resources of one kind and provider in one go. All must answer
-// CanBatchRead. The errors are parallel to all; nil is success. The provider's bugs, a
-// panic or a wrong number of results, are errors of all.
+// ReadAll reads resources of one kind and provider in one call. All must have the ability
+// BatchRead. The errors are parallel to all; nil is success. A panic of the provider or a wrong
+// number of results is the error of all of them.
 func ReadAll(ctx context.Context, h resource.Reader, all []resource.Resource) []error {
 	if len(all) == 0 {
 		return nil
@@ -27,8 +27,8 @@ func ReadAll(ctx context.Context, h resource.Reader, all []resource.Resource) []
 	return forAll(len(all), func() []error { return all[0].(erased).readAll(ctx, h, all) })
 }
 
-// WriteAll writes resources of one kind and provider in one go. All must answer
-// CanBatchWrite. The errors are as those of [ReadAll].
+// WriteAll writes resources of one kind and provider in one call. All must have the ability
+// BatchWrite. The errors are as those of [ReadAll].
 func WriteAll(ctx context.Context, h resource.Writer, all []resource.BatchItem) []error {
 	if len(all) == 0 {
 		return nil
@@ -36,8 +36,8 @@ func WriteAll(ctx context.Context, h resource.Writer, all []resource.BatchItem) 
 	return forAll(len(all), func() []error { return all[0].Resource.(erased).writeAll(ctx, h, all) })
 }
 
-// PrecheckAll asks what would make the writes of resources of one kind and provider fail.
-// All must answer CanPrecheck. The errors are as those of [ReadAll].
+// PrecheckAll returns the reasons why the writes of resources of one kind and provider would fail.
+// All must have the ability Precheck. The errors are as those of [ReadAll].
 func PrecheckAll(ctx context.Context, h resource.Reader, all []resource.BatchItem) []error {
 	if len(all) == 0 {
 		return nil
@@ -45,8 +45,8 @@ func PrecheckAll(ctx context.Context, h resource.Reader, all []resource.BatchIte
 	return forAll(len(all), func() []error { return all[0].Resource.(erased).precheckAll(ctx, h, all) })
 }
 
-// IdentifyAll tells resources of one kind and provider apart. All must answer CanIdentify. The
-// identities are parallel to all. The error is a bug of the provider.
+// IdentifyAll returns the identities of resources of one kind and provider, parallel to all. All
+// must have the ability Identify. An error is a bug in the provider.
 func IdentifyAll(ctx context.Context, h resource.Reader, all []resource.Resource) (identities []string, err error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -58,7 +58,7 @@ func IdentifyAll(ctx context.Context, h resource.Reader, all []resource.Resource
 	return identities, err
 }
 
-// forAll is the errors of n resources that one call handles.
+// forAll returns the errors of n resources that one call handles.
 func forAll(n int, call func() []error) (errs []error) {
 	err := resource.Guarded(func() error {
 		errs = call()
@@ -134,5 +134,5 @@ func (b *bound[A]) miscounted(got, want int) error {
 	if got == want {
 		return nil
 	}
-	return fmt.Errorf("provider %s gave %d results for %d resources, which is a bug of it", b.provider.Name(), got, want)
+	return fmt.Errorf("provider %s returned %d results for %d resources (a bug in the provider)", b.provider.Name(), got, want)
 }

@@ -1,5 +1,5 @@
-// Package bound binds attributes to their type: it implements [resource.Kind] and [resource.Resource]
-// for every type, and so hides the Go type of the attributes from the engine.
+// Package bound binds attributes to their type. It implements [resource.Kind] and
+// [resource.Resource] for every type, which hides the Go type of the attributes from the engine.
 package bound
 
 import (
@@ -15,20 +15,20 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// bound is the one implementation of Resource.
+// bound is the only implementation of Resource.
 type bound[A any] struct {
 	t        *resource.Type[A]
 	ref      resource.Ref
 	want, is A
 	provider resource.Provider[A]
-	facts    resource.Facts // by which it was chosen
-	read     *A             // is before it was normalized; nil unless the read was traced
+	facts    resource.Facts // the facts that the provider was chosen by
+	read     *A             // is before normalization; nil unless the read was traced
 	secrets  []string       // attributes of want that have the value of a Secret
 	audited  []string       // names of properties, in the type's order
 }
 
-// bind completes and checks what want was decoded into. It works in place, as attributes may
-// be large and a run binds thousands.
+// bind completes and checks the decoded attributes. It works in place, since attributes may be
+// large and a run binds thousands of resources.
 func (b *bound[A]) bind(secrets []resource.Secret) (resource.Resource, error) {
 	if err := b.withSecrets(secrets); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (b *bound[A]) Unsupported() error {
 	add := func(what string, f resource.Feature) {
 		where, here := conditionalOf(b.provider)[f], ""
 		if where != nil {
-			here = " on this host, as it has it only where " + where.String()
+			here = " on this host (it has it only if " + where.String() + ")"
 		}
 		errs = append(errs, fmt.Errorf("provider %s lacks the feature %s, which %s needs%s; leave the attribute out or choose another provider",
 			b.provider.Name(), f, what, here))
@@ -167,8 +167,8 @@ func lacking(all []resource.Parameter, lacks func(resource.Feature) bool) (witho
 	return without
 }
 
-// used are those of these parameters that want has, going by its JSON form. That is
-// dear, so it is for the few that a provider can't do.
+// used returns the parameters that want sets, according to its JSON form. That is expensive, so it
+// is only called for the few parameters that a provider does not support.
 func (b *bound[A]) used(parameters []resource.Parameter) []resource.Parameter {
 	if len(parameters) == 0 {
 		return nil
@@ -255,7 +255,7 @@ func (b *bound[A]) Generate(ctx context.Context, h resource.Reader, c resource.C
 	return g.Generate(ctx, h, b.want, c)
 }
 
-// New binds attributes that a program made, as [Kind.Bind] does what a user wrote.
+// New binds attributes that a program made, as [Kind.Bind] binds those that a user wrote.
 func New[A any](t *resource.Type[A], ref resource.Ref, want A) (resource.Resource, error) {
 	return (&bound[A]{t: t, ref: ref, want: want}).bind(nil)
 }

@@ -220,7 +220,7 @@ func TestMiscountedBatchFailsEntirely(t *testing.T) {
 				t.Fatalf("%s: errors are %v", what, errs)
 			}
 			for _, err := range errs {
-				wantError(t, err, fmt.Sprintf("provider all gave %d results for 2 resources, which is a bug of it", 2+len(p.extra)-p.short))
+				wantError(t, err, fmt.Sprintf("provider all returned %d results for 2 resources (a bug in the provider)", 2+len(p.extra)-p.short))
 			}
 		}
 	}
@@ -230,7 +230,7 @@ func TestPanicFailsTheEntireBatch(t *testing.T) {
 	typ := lamps(&able{}) // writes into a nil map
 	r := chosen(t, typ, `{"name": "a"}`)
 	for _, err := range bound.WriteAll(t.Context(), nil, []resource.BatchItem{{Resource: r}, {Resource: r}}) {
-		wantError(t, err, "the provider panicked, which is a bug of it: assignment to entry in nil map")
+		wantError(t, err, "the provider panicked (a bug in the provider): assignment to entry in nil map")
 	}
 }
 

@@ -23,8 +23,8 @@ func (k kind[A]) Suitability(facts resource.Facts, h host.Reader) []resource.Sui
 	return out
 }
 
-// best is the place of the suitable provider that is the default of most right, the
-// first of several; -1 if none suits.
+// best returns the index of the suitable provider with the highest specificity, the first of
+// several; -1 if none is suitable.
 func best(all []resource.Suitability) int {
 	at := -1
 	for i, s := range all {
@@ -35,8 +35,8 @@ func best(all []resource.Suitability) int {
 	return at
 }
 
-// tied are the others that would have as good a right. Where none is a default the
-// type's order decides, which is nobody's mistake.
+// tied returns the other providers with the same specificity. It is empty if no provider is a
+// default, since the type's order then decides.
 func tied(all []resource.Suitability, chosen int) []string {
 	var names []string
 	for i, s := range all {
@@ -54,7 +54,7 @@ func suits[A any](p resource.Provider[A], facts resource.Facts, h host.Reader) e
 	return p.Suits(facts, h)
 }
 
-// choose finds the named provider or the default one.
+// choose returns the named provider or the default one.
 func choose[A any](t *resource.Type[A], facts resource.Facts, h host.Reader, name string) (resource.Provider[A], error) {
 	if name != "" {
 		return named(t, facts, h, name)

@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Leaves says that things of the kind can be removed.
+// Leaves implements [resource.Kind].
 func (k kind[A]) Leaves() bool { return k.t.Leaving != nil }
 
 func (k kind[A]) Leave(ref resource.Ref, attributes json.RawMessage) (resource.Resource, error) {
@@ -20,7 +20,7 @@ func (k kind[A]) Leave(ref resource.Ref, attributes json.RawMessage) (resource.R
 	}
 	var want A
 	d := json.NewDecoder(bytes.NewReader(attributes))
-	d.DisallowUnknownFields() // what is not understood may say where the thing is
+	d.DisallowUnknownFields() // an unknown field may identify the thing
 	if err := d.Decode(&want); err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func (b *bound[A]) Former(ctx context.Context, h resource.Writer, changes []reso
 	return all, nil
 }
 
-// replaced are the properties that changes concern, as they were read; all of them, where
-// the thing comes or goes. What had no value is left out, except for lists, which were empty.
+// replaced returns the changed properties as they were read or, if the thing is created or removed,
+// all of them. Properties without a value are omitted, except for lists, which were empty.
 func (b *bound[A]) replaced(h host.Reader, changes []resource.Change) (map[string]json.RawMessage, error) {
 	state, err := b.is, error(nil)
 	if b.t.Leaving.Was != nil {

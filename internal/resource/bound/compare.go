@@ -28,7 +28,7 @@ func (b *bound[A]) Compare() resource.Comparison {
 	return c
 }
 
-// change builds the Change of a property that is out of sync, and whose values may have to be hidden.
+// change builds the Change of a property that is out of sync; hidden redacts its values.
 func change[A any](p resource.Property[A], is, want A, hidden bool) resource.Change {
 	c := resource.Change{
 		Property:           p.Name,
@@ -60,12 +60,12 @@ func isSensitive[A any](p resource.Property[A], want A) bool {
 	return p.Sensitive != nil && p.Sensitive(want)
 }
 
-// hidden reports whether the value must not be shown, whether it is the present or the desired one.
+// isHidden reports whether the current or the desired value must not be shown.
 func isHidden[A any](p resource.Property[A], is, want A) bool {
 	return isSensitive(p, want) || p.WasSecret != nil && p.WasSecret(is)
 }
 
-// message words a change as Puppet does.
+// message describes a change in Puppet's words.
 func message(c resource.Change) string {
 	switch {
 	case c.Property == resource.Ensure:

@@ -7,8 +7,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// featuresOn are all features of a provider on the host with these facts, sorted except for
-// those that it always has.
+// featuresOn returns all features of a provider on a host with these facts: first the unconditional
+// ones, then the conditional ones, sorted.
 func featuresOn(p any, facts resource.Facts) []resource.Feature {
 	all, sometimes := slices.Clone(featuresOf(p)), conditionalOf(p)
 	for _, f := range slices.Sorted(maps.Keys(sometimes)) {

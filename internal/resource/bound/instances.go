@@ -30,8 +30,8 @@ func (k kind[A]) Instances(ctx context.Context, facts resource.Facts, h resource
 	return slices.CompactFunc(all, func(a, b resource.Instance) bool { return a.Namevar == b.Namevar && a.Provider != b.Provider }), nil
 }
 
-// listing are the providers to list by: the one that is named, or the default and then
-// the others, one of each source.
+// listing returns the providers that list: the named one, or the default and then the others, one
+// per source.
 func listing[A any](t *resource.Type[A], facts resource.Facts, h host.Reader, name string) ([]resource.Provider[A], error) {
 	first, err := choose(t, facts, h, name)
 	if err != nil {
@@ -54,7 +54,7 @@ func listing[A any](t *resource.Type[A], facts resource.Facts, h host.Reader, na
 	return all, nil
 }
 
-// others are the suitable providers beside the default.
+// others returns the suitable providers other than the default.
 func others[A any](t *resource.Type[A], facts resource.Facts, h host.Reader, first resource.Provider[A]) []resource.Provider[A] {
 	var all []resource.Provider[A]
 	for _, p := range t.Providers {
@@ -82,7 +82,7 @@ func list[A any](t *resource.Type[A], ctx context.Context, h resource.Reader, p 
 	return out, nil
 }
 
-// sourceOf is where a provider's instances come from: its own name, unless it says else.
+// sourceOf returns the source of a provider's instances: its own name by default.
 func sourceOf[A any](p resource.Provider[A]) string {
 	if s, ok := p.(resource.Sourced); ok {
 		return cmp.Or(s.Source(), p.Name())
@@ -98,8 +98,8 @@ func instance[A any](t *resource.Type[A], a A, provider string) (resource.Instan
 	return resource.Instance{Namevar: *t.Namevar(&a), Provider: provider, Exists: exists(t, a), Attributes: raw, Lossy: lossy(raw)}, nil
 }
 
-// lossy reports whether JSON was made of text that is not UTF-8: its encoder then writes the
-// replacement character as an escape, and a real one as it is.
+// lossy reports whether JSON was encoded from text that is not UTF-8. The encoder then writes the
+// replacement character as an escape, but a real one literally.
 func lossy(raw []byte) bool {
 	for {
 		_, after, found := bytes.Cut(raw, []byte{'\\'})

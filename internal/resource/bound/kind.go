@@ -9,9 +9,9 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// ChooseAs gives a resource the provider that another one of its kind has: nobody needs
-// to ask a host a thousand times what it can do. It reports whether the other is of the
-// same type, without which nothing is done.
+// ChooseAs gives a resource the provider of another one of its kind, so that suitability is not
+// checked again for each of thousands of resources. It does nothing and returns false if the other
+// resource is of another type.
 func ChooseAs(r, other resource.Resource) bool { return r.(erased).chooseAs(other) }
 
 // Kind hides the Go type of a type's attributes.

@@ -150,10 +150,10 @@ func TestUnknownProviderIsAnErrorOnAnyHost(t *testing.T) {
 
 func TestSuitabilityExplain(t *testing.T) {
 	for want, s := range map[string]resource.Suitability{
-		"Lamp: provider a does not work on this host: no fire":                         {Provider: "a", Err: errors.New("no fire")},
-		"Lamp: provider a works on this host":                                          {Provider: "a"},
-		"Lamp: provider a is this host's default":                                      {Provider: "a", Chosen: true},
-		"Lamp: provider a is this host's default, though as many facts speak for b, c": {Provider: "a", Chosen: true, Tied: []string{"b", "c"}},
+		"Lamp: provider a does not work on this host: no fire":                       {Provider: "a", Err: errors.New("no fire")},
+		"Lamp: provider a works on this host":                                        {Provider: "a"},
+		"Lamp: provider a is this host's default":                                    {Provider: "a", Chosen: true},
+		"Lamp: provider a is this host's default, although as many facts match b, c": {Provider: "a", Chosen: true, Tied: []string{"b", "c"}},
 	} {
 		if got := s.Explain("Lamp"); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -169,13 +169,13 @@ func TestInvalidDefinitionsAreReported(t *testing.T) {
 		"no doc":                        {func(typ *resource.Type[lamp]) { typ.Doc = "" }, "type Lamp: doc or example is missing"},
 		"no provider":                   {func(typ *resource.Type[lamp]) { typ.Providers = nil }, "type Lamp: has no provider"},
 		"no namevar":                    {func(typ *resource.Type[lamp]) { typ.NamevarName = "" }, "type Lamp: has no namevar"},
-		"a property twice":              {func(typ *resource.Type[lamp]) { typ.Properties[2].Name = "colour" }, "type Lamp: property colour is there twice"},
+		"a property twice":              {func(typ *resource.Type[lamp]) { typ.Properties[2].Name = "colour" }, "type Lamp: property colour is declared twice"},
 		"ensure is not first":           {func(typ *resource.Type[lamp]) { p := typ.Properties; p[0], p[1] = p[1], p[0] }, "type Lamp: ensure is not the first property"},
 		"a property without comparison": {func(typ *resource.Type[lamp]) { typ.Properties[1].InSync = nil }, "type Lamp: property colour is incomplete"},
 		"a property needs what is not declared": {
 			func(typ *resource.Type[lamp]) { typ.Properties[1].Feature = "loud" }, `type Lamp: property colour needs the undeclared feature "loud"`,
 		},
-		"a parameter that is a property, too": {func(typ *resource.Type[lamp]) { typ.Parameters[0].Name = "watts" }, "type Lamp: parameter watts is there twice"},
+		"a parameter that is a property, too": {func(typ *resource.Type[lamp]) { typ.Parameters[0].Name = "watts" }, "type Lamp: parameter watts is declared twice"},
 		"a parameter needs what is not declared": {
 			func(typ *resource.Type[lamp]) { typ.Parameters[0].Feature = "loud" }, `type Lamp: parameter allOf needs the undeclared feature "loud"`,
 		},
@@ -187,7 +187,7 @@ func TestInvalidDefinitionsAreReported(t *testing.T) {
 		"a provider's method with another signature than the optional interface": {
 			func(typ *resource.Type[lamp]) {
 				typ.Providers = []resource.Provider[lamp]{blind{plain{name: "horn"}}}
-			}, "type Lamp: method Watch of provider horn has not the signature of the optional interface: correct or rename it",
+			}, "type Lamp: method Watch of provider horn does not have the signature of the optional interface: correct or rename it",
 		},
 		"a provider's need that nothing meets": {
 			func(typ *resource.Type[lamp]) {

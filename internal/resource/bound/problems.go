@@ -39,8 +39,8 @@ func (k kind[A]) Problems() error {
 	return errors.Join(errs...)
 }
 
-// checkDefaults finds providers that are the default of the same hosts, such as one that
-// embeds another and inherits its defaults: the second of them would never be used.
+// checkDefaults reports providers that are the default of the same hosts, such as one that embeds
+// another and inherits its defaults. The second of them would never be used.
 func checkDefaults[A any](t *resource.Type[A], add func(bad bool, format string, args ...any)) {
 	for i, p := range t.Providers {
 		d := defaultsOf(p)
@@ -54,14 +54,14 @@ func checkDefaults[A any](t *resource.Type[A], add func(bad bool, format string,
 func checkAttributes[A any](t *resource.Type[A], add func(bad bool, format string, args ...any)) {
 	seen := map[string]bool{}
 	for i, p := range t.Properties {
-		add(seen[p.Name], "property %s is there twice", p.Name)
+		add(seen[p.Name], "property %s is declared twice", p.Name)
 		add(p.Name == resource.Ensure && i > 0, "ensure is not the first property")
 		add(p.Doc == "" || p.Managed == nil || p.InSync == nil || p.Show == nil, "property %s is incomplete", p.Name)
 		add(!declares(t, p.Feature), "property %s needs the undeclared feature %q", p.Name, p.Feature)
 		seen[p.Name] = true
 	}
 	for _, p := range t.Parameters {
-		add(seen[p.Name], "parameter %s is there twice", p.Name)
+		add(seen[p.Name], "parameter %s is declared twice", p.Name)
 		add(!declares(t, p.Feature), "parameter %s needs the undeclared feature %q", p.Name, p.Feature)
 		seen[p.Name] = true
 	}
@@ -71,14 +71,14 @@ func declares[A any](t *resource.Type[A], f resource.Feature) bool {
 	return f == "" || slices.ContainsFunc(t.Features, func(d resource.FeatureDoc) bool { return d.Name == f })
 }
 
-// checkMethods finds methods that are named like those of an optional interface but have another
-// signature, so that they would never be called.
+// checkMethods reports methods that have the name but not the signature of an optional interface's
+// method, and would therefore never be called.
 func checkMethods[A any](t *resource.Type[A], add func(bad bool, format string, args ...any)) {
 	for _, p := range t.Providers {
 		methods := reflect.TypeOf(p)
 		for name, implements := range optionalMethods(p) {
 			_, has := methods.MethodByName(name)
-			add(has && !implements, "method %s of provider %s has not the signature of the optional interface: correct or rename it", name, p.Name())
+			add(has && !implements, "method %s of provider %s does not have the signature of the optional interface: correct or rename it", name, p.Name())
 		}
 	}
 }

@@ -33,8 +33,8 @@ func (b *bound[A]) withSecrets(secrets []resource.Secret) error {
 
 func (b *bound[A]) HasSecret() bool { return len(b.secrets) > 0 && b.t.RecordSecrets != nil }
 
-// RecordSecrets has resources of one kind, all of which must answer HasSecret, recorded as
-// such on the host: see [Type.RecordSecrets].
+// RecordSecrets records resources of one kind, for all of which HasSecret must be true, as secret
+// on the host: see [Type.RecordSecrets].
 func RecordSecrets(ctx context.Context, h resource.Writer, all []resource.Resource) error {
 	if len(all) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (b *bound[A]) recordSecrets(ctx context.Context, h resource.Writer, all []r
 	return b.t.RecordSecrets(ctx, h, wants)
 }
 
-// unsaid keeps an error from quoting a secret, should a type's own words ever do so.
+// unsaid replaces an error that quotes a secret, in case a type's own message does so.
 func unsaid(err error, secrets []resource.Secret) error {
 	if err == nil {
 		return nil
@@ -63,9 +63,9 @@ func unsaid(err error, secrets []resource.Secret) error {
 	return err
 }
 
-// quotes reports whether a text has a value in it, or a word of that.
+// quotes reports whether a text contains a value or a word of it.
 func quotes(text, value string) bool {
-	const word = 4 // what is shorter is in many a text
+	const word = 4 // shorter words occur in many texts
 	if strings.Contains(text, strconv.Quote(value)) {
 		return true
 	}

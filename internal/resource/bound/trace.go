@@ -28,8 +28,8 @@ func (b *bound[A]) PropertyStates() []resource.PropertyState {
 	return all
 }
 
-// propertyState has values that may have to be hidden. While the resource does not exist only its
-// ensure is compared: the target of anything else is as far as it is known without a state.
+// propertyState returns values that may have to be hidden. Only ensure is compared while the
+// resource does not exist. Targets of other properties are then those known without a state.
 func (b *bound[A]) propertyState(p resource.Property[A], read A) resource.PropertyState {
 	if p.Name != resource.Ensure && !exists(b.t, b.is) {
 		return resource.PropertyState{Property: p.Name, Target: p.Show(b.want)}
@@ -37,8 +37,8 @@ func (b *bound[A]) propertyState(p resource.Property[A], read A) resource.Proper
 	return resource.PropertyState{Property: p.Name, Current: p.Show(read), Normalized: p.Show(b.is), Target: should(p, b.is, b.want)}
 }
 
-// hides reports whether the values of a property must not be shown: its type says so, or the
-// desired one comes from a Secret.
+// hides reports whether the values of a property must not be shown, because its type declares it
+// sensitive or the desired value comes from a Secret.
 func (b *bound[A]) hides(p resource.Property[A], is A) bool {
 	return slices.Contains(b.secrets, p.Name) || isHidden(p, is, b.want)
 }

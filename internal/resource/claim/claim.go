@@ -1,4 +1,4 @@
-// Package claim describes what a host has to do once no resource manages a thing any more.
+// Package claim describes the pending deletion of a thing once no resource manages it any more.
 package claim
 
 import (
@@ -9,40 +9,41 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
-// A Claim is what a host is to do once no resource is about a thing any more. It holds no
-// secret.
+// A Claim records how a host removes or restores a thing once no resource manages it any more. It
+// contains no secret.
 type Claim struct {
 	Kind    string `json:"kind"`
 	Namevar string `json:"namevar"`
-	// OwnerUID identifies the object whose catalog had the thing managed. A catalog of another owner
-	// does not delete it by leaving it out.
+	// OwnerUID identifies the object whose catalog made the host manage the thing. A catalog of
+	// another owner does not delete the thing by omitting it.
 	OwnerUID string `json:"ownerUID"`
-	// Ref is the resource that was last about the thing, and After are those, with claims of
-	// their own, that it came after.
+	// Ref is the resource that managed the thing last. After lists its dependencies that have
+	// claims of their own.
 	Ref   resource.Ref   `json:"ref"`
 	After []resource.Ref `json:"after,omitempty"`
 
 	Deletion resource.Deletion `json:"deletion"`
-	// Schedule is that of the resource. Its times of day and days hold for the end as well; its
-	// period says how often to look, and no more.
+	// Schedule is the schedule of the resource. Its ranges and weekdays also apply to the deletion;
+	// its period does not.
 	Schedule *schedule.Schedule `json:"schedule,omitempty"`
 	Provider string             `json:"provider"`
-	// Gone are the attributes that have it removed, and Former those, by name, that bring
-	// back what was changed.
+	// Gone has the attributes that remove the thing. Former has the attributes, by name, that
+	// restore its former state.
 	Gone   json.RawMessage            `json:"gone"`
 	Former map[string]json.RawMessage `json:"former,omitempty"`
 }
 
-// Key finds the claim on a thing: its kind and namevar.
+// Key identifies the claimed thing by its kind and namevar.
 func (c Claim) Key() resource.Ref { return resource.Ref{Kind: c.Kind, Name: c.Namevar} }
 
-// Idle reports whether there is nothing to do: it is to stay, or what was to be restored was
-// never changed.
+// Idle reports whether there is nothing to do: the policy is Orphan, or it is Restore and nothing
+// was changed.
 func (c Claim) Idle() bool {
 	return c.Deletion == resource.Orphan || c.Deletion == resource.Restore && len(c.Former) == 0
 }
 
-// Recall adds what further changes replace. What is known stays: it was there before.
+// Recall adds the attributes that further changes replace. Recorded attributes keep their values,
+// which are older.
 func (c *Claim) Recall(former map[string]json.RawMessage) {
 	if len(former) == 0 || c.made() {
 		return
@@ -52,13 +53,13 @@ func (c *Claim) Recall(former map[string]json.RawMessage) {
 	c.Former = all
 }
 
-// made reports whether there was nothing before.
+// made reports whether the thing did not exist before.
 func (c Claim) made() bool {
 	var ensure string
 	return json.Unmarshal(c.Former[resource.Ensure], &ensure) == nil && resource.IsAbsence(ensure)
 }
 
-// Attributes are those that do what the claim says; see [resource.Kind].Leave.
+// Attributes returns the attributes that carry out the claim; see [resource.Kind].Leave.
 func (c Claim) Attributes() (json.RawMessage, error) {
 	if c.Deletion != resource.Restore {
 		return c.Gone, nil

@@ -1,4 +1,4 @@
-// Package confirm has authors confirm what would destroy data.
+// Package confirm requires a confirmation of changes that destroy data.
 package confirm
 
 import (
@@ -7,18 +7,17 @@ import (
 	"slices"
 )
 
-// systemDirectories are those that a host does not work without.
+// systemDirectories are the directories without which a host does not work.
 var systemDirectories = []string{
 	"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc", "/root", "/run", "/sbin", "/sys",
 	"/usr", "/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/sbin", "/usr/share", "/var", "/var/lib",
 }
 
-// IsSystemDirectory reports whether removing a directory, or what is in it, destroys a host.
+// IsSystemDirectory reports whether removing a directory or its contents destroys a host.
 func IsSystemDirectory(dir string) bool { return slices.Contains(systemDirectories, path.Clean(dir)) }
 
-// Check returns nil if confirm repeats the name of what would be destroyed. Otherwise
-// the error begins with harm, a clause that says what that is, and ends with how to confirm
-// it.
+// Check returns nil if confirm repeats the name of the thing that would be destroyed. Otherwise the
+// error begins with harm, a clause that describes the damage, and ends with how to confirm it.
 func Check(confirm *string, name, harm string) error {
 	if confirm != nil && *confirm == name {
 		return nil

@@ -8,15 +8,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// minSecret is the length, in bytes, from which a value of an environment counts as a secret:
-// a shorter one would be found everywhere.
+// minSecret is the minimum length, in bytes, of an environment value that counts as a secret.
+// Shorter values would match everywhere.
 const minSecret = 4
 
-// Mark stands for a secret wherever one would be shown.
+// Mark replaces a secret wherever it would be shown.
 const Mark = "[redacted]"
 
-// EnvironmentSecrets returns the values of an environment that may be secret, given as
-// NAME=value, and the lines of each.
+// EnvironmentSecrets returns the values of an environment, given as NAME=value, that may be secret,
+// and the lines of each.
 func EnvironmentSecrets(environment []string) []string {
 	var secrets []string
 	for _, entry := range environment {
@@ -30,13 +30,12 @@ func EnvironmentSecrets(environment []string) []string {
 	return secrets
 }
 
-// Text replaces every secret in a text by [Mark], overlapping ones by a single mark. The
-// text must not have been shortened: a part of a secret is not recognized. An empty secret is
-// ignored.
+// Text replaces every secret in a text by [Mark]; overlapping ones by a single mark. The text must
+// not be truncated, since a part of a secret is not recognized. Empty secrets are ignored.
 func Text(s string, secrets []string) string { return masked(s, occurrences(s, secrets)) }
 
-// Output is Text for the output of a command. If output was dropped, each stream may end
-// within a secret or a character: what may be the beginning of one is removed.
+// Output is Text for the output of a command. If output was dropped, each stream may end within a
+// secret or a character, so an incomplete one is removed from its end.
 func Output(res host.Result, secrets []string) host.Result {
 	redact := func(stream []byte) []byte {
 		s := string(stream)
@@ -73,7 +72,7 @@ func occurrences(s string, secrets []string) []bool {
 	return hidden
 }
 
-// masked is s with each run of hidden bytes replaced by [Mark].
+// masked returns s with each run of hidden bytes replaced by [Mark].
 func masked(s string, hidden []bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -91,8 +90,8 @@ func masked(s string, hidden []bool) string {
 	return b.String()
 }
 
-// longestBeginning is the length of the longest end of s that is the beginning of a secret, but
-// not all of it.
+// longestBeginning returns the length of the longest suffix of s that is a proper prefix of a
+// secret.
 func longestBeginning(s string, secrets []string) (longest int) {
 	for _, secret := range secrets {
 		for n := min(len(secret)-1, len(s)); n > longest; n-- {
