@@ -111,11 +111,11 @@ func stopsLongRuns(_ *testing.T, m *machine) {
 	m.start()
 	m.should(fileEntry("motd", "good\n"))
 	m.soon("it says so", func(g Gomega) {
-		g.Expect(condition(m.object(), "Degraded")).To(Equal("True RunFailed: the run was stopped before its end: its time of 1ns was up"))
+		g.Expect(condition(m.object(), "Degraded")).To(Equal("True RunFailed: the run was stopped before its end: its time limit of 1ns was exceeded"))
 	})
 	nc := m.object()
 	m.Expect(nc.Status.Resources).To(HaveLen(1))
-	m.Expect(nc.Status.Resources[0].Message).To(Equal("the run was stopped before its turn: its time of 1ns was up"))
+	m.Expect(nc.Status.Resources[0].Message).To(Equal("the run was stopped before its turn: its time limit of 1ns was exceeded"))
 	m.Expect(condition(nc, "Ready")).To(HavePrefix("False RunFailed: "))
 	runs := m.runs.Load()
 	m.passes("the next run tries again", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs)) })

@@ -1,10 +1,9 @@
-// Package bucket keeps the files of a host that were replaced, by their content.
+// Package bucket stores the replaced files of a host by their content, like Puppet's filebucket.
 //
-// A content lies in <two digits>/<sum>/contents below the bucket's directory, and beside
-// it paths has where it was found, the latest last. Equal contents are kept once. Only
-// root may read any of it. A bucket that has a limit throws away what was replaced
-// longest ago before it would take more; anyone who else needs the room removes directories
-// of sums, and nothing else must be told.
+// A content is stored in <two digits>/<sum>/contents below the bucket's directory. The file paths
+// beside it lists where the content was found, the latest path last. Equal contents are stored once.
+// Only root may read any of it. A bucket with a limit removes the contents that were replaced
+// longest ago to stay within it. Directories of sums may also be removed by hand at any time.
 package bucket
 
 import (
@@ -26,37 +25,36 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// What a bucket is where nobody says otherwise.
+// The defaults of a bucket; the limit is in bytes.
 const (
 	DefaultDir         = "/var/lib/fettle/bucket"
 	DefaultLimit int64 = 1 << 30
 )
 
-// A Bucket is a directory of a host, which may be another one than the files come from:
-// the machine, where those are of a directory of it. It is safe for concurrent use.
+// A Bucket is a directory of a host. The files may come from another host, such as a directory of
+// the machine that has the bucket. Safe for concurrent use.
 type Bucket struct {
 	host  host.Host
 	dir   string
 	limit int64
 
 	mu      sync.Mutex
-	weighed time.Time // when all of it was
-	weight  int64     // in bytes; what others saved since it was weighed is not in it
-	known   secrets   // as of read
+	weighed time.Time // when the bucket was weighed
+	weight  int64     // in bytes, without contents that others saved since
+	known   secrets   // the secrets as of read
 	read    version
 }
 
-// New is the bucket in a directory of a host, which is made when something is saved.
-// Its contents have at most limit bytes together; 0 is any number.
+// New returns the bucket in a directory of a host. The directory is created by the first Save. Its
+// contents have at most limit bytes together; 0 means no limit.
 func New(h host.Host, dir string, limit int64) *Bucket {
 	return &Bucket{host: h, dir: dir, limit: limit}
 }
 
-// Save keeps what an open regular file holds now, as found at a path, and returns its
-// SHA-256 in hexadecimal. It reads the file twice and never as a whole. A copy that is there
-// but damaged is written again. A file that changes meanwhile is an error, and nothing of it
-// is kept; so is one that is larger than the limit. The error is ErrSecret for what is never
-// kept.
+// Save stores the content of an open regular file, found at a path, and returns its SHA-256 in
+// hexadecimal. It reads the file twice and never loads it as a whole. A damaged copy is replaced.
+// It returns an error, and stores nothing, if the file changes meanwhile or is larger than the
+// limit, and ErrSecret if the content is secret.
 func (b *Bucket) Save(ctx context.Context, file host.Handle, path string) (sum string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +74,8 @@ func (b *Bucket) Save(ctx context.Context, file host.Handle, path string) (sum s
 	return sum, b.note(ctx, path, sum)
 }
 
-// Backup saves content that is about to be replaced or removed, except for content that is never saved.
+// Backup is Save for content that is about to be replaced or removed. It skips secret content
+// without an error.
 func (b *Bucket) Backup(ctx context.Context, file host.Handle, path string) error {
 	if _, err := b.Save(ctx, file, path); !errors.Is(err, ErrSecret) {
 		return err
@@ -84,7 +83,8 @@ func (b *Bucket) Backup(ctx context.Context, file host.Handle, path string) erro
 	return nil
 }
 
-// Path is where the bucket's host has the content of this sum, if it is kept.
+// Path returns the path of the content with this sum on the bucket's host, whether it is stored or
+// not.
 func (b *Bucket) Path(sum string) string { return path.Join(b.dirOf(sum), contentsName) }
 
 // keep copies the content unless an intact copy is there.
@@ -110,11 +110,11 @@ func (b *Bucket) keep(ctx context.Context, node host.Handle, file, sum string, s
 	})
 }
 
-// maxPaths is how many paths of one content are remembered: an empty file may have been
-// anywhere.
+// maxPaths is the maximum number of paths per content: an empty file may have been anywhere.
 const maxPaths = 100
 
-// note remembers where a content was found, and by the time of paths when.
+// note records where a content was found. The modification time of the list of paths is the time of
+// the last Save.
 func (b *Bucket) note(ctx context.Context, file, sum string) error {
 	paths, err := b.readPaths(sum)
 	if err != nil {
@@ -141,8 +141,8 @@ const (
 
 func (b *Bucket) dirOf(sum string) string { return path.Join(b.dir, sum[:2], sum) }
 
-// makeAll makes the directories that are missing: those of the bucket, and the one of
-// state that it is in, for root alone.
+// makeAll creates the missing directories. Those of the bucket, and the state directory around it,
+// are accessible to root only.
 func (b *Bucket) makeAll(dir string) error {
 	if _, err := b.host.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -160,7 +160,7 @@ func (b *Bucket) makeAll(dir string) error {
 	return nil
 }
 
-// intact reports whether the content of a sum is kept and has that sum.
+// intact reports whether the content of a sum is stored and has that sum.
 func (b *Bucket) intact(ctx context.Context, sum string) bool {
 	f, err := b.Open(sum)
 	if err != nil {

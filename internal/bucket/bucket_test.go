@@ -172,7 +172,7 @@ func TestFind(t *testing.T) {
 	for prefix, want := range map[string]string{
 		"2c8b": "", sumTwo: "",
 		"2c8":  `sum "2c8" is too short: give at least 4 digits`,
-		"ffff": `the bucket has nothing whose sum begins with "ffff": see fettle bucket list`,
+		"ffff": `the bucket has no content whose sum begins with "ffff": see fettle bucket list`,
 		"27dd": `the bucket has 2 contents whose sums begin with "27dd": give more digits`,
 	} {
 		e, err := of(h).Find(prefix)

@@ -17,15 +17,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// An Entry is a content that was kept.
+// An Entry is a stored content.
 type Entry struct {
 	Sum   string    // SHA-256 in hexadecimal
 	Size  int64     // in bytes
-	Saved time.Time // when it was last replaced
+	Saved time.Time // when it was last saved
 	Paths []string  // where it was found, the latest last
 }
 
-// List returns all that is kept, the oldest first. A bucket that was never made is empty.
+// List returns all entries, the oldest first. A bucket that does not exist is empty.
 func (b *Bucket) List() ([]Entry, error) {
 	var all []Entry
 	firsts, err := names(b.host, b.dir)
@@ -38,7 +38,7 @@ func (b *Bucket) List() ([]Entry, error) {
 			return nil, err
 		}
 		for _, sum := range sums {
-			if e, err := b.entry(sum); err == nil { // not yet whole, or not ours
+			if e, err := b.entry(sum); err == nil { // incomplete, or not part of the bucket
 				all = append(all, e)
 			}
 		}
@@ -62,7 +62,7 @@ func names(h host.Reader, dir string) ([]string, error) {
 
 func (b *Bucket) entry(sum string) (Entry, error) {
 	if len(sum) != 2*sha256.Size {
-		return Entry{}, fmt.Errorf("%q is no sum", sum)
+		return Entry{}, fmt.Errorf("invalid sum %q", sum)
 	}
 	info, err := b.host.Lstat(path.Join(b.dirOf(sum), contentsName))
 	if err != nil {
@@ -90,10 +90,10 @@ func (b *Bucket) readPaths(sum string) ([]string, error) {
 	return paths, err
 }
 
-// minPrefix is the shortest part of a sum, in digits, that finds anything.
+// minPrefix is the minimum length of a prefix of a sum, in digits, for Find.
 const minPrefix = 4
 
-// Find returns the one entry whose sum begins so.
+// Find returns the only entry whose sum has this prefix.
 func (b *Bucket) Find(prefix string) (Entry, error) {
 	if len(prefix) < minPrefix {
 		return Entry{}, fmt.Errorf("sum %q is too short: give at least %d digits", prefix, minPrefix)
@@ -105,15 +105,15 @@ func (b *Bucket) Find(prefix string) (Entry, error) {
 	all = slices.DeleteFunc(all, func(e Entry) bool { return !strings.HasPrefix(e.Sum, prefix) })
 	switch len(all) {
 	case 0:
-		return Entry{}, fmt.Errorf("the bucket has nothing whose sum begins with %q: see fettle bucket list", prefix)
+		return Entry{}, fmt.Errorf("the bucket has no content whose sum begins with %q: see fettle bucket list", prefix)
 	case 1:
 		return all[0], nil
 	}
 	return Entry{}, fmt.Errorf("the bucket has %d contents whose sums begin with %q: give more digits", len(all), prefix)
 }
 
-// Open reads the content of a full sum. A content that is damaged fails at its end
-// instead of ending, so that nothing takes it for whole. The caller closes it.
+// Open reads the content of a full sum. If the content is damaged, the reader returns an error
+// instead of io.EOF. The caller closes it.
 func (b *Bucket) Open(sum string) (io.ReadCloser, error) {
 	f, err := b.host.Open(path.Join(b.dirOf(sum), contentsName))
 	if err != nil {
@@ -125,7 +125,7 @@ func (b *Bucket) Open(sum string) (io.ReadCloser, error) {
 	}{&verified{r: f, hash: sha256.New(), sum: sum, wrong: fmt.Errorf("the copy of %s in the bucket is damaged", sum)}, f}, nil
 }
 
-// Verify reports whether the content of a full sum can be read and is not damaged.
+// Verify returns an error if the content of a full sum is unreadable or damaged.
 func (b *Bucket) Verify(sum string) error {
 	f, err := b.Open(sum)
 	if err != nil {
@@ -136,7 +136,7 @@ func (b *Bucket) Verify(sum string) error {
 	return err
 }
 
-// A verified reader fails instead of its end when what it has read has another sum.
+// A verified reader returns an error instead of io.EOF if the data has another sum.
 type verified struct {
 	r     io.Reader
 	hash  hash.Hash

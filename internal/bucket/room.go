@@ -15,39 +15,38 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// limitForm leaves out the exponents and the parts of a byte that a quantity may have: one
-// with a large exponent takes minutes to read.
+// limitForm excludes the exponents and sub-byte suffixes of quantities: parsing a large exponent
+// takes minutes.
 var limitForm = regexp.MustCompile(`^-?[0-9]{1,19}(\.[0-9]{1,9})?([kMGTPE]|[KMGTPE]i)?$`)
 
-// ParseLimit reads a limit as people write it, 500Mi, in bytes.
+// ParseLimit parses a limit such as 500Mi and returns it in bytes.
 func ParseLimit(text string) (int64, error) {
 	var q resource.Quantity
-	err := errors.New("it has another form")
+	err := errors.New("unexpected format")
 	if limitForm.MatchString(text) {
 		q, err = resource.ParseQuantity(text)
 	}
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is no number of bytes: write it as 500Mi", text)
+		return 0, fmt.Errorf("invalid number of bytes %q: write it as 500Mi", text)
 	case q.Sign() < 0:
-		return 0, fmt.Errorf("%q is negative: give 0 to keep all", text)
+		return 0, fmt.Errorf("%q is negative: use 0 for no limit", text)
 	case q.CmpInt64(math.MaxInt64) > 0:
-		return 0, fmt.Errorf("%q is more than any disk has: give 0 to keep all", text)
+		return 0, fmt.Errorf("%q is too large: use 0 for no limit", text)
 	}
 	return q.Value(), nil
 }
 
-// Fits returns an error if a content of some size is too large for the bucket.
+// Fits returns an error if a content of this size, in bytes, is too large for the bucket.
 func (b *Bucket) Fits(file string, size int64) error {
 	if need := size + overhead; b.limit > 0 && need > b.limit {
-		return fmt.Errorf("%s needs %d bytes in the bucket, which takes no more than %d: raise its limit, or set backup: None", file, need, b.limit)
+		return fmt.Errorf("%s needs %d bytes in the bucket, but its limit is %d: raise the limit, or set backup: None", file, need, b.limit)
 	}
 	return nil
 }
 
-// makeRoom throws away what was replaced longest ago until there is room for a content,
-// and takes the room. A content is counted with the blocks that it begins and what is
-// noted beside it.
+// makeRoom removes the contents that were replaced longest ago until a new content fits, and
+// reserves its space.
 func (b *Bucket) makeRoom(file string, size int64) error {
 	need := size + overhead
 	switch {
@@ -74,20 +73,21 @@ func (b *Bucket) makeRoom(file string, size int64) error {
 	return nil
 }
 
-// overhead is what a content takes in bytes beside itself, about.
+// overhead is the approximate space, in bytes, that a content takes besides its own size.
 const overhead = 4096
 
-// fresh is how long nobody else is expected to have added to what was weighed.
+// fresh is how long other processes are assumed not to have added anything since the bucket was
+// weighed.
 const fresh = time.Minute
 
-// A load is what is kept of one sum, whole or not.
+// A load is the data stored for one sum, complete or not.
 type load struct {
 	dir    string
 	weight int64
-	saved  time.Time // zero where nothing says so: it is not whole
+	saved  time.Time // zero if unknown, because the content is incomplete
 }
 
-// weigh lists all copies, the oldest first.
+// weigh lists all loads, the oldest first.
 func (b *Bucket) weigh() ([]load, error) {
 	b.weight, b.weighed = 0, time.Now()
 	firsts, err := names(b.host, b.dir)
@@ -97,7 +97,7 @@ func (b *Bucket) weigh() ([]load, error) {
 		err = errors.Join(err, listErr)
 		for _, sum := range sums {
 			if len(sum) != 2*sha256.Size || sum[:2] != first {
-				continue // not ours
+				continue // not part of the bucket
 			}
 			l, lookErr := b.load(sum)
 			err = errors.Join(err, lookErr)

@@ -91,7 +91,7 @@ func TestOversizedFileIsAnErrorAndEvictsNothing(t *testing.T) {
 	b := bucket.New(h, bucket.DefaultDir, 2*each)
 	fill(t, h, b, "a")
 	h.Put("/large", strings.Repeat("x", 2*each))
-	const want = "/large needs 32288 bytes in the bucket, which takes no more than 28192: raise its limit, or set backup: None"
+	const want = "/large needs 32288 bytes in the bucket, but its limit is 28192: raise the limit, or set backup: None"
 	if _, err := keep(t, b, h, "/large"); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

@@ -16,38 +16,37 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// ErrSecret is why a content is not kept.
-var ErrSecret = errors.New("its content is a secret, and those are never kept")
+// ErrSecret is the reason why a content is not stored.
+var ErrSecret = errors.New("its content is a secret, which is never stored")
 
-// What is recorded of secrets: a key of the bucket's own and, one per line and the latest
-// last, keyed digests of their contents and the quoted paths of their files.
+// The record of secrets: a key of the bucket's own and, one per line and the latest last, keyed
+// digests of contents and the quoted paths of their files.
 const (
 	secretsName = "secrets"
 	keyName     = "key"
 	recordName  = "digests"
 )
 
-// maxFormer is how many contents and how many paths are recorded beside those of the
-// secrets that are recorded at the same time: former ones.
+// maxFormer is the maximum number of former contents, and of former paths, that are recorded
+// besides those of the current secrets.
 const maxFormer = 1000
 
-// secrets are what is recorded. A path is secret because a secret that somebody appended
+// secrets is the record of secrets. Paths are recorded too, because a secret that someone appended
 // to has another digest.
 type secrets struct {
-	key            []byte // nil where nothing was ever recorded
+	key            []byte // nil if nothing was ever recorded
 	digests, paths []string
 }
 
-// version identifies one version of a file: the file is replaced, never changed.
+// version identifies one version of a file that is always replaced, never modified.
 type version struct {
 	dev, ino uint64
 	changed  int64
 }
 
-// RecordSecrets records the contents of files, by path, as secrets, so that they are still
-// recognized when no resource marks them as such any more: they are never kept, and never shown as
-// a file's former content. It removes copies that were kept before. When it returns, everything is
-// on disk.
+// RecordSecrets records the contents of files, by path, as secrets. They are still recognized when
+// no resource marks them as secret any more, so they are never stored and never shown as a file's
+// former content. RecordSecrets removes earlier copies. When it returns, the record is on disk.
 func (b *Bucket) RecordSecrets(ctx context.Context, contents map[string]string) error {
 	if len(contents) == 0 {
 		return nil
@@ -80,8 +79,8 @@ func (b *Bucket) RecordSecrets(ctx context.Context, contents map[string]string) 
 	return b.record(ctx, known, next)
 }
 
-// merge returns known where it has all that is current. Otherwise the former ones come
-// first, and the oldest of them are dropped.
+// merge returns known if it has all current ones. Otherwise it puts the former ones first and drops
+// the oldest of them.
 func merge(known, current []string) []string {
 	current = slices.Compact(slices.Sorted(slices.Values(current)))
 	is := make(map[string]bool, len(current))
@@ -95,7 +94,7 @@ func merge(known, current []string) []string {
 	return append(former[max(0, len(former)-maxFormer):], current...)
 }
 
-// ForgetPath records that a path does not hold a secret any more.
+// ForgetPath records that the file at a path no longer contains a secret.
 func (b *Bucket) ForgetPath(ctx context.Context, file string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,9 +121,8 @@ func (b *Bucket) record(ctx context.Context, known, next secrets) error {
 	return b.write(ctx, path.Join(b.dir, secretsName, recordName), strings.NewReader(text.String()))
 }
 
-// IsSecret reports whether a file's content must not be shown or kept, given the SHA-256 of the
-// content in hexadecimal: the content is recorded as a secret, or the file as one that holds a
-// secret.
+// IsSecret reports whether a file's content must not be shown or stored, given its SHA-256 in
+// hexadecimal. That is the case if the content or the path is recorded as secret.
 func (b *Bucket) IsSecret(file, sum string) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,7 +130,7 @@ func (b *Bucket) IsSecret(file, sum string) (bool, error) {
 	return known.has(file, sum), err
 }
 
-// HoldsSecret is IsSecret for what an open regular file holds now.
+// HoldsSecret is IsSecret for the current content of an open regular file.
 func (b *Bucket) HoldsSecret(ctx context.Context, file host.Handle, path string) (bool, error) {
 	sum, _, err := sumOf(ctx, file)
 	if err != nil {
@@ -145,8 +143,8 @@ func (s secrets) has(file, sum string) bool {
 	return s.key != nil && (slices.Contains(s.paths, file) || slices.Contains(s.digests, digestOf(s.key, sum)))
 }
 
-// secrets is what is recorded now, by whichever process. It is read again only when it
-// was replaced: every file that differs from its resource is looked up.
+// secrets returns the current record, which any process may have written. It is only read again
+// after it was replaced, since every file that differs from its resource is looked up.
 func (b *Bucket) secrets() (secrets, error) {
 	info, err := b.host.Lstat(path.Join(b.dir, secretsName, recordName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,7 +164,7 @@ func (b *Bucket) secrets() (secrets, error) {
 	return known, err
 }
 
-// readSecrets reads what the bucket in a directory has recorded.
+// readSecrets reads the record of the bucket in a directory.
 func readSecrets(h host.Reader, dir string) (s secrets, err error) {
 	s.key, err = h.ReadFile(path.Join(dir, secretsName, keyName))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -119,10 +119,10 @@ func TestBucketSizeIsLimited(t *testing.T) {
 	if got := fettle(t, "", "bucket", "list", "--root", root); strings.Count(got.out, "\n") != 2 || strings.Contains(got.out, sumOne) {
 		t.Errorf("list: %+v", got)
 	}
-	if got := apply("e", "1Ki"); got.code != 1 || !strings.Contains(got.err, "in the bucket, which takes no more than 1024: raise its limit, or set backup: None") || read(t, at) != "d" {
+	if got := apply("e", "1Ki"); got.code != 1 || !strings.Contains(got.err, "in the bucket, but its limit is 1024: raise the limit, or set backup: None") || read(t, at) != "d" {
 		t.Errorf("a file that is too large: %+v", got)
 	}
-	for limit, want := range map[string]string{"lots": `"lots" is no number of bytes: write it as 500Mi`, "-1": `"-1" is negative: give 0 to keep all`} {
+	for limit, want := range map[string]string{"lots": `invalid number of bytes "lots": write it as 500Mi`, "-1": `"-1" is negative: use 0 for no limit`} {
 		if got := apply("e", limit); got.code != 1 || !strings.Contains(got.err, want) {
 			t.Errorf("%s: %+v", limit, got)
 		}

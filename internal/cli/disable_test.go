@@ -46,7 +46,7 @@ func TestConcurrentRunIsRejected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := outcome{code: 1, err: "fettle: another run is under way on this host, it holds the state in " + dir + ": wait for it to end and try again\n"}
+	want := outcome{code: 1, err: "fettle: another run is in progress on this host and has locked the state in " + dir + ": wait for it to end and try again\n"}
 	for _, args := range [][]string{nil, {"--noop"}, {"--wait-for-lock", "150ms"}} {
 		got := fettle(t, file("a", "path: /etc/a, content: x"), append([]string{"apply", "-f", "-", "--root", root}, args...)...)
 		if got != want {
@@ -65,9 +65,9 @@ func TestRunFailsAfterTimeout(t *testing.T) {
 	got := fettle(t, file("a", "path: /etc/a, content: x"), "apply", "-f", "-", "--root", emptyRoot(t), "--run-timeout", "1ns", "--detailed-exitcodes")
 	want := outcome{
 		code: 4,
-		out: "File/a: the run was stopped before its turn: its time of 1ns was up\n" +
+		out: "File/a: the run was stopped before its turn: its time limit of 1ns was exceeded\n" +
 			"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N\n",
-		err: "the run was stopped before its end: its time of 1ns was up\n",
+		err: "the run was stopped before its end: its time limit of 1ns was exceeded\n",
 	}
 	got.out = took.ReplaceAllString(got.out, "N")
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" {

@@ -1,6 +1,5 @@
-// Package drift decides when changes on a host are worth a run, and notices them.
+// Package drift watches a host for changes and decides when they are worth a run.
 //
-// [Pace] is the decision; a [Lookout] looks out for changes to what resources watch and
-// keeps the pace. Drift is corrected about a second after it happens; a tool that fights
-// for something else costs runs that become less and less frequent.
+// [Pace] decides; a [Lookout] watches the paths of the resources. Drift is corrected about a second
+// after it happens. Repeated conflicts with another tool back off exponentially.
 package drift

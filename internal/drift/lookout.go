@@ -9,21 +9,20 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A Lookout looks out for changes on a host between runs. Not safe for concurrent use.
-// The nil Lookout sees nothing.
+// A Lookout watches a host for changes between runs. Not safe for concurrent use. The nil Lookout
+// observes nothing.
 type Lookout struct {
 	host     host.Reader
 	watch    host.Watch
 	pace     Pace
-	paths    map[resource.Ref][]string // of the resources as they were last seen
-	followed []string                  // nil: must be followed again
+	paths    map[resource.Ref][]string // of the resources as of the last call of follow
+	followed []string                  // nil: paths must be watched again
 }
 
-// ErrCannotWatch is that of a host which tells of no changes.
-var ErrCannotWatch = errors.New("cannot watch the host: it tells of no changes")
+// ErrCannotWatch is the error for a host that does not report changes.
+var ErrCannotWatch = errors.New("cannot watch the host: it does not report changes")
 
-// New makes a Lookout that keeps a pace; most is the longest time between runs. The
-// caller closes it.
+// New returns a Lookout. most is the longest time between runs. The caller closes the Lookout.
 func New(h host.Reader, most time.Duration) (*Lookout, error) {
 	w, ok := h.(host.Watcher)
 	if !ok {
@@ -36,7 +35,7 @@ func New(h host.Reader, most time.Duration) (*Lookout, error) {
 	return &Lookout{host: h, watch: watch, pace: Pace{Most: most}}, nil
 }
 
-// Close ends it.
+// Close stops watching.
 func (l *Lookout) Close() error {
 	if l == nil {
 		return nil
@@ -44,7 +43,7 @@ func (l *Lookout) Close() error {
 	return l.watch.Close()
 }
 
-// Ready receives when there is something to see.
+// Ready receives when there are changes.
 func (l *Lookout) Ready() <-chan struct{} {
 	if l == nil {
 		return nil
@@ -52,14 +51,14 @@ func (l *Lookout) Ready() <-chan struct{} {
 	return l.watch.Ready()
 }
 
-// See takes note of what changed.
+// See records the changes so far.
 func (l *Lookout) See(now time.Time) {
 	if l != nil {
 		l.pace.Saw(now, l.take()...)
 	}
 }
 
-// Due is when to run for what was seen; the zero time if nothing was.
+// Due returns when to run for the recorded changes; the zero time if there are none.
 func (l *Lookout) Due() time.Time {
 	if l == nil {
 		return time.Time{}
@@ -67,8 +66,8 @@ func (l *Lookout) Due() time.Time {
 	return l.pace.Due()
 }
 
-// Begin says that a run of these resources begins, on a host with these facts. What
-// can't be watched is an error that names it; the rest is.
+// Begin is called when a run of these resources begins, on a host with these facts. The error names
+// the paths that can't be watched; the other paths are watched.
 func (l *Lookout) Begin(now time.Time, items []resource.Item, facts resource.Facts) error {
 	if l == nil {
 		return nil
@@ -78,24 +77,24 @@ func (l *Lookout) Begin(now time.Time, items []resource.Item, facts resource.Fac
 	if l.knows(items) {
 		return nil
 	}
-	// What changes while they have their turn is not to be missed.
+	// Changes during the run must not be missed.
 	for _, item := range items {
 		if item.Resource != nil {
-			_ = item.Resource.Choose(facts, l.host, item.Provider) // the run will tell
+			_ = item.Resource.Choose(facts, l.host, item.Provider) // the run reports the error
 		}
 	}
 	return l.follow(items)
 }
 
-// Forget forgets what was seen, where a run for it can't be: who tries that again sees
-// everything then.
+// Forget discards the recorded changes when no run for them is possible. A later run handles
+// everything.
 func (l *Lookout) Forget() {
 	if l != nil {
 		l.pace.Forget()
 	}
 }
 
-// End says that the run ended, and what it changed.
+// End is called when a run has ended, with the resources that it changed.
 func (l *Lookout) End(now time.Time, items []resource.Item, changed []resource.Ref) error {
 	if l == nil {
 		return nil
@@ -117,8 +116,8 @@ func (l *Lookout) knows(items []resource.Item) bool {
 	})
 }
 
-// take takes what changed. Directories may have come and gone with it, so that what is
-// followed must be looked up again.
+// take returns the changed paths. Directories may have been created or removed, so the paths must
+// be watched again.
 func (l *Lookout) take() []string {
 	seen := l.watch.Take()
 	if len(seen) > 0 {
@@ -127,7 +126,7 @@ func (l *Lookout) take() []string {
 	return seen
 }
 
-// follow watches what the resources ask for.
+// follow watches the paths of the resources.
 func (l *Lookout) follow(items []resource.Item) error {
 	l.paths = map[resource.Ref][]string{}
 	all := []string{}

@@ -5,43 +5,43 @@ import (
 	"time"
 )
 
-// How long after a change a run is due. What changes is left to settle, as a package
-// that is being installed changes one thing after the other, yet not for ever.
+// The delays after a change. Changes are debounced, since installing a package changes one thing
+// after another, but only up to a maximum.
 const (
 	Settle     = 250 * time.Millisecond
 	SettleMost = 2 * time.Second
-	// Again is when a run looks once more at what it changed itself, in case that
-	// someone else changed it meanwhile, and the wait after a first drift. It doubles
-	// with each that follows.
+	// Again is the delay before a run checks its own changes again, in case someone else changed
+	// them meanwhile. It is also the backoff after a first drift, which doubles with each further
+	// one.
 	Again = time.Second
-	// Calm is how long nothing may happen to a path for what happened to be forgotten.
+	// Calm is how long a path must not change for its backoff to be reset.
 	Calm = time.Minute
 )
 
-// A Pace is how soon to run after which changes: at once as a rule, but ever later after
-// those to a path that changes again and again, as where another tool wants it
-// otherwise. Paths have a pace each. Its methods are pure except for its own fields.
+// A Pace decides how soon to run after changes. The delay is short at first, and grows for a path
+// that changes again and again, as in a conflict with another tool. Each path has its own backoff.
+// Its methods only modify its own fields.
 type Pace struct {
-	Most time.Duration // the longest wait: there is a run at least that often anyway
+	Most time.Duration // the longest delay: there is a run at least that often anyway
 
 	pending map[string]*change
 	known   map[string]*record
-	own     []string // paths that the run under way was to look at once more
+	own     []string // paths that the current run checks again
 }
 
-// A change is one that no run has seen yet.
+// A change is one that no run has handled yet.
 type change struct {
 	first, last time.Time
-	own         bool // of a run: to be looked at once more
+	own         bool // made by a run: to be checked again
 }
 
-// A record is what is known of a path that changed before.
+// A record is the history of a path that changed before.
 type record struct {
-	runs int // that it was the reason of
+	runs int // that it caused
 	last time.Time
 }
 
-// Saw notes that paths changed.
+// Saw records that paths changed.
 func (p *Pace) Saw(now time.Time, paths ...string) { p.saw(now, paths, false) }
 
 func (p *Pace) saw(now time.Time, paths []string, own bool) {
@@ -62,7 +62,7 @@ func (p *Pace) saw(now time.Time, paths []string, own bool) {
 	}
 }
 
-// Due is when to run; the zero time if nothing happened.
+// Due returns when to run; the zero time if nothing changed.
 func (p *Pace) Due() time.Time {
 	var due time.Time
 	for path, c := range p.pending {
@@ -84,7 +84,7 @@ func (p *Pace) due(path string, c *change) time.Time {
 	return at
 }
 
-// wait is how long after the last run for a path the next one is.
+// wait returns the minimum time between the last run for a path and the next one.
 func (p *Pace) wait(r *record) time.Duration {
 	wait := Again
 	for range r.runs - 1 {
@@ -96,7 +96,7 @@ func (p *Pace) wait(r *record) time.Duration {
 	return min(wait, p.Most)
 }
 
-// Begin notes that a run begins, whatever for: it sees all that changed so far.
+// Begin records that a run begins, for whatever reason. It handles all changes so far.
 func (p *Pace) Begin(now time.Time) {
 	p.own = nil
 	for path, c := range p.pending {
@@ -110,7 +110,7 @@ func (p *Pace) Begin(now time.Time) {
 	clear(p.pending)
 }
 
-// blame counts a path as the reason of a run.
+// blame counts a path as the cause of a run.
 func (p *Pace) blame(now time.Time, path string) {
 	r := p.known[path]
 	if r == nil {
@@ -121,12 +121,12 @@ func (p *Pace) blame(now time.Time, path string) {
 	r.last = now
 }
 
-// Forget forgets what no run has seen yet: a run of everything is planned anyway.
+// Forget discards the pending changes: a run of everything is planned anyway.
 func (p *Pace) Forget() { clear(p.pending) }
 
-// End notes that the run ended: which paths changed meanwhile, and which of them are of
-// resources that the run itself changed. To have to change again what was only to be
-// looked at once more is drift, too.
+// End records that the run ended: the paths that changed meanwhile, and those among them of
+// resources that the run itself changed. Having to correct a path that was only to be checked again
+// counts as drift too.
 func (p *Pace) End(now time.Time, changed, byRun []string) {
 	for _, path := range p.own {
 		if slices.Contains(byRun, path) {

@@ -1,8 +1,8 @@
-// Package hostrun is what surrounds a run on a host: whether there may be one now, for
-// how long, and the commands before and after it.
+// Package hostrun wraps a run on a host: it checks whether runs are enabled, locks the state, limits
+// the duration, and runs the commands before and after.
 //
-// Everything that runs a transaction on a host that it keeps goes through [Run], so that
-// the command and the agent keep out of each other's way and obey the same switches.
+// Both the command and the agent use [Run], so that they lock each other out and obey the same
+// switches.
 package hostrun
 
 import (
@@ -19,39 +19,39 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// DefaultLimit is how long a run may take, where nobody says otherwise.
+// DefaultLimit is the default time limit of a run.
 const DefaultLimit = time.Hour
 
-// Options say how to run. Dir and Host are required.
+// Options configure a run. Dir, Host and Warn are required.
 type Options struct {
-	Dir      string // of the state
+	Dir      string // the state directory
 	State    state.Options
-	ReadOnly bool // keep no state: the run reports alone
+	ReadOnly bool // save no state: the run only reports
 	Host     host.Host
-	// Limit is when a run ends that is not done: the resource in hand is finished, the
-	// rest skipped, and the run failed. 0 is none.
+	// Limit is the time limit of a run. A run that exceeds it finishes the current resource, skips
+	// the others, and fails. 0 means no limit.
 	Limit time.Duration
-	// Wait is how long to wait for another run to end.
+	// Wait is the time to wait for another run to end.
 	Wait time.Duration
-	// Override runs although runs are disabled on the host.
+	// Override runs even if runs are disabled on the host.
 	Override bool
-	// Before and After are commands of the host around a run that is not ReadOnly: one
-	// that fails makes the run fail, and Before keeps it from taking place. After comes
-	// in any case, but where there could be no run at all.
+	// Before and After are commands of the host around a run that is not ReadOnly. If one fails,
+	// the run fails; if Before fails, the run does not take place. After runs in any case, unless a
+	// run was not possible at all.
 	Before, After []string
-	// Warn is told what a person should know.
+	// Warn is called with warnings for people.
 	Warn func(message string)
 }
 
-// A LimitError is why a run was stopped whose time was up.
+// A LimitError is the reason why a run that exceeded its time limit was stopped.
 type LimitError struct{ Limit time.Duration }
 
-// Error says how long it was.
-func (e *LimitError) Error() string { return fmt.Sprintf("its time of %s was up", e.Limit) }
+// Error names the limit.
+func (e *LimitError) Error() string { return fmt.Sprintf("its time limit of %s was exceeded", e.Limit) }
 
-// Run runs a transaction, which gets the state and ends when ctx does. Without a report
-// there was no run: the error is a *state.DisabledError, a *state.LockedError or says
-// what went wrong. With one, it says that the run will not be remembered.
+// Run runs a transaction with the state and a context that ends with ctx. If the report is empty,
+// there was no run, and the error is a *state.DisabledError, a *state.LockedError or another
+// reason. Otherwise, an error means that the run's state was not saved.
 func Run(ctx context.Context, o Options, transact func(context.Context, engine.Store) (report.Report, error)) (result report.Report, err error) {
 	if err := o.disabled(); err != nil {
 		return result, err
@@ -90,7 +90,7 @@ func (o Options) disabled() error {
 	return state.Disabled(o.Dir)
 }
 
-// around puts the commands around a run.
+// around runs the commands around a run.
 func (o Options) around(ctx context.Context, run func() (report.Report, error)) (result report.Report, err error) {
 	if err = o.command(ctx, "before", o.Before); err == nil {
 		result, err = run()
@@ -104,7 +104,7 @@ func (o Options) around(ctx context.Context, run func() (report.Report, error)) 
 	return result, err
 }
 
-// command runs one of the two, if there is one.
+// command runs one of the commands, if it is set.
 func (o Options) command(ctx context.Context, when string, argv []string) error {
 	if len(argv) == 0 || o.ReadOnly {
 		return nil
@@ -119,7 +119,7 @@ func (o Options) command(ctx context.Context, when string, argv []string) error 
 	return nil
 }
 
-// lastLine is the last line that a command wrote, where programs say what went wrong.
+// lastLine returns the last line of a command's output, where programs usually report errors.
 func lastLine(res host.Result) string {
 	const most = 200
 	output := strings.TrimSpace(string(res.Stderr))
@@ -132,7 +132,7 @@ func lastLine(res host.Result) string {
 	return ": " + text.Clip(output[strings.LastIndexByte(output, '\n')+1:], most)
 }
 
-// retry is how often a lock is tried that someone else holds.
+// retry is the interval at which a lock that another process has is tried again.
 const retry = 100 * time.Millisecond
 
 // open opens the state, after waiting for the process that holds its lock.

@@ -216,7 +216,7 @@ func TestRunTimesOut(t *testing.T) {
 		<-ctx.Done()
 		return report.Report{}, context.Cause(ctx)
 	}
-	if _, err := hostrun.Run(t.Context(), o, cause); err == nil || err.Error() != "its time of 1ms was up" {
+	if _, err := hostrun.Run(t.Context(), o, cause); err == nil || err.Error() != "its time limit of 1ms was exceeded" {
 		t.Errorf("got %v", err)
 	}
 	o.Limit = 0

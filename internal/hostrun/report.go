@@ -10,10 +10,9 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// keep puts the report of a run where people find it, and tools that watch the host: as
-// JSON, brief. A run that finds all as it was left writes nothing, so that what is there
-// tells of the last one that had something to tell. That it can't be kept is no failure
-// of the run.
+// keep saves the report of a run, as brief JSON, for people and for tools that monitor the host. A
+// run that finds everything unchanged writes nothing, so the file describes the last eventful run.
+// A failure to save the report does not fail the run.
 func (o Options) keep(result report.Report) {
 	if result.Kind == "" || o.ReadOnly || o.isTold(result) {
 		return
@@ -23,12 +22,12 @@ func (o Options) keep(result report.Report) {
 		err = state.PutReport(o.Dir, append(text.EscapeJSON(raw), '\n'))
 	}
 	if err != nil {
-		o.Warn(fmt.Sprintf("cannot keep the report of the run: %v", err))
+		o.Warn(fmt.Sprintf("cannot save the report of the run: %v", err))
 	}
 }
 
-// isTold reports whether a run found what the report that is kept says: everything in
-// sync, by the same catalog.
+// isTold reports whether the saved report already describes the result: everything in sync, by the
+// same catalog.
 func (o Options) isTold(result report.Report) bool {
 	if !result.Quiet() {
 		return false
@@ -45,8 +44,7 @@ func (o Options) isTold(result report.Report) bool {
 	return left == 0 && kept.Message == "" && kept.CatalogDigest == result.CatalogDigest
 }
 
-// heading reads a report up to its resources, which come last and of which there may be
-// very many.
+// heading decodes a report up to its resources, which come last and may be very many.
 func heading(raw []byte) (r report.Report, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	fields := map[string]any{"message": &r.Message, "catalogDigest": &r.CatalogDigest, "counts": &r.Counts}

@@ -13,23 +13,23 @@ import (
 	"syscall"
 )
 
-// A Cache is files that save time and can be lost, in a folder of a state directory. Nobody
-// but the user of this process can have written what is loaded from it.
+// A Cache is a folder of a state directory with files that save time and can be lost. It only loads
+// files that no one but the user of this process can have written.
 type Cache struct{ stateDir, dir string }
 
-// Bounds of a cache: the files that were stored last stay.
+// Bounds of a cache. The files that were stored last are kept.
 const (
 	maxCacheFiles = 16
 	maxCacheBytes = 64 << 20
 )
 
-// NewCache is the cache in a folder of a state directory. Both are made when the first file
+// NewCache returns the cache in a folder of a state directory. Both are created when the first file
 // is stored.
 func NewCache(stateDir, folder string) Cache { return Cache{stateDir, filepath.Join(stateDir, folder)} }
 
-var errNotPrivate = errors.New("it is not this user's alone")
+var errNotPrivate = errors.New("other users can access it")
 
-// Load reads a file. It is an error if it is missing, or if others may have written it.
+// Load reads a file. It returns an error if the file is missing or others may have written it.
 func (c Cache) Load(name string) ([]byte, error) {
 	if err := private(os.Lstat(c.dir)); err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func private(info fs.FileInfo, err error) error {
 	return nil
 }
 
-// Store replaces a file, and removes the oldest ones until the cache is within its bounds. A
-// text that is too large for it is not stored. Nothing need survive a power loss.
+// Store replaces a file and removes the oldest ones until the cache is within its bounds. It
+// ignores a text that is too large for the cache. Files may not survive a power loss.
 func (c Cache) Store(name string, text []byte) error {
 	if len(text) > maxCacheBytes {
 		return nil
@@ -86,7 +86,7 @@ func (c Cache) Store(name string, text []byte) error {
 	return nil
 }
 
-// prune removes all but the latest files. size is that of the very last.
+// prune removes files beyond the bounds. The latest file, whose size is given in bytes, stays.
 func (c Cache) prune(latest string, size int) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c Cache) prune(latest string, size int) error {
 	return nil
 }
 
-// excess are files beyond the bounds, and what a crash left.
+// excess returns the names of the files beyond the bounds and of temporary files that a crash left.
 func excess(entries []fs.DirEntry, latest string, stored int) (names []string) {
 	var files []fs.FileInfo
 	for _, e := range entries {

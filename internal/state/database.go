@@ -22,27 +22,28 @@ const dbName = "state.db"
 
 var (
 	errCorrupt  = errors.New("the database is corrupt")
-	errReadOnly = errors.New("cannot write the state: it was opened to be read")
+	errReadOnly = errors.New("cannot write the state: it is open for reading only")
 )
 
-// The buckets in that of a source, beside those of tables: numbers of events by
-// Kind/name, and the key.
+// Buckets within the bucket of a source, besides those of tables: the numbers of events by Kind/name,
+// and the key.
 var (
 	armedBucket = []byte("armed")
 	keyBucket   = []byte("key")
 	keyName     = []byte("digest")
 )
 
-// outdated are the buckets of earlier versions, which remembered things by the names of their
-// resources or in another encoding. What they hold is dropped.
+// outdated returns the buckets of earlier versions, which stored values under the names of
+// resources or in another encoding. Their content is dropped.
 func outdated() [][]byte {
 	return [][]byte{[]byte("observed"), []byte("audited"), []byte("checked"), []byte("values"), []byte("audits")}
 }
 
-// keySize is that of the key in bytes.
+// keySize is the size of the key in bytes.
 const keySize = 32
 
-// openDB opens the database of a directory. What is no database is errCorrupt.
+// openDB opens the database of a directory. It returns errCorrupt for a file that is not a
+// database.
 func openDB(dir string, opts bbolt.Options) (db *bbolt.DB, err error) {
 	err = guarded(func() error {
 		db, err = bbolt.Open(filepath.Join(dir, dbName), 0o600, &opts)
@@ -61,15 +62,15 @@ func openDB(dir string, opts bbolt.Options) (db *bbolt.DB, err error) {
 	return nil, fmt.Errorf("%w: %w", errCorrupt, err)
 }
 
-// isSystem reports whether it is the file system that refused.
+// isSystem reports whether the file system returned the error.
 func isSystem(err error) bool {
 	var path *os.PathError
 	var number syscall.Errno
 	return errors.As(err, &path) || errors.As(err, &number)
 }
 
-// guarded turns what bbolt does on a damaged file into an error: it panics, and reads
-// mapped pages that a cut file no longer has.
+// guarded turns the effects of a damaged file into an error: bbolt panics, and reading mapped pages
+// beyond the end of a truncated file faults.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -80,7 +81,7 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// read takes everything into memory. That is little, and it finds damage before
+// read loads everything into memory. That is little data, and reading it reveals damage before
 // anything depends on the rest.
 func (s *Store) read(db *bbolt.DB) error {
 	err := guarded(func() error {
@@ -109,7 +110,7 @@ func (s *Store) read(db *bbolt.DB) error {
 
 func (s *Store) warnOfOutdated(source *bbolt.Bucket) {
 	if slices.ContainsFunc(outdated(), func(b []byte) bool { return source.Bucket(b) != nil }) {
-		s.warnings = append(s.warnings, "the state is an earlier version's: what it says of drift and audits is not used")
+		s.warnings = append(s.warnings, "the state was written by an earlier version: its records of drift and audits are not used")
 	}
 }
 
@@ -151,7 +152,7 @@ func (s *Store) update(bucket []byte, change func(*bbolt.Bucket) error) error {
 	})
 }
 
-// writeAll brings what is dirty to the disk.
+// writeAll writes all dirty tables to disk.
 func (s *Store) writeAll() error {
 	return s.db.Update(func(tx *bbolt.Tx) error {
 		source, err := tx.CreateBucketIfNotExists(s.source)
@@ -201,8 +202,8 @@ func put(b *bbolt.Bucket, ref resource.Ref, value []byte, there bool) error {
 	return b.Put([]byte(ref.String()), value)
 }
 
-// setAsideFile renames a file that can't be read, unless it is not the one that
-// couldn't: another process was faster.
+// setAsideFile renames an unreadable file, unless another process has already replaced it. was
+// identifies the unreadable file; nil skips that check.
 func setAsideFile(file string, was os.FileInfo, now time.Time) (string, error) {
 	is, err := os.Stat(file)
 	if err != nil || was != nil && !os.SameFile(was, is) {

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// disabledName is the file that says that runs are disabled.
+// disabledName is the name of the file that disables runs.
 const disabledName = "disabled.json"
 
-// A DisabledError says that someone wants no runs on the host for now.
+// A DisabledError reports that an administrator has disabled runs on the host.
 type DisabledError struct {
-	Message string    `json:"message"` // why, in the words of who disabled them; may be empty
+	Message string    `json:"message"` // the administrator's reason; may be empty
 	Since   time.Time `json:"since"`
 }
 
-// Error says why and the fix.
+// Error names the reason and the fix.
 func (e *DisabledError) Error() string {
 	why := e.Message
 	if why == "" {
@@ -28,8 +28,8 @@ func (e *DisabledError) Error() string {
 	return fmt.Sprintf("runs are disabled on this host (%s): enable them with fettle enable", why)
 }
 
-// Disable says in a state directory that no runs are wanted, and why. It makes the
-// directory if it is missing; a reason that is there already is replaced.
+// Disable disables runs on the host with this state directory, for the reason in message. It
+// creates the directory if it is missing, and replaces an earlier reason.
 func Disable(dir, message string, now time.Time) error {
 	text, err := json.Marshal(DisabledError{Message: message, Since: now.UTC().Truncate(time.Second)})
 	if err == nil {
@@ -44,7 +44,7 @@ func Disable(dir, message string, now time.Time) error {
 	return nil
 }
 
-// Enable takes that back. What was never said is taken back, too.
+// Enable enables runs. It does nothing if they are not disabled.
 func Enable(dir string) error {
 	if err := os.Remove(filepath.Join(dir, disabledName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot enable runs: %w", err)
@@ -52,8 +52,8 @@ func Enable(dir string) error {
 	return nil
 }
 
-// Disabled is a *DisabledError if runs are disabled, nil if they are not. What can't be
-// read disables them all the same: someone meant to.
+// Disabled returns a *DisabledError if runs are disabled, else nil. An unreadable file disables
+// them too.
 func Disabled(dir string) error {
 	file := filepath.Join(dir, disabledName)
 	text, err := os.ReadFile(file)

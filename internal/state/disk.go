@@ -9,9 +9,8 @@ import (
 	securejoin "github.com/cyphar/filepath-securejoin"
 )
 
-// DirOf is where a directory of the host with this root is on our own file system, so
-// that symlinks on its way, absolute ones too, lead to where they do on that host. It
-// need not exist.
+// DirOf returns the path on our own file system of a directory of the host with this root. Symlinks
+// on its way, including absolute ones, are resolved inside the root. The directory need not exist.
 func DirOf(root, dir string) (string, error) {
 	path, err := securejoin.SecureJoin(root, dir)
 	if err != nil {
@@ -20,8 +19,7 @@ func DirOf(root, dir string) (string, error) {
 	return path, nil
 }
 
-// makeDir makes a directory for root's eyes alone; those above it, if they are
-// missing, are as usual.
+// makeDir creates a directory that only root can access. Missing parents get the usual mode.
 func makeDir(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -36,8 +34,7 @@ func makeDir(dir string) error {
 	return syncDir(above)
 }
 
-// replaceFile writes a file so that there is the old text or the new, whenever the
-// power goes.
+// replaceFile replaces a file atomically: after a power loss it has either the old or the new text.
 func replaceFile(file string, text []byte) error {
 	if err := swapFile(file, text, (*os.File).Sync); err != nil {
 		return err
@@ -45,8 +42,8 @@ func replaceFile(file string, text []byte) error {
 	return syncDir(filepath.Dir(file))
 }
 
-// swapFile puts a new file, of mode 0600, in the place of another in one step. finish has
-// the last word before that.
+// swapFile atomically replaces a file by a new one of mode 0600. finish is called with the new file
+// before it takes the place of the old one.
 func swapFile(file string, text []byte, finish func(temp *os.File) error) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(file), tempPrefix+"*")
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package state is what Fettle keeps on a host between runs, in one directory.
+// Package state stores Fettle's data on a host between runs, in one directory.
 //
-// A [Store] is the memory of transactions and, as long as it is open, the lock that
-// keeps a second run off the host. [Documents] keep the catalogs that a node goes on
-// with while no API server answers. Everything that is written survives kill -9 and
-// power loss; what can't be read any more is set aside, and the run goes on without.
+// A [Store] has the state of transactions and, while it is open, locks out a second run on the host.
+// [Documents] are the catalogs that a node uses while no API server answers. Both survive kill -9
+// and power loss. Unreadable files are set aside, and the run continues without them.
 package state
 
-// DefaultDir is where a host keeps its state.
+// DefaultDir is the default state directory of a host.
 const DefaultDir = "/var/lib/fettle"

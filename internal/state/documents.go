@@ -13,28 +13,27 @@ import (
 	"time"
 )
 
-// Documents are named texts on disk: a node's last good catalogs. A document is as it
-// was put, or missing: each carries its checksum. Safe for concurrent use of different
-// names.
+// Documents are named texts on disk: a node's last good catalogs. Each has a checksum, so a
+// document is either intact or missing. Safe for concurrent use of different names.
 type Documents struct {
 	stateDir, dir string
 	now           func() time.Time
 }
 
-// NewDocuments keeps documents in a folder of a state directory. Both are made when the
-// first is put.
+// NewDocuments returns the documents in a folder of a state directory. Both are created by the
+// first Put.
 func NewDocuments(stateDir, folder string, opts Options) *Documents {
 	return &Documents{stateDir: stateDir, dir: filepath.Join(stateDir, folder), now: opts.now}
 }
 
-// A DamagedError says that a document was not what had been put there. It is out of
-// the way and will be missing from now on.
+// A DamagedError reports that a document was damaged. The file was set aside, so the document is
+// missing from now on.
 type DamagedError struct {
 	Name  string
-	Aside string // where it is now
+	Aside string // the path of the damaged file
 }
 
-// Error says where it went.
+// Error names the document and the path of the damaged file.
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("document %s on disk is damaged: it was set aside as %s", e.Name, e.Aside)
 }
@@ -61,8 +60,7 @@ func (d *Documents) Get(name string) ([]byte, error) {
 	return nil, &DamagedError{Name: name, Aside: aside}
 }
 
-// SetAside takes a document out of the way that makes no sense to who reads it, and
-// returns where it is now.
+// SetAside renames a document that its reader can't use, and returns the new path.
 func (d *Documents) SetAside(name string) (string, error) {
 	file, err := d.file(name)
 	if err != nil {
@@ -71,8 +69,8 @@ func (d *Documents) SetAside(name string) (string, error) {
 	return setAsideFile(file, nil, d.now())
 }
 
-// Put replaces a document; it is on disk when Put returns. Putting what is there
-// already writes nothing.
+// Put replaces a document. It is on disk when Put returns. Putting an identical document writes
+// nothing.
 func (d *Documents) Put(name string, body []byte) error {
 	file, err := d.file(name)
 	if err != nil {
@@ -93,8 +91,8 @@ func (d *Documents) Put(name string, body []byte) error {
 	return nil
 }
 
-// Retain removes all other documents, and what an interrupted Put left. Documents that
-// were set aside stay.
+// Retain removes all other documents and the temporary files of interrupted calls of Put. Documents
+// that were set aside stay.
 func (d *Documents) Retain(names ...string) error {
 	keep := map[string]bool{}
 	for _, n := range names {
@@ -121,7 +119,7 @@ const (
 
 func (d *Documents) file(name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, "/\x00") || strings.HasPrefix(name, ".") {
-		return "", fmt.Errorf("document name %q can't be a file's", name)
+		return "", fmt.Errorf("invalid document name %q", name)
 	}
 	return filepath.Join(d.dir, name+suffix), nil
 }

@@ -5,18 +5,18 @@ import (
 	"path/filepath"
 )
 
-// reportName is the file in a state directory that has the report of the last run.
+// reportName is the name of the file with the report of the last run in a state directory.
 const reportName = "last_run_report.json"
 
-// reportMode lets a group that root gives the file to read it.
+// reportMode allows reading by a group that root gives the file to.
 const reportMode = 0o640
 
-// Report is the report that was put last, fs.ErrNotExist before any was.
+// Report returns the report that was stored last, or fs.ErrNotExist if there is none.
 func Report(dir string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, reportName)) }
 
-// PutReport replaces the report of the last run in a state directory, which is there.
-// Readers always find a complete report. It does not wait for the disk: a report that the
-// power takes along with the run is no loss.
+// PutReport replaces the report of the last run in an existing state directory. Readers always find
+// a complete report. PutReport does not sync the file to disk: losing the report in a power loss is
+// acceptable.
 func PutReport(dir string, text []byte) error {
 	return swapFile(filepath.Join(dir, reportName), text, func(temp *os.File) error { return temp.Chmod(reportMode) })
 }

@@ -17,55 +17,55 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
-// A Store remembers what runs last saw and which refreshes are due, of things by their kind
-// and namevar; it is an engine.Store. While it is open nobody else can open the same directory to write. The
-// zero Store remembers nothing and refuses to arm. Not safe for concurrent use.
+// A Store has the values that runs last observed and the pending refreshes, of things by their kind
+// and namevar. It implements engine.Store. While it is open, no one else can open the same
+// directory for writing. The zero Store is empty, and Arm returns an error. Not safe for concurrent
+// use.
 type Store struct {
 	db       *bbolt.DB // nil when read only
 	source   []byte
 	warnings []string
 
 	armed map[resource.Ref]int
-	// What is kept with the next Commit.
+	// Saved by the next Commit.
 	observed, audited table[texts]
 	checked           table[time.Time]
 	claims            table[claim.Claim]
-	key               []byte // nil until it is asked for
+	key               []byte // nil until it is needed
 	keyIsNew          bool
 }
 
-// Options say how to open a store. The zero value waits for nobody.
+// Options configure how to open a store. The zero value does not wait for a lock.
 type Options struct {
-	// Source is where the catalogs come from that are run. What runs of one source
-	// remember, those of another neither see nor forget: they may well name other things
-	// alike. They still keep each other out.
+	// Source is the origin of the catalogs that are run. Each source has state of its own, since
+	// two sources may use the same names for different things. They share the lock.
 	Source Source
-	// Wait is how long to wait for another run to end.
+	// Wait is the time to wait for another run to end.
 	Wait time.Duration
-	// Now dates what is set aside; time.Now by default.
+	// Now returns the time for the names of files that are set aside; time.Now by default.
 	Now func() time.Time
 }
 
-// A Source is one of those that catalogs come from.
+// A Source is an origin of catalogs.
 type Source string
 
-// The sources. A host's own manifests are that of an Options that names none.
+// The sources. Manifests, the host's own manifests, is the default.
 const (
 	Manifests Source = "manifests"
 	Cluster   Source = "cluster"
 )
 
-// A LockedError says that another process has the store open: a run is under way.
+// A LockedError reports that another process has the store open: a run is in progress.
 type LockedError struct{ Dir string }
 
 // Error names the directory.
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("another run is under way on this host, it holds the state in %s: wait for it to end and try again", e.Dir)
+	return fmt.Sprintf("another run is in progress on this host and has locked the state in %s: wait for it to end and try again", e.Dir)
 }
 
-// Open opens the store in a directory and makes both if they are missing. A store that
-// can't be read is set aside, which [Store.Warnings] tells, and a new one begun. When
-// another process has it open the error is a *LockedError. The caller closes it.
+// Open opens the store in a directory and creates both if they are missing. An unreadable store is
+// set aside and replaced by a new one, with a warning in [Store.Warnings]. The error is a
+// *LockedError if another process has the store open. The caller closes the store.
 func Open(dir string, opts Options) (*Store, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, fmt.Errorf("cannot make the state directory %s: %w", dir, err)
@@ -88,9 +88,9 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// OpenReadOnly reads the store in a directory and lets go of it at once: it keeps
-// nobody out, and nothing that is set is kept. A store that is missing or can't be
-// read is empty. While a run is under way the error is a *LockedError.
+// OpenReadOnly reads the store in a directory and closes it at once. It locks no one out and saves
+// nothing. A missing or unreadable store is empty. The error is a *LockedError while a run is in
+// progress.
 func OpenReadOnly(dir string, opts Options) (*Store, error) {
 	s := newStore(opts)
 	db, err := openDB(dir, bbolt.Options{ReadOnly: true, Timeout: timeout(opts.Wait)})
@@ -133,7 +133,7 @@ func load(dir string, opts Options) (*Store, error) {
 	if missing == nil {
 		return s, nil
 	}
-	if err := syncDir(dir); err != nil { // what is written to it is only as durable as its name
+	if err := syncDir(dir); err != nil { // a new file is only durable once its directory entry is
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
@@ -146,13 +146,13 @@ func (o Options) now() time.Time {
 	return time.Now()
 }
 
-// timeout is for bbolt, to which 0 is for ever; it tries once in any case.
+// timeout returns a timeout for bbolt, to which 0 means forever; it tries once in any case.
 func timeout(wait time.Duration) time.Duration { return max(wait, time.Nanosecond) }
 
-// Warnings are what a person should know of how it was opened; none as a rule.
+// Warnings returns problems that were found when the store was opened. There are usually none.
 func (s *Store) Warnings() []string { return s.warnings }
 
-// Close lets the next run have it. What was not committed is lost.
+// Close closes the store and releases the lock. Uncommitted changes are lost.
 func (s *Store) Close() error {
 	if s.db == nil {
 		return nil
@@ -160,20 +160,19 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// Observed are the values that a run last saw or set, nil where there are none. Not to
-// be changed.
+// Observed returns the values that a run last observed or set, or nil. Do not modify them.
 func (s *Store) Observed(thing resource.Ref) map[string]string { return s.observed.values[thing] }
 
-// SetObserved replaces them, durably with the next Commit.
+// SetObserved replaces the observed values. The next Commit makes that durable.
 func (s *Store) SetObserved(thing resource.Ref, values map[string]string) {
 	s.setValues(s.observed, thing, values)
 }
 
-// Audited are the values of audited properties that a run last saw, nil where there are
-// none. Not to be changed.
+// Audited returns the values of audited properties that a run last observed, or nil. Do not modify
+// them.
 func (s *Store) Audited(thing resource.Ref) map[string]string { return s.audited.values[thing] }
 
-// SetAudited replaces them, durably with the next Commit.
+// SetAudited replaces the audited values. The next Commit makes that durable.
 func (s *Store) SetAudited(thing resource.Ref, values map[string]string) {
 	s.setValues(s.audited, thing, values)
 }
@@ -184,18 +183,18 @@ func (s *Store) setValues(t table[texts], thing resource.Ref, values map[string]
 	}
 }
 
-// Checked is when a run last looked at a thing, zero for never.
+// Checked returns the time when a run last checked a thing, zero for never.
 func (s *Store) Checked(thing resource.Ref) time.Time { return s.checked.values[thing] }
 
-// SetChecked replaces it, durably with the next Commit.
+// SetChecked replaces that time. The next Commit makes that durable.
 func (s *Store) SetChecked(thing resource.Ref, at time.Time) {
 	if s.db != nil && !at.Equal(s.checked.values[thing]) {
 		s.checked.set(thing, at)
 	}
 }
 
-// Key is what sensitive values are digested with before they are remembered: a secret
-// of this store. It is made when it is first asked for, and kept with the next Commit.
+// Key returns the key for digests of sensitive values, a secret of this store. It is created when
+// it is first needed, and saved by the next Commit.
 func (s *Store) Key() []byte {
 	if s.key == nil {
 		s.key, s.keyIsNew = make([]byte, keySize), true
@@ -204,10 +203,10 @@ func (s *Store) Key() []byte {
 	return s.key
 }
 
-// Armed are the things that a refresh is due to, with the number of events.
+// Armed returns the things with a pending refresh and their numbers of events.
 func (s *Store) Armed() map[resource.Ref]int { return maps.Clone(s.armed) }
 
-// Arm makes a refresh due, once for every time a thing is named. It is on disk when
+// Arm makes a refresh pending, with one event for every time a thing is named. It is on disk when
 // Arm returns.
 func (s *Store) Arm(refs []resource.Ref) error {
 	if s.db == nil {
@@ -220,7 +219,7 @@ func (s *Store) Arm(refs []resource.Ref) error {
 	return s.setArmed(armed, refs)
 }
 
-// Disarm strikes refreshes off. That is on disk when it returns.
+// Disarm removes pending refreshes. That is on disk when Disarm returns.
 func (s *Store) Disarm(refs []resource.Ref) error {
 	if s.db == nil {
 		return errReadOnly
@@ -243,8 +242,8 @@ func (s *Store) setArmed(armed map[resource.Ref]int, refs []resource.Ref) error 
 	return nil
 }
 
-// Retain forgets what is remembered of things for which keep is false, durably with the next
-// Commit. A refresh that is due stays due, until a resource is about the thing again.
+// Retain removes the values of things for which keep is false. The next Commit makes that durable.
+// Pending refreshes stay until a resource manages the thing again.
 func (s *Store) Retain(keep func(thing resource.Ref) bool) {
 	if s.db == nil {
 		return
@@ -254,12 +253,10 @@ func (s *Store) Retain(keep func(thing resource.Ref) bool) {
 	s.checked.retain(keep)
 }
 
-// Claims are what hosts are to do about things that no resource is about any more, by kind
-// and namevar. Not to be changed.
+// Claims returns the claims on things of the host, by kind and namevar. Do not modify them.
 func (s *Store) Claims() map[resource.Ref]claim.Claim { return s.claims.values }
 
-// Claim notes claims, instead of others on the same things. They are on disk when it
-// returns.
+// Claim adds claims and replaces others on the same things. They are on disk when Claim returns.
 func (s *Store) Claim(claims []claim.Claim) error {
 	if s.db == nil {
 		return errReadOnly
@@ -274,21 +271,21 @@ func (s *Store) Claim(claims []claim.Claim) error {
 	return nil
 }
 
-// SetClaim notes a claim, durably with the next Commit.
+// SetClaim adds or replaces a claim. The next Commit makes that durable.
 func (s *Store) SetClaim(c claim.Claim) {
 	if s.db != nil {
 		s.claims.set(c.Key(), c)
 	}
 }
 
-// DropClaim forgets the claim on a thing, durably with the next Commit.
+// DropClaim removes the claim on a thing. The next Commit makes that durable.
 func (s *Store) DropClaim(key resource.Ref) {
 	if s.db != nil {
 		s.claims.drop(key)
 	}
 }
 
-// Commit makes what was set durable. Where nothing was, it writes nothing.
+// Commit makes changes durable. Without changes it writes nothing.
 func (s *Store) Commit() error {
 	changed := len(s.observed.dirty) + len(s.audited.dirty) + len(s.checked.dirty) + len(s.claims.dirty)
 	if s.db == nil || changed == 0 {

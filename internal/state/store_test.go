@@ -406,7 +406,7 @@ func TestStateOfEarlierVersionsIsDropped(t *testing.T) {
 	if s.Observed(nginx()) != nil || s.Audited(nginx()) != nil || !s.Checked(nginx()).IsZero() || s.Armed()[nginx()] != 2 {
 		t.Errorf("observed %v, audited %v, checked %v, armed %v", s.Observed(nginx()), s.Audited(nginx()), s.Checked(nginx()), s.Armed())
 	}
-	want := []string{"the state is an earlier version's: what it says of drift and audits is not used"}
+	want := []string{"the state was written by an earlier version: its records of drift and audits are not used"}
 	if diff := cmp.Diff(want, s.Warnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

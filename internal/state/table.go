@@ -13,8 +13,8 @@ import (
 // texts are values by property.
 type texts = map[string]string
 
-// textModes encode texts as CBOR byte strings: values need not be UTF-8, and a run decodes one
-// for each of its resources, which takes a fraction of what JSON does.
+// textModes encode texts as CBOR byte strings. Values need not be UTF-8, and a run decodes one text
+// map per resource, which takes a fraction of the time that JSON takes.
 var textModes = sync.OnceValues(func() (cbor.EncMode, cbor.DecMode) {
 	enc, err := cbor.EncOptions{String: cbor.StringToByteString, Sort: cbor.SortBytewiseLexical}.EncMode()
 	if err != nil { // the options are constants
@@ -27,8 +27,7 @@ var textModes = sync.OnceValues(func() (cbor.EncMode, cbor.DecMode) {
 	return enc, dec
 })
 
-// A table is one sort of what is remembered of things: a bucket of encoded values
-// by Kind/namevar. What was set is on disk once it was written.
+// A table is one kind of stored values: a bucket of encoded values by Kind/name.
 type table[V any] struct {
 	bucket []byte
 	encode func(v any) ([]byte, error)
@@ -37,7 +36,7 @@ type table[V any] struct {
 	dirty  map[resource.Ref]bool // keys whose values differ from the disk
 }
 
-// newTable is a table of values as JSON.
+// newTable returns a table that encodes values as JSON.
 func newTable[V any](bucket string) table[V] {
 	return table[V]{[]byte(bucket), json.Marshal, json.Unmarshal, map[resource.Ref]V{}, map[resource.Ref]bool{}}
 }

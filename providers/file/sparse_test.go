@@ -19,7 +19,7 @@ func TestHugeFilesAreNotReadIfTheSizeDiffers(t *testing.T) {
 
 	const (
 		huge     = 1 << 40
-		tooLarge = "cannot back up /x; will not replace it: /x needs 1099511631872 bytes in the bucket, which takes no more than 1073741824: raise its limit, or set backup: None"
+		tooLarge = "cannot back up /x; will not replace it: /x needs 1099511631872 bytes in the bucket, but its limit is 1073741824: raise the limit, or set backup: None"
 	)
 	for spec, c := range map[string]struct{ err, after string }{
 		`{path: /x, content: "two\n", backup: None}`: {after: "two\n"},
