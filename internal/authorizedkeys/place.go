@@ -43,7 +43,7 @@ type NoUserError struct{ Name string }
 
 // Error names the user and the remedy.
 func (e *NoUserError) Error() string {
-	return fmt.Sprintf("user %s is not a user of the host: declare User/%s", e.Name, e.Name)
+	return fmt.Sprintf("user %s does not exist on the host: declare User/%s", e.Name, e.Name)
 }
 
 // Accounts are the users and groups of a host.
@@ -151,7 +151,7 @@ func (p Place) isRoots() bool { return p.User == nil || p.who.UID == 0 }
 func (p Place) checkOnlyRoot(dir host.Handle) error {
 	only, err := dir.OnlyRootWrites()
 	if err == nil && !only {
-		err = fmt.Errorf("others than root can write to %s, so it is not safe for root's keys: "+
+		err = fmt.Errorf("users other than root can write to %s, so it is not safe for root's keys: "+
 			"set the user of target %s", dir.Path(), p.Path)
 	}
 	return err

@@ -119,8 +119,8 @@ func TestCompile(t *testing.T) {
 				Withheld: map[string]string{"web-1": "File/a:InvalidWhen File/b:InvalidWhen File/c:InvalidWhen"},
 				Problems: []string{
 					`File/a||InvalidWhen|when "fact.x" is invalid: line 1, column 1: undeclared reference to 'fact' (in container '')`,
-					`File/b||InvalidWhen|when "1 + 1" is invalid: it gives int, and must give a bool`,
-					`File/c||InvalidWhen|when "facts.os.family" fails on node web-1: it gives string, and must give a bool`,
+					`File/b||InvalidWhen|when "1 + 1" is invalid: it returns int, but must return bool`,
+					`File/c||InvalidWhen|when "facts.os.family" fails on node web-1: it returns string, but must return bool`,
 				},
 			},
 		},
@@ -273,8 +273,8 @@ func TestCompile(t *testing.T) {
 					"File/c||InvalidTemplate|cannot parse contentTemplate: line 1: missing value for if",
 					`File/e||InvalidTemplate|cannot parse contentTemplate: line 1: function "now" not defined`,
 					`File/f||InvalidSpec|content "refused" is not allowed: write something else`,
-					"File/g|web-1|InvalidTemplate|cannot render contentTemplate on node web-1: it exceeds the limit of one evaluation, about 100 ms or 48 MiB: loop over less, or make less text and shorter lists",
-					"File/g|web-2|InvalidTemplate|cannot render contentTemplate on node web-2: it exceeds the limit of one evaluation, about 100 ms or 48 MiB: loop over less, or make less text and shorter lists",
+					"File/g|web-1|InvalidTemplate|cannot render contentTemplate on node web-1: it exceeds the limit of one evaluation, about 100 ms or 48 MiB: loop over less, or generate less text and shorter lists",
+					"File/g|web-2|InvalidTemplate|cannot render contentTemplate on node web-2: it exceeds the limit of one evaluation, about 100 ms or 48 MiB: loop over less, or generate less text and shorter lists",
 				},
 			},
 		},
@@ -313,7 +313,7 @@ func TestCompile(t *testing.T) {
 			want: outline{
 				Nodes:    map[string]string{"web-1": ""},
 				Withheld: map[string]string{"web-1": "File/a:Conflict"},
-				Problems: []string{"File/a||Conflict|File/a is given more than once: give each its own metadata.name"},
+				Problems: []string{"File/a||Conflict|File/a is defined more than once: give each its own metadata.name"},
 			},
 		},
 		"what no catalog has room for is said": {

@@ -51,7 +51,7 @@ func TestLocal(t *testing.T) {
 					Ref: "File/b", Reason: "Conflict", Others: []v1alpha1.ResourceRef{"File/a"},
 					Message: `path "/x" is also claimed by File/a on the same node: keep one, or let their nodeSelector or when exclude each other`,
 				},
-				{Ref: "File/c", Reason: "Conflict", Message: "File/c is given more than once: give each its own metadata.name"},
+				{Ref: "File/c", Reason: "Conflict", Message: "File/c is defined more than once: give each its own metadata.name"},
 				{Ref: "File/e", Reason: "DependsOnProblem", Message: "waits for File/c, which is withheld: Conflict"},
 			},
 		},

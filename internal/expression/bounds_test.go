@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	overCost  = "it exceeds the limit of one evaluation, about 100 ms or 48 MiB: loop over less, or make less text and shorter lists"
+	overCost  = "it exceeds the limit of one evaluation, about 100 ms or 48 MiB: loop over less, or generate less text and shorter lists"
 	overDepth = overCost + ": lists and maps are nested more than 64 deep"
 )
 
@@ -36,7 +36,7 @@ func TestTemplatesMayReachTheirLimits(t *testing.T) {
 		most int
 		want string
 	}{
-		"bytes":   {func(n int) string { return strings.Repeat("x", n) }, 64 << 10, "it is 64 KiB long, and may be 64: let contentFrom bring text that needs no template"},
+		"bytes":   {func(n int) string { return strings.Repeat("x", n) }, 64 << 10, "it is 64 KiB long, and the limit is 64: use contentFrom for text that needs no template"},
 		"content": {func(n int) string { return fmt.Sprintf(`{{ repeat %d "x" }}`, n) }, 384 << 10, tooLong},
 		"content in parts": {
 			func(n int) string {
@@ -83,7 +83,7 @@ func TestConditionsMayReachTheirLimits(t *testing.T) {
 		want string
 	}{
 		"bytes": {
-			func(n int) string { return `"` + strings.Repeat("x", n-6) + `"!=""` }, 4096, "it is 4097 bytes long, and may be 4096: select by labels, or split the resource",
+			func(n int) string { return `"` + strings.Repeat("x", n-6) + `"!=""` }, 4096, "it is 4097 bytes long, and the limit is 4096: select by labels, or split the resource",
 		},
 		"calls":           {and(`size("a") == 1`), 44, tooMany},
 		"macros":          {and(`[].all(x, true)`), 44, tooMany},
@@ -203,7 +203,7 @@ func TestParseDoesNotCheckNames(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"1 +":                     "line 1, column 4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
-		strings.Repeat("x", 4097): "it is 4097 bytes long, and may be 4096: select by labels, or split the resource",
+		strings.Repeat("x", 4097): "it is 4097 bytes long, and the limit is 4096: select by labels, or split the resource",
 	} {
 		if parsed, err := env.Parse(text); err == nil || err.Error() != want || parsed != nil {
 			t.Errorf("%.20s: got %v, %v", text, parsed, err)

@@ -13,10 +13,10 @@ import (
 const MaxCost = 100_000_000
 
 // ErrTooCostly is the error of an evaluation that exceeds [MaxCost].
-var ErrTooCostly = errors.New("it exceeds the limit of one evaluation, about 100 ms or 48 MiB: loop over less, or make less text and shorter lists")
+var ErrTooCostly = errors.New("it exceeds the limit of one evaluation, about 100 ms or 48 MiB: loop over less, or generate less text and shorter lists")
 
 // ErrCutOff is the error of an evaluation that costs more than its caller allows, which is less than [MaxCost].
-var ErrCutOff = errors.New("it costs more than is left")
+var ErrCutOff = errors.New("it costs more than the remaining budget")
 
 // A budget is what one evaluation has spent and may spend. It is not safe for concurrent use.
 type budget struct{ spent, limit int }

@@ -34,7 +34,7 @@ var errNoDefinitions = errors.New("define, template and block are not available,
 // ParseTemplate parses a contentTemplate.
 func ParseTemplate(text string) (*Template, error) {
 	if len(text) > MaxTemplate {
-		return nil, fmt.Errorf("it is %d KiB long, and may be %d: let contentFrom bring text that needs no template", len(text)>>10, MaxTemplate>>10)
+		return nil, fmt.Errorf("it is %d KiB long, and the limit is %d: use contentFrom for text that needs no template", len(text)>>10, MaxTemplate>>10)
 	}
 	t := &Template{budget: &budget{}}
 	var err error

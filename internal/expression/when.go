@@ -36,7 +36,7 @@ func (c *Condition) Holds(vars map[string]any, limit int) (holds bool, cost int,
 	}
 	b, ok := out.Value().(bool)
 	if !ok {
-		return false, cost, fmt.Errorf("it gives %s, and must give a bool", out.Type().TypeName())
+		return false, cost, fmt.Errorf("it returns %s, but must return bool", out.Type().TypeName())
 	}
 	return b, cost, nil
 }
@@ -138,13 +138,13 @@ func (e *Environment) parse(text string) (*cel.Ast, error) {
 		return nil, err
 	}
 	if len(text) > MaxWhen {
-		return nil, fmt.Errorf("it is %d bytes long, and may be %d: select by labels, or split the resource", len(text), MaxWhen)
+		return nil, fmt.Errorf("it is %d bytes long, and the limit is %d: select by labels, or split the resource", len(text), MaxWhen)
 	}
 	parsed, issues := e.env.Parse(text)
 	return parsed, issuesError(issues)
 }
 
-// CompileWhen compiles a `when`, which must give a bool.
+// CompileWhen compiles a `when`, which must return a bool.
 func (e *Environment) CompileWhen(text string) (*Condition, error) {
 	parsed, err := e.parse(text)
 	if err != nil {
@@ -159,7 +159,7 @@ func (e *Environment) CompileWhen(text string) (*Condition, error) {
 		return nil, err
 	}
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("it gives %s, and must give a bool", t)
+		return nil, fmt.Errorf("it returns %s, but must return bool", t)
 	}
 	p, err := newProgram(e, checked.NativeRep())
 	if err != nil {

@@ -25,15 +25,15 @@ type PublicKey struct{ key hpke.PublicKey }
 func ParsePublicKey(s string) (PublicKey, error) {
 	encoded, ok := strings.CutPrefix(s, algorithm)
 	if !ok {
-		return PublicKey{}, fmt.Errorf("public key %q is of an unknown algorithm: it has to begin with %s", text.Clip(s, maxQuoted), algorithm)
+		return PublicKey{}, fmt.Errorf("public key %q has an unknown algorithm: it must begin with %s", text.Clip(s, maxQuoted), algorithm)
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	if err != nil || strings.ContainsAny(encoded, "\r\n") { // the decoder skips these
-		return PublicKey{}, fmt.Errorf("public key %q is no base64", text.Clip(s, maxQuoted))
+		return PublicKey{}, fmt.Errorf("public key %q is not base64", text.Clip(s, maxQuoted))
 	}
 	key, err := hpke.MLKEM768X25519().NewPublicKey(raw)
 	if err != nil {
-		return PublicKey{}, fmt.Errorf("public key %q is no key: %w", text.Clip(s, maxQuoted), err)
+		return PublicKey{}, fmt.Errorf("public key %q is invalid: %w", text.Clip(s, maxQuoted), err)
 	}
 	return PublicKey{key}, nil
 }

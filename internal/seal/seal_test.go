@@ -157,13 +157,13 @@ func TestInvalidKeysAreRejected(t *testing.T) {
 	text := newKey(t).PublicKey().String()
 	encoded := strings.TrimPrefix(text, "mlkem768-x25519:")
 	for name, tt := range map[string]struct{ text, want string }{
-		"nothing":                       {"", "is of an unknown algorithm: it has to begin with mlkem768-x25519:"},
-		"another algorithm":             {"rsa:" + encoded, "is of an unknown algorithm: it has to begin with mlkem768-x25519:"},
-		"no base64":                     {"mlkem768-x25519:???", "is no base64"},
-		"a line break":                  {"mlkem768-x25519:" + encoded[:100] + "\n" + encoded[100:], "is no base64"},
-		"another spelling of its end":   {"mlkem768-x25519:QQ==" + "\n", "is no base64"},
-		"too short":                     {"mlkem768-x25519:QUFB", "is no key: invalid public key size"},
-		"numbers that are out of range": {"mlkem768-x25519:" + strings.Repeat("/", len(encoded)-4) + encoded[len(encoded)-4:], "is no key: mlkem: invalid polynomial encoding"},
+		"nothing":                       {"", "has an unknown algorithm: it must begin with mlkem768-x25519:"},
+		"another algorithm":             {"rsa:" + encoded, "has an unknown algorithm: it must begin with mlkem768-x25519:"},
+		"not base64":                    {"mlkem768-x25519:???", "is not base64"},
+		"a line break":                  {"mlkem768-x25519:" + encoded[:100] + "\n" + encoded[100:], "is not base64"},
+		"another spelling of its end":   {"mlkem768-x25519:QQ==" + "\n", "is not base64"},
+		"too short":                     {"mlkem768-x25519:QUFB", "is invalid: invalid public key size"},
+		"numbers that are out of range": {"mlkem768-x25519:" + strings.Repeat("/", len(encoded)-4) + encoded[len(encoded)-4:], "is invalid: mlkem: invalid polynomial encoding"},
 	} {
 		key, err := seal.ParsePublicKey(tt.text)
 		if err == nil || !strings.HasSuffix(err.Error(), tt.want) || !key.IsZero() {
@@ -181,7 +181,7 @@ func TestAnErrorQuotesAtMost40BytesOfAKey(t *testing.T) {
 	const forty = "a text that is neither a key nor an hour"
 	for text, quoted := range map[string]string{forty: forty, forty + "!": forty[:37] + "..."} {
 		_, err := seal.ParsePublicKey(text)
-		want := fmt.Sprintf("public key %q is of an unknown algorithm: it has to begin with mlkem768-x25519:", quoted)
+		want := fmt.Sprintf("public key %q has an unknown algorithm: it must begin with mlkem768-x25519:", quoted)
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

@@ -105,7 +105,7 @@ func userOf(users accounts.Users, v *intstr.IntOrString) (user accounts.User, kn
 		}
 	default:
 		if user, known = users.Named(name); !known {
-			return user, false, fmt.Errorf("user %s is not a user of the host: declare User/%s", name, name)
+			return user, false, fmt.Errorf("user %s does not exist on the host: declare User/%s", name, name)
 		}
 	}
 	return user, known, nil
@@ -119,11 +119,11 @@ func groupOf(groups accounts.Groups, v *intstr.IntOrString, user accounts.User, 
 	case v != nil:
 		group, ok := groups.Named(name)
 		if !ok {
-			return 0, fmt.Errorf("group %s is not a group of the host: declare Group/%s", name, name)
+			return 0, fmt.Errorf("group %s does not exist on the host: declare Group/%s", name, name)
 		}
 		return group.GID, nil
 	case !known:
-		return 0, fmt.Errorf("user %d is not a user of the host, so its group is not known: set group, or declare the User", user.UID)
+		return 0, fmt.Errorf("user %d does not exist on the host, so its group is unknown: set group, or declare the User", user.UID)
 	}
 	return user.GID, nil
 }

@@ -31,7 +31,7 @@ type Attributes struct {
 	secret []string
 }
 
-// Values of logOutput.
+// The values of logOutput.
 const (
 	onFailure = "onFailure"
 	always    = "always"
@@ -92,23 +92,23 @@ func codes(list []int32) string {
 
 func parameters() []resource.Parameter {
 	return []resource.Parameter{
-		{Name: "command", Doc: "The command line: split into words by POSIX quoting, without expansion."},
-		{Name: "args", Doc: "The arguments of the command, which then is not split."},
-		{Name: "shell", Doc: "Runs command, refresh and checks by /bin/sh -c."},
-		{Name: "creates", Doc: "Files: the command runs only if none of them exists."},
-		{Name: "onlyIf", Doc: "Commands: runs only if all of them exit with 0. They run in noop too."},
-		{Name: "unless", Doc: "Commands: runs only if none of them exits with 0. They run in noop too."},
-		{Name: "refreshOnly", Doc: "Runs only when notified."},
-		{Name: "refresh", Doc: "Run instead of command when notified."},
-		{Name: "tries", Doc: "How often to run until it succeeds; 1 by default."},
-		{Name: "trySleepSeconds", Doc: "Pause between two tries; none by default."},
-		{Name: "timeoutSeconds", Doc: "How long each try and check may take; 300 by default, 0 for no limit."},
+		{Name: "command", Doc: "The command line. It is split into words by POSIX quoting, without expansion."},
+		{Name: "args", Doc: "The arguments of the command; with them, command is not split."},
+		{Name: "shell", Doc: "Runs command, refresh and checks with /bin/sh -c."},
+		{Name: "creates", Doc: "Paths: the command runs only if none of them exists."},
+		{Name: "onlyIf", Doc: "Checks: the command runs only if all of them exit with 0. They also run with noop."},
+		{Name: "unless", Doc: "Checks: the command runs only if none of them exits with 0. They also run with noop."},
+		{Name: "refreshOnly", Doc: "Runs the command only when the Exec is notified."},
+		{Name: "refresh", Doc: "A command that runs instead of command when the Exec is notified."},
+		{Name: "tries", Doc: "The maximum number of attempts; 1 by default."},
+		{Name: "trySleepSeconds", Doc: "The pause between attempts; none by default."},
+		{Name: "timeoutSeconds", Doc: "The time limit of each attempt and check; 300 by default, 0 for no limit."},
 		{Name: "cwd", Doc: "Directory to run in; / by default."},
 		{Name: "user", Doc: "User to run as, by name or number; root by default."},
 		{Name: "group", Doc: "Group to run as, by name or number; the user's own by default."},
 		{Name: "umask", Doc: "Umask of the command, in octal."},
-		{Name: "environment", Doc: "KEY=value; there is nothing else but PATH. Values are redacted in all output."},
-		{Name: "path", Doc: "Directories where commands are looked for."},
+		{Name: "environment", Doc: "Variables, as KEY=value. The command gets these and PATH, nothing else. Their values are redacted in all output."},
+		{Name: "path", Doc: "Directories in which commands are looked up."},
 		{Name: "logOutput", Doc: "When the end of the output is reported: onFailure (default), always or never."},
 	}
 }

@@ -136,7 +136,7 @@ func TestWhenACommandRuns(t *testing.T) {
 		},
 		"a user that is not there": {
 			`{command: /bin/true, user: nobodyelse}`,
-			[]string{"Exec/a Failed", `command failed: user nobodyelse is not a user of the host: declare User/nobodyelse`},
+			[]string{"Exec/a Failed", `command failed: user nobodyelse does not exist on the host: declare User/nobodyelse`},
 		},
 	}
 	h, _ := open(t)
@@ -191,7 +191,7 @@ func TestCredentials(t *testing.T) {
 	}
 
 	same(t, run(t, h, false, item(t, "a", `{command: /bin/true, user: 4711}`)), "Exec/a Failed",
-		"command failed: user 4711 is not a user of the host, so its group is not known: set group, or declare the User")
+		"command failed: user 4711 does not exist on the host, so its group is unknown: set group, or declare the User")
 }
 
 func prefixed(lines []string) []string {

@@ -29,7 +29,7 @@ func (posix) Read(ctx context.Context, h resource.Reader, want Attributes) (is A
 	is = want
 	is.Environment, is.secret = nil, nil
 	if want.Command == "" {
-		return is, errors.New("a host does not know Execs by name: apply one with a command instead")
+		return is, errors.New("cannot look up an Exec by its name: apply one with a command instead")
 	}
 	if ptr.Deref(want.RefreshOnly, false) {
 		return is, nil

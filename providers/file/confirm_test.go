@@ -25,7 +25,7 @@ func TestRemovingASystemDirectoryRequiresConfirm(t *testing.T) {
 		`{path: /srv/etc, recurse: true, source: /usr/share/x, purge: true}`: false,
 	} {
 		_, err := bind(t, spec)
-		if refused != (err != nil && strings.Contains(err.Error(), "which the host does not work without: if that is intended, set confirm: /")) || !refused && err != nil {
+		if refused != (err != nil && strings.Contains(err.Error(), "which the host needs: if that is intended, set confirm: /")) || !refused && err != nil {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}

@@ -146,7 +146,7 @@ func (w *writer) file(ctx context.Context) error {
 }
 
 // errChecked keeps a file that was only checked from being put in place.
-var errChecked = errors.New("the content was only checked")
+var errChecked = errors.New("the content was only validated")
 
 // checkOnly checks the content beside the path, and leaves nothing there.
 func (w *writer) checkOnly(ctx context.Context) error {

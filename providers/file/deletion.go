@@ -87,7 +87,7 @@ func (a *Attributes) restoreAll(is Attributes) {
 // too and is never saved; the schema does not allow such a resource to say Restore.
 func (p posix) restoreContent(ctx context.Context, h resource.Writer, was *Attributes, is, want Attributes) error {
 	if want.secret {
-		return errors.New("what a secret replaces is never kept, so it cannot be restored: use deletionPolicy Delete or Orphan")
+		return errors.New("content that a secret replaces is never saved, so it cannot be restored: use deletionPolicy Delete or Orphan")
 	}
 	file, err := p.place(h, want).Lookup(h)
 	if err != nil {
@@ -95,12 +95,12 @@ func (p posix) restoreContent(ctx context.Context, h resource.Writer, was *Attri
 	}
 	defer file.Close()
 	if !file.Info().Unchanged(is.found.info) {
-		return fmt.Errorf("cannot keep %s to restore it: %w", want.Path, host.ErrChanged)
+		return fmt.Errorf("cannot save %s to restore it later: %w", want.Path, host.ErrChanged)
 	}
 	b := h.Bucket()
 	sum, err := b.Save(ctx, file, want.Path)
 	if err != nil {
-		return fmt.Errorf("cannot keep %s to restore it; will not change it: %w", want.Path, err)
+		return fmt.Errorf("cannot save %s to restore it later; will not change it: %w", want.Path, err)
 	}
 	was.Source, was.ChecksumValue = new(b.Path(sum)), &sum
 	return p.restoreAccess(h, was, is, want)

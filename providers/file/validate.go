@@ -68,7 +68,7 @@ func validateRemoval(a Attributes) error {
 	if !removes || !confirm.IsSystemDirectory(a.Path) || validatePath(a) != nil {
 		return nil
 	}
-	return confirm.Check(a.Confirm, a.Path, "this removes "+a.Path+", or what is in it, which the host does not work without:")
+	return confirm.Check(a.Confirm, a.Path, "this removes "+a.Path+" or its contents, which the host needs:")
 }
 
 func validateEnsure(a Attributes) error {

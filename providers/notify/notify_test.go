@@ -85,7 +85,7 @@ func TestNotifyCannotBeReadByName(t *testing.T) {
 	must(t, err)
 	h := hosttest.New(t).ReadOnly()
 	must(t, r.Choose(nil, h, ""))
-	if err := r.Read(t.Context(), resourcetest.Reader(h)); err == nil || err.Error() != "a host does not know Notifies by name: apply one instead" {
+	if err := r.Read(t.Context(), resourcetest.Reader(h)); err == nil || err.Error() != "cannot look up a Notify by its name: apply one instead" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -20,7 +20,7 @@ func (report) Suits(resource.Facts, host.Reader) error { return nil }
 // Read implements [resource.Provider]. No message was reported yet.
 func (report) Read(_ context.Context, _ resource.Reader, want Attributes) (Attributes, error) {
 	if want.Message == nil {
-		return Attributes{}, errors.New("a host does not know Notifies by name: apply one instead")
+		return Attributes{}, errors.New("cannot look up a Notify by its name: apply one instead")
 	}
 	return Attributes{name: want.name}, nil
 }

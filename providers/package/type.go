@@ -139,7 +139,7 @@ func parameters() []resource.Parameter {
 		{Name: "responseFile", Doc: "Path of a file on the host with answers to the package's debconf questions, read before it is installed, removed or purged."},
 		{Name: "allowVirtual", Doc: "Lets name be a virtual package. Default false.", Feature: virtualPackages},
 		{Name: "reinstallOnRefresh", Doc: "Reinstalls the package when it is notified. Default false.", Feature: reinstallable},
-		{Name: "configFiles", Doc: "What happens to a locally changed configuration file when a package has a new one: keep (default) or replace."},
+		{Name: "configFiles", Doc: "How to handle a locally changed configuration file when a package has a new one: keep (default) or replace."},
 		{Name: "environment", Doc: "Environment of apt's commands, as KEY=value."},
 	}
 }

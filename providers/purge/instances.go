@@ -64,7 +64,7 @@ func list(ctx context.Context, h resource.Reader, want attributes, c resource.Ca
 		return nil, nil, fmt.Errorf("kind %q is unknown: `fettle describe` lists the known ones", want.Kind)
 	}
 	if ref, missing := c.Missing(want.Kind); missing {
-		return nil, nil, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is purged: correct it first", ref)
+		return nil, nil, fmt.Errorf("nothing is purged while %s is withheld or invalid, because it may manage what would be removed: correct it first", ref)
 	}
 	// The default provider, which removes them, might not know the instances of another.
 	all, err := kind.Instances(ctx, c.Facts(), h, resource.Chosen(kind, c.Facts(), h))

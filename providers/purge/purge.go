@@ -30,7 +30,7 @@ func Type() *resource.Type[v1alpha1.PurgeAttributes] {
 		Example: example,
 		Parameters: []resource.Parameter{
 			{Name: "unlessSystemUser", Doc: "Excludes system users and groups, which have low numbers. Default true."},
-			{Name: "confirm", Doc: "The kind, to allow a purge without an exception."},
+			{Name: "confirm", Doc: "The kind again, to allow a purge without an exception."},
 			{Name: "unlessUID", Doc: "Excludes the users, or groups, with these numbers."},
 		},
 		Providers:   []resource.Provider[attributes]{instances{}},

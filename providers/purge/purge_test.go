@@ -58,13 +58,13 @@ func TestUnmanagedInstancesAreRemoved(t *testing.T) {
 			withheld:  []resource.Ref{{Kind: "User", Name: "stray"}},
 			resources: [][2]string{{"Purge/users", `{"kind":"User"}`}},
 			want: []string{
-				"Purge/users: cannot generate its resources: what User/stray manages is not known while it is withheld or invalid, so nothing is purged: correct it first",
+				"Purge/users: cannot generate its resources: nothing is purged while User/stray is withheld or invalid, because it may manage what would be removed: correct it first",
 			},
 		},
 		"nothing while one is invalid": {
 			resources: [][2]string{{"Purge/users", `{"kind":"User"}`}, {"User/bad", `{"uid":"x"}`}},
 			want: []string{
-				"Purge/users: cannot generate its resources: what User/bad manages is not known while it is withheld or invalid, so nothing is purged: correct it first",
+				"Purge/users: cannot generate its resources: nothing is purged while User/bad is withheld or invalid, because it may manage what would be removed: correct it first",
 				"User/bad: cannot read attributes of User/bad: json: cannot unmarshal string into Go struct field UserAttributes.uid of type int64",
 			},
 		},

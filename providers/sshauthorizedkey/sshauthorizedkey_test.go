@@ -234,7 +234,7 @@ func TestRootsFileRequiresDirectoriesOfRoot(t *testing.T) {
 	must(t, os.Symlink("/etc/ssh", filepath.Join(root, "srv/link")))
 	const spec = ` type: ssh-ed25519, key: ` + one + `}`
 	no := func(dir, file string) string {
-		return "cannot read the keys: others than root can write to " + dir + ", so it is not safe for root's keys: set the user of target " + file
+		return "cannot read the keys: users other than root can write to " + dir + ", so it is not safe for root's keys: set the user of target " + file
 	}
 	same(t, machine(h).Apply(t,
 		`SSHAuthorizedKey/a {target: /etc/ssh/authorized_keys.d/ann, `+spec,
@@ -262,7 +262,7 @@ func TestUserCreatedOrRemovedInTheSameRun(t *testing.T) {
 		`User/eve {home: /home/eve, manageHome: true}`,
 		`User/bob {ensure: absent}`,
 	),
-		`SSHAuthorizedKey/zoe@laptop: change of ensure from absent to present failed: cannot manage key "zoe@laptop": user zoe is not a user of the host: declare User/zoe`,
+		`SSHAuthorizedKey/zoe@laptop: change of ensure from absent to present failed: cannot manage key "zoe@laptop": user zoe does not exist on the host: declare User/zoe`,
 		"User/eve: created", "SSHAuthorizedKey/eve@laptop: created", "User/bob: removed")
 }
 

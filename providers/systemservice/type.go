@@ -52,10 +52,10 @@ func Type() *resource.Type[attributes] {
 		Doc:     doc,
 		Example: example,
 		Features: []resource.FeatureDoc{
-			{Name: controllable, Doc: "can start and stop services"},
-			{Name: refreshable, Doc: "can restart or reload a running service"},
-			{Name: enableable, Doc: "can enable and disable services at boot"},
-			{Name: maskable, Doc: "can mask services, so that they cannot be started"},
+			{Name: controllable, Doc: "Services can be started and stopped."},
+			{Name: refreshable, Doc: "Running services can be restarted or reloaded."},
+			{Name: enableable, Doc: "Services can be enabled and disabled at boot."},
+			{Name: maskable, Doc: "Services can be masked, so that they cannot be started."},
 		},
 		Properties:  properties(),
 		Parameters:  parameters(),
@@ -112,7 +112,7 @@ func parameters() []resource.Parameter {
 		{Name: "restart", Doc: "A command that restarts the service when it is notified, instead of the supervisor.", Feature: refreshable},
 		{Name: "status", Doc: "A command that exits with 0 if the service runs, and changes nothing.", Feature: controllable},
 		{Name: "hasRestart", Doc: "Whether the service's script can restart it. If false, a refresh stops and starts it.", Feature: refreshable},
-		{Name: "hasStatus", Doc: "Whether the supervisor knows if the service runs. If false, a process that matches the pattern shows it.", Feature: controllable},
+		{Name: "hasStatus", Doc: "Whether the supervisor reports if the service runs. If false, it runs if a process matches the pattern.", Feature: controllable},
 		{Name: "pattern", Doc: "A regular expression for the command line of the service's process. By default it is the service's name.", Feature: controllable},
 		{Name: "reloadOnRefresh", Doc: "Reload the service instead of restarting it when it is notified. One that can't reload is restarted.", Feature: refreshable},
 	}

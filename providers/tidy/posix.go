@@ -27,7 +27,7 @@ func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 
 func (posix) Read(_ context.Context, _ resource.Reader, want Attributes) (Attributes, error) {
 	if want.Path == "" {
-		return want, errors.New("a host does not know Tidies by name: apply one with a path instead")
+		return want, errors.New("cannot look up a Tidy by its name: apply one with a path instead")
 	}
 	return want, nil
 }
@@ -45,7 +45,7 @@ var errStop = errors.New("the walk was stopped")
 func (p posix) Generate(_ context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		if ref, missing := c.Missing("File"); missing {
-			yield(nil, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so nothing is removed: correct it first", ref))
+			yield(nil, fmt.Errorf("nothing is removed while %s is withheld or invalid, because it may manage files here: correct it first", ref))
 			return
 		}
 		least, err := leastSize(want)

@@ -41,13 +41,13 @@ func Type(now func() time.Time) *resource.Type[Attributes] {
 		Parameters: []resource.Parameter{
 			{Name: "path", Doc: "The file, or the directory with the files."},
 			{Name: "recurse", Doc: "Whether the files below path are tidied too. Default false."},
-			{Name: "recurseLimit", Doc: "How many levels down; all by default."},
+			{Name: "recurseLimit", Doc: "The number of levels to descend; all by default."},
 			{Name: "matches", Doc: "Shell globs, of which the base name must match one."},
 			{Name: "rmdirs", Doc: "Whether empty directories are removed too. Default false."},
-			{Name: "ageSeconds", Doc: "The age from which on a file is removed."},
+			{Name: "ageSeconds", Doc: "The minimum age of a file to remove."},
 			{Name: "type", Doc: "The time from which the age counts: atime (default), mtime or ctime."},
-			{Name: "size", Doc: "The size from which on a file is removed, whatever its age: a whole number and a unit, b, k, m, g, t, Ki, Mi, Gi or Ti, each 1024 times the one before."},
-			{Name: "confirm", Doc: "The path, to allow tidying a directory that the host does not work without."},
+			{Name: "size", Doc: "The minimum size of a file to remove, regardless of its age: a whole number and a unit, b, k, m, g, t, Ki, Mi, Gi or Ti, each 1024 times the one before."},
+			{Name: "confirm", Doc: "The path again, to allow tidying a directory that the host needs."},
 			{Name: "backup", Doc: "None (default), or Bucket to back up removed files."},
 		},
 		Providers:   []resource.Provider[Attributes]{posix{now}},
@@ -98,7 +98,7 @@ func validate(a Attributes) error {
 		errs = append(errs, errors.New("recurseLimit, matches and rmdirs require recurse: true: set it, or remove them"))
 	}
 	if ptr.Deref(a.Recurse, false) && confirm.IsSystemDirectory(a.Path) {
-		errs = append(errs, confirm.Check(a.Confirm, a.Path, "this tidies "+a.Path+", which the host does not work without: use a directory below it, or,"))
+		errs = append(errs, confirm.Check(a.Confirm, a.Path, "this tidies "+a.Path+", which the host needs: use a directory below it, or,"))
 	}
 	_, err := leastSize(a)
 	return errors.Join(append(errs, err, validateMatches(a.Matches))...)

@@ -418,7 +418,7 @@ func TestBackup(t *testing.T) {
 func TestNothingIsRemovedWhileAFileIsMissing(t *testing.T) {
 	m, _, _ := open(t, []thing{{"f", 1, 48, 48}})
 	m.Withheld = []resource.Ref{{Kind: "File", Name: "b"}}
-	want := []string{"Tidy/a: cannot generate its resources: what File/b manages is not known while it is withheld or invalid, so nothing is removed: correct it first"}
+	want := []string{"Tidy/a: cannot generate its resources: nothing is removed while File/b is withheld or invalid, because it may manage files here: correct it first"}
 	if diff := cmp.Diff(want, m.Apply(t, `Tidy/a {path: /x, recurse: true}`)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -513,7 +513,7 @@ func TestTidyingASystemDirectoryRequiresConfirm(t *testing.T) {
 		`{"path":"/var/lib/systemd/coredump","recurse":true}`: false,
 	} {
 		_, err := bound.Kind(tidy.Type(time.Now)).Bind(resource.Ref{Kind: "Tidy", Name: "a"}, []byte(spec))
-		if refused != (err != nil) || err != nil && !strings.Contains(err.Error(), "which the host does not work without: use a directory below it, or, if that is intended, set confirm: /") {
+		if refused != (err != nil) || err != nil && !strings.Contains(err.Error(), "which the host needs: use a directory below it, or, if that is intended, set confirm: /") {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}

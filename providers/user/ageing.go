@@ -18,17 +18,17 @@ const neverExpires = resource.Absent
 // ageing returns the properties for how long a password and its account are valid.
 func ageing() []resource.Property[attributes] {
 	all := []resource.Property[attributes]{
-		resource.Field("passwordMinAge", "The days between changes of the password; 0 and -1 allow one at any time.",
+		resource.Field("passwordMinAge", "The minimum number of days between password changes; 0 and -1 allow a change at any time.",
 			func(a *attributes) *int64 { return a.PasswordMinAge }),
-		resource.Field("passwordMaxAge", "The days after which the password must be changed; -1 is never.",
+		resource.Field("passwordMaxAge", "The number of days after which the password must be changed; -1 means never.",
 			func(a *attributes) *int64 { return a.PasswordMaxAge }),
-		resource.Field("passwordWarnDays", "The days before that in which the user is warned; -1 is never.",
+		resource.Field("passwordWarnDays", "The number of days before passwordMaxAge from which the user is warned; -1 means never.",
 			func(a *attributes) *int64 { return a.PasswordWarnDays }),
 	}
 	for i := range all {
 		all[i].Feature = managesPasswordAge
 	}
-	expiry := resource.Field("expiry", "The day from which on nobody can log in to the account, as YYYY-MM-DD, or absent for none.",
+	expiry := resource.Field("expiry", "The first day on which nobody can log in to the account, as YYYY-MM-DD; absent for none.",
 		func(a *attributes) *string { return a.Expiry })
 	expiry.Feature = managesExpiry
 	return append(all, expiry)

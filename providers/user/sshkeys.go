@@ -54,7 +54,7 @@ func newPurge(h host.Reader, want attributes, c resource.Catalog) (p purge, err 
 		return p, fmt.Errorf("kind %s is unknown, so no key is purged", authorizedkeys.Kind)
 	}
 	if ref, missing := c.Missing(authorizedkeys.Kind); missing {
-		return p, fmt.Errorf("what %s manages is not known while it is withheld or invalid, so no key is purged: correct it first", ref)
+		return p, fmt.Errorf("no key is purged while %s is withheld or invalid, because it may manage one of them: correct it first", ref)
 	}
 	p = purge{c: c, kind: kind}
 	if p.accounts, err = authorizedkeys.ReadAccounts(h); err != nil {

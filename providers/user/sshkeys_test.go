@@ -103,7 +103,7 @@ func TestUnmanagedKeysArePurged(t *testing.T) {
 		"none while what a key manages is not known": {
 			resources: []string{`User/ann {purgeSSHKeys: true}`, `SSHAuthorizedKey/bad {user: ann, key: x}`},
 			want: []string{
-				"User/ann: cannot generate its resources: what SSHAuthorizedKey/bad manages is not known while it is withheld or invalid, so no key is purged: correct it first",
+				"User/ann: cannot generate its resources: no key is purged while SSHAuthorizedKey/bad is withheld or invalid, because it may manage one of them: correct it first",
 				"SSHAuthorizedKey/bad: type and key are required, unless ensure is absent",
 			},
 			left: before,
@@ -151,7 +151,7 @@ func TestKeysArePurgedInAllKeyFiles(t *testing.T) {
 		}
 	}
 	got = m.Apply(t, `User/ann {purgeSSHKeys: true, sshKeyFiles: [/home/ann/root]}`)
-	want = []string{"User/ann: cannot generate its resources: cannot read the keys: others than root can write to /home/ann, " +
+	want = []string{"User/ann: cannot generate its resources: cannot read the keys: users other than root can write to /home/ann, " +
 		"so it is not safe for root's keys: set the user of target /home/ann/root"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -52,7 +52,7 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 			{Name: "membership", Doc: "Whether the account stays in other groups (minimum, default) or is removed from them (inclusive)."},
 			{Name: "manageHome", Doc: "Creates the home directory with the account and removes it with the account.", Feature: managesHomeDir},
 			{Name: "moveHome", Doc: "Moves the home directory and its contents when home changes. Default false.", Feature: managesHomeDir},
-			{Name: "confirm", Doc: "The account's name, to allow the removal of the superuser."},
+			{Name: "confirm", Doc: "The account's name again, to allow the removal of the superuser."},
 			{Name: "system", Doc: "Creates a system account, with a low number.", Feature: systemUsers},
 			{Name: "purgeSSHKeys", Doc: "Removes the keys from sshKeyFiles that no SSHAuthorizedKey manages."},
 			{Name: "sshKeyFiles", Doc: "The files with the user's keys; ~/.ssh/authorized_keys by default."},

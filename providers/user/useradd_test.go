@@ -174,15 +174,15 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 		},
 		"groups and a shell that are not there": {
 			`{"name": "ann", "gid": "web", "groups": ["adm", "wheel"], "shell": "/bin/zsh"}`,
-			"cannot create user ann: gid web is not a group of the host: declare a Group with that name or gid\n" +
-				"groups has wheel, which is not a group of the host: declare Group/wheel\n" +
+			"cannot create user ann: gid web does not exist on the host: declare a Group with that name or gid\n" +
+				"groups has wheel, which does not exist on the host: declare Group/wheel\n" +
 				"shell /bin/zsh does not exist on the host: require the Package that installs it, or use another",
 		},
 		"one property fails and the others are set": {
 			`{"name": "bob", "uid": 0, "gid": 4711, "groups": ["wheel"], "comment": "Bob", "shell": "/etc/passwd"}`,
 			"cannot set uid: usermod exited with 4: UID '0' already exists; use another uid, or set allowDupe: true\n" +
-				"cannot set gid: gid 4711 is not a group of the host: declare a Group with that name or gid\n" +
-				"cannot set groups: groups has wheel, which is not a group of the host: declare Group/wheel\n" +
+				"cannot set gid: gid 4711 does not exist on the host: declare a Group with that name or gid\n" +
+				"cannot set groups: groups has wheel, which does not exist on the host: declare Group/wheel\n" +
 				"cannot set shell: shell /etc/passwd is not an executable file: use another",
 		},
 	}

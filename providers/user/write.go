@@ -169,14 +169,14 @@ func unknownGID(groups accounts.Groups, want attributes) error {
 	if _, ok := find(groups, want.GID); ok {
 		return nil
 	}
-	return fmt.Errorf("gid %s is not a group of the host: declare a Group with that name or gid", want.GID)
+	return fmt.Errorf("gid %s does not exist on the host: declare a Group with that name or gid", want.GID)
 }
 
 func unknownGroups(groups accounts.Groups, want attributes) error {
 	var errs []error
 	for _, name := range want.Groups {
 		if _, ok := groups.Named(name); !ok {
-			errs = append(errs, fmt.Errorf("groups has %s, which is not a group of the host: declare Group/%s", name, name))
+			errs = append(errs, fmt.Errorf("groups has %s, which does not exist on the host: declare Group/%s", name, name))
 		}
 	}
 	return errors.Join(errs...)

@@ -43,7 +43,7 @@ func (by Drafter) Revise(resources []v1alpha1.Resource, workers int, selection f
 	first, targets := map[v1alpha1.ResourceRef]*Draft{}, map[string]*Target{}
 	for i, d := range drafts {
 		if other := first[d.Ref]; other != nil {
-			other.Fault = fault.New(v1alpha1.ReasonConflict, "%s is given more than once: give each its own metadata.name", d.Ref)
+			other.Fault = fault.New(v1alpha1.ReasonConflict, "%s is defined more than once: give each its own metadata.name", d.Ref)
 			continue
 		}
 		first[d.Ref], r.Exists[d.Ref], d.Place = d, true, len(r.Drafts)
