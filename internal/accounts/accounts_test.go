@@ -19,24 +19,24 @@ func TestParsePasswdLikeTheHost(t *testing.T) {
 		file string
 		want accounts.Users
 	}{
-		"no file, no users": {},
-		"users in the order of the file": {
+		"a missing file has no users": {},
+		"users are in the order of the file": {
 			file: "root:x:0:0:root:/root:/bin/bash\nann:x:1500:100:Änne,,,:/home/ann:/bin/sh\n",
 			want: accounts.Users{
 				{Name: "root", Comment: "root", Home: "/root", Shell: "/bin/bash"},
 				{Name: "ann", UID: 1500, GID: 100, Comment: "Änne,,,", Home: "/home/ann", Shell: "/bin/sh"},
 			},
 		},
-		"empty fields, the largest number and no line break at the end": {
+		"empty fields, the largest number and a missing final newline are accepted": {
 			file: "nobody::4294967295:4294967295:::",
 			want: accounts.Users{{Name: "nobody", UID: 4294967295, GID: 4294967295}},
 		},
-		"what is no user is passed over": {
+		"malformed lines are ignored": {
 			file: "# comment:x:1:1:::\n\n+nis:::::::\n+\n-ann:::::::\n+@team::::::\nshort:x:1\nbad:x:one:1:::\nbad:x:1:-1:::\n" +
 				"big:x:4294967296:1:::\n:x:1:1:::\nbob:x:7:7::/:/bin/sh\n",
 			want: accounts.Users{{Name: "bob", UID: 7, GID: 7, Home: "/", Shell: "/bin/sh"}},
 		},
-		"a carriage return is of the shell, as it is to the host": {
+		"a carriage return belongs to the shell": {
 			file: "bob:x:7:7::/:/bin/sh\r\n",
 			want: accounts.Users{{Name: "bob", UID: 7, GID: 7, Home: "/", Shell: "/bin/sh\r"}},
 		},
@@ -55,16 +55,16 @@ func TestParseGroupLikeTheHost(t *testing.T) {
 		file string
 		want accounts.Groups
 	}{
-		"no file, no groups": {},
-		"groups in the order of the file": {
+		"a missing file has no groups": {},
+		"groups are in the order of the file": {
 			file: "adm:x:4:syslog,ann\nann:x:1500:\n",
 			want: accounts.Groups{{Name: "adm", GID: 4, Members: []string{"syslog", "ann"}}, {Name: "ann", GID: 1500, Members: []string{}}},
 		},
-		"commas too many are nobody": {
+		"superfluous commas add no members": {
 			file: "adm:x:4:,ann,,bob,",
 			want: accounts.Groups{{Name: "adm", GID: 4, Members: []string{"ann", "bob"}}},
 		},
-		"what is no group is passed over": {
+		"malformed lines are ignored": {
 			file: "+nis:::\n+\n-adm:::\nshort:x:1\nbad:x:one:\n:x:1:\nweb:x:33:\n",
 			want: accounts.Groups{{Name: "web", GID: 33, Members: []string{}}},
 		},
@@ -139,13 +139,13 @@ func TestParseAgeingLikeTheHost(t *testing.T) {
 		file string
 		want accounts.Ageing
 	}{
-		"no line, no end":                  {"bob:*:1:2:3:4:5:6:\n", never},
-		"empty fields, no end":             {"ann:*:1::::::\n", never},
-		"every field":                      {"ann:*:1:2:3:4:5:6:7\n", accounts.Ageing{MinAge: 2, MaxAge: 3, WarnDays: 4, Expiry: 6}},
-		"days that are all the first one":  {"ann:*:0:0:0:0:0:0:0\n", accounts.Ageing{}},
-		"a line of an old file":            {"ann:*:1:2:3\n", accounts.Ageing{MinAge: 2, MaxAge: 3, WarnDays: accounts.Never, Expiry: accounts.Never}},
-		"numbers below none and no number": {"ann:*:1:-2:x:-1::9223372036854775808:\n", never},
-		"the first of two lines":           {"ann:*:::::::\nann:*:1:2:3:4:5:6:\n", never},
+		"a user without a line never expires":          {"bob:*:1:2:3:4:5:6:\n", never},
+		"empty fields never expire":                    {"ann:*:1::::::\n", never},
+		"all fields are read":                          {"ann:*:1:2:3:4:5:6:7\n", accounts.Ageing{MinAge: 2, MaxAge: 3, WarnDays: 4, Expiry: 6}},
+		"day zero is a day":                            {"ann:*:0:0:0:0:0:0:0\n", accounts.Ageing{}},
+		"missing trailing fields never expire":         {"ann:*:1:2:3\n", accounts.Ageing{MinAge: 2, MaxAge: 3, WarnDays: accounts.Never, Expiry: accounts.Never}},
+		"negative numbers and other text never expire": {"ann:*:1:-2:x:-1::9223372036854775808:\n", never},
+		"the first of two lines counts":                {"ann:*:::::::\nann:*:1:2:3:4:5:6:\n", never},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -191,13 +191,13 @@ func TestToolErrors(t *testing.T) {
 		want   error
 		text   string
 	}{
-		"success is no error": {},
-		"what it said and what to do": {
+		"success returns no error": {},
+		"the error has the output and the remedy": {
 			result: host.Result{ExitCode: 4, Stderr: []byte("useradd: warning\nuseradd: UID 0 is not unique\n\n")},
 			want:   &accounts.ToolError{Tool: "useradd", ExitCode: 4, Stderr: "warning; UID 0 is not unique", Remedy: "choose another"},
 			text:   "useradd exited with 4: warning; UID 0 is not unique; choose another",
 		},
-		"nothing said and nothing known": {
+		"the error has only the exit code": {
 			result: host.Result{ExitCode: 137},
 			want:   &accounts.ToolError{Tool: "useradd", ExitCode: 137},
 			text:   "useradd exited with 137",

@@ -31,13 +31,13 @@ func TestCacheReadsChangedFiles(t *testing.T) {
 		gid    int64 // at the last look
 		reads  int   // in three looks, the last after the change
 	}{
-		"a file that stays as it is is read once": {
+		"an unchanged file is read once": {
 			old, func(*hosttest.Host, string) error { return nil }, 4, 1,
 		},
-		"a file that is written in place is read again": {
+		"a file written in place is read again": {
 			old, func(_ *hosttest.Host, file string) error { return os.WriteFile(file, []byte(after), 0o600) }, 5, 2,
 		},
-		"a file that another of the same age has replaced is read again": {
+		"a file replaced by another of the same age is read again": {
 			old, func(_ *hosttest.Host, file string) error {
 				next := file + "+"
 				if err := os.WriteFile(next, []byte(after), 0o600); err != nil {
@@ -49,10 +49,10 @@ func TestCacheReadsChangedFiles(t *testing.T) {
 				return os.Rename(next, file)
 			}, 5, 2,
 		},
-		"a file that was changed a moment ago is read each time": {
+		"a recently changed file is read each time": {
 			time.Now().Add(time.Minute), func(*hosttest.Host, string) error { return nil }, 4, 3,
 		},
-		"a file that is gone is read as none": {
+		"a deleted file has no entries": {
 			old, func(_ *hosttest.Host, file string) error { return os.Remove(file) }, 0, 2,
 		},
 	}

@@ -25,42 +25,42 @@ func TestParse(t *testing.T) {
 		line string
 		want []authorizedkeys.Named
 	}{
-		"a key with its comment": {
+		"a key with a comment": {
 			"ssh-ed25519 " + ed25519 + " ann@laptop\n",
 			[]authorizedkeys.Named{{"ann@laptop", authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519, Comment: "ann@laptop"}}},
 		},
-		"words, tabs and an end of other systems": {
+		"several words, tabs and a CRLF line end": {
 			" \tssh-ed25519\t" + ed25519 + " \t ann on  the train \t\r\n",
 			[]authorizedkeys.Named{{"ann on  the train", authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519, Comment: "ann on  the train"}}},
 		},
-		"no comment and no end": {
+		"no comment and no line end": {
 			"ssh-ed25519 " + ed25519,
 			[]authorizedkeys.Named{{path + ":unnamed-1", authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519}}},
 		},
-		"an end of other systems behind the key itself": {
+		"a CRLF line end after the key": {
 			"ssh-ed25519 " + ed25519 + "\r\n",
 			[]authorizedkeys.Named{{path + ":unnamed-1", authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519}}},
 		},
-		"options with all that quotes can hold": {
+		"options with quoted values": {
 			`no-pty,command="echo \"a, b\" c",environment="A=ssh-rsa AAAA" ssh-ed25519 ` + ed25519 + " x\n",
 			[]authorizedkeys.Named{{"x", authorizedkeys.Key{
 				Options: []string{"no-pty", `command="echo \"a, b\" c"`, `environment="A=ssh-rsa AAAA"`},
 				Type:    "ssh-ed25519", Key: ed25519, Comment: "x",
 			}}},
 		},
-		"a type that is yet to come": {
+		"an unknown type": {
 			"mldsa-2030@example.org AAAAE x\n",
 			[]authorizedkeys.Named{{"x", authorizedkeys.Key{Type: "mldsa-2030@example.org", Key: "AAAAE", Comment: "x"}}},
 		},
-		"a comment that is no text": {
+		"a comment that is not UTF-8": {
 			"ssh-ed25519 " + ed25519 + " a\xffb\n",
 			[]authorizedkeys.Named{{"a\uFFFDb", authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519, Comment: "a\uFFFDb"}}},
 		},
-		"neither a remark":     {"# ssh-ed25519 " + ed25519 + "\n", nil},
-		"nor nothing":          {" \t\r\n", nil},
-		"nor a word":           {"ssh-ed25519\n", nil},
-		"nor a sentence":       {"let me in please now\n", nil},
-		"nor an unclosed word": {`command="ssh-ed25519 ` + ed25519 + " x\n", nil},
+		"a comment line is not a key":    {"# ssh-ed25519 " + ed25519 + "\n", nil},
+		"a blank line is not a key":      {" \t\r\n", nil},
+		"a single word is not a key":     {"ssh-ed25519\n", nil},
+		"a sentence is not a key":        {"let me in please now\n", nil},
+		"an unclosed quote is not a key": {`command="ssh-ed25519 ` + ed25519 + " x\n", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,23 +82,23 @@ func TestEditChangesOnlyTheNamedKey(t *testing.T) {
 		edit func(*authorizedkeys.File)
 		want string
 	}{
-		"a new one comes last": {
+		"a new key is appended": {
 			func(f *authorizedkeys.File) { f.Put(path, "new", named(key, "new")) },
 			before + "\n" + `no-pty,from="a,b" ssh-ed25519 ` + other + " new\n",
 		},
-		"one that is there keeps its place, and is the only one": {
+		"an existing key keeps its place and replaces duplicates": {
 			func(f *authorizedkeys.File) { f.Put(path, "a", named(key, "a")) },
 			"# mine\r\n\nssh-ed25519 " + ed25519 + "\r\n" + `no-pty,from="a,b" ssh-ed25519 ` + other + " a\n garbage\nssh-ed25519 " + other,
 		},
-		"all of the name go": {
+		"all keys of the name are removed": {
 			func(f *authorizedkeys.File) { f.Drop(path, "a") },
 			"# mine\r\n\nssh-ed25519 " + ed25519 + "\r\n garbage\nssh-ed25519 " + other,
 		},
-		"one without a name goes by its number": {
+		"a key without a comment is removed by its number": {
 			func(f *authorizedkeys.File) { f.Drop(path, path+":unnamed-2") },
 			"# mine\r\n\nssh-ed25519 " + ed25519 + "\r\nssh-ed25519 " + ed25519 + " a\n garbage\nssh-ed25519 " + other + " a \n",
 		},
-		"none of the name": {
+		"an unknown name changes nothing": {
 			func(f *authorizedkeys.File) { f.Drop(path, path+":unnamed-3") },
 			before,
 		},

@@ -35,16 +35,16 @@ func TestAnInvalidEntryIsAnInvalidItem(t *testing.T) {
 		entry v1alpha1.CatalogEntry
 		want  string
 	}{
-		"nothing wrong":     {with(func(*v1alpha1.CatalogEntry) {}), "<nil>"},
-		"no attributes":     {v1alpha1.CatalogEntry{Kind: "Package", Name: "nginx"}, "<nil>"},
-		"another attribute": {entry("Package", "nginx", `{"colour":"red"}`), `cannot read attributes of Package/nginx: json: unknown field "colour"; Package has: name`},
-		"a schedule": {with(func(e *v1alpha1.CatalogEntry) {
+		"a valid entry":        {with(func(*v1alpha1.CatalogEntry) {}), "<nil>"},
+		"no attributes":        {v1alpha1.CatalogEntry{Kind: "Package", Name: "nginx"}, "<nil>"},
+		"an unknown attribute": {entry("Package", "nginx", `{"colour":"red"}`), `cannot read attributes of Package/nginx: json: unknown field "colour"; Package has: name`},
+		"an invalid schedule": {with(func(e *v1alpha1.CatalogEntry) {
 			e.Schedule = &v1alpha1.Schedule{Weekday: []v1alpha1.Weekday{"Caturday"}}
 		}), `schedule: invalid weekday "Caturday": write Mon, Tue, Wed, Thu, Fri, Sat or Sun`},
-		"a reference": {with(func(e *v1alpha1.CatalogEntry) {
+		"an invalid reference": {with(func(e *v1alpha1.CatalogEntry) {
 			e.Edges = &v1alpha1.Edges{Before: []v1alpha1.ResourceRef{"File/b"}, Notify: []v1alpha1.ResourceRef{"nginx"}, Subscribe: []v1alpha1.ResourceRef{"/"}}
 		}), `reference "nginx" is not Kind/name, as in File/motd`},
-		"an audit": {with(func(e *v1alpha1.CatalogEntry) { e.Audit = []string{"colour"} }), "audit: resources of kind File leave no state to audit; remove audit"},
+		"an unknown audited property": {with(func(e *v1alpha1.CatalogEntry) { e.Audit = []string{"colour"} }), "audit: resources of kind File leave no state to audit; remove audit"},
 	} {
 		item := catalog.Items([]v1alpha1.CatalogEntry{tt.entry}, kinds(), nil)[0]
 		if got := fmt.Sprint(item.Invalid); got != tt.want || (item.Resource == nil) != (item.Invalid != nil) {

@@ -74,7 +74,7 @@ func TestCompile(t *testing.T) {
 			resources: []v1alpha1.Resource{file("a", "/a", on("web")), file("b", "/b")},
 			want:      outline{Nodes: map[string]string{"web-1": "File/a File/b", "db-1": "File/b"}},
 		},
-		"no nodeSelector selects no node": {
+		"an empty nodeSelector selects no node": {
 			nodes:     []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{file("a", "/a", func(f *v1alpha1.File) { f.Spec.NodeSelector = nil })},
 			want:      outline{Nodes: map[string]string{"web-1": ""}},
@@ -162,7 +162,7 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
-		"two kinds may use one name": {
+		"two kinds may use the same name": {
 			nodes:     []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{service("nginx"), pkg("nginx")},
 			want:      outline{Nodes: map[string]string{"web-1": "Package/nginx SystemService/nginx"}},
@@ -296,7 +296,7 @@ func TestCompile(t *testing.T) {
 				Problems: []string{`User/ann||InvalidSpec|kind "User" is not known to this version of Fettle, which has: File, Package, SystemService`},
 			},
 		},
-		"a provider that the kind does not have is said": {
+		"an unknown provider is reported": {
 			nodes: []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{
 				file("a", "/a", func(f *v1alpha1.File) { f.Spec.Provider = "windows" }), file("b", "/b"),
@@ -307,7 +307,7 @@ func TestCompile(t *testing.T) {
 				Problems: []string{`File/a||InvalidSpec|provider "windows" is not one of kind File, which has []`},
 			},
 		},
-		"two resources of one name are neither": {
+		"two resources with the same name are both withheld": {
 			nodes:     []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{file("a", "/a"), file("a", "/b")},
 			want: outline{
@@ -316,7 +316,7 @@ func TestCompile(t *testing.T) {
 				Problems: []string{"File/a||Conflict|File/a is defined more than once: give each its own metadata.name"},
 			},
 		},
-		"what no catalog has room for is said": {
+		"an entry too large for a catalog is reported": {
 			nodes:     []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{file("a", "/a", content(strings.Repeat("x", 600<<10))), file("b", "/b", rendering(`{{ repeat 400000 "x" }}`))},
 			want: outline{

@@ -198,7 +198,7 @@ func TestExpressionsAreEvaluatedAgainOnlyOnNodesThatChange(t *testing.T) {
 		change func()
 		want   []string
 	}{
-		{"at first", func() {}, []string{"web-1", "web-2"}},
+		{"the first compilation", func() {}, []string{"web-1", "web-2"}},
 		{"without a change", func() {}, nil},
 		{"with another resource", func() { in.Resources[0] = file("a", "/elsewhere") }, nil},
 		{"with another label", func() { in.Nodes[0].Labels = map[string]string{"rack": "7"} }, []string{"web-1"}},

@@ -78,14 +78,14 @@ func TestACatalogIsSplitBeyond512KiB(t *testing.T) {
 		sizes                       []int // of entries
 		applied, catalogs, problems int
 	}{
-		"one for all":                        {forAll, []int{most}, 1, 1, 0},
-		"a large one on all nodes":           {forAll, []int{most + 1}, 0, 0, 1},
-		"two for all":                        {forAll, []int{most / 2, most / 2}, 2, 1, 0},
-		"two large ones on all nodes":        {forAll, []int{most / 2, most/2 + 1}, 2, 2, 0},
-		"one of a node":                      {own, []int{most}, 1, 0, 0},
-		"one of a node that is too large":    {own, []int{most + 1}, 0, 0, 1},
-		"two of a node":                      {own, []int{most / 2, most / 2}, 2, 0, 0},
-		"two of a node where one is no more": {own, []int{most / 2, most/2 + 1}, 1, 0, 1},
+		"one shared entry":                                {forAll, []int{most}, 1, 1, 0},
+		"one shared entry that is too large":              {forAll, []int{most + 1}, 0, 0, 1},
+		"two shared entries that fit one catalog":         {forAll, []int{most / 2, most / 2}, 2, 1, 0},
+		"two shared entries that need two catalogs":       {forAll, []int{most / 2, most/2 + 1}, 2, 2, 0},
+		"one own entry":                                   {own, []int{most}, 1, 0, 0},
+		"one own entry that is too large":                 {own, []int{most + 1}, 0, 0, 1},
+		"two own entries":                                 {own, []int{most / 2, most / 2}, 2, 0, 0},
+		"two own entries of which one exceeds the budget": {own, []int{most / 2, most/2 + 1}, 1, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -91,7 +91,7 @@ func TestCertificatesThatCannotBeReadWithholdTheResource(t *testing.T) {
 		"two references": {
 			file("a", "/a", caFrom(v1alpha1.ValueSource{ConfigMapKeyRef: keyRef("ca", "pem"), SecretKeyRef: keyRef("token", "text")})), one,
 		},
-		"certificates beside them": {
+		"ca and caFrom": {
 			file("a", "/a", caFrom(v1alpha1.ValueSource{ConfigMapKeyRef: keyRef("ca", "pem")}), func(f *v1alpha1.File) { f.Spec.CA = new("x") }),
 			"File/a||InvalidSpec|ca and caFrom are mutually exclusive: set only one",
 		},

@@ -47,7 +47,7 @@ func TestTemplatesMayReachTheirLimits(t *testing.T) {
 		"with":        {blocks("with 1"), 64, tooNested},
 		"else":        {blocks("if false }}{{ else"), 64, tooNested},
 		"parentheses": {func(n int) string { return "{{ " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) + " }}" }, 64, tooDeep},
-		"fields of what is in parentheses": {
+		"fields of a parenthesized expression": {
 			func(n int) string { return "{{ " + strings.Repeat("(", n) + ".a" + strings.Repeat(").a", n) + " }}" }, 32, tooDeep,
 		},
 		"variables": {func(n int) string { return strings.Repeat("{{ $x := 1 }}", n) }, 256, "it declares more than 256 variables: declare fewer"},
@@ -55,8 +55,8 @@ func TestTemplatesMayReachTheirLimits(t *testing.T) {
 			func(n int) string { return strings.Repeat("x{{ 1 }}", n-18_000) + strings.Repeat("{{ 1 }}", 24_000-n) }, 20_000,
 			"it has more than 20000 parts: split the content into several files",
 		},
-		"lists in lists": {wraps("list"), 64, overDepth},
-		"maps in maps":   {wraps(`dict "a"`), 64, overDepth},
+		"nested lists in a template": {wraps("list"), 64, overDepth},
+		"nested maps in a template":  {wraps(`dict "a"`), 64, overDepth},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,11 +91,11 @@ func TestConditionsMayReachTheirLimits(t *testing.T) {
 		"maps":            {and(`{} == {}`), 29, tooMany},
 		"entries of maps": {and(`{1: 2} == {1: 2}`), 19, tooMany},
 		"elements":        {and(`[1, 2] == [1, 2]`), 19, tooMany},
-		"macros within": {
+		"nested macros": {
 			func(n int) string { return strings.Repeat(`[].all(x, `, n) + "true" + strings.Repeat(")", n) }, 8,
 			"all, exists, map and filter are nested more than 8 deep: use several resources, or label nodes",
 		},
-		"lists within": {
+		"nested lists": {
 			func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) + " == []" }, 6, "lists and maps are nested more than 6 deep: compare their parts",
 		},
 	} {

@@ -36,15 +36,15 @@ func TestQueue(t *testing.T) {
 		g    *graph.Graph
 		want []int
 	}{
-		"without edges, the order is that of the numbers": {build(4), []int{0, 1, 2, 3}},
-		"an edge moves only the nodes it must":            {build(4, [2]int{3, 1}), []int{0, 2, 3, 1}},
-		"the lowest ready node comes first":               {build(5, [2]int{4, 0}, [2]int{4, 1}, [2]int{2, 4}), []int{2, 3, 4, 0, 1}},
-		"a duplicate edge counts once":                    {build(2, [2]int{1, 0}, [2]int{1, 0}), []int{1, 0}},
-		"nodes on or after a cycle are never ready":       {build(5, [2]int{0, 1}, [2]int{1, 0}, [2]int{1, 2}), []int{3, 4}},
-		"a node with an edge to itself is never ready":    {build(2, [2]int{0, 0}), []int{1}},
-		"nodes before a cycle are ready":                  {build(3, [2]int{2, 0}, [2]int{0, 1}, [2]int{1, 0}), []int{2}},
-		"a diamond ends with its last point":              {build(4, [2]int{3, 1}, [2]int{3, 2}, [2]int{1, 0}, [2]int{2, 0}), []int{3, 1, 2, 0}},
-		"an empty graph":                                  {build(0), nil},
+		"without edges, nodes are in the order of their numbers": {build(4), []int{0, 1, 2, 3}},
+		"an edge moves only the nodes it must":                   {build(4, [2]int{3, 1}), []int{0, 2, 3, 1}},
+		"the lowest ready node comes first":                      {build(5, [2]int{4, 0}, [2]int{4, 1}, [2]int{2, 4}), []int{2, 3, 4, 0, 1}},
+		"a duplicate edge counts once":                           {build(2, [2]int{1, 0}, [2]int{1, 0}), []int{1, 0}},
+		"nodes on or after a cycle are never ready":              {build(5, [2]int{0, 1}, [2]int{1, 0}, [2]int{1, 2}), []int{3, 4}},
+		"a node with an edge to itself is never ready":           {build(2, [2]int{0, 0}), []int{1}},
+		"nodes before a cycle are ready":                         {build(3, [2]int{2, 0}, [2]int{0, 1}, [2]int{1, 0}), []int{2}},
+		"the end of a diamond comes last":                        {build(4, [2]int{3, 1}, [2]int{3, 2}, [2]int{1, 0}, [2]int{2, 0}), []int{3, 1, 2, 0}},
+		"an empty graph":                                         {build(0), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, drain(c.g)); diff != "" {

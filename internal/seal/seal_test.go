@@ -72,19 +72,19 @@ func TestASealedValueOpensForNoOtherPurposeOrKey(t *testing.T) {
 		sealed  []byte
 		want    string
 	}{
-		"on another node":                  {key, other(func(p *seal.Purpose) { p.Node = "web-2" }), closed, closedError},
-		"in another resource":              {key, other(func(p *seal.Purpose) { p.Ref = "File/other" }), closed, closedError},
-		"in another attribute":             {key, other(func(p *seal.Purpose) { p.Attribute = "target" }), closed, closedError},
-		"where names run into one another": {key, seal.Purpose{Node: "web-1File", Ref: "/token", Attribute: "content"}, closed, closedError},
-		"with another key":                 {newKey(t), purpose(), closed, closedError},
-		"with a bit of the key flipped":    {key, purpose(), changed(0), closedError},
-		"with a bit of the curve flipped":  {key, purpose(), changed(1100), closedError},
-		"with a bit of the value flipped":  {key, purpose(), changed(len(closed) - 17), closedError},
-		"with a bit of the tag flipped":    {key, purpose(), changed(len(closed) - 1), closedError},
-		"without its end":                  {key, purpose(), closed[:len(closed)-1], closedError},
-		"with more at its end":             {key, purpose(), append(bytes.Clone(closed), 0), closedError},
-		"without its value":                {key, purpose(), closed[:1135], "it has 1135 bytes, and the shortest sealed value has 1136"},
-		"with nothing":                     {key, purpose(), nil, "it has 0 bytes, and the shortest sealed value has 1136"},
+		"for another node":                        {key, other(func(p *seal.Purpose) { p.Node = "web-2" }), closed, closedError},
+		"for another resource":                    {key, other(func(p *seal.Purpose) { p.Ref = "File/other" }), closed, closedError},
+		"for another attribute":                   {key, other(func(p *seal.Purpose) { p.Attribute = "target" }), closed, closedError},
+		"with parts whose concatenation is equal": {key, seal.Purpose{Node: "web-1File", Ref: "/token", Attribute: "content"}, closed, closedError},
+		"with another key":                        {newKey(t), purpose(), closed, closedError},
+		"with a bit of the key flipped":           {key, purpose(), changed(0), closedError},
+		"with a bit of the curve flipped":         {key, purpose(), changed(1100), closedError},
+		"with a bit of the value flipped":         {key, purpose(), changed(len(closed) - 17), closedError},
+		"with a bit of the tag flipped":           {key, purpose(), changed(len(closed) - 1), closedError},
+		"with a truncated tag":                    {key, purpose(), closed[:len(closed)-1], closedError},
+		"with trailing bytes":                     {key, purpose(), append(bytes.Clone(closed), 0), closedError},
+		"with only the overhead":                  {key, purpose(), closed[:1135], "it has 1135 bytes, and the shortest sealed value has 1136"},
+		"with no bytes":                           {key, purpose(), nil, "it has 0 bytes, and the shortest sealed value has 1136"},
 	} {
 		got, err := tt.key.Open(tt.purpose, tt.sealed)
 		if err == nil {
@@ -157,13 +157,13 @@ func TestInvalidKeysAreRejected(t *testing.T) {
 	text := newKey(t).PublicKey().String()
 	encoded := strings.TrimPrefix(text, "mlkem768-x25519:")
 	for name, tt := range map[string]struct{ text, want string }{
-		"nothing":                       {"", "has an unknown algorithm: it must begin with mlkem768-x25519:"},
-		"another algorithm":             {"rsa:" + encoded, "has an unknown algorithm: it must begin with mlkem768-x25519:"},
-		"not base64":                    {"mlkem768-x25519:???", "is not base64"},
-		"a line break":                  {"mlkem768-x25519:" + encoded[:100] + "\n" + encoded[100:], "is not base64"},
-		"another spelling of its end":   {"mlkem768-x25519:QQ==" + "\n", "is not base64"},
-		"too short":                     {"mlkem768-x25519:QUFB", "is invalid: invalid public key size"},
-		"numbers that are out of range": {"mlkem768-x25519:" + strings.Repeat("/", len(encoded)-4) + encoded[len(encoded)-4:], "is invalid: mlkem: invalid polynomial encoding"},
+		"nothing":                            {"", "has an unknown algorithm: it must begin with mlkem768-x25519:"},
+		"another algorithm":                  {"rsa:" + encoded, "has an unknown algorithm: it must begin with mlkem768-x25519:"},
+		"not base64":                         {"mlkem768-x25519:???", "is not base64"},
+		"a line break":                       {"mlkem768-x25519:" + encoded[:100] + "\n" + encoded[100:], "is not base64"},
+		"another encoding of the final bits": {"mlkem768-x25519:QQ==" + "\n", "is not base64"},
+		"a short key":                        {"mlkem768-x25519:QUFB", "is invalid: invalid public key size"},
+		"numbers that are out of range":      {"mlkem768-x25519:" + strings.Repeat("/", len(encoded)-4) + encoded[len(encoded)-4:], "is invalid: mlkem: invalid polynomial encoding"},
 	} {
 		key, err := seal.ParsePublicKey(tt.text)
 		if err == nil || !strings.HasSuffix(err.Error(), tt.want) || !key.IsZero() {

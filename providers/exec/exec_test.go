@@ -89,24 +89,24 @@ func TestWhenACommandRuns(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"every time, when nothing says otherwise":             {`{command: /bin/true}`, []string{"Exec/a Changed", ran}},
-		"its line is split as a shell would and not expanded": {`{command: "/usr/bin/printf '%s\\n' 'a b' $HOME \"c\"", logOutput: always}`, []string{"Exec/a Changed", "output: a b", "output: $HOME", "output: c", ran}},
-		"args are not split":                                  {`{command: /usr/bin/printf, args: ["%s\\n", "a 'b"], logOutput: always}`, []string{"Exec/a Changed", "output: a 'b", ran}},
-		"a shell expands":                                     {`{command: "echo $((1+1)) | tr 2 3", shell: true, logOutput: always}`, []string{"Exec/a Changed", "output: 3", ran}},
-		"both streams are told":                               {`{command: "echo out; echo err >&2", shell: true, logOutput: always}`, []string{"Exec/a Changed", "output: out", "output: err", ran}},
-		"not when one of the files exists":                    {`{command: /bin/true, creates: [/nowhere, /etc/passwd]}`, []string{"Exec/a InSync"}},
-		"when none of the files exist":                        {`{command: /bin/true, creates: [/nowhere, /etc/passwd/x]}`, []string{"Exec/a Changed", ran}},
-		"when every onlyIf says so":                           {`{command: /bin/true, onlyIf: [/bin/true, "test -d /etc"], path: [/nowhere, /bin]}`, []string{"Exec/a Changed", ran}},
-		"not when one onlyIf says no":                         {`{command: /bin/true, onlyIf: [/bin/true, /bin/false]}`, []string{"Exec/a InSync"}},
-		"not when one unless says so":                         {`{command: /bin/true, unless: [/bin/false, /bin/true]}`, []string{"Exec/a InSync"}},
-		"when no unless says so":                              {`{command: /bin/true, unless: [/bin/false, "exit 3"], shell: true}`, []string{"Exec/a Changed", ran}},
-		"not unnotified with refreshOnly":                     {`{command: /bin/true, refreshOnly: true}`, []string{"Exec/a InSync"}},
-		"another exit code can be success":                    {`{command: exit 3, shell: true, returns: [2, 3]}`, []string{"Exec/a Changed", ran}},
-		"an exit code that is none": {
+		"every time without conditions":                             {`{command: /bin/true}`, []string{"Exec/a Changed", ran}},
+		"the command line is split like a shell's but not expanded": {`{command: "/usr/bin/printf '%s\\n' 'a b' $HOME \"c\"", logOutput: always}`, []string{"Exec/a Changed", "output: a b", "output: $HOME", "output: c", ran}},
+		"args are not split":                                        {`{command: /usr/bin/printf, args: ["%s\\n", "a 'b"], logOutput: always}`, []string{"Exec/a Changed", "output: a 'b", ran}},
+		"a shell expands the command line":                          {`{command: "echo $((1+1)) | tr 2 3", shell: true, logOutput: always}`, []string{"Exec/a Changed", "output: 3", ran}},
+		"both streams are reported":                                 {`{command: "echo out; echo err >&2", shell: true, logOutput: always}`, []string{"Exec/a Changed", "output: out", "output: err", ran}},
+		"not if one of the files exists":                            {`{command: /bin/true, creates: [/nowhere, /etc/passwd]}`, []string{"Exec/a InSync"}},
+		"if none of the files exists":                               {`{command: /bin/true, creates: [/nowhere, /etc/passwd/x]}`, []string{"Exec/a Changed", ran}},
+		"if every onlyIf succeeds":                                  {`{command: /bin/true, onlyIf: [/bin/true, "test -d /etc"], path: [/nowhere, /bin]}`, []string{"Exec/a Changed", ran}},
+		"not if one onlyIf fails":                                   {`{command: /bin/true, onlyIf: [/bin/true, /bin/false]}`, []string{"Exec/a InSync"}},
+		"not if one unless succeeds":                                {`{command: /bin/true, unless: [/bin/false, /bin/true]}`, []string{"Exec/a InSync"}},
+		"if every unless fails":                                     {`{command: /bin/true, unless: [/bin/false, "exit 3"], shell: true}`, []string{"Exec/a Changed", ran}},
+		"not without an event with refreshOnly":                     {`{command: /bin/true, refreshOnly: true}`, []string{"Exec/a InSync"}},
+		"another exit code can mean success":                        {`{command: exit 3, shell: true, returns: [2, 3]}`, []string{"Exec/a Changed", ran}},
+		"an unexpected exit code fails": {
 			`{command: "echo why >&2; exit 3", shell: true, returns: [0, 2]}`,
 			[]string{"Exec/a Failed", `command failed: exit status 3, not one of 0,2; output: why`},
 		},
-		"what it said can be kept out": {
+		"the output can be omitted": {
 			`{command: "echo why >&2; exit 3", shell: true, logOutput: never}`,
 			[]string{"Exec/a Failed", `command failed: exit status 3`},
 		},
@@ -118,23 +118,23 @@ func TestWhenACommandRuns(t *testing.T) {
 			`{command: /bin/true, unless: [nosuch 2>/dev/null], shell: true}`,
 			[]string{"Exec/a Failed", `cannot read the present state: cannot check unless "nosuch 2>/dev/null": it exited with 127: command not found`},
 		},
-		"so is a check that is not there": {
+		"a missing check command fails": {
 			`{command: /bin/true, onlyIf: [nosuch], path: [/bin, "/usr/bin:/sbin"]}`,
 			[]string{"Exec/a Failed", `cannot read the present state: cannot check onlyIf "nosuch": cannot find command "nosuch" in path /bin:/usr/bin:/sbin`},
 		},
-		"a check that gives no answer in time": {
+		"a check that times out fails": {
 			`{command: /bin/true, unless: [/bin/sleep 60], timeoutSeconds: 1}`,
 			[]string{"Exec/a Failed", `cannot read the present state: cannot check unless "/bin/sleep 60": cannot run "/bin/sleep": killed after its timeout of 1s: context deadline exceeded`},
 		},
-		"a command that takes too long": {
+		"a command that times out fails": {
 			`{command: /bin/sleep 20, timeoutSeconds: 1}`,
 			[]string{"Exec/a Failed", `command failed: cannot run "/bin/sleep": killed after its timeout of 1s: context deadline exceeded`},
 		},
-		"a directory that is not there": {
+		"a missing directory fails": {
 			`{command: /bin/true, cwd: /nowhere}`,
 			[]string{"Exec/a Failed", `command failed: cannot run "/bin/true": cannot start /bin/true in /nowhere: no such file or directory`},
 		},
-		"a user that is not there": {
+		"a missing user fails": {
 			`{command: /bin/true, user: nobodyelse}`,
 			[]string{"Exec/a Failed", `command failed: user nobodyelse does not exist on the host: declare User/nobodyelse`},
 		},
@@ -157,7 +157,7 @@ func TestCredentials(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"root, in the root directory, and with nothing but a PATH": {
+		"root, in the root directory, with only PATH": {
 			`{umask: "022"}`,
 			[]string{"0 0 0 0022 /", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		},
@@ -169,11 +169,11 @@ func TestCredentials(t *testing.T) {
 			`{user: 1500, group: web, umask: "027"}`,
 			[]string{"1500 1600 1600 8 0027 /", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		},
-		"numbers that nobody has": {
+		"numbers without an account": {
 			`{user: "4711", group: 4712, umask: "027", environment: [PATH=/x, HOME=/srv]}`,
 			[]string{"4711 4712 4712 0027 /", "HOME=[redacted]", "PATH=/x"},
 		},
-		"a group alone": {
+		"only a group": {
 			`{group: web, umask: "002"}`,
 			[]string{"0 1600 1600 0002 /", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		},
@@ -268,13 +268,13 @@ func TestBackgroundProcessesDoNotBlockTheRun(t *testing.T) {
 func TestInvalidCommands(t *testing.T) {
 	h := hosttest.New(t)
 	tests := map[string]struct{ spec, err string }{
-		"no command":              {`{}`, "command is missing: set it to a command line"},
-		"an open quote":           {`{command: "/bin/echo 'a"}`, `command "/bin/echo 'a" cannot be split into words: Unterminated single-quoted string; close the quote, or set shell: true`},
-		"no word":                 {`{command: " "}`, `command " " has no command: its first word is empty`},
-		"a name and no path":      {`{command: make all}`, `command "make" is not absolute and there is no path to look it up: use an absolute one, or set path`},
-		"a relative path":         {`{command: /bin/true, unless: [./check], path: [/bin]}`, `unless "./check" is a relative path: use an absolute one`},
-		"a refresh that can't be": {`{command: /bin/true, refresh: reload}`, `refresh "reload" is not absolute and there is no path to look it up: use an absolute one, or set path`},
-		"a value of the environment is not repeated": {`{command: "s3cret", environment: [A=s3cret]}`, `command "[redacted]" is not absolute and there is no path to look it up: use an absolute one, or set path`},
+		"no command":                             {`{}`, "command is missing: set it to a command line"},
+		"an open quote":                          {`{command: "/bin/echo 'a"}`, `command "/bin/echo 'a" cannot be split into words: Unterminated single-quoted string; close the quote, or set shell: true`},
+		"an empty word":                          {`{command: " "}`, `command " " has no command: its first word is empty`},
+		"a name without a path":                  {`{command: make all}`, `command "make" is not absolute and there is no path to look it up: use an absolute one, or set path`},
+		"a relative path":                        {`{command: /bin/true, unless: [./check], path: [/bin]}`, `unless "./check" is a relative path: use an absolute one`},
+		"an invalid refresh":                     {`{command: /bin/true, refresh: reload}`, `refresh "reload" is not absolute and there is no path to look it up: use an absolute one, or set path`},
+		"a value of the environment is redacted": {`{command: "s3cret", environment: [A=s3cret]}`, `command "[redacted]" is not absolute and there is no path to look it up: use an absolute one, or set path`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

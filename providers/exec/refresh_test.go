@@ -23,47 +23,47 @@ func TestRefresh(t *testing.T) {
 		did  string
 		want []string
 	}{
-		"without checks it runs twice": {
+		"runs twice without checks": {
 			spec: `command: echo c >> /srv/did`, did: "cc", want: []string{"Exec/b Changed", ran, refreshed},
 		},
-		"with refreshOnly it runs once": {
+		"runs once with refreshOnly": {
 			spec: `command: echo c >> /srv/did, refreshOnly: true`, did: "c", want: []string{"Exec/b Refreshed", refreshed},
 		},
-		"refresh takes the place of command": {
+		"refresh replaces command": {
 			spec: `command: echo c >> /srv/did, refresh: echo r >> /srv/did`, did: "cr", want: []string{"Exec/b Changed", ran, refreshed},
 		},
-		"refresh alone with refreshOnly": {
+		"only refresh runs with refreshOnly": {
 			spec: `command: echo c >> /srv/did, refresh: echo r >> /srv/did, refreshOnly: true`, did: "r", want: []string{"Exec/b Refreshed", refreshed},
 		},
-		"checks that say no hold for both": {
+		"failing checks prevent the command and the refresh": {
 			spec: `command: echo c >> /srv/did, unless: ["true"]`, want: []string{"Exec/b InSync"},
 		},
-		"checks that say no hold with refreshOnly": {
+		"failing checks prevent the refresh with refreshOnly": {
 			spec: `command: echo c >> /srv/did, refreshOnly: true, onlyIf: ["false"]`, want: []string{"Exec/b InSync"},
 		},
-		"checks that say no hold for a refresh of its own": {
+		"failing checks prevent a separate refresh command": {
 			spec: `command: echo c >> /srv/did, refresh: echo r >> /srv/did, refreshOnly: true, unless: ["true"]`, want: []string{"Exec/b InSync"},
 		},
-		"checks are asked again after the command": {
+		"checks run again after the command": {
 			spec: `command: echo c >> /srv/did, creates: [/srv/did]`, did: "c", want: []string{"Exec/b Changed", ran},
 		},
-		"a check that fails fails the refresh": {
+		"a check that cannot run fails the refresh": {
 			spec: `command: echo c >> /srv/did, refreshOnly: true, unless: [exit 127]`,
 			want: []string{"Exec/b Failed", `cannot refresh: cannot check unless "exit 127": it exited with 127: command not found`},
 		},
-		"a refresh that fails fails the resource, with what it said": {
+		"a failed refresh fails the resource and reports its output": {
 			spec: `command: echo c >> /srv/did, refreshOnly: true, refresh: echo why; exit 1`,
 			want: []string{"Exec/b Failed", `cannot refresh: exit status 1; output: why`},
 		},
-		"what a refresh says can be told": {
+		"the output of a refresh can be reported": {
 			spec: `command: "true", refreshOnly: true, refresh: echo well, logOutput: always`,
 			want: []string{"Exec/b Refreshed", "output: well", refreshed},
 		},
-		"in noop the checks run and nothing else does": {
+		"noop runs only the checks": {
 			spec: `command: echo c >> /srv/did, unless: ["test -e /srv/did"]`, noop: true,
 			want: []string{"Exec/b Noop", "returns changed notrun to 0 (noop)", "would have been refreshed by 1 event (noop)"},
 		},
-		"in noop a check that says no is heard": {
+		"noop respects a failing check": {
 			spec: `command: echo c >> /srv/did, onlyIf: ["test -e /srv/did"]`, noop: true,
 			want: []string{"Exec/b Noop", "would have been refreshed by 1 event (noop)"},
 		},

@@ -43,24 +43,24 @@ func TestBackup(t *testing.T) {
 		kept  []string
 		bak   string
 	}{
-		"new content":                   {given: one, spec: `{path: /x, content: "two\n"}`, kept: []string{`"one\n" [/x]`}},
-		"a file that is removed":        {given: one, spec: `{path: /x, ensure: absent}`, kept: []string{`"one\n" [/x]`}},
-		"a link in the place of a file": {given: one, spec: `{path: /x, target: /y}`, kept: []string{`"one\n" [/x]`}},
-		"a directory in its place":      {given: one, spec: `{path: /x, ensure: directory}`, kept: []string{`"one\n" [/x]`}},
-		"a directory that is removed":   {given: fullDir, spec: `{path: /x, ensure: absent, force: true}`, kept: []string{`"kept" [/x/sub/f]`}},
-		"a file in the place of a directory is written once": {
+		"new content":                                {given: one, spec: `{path: /x, content: "two\n"}`, kept: []string{`"one\n" [/x]`}},
+		"a removed file is saved":                    {given: one, spec: `{path: /x, ensure: absent}`, kept: []string{`"one\n" [/x]`}},
+		"a file replaced by a link is saved":         {given: one, spec: `{path: /x, target: /y}`, kept: []string{`"one\n" [/x]`}},
+		"a file replaced by a directory is saved":    {given: one, spec: `{path: /x, ensure: directory}`, kept: []string{`"one\n" [/x]`}},
+		"the files of a removed directory are saved": {given: fullDir, spec: `{path: /x, ensure: absent, force: true}`, kept: []string{`"kept" [/x/sub/f]`}},
+		"a file that replaces a directory is written once": {
 			given: fullDir, spec: `{path: /x, content: a, force: true}`, kept: []string{`"kept" [/x/sub/f]`},
 		},
-		"by its name":                           {given: one, spec: `{path: /x, content: "two\n", backup: Bucket}`, kept: []string{`"one\n" [/x]`}},
-		"by a suffix":                           {given: one, spec: `{path: /x, content: "two\n", backup: .bak}`, bak: "/x.bak ---------- 0640 1001:2001\n  one\n  \n"},
-		"by a suffix, of what is removed":       {given: one, spec: `{path: /x, ensure: absent, backup: .bak}`, bak: "/x.bak ---------- 0640 1001:2001\n  one\n  \n"},
-		"none if so said":                       {given: one, spec: `{path: /x, content: "two\n", backup: None}`},
-		"none of what is not to be shown":       {given: one, spec: `{path: /x, content: "two\n", showDiff: false}`},
-		"of what is not to be shown if so said": {given: one, spec: `{path: /x, content: "two\n", showDiff: false, backup: Bucket}`, kept: []string{`"one\n" [/x]`}},
-		"none of a link":                        {given: symlink("/etc/passwd", 0, 0), spec: `{path: /x, content: a}`},
-		"none of a fifo":                        {given: fifo, spec: `{path: /x, content: a}`},
-		"none of what is not there":             {spec: `{path: /x, content: a}`},
-		"none when only the mode changes":       {given: one, spec: `{path: /x, content: "one\n", mode: "0600"}`},
+		"the bucket by name":                         {given: one, spec: `{path: /x, content: "two\n", backup: Bucket}`, kept: []string{`"one\n" [/x]`}},
+		"a copy with a suffix":                       {given: one, spec: `{path: /x, content: "two\n", backup: .bak}`, bak: "/x.bak ---------- 0640 1001:2001\n  one\n  \n"},
+		"a copy with a suffix of a removed file":     {given: one, spec: `{path: /x, ensure: absent, backup: .bak}`, bak: "/x.bak ---------- 0640 1001:2001\n  one\n  \n"},
+		"none with backup: None":                     {given: one, spec: `{path: /x, content: "two\n", backup: None}`},
+		"none with showDiff: false":                  {given: one, spec: `{path: /x, content: "two\n", showDiff: false}`},
+		"the bucket with showDiff: false and backup": {given: one, spec: `{path: /x, content: "two\n", showDiff: false, backup: Bucket}`, kept: []string{`"one\n" [/x]`}},
+		"none of a link":                             {given: symlink("/etc/passwd", 0, 0), spec: `{path: /x, content: a}`},
+		"none of a fifo":                             {given: fifo, spec: `{path: /x, content: a}`},
+		"none of a missing file":                     {spec: `{path: /x, content: a}`},
+		"none when only the mode changes":            {given: one, spec: `{path: /x, content: "one\n", mode: "0600"}`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +110,7 @@ func TestFilesThatCannotBeBackedUpStay(t *testing.T) {
 			fullDir, `{path: /x, ensure: absent, force: true, backup: .bak}`,
 			cannot + "a suffix is for files, but this is a directory with files in it: use backup: Bucket, or None",
 		},
-		"a directory that is too full": {
+		"a directory with too many files": {
 			full, `{path: /x, ensure: absent, force: true}`,
 			cannot + "it contains more than 1000 files: remove some by hand, or set backup: None",
 		},

@@ -46,13 +46,13 @@ func TestValidateCmd(t *testing.T) {
 		after string
 		left  []string
 	}{
-		"sees new content before it is there": {
+		"runs before the new content is in place": {
 			given: text("one\n", 0o644, 0, 0),
 			spec:  `{path: /x, content: "two\n", validateCmd: checker %}`,
 			seen:  []string{"checker", "STAGED"},
 			after: "/x ---------- 0644 0:0\n  two\n  \n",
 		},
-		"keeps the old content when it fails": {
+		"preserves the old content if it fails": {
 			given: text("one\n", 0o644, 0, 0),
 			spec:  `{path: /x, content: "bad\n", validateCmd: checker %, mode: "0600"}`,
 			seen:  []string{"checker", "STAGED"},
@@ -60,7 +60,7 @@ func TestValidateCmd(t *testing.T) {
 			after: "/x ---------- 0600 0:0\n  one\n  \n",
 			left:  []string{"content changed " + sumOne + " to {sha256}1d7a363ce12430881ec56c9cf1409c49c491043618e598c356e2959040872f5a"},
 		},
-		"calls the staged file by its final name, also without the directory": {
+		"replaces the staged path by the final one in its output": {
 			given: text("one\n", 0o644, 0, 0),
 			spec:  `{path: /x, content: "bad\n", validateCmd: checker --short %}`,
 			seen:  []string{"checker", "--short", "STAGED"},
@@ -68,14 +68,14 @@ func TestValidateCmd(t *testing.T) {
 			after: "/x ---------- 0644 0:0\n  one\n  \n",
 			left:  []string{"content changed " + sumOne + " to {sha256}1d7a363ce12430881ec56c9cf1409c49c491043618e598c356e2959040872f5a"},
 		},
-		"keeps a file from being created when it fails": {
+		"prevents the creation of a file if it fails": {
 			spec:  `{path: /x, content: "bad\n", validateCmd: checker %}`,
 			seen:  []string{"checker", "STAGED"},
 			err:   "cannot write file: write /x: " + refused,
 			after: "/x absent\n",
 			left:  []string{"created"},
 		},
-		"keeps a directory from being replaced when it fails": {
+		"prevents the replacement of a directory if it fails": {
 			given: fullDir,
 			spec:  `{path: /x, content: "bad\n", validateCmd: checker %, force: true}`,
 			seen:  []string{"checker", "STAGED"},
@@ -83,23 +83,23 @@ func TestValidateCmd(t *testing.T) {
 			after: "/x d--------- 0755 0:0\n/x/sub d--------- 0755 0:0\n/x/sub/f ---------- 0644 0:0\n  kept\n",
 			left:  []string{"ensure changed directory to file"},
 		},
-		"lets a directory be replaced when it passes": {
+		"allows the replacement of a directory if it passes": {
 			given: fullDir,
 			spec:  `{path: /x, content: "two\n", validateCmd: checker %, force: true}`,
 			seen:  []string{"checker", "STAGED", "checker", "STAGED"},
 			after: "/x ---------- 0644 0:0\n  two\n  \n",
 		},
-		"is not run for what is in sync or has another mode": {
+		"does not run without new content": {
 			given: text("bad\n", 0o644, 0, 0),
 			spec:  `{path: /x, content: "bad\n", mode: "0600", validateCmd: checker %}`,
 			after: "/x ---------- 0600 0:0\n  bad\n  \n",
 		},
-		"is split by quotes, and nothing in it is expanded": {
+		"is split by quotes and not expanded": {
 			spec:  `{path: /x, content: "two\n", validateCmd: 'checker "a \" b" ''$HOME; *'' \# %  %'}`,
 			seen:  []string{"checker", `a " b`, "$HOME; *", "#", "STAGED", "STAGED"},
 			after: "/x ---------- 0644 0:0\n  two\n  \n",
 		},
-		"takes nothing in the path for a blank or a quote": {
+		"passes blanks and quotes of the path unchanged": {
 			spec:  `{path: "/it's a x", content: "two\n", validateCmd: checker %}`,
 			seen:  []string{"checker", "STAGED"},
 			after: "/x absent\n",

@@ -20,7 +20,7 @@ func TestDebian(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = h.Close() })
 
-	t.Run("a file is what Debian's own tools say", func(t *testing.T) {
+	t.Run("Debian's own tools confirm the file", func(t *testing.T) {
 		converge(t, h, `{path: /usr/local/bin/greet, content: "#!/bin/sh\necho hello\n", owner: www-data, group: mail, mode: "6750", validateCmd: "sh -n %"}`)
 		converge(t, h, `{path: /srv/greet, target: /usr/local/bin/greet, owner: www-data}`)
 		converge(t, h, `{path: /srv/data, ensure: directory, group: mail, mode: "2644"}`)
@@ -35,7 +35,7 @@ func TestDebian(t *testing.T) {
 		}
 	})
 
-	t.Run("a script that the shell cannot read is not put in place", func(t *testing.T) {
+	t.Run("a script with a syntax error is not installed", func(t *testing.T) {
 		r := look(t, h, `{path: /usr/local/bin/greet, content: "if\n", validateCmd: "sh -n %"}`)
 		err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 		if err == nil || !strings.Contains(err.Error(), `validateCmd "sh -n %" exited with 2, so the file stays as it is: /usr/local/bin/greet: `) {
@@ -46,7 +46,7 @@ func TestDebian(t *testing.T) {
 		}
 	})
 
-	t.Run("a check that is not installed is named", func(t *testing.T) {
+	t.Run("the error names a check that is not installed", func(t *testing.T) {
 		r := look(t, h, `{path: /etc/sudoers, content: "x\n", validateCmd: "visudo -c -f %"}`)
 		err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 		if err == nil || !strings.Contains(err.Error(), `cannot run validateCmd`) || !strings.Contains(err.Error(), "visudo") {
@@ -54,7 +54,7 @@ func TestDebian(t *testing.T) {
 		}
 	})
 
-	t.Run("what is in sync is not written", func(t *testing.T) {
+	t.Run("a file in sync is not written", func(t *testing.T) {
 		const spec = `{path: /etc/motd, content: "hello\n", mode: "0644"}`
 		converge(t, h, spec)
 		before, err := h.Lstat("/etc/motd")

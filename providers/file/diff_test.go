@@ -15,25 +15,25 @@ func TestDiff(t *testing.T) {
 		spec  string
 		want  string
 	}{
-		"of text it is unified": {
+		"text has a unified diff": {
 			text("a\nb\nc\nd\ne\nf\n", 0o644, 0, 0),
 			`{path: /x, content: "a\nb\nc\nd\nE\nf\n"}`,
 			"--- /x (present)\n+++ /x (desired)\n@@ -2,5 +2,5 @@\n b\n c\n d\n-e\n+E\n f\n",
 		},
-		"it says where the last line does not end": {
+		"a missing final newline is marked": {
 			text("a\n", 0o644, 0, 0),
 			`{path: /x, content: "a"}`,
 			"--- /x (present)\n+++ /x (desired)\n@@ -1,1 +1,1 @@\n-a\n+a\n\\ No newline at end of file\n",
 		},
-		"it is not shown where it shall not be": {text("a\n", 0o644, 0, 0), `{path: /x, content: "b\n", showDiff: false}`, ""},
-		"binary files just differ":              {text("a\x00", 0o644, 0, 0), `{path: /x, content: "b\n"}`, "Binary files differ\n"},
-		"so do those that shall become binary":  {text("a\n", 0o644, 0, 0), `{path: /x, content: "b\0"}`, "Binary files differ\n"},
-		"a large file is not searched for differences": {
+		"showDiff: false hides it":                     {text("a\n", 0o644, 0, 0), `{path: /x, content: "b\n", showDiff: false}`, ""},
+		"binary content just differs":                  {text("a\x00", 0o644, 0, 0), `{path: /x, content: "b\n"}`, "Binary files differ\n"},
+		"text replaced by binary content just differs": {text("a\n", 0o644, 0, 0), `{path: /x, content: "b\0"}`, "Binary files differ\n"},
+		"a large file has no diff": {
 			text(strings.Repeat("a", 256<<10+1), 0o644, 0, 0),
 			`{path: /x, content: "b\n"}`,
 			"Files differ: the present content has 262145 bytes, too many for a diff\n",
 		},
-		"a fifo has none": {fifo, `{path: /x, ensure: present, content: "b\n"}`, ""},
+		"a fifo has no diff": {fifo, `{path: /x, ensure: present, content: "b\n"}`, ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

@@ -180,7 +180,7 @@ func TestApply(t *testing.T) {
 				After:   "/x ---------- 4750 1001:2001\n  one\n  \n",
 			},
 		},
-		"a file of which nothing is said is root's, 0644 and empty": {
+		"a file without attributes is root's, 0644 and empty": {
 			spec: `{path: /x, ensure: file}`,
 			want: outcome{
 				Changes: []string{"created"},
@@ -204,7 +204,7 @@ func TestApply(t *testing.T) {
 				After:   "/x ---------- 0600 0:0\n  \n",
 			},
 		},
-		"content is changed and what is not managed is kept": {
+		"content changes and unmanaged attributes are preserved": {
 			given: text("one\n", 0o4751, 1001, 2001),
 			spec:  `{path: /x, content: "two\n"}`,
 			want: outcome{
@@ -248,7 +248,7 @@ func TestApply(t *testing.T) {
 				After: "/x ---------- 0644 0:0\n  {sha256}e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n",
 			},
 		},
-		"with replace: false only owner and mode of what is there are managed": {
+		"with replace: false only owner and mode of an existing file are managed": {
 			given: text("one\n", 0o644, 0, 0),
 			spec:  `{path: /x, content: "two\n", replace: false, owner: 1001, mode: "0600"}`,
 			want: outcome{
@@ -257,12 +257,12 @@ func TestApply(t *testing.T) {
 				After:   "/x ---------- 0600 1001:0\n  one\n  \n",
 			},
 		},
-		"replace: false leaves what is no file": {
+		"replace: false preserves an entry that is not a file": {
 			given: symlink("/else", 0, 0),
 			spec:  `{path: /x, content: "two\n", replace: false, mode: "0600"}`,
 			want:  outcome{After: "/x L--------- 0777 0:0\n  -> /else\n"},
 		},
-		"replace: false creates": {
+		"replace: false creates a missing file": {
 			spec: `{path: /x, content: "two\n", replace: false}`,
 			want: outcome{
 				Changes: []string{"created"},
@@ -298,7 +298,7 @@ func TestApply(t *testing.T) {
 				After:   "/x ---------- 0600 0:0\n  one\n  \n",
 			},
 		},
-		"set-user-ID that is asked for is there again after a change of owner": {
+		"a desired set-user-ID bit survives a change of owner": {
 			root:  true, // the kernel only clears the bit when the owner is really changed
 			given: text("one\n", 0o4755, 0, 0),
 			spec:  `{path: /x, owner: ann, mode: "4755"}`,
@@ -308,7 +308,7 @@ func TestApply(t *testing.T) {
 				After:   "/x ---------- 4755 1001:0\n  one\n  \n",
 			},
 		},
-		"set-user-ID that is not asked for is lost with the owner": {
+		"an undesired set-user-ID bit is lost with a change of owner": {
 			root:  true, // the kernel only clears the bit when the owner is really changed
 			given: text("one\n", 0o4755, 0, 0),
 			spec:  `{path: /x, owner: ann, mode: "g+w"}`,
@@ -318,7 +318,7 @@ func TestApply(t *testing.T) {
 				After:   "/x ---------- 0775 1001:0\n  one\n  \n",
 			},
 		},
-		"an owner who shares the number is the same owner": {
+		"an owner with the same number is the same owner": {
 			given: text("one\n", 0o644, 0, 0),
 			spec:  `{path: /x, owner: toor, group: "0"}`,
 			want:  outcome{After: "/x ---------- 0644 0:0\n  one\n  \n"},
@@ -341,7 +341,7 @@ func TestApply(t *testing.T) {
 				After:   "/x ---------- 0644 1001:3000000000\n  one\n  \n",
 			},
 		},
-		"an owner that the host does not have fails alone": {
+		"an unknown owner fails only its property": {
 			given: text("one\n", 0o644, 0, 0),
 			spec:  `{path: /x, owner: eve, mode: "0600"}`,
 			want: outcome{
@@ -352,7 +352,7 @@ func TestApply(t *testing.T) {
 				Left:    []string{"owner changed root to eve"},
 			},
 		},
-		"nothing is created for an owner or group that the host does not have": {
+		"nothing is created for an unknown owner or group": {
 			spec: `{path: /x, content: "one\n", owner: eve, group: eves}`,
 			want: outcome{
 				Changes: []string{"created"},
@@ -362,7 +362,7 @@ func TestApply(t *testing.T) {
 				Left:  []string{"created"},
 			},
 		},
-		"without ensure and content what is not there stays so": {
+		"a missing file is not created without ensure and content": {
 			spec: `{path: /x, owner: ann, mode: "0600"}`,
 			want: outcome{After: "/x absent\n"},
 		},
@@ -375,7 +375,7 @@ func TestApply(t *testing.T) {
 				After:   "/x d--------- 2750 1001:2001\n",
 			},
 		},
-		"a directory of which nothing is said is root's and 0755": {
+		"a directory without attributes is root's and 0755": {
 			spec: `{path: //x//, ensure: directory}`,
 			want: outcome{
 				Changes: []string{"created"},
@@ -383,7 +383,7 @@ func TestApply(t *testing.T) {
 				After:   "/x d--------- 0755 0:0\n",
 			},
 		},
-		"an octal mode lets a directory be searched, without ensure too": {
+		"an octal mode makes a directory searchable, also without ensure": {
 			given: dir(0o700, 0, 0),
 			spec:  `{path: /x, mode: "0644"}`,
 			want: outcome{
@@ -392,7 +392,7 @@ func TestApply(t *testing.T) {
 				After:   "/x d--------- 0755 0:0\n",
 			},
 		},
-		"a directory takes the place of a file": {
+		"a directory replaces a file": {
 			given: text("one\n", 0o600, 1001, 0),
 			spec:  `{path: /x, ensure: directory}`,
 			want: outcome{
@@ -401,7 +401,7 @@ func TestApply(t *testing.T) {
 				After:   "/x d--------- 0755 0:0\n",
 			},
 		},
-		"a directory is not a link to one": {
+		"a link to a directory is replaced by a directory": {
 			given: symlink("/etc", 0, 0),
 			spec:  `{path: /x, ensure: directory}`,
 			want: outcome{
@@ -410,7 +410,7 @@ func TestApply(t *testing.T) {
 				After:   "/x d--------- 0755 0:0\n",
 			},
 		},
-		"a file takes no directory's place without force": {
+		"a file does not replace a directory without force": {
 			given: fullDir,
 			spec:  `{path: /x, content: "one\n"}`,
 			want: outcome{
@@ -420,7 +420,7 @@ func TestApply(t *testing.T) {
 				Left:    []string{"ensure changed directory to file"},
 			},
 		},
-		"a link takes no directory's place without force": {
+		"a link does not replace a directory without force": {
 			given: fullDir,
 			spec:  `{path: /x, target: /etc, force: false}`,
 			want: outcome{
@@ -430,7 +430,7 @@ func TestApply(t *testing.T) {
 				Left:    []string{"ensure changed directory to link"},
 			},
 		},
-		"a file takes a directory's place with force": {
+		"a file replaces a directory with force": {
 			given: fullDir,
 			spec:  `{path: /x, content: "one\n", mode: "0600", force: true}`,
 			want: outcome{
@@ -439,7 +439,7 @@ func TestApply(t *testing.T) {
 				After:   "/x ---------- 0600 0:0\n  one\n  \n",
 			},
 		},
-		"a link takes a directory's place with force": {
+		"a link replaces a directory with force": {
 			given: fullDir,
 			spec:  `{path: /x, target: /etc, force: true}`,
 			want: outcome{
@@ -449,7 +449,7 @@ func TestApply(t *testing.T) {
 			},
 		},
 
-		"a link is created, and need not lead anywhere": {
+		"a link to a missing target is created": {
 			spec: `{path: /x, target: ../no/where, owner: ann, mode: "0600"}`,
 			want: outcome{
 				Changes: []string{"created"},
@@ -457,7 +457,7 @@ func TestApply(t *testing.T) {
 				After:   "/x L--------- 0777 1001:0\n  -> ../no/where\n",
 			},
 		},
-		"present with a target is a link": {
+		"present with a target creates a link": {
 			given: text("one\n", 0o644, 0, 0),
 			spec:  `{path: /x, ensure: present, target: /etc}`,
 			want: outcome{
@@ -466,7 +466,7 @@ func TestApply(t *testing.T) {
 				After:   "/x L--------- 0777 0:0\n  -> /etc\n",
 			},
 		},
-		"a link to elsewhere keeps its owner": {
+		"a corrected link keeps its owner": {
 			given: symlink("/old", 1001, 2001),
 			spec:  `{path: /x, target: /new, group: root}`,
 			want: outcome{
@@ -475,7 +475,7 @@ func TestApply(t *testing.T) {
 				After:   "/x L--------- 0777 1001:0\n  -> /new\n",
 			},
 		},
-		"the owner of a link is the link's own": {
+		"owner applies to the link itself": {
 			given: symlink("/etc", 0, 0),
 			spec:  `{path: /x, owner: ann, mode: "0600"}`,
 			want: outcome{
@@ -484,7 +484,7 @@ func TestApply(t *testing.T) {
 				After:   "/x L--------- 0777 1001:0\n  -> /etc\n",
 			},
 		},
-		"a file takes the place of a link and leaves alone where it led": {
+		"a file replaces a link and not its target": {
 			given: symlink("/etc/passwd", 1001, 1001),
 			spec:  `{path: /x, content: "one\n"}`,
 			want: outcome{
@@ -493,7 +493,7 @@ func TestApply(t *testing.T) {
 				After:   "/x ---------- 0644 0:0\n  one\n  \n",
 			},
 		},
-		"present takes a link as it is": {
+		"present accepts a link": {
 			given: symlink("/nowhere", 0, 0),
 			spec:  `{path: /x, ensure: present}`,
 			want:  outcome{After: "/x L--------- 0777 0:0\n  -> /nowhere\n"},
@@ -514,7 +514,7 @@ func TestApply(t *testing.T) {
 			spec:  `{path: /x, ensure: absent, owner: nobody-here}`,
 			want:  outcome{Changes: []string{"removed"}, Done: []string{"remove /x"}, After: "/x absent\n"},
 		},
-		"a link is removed and not what it leads to": {
+		"a link is removed and not its target": {
 			given: symlink("/etc", 0, 0),
 			spec:  `{path: /x, ensure: absent, force: true}`,
 			want:  outcome{Changes: []string{"removed"}, Done: []string{"remove /x"}, After: "/x absent\n"},
@@ -544,16 +544,16 @@ func TestApply(t *testing.T) {
 			spec:  `{path: /x, ensure: absent, force: true}`,
 			want:  outcome{Changes: []string{"removed"}, Done: []string{"removeall /x"}, After: "/x absent\n"},
 		},
-		"what is not there is removed already": {
+		"a missing file is in sync with absent": {
 			spec: `{path: /x, ensure: absent}`,
 			want: outcome{After: "/x absent\n"},
 		},
-		"what is below a file is not there": {
+		"a path below a file is absent": {
 			given: text("one\n", 0o644, 0, 0),
 			spec:  `{path: /x/y, ensure: absent}`,
 			want:  outcome{After: "/x ---------- 0644 0:0\n  one\n  \n"},
 		},
-		"a missing parent is named": {
+		"the error names a missing parent": {
 			spec: `{path: /x/y/z, content: "one\n"}`,
 			want: outcome{
 				Changes: []string{"created"},
@@ -562,7 +562,7 @@ func TestApply(t *testing.T) {
 				Left:    []string{"created"},
 			},
 		},
-		"a parent that is no directory is named": {
+		"the error names a parent that is not a directory": {
 			given: text("one\n", 0o644, 0, 0),
 			spec:  `{path: /x/y, target: /etc}`,
 			want: outcome{

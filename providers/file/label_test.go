@@ -125,11 +125,11 @@ func TestLabels(t *testing.T) {
 		changes      []string
 		after, fault string
 	}{
-		"a part is changed and the others stay": {
+		"a part changes and the others are preserved": {
 			label: "system_u:object_r:usr_t:s0:c1,c2", spec: `{path: /x, seltype: etc_t}`,
 			changes: []string{"seltype changed usr_t to etc_t"}, after: "system_u:object_r:etc_t:s0:c1,c2",
 		},
-		"every part": {
+		"all parts change": {
 			label: "system_u:object_r:usr_t:s0", spec: `{path: /x, seluser: staff_u, selrole: staff_r, seltype: etc_t, selrange: "s0-s1:c0.c1023"}`,
 			changes: []string{
 				"seluser changed system_u to staff_u", "selrole changed object_r to staff_r", "seltype changed usr_t to etc_t",
@@ -141,14 +141,14 @@ func TestLabels(t *testing.T) {
 			label: "system_u:object_r:usr_t", spec: `{path: /x, seltype: etc_t}`,
 			changes: []string{"seltype changed usr_t to etc_t"}, after: "system_u:object_r:etc_t",
 		},
-		"what is right is left": {
+		"a correct label is in sync": {
 			label: "system_u:object_r:etc_t:s0", spec: `{path: /x, seltype: etc_t, selrange: s0}`, after: "system_u:object_r:etc_t:s0",
 		},
 		"a file without a label gets a whole one": {
 			spec:    `{path: /x, seluser: system_u, selrole: object_r, seltype: etc_t}`,
 			changes: []string{"seluser defined as system_u", "selrole defined as object_r", "seltype defined as etc_t"}, after: "system_u:object_r:etc_t",
 		},
-		"a file without a label can keep no part of it": {
+		"a file without a label requires a whole one": {
 			spec: `{path: /x, seltype: etc_t}`, changes: []string{"seltype defined as etc_t"},
 			fault: "cannot set seltype: the file has no label whose seluser could stay: set seluser, selrole and seltype",
 		},

@@ -32,7 +32,7 @@ func TestLaws(t *testing.T) {
 			Present: `{path: /x, target: /etc/passwd, owner: ann}`,
 			Changed: []string{`{path: /x, target: nowhere, group: web}`},
 		},
-		"everything in turn": {
+		"all kinds in turn": {
 			Absent:  `{path: /x, ensure: absent, force: true}`,
 			Present: `{path: /x, ensure: directory}`,
 			Changed: []string{
@@ -64,15 +64,15 @@ func TestStateByName(t *testing.T) {
 		given func(*testing.T, *hosttest.Host)
 		want  string
 	}{
-		"a file with text":  {text("one\n", 0o644, 1001, 2001), `{"path":"/x","ensure":"file","content":"one\n","owner":"ann","group":"web","mode":"0644"}`},
-		"an empty file":     {text("", 0o4755, 7, 8), `{"path":"/x","ensure":"file","content":"","owner":7,"group":8,"mode":"4755"}`},
-		"a binary file":     {text("a\x00b", 0o600, 0, 0), `{"path":"/x","ensure":"file","owner":"root","group":"root","mode":"0600"}`},
-		"text in no UTF-8":  {text("a\xffb", 0o600, 0, 0), `{"path":"/x","ensure":"file","owner":"root","group":"root","mode":"0600"}`},
-		"a large file":      {text(string(big), 0o600, 0, 0), `{"path":"/x","ensure":"file","owner":"root","group":"root","mode":"0600"}`},
-		"a directory":       {dir(0o1777, 0, 0), `{"path":"/x","ensure":"directory","owner":"root","group":"root","mode":"1777"}`},
-		"a link":            {symlink("a/b", 0, 0), `{"path":"/x","ensure":"link","target":"a/b","owner":"root","group":"root"}`},
-		"a fifo":            {fifo, `{"path":"/x","ensure":"present","owner":"root","group":"root","mode":"0600"}`},
-		"what is not there": {nil, `{"path":"/x","ensure":"absent"}`},
+		"a file with text":       {text("one\n", 0o644, 1001, 2001), `{"path":"/x","ensure":"file","content":"one\n","owner":"ann","group":"web","mode":"0644"}`},
+		"an empty file":          {text("", 0o4755, 7, 8), `{"path":"/x","ensure":"file","content":"","owner":7,"group":8,"mode":"4755"}`},
+		"a binary file":          {text("a\x00b", 0o600, 0, 0), `{"path":"/x","ensure":"file","owner":"root","group":"root","mode":"0600"}`},
+		"text that is not UTF-8": {text("a\xffb", 0o600, 0, 0), `{"path":"/x","ensure":"file","owner":"root","group":"root","mode":"0600"}`},
+		"a large file":           {text(string(big), 0o600, 0, 0), `{"path":"/x","ensure":"file","owner":"root","group":"root","mode":"0600"}`},
+		"a directory":            {dir(0o1777, 0, 0), `{"path":"/x","ensure":"directory","owner":"root","group":"root","mode":"1777"}`},
+		"a link":                 {symlink("a/b", 0, 0), `{"path":"/x","ensure":"link","target":"a/b","owner":"root","group":"root"}`},
+		"a fifo":                 {fifo, `{"path":"/x","ensure":"present","owner":"root","group":"root","mode":"0600"}`},
+		"a missing file":         {nil, `{"path":"/x","ensure":"absent"}`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

@@ -45,24 +45,24 @@ func linked(t *testing.T) (h *linux.Host, dir string) {
 
 func TestSymlinksAboveAFile(t *testing.T) {
 	for sentence, c := range map[string]struct{ spec, refused, written string }{
-		"root, in root's directory":           {spec: `{path: /var/f, content: new}`, written: "data/f"},
-		"root, in a sticky directory":         {spec: `{path: /tmp/roots/f, content: new}`, written: "data/f"},
-		"root, but not in a user's directory": {spec: `{path: /home/zed/roots/f, content: new}`, refused: "symlink /home/zed/roots is not followed: users other than root can write to its directory"},
-		"no user":                             {spec: `{path: /home/zed/conf/f, content: new}`, refused: "symlink /home/zed/conf is not followed: it belongs to user 1001"},
-		"no user in a sticky directory":       {spec: `{path: /tmp/zeds/f, content: new}`, refused: "it belongs to user 1001"},
-		"no user, whatever ensure says":       {spec: `{path: /home/zed/conf/new, ensure: directory}`, refused: "it belongs to user 1001"},
-		"no user, to remove":                  {spec: `{path: /home/zed/conf/f, ensure: absent}`, refused: "it belongs to user 1001"},
-		"no user, to give away":               {spec: `{path: /home/zed/conf/f, owner: zed}`, refused: "user 1001 made it lead to /etc, which belongs to user 0"},
-		"no user by the path itself":          {spec: `{path: /home/zed/f, content: new, links: follow}`, refused: "it belongs to user 1001"},
-		"the owner, within what is theirs":    {spec: `{path: /home/zed/dots/f, owner: zed, content: new}`, written: "home/zed/own/f"},
-		"the owner by number":                 {spec: `{path: /home/zed/dots/f, owner: 1001, content: new}`, written: "home/zed/own/f"},
-		"not another user":                    {spec: `{path: /home/zed/dots/f, owner: root, content: new}`, refused: "it belongs to user 1001"},
-		"not an owner of no account":          {spec: `{path: /home/zed/dots/f, owner: 1234, content: new}`, refused: "it belongs to user 1001"},
-		"anybody who is allowed to":           {spec: `{path: /home/zed/conf/f, content: new, followParentLinks: true}`, written: "etc/f"},
-		"anybody at the end too":              {spec: `{path: /home/zed/f, content: new, links: follow, followParentLinks: true}`, written: "etc/f"},
-		"no user to another source":           {spec: `{path: /etc/new, source: /home/zed/conf/f}`, refused: "it belongs to user 1001"},
-		"no user by the source itself":        {spec: `{path: /etc/new, source: /home/zed/f}`, refused: "it belongs to user 1001"},
-		"root to another source":              {spec: `{path: /etc/new, source: /var/f}`, written: ""},
+		"root's link in root's directory is followed":                 {spec: `{path: /var/f, content: new}`, written: "data/f"},
+		"root's link in a sticky directory is followed":               {spec: `{path: /tmp/roots/f, content: new}`, written: "data/f"},
+		"root's link in a user's directory is not followed":           {spec: `{path: /home/zed/roots/f, content: new}`, refused: "symlink /home/zed/roots is not followed: users other than root can write to its directory"},
+		"a user's link is not followed":                               {spec: `{path: /home/zed/conf/f, content: new}`, refused: "symlink /home/zed/conf is not followed: it belongs to user 1001"},
+		"a user's link in a sticky directory is not followed":         {spec: `{path: /tmp/zeds/f, content: new}`, refused: "it belongs to user 1001"},
+		"a user's link is not followed to create a directory":         {spec: `{path: /home/zed/conf/new, ensure: directory}`, refused: "it belongs to user 1001"},
+		"a user's link is not followed to remove a file":              {spec: `{path: /home/zed/conf/f, ensure: absent}`, refused: "it belongs to user 1001"},
+		"a user's link is not followed to a file of root's":           {spec: `{path: /home/zed/conf/f, owner: zed}`, refused: "user 1001 made it lead to /etc, which belongs to user 0"},
+		"a user's link at the path is not followed":                   {spec: `{path: /home/zed/f, content: new, links: follow}`, refused: "it belongs to user 1001"},
+		"the owner's link is followed within the owner's directories": {spec: `{path: /home/zed/dots/f, owner: zed, content: new}`, written: "home/zed/own/f"},
+		"the owner's link is followed if owner is a number":           {spec: `{path: /home/zed/dots/f, owner: 1001, content: new}`, written: "home/zed/own/f"},
+		"another user's link is not followed":                         {spec: `{path: /home/zed/dots/f, owner: root, content: new}`, refused: "it belongs to user 1001"},
+		"an owner without an account has no links to follow":          {spec: `{path: /home/zed/dots/f, owner: 1234, content: new}`, refused: "it belongs to user 1001"},
+		"followParentLinks follows a user's link":                     {spec: `{path: /home/zed/conf/f, content: new, followParentLinks: true}`, written: "etc/f"},
+		"followParentLinks follows a user's link at the path":         {spec: `{path: /home/zed/f, content: new, links: follow, followParentLinks: true}`, written: "etc/f"},
+		"a user's link to a source is not followed":                   {spec: `{path: /etc/new, source: /home/zed/conf/f}`, refused: "it belongs to user 1001"},
+		"a user's link as the source is not followed":                 {spec: `{path: /etc/new, source: /home/zed/f}`, refused: "it belongs to user 1001"},
+		"root's link to a source is followed":                         {spec: `{path: /etc/new, source: /var/f}`, written: ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			h, dir := linked(t)
@@ -155,12 +155,12 @@ func TestSymbolicModePreservesOnlyTrustedSetIDBits(t *testing.T) {
 		uid        int
 		want       uint32
 	}{
-		"in root's directory":                    {path: "etc/f", spec: `mode: o-x`, want: 0o6754},
-		"not in a user's":                        {path: "home/zed/f", spec: `mode: o-x`, uid: zed, want: 0o754},
-		"not those of root's in a user's":        {path: "home/zed/f", spec: `mode: o-x`, want: 0o754},
-		"but those that the mode says":           {path: "home/zed/f", spec: `mode: "u+s,o-x"`, want: 0o4754},
-		"and not in new content without a mode":  {path: "home/zed/f", spec: `content: new`, uid: zed, want: 0o755},
-		"but in root's directory in new content": {path: "etc/f", spec: `content: new`, want: 0o6755},
+		"a symbolic mode preserves them in root's directory":                {path: "etc/f", spec: `mode: o-x`, want: 0o6754},
+		"a symbolic mode clears them in a user's directory":                 {path: "home/zed/f", spec: `mode: o-x`, uid: zed, want: 0o754},
+		"a symbolic mode clears those of root's file in a user's directory": {path: "home/zed/f", spec: `mode: o-x`, want: 0o754},
+		"a symbolic mode sets those that it names":                          {path: "home/zed/f", spec: `mode: "u+s,o-x"`, want: 0o4754},
+		"new content clears them in a user's directory":                     {path: "home/zed/f", spec: `content: new`, uid: zed, want: 0o755},
+		"new content preserves them in root's directory":                    {path: "etc/f", spec: `content: new`, want: 0o6755},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			h, dir := homeOfZed(t)

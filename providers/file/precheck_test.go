@@ -24,20 +24,20 @@ func TestPlanFailsLikeApply(t *testing.T) {
 		message   string // part of it
 		resources []string
 	}{
-		"a missing source":                         {failing, "/srv/none", []string{`File/a {path: /etc/a, source: /srv/none}`}},
-		"a missing source of a file that is there": {failing, "/srv/none", []string{`File/a {path: /etc/there, source: /srv/none}`}},
-		"a source that the run makes":              {passing, "", []string{`File/s {path: /etc/s, content: x}`, `File/a {path: /etc/a, source: /etc/s, require: [File/s]}`}},
-		"a source that is a directory":             {failing, "/etc", []string{`File/a {path: /etc/a, source: /etc}`}},
-		"a directory in the way":                   {failing, "set force: true", []string{`File/a {path: /etc/dir, content: x}`}},
-		"a directory in the way, by force":         {passing, "", []string{`File/a {path: /etc/dir, content: x, force: true}`}},
-		"a directory that is to go":                {failing, "set force: true", []string{`File/a {path: /etc/dir, ensure: absent}`}},
-		"a missing parent":                         {failing, "its parent directory /no does not exist", []string{`File/a {path: /no/a, content: x}`}},
-		"a parent that the run makes":              {passing, "", []string{`File/a {path: /new/a, content: x}`, `File/d {path: /new, ensure: directory}`}},
-		"a parent whose parent the run makes":      {failing, "/new/sub does not exist", []string{`File/a {path: /new/sub/a, content: x}`, `File/d {path: /new, ensure: directory}`}},
-		"a parent that is a file":                  {failing, "is not a directory", []string{`File/a {path: /etc/there/a, content: x}`}},
-		"an unknown owner":                         {failing, `the host has no user "zed"`, []string{`File/a {path: /etc/a, content: x, owner: zed}`}},
-		"an unknown owner of a file that is there": {failing, `the host has no user "zed"`, []string{`File/a {path: /etc/there, owner: zed}`}},
-		"an unknown group":                         {failing, `the host has no group "zed"`, []string{`File/a {path: /etc/a, content: x, group: zed}`}},
+		"a missing source":                      {failing, "/srv/none", []string{`File/a {path: /etc/a, source: /srv/none}`}},
+		"a missing source of an existing file":  {failing, "/srv/none", []string{`File/a {path: /etc/there, source: /srv/none}`}},
+		"a source that the run creates":         {passing, "", []string{`File/s {path: /etc/s, content: x}`, `File/a {path: /etc/a, source: /etc/s, require: [File/s]}`}},
+		"a source that is a directory":          {failing, "/etc", []string{`File/a {path: /etc/a, source: /etc}`}},
+		"a directory in the way":                {failing, "set force: true", []string{`File/a {path: /etc/dir, content: x}`}},
+		"a directory in the way, with force":    {passing, "", []string{`File/a {path: /etc/dir, content: x, force: true}`}},
+		"a directory to be removed":             {failing, "set force: true", []string{`File/a {path: /etc/dir, ensure: absent}`}},
+		"a missing parent":                      {failing, "its parent directory /no does not exist", []string{`File/a {path: /no/a, content: x}`}},
+		"a parent that the run creates":         {passing, "", []string{`File/a {path: /new/a, content: x}`, `File/d {path: /new, ensure: directory}`}},
+		"a parent whose parent the run creates": {failing, "/new/sub does not exist", []string{`File/a {path: /new/sub/a, content: x}`, `File/d {path: /new, ensure: directory}`}},
+		"a parent that is a file":               {failing, "is not a directory", []string{`File/a {path: /etc/there/a, content: x}`}},
+		"an unknown owner":                      {failing, `the host has no user "zed"`, []string{`File/a {path: /etc/a, content: x, owner: zed}`}},
+		"an unknown owner of an existing file":  {failing, `the host has no user "zed"`, []string{`File/a {path: /etc/there, owner: zed}`}},
+		"an unknown group":                      {failing, `the host has no group "zed"`, []string{`File/a {path: /etc/a, content: x, group: zed}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var failed []bool

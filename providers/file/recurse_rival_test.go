@@ -125,11 +125,11 @@ const runs = 300
 
 func TestRecursionIsSafeFromAUsersSymlinks(t *testing.T) {
 	for sentence, specs := range map[string][]string{
-		"to give files away": {`{path: /home/zed, recurse: true, owner: zed, mode: "0644"}`, `{path: /home/zed, recurse: true, owner: zed, mode: "0666"}`},
-		"to write them":      {`{path: /home/zed, recurse: true, source: /src, backup: None}`},
-		"to remove them":     {`{path: /home/zed, recurse: true, purge: true, backup: None}`},
-		"to give files away where links are followed": {`{path: /home/zed, recurse: true, owner: zed, mode: "0644", links: follow}`, `{path: /home/zed, recurse: true, owner: zed, mode: "0666", links: follow}`},
-		"to write them where links are followed":      {`{path: /home/zed, recurse: true, source: /src, backup: None, links: follow}`},
+		"changing owners":                     {`{path: /home/zed, recurse: true, owner: zed, mode: "0644"}`, `{path: /home/zed, recurse: true, owner: zed, mode: "0666"}`},
+		"copying":                             {`{path: /home/zed, recurse: true, source: /src, backup: None}`},
+		"purging":                             {`{path: /home/zed, recurse: true, purge: true, backup: None}`},
+		"changing owners with links followed": {`{path: /home/zed, recurse: true, owner: zed, mode: "0644", links: follow}`, `{path: /home/zed, recurse: true, owner: zed, mode: "0666", links: follow}`},
+		"copying with links followed":         {`{path: /home/zed, recurse: true, source: /src, backup: None, links: follow}`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			e := newEstate(t)

@@ -172,7 +172,7 @@ func TestRecurse(t *testing.T) {
 
 	deep := []string{"/x/f one", "/x/d/g two", "/x/d/e/h three", "/x/l -> /etc"}
 	for sentence, f := range map[string]forest{
-		"owner and mode apply to all below, those of links too": {
+		"owner and mode apply to everything below, also to links": {
 			given: deep, files: []string{`{path: /x, recurse: true, owner: ann, mode: "0640"}`},
 			lines: []string{
 				"File//x/d: owner changed root to ann", "File//x/d: mode changed 0755 to 0750",
@@ -191,19 +191,19 @@ func TestRecurse(t *testing.T) {
 			given: deep, files: []string{`{path: /x, mode: "0755"}`},
 			tree: []string{"/x/d/ 0755", "/x/d/e/ 0755", "/x/d/e/h 0644 three", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /etc"},
 		},
-		"recurseLimit: 1 is the entries of the directory": {
+		"recurseLimit: 1 covers only the directory's entries": {
 			given: deep, files: []string{`{path: /x, recurse: true, recurseLimit: 1, mode: "0600"}`},
 			lines: []string{
 				"File//x/d: mode changed 0755 to 0700", "File//x/f: mode changed 0644 to 0600", "File/a: mode changed 0755 to 0700",
 			},
 			tree: []string{"/x/d/ 0700", "/x/d/e/ 0755", "/x/d/e/h 0644 three", "/x/d/g 0644 two", "/x/f 0600 one", "/x/l -> /etc"},
 		},
-		"what is ignored is left alone, with all below it": {
+		"ignored entries and everything below them are left alone": {
 			given: append([]string{"/x/.f a"}, deep...), files: []string{`{path: /x, recurse: true, ignore: ["[!f]", "*f"], mode: "0600"}`},
 			lines: []string{"File//x/.f: mode changed 0644 to 0600", "File/a: mode changed 0755 to 0700"},
 			tree:  []string{"/x/.f 0600 a", "/x/d/ 0755", "/x/d/e/ 0755", "/x/d/e/h 0644 three", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /etc"},
 		},
-		"what another File is about is left to it, with all below it": {
+		"the path of another File and everything below it are left alone": {
 			given: deep, files: []string{`{path: /x, recurse: true, mode: "0600"}`, `{path: /x/d/e, mode: "0711"}`},
 			lines: []string{
 				"File//x/d: mode changed 0755 to 0700", "File//x/d/g: mode changed 0644 to 0600", "File//x/f: mode changed 0644 to 0600",
@@ -211,7 +211,7 @@ func TestRecurse(t *testing.T) {
 			},
 			tree: []string{"/x/d/ 0700", "/x/d/e/ 0711", "/x/d/e/h 0644 three", "/x/d/g 0600 two", "/x/f 0600 one", "/x/l -> /etc"},
 		},
-		"links are followed if so said, and a ring of them is gone round once": {
+		"links: follow visits a cycle of links once": {
 			given: []string{"/y/d/f one", "/x/", "/x/l -> ../y", "/y/ring -> /x", "/x/lost -> /nowhere"},
 			files: []string{`{path: /x, recurse: true, links: follow, mode: "0600"}`},
 			lines: []string{
@@ -220,12 +220,12 @@ func TestRecurse(t *testing.T) {
 			},
 			tree: []string{"/x/l -> ../y", "/x/lost -> /nowhere"},
 		},
-		"a file is no directory to recurse into": {
+		"a file is not recursed into": {
 			given: []string{"/x one"}, files: []string{`{path: /x, recurse: true, mode: "0600"}`},
 			lines: []string{"File/a: mode changed 0644 to 0600"},
 		},
-		"what is not there has nothing below it": {given: []string{"/x/"}, files: []string{`{path: /y, recurse: true, mode: "0600"}`}},
-		"noop tells and changes nothing": {
+		"a missing directory has no entries": {given: []string{"/x/"}, files: []string{`{path: /y, recurse: true, mode: "0600"}`}},
+		"noop reports and changes nothing": {
 			given: []string{"/x/f one"}, noop: true, files: []string{`{path: /x, recurse: true, mode: "0600"}`},
 			lines: []string{"File//x/f: mode changed 0644 to 0600 (noop)", "File/a: mode changed 0755 to 0700 (noop)"},
 			tree:  []string{"/x/f 0644 one"},
@@ -235,7 +235,7 @@ func TestRecurse(t *testing.T) {
 			lines: []string{"File/a: cannot read the present state: /x has more than 4 files below it: raise maxFiles, or leave some out by ignore or recurseLimit"},
 			tree:  []string{"/x/d/ 0755", "/x/d/e/ 0755", "/x/d/e/h 0644 three", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /etc"},
 		},
-		"as many as maxFiles are well": {
+		"exactly maxFiles files are accepted": {
 			given: []string{"/x/f one"}, files: []string{`{path: /x, recurse: true, maxFiles: 1, mode: "0600"}`},
 			lines: []string{"File//x/f: mode changed 0644 to 0600", "File/a: mode changed 0755 to 0700"},
 			tree:  []string{"/x/f 0600 one"},
@@ -253,12 +253,12 @@ func TestRecursiveCopy(t *testing.T) {
 
 	source := []string{"/src/f one", "/src/d/g two", "/src/l -> f"}
 	for sentence, f := range map[string]forest{
-		"with files, directories and links": {
+		"copies files, directories and links": {
 			given: source, files: []string{`{path: /x, source: /src, recurse: true, group: web, mode: "0640"}`},
 			lines: []string{"File//x/d: created", "File//x/d/g: created", "File//x/f: created", "File//x/l: created", "File/a: created"},
 			tree:  []string{"/x/d/ 0750", "/x/d/g 0640 two", "/x/f 0640 one", "/x/l -> f"},
 		},
-		"following its links if so said": {
+		"copies the targets of links with links: follow": {
 			given: append(slices.Clone(source), "/more/h three", "/src/m -> /more"), files: []string{`{path: /x, source: /src, recurse: true, links: follow}`},
 			lines: []string{
 				"File//x/d: created", "File//x/d/g: created", "File//x/f: created", "File//x/l: created", "File//x/m: created", "File//x/m/h: created",
@@ -266,7 +266,7 @@ func TestRecursiveCopy(t *testing.T) {
 			},
 			tree: []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l 0644 one", "/x/m/ 0755", "/x/m/h 0644 three"},
 		},
-		"over what is there, which else only gets its attributes": {
+		"other entries only get owner and mode": {
 			given: append([]string{"/x/f old", "/x/d/own mine"}, source...), files: []string{`{path: /x, source: /src, recurse: true, owner: ann}`},
 			lines: []string{
 				"File//x/d: owner changed root to ann", "File//x/d/g: created", "File//x/d/own: owner changed root to ann",
@@ -275,19 +275,19 @@ func TestRecursiveCopy(t *testing.T) {
 			},
 			tree: []string{"/x/d/ 0755 1001", "/x/d/g 0644 1001 two", "/x/d/own 0644 1001 mine", "/x/f 0644 1001 one", "/x/l -> 1001 f"},
 		},
-		"and nothing else is touched with recurseScope: Source": {
+		"recurseScope: Source leaves other entries alone": {
 			given: append([]string{"/x/own mine", "/x/d/own mine"}, source...), files: []string{`{path: /x, source: /src, recurse: true, recurseScope: Source, owner: ann}`},
 			lines: []string{
 				"File//x/d: owner changed root to ann", "File//x/d/g: created", "File//x/f: created", "File//x/l: created", "File/a: owner changed root to ann",
 			},
 			tree: []string{"/x/d/ 0755 1001", "/x/d/g 0644 1001 two", "/x/d/own 0644 mine", "/x/f 0644 1001 one", "/x/l -> 1001 f", "/x/own 0644 mine"},
 		},
-		"except for ignored files and those of other Files": {
+		"skips ignored files and those of other Files": {
 			given: source, files: []string{`{path: /x, source: /src, recurse: true, ignore: [l]}`, `{path: /x/d/g, content: mine}`},
 			lines: []string{"File//x/d: created", "File//x/f: created", "File/a: created", "File/b: created"},
 			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 mine", "/x/f 0644 one"},
 		},
-		"one level down": {
+		"copies one level with recurseLimit: 1": {
 			given: source, files: []string{`{path: /x, source: "file:///src", recurse: true, recurseLimit: 1}`},
 			lines: []string{"File//x/d: created", "File//x/f: created", "File//x/l: created", "File/a: created"},
 			tree:  []string{"/x/d/ 0755", "/x/f 0644 one", "/x/l -> f"},
@@ -296,21 +296,21 @@ func TestRecursiveCopy(t *testing.T) {
 			given: append([]string{"/x/"}, source...), noop: true, files: []string{`{path: /x, source: /src, recurse: true}`},
 			lines: []string{"File//x/d: created (noop)", "File//x/d/g: created (noop)", "File//x/f: created (noop)", "File//x/l: created (noop)"},
 		},
-		"instead of a link that leads elsewhere": {
+		"replaces a link by a directory": {
 			given: []string{"/src/d/g two", "/x/", "/else/own mine", "/x/d -> /else"}, files: []string{`{path: /x, source: /src, recurse: true}`},
 			lines: []string{"File//x/d: ensure changed link to directory", "File//x/d/g: created"},
 			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two"},
 		},
-		"not from a file": {
+		"a file as the source fails": {
 			given: []string{"/src one", "/x/"}, files: []string{`{path: /x, source: /src, recurse: true}`},
 			lines: []string{"File/a: cannot read the present state: source /src is a file, and recurse needs a directory: name one, or remove recurse"},
 		},
-		"not from what is not there, even to purge": {
+		"a missing source fails and nothing is purged": {
 			given: []string{"/x/own mine"}, files: []string{`{path: /x, source: /src, recurse: true, purge: true}`},
 			lines: []string{"File/a: cannot read the present state: cannot look at source: lookup /src: no such file or directory"},
 			tree:  []string{"/x/own 0644 mine"},
 		},
-		"what can't be copied fails alone": {
+		"an entry that cannot be copied fails alone": {
 			given:  []string{"/src/a one", "/src/z two"},
 			before: func(t *testing.T, dir string) { t.Helper(); must(t, unix.Mkfifo(dir+"/src/m", 0o600)) },
 			files:  []string{`{path: /x, source: /src, recurse: true}`},
@@ -341,11 +341,11 @@ func TestPurge(t *testing.T) {
 
 	given := []string{"/x/f one", "/x/d/g two", "/x/l -> /else", "/else/kept three"}
 	for sentence, f := range map[string]forest{
-		"what nothing manages goes, the directories with force": {
+		"unmanaged entries are removed, directories with force": {
 			given: given, files: []string{`{path: /x, recurse: true, purge: true, force: true}`},
 			lines: []string{"File//x/d/g: removed", "File//x/d: removed", "File//x/f: removed", "File//x/l: removed"},
 		},
-		"without force a directory fails and stays": {
+		"a directory without force fails and stays": {
 			given: given, files: []string{`{path: /x, recurse: true, purge: true}`},
 			lines: []string{
 				"File//x/d/g: removed",
@@ -354,34 +354,34 @@ func TestPurge(t *testing.T) {
 			},
 			tree: []string{"/x/d/ 0755"},
 		},
-		"what the source has stays": {
+		"entries of the source stay": {
 			given: append([]string{"/src/d/h new"}, given...), files: []string{`{path: /x, source: /src, recurse: true, purge: true, force: true}`},
 			lines: []string{"File//x/d/g: removed", "File//x/d/h: created", "File//x/f: removed", "File//x/l: removed"},
 			tree:  []string{"/x/d/ 0755", "/x/d/h 0644 new"},
 		},
-		"what other Files are about stays, and what leads there": {
+		"the paths of other Files and the directories above them stay": {
 			given: append([]string{"/x/d/e/kept four", "/x/d/e/lost five"}, given...),
 			files: []string{`{path: /x, recurse: true, purge: true, force: true, mode: "0755"}`, `{path: /x/d/e/kept}`, `{path: /x/later/f, ensure: absent}`},
 			lines: []string{"File//x/d/e/lost: removed", "File//x/d/g: removed", "File//x/f: removed", "File//x/l: removed"},
 			tree:  []string{"/x/d/ 0755", "/x/d/e/ 0755", "/x/d/e/kept 0644 four"},
 		},
-		"what leads to another File stays, however deep that lies": {
+		"the directories above a deeply nested File stay": {
 			given: append([]string{"/x/d/e/kept four"}, given...),
 			files: []string{`{path: /x, recurse: true, recurseLimit: 1, purge: true, force: true}`, `{path: /x/d/e/kept}`},
 			lines: []string{"File//x/f: removed", "File//x/l: removed"},
 			tree:  []string{"/x/d/ 0755", "/x/d/e/ 0755", "/x/d/e/kept 0644 four", "/x/d/g 0644 two"},
 		},
-		"what is ignored stays, and what leads there": {
+		"ignored entries and the directories above them stay": {
 			given: append([]string{"/x/d/.keep a"}, given...), files: []string{`{path: /x, recurse: true, purge: true, force: true, ignore: [".*"]}`},
 			lines: []string{"File//x/d/g: removed", "File//x/f: removed", "File//x/l: removed"},
 			tree:  []string{"/x/d/ 0755", "/x/d/.keep 0644 a"},
 		},
-		"never what a link leads to": {
+		"the target of a link stays": {
 			given: given, files: []string{`{path: /x, recurse: true, purge: true, force: true, links: follow, ignore: [d, f]}`},
 			lines: []string{"File//x/l: removed"},
 			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one"},
 		},
-		"nothing while a File is withheld": {
+		"nothing is purged while a File is withheld": {
 			given: given, withheld: []resource.Ref{{Kind: "File", Name: "w"}}, files: []string{`{path: /x, recurse: true, purge: true, force: true, mode: "0755"}`},
 			lines: []string{
 				"File//x/f: mode changed 0644 to 0755", "File//x/d/g: mode changed 0644 to 0755",
@@ -389,7 +389,7 @@ func TestPurge(t *testing.T) {
 			},
 			tree: []string{"/x/d/ 0755", "/x/d/g 0755 two", "/x/f 0755 one", "/x/l -> /else"},
 		},
-		"nothing while a File is invalid": {
+		"nothing is purged while a File is invalid": {
 			given: given, files: []string{`{path: /x, recurse: true, purge: true, force: true}`, `{path: etc}`},
 			lines: []string{
 				"File/a: cannot generate its resources: nothing is purged, because File/b is withheld or invalid and may manage files here: correct it first",
@@ -402,7 +402,7 @@ func TestPurge(t *testing.T) {
 			lines: []string{"File//x/d/g: removed (noop)", "File//x/d: removed (noop)", "File//x/f: removed (noop)", "File//x/l: removed (noop)"},
 			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /else"},
 		},
-		"a directory at the end of recurseLimit goes with all below it": {
+		"a directory at the recurseLimit is removed with everything below it": {
 			given: given, files: []string{`{path: /x, recurse: true, recurseLimit: 1, purge: true, force: true}`},
 			lines: []string{"File//x/d: removed", "File//x/f: removed", "File//x/l: removed"},
 		},

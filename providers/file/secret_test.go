@@ -140,14 +140,14 @@ func TestFormerSecretIsNotShown(t *testing.T) {
 		now  string // the content by the time that the File gets other content
 		spec string
 	}{
-		"by new content":             {"s3cret\n", `{path: /x, content: "plain\n"}`},
-		"though it was altered":      {"s3cret\nand more\n", `{path: /x, content: "plain\n"}`},
-		"by a source":                {"s3cret\n", `{path: /x, source: /srv/two}`},
-		"by a sum of another kind":   {"s3cret\n", `{path: /x, source: /srv/two, checksum: md5}`},
-		"by a sum of its beginning":  {"s3cret\n", `{path: /x, source: /srv/two, checksum: sha256lite}`},
-		"by a source that is secret": {"two\n", `{path: /y, source: /x}`},
-		"where it is only audited":   {"s3cret\n", `{path: /x}`},
-		"through a link":             {"s3cret\n", `{path: /link, content: "plain\n", links: follow}`},
+		"new content":                          {"s3cret\n", `{path: /x, content: "plain\n"}`},
+		"new content after a local edit":       {"s3cret\nand more\n", `{path: /x, content: "plain\n"}`},
+		"a source":                             {"s3cret\n", `{path: /x, source: /srv/two}`},
+		"a source compared by MD5":             {"s3cret\n", `{path: /x, source: /srv/two, checksum: md5}`},
+		"a source compared by a lite checksum": {"s3cret\n", `{path: /x, source: /srv/two, checksum: sha256lite}`},
+		"a source that is secret":              {"two\n", `{path: /y, source: /x}`},
+		"an audit":                             {"s3cret\n", `{path: /x}`},
+		"new content through a link":           {"s3cret\n", `{path: /link, content: "plain\n", links: follow}`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -204,12 +204,12 @@ func TestFormerSecretIsNotBackedUp(t *testing.T) {
 	t.Parallel()
 
 	for sentence, spec := range map[string]string{
-		"new content that is none":  `{"path": "/x", "content": "plain"}`,
-		"removal":                   `{"path": "/x", "ensure": "absent"}`,
-		"a link":                    `{"path": "/x", "target": "/y"}`,
-		"a copy beside it":          `{"path": "/x", "content": "plain", "backup": ".bak"}`,
-		"a directory in its place":  `{"path": "/x", "ensure": "directory"}`,
-		"removal with a copy by it": `{"path": "/x", "ensure": "absent", "backup": ".bak"}`,
+		"new content that is none": `{"path": "/x", "content": "plain"}`,
+		"removal":                  `{"path": "/x", "ensure": "absent"}`,
+		"a link":                   `{"path": "/x", "target": "/y"}`,
+		"a copy beside it":         `{"path": "/x", "content": "plain", "backup": ".bak"}`,
+		"a file replaced by a directory is saved": `{"path": "/x", "ensure": "directory"}`,
+		"removal with a copy by it":               `{"path": "/x", "ensure": "absent", "backup": ".bak"}`,
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

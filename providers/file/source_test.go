@@ -68,29 +68,29 @@ func TestSourceOnTheHost(t *testing.T) {
 	}
 	made := outcome{Changes: []string{"created"}, Done: []string{"write /x 0644 root root"}, After: "/x ---------- 0644 0:0\n  two\n  \n"}
 	for sentence, c := range map[string]scenario{
-		"is copied":                                  {given: given(""), spec: `{path: /x, source: /srv/two}`, want: made},
-		"is copied from a URL of a file":             {given: given(""), spec: `{path: /x, source: "file:///srv/two"}`, want: made},
-		"is copied with any other algorithm":         {given: given(""), spec: `{path: /x, source: /srv/two, checksum: sha512}`, want: made},
-		"is copied where only the time is looked at": {given: given(""), spec: `{path: /x, source: /srv/two, checksum: mtime}`, want: made},
-		"is compared by its sum": {
+		"is copied":                              {given: given(""), spec: `{path: /x, source: /srv/two}`, want: made},
+		"is copied from a URL of a file":         {given: given(""), spec: `{path: /x, source: "file:///srv/two"}`, want: made},
+		"is copied with any other algorithm":     {given: given(""), spec: `{path: /x, source: /srv/two, checksum: sha512}`, want: made},
+		"is copied if only the time is compared": {given: given(""), spec: `{path: /x, source: /srv/two, checksum: mtime}`, want: made},
+		"is compared by its checksum": {
 			given: given("one\n"), spec: `{path: /x, source: /srv/two}`,
 			want: outcome{Changes: []string{"content changed " + sumOne + " to " + sumTwo}, Done: made.Done, After: made.After},
 		},
-		"is compared by the algorithm that is asked for": {
+		"is compared by the given algorithm": {
 			given: given("one\n"), spec: `{path: /x, source: /srv/two, checksum: md5}`,
 			want: outcome{
 				Changes: []string{"content changed {md5}5bbf5a52328e7439ae6e719dfe712200 to {md5}c193497a1a06b2c72230e6146ff47080"},
 				Done:    made.Done, After: made.After,
 			},
 		},
-		"that is the same stays":              {given: given("two\n"), spec: `{path: /x, source: /srv/two, checksum: sha1lite}`, want: outcome{After: made.After}},
-		"does not matter with checksum: none": {given: given("one\n"), spec: `{path: /x, source: /srv/two, checksum: none}`, want: outcome{After: "/x ---------- 0644 0:0\n  one\n  \n"}},
-		"does not matter with replace: false": {given: given("one\n"), spec: `{path: /x, source: /srv/gone, replace: false}`, want: outcome{After: "/x ---------- 0644 0:0\n  one\n  \n"}},
-		"is not looked at when the sum is known": {
+		"with equal content is in sync":       {given: given("two\n"), spec: `{path: /x, source: /srv/two, checksum: sha1lite}`, want: outcome{After: made.After}},
+		"is not compared with checksum: none": {given: given("one\n"), spec: `{path: /x, source: /srv/two, checksum: none}`, want: outcome{After: "/x ---------- 0644 0:0\n  one\n  \n"}},
+		"is not compared with replace: false": {given: given("one\n"), spec: `{path: /x, source: /srv/gone, replace: false}`, want: outcome{After: "/x ---------- 0644 0:0\n  one\n  \n"}},
+		"is not read if the file has the checksumValue": {
 			given: given("one\n"), spec: `{path: /x, source: /srv/gone, checksumValue: ` + strings.ToUpper(sumOne[len("{sha256}"):]) + `}`,
 			want: outcome{After: "/x ---------- 0644 0:0\n  one\n  \n"},
 		},
-		"with another sum than it must have is discarded": {
+		"with a checksum other than checksumValue is discarded": {
 			given: given("old\n"), spec: `{path: /x, source: /srv/two, checksumValue: ` + sumOne[len("{sha256}"):] + `}`,
 			want: outcome{
 				Changes: []string{"content changed {sha256}01d09d19c2139a46aebfb577780d123d7396e97201bc7ead210a2ebff8239dee to " + sumOne},
@@ -176,29 +176,29 @@ func TestSourceByHTTP(t *testing.T) {
 		changes []string
 		asked   []string
 	}{
-		"is brought": {spec: url, changes: []string{"created"}, asked: []string{"get"}},
-		"is not even asked for when the sum is there": {
+		"is downloaded": {spec: url, changes: []string{"created"}, asked: []string{"get"}},
+		"is not requested if the file has the checksumValue": {
 			given: "two\n", spec: url + `, "checksumValue": "` + sumTwo[len("{sha256}"):] + `"`,
 		},
-		"is not brought to find that it is the same": {
+		"is not downloaded if the announced checksum is equal": {
 			given: "two\n", answer: fetch.Answer{Sums: map[string]string{"md5": "c193497a1a06b2c72230e6146ff47080"}}, spec: url, asked: []string{"ask"},
 		},
-		"is brought when the server has another sum": {
+		"is downloaded if the announced checksum differs": {
 			given: "one\n", answer: fetch.Answer{Sums: map[string]string{"sha256": sumTwo[len("{sha256}"):]}}, spec: url,
 			changes: []string{"content changed " + sumOne + " to " + sumTwo}, asked: []string{"ask", "get"},
 		},
-		"is brought to correct a local edit that is newer": {
+		"is downloaded to correct a newer local edit": {
 			given: "one\n", answer: fetch.Answer{Modified: time.Unix(0, 0)}, spec: url,
 			changes: []string{"content changed " + sumOne + " to " + sumTwo}, asked: []string{"ask", "get", "get"},
 		},
-		"is not brought when it is older and only the time counts": {
+		"is not downloaded if it is older and only the time is compared": {
 			given: "one\n", answer: fetch.Answer{Modified: time.Unix(0, 0)}, spec: url + `, "checksum": "mtime"`, asked: []string{"ask"},
 		},
-		"is summed up when the server says nothing": {given: "two\n", spec: url, asked: []string{"ask", "get"}},
-		"is summed up when it is not known by the algorithm that is asked for": {
+		"is downloaded to compare if the server announces no checksum": {given: "two\n", spec: url, asked: []string{"ask", "get"}},
+		"is downloaded to compare if the server announces another algorithm": {
 			given: "two\n", answer: fetch.Answer{Sums: map[string]string{"md5": "0"}, Modified: time.Unix(0, 0)}, spec: url + `, "checksum": "sha512"`, asked: []string{"ask", "get"},
 		},
-		"is left alone with checksum: none": {given: "one\n", spec: url + `, "checksum": "none"`},
+		"is not requested with checksum: none": {given: "one\n", spec: url + `, "checksum": "none"`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -254,12 +254,12 @@ func TestUnchangedContentIsDownloadedOnce(t *testing.T) {
 		sentence, tag, content string
 		asked, changes         []string
 	}{
-		{"at first it is", `"1"`, "two\n", []string{"HEAD", "GET"}, nil},
-		{"then it is not", `"1"`, "two\n", []string{"HEAD"}, nil},
-		{"another is", `"2"`, "one\n", []string{"HEAD", "GET"}, []string{"content changed " + sumTwo + " to " + sumOne}},
-		{"and then not", `"2"`, "one\n", []string{"HEAD"}, []string{"content changed " + sumTwo + " to " + sumOne}},
-		{"a weak promise is none", `W/"3"`, "two\n", []string{"HEAD", "GET"}, nil},
-		{"not even twice", `W/"3"`, "two\n", []string{"HEAD", "GET"}, nil},
+		{"the first version", `"1"`, "two\n", []string{"HEAD", "GET"}, nil},
+		{"the first version again", `"1"`, "two\n", []string{"HEAD"}, nil},
+		{"the second version", `"2"`, "one\n", []string{"HEAD", "GET"}, []string{"content changed " + sumTwo + " to " + sumOne}},
+		{"the second version again", `"2"`, "one\n", []string{"HEAD"}, []string{"content changed " + sumTwo + " to " + sumOne}},
+		{"a weak ETag", `W/"3"`, "two\n", []string{"HEAD", "GET"}, nil},
+		{"a weak ETag again", `W/"3"`, "two\n", []string{"HEAD", "GET"}, nil},
 	} {
 		page.tag, page.content = step.tag, step.content
 		if diff := cmp.Diff(step.changes, read()); diff != "" {
@@ -280,15 +280,15 @@ func TestContentWithWrongChecksumIsDiscarded(t *testing.T) {
 		body      string
 		want      string
 	}{
-		"by a checksum of the content": {
+		"an announced checksum": {
 			get:  http.Header{"X-Checksum-Sha256": {sumTwo[len("{sha256}"):]}},
 			want: "the server announced the checksum " + sumTwo + ", but sent content with {sha256}",
 		},
-		"by Digest":         {get: http.Header{"Digest": {"SHA-256=J92O1EqDv5TVV/n9BBLtWoy8pp6gSSLYjAEYSgcwCl0="}}, want: "the server announced"},
-		"by Repr-Digest":    {get: http.Header{"Repr-Digest": {"sha-256=:J92O1EqDv5TVV/n9BBLtWoy8pp6gSSLYjAEYSgcwCl0=:"}}, want: "the server announced"},
-		"by Content-MD5":    {get: http.Header{"Content-Md5": {"wZNJehoGsscicuYUb/RwgA=="}}, want: "the server announced"},
-		"by Content-Length": {get: http.Header{"Content-Length": {"400"}}, want: "unexpected EOF"},
-		"beforehand":        {head: http.Header{"X-Checksum-Md5": {"c193497a1a06b2c72230e6146ff47080"}}, want: "but was announced with {md5}c193497a1a06b2c72230e6146ff47080: its content was discarded"},
+		"Digest":         {get: http.Header{"Digest": {"SHA-256=J92O1EqDv5TVV/n9BBLtWoy8pp6gSSLYjAEYSgcwCl0="}}, want: "the server announced"},
+		"Repr-Digest":    {get: http.Header{"Repr-Digest": {"sha-256=:J92O1EqDv5TVV/n9BBLtWoy8pp6gSSLYjAEYSgcwCl0=:"}}, want: "the server announced"},
+		"Content-MD5":    {get: http.Header{"Content-Md5": {"wZNJehoGsscicuYUb/RwgA=="}}, want: "the server announced"},
+		"Content-Length": {get: http.Header{"Content-Length": {"400"}}, want: "unexpected EOF"},
+		"beforehand":     {head: http.Header{"X-Checksum-Md5": {"c193497a1a06b2c72230e6146ff47080"}}, want: "but was announced with {md5}c193497a1a06b2c72230e6146ff47080: its content was discarded"},
 	} {
 		for _, there := range []string{"good\n", ""} {
 			if there == "" && c.head != nil {

@@ -37,7 +37,7 @@ func TestSpecialFiles(t *testing.T) {
 	t.Parallel()
 
 	try(t, map[string]scenario{
-		"a file takes the place of a fifo": {
+		"a file replaces a fifo": {
 			given: fifo,
 			spec:  `{path: /x, ensure: file, content: "one\n"}`,
 			want: outcome{
@@ -46,7 +46,7 @@ func TestSpecialFiles(t *testing.T) {
 				After:   "/x ---------- 0644 0:0\n  one\n  \n",
 			},
 		},
-		"a file takes the place of a socket": {
+		"a file replaces a socket": {
 			given: socket,
 			spec:  `{path: /x, content: "one\n"}`,
 			want: outcome{
@@ -66,7 +66,7 @@ func TestSpecialFiles(t *testing.T) {
 				Left:    []string{"content changed fifo to " + sumOne},
 			},
 		},
-		"present takes a fifo as it is": {
+		"present accepts a fifo": {
 			given: fifo,
 			spec:  `{path: /x, ensure: present, owner: ann}`,
 			want: outcome{

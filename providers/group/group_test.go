@@ -38,17 +38,17 @@ func TestApply(t *testing.T) {
 		changes    []resource.Change
 		transcript []string
 	}{
-		"a group that is not there is created": {
+		"a missing group is created": {
 			manifest:   "{}",
 			changes:    []resource.Change{{Property: "ensure", Is: "absent", Should: "present", Message: "created"}},
 			transcript: []string{"! groupadd -- web"},
 		},
-		"a group is created with all that is said": {
+		"a group is created with all attributes": {
 			manifest:   `{"gid": 15, "system": true, "allowDupe": true}`,
 			changes:    []resource.Change{{Property: "ensure", Is: "absent", Should: "present", Message: "created"}},
 			transcript: []string{"! groupadd --non-unique --gid 15 --system -- web"},
 		},
-		"a group that is there and may have any number is in sync": {
+		"an existing group without a gid is in sync": {
 			before:   "web:x:1500:",
 			manifest: `{"system": true}`,
 		},
@@ -57,17 +57,17 @@ func TestApply(t *testing.T) {
 			changes:    []resource.Change{{Property: "ensure", Is: "absent", Should: "present", Message: "created"}},
 			transcript: []string{"! groupadd -- web", "! gpasswd --members bob,ann -- web"},
 		},
-		"a group that has more than its members is in sync": {
+		"a group with further members is in sync": {
 			before:   "web:x:1500:ann,bob,eve",
 			manifest: `{"members": ["eve", "ann"]}`,
 		},
-		"members are added to those that are there": {
+		"members are added to the present ones": {
 			before:     "web:x:1500:bob",
 			manifest:   `{"members": ["eve", "bob", "ann"]}`,
 			changes:    []resource.Change{{Property: "members", Is: "bob", Should: "ann,bob,eve", Message: "members changed bob to ann,bob,eve"}},
 			transcript: []string{"! gpasswd --add eve -- web", "! gpasswd --add ann -- web"},
 		},
-		"no members ask for nothing": {
+		"an empty list of members adds nobody": {
 			before:   "web:x:1500:bob",
 			manifest: `{"members": []}`,
 		},
@@ -81,13 +81,13 @@ func TestApply(t *testing.T) {
 			before:   "web:x:1500:bob,eve",
 			manifest: `{"members": ["eve", "bob"], "authMembership": true}`,
 		},
-		"nobody is left": {
+		"authMembership with no members removes all": {
 			before:     "web:x:1500:bob,eve",
 			manifest:   `{"members": [], "authMembership": true}`,
 			changes:    []resource.Change{{Property: "members", Is: "bob,eve", Message: "members undefined from bob,eve"}},
 			transcript: []string{`! gpasswd --members "" -- web`},
 		},
-		"every property is put right by itself": {
+		"each property is corrected separately": {
 			before:   "web:x:1500:bob",
 			manifest: `{"gid": 1501, "members": ["ann"]}`,
 			changes: []resource.Change{
@@ -96,19 +96,19 @@ func TestApply(t *testing.T) {
 			},
 			transcript: []string{"! groupmod --gid 1501 -- web", "! gpasswd --add ann -- web"},
 		},
-		"another number is put right": {
+		"a wrong number is corrected": {
 			before:     "web:x:1500:",
 			manifest:   `{"gid": 1501, "system": true}`,
 			changes:    []resource.Change{{Property: "gid", Is: "1500", Should: "1501", Message: "gid changed 1500 to 1501"}},
 			transcript: []string{"! groupmod --gid 1501 -- web"},
 		},
-		"a group that should not be there is removed": {
+		"an undesired group is removed": {
 			before:     "web:x:1500:",
 			manifest:   `{"ensure": "absent", "gid": 7}`,
 			changes:    []resource.Change{{Property: "ensure", Is: "present", Should: "absent", Message: "removed"}},
 			transcript: []string{"! groupdel -- web"},
 		},
-		"a group that is neither there nor should be is in sync": {
+		"a missing group is in sync with absent": {
 			before:   "webmaster:x:1500:\n+web:::",
 			manifest: `{"ensure": "absent"}`,
 		},
@@ -141,11 +141,11 @@ func TestAGroupComesAfterItsMembers(t *testing.T) {
 		manifest string
 		want     []resource.Relation
 	}{
-		"a group that is to be there needs its members": {
+		"a present group requires its members": {
 			`{"members": ["ann", "bob"]}`,
 			[]resource.Relation{{Relation: resource.Require, Kind: "User", Names: []string{"ann", "bob"}}},
 		},
-		"a group that is to go needs nobody": {`{"members": ["ann"], "ensure": "absent"}`, nil},
+		"an absent group requires nobody": {`{"members": ["ann"], "ensure": "absent"}`, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 			manifest: `{"gid": 0}`,
 			err:      "cannot create group web: groupadd exited with 4: GID '0' already exists; use another gid, or set allowDupe: true",
 		},
-		"a member who is no user of the host": {
+		"a member that does not exist": {
 			manifest: `{"name": "staff", "members": ["ann", "eve", "bob"]}`,
 			err: "cannot set members: gpasswd exited with 3: user 'eve' does not exist; " +
 				"declare a User for each name in members, or remove members if the Users name this group in groups",

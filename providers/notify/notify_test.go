@@ -26,28 +26,28 @@ func TestEveryRunReportsTheMessage(t *testing.T) {
 		resources []string
 		want      []string
 	}{
-		"its own": {
+		"reports its message": {
 			resources: []string{`Notify/a {message: "The disk is full.\nAgain."}`},
 			want:      []string{"Notify/a: message defined as The disk is full.\nAgain."},
 		},
-		"the resource's name where there is none": {
+		"reports its name without a message": {
 			resources: []string{`Notify/disk-is-full {}`},
 			want:      []string{"Notify/disk-is-full: message defined as disk-is-full"},
 		},
-		"two with one message are two": {
+		"two with the same message are both reported": {
 			resources: []string{`Notify/a {message: hello}`, `Notify/b {message: hello}`},
 			want:      []string{"Notify/a: message defined as hello", "Notify/b: message defined as hello"},
 		},
-		"in noop it would be told": {
+		"noop reports that it would be reported": {
 			noop:      true,
 			resources: []string{`Notify/a {message: hello}`},
 			want:      []string{"Notify/a: message defined as hello (noop)"},
 		},
-		"what it notifies gets an event": {
+		"a notified resource gets an event": {
 			resources: []string{`Notify/a {message: hello, notify: [Exec/b]}`, `Exec/b {command: /bin/reload, refreshOnly: true}`},
 			want:      []string{"Notify/a: message defined as hello", "Exec/b: refreshed by 1 event"},
 		},
-		"it has no use for an event itself": {
+		"an event to it has no effect": {
 			resources: []string{`Notify/a {message: hello, notify: [Notify/b]}`, `Notify/b {}`},
 			want:      []string{"Notify/a: message defined as hello", "Notify/b: message defined as b"},
 		},

@@ -39,23 +39,23 @@ func TestAptCommands(t *testing.T) {
 		is, attributes, becomes string
 		commands                []string
 	}{
-		"gone, to be present":         {gone, `"ensure":"present"`, old, []string{asked, told("install tree")}},
-		"gone, to be the latest":      {gone, `"ensure":"latest"`, "install ok installed 2.0", []string{asked, told("install tree")}},
-		"gone, to be a version":       {gone, `"ensure":"1.0"`, old, []string{asked, told("install --allow-downgrades tree=1.0")}},
-		"gone, to be held":            {gone, `"mark":"hold"`, old, []string{asked, told("install tree"), selections}},
-		"removed, to be present":      {leftovers, `"ensure":"present"`, old, []string{asked, told("install tree")}},
-		"removed, to be purged":       {leftovers, `"ensure":"purged"`, gone, []string{told("purge tree")}},
-		"installed, to be removed":    {old, `"ensure":"absent"`, leftovers, []string{told("remove tree")}},
-		"installed, to be purged":     {old, `"ensure":"purged"`, gone, []string{told("purge tree")}},
-		"installed, to be the latest": {old, `"ensure":"latest"`, "install ok installed 2.0", []string{asked, told("install tree")}},
-		"installed, to be a version":  {old, `"ensure":"2.0"`, "install ok installed 2.0", []string{asked, told("install --allow-downgrades tree=2.0")}},
-		"held, to be the latest":      {held, `"ensure":"latest"`, "hold ok installed 2.0", []string{asked, selections, told("install tree"), selections}},
-		"held, to be removed":         {held, `"ensure":"absent"`, leftovers, []string{selections, told("remove tree")}},
-		"held, to be another, free": {
+		"not installed to present":     {gone, `"ensure":"present"`, old, []string{asked, told("install tree")}},
+		"not installed to latest":      {gone, `"ensure":"latest"`, "install ok installed 2.0", []string{asked, told("install tree")}},
+		"not installed to a version":   {gone, `"ensure":"1.0"`, old, []string{asked, told("install --allow-downgrades tree=1.0")}},
+		"not installed to held":        {gone, `"mark":"hold"`, old, []string{asked, told("install tree"), selections}},
+		"removed to present":           {leftovers, `"ensure":"present"`, old, []string{asked, told("install tree")}},
+		"removed to purged":            {leftovers, `"ensure":"purged"`, gone, []string{told("purge tree")}},
+		"installed to absent":          {old, `"ensure":"absent"`, leftovers, []string{told("remove tree")}},
+		"installed to purged":          {old, `"ensure":"purged"`, gone, []string{told("purge tree")}},
+		"installed to latest":          {old, `"ensure":"latest"`, "install ok installed 2.0", []string{asked, told("install tree")}},
+		"installed to another version": {old, `"ensure":"2.0"`, "install ok installed 2.0", []string{asked, told("install --allow-downgrades tree=2.0")}},
+		"held to latest":               {held, `"ensure":"latest"`, "hold ok installed 2.0", []string{asked, selections, told("install tree"), selections}},
+		"held to absent":               {held, `"ensure":"absent"`, leftovers, []string{selections, told("remove tree")}},
+		"held to another version without a hold": {
 			held, `"ensure":"2.0","mark":"none"`, "install ok installed 2.0",
 			[]string{asked, selections, told("install --allow-downgrades tree=2.0")},
 		},
-		"interrupted, to be present": {half, `"ensure":"present"`, old, []string{configure, asked, told("install tree")}},
+		"interrupted to present": {half, `"ensure":"present"`, old, []string{configure, asked, told("install tree")}},
 		"with options": {
 			gone, `"ensure":"present","installOptions":["-t","backports"],"uninstallOptions":["--unused"]`, old,
 			[]string{asked, told("install -t backports tree")},

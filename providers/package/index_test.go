@@ -20,19 +20,19 @@ func TestOutdatedIndexIsUpdated(t *testing.T) {
 		attributes string
 		state      string
 	}{
-		"a package that the index does not have": {
+		"a package missing from the index": {
 			func(m machine) { m.publish(deb("tree", "1.0"), deb("new", "1.0")) },
 			`{"name":"new"}`, "install ok installed 1.0",
 		},
-		"a version that the index does not have": {
+		"a version missing from the index": {
 			func(m machine) { m.publish(deb("tree", "1.0"), deb("tree", "2.0")) },
 			`{"name":"tree","ensure":"2.0"}`, "install ok installed 2.0",
 		},
-		"a version that the archive no longer has": {
+		"a version removed from the archive": {
 			func(m machine) { m.publish(deb("tree", "3.0")) },
 			`{"name":"tree"}`, "install ok installed 3.0",
 		},
-		"an index that was cleared away": {
+		"a deleted index": {
 			func(m machine) { debian.Chroot(t, m.root, "sh", "-c", "rm -r /var/lib/apt/lists/*") },
 			`{"name":"tree"}`, "install ok installed 1.0",
 		},
@@ -41,7 +41,7 @@ func TestOutdatedIndexIsUpdated(t *testing.T) {
 		},
 		"a source in the newer format": {newer("etc/apt/sources.list.d/other.sources"), `{"name":"tree"}`, "install ok installed 2.0"},
 		"a list of sources":            {newer("etc/apt/sources.list"), `{"name":"tree"}`, "install ok installed 2.0"},
-		"a source that is gone":        {newer("etc/apt/sources.list.d"), `{"name":"tree"}`, "install ok installed 2.0"},
+		"a deleted source":             {newer("etc/apt/sources.list.d"), `{"name":"tree"}`, "install ok installed 2.0"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

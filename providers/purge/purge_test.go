@@ -54,25 +54,25 @@ func TestUnmanagedInstancesAreRemoved(t *testing.T) {
 		resources [][2]string
 		want      []string
 	}{
-		"nothing while a resource of the kind is withheld": {
+		"nothing is purged while a resource of the kind is withheld": {
 			withheld:  []resource.Ref{{Kind: "User", Name: "stray"}},
 			resources: [][2]string{{"Purge/users", `{"kind":"User"}`}},
 			want: []string{
 				"Purge/users: cannot generate its resources: nothing is purged while User/stray is withheld or invalid, because it may manage what would be removed: correct it first",
 			},
 		},
-		"nothing while one is invalid": {
+		"nothing is purged while a resource of the kind is invalid": {
 			resources: [][2]string{{"Purge/users", `{"kind":"User"}`}, {"User/bad", `{"uid":"x"}`}},
 			want: []string{
 				"Purge/users: cannot generate its resources: nothing is purged while User/bad is withheld or invalid, because it may manage what would be removed: correct it first",
 				"User/bad: cannot read attributes of User/bad: json: cannot unmarshal string into Go struct field UserAttributes.uid of type int64",
 			},
 		},
-		"nothing of a kind that can't be listed": {
+		"a kind that cannot be listed fails": {
 			resources: [][2]string{{"Purge/files", `{"kind":"File","confirm":"File"}`}},
 			want:      []string{"Purge/files: cannot generate its resources: cannot list all of kind File: provider posix can't; give a name"},
 		},
-		"nothing of a kind that there is not": {
+		"an unknown kind fails": {
 			resources: [][2]string{{"Purge/crons", `{"kind":"Cron","confirm":"Cron"}`}},
 			want:      []string{"Purge/crons: cannot generate its resources: kind \"Cron\" is unknown: `fettle describe` lists the known ones"},
 		},

@@ -179,17 +179,17 @@ func TestUsersCannotRedirectWrites(t *testing.T) {
 		want     []string
 		kept     string // a file that must be as it was
 	}{
-		"a file of root's is not read": {
+		"a symlink to root's file is not read": {
 			".ssh/authorized_keys", "/etc/shadow",
 			[]string{"SSHAuthorizedKey/ann@laptop: cannot read the present state: cannot read the keys: open " + keys + ": permission denied"},
 			"/etc/shadow",
 		},
-		"a directory of root's gets no file": {
+		"no file is created in root's directory": {
 			".ssh", "/etc/cron.d",
 			[]string{"SSHAuthorizedKey/ann@laptop: change of ensure from absent to present failed: cannot manage key \"ann@laptop\": cannot write the keys: write " + keys + ": permission denied"},
 			"/etc/cron.d/authorized_keys",
 		},
-		"what is ann's own is": {
+		"a symlink to the user's own directory is followed": {
 			".ssh", "dotfiles",
 			[]string{"SSHAuthorizedKey/ann@laptop: created"},
 			"/etc/shadow",
@@ -299,13 +299,13 @@ func TestTheKeysOfAllUsersAreListed(t *testing.T) {
 func TestInvalidAttributes(t *testing.T) {
 	const spec = `"type": "ssh-ed25519", "key": "` + one + `"`
 	tests := map[string]struct{ manifest, err string }{
-		"nobody's":                {`{` + spec + `}`, "user or target is required: set user to the owner of the key, or target to the path of its file"},
-		"a relative file":         {`{"target": "a", ` + spec + `}`, `target "a" must be an absolute path: begin it with /`},
-		"no key":                  {`{"user": "ann"}`, "type and key are required, unless ensure is absent"},
-		"a key of another type":   {`{"user": "ann", "type": "rsa", "key": "` + one + `"}`, `key has the type "ssh-ed25519", but type is "ssh-rsa": make them equal`},
-		"a name of two lines":     {`{"user": "ann", "name": "a\nb", ` + spec + `}`, `name "a\nb" is not a single line without surrounding spaces: use the comment of the key`},
-		"an option that is two":   {`{"user": "ann", "options": ["a,b"], ` + spec + `}`, `options has "a,b": its name may only contain letters, digits and -; use a word, or a word, = and a value in double quotes`},
-		"an option that runs off": {`{"user": "ann", "options": ["a=\"b\\\""], ` + spec + `}`, `options has "a=\"b\\\"": a quote inside its value is not escaped as \"; use a word, or a word, = and a value in double quotes`},
+		"nobody's":                       {`{` + spec + `}`, "user or target is required: set user to the owner of the key, or target to the path of its file"},
+		"a relative file":                {`{"target": "a", ` + spec + `}`, `target "a" must be an absolute path: begin it with /`},
+		"no key":                         {`{"user": "ann"}`, "type and key are required, unless ensure is absent"},
+		"a key of another type":          {`{"user": "ann", "type": "rsa", "key": "` + one + `"}`, `key has the type "ssh-ed25519", but type is "ssh-rsa": make them equal`},
+		"a name of two lines":            {`{"user": "ann", "name": "a\nb", ` + spec + `}`, `name "a\nb" is not a single line without surrounding spaces: use the comment of the key`},
+		"two options in one":             {`{"user": "ann", "options": ["a,b"], ` + spec + `}`, `options has "a,b": its name may only contain letters, digits and -; use a word, or a word, = and a value in double quotes`},
+		"an unclosed quote in an option": {`{"user": "ann", "options": ["a=\"b\\\""], ` + spec + `}`, `options has "a=\"b\\\"": a quote inside its value is not escaped as \"; use a word, or a word, = and a value in double quotes`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

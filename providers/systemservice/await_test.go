@@ -36,9 +36,9 @@ func (l *lagging) do(verb string) host.Result {
 func TestStartAndStopAreAwaited(t *testing.T) {
 	const script = "/etc/init.d/slow"
 	for name, c := range map[string]struct{ attributes, runner string }{
-		"a script":                      {"{name: slow", ""},
-		"own commands":                  {"{name: slow, start: " + script + " start, stop: " + script + " stop, status: " + script + " status, hasRestart: false", ""},
-		"own commands beside systemd's": {"{name: ledger, start: " + script + " start, stop: " + script + " stop, status: " + script + " status, hasRestart: false", "systemd-run"},
+		"a script":                            {"{name: slow", ""},
+		"own commands":                        {"{name: slow, start: " + script + " start, stop: " + script + " stop, status: " + script + " status, hasRestart: false", ""},
+		"own commands with a unit of systemd": {"{name: ledger, start: " + script + " start, stop: " + script + " stop, status: " + script + " status, hasRestart: false", "systemd-run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, slow := hosttest.New(t), &lagging{}

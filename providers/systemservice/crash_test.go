@@ -15,9 +15,9 @@ func TestCrashLoopingServiceIsNotRunning(t *testing.T) {
 		want     string
 	}{
 		"never restarted":             {"0", 999, "in sync"},
-		"restarted now and then":      {"2", 999, "in sync"},
+		"restarted twice":             {"2", 999, "in sync"},
 		"restarted often, long ago":   {"50", 900, "in sync"},
-		"restarted often, just now":   {"50", 999, "ensure changed crashing to running"},
+		"restarted often, recently":   {"50", 999, "ensure changed crashing to running"},
 		"restarted within the window": {"3", 941, "ensure changed crashing to running"},
 		"restarted before the window": {"3", 940, "in sync"},
 		"of a type without restarts":  {"", 999, "in sync"},

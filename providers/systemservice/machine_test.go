@@ -147,22 +147,22 @@ func TestSystemdOnARealMachine(t *testing.T) {
 	m := boot(t)
 	t.Run("the laws hold", m.theLawsHold)
 	t.Run("a service is started, enabled, stopped and disabled", m.startsAndStops)
-	t.Run("what is in the way of a start is taken out of it", m.unmasksToStart)
-	t.Run("a unit that is not there can be masked and left alone", m.handlesMissing)
-	t.Run("a start that fails says why", m.saysWhy)
+	t.Run("a masked unit is unmasked before it is started", m.unmasksToStart)
+	t.Run("a missing unit can be masked", m.handlesMissing)
+	t.Run("the error of a failed start has the reason", m.saysWhy)
 	t.Run("a service in a crash loop stays failed", m.staysFailed)
-	t.Run("an alias is the unit that it stands for", m.followsAliases)
+	t.Run("an alias identifies its unit", m.followsAliases)
 	t.Run("a template's instance is a service", m.startsInstances)
-	t.Run("an instance whose template lies where a mask would is masked", m.masksInstances)
-	t.Run("a unit that can't be masked is not disabled for that", m.refusesMaskFirst)
-	t.Run("a service's own commands come before systemd's", m.runsOwnCommands)
-	t.Run("what an own command starts is not part of who ran it", m.keepsDaemons)
+	t.Run("an instance is masked if its template is in /etc", m.masksInstances)
+	t.Run("a unit that can't be masked is not disabled", m.refusesMaskFirst)
+	t.Run("a service's own commands replace systemd's", m.runsOwnCommands)
+	t.Run("a process that an own command starts survives the agent", m.keepsDaemons)
 	t.Run("a unit without install section is in sync with any enable", m.leavesStatic)
 	t.Run("a changed unit file is read before a start", m.reloadsSystemd)
 	t.Run("a script of init.d is enabled by its own tool", m.enablesScripts)
 	t.Run("a notified service is restarted if it runs", m.refreshes)
 	t.Run("a job in progress is restarted when notified", m.refreshesJobs)
-	t.Run("a service that fails for want of what was fixed is restarted when notified", m.refreshesLooping)
+	t.Run("a failing service is restarted when notified", m.refreshesLooping)
 	t.Run("all services are listed", m.lists)
 }
 
@@ -245,11 +245,11 @@ func (m machine) handlesMissing(t *testing.T) {
 
 func (m machine) saysWhy(t *testing.T) {
 	for name, c := range map[string]struct{ attributes, says, quotes string }{
-		"its program refuses":      {"{name: refusing, ensure: running}", "cannot start refusing.service: Job for refusing.service failed because the control process exited with error code.", "cannot open /etc/refusing.conf"},
-		"it dies soon after":       {"{name: dying, ensure: running}", "dying.service ended soon after its start; it is failed (failed)", "lost my port"},
-		"it dies again and again":  {"{name: looping, ensure: running}", "looping.service ended soon after its start and systemd keeps restarting it", "looping.service: Scheduled restart job"},
-		"it is over once it ran":   {"{name: over, ensure: running}", "over.service is a oneshot service, which ends once it has run: remove ensure, or set RemainAfterExit=yes in the unit", ""},
-		"its file can't be masked": {"{name: local, mask: true}", "cannot mask local.service: /etc/systemd/system/local.service exists, and a mask would have the same path: move the unit to /usr/local/lib/systemd/system, or set ensure: stopped and enable: false instead", ""},
+		"its program fails at once":        {"{name: refusing, ensure: running}", "cannot start refusing.service: Job for refusing.service failed because the control process exited with error code.", "cannot open /etc/refusing.conf"},
+		"it ends soon after its start":     {"{name: dying, ensure: running}", "dying.service ended soon after its start; it is failed (failed)", "lost my port"},
+		"it ends repeatedly":               {"{name: looping, ensure: running}", "looping.service ended soon after its start and systemd keeps restarting it", "looping.service: Scheduled restart job"},
+		"it is a finished oneshot service": {"{name: over, ensure: running}", "over.service is a oneshot service, which ends once it has run: remove ensure, or set RemainAfterExit=yes in the unit", ""},
+		"its file can't be masked":         {"{name: local, mask: true}", "cannot mask local.service: /etc/systemd/system/local.service exists, and a mask would have the same path: move the unit to /usr/local/lib/systemd/system, or set ensure: stopped and enable: false instead", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := refused(t, m.host, c.attributes)

@@ -35,11 +35,11 @@ func TestSystemdOfflineInARealRoot(t *testing.T) {
 	}
 	root := rootDir{dir, h}
 	t.Run("the laws hold", root.theLawsHold)
-	t.Run("an alias is enabled and disabled as what it stands for", root.followsAliases)
+	t.Run("an alias enables and disables its unit", root.followsAliases)
 	t.Run("an instance is enabled", root.enablesInstances)
 	t.Run("a static unit is in sync with any enable", root.leavesStatic)
-	t.Run("a unit that is not there can be masked and not enabled", root.handlesMissing)
-	t.Run("what needs a running systemd is refused by name", root.refusesToStart)
+	t.Run("a missing unit can be masked but not enabled", root.handlesMissing)
+	t.Run("attributes that need a running systemd are rejected", root.refusesToStart)
 }
 
 // wanted is what the next boot starts, by name and what it links to.

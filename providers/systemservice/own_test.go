@@ -51,12 +51,12 @@ func TestCommandsReplaceTheSupervisors(t *testing.T) {
 		name, attributes string
 		steps            []string
 	}{
-		{"it is started", own + ", ensure: running}", []string{scope + `up "a b" $HOME`}},
-		{"it runs", own + ", ensure: running}", nil},
-		{"it is stopped", own + ", ensure: stopped}", []string{scope + "down"}},
-		{"it is stopped already", own + ", ensure: stopped}", nil},
-		{"systemd's unit counts for nothing", "{name: simple, ensure: stopped, status: ctl status}", nil},
-		{"systemd does what has no own command", "{name: simple, ensure: stopped, status: ctl status, stop: ctl down, enable: false}", []string{"systemctl disable simple.service"}},
+		{"a stopped service is started", own + ", ensure: running}", []string{scope + `up "a b" $HOME`}},
+		{"a running service is in sync", own + ", ensure: running}", nil},
+		{"a running service is stopped", own + ", ensure: stopped}", []string{scope + "down"}},
+		{"a stopped service is in sync", own + ", ensure: stopped}", nil},
+		{"status overrides the state of systemd's unit", "{name: simple, ensure: stopped, status: ctl status}", nil},
+		{"systemd does the rest", "{name: simple, ensure: stopped, status: ctl status, stop: ctl down, enable: false}", []string{"systemctl disable simple.service"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f.Reset()
@@ -76,11 +76,11 @@ func TestRefreshUsesTheCommands(t *testing.T) {
 		steps      []string
 		err        error
 	}{
-		"by its own restart":                    {"{name: simple, restart: ctl again}", false, []string{scope + "again"}, nil},
-		"by a stop and a start":                 {"{name: simple, hasRestart: false}", false, []string{"systemctl stop simple.service", "systemctl start simple.service"}, nil},
-		"by its own stop and start":             {own + ", hasRestart: false}", false, []string{scope + "down", scope + `up "a b" $HOME`}, nil},
-		"by systemd, which knows how":           {"{name: simple, hasRestart: true}", false, []string{"systemctl try-restart simple.service"}, nil},
-		"not if its own status says it is down": {"{name: simple, status: ctl status}", true, nil, resource.ErrNothingToRefresh},
+		"restart command":   {"{name: simple, restart: ctl again}", false, []string{scope + "again"}, nil},
+		"hasRestart: false": {"{name: simple, hasRestart: false}", false, []string{"systemctl stop simple.service", "systemctl start simple.service"}, nil},
+		"hasRestart: false with start and stop commands": {own + ", hasRestart: false}", false, []string{scope + "down", scope + `up "a b" $HOME`}, nil},
+		"hasRestart: true":                  {"{name: simple, hasRestart: true}", false, []string{"systemctl try-restart simple.service"}, nil},
+		"not running by its status command": {"{name: simple, status: ctl status}", true, nil, resource.ErrNothingToRefresh},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newOwn(t)
@@ -111,12 +111,12 @@ func TestCommandOutputKeepsInvalidUTF8(t *testing.T) {
 
 func TestHasStatusFalseMatchesProcesses(t *testing.T) {
 	for name, c := range map[string]struct{ attributes, ensure string }{
-		"its name is in a command line":     {"{name: ledger, hasStatus: false}", "running"},
-		"a pattern matches a command line":  {"{name: simple, hasStatus: false, pattern: '^/opt/ledger/bin/ledgerd -f /etc/l'}", "running"},
-		"no pattern reaches past its end":   {"{name: simple, hasStatus: false, pattern: '[ ]$'}", "stopped"},
-		"none matches, systemd's unit runs": {"{name: simple, hasStatus: false}", "stopped"},
-		"the first 32 KiB are matched":      {"{name: simple, hasStatus: false, pattern: 'java -cp x+$'}", "running"},
-		"a name is no pattern":              {"{name: 'l.dger', hasStatus: false}", "stopped"},
+		"the name is in a command line":                {"{name: ledger, hasStatus: false}", "running"},
+		"a pattern matches a command line":             {"{name: simple, hasStatus: false, pattern: '^/opt/ledger/bin/ledgerd -f /etc/l'}", "running"},
+		"the pattern cannot match past the end":        {"{name: simple, hasStatus: false, pattern: '[ ]$'}", "stopped"},
+		"no match overrides a running unit of systemd": {"{name: simple, hasStatus: false}", "stopped"},
+		"the first 32 KiB are matched":                 {"{name: simple, hasStatus: false, pattern: 'java -cp x+$'}", "running"},
+		"the name is not a regular expression":         {"{name: 'l.dger', hasStatus: false}", "stopped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)

@@ -122,12 +122,12 @@ func TestSysvinitInARealRoot(t *testing.T) {
 	t.Run("it is the default if there is only update-rc.d", r.isDefault)
 	t.Run("the laws hold", r.theLawsHold)
 	t.Run("a service is started and enabled, stopped and disabled", r.startsAndStops)
-	t.Run("what starts in some of its runlevels is neither enabled nor disabled", r.mendsRunlevels)
-	t.Run("a script that has only some runlevels is enabled in these", r.keepsRunlevels)
-	t.Run("a start that fails says why", r.saysWhy)
+	t.Run("a service that starts in some of its runlevels is neither enabled nor disabled", r.mendsRunlevels)
+	t.Run("a script is enabled in the runlevels of its header", r.keepsRunlevels)
+	t.Run("the error of a failed start has the reason", r.saysWhy)
 	t.Run("a service without a script is stopped and can't be started", r.handlesMissing)
-	t.Run("a notified service is stopped and started, or as it says", r.refreshes)
-	t.Run("a script that can't tell is looked for among the processes", r.looksForProcess)
+	t.Run("a notified service is stopped and started, or restarted by its command", r.refreshes)
+	t.Run("hasStatus: false finds the service among the processes", r.looksForProcess)
 	t.Run("services are listed", r.lists)
 }
 

@@ -22,32 +22,32 @@ import (
 func TestStates(t *testing.T) {
 	f := newFake(t)
 	for name, c := range map[string]struct{ attributes, state string }{
-		"one that runs and starts at boot":         {"{name: simple}", `{"name":"simple","ensure":"running","enable":true,"mask":false}`},
-		"its name may have its ending":             {"{name: simple.service}", `{"name":"simple","ensure":"running","enable":true,"mask":false}`},
-		"a oneshot that remains is running":        {"{name: remain}", `{"name":"remain","ensure":"running","enable":true,"mask":false}`},
-		"a oneshot that is over is stopped":        {"{name: oneshot}", `{"name":"oneshot","ensure":"stopped","enable":false,"mask":false}`},
-		"one that failed is stopped":               {"{name: failing}", `{"name":"failing","ensure":"stopped","enable":false,"mask":false}`},
-		"one that reloads is running":              {"{name: reloading}", `{"name":"reloading","ensure":"running","mask":false}`},
-		"static units ignore enable":               {"{name: static}", `{"name":"static","ensure":"running","mask":false}`},
-		"indirect units ignore enable":             {"{name: also}", `{"name":"also","ensure":"stopped","mask":false}`},
-		"transient units ignore enable":            {"{name: transient}", `{"name":"transient","ensure":"running","mask":false}`},
-		"linked does not start at boot":            {"{name: linked}", `{"name":"linked","ensure":"stopped","enable":false,"mask":false}`},
-		"an alias is as what it stands for":        {"{name: nick}", `{"name":"nick","ensure":"running","enable":true,"mask":false}`},
-		"an instance of a template":                {"{name: inst@a}", `{"name":"inst@a","ensure":"running","enable":true,"mask":false}`},
-		"another instance of it":                   {"{name: inst@b}", `{"name":"inst@b","ensure":"stopped","enable":false,"mask":false}`},
-		"a timer":                                  {"{name: apt-daily.timer}", `{"name":"apt-daily.timer","ensure":"running","enable":true,"mask":false}`},
-		"masked":                                   {"{name: nothere}", `{"name":"nothere","ensure":"stopped","enable":false,"mask":true}`},
-		"not installed":                            {"{name: gone}", `{"name":"gone","ensure":"stopped","enable":false,"mask":false}`},
-		"a bad unit file":                          {"{name: bad}", `{"name":"bad","ensure":"stopped","mask":false}`},
-		"a script, by its own tool":                {"{name: sysvy}", `{"name":"sysvy","ensure":"stopped","enable":false,"mask":false}`},
-		"starting is not yet running":              {"{name: slow, ensure: running}", `{"name":"slow","ensure":"stopped","enable":false,"mask":false}`},
-		"starting is not stopped either":           {"{name: slow, ensure: stopped}", `{"name":"slow","ensure":"running","enable":false,"mask":false}`},
-		"starting and nobody asks":                 {"{name: slow}", `{"name":"slow","ensure":"running","enable":false,"mask":false}`},
-		"stopping is not yet stopped":              {"{name: lingering, ensure: stopped}", `{"name":"lingering","ensure":"running","mask":false}`},
-		"stopping is not running either":           {"{name: lingering, ensure: running}", `{"name":"lingering","ensure":"stopped","mask":false}`},
-		"stopping and nobody asks":                 {"{name: lingering}", `{"name":"lingering","ensure":"stopped","mask":false}`},
-		"started again and again is not running":   {"{name: looping, ensure: running}", `{"name":"looping","ensure":"stopped","mask":false}`},
-		"a name of which systemd has never heard ": {"{name: never-heard}", `{"name":"never-heard","ensure":"stopped","enable":false,"mask":false}`},
+		"a running and enabled service":                     {"{name: simple}", `{"name":"simple","ensure":"running","enable":true,"mask":false}`},
+		"a name with the suffix":                            {"{name: simple.service}", `{"name":"simple","ensure":"running","enable":true,"mask":false}`},
+		"a oneshot service with RemainAfterExit is running": {"{name: remain}", `{"name":"remain","ensure":"running","enable":true,"mask":false}`},
+		"a finished oneshot service is stopped":             {"{name: oneshot}", `{"name":"oneshot","ensure":"stopped","enable":false,"mask":false}`},
+		"a failed service is stopped":                       {"{name: failing}", `{"name":"failing","ensure":"stopped","enable":false,"mask":false}`},
+		"a reloading service is running":                    {"{name: reloading}", `{"name":"reloading","ensure":"running","mask":false}`},
+		"static units ignore enable":                        {"{name: static}", `{"name":"static","ensure":"running","mask":false}`},
+		"indirect units ignore enable":                      {"{name: also}", `{"name":"also","ensure":"stopped","mask":false}`},
+		"transient units ignore enable":                     {"{name: transient}", `{"name":"transient","ensure":"running","mask":false}`},
+		"linked units do not start at boot":                 {"{name: linked}", `{"name":"linked","ensure":"stopped","enable":false,"mask":false}`},
+		"an alias has the state of its unit":                {"{name: nick}", `{"name":"nick","ensure":"running","enable":true,"mask":false}`},
+		"an instance of a template":                         {"{name: inst@a}", `{"name":"inst@a","ensure":"running","enable":true,"mask":false}`},
+		"another instance of the template":                  {"{name: inst@b}", `{"name":"inst@b","ensure":"stopped","enable":false,"mask":false}`},
+		"a timer":                                           {"{name: apt-daily.timer}", `{"name":"apt-daily.timer","ensure":"running","enable":true,"mask":false}`},
+		"masked":                                            {"{name: nothere}", `{"name":"nothere","ensure":"stopped","enable":false,"mask":true}`},
+		"not installed":                                     {"{name: gone}", `{"name":"gone","ensure":"stopped","enable":false,"mask":false}`},
+		"a bad unit file":                                   {"{name: bad}", `{"name":"bad","ensure":"stopped","mask":false}`},
+		"a script is queried by its own tool":               {"{name: sysvy}", `{"name":"sysvy","ensure":"stopped","enable":false,"mask":false}`},
+		"a starting service is not running yet":             {"{name: slow, ensure: running}", `{"name":"slow","ensure":"stopped","enable":false,"mask":false}`},
+		"a starting service is not stopped either":          {"{name: slow, ensure: stopped}", `{"name":"slow","ensure":"running","enable":false,"mask":false}`},
+		"a starting service without ensure is running":      {"{name: slow}", `{"name":"slow","ensure":"running","enable":false,"mask":false}`},
+		"a stopping service is not stopped yet":             {"{name: lingering, ensure: stopped}", `{"name":"lingering","ensure":"running","mask":false}`},
+		"a stopping service is not running either":          {"{name: lingering, ensure: running}", `{"name":"lingering","ensure":"stopped","mask":false}`},
+		"a stopping service without ensure is stopped":      {"{name: lingering}", `{"name":"lingering","ensure":"stopped","mask":false}`},
+		"a repeatedly restarted service is not running":     {"{name: looping, ensure: running}", `{"name":"looping","ensure":"stopped","mask":false}`},
+		"a unit unknown to systemd":                         {"{name: never-heard}", `{"name":"never-heard","ensure":"stopped","enable":false,"mask":false}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := bind(t, f, c.attributes)
@@ -64,22 +64,22 @@ func TestWriteSteps(t *testing.T) {
 		attributes string
 		steps      []string
 	}{
-		"start":                                 {"{name: inst@b, ensure: running}", []string{"systemctl start inst@b.service"}},
-		"start and enable":                      {"{name: inst@b, ensure: running, enable: true}", []string{"systemctl start inst@b.service", "systemctl enable inst@b.service"}},
-		"start what was changed":                {"{name: changed, ensure: running}", []string{"systemctl daemon-reload", "systemctl start changed.service"}},
-		"start what is masked":                  {"{name: masked, ensure: running}", []string{"systemctl unmask masked.service", "systemctl start masked.service"}},
-		"enable what is masked":                 {"{name: masked, enable: true}", []string{"systemctl unmask masked.service", "systemctl enable masked.service"}},
-		"await a start":                         {"{name: slow, ensure: running}", []string{"systemctl start slow.service"}},
-		"stop what is still starting":           {"{name: slow, ensure: stopped}", []string{"systemctl stop slow.service"}},
-		"await a stop":                          {"{name: lingering, ensure: stopped}", []string{"systemctl stop lingering.service"}},
-		"stop and disable":                      {"{name: simple, ensure: stopped, enable: false}", []string{"systemctl stop simple.service", "systemctl disable simple.service"}},
-		"stop, disable and mask":                {"{name: simple, ensure: stopped, mask: true}", []string{"systemctl stop simple.service", "systemctl disable simple.service", "systemctl mask simple.service"}},
-		"disable what is enabled for this boot": {"{name: remain, enable: false}", []string{"systemctl disable remain.service", "systemctl disable --runtime remain.service"}},
-		"disable by an alias":                   {"{name: nick, enable: false}", []string{"systemctl disable aliased.service"}},
-		"mask what is not there":                {"{name: gone, mask: true}", []string{"systemctl mask gone.service"}},
-		"unmask what is not there":              {"{name: nothere, mask: false}", []string{"systemctl unmask nothere.service"}},
-		"unmask and show what was enabled":      {"{name: masked, mask: false, enable: false}", []string{"systemctl unmask masked.service", "systemctl disable masked.service"}},
-		"a timer":                               {"{name: apt-daily.timer, ensure: stopped}", []string{"systemctl stop apt-daily.timer"}},
+		"start":                                {"{name: inst@b, ensure: running}", []string{"systemctl start inst@b.service"}},
+		"start and enable":                     {"{name: inst@b, ensure: running, enable: true}", []string{"systemctl start inst@b.service", "systemctl enable inst@b.service"}},
+		"start a changed unit":                 {"{name: changed, ensure: running}", []string{"systemctl daemon-reload", "systemctl start changed.service"}},
+		"start a masked unit":                  {"{name: masked, ensure: running}", []string{"systemctl unmask masked.service", "systemctl start masked.service"}},
+		"enable a masked unit":                 {"{name: masked, enable: true}", []string{"systemctl unmask masked.service", "systemctl enable masked.service"}},
+		"await a start":                        {"{name: slow, ensure: running}", []string{"systemctl start slow.service"}},
+		"stop a starting unit":                 {"{name: slow, ensure: stopped}", []string{"systemctl stop slow.service"}},
+		"await a stop":                         {"{name: lingering, ensure: stopped}", []string{"systemctl stop lingering.service"}},
+		"stop and disable":                     {"{name: simple, ensure: stopped, enable: false}", []string{"systemctl stop simple.service", "systemctl disable simple.service"}},
+		"stop, disable and mask":               {"{name: simple, ensure: stopped, mask: true}", []string{"systemctl stop simple.service", "systemctl disable simple.service", "systemctl mask simple.service"}},
+		"disable a unit enabled for this boot": {"{name: remain, enable: false}", []string{"systemctl disable remain.service", "systemctl disable --runtime remain.service"}},
+		"disable by an alias":                  {"{name: nick, enable: false}", []string{"systemctl disable aliased.service"}},
+		"mask a missing unit":                  {"{name: gone, mask: true}", []string{"systemctl mask gone.service"}},
+		"unmask a missing unit":                {"{name: nothere, mask: false}", []string{"systemctl unmask nothere.service"}},
+		"unmask and disable":                   {"{name: masked, mask: false, enable: false}", []string{"systemctl unmask masked.service", "systemctl disable masked.service"}},
+		"a timer":                              {"{name: apt-daily.timer, ensure: stopped}", []string{"systemctl stop apt-daily.timer"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,16 +115,16 @@ func TestRefreshRestartsRunningServices(t *testing.T) {
 		steps      []string
 		err        error
 	}{
-		"one that runs":                   {"{name: simple}", []string{"systemctl try-restart simple.service"}, nil},
-		"one that runs as changed":        {"{name: static}", []string{"systemctl daemon-reload", "systemctl try-restart static.service"}, nil},
-		"one that is to be reloaded":      {"{name: simple, reloadOnRefresh: true}", []string{"systemctl try-reload-or-restart simple.service"}, nil},
-		"one that is to be restarted":     {"{name: simple, reloadOnRefresh: false}", []string{"systemctl try-restart simple.service"}, nil},
-		"an alias":                        {"{name: nick}", []string{"systemctl try-restart aliased.service"}, nil},
-		"one that ends again and again":   {"{name: looping}", []string{"systemctl try-restart looping.service"}, nil},
-		"one that is stopped":             {"{name: oneshot}", nil, resource.ErrNothingToRefresh},
-		"one that failed":                 {"{name: failing}", nil, resource.ErrNothingToRefresh},
-		"one that is about to be stopped": {"{name: lingering}", nil, resource.ErrNothingToRefresh},
-		"one that is not installed":       {"{name: gone}", nil, resource.ErrNothingToRefresh},
+		"a running unit":                     {"{name: simple}", []string{"systemctl try-restart simple.service"}, nil},
+		"a running unit with a changed file": {"{name: static}", []string{"systemctl daemon-reload", "systemctl try-restart static.service"}, nil},
+		"reloadOnRefresh: true":              {"{name: simple, reloadOnRefresh: true}", []string{"systemctl try-reload-or-restart simple.service"}, nil},
+		"reloadOnRefresh: false":             {"{name: simple, reloadOnRefresh: false}", []string{"systemctl try-restart simple.service"}, nil},
+		"an alias":                           {"{name: nick}", []string{"systemctl try-restart aliased.service"}, nil},
+		"a unit that ends repeatedly":        {"{name: looping}", []string{"systemctl try-restart looping.service"}, nil},
+		"a stopped unit":                     {"{name: oneshot}", nil, resource.ErrNothingToRefresh},
+		"a failed unit":                      {"{name: failing}", nil, resource.ErrNothingToRefresh},
+		"a stopping unit":                    {"{name: lingering}", nil, resource.ErrNothingToRefresh},
+		"a missing unit":                     {"{name: gone}", nil, resource.ErrNothingToRefresh},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -158,11 +158,11 @@ func TestUnexpectedOutputIsAnError(t *testing.T) {
 		answer host.Result
 		err    string
 	}{
-		"none":           {host.Result{}, `cannot read the state of services: systemctl show returned "" instead of "simple.service"`},
-		"another's":      {host.Result{Stdout: []byte("Id=a.service\nNames=a.service\n")}, `cannot read the state of services: systemctl show returned "a.service" instead of "simple.service"`},
-		"one too many":   {host.Result{Stdout: []byte("Id=simple.service\n\nId=b.service\n")}, `cannot read the state of services: systemctl show returned 2 units instead of 1`},
-		"a failure":      {host.Result{ExitCode: 1, Stderr: []byte("Failed to connect to bus: No such file or directory\n")}, "cannot read the state of services: systemctl show: Failed to connect to bus: No such file or directory"},
-		"a mute failure": {host.Result{ExitCode: 1}, "cannot read the state of services: systemctl show: it exited with 1"},
+		"none":                     {host.Result{}, `cannot read the state of services: systemctl show returned "" instead of "simple.service"`},
+		"another's":                {host.Result{Stdout: []byte("Id=a.service\nNames=a.service\n")}, `cannot read the state of services: systemctl show returned "a.service" instead of "simple.service"`},
+		"one unit too many":        {host.Result{Stdout: []byte("Id=simple.service\n\nId=b.service\n")}, `cannot read the state of services: systemctl show returned 2 units instead of 1`},
+		"a failure":                {host.Result{ExitCode: 1, Stderr: []byte("Failed to connect to bus: No such file or directory\n")}, "cannot read the state of services: systemctl show: Failed to connect to bus: No such file or directory"},
+		"a failure without output": {host.Result{ExitCode: 1}, "cannot read the state of services: systemctl show: it exited with 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
@@ -186,7 +186,7 @@ func TestErrorsNameTheirProperty(t *testing.T) {
 			map[string]string{"start": "Job for inst@b.service failed.\nSee elsewhere.\n"},
 			"cannot set ensure: cannot start inst@b.service: Job for inst@b.service failed.; its journal ends with:\nStarted it.\ncannot bind port 80",
 		},
-		"a failure to enable fails a combined start": {
+		"a failure to enable fails the combined start": {
 			"{name: inst@b, ensure: running, enable: true}",
 			map[string]string{"enable": "Failed to enable unit: Read-only file system"},
 			"cannot enable inst@b.service: Failed to enable unit: Read-only file system",
@@ -196,7 +196,7 @@ func TestErrorsNameTheirProperty(t *testing.T) {
 			map[string]string{"mask": "Failed to mask unit: File exists"},
 			"cannot set mask: cannot mask simple.service: Failed to mask unit: File exists",
 		},
-		"a mask that can't be taken away": {
+		"a mask that can't be removed": {
 			"{name: nothere, mask: false}",
 			map[string]string{"unmask": "Read-only file system"},
 			"cannot unmask nothere.service: Read-only file system",
@@ -283,7 +283,7 @@ func TestDefaultProvider(t *testing.T) {
 			"systemd-offline",
 			[]string{"the host's first process is bash, not systemd", "<nil>", noOpenRC, noUpdateRCD},
 		},
-		"sysvinit runs it, and systemctl lies about": {
+		"sysvinit runs it, and systemctl is installed": {
 			"systemctl update-rc.d",
 			map[string]string{"/etc/init.d/cron": "", "/proc/1/comm": "init\n"},
 			resource.Facts{"init": "init"},
@@ -303,7 +303,7 @@ func TestDefaultProvider(t *testing.T) {
 			"openrc",
 			[]string{notBooted, "<nil>", "<nil>", noUpdateRCD},
 		},
-		"it has nothing that is known": {
+		"it has no known supervisor": {
 			"",
 			map[string]string{"/proc/1/comm": "init\n"},
 			resource.Facts{"init": "init"},

@@ -103,41 +103,41 @@ func TestRemovesOldOrLargeFiles(t *testing.T) {
 		files []string // of the catalog
 		want  []string
 	}{
-		"a path alone is that path": {`path: /x/old.log`, nil, removed("/old.log")},
-		"and a directory is not":    {`path: /x/d`, nil, nil},
-		"nothing is not there":      {`path: /x/none`, nil, nil},
-		"without age and size all files go": {
+		"a path without recurse is the file itself": {`path: /x/old.log`, nil, removed("/old.log")},
+		"a directory without recurse stays":         {`path: /x/d`, nil, nil},
+		"a missing path has no files":               {`path: /x/none`, nil, nil},
+		"without age and size all files are removed": {
 			`path: /x/d, recurse: true`, nil, removed("/d/e/old.txt", "/d/old.log"),
 		},
-		"by when they were read": {
+		"by access time": {
 			`path: /x, recurse: true, ageSeconds: 86400`, nil, removed("/.hidden.log", "/d/e/old.txt", "/d/old.log", "/old.log"),
 		},
-		"by when they were written": {
+		"by modification time": {
 			`path: /x, recurse: true, ageSeconds: 172800, type: mtime`, nil, removed("/.hidden.log", "/d/e/old.txt", "/d/old.log", "/new.log"),
 		},
-		"by when they were changed, which is just now": {
+		"by change time": {
 			`path: /x, recurse: true, ageSeconds: 86400, type: ctime`, nil, nil,
 		},
-		"an age beyond all time": {`path: /x, recurse: true, ageSeconds: 9000000000000000`, nil, nil},
-		"by their size":          {`path: /x, recurse: true, size: 2Ki`, nil, removed("/large.log")},
-		"by their size in bytes": {`path: /x, recurse: true, size: 2048b`, nil, removed("/large.log")},
-		"not by a byte more":     {`path: /x, recurse: true, size: 2049B`, nil, nil},
-		"not by a mega":          {`path: /x, recurse: true, size: 1m`, nil, nil},
-		"not by more than fits":  {`path: /x, recurse: true, size: 999999999999999999t`, nil, nil},
-		"by either": {
+		"an age that overflows": {`path: /x, recurse: true, ageSeconds: 9000000000000000`, nil, nil},
+		"by size":               {`path: /x, recurse: true, size: 2Ki`, nil, removed("/large.log")},
+		"by size in bytes":      {`path: /x, recurse: true, size: 2048b`, nil, removed("/large.log")},
+		"not by one byte more":  {`path: /x, recurse: true, size: 2049B`, nil, nil},
+		"not by a megabyte":     {`path: /x, recurse: true, size: 1m`, nil, nil},
+		"a size that overflows": {`path: /x, recurse: true, size: 999999999999999999t`, nil, nil},
+		"by age or size": {
 			`path: /x, recurse: true, size: 2k, ageSeconds: 86400, recurseLimit: 1`, nil, removed("/.hidden.log", "/large.log", "/old.log"),
 		},
-		"of those that match": {
+		"by name": {
 			`path: /x, recurse: true, matches: ["*.txt", "[!a-m]*.log"], ageSeconds: 86400`, nil, removed("/.hidden.log", "/d/e/old.txt", "/d/old.log", "/old.log"),
 		},
-		"some levels down": {
+		"down to recurseLimit": {
 			`path: /x, recurse: true, recurseLimit: 2, ageSeconds: 86400`, nil, removed("/.hidden.log", "/d/old.log", "/old.log"),
 		},
-		"directories too, if they are empty and old": {
+		"empty and old directories with rmdirs": {
 			`path: /x, recurse: true, rmdirs: true, ageSeconds: 86400`, nil,
 			removed("/.hidden.log", "/d/e/old.txt", "/d/e", "/d/old.log", "/d", "/empty", "/old.log"),
 		},
-		"what the catalog has stays, with what leads to it": {
+		"files of the catalog and the directories above them stay": {
 			`path: /x, recurse: true, rmdirs: true, ageSeconds: 86400`,
 			[]string{`File/a {path: /x/d/e/old.txt}`, `File/b {path: /x/empty/to-come}`, `File/c {path: /x/old.log}`},
 			removed("/.hidden.log", "/d/old.log"),
@@ -483,12 +483,12 @@ func TestInvalidAttributes(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
 		"a relative path":         {`{"path": "tmp"}`, `path "tmp" must be absolute: begin it with /`},
 		"matches without recurse": {`{"path": "/x", "matches": ["*"]}`, "recurseLimit, matches and rmdirs require recurse: true: set it, or remove them"},
-		"a pattern of a path":     {`{"path": "/x", "recurse": true, "matches": ["a/*"]}`, `matches has "a/*", which is not a shell glob for base names: write it as *.log`},
-		"a pattern that is none":  {`{"path": "/x", "recurse": true, "matches": ["[a"]}`, `matches has "[a", which is not a shell glob for base names: write it as *.log`},
+		"a pattern with a slash":  {`{"path": "/x", "recurse": true, "matches": ["a/*"]}`, `matches has "a/*", which is not a shell glob for base names: write it as *.log`},
+		"an invalid pattern":      {`{"path": "/x", "recurse": true, "matches": ["[a"]}`, `matches has "[a", which is not a shell glob for base names: write it as *.log`},
 		"a negative size":         {`{"path": "/x", "size": "-1k"}`, `size "-1k" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
 		"a size without a unit":   {`{"path": "/x", "size": "1024"}`, `size "1024" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
-		"a size of nothing":       {`{"path": "/x", "size": "0m"}`, `size "0m" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
-		"a part of a size":        {`{"path": "/x", "size": "0.5k"}`, `size "0.5k" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
+		"a size of zero":          {`{"path": "/x", "size": "0m"}`, `size "0m" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
+		"a fractional size":       {`{"path": "/x", "size": "0.5k"}`, `size "0.5k" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
 		"an unknown unit":         {`{"path": "/x", "size": "1MB"}`, `size "1MB" must be a whole number above 0 and a unit, such as 512b, 100m or 1Gi`},
 		"a size that is a number": {`{"path": "/x", "size": 1024}`, `cannot read attributes of Tidy/a: json: cannot unmarshal number into Go struct field Attributes.TidyAttributes.size of type string`},
 	}

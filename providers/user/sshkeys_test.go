@@ -58,7 +58,7 @@ func TestUnmanagedKeysArePurged(t *testing.T) {
 		want      []string
 		left      string
 	}{
-		"all that the catalog does not have, those without a name too": {
+		"all unmanaged keys are removed, also those without a name": {
 			resources: []string{
 				`User/ann {purgeSSHKeys: true}`,
 				`SSHAuthorizedKey/kept {user: ann,` + keyOne,
@@ -73,7 +73,7 @@ func TestUnmanagedKeysArePurged(t *testing.T) {
 			},
 			left: "# mine\n" + one + " kept\n",
 		},
-		"in noop they are told": {
+		"noop reports them": {
 			resources: []string{`User/ann {purgeSSHKeys: true, noop: true}`, `SSHAuthorizedKey/stray {user: ann, ensure: absent, noop: true}`},
 			want: []string{
 				"SSHAuthorizedKey/a\x1b[2Jb\uFFFD: removed (noop)",
@@ -85,7 +85,7 @@ func TestUnmanagedKeysArePurged(t *testing.T) {
 			},
 			left: before,
 		},
-		"one that is managed by its file stays": {
+		"a key managed by target stays": {
 			resources: []string{`User/ann {purgeSSHKeys: true, noop: true}`, `SSHAuthorizedKey/kept {target: ` + keys + `, user: ann, noop: true,` + keyOne},
 			want: []string{
 				"SSHAuthorizedKey/a\x1b[2Jb\uFFFD: removed (noop)",
@@ -96,11 +96,11 @@ func TestUnmanagedKeysArePurged(t *testing.T) {
 			},
 			left: before,
 		},
-		"none where nobody asks": {
+		"no key is removed without purgeSSHKeys": {
 			resources: []string{`User/ann {purgeSSHKeys: false}`},
 			left:      before,
 		},
-		"none while what a key manages is not known": {
+		"no key is removed while an SSHAuthorizedKey is invalid": {
 			resources: []string{`User/ann {purgeSSHKeys: true}`, `SSHAuthorizedKey/bad {user: ann, key: x}`},
 			want: []string{
 				"User/ann: cannot generate its resources: no key is purged while SSHAuthorizedKey/bad is withheld or invalid, because it may manage one of them: correct it first",
@@ -108,7 +108,7 @@ func TestUnmanagedKeysArePurged(t *testing.T) {
 			},
 			left: before,
 		},
-		"none of a user who is yet to come": {
+		"a user that does not exist yet has no keys": {
 			noop:      true,
 			resources: []string{`User/eve {ensure: present, purgeSSHKeys: true}`},
 			want:      []string{"User/eve: created (noop)"},

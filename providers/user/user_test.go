@@ -20,7 +20,7 @@ func TestLaws(t *testing.T) {
 	h := open(t, root)
 	snapshot := resourcetest.Files(h, "/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/home", "/var/mail")
 
-	t.Run("with everything said", func(t *testing.T) {
+	t.Run("with all attributes", func(t *testing.T) {
 		resourcetest.Run(t, user.Type(), resourcetest.Case{
 			Host:   h,
 			Absent: "{name: ann, ensure: absent, home: /home/ann, manageHome: true}",
@@ -38,7 +38,7 @@ func TestLaws(t *testing.T) {
 			Secret:   "Pm4rk3r",
 		})
 	})
-	t.Run("with as little said as can be", func(t *testing.T) {
+	t.Run("with only a name", func(t *testing.T) {
 		resourcetest.Run(t, user.Type(), resourcetest.Case{
 			Host:     h,
 			Absent:   "{ensure: absent}",
@@ -62,13 +62,13 @@ func TestEnsureDefaultsToPresent(t *testing.T) {
 		manifest string
 		changes  int // on a host without the user
 	}{
-		"a name alone asks for nothing":         {`{"name": "ann"}`, 0},
-		"a property asks for the user":          {`{"comment": ""}`, 1},
-		"an empty list of groups does":          {`{"groups": []}`, 1},
-		"how to make it asks for it to be made": {`{"system": true}`, 1},
-		"how a password ages asks for the user": {`{"passwordMaxAge": -1}`, 1},
-		"an expiry that is none does":           {`{"expiry": "absent"}`, 1},
-		"absent stays absent":                   {`{"ensure": "absent", "uid": 7}`, 0},
+		"only a name manages nothing":              {`{"name": "ann"}`, 0},
+		"a property implies present":               {`{"comment": ""}`, 1},
+		"an empty list of groups implies present":  {`{"groups": []}`, 1},
+		"a parameter implies present":              {`{"system": true}`, 1},
+		"the ageing of a password implies present": {`{"passwordMaxAge": -1}`, 1},
+		"an absent expiry implies present":         {`{"expiry": "absent"}`, 1},
+		"absent stays absent":                      {`{"ensure": "absent", "uid": 7}`, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -119,29 +119,29 @@ func TestRemovingTheSuperuserRequiresConfirm(t *testing.T) {
 
 func TestInvalidAttributes(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
-		"a name of two fields":     {`{"name": "ann:x"}`, `name "ann:x" must not contain a colon or a line break: remove it`},
-		"a comment of two fields":  {`{"comment": "a:b"}`, `comment "a:b" must not contain a colon or a line break: remove it`},
-		"a comment of two lines":   {`{"comment": "a\nb"}`, `comment "a\nb" must not contain a colon or a line break: remove it`},
-		"a home of two fields":     {`{"home": "/a:b"}`, `home "/a:b" must not contain a colon or a line break: remove it`},
-		"a home in no directory":   {`{"home": "ann"}`, `home "ann" must be an absolute path: begin it with /`},
-		"a shell by its name":      {`{"shell": "bash"}`, `shell "bash" must be an absolute path: begin it with /`},
-		"a password of two lines":  {`{"password": "$6$x\nroot:y"}`, noHash},
-		"a password in plain text": {`{"password": "hunter2"}`, noHash},
-		"one that looks locked":    {`{"password": "!hunter2"}`, noHash},
-		"an empty password":        {`{"password": ""}`, "password is empty, so anybody could log in: use a hash as in /etc/shadow, made with openssl passwd -6, or ! for no password"},
-		"a password locked twice":  {`{"password": "!$6$salt$hash", "locked": false}`, "password begins with !, which locks it by itself: remove the !, or remove locked"},
-		"no more root":             {`{"name": "root", "ensure": "absent"}`, "root is the superuser, without which the host does not work: to remove the account anyway, set confirm: root"},
-		"no more number 0":         {`{"name": "toor", "uid": 0, "ensure": "absent", "confirm": "root"}`, "toor is the superuser, without which the host does not work: to remove the account anyway, set confirm: toor"},
-		"days below none":          {`{"passwordMinAge": -2}`, "passwordMinAge -2 is below -1: use a number of days, or -1 for none"},
-		"two ages below none": {
+		"a name of two fields":                {`{"name": "ann:x"}`, `name "ann:x" must not contain a colon or a line break: remove it`},
+		"a comment of two fields":             {`{"comment": "a:b"}`, `comment "a:b" must not contain a colon or a line break: remove it`},
+		"a comment of two lines":              {`{"comment": "a\nb"}`, `comment "a\nb" must not contain a colon or a line break: remove it`},
+		"a home of two fields":                {`{"home": "/a:b"}`, `home "/a:b" must not contain a colon or a line break: remove it`},
+		"a relative home":                     {`{"home": "ann"}`, `home "ann" must be an absolute path: begin it with /`},
+		"a relative shell":                    {`{"shell": "bash"}`, `shell "bash" must be an absolute path: begin it with /`},
+		"a password of two lines":             {`{"password": "$6$x\nroot:y"}`, noHash},
+		"a password in plain text":            {`{"password": "hunter2"}`, noHash},
+		"a locked password in plain text":     {`{"password": "!hunter2"}`, noHash},
+		"an empty password":                   {`{"password": ""}`, "password is empty, so anybody could log in: use a hash as in /etc/shadow, made with openssl passwd -6, or ! for no password"},
+		"a password locked twice":             {`{"password": "!$6$salt$hash", "locked": false}`, "password begins with !, which locks it by itself: remove the !, or remove locked"},
+		"root absent without confirm":         {`{"name": "root", "ensure": "absent"}`, "root is the superuser, without which the host does not work: to remove the account anyway, set confirm: root"},
+		"the number 0 absent without confirm": {`{"name": "toor", "uid": 0, "ensure": "absent", "confirm": "root"}`, "toor is the superuser, without which the host does not work: to remove the account anyway, set confirm: toor"},
+		"days below -1":                       {`{"passwordMinAge": -2}`, "passwordMinAge -2 is below -1: use a number of days, or -1 for none"},
+		"two attributes below -1": {
 			`{"passwordMaxAge": -5, "passwordWarnDays": -9}`,
 			"passwordMaxAge -5 is below -1: use a number of days, or -1 for none\n" +
 				"passwordWarnDays -9 is below -1: use a number of days, or -1 for none",
 		},
-		"an expiry of no calendar": {
+		"an expiry that is not a date": {
 			`{"expiry": "2023-02-29"}`, `expiry "2023-02-29" is not a day from 1970-01-01 on: use YYYY-MM-DD, or absent for none`,
 		},
-		"an expiry before all days": {
+		"an expiry before 1970": {
 			`{"expiry": "1969-12-31"}`, `expiry "1969-12-31" is not a day from 1970-01-01 on: use YYYY-MM-DD, or absent for none`,
 		},
 		"a negative gid":    {`{"gid": -1}`, "gid -1 is negative: use a group's name or number"},
@@ -167,15 +167,15 @@ func TestRelations(t *testing.T) {
 			`{"gid": "web", "groups": ["wheel"]}`,
 			[]resource.Relation{{Relation: resource.Require, Kind: "Group", Names: []string{"web", "wheel"}}},
 		},
-		"a group is found by its number": {
+		"a group is identified by its number": {
 			`{"gid": "1500"}`,
 			[]resource.Relation{{Relation: resource.Require, Kind: "Group", Names: []string{"1500"}}},
 		},
-		"without a gid the group of its own name may be the one": {
+		"without a gid a user comes after the group of its name": {
 			`{"uid": 7}`,
 			[]resource.Relation{{Relation: resource.Require, Kind: "Group", Names: []string{"ann"}}},
 		},
-		"a user leaves before its group can": {
+		"an absent user comes before its group": {
 			`{"ensure": "absent"}`,
 			[]resource.Relation{{Relation: resource.Before, Kind: "Group", Names: []string{"ann"}}},
 		},

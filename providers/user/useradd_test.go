@@ -32,12 +32,12 @@ func TestApply(t *testing.T) {
 		changes    []resource.Change
 		transcript []string
 	}{
-		"a user is created with little": {
+		"a user is created with only a name": {
 			manifest:   `{"ensure": "present"}`,
 			changes:    ensure("absent", "present", "created"),
 			transcript: []string{"! useradd --no-create-home -- ann"},
 		},
-		"a user is created with all that is said": {
+		"a user is created with all attributes": {
 			before: map[string]string{"/etc/group": "web:x:1500:\nadm:x:4:\n"},
 			manifest: `{"uid": 7, "gid": "web", "groups": ["adm", "web"], "home": "/srv/ann", "manageHome": true, "comment": "Ann E",
 				"shell": "/bin/sh", "password": "$6$new", "system": true, "allowDupe": true}`,
@@ -47,13 +47,13 @@ func TestApply(t *testing.T) {
 				"! chpasswd --encrypted",
 			},
 		},
-		"a user is created into the group of its name": {
+		"a user is created in the group of its name": {
 			before:     map[string]string{"/etc/group": "ann:x:1500:\n"},
 			manifest:   `{"ensure": "present"}`,
 			changes:    ensure("absent", "present", "created"),
 			transcript: []string{"! useradd --gid ann --no-create-home -- ann"},
 		},
-		"a user is created with how its password ages": {
+		"a user is created with password ageing": {
 			manifest: `{"passwordMinAge": 0, "passwordMaxAge": 90, "passwordWarnDays": -1, "expiry": "2027-03-01"}`,
 			changes:  ensure("absent", "present", "created"),
 			transcript: []string{
@@ -61,12 +61,12 @@ func TestApply(t *testing.T) {
 				"! chage --mindays 0 --maxdays 90 --warndays -1 -- ann",
 			},
 		},
-		"a user is created without an end, whatever the host's default": {
+		"a user is created without an expiry, regardless of the host's default": {
 			manifest:   `{"expiry": "absent"}`,
 			changes:    ensure("absent", "present", "created"),
 			transcript: []string{`! useradd --expiredate "" --no-create-home -- ann`},
 		},
-		"every property is put right by itself": {
+		"each property is corrected separately": {
 			before: ann,
 			manifest: `{"uid": 7, "gid": 10, "groups": ["wheel", "adm", "www"], "home": "/srv/ann", "comment": "Änne", "shell": "/bin/bash",
 				"password": "$6$new", "manageHome": true, "passwordMinAge": 1, "passwordMaxAge": -1, "passwordWarnDays": 14, "expiry": "2000-01-01"}`,
@@ -97,27 +97,27 @@ func TestApply(t *testing.T) {
 				"! usermod --expiredate 10957 -- ann",
 			},
 		},
-		"a primary group is compared by the name that is wanted": {
+		"a primary group is compared by the desired name": {
 			before:   ann,
 			manifest: `{"gid": "www"}`,
 		},
-		"a primary group that is no group yet is shown as wanted": {
+		"a missing primary group is shown by its desired name": {
 			before:     map[string]string{"/etc/passwd": ann["/etc/passwd"], "/etc/group": "wheel:x:10:\n"},
 			manifest:   `{"gid": "wheel"}`,
 			changes:    []resource.Change{{Property: "gid", Is: "1500", Should: "wheel", Message: "gid changed 1500 to wheel"}},
 			transcript: []string{"! usermod --gid wheel -- ann"},
 		},
-		"the primary group counts as one that the user is in": {
+		"the primary group counts as a group of the user": {
 			before:   ann,
 			manifest: `{"groups": ["web", "adm"], "membership": "inclusive"}`,
 		},
-		"a user leaves all groups": {
+		"a user is removed from all groups": {
 			before:     ann,
 			manifest:   `{"groups": [], "membership": "inclusive"}`,
 			changes:    []resource.Change{{Property: "groups", Is: "adm", Message: "groups undefined from adm"}},
 			transcript: []string{`! usermod --groups "" -- ann`},
 		},
-		"an expiry is taken back": {
+		"an expiry is removed": {
 			before: map[string]string{
 				"/etc/passwd": "ann:x:1500:1500:Ann:/home/ann:/bin/sh\n",
 				"/etc/shadow": "ann:!:1:0:99999:7::19782:\n",
@@ -126,7 +126,7 @@ func TestApply(t *testing.T) {
 			changes:    []resource.Change{{Property: "expiry", Is: "2024-02-29", Should: "absent", Message: "expiry changed 2024-02-29 to absent"}},
 			transcript: []string{`! usermod --expiredate "" -- ann`},
 		},
-		"a user without a line in shadow never expires": {
+		"a user without a shadow line never expires": {
 			before:   map[string]string{"/etc/passwd": "ann:x:1500:1500:Ann:/home/ann:/bin/sh\n"},
 			manifest: `{"passwordMinAge": -1, "passwordMaxAge": -1, "passwordWarnDays": -1, "expiry": "absent"}`,
 		},
@@ -172,7 +172,7 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 			`{"name": "ann", "uid": 1500}`,
 			"cannot create user ann: useradd exited with 4: UID 1500 is not unique; use another uid, or set allowDupe: true",
 		},
-		"groups and a shell that are not there": {
+		"missing groups and a missing shell": {
 			`{"name": "ann", "gid": "web", "groups": ["adm", "wheel"], "shell": "/bin/zsh"}`,
 			"cannot create user ann: gid web does not exist on the host: declare a Group with that name or gid\n" +
 				"groups has wheel, which does not exist on the host: declare Group/wheel\n" +

@@ -26,14 +26,14 @@ func TestDivide(t *testing.T) {
 		needs       []int
 		unfinished  map[int]bool
 	}{
-		"no consumers":                               {10, 10, nil, map[int]bool{}},
-		"enough for everyone":                        {100, 100, []int{10, 10}, map[int]bool{}},
-		"a consumer that exceeds its own limit":      {100, 1000, []int{100, 101}, map[int]bool{1: true}},
-		"what one leaves goes to those that need it": {100, 120, []int{10, 55, 56}, map[int]bool{2: true}},
-		"the rest is divided equally":                {100, 120, []int{56, 10, 90}, map[int]bool{0: true, 2: true}},
-		"everyone has an equal share of one half":    {1000, 100, []int{25, 900}, map[int]bool{1: true}},
-		"a single consumer may spend the total":      {1000, 100, []int{100}, map[int]bool{}},
-		"but not more":                               {1000, 100, []int{101}, map[int]bool{0: true}},
+		"no consumers":                                   {10, 10, nil, map[int]bool{}},
+		"enough for everyone":                            {100, 100, []int{10, 10}, map[int]bool{}},
+		"a consumer that exceeds its own limit":          {100, 1000, []int{100, 101}, map[int]bool{1: true}},
+		"unused shares go to consumers that need more":   {100, 120, []int{10, 55, 56}, map[int]bool{2: true}},
+		"the rest is divided equally":                    {100, 120, []int{56, 10, 90}, map[int]bool{0: true, 2: true}},
+		"everyone gets an equal share of half the total": {1000, 100, []int{25, 900}, map[int]bool{1: true}},
+		"a single consumer may spend the total":          {1000, 100, []int{100}, map[int]bool{}},
+		"a single consumer may not exceed the total":     {1000, 100, []int{101}, map[int]bool{0: true}},
 	} {
 		var all []*need
 		for _, n := range tt.needs {
