@@ -37,7 +37,7 @@ type Group struct {
 	Members []string // users with this supplementary group, as listed
 }
 
-// Users are those of a host, in the order of the file. If several share a name or a number, the
+// Users are the users of a host, in the order of the file. If several share a name or a number, the
 // first one counts, as for the host.
 type Users []User
 
@@ -51,7 +51,7 @@ func (u Users) Numbered(uid int64) (User, bool) {
 	return first(u, func(x User) bool { return x.UID == uid })
 }
 
-// Groups are those of a host, in the order of the file. If several share a name or a number, the
+// Groups are the groups of a host, in the order of the file. If several share a name or a number, the
 // first one counts, as for the host.
 type Groups []Group
 

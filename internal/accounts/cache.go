@@ -20,7 +20,7 @@ func (c *Cache) Users(h host.Reader) (Users, error) { return c.users.get(h, Pass
 // Groups is [ReadGroups].
 func (c *Cache) Groups(h host.Reader) (Groups, error) { return c.groups.get(h, GroupFile, ReadGroups) }
 
-// cached is what was read of a file.
+// cached is the parsed content of a file.
 type cached[T any] struct {
 	mu    sync.Mutex
 	file  host.FileInfo

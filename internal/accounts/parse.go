@@ -32,7 +32,7 @@ func ParseGroup(data []byte) Groups {
 }
 
 // entries yields the fields of each line that has this many. Further colons belong to the last
-// field, and so does a carriage return, which the C library does not take for part of the line end.
+// field, and so does a carriage return, because the C library does not treat it as part of the line end.
 func entries(data []byte, fields int) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(string(data)) {

@@ -24,7 +24,7 @@ type Ageing struct {
 	Expiry         int64 // the day on which the account expires, counted from 1970-01-01 (UTC)
 }
 
-// Never is the number of no day.
+// Never stands for an empty field.
 const Never = -1
 
 // Hash returns the password field of a user as it is in the file, such as "$y$..." or "!". It is not
@@ -34,7 +34,7 @@ func (s Shadow) Hash(user string) (hash string, ok bool) {
 	return line.hash, ok
 }
 
-// Ageing returns that of a user. Nothing ever expires for a user without a line.
+// Ageing returns the ageing of a user. Nothing ever expires for a user without a line.
 func (s Shadow) Ageing(user string) Ageing {
 	if line, ok := s.lines[user]; ok {
 		return line.ageing

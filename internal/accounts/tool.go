@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// Remedies are what a person can do about a failure, by the exit code of the tool.
+// Remedies tell a person how to fix a failure, by the exit code of the tool.
 type Remedies map[int]string
 
 // A ToolError is the failure of a tool.
@@ -31,7 +31,7 @@ func (e *ToolError) Error() string {
 	return msg
 }
 
-// maxStderr is how much of a tool's output is kept, in bytes.
+// maxStderr limits the quoted output of a tool, in bytes.
 const maxStderr = 1024
 
 // Run runs a tool that changes accounts. A non-zero exit is a *[ToolError], which does not contain
@@ -49,7 +49,7 @@ func Run(ctx context.Context, h host.Host, cmd host.Cmd, remedies Remedies) erro
 	return &ToolError{tool, res.ExitCode, oneLine(tool, withoutPasswords(res, cmd.Stdin)), remedies[res.ExitCode]}
 }
 
-// withoutPasswords is the standard error without the passwords of the input, which are lines of
+// withoutPasswords returns the standard error without the passwords of the input, which are lines of
 // name:password. If the output was truncated, a password may be too, so the last line is dropped.
 func withoutPasswords(res host.Result, stdin []byte) string {
 	stderr := string(res.Stderr)

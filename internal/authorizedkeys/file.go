@@ -1,6 +1,6 @@
 // Package authorizedkeys reads and edits the files with the keys by which users can log in by SSH.
 //
-// It recognizes every line that sshd takes for a key, so that no key is overlooked. All other lines
+// It recognizes every line that sshd accepts as a key, so that no key is overlooked. All other lines
 // are preserved byte for byte and in their place.
 package authorizedkeys
 
@@ -17,7 +17,7 @@ type Key struct {
 	Comment string   // canonical; "" if there is none
 }
 
-// String is the line, without its end.
+// String returns the line without its line end.
 func (k Key) String() string {
 	words := []string{k.Type, k.Key}
 	if len(k.Options) > 0 {
@@ -64,7 +64,7 @@ func (f *File) add(text string) {
 	}
 }
 
-// Bytes are the content.
+// Bytes returns the content of the file.
 func (f File) Bytes() []byte {
 	var b strings.Builder
 	for _, l := range f.lines {

@@ -42,7 +42,7 @@ func withoutOptions(text string) (k Key, ok bool) {
 // first three are zero.
 const keyStart = "AAAA"
 
-// typeWord has no quote, = or comma, so that it is not an option.
+// typeWord excludes quotes, = and commas, so that it does not match an option.
 var typeWord = regexp.MustCompile(`^[A-Za-z0-9@.+-]+$`)
 
 // space is what sshd ignores in a key.
@@ -66,7 +66,7 @@ func cutWord(text string) (word, rest string) {
 	return text[:i], strings.TrimLeft(text[i:], blanks)
 }
 
-// Canonical is the form in which comments are compared: without surrounding space, and as valid
+// Canonical returns the form in which comments are compared: without surrounding space, and as valid
 // UTF-8.
 func Canonical(comment string) string {
 	return strings.ToValidUTF8(strings.Trim(comment, space), "\uFFFD")

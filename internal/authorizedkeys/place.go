@@ -29,7 +29,7 @@ func Claim(user, target, name string) string {
 // Default is the file with the keys of a user, relative to the home directory.
 const Default = ".ssh/authorized_keys"
 
-// A Place is a file of keys and its owner.
+// A Place is a file with keys, and its owner.
 type Place struct {
 	Path string
 	// User owns the file, and reads and writes it; nil is root. Root only uses directories that nobody
@@ -61,7 +61,7 @@ func ReadAccounts(h host.Reader) (a Accounts, err error) {
 	return a, err
 }
 
-// Of is the place of a user's file, the default one if target is ""; without a user it is root's file
+// Of returns the place of a user's file, the default one if target is ""; without a user it is root's file
 // target. The error is a *NoUserError if the user does not exist.
 func (a Accounts) Of(user, target string) (Place, error) {
 	if user == "" {
@@ -97,7 +97,7 @@ func (p Place) Serves(h host.Reader) bool {
 	return true
 }
 
-// MaxSize is the size in bytes of the largest file that is read, because users write any content.
+// MaxSize is the maximum size of a file in bytes. Users can write any content.
 const MaxSize = 4 << 20
 
 // Read reads the file. It is empty if it does not exist.
@@ -117,7 +117,7 @@ func (p Place) readAll(h host.Reader) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err == nil && len(text) > MaxSize {
-		err = fmt.Errorf("%s is larger than %d bytes: remove by hand what is not a key", p.Path, MaxSize)
+		err = fmt.Errorf("%s is larger than %d bytes: remove other lines by hand", p.Path, MaxSize)
 	}
 	return text, err
 }
@@ -144,10 +144,10 @@ func (p Place) open(h host.Reader) (io.ReadCloser, error) {
 	return file.Open()
 }
 
-// isRoots reports whether root reads and writes the file, without any restriction.
+// isRoots reports whether root reads and writes the file, without restrictions.
 func (p Place) isRoots() bool { return p.User == nil || p.who.UID == 0 }
 
-// checkOnlyRoot is an error if others can write to a directory with root's keys.
+// checkOnlyRoot returns an error if others can write to a directory with root's keys.
 func (p Place) checkOnlyRoot(dir host.Handle) error {
 	only, err := dir.OnlyRootWrites()
 	if err == nil && !only {
@@ -181,7 +181,7 @@ func (p Place) Write(ctx context.Context, h host.Host, f File) error {
 	return nil
 }
 
-// editDir opens the directory of the file as its user, and creates a user's.
+// editDir opens the directory of the file as its user. It creates a user's directory.
 func (p Place) editDir(h host.Host) (host.WritableHandle, error) {
 	links := host.Links{AtEnd: true}
 	if !p.isRoots() {

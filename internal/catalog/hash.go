@@ -27,7 +27,7 @@ func Name(entries []v1alpha1.CatalogEntry) string {
 // NameOf returns the name of the catalog whose entries have these hashes.
 func NameOf(hashes []string) string { return hashOf(hashes) }
 
-// Digest identifies what a node should have: its catalogs, its own entries, and the resources that are withheld,
+// Digest identifies the desired state of a node: its catalogs, its own entries, and the resources that are withheld,
 // whatever the reason. The agent reports it as applied.
 func Digest(spec v1alpha1.NodeCatalogSpec) string {
 	hashes, _ := entryHashes(spec.Entries)

@@ -88,7 +88,7 @@ func bind(e v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener) (resource
 	return kind.Bind(resource.Ref{Kind: e.Kind, Name: e.Name}, raw, secrets...)
 }
 
-// Kind returns the kind of a name. The error lists the kinds that there are.
+// Kind returns the kind with a name. The error lists the known kinds.
 func Kind(name string, kinds []resource.Kind) (resource.Kind, error) {
 	var names []string
 	for _, k := range kinds {

@@ -183,7 +183,7 @@ func (n *evalContext) sealedFor(d *draft.Draft, seal Sealer) *draft.Rendering {
 	return made
 }
 
-// groupKey is equal for nodes with the same targets on which the same drafts are withheld for the same reasons.
+// groupKey returns equal keys for nodes with the same targets on which the same drafts are withheld for the same reasons.
 func (n *nodeAssignment) groupKey() string {
 	var key strings.Builder
 	for _, t := range n.targets {

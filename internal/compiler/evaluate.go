@@ -18,7 +18,7 @@ const (
 	maxTotal         = 30_000_000_000
 )
 
-// A result is what an expression gave on one node.
+// A result is the result of an expression on one node.
 type result struct {
 	holds bool             // of a when
 	made  *draft.Rendering // of a template
@@ -80,7 +80,7 @@ func evaluateWhens(matching map[*draft.Target][]*evalContext, targets []*draft.T
 	return evaluate(all)
 }
 
-// canEvaluate reports whether the node has reported what the condition reads.
+// canEvaluate reports whether the node has reported the facts that the condition reads.
 func (n *evalContext) canEvaluate(t *draft.Target) bool { return !t.When.ReadsFacts() || n.hasFacts() }
 
 // evaluateTemplates renders the templates of drafts on their nodes.
@@ -101,7 +101,7 @@ func evaluateTemplates(drafts []*draft.Draft, nodes map[*draft.Draft][]*evalCont
 	return evaluate(all)
 }
 
-// canRender reports whether the node has reported what the template reads.
+// canRender reports whether the node has reported the facts that the template reads.
 func (n *evalContext) canRender(p *draft.PerNode) bool {
 	return !p.Template.ReadsFacts() || n.hasFacts()
 }

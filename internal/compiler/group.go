@@ -11,8 +11,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A nodeGroup is what nodes have in common that are selected by the same targets and on which the same drafts are
-// withheld. It is not changed once it is made.
+// A nodeGroup is the common state of nodes that are selected by the same targets and on which the same drafts are
+// withheld. It is immutable.
 type nodeGroup struct {
 	validation
 	catalogs []v1alpha1.CatalogRef
@@ -38,7 +38,7 @@ func newGroup(n *nodeAssignment, exists map[v1alpha1.ResourceRef]bool) *nodeGrou
 	return g
 }
 
-// fault returns why the member at a position is withheld from a node of the group; nil if it is not.
+// fault returns the reason why the member at a position is withheld from a node of the group, or nil.
 func (g *nodeGroup) fault(n *nodeAssignment, position int) *fault.Fault {
 	d := g.members[position]
 	if d.Fault != nil {

@@ -12,9 +12,9 @@ type Input struct {
 	Nodes     []Node
 	Resources []v1alpha1.Resource // of every kind, in any order
 	Kinds     []resource.Kind
-	// Refused maps resources that are missing from Resources, because something is wrong with them, to an
-	// explanation. Only [Local], [Prepare] and [Sketch] use it: they report a problem for each, and for what
-	// depends on them.
+	// Refused maps resources that are missing from Resources, because they are invalid, to an
+	// explanation. Only [Local], [Prepare] and [Sketch] use it: they report a problem for each, and for the
+	// resources that depend on them.
 	Refused map[v1alpha1.ResourceRef]string
 	// ConfigMap returns the value of a key, or false if it does not exist. nil has no keys.
 	ConfigMap func(ref v1alpha1.KeyRef) (value string, ok bool)
@@ -46,5 +46,5 @@ type Node struct {
 // A SecretValue is one key of a Secret. It formats as a redaction mark.
 type SecretValue = draft.SecretValue
 
-// A Problem keeps a resource from one node or from all nodes that it selects.
+// A Problem withholds a resource from one node, or from all nodes that it selects.
 type Problem = fault.Problem

@@ -68,7 +68,7 @@ func (c *Compiler) draftLocally(in Input, bindOnly bool) *draft.Revision {
 	return by.Revise(all, runtime.GOMAXPROCS(0), c.selection)
 }
 
-// placeholders stand for resources that are only known by name. They select every node.
+// placeholders returns stand-ins for resources that are only known by name. They select every node.
 func placeholders(refused map[v1alpha1.ResourceRef]string) []v1alpha1.Resource {
 	var all []v1alpha1.Resource
 	for _, ref := range slices.Sorted(maps.Keys(refused)) {

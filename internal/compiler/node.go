@@ -82,7 +82,7 @@ func values(m map[string]string) map[string]any {
 	return all
 }
 
-// A memo retains what was used since the last turn.
+// A memo retains the values that were used since the last turn.
 type memo[V any] struct{ before, now map[string]V }
 
 func (m *memo[V]) turn() { m.before, m.now = m.now, nil }

@@ -6,9 +6,9 @@ import (
 
 // Result is the desired state of the fleet.
 type Result struct {
-	// Catalogs by name, each used by at least one node.
+	// Catalogs has the catalogs by name. Each is used by at least one node.
 	Catalogs map[string]*v1alpha1.Catalog
-	// Nodes by name: one for every node of the input.
+	// Nodes has a result by name for every node of the input.
 	Nodes map[string]*NodeResult
 	// Selected maps each resource to the sorted names of the nodes that it selects. Resources of one targeting share
 	// one slice.

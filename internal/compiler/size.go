@@ -6,7 +6,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
 )
 
-// A sizeBudget is what is left of draft.MaxCatalog for the entries of one node.
+// A sizeBudget is the remaining part of draft.MaxCatalog for the entries of one node.
 type sizeBudget struct {
 	node    string
 	left    int
@@ -14,7 +14,7 @@ type sizeBudget struct {
 	size    int // of the largest
 }
 
-// take uses a part of the budget, or returns why that is not possible.
+// take uses a part of the budget, or returns a fault if too little remains.
 func (b *sizeBudget) take(ref v1alpha1.ResourceRef, size int) *fault.Fault {
 	if size > b.left {
 		return fault.New(v1alpha1.ReasonTooLarge,

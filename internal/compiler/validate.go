@@ -16,11 +16,11 @@ import (
 // A validation is the result of validateGraph.
 type validation struct {
 	members []*draft.Draft   // in the order of the catalog
-	faults  [][]*fault.Fault // by position: what is wrong with a member in combination with the others
+	faults  [][]*fault.Fault // by position: faults of a member in combination with the others
 	blocked []string         // by position: the reason that withholds a member anyway; "" for none
 }
 
-// A validator finds what is wrong with the resources of a node in combination.
+// A validator finds conflicts, missing references and cycles among the resources of a node.
 type validator struct {
 	validation
 	exists   map[v1alpha1.ResourceRef]bool
@@ -28,8 +28,8 @@ type validator struct {
 	graph    *graph.Graph
 }
 
-// validateGraph finds conflicts, missing references and cycles among members, and what depends on a member that is
-// withheld. blocked are faults of the node; exists are all resources of the fleet.
+// validateGraph finds conflicts, missing references and cycles among members, and the dependents of members that are
+// withheld. blocked has the faults of the node; exists has all resources of the fleet.
 func validateGraph(members []*draft.Draft, blocked map[*draft.Draft]*fault.Fault, exists map[v1alpha1.ResourceRef]bool) validation {
 	v := &validator{
 		validation: validation{members: members, faults: make([][]*fault.Fault, len(members)), blocked: make([]string, len(members))},
@@ -50,7 +50,7 @@ func validateGraph(members []*draft.Draft, blocked map[*draft.Draft]*fault.Fault
 	return v.validation
 }
 
-// reason is why the member at a position is withheld; "" if it is not.
+// reason returns the reason why the member at a position is withheld, or "".
 func (v *validation) reason(i int) string {
 	if v.blocked[i] == "" && len(v.faults[i]) > 0 {
 		return v.faults[i][0].Reason
@@ -60,7 +60,7 @@ func (v *validation) reason(i int) string {
 
 func (v *validator) fail(i int, f *fault.Fault) { v.faults[i] = append(v.faults[i], f) }
 
-// findConflicts fails all resources that claim one thing on the host: the compiler does not guess which one is meant.
+// findConflicts fails all resources that claim the same thing on the host: the compiler does not guess which one is meant.
 func (v *validator) findConflicts() {
 	claims := make(map[string][]int, len(v.members))
 	for i, d := range v.members {
@@ -145,7 +145,7 @@ func (v *validator) findCycles() {
 	}
 }
 
-// withholdDependents fails what comes after a withheld resource. A cause that needs a person takes precedence over one
+// withholdDependents fails the resources after a withheld resource. A cause that needs a person takes precedence over one
 // that goes away by itself.
 func (v *validator) withholdDependents() {
 	var problems []int

@@ -59,7 +59,7 @@ func loopCost(args []reflect.Value) (int, error) {
 	return times(turns, whole(args[0])+424), nil
 }
 
-// priced returns a function that charges before it is called. Anyone who reads its result is charged for that.
+// priced returns a function that charges before it is called. Readers of its result are charged separately.
 func priced(implementation any, price price, b *budget) any {
 	f := reflect.ValueOf(implementation)
 	t, failure := f.Type(), reflect.TypeFor[error]()

@@ -18,12 +18,12 @@ var ErrTooCostly = errors.New("it exceeds the limit of one evaluation, about 100
 // ErrCutOff is the error of an evaluation that costs more than its caller allows, which is less than [MaxCost].
 var ErrCutOff = errors.New("it costs more than the remaining budget")
 
-// A budget is what one evaluation has spent and may spend. It is not safe for concurrent use.
+// A budget counts the spent and the remaining cost of one evaluation. It is not safe for concurrent use.
 type budget struct{ spent, limit int }
 
 func (b *budget) reset(limit int) { *b = budget{limit: min(limit, MaxCost)} }
 
-// charge spends, or returns ErrTooCostly or ErrCutOff. Once it fails, nothing is left.
+// charge spends a cost, or returns ErrTooCostly or ErrCutOff. After a failure nothing remains.
 func (b *budget) charge(cost int) error {
 	if cost <= b.limit-b.spent {
 		b.spent += cost
@@ -101,7 +101,7 @@ func (s *scale) addList(v reflect.Value, depth int) error {
 	return nil
 }
 
-// concrete returns what an interface, a pointer or a value of CEL holds.
+// concrete unwraps an interface, a pointer or a value of CEL.
 func concrete(v reflect.Value) reflect.Value {
 	for v.IsValid() && v.CanInterface() {
 		if val, ok := reflect.TypeAssert[ref.Val](v); ok {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A price returns what a call of a template function costs, known from its arguments before the call is made.
+// A price returns the cost of a call of a template function, computed from its arguments before the call.
 type price func(args []reflect.Value) (int, error)
 
 // prices are the functions of templates that are charged for.
@@ -37,7 +37,7 @@ func prices() map[string]price {
 	// They make lists and maps of values without reading them.
 	add(all, perElement, "list tuple append push prepend concat rest initial chunk reverse compact keys values pluck pick omit")
 	// They read their arguments from end to end, and make at most eight times as much. Those that take numbers print what is
-	// not a number, in errors that nobody sees.
+	// not a number, in errors that are discarded.
 	add(all, linear(20), "add add1 sub mul div mod max min biggest maxf minf floor ceil slice upper lower title untitle trim trimPrefix trimSuffix nospace trunc substr abbrev initials camelcase kebabcase snakecase"+
 		" swapcase plural contains hasPrefix hasSuffix has quote squote cat toString toStrings atoi int int64 float64 toDecimal round"+
 		" sha1sum sha256sum sha512sum adler32sum b64enc b64dec b32enc b32dec toJson toRawJson splitList regexQuoteMeta base dir clean ext isAbs"+

@@ -24,7 +24,7 @@ type shape struct {
 	readsFacts bool
 }
 
-// check refuses an expression whose types would take long to infer.
+// check rejects an expression whose types would take long to infer.
 func (s *shape) check(e ast.NavigableExpr, macros, literals int) error {
 	s.count(e)
 	switch e.Kind() {

@@ -8,7 +8,7 @@ import (
 	"text/template/parse"
 )
 
-// A tree adds up the cost of the nodes of a parse tree, without loops. It has each loop charge for its turns, and each
+// A tree adds up the cost of the nodes of a parse tree, without loops. It makes each loop charge for its turns, and each
 // value that is printed or compared for its size.
 type tree struct {
 	cost       int
@@ -18,10 +18,10 @@ type tree struct {
 	readsFacts bool
 }
 
-// The cost of executing one node of a template, including what it looks up.
+// The cost of executing one node of a template, including lookups.
 const nodeCost = 400
 
-// block adds the nodes of a list. It refuses templates that are too large to be walked, and those that can recurse.
+// block adds the nodes of a list. It rejects templates that are too large to walk, and those that can recurse.
 func (t *tree) block(list *parse.ListNode, depth int) error {
 	if list == nil {
 		return nil

@@ -59,7 +59,7 @@ func (e *Environment) init() error {
 	return e.err
 }
 
-// bind prepares what all programs have in common.
+// bind prepares the common parts of all programs.
 func (e *Environment) bind() error {
 	e.functions = functions{}
 	dispatcher := interpreter.NewDispatcher()

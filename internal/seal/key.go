@@ -18,7 +18,7 @@ const algorithm = "mlkem768-x25519:"
 // maxQuoted is the number of bytes of a key that an error quotes.
 const maxQuoted = 40
 
-// A PublicKey is a key that values are sealed to. The zero PublicKey is no key.
+// A PublicKey is a key to which values are sealed. The zero PublicKey is not a key.
 type PublicKey struct{ key hpke.PublicKey }
 
 // ParsePublicKey parses the output of String. It accepts no other encoding of a key.

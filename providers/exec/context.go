@@ -37,7 +37,7 @@ func frame(h host.Reader, a Attributes) (host.Cmd, error) {
 	return cmd, nil
 }
 
-// environment is the whole environment of a command.
+// environment returns the whole environment of a command.
 func environment(a Attributes) []string {
 	search := host.SearchPath
 	if a.Path != nil {
@@ -46,7 +46,7 @@ func environment(a Attributes) []string {
 	return slices.Concat([]string{"PATH=" + search}, a.Environment, a.secret)
 }
 
-// unlimited is longer than any command.
+// unlimited is longer than any command runs.
 const unlimited = 100 * 365 * 24 * time.Hour
 
 func timeout(seconds *int32) time.Duration {
@@ -68,7 +68,7 @@ func nameOrNumber(v *intstr.IntOrString) (name string, number int64, isNumber bo
 	return v.String(), int64(n), err == nil
 }
 
-// credentials are those of the desired user and group; nil for those of the agent.
+// credentials returns the credentials of the desired user and group; nil for the agent's own.
 func credentials(h host.Reader, a Attributes) (*host.Credentials, error) {
 	if a.User == nil && a.Group == nil {
 		return nil, nil
@@ -93,7 +93,7 @@ func credentials(h host.Reader, a Attributes) (*host.Credentials, error) {
 	return new(groups.Login(user)), nil
 }
 
-// userOf finds the user; known is false for the number of no user.
+// userOf finds the user; known is false for a number without an account.
 func userOf(users accounts.Users, v *intstr.IntOrString) (user accounts.User, known bool, err error) {
 	name, uid, isNumber := nameOrNumber(v)
 	switch {

@@ -21,13 +21,13 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// Attributes are those of an Exec, and the result of its checks.
+// Attributes are the attributes of an Exec, and the result of its checks.
 type Attributes struct {
 	v1alpha1.ExecAttributes
 	name string // metadata.name
-	// due says that the command is to run. It is false in what a user wrote.
+	// due is set by Read if the command is to run.
 	due bool
-	// secret are further variables of the environment, as KEY=value, from Secrets.
+	// secret has further environment variables from Secrets, as KEY=value.
 	secret []string
 }
 
@@ -136,7 +136,7 @@ func relations() []resource.AutoRelation[Attributes] {
 	}
 }
 
-// files are those that a command is known to need: its directory, and the programs of it and its
+// files returns the files that a command is known to need: its directory, and the programs of the command and its
 // checks.
 func files(want Attributes) []string {
 	var names []string

@@ -12,13 +12,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// How much of each stream is kept, and how much of both is reported, in bytes.
+// The limits of each captured stream, and of both in a report, in bytes.
 const (
 	maxOutput   = 1 << 20
 	maxReported = 2 << 10
 )
 
-// reportOutput adds the output of a success to the report, if logOutput says so.
+// reportOutput adds the output of a successful command to the report if logOutput requests it.
 func reportOutput(h resource.Writer, res host.Result, a Attributes) {
 	if logOutput(a) == always {
 		h.Note(output(res, a))
@@ -32,7 +32,7 @@ func logOutput(a Attributes) string {
 	return *a.LogOutput
 }
 
-// failure is the error of a command, with the end of its output unless logOutput is never.
+// failure returns the error of a command, with the end of its output unless logOutput is never.
 func failure(res host.Result, a Attributes) error {
 	message := fmt.Sprintf("exit status %d", res.ExitCode)
 	switch expected := codes(a.Returns); {
@@ -47,12 +47,12 @@ func failure(res host.Result, a Attributes) error {
 	return errors.New(message)
 }
 
-// output is the end of what a command wrote, standard error last, without secrets.
+// output returns the end of a command's output, standard error last, without secrets.
 func output(res host.Result, a Attributes) string {
 	return text.ClipFront(host.Output(redact.Output(res, secrets(a))), maxReported)
 }
 
-// secrets are the values of the environment, however short they are if they are from a Secret.
+// secrets returns the values of the environment. Values from a Secret are included even if they are short.
 func secrets(a Attributes) []string {
 	all := redact.EnvironmentSecrets(slices.Concat(a.Environment, a.secret))
 	for _, entry := range a.secret {

@@ -24,7 +24,7 @@ func (posix) Name() string { return "posix" }
 func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 
 // Read implements [resource.Provider]: it runs the checks. The host has no other state of a command,
-// so the rest is as desired, without what may be secret.
+// so the rest is as desired, without values that may be secret.
 func (posix) Read(ctx context.Context, h resource.Reader, want Attributes) (is Attributes, err error) {
 	is = want
 	is.Environment, is.secret = nil, nil

@@ -19,7 +19,7 @@ import (
 // shell runs a line with shell: true.
 const shell = "/bin/sh"
 
-// words are the argv of a command line.
+// words returns the argv of a command line.
 func words(line string, a Attributes) ([]string, error) {
 	if ptr.Deref(a.Shell, false) {
 		return []string{shell, "-c", line}, nil
@@ -34,7 +34,7 @@ func words(line string, a Attributes) ([]string, error) {
 	return split, nil
 }
 
-// commandWords is the argv of the command itself.
+// commandWords returns the argv of the command itself.
 func commandWords(a Attributes) ([]string, error) {
 	if a.Args != nil {
 		return append([]string{a.Command}, a.Args...), nil
@@ -42,15 +42,15 @@ func commandWords(a Attributes) ([]string, error) {
 	return words(a.Command, a)
 }
 
-// maxClip is how much of a line, in bytes, a message quotes.
+// maxClip is the maximum length of a quoted line, in bytes.
 const maxClip = 200
 
-// shown is a line as messages quote it.
+// shown returns a line as messages quote it.
 func shown(line string, a Attributes) string {
 	return text.Clip(redacted(line, a), maxClip)
 }
 
-// program is the file that a line begins with, "" if that is not known.
+// program returns the file that a line begins with, or "" if it is unknown.
 func program(line string, a Attributes) string {
 	if ptr.Deref(a.Shell, false) {
 		return regexp.MustCompile(`^/[\w./+-]+`).FindString(line)
@@ -86,7 +86,7 @@ func validate(a Attributes) error {
 	return errors.Join(errs...)
 }
 
-// validateSecret never shows a value.
+// validateSecret returns errors that never contain a value.
 func validateSecret(a Attributes) error {
 	for _, kv := range a.secret {
 		name, value, _ := strings.Cut(kv, "=")
@@ -116,7 +116,7 @@ func runnable(attribute string, argv []string, err error, a Attributes) error {
 	return nil
 }
 
-// find returns an argv with the path of its program on the host.
+// find returns argv with the path of its program on the host.
 func find(h host.Reader, argv []string, a Attributes) ([]string, error) {
 	if strings.HasPrefix(argv[0], "/") {
 		_, err := h.LookPath(argv[0])

@@ -17,41 +17,41 @@ import (
 	"github.com/fettle-dev/fettle/providers/file/source"
 )
 
-// Attributes are those of a File, and what only a read of the host finds out.
+// Attributes are the attributes of a File, and the state that only a read of the host can determine.
 type Attributes struct {
 	v1alpha1.FileAttributes
 	found found
-	// audited are properties to read whether they are managed or not; nil if none are.
+	// audited has the properties to read even if they are not managed; nil for none.
 	audited []string
-	// contentSum is the SHA-256 of the desired content, "" if there is none.
+	// contentSum is the SHA-256 of the desired content; "" without content.
 	contentSum string
-	// child says that a recursive File generated this one, and validated it.
+	// child is set if a recursive File generated and validated this one.
 	child bool
-	// secret says that the content must not be shown.
+	// secret is set if the content must not be shown.
 	secret bool
-	// headers are for the server of the source, and must not be shown.
+	// headers are sent to the server of the source, and must not be shown.
 	headers []fetch.Header
-	// deleting says that the file is deleted because its resource is gone.
+	// deleting is set if the file is removed because its resource was deleted.
 	deleting bool
 	// spot and sourceSpot are where a recursive File found this one and its source: they are
-	// opened there and nowhere else. Both are nil in what a user wrote.
+	// opened there and nowhere else. Both are nil for a File from a manifest.
 	spot, sourceSpot *entry.Spot
 }
 
-// found is what is at a path, beyond the attributes. It is zero in what a user wrote.
+// found is the state at a path beyond the attributes. It is zero in the desired state.
 type found struct {
 	kind entry.Kind
 	info host.FileInfo
 	// sum is the checksum of the content of a regular file, "" if it was not read; by SHA-256,
 	// unless the source has another algorithm.
 	sum string
-	// size of the content in bytes: as it was read, or that of info where sum is "".
+	// size is the size of the content in bytes: as read, or from info if sum is "".
 	size int64
-	// setIDs are the set-ID bits that only root can have set.
+	// setIDs has the set-ID bits that only root can have set.
 	setIDs uint32
-	// source is what the source said at the same time.
+	// source is the version of the source at the same time.
 	source source.Version
-	// secret says that the content, or that of the source, is recorded as a secret.
+	// secret is set if the content of the file or of the source is recorded as a secret.
 	secret bool
 }
 
@@ -63,7 +63,7 @@ const (
 	scopeSource = "Source"
 )
 
-// ensure is "" where it is not managed.
+// ensure returns "" if it is not managed.
 func ensure(a Attributes) string { return ptr.Deref(a.Ensure, "") }
 
 // replaces reports whether something else at the path is replaced.
@@ -71,14 +71,14 @@ func replaces(a Attributes) bool { return ptr.Deref(a.Replace, true) }
 
 func follows(a Attributes) bool { return ptr.Deref(a.Links, "") == linksFollow }
 
-// onlySource reports whether entries that the source does not have are left alone.
+// onlySource reports whether entries missing from the source are left alone.
 func onlySource(a Attributes) bool { return ptr.Deref(a.RecurseScope, "") == scopeSource }
 
 // hidesContent reports whether no part of the content may be shown.
 func hidesContent(a Attributes) bool { return a.secret || !ptr.Deref(a.ShowDiff, true) }
 
-// backupTo is where the old content goes. What must not be shown is not copied either,
-// unless the resource says so. The predecessor of a secret is never copied, because it may be
+// backupTo returns the destination of the old content. Hidden content is not copied either,
+// unless backup is set. The predecessor of a secret is never copied, because it may be
 // one too.
 func backupTo(a Attributes) string {
 	switch {
@@ -103,7 +103,7 @@ func sourceOf(a Attributes) source.Source {
 	}
 }
 
-// followed are the symlinks that are followed for any owner.
+// followed returns which symlinks are followed for any owner.
 func followed(a Attributes) host.FollowLinks {
 	if ptr.Deref(a.FollowParentLinks, false) {
 		return host.FollowAll
@@ -118,7 +118,7 @@ func managesMetadata(a Attributes) bool {
 }
 
 // auditing reports whether one of these properties is read though it is not managed: one that
-// is audited, or any if nothing is managed, which is merely a look at a file.
+// is audited, or any if nothing is managed, as when a file is only listed.
 func auditing(want Attributes, properties ...string) bool {
 	if want.audited != nil {
 		return slices.ContainsFunc(properties, func(p string) bool { return slices.Contains(want.audited, p) })
@@ -126,7 +126,7 @@ func auditing(want Attributes, properties ...string) bool {
 	return want.Ensure == nil && !managesMetadata(want) && !want.child
 }
 
-// removalRefused is why an entry of this kind must not be removed or replaced, nil if it may.
+// removalRefused returns an error if an entry of this kind must not be removed or replaced.
 func removalRefused(kind entry.Kind, want Attributes) error {
 	verb := "replace"
 	if ensure(want) == resource.Absent {
@@ -136,7 +136,7 @@ func removalRefused(kind entry.Kind, want Attributes) error {
 	case kind == entry.Device:
 		return fmt.Errorf("cannot %s %s: it is a device: remove it by hand, or use another path", verb, want.Path)
 	case kind == entry.Directory && !ptr.Deref(want.Force, false):
-		return fmt.Errorf("cannot %s %s: it is a directory: set force: true to delete it with all that is in it", verb, want.Path)
+		return fmt.Errorf("cannot %s %s: it is a directory: set force: true to delete it with its contents", verb, want.Path)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func desiredMode(want Attributes, bits uint32, dir bool) uint32 {
 	return mode
 }
 
-// base is the bits that a symbolic mode is applied to.
+// base returns the bits that a symbolic mode is applied to.
 func (f found) base() uint32 {
 	if f.kind != entry.Regular {
 		return f.info.Mode

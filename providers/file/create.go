@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file/validatecmd"
 )
 
-// create creates what ensure asks for, with all other properties.
+// create creates the desired kind of entry, with all other properties.
 func (w *writer) create(ctx context.Context) error {
 	if err := errors.Join(w.resolveOwner(), removalRefused(w.is.found.kind, w.want)); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (w *writer) rmdir() error {
 	return cannot("remove directory", err)
 }
 
-// clear removes what can't be replaced in one step.
+// clear removes an entry that can't be replaced in one step.
 func (w *writer) clear(ctx context.Context) error {
 	if err := w.backUp(ctx); err != nil {
 		return err
@@ -201,8 +201,8 @@ func (w *writer) replaceContent(ctx context.Context, property string) error {
 	return errors.Join(w.propertyError(property, err), w.setOldMetadata())
 }
 
-// inheritedMode is the mode of the old file that a new one in its place keeps. It has no set-ID
-// bits unless only root can have set them, and the owner stays the same.
+// inheritedMode returns the mode that a new file takes over from the old one. It has no set-ID
+// bits unless only root can have set them and the owner stays the same.
 func (w *writer) inheritedMode() (uint32, error) {
 	bits := w.is.found.info.Mode &^ filemode.SetIDs
 	if w.changesOwner() {

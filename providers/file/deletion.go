@@ -13,14 +13,14 @@ import (
 	"github.com/fettle-dev/fettle/providers/file/owner"
 )
 
-// gone removes what is at the path. A directory that is not empty needs force.
+// gone removes the entry at the path. A directory that is not empty needs force.
 func gone(want Attributes) Attributes {
 	return Attributes{FileAttributes: v1alpha1.FileAttributes{
 		Path: want.Path, Ensure: new(resource.Absent), Force: want.Force, Confirm: want.Confirm, Links: want.Links, Backup: new(backupTo(want)),
 	}}
 }
 
-// former returns what changes replace. The contents of a directory that is replaced by
+// former returns the state that changes replace. The contents of a directory that is replaced by
 // something else are not restored.
 func (p posix) former(ctx context.Context, h resource.Writer, is, want Attributes, changes []resource.Change) (Attributes, error) {
 	var was Attributes
@@ -82,7 +82,7 @@ func (a *Attributes) restoreAll(is Attributes) {
 	}
 }
 
-// restoreContent saves the content of the file that was read, and of no other that has its name
+// restoreContent saves the content of the file that was read, and of no other that has taken its name
 // by now, in the bucket, from which it is restored. The predecessor of a secret may be a secret
 // too and is never saved; the schema does not allow such a resource to say Restore.
 func (p posix) restoreContent(ctx context.Context, h resource.Writer, was *Attributes, is, want Attributes) error {

@@ -164,7 +164,7 @@ func squeeze(p string) string {
 	return p
 }
 
-// ancestors are the directories above, the nearest first.
+// ancestors returns the directories above the path, the nearest first.
 func ancestors(want Attributes) []string {
 	var up []string
 	for dir := want.Path; dir != "/" && dir != "."; {
@@ -174,7 +174,7 @@ func ancestors(want Attributes) []string {
 	return up
 }
 
-// leadsTo is the path that a link leads to, by its text alone.
+// leadsTo returns the path of a link's target, by its text alone.
 func leadsTo(want Attributes) []string {
 	if want.Target == nil {
 		return nil
@@ -189,7 +189,7 @@ func leadsTo(want Attributes) []string {
 	return []string{to}
 }
 
-// sourceFiles are the Files that the content may be copied from.
+// sourceFiles returns the Files that the content may be copied from.
 func sourceFiles(want Attributes) []string {
 	return slices.DeleteFunc(sourceOf(want).Paths(), func(p string) bool { return p == want.Path })
 }

@@ -415,7 +415,7 @@ func TestApply(t *testing.T) {
 			spec:  `{path: /x, content: "one\n"}`,
 			want: outcome{
 				Changes: []string{"ensure changed directory to file"},
-				Err:     "cannot replace /x: it is a directory: set force: true to delete it with all that is in it",
+				Err:     "cannot replace /x: it is a directory: set force: true to delete it with its contents",
 				After:   "/x d--------- 0755 0:0\n/x/sub d--------- 0755 0:0\n/x/sub/f ---------- 0644 0:0\n  kept\n",
 				Left:    []string{"ensure changed directory to file"},
 			},
@@ -425,7 +425,7 @@ func TestApply(t *testing.T) {
 			spec:  `{path: /x, target: /etc, force: false}`,
 			want: outcome{
 				Changes: []string{"ensure changed directory to link"},
-				Err:     "cannot replace /x: it is a directory: set force: true to delete it with all that is in it",
+				Err:     "cannot replace /x: it is a directory: set force: true to delete it with its contents",
 				After:   "/x d--------- 0755 0:0\n/x/sub d--------- 0755 0:0\n/x/sub/f ---------- 0644 0:0\n  kept\n",
 				Left:    []string{"ensure changed directory to link"},
 			},
@@ -524,7 +524,7 @@ func TestApply(t *testing.T) {
 			spec:  `{path: /x, ensure: absent}`,
 			want: outcome{
 				Changes: []string{"removed"},
-				Err:     "cannot remove /x: it is a directory: set force: true to delete it with all that is in it",
+				Err:     "cannot remove /x: it is a directory: set force: true to delete it with its contents",
 				After:   "/x d--------- 0755 0:0\n/x/sub d--------- 0755 0:0\n/x/sub/f ---------- 0644 0:0\n  kept\n",
 				Left:    []string{"removed"},
 			},
@@ -534,7 +534,7 @@ func TestApply(t *testing.T) {
 			spec:  `{path: /x, ensure: absent, force: false}`,
 			want: outcome{
 				Changes: []string{"removed"},
-				Err:     "cannot remove /x: it is a directory: set force: true to delete it with all that is in it",
+				Err:     "cannot remove /x: it is a directory: set force: true to delete it with its contents",
 				After:   "/x d--------- 0755 0:0\n/x/sub d--------- 0755 0:0\n/x/sub/f ---------- 0644 0:0\n  kept\n",
 				Left:    []string{"removed"},
 			},

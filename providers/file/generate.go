@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file/walk"
 )
 
-// manyFiles is how many files below one File are reported with a warning.
+// manyFiles is the number of files below one File above which a warning is reported.
 const manyFiles = 1000
 
 // checkRecursion rejects a recursion before anything is changed if its source is not a
@@ -40,7 +40,7 @@ func (p posix) checkRecursion(ctx context.Context, h resource.Reader, want Attri
 	return nil
 }
 
-// hasMoreThan counts no further than it must. Entries that can't be counted fail later, when
+// hasMoreThan stops counting at the limit. Entries that can't be counted fail later, when
 // the directory is walked.
 func hasMoreThan(w *walk.Walk, limit int) bool {
 	count := 0
@@ -129,7 +129,7 @@ func (p posix) yieldChild(a Attributes, yield func(resource.Resource, error) boo
 	return err
 }
 
-// child has the attributes of the parent except for those about that directory itself.
+// child returns a File with the attributes of the parent, except for those of the directory itself.
 func child(parent Attributes, e walk.Entry) Attributes {
 	a := Attributes{FileAttributes: parent.FileAttributes, child: true, spot: e.Spot}
 	a.Path, a.Ensure, a.Source, a.Sources, a.FollowParentLinks = e.Path, nil, nil, nil, nil
@@ -144,7 +144,7 @@ func child(parent Attributes, e walk.Entry) Attributes {
 	return a
 }
 
-// copy makes a file like one of the source. One that can't be copied fails when it is read.
+// copy returns a File that copies an entry of the source. An entry that can't be copied fails when it is read.
 func (a *Attributes) copy(original walk.Original) {
 	a.sourceSpot = original.Spot
 	switch original.Kind {

@@ -59,7 +59,7 @@ func (w *writer) chmod(file host.WritableHandle) error {
 	return w.propertyError("mode", file.Chmod(mode))
 }
 
-// setLabel makes its error that of each part of the label that is to change.
+// setLabel attributes its error to each part of the label that is to change.
 func (w *writer) setLabel(file host.WritableHandle) error {
 	err := selinux.Apply(file, labelOf(w.want))
 	if err == nil {
@@ -89,7 +89,7 @@ func (w *writer) takesFromUser() bool {
 	return w.is.found.kind == entry.Regular && w.is.found.info.UID != 0 && w.changesOwner()
 }
 
-// unsafeMode is why the present file must not get its mode, nil if it may.
+// unsafeMode returns an error if the present file must not get its mode.
 func (w *writer) unsafeMode() error {
 	if !w.takesFromUser() || w.want.Mode == nil || desiredMode(w.want, w.is.found.base(), false)&filemode.SetIDs == 0 {
 		return nil

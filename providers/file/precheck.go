@@ -85,12 +85,12 @@ func (p posix) precheckSource(ctx context.Context, h resource.Reader, want Attri
 	return p.sources.Precheck(ctx, h, sourceOf(want))
 }
 
-// missing is an error about something that the run may yet create.
+// missing returns an error about something that the run may yet create.
 func missing(kind, name string, err error) error {
 	return &resource.MissingError{Kind: kind, Name: name, Err: err}
 }
 
-// noParent is why nothing can be created where there is no directory.
+// noParent returns the error of creating something without a parent directory.
 func noParent(h resource.Reader, want Attributes) error {
 	dir := path.Dir(want.Path)
 	if info, err := h.Stat(dir); err == nil && !info.IsDir() {

@@ -86,7 +86,7 @@ func managesContent(want Attributes) bool {
 	return (want.Content != nil || want.Source != nil && !ptr.Deref(want.Recurse, false)) && replaces(want)
 }
 
-// matchesSource compares what was read of a file with what was read of its source.
+// matchesSource compares the state of a file with that of its source.
 func (f found) matchesSource() bool {
 	switch v := f.source; {
 	case f.kind != entry.Regular:
@@ -111,7 +111,7 @@ func showContent(a Attributes) string {
 	return ""
 }
 
-// showContent shows what the content was compared by.
+// showContent shows the checksum or the time by which the content was compared.
 func (f found) showContent() string {
 	switch {
 	case f.sum == "" && !f.source.Modified.IsZero():
@@ -126,7 +126,7 @@ func (f found) showContent() string {
 	return "{sha256}" + f.sum
 }
 
-// diff is "" if there is none to show.
+// diff returns "" if there is no diff to show.
 func diff(is, want Attributes) string {
 	text := want.Content
 	if text == nil && is.found.source.File != nil {
@@ -185,7 +185,7 @@ func labelProperty(name, doc string, field func(*Attributes) *string) resource.P
 	return p
 }
 
-// auditOnly are properties that can only be audited.
+// auditOnly returns the properties that can only be audited.
 func auditOnly() []resource.Property[Attributes] {
 	return []resource.Property[Attributes]{
 		resource.Audited("type", "What is at the path: file, directory, link, fifo, socket, device or absent.",

@@ -31,7 +31,7 @@ func (posix) Name() string { return "posix" }
 // Suits implements [resource.Provider].
 func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 
-// place is where a resource's file is.
+// place returns the place of a resource's file.
 func (p posix) place(h resource.Reader, want Attributes) entry.Place {
 	account := want.Owner // the closure must not move all of want to the heap
 	return entry.Place{
@@ -43,7 +43,7 @@ func (p posix) place(h resource.Reader, want Attributes) entry.Place {
 }
 
 // Read opens the path itself, not the target of a link. All that it returns is of one file,
-// whatever happens to the path meanwhile. The content is read only if it is managed or
+// even if the path is replaced meanwhile. The content is read only if it is managed or
 // audited.
 func (p posix) Read(ctx context.Context, h resource.Reader, want Attributes) (is Attributes, err error) {
 	is.Path = want.Path
@@ -70,7 +70,7 @@ func (p posix) ReadAudited(ctx context.Context, h resource.Reader, want Attribut
 	return p.Read(ctx, h, want)
 }
 
-// describe copies what lstat returns. A kind that no resource can ask for is merely present.
+// describe copies the result of lstat. A kind that no resource can request is merely present.
 func describe(is *Attributes, info host.FileInfo) {
 	is.found = found{kind: entry.KindOf(info), size: info.Size, info: info}
 	switch is.found.kind {

@@ -349,7 +349,7 @@ func TestPurge(t *testing.T) {
 			given: given, files: []string{`{path: /x, recurse: true, purge: true}`},
 			lines: []string{
 				"File//x/d/g: removed",
-				"File//x/d: change of ensure from directory to absent failed: cannot remove /x/d: it is a directory: set force: true to delete it with all that is in it",
+				"File//x/d: change of ensure from directory to absent failed: cannot remove /x/d: it is a directory: set force: true to delete it with its contents",
 				"File//x/f: removed", "File//x/l: removed",
 			},
 			tree: []string{"/x/d/ 0755"},

@@ -25,7 +25,7 @@ func recordSecrets(ctx context.Context, h resource.Writer, wants []Attributes) e
 	return cannot("record that the content is a secret", h.Bucket().RecordSecrets(ctx, all))
 }
 
-// hideSecret removes content that was once a secret from what is shown: that of the file and,
+// hideSecret removes content that was once a secret from the shown state: that of the file and,
 // if it is copied from another file of the host, that of the source. sum is the SHA-256 of the
 // file's content. Content that is in sync with a manifest is no secret.
 func hideSecret(h resource.Reader, is *Attributes, want Attributes, sum string) (err error) {
@@ -45,7 +45,7 @@ func hideSecret(h resource.Reader, is *Attributes, want Attributes, sum string) 
 	return cannot("find out whether the content was a secret", err)
 }
 
-// forgetSecret records that a file contains no secret any more.
+// forgetSecret records that a file no longer contains a secret.
 func (w *writer) forgetSecret(ctx context.Context) error {
 	if w.want.secret || w.is.found.secret && w.is.found.source.File != nil {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"github.com/fettle-dev/fettle/providers/file/walk"
 )
 
-// validate rejects what the API rejects too, since manifests also come from files, and what
-// its schema cannot express.
+// validate repeats the rules of the API, since manifests also come from files, and adds rules that
+// the schema cannot express.
 func validate(a Attributes) error {
 	if a.child {
 		return nil
@@ -62,7 +62,7 @@ func validatePath(a Attributes) error {
 	return nil
 }
 
-// validateRemoval keeps a slip from destroying the host.
+// validateRemoval prevents a mistake from destroying the host.
 func validateRemoval(a Attributes) error {
 	removes := ensure(a) == resource.Absent || ptr.Deref(a.Purge, false) || ptr.Deref(a.Force, false)
 	if !removes || !confirm.IsSystemDirectory(a.Path) || validatePath(a) != nil {
@@ -155,7 +155,7 @@ func validateRecursion(a Attributes) error {
 	return errors.Join(validateTop(a), validateScope(a), validateLimits(a), walk.ValidateIgnore(a.Ignore))
 }
 
-// validateTop is about the directory itself.
+// validateTop validates the attributes of the directory itself.
 func validateTop(a Attributes) error {
 	switch {
 	case ensure(a) != "" && ensure(a) != string(entry.Directory):
@@ -166,7 +166,7 @@ func validateTop(a Attributes) error {
 	return validateTrees(a)
 }
 
-// validateTrees is about the directories that are copied.
+// validateTrees validates the directories that are copied.
 func validateTrees(a Attributes) error {
 	for _, s := range sourceOf(a).Locations() {
 		switch {

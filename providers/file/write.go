@@ -20,8 +20,8 @@ func (c changes) has(property string) bool {
 	return slices.ContainsFunc(c, func(c resource.Change) bool { return c.Property == property })
 }
 
-// concurrentWrites is how many files are written at once. Most of the time is spent waiting
-// until each is safe on disk, and many can wait for the same write of the journal.
+// concurrentWrites is the number of files written at once. Most of the time is spent waiting
+// until each is on disk, and many can wait for the same journal commit.
 const concurrentWrites = 32
 
 // WriteAll implements [resource.BatchWriter].
@@ -52,7 +52,7 @@ func groups(writes []resource.Write[Attributes]) (all [][]resource.Write[Attribu
 	return all
 }
 
-// attempts is how often the changes are computed again because the file changes meanwhile.
+// attempts is the maximum number of attempts if the file changes meanwhile.
 const attempts = 5
 
 // Write implements [resource.Provider]. A change of ensure brings all other properties along;
@@ -122,7 +122,7 @@ type writer struct {
 	was  host.FileInfo // of old; zero if there is none, or if it was removed
 }
 
-// newWriter opens what is to be changed. The caller closes it.
+// newWriter opens the entry to change. The caller closes the writer.
 func (p posix) newWriter(h resource.Writer, is, want Attributes) (*writer, error) {
 	dir, name, err := p.place(h, want).EditParent(h)
 	if errors.Is(err, fs.ErrNotExist) && is.found.kind == entry.Absent {
@@ -170,7 +170,7 @@ func (w *writer) close() {
 	}
 }
 
-// adjust changes what is there.
+// adjust changes the present entry.
 func (w *writer) adjust(ctx context.Context) error {
 	errs := []error{w.resolveOwner()}
 	switch {
@@ -186,8 +186,8 @@ func (w *writer) adjust(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// propertyError makes an error that of one property if that is to change, and otherwise that
-// of all changes.
+// propertyError attributes an error to one property if that is to change, and otherwise to
+// all changes.
 func (w *writer) propertyError(property string, err error) error {
 	switch {
 	case err == nil:

@@ -123,7 +123,7 @@ func (s systemd) List(ctx context.Context, h resource.Reader) ([]attributes, err
 }
 
 // parseUnitFiles reads systemctl list-unit-files without legend: name, state, preset.
-// Templates are no services, and an alias is another one's.
+// It skips templates, which are not services, and aliases, which belong to another unit.
 func parseUnitFiles(output string) []string {
 	var names []string
 	for line := range strings.Lines(output) {

@@ -78,7 +78,7 @@ func TestWriteSteps(t *testing.T) {
 		"disable by an alias":                  {"{name: nick, enable: false}", []string{"systemctl disable aliased.service"}},
 		"mask a missing unit":                  {"{name: gone, mask: true}", []string{"systemctl mask gone.service"}},
 		"unmask a missing unit":                {"{name: nothere, mask: false}", []string{"systemctl unmask nothere.service"}},
-		"unmask and disable":                   {"{name: masked, mask: false, enable: false}", []string{"systemctl unmask masked.service", "systemctl disable masked.service"}},
+		"unmask and disable the unit behind":   {"{name: masked, mask: false, enable: false}", []string{"systemctl unmask masked.service", "systemctl disable masked.service"}},
 		"a timer":                              {"{name: apt-daily.timer, ensure: stopped}", []string{"systemctl stop apt-daily.timer"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestWriteSteps(t *testing.T) {
 			f := newFake(t)
 			f.add("changed.service", "inst@b.service", map[string]string{"NeedDaemonReload": "yes"})
 			f.add("masked.service", "inst@b.service", map[string]string{"UnitFileState": "masked", "LoadState": "masked"}).masks = "enabled"
-			if strings.Contains(name, "enable what") {
+			if c.attributes == "{name: masked, enable: true}" {
 				f.unit("masked.service").masks = "disabled"
 			}
 			apply(t, f, c.attributes)

@@ -1,4 +1,4 @@
-// Package budget divides a limited amount among consumers of which some may want too much.
+// Package budget divides a limited amount among consumers, some of which may want too much.
 package budget
 
 // A Consumer spends an amount that it does not know in advance.
@@ -6,7 +6,7 @@ type Consumer interface {
 	// Advance continues until the consumer is done or has spent more than limit in total. It reports whether it is
 	// done within the limit.
 	Advance(limit int) bool
-	// Spent is the total that was spent so far.
+	// Spent returns the total spent so far.
 	Spent() int
 }
 

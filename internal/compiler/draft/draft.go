@@ -62,7 +62,7 @@ type Drafter struct {
 	// ConfigMap and Secret return the value of a key; nil has no keys.
 	ConfigMap func(v1alpha1.KeyRef) (string, bool)
 	Secret    func(v1alpha1.KeyRef) SecretValue
-	// Refused maps resources to an explanation of what is wrong with them.
+	// Refused maps invalid resources to an explanation.
 	Refused map[v1alpha1.ResourceRef]string
 	// BindOnly says that drafts are applied at once: attributes are bound and not encoded, and secrets not sealed.
 	BindOnly bool
@@ -87,7 +87,7 @@ func (by Drafter) draft(r v1alpha1.Resource) *Draft {
 	return d
 }
 
-// newEntry leaves out defaults and sorts what a user may write in any order.
+// newEntry omits defaults and sorts lists whose order has no meaning.
 func newEntry(r v1alpha1.Resource) v1alpha1.CatalogEntry {
 	t := r.GetTargeting()
 	e := v1alpha1.CatalogEntry{
@@ -106,7 +106,7 @@ func newEntry(r v1alpha1.Resource) v1alpha1.CatalogEntry {
 	return e
 }
 
-// sorted returns each word once.
+// sorted returns the distinct words in order.
 func sorted[T ~string](words []T) []T {
 	return slices.Compact(slices.Sorted(slices.Values(words)))
 }

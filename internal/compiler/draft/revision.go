@@ -1,4 +1,4 @@
-// Package draft compiles what people wrote, without looking at nodes: resources become drafts, and those of one targeting
+// Package draft compiles resources without looking at nodes: they become drafts, and the drafts of one targeting
 // share catalogs.
 package draft
 
@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A Revision is what people wrote, compiled: everything that does not depend on nodes.
+// A Revision is the compiled form of all resources, as far as it does not depend on nodes.
 type Revision struct {
 	Drafts  []*Draft
 	Targets []*Target // in the order of their first drafts

@@ -1,4 +1,4 @@
-// Package fault describes what keeps resources from nodes: faults, and the problems that they become.
+// Package fault describes why resources are withheld from nodes: faults, and the problems that they become.
 package fault
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A Problem keeps a resource from one node or from all nodes that it selects.
+// A Problem withholds a resource from one node, or from all nodes that it selects.
 type Problem struct {
 	Ref     v1alpha1.ResourceRef
 	Node    string // "" for every node that it selects
@@ -20,7 +20,7 @@ type Problem struct {
 	Others []v1alpha1.ResourceRef
 }
 
-// A Fault is a problem that is not attributed to a resource and node yet.
+// A Fault is a problem that is not yet attributed to a resource and a node.
 type Fault struct {
 	Reason  string // one of the reasons in api/v1alpha1
 	Message string // one printable line
@@ -30,7 +30,7 @@ type Fault struct {
 // maxMessage is the maximum length of a message, in bytes.
 const maxMessage = 1024
 
-// New formats a message. It escapes what is not printable, because errors quote values that authors and nodes choose.
+// New formats a message. It escapes unprintable characters, because errors quote values that authors and nodes choose.
 func New(reason, format string, args ...any) *Fault {
 	for i, arg := range args {
 		if err, ok := arg.(error); ok {

@@ -18,7 +18,7 @@ import (
 type Selection struct {
 	When *expression.Condition // nil if every node is selected that the nodeSelector matches
 	Text string                // of when, shortened for messages
-	// Err says why nodeSelector or when is invalid, with Reason, one of the reasons in api/v1alpha1. An invalid
+	// Err explains why nodeSelector or when is invalid. Reason is one of the reasons in api/v1alpha1. An invalid
 	// nodeSelector matches no node.
 	Err    error
 	Reason string

@@ -22,7 +22,7 @@ const (
 
 var suffix = regexp.MustCompile(`^[.][A-Za-z0-9._~-]+$`)
 
-// Validate rejects what is not a destination. nil is the default.
+// Validate rejects anything but a destination. nil is the default.
 func Validate(to *string) error {
 	if to == nil || *to == None || *to == ToBucket || suffix.MatchString(*to) {
 		return nil
@@ -30,8 +30,8 @@ func Validate(to *string) error {
 	return fmt.Errorf("backup %q is neither None nor Bucket nor a suffix: write a suffix as .bak, of letters, digits, ., _, ~ and -", *to)
 }
 
-// Suffix is what a destination adds to the name of a file that stays beside itself, "" if it
-// goes elsewhere.
+// Suffix returns the suffix of a copy beside the file, or "" if the destination is
+// elsewhere.
 func Suffix(to string) string {
 	if to == None || to == ToBucket {
 		return ""
@@ -39,7 +39,7 @@ func Suffix(to string) string {
 	return to
 }
 
-// A Backup is what happens to one path.
+// A Backup saves one path.
 type Backup struct {
 	To     string // None, ToBucket or a suffix
 	Path   string
@@ -110,11 +110,11 @@ func (b Backup) saveBelow(ctx context.Context, top host.Handle, name string) err
 	return b.Bucket.Backup(ctx, file, path.Join(b.Path, name))
 }
 
-// maxFiles is how many files are backed up of a directory. Anyone who removes more should confirm
+// maxFiles is the maximum number of files backed up from a directory. Removing more should be confirmed
 // it.
 const maxFiles = 1000
 
-// maxNames is how many names of directories are in memory.
+// maxNames is the maximum number of directory names in memory.
 const maxNames = 100 * maxFiles
 
 var errTooMany = errors.New("it contains more than 1000 files: remove some by hand, or set backup: None")

@@ -20,7 +20,7 @@ const (
 	ByNothing        = "none"
 )
 
-// liteBytes is how much of a content the lite algorithms read.
+// liteBytes is the number of bytes that the lite algorithms read.
 const liteBytes = 512
 
 // A Digest is the checksum of the bytes written to it, or of their beginning.
@@ -77,10 +77,10 @@ func (d *Digest) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Sum is the checksum in hexadecimal.
+// Sum returns the checksum in hexadecimal.
 func (d *Digest) Sum() string { return hex.EncodeToString(d.hash.Sum(nil)) }
 
-// Digits is the length of a checksum in hexadecimal digits, 0 for an unknown algorithm.
+// Digits returns the length of a checksum in hexadecimal digits; 0 for an unknown algorithm.
 func Digits(algorithm string) int {
 	if d := NewDigest(algorithm); d != nil {
 		return 2 * d.hash.Size()
@@ -88,7 +88,7 @@ func Digits(algorithm string) int {
 	return 0
 }
 
-// SHA256 is the SHA-256 of a text in hexadecimal.
+// SHA256 returns the SHA-256 of a text in hexadecimal.
 func SHA256(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

@@ -19,10 +19,10 @@ import (
 // diff or as the present state. Of larger ones only the checksum is computed.
 const maxText = 256 << 10
 
-// maxBuffer is how much of a file is in memory while its checksum is computed.
+// maxBuffer is the number of bytes in memory while a checksum is computed.
 const maxBuffer = 64 << 10
 
-// A Content is what was read of a file.
+// A Content is the content of a file, or its checksum.
 type Content struct {
 	Sum    string
 	SHA256 string // the same as Sum, unless that is by another algorithm
@@ -88,7 +88,7 @@ func (d digests) sha256() string {
 
 func isText(text []byte) bool { return utf8.Valid(text) && !bytes.ContainsRune(text, 0) }
 
-// Diff is the unified diff from the content of a file to another text.
+// Diff returns the unified diff from the content of a file to another text.
 func Diff(path string, old Content, text string) string {
 	switch {
 	case old.Text == nil && old.Size > maxText:

@@ -6,19 +6,19 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// Identities tells whether two paths lead to one entry: an entry is a name in a directory,
+// Identities determines whether two paths lead to the same entry: a name in a directory,
 // whatever path leads to that. Each directory is looked at once.
 type Identities struct {
 	host host.Reader
 	dirs map[string]*host.FileInfo // nil for one that does not exist
 }
 
-// NewIdentities is for the entries of one host.
+// NewIdentities returns Identities for one host.
 func NewIdentities(h host.Reader) *Identities {
 	return &Identities{host: h, dirs: map[string]*host.FileInfo{}}
 }
 
-// Of is the identity of a path, or "" if its directory does not exist.
+// Of returns the identity of a path, or "" if its directory does not exist.
 func (i *Identities) Of(at string) string {
 	dir := path.Dir(at)
 	info, ok := i.dirs[dir]
@@ -34,7 +34,7 @@ func (i *Identities) Of(at string) string {
 	return host.Identity(*info, path.Base(at))
 }
 
-// OfTarget is the identity of what a path leads to if a symlink at its end is followed.
+// OfTarget returns the identity of a path's target if a symlink at its end is followed.
 func (i *Identities) OfTarget(at string) string {
 	dir, name, err := i.host.LookupParent(at, host.Links{Follow: host.FollowAll, AtEnd: true})
 	if err != nil {

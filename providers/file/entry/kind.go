@@ -6,7 +6,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// A Kind is what is at a path: the value of ensure that a host shows.
+// A Kind is the kind of entry at a path, as the present value of ensure.
 type Kind string
 
 // The kinds of entries. A resource can ask for Absent, Regular, Directory and Link.
@@ -20,7 +20,7 @@ const (
 	Device    Kind = "device"
 )
 
-// KindOf is the kind of an entry that exists.
+// KindOf returns the kind of an existing entry.
 func KindOf(info host.FileInfo) Kind {
 	switch info.Type {
 	case 0:

@@ -1,5 +1,5 @@
 // Package entry opens the directory entry that a File manages, through no symlink that a user
-// could have put in its way, and says what kind of entry it is.
+// could have put in its way, and determines the entry's kind.
 package entry
 
 import (
@@ -13,9 +13,9 @@ import (
 // A Place is where an entry is.
 type Place struct {
 	Path string
-	// Links are the symlinks on the way to Path that are followed.
+	// Links says which symlinks on the way to Path are followed.
 	Links host.Links
-	// Home is the home directory whose owner's symlinks are followed too. It is called only if
+	// Home returns the home directory whose owner's symlinks are followed too. It is called only if
 	// such a symlink is in the way; nil if there is none.
 	Home func() *host.Home
 	// Spot is where a recursion found the entry: it is opened there and nowhere else. Optional.

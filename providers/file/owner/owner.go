@@ -23,20 +23,20 @@ const (
 	Group Kind = "group"
 )
 
-// Unchanged is the number by which the kernel and [host.Host] leave an owner as it is.
+// Unchanged is the number with which the kernel and [host.Host] preserve an owner.
 const Unchanged = -1
 
 // maxID is the largest number of a user or group. The next one is [Unchanged].
 const maxID = math.MaxUint32 - 1
 
-// Accounts looks accounts up in a host's own files. Where several share a name or a number,
+// Accounts looks up accounts in a host's own files. If several share a name or a number,
 // the first one counts.
 type Accounts struct{ cache *accounts.Cache }
 
 // NewAccounts returns Accounts with an empty cache.
 func NewAccounts() Accounts { return Accounts{new(accounts.Cache)} }
 
-// names are the accounts of one kind.
+// names has the accounts of one kind.
 type names interface {
 	id(name string) (int, bool)
 	name(id int) (string, bool)
@@ -52,7 +52,7 @@ type groups struct{ accounts.Groups }
 func (g groups) id(name string) (int, bool) { x, ok := g.Named(name); return int(x.GID), ok }
 func (g groups) name(id int) (string, bool) { x, ok := g.Numbered(int64(id)); return x.Name, ok }
 
-// read does not outlive the resource: an account may have been made a moment ago in the same
+// read caches for one resource only: an account may have been created earlier in the same
 // run.
 func (a Accounts) read(h resource.Reader, kind Kind) (names, error) {
 	return resource.Once(h, kind, func() (names, error) { return a.list(h, kind) })
@@ -67,7 +67,7 @@ func (a Accounts) list(h host.Reader, kind Kind) (names, error) {
 	return groups{list}, err
 }
 
-// ID is the number of the account that a resource names; Unchanged if it names none.
+// ID returns the number of the account that a resource names; Unchanged without a name.
 func (a Accounts) ID(h resource.Reader, kind Kind, want *intstr.IntOrString) (int, error) {
 	if want == nil {
 		return Unchanged, nil
@@ -110,7 +110,7 @@ func (a Accounts) Show(h resource.Reader, kind Kind, want *intstr.IntOrString, i
 	return Number(id), nil
 }
 
-// Home is the home directory of the user that a resource names; nil if it names none, or if
+// Home returns the home directory of the user that a resource names; nil without a name, or if
 // the host does not have that user yet.
 func (a Accounts) Home(h resource.Reader, want *intstr.IntOrString) *host.Home {
 	uid, err := a.ID(h, User, want)
@@ -133,7 +133,7 @@ func (a Accounts) Home(h resource.Reader, want *intstr.IntOrString) *host.Home {
 	return &host.Home{UID: uid, Dir: account.Home}
 }
 
-// Validate rejects what can't be the name or the number of an account.
+// Validate rejects values that can't be the name or the number of an account.
 func Validate(attribute string, id *intstr.IntOrString) error {
 	if id == nil {
 		return nil
@@ -164,7 +164,7 @@ func Normalize(id *intstr.IntOrString) *intstr.IntOrString {
 	return new(intstr.FromInt32(int32(n)))
 }
 
-// Number is the number of an account in its normal form.
+// Number returns the number of an account in its normal form.
 func Number(id int) *intstr.IntOrString {
 	return Normalize(new(intstr.FromString(strconv.Itoa(id))))
 }

@@ -66,7 +66,7 @@ func Read(file host.Handle) (Label, error) {
 	return l, nil
 }
 
-// Apply sets the parts of want and leaves the rest of the file's label as it is.
+// Apply sets the parts of want and preserves the rest of the file's label.
 func Apply(file host.WritableHandle, want Label) error {
 	if !want.Managed() {
 		return nil

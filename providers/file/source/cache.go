@@ -2,7 +2,7 @@ package source
 
 import "sync"
 
-// A sumCache has the checksums of contents that were downloaded, so that a content is not
+// A sumCache has the checksums of downloaded contents, so that a content is not
 // downloaded again if its server announces no checksum but the same version. It lasts as
 // long as the process. The zero value is ready, and safe for concurrent use.
 type sumCache struct {

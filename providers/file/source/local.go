@@ -58,7 +58,7 @@ func LookupTree(h host.Reader, s Source) (host.Handle, host.Tree, error) {
 
 func (s Source) links() host.Links { return host.Links{Follow: s.Follow, AtEnd: true} }
 
-// lookup opens a source on the host. It follows no symlink, and accepts no hard link, by which
+// lookup opens a source on the host. It rejects symlinks and hard links, by which
 // a user could have root read another file.
 func lookup(h host.Reader, s Source) (host.Handle, error) {
 	if s.Spot != nil {
@@ -72,7 +72,7 @@ func lookup(h host.Reader, s Source) (host.Handle, error) {
 	return rejectPlanted(file, entry.Refused(err), func() (host.Handle, string, error) { return h.LookupParent(s.Location, s.links()) })
 }
 
-// maxLooks is how often a file is looked up by its name: while another hard link is being
+// maxLooks is the maximum number of lookups of a file by its name: while another hard link is being
 // removed, it may no longer be counted although its name is still there.
 const maxLooks = 32
 

@@ -17,18 +17,18 @@ import (
 	"github.com/fettle-dev/fettle/providers/file/entry"
 )
 
-// A Source says where a content comes from, and how it is compared.
+// A Source is the origin of a content, and the way to compare it.
 type Source struct {
-	// Location is a path on the host or a URL, and Alternatives, if there are any, are those
-	// of which the first that exists becomes the location.
+	// Location is a path on the host or a URL. Alternatives are optional locations,
+	// the first existing one of which becomes the location.
 	Location     string
 	Alternatives []string
 	// Checksum is the algorithm, and ChecksumValue the sum that the content must have. Optional.
 	Checksum, ChecksumValue *string
-	// CA and Headers are for the server of a URL. Optional.
+	// CA and Headers apply to the server of a URL. Optional.
 	CA      *string
 	Headers []fetch.Header
-	// Follow are the symlinks on the way to a path that are followed.
+	// Follow says which symlinks on the way to a path are followed.
 	Follow host.FollowLinks
 	// Spot is where a recursion found the content: it is opened there and nowhere else. Optional.
 	Spot *entry.Spot
@@ -46,7 +46,7 @@ func (s Source) algorithm() string {
 	return content.DefaultAlgorithm
 }
 
-// Paths are those locations that are paths on the host.
+// Paths returns the locations that are paths on the host.
 func (s Source) Paths() (paths []string) {
 	for _, location := range s.Locations() {
 		if !IsURL(location) {
@@ -56,7 +56,7 @@ func (s Source) Paths() (paths []string) {
 	return paths
 }
 
-// Locations are the paths and URLs that the content may come from.
+// Locations returns the paths and URLs that the content may come from.
 func (s Source) Locations() []string {
 	switch {
 	case len(s.Alternatives) > 0:
@@ -67,10 +67,10 @@ func (s Source) Locations() []string {
 	return nil
 }
 
-// A Version is what a source said when it was looked at: the sum that the content must have, or
+// A Version is the state of a source when it was examined: the checksum that the content must have, or
 // else when it was last changed. It is zero if any content will do.
 type Version struct {
-	// Location is where the content is; empty if ChecksumValue says all there is to know.
+	// Location is the origin of the content; empty if ChecksumValue is sufficient.
 	Location  string
 	Algorithm string
 	Sum       string
@@ -79,7 +79,7 @@ type Version struct {
 	File *content.Content
 }
 
-// String is the version as a File shows its content.
+// String returns the version as a File shows its content.
 func (v Version) String() string {
 	if v.Sum != "" {
 		return "{" + v.Algorithm + "}" + v.Sum
@@ -87,7 +87,7 @@ func (v Version) String() string {
 	return ShowTime(v.Modified)
 }
 
-// ShowTime is how a File shows its content if it is compared by time.
+// ShowTime returns a time as a File shows content that is compared by time.
 func ShowTime(t time.Time) string { return "{mtime}" + t.UTC().Format(time.RFC3339) }
 
 // A Reader reads sources. It is safe for concurrent use.
@@ -127,7 +127,7 @@ func (r Reader) exists(ctx context.Context, h host.Reader, s Source) (err error)
 	return err
 }
 
-// shown leaves out of URLs what may be a secret.
+// shown omits the parts of URLs that may be secret.
 func shown(locations []string) []string {
 	all := make([]string, len(locations))
 	for i, s := range locations {
@@ -138,8 +138,8 @@ func shown(locations []string) []string {
 	return all
 }
 
-// Look finds out what the content has to be. A source whose ChecksumValue is known is not
-// looked at.
+// Look determines the desired version of the content. A source whose ChecksumValue is known is not
+// contacted.
 func (r Reader) Look(ctx context.Context, h host.Reader, s Source) (Version, error) {
 	if s.ChecksumValue != nil {
 		return Version{Algorithm: s.algorithm(), Sum: *s.ChecksumValue}, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file/content"
 )
 
-// Validate rejects a source that can't be read, or that someone else could change on its way.
+// Validate rejects a source that can't be read, or that others could change in transit.
 func (s Source) Validate() error {
 	var errs []error
 	hasURL := slices.ContainsFunc(s.Locations(), IsURL)
@@ -42,7 +42,7 @@ func (s Source) validateLocation() error {
 	return nil
 }
 
-// validateURL never shows the URL: what is wrong with it may be a password.
+// validateURL never shows the URL, because it may contain a password.
 func (s Source) validateURL() error {
 	u, err := url.Parse(s.Location)
 	switch {

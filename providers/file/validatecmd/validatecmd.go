@@ -65,7 +65,7 @@ type Check struct {
 	Command string
 	// Path is the file that the content is for.
 	Path string
-	// Hide is why the output of the command must not be shown, which may quote the content. It
+	// Hide is the reason why the output of the command, which may quote the content, must not be shown. It
 	// follows "because" in an error; empty if the output may be shown.
 	Hide string
 }
@@ -90,10 +90,10 @@ func (c Check) Run(ctx context.Context, h host.Host, staged string) error {
 	return fmt.Errorf("validateCmd %q exited with %d, so the file stays as it is%s", c.Command, res.ExitCode, c.output(res, staged))
 }
 
-// maxOutput is how much of the end of the output, in bytes, goes into an error.
+// maxOutput is the maximum length of the output in an error, in bytes.
 const maxOutput = 512
 
-// output is the end of what the command wrote. It names the final path instead of the staged
+// output returns the end of the command's output. It names the final path instead of the staged
 // one, which differs each time and would make every error a new one.
 func (c Check) output(res host.Result, staged string) string {
 	if c.Hide != "" {

@@ -10,16 +10,16 @@ import (
 	"github.com/fettle-dev/fettle/providers/file/entry"
 )
 
-// Others are the paths that other resources manage. The zero value has none.
+// Others has the paths that other resources manage. The zero value is empty.
 type Others struct {
 	has func(path string) bool
-	// above are the directories that lead to them.
+	// above has the directories above them.
 	above map[string]bool
-	// identities are those of the entries, as other paths may lead to them.
+	// identities has the identities of the entries, as other paths may lead to them.
 	identities func() map[string]bool
 }
 
-// NewOthers is for a walk of the directory top. has reports whether paths has a path.
+// NewOthers returns Others for a walk of the directory top. has reports whether paths has a path.
 func NewOthers(h host.Reader, top string, paths iter.Seq[string], has func(path string) bool) Others {
 	o := Others{has: has, above: map[string]bool{}}
 	o.identities = sync.OnceValue(func() map[string]bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file/entry"
 )
 
-// purge visits an entry that only the host has and that is removed, unless it is a mount or
+// purge visits an entry to be removed that only the host has, unless it is a mount or
 // something in it stays. A directory comes after its entries, so that each file is reported
 // and backed up.
 func (w *Walk) purge(l level, p string, here host.FileInfo) (stays bool, err error) {
@@ -49,7 +49,7 @@ func (w *Walk) managedByAnotherPath(name string) (bool, error) {
 	return w.Others.manageIdentity(host.Identity(dir, path.Base(name))), nil
 }
 
-// mounted only looks where something may be purged.
+// mounted only examines directories in which something may be purged.
 func (w *Walk) mounted(l level, p string) (bool, error) {
 	if !l.purge {
 		return false, nil

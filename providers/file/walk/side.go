@@ -19,7 +19,7 @@ type Side struct {
 	follows bool
 }
 
-// NewSide is for a directory that was opened, and where its entries are found again. top is nil
+// NewSide returns the side of an opened directory and the place of its entries. top is nil
 // if the directory does not exist. The walk closes it.
 func NewSide(h host.Reader, top host.Handle, tree host.Tree, followLinks bool) Side {
 	return Side{h, top, tree, followLinks}
@@ -33,10 +33,10 @@ func (s Side) close() {
 
 func (s Side) exists() bool { return s.top != nil }
 
-// path is the path of an entry, whose name is relative to the directory.
+// path returns the path of an entry, whose name is relative to the directory.
 func (s Side) path(name string) string { return path.Join(s.tree.Path, name) }
 
-// spot is where an entry is found again; nil if links are followed, so that only its path
+// spot returns the spot of an entry; nil if links are followed, so that only its path
 // leads there.
 func (s Side) spot(name string) *entry.Spot {
 	if s.follows {
@@ -56,7 +56,7 @@ func (s Side) open(name string) (host.Handle, error) {
 	return s.top.Child(name)
 }
 
-// openTarget opens an entry, or what a symlink leads to if links are followed.
+// openTarget opens an entry, or the target of a symlink if links are followed.
 func (s Side) openTarget(name string) (host.Handle, error) {
 	if s.follows {
 		return s.host.Lookup(s.path(name), host.Links{AtEnd: true})

@@ -1,5 +1,5 @@
 // Package walk goes through the entries below a directory that is managed recursively, and
-// those of the directory that it is copied from, and decides what happens to each.
+// those of the directory that it is copied from, and decides the fate of each.
 package walk
 
 import (
@@ -17,31 +17,31 @@ import (
 // A Walk has in memory the names of the directories on its way and nothing else, however many
 // entries there are. It is not safe for concurrent use.
 type Walk struct {
-	// Managed is the directory, and Source what it is copied from, if anything.
+	// Managed is the directory. Source is the directory that it is copied from, if any.
 	Managed, Source Side
-	// Ignore are shell globs of base names that are left alone with all below them.
+	// Ignore has shell globs of base names. Matching entries and everything below them are left alone.
 	Ignore []string
-	// Limit is how many levels down the walk goes; nil for all.
+	// Limit is the number of levels to descend; nil for all.
 	Limit *int32
-	// FollowLinks says that symlinks to directories are followed.
+	// FollowLinks makes the walk follow symlinks to directories.
 	FollowLinks bool
-	// Local says that entries that the source does not have are visited too.
+	// Local makes the walk visit entries that the source does not have.
 	Local bool
-	// Purge says that such entries are to be removed, unless others manage them.
+	// Purge removes such entries unless others manage them.
 	Purge bool
 	// Removable reports whether an entry of this kind may be removed.
 	Removable func(entry.Kind) bool
-	// CopySuffix is what the names of files that are removed get, if they stay as copies. Files
+	// CopySuffix is the suffix of the copies of removed files, if there are any. Files
 	// with such a name are not removed: that would make a copy of the copy.
 	CopySuffix string
-	// Others are left alone.
+	// Others has paths that are left alone.
 	Others Others
 
 	visit func(Entry) error
 	names host.Names
 }
 
-// A Fate is what happens to an entry.
+// A Fate is the treatment of an entry.
 type Fate int
 
 // The fates of an entry.
@@ -51,12 +51,12 @@ const (
 	Purged
 )
 
-// An Entry is what was found below the managed directory or its source.
+// An Entry is an entry below the managed directory or its source.
 type Entry struct {
 	Path string
 	Spot *entry.Spot // nil if links are followed
 	Fate Fate
-	// Original is what is copied; nil if nothing is.
+	// Original is the entry to copy; nil for none.
 	Original *Original
 }
 
@@ -99,13 +99,13 @@ type level struct {
 	dir   string
 	from  string // "" if it has no source
 	depth int    // of its entries; 1 directly below the managed directory
-	// local and purge are those of the walk at this level.
+	// local and purge are Local and Purge at this level.
 	local, purge bool
-	// above are the directories above, of the host and of the source.
+	// above has the directories above, of the host and of the source.
 	above []identity
 }
 
-// An identity tells a directory from others, whatever path leads to it.
+// An identity identifies a directory, whatever path leads to it.
 type identity struct{ dev, ino uint64 }
 
 func identityOf(info host.FileInfo) identity { return identity{info.Dev, info.Ino} }
@@ -201,7 +201,7 @@ func (w *Walk) leadsOn(here host.FileInfo) bool {
 }
 
 // original describes an entry of the source. One that is missing, such as the target of a
-// broken link, is taken for a file, which then fails by itself.
+// broken link, is treated as a file, which then fails by itself.
 func (w *Walk) original(from string) (*Original, host.FileInfo, error) {
 	o := &Original{Path: w.Source.path(from), Spot: w.Source.spot(from), Kind: entry.Regular}
 	file, err := w.Source.openTarget(from)
