@@ -64,7 +64,7 @@ func TestConflictingResourcesOnADebianRootFail(t *testing.T) {
 	}
 }
 
-// native is the architecture of a Debian root.
+// native returns the architecture of a Debian root.
 func native(t *testing.T, root string) string {
 	t.Helper()
 	for arch, tuple := range map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"} {

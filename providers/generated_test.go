@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// states are those of the resources that a report lists, and what is said of those that failed.
+// states returns the states of the resources in a report, and the messages of failures.
 func states(result report.Report) []string {
 	var all []string
 	for _, r := range result.Resources {
@@ -24,7 +24,7 @@ func states(result report.Report) []string {
 	return all
 }
 
-// trees makes /srv/real, which /srv/link leads to, and /srv/from to copy.
+// trees creates /srv/real, the target of /srv/link, and /srv/from to copy.
 func trees(t *testing.T, root string) {
 	t.Helper()
 	for _, dir := range []string{"srv/real/sub", "srv/from"} {

@@ -15,8 +15,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// What the process that is killed finds in its environment: a root, the directory of its
-// state, and whether its catalog has the resources. With a moment, it is who kills it.
+// The environment of the process that is killed: a root, the directory of its
+// state, and whether its catalog has the resources. With a moment, the process is the killer.
 const (
 	rootVar   = "FETTLE_TEST_ROOT"
 	stateVar  = "FETTLE_TEST_STATE"
@@ -24,14 +24,14 @@ const (
 	momentVar = "FETTLE_TEST_MOMENT"
 )
 
-// wasKilled is the exit code of who killed the process before it was done.
+// wasKilled is the exit code of the killer if the process was not done.
 const wasKilled = 3
 
 // TestKeeperProcess is the process that is killed, and the one that kills it.
 func TestKeeperProcess(t *testing.T) {
 	root := os.Getenv(rootVar)
 	if root == "" {
-		return // it is one of the tests, and nobody's process
+		return // an ordinary run of the tests
 	}
 	if moment := os.Getenv(momentVar); moment != "" {
 		kill(t, moment)
@@ -91,8 +91,8 @@ func (k *keeper) killed(has bool, after time.Duration) (alive bool) {
 	return err != nil
 }
 
-// Whenever a run is killed, what was there before is known, and what is to be done when it
-// has left is done by the next.
+// Whenever a run is killed, the former state is preserved, and the next run completes
+// the cleanup.
 func TestFormerStateSurvivesKills(t *testing.T) {
 	const rounds = 3
 	k := changed(t)

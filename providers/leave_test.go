@@ -25,15 +25,15 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// A want is a resource: Kind/name, its attributes as JSON and what it requires.
+// A want is a resource: Kind/name, its attributes as JSON, and its requirements.
 type want struct{ ref, attributes, requires string }
 
-// A keeper keeps a Debian root by whole catalogs, as an agent does.
+// A keeper applies whole catalogs to a Debian root, as an agent does.
 type keeper struct {
 	t    *testing.T
 	root string
 	host host.Host
-	dir  string // of its state
+	dir  string // the state directory
 }
 
 func newKeeper(t *testing.T) *keeper {
@@ -47,7 +47,7 @@ func newKeeper(t *testing.T) *keeper {
 	return &keeper{t, root, h, t.TempDir()}
 }
 
-// apply runs a catalog and returns what is not in sync after it, or was not before.
+// apply runs a catalog and returns the resources that are not in sync after it, or were not before.
 func (k *keeper) apply(policy resource.Deletion, wants ...want) []string {
 	k.t.Helper()
 	store, err := state.Open(k.dir, state.Options{})
@@ -99,7 +99,7 @@ func (k *keeper) run(ctx context.Context, store engine.Store, is resource.Facts,
 	return said
 }
 
-// looks is what commands say of the root, failures included.
+// looks returns the output of commands about the root, including failures.
 func (k *keeper) looks(commands ...string) string {
 	k.t.Helper()
 	var all strings.Builder
@@ -119,8 +119,8 @@ func (k *keeper) put(name, text string, mode os.FileMode) {
 	}
 }
 
-// changes are resources of every kind that leaves something behind, which change a host in
-// every way, in the order in which they need each other.
+// changes has resources of every kind that supports cleanup, which change a host in
+// every way, in the order of their dependencies.
 var changes = []want{
 	{"Group/web", `{"name":"web","members":["ann","bob"]}`, ""},
 	{"Group/new", `{"name":"new","gid":2500}`, ""},
@@ -143,7 +143,7 @@ var changes = []want{
 	{"SSHAuthorizedKey/desk", `{"name":"desk","user":"ann","type":"ssh-ed25519","key":"AAAAC3NzaC1lZDI1NTE5AAAAIKuBpx1FjsSbI0HD3ryjZHL2jpWA3kxsM8x30PgGCp1N"}`, ""},
 }
 
-// changed is a host that these resources change.
+// changed returns a host that these resources change.
 func changed(t *testing.T) *keeper {
 	t.Helper()
 	k := newKeeper(t)

@@ -1,4 +1,4 @@
-// Package providers is the registry of resource types, and nothing else.
+// Package providers is the registry of resource types.
 package providers
 
 import (

@@ -12,10 +12,10 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// ofEveryKind are fields that no type sees.
+// ofEveryKind has the fields that every kind has.
 var ofEveryKind = []string{"logLevel", "deletionPolicy"}
 
-// A provider never hears of a word that the CRD does not list: it could take it for the
+// A provider never gets a word that the CRD does not list: it could treat it as the
 // opposite of another.
 func TestTypesRejectValuesThatTheirCRDDoesNotList(t *testing.T) {
 	tried := 0

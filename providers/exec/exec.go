@@ -136,8 +136,8 @@ func relations() []resource.AutoRelation[Attributes] {
 	}
 }
 
-// files returns the files that a command is known to need: its directory, and the programs of the command and its
-// checks.
+// files returns the files that a command is known to need: its directory, and the programs of the
+// command and its checks.
 func files(want Attributes) []string {
 	var names []string
 	if want.Cwd != nil {

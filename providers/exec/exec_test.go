@@ -27,7 +27,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// open is a Debian tree for the length of a test.
+// open returns a Debian tree for the duration of a test.
 func open(t *testing.T) (h *linux.Host, root string) {
 	t.Helper()
 	root = debian.Root(t)
@@ -37,7 +37,7 @@ func open(t *testing.T) (h *linux.Host, root string) {
 	return h, root
 }
 
-// item is an Exec from YAML, which notifies the others.
+// item returns an Exec from YAML, which notifies the others.
 func item(t *testing.T, name, spec string, notify ...string) resource.Item {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(spec))
@@ -50,7 +50,7 @@ func item(t *testing.T, name, spec string, notify ...string) resource.Item {
 	return i
 }
 
-// run applies items and returns what people read of it.
+// run applies items and returns the report as text.
 func run(t *testing.T, h host.Host, noop bool, items ...resource.Item) []string {
 	t.Helper()
 	report, err := engine.Transaction{Host: h, Noop: noop, Now: time.Now}.Run(t.Context(), items)
@@ -181,7 +181,7 @@ func TestCredentials(t *testing.T) {
 	const line = `echo $(/usr/bin/id -u; /usr/bin/id -g; /usr/bin/id -G; umask; pwd); /usr/bin/env | /usr/bin/grep -v -e ^PWD= -e ^_= | /usr/bin/sort`
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			// Commands and checks are in the same place.
+			// Commands and checks share their context.
 			spec := strings.TrimSuffix(test.spec, "}")
 			want := append([]string{"Exec/a Changed"}, prefixed(test.want)...)
 			uid, _, _ := strings.Cut(test.want[0], " ")

@@ -2,8 +2,8 @@ package exec
 
 import "github.com/fettle-dev/fettle/internal/host"
 
-// Words are the argv that a command line comes to.
+// Words returns the argv of a command line.
 func Words(line string) ([]string, error) { return words(line, Attributes{}) }
 
-// Output is what is told of what a command wrote.
+// Output returns the reported part of a command's output.
 func Output(res host.Result, a Attributes) string { return output(res, a) }

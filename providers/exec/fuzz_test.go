@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/exec"
 )
 
-// The words of a line, quoted again, are the same words, and none comes from nowhere.
+// The words of a line, quoted again, are the same words, and each is part of the line.
 func FuzzWords(f *testing.F) {
 	for _, line := range []string{`/bin/echo a "b c" 'd e' f\ g`, `"`, `'a`, `\`, "", `""`, "a\nb\tc", `$(x) *`, "\xff \x00", `"\$a\\"`} {
 		f.Add(line)

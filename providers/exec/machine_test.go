@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// As an agent has it: transient units in the namespaces of the host.
+// As under an agent, commands run in transient units in the namespaces of the host.
 func TestCommandsRunInATransientUnitOnAMachine(t *testing.T) {
 	m := debian.Boot(t)
 	h, err := linux.Open(linux.Options{PID: m.PID(), Transient: true})

@@ -52,7 +52,8 @@ func output(res host.Result, a Attributes) string {
 	return text.ClipFront(host.Output(redact.Output(res, secrets(a))), maxReported)
 }
 
-// secrets returns the values of the environment. Values from a Secret are included even if they are short.
+// secrets returns the values of the environment. Values from a Secret are included even if they are
+// short.
 func secrets(a Attributes) []string {
 	all := redact.EnvironmentSecrets(slices.Concat(a.Environment, a.secret))
 	for _, entry := range a.secret {

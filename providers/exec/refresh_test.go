@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
-// Each case is an Exec that another notifies, and writes what it did to a file.
+// Each case is an Exec that another one notifies, and that logs its runs to a file.
 func TestRefresh(t *testing.T) {
 	const ran = "executed successfully"
 	const refreshed = "refreshed by 1 event"

@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file"
 )
 
-// audited are the values of properties of /x, of which a manifest manages some.
+// audited returns the values of properties of /x, some of which a manifest manages.
 func audited(t *testing.T, h *hosttest.Host, manifest string, properties ...string) map[string]string {
 	t.Helper()
 	r, err := bound.Kind(file.Type(nowhere)).Bind(resource.Ref{Kind: "File", Name: "x"}, json.RawMessage(manifest))
@@ -58,7 +58,7 @@ func TestAuditOnlyProperties(t *testing.T) {
 		t.Error(diff)
 	}
 	is := want
-	for is["ctime"] == want["ctime"] { // a clock of files may stand still for some milliseconds
+	for is["ctime"] == want["ctime"] { // file timestamps may be equal for some milliseconds
 		must(t, h.Chmod("/x", 0o600))
 		is = audited(t, h, `{"path": "/x"}`, "mtime", "ctime")
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
-// kept is the bucket as lines of content and paths.
+// kept returns the bucket as lines of content and paths.
 func kept(t *testing.T, h host.Host) (out []string) {
 	t.Helper()
 	b := bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit)
@@ -141,7 +141,7 @@ func TestNoBackupIfValidateCmdFails(t *testing.T) {
 	}
 }
 
-// Anyone who owns the directory may put a link in the place of a file that was looked at.
+// The owner of the directory may replace a file by a link after it was examined.
 func TestBackupDoesNotFollowSymlinks(t *testing.T) {
 	t.Parallel()
 

@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
-// A check may well read the other files of a configuration, in their order.
+// A check may read the other files of a configuration, in their order.
 func TestValidateCmdRunsInOrderOfTheBatch(t *testing.T) {
 	t.Parallel()
 

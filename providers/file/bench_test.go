@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
-// A run in which nothing is to be done, over a thousand files of a kilobyte.
+// BenchmarkReadInSync reads a thousand files of a kilobyte that are in sync.
 func BenchmarkReadInSync(b *testing.B) {
 	h := hosttest.New(b)
 	h.Put("/etc/passwd", "root:x:0:0::/root:/bin/sh\n")
@@ -37,7 +37,7 @@ func BenchmarkReadInSync(b *testing.B) {
 	}
 }
 
-// However large a file is, it takes the same memory.
+// BenchmarkReadLarge shows that a large file takes constant memory.
 func BenchmarkReadLarge(b *testing.B) {
 	h := hosttest.New(b)
 	h.Put("/x", "")

@@ -126,7 +126,7 @@ func TestValidateCmd(t *testing.T) {
 	}
 }
 
-// The end of what a command says has the reason.
+// The end of a command's output has the reason.
 func TestValidateCmdOutputIsTruncated(t *testing.T) {
 	t.Parallel()
 
@@ -142,7 +142,7 @@ func TestValidateCmdOutputIsTruncated(t *testing.T) {
 	}
 }
 
-// It may well quote the line that it does not like.
+// The output may quote a line of the content.
 func TestValidateCmdOutputIsHiddenWithTheContent(t *testing.T) {
 	t.Parallel()
 

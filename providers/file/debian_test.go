@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// On a Debian tree, with its accounts, its commands and the tools that know files.
+// The test runs in a Debian tree, with its accounts and its tools.
 func TestDebian(t *testing.T) {
 	root := debian.Root(t)
 	h, err := linux.Open(linux.Options{Root: root})
@@ -84,7 +84,7 @@ func TestDebian(t *testing.T) {
 	})
 }
 
-// converge makes the changes that are to be made, and looks whether any are left.
+// converge makes the necessary changes and fails if any remain.
 func converge(t *testing.T, h host.Host, spec string) {
 	t.Helper()
 	r := look(t, h, spec)

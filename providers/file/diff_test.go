@@ -45,7 +45,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// The text of a file is only ever in its diff.
+// The text of a file is only in its diff.
 func TestContentIsShownByChecksum(t *testing.T) {
 	t.Parallel()
 

@@ -20,7 +20,7 @@ import (
 // ref is the resource of all tests.
 var ref = resource.Ref{Kind: "File", Name: "test"}
 
-// bind makes a resource from what stands under a manifest's spec.
+// bind returns a resource from the spec of a manifest.
 func bind(t testing.TB, spec string) (resource.Resource, error) {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(spec))
@@ -43,16 +43,16 @@ func look(t testing.TB, h host.Reader, spec string) resource.Resource {
 	return r
 }
 
-// An outcome is all that comes of one resource.
+// An outcome is the complete result of one resource.
 type outcome struct {
 	Changes []string // "property: message"
 	Err     string
 	Done    []string // the changes to the host
 	After   string   // what /x then is
-	Left    []string // what is still to change
+	Left    []string // remaining changes
 }
 
-// apply does what a run does with one resource.
+// apply applies one resource as a run does.
 func apply(t *testing.T, h *hosttest.Host, spec string) (o outcome) {
 	t.Helper()
 	h.Reset()
@@ -65,7 +65,7 @@ func apply(t *testing.T, h *hosttest.Host, spec string) (o outcome) {
 	}
 	o.Changes = messages(changes)
 	for _, line := range h.Transcript() {
-		if !strings.Contains(line, " /var") { // what is kept there has tests of its own
+		if !strings.Contains(line, " /var") { // backups have their own tests
 			o.Done = append(o.Done, line[len("! "):])
 		}
 	}
@@ -81,7 +81,7 @@ func messages(changes []resource.Change) (out []string) {
 	return out
 }
 
-// a host with some accounts and, at /x, what given puts there.
+// newHost returns a host with some accounts and, at /x, the entry that given creates.
 func newHost(t *testing.T, given func(t *testing.T, h *hosttest.Host)) *hosttest.Host {
 	t.Helper()
 	h := hosttest.New(t)
@@ -93,7 +93,7 @@ func newHost(t *testing.T, given func(t *testing.T, h *hosttest.Host)) *hosttest
 	return h
 }
 
-// What is put at /x.
+// The entries at /x.
 
 func text(content string, mode uint32, uid, gid int) func(*testing.T, *hosttest.Host) {
 	return func(t *testing.T, h *hosttest.Host) {
@@ -144,10 +144,10 @@ const (
 	sumTwo = "{sha256}27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"
 )
 
-// A scenario is a host and what comes of one resource there.
+// A scenario is a host and the outcome of one resource there.
 type scenario struct {
 	given func(*testing.T, *hosttest.Host)
-	root  bool // needs what only root may do to real files
+	root  bool // requires root
 	spec  string
 	want  outcome
 }

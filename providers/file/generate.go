@@ -144,7 +144,8 @@ func child(parent Attributes, e walk.Entry) Attributes {
 	return a
 }
 
-// copy returns a File that copies an entry of the source. An entry that can't be copied fails when it is read.
+// copy returns a File that copies an entry of the source. An entry that can't be copied fails when
+// it is read.
 func (a *Attributes) copy(original walk.Original) {
 	a.sourceSpot = original.Spot
 	switch original.Kind {

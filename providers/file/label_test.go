@@ -18,8 +18,8 @@ func enforcing() resource.Facts {
 	return resource.Facts{"os": map[string]any{"selinux": map[string]any{"enabled": true}}}
 }
 
-// labelled is a host that keeps labels as the kernel does, by the path of a file: where a
-// test runs SELinux decides of the real ones.
+// labelled is a host that stores labels as the kernel does, by the path of a file: where a
+// test runs, SELinux may restrict the real ones.
 type labelled struct {
 	host.Host
 	labels map[string]string
@@ -179,7 +179,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// Whatever the kernel makes of a label, as an extended attribute it is there.
+// The label is an extended attribute, whether or not the kernel enforces it.
 func TestLabelsOfRealFiles(t *testing.T) {
 	t.Parallel()
 

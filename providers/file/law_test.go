@@ -55,7 +55,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// What can be created on a host is found by anyone who merely looks.
+// Reading a host without a manifest finds everything that can be created there.
 func TestStateByName(t *testing.T) {
 	t.Parallel()
 

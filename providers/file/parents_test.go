@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 )
 
-// linked is homeOfZed with symlinks in various places, each to a directory with a file f.
+// linked returns homeOfZed with symlinks in various places, each to a directory with a file f.
 func linked(t *testing.T) (h *linux.Host, dir string) {
 	t.Helper()
 	h, dir = homeOfZed(t)
@@ -115,7 +115,7 @@ func TestOwnerOfHardLinksIsNotChanged(t *testing.T) {
 	}
 }
 
-// New content makes a new file, so that the other links are left as they are.
+// New content creates a new file, so that the other links are preserved.
 func TestContentReplacesHardLinks(t *testing.T) {
 	h, dir := homeOfZed(t)
 	shadow := filepath.Join(dir, "etc/shadow")
@@ -129,7 +129,7 @@ func TestContentReplacesHardLinks(t *testing.T) {
 	}
 }
 
-// The user has it open since it was the user's.
+// The user may still have the file open.
 func TestAFileThatChangesItsOwnerIsWrittenAgain(t *testing.T) {
 	h, dir := homeOfZed(t)
 	file := filepath.Join(dir, "home/zed/f")
@@ -180,7 +180,7 @@ func TestSymbolicModePreservesOnlyTrustedSetIDBits(t *testing.T) {
 	}
 }
 
-// A checkedBy runs a check by looking at what it is given.
+// A checkedBy runs a check by inspecting its arguments.
 type checkedBy struct {
 	host.Host
 	staged *[]host.FileInfo
@@ -192,7 +192,7 @@ func (h checkedBy) Run(_ context.Context, cmd host.Cmd) (host.Result, error) {
 	return host.Result{}, err
 }
 
-// What is checked before a directory makes room has a name that a user may know.
+// Content checked before a directory is removed has a name that a user may predict.
 func TestStagedContentBelongsToRoot(t *testing.T) {
 	h, dir := homeOfZed(t)
 	plantFile(t, filepath.Join(dir, "home/zed/.fettle-check"), "", zed, 0o600)

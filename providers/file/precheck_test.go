@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/user"
 )
 
-// What a plan says is what an apply does: where the one fails, the other fails, too.
+// A plan predicts an apply: if one fails, the other fails too.
 func TestPlanFailsLikeApply(t *testing.T) {
 	const failing, passing = true, false
 	for name, c := range map[string]struct {

@@ -20,7 +20,7 @@ import (
 
 const zed = 1001
 
-// homeOfZed is a host where zed, who has a home, is a user.
+// homeOfZed returns a host with the user zed, who has a home.
 func homeOfZed(t *testing.T) (h *linux.Host, dir string) {
 	t.Helper()
 	debian.Require(t)
@@ -38,14 +38,14 @@ func homeOfZed(t *testing.T) (h *linux.Host, dir string) {
 	return h, dir
 }
 
-// A race goes on for as long as this, and for as many attempts on a busy machine.
+// The minimum duration of a race, and the minimum number of attempts on a busy machine.
 const (
 	raceTime  = 1500 * time.Millisecond
 	raceTries = 250
 	planted   = "what zed would run as root"
 )
 
-// plant puts a file in the place of another in one step, even if it is moved meanwhile.
+// plant replaces a file by another in one step, even if it is moved meanwhile.
 func plantFile(t *testing.T, file, content string, uid int, mode uint32) {
 	t.Helper()
 	temp := file + ".new"
@@ -55,8 +55,8 @@ func plantFile(t *testing.T, file, content string, uid int, mode uint32) {
 	must(t, os.Rename(temp, file))
 }
 
-// A user has two files in a directory that is the user's, one of them root's, and exchanges
-// them in a loop while root changes one. Each part of what one of them is, its owner, mode
+// A user has two files in a directory of their own, one of them root's, and exchanges
+// them in a loop while root changes one. Each attribute of one of them, its owner, mode
 // and content, could come from the other.
 func TestNoSetIDBitsUnderConcurrentReplacement(t *testing.T) {
 	for sentence, c := range map[string]struct {
@@ -89,7 +89,7 @@ func TestNoSetIDBitsUnderConcurrentReplacement(t *testing.T) {
 	}
 }
 
-// applyOnce does what a run does with one resource. A user may make it fail.
+// applyOnce applies one resource as a run does. A user may make it fail.
 func applyOnce(t *testing.T, h host.Host, spec string) error {
 	t.Helper()
 	r, err := bind(t, spec)
@@ -105,7 +105,7 @@ func applyOnce(t *testing.T, h host.Host, spec string) error {
 	return r.Write(t.Context(), resourcetest.Writer(h), changes)
 }
 
-// setIDOfRoot tells of a file of root or of root's group that runs with their rights.
+// setIDOfRoot reports a file of root or of root's group that runs with their rights.
 func setIDOfRoot(t *testing.T, dir string, onlyPlanted bool) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -161,7 +161,7 @@ func TestNoWriteThroughAUsersSymlinks(t *testing.T) {
 	}
 }
 
-// etc tells all of /etc.
+// etc lists /etc.
 func etc(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, "etc"))

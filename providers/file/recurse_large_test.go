@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file"
 )
 
-// A large host has n files, a hundred in a directory.
+// A large host has n files, a hundred per directory.
 func large(t testing.TB, n int) *linux.Host {
 	t.Helper()
 	root := t.TempDir()
@@ -41,7 +41,7 @@ func large(t testing.TB, n int) *linux.Host {
 	return h
 }
 
-// A counter counts what a run asks of its host, and now and then what it holds meanwhile.
+// A counter counts the calls of a run to its host, and samples its memory.
 type counter struct {
 	calls int
 	most  uint64
@@ -53,7 +53,7 @@ func (c *counter) count() {
 	}
 }
 
-// counted is a host with all its doors watched by a counter.
+// counted is a host whose calls are counted.
 type counted struct {
 	host.Host
 	counter *counter
@@ -87,7 +87,7 @@ func (c countedHandle) ReadDir() ([]string, error) {
 	return c.Handle.ReadDir()
 }
 
-// held is how many bytes of memory are in use.
+// held returns the number of bytes of memory in use.
 func held() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -110,8 +110,8 @@ func tend(t testing.TB, h host.Host, spec string) report.Report {
 	return result
 }
 
-// Not run beside others, whose memory it would count. The resources of
-// all would be more than ten times what is allowed here.
+// It does not run in parallel, because the memory of other tests would count. The resources of
+// all files would take more than ten times the limit.
 func TestRecursionUsesConstantMemory(t *testing.T) {
 	const few, many, allowed = 500, 5000, 512 << 10
 	calls := map[int]int{}
@@ -136,7 +136,7 @@ func TestRecursionUsesConstantMemory(t *testing.T) {
 	}
 }
 
-// A run in which nothing is to be done: so many nanoseconds a file, however many.
+// BenchmarkRecurseInSync measures a run without changes, in nanoseconds per file.
 func BenchmarkRecurseInSync(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

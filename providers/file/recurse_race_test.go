@@ -13,8 +13,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// A treacherous host puts a symlink in the place of a directory once what is in it was
-// looked at, as anyone who owns the directory could.
+// A treacherous host replaces a directory by a symlink once its entries were
+// examined, as the owner of the directory could.
 type treacherous struct {
 	host.Host
 	turn func()
@@ -64,7 +64,7 @@ func lstat(file string) error {
 	return err
 }
 
-// Where the directory's own path has a symlink it is followed: root made it.
+// A symlink in the directory's own path is followed because root created it.
 func TestRecursionFollowsSymlinksAboveItsPath(t *testing.T) {
 	t.Parallel()
 

@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
 
-// prized are the names of the files of root that a user is after, and of the user's own.
+// prized has the names of root's files that a user attacks, which are also those of the user's own files.
 var prized = []string{"group-", "gshadow", "hosts", "motd", "passwd-", "shadow", "sudoers"}
 
 const prize = "root's alone"
@@ -46,8 +46,8 @@ func newEstate(t *testing.T) *estate {
 	return e
 }
 
-// lay has all files be in zed's directory again, and the symlink beside it. Where
-// one of them is gone the other is not exchanged.
+// lay restores all files in zed's directory, and the symlink beside it. If
+// one of them is missing, the other is not exchanged.
 func (e *estate) lay(t *testing.T) {
 	t.Helper()
 	var st unix.Stat_t
@@ -74,7 +74,7 @@ func (e *estate) lay(t *testing.T) {
 	}
 }
 
-// place moves something to whichever name is free, if one is.
+// place moves a file to whichever name is free, if any.
 func (e *estate) place(t *testing.T, made string) {
 	t.Helper()
 	for _, name := range []string{"d", "link"} {
@@ -88,7 +88,7 @@ func (e *estate) place(t *testing.T, made string) {
 	}
 }
 
-// lost tells of files of root's that are not as they were.
+// lost reports files of root's that were changed.
 func (e *estate) lost(t *testing.T) string {
 	t.Helper()
 	for _, name := range prized {
@@ -104,7 +104,7 @@ func (e *estate) lost(t *testing.T) string {
 	return ""
 }
 
-// leaked tells of files of root's in a directory that others may read.
+// leaked reports files of root's in a directory that others may read.
 func leaked(t *testing.T, dir string) (found string) {
 	t.Helper()
 	must(t, filepath.Walk(dir, func(p string, info os.FileInfo, err error) error {
@@ -120,7 +120,7 @@ func leaked(t *testing.T, dir string) (found string) {
 	return found
 }
 
-// runs is how often each of the files is fought for.
+// runs is the number of attempts on each of the files.
 const runs = 300
 
 func TestRecursionIsSafeFromAUsersSymlinks(t *testing.T) {
@@ -176,7 +176,7 @@ func TestCopyIsSafeFromAUsersSymlinks(t *testing.T) {
 	}
 }
 
-// A user can nest directories deeper than a path can say.
+// A user can nest directories deeper than the maximum length of a path.
 func TestUnreadableEntriesDoNotBlockOthers(t *testing.T) {
 	h, dir := homeOfZed(t)
 	fd, err := unix.Open(filepath.Join(dir, "home/zed"), unix.O_PATH|unix.O_DIRECTORY, 0)
@@ -220,7 +220,8 @@ func TestHardLinksAreNotCopied(t *testing.T) {
 	}
 }
 
-// A user makes and removes a hard link in a loop. The rival is root where the test's machine protects hard links.
+// A user makes and removes a hard link in a loop. The rival is root where the test's machine
+// protects hard links.
 func TestNoCopyThroughConcurrentHardLinks(t *testing.T) {
 	h, dir := homeOfZed(t)
 	must(t, os.WriteFile(filepath.Join(dir, "etc/shadow"), []byte(prize), 0o600))
@@ -236,7 +237,7 @@ func TestNoCopyThroughConcurrentHardLinks(t *testing.T) {
 	t.Logf("%d attempts", tries)
 }
 
-// A user can fill directories within one another with more names than there is memory for them.
+// A user can fill nested directories with more names than fit into memory.
 func TestHugeDirectoriesDoNotBlockOthers(t *testing.T) {
 	h, dir := homeOfZed(t)
 	home := filepath.Join(dir, "home/zed")
@@ -244,7 +245,7 @@ func TestHugeDirectoriesDoNotBlockOthers(t *testing.T) {
 	t.Cleanup(func() { must(t, unix.Unmount(home, 0)) })
 	must(t, os.MkdirAll(home+"/d/d", 0o755))
 	must(t, os.WriteFile(home+"/z", nil, 0o600))
-	const names = 130_000 // which take half of what may be held
+	const names = 130_000 // half of the limit
 	rival.Fill(t, home+"/d", names)
 	rival.Fill(t, home+"/d/d", names)
 	report := grow(t, h, forest{files: []string{`{path: /home/zed, recurse: true, owner: zed, ignore: ["x*"], maxFiles: -1}`}})

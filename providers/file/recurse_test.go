@@ -26,22 +26,22 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// A forest is a host with directories and the Files that a run has there.
+// A forest is a host with directories, and the Files of a run.
 type forest struct {
 	// given has "path content" for files, "path/" for directories and "path -> text" for
-	// links, in the order of their making.
+	// links, in the order of their creation.
 	given []string
-	// before has its own say on the host. Optional.
+	// before prepares the host further. Optional.
 	before func(t *testing.T, dir string)
-	// files are the specs of Files, named a, b, ...
+	// files has the specs of Files, named a, b, ...
 	files    []string
 	withheld []resource.Ref
 	noop     bool
 	lines    []string
-	tree     []string // what is then below /x
+	tree     []string // entries below /x afterwards
 }
 
-// plant makes the host of a forest.
+// plant creates the host of a forest.
 func plant(t testing.TB, given []string) *hosttest.Host {
 	t.Helper()
 	h := hosttest.New(t)
@@ -91,7 +91,7 @@ func told(result report.Report) (lines []string) {
 	return lines
 }
 
-// standing is what is below /x: path, mode, owner if it is not root, and content or text.
+// standing lists the entries below /x: path, mode, owner unless it is root, and content or text.
 func standing(t *testing.T, h *hosttest.Host) (all []string) {
 	t.Helper()
 	top := filepath.Join(h.Dir(), "x")
@@ -128,7 +128,7 @@ func describeOne(t *testing.T, h *hosttest.Host, p string) string {
 	return fmt.Sprintf("%s %04o%s %s", p, info.Mode, owner, text)
 }
 
-// inOwnMounts runs a test on a thread whose mounts are its own and go away with it.
+// inOwnMounts runs a test on a thread with its own mounts, which end with it.
 func inOwnMounts(t *testing.T, test func()) {
 	t.Helper()
 	debian.Require(t)
@@ -426,7 +426,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// What was purged is in the bucket, each file by itself.
+// Each purged file is saved in the bucket separately.
 func TestPurgedFilesAreBackedUp(t *testing.T) {
 	t.Parallel()
 

@@ -13,8 +13,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
-// What is remembered to be restored is of one file: a user could have their own content come back as a set-ID file of
-// root, or come by root's content as a file of theirs.
+// The state saved for restoring is that of a single file. Otherwise a user could have their own
+// content restored as a set-ID file of root, or receive root's content as a file of theirs.
 func TestRestoreIsConsistentUnderConcurrentReplacement(t *testing.T) {
 	h, dir := homeOfZed(t)
 	home := filepath.Join(dir, "home/zed")
@@ -42,7 +42,8 @@ func TestRestoreIsConsistentUnderConcurrentReplacement(t *testing.T) {
 	}
 }
 
-// A user has root's file in a directory of the user's, and a file of their own in its place when it is restored.
+// A user has root's file in a directory of the user's, and a file of their own in its place when it
+// is restored.
 func TestRestoredContentKeepsItsAccess(t *testing.T) {
 	h, dir := homeOfZed(t)
 	f := filepath.Join(dir, "home/zed/f")
@@ -65,7 +66,7 @@ func TestRestoredContentKeepsItsAccess(t *testing.T) {
 	}
 }
 
-// The owner's own symlinks are followed to what is remembered as they are to what is changed.
+// The owner's own symlinks are followed to save the former state, as they are to change the file.
 func TestRestoreFollowsTheSameSymlinks(t *testing.T) {
 	h, _ := linked(t)
 	r, err := bind(t, `{path: /home/zed/dots/f, owner: zed, content: new}`)

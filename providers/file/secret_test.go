@@ -20,7 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file"
 )
 
-// hidden looks at /x, whose content is to be a secret.
+// hidden reads /x with a secret as the desired content.
 func hidden(t *testing.T, h *hosttest.Host, spec, content string) resource.Resource {
 	t.Helper()
 	r, err := bound.Kind(file.Type(nowhere)).Bind(ref, json.RawMessage(spec), resource.Secret{Attribute: "content", Value: content})
@@ -111,7 +111,7 @@ func TestAuditOfASecretIsAKeyedDigest(t *testing.T) {
 	}
 }
 
-// recorded is a host on which a run has seen /x with a secret content, and written nothing.
+// recorded returns a host on which a run has read /x with secret content in sync.
 func recorded(t *testing.T, content string) *hosttest.Host {
 	t.Helper()
 	h := newHost(t, text(content, 0o600, 0, 0))
@@ -123,7 +123,7 @@ func recorded(t *testing.T, content string) *hosttest.Host {
 	return h
 }
 
-// ordinary reads a File that has no secret of its own.
+// ordinary reads a File without a secret of its own.
 func ordinary(t *testing.T, h *hosttest.Host, spec string) resource.Resource {
 	t.Helper()
 	r, err := bind(t, spec)
@@ -137,7 +137,7 @@ func TestFormerSecretIsNotShown(t *testing.T) {
 	t.Parallel()
 
 	for sentence, c := range map[string]struct {
-		now  string // the content by the time that the File gets other content
+		now  string // the content when the File gets other content
 		spec string
 	}{
 		"new content":                          {"s3cret\n", `{path: /x, content: "plain\n"}`},

@@ -25,7 +25,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file"
 )
 
-// A remote has one content, and remembers what it was asked.
+// A remote has one content, and records its requests.
 type remote struct {
 	answer  fetch.Answer
 	content string
@@ -33,7 +33,7 @@ type remote struct {
 	asked   *[]string
 }
 
-// nowhere is for files that come from the host.
+// nowhere is a remote for files whose content comes from the host.
 var nowhere = remote{err: errors.New("there is no network"), asked: new([]string)}
 
 func (r remote) Ask(context.Context, fetch.Request) (fetch.Answer, error) {
@@ -292,7 +292,7 @@ func TestContentWithWrongChecksumIsDiscarded(t *testing.T) {
 	} {
 		for _, there := range []string{"good\n", ""} {
 			if there == "" && c.head != nil {
-				continue // what is to be made is not asked for beforehand
+				continue // a new file is downloaded without a HEAD request
 			}
 			t.Run(sentence+map[bool]string{true: ", where there was none"}[there == ""], func(t *testing.T) {
 				t.Parallel()

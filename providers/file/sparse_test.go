@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
-// A user makes a file of a terabyte in no time. To read it would take minutes.
+// A user can create a file of a terabyte instantly. Reading it would take minutes.
 func TestHugeFilesAreNotReadIfTheSizeDiffers(t *testing.T) {
 	t.Parallel()
 

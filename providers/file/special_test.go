@@ -32,7 +32,7 @@ func device(t *testing.T, h *hosttest.Host) {
 	must(t, unix.Mknod(filepath.Join(h.Dir(), "x"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))))
 }
 
-// None of these ever waits for someone at the other end.
+// Opening these never waits for a process at the other end.
 func TestSpecialFiles(t *testing.T) {
 	t.Parallel()
 

@@ -22,7 +22,7 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// attributes are what a user writes and what a provider reads.
+// attributes are the attributes of a resource, desired or as read by a provider.
 type attributes = v1alpha1.GroupAttributes
 
 // The features of providers.
@@ -100,7 +100,7 @@ func keys(a attributes) []string {
 	return []string{strconv.FormatInt(*a.GID, 10)}
 }
 
-// validate rejects what the host's tools would take for several names.
+// validate rejects values that the host's tools would treat as several names.
 func validate(a attributes) error {
 	var errs []error
 	for _, m := range a.Members {
@@ -111,7 +111,7 @@ func validate(a attributes) error {
 	return errors.Join(errs...)
 }
 
-// usersBefore are the users that must exist before a group.
+// usersBefore returns the users that must exist before a group.
 func usersBefore(a attributes) []string {
 	if !exists(a) {
 		return nil

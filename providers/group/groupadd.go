@@ -124,7 +124,7 @@ func remedies(tool string) accounts.Remedies {
 	}
 }
 
-// creation are the commands that create a group and add its members.
+// creation returns the commands that create a group and add its members.
 func creation(want attributes) [][]string {
 	commands := [][]string{slices.Concat([]string{"groupadd"}, gid(want), system(want), []string{"--", want.Name})}
 	if len(want.Members) > 0 {
@@ -133,7 +133,7 @@ func creation(want attributes) [][]string {
 	return commands
 }
 
-// modification are the commands that set a property of an existing group.
+// modification returns the commands that set a property of an existing group.
 func modification(is, want attributes, property string) [][]string {
 	switch {
 	case property == "gid":
@@ -145,12 +145,12 @@ func modification(is, want attributes, property string) [][]string {
 	}
 }
 
-// setMembers is the command that replaces all members.
+// setMembers returns the command that replaces all members.
 func setMembers(want attributes) []string {
 	return []string{"gpasswd", "--members", strings.Join(want.Members, ","), "--", want.Name}
 }
 
-// addMembers adds each missing member, and keeps members that were added a moment ago.
+// addMembers returns commands that add each missing member and preserve members that were just added.
 func addMembers(is, want attributes) [][]string {
 	var commands [][]string
 	for _, m := range want.Members {

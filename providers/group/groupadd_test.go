@@ -71,7 +71,7 @@ func TestOtherMembersStay(t *testing.T) {
 	h := open(t, root)
 	r := bind(t, h, `{"name": "staff", "members": ["bob", "ann"]}`)
 	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
-	debian.Chroot(t, root, "gpasswd", "--add", "eve", "staff") // between the look and the change
+	debian.Chroot(t, root, "gpasswd", "--add", "eve", "staff") // between the read and the change
 	must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 
 	if entry := debian.Chroot(t, root, "getent", "group", "staff"); entry != "staff:x:50:ann,eve,bob\n" {
@@ -110,7 +110,7 @@ func TestAGroupIsFoundByNameAndNumber(t *testing.T) {
 	}
 }
 
-// newFake is a host with the group root, the groups in these lines, and tools that
+// newFake returns a host with the group root, the groups in these lines, and tools that
 // do nothing.
 func newFake(t *testing.T, lines string) *hosttest.Host {
 	t.Helper()
@@ -130,7 +130,7 @@ func open(t *testing.T, root string) *linux.Host {
 	return h
 }
 
-// bind makes the resource Group/web, with a provider for the host.
+// bind returns the resource Group/web, with a provider for the host.
 func bind(t *testing.T, h host.Reader, manifest string) resource.Resource {
 	t.Helper()
 	return resourcetest.Bind(t, group.Type(), h, "web", manifest)

@@ -17,7 +17,7 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// Attributes are those of a message.
+// Attributes are the attributes of a Notify.
 type Attributes struct {
 	v1alpha1.NotifyAttributes
 	name string // metadata.name

@@ -66,7 +66,7 @@ func TestEveryRunReportsTheMessage(t *testing.T) {
 	}
 }
 
-// memory is a store that remembers what the runs of a test have seen.
+// memory is a store for the runs of a test.
 type memory struct {
 	engine.Forgetful
 	seen map[resource.Ref]map[string]string

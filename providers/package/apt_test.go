@@ -22,7 +22,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// A machine is a Debian root with packages to be had.
+// A machine is a Debian root with available packages.
 type machine struct {
 	t    *testing.T
 	root string
@@ -35,7 +35,7 @@ func impatient(timeout time.Duration) *resource.Type[pkg.Attributes] {
 	return pkg.Type(apt.Lock{Timeout: timeout, Poll: 50 * time.Millisecond})
 }
 
-// newMachine makes a machine whose apt knows these packages.
+// newMachine returns a machine whose index has these packages.
 func newMachine(t *testing.T, debs ...debian.Deb) machine {
 	t.Helper()
 	root := debian.Root(t)
@@ -53,7 +53,7 @@ func newMachine(t *testing.T, debs ...debian.Deb) machine {
 	return machine{t, root, host, bound.Kind(impatient(30 * time.Second))}
 }
 
-// apply does what the engine does, in one batch: read, compare, write what differs.
+// apply applies packages like the engine, in one batch: it reads, compares and writes.
 // It returns for each package "in sync", its changes, or its error.
 func (m machine) apply(attributes ...string) []string {
 	m.t.Helper()
@@ -110,7 +110,7 @@ func messages(changes []resource.Change) string {
 	return strings.Join(all, ", ")
 }
 
-// states are dpkg's own words about packages: "hold ok installed 1.0".
+// states returns the states of packages in dpkg's words: "hold ok installed 1.0".
 func (m machine) states(names ...string) []string {
 	m.t.Helper()
 	out := debian.Chroot(m.t, m.root, "dpkg-query", "--show", "--showformat", "${Package} ${Status} ${Version}\\n")
@@ -148,7 +148,7 @@ func expect(t *testing.T, want, got []string) {
 	}
 }
 
-// deb has a configuration file that tells its version.
+// deb returns a package whose configuration file contains its version.
 func deb(name, version string) debian.Deb {
 	conf := "/etc/" + name + ".conf"
 	return debian.Deb{

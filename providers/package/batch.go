@@ -21,8 +21,8 @@ type batch struct {
 	errs      []error // parallel to writes
 	db        dpkg.Database
 	updated   bool  // apt's index was updated
-	updateErr error // why it could not be
-	stopped   error // why nothing more is tried
+	updateErr error // of the update
+	stopped   error // if set, nothing more is tried
 }
 
 // run brings all packages into their desired state, together as far as possible.
@@ -79,7 +79,7 @@ func (b *batch) read() error {
 	return err
 }
 
-// plan orders what is needed. It first updates an index that lacks something that is asked for, or
+// plan returns the necessary orders. It first updates an index that lacks a requested package, or
 // that is older than its sources.
 func (b *batch) plan(ctx context.Context) ([]transaction.Order, error) {
 	orders, missing, err := b.planByIndex(ctx)
@@ -102,7 +102,7 @@ func (b *batch) plan(ctx context.Context) ([]transaction.Order, error) {
 	return orders, err
 }
 
-// failOutdated fails what an index that could not be updated does not know: whether a package
+// failOutdated fails writes that depend on an index that could not be updated: whether a package
 // exists, and which version is the latest.
 func (b *batch) failOutdated(orders []transaction.Order) {
 	if b.updateErr == nil {
@@ -120,8 +120,8 @@ func (b *batch) failOutdated(orders []transaction.Order) {
 	}
 }
 
-// planByIndex plans by the index as it is. missing are the errors of what the index does not have,
-// by the place in the batch; other errors are final.
+// planByIndex plans by the index as it is. missing has the errors about packages and versions that
+// the index lacks, by the place in the batch; other errors are final.
 func (b *batch) planByIndex(ctx context.Context) (orders []transaction.Order, missing map[int]error, err error) {
 	offers, err := apt.Offers(ctx, b.reader, b.names())
 	if err != nil {
@@ -143,7 +143,7 @@ func (b *batch) planByIndex(ctx context.Context) (orders []transaction.Order, mi
 	return orders, missing, nil
 }
 
-// order returns what one resource needs, nil if nothing.
+// order returns the order of one resource, or nil if it needs nothing.
 func (b *batch) order(ctx context.Context, want Attributes, offers map[string]apt.Offer) (*transaction.Order, error) {
 	name, available, err := b.choose(ctx, want, offers)
 	if err != nil {
@@ -152,7 +152,7 @@ func (b *batch) order(ctx context.Context, want Attributes, offers map[string]ap
 	return plan(want, name, b.db.Find(name), available)
 }
 
-// names are those whose versions in the index matter.
+// names returns the names of packages whose versions in the index matter.
 func (b *batch) names() []string {
 	var names []string
 	for _, w := range b.writes {
@@ -163,7 +163,8 @@ func (b *batch) names() []string {
 	return names
 }
 
-// update updates the index, once in a batch. A failure matters only to what is missing then.
+// update updates the index, once in a batch. A failure matters only to packages that are missing
+// afterwards.
 func (b *batch) update(ctx context.Context) {
 	if b.updated {
 		return

@@ -27,14 +27,14 @@ func packageName(db dpkg.Database, want Attributes) string {
 
 func allowsVirtual(want Attributes) bool { return ptr.Deref(want.AllowVirtual, false) }
 
-// An offer is what can be installed of a package.
+// An offer has the versions of a package that can be installed.
 type offer struct {
 	apt.Offer
 	file string // of the source; "" if the offer is that of apt's index
 }
 
-// choose returns the canonical name of the package that a resource manages, and what can be
-// installed of it.
+// choose returns the canonical name of the package that a resource manages, and its available
+// versions.
 func (b *batch) choose(ctx context.Context, want Attributes, offers map[string]apt.Offer) (string, offer, error) {
 	if installing(want) && want.Source != nil {
 		available, err := b.offerSource(ctx, want)
@@ -57,7 +57,7 @@ func (b *batch) choose(ctx context.Context, want Attributes, offers map[string]a
 	}
 }
 
-// ambiguous is the error of a virtual package to be removed with several installed providers.
+// ambiguous returns the error of a virtual package to be removed that has several installed providers.
 func (b *batch) ambiguous(want Attributes, name string) error {
 	if name == b.db.Canonical(want.Name) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// needing is a package that depends on exactly this version of another one.
+// needing returns a package that depends on exactly this version of another one.
 func needing(name, version, other string) debian.Deb {
 	d := deb(name, version)
 	d.Depends = other + " (= " + version + ")"

@@ -19,8 +19,8 @@ import (
 	pkg "github.com/fettle-dev/fettle/providers/package"
 )
 
-// What apt is asked and told, by the state that a package is in and the one that it
-// should be in. The index has versions 1.0 and 2.0 of it.
+// The commands of apt, by the present and the desired state of a package.
+// The index has versions 1.0 and 2.0.
 func TestAptCommands(t *testing.T) {
 	t.Parallel()
 
@@ -83,7 +83,7 @@ func TestAptCommands(t *testing.T) {
 	}
 }
 
-// hostWith is a fake host whose index is in order and that has the package tree in this
+// hostWith returns a fake host with an up-to-date index and the package tree in this
 // state, with the version.
 func hostWith(t *testing.T, state string) *hosttest.Host {
 	t.Helper()
@@ -105,7 +105,7 @@ func database(state string) string {
 	return text
 }
 
-// write brings the package tree to what it should be, without having looked first.
+// write writes the desired state of the package tree without reading it first.
 func write(ctx context.Context, h *hosttest.Host, attributes string) error {
 	r, err := bound.Kind(pkg.Type(pkg.DefaultLock())).Bind(resource.Ref{Kind: "Package", Name: "tree"}, json.RawMessage("{"+attributes+"}"))
 	if err != nil {
@@ -117,7 +117,7 @@ func write(ctx context.Context, h *hosttest.Host, attributes string) error {
 	return r.Write(ctx, resourcetest.Writer(h), []resource.Change{{Property: resource.Ensure}})
 }
 
-// A package that is right already, because another one brought it, needs nothing.
+// A package that another one has installed as a dependency needs nothing.
 func TestPackagesInSyncAreNotChanged(t *testing.T) {
 	t.Parallel()
 

@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// lethal is a package whose first installation kills dpkg during unpacking.
+// lethal returns a package whose first installation kills dpkg during unpacking.
 func lethal(name, version string) debian.Deb {
 	d := deb(name, version)
 	d.Scripts = map[string]string{"preinst": "#!/bin/sh\nset -e\nif [ ! -e /killed ]; then touch /killed; kill -9 $PPID; fi\n"}
@@ -54,7 +54,7 @@ func TestADamagedPackageIsRepaired(t *testing.T) {
 	}
 }
 
-// Without a file of the package, apt-get does nothing at all.
+// Without the package file, apt-get does nothing at all.
 func TestDamagedPackageThatIsNotInTheIndex(t *testing.T) {
 	t.Parallel()
 

@@ -22,7 +22,7 @@ import (
 
 const statusFile = "/var/lib/dpkg/status"
 
-// status is the database in testdata.
+// status returns the database in testdata.
 func status(t testing.TB) string {
 	t.Helper()
 	content, err := os.ReadFile("testdata/status")
@@ -32,7 +32,7 @@ func status(t testing.TB) string {
 	return string(content)
 }
 
-// debianHost is a fake host that has the tools and a database.
+// debianHost returns a fake host with the tools and a database.
 func debianHost(t testing.TB, status string) *hosttest.Host {
 	t.Helper()
 	h := hosttest.New(t)
@@ -74,7 +74,7 @@ func TestDpkgStates(t *testing.T) {
 	}
 }
 
-// stateOf is what is read of a package together with others: ensure and mark.
+// stateOf returns ensure and mark of a package that is read together with others.
 func stateOf(t *testing.T, h *hosttest.Host, name string) string {
 	t.Helper()
 	r := named(t, h, name)
@@ -100,7 +100,7 @@ func named(t *testing.T, h *hosttest.Host, name string) resource.Resource {
 	return r
 }
 
-// A counting host remembers how often a file was opened.
+// A counting host counts how often a file is opened.
 type counting struct {
 	host.Reader
 	opened map[string]int

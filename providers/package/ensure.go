@@ -21,7 +21,7 @@ func ensureProperty() resource.Property[Attributes] {
 	}
 }
 
-// ensureOf is the value of ensure, "" if there is none.
+// ensureOf returns the value of ensure, or "".
 func ensureOf(a Attributes) string { return ptr.Deref(a.Ensure, "") }
 
 func exists(a Attributes) bool {
@@ -80,7 +80,7 @@ func allows(want Attributes, version string) bool {
 	}
 }
 
-// isLatest takes the installed version for the latest if no other is known. An index that is older
+// isLatest treats the installed version as the latest if no other is known. An index that is older
 // than its sources proves nothing.
 func isLatest(is Attributes) bool {
 	known := is.found.latest

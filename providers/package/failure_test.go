@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// failing has a script that complains and fails.
+// failing returns a package with a script that prints an error and fails.
 func failing(name, script string) debian.Deb {
 	d := deb(name, "1.0")
 	d.Scripts = map[string]string{script: "#!/bin/sh\necho no luck today >&2\nexit 1\n"}
@@ -69,7 +69,7 @@ func TestFailedPurgeLeavesAPackageRemoved(t *testing.T) {
 	}
 }
 
-// withoutNoise leaves out what the scripts of test packages said.
+// withoutNoise removes the output of the scripts of test packages.
 func withoutNoise(outcomes []string) []string {
 	for i := range outcomes {
 		outcomes[i] = strings.ReplaceAll(outcomes[i], "no luck today; ", "")

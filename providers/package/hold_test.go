@@ -44,7 +44,7 @@ func TestPackagesAreHeldAgainAfterAFailure(t *testing.T) {
 	expect(t, []string{"hold ok installed 1.0"}, m.states("tree"))
 }
 
-// What is held by others stays as it is, even where a transaction could do with another
+// Packages held by others stay unchanged, even if a transaction could use another
 // version of it.
 func TestOtherHeldPackagesAreNotChanged(t *testing.T) {
 	t.Parallel()

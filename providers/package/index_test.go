@@ -58,8 +58,8 @@ func TestOutdatedIndexIsUpdated(t *testing.T) {
 	}
 }
 
-// newer is an archive with a newer version, where what the old index names is still
-// there; of the sources this alone is newer than the index.
+// newer publishes an archive with a newer version, in which the files of the old index still
+// exist. Only this source is newer than the index.
 func newer(source string) func(m machine) {
 	return func(m machine) {
 		m.t.Helper()
@@ -73,7 +73,7 @@ func newer(source string) func(m machine) {
 	}
 }
 
-// publish replaces what the archive has, and leaves apt with the old index and old
+// publish replaces the content of the archive, and leaves apt with the old index and old
 // sources.
 func (m machine) publish(debs ...debian.Deb) {
 	m.t.Helper()
@@ -100,7 +100,7 @@ func TestIndexIsNotUpdatedWithoutNeed(t *testing.T) {
 	index := resourcetest.Files(m.host, "/var/lib/apt/lists")
 	before := index(t)
 	expect(t, []string{"created", "in sync", "in sync"}, m.apply(`{"name":"tree"}`, `{"name":"tar"}`, `{"name":"tar","ensure":"latest"}`))
-	m.date("etc/apt/sources.list", time.Hour) // which matters to what is installed alone
+	m.date("etc/apt/sources.list", time.Hour) // matters only to installations
 	expect(t, []string{"purged"}, m.apply(`{"name":"bush","ensure":"purged"}`))
 	if after := index(t); before != after {
 		t.Errorf("the index was updated:\n%s", after)
@@ -154,7 +154,7 @@ func TestErrorNamesAFailedUpdate(t *testing.T) {
 	expect(t, []string{"in sync"}, outcomes[2:])
 }
 
-// apt-get update succeeds when it can't reach a mirror, and goes on with what it has.
+// apt-get update succeeds if it can't reach a mirror, and uses the old index.
 func TestUnreachableMirrorIsNotAnUnknownPackage(t *testing.T) {
 	t.Parallel()
 

@@ -22,5 +22,5 @@ func lockFile(t *testing.T, f *os.File) {
 	}
 }
 
-// holder is how the tools tell who holds it.
+// holder returns the tools' message about the process that holds the lock.
 func (m machine) holder() string { return strconv.Itoa(os.Getpid()) }

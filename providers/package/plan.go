@@ -14,13 +14,13 @@ import (
 	"github.com/fettle-dev/fettle/providers/package/transaction"
 )
 
-// An unavailableError says that the index does not have what is asked for. A newer index may.
+// An unavailableError reports a package or version that the index lacks. A newer index may have it.
 type unavailableError struct{ lack, remedy string }
 
 func (e *unavailableError) Error() string { return e.lack + e.remedy }
 
-// plan returns what a package needs, of which is is installed and available can be: nil if it
-// needs nothing.
+// plan returns the order for a package, given the installed package and the available versions, or
+// nil if it needs nothing.
 func plan(want Attributes, name string, is dpkg.Package, available offer) (*transaction.Order, error) {
 	state := stateOf(is, name)
 	state.found.latest = available.Candidate
@@ -34,7 +34,7 @@ func plan(want Attributes, name string, is dpkg.Package, available offer) (*tran
 		return o, nil
 	}
 	o.Action, o.Settings = transaction.Install, settingsOf(want, want.InstallOptions)
-	o.Settings.Reinstall = is.Damage() != nil // otherwise apt-get takes a damaged package for installed
+	o.Settings.Reinstall = is.Damage() != nil // otherwise apt-get treats a damaged package as installed
 	target(o, ensureOf(want), available)
 	return o, checkAvailable(ensureOf(want), o, available)
 }
@@ -47,7 +47,7 @@ func removalOptions(is dpkg.Package) []string {
 	return []string{"-o", "DPkg::Options::=--force-remove-reinstreq"}
 }
 
-// target sets the version to install, and of a range the newest that is available.
+// target sets the version to install: for a range, the newest available one.
 func target(o *transaction.Order, ensure string, available offer) {
 	switch {
 	case available.file != "":
@@ -67,8 +67,8 @@ func settingsOf(want Attributes, options []string) apt.Settings {
 	return s
 }
 
-// checkAvailable returns why apt-get must not be run with a package that it would not find, or
-// would take for an expression or an option.
+// checkAvailable returns an error if apt-get must not be run with a package that it would not find, or
+// would treat as an expression or an option.
 func checkAvailable(ensure string, o *transaction.Order, available offer) error {
 	switch {
 	case !apt.IsName(o.Name):

@@ -47,7 +47,7 @@ func (b *batch) precheck(ctx context.Context) error {
 	return nil
 }
 
-// reportMissing fails what the index does not have, unless it is older than a source, so that an
+// reportMissing fails packages that the index lacks, unless it is older than a source, so that an
 // apply would update it first.
 func (b *batch) reportMissing(missing map[int]error, newerSource string) {
 	for i, err := range missing {
@@ -60,7 +60,7 @@ func (b *batch) reportMissing(missing map[int]error, newerSource string) {
 }
 
 // simulate has apt-get simulate a transaction. If that fails, it simulates the halves, until each
-// package that is to blame is alone.
+// failing package is alone.
 func (b *batch) simulate(ctx context.Context, t transaction.Transaction) error {
 	res, err := b.reader.Query(ctx, t.Simulation(b.db))
 	switch {

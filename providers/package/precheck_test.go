@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// precheck does what the engine does in a plan. It returns for each package its notes, or the error
+// precheck checks packages like the engine in a plan. It returns for each package its notes, or the error
 // that an apply would have.
 func (m machine) precheck(attributes ...string) []string {
 	m.t.Helper()

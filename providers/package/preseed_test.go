@@ -7,7 +7,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// curious asks for a colour, and writes down which one it was told at each step.
+// curious returns a package that asks for a colour, and records the answer at each step.
 func curious(name string) debian.Deb {
 	const ask = ". /usr/share/debconf/confmodule\ndb_get NAME/colour\necho NAME STEP $RET >>/witness\n"
 	step := func(step string) string {

@@ -97,16 +97,16 @@ func (p provider) Write(ctx context.Context, h resource.Writer, is, want Attribu
 	return nil
 }
 
-// WriteAll implements [resource.BatchWriter]: one transaction for all, and smaller ones for what
-// fails in it.
+// WriteAll implements [resource.BatchWriter]: one transaction for all, and smaller ones for the
+// packages that fail in it.
 func (p provider) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[Attributes]) []error {
 	b := &batch{tools: p.tools(h), reader: h, writes: writes, errs: make([]error, len(writes))}
 	b.run(ctx)
 	return b.errs
 }
 
-// Refresh implements [resource.Refresher]: it reinstalls an installed package if the resource says
-// so. The version stays, unless the source has another one by now.
+// Refresh implements [resource.Refresher]: it reinstalls an installed package if the resource requests
+// it. The version stays, unless the source has another one by now.
 func (p provider) Refresh(ctx context.Context, h resource.Writer, is, want Attributes) error {
 	if !ptr.Deref(want.ReinstallOnRefresh, false) || !installing(want) {
 		return resource.ErrNothingToRefresh
@@ -119,7 +119,7 @@ func (p provider) Refresh(ctx context.Context, h resource.Writer, is, want Attri
 func (p provider) tools(h host.Host) apt.Tools { return apt.Tools{Host: h, Lock: p.lock} }
 
 // Identify implements [resource.Identifier]: the name of a package of the native architecture may
-// contain that or not.
+// contain the architecture or not.
 func (provider) Identify(_ context.Context, h resource.Reader, wants []Attributes) []string {
 	identities := make([]string, len(wants))
 	qualified := false
@@ -141,6 +141,6 @@ func (provider) Identify(_ context.Context, h resource.Reader, wants []Attribute
 	return identities
 }
 
-// Watch implements [resource.Watcher]: what is installed and held. New versions are found at the
-// next interval.
+// Watch implements [resource.Watcher]: the installed packages and their selections. New versions
+// are found at the next interval.
 func (provider) Watch(host.Reader, Attributes) []string { return []string{dpkg.StatusFile} }

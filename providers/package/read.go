@@ -11,13 +11,13 @@ import (
 	"github.com/fettle-dev/fettle/providers/package/dpkg"
 )
 
-// stateOf is the state of a package by the name of its resource.
+// stateOf returns the state of a package by the name of its resource.
 func stateOf(p dpkg.Package, name string) Attributes {
 	var a Attributes
 	a.Name = name
 	a.Ensure = new(ensureFrom(p))
 	a.Mark = new(none)
-	if p.Held() && p.Installed() { // what is not installed is not held, whatever dpkg's selection
+	if p.Held() && p.Installed() { // a missing package is not held, regardless of dpkg's selection
 		a.Mark = new(hold)
 	}
 	a.found.damage = p.Damage()
@@ -41,7 +41,7 @@ func ensureFrom(p dpkg.Package) string {
 }
 
 // findLatest looks up the versions that latest and ranges resolve to now. A version that is in its
-// range needs no look at the index.
+// range does not require the index.
 func findLatest(ctx context.Context, h host.Reader, db dpkg.Database, wants []Attributes, results []resource.Result[Attributes]) {
 	var indexed []int // those that need apt's index
 	for i, want := range wants {

@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// refresh reads a package and tells it that something happened: "refreshed", "nothing
+// refresh reads a package and refreshes it. It returns "refreshed", "nothing
 // to refresh" or the error.
 func (m machine) refresh(attributes string) string {
 	m.t.Helper()
@@ -24,7 +24,7 @@ func (m machine) refresh(attributes string) string {
 	}
 }
 
-// owned is a package with a file that is no configuration.
+// owned returns a package with a file that is not a configuration file.
 func owned(version string) debian.Deb {
 	return debian.Deb{Name: "tree", Version: version, Files: map[string]string{"/usr/share/tree": "version " + version + "\n"}}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// export puts a package of the repository where a source is, as a new version of it.
+// export copies a package of the repository to a source path, as a new version.
 func (m machine) export(file, source string) {
 	m.t.Helper()
 	content, err := os.ReadFile(filepath.Join(m.root, "srv/repository", file))

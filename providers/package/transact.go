@@ -32,8 +32,8 @@ func (b *batch) preseed(ctx context.Context, orders []transaction.Order) []trans
 	return ready
 }
 
-// transact runs a transaction. If it fails, it runs what is left of it in two halves, until each
-// package that is to blame is alone.
+// transact runs a transaction. If it fails, it runs the rest of it in two halves, until each
+// failing package is alone.
 func (b *batch) transact(ctx context.Context, t transaction.Transaction) {
 	before := b.db
 	err := b.attempt(ctx, t)
@@ -94,7 +94,7 @@ func (b *batch) changed(t transaction.Transaction, before dpkg.Database) bool {
 	})
 }
 
-// runAll runs all commands of a transaction and reads the database again. That decides what was
+// runAll runs all commands of a transaction and reads the database again. The database decides what was
 // done; the error only explains.
 func (b *batch) runAll(ctx context.Context, t transaction.Transaction) error {
 	var errs []error
@@ -139,7 +139,7 @@ func (b *batch) release(ctx context.Context, orders []transaction.Order) (releas
 	return released, b.tools.Select(ctx, apt.SelectInstall, names)
 }
 
-// hold holds the packages whose resources say so, or that were held before.
+// hold holds the packages whose resources set mark: hold, or that were held before.
 func (b *batch) hold(ctx context.Context, released map[string]bool) {
 	var names []string
 	var held []int

@@ -59,7 +59,7 @@ func TestReadyPackagesAreOneTransaction(t *testing.T) {
 	}, m.states("one", "two", "old", "rival", "gone", "trace"))
 }
 
-// commands are the transactions that apt wrote down.
+// commands returns the transactions in apt's log.
 func (m machine) commands() []string {
 	m.t.Helper()
 	var all []string
@@ -151,7 +151,7 @@ func TestPackagesOfAnotherArchitecture(t *testing.T) {
 	}
 }
 
-// Below a running systemd, apt works in a unit of its own, which outlives us.
+// Under systemd, apt runs in its own unit, which outlives the agent.
 func TestPackagesOfABootedMachine(t *testing.T) {
 	t.Parallel()
 
@@ -176,7 +176,7 @@ func TestPackagesOfABootedMachine(t *testing.T) {
 	}
 }
 
-// named is a package and what is read of it when it is merely named.
+// named is a package and the state that is read from its name alone.
 func (m machine) named(name string) string {
 	m.t.Helper()
 	r, err := m.kind.Named(name)

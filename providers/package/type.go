@@ -16,23 +16,23 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// Attributes are those of a package: what a user writes and what a provider reads.
+// Attributes are the attributes of a Package, desired or as read by a provider.
 type Attributes struct {
 	v1alpha1.PackageAttributes
 	found found
 }
 
-// found is what a provider finds out beside the attributes.
+// found is the state of a package beyond its attributes.
 type found struct {
 	// latest is the version that would be installed now for ensure: latest or a range; "" if none
 	// is known, or if it was not looked up.
 	latest string
-	// stale says that apt's index is older than its sources.
+	// stale is set if apt's index is older than its sources.
 	stale bool
-	// unfinished says that dpkg was interrupted while it installed the package. It is never in sync:
+	// unfinished is set if dpkg was interrupted while it installed the package. It is never in sync:
 	// installing it again finishes it, and removing it deletes its files.
 	unfinished bool
-	// damage is what dpkg says is wrong with the package. Writing ensure repairs it.
+	// damage is set if dpkg has flagged the package as damaged. Writing ensure repairs it.
 	damage error
 }
 
@@ -106,7 +106,7 @@ func gone(want Attributes) Attributes {
 	}}
 }
 
-// was is the state to restore. A package that is damaged or half installed was meant to be
+// was returns the state to restore. A package that is damaged or half installed was meant to be
 // installed.
 func was(_ host.Reader, is Attributes, _ []resource.Change) (Attributes, error) {
 	if is.found.damage != nil || is.found.unfinished {
@@ -144,7 +144,7 @@ func parameters() []resource.Parameter {
 	}
 }
 
-// files are those on the host that the package needs.
+// files returns the files on the host that the package needs.
 func files(want Attributes) []string {
 	var all []string
 	for _, file := range []*string{want.Source, want.ResponseFile} {

@@ -8,8 +8,8 @@ import (
 	"github.com/fettle-dev/fettle/providers/purge"
 )
 
-// The first number that login.defs gives counts, whatever follows; and where it gives
-// none, system accounts end where they always do.
+// The first number in login.defs counts. Without one,
+// the default applies.
 func FuzzSetting(f *testing.F) {
 	f.Add("# UID_MIN 5\nUID_MIN\t\t 1000 # first\nUID_MIN 7\n", uint16(500))
 	f.Add("UID_MIN\nUID_MIN x\nUID_MIN 0x10\nUID_MINX 3", uint16(0))

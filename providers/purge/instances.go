@@ -80,7 +80,7 @@ func lastFirst(all []resource.Instance) []resource.Instance {
 	return all
 }
 
-// absent is the resource that removes an instance: with its parameters, which locate it, and without
+// absent returns the resource that removes an instance: with its parameters, which locate it, and without
 // its properties.
 func absent(kind resource.Kind, i resource.Instance) (resource.Resource, error) {
 	var attributes map[string]any
@@ -108,7 +108,7 @@ func absent(kind resource.Kind, i resource.Instance) (resource.Resource, error) 
 	return r, nil
 }
 
-// essential are accounts that every host needs, whatever their numbers.
+// essential has the accounts that every host needs, whatever their numbers.
 var essential = []string{"root", "nobody", "nogroup", "bin", "noaccess", "daemon", "sys"}
 
 // exclusions are unmanaged instances that are not removed.
@@ -136,7 +136,7 @@ func newExclusions(h host.Reader, want attributes) (exclusions, error) {
 	return s, nil
 }
 
-// setting is a number in a file like login.defs, or the default if it is not set.
+// setting returns a number from a file like login.defs, or the default if it is not set.
 func setting(text, name string, otherwise int64) int64 {
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) >= 2 && f[0] == name {

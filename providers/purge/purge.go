@@ -1,4 +1,4 @@
-// Package purge is the resource type Purge: it removes what exists on a host and no resource of the
+// Package purge is the resource type Purge: it removes instances on a host that no resource of the
 // node's catalog manages.
 //
 // A Purge itself is always in sync, but the resources that it generates are not. It is Puppet's type
@@ -19,7 +19,7 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// attributes are what a user writes.
+// attributes are the attributes of a Purge.
 type attributes = v1alpha1.PurgeAttributes
 
 // Type is the type Purge.

@@ -16,7 +16,7 @@ func normalize(a *attributes) {
 	}
 }
 
-// fullType is the name of a type in files.
+// fullType returns the name of a type in files.
 func fullType(kind string) string {
 	switch kind {
 	case "rsa":
@@ -33,8 +33,8 @@ func fullType(kind string) string {
 	return kind
 }
 
-// validate rejects what sshd would take for another line, or for none. An absent key may have any
-// name, because somebody else may have chosen it.
+// validate rejects values that sshd would read as another line, or ignore. An absent key may have any
+// name, because others may have chosen it.
 func validate(a attributes) error {
 	errs := []error{validateName(a), validatePlace(a)}
 	if isAbsent(a) {
@@ -70,7 +70,7 @@ func validatePlace(a attributes) error {
 	return nil
 }
 
-// place is the user and the file of a key, "" if they are not set.
+// place returns the user and the file of a key; "" if they are not set.
 func place(a attributes) (user, target string) {
 	if a.User != nil {
 		user = *a.User
@@ -97,7 +97,7 @@ func userOf(a attributes) []string {
 	return []string{*a.User}
 }
 
-// directories are those above the file, the nearest first.
+// directories returns the directories above the file, the nearest first.
 func directories(a attributes) []string {
 	if a.Target == nil {
 		return nil

@@ -75,7 +75,7 @@ func (o openssh) WriteAll(ctx context.Context, h resource.Writer, writes []resou
 	return errs
 }
 
-// rewrite makes the writes of one file.
+// rewrite carries out the writes of one file.
 func (d *files) rewrite(ctx context.Context, h host.Host, which []int, writes []resource.Write[attributes]) error {
 	s, err := d.file(writes[which[0]].Want)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *keyFile) named(name string) []authorizedkeys.Named {
 	return slices.DeleteFunc(s.file.Keys(s.Path), func(k authorizedkeys.Named) bool { return k.Name != name })
 }
 
-// files are those that were read, each once.
+// files caches the files that were read.
 type files struct {
 	h        host.Reader
 	accounts authorizedkeys.Accounts
@@ -154,7 +154,7 @@ func (d *files) file(want attributes) (*keyFile, error) {
 	return s, nil
 }
 
-// state is a key in the form of want. Of several lines it is one that is out of sync, if there is one.
+// state returns a key in the form of want. Of several lines it prefers one that is out of sync.
 func (d *files) state(want attributes) (attributes, error) {
 	is := attributes{Name: want.Name, Ensure: new(resource.Absent), User: want.User, Target: want.Target}
 	if user, target := place(want); user == "" && target == "" {

@@ -25,7 +25,7 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// attributes are what a user writes and what a provider reads.
+// attributes are the attributes of a resource, desired or as read by a provider.
 type attributes = v1alpha1.SSHAuthorizedKeyAttributes
 
 // Type is the type SSHAuthorizedKey.
@@ -87,7 +87,7 @@ func properties() []resource.Property[attributes] {
 	}
 }
 
-// fingerprint is that of ssh-keygen -l.
+// fingerprint returns the fingerprint that ssh-keygen -l prints.
 func fingerprint(a attributes) string {
 	if a.Key == nil {
 		return ""

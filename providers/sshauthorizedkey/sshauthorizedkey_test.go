@@ -27,7 +27,7 @@ const (
 	two = "AAAAC3NzaC1lZDI1NTE5AAAAIP/+/fz7+vn49/b19PPy8fDv7u3s6+rp6Ofm5eTj4uHg"
 )
 
-// open is a Debian tree with the users ann and bob.
+// open returns a Debian tree with the users ann and bob.
 func open(t *testing.T) (h *linux.Host, root string) {
 	t.Helper()
 	root = debian.Root(t)
@@ -60,7 +60,7 @@ func same(t *testing.T, got []string, want ...string) {
 
 const keys = "/home/ann/.ssh/authorized_keys"
 
-// put makes a file of ann's, and the directory above it.
+// put creates a file of ann's, and the directory above it.
 func put(t *testing.T, root, path, content string) {
 	t.Helper()
 	file := filepath.Join(root, path)
@@ -134,7 +134,7 @@ func TestWrongTypeIsCorrected(t *testing.T) {
 	}
 }
 
-// counting counts the files that are written.
+// counting is a host that counts the files that are written.
 type counting struct {
 	host.Host
 	writes *int
@@ -177,7 +177,7 @@ func TestUsersCannotRedirectWrites(t *testing.T) {
 	tests := map[string]struct {
 		link, to string // in ann's home
 		want     []string
-		kept     string // a file that must be as it was
+		kept     string // a file that must not change
 	}{
 		"a symlink to root's file is not read": {
 			".ssh/authorized_keys", "/etc/shadow",
@@ -317,7 +317,7 @@ func TestInvalidAttributes(t *testing.T) {
 	}
 }
 
-// Whatever the type, a key that is of another is refused by the full name.
+// A key of another type is rejected with the full name of its type.
 func TestShortTypeNames(t *testing.T) {
 	for short, full := range map[string]string{
 		"rsa": "ssh-rsa", "dsa": "ssh-dss", "ecdsa-sk": "sk-ecdsa-sha2-nistp256@openssh.com", "ed25519-sk": "sk-ssh-ed25519@openssh.com",

@@ -10,8 +10,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
-// A lagging service is told to be something, and is so some looks later. Like most it
-// takes no notice of a start while it still runs.
+// A lagging service reaches a requested state some reads later. Like most services it
+// ignores a start while it still runs.
 type lagging struct {
 	runs, shall bool
 	looks       int

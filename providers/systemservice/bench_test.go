@@ -19,10 +19,10 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// BenchmarkReadUnits is what the provider does, from a check's start to its end, beside
-// what it could do over D-Bus: the same properties of the same units, with a connection
-// that is recreated for each check as systemctl makes one, or kept; or only what a check
-// can't do without.
+// BenchmarkReadUnits compares the provider's complete read with
+// reads over D-Bus: of the same properties of the same units, with a connection
+// per check, as systemctl has, or with a persistent one; or of only the properties that a check
+// needs.
 func BenchmarkReadUnits(b *testing.B) {
 	m := debian.Boot(b)
 	h, err := linux.Open(linux.Options{PID: m.PID()})
@@ -79,7 +79,7 @@ func readBySystemctl(b *testing.B, h host.Reader, names []string) {
 	}
 }
 
-// connect goes by the machine's bus: systemd's own socket is closed to other namespaces.
+// connect uses the machine's bus: systemd's own socket is closed to other namespaces.
 func connect(b *testing.B, socket string) *sdbus.Conn {
 	b.Helper()
 	c, err := sdbus.NewConnection(func() (*dbus.Conn, error) {
@@ -98,8 +98,8 @@ func connect(b *testing.B, socket string) *sdbus.Conn {
 	return c
 }
 
-// readFewByBus asks one by one for what a check can't do without: systemd works out all
-// properties of a unit, the costly too, whenever it is asked for all.
+// readFewByBus queries the necessary properties one by one: systemd computes all
+// properties of a unit, including the costly ones, if all are queried.
 func readFewByBus(b *testing.B, c *sdbus.Conn, names []string) {
 	b.Helper()
 	for _, name := range names {
@@ -111,7 +111,7 @@ func readFewByBus(b *testing.B, c *sdbus.Conn, names []string) {
 	}
 }
 
-// readByBus asks for everything, as systemctl does whichever properties it is to show.
+// readByBus queries all properties, as systemctl always does.
 func readByBus(b *testing.B, c *sdbus.Conn, names []string) {
 	b.Helper()
 	for _, name := range names {

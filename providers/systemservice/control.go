@@ -188,7 +188,7 @@ func (c control) run(ctx context.Context, u unit, s step) error {
 	return nil
 }
 
-// firstLine is the first line of systemctl's output: the rest is advice to look elsewhere.
+// firstLine returns the first line of systemctl's output. The rest is only advice.
 func firstLine(res host.Result) string {
 	for _, stream := range [][]byte{res.Stderr, res.Stdout} {
 		if line, _, _ := strings.Cut(strings.TrimSpace(string(stream)), "\n"); line != "" {
@@ -198,8 +198,8 @@ func firstLine(res host.Result) string {
 	return fmt.Sprintf("it exited with %d", res.ExitCode)
 }
 
-// journal is the end of what the unit and systemd logged, to be appended to an error; empty if there is
-// none.
+// journal returns the end of the log of the unit and of systemd, to be appended to an error; "" if
+// there is none.
 func (c control) journal(ctx context.Context, u unit) string {
 	res, err := c.h.Query(ctx, host.Cmd{
 		Args:    []string{"journalctl", "--unit=" + u.ID, "--lines=20", "--since=-5min", "--output=cat", "--no-pager", "--quiet"},
@@ -211,7 +211,7 @@ func (c control) journal(ctx context.Context, u unit) string {
 	return quoteJournal(string(res.Stdout))
 }
 
-// maxJournal is how many bytes of a journal go into an error, which goes into a status.
+// maxJournal is the maximum length of a journal in an error, which goes into a status, in bytes.
 const maxJournal = 1500
 
 func quoteJournal(journal string) string {

@@ -26,7 +26,7 @@ func (u unit) crashLoops(uptime time.Duration) bool {
 	return err == nil && restarts >= crashLoopRestarts && uptime-u.activeSince() < crashLoopWindow
 }
 
-// activeSince is when the unit was last started, in time since boot.
+// activeSince returns the time when the unit was last started, since boot.
 func (u unit) activeSince() time.Duration {
 	microseconds, _ := strconv.ParseInt(u.ActiveEnter, 10, 64) // 0 if it never was
 	return time.Duration(microseconds) * time.Microsecond
@@ -51,7 +51,7 @@ func findCrashLoops(h host.Reader, units []unit) error {
 	return nil
 }
 
-// readUptime is how long ago the host booted. It begins with seconds, as in "350735.47 234388.90".
+// readUptime returns the time since boot. The file begins with seconds, as in "350735.47 234388.90".
 func readUptime(h host.Reader) (time.Duration, error) {
 	text, err := h.ReadFile("/proc/uptime")
 	if err != nil {
@@ -65,7 +65,7 @@ func readUptime(h host.Reader) (time.Duration, error) {
 	return uptime, nil
 }
 
-// whyCrashing is the error of a unit that does not stay up.
+// whyCrashing returns the error of a unit that does not stay up.
 func whyCrashing(u unit) error {
 	return fmt.Errorf("%s keeps crashing: systemd has restarted it %s times; fix the cause", u.ID, u.Restarts)
 }

@@ -40,7 +40,7 @@ func TestCrashLoopingServiceIsNotRunning(t *testing.T) {
 	}
 }
 
-// staysFailed looks at a service whose program lives just long enough to be seen running.
+// staysFailed reads a service whose program lives just long enough to count as running.
 func (m machine) staysFailed(t *testing.T) {
 	write(t, m.host, "/etc/systemd/system/crashing.service",
 		"[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/bin/sh -c 'sleep 0.3; echo lost my port; exit 1'\nRestart=always\nRestartSec=10ms\n")
@@ -54,7 +54,7 @@ func (m machine) staysFailed(t *testing.T) {
 	}
 
 	r := bind(t, m.host, "{name: crashing, ensure: running}")
-	for range 20 { // whatever systemd is about to do with it
+	for range 20 { // in every state of the restart cycle
 		if changes := look(t, m.host, r); len(changes) == 0 {
 			t.Fatal("it is in sync")
 		}

@@ -1,10 +1,10 @@
 package systemservice
 
-// DefaultStart are the runlevels that the header of an init script asks for.
+// DefaultStart returns the runlevels in the header of an init script.
 func DefaultStart(text string) string { return defaultStart(text) }
 
-// ParseUnitFiles are the services in the output of systemctl list-unit-files.
+// ParseUnitFiles returns the services in the output of systemctl list-unit-files.
 func ParseUnitFiles(output string) []string { return parseUnitFiles(output) }
 
-// QuoteJournal is the end of a journal as it goes behind an error.
+// QuoteJournal returns the end of a journal as it is appended to an error.
 func QuoteJournal(text string) string { return quoteJournal(text) }

@@ -10,11 +10,11 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
-// A fakeSystemd answers as a real one did (testdata/show.txt) and keeps what it is told.
+// A fakeSystemd answers like a real one (testdata/show.txt) and records its commands.
 type fakeSystemd struct {
 	*hosttest.Host
 	units []*fakeUnit
-	// fails is what verbs write to standard error as they fail.
+	// fails maps failing verbs to their standard error.
 	fails map[string]string
 }
 
@@ -24,7 +24,7 @@ type fakeUnit struct {
 	masks string // the UnitFileState behind the mask
 }
 
-// newFake is a host that systemd runs.
+// newFake returns a host that systemd runs.
 func newFake(t *testing.T) *fakeSystemd {
 	t.Helper()
 	f := &fakeSystemd{Host: hosttest.New(t), fails: map[string]string{}}
@@ -81,7 +81,7 @@ func (f *fakeSystemd) systemctl(verb string, args []string) host.Result {
 	return host.Result{Stdout: []byte(out.String())}
 }
 
-// unit is the one of that name; where there is none, systemd has one that is not found.
+// unit returns the unit with a name; for an unknown name, one that is not found, as systemd does.
 func (f *fakeSystemd) unit(name string) *fakeUnit {
 	for _, u := range f.units {
 		if u.get("Id") == name || slices.Contains(strings.Fields(u.get("Names")), name) {
@@ -95,7 +95,7 @@ func (f *fakeSystemd) unit(name string) *fakeUnit {
 	return u
 }
 
-// told does what a verb says and returns the exit code.
+// told carries out a verb and returns the exit code.
 func (u *fakeUnit) told(verb string) int {
 	switch verb {
 	case "start", "try-restart", "try-reload-or-restart":
@@ -137,7 +137,7 @@ func (u *fakeUnit) set(property, value string) {
 	}
 }
 
-// changes are the lines of the transcript that change the host.
+// changes returns the lines of the transcript that change the host.
 func (f *fakeSystemd) changes() []string {
 	var all []string
 	for _, line := range f.Transcript() {

@@ -28,7 +28,7 @@ func FuzzDefaultStart(f *testing.F) {
 	})
 }
 
-// What is listed is a name that can be asked for, and no template.
+// Each listed name is valid, and not a template.
 func FuzzParseUnitFiles(f *testing.F) {
 	f.Add("ssh.service enabled enabled\ngetty@.service enabled enabled\nsshd.service alias -\n")
 	f.Add("\n x\n\x00 \xff y\na@.b alias")
@@ -45,7 +45,7 @@ func FuzzParseUnitFiles(f *testing.F) {
 	})
 }
 
-// However long a journal is, what of it goes into a status is short and can be shown.
+// The quoted part of a journal is short and printable, however long the journal is.
 func FuzzQuoteJournal(f *testing.F) {
 	f.Add("Started it.\ncannot bind port 80\n")
 	f.Add(strings.Repeat("ä", 2000))

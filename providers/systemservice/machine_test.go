@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// units are small enough to know what systemd does with them.
+// units have a predictable effect in systemd.
 var units = map[string]string{
 	"plain":    "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n",
 	"local":    "[Service]\nExecStart=/bin/sleep infinity\n",
@@ -37,7 +37,7 @@ var units = map[string]string{
 	"of@":      "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n",
 }
 
-// A machine is a booted one with those units, and its host.
+// A machine is a booted machine with those units, and its host.
 type machine struct {
 	*debian.Machine
 	host host.Host
@@ -76,13 +76,13 @@ func (m machine) run(t *testing.T, command ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// property is one of systemctl show's, as systemd has it.
+// property returns a property of systemctl show.
 func (m machine) property(t *testing.T, name, unit string) string {
 	t.Helper()
 	return m.run(t, "systemctl", "show", "--value", "--property="+name, unit)
 }
 
-// bind makes a resource of attributes in YAML.
+// bind returns a resource from attributes in YAML.
 func bind(t testing.TB, h host.Reader, attributes string) resource.Resource {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(attributes))
@@ -99,7 +99,7 @@ func bind(t testing.TB, h host.Reader, attributes string) resource.Resource {
 	return r
 }
 
-// look is the changes that a resource finds to make.
+// look returns the necessary changes of a resource.
 func look(t *testing.T, h host.Reader, r resource.Resource) []resource.Change {
 	t.Helper()
 	if err := r.Read(t.Context(), resourcetest.Reader(h)); err != nil {
@@ -108,8 +108,8 @@ func look(t *testing.T, h host.Reader, r resource.Resource) []resource.Change {
 	return r.Compare().Changes
 }
 
-// apply makes the changes that are to be made, and returns how they read. What is left
-// to change afterwards fails the test.
+// apply makes the necessary changes, and returns their messages. A remaining
+// change fails the test.
 func apply(t *testing.T, h host.Host, attributes string) []string {
 	t.Helper()
 	r := bind(t, h, attributes)
@@ -260,7 +260,7 @@ func (m machine) saysWhy(t *testing.T) {
 	}
 	m.run(t, "systemctl", "stop", "looping")
 
-	// Enabling is not left out because the start failed.
+	// The unit is enabled although the start failed.
 	refused(t, m.host, "{name: refusing, ensure: running, enable: true}")
 	if got := m.property(t, "UnitFileState", "refusing"); got != "enabled" {
 		t.Errorf("it is %s", got)
@@ -309,13 +309,13 @@ func (m machine) reloadsSystemd(t *testing.T) {
 		t.Errorf("after the refresh it runs %s", got)
 	}
 
-	// Something refers to a unit before there is one.
+	// Another unit refers to a unit that does not exist.
 	write(t, m.host, "/etc/systemd/system/wanting.service", "[Unit]\nWants=late.service\n[Service]\nExecStart=/bin/sleep infinity\n")
 	apply(t, m.host, "{name: wanting, ensure: running}")
 	write(t, m.host, "/etc/systemd/system/late.service", units["plain"])
 	apply(t, m.host, "{name: late, ensure: running, enable: true}")
 
-	// It stays known while it is stopped, since something refers to it.
+	// Another unit refers to it, so systemd does not unload it while it is stopped.
 	apply(t, m.host, "{name: late, ensure: stopped}")
 	write(t, m.host, "/etc/systemd/system/late.service", "[Service]\nExecStart=/bin/sleep 1000\n")
 	apply(t, m.host, "{name: late, ensure: running}")

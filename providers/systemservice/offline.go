@@ -39,7 +39,7 @@ func (offline) Read(ctx context.Context, h resource.Reader, want attributes) (at
 		return attributes{}, err
 	}
 	is := u.state(want)
-	is.Ensure = nil // this provider does not know it
+	is.Ensure = nil // unknown to this provider
 	return is, nil
 }
 
@@ -54,7 +54,7 @@ func (offline) Write(ctx context.Context, h resource.Writer, _, want attributes,
 // maxAliases is how many aliases in a row are followed.
 const maxAliases = 8
 
-// unitFile is a unit by the files of the host, with its own name.
+// unitFile returns a unit by the files of the host, with its own name.
 func unitFile(ctx context.Context, h host.Reader, name string) (unit, error) {
 	for range maxAliases {
 		u, err := isEnabled(ctx, h, name)
@@ -80,7 +80,7 @@ func isEnabled(ctx context.Context, h host.Reader, name string) (unit, error) {
 	return u, nil
 }
 
-// aliased is the name of the unit that an alias leads to.
+// aliased returns the name of the unit that an alias leads to.
 func aliased(h host.Reader, name string) (string, error) {
 	for _, dir := range []string{"/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"} {
 		if text, err := h.Readlink(path.Join(dir, "systemd/system", name)); err == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// A rootDir is a Debian that nothing runs.
+// A rootDir is a Debian root directory that is not booted.
 type rootDir struct {
 	dir  string
 	host host.Host
@@ -42,7 +42,7 @@ func TestSystemdOfflineInARealRoot(t *testing.T) {
 	t.Run("attributes that need a running systemd are rejected", root.refusesToStart)
 }
 
-// wanted is what the next boot starts, by name and what it links to.
+// wanted returns the units that the next boot starts, by name and link target.
 func (r rootDir) wanted(t *testing.T) string {
 	t.Helper()
 	var all []string

@@ -15,8 +15,9 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// openrcScript is one that can reload or not. It has started once its command runs: OpenRC is done when it has forked,
-// and can't stop what has not written its number yet, or is not the command.
+// openrcScript returns a script that can reload or not. It has started once its command runs:
+// OpenRC returns after the fork, and can't stop a process that has not written its PID yet, or is
+// not the command.
 func openrcScript(name, more string) string {
 	const started = "start_post() { until [ \"$(cat /proc/$(cat $pidfile)/comm 2>/dev/null)\" = sleep ]; do sleep 0.01; done; }\n"
 	return "#!/sbin/openrc-run\ncommand=/bin/sleep\ncommand_args=infinity\ncommand_background=true\npidfile=/run/" + name + ".pid\n" + started + more
@@ -42,7 +43,7 @@ func TestOpenRCInARealRoot(t *testing.T) {
 	t.Run("services are listed", r.lists)
 }
 
-// install puts packages into the root, and tells openrc that it runs there.
+// install installs packages in the root, and makes openrc believe that it was booted.
 func (r scriptRoot) install(t *testing.T, debs []string) {
 	t.Helper()
 	command := []string{"dpkg", "--install"}
@@ -60,7 +61,7 @@ func (r scriptRoot) install(t *testing.T, debs []string) {
 	write(t, r.host, "/run/openrc/softlevel", "default\n")
 }
 
-// runlevels are the service's.
+// runlevels returns the runlevels of the service.
 func (r scriptRoot) runlevels(t *testing.T, service string) string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(r.dir, "etc/runlevels/*", service))

@@ -90,7 +90,7 @@ func queryRuns(ctx context.Context, h host.Reader, want attributes) (*bool, erro
 	return nil, nil
 }
 
-// queryCommand takes exit code 0 for running and any other for stopped.
+// queryCommand treats exit code 0 as running and any other as stopped.
 func queryCommand(ctx context.Context, h host.Reader, command string) (*bool, error) {
 	args, err := words("status", command)
 	if err != nil {
@@ -126,7 +126,7 @@ func lookForProcess(h host.Reader, want attributes) (*bool, error) {
 	return new(false), nil
 }
 
-// maxCommandLine is how much of a command line is matched, in bytes. It may have megabytes.
+// maxCommandLine is the matched length of a command line, in bytes. Command lines may have megabytes.
 const maxCommandLine = 32 << 10
 
 // processMatches matches the words of a command line, joined by spaces. It skips our own process, which
@@ -157,13 +157,13 @@ func readUpTo(h host.Reader, file string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// patience is about how long a service may take to start or stop. Only a supervisor waits until a
+// patience is the approximate time limit for a service to start or stop. Only a supervisor waits until a
 // process has ended; a script and a command do not, and a daemon may go to the background before it
 // is ready.
 const patience = 2 * time.Second
 
-// await looks, at increasing intervals, until a service runs or stops. A timeout is not an error: the
-// next read finds out.
+// await polls, at increasing intervals, until a service runs or stops. A timeout is not an error: the
+// next read shows the state.
 func await(ctx context.Context, runs bool, look func(context.Context) (bool, error)) error {
 	for waited, pause := time.Duration(0), 10*time.Millisecond; ; pause *= 2 {
 		is, err := look(ctx)

@@ -19,7 +19,7 @@ type fakeOwn struct {
 	runs bool
 }
 
-// newOwn has systemd-run, too, which runs what follows its options.
+// newOwn also has systemd-run, which runs the command after its options.
 func newOwn(t *testing.T) *fakeOwn {
 	t.Helper()
 	f := &fakeOwn{fakeSystemd: newFake(t)}
@@ -41,7 +41,7 @@ func (f *fakeOwn) ctl(args []string) host.Result {
 	return host.Result{}
 }
 
-// own has commands for everything, of a service that systemd has never heard of.
+// own has commands for everything, for a service that is unknown to systemd.
 const own = "{name: ledger, start: ctl up 'a b' $HOME, stop: ctl down, status: ctl status"
 
 func TestCommandsReplaceTheSupervisors(t *testing.T) {

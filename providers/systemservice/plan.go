@@ -16,7 +16,7 @@ type step struct {
 	Own      *string // the resource's command, which runs instead of systemctl
 }
 
-// ensureStep is the step of a verb, by the resource's command if it has one.
+// ensureStep returns the step of a verb, by the resource's command if it has one.
 func ensureStep(own *string, verb string) step {
 	return step{Property: resource.Ensure, Verb: []string{verb}, Own: own}
 }
@@ -111,8 +111,8 @@ func startIsProof(u unit) bool {
 	return u.Type != "simple" && u.Type != "idle" && u.Type != "exec"
 }
 
-// whyDown compares a unit right after its start with its state some time later: nil if it still runs,
-// or has ended with success.
+// whyDown compares a unit right after its start with its state some time later. It returns nil if
+// it still runs, or has ended with success.
 func whyDown(first, later unit) error {
 	is := fmt.Sprintf("it is %s (%s)", later.ActiveState, later.SubState)
 	switch {
@@ -124,12 +124,12 @@ func whyDown(first, later unit) error {
 	return fmt.Errorf("%s ended soon after its start; %s", later.ID, is)
 }
 
-// over reports whether the unit ends by itself, and has ended with success.
+// over reports whether the unit ends by itself and has ended with success.
 func over(u unit) bool {
 	return u.Runs == nil && u.Type == "oneshot" && !u.RemainAfterExit && u.ActiveState == "inactive"
 }
 
-// whyOver is the error of a unit that cannot be running.
+// whyOver returns the error of a unit that cannot be running.
 func whyOver(u unit) error {
 	return fmt.Errorf("%s is a oneshot service, which ends once it has run: remove ensure, or set RemainAfterExit=yes in the unit", u.ID)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A scriptRunner is a supervisor whose services are scripts of /etc/init.d. It only defines what to
-// read and what to run: [scripted] does both.
+// A scriptRunner is a supervisor whose services are scripts of /etc/init.d. It only defines the files to
+// read and the commands to run: [scripted] does both.
 type scriptRunner interface {
 	name() string
 	resource.Needing
@@ -35,7 +35,7 @@ type scriptRunner interface {
 	disable(service string, levels []string) [][]string
 }
 
-// atBoot is whether a service starts at boot.
+// atBoot has the runlevels in which a service starts at boot.
 type atBoot struct {
 	Starts *bool    // nil if it starts only in some of the runlevels of its header
 	Levels []string // runlevels in which it starts
@@ -87,8 +87,8 @@ func (s scripted) Read(ctx context.Context, h resource.Reader, want attributes) 
 	return attributes{Name: want.Name, Ensure: &ensure, Enable: is.enable(want)}, nil
 }
 
-// enable is whether the service starts at boot. If only some runlevels start it, it is the opposite of
-// want, so that it is corrected.
+// enable returns whether the service starts at boot. If only some runlevels start it, it is the
+// opposite of want, so that it is corrected.
 func (s script) enable(want attributes) *bool {
 	if s.Starts == nil {
 		return new(!ptr.Deref(want.Enable, false))
@@ -210,7 +210,7 @@ func (st scriptStep) run(ctx context.Context, h host.Host) error {
 	return nil
 }
 
-// lastLines is the end of a script's output: the reason of a failure follows warnings.
+// lastLines returns the end of a script's output: the reason of a failure follows warnings.
 func lastLines(res host.Result) string {
 	const maxLines = 3
 	for _, stream := range [][]byte{res.Stderr, res.Stdout} {

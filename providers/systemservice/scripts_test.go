@@ -28,7 +28,7 @@ type scriptRoot struct {
 	host     host.Host
 }
 
-// newScriptRoot is a root without systemctl, with executable files.
+// newScriptRoot returns a root without systemctl, with executable files.
 func newScriptRoot(t *testing.T, provider string, scripts map[string]string) scriptRoot {
 	t.Helper()
 	r := scriptRoot{dir: debian.Root(t), provider: provider}
@@ -52,7 +52,7 @@ func newScriptRoot(t *testing.T, provider string, scripts map[string]string) scr
 	return r
 }
 
-// bind makes a resource of the root's provider.
+// bind returns a resource of the root's provider.
 func (r scriptRoot) bind(t *testing.T, attributes string) resource.Resource {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(attributes))
@@ -83,13 +83,13 @@ func (r scriptRoot) read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// header is that of an init script which starts in these runlevels.
+// header returns the header of an init script that starts in these runlevels.
 func header(name, levels string) string {
 	return "#!/bin/sh\n### BEGIN INIT INFO\n# Provides: " + name + "\n# Required-Start: $remote_fs\n# Required-Stop: $remote_fs\n" +
 		"# Default-Start: " + levels + "\n# Default-Stop: 0 1 6\n### END INIT INFO\n"
 }
 
-// daemon is the rest of a script that runs a real program by start-stop-daemon.
+// daemon is the rest of a script that runs a real program with start-stop-daemon.
 const daemon = `
 run="--quiet --pidfile /run/$NAME.pid"
 echo "$1" >>/run/$NAME.log
@@ -103,7 +103,7 @@ force-reload) ;;
 esac
 `
 
-// nap is a command line that no other run of these tests has: the root shows the processes
+// nap returns a command line that is unique to this run of the tests: the root shows the processes
 // of the whole machine.
 func nap() string { return fmt.Sprintf("sleep 1%d", os.Getpid()) }
 
@@ -131,7 +131,7 @@ func TestSysvinitInARealRoot(t *testing.T) {
 	t.Run("services are listed", r.lists)
 }
 
-// stopAll leaves no process behind that would hold the root.
+// stopAll ends all processes that would keep the root busy.
 func (r scriptRoot) stopAll(t *testing.T, services ...string) {
 	t.Helper()
 	for _, s := range services {
@@ -149,7 +149,7 @@ func (r scriptRoot) isDefault(t *testing.T) {
 	}
 }
 
-// links are a service's in the runlevels.
+// links returns the links of a service in the runlevels.
 func (r scriptRoot) links(t *testing.T, service string) string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(r.dir, "etc/rc?.d/S??"+service))

@@ -81,13 +81,13 @@ func (systemd) ReadAll(ctx context.Context, h resource.Reader, wants []attribute
 	return results
 }
 
-// completed is the state of a unit, including what systemctl show does not know.
+// completed returns the state of a unit, including the parts that systemctl show lacks.
 func completed(ctx context.Context, h host.Reader, u unit, want attributes) (attributes, error) {
 	u, err := complete(ctx, h, u, want)
 	return u.state(want), err
 }
 
-// complete queries what systemctl show does not know of a unit.
+// complete queries the parts of a unit's state that systemctl show lacks.
 func complete(ctx context.Context, h host.Reader, u unit, want attributes) (_ unit, err error) {
 	if u.sysv() {
 		if u.UnitFileState, err = queryScript(ctx, h, u.ID); err != nil {

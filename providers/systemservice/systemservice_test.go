@@ -97,7 +97,7 @@ func TestWriteSteps(t *testing.T) {
 	}
 }
 
-// add makes a unit that is as another one, except for some properties.
+// add creates a unit that equals another one except for some properties.
 func (f *fakeSystemd) add(name, like string, properties map[string]string) *fakeUnit {
 	u := &fakeUnit{lines: append([]string(nil), f.unit(like).lines...)}
 	u.set("Id", name)
@@ -212,7 +212,7 @@ func TestErrorsNameTheirProperty(t *testing.T) {
 	}
 }
 
-// stuck is a host on which no command comes to its end in time.
+// stuck is a host on which every command times out.
 type stuck struct{ host.Host }
 
 func (stuck) Run(context.Context, host.Cmd) (host.Result, error) {
@@ -253,7 +253,7 @@ func TestDefaultProvider(t *testing.T) {
 		files  map[string]string
 		facts  resource.Facts
 		chosen string
-		why    []string // why systemd, systemd-offline, openrc and sysvinit can't
+		why    []string // why systemd, systemd-offline, openrc and sysvinit are unsuitable
 	}{
 		"systemd runs it": {
 			"systemctl rc-service rc-update update-rc.d",
@@ -392,7 +392,7 @@ func FuzzAnyAnswerOfSystemctlIsAStateOrAnError(f *testing.F) {
 	})
 }
 
-// An unable host has no command but those of systemd.
+// An unable host has only the commands of systemd.
 type unable struct{ host.Reader }
 
 func (u unable) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {

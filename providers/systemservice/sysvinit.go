@@ -66,8 +66,8 @@ func (sysvinit) starts(h host.Reader, service string) (atBoot, error) {
 	return found, nil
 }
 
-// defaultStart is the runlevels in an init script's header, one letter each; the usual ones if it has
-// no header.
+// defaultStart returns the runlevels in an init script's header, one letter each; the usual ones if
+// it has no header.
 func defaultStart(text string) string {
 	for line := range strings.Lines(text) {
 		if after, ok := strings.CutPrefix(line, "# Default-Start:"); ok {

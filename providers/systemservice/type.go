@@ -28,7 +28,7 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// attributes are what a user writes and what a provider reads.
+// attributes are the attributes of a resource, desired or as read by a provider.
 type attributes = v1alpha1.SystemServiceAttributes
 
 // The features of providers.
@@ -73,7 +73,7 @@ func Type() *resource.Type[attributes] {
 	}
 }
 
-// gone turns off what was managed of a service. The unit itself is removed with its package.
+// gone turns off the managed properties of a service. The unit itself is removed with its package.
 func gone(want attributes) attributes {
 	off := func(is *bool) *bool {
 		if is == nil {
@@ -126,7 +126,7 @@ func normalize(a *attributes) {
 	}
 }
 
-// unitName is the unit of a name.
+// unitName returns the unit of a name.
 func unitName(name string) string {
 	switch strings.TrimPrefix(path.Ext(name), ".") {
 	case "service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope":

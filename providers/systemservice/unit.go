@@ -67,13 +67,13 @@ func parseUnit(block string) unit {
 	}
 }
 
-// state is the unit in the form of want.
+// state returns the unit in the form of want.
 func (u unit) state(want attributes) attributes {
 	ensure, mask := u.ensure(want), u.masked()
 	return attributes{Name: want.Name, Ensure: &ensure, Enable: enabled(u.UnitFileState), Mask: &mask}
 }
 
-// ensure is whether the unit runs. While it starts or stops, it is the opposite of want, so that the
+// ensure returns whether the unit runs. While it starts or stops, it is the opposite of want, so that the
 // transition is awaited; if ensure is not managed, it is the end of the transition.
 func (u unit) ensure(want attributes) string {
 	if u.Runs != nil {
@@ -105,7 +105,7 @@ func runState(runs bool) string {
 	return stopped
 }
 
-// enabled is whether a unit with this file state starts at boot. It is nil if the unit cannot be
+// enabled returns whether a unit with this file state starts at boot; nil if the unit cannot be
 // enabled, or not by itself.
 func enabled(unitFileState string) *bool {
 	switch unitFileState {
@@ -123,7 +123,7 @@ func (u unit) masked() bool {
 
 func (u unit) missing() bool { return u.LoadState == "not-found" }
 
-// sysv reports whether the unit was generated from a script of /etc/init.d. The tool for those knows
+// sysv reports whether the unit was generated from a script of /etc/init.d. The tool for those determines
 // whether it starts at boot.
 func (u unit) sysv() bool {
 	return u.UnitFileState == "generated" && strings.HasPrefix(u.SourcePath, "/etc/init.d/")

@@ -18,7 +18,7 @@ func (systemd) Watch(_ host.Reader, want attributes) []string {
 // Watch implements [resource.Watcher].
 func (offline) Watch(_ host.Reader, want attributes) []string { return links(unitName(want.Name)) }
 
-// links are the usual places of a unit's links.
+// links returns the usual places of a unit's links.
 func links(unit string) []string {
 	const dir = "/etc/systemd/system"
 	return []string{path.Join(dir, unit), path.Join(dir, "multi-user.target.wants", unit)}

@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/systemservice"
 )
 
-// What people do with systemctl is seen at once, by what it leaves on the file systems.
+// Changes by systemctl are noticed immediately, by their traces in the file systems.
 func TestWatch(t *testing.T) {
 	m := boot(t)
 	r, err := bound.Kind(systemservice.Type()).Bind(resource.Ref{Kind: "SystemService", Name: "plain"}, json.RawMessage(`{"name":"plain"}`))
@@ -46,7 +46,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// sees reports whether one of some paths changes in the next seconds.
+// sees reports whether one of some paths changes within seconds.
 func sees(watch host.Watch, paths []string) bool {
 	over := time.After(10 * time.Second)
 	for {

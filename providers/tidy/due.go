@@ -38,7 +38,7 @@ func parseSize(size string) (int64, error) {
 	return n << shift, err
 }
 
-// leastSize is the desired size in bytes, nil if there is none.
+// leastSize returns the desired size in bytes; nil if there is none.
 func leastSize(a Attributes) (*int64, error) {
 	if a.Size == nil {
 		return nil, nil
@@ -66,14 +66,14 @@ func isOld(a Attributes, info host.FileInfo, now time.Time) bool {
 	return now.Sub(since(a, info)) >= seconds(*a.AgeSeconds)
 }
 
-// seconds is a duration, or the longest one if it overflows.
+// seconds returns a duration, or the longest one if it overflows.
 func seconds(n int64) time.Duration {
 	const most = (1<<63 - 1) / int64(time.Second)
 	return time.Duration(min(n, most)) * time.Second
 }
 
-// since is when the age begins. Listing a directory updates its atime, so that it would never be old:
-// its mtime counts in its place.
+// since returns the time when the age begins. Listing a directory updates its atime, so that it
+// would never be old: its mtime counts in its place.
 func since(a Attributes, info host.FileInfo) time.Time {
 	switch {
 	case a.Type != nil && *a.Type == ctime:

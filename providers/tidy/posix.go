@@ -63,7 +63,7 @@ func (p posix) Generate(_ context.Context, h resource.Reader, want Attributes, c
 	}
 }
 
-// managed are the paths of the catalog's Files below a path, and the directories on the way to them.
+// managed returns the paths of the catalog's Files below a path, and the directories on the way to them.
 // They are not removed.
 func managed(top string, c resource.Catalog) map[string]bool {
 	all := map[string]bool{}
@@ -78,7 +78,7 @@ func managed(top string, c resource.Catalog) map[string]bool {
 	return all
 }
 
-// identities are those of the catalog's Files, as other paths may lead to them.
+// identities returns the identities of the catalog's Files, as other paths may lead to them.
 func identities(h host.Reader, c resource.Catalog) map[string]bool {
 	all := map[string]bool{}
 	for name := range c.Names("File") {
@@ -131,7 +131,7 @@ func (w walk) all(yield func(resource.Resource, error) bool) error {
 	return err
 }
 
-// path is that of a name relative to the top.
+// path returns the path of a name relative to the top.
 func (w walk) path(name string) string { return path.Join(w.want.Path, name) }
 
 // A node is a file as it was before the files below it were removed.

@@ -99,7 +99,7 @@ func (remover) Identify(_ context.Context, h resource.Reader, wants []target) []
 	return all
 }
 
-// attempts is how often the removal is tried if the file is written to meanwhile.
+// attempts is the maximum number of attempts if the file is written to meanwhile.
 const attempts = 16
 
 func (remover) Write(ctx context.Context, h resource.Writer, _, want target, _ []resource.Change) error {

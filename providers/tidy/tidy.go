@@ -26,7 +26,7 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// Attributes are what a user writes.
+// Attributes are the attributes of a Tidy.
 type Attributes struct {
 	v1alpha1.TidyAttributes
 	name string // metadata.name
@@ -72,7 +72,7 @@ func normalize(a *Attributes) {
 	}
 }
 
-// cleaned is a path without superfluous slashes; "" stays empty.
+// cleaned returns a path without superfluous slashes; "" stays empty.
 func cleaned(p string) string {
 	if p == "" {
 		return p
@@ -80,7 +80,7 @@ func cleaned(p string) string {
 	return path.Clean(p)
 }
 
-// above are a path and the directories above it, from the bottom up.
+// above returns a path and the directories above it, from the bottom up.
 func above(a Attributes) []string {
 	var all []string
 	for p := a.Path; path.IsAbs(p) && p != "/"; p = path.Dir(p) {

@@ -29,7 +29,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
 
-// now is the end of the tests' time; files are made so many hours before. Their ctime is after it.
+// now is the present time in the tests; files are some hours old. Their ctime is after it.
 var now = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func clock() time.Time { return now }
@@ -43,14 +43,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A thing is a path below /x: a directory where it ends in a slash, else a file.
+// A thing is a path below /x: a directory if it ends in a slash, otherwise a file.
 type thing struct {
 	path         string
 	size         int
 	atime, mtime int // hours before now
 }
 
-// open is a Debian tree with these things, each after those that are in it.
+// open returns a Debian tree with these things, each after those below it.
 func open(t *testing.T, things []thing) (m enginetest.Machine, h *linux.Host, root string) {
 	t.Helper()
 	root = debian.Root(t)
@@ -172,7 +172,7 @@ func TestRemovesOldOrLargeFiles(t *testing.T) {
 	}
 }
 
-// paths are all below /x. To read a file would be noted in it.
+// paths returns all paths below /x. It reads no file, because that would update its atime.
 func paths(t *testing.T, root string) (all []string) {
 	t.Helper()
 	must(t, filepath.WalkDir(filepath.Join(root, "x"), func(p string, _ fs.DirEntry, err error) error {
@@ -218,7 +218,7 @@ func TestPathFollowsSymlinksOfRoot(t *testing.T) {
 	}
 }
 
-// swapping puts a symlink in the place of a directory as soon as it was looked at.
+// swapping replaces a directory by a symlink as soon as it was examined.
 type swapping struct {
 	host.Host
 	swap func()
@@ -265,7 +265,7 @@ func TestWalkDoesNotFollowSymlinks(t *testing.T) {
 	}
 }
 
-// late swaps once a removal has looked at what it is to remove, and so right before it.
+// late swaps after a removal has examined its target, right before it removes it.
 type late struct {
 	host.Host
 	swapped *bool
@@ -324,7 +324,7 @@ func TestFileThatIsWrittenToIsRemoved(t *testing.T) {
 	}
 }
 
-// A user exchanges a directory with a symlink to root's, which has files of the same names.
+// A user exchanges a directory and a symlink to root's, which has files of the same names.
 func TestTidyIsSafeFromAUsersSymlinks(t *testing.T) {
 	const uid, attempts = 4711, 1000
 	m, h, root := open(t, []thing{{"home/d/", 0, 48, 48}, {"home/e/", 0, 48, 48}})
@@ -376,7 +376,7 @@ func TestUnreadableFilesDoNotBlockOthers(t *testing.T) {
 	}
 }
 
-// bindOldFile mounts an old file of elsewhere in the place of another.
+// bindOldFile bind-mounts an old file over another.
 func bindOldFile(t *testing.T, root, at string) {
 	t.Helper()
 	elsewhere := filepath.Join(root, "old")
@@ -424,7 +424,7 @@ func TestNothingIsRemovedWhileAFileIsMissing(t *testing.T) {
 	}
 }
 
-// counting counts the directories that were looked into.
+// counting is a host that counts the directories that are listed.
 type counting struct {
 	host.Host
 	dirs *int
@@ -519,7 +519,7 @@ func TestTidyingASystemDirectoryRequiresConfirm(t *testing.T) {
 	}
 }
 
-// A user can fill directories within one another with more names than there is memory for them.
+// A user can fill nested directories with more names than fit into memory.
 func TestHugeDirectoriesDoNotBlockOthers(t *testing.T) {
 	m, _, root := open(t, []thing{{"home/", 0, 48, 48}, {"z", 1, 48, 48}})
 	home := filepath.Join(root, "x/home")
@@ -528,7 +528,7 @@ func TestHugeDirectoriesDoNotBlockOthers(t *testing.T) {
 	must(t, os.MkdirAll(home+"/d/d", 0o755))
 	must(t, os.WriteFile(home+"/z", nil, 0o600))
 	must(t, os.Chtimes(home+"/z", hoursAgo(48), hoursAgo(48)))
-	const names = 130_000 // which take half of what may be held
+	const names = 130_000 // half of the limit
 	rival.Fill(t, home+"/d", names)
 	rival.Fill(t, home+"/d/d", names)
 	got := m.Apply(t, `Tidy/a {path: /x/home, recurse: true, matches: [z]}`)

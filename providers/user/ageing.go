@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// neverExpires is the expiry of an account that has none.
+// neverExpires is the expiry of an account that does not expire.
 const neverExpires = resource.Absent
 
 // ageing returns the properties for how long a password and its account are valid.
@@ -55,7 +55,7 @@ func expiryOn(day int64) string {
 }
 
 // expiryDay is an expiry for the host's tools: the number of the day, because they interpret a date
-// in their own time zone and may be a day off. "" is none.
+// in their own time zone and may be a day off. "" means no expiry.
 func expiryDay(expiry string) (string, error) {
 	if expiry == neverExpires {
 		return "", nil
@@ -82,7 +82,7 @@ func validateDays(attribute string, days *int64) error {
 	return nil
 }
 
-// expireOption is nil if the expiry is not managed. It was validated.
+// expireOption returns nil if the expiry is not managed. The expiry was validated.
 func expireOption(want attributes) []string {
 	if want.Expiry == nil {
 		return nil
@@ -91,7 +91,7 @@ func expireOption(want attributes) []string {
 	return []string{"--expiredate", day}
 }
 
-// ageOptions are the options of chage that set one property, or all managed ones if property is
+// ageOptions returns the options of chage that set one property, or all managed ones if property is
 // "".
 func ageOptions(want attributes, property string) []string {
 	var args []string

@@ -46,7 +46,7 @@ func asNumber(gid *intstr.IntOrString) (n int64, ok bool) {
 	return int64(u), err == nil
 }
 
-// number is the canonical form of a gid as a number: the type holds the upper half of them only as
+// number returns the canonical form of a gid as a number: the type stores the upper half of them only as
 // text.
 func number(gid int64) *intstr.IntOrString {
 	if gid <= math.MaxInt32 {
@@ -55,7 +55,7 @@ func number(gid int64) *intstr.IntOrString {
 	return new(intstr.FromString(strconv.FormatInt(gid, 10)))
 }
 
-// validate rejects values that the host's tools would take for several fields or lines, and values
+// validate rejects values that the host's tools would treat as several fields or lines, and values
 // that would never be read back the same.
 func validate(a attributes) error {
 	errs := []error{
@@ -95,7 +95,7 @@ func validateGroup(name string) error {
 	return nil
 }
 
-// groupsBefore are the groups that must exist before a user: those that it names and, without a
+// groupsBefore returns the groups that must exist before a user: those that it names and, without a
 // gid, the one of its own name.
 func groupsBefore(a attributes) []string {
 	if isAbsent(a) {
@@ -104,7 +104,7 @@ func groupsBefore(a attributes) []string {
 	return related(a)
 }
 
-// groupsAfter are the groups that cannot be removed before the user, or that are removed with it
+// groupsAfter returns the groups that cannot be removed before the user, or that are removed with it
 // and may have to be created again.
 func groupsAfter(a attributes) []string {
 	if !isAbsent(a) {

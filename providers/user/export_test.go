@@ -2,7 +2,7 @@ package user
 
 import "strconv"
 
-// Expiry is an expiry as it is read back once it was set.
+// Expiry returns an expiry as it is read back after it was set.
 func Expiry(expiry string) (string, error) {
 	day, err := expiryDay(expiry)
 	if err != nil || day == "" {

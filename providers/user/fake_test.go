@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/user"
 )
 
-// newFake is a host with these files, two shells, and tools that do nothing.
+// newFake returns a host with these files, two shells, and tools that do nothing.
 func newFake(t *testing.T, files map[string]string) *hosttest.Host {
 	t.Helper()
 	h := hosttest.New(t)
@@ -37,7 +37,7 @@ func open(t *testing.T, root string) *linux.Host {
 	return h
 }
 
-// bind makes the resource User/ann, with a provider for the host.
+// bind returns the resource User/ann, with a provider for the host.
 func bind(t *testing.T, h host.Reader, manifest string) resource.Resource {
 	t.Helper()
 	return resourcetest.Bind(t, user.Type(), h, "ann", manifest)

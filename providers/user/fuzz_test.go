@@ -7,7 +7,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/user"
 )
 
-// What is taken for a day reads back as it was written, or no user could be in sync.
+// An accepted day reads back as it was written; otherwise no user could be in sync.
 func FuzzExpiry(f *testing.F) {
 	for _, expiry := range []string{"2027-03-01", "absent", "1970-01-01", "1969-12-31", "2024-02-30", "9999-12-31", "", "-1", "20000-01-01", "2027-3-1"} {
 		f.Add(expiry)

@@ -10,7 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/accounts"
 )
 
-// creation is the command that creates an account, without its password and its ageing.
+// creation returns the command that creates an account, without its password and its ageing.
 func creation(groups accounts.Groups, want attributes) []string {
 	args := []string{"useradd"}
 	if want.UID != nil {
@@ -30,7 +30,7 @@ func creation(groups accounts.Groups, want attributes) []string {
 	return append(args, homeOption(want), "--", want.Name)
 }
 
-// modification are the options of usermod that set a property.
+// modification returns the options of usermod that set a property.
 func modification(groups accounts.Groups, want attributes, property string) []string {
 	switch property {
 	case "uid":
@@ -67,8 +67,8 @@ func uid(want attributes) []string {
 	return args
 }
 
-// primaryOption is the desired primary group, or the one of the account's own name if it exists:
-// useradd would refuse to create it again.
+// primaryOption returns the option for the desired primary group, or for the one of the account's
+// own name if it exists: useradd would fail to create it again.
 func primaryOption(groups accounts.Groups, want attributes) []string {
 	if want.GID != nil {
 		return []string{"--gid", want.GID.String()}
@@ -89,7 +89,7 @@ func membership(groups accounts.Groups, want attributes) []string {
 	return []string{"--groups", list}
 }
 
-// secondary are the desired groups without the desired primary one.
+// secondary returns the desired groups without the desired primary one.
 func secondary(groups accounts.Groups, want attributes) []string {
 	if want.GID == nil {
 		return want.Groups
@@ -116,7 +116,7 @@ func lockOption(want attributes) string {
 	return "--unlock"
 }
 
-// shadowHash is the desired password field of /etc/shadow.
+// shadowHash returns the desired password field of /etc/shadow.
 func shadowHash(want attributes) string {
 	if ptr.Deref(want.Locked, false) {
 		return lock + *want.Password

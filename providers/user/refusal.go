@@ -34,7 +34,7 @@ func validateRemoval(a attributes) error {
 	return nil
 }
 
-// unconfirmed is the error of removing the superuser, nil if that is confirmed.
+// unconfirmed returns the error of removing the superuser; nil if that is confirmed.
 func unconfirmed(a attributes) error {
 	if a.Confirm != nil && *a.Confirm == a.Name {
 		return nil

@@ -33,7 +33,7 @@ func TestAUserIsListedWithoutItsPassword(t *testing.T) {
 	}
 }
 
-// closed is a host whose shadow file is not for those who look.
+// closed is a host whose shadow file cannot be read.
 type closed struct{ host.Reader }
 
 func (c closed) ReadFile(path string) ([]byte, error) {

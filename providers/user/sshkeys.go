@@ -74,7 +74,8 @@ func (p purge) files(want attributes) []string {
 	return want.SSHKeyFiles
 }
 
-// maxUnmanaged is how many keys of a file are removed in one run. Its user may have added any number.
+// maxUnmanaged is the maximum number of keys of a file removed in one run. Its user may have added
+// any number.
 const maxUnmanaged = 1000
 
 // unmanaged returns the keys of a file that no resource manages. The last one comes first, so that
@@ -108,7 +109,7 @@ func (p purge) unmanaged(h host.Reader, file string) iter.Seq2[resource.Resource
 	}
 }
 
-// place is where a file of sshKeyFiles is: the user's if it is in the home directory, otherwise
+// place returns the place of a file of sshKeyFiles: the user's if it is in the home directory, otherwise
 // root's.
 func (p purge) place(file string) (authorizedkeys.Place, error) {
 	full := authorizedkeys.Expand(file, p.user)

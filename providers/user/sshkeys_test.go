@@ -27,7 +27,7 @@ const (
 
 const keyOne = " type: ssh-ed25519, key: AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f}"
 
-// withKeys is a Debian tree where the user ann has these files, by their paths.
+// withKeys returns a Debian tree in which the user ann has these files, by their paths.
 func withKeys(t *testing.T, files map[string]string) (m enginetest.Machine, h *linux.Host) {
 	t.Helper()
 	m, h, _ = rootWithKeys(t, files)
@@ -167,7 +167,7 @@ func TestUnreadableKeyFileFails(t *testing.T) {
 	}
 }
 
-// A user exchanges the directory of the keys with a symlink to root's, which root could read.
+// A user exchanges the directory of the keys and a symlink to root's, which root could read.
 func TestUsersCannotRedirectAPurge(t *testing.T) {
 	const roots, attempts = "/root/.ssh/authorized_keys", 200
 	kept := one + " of root\n"

@@ -18,7 +18,7 @@ var doc string
 //go:embed example.yaml
 var example string
 
-// attributes are what a user writes and what a provider reads.
+// attributes are the attributes of a resource, desired or as read by a provider.
 type attributes = v1alpha1.UserAttributes
 
 // The features of providers.

@@ -127,7 +127,7 @@ func readDatabase(h host.Reader) (db database, err error) {
 	return db, err
 }
 
-// state is a user in the form of want, so that the two can be compared.
+// state returns a user in the form of want, so that the two can be compared.
 func (db database) state(want attributes) attributes {
 	u, ok := db.users.Named(want.Name)
 	if !ok {
@@ -155,7 +155,7 @@ func (db database) state(want attributes) attributes {
 	return is
 }
 
-// password is nil if shadow has none or could not be read.
+// password returns nil if shadow has none or could not be read.
 func (db database) password(name string) *string {
 	if db.shadow == nil {
 		return nil
@@ -166,7 +166,7 @@ func (db database) password(name string) *string {
 	return nil
 }
 
-// gid is a user's primary group, by name if want names it, and by the desired name if several
+// gid returns a user's primary group, by name if want names it, and by the desired name if several
 // groups have that number.
 func (db database) gid(u accounts.User, want attributes) *intstr.IntOrString {
 	if want.GID == nil {
@@ -184,7 +184,7 @@ func (db database) gid(u accounts.User, want attributes) *intstr.IntOrString {
 	return number(u.GID)
 }
 
-// supplementary are the groups of a user besides the primary one. If want lists the primary one
+// supplementary returns the groups of a user besides the primary one. If want lists the primary one
 // too, it is included.
 func (db database) supplementary(u accounts.User, want attributes) []string {
 	names := db.groups.Of(u.Name)
@@ -199,7 +199,7 @@ func (db database) supplementary(u accounts.User, want attributes) []string {
 	return names
 }
 
-// primaryGroup is the desired primary group of a user: gid, unless want has another. It may not
+// primaryGroup returns the desired primary group of a user: gid, unless want has another. It may not
 // exist.
 func primaryGroup(groups accounts.Groups, gid int64, want attributes) (accounts.Group, bool) {
 	if want.GID != nil {

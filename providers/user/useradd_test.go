@@ -330,7 +330,7 @@ func TestMinimumMembershipKeepsOtherGroups(t *testing.T) {
 	h := open(t, root)
 	r := bind(t, h, `{"name": "ann", "groups": ["staff"]}`)
 	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
-	debian.Chroot(t, root, "gpasswd", "--add", "ann", "games") // between the look and the change
+	debian.Chroot(t, root, "gpasswd", "--add", "ann", "games") // between the read and the change
 	must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 
 	if groups := debian.Chroot(t, root, "id", "--groups", "--name", "ann"); groups != "ann adm staff games\n" {

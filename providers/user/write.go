@@ -72,8 +72,8 @@ func change(ctx context.Context, h resource.Writer, groups accounts.Groups, is, 
 	return accounts.Run(ctx, h, host.Cmd{Args: args}, takenUID())
 }
 
-// movesHome is the option that moves a home directory, nil if there is none to move: usermod would
-// change the account before it finds that out.
+// movesHome returns the option that moves a home directory, or nil if there is none to move:
+// usermod would change the account before it notices that.
 func movesHome(h host.Reader, is, want attributes) ([]string, error) {
 	if _, err := h.Lstat(*want.Home); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(err, fmt.Errorf("cannot move the home directory to %s, which already exists: move it away, or remove moveHome", *want.Home))
@@ -85,7 +85,7 @@ func movesHome(h host.Reader, is, want attributes) ([]string, error) {
 	return []string{"--move-home"}, err
 }
 
-// precheck returns why the host does not allow a change of a property.
+// precheck returns an error if the host does not allow a change of a property.
 func precheck(h host.Reader, groups accounts.Groups, want attributes, property string) error {
 	switch property {
 	case "gid":
@@ -105,7 +105,7 @@ func precheck(h host.Reader, groups accounts.Groups, want attributes, property s
 	return nil
 }
 
-// nothingToUnlock is the error of unlocking an account without a password, which usermod reports as
+// nothingToUnlock returns the error of unlocking an account without a password, which usermod reports as
 // success. hash is the present one.
 func nothingToUnlock(want attributes, hash string) error {
 	if want.Locked == nil || *want.Locked || want.Password != nil || hash != "" {

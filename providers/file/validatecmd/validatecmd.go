@@ -65,8 +65,8 @@ type Check struct {
 	Command string
 	// Path is the file that the content is for.
 	Path string
-	// Hide is the reason why the output of the command, which may quote the content, must not be shown. It
-	// follows "because" in an error; empty if the output may be shown.
+	// Hide is the reason why the output of the command, which may quote the content, must not be
+	// shown. It follows "because" in an error; empty if the output may be shown.
 	Hide string
 }
 

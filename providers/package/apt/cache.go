@@ -14,10 +14,10 @@ import (
 var debianName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]*(:[a-z0-9-]+)?$`)
 
 // IsName reports whether a name could be a Debian package's, perhaps with an architecture. Apt
-// takes other names for expressions or options.
+// interprets other names as expressions or options.
 func IsName(name string) bool { return debianName.MatchString(name) }
 
-// An Offer is what apt's index has of a package. It is zero if that is nothing.
+// An Offer has the versions of a package in apt's index. It is zero for an unknown package.
 type Offer struct {
 	Candidate string   // the version that apt would install now, "" for none
 	Versions  []string // all that are available or installed
@@ -57,7 +57,7 @@ func Offers(ctx context.Context, h host.Reader, names []string) (map[string]Offe
 	return offers, err
 }
 
-// findProviders asks apt who provides the names of which it has no version.
+// findProviders queries the providers of the names that have no version.
 func findProviders(ctx context.Context, h host.Reader, offers map[string]Offer) (map[string][]string, error) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(offers)) {
@@ -72,7 +72,7 @@ func findProviders(ctx context.Context, h host.Reader, offers map[string]Offer) 
 	return ParseProviders(string(res.Stdout)), err
 }
 
-// query runs apt-cache. It keeps apt from writing its cache, which would take some tenths of a
+// query runs apt-cache. It prevents apt from writing its cache, which would take some tenths of a
 // second and break the promise of a Query.
 func query(ctx context.Context, h host.Reader, command string, names []string) (host.Result, error) {
 	res, err := h.Query(ctx, host.Cmd{
@@ -85,8 +85,8 @@ func query(ctx context.Context, h host.Reader, command string, names []string) (
 	return res, err
 }
 
-// ParsePolicy reads the output of apt-cache policy: offers by name. Apt takes names for
-// expressions, so there may be more than was asked for.
+// ParsePolicy reads the output of apt-cache policy: offers by name. Apt treats names as
+// expressions, so there may be more than requested.
 func ParsePolicy(out string) map[string]Offer {
 	offers := map[string]Offer{}
 	name := ""
@@ -116,8 +116,8 @@ func (o Offer) with(line string) Offer {
 	return o
 }
 
-// versionLine reads a line of the version table that begins a version; the lines below it say
-// where the version is from.
+// versionLine reads a line of the version table that begins a version; the lines below it name
+// the sources of the version.
 func versionLine(line string) (string, bool) {
 	const mark = len(" *** ")
 	if len(line) <= mark || line[mark] == ' ' || line[:mark] != " *** " && line[:mark] != "     " {

@@ -14,7 +14,7 @@ import (
 // Preseed hands a file with answers to debconf, by name: it may contain secrets. For the same
 // reason an error quotes nothing of the output but line numbers.
 func (t Tools) Preseed(ctx context.Context, file string) error {
-	_, err := t.Host.Stat(file) // the tool takes a missing file for an empty one
+	_, err := t.Host.Stat(file) // the tool treats a missing file as an empty one
 	if err != nil {
 		return fmt.Errorf("cannot read responseFile: %w", err)
 	}
@@ -30,8 +30,8 @@ func (t Tools) Preseed(ctx context.Context, file string) error {
 
 var rejectedLine = regexp.MustCompile(`(?m)^(?:error: parse error on|warning: Unknown type .*skipping) (line [0-9]+)\b`)
 
-// PreseedError is what debconf-set-selections rejected, nil if nothing. It skips a line of an
-// unknown type and still exits with 0.
+// PreseedError returns an error with the lines that debconf-set-selections rejected, or nil. The
+// tool skips a line of an unknown type and still exits with 0.
 func PreseedError(res host.Result) error {
 	var lines []string
 	for _, found := range rejectedLine.FindAllStringSubmatch(string(res.Stderr), -1) {

@@ -44,7 +44,7 @@ func NewerThanIndex(h host.Reader) (string, error) {
 	return newest, nil
 }
 
-// dependencies are the files that the index must not be older than.
+// dependencies returns the files that the index must not be older than.
 func dependencies(h host.Reader) ([]string, error) {
 	files := []string{sourcesFile, sourcesDir}
 	lists, err := names(h, listsDir)
@@ -73,7 +73,7 @@ func names(h host.Reader, dir string) ([]string, error) {
 	return all, err
 }
 
-// modified is when a file changed; zero if it does not exist.
+// modified returns the time when a file changed; zero if it does not exist.
 func modified(h host.Reader, path string) (time.Time, error) {
 	info, err := h.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

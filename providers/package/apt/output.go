@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// Failure is the result of a command that failed as an error: what the command wrote, in a few
+// Failure returns an error for a failed command: the command's output, in a few
 // lines and without the values of its environment, which may be secret.
 func Failure(res host.Result, environment []string) error {
 	if text := explanation(res, environment); text != "" {
@@ -33,7 +33,7 @@ func explanation(res host.Result, environment []string) string {
 	return text.ClipFront(redact.Text(message, secrets), maxBytes) // again: reasons collapses blanks
 }
 
-// reasons are the lines of a standard output that explain a failure: dependencies that can't be
+// reasons returns the lines of a standard output that explain a failure: dependencies that can't be
 // met, and the process that holds the lock.
 func reasons(stdout string) []string {
 	var lines []string
@@ -50,7 +50,7 @@ func reasons(stdout string) []string {
 	return lines
 }
 
-// complaints are the lines of a standard error except for those of debconf.
+// complaints returns the lines of a standard error except for those of debconf.
 func complaints(stderr string) []string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
@@ -62,8 +62,8 @@ func complaints(stderr string) []string {
 	return lines
 }
 
-// LockedOut reports whether a tool failed because another process holds its lock, which its exit
-// code does not tell.
+// LockedOut reports whether a tool failed because another process holds its lock. The exit
+// code does not show that.
 func LockedOut(res host.Result) bool {
 	stderr := string(res.Stderr)
 	return res.ExitCode != 0 && slices.ContainsFunc([]string{
@@ -73,7 +73,8 @@ func LockedOut(res host.Result) bool {
 	}, func(message string) bool { return strings.Contains(stderr, message) })
 }
 
-// NotReinstalled is what apt-get could not reinstall, for which it exits with 0.
+// NotReinstalled returns the line about a package that apt-get could not reinstall, although it
+// exits with 0.
 func NotReinstalled(res host.Result) error {
 	for line := range strings.Lines(string(res.Stdout)) {
 		if strings.HasPrefix(line, "Reinstallation of ") {

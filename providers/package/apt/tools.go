@@ -15,8 +15,8 @@ import (
 	"github.com/fettle-dev/fettle/providers/package/dpkg"
 )
 
-// A Lock says how long to wait for another process that manages packages, and how often to try
-// where a tool does not wait by itself.
+// A Lock configures how long to wait for another process that manages packages, and how often to try
+// if a tool does not wait by itself.
 type Lock struct{ Timeout, Poll time.Duration }
 
 // Tools runs apt and dpkg on a host.
@@ -25,7 +25,7 @@ type Tools struct {
 	Lock Lock
 }
 
-// Settings say how apt-get is run. They can be compared.
+// Settings are the options and the environment of apt-get. They are comparable.
 type Settings struct {
 	options, environment string // joined lists
 	// ReplaceConfigFiles replaces configuration files that were changed by new ones.
@@ -41,10 +41,10 @@ func NewSettings(options, environment []string) Settings {
 	return Settings{options: strings.Join(options, listSeparator), environment: strings.Join(environment, listSeparator)}
 }
 
-// Options are further options of apt-get.
+// Options returns further options of apt-get.
 func (s Settings) Options() []string { return split(s.options) }
 
-// Environment is the part of the environment that the resource says, which may hold secrets.
+// Environment returns the part of the environment that the resource sets, which may contain secrets.
 func (s Settings) Environment() []string { return split(s.environment) }
 
 func split(list string) []string {
@@ -54,8 +54,8 @@ func split(list string) []string {
 	return strings.Split(list, listSeparator)
 }
 
-// FullEnvironment is the whole environment of apt-get. It tells the same to packages that ask
-// ucf instead of dpkg.
+// FullEnvironment returns the whole environment of apt-get. It has the same settings for packages
+// that use ucf instead of dpkg.
 func (s Settings) FullEnvironment() []string {
 	ucf := "UCF_FORCE_CONFFOLD=1"
 	if s.ReplaceConfigFiles {
@@ -71,10 +71,10 @@ func (s Settings) dpkgOption() string {
 	return "--force-confold"
 }
 
-// timeout is how long packages may take to download, unpack and configure.
+// timeout limits the time to download, unpack and configure packages.
 const timeout = 30 * time.Minute
 
-// quiet is the environment in which nothing asks a question, and in which only the packages
+// quiet returns the environment in which nothing asks a question, and in which only the packages
 // themselves restart services.
 func quiet() []string {
 	return []string{
@@ -120,7 +120,7 @@ func (t Tools) Update(ctx context.Context, environment []string) error {
 	return t.run(ctx, host.Cmd{Args: []string{"touch", "--reference=" + newer, partialDir}})
 }
 
-// Configure finishes what an interrupted dpkg left.
+// Configure finishes the work of an interrupted dpkg.
 func (t Tools) Configure(ctx context.Context) error {
 	return t.run(ctx, host.Cmd{
 		Args:     []string{"dpkg", "--force-confold", "--configure", "--pending"},

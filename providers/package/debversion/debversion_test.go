@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// ordered are versions from the oldest to the newest. Those in one line are equal.
+// ordered returns versions from the oldest to the newest. Those in one line are equal.
 func ordered() [][]string {
 	return [][]string{
 		{"~~"},
@@ -96,8 +96,8 @@ func TestCompareAgreesWithDpkg(t *testing.T) {
 	}
 }
 
-// version is one that dpkg takes: it begins with a digit, and has an epoch, a revision
-// or neither.
+// version generates a version that dpkg accepts: it begins with a digit, and has an epoch, a revision
+// both or neither.
 func version(r *rand.Rand) string {
 	text := fmt.Sprint(r.IntN(3)) + letters(r, "0019aZ.+~", 6)
 	if r.IntN(3) == 0 {
@@ -117,7 +117,7 @@ func letters(r *rand.Rand, from string, most int) string {
 	return b.String()
 }
 
-// mutation is near a version, where two of them are hard to tell apart, or another one.
+// mutation returns a version similar to another one, or an unrelated one.
 func mutation(r *rand.Rand, v string) string {
 	epoch, rest, found := strings.Cut(v, ":")
 	if !found {
@@ -137,7 +137,7 @@ func mutation(r *rand.Rand, v string) string {
 	}
 }
 
-// FuzzCompare looks for panics, and for an order that is none.
+// FuzzCompare looks for panics, and for violations of a total order.
 func FuzzCompare(f *testing.F) {
 	f.Add("1:1.0-1", "1.0~rc1", "2")
 	f.Add("-", ":", "~")

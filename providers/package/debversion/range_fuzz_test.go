@@ -7,8 +7,8 @@ import (
 	"github.com/fettle-dev/fettle/providers/package/debversion"
 )
 
-// A range has what its bounds say by themselves, and the newest of some versions is in
-// it and older than none that is.
+// A range has the versions that each bound allows, and the newest of some versions is in
+// it and not older than any other in it.
 func FuzzRange(f *testing.F) {
 	f.Add(">=1.0 <2.0", "1.5", "2.0~rc1")
 	f.Add("=1.0", "1.0-0", "1.0")

@@ -21,10 +21,10 @@ const (
 	journalDir = "/var/lib/dpkg/updates"
 )
 
-// A key tells packages apart: one may be installed for several architectures.
+// A key identifies a package: one name may be installed for several architectures.
 type key struct{ name, arch string }
 
-// A Database is dpkg's, as it was at one moment. The zero value has no packages.
+// A Database is dpkg's database at one moment. The zero value has no packages.
 type Database struct {
 	packages map[key]Package
 	native   string // architecture
@@ -101,7 +101,7 @@ func (db Database) replace(p Package) {
 	db.put(p)
 }
 
-// Find returns a package by its name or name:architecture. One that dpkg does not know is not
+// Find returns a package by its name or name:architecture. A package unknown to dpkg is not
 // installed. A package for all architectures counts as one for the native one.
 func (db Database) Find(name string) Package {
 	base, arch, foreign := strings.Cut(db.Canonical(name), ":")
@@ -185,7 +185,7 @@ func (db Database) Damaged() bool {
 	return false
 }
 
-// A Change is that of one package between two moments. A version of "" stands for a package that
+// A Change is the change of one package between two moments. A version of "" stands for a package that
 // is not installed.
 type Change struct{ Name, From, To string }
 

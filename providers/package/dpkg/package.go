@@ -4,11 +4,11 @@ import "fmt"
 
 const notInstalled = "not-installed"
 
-// A Package is what dpkg knows of one package.
+// A Package is the state of one package in dpkg's database.
 type Package struct {
 	Name, Arch, Version string
 	Want, Flag, State   string // the three words of Status
-	provides            string // as the control file has it
+	provides            string // as in the control file
 }
 
 // Installed reports whether the package is installed and works.
@@ -36,7 +36,7 @@ func (p Package) Purged() bool { return p.State == notInstalled }
 // Held reports whether the package is held at its version.
 func (p Package) Held() bool { return p.Want == "hold" }
 
-// Damage returns what dpkg says is wrong with the package, nil if nothing.
+// Damage returns an error if dpkg has flagged the package as damaged.
 func (p Package) Damage() error {
 	if p.Flag == "" || p.Flag == "ok" {
 		return nil
@@ -44,7 +44,7 @@ func (p Package) Damage() error {
 	return fmt.Errorf("package %q is damaged, dpkg calls it %s: repair it with apt-get install --reinstall %s", p.Name, p.Flag, p.Name)
 }
 
-// versionOfFiles is the version whose files are there, "" if there are none.
+// versionOfFiles returns the version whose files are present; "" without files.
 func (p Package) versionOfFiles() string {
 	if p.Installed() || p.Unfinished() {
 		return p.Version

@@ -36,7 +36,7 @@ func Parse(r io.Reader, add func(Package)) error {
 	}
 }
 
-// readLine returns a line without its end. Of a line that does not fit the buffer, which none of
+// readLine returns a line without its line end. Of a line that does not fit the buffer, which none of
 // our fields is, it returns the beginning.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	line, err := in.ReadSlice('\n')

@@ -7,7 +7,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/package/dpkg"
 )
 
-// An Action is what apt-get does with a package.
+// An Action is an operation of apt-get on a package.
 type Action string
 
 // The actions.
@@ -17,7 +17,7 @@ const (
 	Purge   Action = "purge"
 )
 
-// An Order is what one package needs.
+// An Order is one package with the necessary action.
 type Order struct {
 	Index    int    // of the resource in its batch
 	Name     string // as apt prints it
@@ -46,7 +46,7 @@ func (o Order) Done(is dpkg.Package) bool {
 	}
 }
 
-// Failed is the error of an order that left the package as state shows. why is the reason, if it
+// Failed returns the error of an order that left the package in a state. why is the reason, if it
 // is known.
 func (o Order) Failed(why error, state string) error {
 	if why == nil {

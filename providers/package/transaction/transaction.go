@@ -1,5 +1,5 @@
-// Package transaction groups what packages need into runs of apt-get, and describes what such a
-// run does to other packages. It runs nothing itself.
+// Package transaction groups orders for packages into runs of apt-get, and describes the effects of
+// such a run on other packages. It runs nothing itself.
 package transaction
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/fettle-dev/fettle/providers/package/debversion"
 )
 
-// A Transaction is orders that are carried out together.
+// A Transaction has orders that are carried out together.
 type Transaction struct {
 	Settings apt.Settings
 	Orders   []Order
 }
 
-// Group makes transactions of the orders with the same settings, in the order of the batch. What
-// is reinstalled comes first: apt-get does nothing else while a package is damaged whose file is
+// Group makes transactions of the orders with the same settings, in the order of the batch. Packages
+// to reinstall come first: apt-get does nothing else while a package is damaged whose file is
 // not in the index.
 func Group(orders []Order) []Transaction {
 	var all []Transaction
@@ -77,7 +77,7 @@ func (t Transaction) reinstall() []string {
 	return nil
 }
 
-// downgrade allows it if a resource asks for a version, or if the host's pins prefer an older
+// downgrade allows downgrades if a resource requests a version, or if the host's pins prefer an older
 // version to the installed one.
 func (t Transaction) downgrade() []string {
 	older := func(o Order) bool { return o.Version != "" && debversion.Compare(o.Version, o.From) < 0 }
@@ -87,7 +87,7 @@ func (t Transaction) downgrade() []string {
 	return nil
 }
 
-// arguments name the packages of one action. apt-get install removes those that end in -.
+// arguments returns the packages of one action as arguments. apt-get install removes those that end in -.
 func (t Transaction) arguments(a Action, suffix string) []string {
 	var all []string
 	for _, o := range t.Orders {
@@ -98,7 +98,7 @@ func (t Transaction) arguments(a Action, suffix string) []string {
 	return all
 }
 
-// names has the packages of a transaction.
+// names returns the names of the packages of a transaction.
 func (t Transaction) names() map[string]bool {
 	all := map[string]bool{}
 	for _, o := range t.Orders {
@@ -107,7 +107,7 @@ func (t Transaction) names() map[string]bool {
 	return all
 }
 
-// summary names the first packages of a transaction.
+// summary returns the names of the first packages of a transaction.
 func (t Transaction) summary() string {
 	var names []string
 	for _, o := range t.Orders {
