@@ -257,7 +257,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 					{tx: clock(zoned{}, "2026-11-22 12:00:00")},
 				}
 			},
-			said: "Thing/a Skipped not scheduled: it is outside of the range of its schedule", there: "a=red", claims: 1,
+			said: "Thing/a Skipped not scheduled: outside the time ranges of its schedule", there: "a=red", claims: 1,
 		},
 		"it stays at its time, too, while another may be about it": {
 			chapters: func(t *testing.T, w *world) []chapter {

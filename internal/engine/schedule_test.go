@@ -69,7 +69,7 @@ func TestSchedule(t *testing.T) {
 	rules := zone("CET-1CEST,M3.5.0,M10.5.0/3")
 	skipped := []string{
 		"Thing/a Changed", "  created",
-		"Thing/s Skipped", "  not scheduled: it is outside of the range of its schedule",
+		"Thing/s Skipped", "  not scheduled: outside the time ranges of its schedule",
 		"Thing/t Changed", "  created",
 	}
 	done := []string{"Thing/a Changed", "  created", "Thing/s Changed", "  created", "Thing/t Changed", "  created"}

@@ -7,76 +7,75 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
-// A Store remembers things between runs, each by its kind and namevar: a resource that is
-// renamed has the same past, and one that is about another thing now has another. What Arm,
-// Disarm and Claim say survives a crash once they return; the rest may be lost with one.
+// A Store has state of things between runs, by kind and namevar. A renamed resource keeps its state;
+// one that now manages another thing gets the state of that. The effects of Arm, Disarm and Claim
+// survive a crash once they return. Other changes may be lost in a crash.
 type Store interface {
-	// Observed are the values of a thing's properties that a run last saw or set, nil where
-	// there are none. Not to be changed.
+	// Observed returns the values of a thing's properties that a run last observed or set, or nil.
+	// Do not modify them.
 	Observed(thing resource.Ref) map[string]string
-	// SetObserved replaces them.
+	// SetObserved replaces the observed values.
 	SetObserved(thing resource.Ref, values map[string]string)
-	// Audited are the values of a thing's audited properties that a run last saw, sensitive
-	// ones as a digest; nil where there are none. Not to be changed.
+	// Audited returns the values of a thing's audited properties that a run last observed,
+	// sensitive ones as digests, or nil. Do not modify them.
 	Audited(thing resource.Ref) map[string]string
-	// SetAudited replaces them.
+	// SetAudited replaces the audited values.
 	SetAudited(thing resource.Ref, values map[string]string)
-	// Key is what sensitive values are digested with: a secret of the store.
+	// Key returns the key for digests of sensitive values, a secret of the store.
 	Key() []byte
-	// Checked is when a run last looked at a thing, zero for never.
+	// Checked returns the time when a run last checked a thing, zero for never.
 	Checked(thing resource.Ref) time.Time
-	// SetChecked replaces it.
+	// SetChecked replaces that time.
 	SetChecked(thing resource.Ref, at time.Time)
-	// Armed are the things that a refresh is due to, and how many events there were: what
-	// an earlier run could not finish.
+	// Armed returns the things with a pending refresh, which an earlier run could not do, and their
+	// numbers of events.
 	Armed() map[resource.Ref]int
-	// Arm makes a refresh due, before the change that causes it is made.
+	// Arm makes refreshes pending. It is called before the change that causes them.
 	Arm(things []resource.Ref) error
-	// Disarm forgets it: the refresh was done, or is not needed after all.
+	// Disarm removes pending refreshes, which were done or became unnecessary.
 	Disarm(things []resource.Ref) error
-	// Claims are what is to be done about things that no resource is about any more, by
-	// kind and namevar. Not to be changed.
+	// Claims returns the claims on things of the host, by kind and namevar. Do not modify them.
 	Claims() map[resource.Ref]claim.Claim
-	// Claim notes claims before what they tell of is changed, each instead of the one on
-	// the same thing.
+	// Claim adds claims and replaces others on the same things. It is called before the things are
+	// changed.
 	Claim(claims []claim.Claim) error
-	// SetClaim notes one that nothing depends on yet.
+	// SetClaim adds or replaces a claim that nothing depends on yet.
 	SetClaim(c claim.Claim)
-	// DropClaim forgets one.
+	// DropClaim removes a claim.
 	DropClaim(key resource.Ref)
-	// Retain forgets all that was set of things for which keep is false. A refresh that is
-	// due stays due, until a resource is about the thing again.
+	// Retain removes the values of things for which keep is false. Pending refreshes stay until a
+	// resource manages the thing again.
 	Retain(keep func(thing resource.Ref) bool)
-	// Commit makes what was set durable; it writes nothing where nothing changed.
+	// Commit makes changes durable. Without changes it writes nothing.
 	Commit() error
 }
 
-// Forgetful is a Store that remembers nothing: no change is ever corrective, and a
-// refresh is lost with the run.
+// Forgetful is a Store without state: no change is ever corrective, and refreshes are lost at the
+// end of the run.
 type Forgetful struct{}
 
-// Observed is nothing.
+// Observed returns nil.
 func (Forgetful) Observed(resource.Ref) map[string]string { return nil }
 
 // SetObserved does nothing.
 func (Forgetful) SetObserved(resource.Ref, map[string]string) {}
 
-// Audited is nothing.
+// Audited returns nil.
 func (Forgetful) Audited(resource.Ref) map[string]string { return nil }
 
 // SetAudited does nothing.
 func (Forgetful) SetAudited(resource.Ref, map[string]string) {}
 
-// Key is nothing.
+// Key returns nil.
 func (Forgetful) Key() []byte { return nil }
 
-// Checked is never.
+// Checked returns the zero time.
 func (Forgetful) Checked(resource.Ref) time.Time { return time.Time{} }
 
 // SetChecked does nothing.
 func (Forgetful) SetChecked(resource.Ref, time.Time) {}
 
-// Armed is nothing.
+// Armed returns nil.
 func (Forgetful) Armed() map[resource.Ref]int { return nil }
 
 // Arm does nothing.
@@ -85,7 +84,7 @@ func (Forgetful) Arm([]resource.Ref) error { return nil }
 // Disarm does nothing.
 func (Forgetful) Disarm([]resource.Ref) error { return nil }
 
-// Claims are none.
+// Claims returns nil.
 func (Forgetful) Claims() map[resource.Ref]claim.Claim { return nil }
 
 // Claim does nothing.

@@ -119,7 +119,7 @@ func TestScheduleAndAuditBelongToTheThing(t *testing.T) {
 	}
 	for _, c := range []struct{ namevar, want string }{
 		{"x", "  audit change: newly-recorded value of color is red"},
-		{"x", "  not scheduled: it was looked at before in this period of its schedule (daily)"},
+		{"x", "  not scheduled: already checked in this period of its schedule (daily)"},
 		{"y", "  audit change: newly-recorded value of color is blue"},
 	} {
 		if got := run(c.namevar); len(got) != 2 || got[1] != c.want {

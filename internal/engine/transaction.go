@@ -1,10 +1,10 @@
-// Package engine is the transaction: it brings a host to what a list of resources
-// says, in dependency order, and reports what it did.
+// Package engine implements the transaction: it brings a host to the desired state of a list of
+// resources, in dependency order, and reports the changes.
 //
-// [Decide] is the whole policy, a pure function over a [Situation]. [Transaction.Run]
-// has the effects: for each resource it reads, decides, writes, reads again and
-// refreshes, because a later resource's state may depend on an earlier one's change.
-// The semantics are Puppet's transaction's; where they are better it says so.
+// [decide.Decide] is the whole policy, a pure function of a [decide.Situation]. [Transaction.Run] has
+// the effects: it reads, decides, writes, verifies and refreshes one resource after the other, since
+// a change may affect the state of later resources. The semantics are those of Puppet's transaction;
+// comments note improvements.
 package engine
 
 import (
@@ -19,56 +19,57 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A Transaction is how to run. Its zero values are useful but for Host or Reader and Now.
-// One run at a time on a host is the caller's care.
+// A Transaction configures a run. Either Host or Reader, and Now, are required. The caller must
+// ensure that a host has one run at a time.
 type Transaction struct {
-	// Host is what a run changes. Without it the run is a plan: it looks by Reader, reports
-	// what would be done, whatever a resource says of noop, and writes nothing, neither to
-	// the host nor to the Store.
+	// Host is the host that the run changes. If it is nil, the run is a plan: it reads through
+	// Reader, reports the changes that an apply would make, regardless of the resources' noop, and
+	// writes nothing, neither to the host nor to the Store.
 	Host   host.Host
-	Reader host.Reader // what a plan looks at; nil where there is a Host
-	// Bucket keeps the contents of files that are replaced, and knows which are secret. Types that
-	// need it fail without it.
+	Reader host.Reader // the host of a plan; nil if Host is set
+	// Bucket stores the contents of replaced files and records which contents are secret. Types
+	// that need it fail without it.
 	Bucket   resource.Bucket
 	Facts    resource.Facts
 	Kinds    []resource.Kind // for resources that generate those of other kinds; optional
 	HostName string          // for the report
 	Digest   string          // of the catalog, for the report
-	Noop     bool            // where a resource does not say
-	Store    Store           // nil remembers nothing
-	// Selected limits the run; nil selects all. What is not selected is reported as
-	// skipped, and what comes after it goes on.
+	Noop     bool            // for resources without a noop of their own
+	Store    Store           // nil is Forgetful
+	// Selected limits the run; nil selects all resources. Other resources are reported as skipped,
+	// but do not block their dependents.
 	Selected func(resource.Item) bool
-	// Before is how long what came before the run took, for the report: [FactGeneration]
-	// and [ConfigRetrieval]. Optional.
+	// Before has the durations of steps before the run, for the report: [report.FactGeneration] and
+	// [report.ConfigRetrieval]. Optional.
 	Before map[string]time.Duration
-	// IgnoreSchedules takes every time for the right one.
+	// IgnoreSchedules manages resources at any time, regardless of their schedules.
 	IgnoreSchedules bool
-	// Refused are resources that were found at fault before the run: they come first
+	// Refused are the reports of resources that were found invalid before the run. They come first
 	// in its report.
 	Refused []report.ResourceReport
-	// Withheld are resources that were left out of the items and belong to the host
-	// all the same.
+	// Withheld are resources that belong to the host but are missing from the items.
 	Withheld []resource.Ref
-	// Charter identifies who speaks for the host, such as the object that the catalog comes
-	// from. What an item's Deletion says is done once no item of the same charter is about its
-	// thing any more: what another one does not have is not gone. "" has nothing done: for items
-	// that are no whole catalog.
+	// OwnerUID identifies the object that the catalog comes from. The Deletion policy of an item
+	// applies once no item of the same owner manages its thing any more; a catalog of another owner
+	// deletes nothing by omitting it. "" disables deletions: for items that are not a whole
+	// catalog.
 	OwnerUID string
-	// Trace is given the state of each managed property whenever it was compared, as a line
-	// for people who debug, without secrets and not escaped. From the run's goroutine. Optional.
+	// Trace is called, from the run's goroutine, with a line about the state of each managed
+	// property whenever it was compared. Lines are for debugging, contain no secrets and are not
+	// escaped. Optional.
 	Trace func(line string)
-	// Begin is told of the resources that are dealt with next, together, from the run's
-	// goroutine. Optional.
+	// Begin is called, from the run's goroutine, with the resources that are handled next,
+	// together. Optional.
 	Begin func([]resource.Ref)
-	// Observe is told of each resource as it ends, from the run's goroutine. Optional.
+	// Observe is called, from the run's goroutine, with the report of each resource when it ends.
+	// Optional.
 	Observe func(report.ResourceReport)
 	Now     func() time.Time
 }
 
-// Run applies items once. When ctx ends, the resource in hand is finished and the
-// rest is skipped, with the cause of that end as the reason: such a run failed. The error
-// says that the store failed, which leaves the host and the report as they are.
+// Run applies items once. When ctx ends, the run finishes the current resource, skips the others
+// with the cause as the reason, and fails. The error is one of the store; the report is complete
+// nevertheless.
 func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Report, error) {
 	if t.Store == nil {
 		t.Store = Forgetful{}
@@ -118,7 +119,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 // isPlan reports whether the run has no host to change.
 func (t Transaction) isPlan() bool { return t.Host == nil }
 
-// unknownResources are the resources of the host that are not among the items.
+// unknownResources returns the resources of the host that are not among the items.
 func (t Transaction) unknownResources() []resource.Ref {
 	all := slices.Clone(t.Withheld)
 	for _, refused := range t.Refused {

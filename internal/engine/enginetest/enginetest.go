@@ -1,5 +1,5 @@
-// Package enginetest applies resources with the engine, for tests of types that act,
-// notify or generate: what no single resource shows.
+// Package enginetest applies resources with the engine, for tests of types that run actions, notify
+// or generate, which need several resources.
 package enginetest
 
 import (
@@ -19,8 +19,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A Machine is a host and what is known of it. Its zero values are useful but for Host
-// and Kinds.
+// A Machine is a host and its facts and state. Host and Kinds are required.
 type Machine struct {
 	Host     host.Host
 	Kinds    []resource.Kind
@@ -30,9 +29,9 @@ type Machine struct {
 	Withheld []resource.Ref
 }
 
-// Apply runs resources once, in this order where nothing else orders them, and returns
-// what people read of the report. A resource is written "Kind/name {attributes}", the
-// attributes in YAML, edges, noop and provider among them.
+// Apply runs resources once, in this order unless relations order them, and returns the lines of
+// the report for people. Write a resource as "Kind/name {attributes}", with the attributes in YAML,
+// including edges, noop and provider.
 func (m Machine) Apply(t *testing.T, resources ...string) []string {
 	t.Helper()
 	var lines []string
@@ -42,7 +41,7 @@ func (m Machine) Apply(t *testing.T, resources ...string) []string {
 	return lines
 }
 
-// Report is Apply with all that the report says.
+// Report is Apply with the complete report.
 func (m Machine) Report(t *testing.T, resources ...string) report.Report {
 	t.Helper()
 	var items []resource.Item
@@ -62,7 +61,7 @@ func (m Machine) Report(t *testing.T, resources ...string) report.Report {
 	return result
 }
 
-// targeting is what an item takes out of its attributes.
+// targeting has the fields of an item that are not attributes.
 type targeting struct {
 	Require, Before, Notify, Subscribe []string
 	Noop                               *bool

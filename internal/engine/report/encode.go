@@ -51,7 +51,7 @@ func (e *Event) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// texts are those that may come from the host.
+// texts returns the fields that may contain text from the host.
 func (e *Event) texts() []*string {
 	return []*string{&e.Is, &e.Should, &e.Historical, &e.Message, &e.Diff, &e.Output}
 }

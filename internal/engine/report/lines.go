@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// Above is the report without the events of a level.
+// Above returns the report without the events of a level.
 func (r ResourceReport) Above(level resource.LogLevel) ResourceReport {
 	has := func(e Event) bool { return e.Level == level }
 	if slices.ContainsFunc(r.Events, has) {
@@ -18,9 +18,9 @@ func (r ResourceReport) Above(level resource.LogLevel) ResourceReport {
 	return r
 }
 
-// Lines is the report of a resource for people: a line an event, then its failure, the
-// reason it was skipped or what it has to say. A resource in sync has mostly none. Each has
-// names and messages as they were found: escape it with [text.Line].
+// Lines returns the report of a resource for people: a line per event, then the failure, the reason
+// for a skip or a note. A resource in sync usually has none. Lines are not escaped: use
+// [text.Line].
 func (r ResourceReport) Lines() []string {
 	var lines []string
 	told := false
@@ -48,7 +48,7 @@ func (e Event) suffix() string {
 	return s
 }
 
-// Summary is one line about the whole run.
+// Summary describes the whole run in one line.
 func (r Report) Summary() string {
 	c := r.Counts
 	return fmt.Sprintf("%s: %d in sync, %d changed, %d refreshed, %d noop, %d skipped, %d failed in %s",

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Metrics are the numbers of a run beside its [Counts].
+// Metrics are numbers about a run in addition to its [Counts].
 type Metrics struct {
-	// Time is how long resources took by kind, what brings others along with all that
-	// it brought; total is the whole run. What came before it is here by the names that
-	// [Transaction.Before] has.
+	// Time has the durations of resources by kind, with generated resources included in the time of
+	// the resource that generated them; total is the whole run. Steps before the run have the names
+	// of [Transaction.Before].
 	Time map[string]Duration `json:"time"`
-	// Events by their status.
+	// Events has the numbers of events by status.
 	Events EventCounts `json:"events"`
-	// Changes are the events that changed something.
+	// Changes has the number of events that changed something.
 	Changes Total `json:"changes"`
 }
 
@@ -32,16 +32,16 @@ type EventCounts struct {
 	Audit   int `json:"audit"`
 }
 
-// The names of what takes time before a run.
+// The names of the steps before a run.
 const (
 	FactGeneration  = "factGeneration"
 	ConfigRetrieval = "configRetrieval"
 )
 
-// total is the name of the time that a whole run took.
+// total is the name of the duration of a whole run.
 const total = "total"
 
-// measure works out the metrics of a report that is complete.
+// measure sets the metrics of a report that is otherwise complete.
 func (r *Report) measure(before map[string]time.Duration) {
 	r.Metrics.Time = map[string]Duration{total: r.Duration}
 	for name, d := range before {
@@ -70,8 +70,8 @@ func (c *EventCounts) add(e Event) {
 	}
 }
 
-// Brief is the report without the resources that are in sync and have nothing to tell,
-// and without diffs, which may be long.
+// Brief returns the report without uneventful resources in sync and without diffs, which may be
+// long.
 func (r Report) Brief() Report {
 	r.Metrics.Time = maps.Clone(r.Metrics.Time)
 	all := r.Resources
@@ -95,7 +95,7 @@ func (r ResourceReport) quiet() bool {
 	return r.State == InSync && len(r.Events) == 0 && r.Message == ""
 }
 
-// Quiet reports whether there is nothing to tell: all was found as it should be.
+// Quiet reports whether the run was uneventful: everything was in sync.
 func (r Report) Quiet() bool {
 	return r.Status == "unchanged" && r.Message == "" && !slices.ContainsFunc(r.Resources, func(res ResourceReport) bool { return !res.quiet() })
 }

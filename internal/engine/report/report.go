@@ -10,10 +10,10 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// State is how a resource ended.
+// State is the result of a resource.
 type State string
 
-// The states. They are those of the API.
+// The states, as in the API.
 const (
 	InSync    State = "InSync"
 	Changed   State = "Changed"
@@ -23,7 +23,7 @@ const (
 	Failed    State = "Failed"
 )
 
-// EventStatus is how an event ended.
+// EventStatus is the result of an event.
 type EventStatus string
 
 // The statuses of events.
@@ -31,47 +31,47 @@ const (
 	Success EventStatus = "success"
 	Failure EventStatus = "failure"
 	Pending EventStatus = "noop"
-	// Audit says that a property was found to have another value than an earlier run
-	// saw. Nothing was done about it.
+	// Audit means that a property has another value than an earlier run observed. The run did not
+	// change it.
 	Audit EventStatus = "audit"
 )
 
-// How a catalog was come by, in Puppet's words.
+// The origin of a catalog, in Puppet's words.
 const (
 	CacheNotUsed   = "not_used"
 	CacheOnFailure = "on_failure"
 )
 
-// A Report is what a run did. Its JSON form is part of the API (`-o json`). It holds
-// no secret: sensitive values are redacted where they are compared. Its texts are as they
-// were found on the host: escape them before people see them. In JSON, where all text is
-// UTF-8, they are encoded by [text.Encode].
+// A Report describes a run. Its JSON form is part of the API (`-o json`). It contains no secret:
+// sensitive values are redacted when they are compared. Texts from the host are unchanged: escape
+// them before showing them to people. In JSON, which must be UTF-8, they are encoded by
+// [text.Encode].
 type Report struct {
 	Kind       string `json:"kind"`       // Report
 	APIVersion string `json:"apiVersion"` // fettle.dev/v1alpha1
 	Host       string `json:"host"`
 	Status     string `json:"status"` // unchanged, changed or failed
-	// Message says why the run as a whole failed, where that is of no single resource.
+	// Message is the reason why the run as a whole failed, if it is not that of a single resource.
 	Message          string    `json:"message,omitempty"`
 	Noop             bool      `json:"noop"`
 	CorrectiveChange bool      `json:"correctiveChange"`
 	Started          time.Time `json:"started"`
 	Duration         Duration  `json:"duration"`
-	// CatalogDigest is that of a node's entries, or of the manifests where those are applied
-	// as they are.
+	// CatalogDigest is the digest of a node's entries, or of the manifests if they are applied
+	// directly.
 	CatalogDigest string `json:"catalogDigest"`
-	// CachedCatalogStatus says whether the catalog is one that was kept because there
-	// was no asking for a newer one: not_used or on_failure. "" where none is ever kept.
+	// CachedCatalogStatus is on_failure if a cached catalog was used because a newer one could not
+	// be retrieved, else not_used. "" if catalogs are never cached.
 	CachedCatalogStatus string  `json:"cachedCatalogStatus,omitempty"`
 	Counts              Counts  `json:"counts"`
 	Metrics             Metrics `json:"metrics"`
-	// Resources are in the order in which they ended. Generated ones that are in sync
-	// are counted alone.
+	// Resources are in the order in which they ended. Generated resources that are in sync are only
+	// counted.
 	Resources []ResourceReport `json:"resources"`
 }
 
-// Counts counts resources. Total is the sum of the states; OutOfSync counts those
-// with a property that was not as it should be.
+// Counts counts resources. Total is the sum of the states. OutOfSync is the number of resources
+// with a property that was out of sync.
 type Counts struct {
 	Total     int `json:"total"`
 	InSync    int `json:"inSync"`
@@ -83,27 +83,27 @@ type Counts struct {
 	Refreshed int `json:"refreshed"`
 }
 
-// A ResourceReport is how one resource fared.
+// A ResourceReport is the result of one resource.
 type ResourceReport struct {
 	Ref      Ref      `json:"ref"`
 	Provider string   `json:"provider,omitempty"`
 	State    State    `json:"state"`
 	Duration Duration `json:"duration"`
-	// Message is why it failed or was skipped, or what it has to say though nothing
-	// happened; mostly "".
+	// Message is the reason of a failure or a skip, or a note about a resource without events;
+	// usually "".
 	Message string  `json:"message"`
 	Events  []Event `json:"events,omitempty"`
-	// Gone says that no resource is about it any more, and that what was to be done about
-	// that was.
+	// Gone means that no resource manages the thing any more, and that its deletion policy was
+	// carried out.
 	Gone bool `json:"gone,omitempty"`
-	// OutOfSync says that a property was not as it should be when it was read.
+	// OutOfSync means that a property was out of sync when it was read.
 	OutOfSync bool `json:"-"`
-	// Left says that its schedule kept it from being looked at, after an earlier run
-	// had looked: it is as that one left it.
+	// Left means that its schedule excluded it from this run after an earlier run had checked it:
+	// its state is that of the earlier run.
 	Left bool `json:"-"`
 }
 
-// Corrective reports whether any of its events is.
+// Corrective reports whether any of its events is corrective.
 func (r ResourceReport) Corrective() bool {
 	for _, e := range r.Events {
 		if e.Corrective {
@@ -113,7 +113,7 @@ func (r ResourceReport) Corrective() bool {
 	return false
 }
 
-// Audited reports whether an audit has something to tell.
+// Audited reports whether an audit found anything.
 func (r ResourceReport) Audited() bool {
 	for _, e := range r.Events {
 		if e.Status == Audit {
@@ -123,54 +123,54 @@ func (r ResourceReport) Audited() bool {
 	return false
 }
 
-// An Event is one change, made or not, or a refresh.
+// An Event is one change, whether made or not, or a refresh.
 type Event struct {
 	Property string `json:"property,omitempty"` // "" for a refresh
 	Is       string `json:"is,omitempty"`
 	Should   string `json:"should,omitempty"`
-	// Historical is what an earlier run recorded of an audited property, "" the first
+	// Historical is the value of an audited property that an earlier run recorded, "" the first
 	// time.
 	Historical string      `json:"historical,omitempty"`
 	Status     EventStatus `json:"status"`
-	// Level is how much of a matter it is; "" is notice.
+	// Level is the severity; "" means notice.
 	Level resource.LogLevel `json:"level,omitempty"`
-	// Corrective says that the value was changed behind Fettle's back since a run
-	// last saw it: drift, not intention.
+	// Corrective means drift: the value was changed outside Fettle since a run last observed it.
 	Corrective bool   `json:"corrective"`
 	Message    string `json:"message"`
 	Diff       string `json:"diff,omitempty"`
-	// Output is what the provider has to say beside, such as a command's output.
+	// Output is additional output of the provider, such as that of a command.
 	Output string `json:"output,omitempty"`
 }
 
 // Ref is a reference that encodes as Kind/name.
 type Ref resource.Ref
 
-// String is Kind/name.
+// String returns Kind/name.
 func (r Ref) String() string { return resource.Ref(r).String() }
 
-// MarshalText writes Kind/name, encoded by [text.Encode].
+// MarshalText returns Kind/name, encoded by [text.Encode].
 func (r Ref) MarshalText() ([]byte, error) { return []byte(text.Encode(r.String())), nil }
 
-// UnmarshalText reads Kind/name.
+// UnmarshalText parses Kind/name.
 func (r *Ref) UnmarshalText(encoded []byte) error {
 	ref, err := resource.ParseRef(text.Decode(string(encoded)))
 	*r = Ref(ref)
 	return err
 }
 
-// Duration encodes in seconds, as "0.021s".
+// Duration encodes in seconds, such as "0.021s".
 type Duration time.Duration
 
-// String is in seconds, in full milliseconds: rounded up, the longest would be none.
+// String returns the seconds, truncated to milliseconds. Rounding up could make the longest
+// duration unparsable.
 func (d Duration) String() string {
 	return fmt.Sprintf("%.3fs", time.Duration(d).Truncate(time.Millisecond).Seconds())
 }
 
-// MarshalJSON writes seconds.
+// MarshalJSON encodes seconds.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
 
-// UnmarshalJSON reads any duration that Go can.
+// UnmarshalJSON parses any Go duration.
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -203,7 +203,7 @@ func (c *Counts) Add(r ResourceReport) {
 	}
 }
 
-// Changed names the resources that the run changed, or tried to.
+// Changed returns the resources that the run changed or tried to change.
 func (r Report) Changed() []resource.Ref {
 	var refs []resource.Ref
 	for _, res := range r.Resources {
@@ -214,11 +214,11 @@ func (r Report) Changed() []resource.Ref {
 	return refs
 }
 
-// Fail makes it the report of a run that failed as a whole.
+// Fail marks the run as failed as a whole.
 func (r *Report) Fail(message string) { r.Status, r.Message = "failed", message }
 
-// Complete fills in the status, the counts and the metrics from the resources. before is how long
-// the steps before the run took, by name.
+// Complete sets the status, the counts and the metrics from the resources. before has the durations
+// of the steps before the run, by name.
 func (r *Report) Complete(before map[string]time.Duration) {
 	r.Status = "unchanged"
 	for _, res := range r.Resources {

@@ -9,8 +9,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// isAudited reads the managed properties of a resource again without managing them: an audit
-// must find all of them.
+// isAudited reads the properties of a managed resource again without managing them: an audit must
+// return all of them.
 func (l *life) isAudited(ctx context.Context, managed resource.Resource) error {
 	if managed.Traits().Imperative {
 		return nil
@@ -27,13 +27,13 @@ func (l *life) isAudited(ctx context.Context, managed resource.Resource) error {
 	}
 	for property, value := range managed.Compare().Observed {
 		if value != "" && audited[property] == "" {
-			return fmt.Errorf("%s is %s where it is managed, and absent where it is merely audited", property, value)
+			return fmt.Errorf("%s is %s when it is managed, but absent when it is only audited", property, value)
 		}
 	}
 	return nil
 }
 
-// audit reads all of what is merely named.
+// audit returns all properties of a resource that manages none of them.
 func (l *life) audit(ctx context.Context, namevar string) (map[string]string, error) {
 	r, err := l.kind.Named(namevar)
 	if err != nil {
@@ -43,7 +43,7 @@ func (l *life) audit(ctx context.Context, namevar string) (map[string]string, er
 		return nil, err
 	}
 	if err := r.Read(ctx, Reader(l.host)); err != nil {
-		return nil, fmt.Errorf("cannot read what is merely audited: %w", err)
+		return nil, fmt.Errorf("cannot read the resource for an audit: %w", err)
 	}
 	values := map[string]string{}
 	for _, v := range r.Audited([]byte("key")) {

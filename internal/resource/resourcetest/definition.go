@@ -20,15 +20,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// The laws of a type's definition, which need no host.
+// definition has the laws of a type's definition, which need no host.
 type definition[A any] struct{ typ *resource.Type[A] }
 
 func (d definition[A]) hasNoProblem(context.Context, *testing.T) error {
 	return bound.Kind(d.typ).Problems()
 }
 
-// documentsAttributes compares the names in the Go struct, and so in the CRD, with
-// those that the type declares.
+// documentsAttributes compares the names in the Go struct, and therefore in the CRD, with those
+// that the type declares.
 func (d definition[A]) documentsAttributes(context.Context, *testing.T) error {
 	declared := map[string]bool{}
 	var errs []error
@@ -51,12 +51,12 @@ func (d definition[A]) documentsAttributes(context.Context, *testing.T) error {
 		delete(declared, name)
 	}
 	for name := range declared {
-		errs = append(errs, fmt.Errorf("%s is declared, and no attribute", name))
+		errs = append(errs, fmt.Errorf("%s is declared but is not an attribute", name))
 	}
 	return errors.Join(errs...)
 }
 
-// jsonFields are the names that encoding/json gives to the fields of a struct.
+// jsonFields returns the names that encoding/json uses for the fields of a struct.
 func jsonFields(t reflect.Type) []string {
 	var names []string
 	for f := range t.Fields() {
@@ -93,8 +93,8 @@ func (d definition[A]) exampleBinds(context.Context, *testing.T) error {
 	return nil
 }
 
-// bind reads a manifest as the API server and the compiler do. ok is false for one
-// of another kind.
+// bind decodes a manifest like the API server and the compiler. ok is false if it is of another
+// kind.
 func (d definition[A]) bind(doc []byte) (ok bool, err error) {
 	var head struct{ APIVersion, Kind string }
 	if err := yaml.Unmarshal(doc, &head); err != nil {
@@ -137,7 +137,7 @@ func documents(text string) (docs [][]byte, err error) {
 	}
 }
 
-// The law of a type's normal form.
+// normalization has the law of a type's Normalize function.
 type normalization[A any] struct {
 	typ *resource.Type[A]
 	c   Case

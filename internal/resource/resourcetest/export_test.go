@@ -6,7 +6,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Broken are the laws that a type breaks, with what is said of each.
+// Broken returns the errors of the laws that a type breaks, by the name of the law.
 func Broken[A any](t *testing.T, typ *resource.Type[A], c Case) map[string]string {
 	t.Helper()
 	broken := map[string]string{}

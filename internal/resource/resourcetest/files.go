@@ -10,9 +10,9 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// Files is a snapshot of files, and of directories with all below them: kind, mode,
-// owner, and content or what a symlink says. Times and inodes are no part of it.
-// What is not there is said to be absent.
+// Files takes a snapshot of files, and of directories with their contents: kind, mode, owner, and
+// the content or the target of a symlink. It omits times and inodes. Missing files are listed as
+// absent.
 func Files(h host.Reader, paths ...string) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()

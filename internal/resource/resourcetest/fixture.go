@@ -10,10 +10,10 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// Reader returns a host as a provider reads it in a run, with the host's default bucket.
+// Reader returns a host for a provider that reads, with the host's default bucket.
 func Reader(h host.Reader) resource.Reader { return call(h).Reader(h) }
 
-// Writer is Reader for a provider that also writes.
+// Writer returns a host for a provider that writes, with the host's default bucket.
 func Writer(h host.Host) resource.Writer { return call(h).Writer(h) }
 
 func call(h host.Reader) resource.Call {
@@ -33,8 +33,8 @@ type readOnly struct {
 func (r readOnly) Lstat(path string) (host.FileInfo, error) { return r.from.Lstat(path) }
 func (r readOnly) ReadFile(path string) ([]byte, error)     { return r.from.ReadFile(path) }
 
-// Bind makes a resource from its attributes in JSON, with the provider that the host gives
-// it. What can't be is the end of the test.
+// Bind makes a resource from attributes in JSON and chooses the host's default provider. An error
+// fails the test.
 func Bind[A any](t *testing.T, typ *resource.Type[A], h host.Reader, name, attributes string) resource.Resource {
 	t.Helper()
 	r, err := bound.Kind(typ).Bind(resource.Ref{Kind: typ.Name, Name: name}, json.RawMessage(attributes))
@@ -50,8 +50,8 @@ func Bind[A any](t *testing.T, typ *resource.Type[A], h host.Reader, name, attri
 	return r
 }
 
-// Change reads a resource, makes the changes that it needs, and returns them. It does not
-// look whether they had an effect: that is for a host to show.
+// Change reads a resource, makes the necessary changes, and returns them. It does not check their
+// effect; inspect the host for that.
 func Change(t *testing.T, r resource.Resource, h host.Host) []resource.Change {
 	t.Helper()
 	if err := r.Read(t.Context(), Reader(h)); err != nil {

@@ -17,15 +17,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// states are the attributes that a resource goes through.
+// states returns the attributes that a resource goes through, in order.
 func (c Case) states() []string {
 	return append(append([]string{c.Absent, c.Present}, c.Changed...), c.Absent)
 }
 
-// name is the resource's.
+// name returns the name of the resource.
 func (c Case) name() string { return cmp.Or(c.Name, "law") }
 
-// A life is the laws of one resource, on a host.
+// A life has the laws of one resource on a host.
 type life struct {
 	kind resource.Kind
 	c    Case
@@ -37,7 +37,7 @@ func newLife(kind resource.Kind, c Case) *life {
 	return &life{kind, c, &witness{Host: c.Host, secret: c.Secret}}
 }
 
-// isLived goes through the states and back to the first.
+// isLived goes through the states and back to the first one.
 func (l *life) isLived(ctx context.Context, t *testing.T) error {
 	t.Helper()
 	start := l.c.Snapshot(t)
@@ -45,7 +45,7 @@ func (l *life) isLived(ctx context.Context, t *testing.T) error {
 		before := l.c.Snapshot(t)
 		r, err := l.look(ctx, attributes)
 		if err == nil {
-			err = same("a look changed the host", before, l.c.Snapshot(t))
+			err = same("reading changed the host", before, l.c.Snapshot(t))
 		}
 		if err == nil {
 			err = l.reach(ctx, r, attributes, i > 0)
@@ -55,17 +55,17 @@ func (l *life) isLived(ctx context.Context, t *testing.T) error {
 		}
 	}
 	return errors.Join(
-		same("absent, present and absent again is not where it started", start, l.c.Snapshot(t)),
+		same("the host after absent, present and absent again differs from the start", start, l.c.Snapshot(t)),
 		l.host.leaked(),
 	)
 }
 
-// reach makes the changes that were found and looks again. Only in the first state
-// there are none to make.
+// reach makes the changes that were found and reads again. There are changes to make in every state
+// but the first.
 func (l *life) reach(ctx context.Context, r resource.Resource, attributes string, further bool) error {
 	found := r.Compare().Changes
 	if further && len(found) == 0 {
-		return errors.New("there is nothing to change: the state before satisfies these attributes too")
+		return errors.New("there is nothing to change: the previous state satisfies these attributes too")
 	}
 	if !further && len(found) > 0 {
 		return fmt.Errorf("the host does not start in the state Absent: %+v", found)
@@ -80,12 +80,12 @@ func (l *life) reach(ctx context.Context, r resource.Resource, attributes string
 		return err
 	}
 	if left := after.Compare().Changes; len(left) > 0 {
-		return fmt.Errorf("after the change there is still to change: %+v", left)
+		return fmt.Errorf("changes remain after the change: %+v", left)
 	}
 	return l.canBeAppliedAgain(ctx, after)
 }
 
-// look binds the resource again and reads its state, by all the ways there are.
+// look binds the resource again and reads its state, in all possible ways.
 func (l *life) look(ctx context.Context, attributes string) (resource.Resource, error) {
 	raw, err := yaml.YAMLToJSON([]byte(attributes))
 	if err != nil {
@@ -132,13 +132,12 @@ func (l *life) readsTheSameWithOthers(ctx context.Context, alone resource.Resour
 		return fmt.Errorf("cannot read all: %w", err)
 	}
 	return errors.Join(
-		same("one reads otherwise with others than alone", string(alone.State().Attributes), string(all[0].State().Attributes)),
-		same("the second of two reads otherwise", string(alone.State().Attributes), string(all[1].State().Attributes)),
+		same("the state differs between reading one resource and several", string(alone.State().Attributes), string(all[0].State().Attributes)),
+		same("the state of the second of two resources differs", string(alone.State().Attributes), string(all[1].State().Attributes)),
 	)
 }
 
-// showsNoSecret looks for the secret in all that leaves a comparison, and in what people who
-// debug are shown.
+// showsNoSecret searches for the secret in the result of a comparison and in debug output.
 func (l *life) showsNoSecret(r resource.Resource) error {
 	shows := func(v any) bool { return l.c.Secret != "" && strings.Contains(fmt.Sprintf("%+v", v), l.c.Secret) }
 	switch {
@@ -150,8 +149,8 @@ func (l *life) showsNoSecret(r resource.Resource) error {
 	return nil
 }
 
-// canBeAppliedAgain takes what the list of all, and a look that asks for nothing,
-// say of the resource: to apply that changes nothing.
+// canBeAppliedAgain applies the current state, as listed and as read without managing anything.
+// That must change nothing.
 func (l *life) canBeAppliedAgain(ctx context.Context, r resource.Resource) error {
 	states, err := l.described(ctx, r)
 	if err != nil {
@@ -159,21 +158,21 @@ func (l *life) canBeAppliedAgain(ctx context.Context, r resource.Resource) error
 	}
 	for _, s := range states {
 		if l.c.Secret != "" && bytes.Contains(s.Attributes, []byte(l.c.Secret)) {
-			return errors.New("a state that nobody asked for shows the secret")
+			return errors.New("the current state shows the secret")
 		}
 		again, err := l.look(ctx, string(s.Attributes))
 		if err != nil {
-			return fmt.Errorf("cannot apply the present state again: %w\n%s", err, s.Attributes)
+			return fmt.Errorf("cannot apply the current state again: %w\n%s", err, s.Attributes)
 		}
 		if changes := again.Compare().Changes; len(changes) > 0 {
-			return fmt.Errorf("to apply the present state would change %+v\n%s", changes, s.Attributes)
+			return fmt.Errorf("applying the current state would change %+v\n%s", changes, s.Attributes)
 		}
 	}
 	return nil
 }
 
-// described is what is said of the resource without asking for anything: of one that
-// acts there is nothing to say.
+// described returns the current states of the resource as read without managing anything and as
+// listed. An imperative resource has none.
 func (l *life) described(ctx context.Context, r resource.Resource) ([]resource.Instance, error) {
 	if r.Traits().Imperative {
 		return nil, nil
@@ -186,7 +185,7 @@ func (l *life) described(ctx context.Context, r resource.Resource) ([]resource.I
 		return nil, err
 	}
 	if err := named.Read(ctx, Reader(l.host)); err != nil {
-		return nil, fmt.Errorf("cannot read what is merely named: %w", err)
+		return nil, fmt.Errorf("cannot read the resource without managing it: %w", err)
 	}
 	states := []resource.Instance{named.State()}
 	all, err := l.kind.Instances(ctx, l.c.Facts, Reader(l.host), r.Provider())
@@ -202,7 +201,7 @@ func (l *life) described(ctx context.Context, r resource.Resource) ([]resource.I
 		}
 	}
 	if r.State().Exists {
-		return nil, fmt.Errorf("%s exists and is not listed", r.Namevar())
+		return nil, fmt.Errorf("%s exists but is not listed", r.Namevar())
 	}
 	return states, nil
 }
@@ -214,9 +213,8 @@ func same(what, before, after string) error {
 	return nil
 }
 
-// A witness is a host that remembers whether a secret was among the arguments of a
-// command, where all users of the host can read it, or in the output of one that is shown
-// to people who debug.
+// A witness is a host that records whether a secret was among the arguments of a command, which all
+// users of the host can read, or in command output that debug logs show.
 type witness struct {
 	host.Host
 	secret string
@@ -253,7 +251,7 @@ func (w *witness) leaked() error {
 	case len(w.told) > 0:
 		return fmt.Errorf("the secret is among the arguments of %s", strings.Join(w.told, ", "))
 	case len(w.shown) > 0:
-		return fmt.Errorf("the secret is in the output of %s, which people who debug are shown", strings.Join(w.shown, ", "))
+		return fmt.Errorf("the secret is in the output of %s, which debug logs show", strings.Join(w.shown, ", "))
 	}
 	return nil
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// The law of what a type refuses.
+// refusal has the law of how a type rejects values.
 type refusal[A any] struct {
 	typ *resource.Type[A]
 	c   Case
 }
 
-// hostile are values that few attributes can take. Of each, those count that the
-// attribute's Go type can hold.
+// hostile returns values that few attributes accept. Only those that the attribute's Go type can
+// represent count.
 func hostile() []string {
 	return []string{`""`, `"\u0000"`, `"a\nb:c, d"`, `"-"`, `-1`, `9999999999`, `[""]`, `["\n"]`, `["a\u0000=b"]`}
 }
 
-// namesAttributes puts every hostile value into the state Present, one at a time. The
-// type may take it; where it does not, its error is for anyone who wrote the value.
+// namesAttributes puts every hostile value into the state Present, one at a time. The type may
+// accept it. If it does not, its error must help the author of the value.
 func (r refusal[A]) namesAttributes(context.Context, *testing.T) error {
 	raw, err := yaml.YAMLToJSON([]byte(r.c.Present))
 	if err != nil {
@@ -64,8 +64,8 @@ func (r refusal[A]) bind(attributes []byte) error {
 	return err
 }
 
-// explained is what is missing from a refusal: the attribute, or the fix, which
-// follows what is wrong.
+// explained returns an error if a rejection does not name the attribute, followed by the problem
+// and the fix.
 func explained(attribute, value string, refused error) error {
 	if refused == nil {
 		return nil
@@ -76,5 +76,5 @@ func explained(attribute, value string, refused error) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: %s is refused without naming %s and what to do: %w", attribute, value, attribute, refused)
+	return fmt.Errorf("%s: the error for %s does not name %s and the fix: %w", attribute, value, attribute, refused)
 }

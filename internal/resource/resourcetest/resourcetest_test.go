@@ -18,39 +18,39 @@ func TestValidTypePassesAllLaws(t *testing.T) {
 
 func TestBrokenLawsAreFound(t *testing.T) {
 	const (
-		definition = "the definition has no problem"
-		documented = "every attribute is documented and every documented attribute is there"
+		definition = "the definition is valid"
+		documented = "the documented attributes are those of the type"
 		example    = "the example can be read and bound"
-		normal     = "to normalize twice is to normalize once"
-		refused    = "a value that is refused is named"
-		lived      = "a resource is made, changed and removed"
+		normal     = "Normalize is idempotent"
+		refused    = "errors name the attribute and the fix"
+		lived      = "a resource is created, changed and removed"
 	)
 	tests := map[string]struct {
 		provider slips
 		edit     func(*resource.Type[attributes])
-		broken   string // the only law that is
+		broken   string // the only broken law
 		says     string
 	}{
-		"the doc is missing":                     {edit: func(typ *kind) { typ.Doc = "" }, broken: definition, says: "doc"},
-		"an attribute is not declared":           {edit: func(typ *kind) { typ.Parameters = typ.Parameters[1:] }, broken: documented, says: "attribute system is neither"},
-		"a declared attribute is no field":       {edit: func(typ *kind) { typ.Parameters[0].Name = "rank" }, broken: documented, says: "rank is declared, and no attribute"},
-		"a parameter has no doc":                 {edit: func(typ *kind) { typ.Parameters[0].Doc = "" }, broken: documented, says: "system has no doc"},
-		"the example has an unknown attribute":   {edit: func(typ *kind) { typ.Example += "  gdi: 7\n" }, broken: example, says: "gdi"},
-		"the example has another kind only":      {edit: func(typ *kind) { typ.Example = strings.ReplaceAll(typ.Example, "Group", "User") }, broken: example, says: "no resource of kind Group"},
-		"the example is of an unknown kind":      {edit: func(typ *kind) { typ.Example = strings.ReplaceAll(typ.Example, "Group", "Slip") }, broken: example, says: `no kind "Slip"`},
-		"the example is refused":                 {edit: func(typ *kind) { typ.Validate = refuseNumber(7) }, broken: example, says: "refused"},
-		"normalizing changes what is normal":     {edit: func(typ *kind) { typ.Normalize = func(a *attributes) { a.System = new(a.System == nil || !*a.System) } }, broken: normal, says: "twice"},
-		"a refusal names no attribute":           {edit: func(typ *kind) { typ.Validate = refuseNumber(-1) }, broken: refused, says: "gid: -1 is refused without naming gid"},
-		"a look leaves a trace":                  {provider: slips{query: "touch"}, broken: lived, says: "a look changed the host"},
-		"a write does not do what it should":     {provider: slips{keeps: true}, broken: lived, says: "still to change"},
-		"removing leaves something behind":       {provider: slips{trace: "/slips/trace"}, broken: lived, says: "is not where it started"},
-		"one of many reads otherwise":            {provider: slips{mixesUp: true}, broken: lived, says: "reads otherwise"},
-		"what exists is not listed":              {provider: slips{listsNone: true}, broken: lived, says: "is not listed"},
-		"a secret is an argument":                {provider: slips{tells: true}, broken: lived, says: "among the arguments of tell"},
-		"a secret is in output that is shown":    {provider: slips{shows: true}, broken: lived, says: "the secret is in the output of show"},
-		"a secret is in a change":                {edit: func(typ *kind) { typ.Properties[1].Sensitive = nil }, broken: lived, says: "shows the secret"},
-		"a secret is in a state unasked":         {provider: slips{reveals: true}, broken: lived, says: "a state that nobody asked for"},
-		"a state is satisfied by the one before": {edit: func(typ *kind) { typ.Properties[1].InSync = always }, broken: lived, says: "nothing to change"},
+		"the doc is missing":                        {edit: func(typ *kind) { typ.Doc = "" }, broken: definition, says: "doc"},
+		"an attribute is not declared":              {edit: func(typ *kind) { typ.Parameters = typ.Parameters[1:] }, broken: documented, says: "attribute system is neither"},
+		"a declared attribute is not a field":       {edit: func(typ *kind) { typ.Parameters[0].Name = "rank" }, broken: documented, says: "rank is declared but is not an attribute"},
+		"a parameter has no doc":                    {edit: func(typ *kind) { typ.Parameters[0].Doc = "" }, broken: documented, says: "system has no doc"},
+		"the example has an unknown attribute":      {edit: func(typ *kind) { typ.Example += "  gdi: 7\n" }, broken: example, says: "gdi"},
+		"the example has only another kind":         {edit: func(typ *kind) { typ.Example = strings.ReplaceAll(typ.Example, "Group", "User") }, broken: example, says: "no resource of kind Group"},
+		"the example is of an unknown kind":         {edit: func(typ *kind) { typ.Example = strings.ReplaceAll(typ.Example, "Group", "Slip") }, broken: example, says: `no kind "Slip"`},
+		"the example is invalid":                    {edit: func(typ *kind) { typ.Validate = refuseNumber(7) }, broken: example, says: "refused"},
+		"Normalize is not idempotent":               {edit: func(typ *kind) { typ.Normalize = func(a *attributes) { a.System = new(a.System == nil || !*a.System) } }, broken: normal, says: "twice"},
+		"an error names no attribute":               {edit: func(typ *kind) { typ.Validate = refuseNumber(-1) }, broken: refused, says: "gid: the error for -1 does not name gid"},
+		"reading changes the host":                  {provider: slips{query: "touch"}, broken: lived, says: "reading changed the host"},
+		"a write has no effect":                     {provider: slips{keeps: true}, broken: lived, says: "changes remain after the change"},
+		"a removal leaves a file behind":            {provider: slips{trace: "/slips/trace"}, broken: lived, says: "differs from the start"},
+		"batch reads mix up resources":              {provider: slips{mixesUp: true}, broken: lived, says: "the state of the second of two resources differs"},
+		"an existing resource is not listed":        {provider: slips{listsNone: true}, broken: lived, says: "is not listed"},
+		"a secret is in the arguments of a command": {provider: slips{tells: true}, broken: lived, says: "among the arguments of tell"},
+		"a secret is in shown output":               {provider: slips{shows: true}, broken: lived, says: "the secret is in the output of show"},
+		"a secret is in a change":                   {edit: func(typ *kind) { typ.Properties[1].Sensitive = nil }, broken: lived, says: "shows the secret"},
+		"a secret is in an unmanaged state":         {provider: slips{reveals: true}, broken: lived, says: "the current state shows the secret"},
+		"the previous state satisfies the next one": {edit: func(typ *kind) { typ.Properties[1].InSync = always }, broken: lived, says: "nothing to change"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

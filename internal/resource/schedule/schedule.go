@@ -11,29 +11,28 @@ import (
 	"time"
 )
 
-// A Schedule says when a resource may be looked at. All that is given must hold; the
-// zero value is any time. It decides by times in the location that they have.
+// A Schedule limits when a resource may be managed. All conditions must hold; the zero value allows
+// any time. Times are interpreted in their own location.
 type Schedule struct {
 	Ranges   []TimeRange
-	Weekdays []time.Weekday // on which a range begins, or on which it may be looked at
+	Weekdays []time.Weekday // days on which a range begins or, without ranges, any time of which is allowed
 	Period   Period
-	// ByNumber tells periods apart by the calendar, not by how long ago the last one
-	// began.
+	// ByNumber distinguishes periods by the calendar instead of by the time since the last check.
 	ByNumber bool
-	Repeat   int // within a period by distance; 0 is once
+	Repeat   int // checks per period unless ByNumber; 0 means 1
 }
 
-// A TimeRange is from one time of a day to another, both part of it. One that does not
-// end after it began ends on the next day.
+// A TimeRange is an inclusive range of times of day. If To is not after From, the range ends on the
+// next day.
 type TimeRange struct{ From, To Clock }
 
 // A Clock is a time of day.
 type Clock struct{ Hour, Minute, Second int }
 
-// A Period is how often something is done at most.
+// A Period limits how often a resource is managed.
 type Period string
 
-// The periods. Any is every time, and Never no time at all.
+// The periods. Any imposes no limit, and Never allows no time at all.
 const (
 	Any     Period = ""
 	Hourly  Period = "hourly"
@@ -43,7 +42,7 @@ const (
 	Never   Period = "never"
 )
 
-// lengths of periods, as a distance.
+// length returns the length of the period; a month has 30 days.
 func (p Period) length() time.Duration {
 	const day = 24 * time.Hour
 	switch p {
@@ -60,25 +59,25 @@ func (p Period) length() time.Duration {
 	return 0
 }
 
-// Due returns nil if the time is right, or why it is not. last is when the resource
-// was looked at last, zero for never; then, and where the clock was put back since, it
-// is always another period.
+// Due returns nil if the schedule allows now, or the reason why not. last is when the resource was
+// last checked, zero for never. The period does not limit a first check, or one after the clock was
+// set back.
 func (s Schedule) Due(last, now time.Time) error {
 	switch {
 	case len(s.Ranges) > 0 && !slices.ContainsFunc(s.Ranges, func(r TimeRange) bool { return r.holds(now, s.Weekdays) }):
-		return errors.New("not scheduled: it is outside of the range of its schedule")
+		return errors.New("not scheduled: outside the time ranges of its schedule")
 	case len(s.Ranges) == 0 && !onDay(now, s.Weekdays):
-		return fmt.Errorf("not scheduled: the schedule leaves out %s", now.Weekday())
+		return fmt.Errorf("not scheduled: its schedule excludes %s", now.Weekday())
 	case s.Period == Never:
 		return errors.New("not scheduled: the period of its schedule is never")
 	case s.Period != Any && !last.IsZero() && !last.After(now) && !s.another(last.In(now.Location()), now):
-		return fmt.Errorf("not scheduled: it was looked at before in this period of its schedule (%s)", s.Period)
+		return fmt.Errorf("not scheduled: already checked in this period of its schedule (%s)", s.Period)
 	}
 	return nil
 }
 
-// holds looks at the range that begins on this day, and at the one before that may
-// not have ended yet.
+// holds checks the range that begins on this day and the one of the day before, which may not have
+// ended yet.
 func (r TimeRange) holds(now time.Time, days []time.Weekday) bool {
 	today, yesterday := r.From.on(now, 0), r.From.on(now, -1)
 	if end := r.To.on(now, 0); today.Before(end) {
@@ -90,13 +89,13 @@ func (r TimeRange) holds(now time.Time, days []time.Weekday) bool {
 	return between(now, yesterday, r.To.on(now, 0)) && onDay(now.AddDate(0, 0, -1), days)
 }
 
-// on is this time of the day that is some days from another.
+// on returns this time of day, the given number of days after a date.
 func (c Clock) on(day time.Time, days int) time.Time {
 	y, m, d := day.Date()
 	return time.Date(y, m, d+days, c.Hour, c.Minute, c.Second, 0, day.Location())
 }
 
-// between takes in its ends.
+// between includes both ends.
 func between(t, from, to time.Time) bool {
 	return !t.Before(from) && !t.After(to)
 }
@@ -113,7 +112,7 @@ func (s Schedule) another(last, now time.Time) bool {
 	return now.Truncate(time.Second).Sub(last.Truncate(time.Second)) >= s.Period.length()/time.Duration(max(s.Repeat, 1))
 }
 
-// begin names the period of the calendar that a time is in. Weeks begin on Sundays.
+// begin identifies the calendar period of a time. Weeks begin on Sundays.
 func (p Period) begin(t time.Time) string {
 	switch p {
 	case Hourly:
@@ -134,7 +133,7 @@ var (
 	clockForm = regexp.MustCompile(`^(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?$`)
 )
 
-// ParseTimeRange reads 22:00-04:00; minutes and seconds may be left out.
+// ParseTimeRange parses a range such as 22:00-04:00. Minutes and seconds are optional.
 func ParseTimeRange(text string) (r TimeRange, err error) {
 	m := rangeForm.FindStringSubmatch(text)
 	if m == nil {
@@ -158,7 +157,7 @@ func parseClock(text string) (c Clock, err error) {
 	return c, fmt.Errorf("invalid time of day %q: write it as 04:00, from 00:00 to 23:59:59", text)
 }
 
-// number is that of digits, 0 where there are none.
+// number parses digits; "" is 0.
 func number(digits string) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil {
@@ -167,7 +166,7 @@ func number(digits string) int {
 	return n
 }
 
-// ParseWeekday reads the first three letters of a day: Mon.
+// ParseWeekday parses the first three letters of a day, such as Mon.
 func ParseWeekday(text string) (time.Weekday, error) {
 	for day := time.Sunday; day <= time.Saturday; day++ {
 		if strings.EqualFold(day.String()[:3], text) {
@@ -177,7 +176,7 @@ func ParseWeekday(text string) (time.Weekday, error) {
 	return 0, fmt.Errorf("invalid weekday %q: write Mon, Tue, Wed, Thu, Fri, Sat or Sun", text)
 }
 
-// ParsePeriod reads a period by its word.
+// ParsePeriod parses the name of a period.
 func ParsePeriod(text string) (Period, error) {
 	all := []Period{Any, Hourly, Daily, Weekly, Monthly, Never}
 	if p := Period(text); slices.Contains(all, p) {
