@@ -50,10 +50,10 @@ func TestImperativeResource(t *testing.T) {
 		did  []string
 		want []string
 	}{
-		"is not verified, and what it notifies acts and is refreshed": {
+		"is not verified, and notifies its dependents": {
 			did: []string{"act a", "act b", "refresh b"}, want: append(once, twice...),
 		},
-		"that fails tells what it said": {
+		"reports its output if it fails": {
 			fail: map[string]error{"write a": errBroken},
 			did:  []string{"act a"},
 			want: []string{
@@ -61,7 +61,7 @@ func TestImperativeResource(t *testing.T) {
 				"Act/b Skipped", "  skipped because of failed dependencies: Act/a",
 			},
 		},
-		"is not said to be done in noop": {
+		"is reported as pending in noop": {
 			with: []func(*engine.Transaction){noop},
 			want: []string{"Act/a Noop", "  created (noop)", "Act/b Noop", "  created (noop)", "  would have been refreshed by 1 event (noop)"},
 		},

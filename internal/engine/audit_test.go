@@ -36,7 +36,7 @@ func TestAudit(t *testing.T) {
 		with       []func(*engine.Transaction)
 		want       []string
 	}{
-		"records a value that nobody manages, and then tells of a change once": {
+		"records an unmanaged value, and reports a change once": {
 			attributes: `{}`, runs: []func(*world){nothing, paint("blue"), nothing},
 			want: []string{
 				"Thing/a InSync", first,
@@ -44,7 +44,7 @@ func TestAudit(t *testing.T) {
 				"Thing/a InSync",
 			},
 		},
-		"of what is managed tells the change and the correction": {
+		"reports the change and the correction of a managed property": {
 			attributes: red, runs: []func(*world){nothing, paint("blue"), nothing},
 			want: []string{
 				"Thing/a InSync", first,
@@ -52,22 +52,22 @@ func TestAudit(t *testing.T) {
 				"Thing/a InSync",
 			},
 		},
-		"does not take what the run itself does for news": {
+		"does not report the run's own changes": {
 			attributes: `{"color":"blue"}`, runs: []func(*world){nothing, nothing},
 			want: []string{"Thing/a Changed", first, "  color changed red to blue", "Thing/a InSync"},
 		},
-		"of what is gone tells that it is absent": {
+		"reports a removed thing as absent": {
 			attributes: `{}`, runs: []func(*world){nothing, noThing},
 			want: []string{"Thing/a InSync", first, "Thing/a InSync", "  audit change: previously recorded value of color red has been changed to absent"},
 		},
-		"of what comes tells where it was not": {
+		"reports a new thing as formerly absent": {
 			attributes: `{}`, runs: []func(*world){noThing, func(w *world) { w.things["a"] = redThing("a") }},
 			want: []string{
 				"Thing/a InSync", "  audit change: newly-recorded value of color is absent",
 				"Thing/a InSync", "  audit change: previously recorded value of color absent has been changed to red",
 			},
 		},
-		"of what can't be read tells nothing and forgets nothing": {
+		"neither reports nor forgets an unreadable thing": {
 			attributes: `{}`,
 			runs:       []func(*world){nothing, func(w *world) { w.fail["read a"] = errBroken }, func(w *world) { delete(w.fail, "read a") }},
 			want:       []string{"Thing/a InSync", first, "Thing/a Failed", "  cannot read the present state: broken", "Thing/a InSync"},

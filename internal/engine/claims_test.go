@@ -98,27 +98,27 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/x InSync, Thing/c Changed, Thing/b Changed, Thing/a Changed", there: "x=red", claims: 1,
 		},
-		"Delete removes what was there before and as it should be": {
+		"Delete removes a thing that already existed in sync": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{items(holding(w.item(t, "Thing/a", `{"ensure":"present","color":"green"}`), resource.Delete)), {}}
 			},
 			said: "Thing/a Changed",
 		},
-		"Restore removes what it made": {
+		"Restore removes a thing that it created": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Restore)), {}}
 			},
 			said: "Thing/a Changed",
 		},
-		"Restore puts back what it changed": {
+		"Restore restores changed properties": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Restore)), {}}
 			},
 			said: "Thing/a Changed", there: "a=green",
 		},
-		"Restore puts back what it removed": {
+		"Restore recreates a removed thing": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{items(holding(w.item(t, "Thing/a", `{"ensure":"absent"}`), resource.Restore)), {}}
@@ -143,7 +143,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed", there: "a=green",
 		},
-		"Restore never brings back drift": {
+		"Restore does not restore drift": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				keep := holding(w.item(t, "Thing/a", `{"ensure":"present","color":"green"}`), resource.Restore)
@@ -154,7 +154,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			there: "a=green",
 		},
-		"Restore goes back to what was there when the resource came again": {
+		"Restore returns to the state when the resource was added again": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				wants := items(holding(w.item(t, "Thing/a", red), resource.Restore))
@@ -164,7 +164,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed", there: "a=blue",
 		},
-		"Restore does not make what someone has removed": {
+		"Restore does not recreate a thing that someone removed": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{
@@ -188,7 +188,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			there: "a=red",
 		},
-		"a policy that changed while what a resource needs failed is the last one": {
+		"a policy applies even if it changed while a dependency failed": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				w.fail["write b"] = nil
 				return []chapter{
@@ -222,7 +222,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			there: "a=red",
 		},
-		"what only reports by the time that it goes has nothing done about it": {
+		"a resource that was last in noop is not deleted": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				only := holding(w.item(t, "Thing/a", red), resource.Delete)
 				only.Noop = new(true)
@@ -230,7 +230,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			there: "a=red",
 		},
-		"what only reported for a while knows what was there before": {
+		"a claim outlives a time in noop": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				keep := holding(w.item(t, "Thing/a", red), resource.Restore)
@@ -240,7 +240,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed", there: "a=green",
 		},
-		"what acts in a run that else only reports has its claim": {
+		"a resource applied in a noop run is claimed": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				acts := holding(w.item(t, "Thing/a", red), resource.Restore)
@@ -284,7 +284,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed",
 		},
-		"the schedule that was told last counts": {
+		"the latest schedule applies": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				keep := holding(w.item(t, "Thing/a", red), resource.Delete)
 				return []chapter{
@@ -295,7 +295,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed",
 		},
-		"a resource that brings it along takes it over": {
+		"a resource that generates the thing takes it over": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				w.nested = map[string][]string{"n": {"a"}}
 				return []chapter{
@@ -305,7 +305,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Nest/n Changed, Thing/a InSync", there: "a=red n",
 		},
-		"so does one that fails to bring it along": {
+		"a resource that fails to generate the thing takes it over": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				w.nested = map[string][]string{"n": {"a"}}
 				return []chapter{
@@ -345,14 +345,14 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/x Changed, Thing/a Changed", there: "b=red", claims: 1,
 		},
-		"what is withheld has not left": {
+		"a withheld resource is not deleted": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				withheld := func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "a"}} }
 				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: withheld}}
 			},
 			there: "a=red", claims: 1,
 		},
-		"what is invalid has not left": {
+		"an invalid resource is not deleted": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{
 					items(holding(w.item(t, "Thing/a", red), resource.Delete)),
@@ -375,7 +375,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Noop", there: "a=red", claims: 1,
 		},
-		"what was only reported is nobody's": {
+		"a thing that was only reported is not claimed": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				only := holding(w.item(t, "Thing/a", `{"ensure":"present","color":"green"}`), resource.Delete)
@@ -384,7 +384,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			there: "a=green",
 		},
-		"what can't be removed is tried again": {
+		"a failed deletion is retried": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{
 					items(holding(w.item(t, "Thing/a", red), resource.Delete)),
@@ -394,7 +394,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed",
 		},
-		"what fails to go keeps its claim, and nothing else from its turn": {
+		"a failed deletion keeps its claim and blocks no other": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				w.fail["write b"] = nil
 				return []chapter{
@@ -425,7 +425,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed, Thing/z Changed",
 		},
-		"what comes does not wait for what goes": {
+		"new resources do not wait for deletions": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{
 					items(holding(w.item(t, "Thing/z", red), resource.Delete)),
@@ -441,7 +441,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			there: "a=red", claims: 1,
 		},
-		"another charter that has the thing takes it over with what was there before": {
+		"another owner takes over the thing with its former state": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				anew := func(tx *engine.Transaction) { tx.OwnerUID = "another" }

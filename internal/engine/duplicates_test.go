@@ -43,7 +43,7 @@ func TestDuplicateResourcesFailBeforeAnyChange(t *testing.T) {
 		did   []string
 		want  []string // as the report is at the end
 	}{
-		"both, and what depends on them is skipped": {
+		"both fail, and their dependents are skipped": {
 			alias: map[string]string{"a": "1", "b": "1", "c": "2"}, asked: 1,
 			items: func(w *world, twin func(string) resource.Item) []resource.Item {
 				return []resource.Item{twin("a"), twin("b"), twin("c"), w.item(t, "Thing/x", red, "require:Twin/b")}
@@ -84,7 +84,7 @@ func TestDuplicateResourcesFailBeforeAnyChange(t *testing.T) {
 			},
 			want: []string{"Twin/a Failed", "  cannot read the present state: broken", "Twin/b Failed", same("b", "a")},
 		},
-		"but nobody is asked where there is nothing to change": {
+		"not identified in a run without changes": {
 			given: func(w *world) { w.things["a"], w.things["b"] = redThing("a"), redThing("b") },
 			alias: map[string]string{"a": "1", "b": "1"},
 			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
@@ -154,13 +154,13 @@ func TestChangeUndoneInTheSameRunFails(t *testing.T) {
 		scenario
 		listed int
 	}{
-		"what was in sync before": {listed: 2, scenario: scenario{
+		"undoes a resource that was in sync": {listed: 2, scenario: scenario{
 			given: func(w *world) { w.things["a"] = redThing("a"); undo("b", "a", nil)(w) },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}},
 			did:   []string{"write together b"},
 			want:  []string{"Crate/a Failed", "  was undone in the same run, by Crate/b: ensure is absent, should be present", "Crate/b Changed", "  created"},
 		}},
-		"what was changed before, by another kind": {scenario: scenario{
+		"undoes a change of another kind": {scenario: scenario{
 			given: undo("b", "a", new(colored("green"))),
 			items: [][]string{{"Thing/a", red}, {"Crate/b", red}, {"Thing/c", red}},
 			did:   []string{"write a (ensure)", "write together b", "write c (ensure)"},
@@ -178,7 +178,7 @@ func TestChangeUndoneInTheSameRunFails(t *testing.T) {
 				"Crate/b Changed", "  created", "Crate/c Changed", "  created",
 			},
 		}, listed: 3},
-		"what can't be read any more": {scenario: scenario{
+		"makes a resource unreadable": {scenario: scenario{
 			given: func(w *world) {
 				w.onWrite = func(now string) {
 					if now == "b" {

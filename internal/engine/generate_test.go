@@ -12,7 +12,7 @@ import (
 
 func TestGeneratedResources(t *testing.T) {
 	for name, s := range map[string]scenario{
-		"come after what brings them and before what follows it, and notify what it notifies": {
+		"run between their generator and its dependents, and notify the same resources": {
 			given: func(w *world) { w.nested = map[string][]string{"n": {"a", "b"}}; w.things["s"] = redThing("s") },
 			items: [][]string{{"Nest/n", red, "notify:Thing/s"}, {"Thing/s", red}},
 			did:   []string{"write n (ensure)", "write a (ensure)", "write b (ensure)", "refresh s"},
@@ -27,7 +27,7 @@ func TestGeneratedResources(t *testing.T) {
 			did:   []string{"write a (ensure)"},
 			want:  []string{"Nest/n InSync", "Thing/a Changed", "  created"},
 		},
-		"that fail hold up what comes after, and nothing else": {
+		"that fail block only the dependents": {
 			given: func(w *world) {
 				w.nested = map[string][]string{"n": {"a", "b"}}
 				w.things["n"] = redThing("n")
@@ -40,19 +40,19 @@ func TestGeneratedResources(t *testing.T) {
 				"Nest/n InSync", "Thing/s Skipped", "  skipped because of failed dependencies: Nest/n",
 			},
 		},
-		"are only reported where what brings them is": {
+		"are only reported if their generator is in noop": {
 			given: func(w *world) { w.nested = map[string][]string{"n": {"a"}}; w.things["n"] = redThing("n") },
 			with:  []func(*engine.Transaction){noop},
 			items: [][]string{{"Nest/n", red}},
 			want:  []string{"Thing/a Noop", "  created (noop)", "Nest/n InSync"},
 		},
-		"do not come when what brings them failed": {
+		"are not generated if the generator failed": {
 			given: func(w *world) { w.nested = map[string][]string{"n": {"a"}}; w.fail["write n"] = errBroken },
 			items: [][]string{{"Nest/n", red}},
 			did:   []string{"write n (ensure)"},
 			want:  []string{"Nest/n Failed", "  change of ensure from absent to present failed: broken"},
 		},
-		"that can't all be told fail what brings them": {
+		"that can't all be generated fail the generator": {
 			given: func(w *world) {
 				w.nested = map[string][]string{"n": {"a"}}
 				w.things["n"] = redThing("n")

@@ -14,7 +14,7 @@ func TestNoopPredictsApply(t *testing.T) {
 		return &resource.MissingError{Kind: kind, Name: name, Err: errors.New(name + " is not there")}
 	}
 	for name, s := range map[string]scenario{
-		"what cannot be read waits for what would be applied before": {
+		"an unreadable resource awaits changes of its dependencies": {
 			given: func(w *world) { w.fail["read s"] = errBroken },
 			items: [][]string{{"Thing/x", red}, {"Thing/y", red, "require:Thing/x"}, {"Thing/s", red, "require:Thing/y"}, {"Thing/z", red}},
 			want: []string{
@@ -23,14 +23,14 @@ func TestNoopPredictsApply(t *testing.T) {
 				"Thing/z Noop", "  created (noop)",
 			},
 		},
-		"what cannot be read fails where nothing before it would be changed": {
+		"an unreadable resource fails without pending changes before it": {
 			given: func(w *world) { w.things["y"] = redThing("y"); w.fail["read s"] = errBroken },
 			items: [][]string{{"Thing/x", red}, {"Thing/y", red}, {"Thing/s", red, "require:Thing/y"}},
 			want: []string{
 				"Thing/x Noop", "  created (noop)", "Thing/y InSync", "Thing/s Failed", "  cannot read the present state: broken",
 			},
 		},
-		"what waits has others wait": {
+		"dependents of an awaiting resource wait too": {
 			given: func(w *world) { w.fail["read s"] = errBroken; w.fail["read t"] = errBroken },
 			items: [][]string{{"Thing/x", red}, {"Thing/s", red, "require:Thing/x"}, {"Thing/t", red, "require:Thing/s"}},
 			want: []string{
@@ -47,7 +47,7 @@ func TestNoopPredictsApply(t *testing.T) {
 				"Crate/s Noop", "  depends on Thing/x, which would be applied first: cannot find a suitable provider for Crate: truck: broken",
 			},
 		},
-		"a provider is expected of what comes before, if that would be changed": {
+		"a missing provider awaits pending changes before it": {
 			given: func(w *world) { w.suits["truck"] = errBroken },
 			items: [][]string{{"Thing/x", red}, {"Thing/y", red}, {"Crate/s", red, "require:Thing/y"}},
 			want: []string{
@@ -55,7 +55,7 @@ func TestNoopPredictsApply(t *testing.T) {
 				"Crate/s Noop", "  depends on Thing/y, which would be applied first: cannot find a suitable provider for Crate: truck: broken",
 			},
 		},
-		"what brings along what would be changed has others wait": {
+		"dependents of a generator with pending changes wait": {
 			given: func(w *world) {
 				w.things["n"] = redThing("n")
 				w.nested = map[string][]string{"n": {"child"}}
@@ -72,7 +72,7 @@ func TestNoopPredictsApply(t *testing.T) {
 			items: [][]string{{"Crate/s", red}, {"Thing/x", red}},
 			want:  []string{"Thing/x InSync", "Crate/s Failed", "  cannot find a suitable provider for Crate: truck: broken"},
 		},
-		"a change that would fail fails, and what depends on it is skipped": {
+		"a change that would fail fails the resource and skips its dependents": {
 			given: func(w *world) { w.fail["precheck a"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Thing/x", red, "require:Crate/a"}},
 			want: []string{
@@ -80,7 +80,7 @@ func TestNoopPredictsApply(t *testing.T) {
 				"Thing/x Skipped", "  skipped because of failed dependencies: Crate/a",
 			},
 		},
-		"what is missing may be made by the run": {
+		"a missing thing may be created by the run": {
 			given: func(w *world) { w.fail["precheck a"] = errors.Join(missing("Thing", "x"), missing("Thing", "y")) },
 			items: [][]string{{"Thing/x", red}, {"Thing/y", red}, {"Crate/a", red}},
 			want: []string{
@@ -94,7 +94,7 @@ func TestNoopPredictsApply(t *testing.T) {
 			items: [][]string{{"Thing/x", red}, {"Crate/a", red}},
 			want:  []string{"Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop)"},
 		},
-		"what is missing and is made later, or of another kind, is missing": {
+		"a missing thing created later, or of another kind, is missing": {
 			given: func(w *world) { w.fail["precheck a"] = errors.Join(missing("Thing", "x"), missing("Crate", "y")) },
 			items: [][]string{{"Thing/y", red}, {"Crate/a", red}, {"Thing/x", red}},
 			want: []string{
@@ -111,12 +111,12 @@ func TestNoopPredictsApply(t *testing.T) {
 			items: [][]string{{"Thing/directory", red}, {"Crate/a", red}},
 			want:  []string{"Thing/directory Noop", "  created (noop)", "Crate/a Failed", "  cannot be applied: dir/ is not there"},
 		},
-		"what would be removed is not made": {
+		"a thing to be removed counts as missing": {
 			given: func(w *world) { w.things["x"] = redThing("x"); w.fail["precheck a"] = missing("Thing", "x") },
 			items: [][]string{{"Thing/x", `{"ensure":"absent"}`}, {"Crate/a", red}},
 			want:  []string{"Thing/x Noop", "  removed (noop)", "Crate/a Failed", "  cannot be applied: x is not there"},
 		},
-		"what has side effects may bring anything that comes after it": {
+		"a resource with side effects may provide things for later ones": {
 			given: func(w *world) { w.fail["precheck a"] = errBroken },
 			items: [][]string{{"Crate/p", red}, {"Thing/x", red, "require:Crate/p"}, {"Crate/a", red, "require:Thing/x"}},
 			want: []string{

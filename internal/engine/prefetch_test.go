@@ -25,7 +25,7 @@ func TestPrefetch(t *testing.T) {
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Crate/c", red}},
 			want:  []string{"Crate/a InSync", "Crate/b Failed", "  cannot read the present state: broken", "Crate/c InSync"},
 		}},
-		"a resource that could not be read is read again once what it requires has changed": {listed: 2, scenario: scenario{
+		"an unreadable resource is read again once a dependency has changed": {listed: 2, scenario: scenario{
 			given: func(w *world) {
 				given("a", "b")(w)
 				w.fail["read b"] = errBroken
@@ -53,7 +53,7 @@ func TestPrefetch(t *testing.T) {
 				"Crate/b Failed", "  cannot read the present state: broken",
 			},
 		}},
-		"a state is read again after a change of what it comes after, however far before, and once more at the end": {listed: 3, scenario: scenario{
+		"a state is read again after a change of any dependency, and at the end": {listed: 3, scenario: scenario{
 			given: func(w *world) {
 				given("a", "b", "y")(w)
 				w.onWrite = func(name string) {
@@ -68,13 +68,13 @@ func TestPrefetch(t *testing.T) {
 			did:  []string{"write x (ensure)", "write b (color)"},
 			want: []string{"Crate/a InSync", "Thing/x Changed", "  created", "Thing/y InSync", "Crate/b Changed", "  color changed green to red"},
 		}},
-		"a state outlives the changes of others": {listed: 1, scenario: scenario{
+		"a state stays valid after changes of unrelated resources": {listed: 1, scenario: scenario{
 			given: given("a", "b"),
 			items: [][]string{{"Crate/a", red}, {"Thing/x", red}, {"Crate/b", red}},
 			did:   []string{"write x (ensure)"},
 			want:  []string{"Crate/a InSync", "Thing/x Changed", "  created", "Crate/b InSync"},
 		}},
-		"a provider that leaves out results fails all whose results it can no longer tell apart": {listed: 1, scenario: scenario{
+		"missing batch results fail the whole batch": {listed: 1, scenario: scenario{
 			given: func(w *world) { given("a", "b")(w); w.short = 1 },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Thing/c", red}},
 			did:   []string{"write c (ensure)"},

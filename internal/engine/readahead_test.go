@@ -63,7 +63,7 @@ func leaves(t *testing.T, w *world, n int) ([]resource.Item, watched) {
 
 func TestReadingAhead(t *testing.T) {
 	const n = 300
-	t.Run("reads each once, before its turn, and what they share once for many", func(t *testing.T) {
+	t.Run("reads each resource once, before its turn, and shared data once", func(t *testing.T) {
 		w := newWorld()
 		items, p := leaves(t, w, n)
 		var before int // reads when the first resource ended
@@ -85,7 +85,7 @@ func TestReadingAhead(t *testing.T) {
 			t.Errorf("%d in sync, %d read, %d of them before the first ended, %d glances", result.Counts.InSync, len(p.reads), before, glances)
 		}
 	})
-	t.Run("is void once something is written", func(t *testing.T) {
+	t.Run("is invalidated by a write", func(t *testing.T) {
 		w := newWorld()
 		items, _ := leaves(t, w, n)
 		w.things["l005"] = thing{Name: "l005", Ensure: new("present"), Color: new("blue")}
@@ -102,7 +102,7 @@ func TestReadingAhead(t *testing.T) {
 			t.Errorf("counts are %+v", result.Counts)
 		}
 	})
-	t.Run("is void also for what has waited since for something far behind it", func(t *testing.T) {
+	t.Run("is invalidated for a resource that waits for a later one", func(t *testing.T) {
 		w := newWorld()
 		items, _ := leaves(t, w, n)
 		items[5].Require = []resource.Ref{items[n-1].Ref}
@@ -117,7 +117,7 @@ func TestReadingAhead(t *testing.T) {
 			t.Errorf("what was done (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("costs little where everything changes", func(t *testing.T) {
+	t.Run("is cheap if everything changes", func(t *testing.T) {
 		w := newWorld()
 		items, p := leaves(t, w, n)
 		clear(w.things)
@@ -132,7 +132,7 @@ func TestReadingAhead(t *testing.T) {
 			t.Errorf("%d changed with %d reads", result.Counts.Changed, total)
 		}
 	})
-	t.Run("asks again for a provider that was not there yet", func(t *testing.T) {
+	t.Run("retries a missing provider", func(t *testing.T) {
 		w := newWorld()
 		w.suits["tool"] = errBroken
 		w.onWrite = func(string) { delete(w.suits, "tool") }
@@ -150,7 +150,7 @@ func TestReadingAhead(t *testing.T) {
 			t.Errorf("what was done (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("is for what may be read ahead and has not ended", func(t *testing.T) {
+	t.Run("is limited to types that allow it and resources that have not ended", func(t *testing.T) {
 		w := newWorld()
 		items, p := leaves(t, w, 3)
 		items[0].Require = []resource.Ref{items[2].Ref}
@@ -170,7 +170,7 @@ func TestReadingAhead(t *testing.T) {
 			t.Errorf("reads (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("fails nobody before their turn", func(t *testing.T) {
+	t.Run("fails no resource before its turn", func(t *testing.T) {
 		w := newWorld()
 		items, _ := leaves(t, w, 3)
 		w.things["l000"] = thing{Name: "l000", Ensure: new("present"), Color: new("blue")}

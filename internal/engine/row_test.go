@@ -77,20 +77,20 @@ func TestBatch(t *testing.T) {
 			},
 			log: []string{"write together a b", "write x (ensure)", "write together c d"},
 		},
-		"goes on where what waits for it comes later": {
+		"continues if the dependents come later": {
 			items: func(t *testing.T, w *world) []resource.Item {
 				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c", after("Leaf/a"))}
 			},
 			log: []string{"write together a b", "write together c"},
 		},
-		"leaves out what only reports": {
+		"excludes resources in noop": {
 			items: func(t *testing.T, w *world) []resource.Item {
 				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b", func(i *resource.Item) { i.Noop = new(true) }), w.leaf(t, "c")}
 			},
 			log:  []string{"write together a c"},
 			want: []string{"Leaf/a Changed", created, "Leaf/b Noop", "  created (noop)", "Leaf/c Changed", created},
 		},
-		"leaves out what is in sync, and what can't be read fails alone": {
+		"excludes resources in sync, and unreadable ones fail alone": {
 			given: func(w *world) { w.things["b"] = redThing("b"); w.fail["read c"] = errBroken },
 			items: func(t *testing.T, w *world) []resource.Item {
 				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c"), w.leaf(t, "d")}
@@ -105,7 +105,7 @@ func TestBatch(t *testing.T) {
 			log:  []string{"write together a", "write together c"},
 			want: []string{"Leaf/a Changed", created, "Leaf/b Skipped", "  not scheduled: the period of its schedule is never", "Leaf/c Changed", created},
 		},
-		"lets what does not take effect fail alone": {
+		"an ineffective change fails alone": {
 			given: func(w *world) { w.forgets["b"] = true },
 			items: func(t *testing.T, w *world) []resource.Item {
 				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c", after("Leaf/b")), w.item(t, "Thing/x", red)}
@@ -116,7 +116,7 @@ func TestBatch(t *testing.T) {
 				"Leaf/c Skipped", "  skipped because of failed dependencies: Leaf/b", "Thing/x Changed", created,
 			},
 		},
-		"lets what can't be read again fail, and looks at the next": {
+		"a failed verification does not affect the next resource": {
 			given: func(w *world) {
 				w.forgets["b"] = true
 				w.onWrite = func(string) { w.fail["read a"] = errBroken }
@@ -130,7 +130,7 @@ func TestBatch(t *testing.T) {
 				"Leaf/b Failed", created, "  the change did not take effect: ensure is absent, should be present",
 			},
 		},
-		"tells what is audited beside what is done": {
+		"reports audits besides changes": {
 			items: func(t *testing.T, w *world) []resource.Item {
 				return []resource.Item{w.leaf(t, "a"), w.auditing(t, w.leaf(t, "b"), "color")}
 			},

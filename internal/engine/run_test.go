@@ -60,11 +60,11 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]scenario{
-		"what is in sync is left alone": {
+		"a resource in sync is not written": {
 			given: there("a"), items: [][]string{{"Thing/a", red}},
 			want: []string{"Thing/a InSync"},
 		},
-		"of what is ready the first in the catalog comes first": {
+		"ready resources run in catalog order": {
 			items: [][]string{{"Thing/c", red, "require:Thing/a"}, {"Thing/b", red}, {"Thing/a", red}},
 			did:   []string{"write b (ensure)", "write a (ensure)", "write c (ensure)"},
 			want:  []string{"Thing/b Changed", "  created", "Thing/a Changed", "  created", "Thing/c Changed", "  created"},
@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 			did:   []string{"write a (ensure)"},
 			want:  []string{"Thing/a Changed", "  created"},
 		},
-		"without ensure a thing that is not there is not managed": {
+		"without ensure an absent thing is not managed": {
 			items: [][]string{{"Thing/a", `{"color":"blue"}`}},
 			want:  []string{"Thing/a InSync"},
 		},
@@ -104,30 +104,30 @@ func TestRun(t *testing.T) {
 			did:   []string{"write a (ensure)", "write b (ensure)", "refresh s"},
 			want:  []string{"Thing/a Changed", "  created", "Thing/b Changed", "  created", "Thing/s Refreshed", "  refreshed by 2 events"},
 		},
-		"what only comes later is not refreshed": {
+		"ordering alone does not refresh": {
 			given: there("s"),
 			items: [][]string{{"Thing/a", red, "before:Thing/s"}, {"Thing/b", red}, {"Thing/s", red, "require:Thing/b"}},
 			did:   []string{"write a (ensure)", "write b (ensure)"},
 			want:  []string{"Thing/a Changed", "  created", "Thing/b Changed", "  created", "Thing/s InSync"},
 		},
-		"a refresh goes through to what subscribes to the refreshed": {
+		"a refresh propagates to subscribers": {
 			given: there("s", "t"),
 			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red, "notify:Thing/t"}, {"Thing/t", red}},
 			did:   []string{"write a (ensure)", "refresh s", "refresh t"},
 			want:  []string{"Thing/a Changed", "  created", "Thing/s Refreshed", "  refreshed by 1 event", "Thing/t Refreshed", "  refreshed by 1 event"},
 		},
-		"what was just started is not restarted": {
+		"a service that was just started is not restarted": {
 			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", `{"ensure":"running"}`}},
 			did:   []string{"write a (ensure)", "write s (ensure)"},
 			want:  []string{"Thing/a Changed", "  created", "Thing/s Changed", "  created"},
 		},
-		"what does not run is not restarted": {
+		"a stopped service is not restarted": {
 			given: func(w *world) { there("s")(w); w.idle["s"] = true },
 			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red}},
 			did:   []string{"write a (ensure)"},
 			want:  []string{"Thing/a Changed", "  created", "Thing/s InSync"},
 		},
-		"a refresh that fails fails the resource and skips what follows": {
+		"a failed refresh fails the resource and skips its dependents": {
 			given: func(w *world) { there("s")(w); w.fail["refresh s"] = errBroken },
 			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red, "before:Thing/t"}, {"Thing/t", red}},
 			did:   []string{"write a (ensure)", "refresh s"},
@@ -159,7 +159,7 @@ func TestRun(t *testing.T) {
 				"Thing/e Changed", "  created",
 			},
 		},
-		"an automatic relation orders what is there": {
+		"an automatic relation orders existing resources": {
 			items: [][]string{{"Thing/a", `{"ensure":"present","near":["b","ghost"]}`}, {"Thing/b", red}},
 			did:   []string{"write b (ensure)", "write a (ensure)"},
 			want:  []string{"Thing/b Changed", "  created", "Thing/a Changed", "  created"},
@@ -243,7 +243,7 @@ func TestRun(t *testing.T) {
 			did:   []string{"write a (ensure)"},
 			want:  []string{"Thing/a Failed", "  created", "  the change did not take effect: ensure is absent, should be present"},
 		},
-		"a property that fails does not take the others with it": {
+		"a failed property does not fail the others": {
 			given: func(w *world) { there("a")(w); w.fail["color a"] = errBroken },
 			items: [][]string{{"Thing/a", `{"color":"blue","secret":"hush"}`}},
 			did:   []string{"write a (color secret)"},
@@ -304,7 +304,7 @@ func TestRun(t *testing.T) {
 				"Thing/e Changed", "  created",
 			},
 		},
-		"a bug of what looks for a provider fails the resource alone": {
+		"a panic while choosing a provider fails only that resource": {
 			given: func(w *world) { w.suits["truck"] = errBug },
 			items: [][]string{{"Crate/a", red}, {"Thing/b", red}},
 			did:   []string{"write b (ensure)"},
@@ -328,7 +328,7 @@ func TestRun(t *testing.T) {
 				"Barrel/b Failed", "  cannot read the present state: broken",
 			},
 		},
-		"a provider that comes during the run is waited for": {
+		"a provider that appears during the run is awaited": {
 			given: func(w *world) {
 				w.suits["truck"] = errBroken
 				w.onWrite = func(string) { w.suits["truck"] = nil }
@@ -337,7 +337,7 @@ func TestRun(t *testing.T) {
 			did:   []string{"write b (ensure)", "write together a"},
 			want:  []string{"Thing/b Changed", "  created", "Crate/a Changed", "  created"},
 		},
-		"a provider is waited for as long as others come": {
+		"a provider is awaited as long as others appear": {
 			given: func(w *world) {
 				next := map[string]string{"c": "bird", "b": "truck"}
 				w.suits["bird"], w.suits["truck"] = errBroken, errBroken

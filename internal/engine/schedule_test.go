@@ -84,7 +84,7 @@ func TestSchedule(t *testing.T) {
 		"the time is that of the host":           {host: zoned{rules: rules}, now: "2026-11-21 21:00:00", want: done},
 		"and not the same in summer":             {host: zoned{rules: rules}, now: "2026-07-21 02:30:00", want: skipped},
 		"all times are good if schedules do not": {now: "2026-11-21 12:00:00", with: func(tx *engine.Transaction) { tx.IgnoreSchedules = true }, want: done},
-		"a zone that can't be read fails what needs it": {
+		"an unreadable time zone fails resources with schedules": {
 			host: zoned{rules: []byte("x")}, now: "2026-11-21 21:00:00",
 			want: []string{
 				"Thing/a Changed", "  created",

@@ -53,13 +53,13 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 		did    []string
 		want   []string
 	}{
-		"what the catalog has under another name is left to the catalog": {
+		"a thing under another name in the catalog is not deleted": {
 			brings: map[string][]string{"p": {"b=blue", "x=red"}},
 			items:  [][]string{{"Twin/a", red}, {"Pair/p", red}},
 			did:    []string{"write a (ensure)", "write x (ensure)"},
 			want:   []string{"Twin/a Changed", "  created", "Twin/x Changed", "  created", "Pair/p InSync"},
 		},
-		"what the catalog has under another name is left to the catalog when it comes later": {
+		"a thing under another name later in the catalog is not deleted": {
 			brings: map[string][]string{"p": {"b=blue"}},
 			items:  [][]string{{"Pair/p", red}, {"Twin/a", red}},
 			did:    []string{"write a (ensure)"},
@@ -142,7 +142,7 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 			did:   []string{"write x (ensure)", "write b (ensure)"},
 			want:  []string{"Twin/x Changed", "  created", "Pair/p InSync", "Twin/b Changed", "  created", "Pair/q InSync"},
 		},
-		"what cannot be identified is applied": {
+		"resources that can't be identified are applied": {
 			brings: map[string][]string{"p": {"x=red"}},
 			given:  func(w *world) { w.short = 1 },
 			items:  [][]string{{"Pair/p", red}},

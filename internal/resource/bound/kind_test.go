@@ -17,7 +17,7 @@ func TestBind(t *testing.T) {
 		"a name of its own":                        {attributes: `{"name": "ceiling"}`, namevar: "ceiling"},
 		"an unknown attribute is told what is one": {attributes: `{"color": "red"}`, err: `cannot read attributes of Lamp/desk: json: unknown field "color"; Lamp has: name, ensure, colour, watts, rooms, code, allOf, dimming`},
 		"a value of the wrong type":                {attributes: `{"watts": "many"}`, err: "cannot read attributes of Lamp/desk: json: cannot unmarshal string into Go struct field lamp.watts of type int"},
-		"what the type refuses":                    {attributes: `{"watts": -1}`, err: "watts is negative: give the power that it takes"},
+		"the type rejects the attributes":          {attributes: `{"watts": -1}`, err: "watts is negative: give the power that it takes"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
