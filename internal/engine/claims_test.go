@@ -88,7 +88,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed",
 		},
-		"Delete removes the last in the catalog first, whatever stays that it came after": {
+		"Delete removes things in reverse catalog order": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				stays := holding(w.item(t, "Thing/x", red), resource.Delete)
 				return []chapter{items(
@@ -125,14 +125,14 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed", there: "a=green",
 		},
-		"Restore has nothing to do where nothing was changed": {
+		"Restore does nothing if nothing was changed": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{items(holding(w.item(t, "Thing/a", `{"ensure":"present","color":"green"}`), resource.Restore)), {}}
 			},
 			there: "a=green",
 		},
-		"Restore goes back to the first value, not to the one between": {
+		"Restore restores the first value, not an intermediate one": {
 			start: "a",
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{
@@ -174,13 +174,13 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a InSync",
 		},
-		"a policy that changed is the last one": {
+		"the latest policy applies": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), items(w.item(t, "Thing/a", red)), {}}
 			},
 			there: "a=red",
 		},
-		"a policy that changed while a resource was not looked at is the last one": {
+		"a policy applies even if it changed while the resource was not scheduled": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				later := w.item(t, "Thing/a", red)
 				later.Postponed = errBroken
@@ -202,7 +202,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			there: "a=red",
 		},
-		"a policy that changed while a resource was invalid is the last one": {
+		"a policy applies even if it changed while the resource was invalid": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{
 					items(holding(w.item(t, "Thing/a", red), resource.Delete)),
@@ -212,7 +212,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			there: "a=red",
 		},
-		"a policy that changed in a run that only reports is the last one": {
+		"a policy applies even if it changed in a noop run": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{
 					items(holding(w.item(t, "Thing/a", red), resource.Delete)),
@@ -249,7 +249,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed", there: "a=green",
 		},
-		"it goes at no time that its resource would not be looked at": {
+		"a deletion obeys the schedule of the resource": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				inTheDark := scheduled(holding(w.item(t, "Thing/a", red), resource.Delete), night(t))
 				return []chapter{
@@ -259,7 +259,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Skipped not scheduled: outside the time ranges of its schedule", there: "a=red", claims: 1,
 		},
-		"it stays at its time, too, while another may be about it": {
+		"a scheduled deletion is postponed while another resource may manage the thing": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				inTheDark := scheduled(holding(w.item(t, "Thing/a", red), resource.Delete), night(t))
 				return []chapter{
@@ -273,7 +273,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			said:  "Thing/a Skipped its resource is gone, but Thing/b may manage the same thing, which is unknown while that is withheld or invalid: correct it first",
 			there: "a=red", claims: 1,
 		},
-		"it goes in the first night, looked at before or not": {
+		"a deletion ignores the period of the schedule": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				daily := night(t)
 				daily.Period = schedule.Daily
@@ -336,7 +336,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/new Changed", there: "a=green",
 		},
-		"a resource that is about something else leaves the old thing": {
+		"a resource with a new namevar releases the old thing": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{
 					items(holding(w.item(t, "Thing/x", `{"name":"a","ensure":"present","color":"red"}`), resource.Delete)),
@@ -361,7 +361,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Failed broken", there: "a=red", claims: 1,
 		},
-		"it stays while another may be about it": {
+		"a deletion is postponed while another resource may manage the thing": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				withheld := func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "b"}} }
 				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: withheld}}
@@ -369,7 +369,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			said:  "Thing/a Skipped its resource is gone, but Thing/b may manage the same thing, which is unknown while that is withheld or invalid: correct it first",
 			there: "a=red", claims: 1,
 		},
-		"a run that only reports does nothing and keeps the claim": {
+		"a noop run deletes nothing and keeps the claim": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: noop}}
 			},
@@ -405,7 +405,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			said:  "Thing/c Changed, Thing/b Failed change of ensure from present to absent failed: broken, Thing/a Changed",
 			there: "b=red c=red", claims: 1,
 		},
-		"things go in the reverse of the order that they came in": {
+		"things are deleted in the reverse of their order": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				return []chapter{
 					items(
@@ -434,7 +434,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed, Thing/z Failed change of ensure from present to absent failed: broken", there: "a z=red", claims: 1,
 		},
-		"another charter that does not know the thing leaves it alone": {
+		"a catalog of another owner without the thing does not delete it": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				anew := func(tx *engine.Transaction) { tx.OwnerUID = "another" }
 				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: anew}}
@@ -450,7 +450,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 			},
 			said: "Thing/a Changed", there: "a=green",
 		},
-		"no deletion is known where not the whole catalog is run": {
+		"items that are not a whole catalog delete nothing": {
 			chapters: func(t *testing.T, w *world) []chapter {
 				some := func(tx *engine.Transaction) { tx.OwnerUID = "" }
 				return []chapter{{items: []resource.Item{holding(w.item(t, "Thing/a", red), resource.Delete)}, tx: some}, {}}

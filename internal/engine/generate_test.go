@@ -21,7 +21,7 @@ func TestGeneratedResources(t *testing.T) {
 				"Thing/s Refreshed", "  refreshed by 3 events",
 			},
 		},
-		"that the catalog has itself are left to it": {
+		"that the catalog contains are not generated": {
 			given: func(w *world) { w.nested = map[string][]string{"n": {"a"}}; w.things["n"] = redThing("n") },
 			items: [][]string{{"Nest/n", red}, {"Thing/a", `{"ensure":"present","color":"blue"}`}},
 			did:   []string{"write a (ensure)"},

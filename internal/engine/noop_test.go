@@ -39,7 +39,7 @@ func TestNoopPredictsApply(t *testing.T) {
 				"Thing/t Noop", "  depends on Thing/x, Thing/s, which would be applied first: cannot read the present state: broken",
 			},
 		},
-		"a provider may come with any change": {
+		"any pending change may provide a missing provider": {
 			given: func(w *world) { w.suits["truck"] = errBroken },
 			items: [][]string{{"Crate/s", red}, {"Thing/x", red}},
 			want: []string{
@@ -67,7 +67,7 @@ func TestNoopPredictsApply(t *testing.T) {
 				"Thing/s Noop", "  depends on Nest/n, which would be applied first: cannot read the present state: broken",
 			},
 		},
-		"a provider does not come by itself": {
+		"a missing provider fails without pending changes": {
 			given: func(w *world) { w.things["x"] = redThing("x"); w.suits["truck"] = errBroken },
 			items: [][]string{{"Crate/s", red}, {"Thing/x", red}},
 			want:  []string{"Thing/x InSync", "Crate/s Failed", "  cannot find a suitable provider for Crate: truck: broken"},
@@ -87,7 +87,7 @@ func TestNoopPredictsApply(t *testing.T) {
 				"Thing/x Noop", "  created (noop)", "Thing/y Noop", "  created (noop)", "Crate/a Noop", "  created (noop)",
 			},
 		},
-		"one of several things that would do may be made by the run": {
+		"one of several alternatives may be created by the run": {
 			given: func(w *world) {
 				w.fail["precheck a"] = &resource.MissingError{Kind: "Nest", Name: "x", Err: missing("Thing", "x")}
 			},
@@ -101,7 +101,7 @@ func TestNoopPredictsApply(t *testing.T) {
 				"Thing/y Noop", "  created (noop)", "Crate/a Failed", "  cannot be applied: x is not there\ny is not there", "Thing/x Noop", "  created (noop)",
 			},
 		},
-		"something below a directory may be made by the run": {
+		"a thing below a directory may be created by the run": {
 			given: func(w *world) { w.fail["precheck a"] = missing("Thing", "dir/") },
 			items: [][]string{{"Thing/dir/x", red}, {"Crate/a", red}},
 			want:  []string{"Thing/dir/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop)"},

@@ -45,7 +45,7 @@ func TestPrefetch(t *testing.T) {
 			did:   []string{"write x (ensure)"},
 			want:  []string{"Crate/a InSync", "Thing/x Changed", "  created", "Crate/b InSync"},
 		}},
-		"errors are not asked for again while nothing changes": {listed: 1, scenario: scenario{
+		"errors stay valid while nothing changes": {listed: 1, scenario: scenario{
 			given: func(w *world) { w.fail["list truck"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}},
 			want: []string{

@@ -61,7 +61,7 @@ func TestBatch(t *testing.T) {
 		log   []string
 		want  []string // nil where the log says it all
 	}{
-		"has its limit and stops where another kind has its turn": {
+		"is limited in size and ends before another kind": {
 			items: func(t *testing.T, w *world) []resource.Item {
 				return []resource.Item{
 					w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c"), w.leaf(t, "d"), w.item(t, "Thing/x", red), w.leaf(t, "e"), w.leaf(t, "f"),
@@ -69,7 +69,7 @@ func TestBatch(t *testing.T) {
 			},
 			log: []string{"write together a b c", "write together d", "write x (ensure)", "write together e f"},
 		},
-		"stops where one of it makes another ready that has its turn before the next": {
+		"ends if it makes another resource ready that comes first": {
 			items: func(t *testing.T, w *world) []resource.Item {
 				return []resource.Item{
 					w.leaf(t, "a"), w.leaf(t, "b"), w.item(t, "Thing/x", red, "require:Leaf/a", "require:Leaf/b"), w.leaf(t, "c"), w.leaf(t, "d"),
@@ -98,7 +98,7 @@ func TestBatch(t *testing.T) {
 			log:  []string{"write together a", "write together d"},
 			want: []string{"Leaf/a Changed", created, "Leaf/b InSync", "Leaf/c Failed", "  cannot read the present state: broken", "Leaf/d Changed", created},
 		},
-		"ends where the time of one has not come, and goes on behind it": {
+		"excludes an unscheduled resource": {
 			items: func(t *testing.T, w *world) []resource.Item {
 				return []resource.Item{w.leaf(t, "a"), scheduled(w.leaf(t, "b"), schedule.Schedule{Period: schedule.Never}), w.leaf(t, "c")}
 			},

@@ -47,19 +47,19 @@ func TestSecretsAreRecordedBeforeARunChangesAnything(t *testing.T) {
 		did     []string
 		report  []string
 	}{
-		"also those of resources that are not selected": {
+		"including those of unselected resources": {
 			with: []func(*engine.Transaction){func(tx *engine.Transaction) {
 				tx.Selected = func(i resource.Item) bool { return i.Ref.Name == "a" }
 			}},
 			did:    []string{"record a=s3cret b=s3cret", "write a (secret)"},
 			report: []string{"Safe/a Changed", "  changed secret", "Safe/b Skipped", "  not selected", "Safe/open Skipped", "  not selected"},
 		},
-		"and those that can't be recorded are not applied": {
+		"and resources whose secrets can't be recorded fail": {
 			failure: errors.New("the disk is full"),
 			did:     []string{"record a=s3cret b=s3cret", "write open (color)"},
 			report:  []string{"Safe/a Failed", "  the disk is full", "Safe/b Failed", "  the disk is full", "Safe/open Changed", "  color defined as red"},
 		},
-		"but not by a run that changes nothing": {
+		"but not by a noop run": {
 			with:   []func(*engine.Transaction){noop},
 			report: []string{"Safe/a Noop", "  changed secret (noop)", "Safe/b Noop", "  changed secret (noop)", "Safe/open Noop", "  color defined as red (noop)"},
 		},
