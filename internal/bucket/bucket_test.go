@@ -25,7 +25,7 @@ const (
 
 const keptOne = bucket.DefaultDir + "/2c/" + sumOne
 
-// of is the default bucket of a host.
+// of returns the default bucket of a host.
 func of(h host.Host) *bucket.Bucket { return bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit) }
 
 func save(t *testing.T, h host.Host, path, want string) {
@@ -192,7 +192,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// keep saves the file at a path.
+// keep saves the file at a path in the bucket.
 func keep(t *testing.T, b *bucket.Bucket, h host.Reader, path string) (sum string, err error) {
 	t.Helper()
 	file, err := h.Lookup(path, host.Links{})

@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/bucket"
 )
 
-// A limit is a number of bytes that reads the same again, and only 0 is none.
+// A parsed limit is a number of bytes that parses to itself, and only 0 means no limit.
 func FuzzParseLimit(f *testing.F) {
 	for _, text := range []string{"500Mi", "0", "-1", "1e3", "0.5", "1e30", "9223372036854775807", "9223372036854775808", "1Ei", "100Ei", "", " 1", "-0", "1n", "E55555555"} {
 		f.Add(text)

@@ -14,10 +14,10 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
-// What a content of 10,000 bytes takes with what is beside it.
+// The space of a content of 10,000 bytes, including its overhead.
 const each = 10_000 + 4096
 
-// found are the paths of all that is kept, the oldest first.
+// found returns the paths of all contents, the oldest first.
 func found(t *testing.T, b *bucket.Bucket) (all []string) {
 	t.Helper()
 	entries, err := b.List()
@@ -28,7 +28,7 @@ func found(t *testing.T, b *bucket.Bucket) (all []string) {
 	return all
 }
 
-// fill saves files of 10,000 bytes, at times of their own.
+// fill saves files of 10,000 bytes at different times.
 func fill(t *testing.T, h *hosttest.Host, b *bucket.Bucket, files ...string) {
 	t.Helper()
 	for _, name := range files {

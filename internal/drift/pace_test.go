@@ -71,7 +71,7 @@ func TestChangesDuringARunAreCheckedOnce(t *testing.T) {
 	}
 }
 
-// Someone changes a file back whenever it was corrected, at once.
+// Another tool reverts each correction of a file at once.
 func TestAConflictBacksOffExponentially(t *testing.T) {
 	s := &story{pace: drift.Pace{Most: 20 * sec}}
 	s.pace.Saw(s.at(0), "/a")
@@ -89,7 +89,7 @@ func TestAConflictBacksOffExponentially(t *testing.T) {
 	}
 }
 
-// Someone writes a file now and then, and what is managed of it stays as it is.
+// Someone writes a file now and then without changing its managed properties.
 func TestBusyFileDoesNotKeepTheHostBusy(t *testing.T) {
 	s := &story{pace: drift.Pace{Most: time.Hour}}
 	var runs []time.Duration

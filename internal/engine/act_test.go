@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// An acting provider does something of which the world shows no trace, and tells of it.
+// An acting provider runs an action that leaves no trace in the world, and reports output.
 type acting struct{ plain }
 
 func (p acting) Write(_ context.Context, h resource.Writer, _, want thing, _ []resource.Change) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// auditing is an item with properties to audit.
+// auditing returns an item with audited properties.
 func (w *world) auditing(t *testing.T, item resource.Item, properties ...string) resource.Item {
 	t.Helper()
 	item.Audit = true
@@ -124,7 +124,7 @@ func TestAuditOfAllReportsThatSecretsChanged(t *testing.T) {
 	}
 }
 
-// What notifies is not only what was changed here: a change that an audit finds is one.
+// Changes that an audit finds notify too, not only those that the run makes.
 func TestAuditedChangeTriggersRefresh(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	for _, n := range []string{"a", "s"} {

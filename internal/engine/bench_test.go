@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// The time for each item is told, too: it is to stay the same as they become more.
+// The time per item is reported too: it must not grow with the number of items.
 func BenchmarkRun(b *testing.B) {
 	for name, shape := range map[string]func(i, n int) item{
 		"in sync":     func(int, int) item { return item{kind: "Thing"} },

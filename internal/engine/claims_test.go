@@ -22,13 +22,13 @@ type chapter struct {
 	tx     func(*engine.Transaction)
 }
 
-// holding is an item of which something becomes once it is gone.
+// holding returns an item with a deletion policy.
 func holding(item resource.Item, d resource.Deletion) resource.Item {
 	item.Deletion = d
 	return item
 }
 
-// play runs chapters and returns what the last one reported of each resource.
+// play runs chapters and returns the report lines of the last one.
 func play(t *testing.T, w *world, store *memory, chapters ...chapter) []string {
 	t.Helper()
 	var said []string
@@ -50,7 +50,7 @@ func play(t *testing.T, w *world, store *memory, chapters ...chapter) []string {
 	return said
 }
 
-// there says what things there are, with their colors.
+// there lists the existing things with their colors.
 func (w *world) there() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(w.things)) {

@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A telling provider knows that things have two names.
+// A telling provider identifies things that have two names.
 type telling struct {
 	plain
 	alias map[string]string
@@ -228,7 +228,7 @@ func TestChangeUndoneInTheSameRunFails(t *testing.T) {
 	}
 }
 
-// What is undone is told again, as what it is, and is drift in the next run.
+// A resource whose change was undone is reported again as failed, and is drift in the next run.
 func TestAmendedReportIsSentAgain(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.onWrite = func(now string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A run that only reports promises what an apply would do, no more and no less.
+// A noop run reports exactly the changes that an apply would make.
 func TestNoopPredictsApply(t *testing.T) {
 	missing := func(kind, name string) error {
 		return &resource.MissingError{Kind: kind, Name: name, Err: errors.New(name + " is not there")}

@@ -10,7 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
-// planning makes a run a plan: there is nothing to write with.
+// planning makes a run a plan, which has no host to write to.
 func planning(tx *engine.Transaction) { tx.Host, tx.Reader = nil, tx.Host }
 
 func TestPlanNeverWritesEvenIfNoopIsFalse(t *testing.T) {

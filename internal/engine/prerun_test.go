@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// of makes an item of a type of the test's own.
+// of returns an item of a type that the test defines.
 func of(t *testing.T, typ *resource.Type[thing], name, attributes string) resource.Item {
 	t.Helper()
 	ref := resource.Ref{Kind: typ.Name, Name: name}

@@ -41,7 +41,7 @@ func (p watched) Read(ctx context.Context, h resource.Reader, want thing) (thing
 	return p.plain.Read(ctx, h, want)
 }
 
-// leaves are n resources that may be read ahead, each red; with their kind's provider.
+// leaves returns n red resources that may be read ahead, and the provider of their kind.
 func leaves(t *testing.T, w *world, n int) ([]resource.Item, watched) {
 	t.Helper()
 	p := watched{plain{w, "hand"}, new(sync.Mutex), map[string]int{}}
@@ -219,7 +219,7 @@ func TestBatchReadTimeIsDividedAmongResources(t *testing.T) {
 	}
 }
 
-// A careful provider begins nothing once its run is to stop.
+// A careful provider starts nothing once its run has to stop.
 type careful struct{ plain }
 
 func (p careful) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[thing]) []error {

@@ -13,14 +13,14 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
-// together writes all at once and reads one by one, as files are.
+// together writes in batches and reads one by one, like File.
 type together struct{ plain }
 
 func (p together) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[thing]) []error {
 	return batching(p).WriteAll(ctx, h, writes)
 }
 
-// leaf makes an item that is written in rows of three.
+// leaf returns an item that is written in batches of three.
 func (w *world) leaf(t *testing.T, name string, with ...func(*resource.Item)) resource.Item {
 	t.Helper()
 	typ := w.typ("Leaf", []resource.Provider[thing]{together{plain{w, "hand"}}})
@@ -52,7 +52,7 @@ func notifies(ref string) func(*resource.Item) {
 	}
 }
 
-// What is written in one go ends as it would one by one, and in the same order.
+// A batch has the same results as single writes, in the same order.
 func TestBatch(t *testing.T) {
 	const created = "  created"
 	for sentence, c := range map[string]struct {

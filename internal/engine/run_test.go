@@ -19,7 +19,7 @@ var (
 	errBug    = errors.New("bug") // what panics has one
 )
 
-// A run is one scenario: what there is, what should be, what was done and reported.
+// A run is one scenario: the current and the desired state, the writes and the report.
 type scenario struct {
 	given func(w *world)
 	items [][]string // ref, attributes, edges
@@ -28,7 +28,7 @@ type scenario struct {
 	want  []string
 }
 
-// play runs a scenario, and returns the world as it is then.
+// play runs a scenario and returns the resulting world.
 func (s scenario) play(t *testing.T) *world {
 	t.Helper()
 	w := newWorld()

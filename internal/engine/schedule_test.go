@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
-// zoned is a host that says nothing but in which zone it is.
+// zoned is a host that only has a time zone.
 type zoned struct {
 	host.Host
 	rules []byte
@@ -129,7 +129,7 @@ func TestPeriodStartsWithACheck(t *testing.T) {
 	}
 }
 
-// A refresh waits for its time as it does for a failed dependency.
+// A refresh stays pending outside the schedule, as it does after a failed dependency.
 func TestRefreshWaitsForItsSchedule(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["s"] = redThing("s")

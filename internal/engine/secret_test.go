@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// safes are things of a type that records its secrets, all of which are in place.
+// safes returns existing things of a type that records its secrets.
 func safes(t *testing.T, w *world, failure error) []resource.Item {
 	t.Helper()
 	typ := w.typ("Safe", []resource.Provider[thing]{plain{w, "hand"}})

@@ -15,7 +15,7 @@ import (
 
 func colored(color string) thing { return thing{Ensure: new("present"), Color: new(color)} }
 
-// A resource that is edited to be about another thing has that thing's past, and not its own.
+// A resource that now manages another thing has the stored state of that thing, not its own.
 func TestObservedValuesBelongToTheThing(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	run := func(ref, namevar string) []string {

@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// A twinning provider brings along the twins that its world says are in it, as name=color or name=absent.
+// A twinning provider generates the twins listed in its world, as name=color or name=absent.
 type twinning struct {
 	plain
 	twins *resource.Type[thing]

@@ -36,27 +36,27 @@ type thing struct {
 type world struct {
 	things map[string]thing
 	log    []string
-	// fail has the errors of verbs: "write x", "read x", "refresh x", "color x", "list truck".
+	// fail has the errors by operation: "write x", "read x", "refresh x", "color x", "list truck".
 	fail map[string]error
 	// forgets are things whose writes do not take effect.
 	forgets map[string]bool
-	// suits says why a provider can't work; a missing one can.
+	// suits has the reasons why providers can't work; those without a reason can.
 	suits  map[string]error
 	asked  map[string]int // how often a provider was asked whether it can work
 	listed int            // how often everything was read at once
 	short  int            // how many results of each batch are missing
-	// notes are what is told of things that are written together.
+	// notes are the notes about things that are written in a batch.
 	notes map[string]string
-	// nested are the things that a nest brings along.
+	// nested are the things that a nest generates.
 	nested map[string][]string
-	// remarks is what a nest tells meanwhile, and others are the things of its catalog.
+	// remarks is the note of a nest while it generates, and others are the things of its catalog.
 	remarks string
 	others  []string
 	// missing is the thing of which the catalog of a nest may know no more.
 	missing resource.Ref
-	// idle are things for which there is nothing to refresh.
+	// idle are things without anything to refresh.
 	idle map[string]bool
-	// onWrite is called with the name of what is being written, or was as one of several.
+	// onWrite is called with the name of a thing during its write, or after a batch.
 	onWrite func(name string)
 }
 
@@ -82,7 +82,7 @@ func (p plain) Suits(resource.Facts, host.Reader) error {
 	return raised(p.w.suits[p.name])
 }
 
-// raised panics if an error is to come as one.
+// raised panics with an error that must be raised as a panic.
 func raised(err error) error {
 	if errors.Is(err, errBug) {
 		panic(err)
@@ -92,7 +92,7 @@ func raised(err error) error {
 
 func (p plain) Features() []resource.Feature { return []resource.Feature{"paintable"} }
 
-// Read fails like a tool that is killed when nobody waits for it any more.
+// Read fails like a tool that is killed when its context ends.
 func (p plain) Read(ctx context.Context, h resource.Reader, want thing) (thing, error) {
 	if _, writable := h.(host.Host); writable {
 		return thing{}, errors.New("a reader was given a host that it can change")
@@ -111,7 +111,7 @@ func (w *world) state(want thing) thing {
 	return is
 }
 
-// Write is killed likewise, and then changes nothing.
+// Write fails in the same way and then changes nothing.
 func (p plain) Write(ctx context.Context, _ resource.Writer, is, want thing, changes []resource.Change) error {
 	var names []string
 	for _, c := range changes {
@@ -167,7 +167,7 @@ func (p plain) Refresh(_ context.Context, _ resource.Writer, _, want thing) erro
 	return raised(p.w.fail["refresh "+want.Name])
 }
 
-// batching reads and writes all at once.
+// batching reads and writes in batches.
 type batching struct{ plain }
 
 func (p batching) ReadAll(_ context.Context, _ resource.Reader, wants []thing) []resource.Result[thing] {
@@ -182,7 +182,7 @@ func (p batching) ReadAll(_ context.Context, _ resource.Reader, wants []thing) [
 	return out[min(p.w.short, len(out)):]
 }
 
-// Precheck fails like the write that it is asked about.
+// Precheck returns the error that the write would return.
 func (p batching) Precheck(_ context.Context, _ resource.Reader, writes []resource.Write[thing]) []error {
 	errs := make([]error, len(writes))
 	for i, w := range writes {
@@ -304,13 +304,13 @@ func (w *world) itemOf(t *testing.T, more map[string]resource.Kind, ref, attribu
 	return item
 }
 
-// invalid is an item that could not be bound to its type.
+// invalid returns an item that could not be bound to its type.
 func invalid(ref string) resource.Item {
 	kind, name, _ := strings.Cut(ref, "/")
 	return resource.Item{Ref: resource.Ref{Kind: kind, Name: name}, Invalid: errBroken}
 }
 
-// memory is a Store that a test can look into.
+// memory is a Store that tests can inspect.
 type memory struct {
 	observed map[resource.Ref]map[string]string
 	audited  map[resource.Ref]map[string]string
@@ -372,7 +372,7 @@ func (m *memory) Retain(keep func(resource.Ref) bool) {
 	maps.DeleteFunc(m.observed, func(thing resource.Ref, _ map[string]string) bool { return !keep(thing) })
 }
 
-// transact runs items with a clock that stands still, on a host that has nothing to say.
+// transact runs items with a fixed clock, on an empty host.
 func transact(t *testing.T, items []resource.Item, with ...func(*engine.Transaction)) report.Report {
 	t.Helper()
 	tx := engine.Transaction{Now: stoodStill, Host: struct{ host.Host }{}}
@@ -392,7 +392,7 @@ func storing(s engine.Store) func(*engine.Transaction) {
 	return func(tx *engine.Transaction) { tx.Store = s }
 }
 
-// lines is a report as text: states, then the lines that people read.
+// lines returns a report as text: the state of each resource, then its lines for people.
 func lines(r report.Report) []string {
 	var out []string
 	for _, res := range r.Resources {
@@ -406,5 +406,5 @@ func lines(r report.Report) []string {
 
 func stoodStill() time.Time { return time.Unix(0, 0).UTC() }
 
-// redThing is one that is there and red.
+// redThing returns an existing red thing.
 func redThing(name string) thing { return thing{Name: name, Ensure: new("present"), Color: new("red")} }

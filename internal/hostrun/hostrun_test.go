@@ -21,7 +21,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// sh is a command that notes that it was there, and then does something.
+// sh returns a command that records its execution and then runs a script.
 func sh(what string) []string { return []string{"/bin/sh", "-c", what} }
 
 func TestCommandsBeforeAndAfterARun(t *testing.T) {
@@ -84,7 +84,7 @@ func TestCommandsBeforeAndAfterARun(t *testing.T) {
 	}
 }
 
-// The report on disk is without what is in sync, and without diffs.
+// The report on disk has neither resources in sync nor diffs.
 func TestLastReportIsStored(t *testing.T) {
 	o := options(t, t.TempDir())
 	file := filepath.Join(o.Dir, "last_run_report.json")

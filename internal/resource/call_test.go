@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// sharing returns a reader whose reads are remembered.
+// sharing returns a reader with a Memo.
 func sharing() resource.Reader { return resource.Call{Memo: resource.NewMemo()}.Reader(nil) }
 
 func TestCallsThatShareAMemoReadOnce(t *testing.T) {

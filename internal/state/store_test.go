@@ -220,7 +220,7 @@ func TestUnchangedStateIsNotWritten(t *testing.T) {
 	}
 }
 
-// tree is what a directory holds: inode, size and time of change by name.
+// tree returns the inode, size and change time of each file in a directory, by name.
 func tree(t *testing.T, dir string) map[string][3]int64 {
 	t.Helper()
 	all := map[string][3]int64{}

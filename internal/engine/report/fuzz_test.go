@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine/report"
 )
 
-// What is taken for a report is written as it was read, to the millisecond.
+// A decoded report encodes to the same report, to the millisecond.
 func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"kind":"Report","host":"web-1","status":"changed","started":"2026-01-02T03:04:05Z","duration":"1.5s","counts":{"total":1},
 		"resources":[{"ref":"File/motd","state":"Changed","duration":"0.021s","events":[{"property":"mode","is":"0644","should":"0600","status":"success"}]}]}`))

@@ -89,7 +89,7 @@ func TestStateIsComparedWithDesiredState(t *testing.T) {
 	}
 }
 
-// A digest that anybody could make would tell a secret to who guesses it.
+// A digest without a key would confirm a guessed secret.
 func TestSecretIsAuditedByKeyedDigest(t *testing.T) {
 	digest := func(code, key string) string {
 		t.Helper()

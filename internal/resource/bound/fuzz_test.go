@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// What is a reference is written as it was read.
+// A parsed reference formats to the same text.
 func FuzzParseRef(f *testing.F) {
 	for _, s := range []string{"File/motd", "User/ann", "File/etc/hosts", "", "/", "File", "/motd", "File/", "a/\x00/\n"} {
 		f.Add(s)
@@ -28,7 +28,7 @@ func FuzzParseRef(f *testing.F) {
 	})
 }
 
-// A condition holds or tells why not, never both; what is no condition never holds.
+// A condition either holds or returns reasons. An invalid condition never holds.
 func FuzzWhere(f *testing.F) {
 	f.Add("Debian", "debian", "Ubuntu")
 	f.Add("12", "/^1[0-9]$/", "/(/")
@@ -53,7 +53,7 @@ func FuzzWhere(f *testing.F) {
 	})
 }
 
-// Whatever binds, binds again to the same, and is either compared or unsupported.
+// Attributes that bind also bind a second time to the same, and are either compared or unsupported.
 func FuzzBind(f *testing.F) {
 	for _, s := range []string{`{}`, ``, `{"colour":"RED","watts":7,"rooms":["a","a"],"allOf":true}`, `{"watts":-1}`, `{"ensure":"absent"}`, `{"dimming":null}`, `[]`, `{"name":"x"}{}`} {
 		f.Add([]byte(s))

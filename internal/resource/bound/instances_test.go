@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// sourced is a provider that lists what others do.
+// sourced is a provider that shares its source with others.
 type sourced struct {
 	*able
 	source string

@@ -136,7 +136,7 @@ func TestDescriptionHasEveryAttribute(t *testing.T) {
 	}
 }
 
-// embedding is a provider that is all like another, except for its name.
+// embedding is a provider that embeds another one and only changes its name.
 type embedding struct{ picky }
 
 func (embedding) Name() string { return "beam" }

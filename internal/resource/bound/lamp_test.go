@@ -87,7 +87,7 @@ func lamps(providers ...resource.Provider[lamp]) *resource.Type[lamp] {
 	}
 }
 
-// plain is a provider that can do no more than it must. It finds what it was given.
+// plain is a provider without optional abilities. It reads the state that it was given.
 type plain struct {
 	name string
 	is   lamp
@@ -101,7 +101,7 @@ func (p plain) Write(context.Context, resource.Writer, lamp, lamp, []resource.Ch
 	return p.err
 }
 
-// able is a provider with all abilities. What it is told to write, it keeps.
+// able is a provider with all abilities. It records its writes.
 type able struct {
 	plain
 	features []resource.Feature
@@ -125,7 +125,7 @@ func (p *able) Defaults() resource.Defaults {
 	return resource.Defaults{For: []resource.Where{{"os.name": {p.on}}}}
 }
 
-// picky is a provider that says what it needs and where it is the default.
+// picky is a provider with needs and defaults.
 type picky struct {
 	plain
 	needs    resource.Needs
@@ -172,7 +172,7 @@ func (p *able) WriteAll(_ context.Context, _ resource.Writer, writes []resource.
 	return errs[min(p.short, len(errs)):]
 }
 
-// Precheck knows that what is broken can't be written.
+// Precheck returns an error for each broken lamp.
 func (p *able) Precheck(_ context.Context, _ resource.Reader, writes []resource.Write[lamp]) []error {
 	errs := make([]error, len(writes))
 	for i, w := range writes {

@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// bookworm is the facts of a host.
+// bookworm returns the facts of a host.
 func bookworm() resource.Facts {
 	return resource.Facts{
 		"os":      map[string]any{"name": "Debian", "family": "Debian", "release": map[string]any{"major": "12"}},

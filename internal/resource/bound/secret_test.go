@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// locked are lamps whose code may come from elsewhere, and must not be short.
+// locked returns a type of lamps whose code may come from a Secret and must not be short.
 func locked() *resource.Type[lamp] {
 	t := lamps(plain{name: "plain"})
 	t.Secrets = map[string]func(*lamp, string){"code": func(a *lamp, value string) { a.Code = &value }}
