@@ -52,7 +52,7 @@ func (r *run) remember(e *entry) {
 	r.refreshClaim(e)
 	left := e.report.State == report.Failed || e.report.State == report.Skipped
 	if (!left || e.situation.Events.Real == 0) && e.refreshDue {
-		// A lost strike-off costs one needless refresh, and no run.
+		// Failing to disarm costs one needless refresh, which is better than a failed run.
 		_ = r.Store.Disarm([]resource.Ref{e.thing, resource.UnboundThing(e.Ref)})
 	}
 	if !e.compared {

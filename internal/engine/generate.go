@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// A catalogView is what a generating resource may know of a run.
+// A catalogView is a generating resource's view of a run.
 type catalogView struct{ r *run }
 
 func (s catalogView) Has(kind, name string) bool {
@@ -133,8 +133,8 @@ func (r *run) applyGenerated(ctx context.Context, parent *entry, res resource.Re
 	parent.writtenAt = max(parent.writtenAt, c.writtenAt)
 	parent.pending = parent.pending || c.pending
 	r.takeOverClaim(c)
-	// Of very many in sync nothing is kept: neither a report nor, until one was
-	// changed, what drift is told from.
+	// There may be very many resources in sync, so nothing is stored for them: neither a report nor,
+	// until one was changed, the values to detect drift from.
 	if c.report.State == report.InSync {
 		r.generatedInSync.Add(c.report)
 	} else {

@@ -13,8 +13,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// A run that only reports meets a host on which nothing of the run was applied. What can't
-// be told there, because an apply would first change other resources, is no failure.
+// In noop, the host has none of the run's changes. A check that fails only because an apply would
+// first change other resources is therefore not a failure.
 
 // noteAppliedFirst records which resources an apply would change before this one, in noop.
 func (r *run) noteAppliedFirst(e *entry) {

@@ -129,7 +129,7 @@ func (r *run) checkSchedule(e *entry) {
 	}
 	zone, err := r.timeZone()
 	if err != nil {
-		e.situation.Invalid = fmt.Errorf("cannot tell the times of its schedule: %w", err)
+		e.situation.Invalid = fmt.Errorf("cannot evaluate its schedule: %w", err)
 		return
 	}
 	var last time.Time
@@ -140,7 +140,7 @@ func (r *run) checkSchedule(e *entry) {
 	e.report.Left = e.situation.Unscheduled != nil && !last.IsZero()
 }
 
-// localTime is where a host says which zone it is in.
+// localTime is the file with the time zone of a host.
 const localTime = "/etc/localtime"
 
 // timeZone returns the time zone of the host, UTC if it has none. It is read once.

@@ -75,9 +75,8 @@ func stateLine(ref resource.Ref, s resource.PropertyState) string {
 
 func clipped(value string) string { return text.Clip(cmp.Or(value, resource.Absent), maxTraced) }
 
-// audit reports what has changed of the audited properties since a run last saw them.
-// Who is notified by the resource hears of it. What the run itself changes later is no
-// news to it.
+// audit reports changes of audited properties since a run last observed them, and notifies
+// dependents. It ignores changes that the run itself makes later.
 func (r *run) audit(e *entry) {
 	if !e.Audit || e.situation.ReadError != nil {
 		return

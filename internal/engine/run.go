@@ -105,7 +105,7 @@ func (r *run) step(ctx context.Context, first *entry) {
 		r.deferred = append(r.deferred, first.node)
 		return
 	}
-	// A resource in hand is finished even when the run is to stop.
+	// The current resource is finished even if the run has to stop.
 	inHand := host.UntilAbort(ctx)
 	r.announce([]*entry{first})
 	r.read(inHand, first)
@@ -172,7 +172,7 @@ func (r *run) canJoin(ctx context.Context, first, e *entry) bool {
 	return r.canBatch(e) && e.report.Provider == first.report.Provider
 }
 
-// call is what every call of a provider gets besides the host.
+// call returns the context of each call of a provider.
 func (r *run) call() resource.Call {
 	return resource.Call{Bucket: r.Bucket, Stopped: r.interrupted, Trace: r.Trace != nil}
 }

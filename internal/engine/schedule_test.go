@@ -88,7 +88,7 @@ func TestSchedule(t *testing.T) {
 			host: zoned{rules: []byte("x")}, now: "2026-11-21 21:00:00",
 			want: []string{
 				"Thing/a Changed", "  created",
-				"Thing/s Failed", "  cannot tell the times of its schedule: cannot read the host's time zone from /etc/localtime: malformed time zone information",
+				"Thing/s Failed", "  cannot evaluate its schedule: cannot read the host's time zone from /etc/localtime: malformed time zone information",
 				"Thing/t Skipped", "  skipped because of failed dependencies: Thing/s",
 			},
 		},

@@ -10,10 +10,9 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A change with side effects may undo what was found or made in sync before it: the removal
-// of a package takes others along. So what was dealt with before the last such change is read
-// again at the end of the run, and fails if it is not as it should be any more. A run without
-// such changes has nothing to read.
+// A change with side effects may undo earlier results: removing a package may remove others too.
+// Resources that were handled before the last such change are therefore read again at the end of the
+// run, and fail if they are out of sync. A run without such changes reads nothing again.
 
 // verifyAtEnd fails resources that later changes of the same run undid.
 func (r *run) verifyAtEnd(ctx context.Context) {
@@ -35,8 +34,8 @@ func (r *run) verifyAtEnd(ctx context.Context) {
 	}
 }
 
-// suspects returns the resources that may have undone another one since it was read last; none if
-// that was not in sync.
+// suspects returns the resources that may have undone another one since it was read last. There are
+// none if that one was out of sync.
 func (r *run) suspects(e *entry) []resource.Ref {
 	if !e.seenInSync() || e.Deletes != nil || e.situation.Noop || e.Resource.Traits().Imperative {
 		return nil
@@ -96,7 +95,7 @@ func (r *run) failLater(e *entry, err error) {
 	}
 }
 
-// A generator is a resource that brought others along, and the writes up to the end of that.
+// A generator is a resource that generated others, with the number of writes at the end of that.
 type generator struct {
 	of *entry
 	at int

@@ -90,8 +90,8 @@ func (r *run) writeAll(group []*entry, write func() []error) {
 	}
 }
 
-// errorOf is what the error of a write means for one of its properties: its own
-// PropertyError, if the error is made of such alone; otherwise the whole of it.
+// errorOf returns the error of a write for one property: its own PropertyError, if the error
+// consists only of PropertyErrors; otherwise the whole error.
 func errorOf(err error, property string) error {
 	all := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {

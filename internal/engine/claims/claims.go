@@ -14,7 +14,7 @@ import (
 
 // A Ledger holds the claims of a host, by kind and namevar.
 type Ledger interface {
-	// Claims returns all of them. Not to be changed.
+	// Claims returns all claims. Do not modify them.
 	Claims() map[resource.Ref]claim.Claim
 	// SetClaim adds or replaces one.
 	SetClaim(c claim.Claim)
@@ -29,7 +29,7 @@ type Catalog struct {
 	OwnerUID string
 	Items    []resource.Item
 	// Unknown are resources of the host that are not among the items, because they are withheld or
-	// invalid. Nothing tells which things they manage.
+	// invalid. The things that they manage are unknown.
 	Unknown []resource.Ref
 	Kinds   []resource.Kind
 	Noop    bool
@@ -96,7 +96,7 @@ func (c Catalog) Deletions(ledger Ledger) []resource.Item {
 	return items
 }
 
-// An inventory is which things the resources of a host manage, as far as that is known.
+// An inventory lists the things that the resources of a host manage, as far as they are known.
 type inventory struct {
 	managed       map[resource.Ref]bool   // things, by kind and namevar
 	named         map[resource.Ref]bool   // resources
@@ -124,7 +124,7 @@ func (i inventory) addUncertain(ref resource.Ref) {
 	i.uncertain[ref], i.uncertainKind[ref.Kind] = true, ref
 }
 
-// deletion is the item that does what a claim says.
+// deletion returns the item that carries out a claim.
 func (c Catalog) deletion(claimed claim.Claim, known inventory) resource.Item {
 	item := resource.Item{Ref: claimed.Ref, Provider: claimed.Provider, Schedule: claimed.Schedule, Deletes: new(claimed.Key())}
 	if known.named[claimed.Ref] { // the resource manages something else now

@@ -8,9 +8,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Dot draws items and the relations between them, in the language of Graphviz. Written
-// relations are solid, those that refresh bold, automatic ones dashed; what is part of a
-// cycle is red.
+// Dot returns the graph of items and their relations in Graphviz's language. Relations that authors
+// wrote are solid, refreshing ones bold and automatic ones dashed; cycles are red.
 func Dot(items []resource.Item) string {
 	p := New(items)
 	var b strings.Builder

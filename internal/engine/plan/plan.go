@@ -10,7 +10,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A Plan is the order of a run and the way of its events. Nodes have the numbers of the items.
+// A Plan is the order of a run and the paths of its events. Node numbers are the indexes of the
+// items.
 type Plan struct {
 	Graph     *graph.Graph
 	Before    [][]int                // by node: what it comes after
@@ -20,7 +21,7 @@ type Plan struct {
 	Keys      map[Key]int            // nodes by kind and name on the host
 }
 
-// An Edge leads from what comes first to what comes after it. Events go along one with Refresh.
+// An Edge leads from a resource to a dependent. Events follow edges with Refresh.
 type Edge struct {
 	From, To int
 	Refresh  bool
@@ -41,7 +42,7 @@ func New(items []resource.Item) *Plan {
 	auto := autoEdges(items, g, p.Keys)
 	edges := outsideComponents(written, n, components)
 	if len(auto) > 0 {
-		// Where automatic edges close a cycle, they give way: nobody asked for them.
+		// Automatic edges that close a cycle are dropped, since no author asked for them.
 		all := graphOf(n, slices.Concat(edges, auto))
 		edges = append(edges, outsideComponents(auto, n, all.SCCs())...)
 	}
@@ -64,7 +65,7 @@ func (p *Plan) build(n int, edges []Edge) {
 	}
 }
 
-// writtenEdges are the author's. Those that lead to nothing are noted.
+// writtenEdges returns the edges that authors wrote. It records those to missing resources.
 func (p *Plan) writtenEdges(items []resource.Item) []Edge {
 	index := make(map[resource.Ref]int, len(items))
 	for i, item := range items {
@@ -93,8 +94,8 @@ func (p *Plan) writtenEdges(items []resource.Item) []Edge {
 // A Key identifies a resource by its kind and one of its names on the host.
 type Key struct{ Kind, Name string }
 
-// autoEdges are those that types add between resources that happen to be there. None
-// is added against a written edge between the same two, whichever way that goes.
+// autoEdges returns the edges that types add between resources of the catalog. A written edge
+// between two resources, in either direction, prevents automatic ones.
 func autoEdges(items []resource.Item, written *graph.Graph, index map[Key]int) []Edge {
 	var edges []Edge
 	for i, item := range items {
@@ -112,8 +113,8 @@ func autoEdges(items []resource.Item, written *graph.Graph, index map[Key]int) [
 	return edges
 }
 
-// byKey finds resources by their names on the host, but what leaves; the first one has a
-// name that two of them claim.
+// byKey indexes resources by their names on the host, except for deletions. The first of several
+// resources with the same name wins.
 func byKey(items []resource.Item) map[Key]int {
 	index := make(map[Key]int, len(items))
 	for i, item := range slices.Backward(items) {
@@ -147,7 +148,7 @@ func toEdges(i int, rel resource.Relation, index map[Key]int) []Edge {
 	return edges
 }
 
-// noteCycles remembers the cycles among written edges, for every node in one.
+// noteCycles records the cycles among written edges, for every node in one.
 func (p *Plan) noteCycles(items []resource.Item, g *graph.Graph, components [][]int) {
 	for _, members := range components {
 		var refs []resource.Ref
