@@ -26,7 +26,7 @@ func TestDemoCompletesAndCleansUp(t *testing.T) {
 	for _, line := range []string{
 		"$ kubectl apply -f config/samples",
 		"corrective: true",
-		"== Resources are deleted, and take along what they made",
+		"== Resources are deleted, and their deletionPolicy cleans up the hosts",
 		"== Clearing up",
 	} {
 		if !strings.Contains(out, line) {

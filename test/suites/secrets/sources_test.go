@@ -152,7 +152,7 @@ func TestDebugCommandHidesSecrets(t *testing.T) {
 	for _, want := range []string{
 		"debug: ran /bin/sh -c 'env; env >&2; exit 3': exit 3", "debug: output: TOKEN=[redacted]", "debug: ran chpasswd --encrypted: exit 0",
 		"debug: File/token: content: current [redacted], target [redacted]", "debug: User/ann: password: current [redacted], target [redacted]",
-		"the server responded with 403 Forbidden", "details omitted", "what it said is not shown", "File/licence: created", "File/replaced: content changed", "User/ann: created",
+		"the server responded with 403 Forbidden", "details omitted", "its output is not shown", "File/licence: created", "File/replaced: content changed", "User/ann: created",
 	} {
 		g.Expect(said["fettle apply -f - --debug"]).To(ContainSubstring(want))
 	}
