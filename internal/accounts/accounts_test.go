@@ -178,7 +178,7 @@ func TestUnreadableFileIsAnError(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	must(t, os.Chtimes(filepath.Join(h.Dir(), accounts.PasswdFile), old, old))
 	cache := new(accounts.Cache)
-	for range 2 { // nor is what could not be read kept as what there is
+	for range 2 { // failed reads are not cached
 		if users, err := cache.Users(h); err == nil {
 			t.Errorf("got %v and no error", users)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
-// counted counts how often a file is read.
+// counted is a host that counts how often a file is read.
 type counted struct {
 	host.Reader
 	reads *int
@@ -26,10 +26,10 @@ func TestCacheReadsChangedFiles(t *testing.T) {
 	const before, after = "adm:x:4:\n", "adm:x:5:\n"
 	old := time.Now().Add(-time.Hour)
 	tests := map[string]struct {
-		first  time.Time // when the file was changed before the first look
+		first  time.Time // of the file's change before the first call
 		change func(h *hosttest.Host, file string) error
-		gid    int64 // at the last look
-		reads  int   // in three looks, the last after the change
+		gid    int64 // in the last call
+		reads  int   // during three calls, the last one after the change
 	}{
 		"an unchanged file is read once": {
 			old, func(*hosttest.Host, string) error { return nil }, 4, 1,

@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What is read of a line is all of it: written again, it reads the same.
+// A parsed line that is written again parses the same.
 func FuzzLines(f *testing.F) {
 	f.Add("ann", int64(1500), int64(100), "Ann,,,", "/home/ann", "/bin/sh", "adm,ann")
 	f.Add("+", int64(-1), int64(4294967295), "a:b", "", "x:y", ",,")

@@ -16,7 +16,7 @@ type shadowLine struct {
 	ageing Ageing
 }
 
-// Ageing is how long a password and its account are valid, in days. [Never] stands for an empty
+// Ageing is the validity of a password and its account, in days. [Never] stands for an empty
 // field.
 type Ageing struct {
 	MinAge, MaxAge int64 // between changes of the password, and until it must be changed

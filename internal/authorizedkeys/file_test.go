@@ -136,7 +136,7 @@ func TestInvalidOptionsAndKeys(t *testing.T) {
 		"a=\"b\nc\"":               "it contains a line break",
 	}
 	for option, want := range options {
-		if got := said(authorizedkeys.CheckOption(option)); got != want {
+		if got := errorText(authorizedkeys.CheckOption(option)); got != want {
 			t.Errorf("option %s: got %q, want %q", option, got, want)
 		}
 	}
@@ -149,21 +149,21 @@ func TestInvalidOptionsAndKeys(t *testing.T) {
 		{"ssh-ed25519", ed25519 + "\nAAA"}: "is not base64: use only the second word of the public key file",
 	}
 	for key, want := range keys {
-		if got := said(authorizedkeys.CheckKey(key[0], key[1])); got != want {
+		if got := errorText(authorizedkeys.CheckKey(key[0], key[1])); got != want {
 			t.Errorf("key %q: got %q, want %q", key, got, want)
 		}
 	}
 }
 
-func said(err error) string {
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
 	return err.Error()
 }
 
-// The library of the Go project reads such files too, and keeps nothing of what it does
-// not understand. What it takes for a key is one here, and nothing is lost.
+// The library of the Go project reads such files too, but drops lines that it does
+// not understand. Each of its keys is a key here, and no line is lost.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"ssh-ed25519 " + ed25519 + " ann@laptop\n# x\r\n\n",
@@ -198,7 +198,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// agree holds a line against what the library reads of it.
+// agree compares a line with the library's result.
 func agree(t *testing.T, line string, got []authorizedkeys.Named) {
 	t.Helper()
 	key, comment, options, _, err := ssh.ParseAuthorizedKey([]byte(line))
@@ -210,7 +210,7 @@ func agree(t *testing.T, line string, got []authorizedkeys.Named) {
 	}
 }
 
-// A user decides what is in the file, and must not decide how much memory that takes.
+// A user controls the content of the file, but not the memory that it takes.
 func TestOtherLinesTakeLittleMemory(t *testing.T) {
 	text := bytes.Repeat([]byte("\n"), authorizedkeys.MaxSize/2)
 	text = append(text, bytes.Repeat([]byte(","), authorizedkeys.MaxSize/2)...)

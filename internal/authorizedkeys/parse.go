@@ -45,7 +45,7 @@ const keyStart = "AAAA"
 // typeWord excludes quotes, = and commas, so that it does not match an option.
 var typeWord = regexp.MustCompile(`^[A-Za-z0-9@.+-]+$`)
 
-// space is what sshd ignores in a key.
+// space has the characters that sshd ignores in a key.
 const space = " \t\r\n\v\f"
 
 func withoutSpace(s string) string {

@@ -38,7 +38,7 @@ type Place struct {
 	who  host.Credentials
 }
 
-// A NoUserError says that a host does not have the user.
+// A NoUserError reports a user that does not exist on the host.
 type NoUserError struct{ Name string }
 
 // Error names the user and the remedy.

@@ -342,7 +342,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// claims returns the problem of a file whose path others claim, too.
+// claims returns the problem of a file whose path others also claim.
 func claims(name, others string) string {
 	return "File/" + name + `||Conflict|path "/a" is also claimed by ` + others + " on the same node: keep one, or let their nodeSelector or when exclude each other"
 }
@@ -378,15 +378,15 @@ func TestMessagesArePrintableWhateverTheyQuote(t *testing.T) {
 			}),
 			file("o", "/o", requires(v1alpha1.ResourceRef(s))),
 		}})
-		said := map[string]string{}
+		messages := map[string]string{}
 		for _, p := range result.Problems {
-			said[string(p.Ref)+" "+p.Reason] = p.Message
+			messages[string(p.Ref)+" "+p.Reason] = p.Message
 			seen[p.Reason] = true
 		}
 		for _, w := range result.Nodes["web-1"].Spec.Withheld {
-			said[string(w.Ref)+" withheld"] = w.Message
+			messages[string(w.Ref)+" withheld"] = w.Message
 		}
-		for where, message := range said {
+		for where, message := range messages {
 			if message != text.Line(message) {
 				t.Fatalf("%q: %s says %q", s, where, message)
 			}

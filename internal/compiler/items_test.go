@@ -46,7 +46,7 @@ func TestTheItemHasTheDeletionPolicy(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", policy, got, want)
 		}
 		if policy == v1alpha1.DeletionOrphan && entries[0].DeletionPolicy != "" {
-			t.Errorf("what goes without saying is said: %+v", entries[0])
+			t.Errorf("defaults are encoded: %+v", entries[0])
 		}
 	}
 }

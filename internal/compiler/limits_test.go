@@ -84,7 +84,7 @@ func TestEarlierCompilationsDoNotChangeWhatExceedsLimits(t *testing.T) {
 	all := webs(30)
 	texts := []string{expensiveTemplate + "{{ .node.name }}", expensiveTemplate + "{{ .node.labels.role }}", "{{ .node.name }}"}
 	c := &compiler.Compiler{}
-	held := 0
+	withheld := 0
 	for step := range 8 {
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		in := compiler.Input{Nodes: all[:15+r.IntN(16)], Kinds: kinds()}
@@ -102,9 +102,9 @@ func TestEarlierCompilationsDoNotChangeWhatExceedsLimits(t *testing.T) {
 		if diff := cmp.Diff(encoded(t, want), encoded(t, got)); diff != "" {
 			t.Fatalf("step %d: (-fresh +again):\n%s", step, diff)
 		}
-		held += len(got.Problems)
+		withheld += len(got.Problems)
 	}
-	if held == 0 {
+	if withheld == 0 {
 		t.Error("nothing was withheld")
 	}
 }

@@ -69,7 +69,7 @@ func TestTheOrderOfTheInputDoesNotMatter(t *testing.T) {
 		in.Resources = append(in.Resources, file("twice", "/twice", on("web")), file("twice", "/twice", on("db")))
 		before := encoded(t, in.Resources)
 		want := compiler.Compile(in)
-		outlineOf(t, want) // what is compiled can be assembled, with the same digest
+		outlineOf(t, want) // the result can be assembled, with the same digest
 		if diff := cmp.Diff(before, encoded(t, in.Resources)); diff != "" {
 			t.Fatalf("seed %d: the input was changed:\n%s", seed, diff)
 		}
@@ -158,7 +158,7 @@ func FuzzCompile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path, template, when, key, operator, ref, facts string) {
 		n := node("n1", "web")
 		n.Facts = func() (is resource.Facts) {
-			_ = json.Unmarshal([]byte(facts), &is) // nil where that is none
+			_ = json.Unmarshal([]byte(facts), &is) // nil if invalid
 			return is
 		}
 		a := file("a", path, rendering(template), requires(v1alpha1.ResourceRef(ref)))

@@ -38,7 +38,7 @@ func TestTheItemHasScheduleAndLogLevel(t *testing.T) {
 		t.Errorf("level %q, schedule (-want +got):\n%s", items[0].LogLevel, diff)
 	}
 	if entries[1].LogLevel != "" || items[1].Schedule != nil || items[1].Audit {
-		t.Errorf("what goes without saying is said: %+v", items[1])
+		t.Errorf("defaults are encoded: %+v", items[1])
 	}
 }
 

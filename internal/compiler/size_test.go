@@ -177,14 +177,14 @@ func TestASpecFitsHoweverManyResourcesAreWithheld(t *testing.T) {
 	if size := kibibytes(t, spec); size >= catalog.MaxSpec>>10 {
 		t.Errorf("the spec has %d KiB", size)
 	}
-	said := 0
+	explained := 0
 	for _, w := range spec.Withheld {
 		if w.Message != "" {
-			said++
+			explained++
 		}
 	}
-	if len(spec.Entries) != 1 || len(spec.Withheld) != 4000 || said != 128 || spec.Withheld[0].Message == "" {
-		t.Errorf("got %d entries, %d withheld and %d messages", len(spec.Entries), len(spec.Withheld), said)
+	if len(spec.Entries) != 1 || len(spec.Withheld) != 4000 || explained != 128 || spec.Withheld[0].Message == "" {
+		t.Errorf("got %d entries, %d withheld and %d messages", len(spec.Entries), len(spec.Withheld), explained)
 	}
 	if len(result.Problems) != 4000 || !strings.Contains(result.Problems[3999].Message, "is invalid") {
 		t.Errorf("of %d problems the last is %+v", len(result.Problems), result.Problems[len(result.Problems)-1])

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Costs decide what is withheld, so they change only on purpose: a lower cost lets authors take more of the manager's time,
+// Costs determine which resources are withheld, so they change only on purpose: a lower cost lets authors take more of the manager's time,
 // and a higher one withholds resources that were applied.
 func TestCostsOfTemplates(t *testing.T) {
 	t.Parallel()

@@ -210,7 +210,7 @@ const maxBytes = expression.MaxCost / 2
 
 // A worst records the largest share of the limits that an evaluation took.
 type worst struct {
-	time, bytes         float64 // as parts of what the limits stand for
+	time, bytes         float64 // as fractions of the limits
 	timeText, bytesText string
 	evaluated, limited  int
 }

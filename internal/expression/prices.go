@@ -8,7 +8,7 @@ import (
 // A price returns the cost of a call of a template function, computed from its arguments before the call.
 type price func(args []reflect.Value) (int, error)
 
-// prices are the functions of templates that are charged for.
+// prices returns the prices of the functions of templates.
 func prices() map[string]price {
 	all := map[string]price{
 		"repeat":    func(a []reflect.Value) (int, error) { return textCost(times(whole(a[0]), a[1].Len())), nil },

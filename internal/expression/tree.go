@@ -63,7 +63,7 @@ func (t *tree) node(n parse.Node, depth int) error {
 	return t.count()
 }
 
-// branch adds a pipeline, a body and an else. bodyAtRoot says that the dot stays the same in the body.
+// branch adds a pipeline, a body and an else. bodyAtRoot is set if the dot stays the same in the body.
 func (t *tree) branch(n *parse.BranchNode, depth int, bodyAtRoot bool) error {
 	outside := t.atRoot
 	err := errors.Join(t.count(), t.pipe(n.Pipe, depth))

@@ -17,7 +17,7 @@ func build(n int, edges ...[2]int) *graph.Graph {
 	return g
 }
 
-// drain takes everything from a queue.
+// drain removes all nodes from a queue.
 func drain(g *graph.Graph) []int {
 	var order []int
 	q := g.Queue()
@@ -110,8 +110,8 @@ func TestReachableIncludesIndirectSuccessors(t *testing.T) {
 	}
 }
 
-// FuzzGraph holds the queue and the components against each other: an order keeps every
-// edge, and what it leaves out is exactly the components and what comes after them.
+// FuzzGraph compares the queue with the components: the order respects every
+// edge, and it omits exactly the components and the nodes after them.
 func FuzzGraph(f *testing.F) {
 	f.Add([]byte{5, 0, 1, 1, 2, 2, 0, 3, 4})
 	f.Add([]byte{3, 2, 1, 1, 0})

@@ -95,7 +95,7 @@ func TestASealedValueOpensForNoOtherPurposeOrKey(t *testing.T) {
 			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 		if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: the error tells the value: %v", name, err)
+			t.Errorf("%s: the error contains the value: %v", name, err)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestAnErrorQuotesAtMost40BytesOfAKey(t *testing.T) {
 	}
 }
 
-// With a point of low order as its key, everyone could open what is sealed to a node.
+// With a point of low order as its key, everyone could open values sealed to a node.
 func TestSealRejectsAKeyWithAKnownSecret(t *testing.T) {
 	t.Parallel()
 

@@ -45,7 +45,7 @@ func FuzzOutput(f *testing.F) {
 		a.Environment = []string{"A=" + secret, "B=" + secret + "word"}
 		text := exec.Output(host.Result{Stdout: []byte(stdout), Stderr: []byte(stderr), Truncated: truncated}, a)
 		if len(text) > 2100 || utf8.ValidString(stdout) && utf8.ValidString(stderr) && utf8.ValidString(secret) && !utf8.ValidString(text) {
-			t.Errorf("told are %d bytes: %q", len(text), text)
+			t.Errorf("output has %d bytes: %q", len(text), text)
 		}
 		if strings.ContainsAny(secret, "[]") || !utf8.ValidString(secret) { // the mark itself, and what no manifest can say
 			return
@@ -53,7 +53,7 @@ func FuzzOutput(f *testing.F) {
 		mark := redact.Mark + "..."
 		for s := range strings.SplitSeq(secret, "\n") {
 			if len(s) > 3 && !strings.Contains(mark, s) && strings.Contains(strings.TrimPrefix(text, "..."), s) {
-				t.Errorf("told is %q, which has %q in it", text, s)
+				t.Errorf("output %q contains %q", text, s)
 			}
 		}
 	})

@@ -130,12 +130,12 @@ func TestEnvironmentValuesAreRedacted(t *testing.T) {
 				i := item(t, "a", spec)
 				report, err := engine.Transaction{Host: h, Noop: noop, Now: time.Now}.Run(t.Context(), []resource.Item{i})
 				must(t, err)
-				told := fmt.Sprintf("%+v %v", report, i.Invalid)
+				shown := fmt.Sprintf("%+v %v", report, i.Invalid)
 				if i.Resource != nil {
-					told += fmt.Sprintf("%+v", i.Resource.Compare())
+					shown += fmt.Sprintf("%+v", i.Resource.Compare())
 				}
-				if strings.Contains(told, "s3c") {
-					t.Errorf("told: %s", told)
+				if strings.Contains(shown, "s3c") {
+					t.Errorf("secret in the output: %s", shown)
 				}
 			}
 		})

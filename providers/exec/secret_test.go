@@ -46,9 +46,9 @@ func TestSecretVariablesReachOnlyTheCommand(t *testing.T) {
 	if diff := cmp.Diff([]string{"PATH=" + host.SearchPath, "MODE=fast", "TOKEN=s3cret-token", "PIN=42"}, env); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
-	said := fmt.Sprintf("%v %s %+v %v", err, r.State().Attributes, r.Compare(), h.Transcript())
-	if strings.Contains(said, "s3cret") || strings.Contains(said, "42") || !strings.Contains(said, "bad [redacted], pin [redacted]") {
-		t.Errorf("it says %s", said)
+	shown := fmt.Sprintf("%v %s %+v %v", err, r.State().Attributes, r.Compare(), h.Transcript())
+	if strings.Contains(shown, "s3cret") || strings.Contains(shown, "42") || !strings.Contains(shown, "bad [redacted], pin [redacted]") {
+		t.Errorf("got %s", shown)
 	}
 }
 

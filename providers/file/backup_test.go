@@ -15,8 +15,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
-// kept returns the bucket as lines of content and paths.
-func kept(t *testing.T, h host.Host) (out []string) {
+// saved returns the bucket as lines of content and paths.
+func saved(t *testing.T, h host.Host) (out []string) {
 	t.Helper()
 	b := bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit)
 	all, err := b.List()
@@ -40,23 +40,23 @@ func TestBackup(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		given func(*testing.T, *hosttest.Host)
 		spec  string
-		kept  []string
+		saved []string
 		bak   string
 	}{
-		"new content":                                {given: one, spec: `{path: /x, content: "two\n"}`, kept: []string{`"one\n" [/x]`}},
-		"a removed file is saved":                    {given: one, spec: `{path: /x, ensure: absent}`, kept: []string{`"one\n" [/x]`}},
-		"a file replaced by a link is saved":         {given: one, spec: `{path: /x, target: /y}`, kept: []string{`"one\n" [/x]`}},
-		"a file replaced by a directory is saved":    {given: one, spec: `{path: /x, ensure: directory}`, kept: []string{`"one\n" [/x]`}},
-		"the files of a removed directory are saved": {given: fullDir, spec: `{path: /x, ensure: absent, force: true}`, kept: []string{`"kept" [/x/sub/f]`}},
+		"new content":                                {given: one, spec: `{path: /x, content: "two\n"}`, saved: []string{`"one\n" [/x]`}},
+		"a removed file is saved":                    {given: one, spec: `{path: /x, ensure: absent}`, saved: []string{`"one\n" [/x]`}},
+		"a file replaced by a link is saved":         {given: one, spec: `{path: /x, target: /y}`, saved: []string{`"one\n" [/x]`}},
+		"a file replaced by a directory is saved":    {given: one, spec: `{path: /x, ensure: directory}`, saved: []string{`"one\n" [/x]`}},
+		"the files of a removed directory are saved": {given: fullDir, spec: `{path: /x, ensure: absent, force: true}`, saved: []string{`"kept" [/x/sub/f]`}},
 		"a file that replaces a directory is written once": {
-			given: fullDir, spec: `{path: /x, content: a, force: true}`, kept: []string{`"kept" [/x/sub/f]`},
+			given: fullDir, spec: `{path: /x, content: a, force: true}`, saved: []string{`"kept" [/x/sub/f]`},
 		},
-		"the bucket by name":                         {given: one, spec: `{path: /x, content: "two\n", backup: Bucket}`, kept: []string{`"one\n" [/x]`}},
+		"the bucket by name":                         {given: one, spec: `{path: /x, content: "two\n", backup: Bucket}`, saved: []string{`"one\n" [/x]`}},
 		"a copy with a suffix":                       {given: one, spec: `{path: /x, content: "two\n", backup: .bak}`, bak: "/x.bak ---------- 0640 1001:2001\n  one\n  \n"},
 		"a copy with a suffix of a removed file":     {given: one, spec: `{path: /x, ensure: absent, backup: .bak}`, bak: "/x.bak ---------- 0640 1001:2001\n  one\n  \n"},
 		"none with backup: None":                     {given: one, spec: `{path: /x, content: "two\n", backup: None}`},
 		"none with showDiff: false":                  {given: one, spec: `{path: /x, content: "two\n", showDiff: false}`},
-		"the bucket with showDiff: false and backup": {given: one, spec: `{path: /x, content: "two\n", showDiff: false, backup: Bucket}`, kept: []string{`"one\n" [/x]`}},
+		"the bucket with showDiff: false and backup": {given: one, spec: `{path: /x, content: "two\n", showDiff: false, backup: Bucket}`, saved: []string{`"one\n" [/x]`}},
 		"none of a link":                             {given: symlink("/etc/passwd", 0, 0), spec: `{path: /x, content: a}`},
 		"none of a fifo":                             {given: fifo, spec: `{path: /x, content: a}`},
 		"none of a missing file":                     {spec: `{path: /x, content: a}`},
@@ -68,8 +68,8 @@ func TestBackup(t *testing.T) {
 			if got := apply(t, h, c.spec); got.Err != "" || len(got.Left) > 0 {
 				t.Errorf("error %s, left %v", got.Err, got.Left)
 			}
-			if diff := cmp.Diff(c.kept, kept(t, h)); diff != "" {
-				t.Errorf("kept (-want +got):\n%s", diff)
+			if diff := cmp.Diff(c.saved, saved(t, h)); diff != "" {
+				t.Errorf("bucket (-want +got):\n%s", diff)
 			}
 			if c.bak == "" {
 				c.bak = "/x.bak absent\n"
@@ -136,8 +136,8 @@ func TestNoBackupIfValidateCmdFails(t *testing.T) {
 	h := newHost(t, text("one\n", 0o644, 0, 0))
 	checker(t, h, new([]string))
 	apply(t, h, `{path: /x, content: bad, validateCmd: checker %}`)
-	if got := kept(t, h); got != nil {
-		t.Errorf("kept %v", got)
+	if got := saved(t, h); got != nil {
+		t.Errorf("the bucket has %v", got)
 	}
 }
 
@@ -151,8 +151,8 @@ func TestBackupDoesNotFollowSymlinks(t *testing.T) {
 		r := look(t, h.ReadOnly(), `{path: /x, content: "two\n", backup: `+to+`}`)
 		must(t, h.Symlink("/etc/shadow", "/x"))
 		must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
-		if diff := cmp.Diff("/x.bak absent\n", resourcetest.Files(h, "/x.bak")(t)); diff != "" || kept(t, h) != nil {
-			t.Errorf("%s: kept %v, beside it (-want +got):\n%s", to, kept(t, h), diff)
+		if diff := cmp.Diff("/x.bak absent\n", resourcetest.Files(h, "/x.bak")(t)); diff != "" || saved(t, h) != nil {
+			t.Errorf("%s: the bucket has %v, beside the file (-want +got):\n%s", to, saved(t, h), diff)
 		}
 	}
 }

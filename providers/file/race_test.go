@@ -147,12 +147,12 @@ func TestNoWriteThroughAUsersSymlinks(t *testing.T) {
 			must(t, os.Symlink("/etc", home+"/l"))
 			must(t, os.Lchown(home+"/l", zed, zed))
 			plantFile(t, dir+"/etc/f", "root's", 0, 0o600)
-			before := etc(t, dir)
+			before := listEtc(t, dir)
 			rival.Start(t, dir, zed, "exchange", "/home/zed/d", "/home/zed/l")
 			tries := 0
 			for end := time.Now().Add(raceTime); time.Now().Before(end) || tries < raceTries; tries++ {
 				_ = applyOnce(t, h, specs[tries%len(specs)])
-				if after := etc(t, dir); after != before {
+				if after := listEtc(t, dir); after != before {
 					t.Fatalf("zed won after %d attempts: %s was %s", tries+1, after, before)
 				}
 			}
@@ -161,8 +161,8 @@ func TestNoWriteThroughAUsersSymlinks(t *testing.T) {
 	}
 }
 
-// etc lists /etc.
-func etc(t *testing.T, dir string) string {
+// listEtc lists /etc.
+func listEtc(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, "etc"))
 	must(t, err)
@@ -189,12 +189,12 @@ func TestNoChownThroughConcurrentHardLinks(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			h, dir := homeOfZed(t)
 			plantFile(t, dir+"/etc/f", "root's", 0, 0o600)
-			before := etc(t, dir)
+			before := listEtc(t, dir)
 			rival.Start(t, dir, 0, "link", "/etc/f", "/home/zed/l")
 			tries := 0
 			for end := time.Now().Add(raceTime); time.Now().Before(end) || tries < raceTries; tries++ {
 				_ = applyOnce(t, h, spec)
-				if after := etc(t, dir); after != before {
+				if after := listEtc(t, dir); after != before {
 					t.Fatalf("zed won after %d attempts: %s was %s", tries+1, after, before)
 				}
 			}

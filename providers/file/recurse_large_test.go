@@ -49,7 +49,7 @@ type counter struct {
 
 func (c *counter) count() {
 	if c.calls++; c.calls%1000 == 0 {
-		c.most = max(c.most, held())
+		c.most = max(c.most, heapInUse())
 	}
 }
 
@@ -87,15 +87,15 @@ func (c countedHandle) ReadDir() ([]string, error) {
 	return c.Handle.ReadDir()
 }
 
-// held returns the number of bytes of memory in use.
-func held() uint64 {
+// heapInUse returns the number of bytes of memory in use.
+func heapInUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-func tend(t testing.TB, h host.Host, spec string) report.Report {
+func runFile(t testing.TB, h host.Host, spec string) report.Report {
 	t.Helper()
 	kind := bound.Kind(file.Type(nowhere))
 	ref := resource.Ref{Kind: "File", Name: "a"}
@@ -118,14 +118,14 @@ func TestRecursionUsesConstantMemory(t *testing.T) {
 	for _, n := range []int{few, many} {
 		c := new(counter)
 		h := counted{large(t, n), c}
-		before := held()
-		result := tend(t, h, `{"path":"/x","recurse":true,"maxFiles":-1,"owner":0,"mode":"0644"}`)
+		before := heapInUse()
+		result := runFile(t, h, `{"path":"/x","recurse":true,"maxFiles":-1,"owner":0,"mode":"0644"}`)
 		if want := n + n/100 + 1; result.Counts.InSync != want || result.Status != "unchanged" {
 			t.Fatalf("%d files: %+v", n, result.Counts)
 		}
-		c.most = max(c.most, held())
+		c.most = max(c.most, heapInUse())
 		if grown := int64(c.most) - int64(before); grown > allowed {
-			t.Errorf("%d files: %d bytes were held, which is more than %d", n, grown, allowed)
+			t.Errorf("%d files: %d bytes in use, want at most %d", n, grown, allowed)
 		}
 		if calls[n] = c.calls; c.calls < n {
 			t.Errorf("of %d files, %d calls were counted", n, c.calls)
@@ -143,7 +143,7 @@ func BenchmarkRecurseInSync(b *testing.B) {
 			h := large(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				tend(b, h, `{"path":"/x","recurse":true,"maxFiles":-1,"owner":0,"mode":"0644"}`)
+				runFile(b, h, `{"path":"/x","recurse":true,"maxFiles":-1,"owner":0,"mode":"0644"}`)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/file")
 		})

@@ -42,7 +42,7 @@ func TestRecursionDoesNotFollowSymlinks(t *testing.T) {
 			must(t, err)
 			defer real.Close()
 			turned := false
-			report := grow(t, treacherous{real, func() {
+			report := runForest(t, treacherous{real, func() {
 				if at := filepath.Join(h.Dir(), "x/d"); !turned && lstat(at) == nil {
 					turned = true
 					must(t, os.Rename(at, at+"-away"))
@@ -52,7 +52,7 @@ func TestRecursionDoesNotFollowSymlinks(t *testing.T) {
 			if got := describeOne(t, h, "/etc/shadow"); got != "/etc/shadow 0644 secret" {
 				t.Error(got)
 			}
-			if lines := strings.Join(told(report), "\n"); !turned || !strings.Contains(lines, "contains a symlink") {
+			if lines := strings.Join(reportLines(report), "\n"); !turned || !strings.Contains(lines, "contains a symlink") {
 				t.Error(lines)
 			}
 		})
@@ -76,10 +76,10 @@ func TestRecursionFollowsSymlinksAboveItsPath(t *testing.T) {
 	real, err := linux.Open(linux.Options{Root: h.Dir()})
 	must(t, err)
 	defer real.Close()
-	if diff := cmp.Diff([]string{"File//way/d/f: removed", "File//way/d/g: created"}, told(grow(t, real, f))); diff != "" {
+	if diff := cmp.Diff([]string{"File//way/d/f: removed", "File//way/d/g: created"}, reportLines(runForest(t, real, f))); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"/x/d/ 0755", "/x/d/g 0644 three", "/x/own 0644 two"}, standing(t, h)); diff != "" {
+	if diff := cmp.Diff([]string{"/x/d/ 0755", "/x/d/g 0644 three", "/x/own 0644 two"}, listing(t, h)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -41,14 +41,14 @@ func newEstate(t *testing.T) *estate {
 	}
 	e := &estate{h: h, dir: dir, home: filepath.Join(dir, "data/home/zed"), own: -1}
 	t.Cleanup(func() { _ = unix.Close(e.own) })
-	e.lay(t)
+	e.restoreFiles(t)
 	rival.Start(t, dir, zed, "exchange", "/home/zed/d", "/home/zed/link")
 	return e
 }
 
-// lay restores all files in zed's directory, and the symlink beside it. If
+// restoreFiles restores all files in zed's directory, and the symlink beside it. If
 // one of them is missing, the other is not exchanged.
-func (e *estate) lay(t *testing.T) {
+func (e *estate) restoreFiles(t *testing.T) {
 	t.Helper()
 	var st unix.Stat_t
 	if e.own < 0 || unix.Fstat(e.own, &st) != nil || st.Nlink == 0 {
@@ -88,8 +88,8 @@ func (e *estate) place(t *testing.T, made string) {
 	}
 }
 
-// lost reports files of root's that were changed.
-func (e *estate) lost(t *testing.T) string {
+// changedFiles reports files of root's that were changed.
+func (e *estate) changedFiles(t *testing.T) string {
 	t.Helper()
 	for _, name := range prized {
 		file := filepath.Join(e.dir, "etc", name)
@@ -138,9 +138,9 @@ func TestRecursionIsSafeFromAUsersSymlinks(t *testing.T) {
 				must(t, os.WriteFile(filepath.Join(e.dir, "src/d", name), []byte("from the source"), 0o644))
 			}
 			for i := range runs {
-				e.lay(t)
-				grow(t, e.h, forest{files: []string{specs[i%len(specs)]}})
-				if won := e.lost(t); won != "" {
+				e.restoreFiles(t)
+				runForest(t, e.h, forest{files: []string{specs[i%len(specs)]}})
+				if won := e.changedFiles(t); won != "" {
 					t.Fatalf("zed won in run %d: %s", i+1, won)
 				}
 			}
@@ -159,8 +159,8 @@ func TestCopyIsSafeFromAUsersSymlinks(t *testing.T) {
 			e := newEstate(t)
 			must(t, os.Mkdir(filepath.Join(e.dir, "out"), 0o755))
 			for i := range runs {
-				e.lay(t)
-				grow(t, e.h, forest{files: []string{spec}})
+				e.restoreFiles(t)
+				runForest(t, e.h, forest{files: []string{spec}})
 				for _, dir := range []string{filepath.Join(e.dir, "out"), filepath.Join(e.dir, bucket.DefaultDir)} {
 					if _, err := os.Lstat(dir); err != nil {
 						continue
@@ -192,8 +192,8 @@ func TestUnreadableEntriesDoNotBlockOthers(t *testing.T) {
 	}
 	must(t, unix.Close(fd))
 	must(t, os.WriteFile(filepath.Join(dir, "home/zed/z"), nil, 0o600))
-	report := grow(t, h, forest{files: []string{`{path: /home/zed, recurse: true, owner: zed, maxFiles: 1000}`}})
-	if lines := strings.Join(told(report), "\n"); !strings.Contains(lines, "File/a: cannot generate its resources: cannot look at file: lookup /home/zed/a-long") {
+	report := runForest(t, h, forest{files: []string{`{path: /home/zed, recurse: true, owner: zed, maxFiles: 1000}`}})
+	if lines := strings.Join(reportLines(report), "\n"); !strings.Contains(lines, "File/a: cannot generate its resources: cannot look at file: lookup /home/zed/a-long") {
 		t.Error(lines)
 	}
 	if info, err := h.Stat("/home/zed/z"); err != nil || info.UID != zed {
@@ -207,7 +207,7 @@ func TestHardLinksAreNotCopied(t *testing.T) {
 	must(t, os.Link(filepath.Join(dir, "etc/shadow"), filepath.Join(dir, "home/zed/notes")))
 	must(t, os.WriteFile(filepath.Join(dir, "home/zed/own"), []byte("own"), 0o600))
 	must(t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
-	grow(t, h, forest{files: []string{`{path: /out, recurse: true, source: /home/zed, mode: "0644"}`}})
+	runForest(t, h, forest{files: []string{`{path: /out, recurse: true, source: /home/zed, mode: "0644"}`}})
 	err := applyOnce(t, h, `{path: /out/file, source: /home/zed/notes, mode: "0644"}`)
 	if hard := new(host.HardLinkError); !errors.As(err, &hard) || hard.Path != "/home/zed/notes" {
 		t.Errorf("got %v", err)
@@ -248,8 +248,8 @@ func TestHugeDirectoriesDoNotBlockOthers(t *testing.T) {
 	const names = 130_000 // half of the limit
 	rival.Fill(t, home+"/d", names)
 	rival.Fill(t, home+"/d/d", names)
-	report := grow(t, h, forest{files: []string{`{path: /home/zed, recurse: true, owner: zed, ignore: ["x*"], maxFiles: -1}`}})
-	if lines := strings.Join(told(report), "\n"); !strings.Contains(lines, "cannot read directory /home/zed/d/d: its names and those of the directories above exceed 64 MiB") {
+	report := runForest(t, h, forest{files: []string{`{path: /home/zed, recurse: true, owner: zed, ignore: ["x*"], maxFiles: -1}`}})
+	if lines := strings.Join(reportLines(report), "\n"); !strings.Contains(lines, "cannot read directory /home/zed/d/d: its names and those of the directories above exceed 64 MiB") {
 		t.Error(lines)
 	}
 	if info, err := h.Stat("/home/zed/z"); err != nil || info.UID != zed {

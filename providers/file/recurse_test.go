@@ -63,8 +63,8 @@ func plant(t testing.TB, given []string) *hosttest.Host {
 	return h
 }
 
-// grow runs Files on a host.
-func grow(t testing.TB, h host.Host, f forest) report.Report {
+// runForest runs Files on a host.
+func runForest(t testing.TB, h host.Host, f forest) report.Report {
 	t.Helper()
 	kind := bound.Kind(file.Type(nowhere))
 	var items []resource.Item
@@ -84,15 +84,15 @@ func grow(t testing.TB, h host.Host, f forest) report.Report {
 	return result
 }
 
-func told(result report.Report) (lines []string) {
+func reportLines(result report.Report) (lines []string) {
 	for _, res := range result.Resources {
 		lines = append(lines, res.Lines()...)
 	}
 	return lines
 }
 
-// standing lists the entries below /x: path, mode, owner unless it is root, and content or text.
-func standing(t *testing.T, h *hosttest.Host) (all []string) {
+// listing lists the entries below /x: path, mode, owner unless it is root, and content or text.
+func listing(t *testing.T, h *hosttest.Host) (all []string) {
 	t.Helper()
 	top := filepath.Join(h.Dir(), "x")
 	must(t, filepath.WalkDir(top, func(p string, _ fs.DirEntry, err error) error {
@@ -153,17 +153,17 @@ func (f forest) check(t *testing.T) {
 	if f.before != nil {
 		f.before(t, h.Dir())
 	}
-	if diff := cmp.Diff(f.lines, told(grow(t, h, f))); diff != "" {
+	if diff := cmp.Diff(f.lines, reportLines(runForest(t, h, f))); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(f.tree, standing(t, h)); diff != "" {
+	if diff := cmp.Diff(f.tree, listing(t, h)); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
 	}
 	if failed := slices.ContainsFunc(f.lines, func(l string) bool { return strings.Contains(l, "cannot") }); failed || f.noop {
 		return
 	}
-	if again := grow(t, h, f); again.Status != "unchanged" {
-		t.Errorf("a second run: %v", told(again))
+	if again := runForest(t, h, f); again.Status != "unchanged" {
+		t.Errorf("a second run: %v", reportLines(again))
 	}
 }
 
@@ -411,12 +411,12 @@ func TestPurge(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
 			h := plant(t, f.given)
-			got := told(grow(t, h, f))
+			got := reportLines(runForest(t, h, f))
 			slices.Sort(got)
 			if diff := cmp.Diff(f.lines, got); diff != "" {
 				t.Errorf("lines (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(f.tree, standing(t, h)); diff != "" {
+			if diff := cmp.Diff(f.tree, listing(t, h)); diff != "" {
 				t.Errorf("tree (-want +got):\n%s", diff)
 			}
 			if text, err := h.ReadFile("/else/kept"); string(text) != "three" || err != nil {
@@ -431,8 +431,8 @@ func TestPurgedFilesAreBackedUp(t *testing.T) {
 	t.Parallel()
 
 	h := plant(t, []string{"/x/f one", "/x/d/g two"})
-	grow(t, h, forest{files: []string{`{path: /x, recurse: true, purge: true, force: true}`}})
-	if diff := cmp.Diff([]string{`"one" [/x/f]`, `"two" [/x/d/g]`}, kept(t, h)); diff != "" {
+	runForest(t, h, forest{files: []string{`{path: /x, recurse: true, purge: true, force: true}`}})
+	if diff := cmp.Diff([]string{`"one" [/x/f]`, `"two" [/x/d/g]`}, saved(t, h)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -443,10 +443,10 @@ func TestBackupCopiesAreNotPurged(t *testing.T) {
 	h := plant(t, []string{"/x/d/g two", "/x/e.bak/", "/x/f one"})
 	f := forest{files: []string{`{path: /x, recurse: true, purge: true, force: true, backup: .bak}`}}
 	for _, want := range [][]string{{"File//x/d/g: removed", "File//x/e.bak: removed", "File//x/f: removed"}, nil} {
-		if diff := cmp.Diff(want, told(grow(t, h, f))); diff != "" {
+		if diff := cmp.Diff(want, reportLines(runForest(t, h, f))); diff != "" {
 			t.Errorf("lines (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"/x/d/ 0755", "/x/d/g.bak 0644 two", "/x/f.bak 0644 one"}, standing(t, h)); diff != "" {
+		if diff := cmp.Diff([]string{"/x/d/ 0755", "/x/d/g.bak 0644 two", "/x/f.bak 0644 one"}, listing(t, h)); diff != "" {
 			t.Errorf("tree (-want +got):\n%s", diff)
 		}
 	}
@@ -472,7 +472,7 @@ func TestMountsAreNotPurged(t *testing.T) {
 			}
 		}
 		h.Put("/x/other/inside", "three")
-		lines := told(grow(t, h, forest{files: []string{`{path: /x, recurse: true, purge: true, force: true}`}}))
+		lines := reportLines(runForest(t, h, forest{files: []string{`{path: /x, recurse: true, purge: true, force: true}`}}))
 		if diff := cmp.Diff([]string{"File//x/stray: removed"}, lines); diff != "" {
 			t.Error(diff)
 		}
@@ -499,7 +499,7 @@ func TestManyFilesCauseAWarning(t *testing.T) {
 		`{path: /x, recurse: true, maxFiles: -1, mode: "0644"}`:   nil,
 		`{path: /x, recurse: true, maxFiles: 2000, mode: "0644"}`: nil,
 	} {
-		if diff := cmp.Diff(want, told(grow(t, h, forest{files: []string{spec}}))); diff != "" {
+		if diff := cmp.Diff(want, reportLines(runForest(t, h, forest{files: []string{spec}}))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", spec, diff)
 		}
 	}

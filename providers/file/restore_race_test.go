@@ -32,8 +32,8 @@ func TestRestoreIsConsistentUnderConcurrentReplacement(t *testing.T) {
 	if former, err := r.Former(t.Context(), resourcetest.Writer(h), changes); !errors.Is(err, host.ErrChanged) {
 		t.Errorf("of two files it remembers %s: %v", former, err)
 	}
-	if kept, err := os.ReadDir(filepath.Join(dir, "var/lib/fettle/bucket")); err == nil {
-		t.Errorf("the bucket has %v", kept)
+	if saved, err := os.ReadDir(filepath.Join(dir, "var/lib/fettle/bucket")); err == nil {
+		t.Errorf("the bucket has %v", saved)
 	}
 	exchange()
 	must(t, r.Read(t.Context(), resourcetest.Reader(h)))

@@ -49,14 +49,14 @@ func TestSecretContentIsNeitherShownNorBackedUp(t *testing.T) {
 			if diff := cmp.Diff(want, c.Changes); diff != "" {
 				t.Error(diff)
 			}
-			if told := fmt.Sprint(c.Observed); strings.Contains(told, "sha256") || strings.Contains(told, "s3cret") {
-				t.Errorf("what is remembered tells of the content: %s", told)
+			if shown := fmt.Sprint(c.Observed); strings.Contains(shown, "sha256") || strings.Contains(shown, "s3cret") {
+				t.Errorf("what is remembered tells of the content: %s", shown)
 			}
 			must(t, r.Write(t.Context(), resourcetest.Writer(h), c.Changes))
 			if got, err := h.ReadFile("/x"); err != nil || string(got) != "n3w-s3cret\xff\x00\n" {
 				t.Errorf("the file has %q, %v", got, err)
 			}
-			if all := kept(t, h); len(all) > 0 {
+			if all := saved(t, h); len(all) > 0 {
 				t.Errorf("the bucket has %v", all)
 			}
 			if _, err := h.Lstat("/x.bak"); err == nil {
@@ -157,11 +157,11 @@ func TestFormerSecretIsNotShown(t *testing.T) {
 			h.Put("/srv/two", "two\n")
 			must(t, h.Symlink("/x", "/link"))
 			r := ordinary(t, h, c.spec)
-			said := fmt.Sprintf("%+v %+v %s", r.Compare(), r.Audited([]byte("key")), r.State().Attributes)
+			shown := fmt.Sprintf("%+v %+v %s", r.Compare(), r.Audited([]byte("key")), r.State().Attributes)
 			sum := sha256.Sum256([]byte(c.now))
-			for _, tells := range []string{"s3cret", hex.EncodeToString(sum[:])[:8], "{sha256}", "{md5}", "{sha256lite}"} {
-				if strings.Contains(said, tells) {
-					t.Errorf("%q is shown: %s", tells, said)
+			for _, secret := range []string{"s3cret", hex.EncodeToString(sum[:])[:8], "{sha256}", "{md5}", "{sha256lite}"} {
+				if strings.Contains(shown, secret) {
+					t.Errorf("%q is shown: %s", secret, shown)
 				}
 			}
 		})
@@ -190,7 +190,7 @@ func TestSecretThatWasInSyncIsNotBackedUp(t *testing.T) {
 			h.Put("/x", now)
 			r := ordinary(t, h, `{path: /x, content: plain, backup: `+backup+`}`)
 			must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
-			if all := kept(t, h); len(all) > 0 {
+			if all := saved(t, h); len(all) > 0 {
 				t.Errorf("the bucket has %v", all)
 			}
 			if _, err := h.Lstat("/x.bak"); err == nil {
@@ -220,7 +220,7 @@ func TestFormerSecretIsNotBackedUp(t *testing.T) {
 			next, err := bound.Kind(file.Type(nowhere)).Bind(ref, json.RawMessage(spec))
 			must(t, errors.Join(err, next.Choose(nil, h, ""), next.Read(t.Context(), resourcetest.Reader(h))))
 			must(t, next.Write(t.Context(), resourcetest.Writer(h), next.Compare().Changes))
-			if all := kept(t, h); len(all) > 0 {
+			if all := saved(t, h); len(all) > 0 {
 				t.Errorf("the bucket has %v", all)
 			}
 			if _, err := h.Lstat("/x.bak"); err == nil {

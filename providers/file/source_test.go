@@ -319,7 +319,7 @@ func TestContentWithWrongChecksumIsDiscarded(t *testing.T) {
 					t.Errorf("the file is now %q, %v", text, err)
 				}
 				if names, err := h.ReadDir("/"); err != nil || slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, ".fettle") }) {
-					t.Errorf("left behind is %v, %v", names, err)
+					t.Errorf("staged files remain: %v, %v", names, err)
 				}
 			})
 		}
@@ -410,7 +410,7 @@ func TestSecretHeadersAreSentAndNeverShown(t *testing.T) {
 		t.Errorf("the file has %q, %v", text, err)
 	}
 	if said := fmt.Sprintf("%+v %s", changes, res.State().Attributes); strings.Contains(said, "s3cret") || !strings.Contains(said, sumTwo) {
-		t.Errorf("it says %s", said)
+		t.Errorf("got %s", said)
 	}
 
 	for spec, want := range map[string]string{

@@ -69,9 +69,9 @@ func TestRecursionCopiesFirstExistingSource(t *testing.T) {
 	h := hosttest.New(t)
 	h.Put("/srv/b/f", "b\n")
 	h.Put("/srv/c/f", "c\n")
-	report := grow(t, h, forest{files: []string{`{path: /x, recurse: true, sources: [/srv/a, /srv/b, /srv/c]}`}})
+	report := runForest(t, h, forest{files: []string{`{path: /x, recurse: true, sources: [/srv/a, /srv/b, /srv/c]}`}})
 	if text, err := h.ReadFile("/x/f"); err != nil || string(text) != "b\n" {
-		t.Errorf("copied is %q, %v: %q", text, err, told(report))
+		t.Errorf("copied is %q, %v: %q", text, err, reportLines(report))
 	}
 }
 

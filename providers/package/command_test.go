@@ -29,8 +29,8 @@ func TestAptCommands(t *testing.T) {
 		old, held       = "install ok installed 1.0", "hold ok installed 1.0"
 		half            = "install ok half-configured 1.0"
 	)
-	asked := "? apt-cache -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= policy -- tree"
-	told := func(words string) string {
+	policy := "? apt-cache -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= policy -- tree"
+	aptGet := func(words string) string {
 		return "! apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=600 -o DPkg::Options::=--force-confold " + words
 	}
 	const selections, configure = "! dpkg --set-selections", "! dpkg --force-confold --configure --pending"
@@ -39,30 +39,30 @@ func TestAptCommands(t *testing.T) {
 		is, attributes, becomes string
 		commands                []string
 	}{
-		"not installed to present":     {gone, `"ensure":"present"`, old, []string{asked, told("install tree")}},
-		"not installed to latest":      {gone, `"ensure":"latest"`, "install ok installed 2.0", []string{asked, told("install tree")}},
-		"not installed to a version":   {gone, `"ensure":"1.0"`, old, []string{asked, told("install --allow-downgrades tree=1.0")}},
-		"not installed to held":        {gone, `"mark":"hold"`, old, []string{asked, told("install tree"), selections}},
-		"removed to present":           {leftovers, `"ensure":"present"`, old, []string{asked, told("install tree")}},
-		"removed to purged":            {leftovers, `"ensure":"purged"`, gone, []string{told("purge tree")}},
-		"installed to absent":          {old, `"ensure":"absent"`, leftovers, []string{told("remove tree")}},
-		"installed to purged":          {old, `"ensure":"purged"`, gone, []string{told("purge tree")}},
-		"installed to latest":          {old, `"ensure":"latest"`, "install ok installed 2.0", []string{asked, told("install tree")}},
-		"installed to another version": {old, `"ensure":"2.0"`, "install ok installed 2.0", []string{asked, told("install --allow-downgrades tree=2.0")}},
-		"held to latest":               {held, `"ensure":"latest"`, "hold ok installed 2.0", []string{asked, selections, told("install tree"), selections}},
-		"held to absent":               {held, `"ensure":"absent"`, leftovers, []string{selections, told("remove tree")}},
+		"not installed to present":     {gone, `"ensure":"present"`, old, []string{policy, aptGet("install tree")}},
+		"not installed to latest":      {gone, `"ensure":"latest"`, "install ok installed 2.0", []string{policy, aptGet("install tree")}},
+		"not installed to a version":   {gone, `"ensure":"1.0"`, old, []string{policy, aptGet("install --allow-downgrades tree=1.0")}},
+		"not installed to held":        {gone, `"mark":"hold"`, old, []string{policy, aptGet("install tree"), selections}},
+		"removed to present":           {leftovers, `"ensure":"present"`, old, []string{policy, aptGet("install tree")}},
+		"removed to purged":            {leftovers, `"ensure":"purged"`, gone, []string{aptGet("purge tree")}},
+		"installed to absent":          {old, `"ensure":"absent"`, leftovers, []string{aptGet("remove tree")}},
+		"installed to purged":          {old, `"ensure":"purged"`, gone, []string{aptGet("purge tree")}},
+		"installed to latest":          {old, `"ensure":"latest"`, "install ok installed 2.0", []string{policy, aptGet("install tree")}},
+		"installed to another version": {old, `"ensure":"2.0"`, "install ok installed 2.0", []string{policy, aptGet("install --allow-downgrades tree=2.0")}},
+		"held to latest":               {held, `"ensure":"latest"`, "hold ok installed 2.0", []string{policy, selections, aptGet("install tree"), selections}},
+		"held to absent":               {held, `"ensure":"absent"`, leftovers, []string{selections, aptGet("remove tree")}},
 		"held to another version without a hold": {
 			held, `"ensure":"2.0","mark":"none"`, "install ok installed 2.0",
-			[]string{asked, selections, told("install --allow-downgrades tree=2.0")},
+			[]string{policy, selections, aptGet("install --allow-downgrades tree=2.0")},
 		},
-		"interrupted to present": {half, `"ensure":"present"`, old, []string{configure, asked, told("install tree")}},
+		"interrupted to present": {half, `"ensure":"present"`, old, []string{configure, policy, aptGet("install tree")}},
 		"with options": {
 			gone, `"ensure":"present","installOptions":["-t","backports"],"uninstallOptions":["--unused"]`, old,
-			[]string{asked, told("install -t backports tree")},
+			[]string{policy, aptGet("install -t backports tree")},
 		},
 		"with new configuration files": {
 			gone, `"ensure":"present","configFiles":"replace"`, old,
-			[]string{asked, strings.Replace(told("install tree"), "confold", "confnew", 1)},
+			[]string{policy, strings.Replace(aptGet("install tree"), "confold", "confnew", 1)},
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -70,7 +70,7 @@ const (
 // DefaultLock waits for other package managers as long as an unattended upgrade may take.
 func DefaultLock() apt.Lock { return apt.Lock{Timeout: 10 * time.Minute, Poll: 2 * time.Second} }
 
-// Type is the resource type Package. lock says how long it waits for other package managers.
+// Type is the resource type Package. lock configures the wait for other package managers.
 func Type(lock apt.Lock) *resource.Type[Attributes] {
 	return &resource.Type[Attributes]{
 		Name:        "Package",

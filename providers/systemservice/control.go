@@ -20,7 +20,7 @@ const (
 	// jobLimit bounds a start, stop or restart. Systemd's own limit is 90 seconds for
 	// most units and none for some.
 	jobLimit = 5 * time.Minute
-	// probation is how long a service must run if its start proves nothing.
+	// probation is the time that a service must run if its start proves nothing.
 	probation = 500 * time.Millisecond
 )
 

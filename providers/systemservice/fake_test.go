@@ -56,8 +56,8 @@ func read(t *testing.T, file string) string {
 }
 
 func (f *fakeSystemd) systemctl(verb string, args []string) host.Result {
-	if said, fails := f.fails[verb]; fails {
-		return host.Result{ExitCode: 1, Stderr: []byte(said)}
+	if stderr, fails := f.fails[verb]; fails {
+		return host.Result{ExitCode: 1, Stderr: []byte(stderr)}
 	}
 	var out strings.Builder
 	for _, arg := range args {
@@ -69,7 +69,7 @@ func (f *fakeSystemd) systemctl(verb string, args []string) host.Result {
 			out.WriteString(strings.Join(u.lines, "\n") + "\n\n")
 			continue
 		}
-		if exit := u.told(verb); exit != 0 {
+		if exit := u.execute(verb); exit != 0 {
 			return host.Result{ExitCode: exit}
 		}
 	}
@@ -95,8 +95,8 @@ func (f *fakeSystemd) unit(name string) *fakeUnit {
 	return u
 }
 
-// told carries out a verb and returns the exit code.
-func (u *fakeUnit) told(verb string) int {
+// execute carries out a verb and returns the exit code.
+func (u *fakeUnit) execute(verb string) int {
 	switch verb {
 	case "start", "try-restart", "try-reload-or-restart":
 		u.set("ActiveState", "active")

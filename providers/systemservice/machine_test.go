@@ -114,9 +114,9 @@ func apply(t *testing.T, h host.Host, attributes string) []string {
 	t.Helper()
 	r := bind(t, h, attributes)
 	changes := look(t, h, r)
-	var told []string
+	var messages []string
 	for _, c := range changes {
-		told = append(told, c.Message)
+		messages = append(messages, c.Message)
 	}
 	if len(changes) > 0 {
 		if err := r.Write(t.Context(), resourcetest.Writer(h), changes); err != nil {
@@ -126,7 +126,7 @@ func apply(t *testing.T, h host.Host, attributes string) []string {
 	if left := look(t, h, r); len(left) > 0 {
 		t.Errorf("after %s there is still to change: %+v", attributes, left)
 	}
-	return told
+	return messages
 }
 
 func refused(t *testing.T, h host.Host, attributes string) string {
@@ -181,16 +181,16 @@ func (m machine) theLawsHold(t *testing.T) {
 }
 
 func (m machine) startsAndStops(t *testing.T) {
-	told := apply(t, m.host, "{name: plain, ensure: running, enable: true}")
-	if diff := cmp.Diff([]string{"ensure changed stopped to running"}, told); diff != "" {
+	changes := apply(t, m.host, "{name: plain, ensure: running, enable: true}")
+	if diff := cmp.Diff([]string{"ensure changed stopped to running"}, changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	if got := m.property(t, "ActiveState", "plain") + " " + m.property(t, "UnitFileState", "plain"); got != "active enabled" {
 		t.Errorf("it is %s", got)
 	}
 	started := m.property(t, "InvocationID", "plain")
-	if told := apply(t, m.host, "{name: plain.service, ensure: running, enable: true, mask: false}"); told != nil {
-		t.Errorf("a second time it changed %v", told)
+	if changes := apply(t, m.host, "{name: plain.service, ensure: running, enable: true, mask: false}"); changes != nil {
+		t.Errorf("a second time it changed %v", changes)
 	}
 	if m.property(t, "InvocationID", "plain") != started {
 		t.Error("a second time it was started again")
@@ -220,8 +220,8 @@ func (m machine) unmasksToStart(t *testing.T) {
 		t.Errorf("masking left it %s", got)
 	}
 	apply(t, m.host, "{name: shipped, mask: true}")
-	told := apply(t, m.host, "{name: shipped, ensure: running}")
-	if diff := cmp.Diff([]string{"ensure changed stopped to running"}, told); diff != "" {
+	changes := apply(t, m.host, "{name: shipped, ensure: running}")
+	if diff := cmp.Diff([]string{"ensure changed stopped to running"}, changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	apply(t, m.host, "{name: shipped, ensure: stopped, mask: true}")
@@ -230,8 +230,8 @@ func (m machine) unmasksToStart(t *testing.T) {
 }
 
 func (m machine) handlesMissing(t *testing.T) {
-	if told := apply(t, m.host, "{name: missing, ensure: stopped, enable: false, mask: false}"); told != nil {
-		t.Errorf("it changed %v", told)
+	if changes := apply(t, m.host, "{name: missing, ensure: stopped, enable: false, mask: false}"); changes != nil {
+		t.Errorf("it changed %v", changes)
 	}
 	const want = "service missing.service does not exist on the host: install its package first, for example with require: [Package/...]"
 	for _, attributes := range []string{"{name: missing, ensure: running}", "{name: missing, enable: true}"} {
@@ -269,8 +269,8 @@ func (m machine) saysWhy(t *testing.T) {
 
 func (m machine) followsAliases(t *testing.T) {
 	apply(t, m.host, "{name: named, ensure: running}")
-	if told := apply(t, m.host, "{name: nick, ensure: running, enable: true}"); told != nil {
-		t.Errorf("the alias differs from what it stands for: %v", told)
+	if changes := apply(t, m.host, "{name: nick, ensure: running, enable: true}"); changes != nil {
+		t.Errorf("the alias differs from its unit: %v", changes)
 	}
 	m.run(t, "systemctl", "disable", "named")
 	m.run(t, "systemctl", "link", "/etc/systemd/system/named.service")
@@ -286,8 +286,8 @@ func (m machine) startsInstances(t *testing.T) {
 
 func (m machine) leavesStatic(t *testing.T) {
 	for _, attributes := range []string{"{name: static, enable: true}", "{name: static, enable: false}"} {
-		if told := apply(t, m.host, attributes); told != nil {
-			t.Errorf("%s changed %v", attributes, told)
+		if changes := apply(t, m.host, attributes); changes != nil {
+			t.Errorf("%s changed %v", attributes, changes)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (offline) Write(ctx context.Context, h resource.Writer, _, want attributes,
 	return c.write(ctx, want, changes)
 }
 
-// maxAliases is how many aliases in a row are followed.
+// maxAliases is the maximum length of a chain of aliases.
 const maxAliases = 8
 
 // unitFile returns a unit by the files of the host, with its own name.

@@ -76,8 +76,8 @@ func (r rootDir) theLawsHold(t *testing.T) {
 func (r rootDir) followsAliases(t *testing.T) {
 	before := r.wanted(t)
 	apply(t, r.host, "{name: named, enable: true}")
-	if told := apply(t, r.host, "{name: nick, enable: true}"); told != nil {
-		t.Errorf("the alias differs from what it stands for: %v", told)
+	if changes := apply(t, r.host, "{name: nick, enable: true}"); changes != nil {
+		t.Errorf("the alias differs from its unit: %v", changes)
 	}
 	apply(t, r.host, "{name: nick, enable: false}")
 	if diff := cmp.Diff(before, r.wanted(t)); diff != "" {
@@ -96,15 +96,15 @@ func (r rootDir) enablesInstances(t *testing.T) {
 
 func (r rootDir) leavesStatic(t *testing.T) {
 	for _, attributes := range []string{"{name: static, enable: true}", "{name: static, enable: false}"} {
-		if told := apply(t, r.host, attributes); told != nil {
-			t.Errorf("%s changed %v", attributes, told)
+		if changes := apply(t, r.host, attributes); changes != nil {
+			t.Errorf("%s changed %v", attributes, changes)
 		}
 	}
 }
 
 func (r rootDir) handlesMissing(t *testing.T) {
-	if told := apply(t, r.host, "{name: missing, enable: false, mask: false}"); told != nil {
-		t.Errorf("it changed %v", told)
+	if changes := apply(t, r.host, "{name: missing, enable: false, mask: false}"); changes != nil {
+		t.Errorf("it changed %v", changes)
 	}
 	const want = "service missing.service does not exist on the host: install its package first, for example with require: [Package/...]"
 	if got := refused(t, r.host, "{name: missing, enable: true}"); got != want {

@@ -91,8 +91,8 @@ func (r scriptRoot) startsAndStopsByOpenRC(t *testing.T) {
 		t.Errorf("it is in the runlevels %s", got)
 	}
 	debian.Chroot(t, r.dir, "rc-service", "real", "status")
-	if told := apply(t, r.host, "{name: real.service, ensure: running, enable: true}"); told != nil {
-		t.Errorf("a second time it changed %v", told)
+	if changes := apply(t, r.host, "{name: real.service, ensure: running, enable: true}"); changes != nil {
+		t.Errorf("a second time it changed %v", changes)
 	}
 	apply(t, r.host, "{name: real, ensure: stopped, enable: false}")
 	if got := r.runlevels(t, "real"); got != "" {
@@ -112,8 +112,8 @@ func (r scriptRoot) leavesWhatEnds(t *testing.T) {
 	for _, level := range []string{"off", "shutdown"} { // Debian's and Gentoo's name
 		debian.Chroot(t, r.dir, "mkdir", "--parents", "/etc/runlevels/"+level)
 		debian.Chroot(t, r.dir, "rc-update", "add", "real", level)
-		if told := apply(t, r.host, "{name: real, enable: false}"); told != nil {
-			t.Errorf("in the runlevel %s it counts as enabled: %v", level, told)
+		if changes := apply(t, r.host, "{name: real, enable: false}"); changes != nil {
+			t.Errorf("in the runlevel %s it counts as enabled: %v", level, changes)
 		}
 		debian.Chroot(t, r.dir, "rc-update", "delete", "real", level)
 	}

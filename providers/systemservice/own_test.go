@@ -138,8 +138,8 @@ func (m machine) runsOwnCommands(t *testing.T) {
 	const own = `{name: ledger, start: touch "/run/a ledger", stop: "rm '/run/a ledger'", status: 'test -e /run/a\ ledger', ensure: `
 	apply(t, m.host, own+"running}")
 	m.run(t, "test", "-e", "/run/a ledger")
-	if told := apply(t, m.host, own+"running}"); told != nil {
-		t.Errorf("a second time it changed %v", told)
+	if changes := apply(t, m.host, own+"running}"); changes != nil {
+		t.Errorf("a second time it changed %v", changes)
 	}
 	apply(t, m.host, own+"stopped}")
 	got := refused(t, m.host, "{name: ledger, start: sh -c 'echo out of ink >&2; exit 3', status: 'false', ensure: running}")

@@ -180,8 +180,8 @@ func (r scriptRoot) startsAndStops(t *testing.T) {
 		t.Errorf("it starts in the runlevels %s", got)
 	}
 	debian.Chroot(t, r.dir, "/etc/init.d/real", "status")
-	if told := apply(t, r.host, "{name: real.service, ensure: running, enable: true}"); told != nil {
-		t.Errorf("a second time it changed %v", told)
+	if changes := apply(t, r.host, "{name: real.service, ensure: running, enable: true}"); changes != nil {
+		t.Errorf("a second time it changed %v", changes)
 	}
 	apply(t, r.host, "{name: real, ensure: stopped, enable: false}")
 	if got := r.links(t, "real"); got != "" {
@@ -193,8 +193,8 @@ func (r scriptRoot) mendsRunlevels(t *testing.T) {
 	for _, attributes := range []string{"{name: real, enable: true}", "{name: real, enable: false}"} {
 		apply(t, r.host, "{name: real, enable: true}")
 		debian.Chroot(t, r.dir, "update-rc.d", "real", "disable", "2")
-		if told := apply(t, r.host, attributes); len(told) != 1 {
-			t.Errorf("%s changed %v", attributes, told)
+		if changes := apply(t, r.host, attributes); len(changes) != 1 {
+			t.Errorf("%s changed %v", attributes, changes)
 		}
 	}
 }
@@ -215,8 +215,8 @@ func (r scriptRoot) saysWhy(t *testing.T) {
 }
 
 func (r scriptRoot) handlesMissing(t *testing.T) {
-	if told := apply(t, r.host, "{name: missing, ensure: stopped, enable: false}"); told != nil {
-		t.Errorf("it changed %v", told)
+	if changes := apply(t, r.host, "{name: missing, ensure: stopped, enable: false}"); changes != nil {
+		t.Errorf("it changed %v", changes)
 	}
 	const want = "service missing does not exist on the host: install its package first, for example with require: [Package/...]"
 	for _, attributes := range []string{"{name: missing, ensure: running}", "{name: missing, enable: true}"} {
@@ -246,7 +246,7 @@ func (r scriptRoot) refreshes(t *testing.T) {
 			t.Errorf("%s: %v", attributes, err)
 		}
 		if got := strings.Join(strings.Fields(r.read(t, "run/real.log")), " "); got != want {
-			t.Errorf("%s: the script was told %s, want %s", attributes, got, want)
+			t.Errorf("%s: the script ran with %s, want %s", attributes, got, want)
 		}
 	}
 	apply(t, r.host, "{name: real, ensure: stopped}")
@@ -255,8 +255,8 @@ func (r scriptRoot) refreshes(t *testing.T) {
 func (r scriptRoot) looksForProcess(t *testing.T) {
 	silent := "{name: silent, hasStatus: false, pattern: '^" + nap() + "$', ensure: "
 	apply(t, r.host, silent+"running}")
-	if told := apply(t, r.host, silent+"running}"); told != nil {
-		t.Errorf("a second time it changed %v", told)
+	if changes := apply(t, r.host, silent+"running}"); changes != nil {
+		t.Errorf("a second time it changed %v", changes)
 	}
 	apply(t, r.host, silent+"stopped}")
 }

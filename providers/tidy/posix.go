@@ -102,7 +102,7 @@ type walk struct {
 	least   *int64 // size in bytes
 	now     time.Time
 	managed map[string]bool
-	// identities are those of managed files; called when a file is to be removed.
+	// identities returns the identities of managed files; called before a file is removed.
 	identities func() map[string]bool
 	top        host.Handle
 	remove     func(name string, was host.FileInfo) error

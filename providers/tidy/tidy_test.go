@@ -411,7 +411,7 @@ func TestBackup(t *testing.T) {
 	kept, err := bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit).List()
 	must(t, err)
 	if len(kept) != 1 || kept[0].Size != 8 || !slices.Equal(kept[0].Paths, []string{"/x/a/f"}) {
-		t.Errorf("kept is %+v", kept)
+		t.Errorf("the bucket has %+v", kept)
 	}
 }
 

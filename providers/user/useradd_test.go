@@ -215,9 +215,9 @@ func TestInvalidPasswordIsNotShown(t *testing.T) {
 		if given != r.Namevar()+":$6$s3cret\n" {
 			t.Errorf("chpasswd was given %q", given)
 		}
-		told := fmt.Sprintf("%v %+v %q", err, r.Compare(), h.Transcript())
-		if err == nil || !strings.Contains(told, "chpasswd exited with 1: (line 1) error changing password") || strings.Contains(told, "s3cret") {
-			t.Errorf("told is %s", told)
+		shown := fmt.Sprintf("%v %+v %q", err, r.Compare(), h.Transcript())
+		if err == nil || !strings.Contains(shown, "chpasswd exited with 1: (line 1) error changing password") || strings.Contains(shown, "s3cret") {
+			t.Errorf("got %s", shown)
 		}
 	}
 }

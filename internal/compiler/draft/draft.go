@@ -64,7 +64,7 @@ type Drafter struct {
 	Secret    func(v1alpha1.KeyRef) SecretValue
 	// Refused maps invalid resources to an explanation.
 	Refused map[v1alpha1.ResourceRef]string
-	// BindOnly says that drafts are applied at once: attributes are bound and not encoded, and secrets not sealed.
+	// BindOnly is set if drafts are applied at once: attributes are bound and not encoded, and secrets are not sealed.
 	BindOnly bool
 }
 

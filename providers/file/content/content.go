@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// maxText is the size in bytes of the largest content that is kept as text, to be shown as a
+// maxText is the maximum size in bytes of content retained as text, to be shown as a
 // diff or as the present state. Of larger ones only the checksum is computed.
 const maxText = 256 << 10
 

@@ -18,7 +18,7 @@ type Place struct {
 	// Home returns the home directory whose owner's symlinks are followed too. It is called only if
 	// such a symlink is in the way; nil if there is none.
 	Home func() *host.Home
-	// Spot is where a recursion found the entry: it is opened there and nowhere else. Optional.
+	// Spot is the place where a recursion found the entry, which is opened only there. Optional.
 	Spot *Spot
 }
 

@@ -27,7 +27,7 @@ func (r Reader) Precheck(ctx context.Context, h host.Reader, s Source) error {
 	return cannotLook(err)
 }
 
-// missingAny is the error of files of which the run may yet make one.
+// missingAny returns an error about files of which the run may yet create one.
 func missingAny(paths []string, err error) error {
 	for _, p := range paths {
 		if err != nil {

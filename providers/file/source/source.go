@@ -30,7 +30,7 @@ type Source struct {
 	Headers []fetch.Header
 	// Follow says which symlinks on the way to a path are followed.
 	Follow host.FollowLinks
-	// Spot is where a recursion found the content: it is opened there and nowhere else. Optional.
+	// Spot is the place where a recursion found the content, which is opened only there. Optional.
 	Spot *entry.Spot
 }
 
