@@ -72,7 +72,7 @@ func native(t *testing.T, root string) string {
 			return arch
 		}
 	}
-	t.Fatal("this test does not know the architecture of the root")
+	t.Fatal("unknown architecture of the root")
 	return ""
 }
 

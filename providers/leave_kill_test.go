@@ -116,7 +116,7 @@ func TestFormerStateSurvivesKills(t *testing.T) {
 			}
 		}
 		if d := cmp.Diff(before, k.looks(looks...)); d != "" {
-			t.Fatalf("what was there before (-) and what is now (+):\n%s", d)
+			t.Fatalf("the state before (-) and now (+):\n%s", d)
 		}
 	}
 	if killed == 0 {

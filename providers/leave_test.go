@@ -196,7 +196,7 @@ func TestRestorePutsEverythingBack(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff(before, k.looks(looks...)); d != "" {
-		t.Errorf("what was there before (-) and what is now (+):\n%s", d)
+		t.Errorf("the state before (-) and now (+):\n%s", d)
 	}
 	if said := k.apply(resource.Restore); len(said) > 0 {
 		t.Errorf("there was still something to do: %s", said)
@@ -217,11 +217,11 @@ func TestDeleteRemovesEverything(t *testing.T) {
 	}
 	want := []string{stays, "User/eve Skipped skipped because of failed dependencies: File/dir", "Group/new Skipped skipped because of failed dependencies: User/eve"}
 	if d := cmp.Diff(want, failed); d != "" {
-		t.Errorf("what failed (-want +got):\n%s", d)
+		t.Errorf("failures (-want +got):\n%s", d)
 	}
 	debian.Chroot(t, k.root, "rm", "/srv/dir/theirs")
 	if d := cmp.Diff([]string{"File/dir Changed", "User/eve Changed", "Group/new Changed"}, k.apply(resource.Delete)); d != "" {
-		t.Errorf("what failed, once the directory is empty (-want +got):\n%s", d)
+		t.Errorf("failures with an empty directory (-want +got):\n%s", d)
 	}
 	left := strings.Fields(debian.Chroot(t, k.root, "sh", "-c", `
 		for f in /etc/replaced /etc/removed /etc/mode /srv/dir /etc/link /etc/linked /home/eve; do ls -d $f; done 2>/dev/null

@@ -193,7 +193,7 @@ func FuzzParse(f *testing.F) {
 		file.Put(path, name, authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519, Comment: name})
 		last := file.Keys(path)[len(file.Keys(path))-1]
 		if diff := cmp.Diff(authorizedkeys.Named{Name: name, Key: authorizedkeys.Key{Type: "ssh-ed25519", Key: ed25519, Comment: name}}, last); diff != "" {
-			t.Fatalf("what was put reads otherwise (-want +got):\n%s", diff)
+			t.Fatalf("the written key reads differently (-want +got):\n%s", diff)
 		}
 	})
 }

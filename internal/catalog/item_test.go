@@ -61,7 +61,7 @@ func FuzzAssemble(f *testing.F) {
 		spec := v1alpha1.NodeCatalogSpec{Catalogs: []v1alpha1.CatalogRef{{Name: c.Name}}}
 		entries, _, err := catalog.Assemble(spec, getter(c))
 		if err == nil && !json.Valid([]byte(attributes)) {
-			t.Errorf("%q is no JSON and was accepted", attributes)
+			t.Errorf("%q is not JSON and was accepted", attributes)
 		}
 		catalog.Items(entries, kinds(), nil)
 	})

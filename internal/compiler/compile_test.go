@@ -32,7 +32,7 @@ func outlineOf(t *testing.T, r compiler.Result) outline {
 			return r.Catalogs[name], catalog.Verify(name, r.Catalogs[name])
 		})
 		if err != nil {
-			t.Fatalf("cannot assemble what was compiled for %s: %v", name, err)
+			t.Fatalf("cannot assemble the entries of %s: %v", name, err)
 		}
 		if digest != n.Digest {
 			t.Errorf("node %s: Assemble's digest is %s, Compile's %s", name, digest, n.Digest)

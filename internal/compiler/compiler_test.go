@@ -100,7 +100,7 @@ func TestEarlierCompilationsDoNotChangeTheResult(t *testing.T) {
 		for step := range 40 {
 			what := h.step()
 			if diff := cmp.Diff(encoded(t, compiler.Compile(h.in)), encoded(t, c.Compile(h.in))); diff != "" {
-				t.Fatalf("seed %d, step %d, %s: compiled again (+) it is not what it is from the start (-):\n%s", seed, step, what, diff)
+				t.Fatalf("seed %d, step %d, %s: the result with a history (+) differs from a new one (-):\n%s", seed, step, what, diff)
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func FuzzCompilerHistory(f *testing.F) {
 			c.Compile(h.in)
 		}
 		if diff := cmp.Diff(encoded(t, compiler.Compile(h.in)), encoded(t, c.Compile(h.in))); diff != "" {
-			t.Errorf("compiled again (+) it is not what it is from the start (-):\n%s", diff)
+			t.Errorf("the result with a history (+) differs from a new one (-):\n%s", diff)
 		}
 	})
 }
@@ -146,7 +146,7 @@ func TestARecreatedResourceIsCompiledAgain(t *testing.T) {
 		a.UID = types.UID(f.uid)
 		in.Resources = []v1alpha1.Resource{a}
 		if got, want := c.Compile(in).Nodes["web-1"], compiler.Compile(in).Nodes["web-1"]; got.Digest != want.Digest {
-			t.Errorf("%+v: not what it is from the start", f)
+			t.Errorf("%+v: the result differs from a new compilation", f)
 		}
 		hashes = append(hashes, c.Compile(in).Nodes["web-1"].EntryHash("File/a"))
 	}

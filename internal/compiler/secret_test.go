@@ -71,7 +71,7 @@ func TestTheResultContainsNoSecret(t *testing.T) {
 		t.Errorf("the attributes are %s", got)
 	}
 	if len(result.Catalogs) > 0 {
-		t.Errorf("there are shared catalogs: %v", result.Catalogs)
+		t.Errorf("got shared catalogs: %v", result.Catalogs)
 	}
 	text, err := json.Marshal(result)
 	if err != nil {
@@ -101,11 +101,11 @@ func TestAChangedSecretIsSealedAgain(t *testing.T) {
 	}
 	after := compiler.Compile(in).Nodes["web-1"]
 	if catalog.SameSpec(before.Spec, after.Spec) || before.EntryHash("File/a") == after.EntryHash("File/a") || before.EntryHash("File/c") != after.EntryHash("File/c") {
-		t.Error("a new version does not change what is sealed, or more than that")
+		t.Error("a new version does not change exactly the sealed value")
 	}
 	in.Nodes[0].PublicKey = "another"
 	if rotated := compiler.Compile(in).Nodes["web-1"]; catalog.SameSpec(after.Spec, rotated.Spec) {
-		t.Error("a new key does not change what is sealed")
+		t.Error("a new key does not change the sealed value")
 	}
 }
 
@@ -140,7 +140,7 @@ func TestAnUnavailableSecretIsAProblem(t *testing.T) {
 		})
 	}
 	if got := compiled([]compiler.Node{node("web-1", "web")}, file("a", "/a", fromSecret("token", "text"), on("web"), accepting)); len(got.Problems) > 0 {
-		t.Errorf("who accepts it does not get it: %v", got.Problems)
+		t.Errorf("the resource with acceptSelfLabelledNodes is withheld: %v", got.Problems)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestASealedValueOpensForItsPurpose(t *testing.T) {
 		}
 	}
 	if bytes.Equal(sealed(t, key, purpose(), "hunter2"), sealed(t, key, purpose(), "hunter2")) {
-		t.Error("two sealed forms of one value are the same: who reads them learns that the values are")
+		t.Error("two sealed forms of one value are equal, which shows that the values are equal")
 	}
 }
 
@@ -233,7 +233,7 @@ func FuzzParsePublicKey(f *testing.F) {
 		key, err := seal.ParsePublicKey(text)
 		if err != nil {
 			if !key.IsZero() {
-				t.Error("there is a key and an error")
+				t.Error("got a key and an error")
 			}
 			return
 		}
@@ -252,7 +252,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		value, err := key.Open(purpose(), text)
 		if err == nil || value != nil {
-			t.Errorf("%x opens: nobody sealed it", text)
+			t.Errorf("%x opens, although it was never sealed", text)
 		}
 	})
 }

@@ -117,13 +117,13 @@ func TestEnvironmentValuesAreRedacted(t *testing.T) {
 	h, _ := open(t)
 	const env = `shell: true, logOutput: always, environment: ["TOKEN=s3cret", "KEY=first s3c-one line\nsecond s3c-two line"]`
 	for name, spec := range map[string]string{
-		"of a success":         `{command: 'echo "$TOKEN $KEY"', ` + env + `}`,
-		"of a failure":         `{command: 'echo "$TOKEN $KEY" >&2; exit 1', ` + env + `}`,
-		"of a line":            `{command: 'echo s3cret; exit 1', ` + env + `}`,
-		"of a line of many":    `{command: 'echo "$KEY" | tail -n 1; exit 1', ` + env + `}`,
-		"of a check":           `{command: "true", unless: ['echo s3cret "$TOKEN"; exit 127'], ` + env + `}`,
-		"of too much output":   `{command: 'head -c 1048573 /dev/zero | tr "\0" x; echo "$TOKEN"; exit 1', ` + env + `}`,
-		"of a refused command": `{command: s3cret, environment: [TOKEN=s3cret]}`,
+		"output of a success":            `{command: 'echo "$TOKEN $KEY"', ` + env + `}`,
+		"output of a failure":            `{command: 'echo "$TOKEN $KEY" >&2; exit 1', ` + env + `}`,
+		"the command line":               `{command: 'echo s3cret; exit 1', ` + env + `}`,
+		"one line of a multi-line value": `{command: 'echo "$KEY" | tail -n 1; exit 1', ` + env + `}`,
+		"output of a check":              `{command: "true", unless: ['echo s3cret "$TOKEN"; exit 127'], ` + env + `}`,
+		"truncated output":               `{command: 'head -c 1048573 /dev/zero | tr "\0" x; echo "$TOKEN"; exit 1', ` + env + `}`,
+		"a rejected command":             `{command: s3cret, environment: [TOKEN=s3cret]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, noop := range []bool{false, true} {

@@ -42,7 +42,7 @@ func TestDebian(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if got, want := debian.Chroot(t, root, "/usr/local/bin/greet"), "hello\n"; got != want {
-			t.Errorf("the script says %q, want %q", got, want)
+			t.Errorf("the script printed %q, want %q", got, want)
 		}
 	})
 

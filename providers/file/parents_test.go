@@ -82,7 +82,7 @@ func TestSymlinksAboveAFile(t *testing.T) {
 				var st unix.Stat_t
 				must(t, unix.Stat(filepath.Join(dir, name), &st))
 				if string(text) != want || name == "etc/f" && st.Uid != 0 {
-					t.Errorf("%s holds %q and belongs to %d", name, text, st.Uid)
+					t.Errorf("%s contains %q and belongs to %d", name, text, st.Uid)
 				}
 			}
 		})
@@ -125,7 +125,7 @@ func TestContentReplacesHardLinks(t *testing.T) {
 	var st unix.Stat_t
 	must(t, unix.Stat(shadow, &st))
 	if text, err := os.ReadFile(shadow); err != nil || string(text) != "secret" || st.Uid != 0 {
-		t.Errorf("the file elsewhere holds %q and belongs to %d: %v", text, st.Uid, err)
+		t.Errorf("the target contains %q and belongs to %d: %v", text, st.Uid, err)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestAFileThatChangesItsOwnerIsWrittenAgain(t *testing.T) {
 	var st unix.Stat_t
 	must(t, unix.Stat(file, &st))
 	if string(text) != "one\n" || st.Uid != 0 || st.Mode&0o7777 != 0o4755 {
-		t.Errorf("it holds %q, belongs to %d and has mode %04o", text, st.Uid, st.Mode&0o7777)
+		t.Errorf("it contains %q, belongs to %d and has mode %04o", text, st.Uid, st.Mode&0o7777)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestSymbolicModePreservesOnlyTrustedSetIDBits(t *testing.T) {
 				t.Errorf("the mode is %04o, want %04o", st.Mode&0o7777, c.want)
 			}
 			if changes := look(t, h, spec).Compare().Changes; len(changes) > 0 {
-				t.Errorf("still to change: %v", messages(changes))
+				t.Errorf("changes remain: %v", messages(changes))
 			}
 		})
 	}

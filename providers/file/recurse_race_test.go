@@ -30,9 +30,9 @@ func TestRecursionDoesNotFollowSymlinks(t *testing.T) {
 	debian.Require(t)
 
 	for sentence, spec := range map[string]string{
-		"to give a file away": `{path: /x, recurse: true, owner: ann}`,
-		"to remove one":       `{path: /x, recurse: true, purge: true, force: true}`,
-		"to write one":        `{path: /x, recurse: true, source: /src}`,
+		"changing owners": `{path: /x, recurse: true, owner: ann}`,
+		"purging":         `{path: /x, recurse: true, purge: true, force: true}`,
+		"copying":         `{path: /x, recurse: true, source: /src}`,
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

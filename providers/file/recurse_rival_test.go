@@ -150,10 +150,10 @@ func TestRecursionIsSafeFromAUsersSymlinks(t *testing.T) {
 
 func TestCopyIsSafeFromAUsersSymlinks(t *testing.T) {
 	for sentence, spec := range map[string]string{
-		"from a source":                          `{path: /out, recurse: true, source: /home/zed, mode: "0644", backup: None}`,
-		"from a source whose links are followed": `{path: /out, recurse: true, source: /home/zed, mode: "0644", backup: None, links: follow}`,
-		"into the bucket, one by one":            `{path: /home/zed, recurse: true, purge: true}`,
-		"into the bucket, all together":          `{path: /home/zed/d, ensure: absent, force: true}`,
+		"copying":                              `{path: /out, recurse: true, source: /home/zed, mode: "0644", backup: None}`,
+		"copying with links followed":          `{path: /out, recurse: true, source: /home/zed, mode: "0644", backup: None, links: follow}`,
+		"purging into the bucket":              `{path: /home/zed, recurse: true, purge: true}`,
+		"removing a directory into the bucket": `{path: /home/zed/d, ensure: absent, force: true}`,
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			e := newEstate(t)
@@ -197,7 +197,7 @@ func TestUnreadableEntriesDoNotBlockOthers(t *testing.T) {
 		t.Error(lines)
 	}
 	if info, err := h.Stat("/home/zed/z"); err != nil || info.UID != zed {
-		t.Errorf("what comes after is %+v, %v", info, err)
+		t.Errorf("the second state is %+v, %v", info, err)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestHugeDirectoriesDoNotBlockOthers(t *testing.T) {
 		t.Error(lines)
 	}
 	if info, err := h.Stat("/home/zed/z"); err != nil || info.UID != zed {
-		t.Errorf("what comes after is %+v, %v", info, err)
+		t.Errorf("the second state is %+v, %v", info, err)
 	}
 	if err := applyOnce(t, h, `{path: /home/zed/d, ensure: absent, force: true}`); err == nil || !strings.Contains(err.Error(), "it contains more than 1000 files") {
 		t.Errorf("to back up: %v", err)

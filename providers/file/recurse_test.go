@@ -420,7 +420,7 @@ func TestPurge(t *testing.T) {
 				t.Errorf("tree (-want +got):\n%s", diff)
 			}
 			if text, err := h.ReadFile("/else/kept"); string(text) != "three" || err != nil {
-				t.Errorf("elsewhere there is %q, %v", text, err)
+				t.Errorf("the other file contains %q, %v", text, err)
 			}
 		})
 	}

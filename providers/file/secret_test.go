@@ -35,10 +35,10 @@ func TestSecretContentIsNeitherShownNorBackedUp(t *testing.T) {
 	t.Parallel()
 
 	for sentence, spec := range map[string]string{
-		"as it is":                       `{"path": "/x", "mode": "0600"}`,
-		"whatever showDiff says":         `{"path": "/x", "mode": "0600", "showDiff": true}`,
-		"whatever backup says":           `{"path": "/x", "mode": "0600", "backup": "Bucket"}`,
-		"even where its backup is saved": `{"path": "/x", "mode": "0600", "backup": ".bak"}`,
+		"without further attributes": `{"path": "/x", "mode": "0600"}`,
+		"with showDiff: true":        `{"path": "/x", "mode": "0600", "showDiff": true}`,
+		"with backup: Bucket":        `{"path": "/x", "mode": "0600", "backup": "Bucket"}`,
+		"with a backup suffix":       `{"path": "/x", "mode": "0600", "backup": ".bak"}`,
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +50,7 @@ func TestSecretContentIsNeitherShownNorBackedUp(t *testing.T) {
 				t.Error(diff)
 			}
 			if shown := fmt.Sprint(c.Observed); strings.Contains(shown, "sha256") || strings.Contains(shown, "s3cret") {
-				t.Errorf("what is remembered tells of the content: %s", shown)
+				t.Errorf("the recorded state contains the content: %s", shown)
 			}
 			must(t, r.Write(t.Context(), resourcetest.Writer(h), c.Changes))
 			if got, err := h.ReadFile("/x"); err != nil || string(got) != "n3w-s3cret\xff\x00\n" {
@@ -60,7 +60,7 @@ func TestSecretContentIsNeitherShownNorBackedUp(t *testing.T) {
 				t.Errorf("the bucket has %v", all)
 			}
 			if _, err := h.Lstat("/x.bak"); err == nil {
-				t.Error("there is a copy beside the file")
+				t.Error("a copy was saved beside the file")
 			}
 			must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 			if left := r.Compare().Changes; len(left) > 0 {
@@ -194,7 +194,7 @@ func TestSecretThatWasInSyncIsNotBackedUp(t *testing.T) {
 				t.Errorf("the bucket has %v", all)
 			}
 			if _, err := h.Lstat("/x.bak"); err == nil {
-				t.Error("there is a copy beside the file")
+				t.Error("a copy was saved beside the file")
 			}
 		}
 	}
@@ -204,12 +204,12 @@ func TestFormerSecretIsNotBackedUp(t *testing.T) {
 	t.Parallel()
 
 	for sentence, spec := range map[string]string{
-		"new content that is none": `{"path": "/x", "content": "plain"}`,
-		"removal":                  `{"path": "/x", "ensure": "absent"}`,
-		"a link":                   `{"path": "/x", "target": "/y"}`,
-		"a copy beside it":         `{"path": "/x", "content": "plain", "backup": ".bak"}`,
-		"a file replaced by a directory is saved": `{"path": "/x", "ensure": "directory"}`,
-		"removal with a copy by it":               `{"path": "/x", "ensure": "absent", "backup": ".bak"}`,
+		"new content that is not secret":   `{"path": "/x", "content": "plain"}`,
+		"removal":                          `{"path": "/x", "ensure": "absent"}`,
+		"a link":                           `{"path": "/x", "target": "/y"}`,
+		"new content with a backup suffix": `{"path": "/x", "content": "plain", "backup": ".bak"}`,
+		"a directory":                      `{"path": "/x", "ensure": "directory"}`,
+		"removal with a backup suffix":     `{"path": "/x", "ensure": "absent", "backup": ".bak"}`,
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +224,7 @@ func TestFormerSecretIsNotBackedUp(t *testing.T) {
 				t.Errorf("the bucket has %v", all)
 			}
 			if _, err := h.Lstat("/x.bak"); err == nil {
-				t.Error("there is a copy beside the file")
+				t.Error("a copy was saved beside the file")
 			}
 		})
 	}

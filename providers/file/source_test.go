@@ -369,12 +369,12 @@ func TestLinksFollow(t *testing.T) {
 		t.Errorf("the link is now %s", got.After)
 	}
 	if real := resourcetest.Files(h, "/srv/real/f")(t); real != "/srv/real/f ---------- 0600 1001:0\n  two\n  \n" {
-		t.Errorf("what it leads to is %s", real)
+		t.Errorf("the target is %s", real)
 	}
 
 	must(t, h.Symlink("/new", "/x"))
 	if got := apply(t, h, spec); got.Err != "" || got.Changes[0] != "created" || len(got.Left) > 0 {
-		t.Errorf("through a link to what is not there: %+v", got)
+		t.Errorf("through a broken link: %+v", got)
 	}
 	must(t, h.Symlink("x", "/x"))
 	r, err := bind(t, spec)

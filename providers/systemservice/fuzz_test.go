@@ -56,7 +56,7 @@ func FuzzQuoteJournal(f *testing.F) {
 			t.Errorf("%d bytes, %t: %q", len(got), utf8.ValidString(got), got)
 		}
 		if _, quoted, _ := strings.Cut(got, ":\n"); got != "" && quoted == "" {
-			t.Errorf("nothing is quoted of %q", journal)
+			t.Errorf("%q is not quoted", journal)
 		}
 	})
 }

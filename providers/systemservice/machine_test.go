@@ -124,7 +124,7 @@ func apply(t *testing.T, h host.Host, attributes string) []string {
 		}
 	}
 	if left := look(t, h, r); len(left) > 0 {
-		t.Errorf("after %s there is still to change: %+v", attributes, left)
+		t.Errorf("%s still needs changes: %+v", attributes, left)
 	}
 	return messages
 }
@@ -134,7 +134,7 @@ func refused(t *testing.T, h host.Host, attributes string) string {
 	r := bind(t, h, attributes)
 	changes := look(t, h, r)
 	if len(changes) == 0 {
-		t.Fatal("there is nothing to change")
+		t.Fatal("no change is necessary")
 	}
 	err := r.Write(t.Context(), resourcetest.Writer(h), changes)
 	if err == nil {

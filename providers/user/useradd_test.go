@@ -272,7 +272,7 @@ func TestMoveHome(t *testing.T) {
 	debian.Chroot(t, root, "test", "-f", "/srv/ann/kept")
 	debian.Chroot(t, root, "test", "!", "-e", "/home/ann")
 	if owner := debian.Chroot(t, root, "stat", "--format=%U", "/srv/ann"); owner != "ann\n" {
-		t.Errorf("what was moved belongs to %q", owner)
+		t.Errorf("the moved file belongs to %q", owner)
 	}
 
 	debian.Chroot(t, root, "mkdir", "/home/other")

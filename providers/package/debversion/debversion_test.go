@@ -91,7 +91,7 @@ func TestCompareAgreesWithDpkg(t *testing.T) {
 	}
 	for i, w := range want {
 		if !strings.HasSuffix(w, " "+got[i]) {
-			t.Errorf("dpkg says %s of: %s", got[i], w)
+			t.Errorf("dpkg printed %s for: %s", got[i], w)
 		}
 	}
 }

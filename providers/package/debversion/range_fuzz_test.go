@@ -21,7 +21,7 @@ func FuzzRange(f *testing.F) {
 			return
 		}
 		if !debversion.IsRange(text) {
-			t.Errorf("%q is read as a range and looks like none", text)
+			t.Errorf("%q is parsed as a range, but IsRange is false", text)
 		}
 		for _, v := range []string{one, two} {
 			all := true
@@ -33,7 +33,7 @@ func FuzzRange(f *testing.F) {
 				all = all && bound.Has(v)
 			}
 			if r.Has(v) != all {
-				t.Errorf("%q has %q: %t, but its bounds say %t", text, v, r.Has(v), all)
+				t.Errorf("%q has %q: %t, but its bounds allow it: %t", text, v, r.Has(v), all)
 			}
 		}
 		newest := r.Newest([]string{one, two})
