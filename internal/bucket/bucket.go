@@ -74,7 +74,7 @@ func (b *Bucket) Save(ctx context.Context, file host.Handle, path string) (sum s
 	return sum, b.note(ctx, path, sum)
 }
 
-// Backup is Save for content that is about to be replaced or removed. It skips secret content
+// Backup saves content that is about to be replaced or removed, as Save does. It skips secret content
 // without an error.
 func (b *Bucket) Backup(ctx context.Context, file host.Handle, path string) error {
 	if _, err := b.Save(ctx, file, path); !errors.Is(err, ErrSecret) {
