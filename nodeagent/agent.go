@@ -20,8 +20,8 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent/status"
 )
 
-// An Agent manages one host. Its Run does everything in one goroutine, except for the watch, the Lease and
-// requests: an API server that hangs delays no run.
+// An Agent manages one host. Run uses one goroutine for everything except the watch, the Lease and requests, so an
+// API server that hangs does not delay runs.
 type Agent struct {
 	Config
 	cluster  *cluster.Cluster
@@ -142,13 +142,13 @@ func (a *Agent) step(ctx context.Context) {
 	}
 }
 
-// onTimer does what is due.
+// onTimer starts the work that is due.
 func (a *Agent) onTimer(ctx context.Context) {
 	now := a.Clock.Now()
 	switch {
 	case a.schedule.RunDue(now):
 		a.run(ctx, v1alpha1.TriggerInterval)
-		if a.schedule.RetryDue(now) { // it need not wait for the next timer
+		if a.schedule.RetryDue(now) { // a due retry does not wait for the next timer
 			a.retry(ctx)
 		}
 	case a.schedule.ChangeDue(now):
@@ -160,7 +160,7 @@ func (a *Agent) onTimer(ctx context.Context) {
 	}
 }
 
-// retry retries what failed last.
+// retry repeats the last failed step.
 func (a *Agent) retry(ctx context.Context) {
 	a.schedule.RetryStarted()
 	if a.problem != nil || a.failure != nil {

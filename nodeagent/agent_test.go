@@ -22,53 +22,52 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// TestAgent runs agents on directories against a real API server, with the rights that
-// agents have and no others.
+// TestAgent runs agents on directories against a real API server, with exactly the permissions of agents.
 func TestAgent(t *testing.T) {
 	cfg, _ := controlplane.Start(t)
 	w := newWorld(t, cfg)
 	for name, test := range map[string]func(*testing.T, *machine){
-		"applies what changes":                                   appliesChanges,
-		"waits for its splay, and not as long as others":         keepsItsTime,
-		"publishes facts as soon as there is a NodeCatalog":      publishesFacts,
-		"corrects drift at the interval and tells of it":         correctsDrift,
-		"writes nothing while all is quiet":                      staysQuiet,
-		"goes on without the API server, which learns it all":    goesOnAlone,
-		"starts without the API server from what is on disk":     startsAlone,
-		"leaves the host alone when a catalog is invalid":        refusesInvalid,
-		"waits for a catalog that is missing":                    waitsForMissing,
-		"one bad resource does not stop the others":              isolatesFailure,
-		"reports only where the node is in noop":                 honoursNoop,
-		"runs its commands around runs, but around no noop":      runsCommands,
-		"tells what is withheld":                                 tellsWithheld,
-		"follows a NodeCatalog that is deleted and recreated":    followsRecreation,
-		"does not run again at a restart before its time":        restartsQuietly,
-		"repairs its status when someone else writes over it":    repairsStatus,
-		"waits while someone else runs something on the host":    waitsForOthers,
-		"says when there can be no run, and tries again":         triesAgain,
-		"is alive unless it is stuck for hours":                  tellsStuck,
-		"keeps since when it restarts without the API server":    keepsStatus,
-		"corrects drift as it happens, and has a quiet eye":      correctsAtOnce,
-		"runs nothing while that is disabled, and says why":      respectsDisabled,
-		"fails a run whose time is up":                           stopsLongRuns,
-		"logs at the level of resources, audits included":        logsAtLevels,
-		"begins a change at a place of its own":                  beginsAtItsPlace,
-		"says that it is there, whatever it is doing":            saysItIsThere,
-		"tells secrets to nobody, not even when it debugs":       tellsNoSecret,
-		"explains in its debug log why a provider cannot work":   explainsProviders,
-		"reports output that is not UTF-8 without losing a byte": reportsAnyEncoding,
-		"tells nobody what is sealed for it, on disk neither":    tellsNothingSealed,
-		"makes a key, publishes it and keeps it":                 keepsKey,
-		"opens what is sealed for it without the API server":     opensAlone,
-		"gets another key when it has lost its own":              getsAnotherKey,
-		"replaces a key of age, and needs nobody for it":         replacesKeyOfAge,
-		"opens nothing that is sealed for something else":        opensWhatIsItsOwn,
-		"does as policies say with what leaves the catalog":      doesAsPoliciesSay,
-		"reports what cannot be removed until it is":             reportsWhatCannotGo,
-		"leaves what is withheld":                                keepsWhatIsWithheld,
-		"keeps the last good state of what waits":                keepsLastGoodState,
-		"leaves hosts as they are when its NodeCatalog goes":     leavesHostsWhenItGoes,
-		"keeps the host while requests hang, and tells later":    keepsHostWhileRequestsHang,
+		"applies changes":                                               appliesChanges,
+		"waits for its own splay and interval":                          waitsForSplay,
+		"publishes facts once its NodeCatalog exists":                   publishesFacts,
+		"corrects drift at the interval and reports it":                 correctsDrift,
+		"writes no status while nothing changes":                        staysQuiet,
+		"corrects drift during an API server outage and catches up":     survivesOutage,
+		"starts from disk without the API server":                       startsFromDisk,
+		"enforces the last good catalog if the new one is invalid":      refusesInvalid,
+		"waits for a missing catalog":                                   waitsForMissing,
+		"applies other resources if one fails":                          isolatesFailure,
+		"only reports changes in noop":                                  honoursNoop,
+		"runs prerun and postrun commands except in noop":               runsCommands,
+		"reports withheld resources":                                    reportsWithheld,
+		"follows a recreated NodeCatalog":                               followsRecreation,
+		"writes no status after a restart without changes":              restartsQuietly,
+		"repairs its status after another writer":                       repairsStatus,
+		"waits for another run on the host":                             waitsForOthers,
+		"reports a run that cannot start and retries":                   retriesRun,
+		"fails liveness only when stuck for hours":                      reportsStuck,
+		"keeps the since field when it restarts without the API server": keepsStatus,
+		"corrects drift as it happens, once":                            correctsAsItHappens,
+		"reports why runs are disabled":                                 respectsDisabled,
+		"fails a run that exceeds its time limit":                       stopsLongRuns,
+		"logs at the level of each resource, including audits":               logsAtLevels,
+		"starts a change at its own offset":                             startsAtOffset,
+		"renews its Lease while it is busy":                             renewsLease,
+		"hides secrets, even at debug level":                            hidesSecrets,
+		"explains unsuitable providers in its debug log":                explainsProviders,
+		"reports output that is not UTF-8 without losing a byte":        reportsAnyEncoding,
+		"hides sealed values, also on disk":                             hidesSealedValues,
+		"creates, publishes and keeps a key":                            keepsKey,
+		"opens sealed values without the API server":                    opensFromDisk,
+		"replaces a lost key":                                           replacesLostKey,
+		"replaces an old key by itself":                                 replacesOldKey,
+		"rejects values sealed for other attributes":                    rejectsForeignValues,
+		"applies deletion policies to removed resources":                appliesDeletionPolicies,
+		"reports a failed removal until it succeeds":                    reportsFailedRemoval,
+		"does not remove withheld resources":                            keepsWithheld,
+		"keeps the last good state of withheld resources":               keepsLastGoodState,
+		"removes nothing when its NodeCatalog is deleted":               keepsHostWithoutNodeCatalog,
+		"corrects drift while requests hang and reports it later":       keepsHostWhileRequestsHang,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +76,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// condition is one of an object's, without its times.
+// condition returns a condition of an object without its times.
 func condition(nc *v1alpha1.NodeCatalog, kind string) string {
 	c := meta.FindStatusCondition(nc.Status.Conditions, kind)
 	if c == nil {
@@ -114,7 +113,7 @@ func appliesChanges(t *testing.T, m *machine) {
 func publishesFacts(t *testing.T, m *machine) {
 	m.start()
 	m.spec(v1alpha1.NodeCatalogSpec{})
-	m.soon("facts are there", func(g Gomega) { g.Expect(m.object().Status.Facts).NotTo(BeNil()) })
+	m.soon("facts are published", func(g Gomega) { g.Expect(m.object().Status.Facts).NotTo(BeNil()) })
 	var facts resource.Facts
 	must(t, json.Unmarshal(m.object().Status.Facts.Raw, &facts))
 	m.Expect(facts.String("os.name")).To(Equal("Debian"))
@@ -125,7 +124,7 @@ func correctsDrift(t *testing.T, m *machine) {
 	before := m.applied(m.should(fileEntry("motd", "good\n"), fileEntry("other", "x\n")))
 	m.file("motd").write("bad\n")
 	m.passes("drift is corrected", func(g Gomega) { g.Expect(m.file("motd").text()).To(Equal("good\n")) })
-	m.soon("it is told", func(g Gomega) { g.Expect(m.object().Status.Resources).To(HaveLen(1)) })
+	m.soon("the drift is reported", func(g Gomega) { g.Expect(m.object().Status.Resources).To(HaveLen(1)) })
 	nc := m.object()
 	m.Expect(nc.Status.LastRun.Trigger).To(Equal(v1alpha1.TriggerInterval))
 	m.Expect(nc.Status.LastRun.Started.After(before.Status.LastRun.Started.Time)).To(BeTrue())
@@ -146,14 +145,14 @@ func staysQuiet(_ *testing.T, m *machine) {
 	m.applied(m.should(fileEntry("motd", "good\n")))
 	m.file("motd").write("bad\n")
 	m.passes("drift is corrected", func(g Gomega) { g.Expect(m.file("motd").text()).To(Equal("good\n")) })
-	m.soon("it is told", func(g Gomega) { g.Expect(m.object().Status.Resources).To(HaveLen(1)) })
+	m.soon("the drift is reported", func(g Gomega) { g.Expect(m.object().Status.Resources).To(HaveLen(1)) })
 	before, runs, logged := m.object(), m.runs.Load(), m.logs.String()
 	m.passes("five more runs take place", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs+5)) })
 	m.Expect(m.object().ResourceVersion).To(Equal(before.ResourceVersion))
 	m.Expect(m.logs.String()).To(Equal(logged))
 }
 
-func goesOnAlone(_ *testing.T, m *machine) {
+func survivesOutage(_ *testing.T, m *machine) {
 	m.start()
 	m.applied(m.should(fileEntry("motd", "good\n")))
 	m.door.shut()
@@ -170,7 +169,7 @@ func goesOnAlone(_ *testing.T, m *machine) {
 	m.Expect(m.file("motd").text()).To(Equal("new\n"))
 }
 
-func startsAlone(_ *testing.T, m *machine) {
+func startsFromDisk(_ *testing.T, m *machine) {
 	m.start()
 	first := m.applied(m.should(fileEntry("motd", "good\n")))
 	m.stop()
@@ -181,7 +180,7 @@ func startsAlone(_ *testing.T, m *machine) {
 	runs := m.runs.Load()
 	m.passes("a quiet run follows", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs+1)) })
 	m.door.unlock()
-	m.passes("the drift is told", func(g Gomega) { g.Expect(m.object().Status.Resources).To(HaveLen(1)) })
+	m.passes("the drift is reported", func(g Gomega) { g.Expect(m.object().Status.Resources).To(HaveLen(1)) })
 	nc := m.object()
 	m.Expect(nc.Status.Resources[0].Corrective).To(BeTrue())
 	m.Expect(nc.Status.LastRun.Trigger).To(Equal(v1alpha1.TriggerStart))
@@ -193,12 +192,12 @@ func startsAlone(_ *testing.T, m *machine) {
 func refusesInvalid(_ *testing.T, m *machine) {
 	m.start()
 	m.applied(m.should(fileEntry("motd", "good\n")))
-	// Someone made a catalog under a name that is another's hash.
+	// A forged catalog has the name of other content.
 	name := catalog.Name([]v1alpha1.CatalogEntry{fileEntry("motd", "never made "+m.name)})
 	forged := &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: name}, Entries: []v1alpha1.CatalogEntry{fileEntry("motd", "evil\n")}}
 	must(m.t, m.w.admin.Create(m.t.Context(), forged))
 	refused := m.spec(v1alpha1.NodeCatalogSpec{Catalogs: []v1alpha1.CatalogRef{{Name: name}}})
-	m.soon("it stalls", func(g Gomega) {
+	m.soon("the agent reports Stalled", func(g Gomega) {
 		g.Expect(condition(m.object(), "Stalled")).To(HavePrefix("True CatalogInvalid: catalog " + name + " is invalid: its content is that of sha256-"))
 	})
 	nc := m.object()
@@ -208,7 +207,7 @@ func refusesInvalid(_ *testing.T, m *machine) {
 	m.Expect(m.file("motd").text()).To(Equal("good\n"))
 
 	m.file("motd").write("bad\n")
-	m.passes("the last good one is still enforced", func(g Gomega) { g.Expect(m.file("motd").text()).To(Equal("good\n")) })
+	m.passes("the last good catalog is still enforced", func(g Gomega) { g.Expect(m.file("motd").text()).To(Equal("good\n")) })
 	m.applied(m.should(fileEntry("motd", "better\n")))
 	m.Expect(condition(m.object(), "Stalled")).To(Equal("False Settled"))
 }
@@ -218,11 +217,11 @@ func waitsForMissing(_ *testing.T, m *machine) {
 	entries := []v1alpha1.CatalogEntry{fileEntry("motd", "late "+m.name+"\n")}
 	name := catalog.Name(entries)
 	m.spec(v1alpha1.NodeCatalogSpec{Catalogs: []v1alpha1.CatalogRef{{Name: name}}})
-	m.soon("it stalls", func(g Gomega) {
+	m.soon("the agent reports Stalled", func(g Gomega) {
 		g.Expect(condition(m.object(), "Stalled")).To(HavePrefix("True CatalogUnavailable: cannot get catalog " + name))
 	})
 	must(m.t, m.w.admin.Create(m.t.Context(), &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: name}, Entries: entries}))
-	m.passes("it is applied", func(g Gomega) { g.Expect(m.object().Status.AppliedGeneration).To(Equal(int64(1))) })
+	m.passes("the catalog is applied", func(g Gomega) { g.Expect(m.object().Status.AppliedGeneration).To(Equal(int64(1))) })
 	m.Expect(m.file("motd").text()).To(HavePrefix("late "))
 	m.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied"))
 }
@@ -259,7 +258,7 @@ func honoursNoop(t *testing.T, m *machine) {
 	m.Expect(condition(nc, "Ready")).To(Equal("True Noop: 1 only reported: File/motd"))
 }
 
-func tellsWithheld(_ *testing.T, m *machine) {
+func reportsWithheld(_ *testing.T, m *machine) {
 	m.start()
 	c := m.should(fileEntry("motd", "good\n"), fileEntry("mine", "x"))
 	nc := m.applied(m.spec(v1alpha1.NodeCatalogSpec{
@@ -302,7 +301,7 @@ func restartsQuietly(_ *testing.T, m *machine) {
 	m.stop()
 	runs := m.runs.Load()
 	m.start()
-	m.passes("it runs", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs+1)) })
+	m.passes("the agent runs", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs+1)) })
 	m.Expect(m.object().ResourceVersion).To(Equal(before.ResourceVersion))
 }
 
@@ -311,7 +310,7 @@ func repairsStatus(_ *testing.T, m *machine) {
 	nc := m.applied(m.should(fileEntry("motd", "good\n")))
 	nc.Status.AgentVersion = "someone else's"
 	must(m.t, m.w.admin.Status().Update(m.t.Context(), nc))
-	m.soon("it is the agent's again", func(g Gomega) { g.Expect(m.object().Status.AgentVersion).NotTo(Equal("someone else's")) })
+	m.soon("the agent repairs the status", func(g Gomega) { g.Expect(m.object().Status.AgentVersion).NotTo(Equal("someone else's")) })
 }
 
 func waitsForOthers(_ *testing.T, m *machine) {
@@ -319,29 +318,29 @@ func waitsForOthers(_ *testing.T, m *machine) {
 	must(m.t, err)
 	m.start()
 	m.should(fileEntry("motd", "good\n"))
-	m.soon("it waits", func(g Gomega) { g.Expect(m.logs.String()).To(ContainSubstring("the run waits")) })
-	m.soon("that is no failure", func(g Gomega) { g.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled")) })
+	m.soon("the run waits", func(g Gomega) { g.Expect(m.logs.String()).To(ContainSubstring("the run waits")) })
+	m.soon("waiting is not a failure", func(g Gomega) { g.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled")) })
 	m.Expect(m.file("motd").text()).To(ContainSubstring("no such file"))
 	must(m.t, someone.Close())
-	m.passes("it runs", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
+	m.passes("the agent runs", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
 	m.Expect(m.file("motd").text()).To(Equal("good\n"))
 }
 
-func triesAgain(_ *testing.T, m *machine) {
+func retriesRun(_ *testing.T, m *machine) {
 	must(m.t, os.MkdirAll(filepath.Join(m.stateDir(), "state.db"), 0o700)) // a directory where the database should be
 	m.start()
 	m.should(fileEntry("motd", "good\n"))
-	m.soon("it fails", func(g Gomega) {
+	m.soon("the run fails", func(g Gomega) {
 		g.Expect(condition(m.object(), "Degraded")).To(HavePrefix("True RunFailed: cannot open the state in "))
 	})
 	m.Expect(condition(m.object(), "Ready")).To(HavePrefix("False RunFailed"))
 	m.Expect(m.file("motd").text()).To(ContainSubstring("no such file"))
 	must(m.t, os.Remove(filepath.Join(m.stateDir(), "state.db")))
-	m.passes("it runs", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
+	m.passes("the agent runs", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
 	m.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled"))
 }
 
-func tellsStuck(t *testing.T, m *machine) {
+func reportsStuck(t *testing.T, m *machine) {
 	stuck := make(chan struct{})
 	goOn := sync.OnceFunc(func() { close(stuck) })
 	t.Cleanup(goOn)
@@ -349,13 +348,13 @@ func tellsStuck(t *testing.T, m *machine) {
 	m.start()
 	m.clock.Step(time.Second)
 	m.should(fileEntry("motd", "good\n"))
-	m.soon("it is busy", func(g Gomega) { g.Expect(m.runs.Load()).To(Equal(int32(1))) })
+	m.soon("the agent is busy", func(g Gomega) { g.Expect(m.runs.Load()).To(Equal(int32(1))) })
 	m.clock.Step(time.Hour)
 	m.Expect(m.agent.Alive()).To(Succeed())
 	m.clock.Step(2 * time.Hour)
 	m.Expect(m.agent.Alive()).To(MatchError("the agent is stuck: it has been busy with one step for 3h0m0s, more than 2h0m0s"))
 	goOn()
-	m.soon("it goes on", func(g Gomega) { g.Expect(m.agent.Alive()).To(Succeed()) })
+	m.soon("the agent continues", func(g Gomega) { g.Expect(m.agent.Alive()).To(Succeed()) })
 }
 
 func keepsStatus(t *testing.T, m *machine) {
@@ -366,10 +365,10 @@ func keepsStatus(t *testing.T, m *machine) {
 	m.door.shut()
 	m.start()
 	runs := m.runs.Load()
-	m.passes("it runs", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs+2)) })
+	m.passes("the agent runs", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs+2)) })
 	m.door.unlock()
 	m.file("motd").write("bad\n")
-	m.passes("it is in touch again", func(g Gomega) { g.Expect(m.object().ResourceVersion).NotTo(Equal(before.ResourceVersion)) })
+	m.passes("the agent has reconnected", func(g Gomega) { g.Expect(m.object().ResourceVersion).NotTo(Equal(before.ResourceVersion)) })
 	after := m.object()
 	if diff := cmp.Diff(before.Status.Resources[0], after.Status.Resources[0]); diff != "" {
 		t.Error(diff)

@@ -32,10 +32,10 @@ type Config struct {
 	Node     string // the name of the Node and of its NodeCatalog
 	Cluster  *rest.Config
 	Host     host.Host
-	Bucket   resource.Bucket // for the contents of files that are replaced
+	Bucket   resource.Bucket // saves the contents of replaced files
 	Kinds    []resource.Kind
-	StateDir string        // on this process' file system
-	Interval time.Duration // between runs, give or take a tenth
+	StateDir string        // on this process's file system
+	Interval time.Duration // between runs, plus or minus 10%
 	Splay    time.Duration // the first run waits up to this long, unless there is a change
 
 	KeyAge time.Duration // when to replace the node's key; 0 never replaces it
@@ -45,8 +45,8 @@ type Config struct {
 
 	Watch  bool          // also correct drift as it happens
 	Limit  time.Duration // stops a run that takes longer; 0 never does
-	Before []string      // command of the host before each run that is not noop
-	After  []string      // and after it
+	Before []string      // command on the host before each run, except in noop
+	After  []string      // command after such a run
 
 	Log    *slog.Logger     // nil logs nothing
 	Clock  clock.Clock      // nil is the real one
@@ -58,10 +58,10 @@ type Config struct {
 type RunSummary struct {
 	Trigger v1alpha1.RunTrigger
 	Report  report.Report
-	Err     error // there was no run, or its state was not saved
+	Err     error // the run did not start, or its state was not saved
 }
 
-// complete replaces nil by defaults.
+// complete sets defaults for nil fields.
 func (c Config) complete() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/state"
 )
 
-// moments lets little time pass, far less than an interval, until something comes of it.
+// moments advances the clock in small steps, far less than an interval in total, until holds succeeds.
 func (m *machine) moments(what string, holds func(g Gomega)) {
 	m.t.Helper()
 	m.Eventually(func(g Gomega) {
@@ -23,36 +23,36 @@ func (m *machine) moments(what string, holds func(g Gomega)) {
 	}).WithTimeout(limit).WithPolling(20*time.Millisecond).Should(Succeed(), what)
 }
 
-// waits waits until all that the agent still does is to wait for the clock: in its loop, and to renew its Lease.
+// waits blocks until the agent waits only for the clock: in its loop and in the Lease renewer.
 func (m *machine) waits() {
 	m.t.Helper()
-	m.soon("it waits", func(g Gomega) { g.Expect(m.clock.Waiters()).To(Equal(2)) })
+	m.soon("the agent is idle", func(g Gomega) { g.Expect(m.clock.Waiters()).To(Equal(2)) })
 }
 
-func correctsAtOnce(_ *testing.T, m *machine) {
+func correctsAsItHappens(_ *testing.T, m *machine) {
 	m.start()
 	below := fileEntry("sub/one", "x\n")
 	below.Name = "one"
 	m.applied(m.should(fileEntry("motd", "good\n"), below))
 	must(m.t, os.Mkdir(filepath.Join(m.root, "etc/sub"), 0o755))
-	m.moments("what failed for want of a directory is made up for", func(g Gomega) { g.Expect(m.file("sub/one").text()).To(Equal("x\n")) })
+	m.moments("the file that lacked its directory is created", func(g Gomega) { g.Expect(m.file("sub/one").text()).To(Equal("x\n")) })
 	m.file("motd").write("bad\n")
 	m.moments("drift is corrected", func(g Gomega) { g.Expect(m.file("motd").text()).To(Equal("good\n")) })
-	m.soon("it is told", func(g Gomega) {
+	m.soon("the drift is reported", func(g Gomega) {
 		nc := m.object()
 		g.Expect(nc.Status.Resources).To(HaveLen(1))
 		g.Expect(nc.Status.LastRun.Trigger).To(Equal(v1alpha1.TriggerDrift))
 	})
 	runs := m.runs.Load()
-	m.moments("it looks once more", func(g Gomega) { g.Expect(m.runs.Load()).To(Equal(runs + 1)) })
+	m.moments("one more run follows", func(g Gomega) { g.Expect(m.runs.Load()).To(Equal(runs + 1)) })
 	before := m.object()
 	started := m.clock.Now()
-	m.moments("and then no more", func(g Gomega) { g.Expect(m.clock.Since(started)).To(BeNumerically(">", 5*time.Second)) })
+	m.moments("no further run follows", func(g Gomega) { g.Expect(m.clock.Since(started)).To(BeNumerically(">", 5*time.Second)) })
 	m.Expect(m.runs.Load()).To(Equal(runs + 1))
 	m.Expect(m.object().ResourceVersion).To(Equal(before.ResourceVersion))
 }
 
-func keepsItsTime(t *testing.T, m *machine) {
+func waitsForSplay(t *testing.T, m *machine) {
 	m.start()
 	m.applied(m.should(fileEntry("motd", "good\n")))
 	m.stop()
@@ -78,18 +78,18 @@ func respectsDisabled(_ *testing.T, m *machine) {
 	m.start()
 	m.should(fileEntry("motd", "good\n"))
 	const why = "Disabled: runs are disabled on this host (the disk is failing): enable them with fettle enable"
-	m.soon("it says so", func(g Gomega) { g.Expect(condition(m.object(), "Stalled")).To(Equal("True " + why)) })
+	m.soon("the reason is reported", func(g Gomega) { g.Expect(condition(m.object(), "Stalled")).To(Equal("True " + why)) })
 	m.Expect(condition(m.object(), "Ready")).To(Equal("False " + why))
 	m.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled"))
 	before := m.object()
 	started := m.clock.Now()
-	m.passes("it tries again and again", func(g Gomega) { g.Expect(m.clock.Since(started)).To(BeNumerically(">", 20*interval)) })
+	m.passes("the agent keeps retrying", func(g Gomega) { g.Expect(m.clock.Since(started)).To(BeNumerically(">", 20*interval)) })
 	m.Expect(m.file("motd").text()).To(ContainSubstring("no such file"))
 	m.Expect(strings.Count(m.logs.String(), "runs are disabled\" reason")).To(Equal(1))
 	m.Expect(m.object().ResourceVersion).To(Equal(before.ResourceVersion))
 
 	must(m.t, state.Enable(m.stateDir()))
-	m.passes("it runs", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
+	m.passes("the agent runs", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
 	m.Expect(condition(m.object(), "Stalled")).To(Equal("False Settled"))
 	m.Expect(m.file("motd").text()).To(Equal("good\n"))
 }
@@ -98,7 +98,7 @@ func runsCommands(_ *testing.T, m *machine) {
 	m.before, m.after = []string{"/no/before"}, []string{"/no/after"}
 	m.start()
 	first := m.should(fileEntry("motd", "good\n"))
-	m.soon("they fail", func(g Gomega) {
+	m.soon("the commands fail", func(g Gomega) {
 		g.Expect(condition(m.object(), "Degraded")).To(And(ContainSubstring("/no/before"), ContainSubstring("/no/after")))
 	})
 	nc := m.applied(m.spec(v1alpha1.NodeCatalogSpec{Catalogs: first.Spec.Catalogs, Noop: true}))
@@ -110,7 +110,7 @@ func stopsLongRuns(_ *testing.T, m *machine) {
 	m.limit = time.Nanosecond
 	m.start()
 	m.should(fileEntry("motd", "good\n"))
-	m.soon("it says so", func(g Gomega) {
+	m.soon("the reason is reported", func(g Gomega) {
 		g.Expect(condition(m.object(), "Degraded")).To(Equal("True RunFailed: the run was stopped before its end: its time limit of 1ns was exceeded"))
 	})
 	nc := m.object()
@@ -118,5 +118,5 @@ func stopsLongRuns(_ *testing.T, m *machine) {
 	m.Expect(nc.Status.Resources[0].Message).To(Equal("the run was stopped before its turn: its time limit of 1ns was exceeded"))
 	m.Expect(condition(nc, "Ready")).To(HavePrefix("False RunFailed: "))
 	runs := m.runs.Load()
-	m.passes("the next run tries again", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs)) })
+	m.passes("the next run retries", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs)) })
 }

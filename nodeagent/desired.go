@@ -35,7 +35,7 @@ func (a *Agent) onNodeCatalog(ctx context.Context, nc *v1alpha1.NodeCatalog) {
 	}
 }
 
-// startChange starts the scheduled change, unless a run has applied it by now.
+// startChange starts the scheduled change, unless a run has already applied it.
 func (a *Agent) startChange(ctx context.Context) {
 	a.schedule.ChangeStarted()
 	if a.object != nil && a.isNew(a.object) {
@@ -43,8 +43,7 @@ func (a *Agent) startChange(ctx context.Context) {
 	}
 }
 
-// managerWaits reports whether the manager needs something from the agent: facts to compile with, or the key to
-// seal to.
+// managerWaits reports whether the manager is waiting for the agent's facts or public key.
 func (a *Agent) managerWaits(nc *v1alpha1.NodeCatalog) bool {
 	key := a.keys.Public()
 	return nc.Status.Facts == nil || key != "" && key != nc.Status.PublicKey
@@ -60,8 +59,7 @@ func isOlder(nc, seen *v1alpha1.NodeCatalog) bool {
 	return err == nil && order < 0
 }
 
-// adoptStatus starts from the published status of an object that this process has not seen before, and adds
-// what has happened to the host since.
+// adoptStatus starts from the published status of an object that is new to this process, and adds later runs.
 func (a *Agent) adoptStatus(nc *v1alpha1.NodeCatalog) {
 	if a.object != nil && a.object.UID == nc.UID {
 		return
@@ -75,7 +73,7 @@ func (a *Agent) adoptStatus(nc *v1alpha1.NodeCatalog) {
 	}
 }
 
-// isNew reports whether the object has a generation that was neither applied nor refused.
+// isNew reports whether the object's generation was neither applied nor rejected.
 func (a *Agent) isNew(nc *v1alpha1.NodeCatalog) bool {
 	if a.problem != nil || a.failure != nil { // a retry is scheduled
 		return nc.Generation != a.status.ObservedGeneration

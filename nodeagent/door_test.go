@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A door is an address that leads to another one as long as it is open. While it is
-// shut, nobody listens there: the API server is away.
+// A door forwards connections to another address while it is open. While it is shut, connections are refused, as
+// during an API server outage.
 type door struct {
 	t       *testing.T
 	address string
@@ -28,7 +28,7 @@ func newDoor(t *testing.T, to string) *door {
 	return d
 }
 
-// unlock lets connections through, at the same address as before.
+// unlock accepts connections again, at the same address.
 func (d *door) unlock() {
 	d.t.Helper()
 	l, err := net.Listen("tcp", d.address)
@@ -47,7 +47,7 @@ func (d *door) unlock() {
 	}()
 }
 
-// shut cuts all connections and lets none through any more.
+// shut closes all connections and refuses new ones.
 func (d *door) shut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// reportsAnyEncoding has a command print Latin-1, and something that looks like an escape, which
-// must not be taken for one.
+// reportsAnyEncoding makes a command print Latin-1 and a literal backslash sequence, which must not be read as an
+// escape.
 func reportsAnyEncoding(t *testing.T, m *machine) {
 	const output = "caf\xe9 \\xff"
 	m.root = debian.Root(t)

@@ -18,7 +18,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// hanging has requests for such paths get no answer between the calls of the two functions.
+// hanging blocks requests for the paths between calls of hang and release.
 func (m *machine) hanging(paths ...string) (hang, release func()) {
 	var shut atomic.Pointer[chan struct{}]
 	m.cfg.WrapTransport = func(to http.RoundTripper) http.RoundTripper {
@@ -37,7 +37,7 @@ func (m *machine) hanging(paths ...string) (hang, release func()) {
 	return func() { shut.Store(new(make(chan struct{}))) }, func() { close(*shut.Swap(nil)) }
 }
 
-// patience is what a host has with the API server: a fraction of what a request may take.
+// patience bounds the wait for a correction: a fraction of the timeout of a request.
 const patience = 10 * time.Second
 
 func keepsHostWhileRequestsHang(t *testing.T, m *machine) {
@@ -55,7 +55,7 @@ func keepsHostWhileRequestsHang(t *testing.T, m *machine) {
 	}
 	next := m.should(fileEntry("motd", "best\n"))
 	release()
-	m.passes("what it was to be is applied", func(g Gomega) {
+	m.passes("the newest catalog is applied", func(g Gomega) {
 		g.Expect(m.object().Status.AppliedGeneration).To(Equal(next.Generation))
 		g.Expect(m.object().Status.LastRun.Trigger).To(Equal(v1alpha1.TriggerChange))
 	})

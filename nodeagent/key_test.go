@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/seal"
 )
 
-// publicKey is the key that the machine's agent has published.
+// publicKey returns the published key of the machine.
 func (m *machine) publicKey() seal.PublicKey {
 	m.t.Helper()
 	var key seal.PublicKey
@@ -27,10 +27,10 @@ func (m *machine) publicKey() seal.PublicKey {
 	return key
 }
 
-// keysFile is where the agent's keys are.
+// keysFile returns the path of the agent's keys.
 func (m *machine) keysFile() string { return filepath.Join(m.stateDir(), "keys/sealing.json") }
 
-// sealedEntry is an entry for a file in the machine's /etc, sealed to a key as the manager does.
+// sealedEntry returns an entry for a file in the machine's /etc whose content is sealed to a key.
 func (m *machine) sealedEntry(to seal.PublicKey, name, content string) v1alpha1.CatalogEntry {
 	m.t.Helper()
 	raw, err := json.Marshal(map[string]string{"path": "/etc/" + name, "mode": "0600"})
@@ -66,7 +66,7 @@ func keepsKey(_ *testing.T, m *machine) {
 	m.Expect(m.object().ResourceVersion).To(Equal(before.ResourceVersion), "nothing is new")
 }
 
-func opensAlone(_ *testing.T, m *machine) {
+func opensFromDisk(_ *testing.T, m *machine) {
 	m.start()
 	m.own()
 	m.applied(m.own(m.sealedEntry(m.publicKey(), "token", "s3cret")))
@@ -77,7 +77,7 @@ func opensAlone(_ *testing.T, m *machine) {
 	m.passes("it is put back without an API server", func(g Gomega) { g.Expect(m.file("token").text()).To(Equal("s3cret")) })
 }
 
-func getsAnotherKey(t *testing.T, m *machine) {
+func replacesLostKey(t *testing.T, m *machine) {
 	m.start()
 	m.own()
 	m.publicKey()
@@ -110,21 +110,21 @@ func getsAnotherKey(t *testing.T, m *machine) {
 	m.Expect(m.logs.String()).To(ContainSubstring("the node's key is lost, making a new one"))
 }
 
-func replacesKeyOfAge(_ *testing.T, m *machine) {
+func replacesOldKey(_ *testing.T, m *machine) {
 	m.keyAge = 90 * 24 * time.Hour
 	m.start()
 	m.own()
 	first := m.publicKey()
 	m.applied(m.own(m.sealedEntry(first, "token", "one")))
 	m.clock.Step(89 * 24 * time.Hour)
-	m.passes("it runs", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", 3)) })
+	m.passes("the agent runs", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", 3)) })
 	m.Expect(m.publicKey()).To(Equal(first), "it is not of age yet")
 	m.clock.Step(24 * time.Hour)
 	m.passes("another key is published", func(g Gomega) { g.Expect(m.object().Status.PublicKey).NotTo(Equal(first.String())) })
 
 	m.stop()
-	m.start()                                              // as its first does, the old key survives a restart
-	m.applied(m.own(m.sealedEntry(first, "token", "two"))) // by a manager that has yet to learn of the new one
+	m.start()                                              // the old key survives a restart
+	m.applied(m.own(m.sealedEntry(first, "token", "two"))) // sealed by a manager that has not seen the new key
 	m.Expect(m.file("token").text()).To(Equal("two"))
 	second := m.publicKey()
 	m.applied(m.own(m.sealedEntry(second, "token", "three")))
@@ -139,7 +139,7 @@ func replacesKeyOfAge(_ *testing.T, m *machine) {
 	m.Expect(m.file("token").text()).To(Equal("three"))
 }
 
-func opensWhatIsItsOwn(_ *testing.T, m *machine) {
+func rejectsForeignValues(_ *testing.T, m *machine) {
 	m.start()
 	m.own()
 	e := m.sealedEntry(m.publicKey(), "token", "s3cret")
@@ -151,9 +151,9 @@ func opensWhatIsItsOwn(_ *testing.T, m *machine) {
 	m.Expect(nc.Status.Resources).To(HaveExactElements(HaveField("Message", ContainSubstring("it was sealed to another key or for another purpose, or it was changed"))))
 }
 
-// tellsNothingSealed has an agent apply a sealed secret, correct drift of it and fail with
-// it, and looks through all that it says and keeps, its disk included.
-func tellsNothingSealed(t *testing.T, m *machine) {
+// hidesSealedValues makes an agent apply a sealed secret, correct its drift and fail with it. It searches all output
+// and the disk.
+func hidesSealedValues(t *testing.T, m *machine) {
 	m.level = -4 // debug
 	m.start()
 	m.own()
@@ -180,14 +180,14 @@ func tellsNothingSealed(t *testing.T, m *machine) {
 	m.Expect(string(text)).To(ContainSubstring("[redacted]"))
 	for what, text := range map[string]string{"log": m.logs.String(), "status": string(text)} {
 		if strings.Contains(text, marked) {
-			t.Errorf("the %s tells a secret: %s", what, text)
+			t.Errorf("the %s contains a secret: %s", what, text)
 		}
 	}
 	must(t, filepath.WalkDir(m.stateDir(), func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			text, failed := os.ReadFile(path)
 			if err = failed; strings.Contains(string(text), marked) {
-				t.Errorf("%s has a secret", path)
+				t.Errorf("%s contains a secret", path)
 			}
 		}
 		return err

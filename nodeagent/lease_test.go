@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-func saysItIsThere(t *testing.T, m *machine) {
+func renewsLease(t *testing.T, m *machine) {
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: m.name},
 		Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: new(int32(60))},
@@ -41,7 +41,7 @@ func saysItIsThere(t *testing.T, m *machine) {
 	renews("it renews the Lease that there is then")
 	m.Expect(*lease.Spec.HolderIdentity).To(Equal(m.name))
 	m.Expect(*lease.Spec.LeaseDurationSeconds).To(Equal(int32(60)))
-	m.soon("it says so", func(g Gomega) { g.Expect(m.logs.String()).To(ContainSubstring("the Lease is renewed again")) })
+	m.soon("the reason is reported", func(g Gomega) { g.Expect(m.logs.String()).To(ContainSubstring("the Lease is renewed again")) })
 
 	m.door.shut()
 	m.clock.Step(time.Minute)

@@ -8,13 +8,13 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// leaving is an entry with a deletion policy.
+// leaving returns the entry with a deletion policy.
 func leaving(policy v1alpha1.DeletionPolicy, e v1alpha1.CatalogEntry) v1alpha1.CatalogEntry {
 	e.DeletionPolicy = policy
 	return e
 }
 
-func doesAsPoliciesSay(t *testing.T, m *machine) {
+func appliesDeletionPolicies(t *testing.T, m *machine) {
 	m.file("replaced").write("theirs")
 	m.start()
 	m.applied(m.should(
@@ -38,7 +38,7 @@ func doesAsPoliciesSay(t *testing.T, m *machine) {
 	m.Expect(m.object().ResourceVersion).To(Equal(nc.ResourceVersion), "a quiet run writes nothing")
 }
 
-func reportsWhatCannotGo(t *testing.T, m *machine) {
+func reportsFailedRemoval(t *testing.T, m *machine) {
 	m.start()
 	dir := fileEntry("dir", "")
 	dir.Attributes.Raw = []byte(`{"path": "/etc/dir", "ensure": "directory"}`)
@@ -50,13 +50,13 @@ func reportsWhatCannotGo(t *testing.T, m *machine) {
 	m.Expect(nc.Status.Resources[0]).To(And(HaveField("Ref", v1alpha1.ReportedRef("File/dir")), HaveField("State", v1alpha1.StateFailed),
 		HaveField("Message", ContainSubstring(`it contains files that its resource did not manage, such as "theirs": move them away`))))
 	m.file("dir/theirs").remove()
-	m.passes("the directory goes", func(g Gomega) {
+	m.passes("the directory is removed", func(g Gomega) {
 		g.Expect(m.object().Status.Resources).To(BeEmpty())
 		g.Expect(m.file("dir").text()).To(ContainSubstring("no such file"))
 	})
 }
 
-func keepsWhatIsWithheld(t *testing.T, m *machine) {
+func keepsWithheld(t *testing.T, m *machine) {
 	m.start()
 	nc := m.should(leaving(v1alpha1.DeletionDelete, fileEntry("a", "ours")))
 	m.applied(nc)
@@ -64,7 +64,7 @@ func keepsWhatIsWithheld(t *testing.T, m *machine) {
 	m.Expect(m.file("a").text()).To(Equal("ours"))
 }
 
-func leavesHostsWhenItGoes(t *testing.T, m *machine) {
+func keepsHostWithoutNodeCatalog(t *testing.T, m *machine) {
 	m.start()
 	nc := m.should(leaving(v1alpha1.DeletionDelete, fileEntry("a", "ours")))
 	m.applied(nc)
@@ -73,7 +73,7 @@ func leavesHostsWhenItGoes(t *testing.T, m *machine) {
 	m.passes("two more runs", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">=", runs+2)) })
 	m.Expect(m.file("a").text()).To(Equal("ours"))
 
-	// One that is recreated knows nothing of it.
+	// A recreated NodeCatalog does not own earlier resources.
 	m.applied(m.spec(v1alpha1.NodeCatalogSpec{}))
 	m.Expect(m.file("a").text()).To(Equal("ours"))
 	m.applied(m.should(leaving(v1alpha1.DeletionDelete, fileEntry("a", "ours"))))

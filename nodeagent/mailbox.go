@@ -6,7 +6,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// A mailbox holds the newest NodeCatalog, however many arrived. It is safe for concurrent use.
+// A mailbox contains only the newest NodeCatalog. It is safe for concurrent use.
 type mailbox struct {
 	ready chan struct{} // of capacity one; receives when there is something to take
 

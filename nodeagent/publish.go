@@ -32,8 +32,8 @@ func (a *Agent) updateStatus(ctx context.Context, is resource.Facts, run *status
 	a.publishStatus(ctx)
 }
 
-// publishStatus writes the status if the object has another one. While a write is in progress it does nothing: changes are
-// written next. A failed write is retried.
+// publishStatus writes the status if it differs from the object's. It does nothing while a write is in progress, after
+// which it is called again. A failed write is retried.
 func (a *Agent) publishStatus(ctx context.Context) {
 	if a.writing {
 		return

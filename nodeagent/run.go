@@ -60,8 +60,7 @@ func (a *Agent) facts(ctx context.Context) resource.Facts {
 	return all
 }
 
-// cachedCatalogStatus is Puppet's term for whether the target is the newest in the cluster, as far as
-// the agent knows.
+// cachedCatalogStatus reports, in Puppet's terms, whether the target is the newest that the agent knows of.
 func (a *Agent) cachedCatalogStatus() string {
 	if a.object == nil || a.problem != nil {
 		return report.CacheOnFailure
@@ -69,8 +68,7 @@ func (a *Agent) cachedCatalogStatus() string {
 	return report.CacheNotUsed
 }
 
-// onRunError schedules a retry. Another run in progress is no failure, and disabled runs are logged
-// once.
+// onRunError schedules a retry. Another run in progress is not a failure. Disabled runs are logged once.
 func (a *Agent) onRunError(ctx context.Context, is resource.Facts, err error, before *status.Problem) {
 	a.failure = &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: err.Error()}
 	a.schedule.Failed(a.Clock.Now())

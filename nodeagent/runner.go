@@ -30,8 +30,9 @@ type runner struct {
 	progress func() // called after each resource
 }
 
-// run runs a target once. It holds the host's lock only during the run, so that people can run Fettle in between, which
-// is a *state.LockedError. An error means that there was no run, or that its state was not saved.
+// run runs a target once. It locks the host only during the run, so that administrators can run Fettle between runs.
+// The error is a *state.LockedError if another run is in progress. An error means that the run did not start or that
+// its state was not saved.
 func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Facts, prev []v1alpha1.ResourceReport) (report.Report, error) {
 	around := r.control
 	if t.Spec.Noop {
@@ -67,7 +68,7 @@ func (r *runner) explainProviders(ctx context.Context, items []resource.Item, fa
 	}
 }
 
-// trace returns where a run traces the states of its resources; nil unless debug logs are on.
+// trace returns the function that logs the states of resources; nil unless debug logs are enabled.
 func (r *runner) trace(ctx context.Context) func(line string) {
 	if !r.log.Enabled(ctx, slog.LevelDebug) {
 		return nil
@@ -93,7 +94,7 @@ func withheldRefs(all []v1alpha1.Withheld) []resource.Ref {
 	return refs
 }
 
-// logResource logs the events of a resource. What the previous run found too is logged at debug level.
+// logResource logs the events of a resource. Events that the previous run reported too are logged at debug level.
 func (r *runner) logResource(res report.ResourceReport, news bool) {
 	r.progress()
 	level := logLevel(res)
@@ -119,7 +120,7 @@ func logLevel(res report.ResourceReport) slog.Level {
 	return level
 }
 
-// slogLevel maps a level of syslog. All above warning are errors.
+// slogLevel maps a syslog level. All levels above warning are errors.
 func slogLevel(l resource.LogLevel) slog.Level {
 	switch l {
 	case resource.LevelDebug:

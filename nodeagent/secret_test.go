@@ -14,13 +14,13 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// marked is in every secret here, and nowhere else.
+// marked occurs in every secret of these tests and nowhere else.
 const marked = "Marked5ecret"
 
-// tellsNoSecret has an agent apply secrets, report them in noop, correct drift of them and fail with them. All that it
-// says and keeps is looked through; the catalogs that it goes on with while there is no API server have the contents,
-// as the API server has.
-func tellsNoSecret(t *testing.T, m *machine) {
+// hidesSecrets makes an agent apply secrets, report them in noop, correct their drift and fail with them. It searches
+// the log, the status, the state and the report. The catalogs saved for API server outages contain the values, as the
+// API server does.
+func hidesSecrets(t *testing.T, m *machine) {
 	m.file("passwd").write("ann:x:1500:1500::/home/ann:/bin/sh\n")
 	m.file("group").write("ann:x:1500:\n")
 	m.file("shadow").write("ann:$6$Old" + marked + ":1:0:99999:7:::\n")
@@ -63,7 +63,7 @@ func tellsNoSecret(t *testing.T, m *machine) {
 	m.Expect(string(report)).To(ContainSubstring("User/ann"))
 	for what, text := range map[string]string{"log": m.logs.String(), "status": string(told), "state": string(kept), "report": string(report)} {
 		if strings.Contains(text, marked) {
-			t.Errorf("the %s tells a secret: %s", what, text)
+			t.Errorf("the %s contains a secret: %s", what, text)
 		}
 	}
 	m.Expect(m.logs.String()).To(ContainSubstring("level=DEBUG"))
@@ -76,7 +76,7 @@ func tellsNoSecret(t *testing.T, m *machine) {
 	))
 }
 
-// explainsProviders has an agent that debugs apply what no provider of the host can.
+// explainsProviders makes an agent at debug level apply a Package without a suitable provider.
 func explainsProviders(_ *testing.T, m *machine) {
 	m.level = slog.LevelDebug
 	m.start()

@@ -18,8 +18,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-func beginsAtItsPlace(_ *testing.T, m *machine) {
-	m.spread = 20 * time.Second // the first run at the interval is after 30
+func startsAtOffset(_ *testing.T, m *machine) {
+	m.spread = 20 * time.Second // the first run at the interval comes after 30 s
 	place := schedule.Offset(m.name, m.spread)
 	m.start()
 	m.should(fileEntry("motd", "one\n"))
@@ -33,8 +33,7 @@ func beginsAtItsPlace(_ *testing.T, m *machine) {
 	m.Expect(m.runs.Load()).To(BeEquivalentTo(1))
 }
 
-// TestWatchesReconnectGradually shuts the way to an API server under the watches of many
-// agents, for as long as one takes to start, and opens it again.
+// TestWatchesReconnectGradually cuts the watches of many agents for as long as an API server takes to start.
 func TestWatchesReconnectGradually(t *testing.T) {
 	t.Parallel()
 
@@ -47,7 +46,7 @@ func TestWatchesReconnectGradually(t *testing.T) {
 	door := newDoor(t, strings.Trim(strings.TrimPrefix(cfg.Host, "https:"), "/"))
 	var mu sync.Mutex
 	var watching sync.WaitGroup
-	back := map[int]time.Time{} // when each had an answer again
+	back := map[int]time.Time{} // when each agent received a response again
 	shut, opened := false, time.Time{}
 	ctx, cancel := context.WithCancel(t.Context())
 	for i := range agents {
@@ -97,7 +96,7 @@ func TestWatchesReconnectGradually(t *testing.T) {
 	t.Logf("agents that were back, by second: %v", inWindow)
 	for at, n := range inWindow {
 		if n > agents/2 {
-			t.Errorf("%d of %d agents were back in the second after %s", n, agents, at)
+			t.Errorf("%d of %d agents reconnected within the second after %s", n, agents, at)
 		}
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// stuckAfter is how long an agent may be busy with one step before it counts as stuck. Every call has a
-// limit of its own. The longest, a package operation that waits for another's lock, is far below.
+// stuckAfter is how long an agent may be busy with one step before it counts as stuck. Every call has its own, much
+// shorter limit. The longest is that of a package operation that waits for a lock.
 const stuckAfter = 2 * time.Hour
 
-// A watchdog knows since when a loop is busy with one step. It is safe for concurrent use; the zero
-// watchdog is idle.
+// A watchdog measures how long a loop has been busy with one step. It is safe for concurrent use. The zero watchdog is
+// idle.
 type watchdog struct {
 	since atomic.Int64 // in Unix nanoseconds; 0 while idle
 }

@@ -34,11 +34,10 @@ import (
 
 const (
 	interval = 10 * time.Minute
-	limit    = 30 * time.Second // some ten times what anything here takes
+	limit    = 30 * time.Second // about ten times longer than any step here
 )
 
-// A world is an API server, reached through a door that can be shut, and an
-// administrator of it.
+// A world is an API server with an administrator.
 type world struct {
 	admin client.Client
 	cfg   *rest.Config
@@ -46,12 +45,12 @@ type world struct {
 
 func newWorld(t *testing.T, cfg *rest.Config) *world {
 	t.Helper()
-	controlplane.Install(t, cfg) // agents may do what config/ lets them, and no more
+	controlplane.Install(t, cfg) // agents have exactly the permissions in config/
 	return &world{admin: controlplane.Admin(t, cfg), cfg: cfg}
 }
 
-// A machine is a node: a directory as its host, an agent that may be started and
-// stopped, and its way to the API server.
+// A machine is a node: a directory as its host, an agent that can be started and stopped, and a door to the API
+// server.
 type machine struct {
 	*WithT
 	t     *testing.T
@@ -62,22 +61,22 @@ type machine struct {
 	door  *door
 	cfg   *rest.Config
 	runs  atomic.Int32
-	ran   func() // called as each run ends, by the agent
+	ran   func() // called by the agent after each run
 	agent *nodeagent.Agent
 	logs  locked.Buffer
-	level slog.Level    // of what is logged, Info by default
-	limit time.Duration // of a run; none by default
-	luck  float64       // what the agent takes for random, 0.5 by default
+	level slog.Level    // log level, Info by default
+	limit time.Duration // time limit of a run; none by default
+	luck  float64       // the agent's random number, 0.5 by default
 
-	before, after []string // the commands around a run
+	before, after []string // commands before and after a run
 
 	spread time.Duration
 
-	keyAge time.Duration // at which a key is replaced; never by default
+	keyAge time.Duration // when to replace the key; never by default
 	stop   func()
 }
 
-// machine makes a Node and a host for it. No agent runs yet.
+// machine creates a Node and its host. It does not start the agent.
 func (w *world) machine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{
@@ -91,7 +90,7 @@ func (w *world) machine(t *testing.T) *machine {
 	m.door = newDoor(t, strings.Trim(strings.TrimPrefix(w.cfg.Host, "https:"), "/"))
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
 	must(t, w.admin.Create(t.Context(), node))
-	token, err := controlplane.AgentToken(t.Context(), w.admin, node) // as that of the node's own pods
+	token, err := controlplane.AgentToken(t.Context(), w.admin, node) // as for a pod on the node
 	must(t, err)
 	m.cfg = rest.AnonymousClientConfig(w.cfg)
 	m.cfg.Host = "https://" + m.door.address
@@ -105,7 +104,7 @@ func (w *world) machine(t *testing.T) *machine {
 	return m
 }
 
-// start starts the agent. It stops with stop, or with the test.
+// start starts the agent. stop or the end of the test stops it.
 func (m *machine) start() {
 	m.t.Helper()
 	h, err := linux.Open(linux.Options{Root: m.root})
@@ -129,7 +128,7 @@ func (m *machine) start() {
 
 func (m *machine) stateDir() string { return filepath.Join(m.root, "var/lib/fettle") }
 
-// passes lets time pass until something comes of it.
+// passes advances the clock until holds succeeds.
 func (m *machine) passes(what string, holds func(g Gomega)) {
 	m.t.Helper()
 	m.Eventually(func(g Gomega) {
@@ -138,13 +137,13 @@ func (m *machine) passes(what string, holds func(g Gomega)) {
 	}).WithTimeout(limit).WithPolling(20*time.Millisecond).Should(Succeed(), what)
 }
 
-// soon waits without letting the clock move.
+// soon waits without advancing the clock.
 func (m *machine) soon(what string, holds func(g Gomega)) {
 	m.t.Helper()
 	m.Eventually(holds).WithTimeout(limit).WithPolling(20*time.Millisecond).Should(Succeed(), what)
 }
 
-// should says what the machine should be: a catalog of these entries.
+// should sets the machine's desired state to a catalog of these entries.
 func (m *machine) should(entries ...v1alpha1.CatalogEntry) *v1alpha1.NodeCatalog {
 	m.t.Helper()
 	c := &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: catalog.Name(entries)}, Count: int32(len(entries)), Entries: entries}
@@ -152,7 +151,7 @@ func (m *machine) should(entries ...v1alpha1.CatalogEntry) *v1alpha1.NodeCatalog
 	return m.spec(v1alpha1.NodeCatalogSpec{Catalogs: []v1alpha1.CatalogRef{{Name: c.Name}}})
 }
 
-// spec makes the machine's NodeCatalog, or changes it.
+// spec creates or updates the machine's NodeCatalog.
 func (m *machine) spec(spec v1alpha1.NodeCatalogSpec) *v1alpha1.NodeCatalog {
 	m.t.Helper()
 	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: m.name}, Spec: spec}
@@ -167,7 +166,7 @@ func (m *machine) spec(spec v1alpha1.NodeCatalogSpec) *v1alpha1.NodeCatalog {
 	return nc
 }
 
-// object is the machine's NodeCatalog as the API server has it.
+// object gets the machine's NodeCatalog from the API server.
 func (m *machine) object() *v1alpha1.NodeCatalog {
 	m.t.Helper()
 	var nc v1alpha1.NodeCatalog
@@ -175,7 +174,7 @@ func (m *machine) object() *v1alpha1.NodeCatalog {
 	return &nc
 }
 
-// applied waits until the machine has applied what it should be.
+// applied waits until the machine has applied the NodeCatalog.
 func (m *machine) applied(nc *v1alpha1.NodeCatalog) *v1alpha1.NodeCatalog {
 	m.t.Helper()
 	m.soon("the generation is applied", func(g Gomega) {
@@ -184,7 +183,7 @@ func (m *machine) applied(nc *v1alpha1.NodeCatalog) *v1alpha1.NodeCatalog {
 	return m.object()
 }
 
-// file is a file in the machine's /etc.
+// file returns a file in the machine's /etc.
 func (m *machine) file(name string) hostFile {
 	return hostFile{m.t, filepath.Join(m.root, "etc", name)}
 }
@@ -204,7 +203,7 @@ func (f hostFile) remove() {
 	must(f.t, os.Remove(f.path))
 }
 
-// text is the content, or why there is none.
+// text returns the content, or the error.
 func (f hostFile) text() string {
 	text, err := os.ReadFile(f.path)
 	if err != nil {
@@ -213,7 +212,7 @@ func (f hostFile) text() string {
 	return string(text)
 }
 
-// fileEntry is an entry for a file in /etc.
+// fileEntry returns an entry for a file in /etc.
 func fileEntry(name, content string) v1alpha1.CatalogEntry {
 	raw, _ := json.Marshal(map[string]string{"path": "/etc/" + name, "content": content})
 	return v1alpha1.CatalogEntry{Kind: "File", Name: name, Attributes: &runtime.RawExtension{Raw: raw}}
@@ -226,5 +225,5 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// contentOf is how a content is shown.
+// contentOf returns the displayed form of a content.
 func contentOf(text string) string { return fmt.Sprintf("{sha256}%x", sha256.Sum256([]byte(text))) }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// sleeping is a run whose Exec has begun to sleep, with a process of its own.
+// sleeping is a run in its own process whose Exec has started to sleep.
 type sleeping struct {
 	cmd    *exec.Cmd
 	stderr *bufio.Scanner
@@ -42,7 +42,7 @@ func sleep(t *testing.T, program string) sleeping {
 		s.child, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 		return err == nil
 	})
-	t.Cleanup(func() { _ = syscall.Kill(-s.child, syscall.SIGKILL) }) // it is gone, unless the test failed
+	t.Cleanup(func() { _ = syscall.Kill(-s.child, syscall.SIGKILL) }) // it has ended unless the test failed
 	return s
 }
 
@@ -84,7 +84,7 @@ func TestSecondSignalKillsRunningCommands(t *testing.T) {
 	}
 	until(t, "the process group is gone", func() bool { return errors.Is(syscall.Kill(-s.child, 0), syscall.ESRCH) })
 	if all := strings.Join(said, "\n"); !strings.Contains(all, "Exec/a: command failed: ") || !strings.Contains(all, "killed") {
-		t.Errorf("it said:\n%s", all)
+		t.Errorf("stderr:\n%s", all)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestSignalStopsRunThatWaitsForManifests(t *testing.T) {
 	}
 	stop := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
 	defer stop.Stop()
-	// More than a pipe holds is written once the program reads, and handles signals.
+	// A write larger than the pipe's buffer ends only once the program reads stdin, and so handles signals.
 	if _, err := io.WriteString(in, strings.Repeat("# more to come\n", 1<<16)); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestSignalStopsRunThatWaitsForManifests(t *testing.T) {
 	}
 }
 
-// Every command, and help, says so when its output is lost.
+// Every command, and help, reports lost output.
 func TestEveryCommandFailsWhenOutputDiskIsFull(t *testing.T) {
 	program, root := build(t), t.TempDir()
 	const in = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: a}\nspec: {nodeSelector: {}, path: /a, ensure: file}\n"

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// kustomize builds a kustomization by the program that is installed. As a library it would
-// add 19 MB to the program and to the memory of every run.
+// kustomize builds a kustomization with the installed program. As a library it would add 19 MB to the binary and to the
+// memory of every run.
 func kustomize(ctx context.Context, dir string) ([]byte, error) {
 	argv, err := kustomizeCommand(dir)
 	if err != nil {
@@ -26,12 +26,12 @@ func kustomize(ctx context.Context, dir string) ([]byte, error) {
 	return text, nil
 }
 
-// kustomizeCommand is the argv for a directory, of the first program that there is.
+// kustomizeCommand returns the argv for a directory, with the first installed program.
 func kustomizeCommand(dir string) ([]string, error) {
 	for _, argv := range [][]string{{"kustomize", "build"}, {"kubectl", "kustomize"}} {
 		if _, err := exec.LookPath(argv[0]); err == nil {
 			return append(argv, "--", dir), nil
 		}
 	}
-	return nil, errors.New("neither kustomize nor kubectl is installed: install one, or build it elsewhere and give the result as -f")
+	return nil, errors.New("neither kustomize nor kubectl is installed: install one, or build it elsewhere and pass the result with -f")
 }

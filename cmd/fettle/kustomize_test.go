@@ -17,7 +17,7 @@ func TestKustomizationIsBuiltByInstalledProgram(t *testing.T) {
 		"kustomize":     {"kustomize", strings.Replace(built, "ARGS", "build -- overlay", 1), "1 resource is valid\n", ""},
 		"kubectl":       {"kubectl", strings.Replace(built, "ARGS", "kustomize -- overlay", 1), "1 resource is valid\n", ""},
 		"that fails":    {"kubectl", "#!/bin/sh\necho no kustomization.yaml >&2; exit 3\n", "0 resources, 1 fault\n", "cannot build the kustomization overlay: kubectl kustomize: exit status 3: no kustomization.yaml\n"},
-		"not installed": {"other", "", "0 resources, 1 fault\n", "cannot build the kustomization overlay: neither kustomize nor kubectl is installed: install one, or build it elsewhere and give the result as -f\n"},
+		"not installed": {"other", "", "0 resources, 1 fault\n", "cannot build the kustomization overlay: neither kustomize nor kubectl is installed: install one, or build it elsewhere and pass the result with -f\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bin := t.TempDir()

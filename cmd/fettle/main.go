@@ -1,5 +1,5 @@
-// Command fettle keeps one machine as resources describe it, with no cluster. It is
-// also installed as kubectl-fettle.
+// Command fettle brings one machine to the state that resources describe, without a cluster. It is also installed as
+// kubectl-fettle.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 		// collect garbage as often as by default costs a fifth of its processor time.
 		debug.SetGCPercent(400)
 	}
-	// Files get the modes that resources say, whatever shell started us.
+	// Files get the modes of their resources, whatever the umask of the shell.
 	syscall.Umask(0o022)
 	run, abort := interruptible()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // see pipe
@@ -43,9 +43,8 @@ func main() {
 	os.Exit(code(err))
 }
 
-// interruptible are contexts for a run: the first signal ends run, after which the resource
-// in hand is finished; the second ends abort, which kills its commands as well; the third
-// kills this program. Work that may outlive it, such as that of dpkg, goes on.
+// interruptible returns contexts for a run. The first signal ends run: the current resource is finished. The second
+// signal ends abort: its commands are killed. The third kills this program. Detached work, such as dpkg, continues.
 func interruptible() (run, abort context.Context) {
 	run, stop := context.WithCancel(context.Background())
 	abort, kill := context.WithCancel(context.Background())
@@ -61,11 +60,10 @@ func interruptible() (run, abort context.Context) {
 	return run, abort
 }
 
-// A pipe may lose its reader, as head leaves when it has enough: that must not kill a
-// run halfway.
+// A pipe may lose its reader, such as head. That must not kill a run halfway.
 type pipe struct{ io.Writer }
 
-// Write takes all that nobody reads.
+// Write discards output that nobody reads.
 func (p pipe) Write(b []byte) (int, error) {
 	n, err := p.Writer.Write(b)
 	if errors.Is(err, syscall.EPIPE) {
@@ -76,7 +74,7 @@ func (p pipe) Write(b []byte) (int, error) {
 
 func open(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) }
 
-// code tells what went wrong and returns the exit code.
+// code prints the error and returns the exit code.
 func code(err error) int {
 	var exit cli.Exit
 	switch {

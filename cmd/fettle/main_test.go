@@ -36,7 +36,7 @@ func TestRunFinishesWhenOutputPipeIsClosed(t *testing.T) {
 	_ = writer.Close()
 	made, err := filepath.Glob(filepath.Join(root, "f*"))
 	if err != nil || len(made) != 20 {
-		t.Errorf("%d of 20 files were made, %v", len(made), err)
+		t.Errorf("%d of 20 files were created, %v", len(made), err)
 	}
 }
 
@@ -85,8 +85,8 @@ func TestHelpShowsKubectlUsageWhenCalledAsPlugin(t *testing.T) {
 	}
 }
 
-// A chroot without /proc, as debootstrap leaves one: descriptors can't be opened again there, and every file would
-// seem to be missing.
+// In a chroot without /proc, as created by debootstrap, descriptors can't be reopened and every file would seem to be
+// missing.
 func TestMissingProcIsAnErrorAndNotMissingResources(t *testing.T) {
 	debian.Require(t)
 	root := t.TempDir()
@@ -114,7 +114,7 @@ func TestMissingProcIsAnErrorAndNotMissingResources(t *testing.T) {
 	}
 }
 
-// staticBuild is of a program that runs in any root, as releases do.
+// staticBuild returns the command that builds a static program, which runs in any root like a release.
 func staticBuild(t *testing.T, program string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -1,5 +1,4 @@
-// Command manager compiles catalogs for a cluster's nodes and gathers their status. It
-// has no way to touch a machine.
+// Command manager compiles catalogs for a cluster's nodes and aggregates their status. It cannot access a machine.
 package main
 
 import (
@@ -37,8 +36,8 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// queriesPerSecond spreads a change over a fleet: an API server handles some hundred writes a second
-// beside its other work. A change of 5,000 nodes takes half a minute.
+// queriesPerSecond limits the rate of a change to a fleet: an API server handles some hundred writes per second besides
+// other work. A change to 5,000 nodes takes half a minute.
 const queriesPerSecond = 200
 
 func main() {
@@ -154,7 +153,7 @@ func newManager(cfg *rest.Config, s settings) (ctrl.Manager, error) {
 			BindAddress:    s.metrics,
 			SecureServing:  true,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
-			// HTTP/2 lets a client that may not even log in keep a server busy.
+			// HTTP/2 lets unauthenticated clients keep a server busy.
 			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 		},
 	})

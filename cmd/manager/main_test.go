@@ -27,7 +27,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// build makes the command as users have it.
+// build builds the command.
 func build(t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "manager")
@@ -37,8 +37,7 @@ func build(t *testing.T) string {
 	return bin
 }
 
-// kubeconfig writes the way to a control plane into a file: as an account that may do
-// no more than itself, or, for "", as an administrator.
+// kubeconfig writes a kubeconfig for a service account or, if that is "", for an administrator.
 func kubeconfig(t *testing.T, cfg *rest.Config, as string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -58,18 +57,18 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// get returns the status and protocol of an answer; 0 where there is none.
+// get returns the status and protocol of a response; 0 if there is none.
 func get(t *testing.T, url, token string) (int, string) {
 	t.Helper()
 	code, proto, _ := read(t, url, token)
 	return code, proto
 }
 
-// read is get, with the body.
+// read is like get and also returns the body.
 func read(t *testing.T, url, token string) (code int, proto, body string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // it signs for itself
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // self-signed
 		ForceAttemptHTTP2: true,
 	}}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -91,7 +90,7 @@ func read(t *testing.T, url, token string) (code int, proto, body string) {
 	return resp.StatusCode, resp.Proto, string(text)
 }
 
-// install gives a cluster our service accounts and their rights, and a scraper's.
+// install creates the service accounts and their permissions in a cluster, and those of a metrics scraper.
 func install(t *testing.T, cfg *rest.Config, admin string) {
 	t.Helper()
 	controlplane.Install(t, cfg)
@@ -104,7 +103,7 @@ func install(t *testing.T, cfg *rest.Config, admin string) {
 	}
 }
 
-// token is a new one of an account of the namespace default.
+// token returns a new token of a service account in the namespace default.
 func token(t *testing.T, admin, account string) string {
 	t.Helper()
 	return strings.TrimSpace(controlplane.Kubectl(t, admin, "create", "token", account))
@@ -114,7 +113,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
 	if err != nil {
-		t.Fatalf("waited in vain for %s", what)
+		t.Fatalf("timed out waiting for %s", what)
 	}
 }
 
@@ -158,12 +157,12 @@ func TestManagerServesLeadsAndShutsDown(t *testing.T) {
 		token string
 		want  int
 	}{
-		"nobody":                    {"", http.StatusUnauthorized},
-		"who may not get them":      {token(t, admin, "stranger"), http.StatusForbidden},
-		"who has the role to do so": {token(t, admin, "scraper"), http.StatusOK},
+		"nobody":                        {"", http.StatusUnauthorized},
+		"an account without permission": {token(t, admin, "stranger"), http.StatusForbidden},
+		"an account with the role":      {token(t, admin, "scraper"), http.StatusOK},
 	} {
 		if code, proto := get(t, "https://"+metrics+"/metrics", tt.token); code != tt.want || proto != "HTTP/1.1" {
-			t.Errorf("metrics gave %s %d over %s, want %d over HTTP/1.1", who, code, proto, tt.want)
+			t.Errorf("metrics for %s: status %d over %s, want %d over HTTP/1.1", who, code, proto, tt.want)
 		}
 	}
 	scraper := token(t, admin, "scraper")
@@ -177,14 +176,14 @@ func TestManagerServesLeadsAndShutsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := manager.Wait(); err != nil {
-		t.Errorf("it ended with %v:\n%s", err, log.String())
+		t.Errorf("the manager exited with %v:\n%s", err, log.String())
 	}
 	if who := leader(); who != "" {
-		t.Errorf("it left and kept the lease as %s", who)
+		t.Errorf("the manager exited without releasing the lease of %s", who)
 	}
 	for line := range strings.Lines(log.String()) {
 		if !strings.HasPrefix(line, `{"time":`) {
-			t.Errorf("a line of the log is no JSON: %s", line)
+			t.Errorf("a log line is not JSON: %s", line)
 		}
 	}
 }
@@ -194,13 +193,13 @@ func TestManagerReportsInvalidFlags(t *testing.T) {
 
 	bin := build(t)
 	for name, tt := range map[string]struct{ argument, want string }{
-		"an argument":            {"now", `manager: unexpected argument "now": the manager accepts flags only, see -help`},
-		"a flag it doesn't have": {"--noop", "flag provided but not defined: -noop"},
-		"a short lease":          {"--lease-duration=1s", "manager: -lease-duration 1s is invalid: use whole seconds from 10s to 1h"},
-		"a lease of no seconds":  {"--lease-duration=10.5s", "manager: -lease-duration 10.5s is invalid: use whole seconds from 10s to 1h"},
-		"no requests":            {"--kube-api-qps=0", "manager: -kube-api-qps 0 and -kube-api-burst 400 allow no requests: use more than 0, and 1 or more"},
-		"a share of too much":    {"--max-deselection=101", "manager: -max-deselection 101 is not a percentage: use 0 to 100"},
-		"no such kubeconfig":     {"--kubeconfig=/none", "manager: cannot find a cluster: stat /none: no such file or directory"},
+		"an argument":                     {"now", `manager: unexpected argument "now": the manager accepts flags only, see -help`},
+		"an unknown flag":                 {"--noop", "flag provided but not defined: -noop"},
+		"a short lease":                   {"--lease-duration=1s", "manager: -lease-duration 1s is invalid: use whole seconds from 10s to 1h"},
+		"a lease with fractional seconds": {"--lease-duration=10.5s", "manager: -lease-duration 10.5s is invalid: use whole seconds from 10s to 1h"},
+		"no requests":                     {"--kube-api-qps=0", "manager: -kube-api-qps 0 and -kube-api-burst 400 allow no requests: use more than 0, and 1 or more"},
+		"an invalid percentage":           {"--max-deselection=101", "manager: -max-deselection 101 is not a percentage: use 0 to 100"},
+		"a missing kubeconfig":            {"--kubeconfig=/none", "manager: cannot find a cluster: stat /none: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -228,11 +227,11 @@ func TestDeploymentUsesValidFlagsAndPorts(t *testing.T) {
 	}
 	c := d.Spec.Template.Spec.Containers[0]
 	if pod := d.Spec.Template.Spec.SecurityContext; *pod.RunAsUser != 65532 || !*c.SecurityContext.ReadOnlyRootFilesystem || len(c.SecurityContext.Capabilities.Add) > 0 {
-		t.Errorf("it runs as %+v, %+v", pod, c.SecurityContext)
+		t.Errorf("the security contexts are %+v, %+v", pod, c.SecurityContext)
 	}
 	help, err := exec.CommandContext(t.Context(), build(t), append(c.Args, "-help")...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("it refuses %q: %v\n%s", c.Args, err, help)
+		t.Fatalf("the manager rejects %q: %v\n%s", c.Args, err, help)
 	}
 	for _, p := range c.Ports {
 		if want := fmt.Sprintf("(default \":%d\")", p.ContainerPort); !strings.Contains(string(help), want) {
@@ -241,7 +240,7 @@ func TestDeploymentUsesValidFlagsAndPorts(t *testing.T) {
 	}
 	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
 		if probe == nil || probe.HTTPGet.Port.String() != "probes" {
-			t.Errorf("a probe asks %+v", probe)
+			t.Errorf("a probe requests %+v", probe)
 		}
 	}
 }
@@ -256,12 +255,12 @@ func TestManagerDoesNotLinkHostPackages(t *testing.T) {
 	const module = "github.com/fettle-dev/fettle/"
 	packages := strings.Fields(string(out))
 	if !slices.Contains(packages, module+"providers/file") {
-		t.Error("it doesn't even link the providers")
+		t.Error("the list of linked packages lacks the providers")
 	}
 	for _, p := range packages {
 		for _, reaches := range []string{"internal/host/linux", "internal/hostrun", "internal/state", "nodeagent"} {
 			if p == module+reaches || strings.HasPrefix(p, module+reaches+"/") {
-				t.Errorf("it links %s", p)
+				t.Errorf("the manager links %s", p)
 			}
 		}
 	}

@@ -1,7 +1,7 @@
-// Command nodeagent keeps the host it runs on as its NodeCatalog says.
+// Command nodeagent brings its host to the state that a NodeCatalog describes.
 //
-// In a cluster it is the privileged container of a DaemonSet, with hostPID, and acts on
-// the host of process 1; with a kubeconfig it may as well be a service of the host.
+// In a cluster it is the privileged container of a DaemonSet with hostPID, and manages the host of process 1. With a
+// kubeconfig it can also run as a service on the host.
 package main
 
 import (
@@ -35,13 +35,13 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	unix.Umask(0o022) // what tools create on the host is as on any host
+	unix.Umask(0o022) // files that tools create get the usual modes
 	opts, err := parse(os.Args[1:], os.Getenv, os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return
 	}
 	if err != nil {
-		os.Exit(2) //nolint:gocritic // the signal handler goes with the process
+		os.Exit(2) //nolint:gocritic // the process ends, and the signal handler with it
 	}
 	if err := run(ctx, opts, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "nodeagent:", text.Line(text.Error(err)))
@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// run is the agent until ctx ends.
+// run runs the agent until ctx ends.
 func run(ctx context.Context, opts options, logs io.Writer) error {
 	log := logger(opts, logs)
 	cfg, err := clusterConfig(opts)
@@ -81,7 +81,7 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 	return serve(ctx, opts, cfg, agent)
 }
 
-// logger writes JSON, for itself and for the libraries.
+// logger returns a JSON logger, which the libraries use, too.
 func logger(opts options, to io.Writer) *slog.Logger {
 	handler := text.LogHandler(to, opts.level)
 	log := slog.New(handler)
@@ -90,11 +90,11 @@ func logger(opts options, to io.Writer) *slog.Logger {
 	return log
 }
 
-// clusterConfig is what the file says, or without one what the pod has.
+// clusterConfig reads the kubeconfig or, without one, the pod's own configuration.
 func clusterConfig(opts options) (*rest.Config, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", opts.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell how to reach the cluster, give --kubeconfig or run in a pod: %w", err)
+		return nil, fmt.Errorf("no cluster configuration: set --kubeconfig or run in a pod: %w", err)
 	}
 	cfg.UserAgent = "fettle-nodeagent/" + version.String()
 	cfg.QPS, cfg.Burst = float32(opts.qps), opts.burst

@@ -30,7 +30,7 @@ func TestDaemonSetUsesValidFlagsAndPorts(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &usage)
 	}
 	if got.node != "web-1" || got.hostPID != 1 || got.root != "" {
-		t.Errorf("it would act on %+v", got)
+		t.Errorf("the options are %+v", got)
 	}
 	for _, p := range pod.Containers[0].Ports {
 		if port := fmt.Sprintf(":%d", p.ContainerPort); port != got.health && port != got.metrics {

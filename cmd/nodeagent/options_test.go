@@ -28,15 +28,15 @@ func TestFlags(t *testing.T) {
 	self := os.Getpid()
 	for name, c := range map[string]struct {
 		args []string
-		node string // in the environment
+		node string // NODE_NAME
 		want options
-		here string // the state directory as this process finds it
+		here string // the path of the state directory in this process
 	}{
-		"the node's name may come from the environment": {nil, "web-1", defaults, "/var/lib/fettle"},
-		"a flag beats it":        {[]string{"--node-name=web-1"}, "other", defaults, "/var/lib/fettle"},
-		"in a pod with hostPID":  {[]string{"--host-pid=" + strconv.Itoa(self)}, "web-1", with(func(o *options) { o.hostPID = self }), fmt.Sprintf("/proc/%d/root/var/lib/fettle", self)},
-		"on a directory as host": {[]string{"--root", "/mnt"}, "web-1", with(func(o *options) { o.root = "/mnt" }), "/mnt/var/lib/fettle"},
-		"everything else": {
+		"node name from the environment":        {nil, "web-1", defaults, "/var/lib/fettle"},
+		"--node-name overrides the environment": {[]string{"--node-name=web-1"}, "other", defaults, "/var/lib/fettle"},
+		"in a pod with hostPID":                 {[]string{"--host-pid=" + strconv.Itoa(self)}, "web-1", with(func(o *options) { o.hostPID = self }), fmt.Sprintf("/proc/%d/root/var/lib/fettle", self)},
+		"on a directory as host":                {[]string{"--root", "/mnt"}, "web-1", with(func(o *options) { o.root = "/mnt" }), "/mnt/var/lib/fettle"},
+		"all other flags": {
 			[]string{
 				"--kubeconfig=/k", "--state-dir=/s", "--bucket-limit=2Gi", "--interval=1h", "--splay=0s", "--spread=5s", "--kube-api-qps=2.5", "--kube-api-burst=20", "--log-level=debug", "--metrics-bind-address=:1", "--health-probe-bind-address=:2",
 				"--watch=false", "--run-timeout=0", "--key-max-age=0", "--prerun-command=etckeeper pre-install", "--postrun-command=sh -c 'exit $?'",
@@ -70,23 +70,23 @@ func TestInvalidFlagsAreRejected(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no node":             {[]string{"--node-name="}, "--node-name is missing: set it, or NODE_NAME, to the name of the Node"},
-		"two hosts":           {[]string{"--host-pid=1", "--root=/mnt"}, "--host-pid 1 and --root /mnt are mutually exclusive: use one"},
-		"no process":          {[]string{"--host-pid=-1"}, "--host-pid -1 is not a process"},
-		"a relative root":     {[]string{"--root=mnt"}, "--root mnt is not absolute"},
-		"a relative state":    {[]string{"--state-dir=x"}, "--state-dir x is not absolute"},
-		"no time between":     {[]string{"--interval=1ms"}, "--interval 1ms is too short: use 1s or more"},
-		"a negative splay":    {[]string{"--splay=-1s"}, "--splay -1s is negative: use 0s or more"},
-		"a negative spread":   {[]string{"--spread=-1s"}, "--spread -1s is not between 0s and --interval 10m0s"},
-		"a spread too wide":   {[]string{"--spread=1h"}, "--spread 1h0m0s is not between 0s and --interval 10m0s"},
-		"no requests":         {[]string{"--kube-api-qps=0"}, "--kube-api-qps 0 is not a rate: use more than 0"},
-		"no burst":            {[]string{"--kube-api-burst=0"}, "--kube-api-burst 0 allows no requests: use 1 or more"},
-		"a negative limit":    {[]string{"--run-timeout=-1s"}, "--run-timeout -1s is negative: use 0s for no limit"},
-		"half a quote":        {[]string{"--prerun-command=a 'b"}, `invalid value "a 'b" for flag -prerun-command: Unterminated single-quoted string`},
-		"an argument":         {[]string{"now"}, `argument ["now"] is not a flag: remove it`},
-		"an unknown flag":     {[]string{"--nodename=x"}, "flag provided but not defined: -nodename"},
-		"an unknown level":    {[]string{"--log-level=loud"}, `slog: level string "loud": unknown name`},
-		"several at the time": {[]string{"--state-dir=x", "--splay=-1s"}, "--state-dir x is not absolute\n--splay -1s is negative"},
+		"no node":                       {[]string{"--node-name="}, "--node-name is missing: set it, or NODE_NAME, to the name of the Node"},
+		"two hosts":                     {[]string{"--host-pid=1", "--root=/mnt"}, "--host-pid 1 and --root /mnt are mutually exclusive: use one"},
+		"a negative process":            {[]string{"--host-pid=-1"}, "--host-pid -1 is not a process"},
+		"a relative root":               {[]string{"--root=mnt"}, "--root mnt is not absolute"},
+		"a relative state":              {[]string{"--state-dir=x"}, "--state-dir x is not absolute"},
+		"an interval that is too short": {[]string{"--interval=1ms"}, "--interval 1ms is too short: use 1s or more"},
+		"a negative splay":              {[]string{"--splay=-1s"}, "--splay -1s is negative: use 0s or more"},
+		"a negative spread":             {[]string{"--spread=-1s"}, "--spread -1s is not between 0s and --interval 10m0s"},
+		"a spread too wide":             {[]string{"--spread=1h"}, "--spread 1h0m0s is not between 0s and --interval 10m0s"},
+		"no requests":                   {[]string{"--kube-api-qps=0"}, "--kube-api-qps 0 is not a rate: use more than 0"},
+		"no burst":                      {[]string{"--kube-api-burst=0"}, "--kube-api-burst 0 allows no requests: use 1 or more"},
+		"a negative limit":              {[]string{"--run-timeout=-1s"}, "--run-timeout -1s is negative: use 0s for no limit"},
+		"an unterminated quote":         {[]string{"--prerun-command=a 'b"}, `invalid value "a 'b" for flag -prerun-command: Unterminated single-quoted string`},
+		"an argument":                   {[]string{"now"}, `argument ["now"] is not a flag: remove it`},
+		"an unknown flag":               {[]string{"--nodename=x"}, "flag provided but not defined: -nodename"},
+		"an unknown level":              {[]string{"--log-level=loud"}, `slog: level string "loud": unknown name`},
+		"several errors":                {[]string{"--state-dir=x", "--splay=-1s"}, "--state-dir x is not absolute\n--splay -1s is negative"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var usage strings.Builder

@@ -16,8 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent"
 )
 
-// serve runs the agent beside the servers that were asked for. The first that fails
-// ends the others.
+// serve runs the agent and the configured servers. The first failure ends all of them.
 func serve(ctx context.Context, opts options, cfg *rest.Config, agent *nodeagent.Agent) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -42,7 +41,7 @@ func serveMetrics(ctx context.Context, address string, cfg *rest.Config) error {
 	return nil
 }
 
-// serveHealth answers whether the agent goes on with its work.
+// serveHealth serves the agent's liveness.
 func serveHealth(ctx context.Context, address string, alive func() error) error {
 	if address == "0" {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// asAgent, when set, makes the test binary the agent itself.
+// asAgent names the variable that makes the test binary run as the agent.
 const asAgent = "FETTLE_TEST_AS_AGENT"
 
 func TestMain(m *testing.M) {
@@ -32,10 +32,10 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// nowhere is a cluster whose API server is away.
+	// nowhere is the kubeconfig of a cluster whose API server is unreachable.
 	nowhere = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: u, user: {token: none}}]}`
-	// check approves of a file when it is told to.
+	// check is a validateCmd that succeeds on request.
 	check = `echo checked >> /checked; while [ ! -e /go-on ]; do sleep 0.5; done`
 )
 
@@ -60,7 +60,7 @@ func TestStoppedAgentFinishesResourceInProgress(t *testing.T) {
 		t.Errorf("after the stop (-want +got):\n%s", diff)
 	}
 	if store, err := state.OpenReadOnly(dir, state.Options{Source: state.Cluster}); err != nil || store.Observed(resource.Ref{Kind: "File", Name: "/etc/slow"}) == nil {
-		t.Errorf("what it did is not remembered: %v", err)
+		t.Errorf("the finished resource is not in the state: %v", err)
 	}
 
 	agent = start(t, root)
@@ -73,7 +73,7 @@ func TestStoppedAgentFinishesResourceInProgress(t *testing.T) {
 	}
 }
 
-// remember puts into a state directory what an agent last had of its cluster.
+// remember saves the last good catalog of an agent in a state directory.
 func remember(t *testing.T, dir string, entries []v1alpha1.CatalogEntry) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"uid": "1", "generation": 1, "spec": v1alpha1.NodeCatalogSpec{Entries: entries}})
@@ -98,7 +98,7 @@ func start(t *testing.T, root string) *exec.Cmd {
 	return agent
 }
 
-// wait waits until a file is there.
+// wait waits until a file exists.
 func wait(t *testing.T, agent *exec.Cmd, path string) {
 	t.Helper()
 	const limit, poll = 30 * time.Second, 20 * time.Millisecond
@@ -111,7 +111,7 @@ func wait(t *testing.T, agent *exec.Cmd, path string) {
 		select {
 		case <-deadline:
 			_ = agent.Process.Kill()
-			t.Fatalf("%s is not there after %s", path, limit)
+			t.Fatalf("%s does not exist after %s", path, limit)
 		case <-time.After(poll):
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// What is adopted from decoded manifests must be what an agent binds from a catalog.
+// Attributes adopted from decoded manifests must equal those that an agent binds from a catalog.
 func TestAdoptedAttributesMatchCatalog(t *testing.T) {
 	kinds := map[string]resource.Kind{}
 	for _, k := range providers.Kinds() {
@@ -34,12 +34,12 @@ func TestAdoptedAttributesMatchCatalog(t *testing.T) {
 			}
 			kind, known := kinds[ref.Kind]
 			if !known {
-				t.Fatal("its type is not registered")
+				t.Fatal("the type is not registered")
 			}
 			bound, bindErr := kind.Bind(ref, raw)
 			adopted, err := kind.Adopt(ref, r.GetAttributes())
 			if !reflect.DeepEqual(bindErr, err) || !reflect.DeepEqual(bound, adopted) {
-				t.Errorf("adopted is\n%+v (%v)\nbound is\n%+v (%v)", adopted, err, bound, bindErr)
+				t.Errorf("adopted:\n%+v (%v)\nbound:\n%+v (%v)", adopted, err, bound, bindErr)
 			}
 			again, err := json.Marshal(r.GetAttributes())
 			if err != nil || string(again) != string(raw) {

@@ -14,8 +14,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/oddvalues"
 )
 
-// agreement is how many resources are compared, or for how long, and from which seed: by
-// FETTLE_AGREE_SEED and FETTLE_AGREE_TIME.
+// agreement returns the seed and the number of resources, or the time, to compare. FETTLE_AGREE_SEED and
+// FETTLE_AGREE_TIME override the defaults.
 func agreement(t *testing.T) (seed uint64, enough func(resources int) bool) {
 	t.Helper()
 	seed = 1
@@ -37,8 +37,8 @@ func agreement(t *testing.T) (seed uint64, enough func(resources int) bool) {
 	return seed, func(int) bool { return time.Now().After(end) }
 }
 
-// What validate accepts is refused by neither plan nor apply, and what it refuses is refused by
-// both with the same words, before a provider hears of it.
+// plan and apply accept the same resources as validate. They reject the others with the same messages, before
+// any provider is called.
 func TestValidatePlanAndApplyAgree(t *testing.T) {
 	seed, enough := agreement(t)
 	g, err := oddvalues.New(seed, "../../config/samples", "../../config/samples/attributes")
@@ -65,13 +65,13 @@ func TestValidatePlanAndApplyAgree(t *testing.T) {
 			refused += min(1, len(verdicts[name]))
 		}
 	}
-	t.Logf("seed %d: %d resources, of which %d were refused", seed, n, refused)
+	t.Logf("seed %d: %d resources, %d rejected", seed, n, refused)
 	if refused < n/4 || refused > n*9/10 {
-		t.Errorf("a generator of which %d of %d are refused shows little", refused, n)
+		t.Errorf("the generator produces too few valid or invalid resources: %d of %d rejected", refused, n)
 	}
 }
 
-// validated are the faults that validate finds, by name of the resource.
+// validated returns the faults that validate reports, by resource name.
 func validated(t *testing.T, in string) map[string][]string {
 	t.Helper()
 	verdicts := map[string][]string{}
@@ -101,13 +101,13 @@ func compare(t *testing.T, command, in string, names []string, verdicts map[stri
 	for _, name := range names {
 		r, there := reports[name]
 		if len(verdicts[name]) == 0 && there && strings.Contains(r.Message, "stdin:") {
-			t.Errorf("%s refuses %s, which validate accepts: %s", command, r.Ref, r.Message)
+			t.Errorf("%s rejects %s, which validate accepts: %s", command, r.Ref, r.Message)
 		}
 		for _, message := range verdicts[name] {
 			first, _, _ := strings.Cut(message, "\n")
 			first = strings.ToValidUTF8(first[:min(len(first), 300)], "") // the compiler caps its messages
 			if r.State != report.Failed && r.State != report.Skipped || r.Provider != "" || !strings.Contains(text.Line(r.Message), first) {
-				t.Errorf("%s does not refuse %s as validate does, for %s: %s %s", command, name, message, r.State, r.Message)
+				t.Errorf("%s does not reject %s for %s, as validate does: %s %s", command, name, message, r.State, r.Message)
 			}
 		}
 	}

@@ -29,58 +29,58 @@ func TestApply(t *testing.T) {
 		out, err []string
 		code     int
 	}{
-		"what is made is said, in the order as written": {
+		"reports created resources in manifest order": {
 			in:  file("b", "path: /etc/b, ensure: directory") + hello,
 			out: []string{"File/b: created", "File/a: created", "2 resources: 0 in sync, 2 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
-		"detailed exit codes tell changes": {
+		"exits with 2 for changes with detailed exit codes": {
 			in: hello, args: []string{"--detailed-exitcodes"}, code: 2,
 			out: []string{"File/a: created", "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
-		"and failures, which go to stderr": {
+		"exits with 6 for changes and failures, with failures on stderr": {
 			in: hello + file("b", "path: /no/where, content: x"), args: []string{"--detailed-exitcodes"}, code: 6,
 			out: []string{"File/a: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
 			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: create it first, with a File that has ensure: directory"},
 		},
-		"a run with nothing but failures is 4": {
+		"exits with 4 for failures only": {
 			in: file("b", "path: /no/where, content: x"), args: []string{"--detailed-exitcodes"}, code: 4,
 			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
 			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: create it first, with a File that has ensure: directory"},
 		},
-		"without them a failure is 1": {
+		"exits with 1 for failures without detailed exit codes": {
 			in: file("b", "path: /no/where, content: x"), code: 1,
 			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
 			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: create it first, with a File that has ensure: directory"},
 		},
-		"a noop run changes nothing and exits with 0": {
+		"changes nothing in noop and exits with 0": {
 			in: hello, args: []string{"--noop", "--detailed-exitcodes"},
 			out: []string{"File/a: created (noop)", "1 resource: 0 in sync, 0 changed, 0 refreshed, 1 noop, 0 skipped, 0 failed in N"},
 		},
-		"a resource that refuses noop is applied all the same, and notes what it notifies": {
+		"applies a resource with noop: false and reports its notifications": {
 			in: file("a", `path: /etc/a, content: x, noop: false, notify: [File/b]`) + file("b", "path: /etc/b, content: x"), args: []string{"--noop"},
 			out: []string{"File/a: created", "File/b: created (noop)", "2 resources: 0 in sync, 1 changed, 0 refreshed, 1 noop, 0 skipped, 0 failed in N"},
 		},
-		"what is required comes first": {
+		"applies required resources first": {
 			in:  file("a", `path: /etc/a, content: x, require: [File/c]`) + file("b", "path: /etc/b, content: x") + file("c", "path: /etc/c, content: x, before: [File/b]"),
 			out: []string{"File/c: created", "File/a: created", "File/b: created", "3 resources: 0 in sync, 3 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
-		"a provider that is none": {
+		"rejects an unknown provider": {
 			in: file("a", `path: /etc/a, content: x, provider: windows`), code: 1,
 			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
 			err: []string{`File/a: provider "windows" is not one of kind File, which has [posix]`},
 		},
-		"a selector takes resources by their own labels": {
+		"selects resources by their labels": {
 			in: hello + file("b", "path: /etc/b, content: x"), args: []string{"-l", "tier=b"},
 			out: []string{"File/b: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N"},
 		},
-		"two with one message are two": {
+		"reports the same message for each resource": {
 			in: strings.ReplaceAll(file("a", "message: hello")+file("b", "message: hello"), "kind: File", "kind: Notify"),
 			out: []string{
 				"Notify/a: message defined as hello", "Notify/b: message defined as hello",
 				"2 resources: 0 in sync, 2 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N",
 			},
 		},
-		"two that claim one path fail, and the rest goes on": {
+		"fails two resources with the same path and applies the rest": {
 			in: hello + file("b", "path: /etc/a, content: x") + file("c", "path: /etc/c, content: x"), args: []string{"--detailed-exitcodes"}, code: 6,
 			out: []string{"File/c: created", "3 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 2 failed in N"},
 			err: []string{
@@ -88,7 +88,7 @@ func TestApply(t *testing.T) {
 				`File/b: path "/etc/a" is also claimed by File/a on the same node: keep one, or let their nodeSelector or when exclude each other`,
 			},
 		},
-		"two users that claim a key of one name fail": {
+		"fails two keys with the same name and user": {
 			in: key("a", "name: ann@laptop, user: ann") + key("b", "name: ann@laptop, user: bob"), code: 1,
 			out: []string{"2 resources: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 2 failed in N"},
 			err: []string{
@@ -96,7 +96,7 @@ func TestApply(t *testing.T) {
 				`SSHAuthorizedKey/b: name "ann@laptop" is also claimed by SSHAuthorizedKey/a on the same node: keep one, or let their nodeSelector or when exclude each other`,
 			},
 		},
-		"what an API server would refuse fails, what needs it is skipped, and the rest goes on": {
+		"fails an invalid resource, skips its dependents and applies the rest": {
 			in: file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, mod: x, ensure: folder") + file("c", "path: /etc/c, content: x, require: [File/b]"), code: 1,
 			out: []string{
 				"File/c: waits for File/b, which is withheld: InvalidSpec", "File/a: created",
@@ -107,49 +107,49 @@ func TestApply(t *testing.T) {
 					`stdin:9: spec.ensure: Unsupported value: "folder": supported values: "present", "file", "directory", "link", "absent"`,
 			},
 		},
-		"what is the same resource twice fails": {
+		"fails duplicate resources": {
 			in: file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, content: x") + file("a", "path: /etc/c, content: x"), code: 1,
 			out: []string{"File/b: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
 			err: []string{"File/a: stdin:11: is already in stdin:1; rename or remove one"},
 		},
-		"a document that does not say which resource it is keeps all from being applied": {
+		"applies nothing if a document does not identify its resource": {
 			in: hello + "kind: File\napiVersion: fettle.dev/v1alpha1\nmetadata: {nam: b}\n---\nkind: Fyle\napiVersion: fettle.dev/v1alpha1\nmetadata: {name: c}\n", code: 1,
 			err: []string{
 				"stdin:8: metadata.name: is missing: give this File a name", "stdin:10: kind: unknown kind Fyle; did you mean File?",
 				"fettle: nothing was applied: correct the manifests first",
 			},
 		},
-		"a template is rendered with the facts of the host": {
+		"renders templates with the facts of the host": {
 			in:  file("a", `path: /etc/a, contentTemplate: "{{ .facts.os.family }}"`),
 			out: []string{"File/a: created", "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
-		"what is not to be looked at now is skipped": {
+		"skips a resource outside its schedule": {
 			in: file("a", `path: /etc/a, content: x, schedule: {period: never}`), args: []string{"--detailed-exitcodes"},
 			out: []string{"File/a: not scheduled: the period of its schedule is never", "1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N"},
 		},
-		"unless schedules are ignored": {
+		"applies a resource outside its schedule with --ignore-schedules": {
 			in: file("a", `path: /etc/a, content: x, schedule: {period: never}`), args: []string{"--ignore-schedules"},
 			out: []string{"File/a: created", "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
-		"a range that is none is refused": {
+		"rejects an invalid schedule range": {
 			in: file("a", `path: /etc/a, schedule: {range: ["22-28"]}`), code: 1,
 			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
 			err: []string{`File/a: stdin:4: spec.schedule.range[0]: Invalid value: "22-28": range must be two times of day, such as 22:00-04:00`},
 		},
-		"what is audited is recorded": {
+		"records audited properties": {
 			in:  file("a", `path: /etc/group, audit: [mode, type], logLevel: info`),
 			out: []string{"File/a: audit change: newly-recorded value of mode is 0644", "File/a: audit change: newly-recorded value of type is file", "1 resource: 1 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
-		"only a property can be audited": {
+		"rejects audit of a parameter": {
 			in: "apiVersion: fettle.dev/v1alpha1\nkind: Group\nmetadata: {name: a}\nspec: {nodeSelector: {}, audit: [gid, system]}\n", code: 1,
 			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
 			err: []string{`Group/a: audit: Group has no property "system"; write all, or ensure, gid, members`},
 		},
-		"debug is for those who ask": {
+		"omits resources with logLevel: debug": {
 			in:  file("a", `path: /etc/a, content: x, logLevel: debug`),
 			out: []string{"1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 		},
-		"and is told to them": {
+		"prints resources with logLevel: debug under --debug": {
 			in: file("a", `path: /etc/a, content: x, logLevel: debug`), args: []string{"--debug"},
 			out: []string{"File/a: created", "1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 			err: []string{
@@ -162,20 +162,20 @@ func TestApply(t *testing.T) {
 				"debug: File/a: Changed by provider posix in N",
 			},
 		},
-		"labels that no machine can have": {
+		"rejects invalid node labels": {
 			in: hello, args: []string{"--labels", "role=web,tier"}, code: 1,
 			err: []string{`fettle: --labels "role=web,tier": invalid selector: [tier]; write them as role=web,tier=front`},
 		},
-		"an argument that is not a resource": {
+		"rejects an argument that is not a resource": {
 			in: hello, args: []string{"more.yaml"}, code: 1,
 			err: []string{`fettle: argument "more.yaml" is not Kind/name, as in File/motd; use -f FILE for files`},
 		},
-		"what is of other groups is left out, and that is said": {
+		"ignores other API groups with a note": {
 			in:  "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
 			out: []string{"0 resources: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N"},
 			err: []string{"note: ignored Kustomization in stdin:1, which is not of fettle.dev"},
 		},
-		"an output that is none": {
+		"rejects an unknown output format": {
 			in: hello, args: []string{"-o", "xml"}, code: 1,
 			err: []string{`fettle: --output "xml" is not one of [text json yaml]`},
 		},
@@ -209,7 +209,7 @@ func TestGraphPrintsDependencies(t *testing.T) {
 		`	"File/a" -> "File/b" [style="solid", color=red];`,
 		`	"File/d" -> "File/e" [style="bold", color=black];`,
 		`	"File/c" -> "File/d" [style="dashed", color=black];`,
-		`	"File/d" -> "File/f" [style="dashed", color=black];`, // and none from File/c, which is farther away
+		`	"File/d" -> "File/f" [style="dashed", color=black];`, // but no edge from File/c, which is further up
 		"}",
 	}
 	if diff := cmp.Diff(want, lines(got.out)); diff != "" {

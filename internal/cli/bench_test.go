@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// BenchmarkApplyInSync is all of a run that finds a thousand files of 1 KB as they should
-// be, except for the start of the program. Its profile says what such runs are made of.
+// BenchmarkApplyInSync measures a run over a thousand files of 1 KB that are in sync, without process startup.
 func BenchmarkApplyInSync(b *testing.B) {
 	const files = 1000
 	root := emptyRoot(b)

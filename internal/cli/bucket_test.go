@@ -30,7 +30,7 @@ func TestBucketRestoresReplacedFiles(t *testing.T) {
 	}
 
 	if got := bucket("list"); got.code != 0 || got.out != "" {
-		t.Errorf("an empty bucket lists with %+v", got)
+		t.Errorf("list of an empty bucket: %+v", got)
 	}
 	if got := fettle(t, file("a", `path: /etc/a, content: "two\n"`), "apply", "-f", "-", "--root", root); got.code != 0 {
 		t.Fatalf("apply: %+v", got)
@@ -58,10 +58,10 @@ func TestBucketRestoresReplacedFiles(t *testing.T) {
 		t.Fatalf("apply: %+v", got)
 	}
 	if got := bucket("restore", sumOne); got.code != 0 || read(t, elsewhere) != "one\n" {
-		t.Errorf("restored where it was found last: %+v, %q", got, read(t, elsewhere))
+		t.Errorf("restored to the last path: %+v, %q", got, read(t, elsewhere))
 	}
 	to := filepath.Join(root, "etc/b")
-	if got := bucket("restore", sumTwo, "--to", "/etc/b"); got.code != 0 { // what restore replaced is kept too
+	if got := bucket("restore", sumTwo, "--to", "/etc/b"); got.code != 0 { // restore also saves the file that it replaces
 		t.Errorf("restore: %+v", got)
 	}
 	if info, err := os.Stat(to); read(t, to) != "two\n" || err != nil || info.Mode() != 0o600 {
@@ -86,7 +86,7 @@ func TestBucketUsesStateDirectory(t *testing.T) {
 	}
 	for sum, want := range map[string]string{sumOne: "one\n", sumTwo: "two\n"} {
 		if got := read(t, filepath.Join(dir, "bucket", sum[:2], sum, "contents")); got != want {
-			t.Errorf("kept %q", got)
+			t.Errorf("the bucket has %q", got)
 		}
 		if got := fettle(t, "", append([]string{"bucket", "get", sum}, flags...)...); got.out != want {
 			t.Errorf("get: %+v", got)
@@ -115,7 +115,7 @@ func TestBucketSizeIsLimited(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 	}
-	// With what each takes beside its content there is room for two.
+	// With the overhead of each entry, two fit.
 	if got := fettle(t, "", "bucket", "list", "--root", root); strings.Count(got.out, "\n") != 2 || strings.Contains(got.out, sumOne) {
 		t.Errorf("list: %+v", got)
 	}
@@ -145,7 +145,7 @@ func TestRestoreRejectsDamagedCopy(t *testing.T) {
 		}
 	}
 	if now := read(t, filepath.Join(root, "etc/a")); now != "now\n" {
-		t.Errorf("the file holds %q", now)
+		t.Errorf("the file contains %q", now)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestBucketDiffComparesCopiesAndFiles(t *testing.T) {
 	}
 	put(t, filepath.Join(root, "etc/binary"), "\x00")
 	put(t, filepath.Join(root, "etc/huge"), "")
-	if err := os.Truncate(filepath.Join(root, "etc/huge"), 1<<40); err != nil { // which takes minutes to read
+	if err := os.Truncate(filepath.Join(root, "etc/huge"), 1<<40); err != nil { // reading it would take minutes
 		t.Fatal(err)
 	}
 	for args, want := range map[string]outcome{
@@ -198,7 +198,7 @@ func TestBucketDiffHidesSecrets(t *testing.T) {
 		}
 	}
 	if len(lines(listed.out)) == 0 {
-		t.Error("nothing was kept")
+		t.Error("the bucket is empty")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// authority is a ConfigMap default/authority with the certificate of a server.
+// authority returns a ConfigMap default/authority with the certificate of a server.
 func authority(t *testing.T, server *httptest.Server) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]string{"ca.crt": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))})
@@ -38,6 +38,6 @@ func TestSourceIsVerifiedWithCertificatesOfConfigMap(t *testing.T) {
 		t.Errorf("with the ConfigMap: exit %d\n%s%s", got.code, got.out, got.err)
 	}
 	if text, err := os.ReadFile(filepath.Join(root, "etc/a")); err != nil || string(text) != "one\n" {
-		t.Errorf("the file has %q, %v", text, err)
+		t.Errorf("the file contains %q, %v", text, err)
 	}
 }

@@ -52,10 +52,10 @@ type Options struct {
 	Plugin bool
 }
 
-// An Exit is an exit code other than 0, after everything was printed.
+// An Exit is a nonzero exit code. All output was already printed.
 type Exit = output.Exit
 
-// app is what the subcommands share.
+// app is the state that the subcommands share.
 type app struct {
 	Options
 	root string
@@ -151,7 +151,7 @@ func (a *app) stateDir(flag string) (string, error) {
 	return state.DirOf(a.root, state.DefaultDir)
 }
 
-// withHost opens the host for the duration of f. With --debug it logs everything that is done to the host.
+// withHost opens the host for the duration of f. With --debug it logs every operation on the host.
 func (a *app) withHost(f func(h Host) error) error {
 	if err := a.checkRoot(); err != nil {
 		return err

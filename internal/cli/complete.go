@@ -95,7 +95,7 @@ func (a *app) completeRef(from *source.Request) cobra.CompletionFunc {
 				local.Files = append(local.Files, f)
 			}
 		}
-		set := a.readManifests(cmd.Context(), local, nil) // what can be read is told
+		set := a.readManifests(cmd.Context(), local, nil) // completes the readable ones
 		var refs []cobra.Completion
 		for _, r := range set.Resources() {
 			if ref := selection.RefOf(r).String(); !slices.Contains(given, ref) {

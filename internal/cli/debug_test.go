@@ -78,12 +78,12 @@ func TestDebugShowsCommandsAndTheirPublicOutput(t *testing.T) {
 	}
 }
 
-// run is an Exec.
+// run returns the manifest of an Exec.
 func run(name, spec string) string {
 	return "apiVersion: fettle.dev/v1alpha1\nkind: Exec\nmetadata: {name: " + name + "}\nspec: {nodeSelector: {}, " + spec + "}\n---\n"
 }
 
-// What a command or a host has may be in no terminal's language.
+// Output of commands and names on a host may contain control characters.
 func TestDebugOutputIsEscapedAndBounded(t *testing.T) {
 	root := debian.Root(t)
 	in := run("rude", `command: "yes a-line | head -n 10000; printf '\\033[2J'", shell: true`)

@@ -14,7 +14,7 @@ import (
 func TestDescribeReportsProviderSuitability(t *testing.T) {
 	root := emptyRoot(t)
 	all := fettle(t, "", "describe", "--root", root)
-	words := strings.Join(strings.Fields(all.out), " ") // columns are as wide as the longest name
+	words := strings.Join(strings.Fields(all.out), " ") // column widths depend on the longest name
 	if !strings.Contains(words, "File posix A file, a directory or a symlink.") ||
 		!strings.Contains(words, "Package none suitable Software packages") {
 		t.Error(all.out, all.err)

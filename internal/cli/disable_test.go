@@ -57,7 +57,7 @@ func TestConcurrentRunIsRejected(t *testing.T) {
 	time.AfterFunc(300*time.Millisecond, func() { closed <- other.Close() })
 	got := fettle(t, file("a", "path: /etc/a, content: x"), "apply", "-f", "-", "--root", root, "--wait-for-lock", "1m")
 	if err := <-closed; err != nil || got.code != 0 {
-		t.Errorf("having waited: %+v, %v", got, err)
+		t.Errorf("after the wait: %+v, %v", got, err)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestRunFailsAfterTimeout(t *testing.T) {
 	}
 }
 
-// A refresh that fails is due again, when nothing is left to change.
+// A failed refresh is retried by the next run, even if nothing has changed.
 func TestRefreshCountsAsChange(t *testing.T) {
 	root := debian.Root(t)
 	in := file("a", "path: /etc/a, content: x, notify: [Exec/b]") +

@@ -20,7 +20,7 @@ func command(o cli.Options) *cobra.Command {
 	return cli.Command(o)
 }
 
-// all are a command and those below it, except for what cobra adds.
+// all returns a command and its subcommands, except for those that cobra adds.
 func all(cmd *cobra.Command) []*cobra.Command {
 	out := []*cobra.Command{cmd}
 	for _, c := range cmd.Commands() {
@@ -42,23 +42,23 @@ func TestHelpExamplesAreValidCalls(t *testing.T) {
 				takes(t, line)
 			}
 			if calls == 0 {
-				t.Error("its help has no example")
+				t.Error("the help has no example")
 			}
 			if documented.Short == "" {
-				t.Error("it says nowhere what it does")
+				t.Error("the help has no description")
 			}
 		})
 	}
 }
 
-// takes fails unless a line of a shell is a call that parses.
+// takes fails the test unless a shell line is a call that parses.
 func takes(t *testing.T, line string) {
 	t.Helper()
 	own, _, _ := strings.Cut(line, " | ")
 	own, _, _ = strings.Cut(own, " < ")
 	words, err := shellquote.Split(own)
 	if err != nil || words[0] != "fettle" {
-		t.Errorf("%s: is no call of fettle, %v", line, err)
+		t.Errorf("%s: not a call of fettle, %v", line, err)
 		return
 	}
 	cmd, rest, err := command(cli.Options{}).Find(words[1:])
@@ -97,7 +97,7 @@ func TestCompletion(t *testing.T) {
 	put(t, filepath.Join(root, "etc/os-release"), "ID=debian\nVERSION_ID=\"12\"\n")
 	const (
 		noFiles = ":4"
-		noSpace = ":6" // and no files
+		noSpace = ":6" // and does not complete files
 		files   = ":0"
 	)
 	for words, want := range map[string][]string{
@@ -142,12 +142,12 @@ func TestColorDefaultsToTerminalsOnly(t *testing.T) {
 		args   []string
 		colors bool
 	}{
-		"no terminal":                      {cli.Options{}, nil, false},
-		"a terminal":                       {cli.Options{OutTerminal: true}, nil, true},
-		"a terminal of one who wants none": {cli.Options{OutTerminal: true, NoColor: true}, nil, false},
-		"only stderr is one":               {cli.Options{ErrTerminal: true}, nil, false},
-		"always":                           {cli.Options{NoColor: true}, []string{"--color=always"}, true},
-		"never":                            {cli.Options{OutTerminal: true}, []string{"--color", "never"}, false},
+		"pipes":                     {cli.Options{}, nil, false},
+		"a terminal":                {cli.Options{OutTerminal: true}, nil, true},
+		"a terminal with NO_COLOR":  {cli.Options{OutTerminal: true, NoColor: true}, nil, false},
+		"only stderr is a terminal": {cli.Options{ErrTerminal: true}, nil, false},
+		"always":                    {cli.Options{NoColor: true}, []string{"--color=always"}, true},
+		"never":                     {cli.Options{OutTerminal: true}, []string{"--color", "never"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, stderr strings.Builder

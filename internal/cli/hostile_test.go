@@ -20,11 +20,11 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
-// forged are lines that hostile texts try to have printed.
+// forged are lines that hostile texts try to inject into the output.
 var forged = []string{"User/root: created", "File/motd: created", "1 resource: 1 in sync", "- injected: true", `{"level"`}
 
-// clean fails if what was printed moves a cursor, hides or reorders text, is not UTF-8, or has
-// a line of an attacker's. Tabs are for diffs.
+// clean fails the test if output moves the cursor, hides or reorders text, is not UTF-8, or contains an injected
+// line. allowed are additional characters, such as tabs in diffs.
 func clean(t *testing.T, what, printed, allowed string) {
 	t.Helper()
 	if !utf8.ValidString(printed) {
@@ -32,21 +32,21 @@ func clean(t *testing.T, what, printed, allowed string) {
 	}
 	for _, r := range printed {
 		if r != '\n' && !unicode.IsGraphic(r) && !strings.ContainsRune(allowed, r) {
-			t.Errorf("%s has %U: %q", what, r, printed)
+			t.Errorf("%s contains %U: %q", what, r, printed)
 			break
 		}
 	}
 	for line := range strings.Lines(printed) {
 		for _, f := range forged {
 			if strings.HasPrefix(line, f) {
-				t.Errorf("%s has the forged line %q", what, line)
+				t.Errorf("%s contains the forged line %q", what, line)
 			}
 		}
 	}
 }
 
-// hostileRoot is a root in which all that a local user can name is hostile. It returns the
-// paths of the files in /srv/drop.
+// hostileRoot returns a root in which every name that a local user can choose is hostile, and the paths of the
+// files in /srv/drop.
 func hostileRoot(t *testing.T, r *rand.Rand) (root string, names []string) {
 	t.Helper()
 	root = emptyRoot(t)
@@ -71,7 +71,7 @@ func hostileRoot(t *testing.T, r *rand.Rand) (root string, names []string) {
 	return root, slices.Sorted(maps.Keys(found))
 }
 
-// hostileManifests come from a malicious author.
+// hostileManifests returns manifests of a malicious author.
 func hostileManifests(r *rand.Rand) string {
 	quoted := func() string {
 		raw, err := json.Marshal(strings.ToValidUTF8(hostile.String(r), "?"))
@@ -138,7 +138,7 @@ func TestTerminalOutputIsEscaped(t *testing.T) {
 	}
 }
 
-// reported is a report as another program reads it.
+// reported is the part of a report that the test decodes.
 type reported struct {
 	Resources []struct {
 		Ref    string
@@ -180,13 +180,13 @@ func TestNonUTF8NamesRoundTripThroughJSONAndYAML(t *testing.T) {
 		for _, name := range names {
 			encoded, err := json.Marshal(text.Encode("File/" + name))
 			if err != nil || !strings.Contains(kept, string(text.EscapeJSON(encoded))) {
-				t.Errorf("the report that is kept lacks %s, %v:\n%s", encoded, err, kept)
+				t.Errorf("the saved report lacks %s, %v:\n%s", encoded, err, kept)
 			}
 		}
 	}
 }
 
-// What resource prints is taken by apply, and means the same there, or is not printed.
+// apply accepts the output of resource and finds it in sync. Anything else is not printed.
 func TestResourceOutputRoundTripsOrFails(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 15))

@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// five has a resource of every kind, in an order that only their relations make right.
+// five has a resource of every kind. Only their relations put them in the right order.
 const five = `apiVersion: fettle.dev/v1alpha1
 kind: SystemService
 metadata: {name: greeter}
@@ -39,7 +39,7 @@ metadata: {name: greeter}
 spec: {nodeSelector: {}}
 `
 
-// snapshot is the inode and time of change of every file below a root.
+// snapshot returns the inode and change time of every file in a root.
 func snapshot(t *testing.T, root string) map[string][2]int64 {
 	t.Helper()
 	all := map[string][2]int64{}
@@ -101,13 +101,13 @@ func TestFiveKindsOnDebianRoot(t *testing.T) {
 	}
 
 	if strings.Contains(read(t, filepath.Join(root, "var/lib/fettle/state.db")), "s3cr3t") {
-		t.Error("the state has the password's hash")
+		t.Error("the state contains the password hash")
 	}
 
 	before := snapshot(t, root)
 	check("again", apply(), 0, "5 resources: 5 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N")
 	if diff := cmp.Diff(before, snapshot(t, root)); diff != "" {
-		t.Errorf("a run in sync wrote:\n%s", diff)
+		t.Errorf("a run in sync changed:\n%s", diff)
 	}
 
 	put(t, filepath.Join(root, "etc/greeter/config"), "hello\n\n")
@@ -119,7 +119,7 @@ func TestFiveKindsOnDebianRoot(t *testing.T) {
 		"File/config: owner changed 1500 to deploy (noop) (corrective)",
 		"5 resources: 3 in sync, 0 changed, 0 refreshed, 2 noop, 0 skipped, 0 failed in N")
 	if diff := cmp.Diff(before, snapshot(t, root)); diff != "" {
-		t.Errorf("a noop run wrote:\n%s", diff)
+		t.Errorf("a noop run changed:\n%s", diff)
 	}
 }
 

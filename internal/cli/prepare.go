@@ -84,7 +84,7 @@ func (a *app) newJob(ctx context.Context, f applyFlags) (j *job.Job, cache *mani
 		Noop: f.noop, Plan: f.plan, IgnoreSchedules: f.ignoreSchedules, DetailedExitCodes: f.detailedCodes, Interval: f.interval,
 		Control: hostrun.Options{
 			Limit: f.limit, Wait: f.wait, Warn: func(message string) { a.out.Warn("warning: %s", message) },
-			// Disabled runs are for agents, and --watch is one. A single run is what the user wants now.
+			// Disabled runs are for agents, and --watch is one. A user who starts a single run wants it now.
 			Override: !f.watch,
 		},
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// What is not there is a state that can be applied again.
+// The output for an absent resource can be applied again.
 func TestResourceShowsAbsentResource(t *testing.T) {
 	root := debian.Root(t)
 	debian.Repository(t, root, debian.Deb{Name: "greeter", Version: "1.0", Files: map[string]string{"/etc/greeter": "hello\n"}, Conffiles: []string{"/etc/greeter"}})
@@ -59,7 +59,7 @@ func TestPlanReportsBinaryFile(t *testing.T) {
 	}
 }
 
-// What is printed is kept in files and logs.
+// The output ends up in files and logs.
 func TestResourceHidesSecrets(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "usermod", "--password", "$6$saltsalt$s3cr3t", "games")
@@ -86,7 +86,7 @@ type door struct {
 	Code *string `json:"code,omitempty"`
 }
 
-// careless has the code in what it reads, though nobody asked for it.
+// careless is a provider that returns the code from Read, although it was not requested.
 type careless struct{}
 
 func (careless) Name() string                            { return "careless" }

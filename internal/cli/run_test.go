@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// An outcome is all that a person sees of one call.
+// An outcome is the visible result of one call.
 type outcome struct {
 	out, err string
 	code     int
@@ -42,7 +42,7 @@ func fettle(t testing.TB, stdin string, args ...string) outcome {
 
 var took = regexp.MustCompile(`[0-9]+\.[0-9]{3}s`)
 
-// lines are those of a text, with durations made equal.
+// lines splits a text into lines and replaces durations by N.
 func lines(s string) []string {
 	s = took.ReplaceAllString(strings.TrimRight(s, "\n"), "N")
 	if s == "" {
@@ -51,7 +51,7 @@ func lines(s string) []string {
 	return strings.Split(s, "\n")
 }
 
-// emptyRoot is a root with just the accounts that every host has.
+// emptyRoot returns a root with only the accounts that every host has.
 func emptyRoot(t testing.TB) string {
 	t.Helper()
 	root := t.TempDir()
@@ -88,12 +88,12 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// file is a manifest of a File.
+// file returns the manifest of a File.
 func file(name, spec string) string {
 	return "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: " + name + ", labels: {tier: " + name + "}}\nspec: {nodeSelector: {}, " + spec + "}\n---\n"
 }
 
-// key is one that shall be absent, so that it needs no more than whose it is.
+// key returns the manifest of an absent SSHAuthorizedKey, which needs no key material.
 func key(name, spec string) string {
 	return "apiVersion: fettle.dev/v1alpha1\nkind: SSHAuthorizedKey\nmetadata: {name: " + name + "}\nspec: {nodeSelector: {}, ensure: absent, " + spec + "}\n---\n"
 }

@@ -29,11 +29,11 @@ func TestSecretFromManifestsIsAppliedAndHidden(t *testing.T) {
 			said.WriteString(got.out + got.err)
 		}
 		if text, err := os.ReadFile(filepath.Join(root, "etc/token")); err != nil || string(text) != value {
-			t.Errorf("the file has %q, %v", text, err)
+			t.Errorf("the file contains %q, %v", text, err)
 		}
 	}
 	if strings.Contains(said.String(), "s3cret") || !strings.Contains(said.String(), "content changed") && !strings.Contains(said.String(), "changed content") {
-		t.Errorf("it says:\n%s", said.String())
+		t.Errorf("the output contains the secret:\n%s", said.String())
 	}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, "/etc/token") {
@@ -41,7 +41,7 @@ func TestSecretFromManifestsIsAppliedAndHidden(t *testing.T) {
 		}
 		text, err := os.ReadFile(path)
 		if strings.Contains(string(text), "s3cret") {
-			t.Errorf("%s has the secret", path)
+			t.Errorf("%s contains the secret", path)
 		}
 		return err
 	})
@@ -50,8 +50,8 @@ func TestSecretFromManifestsIsAppliedAndHidden(t *testing.T) {
 	}
 }
 
-// A secret that was in place before the first run is never written, and somebody may alter
-// it. It stays a secret when its File gets ordinary content.
+// A secret that was in place before the first run is never written by a run, and someone may edit it. It remains a
+// secret when its File gets ordinary content.
 func TestPreviousSecretIsHidden(t *testing.T) {
 	for name, now := range map[string]string{"as it was": "s3cret one", "altered": "s3cret one, and two"} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestPreviousSecretIsHidden(t *testing.T) {
 			sum := fmt.Sprintf("%x", sha256.Sum256([]byte(now)))
 			tells := func(text string) bool { return strings.Contains(text, "s3cret") || strings.Contains(text, sum) }
 			if tells(said.String()) || !strings.Contains(said.String(), "changed content") {
-				t.Errorf("it says:\n%s", said.String())
+				t.Errorf("the output contains the secret:\n%s", said.String())
 			}
 			err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 				if err != nil || !d.Type().IsRegular() {
@@ -91,7 +91,7 @@ func TestPreviousSecretIsHidden(t *testing.T) {
 				}
 				text, err := os.ReadFile(path)
 				if tells(path + string(text)) {
-					t.Errorf("%s has the secret", path)
+					t.Errorf("%s contains the secret", path)
 				}
 				return err
 			})
@@ -99,7 +99,7 @@ func TestPreviousSecretIsHidden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text, err := os.ReadFile(filepath.Join(root, "etc/token")); err != nil || string(text) != "plain" {
-				t.Errorf("the file has %q, %v", text, err)
+				t.Errorf("the file contains %q, %v", text, err)
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func TestMissingOrUnsharedSecretFails(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s", what, got.code, got.out, got.err)
 		}
 		if got := fettle(t, in, "validate", "-f", "-"); got.code != 0 || got.err != "" {
-			t.Errorf("%s: what only the cluster has is no fault of the manifests: exit %d, %s", what, got.code, got.err)
+			t.Errorf("%s: validate rejects a reference to an object that only the cluster has: exit %d, %s", what, got.code, got.err)
 		}
 	}
 }

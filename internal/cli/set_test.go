@@ -23,7 +23,7 @@ func TestResourceSetsAttributesAndPrintsManifest(t *testing.T) {
 	}
 	again := fettle(t, got.out, "apply", "-f", "-", "--root", root, "--detailed-exitcodes")
 	if again.code != 0 || !strings.HasPrefix(again.out, "1 resource: 1 in sync") {
-		t.Errorf("applying what was printed: exit %d, %s%s\n%s", again.code, again.out, again.err, got.out)
+		t.Errorf("applying the output: exit %d, %s%s\n%s", again.code, again.out, again.err, got.out)
 	}
 }
 
@@ -38,7 +38,7 @@ func TestResourceUsesRequestedProviderAndHonorsNoop(t *testing.T) {
 			t.Errorf("%s: %+v", flag, got)
 		}
 		if _, err := os.Lstat(filepath.Join(root, "etc/a")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("with %s the file was made: %v", flag, err)
+			t.Errorf("with %s the file was created: %v", flag, err)
 		}
 	}
 }

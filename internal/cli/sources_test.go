@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// three are Files /etc/a, /etc/b and /etc/c, of which the last needs the first.
+// three are Files /etc/a, /etc/b and /etc/c. The last requires the first.
 var three = file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, content: x") + file("c", "path: /etc/c, content: x, require: [File/a]")
 
 func TestNamesSelectResources(t *testing.T) {
@@ -20,16 +20,16 @@ func TestNamesSelectResources(t *testing.T) {
 		code     int
 	}{
 		"one": {args: []string{"File/b"}, out: []string{"File/b: created", "3 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 2 skipped, 0 failed in N"}},
-		"two, in any case and number": {
+		"two, in any case, singular or plural": {
 			args: []string{"files/c", "FILE/a"},
 			out:  []string{"File/a: created", "File/c: created", "3 resources: 0 in sync, 2 changed, 0 refreshed, 0 noop, 1 skipped, 0 failed in N"},
 		},
-		"with a selector, those that it matches": {
+		"with a selector, only the matching ones": {
 			args: []string{"File/a", "File/b", "-l", "tier=b"}, out: []string{"File/b: created", "3 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 2 skipped, 0 failed in N"},
 		},
-		"a name that is nearly right": {args: []string{"File/d"}, code: 1, err: []string{"fettle: the manifests have no File/d; did you mean File/a or File/b or File/c?"}},
-		"a name unlike any":           {args: []string{"File/nginx-status"}, code: 1, err: []string{"fettle: the manifests have no File/nginx-status; of kind File they have File/a, File/b, File/c"}},
-		"a kind without any":          {args: []string{"User/ann"}, code: 1, err: []string{"fettle: the manifests have no User/ann, and nothing else of kind User"}},
+		"a similar name":           {args: []string{"File/d"}, code: 1, err: []string{"fettle: the manifests have no File/d; did you mean File/a or File/b or File/c?"}},
+		"an unknown name":          {args: []string{"File/nginx-status"}, code: 1, err: []string{"fettle: the manifests have no File/nginx-status; of kind File they have File/a, File/b, File/c"}},
+		"a kind without resources": {args: []string{"User/ann"}, code: 1, err: []string{"fettle: the manifests have no User/ann, and nothing else of kind User"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := fettle(t, three, append([]string{"apply", "-f", "-", "--root", emptyRoot(t)}, c.args...)...)
@@ -68,7 +68,7 @@ func TestPlanExitCodes(t *testing.T) {
 		want int
 	}{
 		"nothing to do": {inSync, 0}, "changes": {inSync + change, 2}, "failures": {inSync + failure, 4}, "both": {change + failure, 6},
-		"a change that is made even under noop": {refresh, 2},
+		"a change with noop: false": {refresh, 2},
 	} {
 		for _, flags := range [][]string{{"-o", "text"}, {"-o", "json"}} {
 			if got := fettle(t, c.in, append([]string{"plan", "-f", "-", "--root", root, "--detailed-exitcodes"}, flags...)...); got.code != c.want {
@@ -81,7 +81,7 @@ func TestPlanExitCodes(t *testing.T) {
 	}
 	for _, name := range []string{"etc/b", "etc/d", "var"} {
 		if _, err := os.Lstat(filepath.Join(root, name)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("a plan made %s: %v", name, err)
+			t.Errorf("plan created %s: %v", name, err)
 		}
 	}
 }

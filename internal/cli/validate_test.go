@@ -19,11 +19,11 @@ func TestValidate(t *testing.T) {
 		out, err []string
 		code     int
 	}{
-		"what is right": {
+		"accepts valid manifests": {
 			in:  file("a", "path: /etc/a, content: x, require: [File/b]") + file("b", "path: /etc/b, ensure: file"),
 			out: []string{"2 resources are valid"},
 		},
-		"each fault once, from the schema to the references": {
+		"reports each fault once, from schema to references": {
 			in: file("a", "path: etc/a, content: x") +
 				file("b", "path: /etc/b, require: [File/ghost]") +
 				file("c", "path: /etc/c, ensure: file, require: [File/d]") + file("d", "path: /etc/d, ensure: file, require: [File/c]"),
@@ -35,11 +35,11 @@ func TestValidate(t *testing.T) {
 				"stdin:16: File/d: File/c -> File/d -> File/c is a cycle: remove one of these edges",
 			},
 		},
-		"what needs facts is left to the host": {
+		"skips checks that need facts": {
 			in:  file("a", `path: /etc/a, contentTemplate: "{{ .facts.os.family }}"`),
 			out: []string{"1 resource is valid"},
 		},
-		"other groups are left out": {
+		"ignores other API groups": {
 			in: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", out: []string{"0 resources are valid"},
 			err: []string{"note: ignored Deployment/web in stdin:1, which is not of fettle.dev"},
 		},
@@ -59,9 +59,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Every file that an API server refuses is refused, in the same words except for those.
-// serverWords are what an API server says of a wrong type and of an unknown field, for which
-// there are better words here.
+// validate rejects every file that an API server rejects, with the same message, except for serverWords: the API
+// server's messages for wrong types and unknown fields, for which validate has clearer ones.
 var serverWords = []struct {
 	theirs *regexp.Regexp
 	ours   string
@@ -82,7 +81,7 @@ func TestValidateAgreesWithAPIServer(t *testing.T) {
 		head, _, _ := strings.Cut(text, "\n")
 		message := strings.TrimPrefix(head, "# error: ")
 		if !slices.ContainsFunc(written, func(k resource.Kind) bool { return strings.Contains(text, "\nkind: "+k.Name()+"\n") }) {
-			message = "unknown kind " // kinds between manager and agents
+			message = "unknown kind " // internal kinds of the manager and agents
 		}
 		for _, w := range serverWords {
 			message = w.theirs.ReplaceAllString(message, w.ours)

@@ -22,10 +22,10 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
 )
 
-// limit is many times what anything here takes, and far less than the interval.
+// limit is many times longer than any step here, and far shorter than the interval.
 const limit = 30 * time.Second
 
-// A keeper is a fettle apply --watch that runs.
+// A keeper is a running fettle apply --watch.
 type keeper struct {
 	t        *testing.T
 	root     string
@@ -33,12 +33,12 @@ type keeper struct {
 	stop     func() error
 }
 
-// complaints are what it wrote to stderr, except for what a stop in the middle of a run says.
+// complaints returns stderr without the message of an interrupted run.
 func (k *keeper) complaints() string {
 	return regexp.MustCompile(`(?m)^finishing .*; press again to abort\n`).ReplaceAllString(k.err.String(), "")
 }
 
-// keep starts fettle apply --watch on a root; stop is the signal that ends it.
+// keep starts fettle apply --watch on a root. stop sends the signal that ends it.
 func keep(t *testing.T, root, stdin string, args ...string) *keeper {
 	t.Helper()
 	k := &keeper{t: t, root: root}
@@ -64,7 +64,7 @@ func keep(t *testing.T, root, stdin string, args ...string) *keeper {
 	return k
 }
 
-// until waits for something to become true.
+// until waits for a condition.
 func (k *keeper) until(what string, holds func() bool) {
 	k.t.Helper()
 	deadline := time.After(limit)
@@ -84,7 +84,7 @@ func (k *keeper) has(file, content string) func() bool {
 	}
 }
 
-// says waits for a line of stdout to have come that often.
+// says waits until stdout contains a text n times.
 func (k *keeper) says(n int, part string) {
 	k.t.Helper()
 	k.until(part, func() bool { return strings.Count(k.out.String(), part) == n })
@@ -97,7 +97,7 @@ func TestWatchCorrectsDrift(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	k := keep(t, root, in)
-	k.says(1, "2 in sync") // so that no run looks once more at what it did
+	k.says(1, "2 in sync") // so that the run that follows a change is over
 	put(t, filepath.Join(root, "etc/a"), "bad\n")
 	k.says(1, "File/a: content changed")
 	k.until("the content is back", k.has("etc/a", "hello\n"))
@@ -127,7 +127,7 @@ func TestWatchCorrectsDrift(t *testing.T) {
 	}
 }
 
-// What is on a real system is drift, too: accounts and packages that go.
+// On a real system, removed accounts and packages are drift, too.
 func TestWatchCorrectsDriftOfDebianRoot(t *testing.T) {
 	root := debian.Root(t)
 	debian.Repository(t, root, debian.Deb{
@@ -143,7 +143,7 @@ func TestWatchCorrectsDriftOfDebianRoot(t *testing.T) {
 	if got := fettle(t, strings.Join([]string{service, user, group, pkg}, "---\n"), "apply", "-f", "-", "--root", root); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	// Each by itself: what one watches leads to a run of all, and so does what a run did shortly before.
+	// One at a time: an event on any watched path, and a recent change by a run, both start a run of all resources.
 	for command, c := range map[string]struct{ in, event string }{
 		"dpkg --remove greeter":       {strings.Replace(pkg, ", before: [SystemService/greeter]", "", 1), "Package/greeter: created (corrective)"},
 		"userdel deploy":              {user, "User/deploy: created (corrective)"},
@@ -163,8 +163,7 @@ func TestWatchCorrectsDriftOfDebianRoot(t *testing.T) {
 	}
 }
 
-// A key that lets someone in is not to wait for an interval, nor is what is found in a
-// directory that is purged.
+// Unmanaged SSH keys and files in purged directories must not survive until the next interval.
 func TestWatchPurgesNewEntries(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--create-home", "ann")
@@ -188,7 +187,7 @@ func TestWatchPurgesNewEntries(t *testing.T) {
 	}
 }
 
-// A change by another hard link happens in another directory.
+// A change through another hard link happens in an unwatched directory.
 func TestIntervalFindsUnwatchedDrift(t *testing.T) {
 	root := emptyRoot(t)
 	put(t, filepath.Join(root, "etc/a"), "hello\n")
@@ -213,10 +212,10 @@ func TestStoppedWatchReturnsLastResult(t *testing.T) {
 		args []string
 		want error
 	}{
-		"with changes":             {file("a", "path: /etc/a, content: x"), []string{"--detailed-exitcodes"}, cli.Exit(2)},
-		"without detail":           {file("a", "path: /etc/a, content: x"), nil, nil},
-		"with failures":            {file("a", "path: /no/where, content: x"), nil, cli.Exit(1)},
-		"with failures, in detail": {file("a", "path: /no/where, content: x"), []string{"--detailed-exitcodes"}, cli.Exit(4)},
+		"with changes":                          {file("a", "path: /etc/a, content: x"), []string{"--detailed-exitcodes"}, cli.Exit(2)},
+		"without detailed exit codes":           {file("a", "path: /etc/a, content: x"), nil, nil},
+		"with failures":                         {file("a", "path: /no/where, content: x"), nil, cli.Exit(1)},
+		"with failures and detailed exit codes": {file("a", "path: /no/where, content: x"), []string{"--detailed-exitcodes"}, cli.Exit(4)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := keep(t, emptyRoot(t), c.in, c.args...)
@@ -254,13 +253,13 @@ func TestWatchWaitsWhileRunsAreDisabled(t *testing.T) {
 	const why = "no run for now: runs are disabled on this host (the disk is failing): enable them with fettle enable\n"
 	k.until("it says why", func() bool { return k.complaints() == why })
 	if !k.has("etc/a", "bad\n")() {
-		t.Error("it ran all the same")
+		t.Error("it ran although runs are disabled")
 	}
 	if err := state.Enable(dir); err != nil {
 		t.Fatal(err)
 	}
 	k.until("it runs again", k.has("etc/a", "hello\n"))
-	k.says(2, "1 changed") // a run that is stopped says so
+	k.says(2, "1 changed") // an interrupted run prints an error
 	if err := k.stop(); err != nil || k.complaints() != why {
 		t.Errorf("stopped: %v\n%s", err, &k.err)
 	}

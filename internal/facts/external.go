@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// externalDir has the facts that the administrator of a host adds.
+// externalDir is the directory of external facts, which a host's administrator adds.
 const externalDir = "/etc/fettle/facts.d"
 
 // Bounds of external facts.

@@ -82,7 +82,7 @@ func TestExecutableFactsAcceptEveryFormat(t *testing.T) {
 }
 
 func TestExternalFactsAreBounded(t *testing.T) {
-	t.Run("to the files", func(t *testing.T) {
+	t.Run("by number of files", func(t *testing.T) {
 		files := map[string]string{}
 		for i := range 120 {
 			files[fmt.Sprintf("/etc/fettle/facts.d/%03d.txt", i)] = fmt.Sprintf("fact%03d=x\n", i)
@@ -96,7 +96,7 @@ func TestExternalFactsAreBounded(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("to what one writes", func(t *testing.T) {
+	t.Run("by size of output", func(t *testing.T) {
 		h := executables(t, "run")
 		h.Handle("/etc/fettle/facts.d/run", func(host.Cmd) host.Result {
 			return host.Result{Stdout: []byte(strings.Repeat("fact=x\n", 100_000))}
@@ -107,7 +107,7 @@ func TestExternalFactsAreBounded(t *testing.T) {
 			t.Error(got["fact"], diff)
 		}
 	})
-	t.Run("to the time of each and of all", func(t *testing.T) {
+	t.Run("by time, each and in total", func(t *testing.T) {
 		h := &endless{Reader: executables(t, "1", "2", "3", "4", "5", "6")}
 		_, errs := facts.Gather(t.Context(), h)
 		if diff := cmp.Diff(slices.Repeat([]time.Duration{5 * time.Second}, 4), h.limits); diff != "" {
@@ -119,7 +119,7 @@ func TestExternalFactsAreBounded(t *testing.T) {
 	})
 }
 
-// executables is a host whose owner has executables for facts.
+// executables returns a host with executable facts.
 func executables(t *testing.T, names ...string) *hosttest.Host {
 	t.Helper()
 	h := hosttest.New(t)
@@ -132,7 +132,7 @@ func executables(t *testing.T, names ...string) *hosttest.Host {
 	return h
 }
 
-// An endless host has commands that end with their time alone.
+// An endless host has commands that end only at their timeout.
 type endless struct {
 	host.Reader
 	limits []time.Duration
@@ -153,8 +153,7 @@ func texts(errs []error) []string {
 	return out
 }
 
-// Others than root, who can change a file or anything on the way to it, must not have root
-// run it, or say what the host is.
+// Users other than root who can change a file or its parent directories must not make root run it, or forge facts.
 func TestFactFilesWritableByOthersAreIgnored(t *testing.T) {
 	const dir = "/etc/fettle/facts.d"
 	owned := func(uid int, file string) func(*testing.T, *hosttest.Host) {
@@ -187,21 +186,21 @@ func TestFactFilesWritableByOthersAreIgnored(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		given func(*testing.T, *hosttest.Host)
-		want  string // the error; "" where the facts are taken
+		want  string // the error; "" if the facts are read
 	}{
-		"a file of a user":            {owned(1000, dir+"/a.txt"), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt belongs to user 1000, who could make root run anything: chown root " + dir + "/a.txt"},
-		"an executable of a user":     {owned(1000, dir+"/run"), "cannot take facts from " + dir + "/run: " + dir + "/run belongs to user 1000, who could make root run anything: chown root " + dir + "/run"},
-		"a file open to a group":      {open(0o664, dir+"/a.txt"), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt has mode 0664, so users other than root can change it: chmod go-w " + dir + "/a.txt"},
-		"a directory open to all":     {open(0o1777, dir), "cannot take facts from " + dir + ": " + dir + " has mode 1777, so users other than root can change it: chmod go-w " + dir},
-		"a directory of a user":       {owned(1000, dir), "cannot take facts from " + dir + ": " + dir + " belongs to user 1000, who could make root run anything: chown root " + dir},
-		"a directory above, a user's": {owned(1000, "/etc/fettle"), "cannot take facts from " + dir + ": /etc/fettle belongs to user 1000, who could make root run anything: chown root /etc/fettle"},
-		"a link to a user's home":     {linked(dir+"/a.txt", "/home/ann/facts.txt", 0), "cannot take facts from " + dir + "/a.txt: /home/ann belongs to user 1000, who could make root run anything: chown root /home/ann"},
+		"a file of a user":             {owned(1000, dir+"/a.txt"), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt belongs to user 1000, who could make root run anything: chown root " + dir + "/a.txt"},
+		"an executable of a user":      {owned(1000, dir+"/run"), "cannot take facts from " + dir + "/run: " + dir + "/run belongs to user 1000, who could make root run anything: chown root " + dir + "/run"},
+		"a file open to a group":       {open(0o664, dir+"/a.txt"), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt has mode 0664, so users other than root can change it: chmod go-w " + dir + "/a.txt"},
+		"a directory open to all":      {open(0o1777, dir), "cannot take facts from " + dir + ": " + dir + " has mode 1777, so users other than root can change it: chmod go-w " + dir},
+		"a directory of a user":        {owned(1000, dir), "cannot take facts from " + dir + ": " + dir + " belongs to user 1000, who could make root run anything: chown root " + dir},
+		"a parent directory of a user": {owned(1000, "/etc/fettle"), "cannot take facts from " + dir + ": /etc/fettle belongs to user 1000, who could make root run anything: chown root /etc/fettle"},
+		"a link to a user's home":      {linked(dir+"/a.txt", "/home/ann/facts.txt", 0), "cannot take facts from " + dir + "/a.txt: /home/ann belongs to user 1000, who could make root run anything: chown root /home/ann"},
 		"a directory that links there": {
 			linked(dir, "../../home/ann", 0), "cannot take facts from " + dir + ": /home/ann belongs to user 1000, who could make root run anything: chown root /home/ann",
 		},
-		"a link of a user": {linked(dir+"/a.txt", "/srv/facts.txt", 1000), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt belongs to user 1000, who could make root run anything: chown root " + dir + "/a.txt"},
-		"a link to itself": {linked(dir+"/a.txt", "a.txt", 0), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt leads through more than 40 symlinks"},
-		"and no other":     {linked(dir+"/a.txt", "/srv/facts.txt", 0), ""},
+		"a link of a user":                 {linked(dir+"/a.txt", "/srv/facts.txt", 1000), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt belongs to user 1000, who could make root run anything: chown root " + dir + "/a.txt"},
+		"a link to itself":                 {linked(dir+"/a.txt", "a.txt", 0), "cannot take facts from " + dir + "/a.txt: " + dir + "/a.txt leads through more than 40 symlinks"},
+		"a link that only root can change": {linked(dir+"/a.txt", "/srv/facts.txt", 0), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := withFiles(t, map[string]string{dir + "/a.txt": "fact=a\n", dir + "/run": ""})
@@ -221,7 +220,7 @@ func TestFactFilesWritableByOthersAreIgnored(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", said, c.want)
 			}
 			if got["fact"] == "ann" || strings.Contains(c.want, "run:") && got["ran"] != nil || !strings.Contains(c.want, ".txt") && !strings.Contains(c.want, "run:") && got["ran"] != nil {
-				t.Errorf("facts are taken: %v, %v", got["fact"], got["ran"])
+				t.Errorf("facts were read: %v, %v", got["fact"], got["ran"])
 			}
 		})
 	}

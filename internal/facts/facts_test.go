@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// gather asks a host that has these files, and wants no error.
+// gather returns the facts of a host with these files and fails the test on errors.
 func gather(t *testing.T, files map[string]string) resource.Facts {
 	t.Helper()
 	got, errs := facts.Gather(t.Context(), withFiles(t, files).ReadOnly())
@@ -40,9 +40,9 @@ func withFiles(t *testing.T, files map[string]string) *hosttest.Host {
 func TestOperatingSystemFacts(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
-		want  map[string]string // by fact; "" is a missing one
+		want  map[string]string // by fact; "" if it is missing
 	}{
-		"Debian's point release is in debian_version": {
+		"reads Debian's point release from debian_version": {
 			map[string]string{
 				"/etc/os-release":     "ID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n",
 				"/etc/debian_version": "12.11\n",
@@ -52,54 +52,54 @@ func TestOperatingSystemFacts(t *testing.T) {
 				"os.distro.id": "debian", "os.distro.codename": "bookworm", "os.distro.description": "Debian GNU/Linux 12 (bookworm)",
 			},
 		},
-		"Debian testing has a name for a version": {
+		"reads the name of Debian testing as version": {
 			map[string]string{"/etc/os-release": "ID=debian\nVERSION_CODENAME=trixie\n", "/etc/debian_version": "trixie/sid\n"},
 			map[string]string{"os.name": "Debian", "os.release.full": "", "os.distro.codename": "trixie"},
 		},
-		"Ubuntu's major release is both numbers": {
+		"uses both numbers as Ubuntu's major release": {
 			map[string]string{"/etc/os-release": "ID=ubuntu\nID_LIKE=debian\nVERSION_ID='24.04'\n", "/etc/debian_version": "trixie/sid\n"},
 			map[string]string{"os.name": "Ubuntu", "os.family": "Debian", "os.release.full": "24.04", "os.release.major": "24.04", "os.release.minor": ""},
 		},
-		"Rocky is of the RedHat family": {
+		"assigns Rocky to the RedHat family": {
 			map[string]string{"/etc/os-release": "# a comment\nID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\nVERSION_ID=\"9.4\"\n"},
 			map[string]string{"os.name": "Rocky", "os.family": "RedHat", "os.release.major": "9", "os.release.minor": "4"},
 		},
-		"an unknown one is of the family that it is like": {
+		"takes the family of an unknown distribution from ID_LIKE": {
 			map[string]string{"/etc/os-release": "NAME=\"Neat \\\"OS\\\"\"\nID=neat\nID_LIKE=\"nothing opensuse\"\n"},
 			map[string]string{"os.name": `Neat "OS"`, "os.family": "Suse"},
 		},
-		"one like none is a family of its own": {
+		"makes an unknown distribution its own family": {
 			map[string]string{"/usr/lib/os-release": "NAME=Odd\nID=odd\n"},
 			map[string]string{"os.name": "Odd", "os.family": "Odd"},
 		},
-		"SELinux enforces": {
+		"enforcing SELinux": {
 			map[string]string{"/sys/fs/selinux/enforce": "1", "/etc/selinux/config": "SELINUX=permissive\nSELINUXTYPE=targeted\n"},
 			map[string]string{
 				"os.selinux.enabled": "true", "os.selinux.enforced": "true", "os.selinux.current_mode": "enforcing",
 				"os.selinux.config_mode": "permissive", "os.selinux.config_policy": "targeted",
 			},
 		},
-		"a host without anything has few facts": {
+		"an empty host": {
 			nil,
 			map[string]string{"kernel": "Linux", "os.name": "", "os.selinux.enabled": "false", "timezone": "UTC", "virtual": "physical", "init": "", "networking": "", "mountpoints": ""},
 		},
-		"the kernel": {
+		"kernel release": {
 			map[string]string{"/proc/sys/kernel/osrelease": "6.1.0-28-amd64\n"},
 			map[string]string{"kernelrelease": "6.1.0-28-amd64", "kernelversion": "6.1.0", "kernelmajversion": "6.1"},
 		},
-		"systemd is the init where it runs": {
+		"running systemd": {
 			map[string]string{"/proc/1/comm": "systemd\n", "/run/systemd/system/.keep": ""},
 			map[string]string{"init": "systemd"},
 		},
-		"systemd outside of a chroot is not its init": {
+		"systemd outside the chroot": {
 			map[string]string{"/proc/1/comm": "systemd\n"},
 			map[string]string{"init": ""},
 		},
-		"another init": {
+		"another init system": {
 			map[string]string{"/proc/1/comm": "init\n"},
 			map[string]string{"init": "init"},
 		},
-		"the zone by name": {
+		"time zone by name": {
 			map[string]string{"/etc/timezone": "Europe/Berlin\n"},
 			map[string]string{"timezone": "Europe/Berlin"},
 		},
@@ -168,18 +168,18 @@ func TestDetectsVirtualization(t *testing.T) {
 		want  string
 	}{
 		"nothing": {map[string]string{"/sys/class/dmi/id/sys_vendor": "Dell Inc."}, "physical"},
-		"a container that systemd knows, on a virtual machine": {map[string]string{
+		"a systemd container on a virtual machine": {map[string]string{
 			"/run/systemd/container": "systemd-nspawn\n", "/sys/class/dmi/id/sys_vendor": "QEMU",
 		}, "systemd_nspawn"},
-		"Podman":                   {map[string]string{"/run/.containerenv": ""}, "podman"},
-		"OpenVZ":                   {map[string]string{"/proc/vz": ""}, "openvzve"},
-		"the host of OpenVZ":       {map[string]string{"/proc/vz": "", "/proc/bc": ""}, "physical"},
-		"Docker":                   {map[string]string{"/.dockerenv": ""}, "docker"},
-		"Hyper-V":                  {map[string]string{"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation\n", "/sys/class/dmi/id/product_name": "Virtual Machine\n"}, "hyperv"},
-		"Microsoft's own hardware": {map[string]string{"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation\n", "/sys/class/dmi/id/product_name": "Surface\n"}, "physical"},
-		"EC2":                      {map[string]string{"/sys/class/dmi/id/sys_vendor": "Amazon EC2", "/sys/class/dmi/id/product_name": "m7i.large"}, "kvm"},
-		"EC2 on metal":             {map[string]string{"/sys/class/dmi/id/sys_vendor": "Amazon EC2", "/sys/class/dmi/id/product_name": "m7i.metal"}, "physical"},
-		"an unnamed hypervisor":    {map[string]string{"/proc/cpuinfo": "processor: 0\nflags: fpu hypervisor\n"}, "kvm"},
+		"Podman":                {map[string]string{"/run/.containerenv": ""}, "podman"},
+		"OpenVZ":                {map[string]string{"/proc/vz": ""}, "openvzve"},
+		"a host of OpenVZ":      {map[string]string{"/proc/vz": "", "/proc/bc": ""}, "physical"},
+		"Docker":                {map[string]string{"/.dockerenv": ""}, "docker"},
+		"Hyper-V":               {map[string]string{"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation\n", "/sys/class/dmi/id/product_name": "Virtual Machine\n"}, "hyperv"},
+		"Microsoft hardware":    {map[string]string{"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation\n", "/sys/class/dmi/id/product_name": "Surface\n"}, "physical"},
+		"EC2":                   {map[string]string{"/sys/class/dmi/id/sys_vendor": "Amazon EC2", "/sys/class/dmi/id/product_name": "m7i.large"}, "kvm"},
+		"EC2 bare metal":        {map[string]string{"/sys/class/dmi/id/sys_vendor": "Amazon EC2", "/sys/class/dmi/id/product_name": "m7i.metal"}, "physical"},
+		"an unnamed hypervisor": {map[string]string{"/proc/cpuinfo": "processor: 0\nflags: fpu hypervisor\n"}, "kvm"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := gather(t, c.files)
@@ -222,7 +222,7 @@ func TestFactsOfDebianRoot(t *testing.T) {
 	}
 }
 
-// What our own machine answers is the same as its tools say, and survives JSON.
+// The facts of this machine agree with its tools and survive JSON.
 func TestFactsOfThisMachine(t *testing.T) {
 	h, err := linux.Open(linux.Options{})
 	if err != nil {
@@ -252,12 +252,12 @@ func TestFactsOfThisMachine(t *testing.T) {
 		t.Error("JSON changes the facts:", diff)
 	}
 	second, _ := facts.Gather(t.Context(), h)
-	for _, theirs := range []string{"mountpoints", "networking"} { // others mount and connect meanwhile
+	for _, theirs := range []string{"mountpoints", "networking"} { // mounts and networks may change meanwhile
 		delete(got, theirs)
 		delete(second, theirs)
 	}
 	if diff := cmp.Diff(got, second); diff != "" {
-		t.Error("asked again, it answers otherwise:", diff)
+		t.Error("the second result differs:", diff)
 	}
 }
 
@@ -272,7 +272,7 @@ func BenchmarkGather(b *testing.B) {
 	}
 }
 
-// noCommands is a host on which no command is found.
+// noCommands is a host without commands.
 type noCommands struct{ host.Reader }
 
 func (noCommands) LookPath(string) (string, error) { return "", os.ErrNotExist }

@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// memory is a host that exists only as texts by path. Its ip answers with one of them.
+// memory is a host of texts by path. One of them is the output of its ip command.
 type memory map[string]string
 
 func (m memory) ReadFile(path string) ([]byte, error) {
@@ -72,7 +72,7 @@ func (m memory) Query(context.Context, host.Cmd) (host.Result, error) {
 
 func (m memory) LookAs(host.Credentials) host.Reader { return m }
 
-// Whatever is in the files, there are facts, and they are what JSON can carry.
+// Any file contents yield facts that can be encoded as JSON.
 func FuzzGather(f *testing.F) {
 	f.Add("ID=debian\nVERSION_ID=\"12\"", "processor: 0\nmodel name: x", "/dev/sda1 / ext4 rw 0 0", ipOutput, routes, "a=b", "a: [1, {b: c}]", `{"a": {"b": null}}`)
 	f.Add("ID='\nNAME=\"", "flags:", `\040 \134 x y`, `[{"ifname":"x","addr_info":[{"local":"::1","prefixlen":999},{"local":"1.2.3.4","prefixlen":-1}]}]`, "a 0 0", "=", "- a", "[]")

@@ -11,8 +11,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// An agent in a pod looks at its host from other namespaces, as this test does at a
-// machine. Nothing that it finds may be its own.
+// An agent in a pod reads its host from other namespaces, as this test reads a machine. No fact may be the reader's
+// own.
 func TestFactsOfMachineSeenFromOutside(t *testing.T) {
 	machine := debian.Boot(t)
 	inside := func(command ...string) string {

@@ -52,8 +52,7 @@ func (g *gatherer) names() map[string]any {
 	return facts
 }
 
-// hostname is the one that the host was given. The kernel answers every reader with
-// the reader's own, so it is asked last.
+// hostname returns the configured host name. The kernel returns the reader's own name, so it is the last resort.
 func (g *gatherer) hostname() string {
 	for line := range strings.Lines(g.text("/etc/hostname")) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
@@ -118,8 +117,8 @@ type netInterface struct {
 	addresses []netip.Prefix // with the host's bits
 }
 
-// interfaces asks ip, since the host's addresses are in no file that a container can
-// read; where there is no ip that answers in JSON, they go without addresses.
+// interfaces runs ip, because containers can't read the host's addresses from files. Without an ip that supports JSON,
+// interfaces have no addresses.
 func (g *gatherer) interfaces() []netInterface {
 	if out, ok := g.query("ip", "-j", "addr", "show"); ok {
 		if list, err := parseIP(out); err == nil {
@@ -181,7 +180,7 @@ func parseIP(text []byte) ([]netInterface, error) {
 	return list, nil
 }
 
-// realMAC omits that of the loopback interface.
+// realMAC returns a MAC address, or "" for that of the loopback interface.
 func realMAC(mac string) string {
 	if mac == "00:00:00:00:00:00" {
 		return ""

@@ -99,23 +99,23 @@ func TestDomainAndPrimaryInterface(t *testing.T) {
 		files map[string]string
 		want  map[string]string // by fact
 	}{
-		"a hostname with a domain is both": {
+		"splits a hostname with a domain": {
 			map[string]string{"/etc/hostname": "web-1.example.org\n", "/etc/resolv.conf": "domain other.example\n"},
 			map[string]string{"networking.hostname": "web-1", "networking.domain": "example.org"},
 		},
-		"the domain of resolv.conf comes before what is searched": {
+		"prefers domain over search in resolv.conf": {
 			map[string]string{"/etc/hostname": "web-1\n", "/etc/resolv.conf": "search one.example two.example\ndomain example.org.\n"},
 			map[string]string{"networking.fqdn": "web-1.example.org"},
 		},
-		"what is searched first is the domain": {
+		"uses the first search domain": {
 			map[string]string{"/etc/hostname": "web-1\n", "/etc/hosts": "127.0.1.1 web-1.localdomain web-1\n", "/etc/resolv.conf": "search one.example two.example\n"},
 			map[string]string{"networking.fqdn": "web-1.one.example"},
 		},
-		"the default route by IPv6 leads to the primary interface": {
+		"takes the primary interface from the IPv6 default route": {
 			map[string]string{"/proc/1/net/ipv6_route": nowhere + " 00 " + nowhere + " 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003 eth0\n"},
 			map[string]string{"networking.primary": "eth0", "networking.ip6": "fe80::1"},
 		},
-		"without a route it is the first that has an address of its own": {
+		"without a route, takes the first interface with a global address": {
 			map[string]string{"/proc/1/net/ipv6_route": nowhere + " 00 " + nowhere + " 00 " + nowhere + " ffffffff 00000001 00000000 00200200 lo\n"},
 			map[string]string{"networking.primary": "eth1", "networking.ip6": "2001:db8::3"},
 		},

@@ -19,7 +19,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fetch"
 )
 
-// echo answers every request with a text in which %s stands for the header Authorization that it was sent.
+// echo responds to every request with a text in which %s is replaced by the request's Authorization header.
 func echo(t *testing.T, answer string) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,7 +42,7 @@ func echo(t *testing.T, answer string) (url string) {
 	return "http://" + l.Addr().String() + "/a"
 }
 
-// A server, or a proxy on the way, may repeat what it was sent in any part of its answer.
+// A server or proxy may repeat request headers in any part of its response.
 func TestErrorsOmitHeadersEchoedByServer(t *testing.T) {
 	t.Parallel()
 
@@ -75,12 +75,12 @@ func TestErrorsOmitHeadersEchoedByServer(t *testing.T) {
 			t.Errorf("%q: %v, want %s", answer, got, want)
 		}
 		if errors.Is(got, fs.ErrNotExist) != strings.Contains(want, "404") {
-			t.Errorf("%q: taken for what does not exist, or not: %v", answer, got)
+			t.Errorf("%q: wrong distinction of fs.ErrNotExist: %v", answer, got)
 		}
 	}
 }
 
-// On an idle connection net/http logs whatever a server sends, which may be what it was sent.
+// net/http logs data that a server sends on an idle connection, which may repeat secret headers.
 func TestConnectionsWithSecretHeadersAreClosed(t *testing.T) {
 	t.Parallel()
 

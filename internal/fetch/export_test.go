@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Headers is what headers tell of a content.
+// Headers returns the description of a content in headers.
 func Headers(h http.Header) Answer { return answer(h) }
 
-// Within is the source with another limit for a whole content.
+// Within returns the source with another time limit for a whole content.
 func (s HTTP) Within(limit time.Duration) *HTTP {
 	s.limit = limit
 	return &s

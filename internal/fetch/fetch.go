@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A Source has the contents of URLs. It is safe for concurrent use.
+// A Source provides the contents of URLs. It is safe for concurrent use.
 type Source interface {
 	// Ask describes a content without downloading it. Fields that the server does not send
 	// are zero. A URL without content is fs.ErrNotExist.

@@ -10,8 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fetch"
 )
 
-// What is taken for a sum is one, in the form that sums are compared in. Credentials
-// are in no text that people see.
+// Parsed sums are valid and canonical. Displayed URLs contain no credentials.
 func FuzzAnswer(f *testing.F) {
 	f.Add("27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a", "XUFAKrxLKna5cZ2REBfFkg==", "Mon, 02 Jan 2006 15:04:05 GMT", "http://ann:s3cret@host/a?token=s3cret#s3cret")
 	f.Add("27DD", "====", "yesterday", "http://[::1]:x/%zz?s3cret")
@@ -37,7 +36,7 @@ func FuzzAnswer(f *testing.F) {
 			return
 		}
 		if again := fetch.Shown(shown); again != shown {
-			t.Errorf("%q is shown as %q and then as %q", from, shown, again)
+			t.Errorf("%q is shown as %q, and that as %q", from, shown, again)
 		}
 		if strings.Contains(shown, "?") || strings.Contains(shown, "#") {
 			t.Errorf("%q is shown as %q", from, shown)
@@ -45,7 +44,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// The sums that a server may tell are asked for in a HEAD, so that nothing is brought.
+// Ask gets checksums with a HEAD request, without downloading the content.
 func BenchmarkAsk(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Md5", "XUFAKrxLKna5cZ2REBfFkg==")

@@ -33,7 +33,7 @@ const (
 // maxHeaderBytes limits the headers of a response.
 const maxHeaderBytes = 256 << 10
 
-// NewHTTP returns a source whose servers may send nothing for that long.
+// NewHTTP returns a source that stops waiting for servers that send nothing for the given time.
 func NewHTTP(silence time.Duration) *HTTP {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,

@@ -24,7 +24,7 @@ import (
 
 const sha = "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806"
 
-// server has one page for each test.
+// server serves one page for each test.
 func server(t *testing.T) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -237,7 +237,7 @@ func TestInvalidHeaderIsRejectedAndHidden(t *testing.T) {
 			t.Errorf("got  %v, %v\nwant %s", problem, err, c.want)
 		}
 		if said := fmt.Sprintf("%v %+v %#v %s", h, h, h, h); strings.Contains(said, "s3cret") {
-			t.Errorf("it prints as %s", said)
+			t.Errorf("the header prints as %s", said)
 		}
 	}
 }
@@ -258,7 +258,7 @@ func TestOnlyGivenCertificatesAreTrusted(t *testing.T) {
 	}
 }
 
-// certificate is one that signs itself.
+// certificate returns a self-signed certificate.
 func certificate(t *testing.T) []byte {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)

@@ -17,15 +17,15 @@ func TestReadStopsWhenContextEnds(t *testing.T) {
 	r := host.EndingWith(ctx, strings.NewReader("first, second"))
 	first := make([]byte, len("first"))
 	if _, err := io.ReadFull(r, first); err != nil || string(first) != "first" {
-		t.Errorf("it reads %q: %v", first, err)
+		t.Errorf("read %q: %v", first, err)
 	}
 	cancel()
 	if rest, err := io.ReadAll(r); !errors.Is(err, context.Canceled) || len(rest) > 0 {
-		t.Errorf("it reads %q after the end: %v", rest, err)
+		t.Errorf("read %q after the end: %v", rest, err)
 	}
 }
 
-// Zeros are a file that somebody makes ever larger.
+// Zeros is a file that never stops growing.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

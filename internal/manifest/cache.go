@@ -35,8 +35,8 @@ type Cache struct {
 	name    string
 	version []byte
 	found   map[[idSize]byte][]byte
-	used    []entry // of the documents that were read, in order
-	fresh   int     // of these, how many were not found
+	used    []entry // of the documents read so far, in order
+	fresh   int     // number of these that were not in the cache
 }
 
 // An entry is a document in the cache.
@@ -136,8 +136,7 @@ func (c *Cache) add(entries []entry) {
 	c.used = append(c.used, entries...)
 }
 
-// Save saves the documents that were read with the cache, and no others. It writes nothing
-// if there is no change.
+// Save saves exactly the documents that were read with the cache. It writes nothing if they have not changed.
 func (c *Cache) Save() error {
 	size := 0
 	for _, e := range c.used {

@@ -31,7 +31,7 @@ items:
   spec: {nodeSelector: {matchExpressions: [{key: a, operator: Exists}]}, gid: staff, uid: 1000, allowDupe: false, password: "$6$salt$cipher"}
 `
 
-// cachedRead reads text with the cache of a directory, and saves that.
+// cachedRead reads text with the cache in a directory and saves the cache.
 func cachedRead(t *testing.T, dir, text string) *manifest.Set {
 	t.Helper()
 	cache := manifest.OpenCache(state.NewCache(filepath.Dir(dir), filepath.Base(dir)), []string{"-"})
@@ -42,7 +42,7 @@ func cachedRead(t *testing.T, dir, text string) *manifest.Set {
 	return s
 }
 
-// files are the caches of a directory, by name.
+// files returns the caches in a directory by name.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -60,7 +60,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// only is the one cache that a directory has.
+// only returns the only cache in a directory.
 func only(t *testing.T, dir string) (path, text string) {
 	t.Helper()
 	all := files(t, dir)
@@ -108,7 +108,7 @@ func TestCachedManifestsEqualReadManifests(t *testing.T) {
 	}
 	same(t, want, cachedRead(t, dir, text))
 	path, before := only(t, dir)
-	if err := os.Chmod(path, 0o400); err != nil { // a write would make another file
+	if err := os.Chmod(path, 0o400); err != nil { // a write would create another file
 		t.Fatal(err)
 	}
 	same(t, want, cachedRead(t, dir, text))
@@ -145,7 +145,7 @@ func TestCacheIsUnreadableWithoutManifests(t *testing.T) {
 	path, text := only(t, dir)
 	for _, word := range []string{"hello", "/etc/motd", "cipher", "ann", "correct horse"} {
 		if strings.Contains(text, word) {
-			t.Errorf("the cache has %q in clear", word)
+			t.Errorf("the cache contains %q in plain text", word)
 		}
 	}
 	for name, mode := range map[string]os.FileMode{path: 0o600, dir: 0o700 | os.ModeDir} {
@@ -170,7 +170,7 @@ func TestCacheStoresOneVersion(t *testing.T) {
 	cachedRead(t, dir, motd)
 	_, one := only(t, dir)
 	if len(one) >= len(both) || !strings.HasPrefix(both, one) {
-		t.Errorf("what is read no more was kept: %d bytes of %d", len(one), len(both))
+		t.Errorf("the cache keeps documents that are no longer read: %d bytes of %d", len(one), len(both))
 	}
 	cache := manifest.OpenCache(state.NewCache(filepath.Dir(dir), filepath.Base(dir)), []string{"-"})
 	cache.SetVersion([]byte("another program"))

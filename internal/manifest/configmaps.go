@@ -27,7 +27,7 @@ func (all ConfigMaps) Value(ref v1alpha1.KeyRef) (string, bool) {
 	return "", false
 }
 
-// refersTo reports whether a reference means an object. Without a namespace, the object is in the default one.
+// refersTo reports whether a reference is to an object. An object without a namespace is in the default one.
 func refersTo(ref v1alpha1.KeyRef, o metav1.Object) bool {
 	return ref.Namespace == cmp.Or(o.GetNamespace(), metav1.NamespaceDefault) && ref.Name == o.GetName()
 }

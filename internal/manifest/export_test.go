@@ -1,6 +1,6 @@
 package manifest
 
-// Split takes a file apart: its documents.
+// Split splits a file into documents.
 func Split(text []byte) (docs [][]byte, err error) {
 	parts, err := split("in", text)
 	for _, p := range parts {
@@ -9,5 +9,5 @@ func Split(text []byte) (docs [][]byte, err error) {
 	return docs, err
 }
 
-// SetVersion makes the cache that of another program.
+// SetVersion changes the program version of the cache.
 func (c *Cache) SetVersion(version []byte) { c.version = version }

@@ -30,7 +30,7 @@ metadata: {name: web}
 spec: {nodeSelector: {}}
 `
 
-// kinds are those that the API has.
+// kinds lists the kinds of the API.
 func kinds() string {
 	var all []string
 	for _, r := range v1alpha1.Resources() {
@@ -39,18 +39,18 @@ func kinds() string {
 	return strings.Join(all, ", ")
 }
 
-// in reads what stands on stdin.
+// in reads manifests from stdin.
 func in(t testing.TB, text string) *manifest.Set {
 	t.Helper()
 	return manifest.Read(t.Context(), stdin(text), nil)
 }
 
-// stdin is what -f - would name.
+// stdin returns the sources of -f -.
 func stdin(text string) []source.Source {
 	return []source.Source{{Name: source.Stdin, Read: func(context.Context) ([]byte, error) { return []byte(text), nil }}}
 }
 
-// named are what -f would name.
+// named returns the sources of -f.
 func named(t testing.TB, files ...string) []source.Source {
 	t.Helper()
 	all, err := source.Loader{}.Expand(source.Request{Files: files})
@@ -60,7 +60,7 @@ func named(t testing.TB, files ...string) []source.Source {
 	return all
 }
 
-// names are what a set has, in order.
+// names returns the names in a set, in order.
 func names(s *manifest.Set) []string {
 	var out []string
 	for _, d := range s.Documents {
@@ -69,7 +69,7 @@ func names(s *manifest.Set) []string {
 	return out
 }
 
-// faults are what is wrong, in order.
+// faults returns the faults of a set, in order.
 func faults(s *manifest.Set) []string {
 	var out []string
 	for _, f := range s.Faults {
@@ -117,7 +117,7 @@ func TestReadSortsManifestsOfDirectoryByName(t *testing.T) {
 	}
 }
 
-// The rest of what is read is there in any case.
+// The set has the other documents in every case.
 func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 	const long = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata:\n  name: motd\nspec:\n  nodeSelector: {}\n"
 	replaced := func(old, with string) string { return strings.Replace(motd, old, with, 1) }
@@ -125,32 +125,32 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 		in   string
 		want []string
 	}{
-		"an unknown kind":                        {replaced("File", "Fyle"), []string{"stdin:2: kind: unknown kind Fyle; did you mean File?"}},
-		"a kind like no other":                   {replaced("File", "Cron"), []string{"stdin:2: kind: unknown kind Cron; use one of " + kinds()}},
-		"an unknown version":                     {replaced("v1alpha1", "v9"), []string{"stdin:1: apiVersion: unknown version fettle.dev/v9; use fettle.dev/v1alpha1"}},
-		"an unknown attribute":                   {replaced("content", "contents"), []string{"stdin:4: File/motd: spec.contents: unknown field; did you mean content?"}},
-		"a name as Puppet's":                     {long + "  path: /a\n  validate_cmd: x\n", []string{"stdin:8: File/motd: spec.validate_cmd: unknown field; did you mean validateCmd?"}},
-		"an attribute like none":                 {replaced("content", "colour"), []string{"stdin:4: File/motd: spec.colour: unknown field"}},
-		"an unknown field outside of the schema": {replaced("name: motd", "name: motd, lables: {}"), []string{`stdin:1: File/motd: unknown field "metadata.lables"`}},
-		"no name":                                {replaced("name: motd", ""), []string{"stdin:3: metadata.name: is missing: give this File a name"}},
-		"no kind":                                {"hello: world\n", []string{"stdin:1: kind is missing: is this a Kubernetes object?"}},
-		"a number for text":                      {long + "  path: /a\n  mode: 0644\n", []string{"stdin:8: File/motd: spec.mode: must be a string, not a number: put it in quotes"}},
-		"text for a list":                        {replaced("content: hello", "require: File/a"), []string{"stdin:4: File/motd: spec.require: must be a list, not a string: write it as [a, b]"}},
-		"text for a truth value":                 {replaced("content: hello", "purge: \"yes\""), []string{"stdin:4: File/motd: spec.purge: must be true or false, not a string: write it without quotes"}},
-		"nothing for text":                       {replaced("content: hello", "require: [null]"), []string{"stdin:4: File/motd: spec.require[0]: must be a string, not null: remove the field, or give it a value"}},
-		"null, which is to leave a field out":    {replaced("content: hello", "content: null"), nil},
-		"a list for the spec":                    {"apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: motd}\nspec: []\n", []string{"stdin:4: File/motd: spec: must be an object, not a list"}},
-		"a name that is a number":                {replaced("name: motd", "name: 5"), []string{"stdin:3: metadata.name: must be a string, not a number: put it in quotes"}},
-		"text":                                   {"hello\n", []string{"stdin:1: is a string, not an object with apiVersion, kind, metadata and spec"}},
-		"JSON after JSON":                        {"{\"kind\": \"File\"}\n{\"kind\": \"File\"}\n", []string{"stdin:1: another object follows the first: put a line --- between them"}},
-		"no YAML":                                {"# one\n---\na: [\n", []string{"stdin: yaml: line 4: did not find expected node content"}},
-		"a name twice":                           {motd + "---\n" + motd, []string{"stdin:6: File/motd: is already in stdin:1; rename or remove one"}},
-		"a key twice":                            {long + "  path: /a\n  mode: \"0644\"\n  owner: x\n  mode: \"0600\"\n", []string{"stdin:10: File/motd: spec.mode: duplicate field, first in line 8: remove one"}},
-		"a key twice in JSON": {
+		"an unknown kind":                    {replaced("File", "Fyle"), []string{"stdin:2: kind: unknown kind Fyle; did you mean File?"}},
+		"a kind without a similar one":       {replaced("File", "Cron"), []string{"stdin:2: kind: unknown kind Cron; use one of " + kinds()}},
+		"an unknown version":                 {replaced("v1alpha1", "v9"), []string{"stdin:1: apiVersion: unknown version fettle.dev/v9; use fettle.dev/v1alpha1"}},
+		"an unknown attribute":               {replaced("content", "contents"), []string{"stdin:4: File/motd: spec.contents: unknown field; did you mean content?"}},
+		"an attribute in Puppet's spelling":  {long + "  path: /a\n  validate_cmd: x\n", []string{"stdin:8: File/motd: spec.validate_cmd: unknown field; did you mean validateCmd?"}},
+		"an attribute without a similar one": {replaced("content", "colour"), []string{"stdin:4: File/motd: spec.colour: unknown field"}},
+		"an unknown metadata field":          {replaced("name: motd", "name: motd, lables: {}"), []string{`stdin:1: File/motd: unknown field "metadata.lables"`}},
+		"no name":                            {replaced("name: motd", ""), []string{"stdin:3: metadata.name: is missing: give this File a name"}},
+		"no kind":                            {"hello: world\n", []string{"stdin:1: kind is missing: is this a Kubernetes object?"}},
+		"a number for text":                  {long + "  path: /a\n  mode: 0644\n", []string{"stdin:8: File/motd: spec.mode: must be a string, not a number: put it in quotes"}},
+		"text for a list":                    {replaced("content: hello", "require: File/a"), []string{"stdin:4: File/motd: spec.require: must be a list, not a string: write it as [a, b]"}},
+		"text for a boolean":                 {replaced("content: hello", "purge: \"yes\""), []string{"stdin:4: File/motd: spec.purge: must be true or false, not a string: write it without quotes"}},
+		"null for text":                      {replaced("content: hello", "require: [null]"), []string{"stdin:4: File/motd: spec.require[0]: must be a string, not null: remove the field, or give it a value"}},
+		"null for an optional field":         {replaced("content: hello", "content: null"), nil},
+		"a list for the spec":                {"apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: motd}\nspec: []\n", []string{"stdin:4: File/motd: spec: must be an object, not a list"}},
+		"a name that is a number":            {replaced("name: motd", "name: 5"), []string{"stdin:3: metadata.name: must be a string, not a number: put it in quotes"}},
+		"text":                               {"hello\n", []string{"stdin:1: is a string, not an object with apiVersion, kind, metadata and spec"}},
+		"JSON after JSON":                    {"{\"kind\": \"File\"}\n{\"kind\": \"File\"}\n", []string{"stdin:1: another object follows the first: put a line --- between them"}},
+		"invalid YAML":                       {"# one\n---\na: [\n", []string{"stdin: yaml: line 4: did not find expected node content"}},
+		"a duplicate name":                   {motd + "---\n" + motd, []string{"stdin:6: File/motd: is already in stdin:1; rename or remove one"}},
+		"a duplicate key":                    {long + "  path: /a\n  mode: \"0644\"\n  owner: x\n  mode: \"0600\"\n", []string{"stdin:10: File/motd: spec.mode: duplicate field, first in line 8: remove one"}},
+		"a duplicate key in JSON": {
 			`{"apiVersion":"fettle.dev/v1alpha1","kind":"File","metadata":{"name":"motd"},"spec":{"nodeSelector":{},"path":"/a","path":"/b"}}` + "\n",
 			[]string{"stdin:1: File/motd: spec.path: duplicate field, first in line 1: remove one"},
 		},
-		"three at once": {long + "  path: a\n  modes: \"0644\"\n  ensure: folder\n", []string{
+		"three faults": {long + "  path: a\n  modes: \"0644\"\n  ensure: folder\n", []string{
 			"stdin:8: File/motd: spec.modes: unknown field; did you mean mode?",
 			`stdin:9: File/motd: spec.ensure: Unsupported value: "folder": supported values: "present", "file", "directory", "link", "absent"`,
 		}},
@@ -158,7 +158,7 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 		"a long value": {replaced("/etc/motd", strings.Repeat("é", 1000)), []string{
 			"stdin:4: File/motd: spec.path: Invalid value: \"" + strings.Repeat("é", 98) + "...\": path must be absolute, such as /etc/motd",
 		}},
-		"a value of no pattern": {replaced("content: hello", "source: /a, checksum: md5, checksumValue: "+strings.Repeat("z", 32)), []string{
+		"a value that violates its pattern": {replaced("content: hello", "source: /a, checksum: md5, checksumValue: "+strings.Repeat("z", 32)), []string{
 			"stdin:4: File/motd: spec.checksumValue: Invalid value: \"" + strings.Repeat("z", 32) + "\": spec.checksumValue in body should match '^[0-9a-fA-F]+$'",
 		}},
 		"content and target": {replaced("content: hello", "content: hello, target: /x"), []string{
@@ -167,20 +167,20 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 		"a number that is too large": {"{apiVersion: fettle.dev/v1alpha1, kind: User, metadata: {name: a}, spec: {nodeSelector: {}, passwordMaxAge: 2147483648}}", []string{
 			"stdin:1: User/a: spec.passwordMaxAge: Invalid value: 2147483648: spec.passwordMaxAge in body should be less than or equal to 2147483647",
 		}},
-		"a reference twice": {replaced("content: hello", "require: [File/a, File/a]"), []string{"stdin:4: File/motd: spec.require[1]: Duplicate value: \"File/a\""}},
-		"no node selector":  {replaced("nodeSelector: {}, ", ""), []string{"stdin:4: File/motd: spec.nodeSelector: Required value"}},
-		"a label that none may have": {replaced("name: motd", "name: motd, labels: {a: \"x y\"}"), []string{
+		"a duplicate reference": {replaced("content: hello", "require: [File/a, File/a]"), []string{"stdin:4: File/motd: spec.require[1]: Duplicate value: \"File/a\""}},
+		"no node selector":      {replaced("nodeSelector: {}, ", ""), []string{"stdin:4: File/motd: spec.nodeSelector: Required value"}},
+		"an invalid label": {replaced("name: motd", "name: motd, labels: {a: \"x y\"}"), []string{
 			"stdin:3: File/motd: metadata.labels: Invalid value: \"x y\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', " +
 				"and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
 		}},
-		"a name that no object may have": {replaced("name: motd", "name: Motd_1"), []string{
+		"an invalid name": {replaced("name: motd", "name: Motd_1"), []string{
 			"stdin:3: metadata.name: Invalid value: \"Motd_1\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
 				"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
 		}},
 		"a secret": {"apiVersion: fettle.dev/v1alpha1\nkind: User\nmetadata: {name: a}\nspec: {nodeSelector: {}, password: \"hunter2:\"}\n", []string{
 			"stdin:4: User/a: spec: Invalid value: password must be a hash as in /etc/shadow, or ! for no password: create one with openssl passwd -6",
 		}},
-		"what others wrote of its status": {motd + "status: {nodes: 5}\n", nil},
+		"an invalid status": {motd + "status: {nodes: 5}\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := in(t, c.in+"\n---\n"+group)
@@ -188,10 +188,10 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 				t.Error(diff)
 			}
 			if all := names(s); len(all) == 0 || !strings.HasPrefix(all[len(all)-1], "Group/web") {
-				t.Errorf("the good document is gone: %v", all)
+				t.Errorf("the valid document is missing: %v", all)
 			}
 			if c.want != nil && slices.ContainsFunc(names(s), func(n string) bool { return strings.HasPrefix(n, "File/motd") }) {
-				t.Error("the document at fault is there")
+				t.Error("the set contains the invalid document")
 			}
 		})
 	}
@@ -215,8 +215,8 @@ func TestReadNamesMissingFile(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that no input makes the reader panic, that what it takes for a resource
-// has a name, and that it reads the same from its JSON.
+// FuzzRead checks that no input makes the reader panic, that every resource has a name, and that a resource encoded as
+// JSON is read back unchanged.
 func FuzzRead(f *testing.F) {
 	f.Add(motd + "---\n" + group)
 	f.Add(`{"kind":"List","items":[{"kind":"List","items":[null]}]}`)

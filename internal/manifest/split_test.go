@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/manifest"
 )
 
-// FuzzSplit holds the documents of a file to those that kubectl's reader finds.
+// FuzzSplit compares the documents of a file with those of kubectl's reader.
 func FuzzSplit(f *testing.F) {
 	f.Add("a: b\n---\nc: d\n")
 	f.Add("---\n---\n---\na: b\n--- # next\n\nc: d\n---")
@@ -23,12 +23,12 @@ func FuzzSplit(f *testing.F) {
 	f.Add("----\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		if bytes.ContainsRune([]byte(in), '\r') {
-			return // that reader drops it, and YAML's would
+			return // kubectl's reader drops it
 		}
 		want, wantErr := library(in)
 		got, err := manifest.Split([]byte(in))
 		for i, doc := range got {
-			got[i] = append(bytes.TrimSuffix(doc, []byte("\n")), '\n') // as that reader ends each
+			got[i] = append(bytes.TrimSuffix(doc, []byte("\n")), '\n') // as in kubectl's reader
 		}
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("got %v, want %v", err, wantErr)

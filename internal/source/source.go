@@ -1,5 +1,5 @@
-// Package source finds the manifests that a command line names: files, directories, URLs, a
-// kustomization, standard input.
+// Package source finds the manifests named on a command line: files, directories, URLs, a kustomization and standard
+// input.
 //
 // [Loader.Expand] lists them in order, and each is read when its Read is called.
 package source

@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/source"
 )
 
-// tree writes files below a directory, which is returned.
+// tree writes files to a temporary directory and returns it.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// read is the texts of a request by their names, in order, and the first error.
+// read returns the named texts of a request in order, and the first error.
 func read(t *testing.T, l source.Loader, r source.Request) (texts []string, err error) {
 	t.Helper()
 	all, err := l.Expand(r)
@@ -56,11 +56,11 @@ func TestExpandListsRequestedTexts(t *testing.T) {
 		r    source.Request
 		want []string
 	}{
-		"a file":       {source.Request{Files: []string{dir + "/b.yaml"}}, []string{dir + "/b.yaml: b"}},
-		"a directory":  {source.Request{Files: []string{dir}}, []string{dir + "/a.yml: a", dir + "/b.yaml: b", dir + "/c.json: c"}},
-		"below it":     {source.Request{Files: []string{dir}, Recursive: true}, []string{dir + "/a.yml: a", dir + "/b.yaml: b", dir + "/c.json: c", dir + "/sub/d.yaml: d", dir + "/sub/deep/e.yaml: e", dir + "/sub.yaml/f.yaml: f"}},
-		"stdin, file":  {source.Request{Files: []string{"-", dir + "/b.yaml"}}, []string{"stdin: typed", dir + "/b.yaml: b"}},
-		"a kustomized": {source.Request{Kustomize: "overlay"}, []string{"overlay: built of overlay"}},
+		"a file":          {source.Request{Files: []string{dir + "/b.yaml"}}, []string{dir + "/b.yaml: b"}},
+		"a directory":     {source.Request{Files: []string{dir}}, []string{dir + "/a.yml: a", dir + "/b.yaml: b", dir + "/c.json: c"}},
+		"subdirectories":  {source.Request{Files: []string{dir}, Recursive: true}, []string{dir + "/a.yml: a", dir + "/b.yaml: b", dir + "/c.json: c", dir + "/sub/d.yaml: d", dir + "/sub/deep/e.yaml: e", dir + "/sub.yaml/f.yaml: f"}},
+		"stdin, file":     {source.Request{Files: []string{"-", dir + "/b.yaml"}}, []string{"stdin: typed", dir + "/b.yaml: b"}},
+		"a kustomization": {source.Request{Kustomize: "overlay"}, []string{"overlay: built of overlay"}},
 	} {
 		got, err := read(t, l, c.r)
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
@@ -114,10 +114,10 @@ func TestURLReadIsBounded(t *testing.T) {
 	for _, server := range []*httptest.Server{plain, tls} {
 		for path, want := range map[string]string{
 			"/a.yaml": "", "/moved": "",
-			"/gone":  "the server answered 404 Not Found",
+			"/gone":  "the server responded with 404 Not Found",
 			"/out":   "http://elsewhere.example is not encrypted, and manifests are applied as root: use https",
 			"/loop":  "more than 10 redirects",
-			"/large": "it is larger than 32 MiB: download it and give the file",
+			"/large": "it is larger than 32 MiB: download it and use -f FILE",
 		} {
 			address := server.URL + path
 			got, err := read(t, l, source.Request{Files: []string{address}})

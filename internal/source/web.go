@@ -18,13 +18,13 @@ const (
 	maxRedirects = 10
 )
 
-// web is the text that a URL serves. Who writes a manifest is root on the machine, so it
-// travels by TLS, unless it comes from the machine itself.
+// web reads the text of a URL. The author of a manifest has root on the machine, so TLS is required, except for URLs of
+// this machine.
 func (l Loader) web(address string) Source {
 	return Source{withoutPassword(address), func(ctx context.Context) ([]byte, error) {
 		text, err := l.get(ctx, address)
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
-			err = wrapped.Err // the address is named here
+			err = wrapped.Err // the address is added below
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", withoutPassword(address), err)
@@ -49,16 +49,16 @@ func (l Loader) get(ctx context.Context, address string) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answered %s", resp.Status)
+		return nil, fmt.Errorf("the server responded with %s", resp.Status)
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err == nil && len(text) > maxBody {
-		err = fmt.Errorf("it is larger than %d MiB: download it and give the file", maxBody>>20)
+		err = fmt.Errorf("it is larger than %d MiB: download it and use -f FILE", maxBody>>20)
 	}
 	return text, err
 }
 
-// client applies the rule for addresses to redirects.
+// client checks the addresses of redirects too.
 func (l Loader) client() *http.Client {
 	c := http.Client{}
 	if l.HTTP != nil {
@@ -73,7 +73,7 @@ func (l Loader) client() *http.Client {
 	return &c
 }
 
-// trusted refuses what others on the network could change.
+// trusted returns an error for a URL whose content others on the network could change.
 func trusted(u *url.URL) error {
 	if u.Scheme == "https" {
 		return nil
@@ -88,7 +88,7 @@ func loopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// withoutPassword is an address for messages.
+// withoutPassword returns an address for messages.
 func withoutPassword(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

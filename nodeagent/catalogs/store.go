@@ -1,4 +1,4 @@
-// Package catalogs puts together what a node should be, and stores it on disk for when the API server is away.
+// Package catalogs assembles the desired state of a node and saves it for API server outages.
 package catalogs
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/catalog"
 )
 
-// A Target is what a host should be: the spec of a NodeCatalog, and its entries. It is never changed.
+// A Target is the desired state of a host: the spec of a NodeCatalog and its entries. It is immutable.
 type Target struct {
 	UID        types.UID // of the NodeCatalog; a new object counts its generations from 1 again
 	Generation int64
@@ -23,7 +23,7 @@ type Target struct {
 	Digest     string
 }
 
-// Matches reports whether it is the target of an object as it is now. A nil target matches none.
+// Matches reports whether it is the target of the object's current spec. A nil target matches no object.
 func (t *Target) Matches(nc *v1alpha1.NodeCatalog) bool {
 	return t != nil && t.UID == nc.UID && t.Generation == nc.Generation
 }
@@ -35,7 +35,7 @@ type Documents interface {
 	Retain(names ...string) error
 }
 
-// A Store has the catalogs of a node: on disk, or else from the cluster. It is not safe for concurrent use.
+// A Store provides the catalogs of a node from disk or else from the cluster. It is not safe for concurrent use.
 type Store struct {
 	disk  Documents
 	fetch func(ctx context.Context, name string) (*v1alpha1.Catalog, error)
@@ -46,15 +46,15 @@ type Store struct {
 	verified map[string]*v1alpha1.Catalog
 }
 
-// NewStore returns a store that fetches catalogs that are not on disk.
+// NewStore returns a store that fetches missing catalogs from the cluster.
 func NewStore(disk Documents, fetch func(ctx context.Context, name string) (*v1alpha1.Catalog, error), warn func(msg string, args ...any)) *Store {
 	return &Store{disk: disk, fetch: fetch, warn: warn, verified: map[string]*v1alpha1.Catalog{}}
 }
 
-// lastGood names the document with the spec that the host was last brought to.
+// lastGood names the document with the last spec that was assembled.
 const lastGood = "nodecatalog"
 
-// node is that document.
+// node is the content of the document.
 type node struct {
 	UID        types.UID                `json:"uid"`
 	Generation int64                    `json:"generation"`

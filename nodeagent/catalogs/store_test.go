@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
 )
 
-// disk is a [catalogs.Documents] in memory that counts what is read.
+// disk is a [catalogs.Documents] in memory that counts reads.
 type disk struct {
 	bodies map[string][]byte
 	reads  []string
@@ -46,7 +46,7 @@ func (d *disk) Retain(names ...string) error {
 	return nil
 }
 
-// remote is a cluster with some catalogs that records the names that are fetched.
+// remote is a cluster that records the names of fetched catalogs.
 type remote struct {
 	catalogs map[string]*v1alpha1.Catalog
 	fetched  []string
@@ -56,7 +56,7 @@ func (r *remote) fetch(_ context.Context, name string) (*v1alpha1.Catalog, error
 	r.fetched = append(r.fetched, name)
 	c, ok := r.catalogs[name]
 	if !ok {
-		return nil, errors.New("the API server is away")
+		return nil, errors.New("the API server is unreachable")
 	}
 	return c, nil
 }

@@ -1,8 +1,8 @@
 // Package cluster is an agent's access to the API server: it watches one NodeCatalog, fetches Catalogs, and writes
 // the status and the Lease of its node.
 //
-// It has a cache and a client, but no controller-runtime manager: a manager starts nothing before its caches have
-// synced, and they do not sync while the API server is away.
+// It has a cache and a client, but no controller-runtime manager: a manager waits for its caches to sync, which
+// requires the API server.
 package cluster
 
 import (
@@ -29,7 +29,7 @@ import (
 // fieldOwner is the field manager of what an agent writes.
 const fieldOwner = "fettle-nodeagent"
 
-// RequestTimeout bounds one request.
+// RequestTimeout is the limit for one request.
 const RequestTimeout = 30 * time.Second
 
 // A Cluster is the API server as one node's agent uses it. It is safe for concurrent use.
@@ -39,8 +39,7 @@ type Cluster struct {
 	cache  cache.Cache
 }
 
-// Connect makes no request: it knows the kinds, so that it needs no discovery and works while the API server is
-// away.
+// Connect returns the cluster without making a request. It needs no discovery, so it works without the API server.
 func Connect(cfg *rest.Config, node string) (*Cluster, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

@@ -1,4 +1,4 @@
-// Package keyring has the keys that open the values sealed for a node.
+// Package keyring manages the keys that open the values sealed for a node.
 package keyring
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/state"
 )
 
-// grace is how long an old key stays at least after it was replaced: the manager may still be sealing to it.
+// grace is the minimum time to keep a replaced key: the manager may still be sealing to it.
 const grace = time.Hour
 
 // document names the document with the keys.
 const document = "sealing"
 
-// Documents has the document with the keys: a *state.Documents.
+// Documents stores the document with the keys. It is a *state.Documents.
 type Documents interface {
 	Get(name string) ([]byte, error)
 	Put(name string, body []byte) error
@@ -34,7 +34,7 @@ type Keyring struct {
 	keys []key // oldest first; none if the disk can't be read or written
 }
 
-// Config is what a keyring needs.
+// Config configures a keyring.
 type Config struct {
 	Node   string
 	Disk   Documents
@@ -108,7 +108,7 @@ func decodeKeys(text []byte) ([]key, error) {
 		return nil, errors.New("not a list of keys")
 	}
 	if len(saved) == 0 {
-		return nil, errors.New("it has no keys")
+		return nil, errors.New("the list of keys is empty")
 	}
 	keys := make([]key, len(saved))
 	for i, k := range saved {
@@ -121,7 +121,7 @@ func decodeKeys(text []byte) ([]key, error) {
 	return keys, nil
 }
 
-// add makes a new key beside others.
+// add creates a key and keeps the others.
 func (r *Keyring) add(others []key) {
 	private, err := seal.GenerateKey()
 	if err == nil {
@@ -132,7 +132,7 @@ func (r *Keyring) add(others []key) {
 	}
 }
 
-// save makes these the keys once they are on disk.
+// save writes the keys to disk, then uses them.
 func (r *Keyring) save(keys []key) error {
 	saved := make([]savedKey, len(keys))
 	for i, k := range keys {
@@ -149,8 +149,8 @@ func (r *Keyring) save(keys []key) error {
 	return nil
 }
 
-// Rotate makes a new key if the newest is too old, and drops the previous one once nothing needs it. object may be nil;
-// applied are the entries that the host is brought to.
+// Rotate creates a new key if the newest is too old, and drops the previous one once nothing needs it. object may be
+// nil. applied are the entries of the current target.
 func (r *Keyring) Rotate(object *v1alpha1.NodeCatalog, applied []v1alpha1.CatalogEntry) {
 	switch {
 	case len(r.keys) == 0:
@@ -166,7 +166,7 @@ func (r *Keyring) Rotate(object *v1alpha1.NodeCatalog, applied []v1alpha1.Catalo
 
 func (r *Keyring) age() time.Duration { return r.Now().Sub(r.newest().made) }
 
-// replaced reports whether the newest key opens everything that the host needs now and next.
+// replaced reports whether the newest key opens every value of the current and the next target.
 func (r *Keyring) replaced(object *v1alpha1.NodeCatalog, applied []v1alpha1.CatalogEntry) bool {
 	if object == nil || object.Status.PublicKey != r.Public() || r.age() < grace {
 		return false

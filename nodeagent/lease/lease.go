@@ -47,7 +47,7 @@ func (r *Renewer) Run(ctx context.Context) {
 	}
 }
 
-// log logs when renewals begin to fail, and when they succeed again.
+// log logs the first failure and the first success after failures.
 func (r *Renewer) log(ctx context.Context, failures int, err error) {
 	switch {
 	case ctx.Err() != nil:
@@ -58,7 +58,7 @@ func (r *Renewer) log(ctx context.Context, failures int, err error) {
 	}
 }
 
-// jitter is how much a renewal varies, to either side.
+// jitter is the relative variation of renewals, in both directions.
 const jitter = 0.1
 
 // NextRenewal returns how long to wait after n attempts, of which the last ones failed. Renewals come after two

@@ -8,8 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent/lease"
 )
 
-// TestLeaseRenewalsSpreadAfterAPIServerOutage counts what 5,000 agents ask when the
-// API server was away for five minutes.
+// TestLeaseRenewalsSpreadAfterAPIServerOutage counts the requests of 5,000 agents around an outage of five minutes.
 func TestLeaseRenewalsSpreadAfterAPIServerOutage(t *testing.T) {
 	t.Parallel()
 
@@ -18,11 +17,11 @@ func TestLeaseRenewalsSpreadAfterAPIServerOutage(t *testing.T) {
 		lasts      = time.Minute
 		away, back = 200 * time.Second, 500 * time.Second
 		end        = 800 * time.Second
-		quiet      = agents / 40 // requests a second when all is well
+		quiet      = agents / 40 // requests per second in normal operation
 	)
 	random := rand.New(rand.NewPCG(1, 2))
 	asked := map[time.Duration]int{} // by second
-	var latest time.Duration         // when the last one was back
+	var latest time.Duration         // first success of the last agent
 	for range agents {
 		n, failures, returned := 0, 0, false
 		for at := lease.NextRenewal(lasts, 0, 0, random.Float64()); at < end; at += lease.NextRenewal(lasts, n, failures, random.Float64()) {
@@ -49,16 +48,16 @@ func TestLeaseRenewalsSpreadAfterAPIServerOutage(t *testing.T) {
 		}
 	}
 	if n := most["when all is well"]; n > 3*quiet/2 {
-		t.Errorf("agents that started together ask %d times in a second, on average it is %d", n, quiet)
+		t.Errorf("agents that start together send %d requests in one second, want about %d", n, quiet)
 	}
 	if n := most["when it is back"]; n > 2*quiet {
-		t.Errorf("an API server that is back is asked %d times in a second, it is %d when all is well", n, quiet)
+		t.Errorf("after the outage agents send %d requests in one second, %d in normal operation", n, quiet)
 	}
 	if n := most["while it is away"]; n > 3*quiet {
-		t.Errorf("one that is away is asked %d times in a second, it is %d when all is well", n, quiet)
+		t.Errorf("during the outage agents send %d requests in one second, %d in normal operation", n, quiet)
 	}
 	if took := latest - back; took > lasts {
-		t.Errorf("the last agent was back after %s, when its Lease was over", took)
+		t.Errorf("the last agent renewed after %s, after its Lease expired", took)
 	}
 }
 
@@ -68,6 +67,6 @@ func TestLeaseRenewalAllowsOneRetry(t *testing.T) {
 	const lasts, longest = time.Minute, 0.999999
 	first := lease.NextRenewal(lasts, 9, 0, longest)
 	if second := lease.NextRenewal(lasts, 10, 1, longest); first+second > lasts {
-		t.Errorf("tried after %s and %s, it is over after %s", first, second, lasts)
+		t.Errorf("attempts after %s and %s, but the Lease expires after %s", first, second, lasts)
 	}
 }

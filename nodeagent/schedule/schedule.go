@@ -1,4 +1,4 @@
-// Package schedule decides when an agent does what next.
+// Package schedule computes the times of an agent's runs, changes and retries.
 package schedule
 
 import (
@@ -19,7 +19,7 @@ type Schedule struct {
 	failures int       // in a row
 }
 
-// New returns a schedule with runs at an interval, give or take Jitter, the first of them after up to splay.
+// New returns a schedule with runs at an interval, varied by Jitter. The first run comes after up to splay.
 func New(interval, splay time.Duration, now time.Time, random func() float64) *Schedule {
 	return &Schedule{interval: interval, random: random, run: now.Add(time.Duration(random() * float64(splay)))}
 }
@@ -30,7 +30,7 @@ const (
 	lastRetry  = time.Minute
 )
 
-// Jitter is how much a duration varies, to either side.
+// Jitter is the relative variation of durations, in both directions.
 const Jitter = 0.1
 
 // Ran schedules the next run.
@@ -65,7 +65,7 @@ func (s *Schedule) RetryStarted() { s.retry = time.Time{} }
 // Succeeded removes the retry and resets the backoff.
 func (s *Schedule) Succeeded() { s.retry, s.failures = time.Time{}, 0 }
 
-// Wait returns the time until the next run, change, retry or other, which may be the zero time.
+// Wait returns the time until the next run, change, retry or other. other may be the zero time.
 func (s *Schedule) Wait(now, other time.Time) time.Duration {
 	next := s.run
 	for _, t := range []time.Time{s.change, s.retry, other} {
@@ -91,8 +91,7 @@ func (s *Schedule) vary(d time.Duration) time.Duration {
 	return d + time.Duration((2*s.random()-1)*Jitter*float64(d))
 }
 
-// Offset is a node's own offset in a window, always the same for one name. Nodes that begin a change at
-// their offsets spread evenly.
+// Offset returns a node's offset in a window, which depends only on the name. The offsets of many nodes spread evenly.
 func Offset(node string, window time.Duration) time.Duration {
 	hash := sha256.Sum256([]byte(node))
 	return time.Duration(float64(binary.BigEndian.Uint32(hash[:])) / (math.MaxUint32 + 1) * float64(window))

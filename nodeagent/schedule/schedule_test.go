@@ -23,7 +23,7 @@ func TestNodesSpreadEvenly(t *testing.T) {
 		}
 		for i, n := range counts {
 			if n < nodes/parts*3/4 || n > nodes/parts*5/4 {
-				t.Errorf("of nodes called %s %d are in part %d, it should be about %d", form, n, i, nodes/parts)
+				t.Errorf("of the nodes named %s, %d are in part %d, want about %d", form, n, i, nodes/parts)
 			}
 		}
 	}

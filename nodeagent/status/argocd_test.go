@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/golden"
 )
 
-// What Argo CD's health check and kstatus are tried with says what this agent says.
+// The samples for Argo CD's health check and kstatus must match the statuses of this agent.
 func TestArgoCDHealthStatuses(t *testing.T) {
 	withheld := ran(noon(), inSync("a"))
 	withheld.Withheld = []v1alpha1.Withheld{{Ref: "File/b", Reason: v1alpha1.ReasonConflict, Message: "also File/c"}}

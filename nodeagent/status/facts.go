@@ -51,8 +51,8 @@ func withoutNulls(v any) any {
 	return v
 }
 
-// fitFacts removes facts until config/policy and the schema accept the rest, and returns the names of the removed,
-// sorted. It removes those that are nested too deep, then the largest.
+// fitFacts removes facts until config/policy and the schema accept the rest. It returns the sorted names of the removed
+// ones. It removes facts that are nested too deep, then the largest.
 func fitFacts(facts map[string]any) []string {
 	var omitted []string
 	for name, fact := range facts {
@@ -77,7 +77,7 @@ func fitFacts(facts map[string]any) []string {
 	return omitted
 }
 
-// bySize returns names, the largest first.
+// bySize returns the names of facts, the largest first.
 func bySize(size map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(size), func(a, b string) int {
 		return cmp.Or(size[b]-size[a], strings.Compare(a, b))
@@ -101,8 +101,8 @@ func depth(v any) (levels int) {
 	return levels + 1
 }
 
-// omit removes a fact or, if that is enough, only the part of it that takes more than half. It returns the name
-// of the removed part and the number of bytes freed.
+// omit removes a fact or, if enough, only the part that takes more than half of it. It returns the name of the removed
+// part and the number of bytes freed.
 func omit(facts map[string]any, name string, over int) (omitted string, freed int) {
 	if inner, ok := facts[name].(map[string]any); ok {
 		for part, size := range sizes(inner) {
@@ -117,7 +117,7 @@ func omit(facts map[string]any, name string, over int) (omitted string, freed in
 	return name, freed
 }
 
-// sizes are the sizes of an object's members as JSON, in bytes.
+// sizes returns the sizes of an object's members as JSON, in bytes.
 func sizes(facts map[string]any) map[string]int {
 	all := make(map[string]int, len(facts))
 	for name, fact := range facts {

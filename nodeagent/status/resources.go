@@ -26,7 +26,7 @@ const (
 	maxFacts      = 32 << 10
 	maxFactNames  = 1024
 	maxFactDepth  = 8        // levels; the object of all facts is the first
-	maxReports    = 24 << 10 // which leaves 8 KiB for conditions, key and counts
+	maxReports    = 24 << 10 // leaves 8 KiB for conditions, key and counts
 	maxEntries    = 50
 	maxProperties = 16
 	maxMessage    = 512
@@ -61,7 +61,7 @@ func reports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (list []v1a
 	return list, int32(len(all) - len(list))
 }
 
-// unique keeps the first entry of each name: two resources may have brought the same one along.
+// unique keeps the first entry of each name: two resources may have generated the same one.
 func unique(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 	seen := make(map[v1alpha1.ReportedRef]bool, len(all))
 	return slices.DeleteFunc(all, func(r v1alpha1.ResourceReport) bool {
@@ -74,7 +74,7 @@ func unique(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 // maxRef is the longest ReportedRef, in bytes.
 const maxRef = 4160
 
-// reportedRef names a resource. One that was found on the host may have any name.
+// reportedRef names a resource. Resources found on the host may have any name.
 func reportedRef(r report.Ref) v1alpha1.ReportedRef {
 	name := text.Line(text.Encode(r.String()))
 	if len(name) > maxRef {
@@ -125,7 +125,7 @@ func resourceReport(r report.ResourceReport) v1alpha1.ResourceReport {
 	return out
 }
 
-// fit keeps as many of the first entries as fit. An entry that is too large by itself is left out.
+// fit keeps as many of the first entries as fit. It omits entries that are too large by themselves.
 func fit(all []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 	var list []v1alpha1.ResourceReport
 	room := maxReports
@@ -142,7 +142,7 @@ func keepSince(list, prev []v1alpha1.ResourceReport, now time.Time) {
 	for i := range list {
 		r := &list[i]
 		was, ok := since[r.Ref]
-		// A correction is an event: there was another one.
+		// A correction is an event, so this is a new one.
 		if ok && was.State == r.State && was.Since != nil && r.State != v1alpha1.StateChanged {
 			r.Since = was.Since
 		} else {
@@ -159,11 +159,11 @@ func byRef(reports []v1alpha1.ResourceReport) map[v1alpha1.ReportedRef]v1alpha1.
 	return all
 }
 
-// cut makes a text printable and shortens it, with an ellipsis, to a number of bytes as JSON, in which the limits of
-// a status are given and some characters take six bytes.
+// cut makes a text printable and shortens it, with an ellipsis, to a number of bytes as JSON. The limits of a status
+// count JSON bytes, of which some characters take six.
 func cut(s string, limit int) string {
 	s = s[:min(len(s), limit+utf8.UTFMax)]
-	s = text.Line(text.Encode(s)) // makes nothing shorter
+	s = text.Line(text.Encode(s)) // never shortens the text
 	size, end := 0, 0             // up to end, the ellipsis fits too
 	for i, r := range s {
 		size += jsonLen(r)

@@ -19,12 +19,12 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
-// awkward are texts that take more room as JSON than they seem to, or are none.
+// awkward returns texts that grow when encoded as JSON, or are empty.
 func awkward() []string {
 	return []string{"x", "ä", "<", "\x00", "\xff", `"`, "\u2028", "\U0001F600", "\n", ""}
 }
 
-// A heap makes values as large as a host could ever tell, from a seed.
+// A heap generates values up to the largest that a host could report, from a seed.
 type heap struct{ *rand.Rand }
 
 func (h heap) text(longest int) string {
@@ -82,7 +82,7 @@ func FuzzStatusSize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		h := heap{rand.New(rand.NewPCG(seed, 1))}
 		var s v1alpha1.NodeCatalogStatus
-		for hour := range 3 { // what was told before is told again
+		for hour := range 3 { // the same report again
 			in := h.input(noon().Add(time.Duration(hour) * time.Hour))
 			s, _ = status.Next(s, in)
 			if size := len(asJSON(t, s)); size > status.MaxSize {
@@ -95,7 +95,7 @@ func FuzzStatusSize(f *testing.F) {
 	})
 }
 
-// Whatever is found on a host, its status prints, and two names stay two.
+// A status is printable for any names on a host, and distinct names stay distinct.
 func TestStatusIsEscaped(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -123,7 +123,7 @@ func TestStatusIsEscaped(t *testing.T) {
 		}
 		for _, text := range texts {
 			if i := strings.IndexFunc(text, func(c rune) bool { return !unicode.IsGraphic(c) }); i >= 0 || !utf8.ValidString(text) {
-				t.Fatalf("seed %d: %q does not print", seed, text)
+				t.Fatalf("seed %d: %q is not printable", seed, text)
 			}
 		}
 		if strings.Contains(string(s.Facts.Raw), `\ufffd`) {
@@ -132,7 +132,7 @@ func TestStatusIsEscaped(t *testing.T) {
 	}
 }
 
-// The largest that each part can be, at once.
+// Every part has its maximum size at once.
 func TestLargestStatusFits(t *testing.T) {
 	for _, c := range awkward() {
 		var many results
@@ -153,10 +153,10 @@ func TestLargestStatusFits(t *testing.T) {
 		})
 		size := len(asJSON(t, s))
 		if size > status.MaxSize {
-			t.Errorf("of %q it has %d bytes", c, size)
+			t.Errorf("filled with %q the status has %d bytes", c, size)
 		}
 		if len(s.Resources) < 2 || len(s.Resources)+int(s.Omitted) != 60 || len(s.Facts.Raw) < 30<<10 {
-			t.Errorf("of %q it has %d entries (%d omitted) and %d bytes of facts", c, len(s.Resources), s.Omitted, len(s.Facts.Raw))
+			t.Errorf("filled with %q the status has %d entries (%d omitted) and %d bytes of facts", c, len(s.Resources), s.Omitted, len(s.Facts.Raw))
 		}
 	}
 }
@@ -173,29 +173,29 @@ func TestOmittedFactsAreNamed(t *testing.T) {
 		has   []string
 	}{
 		"none": {resource.Facts{"a": "1"}, "", []string{"a"}},
-		"the largest first": {
+		"omits the largest first": {
 			resource.Facts{"a": text(20), "b": text(100), "c": text(1)}, "b", []string{"a", "c"},
 		},
-		"of a structured one the part that is most of it": {
+		"omits only the part that takes most of a structured fact": {
 			resource.Facts{"networking": map[string]any{"ip": "10.0.0.1", "interfaces": map[string]any{"a": text(20), "b": text(20)}}, "os": text(1)},
 			"networking.interfaces",
 			[]string{"networking", "os"},
 		},
-		"all of a structured one that is made of small parts": {
+		"omits all of a structured fact with many small parts": {
 			resource.Facts{"list": []any{text(20), text(20)}, "os": text(1)}, "list", []string{"os"},
 		},
-		"some of many": {many, "f00, f01, f02, f03, f04 and 20 more", nil},
-		"those beyond the 1,024th name, the largest first": {
+		"omits some of many": {many, "f00, f01, f02, f03, f04 and 20 more", nil},
+		"omits facts beyond the limit of 1,024, the largest first": {
 			names(1023, resource.Facts{"a": "12345678", "b": "1234567", "os": "1"}), "a, b", []string{"os"},
 		},
-		"those nested deeper than 8 levels": {
+		"omits facts nested deeper than 8 levels": {
 			resource.Facts{"a": nested(8), "b": nested(7), "c": []any{nil, nested(7)}}, "a, c", []string{"b"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{Now: noon(), Generation: 1, Facts: c.facts})
 			if degraded := message(s, v1alpha1.ConditionDegraded); strings.HasSuffix(degraded, "not available to templates and when: "+c.want) != (c.want != "") {
-				t.Errorf("Degraded says %q", degraded)
+				t.Errorf("Degraded has the message %q", degraded)
 			}
 			if s.OmittedFacts != c.want {
 				t.Errorf("omitted are %q, want %q", s.OmittedFacts, c.want)
@@ -211,13 +211,13 @@ func TestOmittedFactsAreNamed(t *testing.T) {
 			}
 			again, changed := status.Next(s, status.Input{Now: noon(), Generation: 1, Facts: c.facts})
 			if changed {
-				t.Errorf("the same facts are news: %s", cmp.Diff(s, again))
+				t.Errorf("the same facts changed the status: %s", cmp.Diff(s, again))
 			}
 		})
 	}
 }
 
-// names adds so many small facts to others.
+// names adds n small facts to others.
 func names(n int, facts resource.Facts) resource.Facts {
 	for i := range n {
 		facts[fmt.Sprintf("f%04d", i)] = "x"
@@ -225,7 +225,7 @@ func names(n int, facts resource.Facts) resource.Facts {
 	return facts
 }
 
-// nested is a value of so many levels.
+// nested returns a value with n levels.
 func nested(levels int) any {
 	if levels == 0 {
 		return "x"

@@ -1,7 +1,7 @@
 // Package status computes the status of a NodeCatalog from a run's report.
 //
-// It is pure: [Next] takes the previous status and what is new, and returns the next one. A run that
-// finds everything as the last run left it changes nothing, so a quiet node writes nothing.
+// It is pure: [Next] takes the previous status and new input, and returns the next status. A run without changes or
+// news keeps the status, so a quiet node writes nothing.
 package status
 
 import (
@@ -16,21 +16,21 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Input is everything that a status depends on besides the previous status.
+// Input is the input of a status besides the previous status.
 type Input struct {
 	Now          time.Time
 	Generation   int64 // of the last seen NodeCatalog; 0 before one was seen
 	AgentVersion string
 	PublicKey    string         // for sealing secrets; "" keeps the previous key
 	Facts        resource.Facts // nil keeps the previous facts
-	Problem      *Problem       // why that generation cannot be applied, if it can't
-	Run          *Run           // a run that is not in the status yet; nil if there was none
+	Problem      *Problem       // why that generation cannot be applied; nil if it can
+	Run          *Run           // a run that is not in the status yet, or nil
 }
 
 // A Run is a finished run.
 type Run struct {
 	Report     report.Report
-	Generation int64 // that was applied
+	Generation int64 // applied generation
 	Trigger    v1alpha1.RunTrigger
 	Withheld   []v1alpha1.Withheld // by that generation
 }
@@ -43,9 +43,8 @@ type Problem struct {
 	Message string
 }
 
-// Next returns the next status of a NodeCatalog, and whether it differs from prev. The results of a run
-// stay until another run changes something or finds something else: a run that finds everything as it was
-// left keeps even the time of the last run. The status is never larger than MaxSize.
+// Next returns the next status of a NodeCatalog, and whether it differs from prev. The results of a run stay until a
+// later run has changes or news: a quiet run keeps even the time of the last run. The status is at most MaxSize bytes.
 func Next(prev v1alpha1.NodeCatalogStatus, in Input) (next v1alpha1.NodeCatalogStatus, changed bool) {
 	in.Now = in.Now.UTC().Truncate(time.Second) // the API server's precision
 	next = *prev.DeepCopy()
@@ -94,7 +93,7 @@ func quiet(s v1alpha1.NodeCatalogStatus, run Run, counts v1alpha1.RunCounts, res
 	return before == counts && equality.Semantic.DeepEqual(withoutChanged(s.Resources), withoutChanged(resources))
 }
 
-// withoutChanged leaves out the entries for corrected drift: they are events, while the others are states.
+// withoutChanged omits the entries for corrected drift, which are events. The others are states.
 func withoutChanged(resources []v1alpha1.ResourceReport) []v1alpha1.ResourceReport {
 	var out []v1alpha1.ResourceReport
 	for _, r := range resources {
@@ -105,9 +104,8 @@ func withoutChanged(resources []v1alpha1.ResourceReport) []v1alpha1.ResourceRepo
 	return out
 }
 
-// runCounts count the resources by state after a run. A resource that was removed because it left the catalog
-// counts only as changed. One that its schedule skipped counts as in the previous status, or as in sync if it
-// was not listed there.
+// runCounts counts the resources by state after a run. A resource removed after it left the catalog counts only as
+// changed. A resource outside its schedule counts as in the previous status, or as in sync if not listed there.
 func runCounts(run report.Report, prev []v1alpha1.ResourceReport) v1alpha1.RunCounts {
 	is := run.Counts
 	counts := v1alpha1.RunCounts{
@@ -121,7 +119,7 @@ func runCounts(run report.Report, prev []v1alpha1.ResourceReport) v1alpha1.RunCo
 	}
 	before := byRef(prev)
 	for _, r := range run.Resources {
-		if r.Gone { // it is no longer a resource of the node
+		if r.Gone { // no longer a resource of the node
 			counts.Total--
 			counts.InSync--
 		}

@@ -18,14 +18,14 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent/status"
 )
 
-// Times of the runs in these tests.
+// Times of runs.
 func noon() time.Time     { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
 func oneHour() time.Time  { return noon().Add(time.Hour) }
 func twoHours() time.Time { return noon().Add(2 * time.Hour) }
 
 func stamp(t time.Time) *metav1.Time { return &metav1.Time{Time: t} }
 
-// Resources as runs report them.
+// Reports of resources.
 func inSync(name string) report.ResourceReport {
 	return report.ResourceReport{Ref: report.Ref{Kind: "File", Name: name}, State: report.InSync}
 }
@@ -53,14 +53,14 @@ func skipped(name string) report.ResourceReport {
 	}
 }
 
-// left is a resource that its schedule kept from being looked at.
+// left is a resource outside its schedule.
 func left(name string) report.ResourceReport {
 	return report.ResourceReport{
 		Ref: report.Ref{Kind: "File", Name: name}, State: report.Skipped, Message: "not scheduled: the period of its schedule is never", Left: true,
 	}
 }
 
-// ran is a run of generation 3 that took place at a time, with these results.
+// ran returns a run of generation 3 at a time, with these results.
 func ran(at time.Time, resources ...report.ResourceReport) *status.Run {
 	r := report.Report{Started: at, Duration: report.Duration(21 * time.Millisecond), CatalogDigest: "sha256-aa", Resources: resources}
 	for _, res := range resources {
@@ -73,7 +73,7 @@ func ran(at time.Time, resources ...report.ResourceReport) *status.Run {
 	return &status.Run{Report: r, Generation: 3, Trigger: v1alpha1.TriggerInterval}
 }
 
-// after is the status after runs of generation 3, an hour apart from noon.
+// after returns the status after runs of generation 3, one hour apart, starting at noon.
 func after(runs ...[]report.ResourceReport) v1alpha1.NodeCatalogStatus {
 	var s v1alpha1.NodeCatalogStatus
 	for i, resources := range runs {
@@ -85,7 +85,7 @@ func after(runs ...[]report.ResourceReport) v1alpha1.NodeCatalogStatus {
 
 type results = []report.ResourceReport
 
-// told are the parts of a status that a run makes.
+// told is the part of a status that a run determines.
 type told struct {
 	LastRun   time.Time
 	Counts    v1alpha1.RunCounts
@@ -108,55 +108,55 @@ func TestStatusOfRun(t *testing.T) {
 		runs []results
 		want told
 	}{
-		"what was changed is in sync": {
+		"counts changed resources as in sync": {
 			[]results{{changed("a", false), inSync("b")}},
 			told{noon(), v1alpha1.RunCounts{Total: 2, InSync: 2, Changed: 1}, nil},
 		},
-		"drift that was corrected is told": {
+		"reports corrected drift": {
 			[]results{{changed("a", true), inSync("b")}},
 			told{noon(), v1alpha1.RunCounts{Total: 2, InSync: 2, Changed: 1}, []v1alpha1.ResourceReport{corrected(noon())}},
 		},
-		"a quiet run keeps all of it": {
+		"keeps the status after a quiet run": {
 			[]results{{changed("a", true), inSync("b")}, {inSync("a"), inSync("b")}, {inSync("a"), inSync("b")}},
 			told{noon(), v1alpha1.RunCounts{Total: 2, InSync: 2, Changed: 1}, []v1alpha1.ResourceReport{corrected(noon())}},
 		},
-		"drift that comes again is told again": {
+		"reports repeated drift again": {
 			[]results{{changed("a", true)}, {inSync("a")}, {changed("a", true)}},
 			told{twoHours(), v1alpha1.RunCounts{Total: 1, InSync: 1, Changed: 1}, []v1alpha1.ResourceReport{corrected(twoHours())}},
 		},
-		"a failure is told once, since it began": {
+		"reports a repeated failure once, with its start": {
 			[]results{{failed("a", "no")}, {failed("a", "no")}},
 			told{noon(), v1alpha1.RunCounts{Total: 1, Failed: 1}, []v1alpha1.ResourceReport{failure("no", noon())}},
 		},
-		"a failure for another reason is news, and no younger": {
+		"updates the reason of a failure and keeps its start": {
 			[]results{{failed("a", "no")}, {failed("a", "never")}},
 			told{oneHour(), v1alpha1.RunCounts{Total: 1, Failed: 1}, []v1alpha1.ResourceReport{failure("never", noon())}},
 		},
-		"a failure that goes away by itself is news": {
+		"reports a failure that ends without a change": {
 			[]results{{failed("a", "no"), changed("b", true)}, {inSync("a"), inSync("b")}},
 			told{oneHour(), v1alpha1.RunCounts{Total: 2, InSync: 2}, nil},
 		},
-		"a failure beside corrected drift stays quiet": {
+		"keeps a repeated failure next to corrected drift quiet": {
 			[]results{{failed("a", "no"), changed("b", true)}, {failed("a", "no"), inSync("b")}},
 			told{noon(), v1alpha1.RunCounts{Total: 2, InSync: 1, Changed: 1, Failed: 1}, []v1alpha1.ResourceReport{
 				failure("no", noon()),
 				{Ref: "File/b", State: v1alpha1.StateChanged, Changes: mode, Corrective: true, Since: stamp(noon())},
 			}},
 		},
-		"a resource outside its schedule keeps its state": {
+		"keeps the state of a resource outside its schedule": {
 			[]results{{failed("a", "no"), changed("b", false), noop("c")}, {left("a"), left("b"), left("c")}},
 			told{noon(), v1alpha1.RunCounts{Total: 3, InSync: 1, Changed: 1, OutOfSync: 1, Failed: 1, Noop: 1}, []v1alpha1.ResourceReport{
 				failure("no", noon()),
 				{Ref: "File/c", State: v1alpha1.StateNoop, Changes: mode, Since: stamp(noon())},
 			}},
 		},
-		"what was never looked at is skipped until its time comes": {
+		"skips a resource until its schedule first allows it": {
 			[]results{{skipped("a")}, {left("a")}},
 			told{noon(), v1alpha1.RunCounts{Total: 1, Skipped: 1}, []v1alpha1.ResourceReport{
 				{Ref: "File/a", State: v1alpha1.StateSkipped, Message: "skipped because of failed dependencies: File/a", Since: stamp(noon())},
 			}},
 		},
-		"failures come first, then what was skipped, then what is only reported, each by name": {
+		"sorts failures before skipped before noop, each by name": {
 			[]results{{changed("e", true), noop("d"), noop("c"), skipped("b"), failed("a", "no")}},
 			told{noon(), v1alpha1.RunCounts{Total: 5, InSync: 1, Changed: 1, OutOfSync: 2, Failed: 1, Skipped: 1, Noop: 2}, []v1alpha1.ResourceReport{
 				failure("no", noon()),
@@ -175,7 +175,7 @@ func TestStatusOfRun(t *testing.T) {
 	}
 }
 
-// Two resources may bring the same along; the API server takes each name once.
+// Two resources may report the same generated resource. The API server accepts each name once.
 func TestDuplicateReportsAreMerged(t *testing.T) {
 	status, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{
 		Now: noon(), Generation: 3, Run: ran(noon(), noop("/srv/a"), failed("/srv/a", "broken"), noop("/srv/b")),
@@ -194,24 +194,24 @@ func TestUnchangedStatusIsNotWritten(t *testing.T) {
 	base, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{
 		Now: noon(), Generation: 3, AgentVersion: "v1", Facts: facts, Run: ran(noon(), changed("a", true)),
 	})
-	// The API server writes JSON in its own way.
+	// The API server formats JSON differently.
 	base.Facts = &runtime.RawExtension{Raw: []byte(`{ "count": 2, "os": {"name":"Debian"} }`)}
 	quiet := status.Input{Now: oneHour(), Generation: 3, AgentVersion: "v1", Facts: facts, Run: ran(oneHour(), inSync("a"))}
 	for name, c := range map[string]struct {
 		change func(*status.Input)
 		want   bool
 	}{
-		"a quiet run":                    {func(*status.Input) {}, false},
-		"no run":                         {func(in *status.Input) { in.Run = nil }, false},
-		"no facts":                       {func(in *status.Input) { in.Facts = nil }, false},
-		"a run that changed something":   {func(in *status.Input) { in.Run = ran(oneHour(), changed("a", false)) }, true},
-		"a run that found one more":      {func(in *status.Input) { in.Run = ran(oneHour(), inSync("a"), inSync("b")) }, true},
-		"a run of another catalog":       {func(in *status.Input) { in.Run.Report.CatalogDigest = "sha256-bb" }, true},
-		"a run of another generation":    {func(in *status.Input) { in.Run.Generation = 4 }, true},
-		"a new generation that was seen": {func(in *status.Input) { in.Generation = 4 }, true},
-		"another fact":                   {func(in *status.Input) { in.Facts = resource.Facts{"count": 3.0} }, true},
-		"another agent":                  {func(in *status.Input) { in.AgentVersion = "v2" }, true},
-		"a problem":                      {func(in *status.Input) { in.Problem = &status.Problem{Reason: "RunFailed", Message: "no"} }, true},
+		"a quiet run":                  {func(*status.Input) {}, false},
+		"no run":                       {func(in *status.Input) { in.Run = nil }, false},
+		"no facts":                     {func(in *status.Input) { in.Facts = nil }, false},
+		"a run with a change":          {func(in *status.Input) { in.Run = ran(oneHour(), changed("a", false)) }, true},
+		"a run with one more resource": {func(in *status.Input) { in.Run = ran(oneHour(), inSync("a"), inSync("b")) }, true},
+		"a run of another catalog":     {func(in *status.Input) { in.Run.Report.CatalogDigest = "sha256-bb" }, true},
+		"a run of another generation":  {func(in *status.Input) { in.Run.Generation = 4 }, true},
+		"a new generation":             {func(in *status.Input) { in.Generation = 4 }, true},
+		"another fact":                 {func(in *status.Input) { in.Facts = resource.Facts{"count": 3.0} }, true},
+		"another agent":                {func(in *status.Input) { in.AgentVersion = "v2" }, true},
+		"a problem":                    {func(in *status.Input) { in.Problem = &status.Problem{Reason: "RunFailed", Message: "no"} }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := quiet
@@ -247,15 +247,15 @@ func TestConditions(t *testing.T) {
 			status.Input{Run: ran(noon(), inSync("a"), changed("b", true))},
 			[]string{"Ready True Applied: all 2 resources are in sync", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
 		},
-		"nothing to do at all": {
+		"no resources": {
 			status.Input{Run: ran(noon())},
 			[]string{"Ready True Applied: all 0 resources are in sync", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
 		},
-		"some are only reported": {
+		"some are in noop": {
 			status.Input{Run: ran(noon(), noop("a"), inSync("b"))},
 			[]string{"Ready True Noop: 1 only reported: File/a", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
 		},
-		"failures outweigh the rest": {
+		"failures take precedence": {
 			status.Input{Run: ran(noon(), failed("a", "no"), failed("g", "no"), failed("c", "no"), failed("d", "no"), failed("e", "no"), failed("f", "no"), skipped("b"), noop("h"))},
 			[]string{
 				"Ready False ResourcesFailed: 6 failed: File/a, File/c, File/d, File/e, File/f and 1 more",
@@ -271,19 +271,19 @@ func TestConditions(t *testing.T) {
 			status.Input{Run: ran(noon(), skipped("b"))},
 			[]string{"Ready False Skipped: 1 skipped: File/b", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
 		},
-		"a catalog is invalid, and the last good one is enforced": {
+		"an invalid catalog while the last good one is enforced": {
 			status.Input{Problem: &status.Problem{Reason: "CatalogInvalid", Message: "bad"}, Run: ran(noon(), failed("a", "no"))},
 			[]string{"Ready False CatalogInvalid: bad", "Reconciling False Settled", "Stalled True CatalogInvalid: bad", "Degraded True ResourcesFailed: 1 failed: File/a"},
 		},
-		"a catalog is not there": {
+		"a missing catalog": {
 			status.Input{Problem: &status.Problem{Reason: "CatalogUnavailable", Message: "gone"}},
 			[]string{"Ready False CatalogUnavailable: gone", "Reconciling False Settled", "Stalled True CatalogUnavailable: gone", "Degraded False Settled"},
 		},
-		"the API server is slow": {
+		"a slow API server": {
 			status.Input{Problem: &status.Problem{Reason: "Applying", Message: "timeout"}},
 			[]string{"Ready False Applying: timeout", "Reconciling True Applying: timeout", "Stalled False Settled", "Degraded False Settled"},
 		},
-		"there could be no run": {
+		"a run that could not start": {
 			status.Input{Problem: &status.Problem{Reason: "RunFailed", Message: "disk full"}},
 			[]string{"Ready False RunFailed: disk full", "Reconciling False Settled", "Stalled False Settled", "Degraded True RunFailed: disk full"},
 		},
@@ -295,7 +295,7 @@ func TestConditions(t *testing.T) {
 			for _, is := range s.Conditions {
 				got = append(got, strings.TrimSuffix(fmt.Sprintf("%s %s %s: %s", is.Type, is.Status, is.Reason, is.Message), ": "))
 				if is.ObservedGeneration != 3 || !is.LastTransitionTime.Time.Equal(noon()) {
-					t.Errorf("%s is of generation %d, since %s", is.Type, is.ObservedGeneration, is.LastTransitionTime)
+					t.Errorf("%s has generation %d, since %s", is.Type, is.ObservedGeneration, is.LastTransitionTime)
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -1,4 +1,4 @@
-// Package contents lists, prints, compares and restores what the bucket of a host has.
+// Package contents lists, prints, compares and restores the contents in a host's bucket.
 package contents
 
 import (
@@ -68,7 +68,7 @@ func Get(b *bucket.Bucket, to io.Writer, sum string) error {
 	if err != nil {
 		return err
 	}
-	if err := b.Verify(e.Sum); err != nil { // first, because output can't be taken back
+	if err := b.Verify(e.Sum); err != nil { // first, because output can't be undone
 		return fmt.Errorf("cannot read from the bucket: %w", err)
 	}
 	f, err := b.Open(e.Sum)

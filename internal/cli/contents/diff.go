@@ -55,7 +55,7 @@ func printDiff(p *output.Printer, from, to revision) {
 	}
 }
 
-// find returns the revision of an absolute path, or of the beginning of a sum.
+// find returns the revision of an absolute path or of the prefix of a sum.
 func find(ctx context.Context, h host.Reader, b *bucket.Bucket, name string) (revision, error) {
 	if !path.IsAbs(name) {
 		e, err := b.Find(name)

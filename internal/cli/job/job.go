@@ -64,7 +64,7 @@ func (j *Job) Once(ctx context.Context) error {
 	return j.exitCode(result)
 }
 
-// noteDisabled prints a note if agents would not run now.
+// noteDisabled prints a note if runs of agents are disabled.
 func (j *Job) noteDisabled() {
 	if disabled, ok := errors.AsType[*state.DisabledError](state.Disabled(j.Control.Dir)); ok {
 		j.Printer.Warn("note: %v; this run takes place anyway", disabled)
@@ -99,7 +99,7 @@ func (j *Job) transact(ctx context.Context, store engine.Store) (report.Report, 
 		Refused:  reportsOf(problems, j.Selected), Withheld: withheldOf(problems, j.Selected), IgnoreSchedules: j.IgnoreSchedules,
 		Before: map[string]time.Duration{report.FactGeneration: gathered.Sub(began), report.ConfigRetrieval: time.Since(gathered)},
 	}
-	if j.Plan { // it gets no host to write to
+	if j.Plan { // a plan gets a read-only host
 		t.Host, t.Reader = nil, j.Host
 	}
 	j.debugProviders(items, facts)

@@ -1,5 +1,4 @@
-// Package objects converts between the words of a command line, the instances on a host, and objects that can be
-// applied.
+// Package objects converts between command-line arguments, instances on a host, and objects that can be applied.
 package objects
 
 import (

@@ -1,7 +1,7 @@
-// Package output prints what the fettle command shows to people: lines, tables, diffs, reports and progress.
+// Package output prints lines, tables, diffs, reports and progress of the fettle command.
 //
-// It escapes everything that comes from a host or a manifest. A failed write stops nothing: the command reports it
-// at the end.
+// It escapes all text from hosts and manifests. A failed write does not stop the command, which reports it at the
+// end.
 package output
 
 import (

@@ -7,13 +7,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// An Exit is an exit code other than 0, after everything was printed.
+// An Exit is a nonzero exit code. All output was already printed.
 type Exit int
 
 // Error names the code.
 func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// A Style says how to print reports.
+// A Style is the format of reports.
 type Style struct {
 	Format string // text, json or yaml
 	Diffs  bool

@@ -1,4 +1,4 @@
-// Package selection finds the kinds and resources that the words of a command line mean.
+// Package selection finds the kinds and resources named by command-line arguments.
 package selection
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 )
 
-// A fake command has state, as the real one has: what useradd adds, getent finds.
+// Fake commands share state like real ones: getent finds the users that useradd adds.
 func Example() {
 	t := new(testing.T) // in a test, the test's own
 
@@ -27,7 +27,7 @@ func Example() {
 		return host.Result{ExitCode: 2}
 	})
 
-	// Here the code under test runs on h, or on h.ReadOnly() when it may only look.
+	// The code under test runs on h here, or on h.ReadOnly() if it must not change anything.
 
 	for _, line := range h.Transcript() {
 		if strings.HasPrefix(line, "!") {

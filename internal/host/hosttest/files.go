@@ -101,12 +101,12 @@ func (h *Host) Symlink(text, path string) error {
 	return err
 }
 
-// Chown sets the owner of a file that a test has made; -1 leaves one unchanged.
+// Chown sets the owner of a file that a test has created; -1 leaves one unchanged.
 func (h *Host) Chown(path string, uid, gid int) error {
 	return h.edit(path, func(n host.WritableHandle) error { return n.Chown(uid, gid) })
 }
 
-// Chmod sets the mode of a file that a test has made.
+// Chmod sets the mode of a file that a test has created.
 func (h *Host) Chmod(path string, mode uint32) error {
 	return h.edit(path, func(n host.WritableHandle) error { return n.Chmod(mode) })
 }
@@ -157,7 +157,7 @@ func (a acting) Mkdir(path string, mode uint32) error {
 
 func octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
 
-// name is the name of a user or group in the transcript.
+// name returns the name of a user or group in the transcript.
 func name(id int) string {
 	switch id {
 	case 0:

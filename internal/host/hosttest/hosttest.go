@@ -37,8 +37,7 @@ type Host struct {
 	transcript []string
 }
 
-// New returns an empty host that lives as long as the test. It has only a root directory
-// and no commands.
+// New returns a host that is removed when the test ends. It has an empty root directory and no commands.
 func New(t testing.TB) *Host {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,20 +65,19 @@ func New(t testing.TB) *Host {
 // Dir is the path of the host's root on the machine that runs the test.
 func (h *Host) Dir() string { return h.dir }
 
-// Put makes a file of mode 0644, with the directories above it, outside the
-// transcript.
+// Put creates a file with mode 0644 and its parent directories, without an entry in the transcript.
 func (h *Host) Put(path, content string) {
 	h.t.Helper()
 	h.place(path, func(file string) error { return os.WriteFile(file, []byte(content), 0o644) })
 }
 
-// PutDir makes a directory of mode 0755, with those above it, outside the transcript.
+// PutDir creates a directory with mode 0755 and its parents, without an entry in the transcript.
 func (h *Host) PutDir(path string) {
 	h.t.Helper()
 	h.place(path+"/.", func(string) error { return nil })
 }
 
-// place follows no symlink of the root: it prepares a host before there are any.
+// place does not follow symlinks: it prepares a host before there are any.
 func (h *Host) place(name string, put func(file string) error) {
 	h.t.Helper()
 	file := h.dir + "/" + strings.TrimPrefix(name, "/")

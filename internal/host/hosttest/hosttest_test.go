@@ -102,7 +102,7 @@ func TestUnknownCommandFailsTest(t *testing.T) {
 		t.Errorf("got error %v, want fs.ErrNotExist", err)
 	}
 	if !inner.failed {
-		t.Error("the test went on without the command")
+		t.Error("the test continued after an unknown command")
 	}
 }
 
@@ -112,7 +112,7 @@ func TestReadOnlyHostStaysReadOnly(t *testing.T) {
 	}
 }
 
-// recorder is a test whose failure is expected.
+// recorder is a test that is expected to fail.
 type recorder struct {
 	testing.TB
 	failed bool

@@ -10,7 +10,7 @@ import (
 // ids are a user and a group; -1 is unset.
 type ids struct{ uid, gid int }
 
-// or settles what is left open.
+// or replaces unset IDs by others.
 func (i ids) or(other ids) ids {
 	if i.uid == -1 {
 		i.uid = other.uid

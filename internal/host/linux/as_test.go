@@ -39,13 +39,13 @@ func TestImpersonationAppliesUserPermissions(t *testing.T) {
 	_, open := user.Open("/home/ann/file")
 	_, write := user.WriteFile(t.Context(), "/home/ann/dir/cron", mine("x"))
 	for what, err := range map[string]error{
-		"to read": read, "to open": open, "to open what was looked at": openLooked(user, "/lit"), "to write": write,
-		"to make a directory": user.Mkdir("/home/ann/dir/d", 0o755),
-		"to link":             user.Symlink("x", "/home/ann/dir/l"),
-		"to remove":           user.Remove("/home/ann/dir/shadow"),
-		"to remove all":       user.RemoveAll("/home/ann/dir/shadow"),
-		"to give away":        chown(user, "/home/ann", 0, 0),
-		"to open up":          chmod(user, "/home/ann/dir/shadow", 0o666),
+		"reads": read, "opens": open, "opens after Lookup": openLooked(user, "/lit"), "writes": write,
+		"creates a directory": user.Mkdir("/home/ann/dir/d", 0o755),
+		"creates a symlink":   user.Symlink("x", "/home/ann/dir/l"),
+		"removes a file":      user.Remove("/home/ann/dir/shadow"),
+		"removes a tree":      user.RemoveAll("/home/ann/dir/shadow"),
+		"changes the owner":   chown(user, "/home/ann", 0, 0),
+		"changes the mode":    chmod(user, "/home/ann/dir/shadow", 0o666),
 	} {
 		if !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("%s: %v", what, err)
@@ -55,11 +55,11 @@ func TestImpersonationAppliesUserPermissions(t *testing.T) {
 		t.Errorf("a file of a supplementary group: %q, %v", got, err)
 	}
 	if got, err := h.ReadFile("/etc/shadow"); err != nil || string(got) != "secret" {
-		t.Errorf("afterwards root reads %q, %v", got, err)
+		t.Errorf("root then reads %q, %v", got, err)
 	}
 }
 
-// openLooked opens what was seen, which needs less than reading does.
+// openLooked opens a file through a handle from Lookup, which itself needs no read permission.
 func openLooked(h host.Reader, path string) error {
 	n, err := h.Lookup(path, host.Links{})
 	if err != nil {

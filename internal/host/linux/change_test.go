@@ -22,7 +22,7 @@ func TestMkdirSymlinkChmodChown(t *testing.T) {
 		t.Errorf("directory is %+v, %v", info, err)
 	}
 	if err := h.Mkdir("/d", 0o755); !errors.Is(err, os.ErrExist) {
-		t.Errorf("Mkdir over a directory: %v", err)
+		t.Errorf("Mkdir of an existing directory: %v", err)
 	}
 	if err := h.Mkdir("/no/d", 0o755); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Mkdir without a parent: %v", err)
@@ -99,7 +99,7 @@ func TestRemoveAllDoesNotFollowSymlinks(t *testing.T) {
 	}
 }
 
-// The kernel protects a mount point from those in its own namespace only.
+// The kernel protects a mount point only within its own namespace.
 func TestMountPointIsNeitherRemovedNorReplaced(t *testing.T) {
 	h := open(t, linux.Options{PID: elsewhere(t)})
 	must(t, h.Mkdir("/run/top", 0o755))
@@ -136,10 +136,10 @@ func TestMountPointIsNeitherRemovedNorReplaced(t *testing.T) {
 		}
 	}
 	if names, err := h.ReadDir("/run/top/mnt"); err != nil || !slices.Equal(names, []string{"precious"}) {
-		t.Errorf("the mounted file system holds %q, %v", names, err)
+		t.Errorf("the mounted file system contains %q, %v", names, err)
 	}
 	if names, err := h.ReadDir("/run/top"); err != nil || !slices.Equal(names, []string{"bound", "mnt"}) {
-		t.Errorf("the directory above holds %q, %v", names, err)
+		t.Errorf("the parent directory contains %q, %v", names, err)
 	}
 }
 

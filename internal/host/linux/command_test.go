@@ -22,7 +22,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// sh is a command of the machine the tests run on; it must only look.
+// sh returns a read-only command of this machine.
 func sh(script string) host.Cmd { return host.Cmd{Args: []string{"sh", "-c", script}} }
 
 func TestCommandExit(t *testing.T) {
@@ -35,59 +35,59 @@ func TestCommandExit(t *testing.T) {
 		cmd  host.Cmd
 		want host.Result
 	}{
-		"both streams are kept apart": {
+		"separates both streams": {
 			sh("echo out; echo err >&2"),
 			host.Result{Stdout: []byte("out\n"), Stderr: []byte("err\n")},
 		},
-		"a non-zero exit is data": {
+		"returns a nonzero exit code": {
 			sh("echo partly; exit 3"),
 			host.Result{ExitCode: 3, Stdout: []byte("partly\n")},
 		},
-		"a signal is 128 and its number": {
+		"returns 128 plus the signal": {
 			sh("kill -TERM $$"),
 			host.Result{ExitCode: 143},
 		},
-		"its own SIGKILL is data too": {
+		"returns 137 if the command kills itself": {
 			sh("kill -KILL $$"),
 			host.Result{ExitCode: 137},
 		},
-		"standard input arrives": {
+		"passes standard input": {
 			with(host.Cmd{Args: []string{"cat"}}, func(c *host.Cmd) { c.Stdin = []byte("a secret") }),
 			host.Result{Stdout: []byte("a secret")},
 		},
-		"standard input that nobody reads is no error": {
+		"ignores unread standard input": {
 			with(sh("exit 0"), func(c *host.Cmd) { c.Stdin = make([]byte, 1<<20) }),
 			host.Result{},
 		},
-		"without any, standard input is at its end": {
+		"has empty standard input by default": {
 			sh("read line || echo end"),
 			host.Result{Stdout: []byte("end\n")},
 		},
-		"the environment is minimal": { // go test gives this process others, PWD for one
+		"has a minimal environment": { // go test gives this process more variables, such as PWD
 			host.Cmd{Args: []string{"/usr/bin/env"}},
 			host.Result{Stdout: []byte("PATH=" + host.SearchPath + "\nLC_ALL=C.UTF-8\nHOME=/root\n")},
 		},
-		"the environment can be added to and changed": {
+		"adds and overrides environment variables": {
 			host.Cmd{Args: []string{"/usr/bin/env"}, Env: []string{"HOME=/", "A=b=c"}},
 			host.Result{Stdout: []byte("PATH=" + host.SearchPath + "\nLC_ALL=C.UTF-8\nHOME=/\nA=b=c\n")},
 		},
-		"the directory is the root": {
+		"runs in the root directory": {
 			sh("pwd"),
 			host.Result{Stdout: []byte("/\n")},
 		},
-		"the directory can be another": {
+		"runs in Dir": {
 			with(sh("pwd"), func(c *host.Cmd) { c.Dir = "/usr" }),
 			host.Result{Stdout: []byte("/usr\n")},
 		},
-		"output is cut at its limit and the rest drained": {
+		"truncates output at its limit and drains the rest": {
 			with(sh("head -c 300000 /dev/zero | tr '\\0' x; echo end >&2"), func(c *host.Cmd) { c.MaxOutput = 5 }),
 			host.Result{Stdout: []byte("xxxxx"), Stderr: []byte("end\n"), Truncated: true},
 		},
-		"output of exactly the limit is whole": {
+		"keeps output of exactly the limit": {
 			with(sh("printf 12345"), func(c *host.Cmd) { c.MaxOutput = 5 }),
 			host.Result{Stdout: []byte("12345")},
 		},
-		"an argument is not split or expanded": {
+		"does not split or expand arguments": {
 			host.Cmd{Args: []string{"printf", "%s|%s", "$HOME ;x", ""}},
 			host.Result{Stdout: []byte("$HOME ;x|")},
 		},
@@ -113,24 +113,24 @@ func TestFailureToStartCommandHidesSecrets(t *testing.T) {
 		want string
 		is   error
 	}{
-		"no command at all": {
+		"no command": {
 			cmd: host.Cmd{}, want: "cannot run a command without Args: name one in Args[0]",
 		},
-		"an unknown one": {
+		"an unknown command": {
 			cmd: host.Cmd{Args: []string{"no-such-tool"}}, is: fs.ErrNotExist,
 			want: `cannot run "no-such-tool": cannot find command "no-such-tool" in ` + host.SearchPath + `: file does not exist`,
 		},
-		"a directory that is not there": {
+		"a missing directory": {
 			cmd: host.Cmd{Args: []string{"true"}, Dir: "/no/dir"}, is: fs.ErrNotExist,
 			want: `cannot run "true": cannot start /usr/bin/true in /no/dir: no such file or directory`,
 		},
-		"an entry that is no variable": {
+		"an invalid variable": {
 			cmd: host.Cmd{Args: []string{"true"}, Env: []string{"A=b", "s3cret"}}, want: `cannot run "true": entry 1 of Env is not KEY=value`,
 		},
 		"a variable with a zero byte": {
 			cmd: host.Cmd{Args: []string{"true"}, Env: []string{"A=s3cret\x00"}}, want: `cannot run "true": exec: environment variable contains NUL`,
 		},
-		"a caller that is gone": {
+		"a canceled context": {
 			ctx: ended, cmd: host.Cmd{Args: []string{"true"}}, is: context.Canceled, want: `cannot run "true": context canceled`,
 		},
 	}
@@ -197,10 +197,10 @@ func TestCallerExitKillsAttachedCommandOnly(t *testing.T) {
 	}
 }
 
-// callerVar is the directory in which a process of this test runs a command.
+// callerVar names the directory in which a child process of this test runs a command.
 const callerVar = "FETTLE_TEST_CALLER"
 
-// TestDetachedCommandOutlivesCaller kills a process that runs one, which is to read and write all the same.
+// TestDetachedCommandOutlivesCaller kills a process that runs a detached command, which must still read and write.
 func TestDetachedCommandOutlivesCaller(t *testing.T) {
 	if dir := os.Getenv(callerVar); dir != "" {
 		cmd := detached(sh("touch begun; until [ -e killed ]; do sleep 0.01; done; cat; echo on; echo on >&2; touch ended"))
@@ -244,7 +244,7 @@ func TestExcessOutputOfDetachedCommandUsesNoMemory(t *testing.T) {
 	}
 }
 
-// streamMemory is how many bytes the streams take that this process has open.
+// streamMemory returns the size in bytes of the streams that this process has open.
 func streamMemory(t *testing.T) (sum int64) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/self/fd/*")
@@ -305,10 +305,10 @@ func TestCommandsRunInChroot(t *testing.T) {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
 	if _, err := h.Query(t.Context(), host.Cmd{Args: []string{"sh"}}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a command of the machine outside: %v", err)
+		t.Errorf("a command outside the root: %v", err)
 	}
 
-	// The root is the directory, not its name.
+	// The host keeps its root directory when it is renamed.
 	must(t, os.Rename(dir, dir+".moved"))
 	must(t, os.Mkdir(dir, 0o755))
 	res, err = h.Query(t.Context(), cmd)
@@ -330,7 +330,7 @@ func pidIn(t *testing.T, file string) int {
 	return pid
 }
 
-// gone reports whether a process ended; one that nobody has waited for has.
+// gone reports whether a process has ended. A zombie has.
 func gone(t *testing.T, pidFile string) bool {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pidIn(t, pidFile)) + "/stat")

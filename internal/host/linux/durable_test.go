@@ -18,8 +18,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 )
 
-// Many may write into few directories at once: each of them waits for an fsync of its
-// directory, none for ever and none for one that was called off.
+// Concurrent writers to a few directories share fsyncs. Each waits for one of its directory, never forever and never
+// for a canceled one.
 func TestConcurrentWritesToOneDirectory(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"a", "b"} {
@@ -53,7 +53,7 @@ func TestConcurrentWritesToOneDirectory(t *testing.T) {
 	}
 }
 
-// A new content is only safe when its name is: the directory is synced after the file.
+// New content is durable only once its name is: the directory is synced after the file.
 func TestFailedDirectorySyncIsAnError(t *testing.T) {
 	h, _ := tempRoot(t)
 	file := mine("new")
@@ -83,11 +83,11 @@ func TestFailedContentSyncLeavesNameUntouched(t *testing.T) {
 	is, err := os.ReadFile(filepath.Join(root, "f"))
 	must(t, err)
 	if string(is) != "old" {
-		t.Errorf("it is %q, want the old content", is)
+		t.Errorf("the file contains %q, want the old content", is)
 	}
 }
 
-// onThread runs f on a thread of its own, which ends with it.
+// onThread runs f on its own thread, which ends with it.
 func onThread(f func() error) error {
 	ended := make(chan error)
 	go func() {
@@ -97,7 +97,7 @@ func onThread(f func() error) error {
 	return <-ended
 }
 
-// breakFsync has the kernel answer each fsync of this thread with an I/O error from now on.
+// breakFsync makes every later fsync of this thread fail with an I/O error.
 func breakFsync() error {
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},

@@ -14,11 +14,11 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 )
 
-// fullDiskVar is the root in which a child process of this test writes as to a full disk.
+// fullDiskVar names the root in which a child process of this test simulates a full disk.
 const fullDiskVar = "FETTLE_TEST_FULL_DISK"
 
-// A message that differs each time would change a status that many watch each time. The limit
-// that stands for a full disk holds for a whole process, so the writes are those of a child.
+// A message that differs each time would update the watched status each time. The limit that simulates the full disk
+// applies to a whole process, so a child process writes.
 func TestFullDiskErrorIsStable(t *testing.T) {
 	if dir := os.Getenv(fullDiskVar); dir != "" {
 		limitFileSize(t, 16)

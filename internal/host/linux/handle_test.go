@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
 
-// edit opens a file for a change, as long as the test runs.
+// edit opens a file for changes until the test ends.
 func edit(t *testing.T, h host.Host, path string) host.WritableHandle {
 	t.Helper()
 	n, err := h.Edit(path, host.Links{})
@@ -26,7 +26,7 @@ func edit(t *testing.T, h host.Host, path string) host.WritableHandle {
 	return n
 }
 
-// editDir opens the directory of a path.
+// editDir opens the directory of a path for changes.
 func editDir(t *testing.T, h host.Host, path string) (host.WritableHandle, string) {
 	t.Helper()
 	n, name, err := h.EditParent(path, host.Links{})
@@ -61,10 +61,10 @@ func TestHandleFollowsFile(t *testing.T) {
 	is, err := n.Stat()
 	must(t, err)
 	if diff := cmp.Diff([]any{"first", "mine", 7, 8, uint32(0o4710)}, []any{string(text), string(note), is.UID, is.GID, is.Mode}); diff != "" {
-		t.Errorf("the file that was opened (-want +got):\n%s", diff)
+		t.Errorf("the opened file (-want +got):\n%s", diff)
 	}
 	if f, err := h.Stat("/f"); err != nil || f.UID != 0 || f.Mode != 0o644 {
-		t.Errorf("the file that took its place is %+v, %v", f, err)
+		t.Errorf("the file in its place is %+v, %v", f, err)
 	}
 }
 
@@ -86,11 +86,11 @@ func TestQueryHandleIsReadOnly(t *testing.T) {
 
 func TestOnlyObservedFileIsReplacedOrRemoved(t *testing.T) {
 	for sentence, change := range map[string]func(t *testing.T, dir string){
-		"another took its place": func(t *testing.T, dir string) { t.Helper(); exchange(t, dir, "f", "g") },
-		"it was written to":      func(t *testing.T, dir string) { t.Helper(); put(t, filepath.Join(dir, "f"), "changed") },
-		"it got another mode":    func(t *testing.T, dir string) { t.Helper(); must(t, os.Chmod(filepath.Join(dir, "f"), 0o600)) },
-		"it went away":           func(t *testing.T, dir string) { t.Helper(); must(t, os.Remove(filepath.Join(dir, "f"))) },
-		"a symlink took its place": func(t *testing.T, dir string) {
+		"another file has the name": func(t *testing.T, dir string) { t.Helper(); exchange(t, dir, "f", "g") },
+		"the content changed":       func(t *testing.T, dir string) { t.Helper(); put(t, filepath.Join(dir, "f"), "changed") },
+		"the mode changed":          func(t *testing.T, dir string) { t.Helper(); must(t, os.Chmod(filepath.Join(dir, "f"), 0o600)) },
+		"the file is gone":          func(t *testing.T, dir string) { t.Helper(); must(t, os.Remove(filepath.Join(dir, "f"))) },
+		"a symlink has the name": func(t *testing.T, dir string) {
 			t.Helper()
 			must(t, os.Remove(filepath.Join(dir, "f")))
 			must(t, os.Symlink("g", filepath.Join(dir, "f")))
@@ -107,18 +107,18 @@ func TestOnlyObservedFileIsReplacedOrRemoved(t *testing.T) {
 			file.Was = &was
 			file.Check = func(context.Context, string) error { change(t, dir); return nil }
 			if _, err := d.WriteFile(t.Context(), name, file); !errors.Is(err, host.ErrChanged) {
-				t.Errorf("changed while it is written: %v", err)
+				t.Errorf("changed during the write: %v", err)
 			}
 			file.Content = strings.NewReader("new")
 			file.Check = nil
 			if _, err := d.WriteFile(t.Context(), name, file); !errors.Is(err, host.ErrChanged) {
-				t.Errorf("changed before it is written: %v", err)
+				t.Errorf("changed before the write: %v", err)
 			}
 			if err := d.Remove(name, &was); !errors.Is(err, host.ErrChanged) {
-				t.Errorf("changed before it is removed: %v", err)
+				t.Errorf("changed before the removal: %v", err)
 			}
 			if got := read(t, filepath.Join(dir, "g")); got == "new" {
-				t.Error("the other was written")
+				t.Error("the other file was written")
 			}
 			for _, left := range tree(t, dir) {
 				if strings.HasPrefix(left, ".fettle-") {
@@ -129,8 +129,8 @@ func TestOnlyObservedFileIsReplacedOrRemoved(t *testing.T) {
 	}
 }
 
-// waitForNextTick returns once a change gets another time than one before: kernels before
-// 6.13 count in ticks of some milliseconds.
+// waitForNextTick waits until changes get a new timestamp: before Linux 6.13, timestamps have a granularity of some
+// milliseconds.
 func waitForNextTick(t *testing.T, dir string) {
 	t.Helper()
 	probe := filepath.Join(dir, "tick")
@@ -156,7 +156,7 @@ func TestCreationDoesNotReplaceNewFile(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if got := read(t, filepath.Join(dir, "f")); got != "theirs" {
-		t.Errorf("it holds %q", got)
+		t.Errorf("the file contains %q", got)
 	}
 }
 
@@ -168,15 +168,15 @@ func TestSetIDBitsSurviveSafeReplacementOnly(t *testing.T) {
 		file host.NewFile
 		want uint32
 	}{
-		"set-ID bits, in a directory that only root can write to": {path: "/etc/f", file: host.NewFile{UID: -1, GID: -1}, want: 0o6755},
-		"but not with another owner":                              {path: "/etc/f", file: host.NewFile{UID: 5, GID: -1}, want: 0o755},
-		"nor with another group":                                  {path: "/etc/f", file: host.NewFile{UID: -1, GID: 5}, want: 0o755},
-		"nor with two hard links":                                 {path: "/etc/f", link: "/etc/g", file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
-		"nor in a user's directory":                               {path: "/home/zed/f", uid: zed, file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
-		"nor of root's in a user's directory":                     {path: "/home/zed/f", file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
-		"nor in a directory of root in a user's":                  {path: "/home/zed/roots/f", file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
-		"nor in a sticky directory":                               {path: "/tmp/f", file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
-		"nor where a group can write":                             {path: "/shared/f", file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
+		"kept in a directory that only root can write to":  {path: "/etc/f", file: host.NewFile{UID: -1, GID: -1}, want: 0o6755},
+		"cleared with another owner":                       {path: "/etc/f", file: host.NewFile{UID: 5, GID: -1}, want: 0o755},
+		"cleared with another group":                       {path: "/etc/f", file: host.NewFile{UID: -1, GID: 5}, want: 0o755},
+		"cleared with two hard links":                      {path: "/etc/f", link: "/etc/g", file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
+		"cleared in a user's directory":                    {path: "/home/zed/f", uid: zed, file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
+		"cleared for root's file in a user's directory":    {path: "/home/zed/f", file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
+		"cleared in root's directory below a user's":       {path: "/home/zed/roots/f", file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
+		"cleared in a sticky directory":                    {path: "/tmp/f", file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
+		"cleared in a directory that a group can write to": {path: "/shared/f", file: host.NewFile{UID: -1, GID: -1}, want: 0o755},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			h, dir := homes(t)
@@ -212,13 +212,13 @@ func TestHardLinksInOtherUsersDirectoriesAreNotChanged(t *testing.T) {
 			info, err := h.Stat("/etc/shadow")
 			must(t, err)
 			if changed := info.UID != 0 || info.Mode != 0o644; changed == refused {
-				t.Errorf("afterwards it is %+v", info)
+				t.Errorf("afterwards the file is %+v", info)
 			}
 		})
 	}
 }
 
-// A user can take the link away that was opened, so that the file seems to have but one.
+// A user can remove the opened link, so that the file seems to have only one.
 func TestMovedFileIsNotChanged(t *testing.T) {
 	h, dir := homes(t)
 	put(t, filepath.Join(dir, "etc/shadow"), "secret")
@@ -229,7 +229,7 @@ func TestMovedFileIsNotChanged(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if info, err := h.Stat("/etc/shadow"); err != nil || info.UID != 0 {
-		t.Errorf("afterwards it is %+v, %v", info, err)
+		t.Errorf("afterwards the file is %+v, %v", info, err)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestHandleChangesCreatedFile(t *testing.T) {
 	exchange(t, dir, "home/zed/l", "home/zed/f")
 	must(t, made.Chown(7, 7))
 	if err := link.Chown(7, 7); !errors.Is(err, host.ErrChanged) {
-		t.Errorf("a symlink that is elsewhere by now: %v", err)
+		t.Errorf("a symlink that was moved: %v", err)
 	}
 	for path, want := range map[string]host.FileInfo{
 		"/home/zed/d": {UID: zed, Mode: 0o755}, "/home/zed/own": {UID: 7, Mode: 0o3750}, "/home/zed/l": {UID: 0, Mode: 0o644},
@@ -258,7 +258,7 @@ func TestHandleChangesCreatedFile(t *testing.T) {
 	}
 }
 
-// The lease is taken by another process, as a process is told of its own.
+// Another process takes the lease: the kernel does not delay the holder's own opens.
 func TestLeasedFileTimesOutQuickly(t *testing.T) {
 	debian.Require(t)
 	h, dir := tempRoot(t)

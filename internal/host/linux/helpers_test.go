@@ -19,7 +19,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// open opens a host for the length of a test.
+// open opens a host until the test ends.
 func open(t testing.TB, opts linux.Options) *linux.Host {
 	t.Helper()
 	h, err := linux.Open(opts)
@@ -34,7 +34,7 @@ func open(t testing.TB, opts linux.Options) *linux.Host {
 	return h
 }
 
-// tempRoot is a host in an empty directory.
+// tempRoot returns a host in an empty directory.
 func tempRoot(t testing.TB) (h *linux.Host, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -48,7 +48,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// put makes a file and the directories above it.
+// put creates a file and its parent directories.
 func put(t testing.TB, file, content string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -62,7 +62,7 @@ func read(t testing.TB, file string) string {
 	return string(data)
 }
 
-// tree lists all that is below a directory, relative to it.
+// tree lists everything below a directory by relative path.
 func tree(t testing.TB, dir string) []string {
 	t.Helper()
 	var names []string
@@ -105,12 +105,12 @@ func xattr(h host.Reader, path, name string) (string, error) {
 	return string(value), errors.Join(err, n.Close())
 }
 
-// mine is content owned by the user who runs the test, root or not.
+// mine returns content owned by the user that runs the test.
 func mine(content string) host.NewFile {
 	return host.NewFile{Content: strings.NewReader(content), UID: os.Geteuid(), GID: os.Getegid()}
 }
 
-// buildProbe builds testdata/probe as a binary that needs nothing but a kernel.
+// buildProbe builds testdata/probe as a static binary.
 func buildProbe(t *testing.T, file string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -121,8 +121,8 @@ func buildProbe(t *testing.T, file string) {
 	}
 }
 
-// elsewhere starts a process in pid, mount, uts, ipc and net namespaces of its own,
-// where the host name is "elsewhere" and a fake systemd runs.
+// elsewhere starts a process in new pid, mount, uts, ipc and net namespaces with the host name "elsewhere" and a fake
+// systemd.
 func elsewhere(t *testing.T) (pid int) {
 	t.Helper()
 	debian.Require(t)
@@ -139,7 +139,7 @@ func elsewhere(t *testing.T) (pid int) {
 	must(t, c.Start())
 	t.Cleanup(func() { end(t, c, stdin) })
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("the process said %q: %v", line, err)
+		t.Fatalf("the process printed %q: %v", line, err)
 	}
 	return c.Process.Pid
 }
@@ -154,7 +154,7 @@ func end(t *testing.T, c *exec.Cmd, stdin io.Closer) {
 	}
 }
 
-// eventually waits for a condition that others bring about.
+// eventually waits for a condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -164,7 +164,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("still not so: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		case <-tick.C:
 		}
 	}

@@ -26,7 +26,7 @@ func TestCommandRunsAsRequestedUser(t *testing.T) {
 		cmd  host.Cmd
 		want string
 	}{
-		"as somebody else, with that one's groups and no other environment": {
+		"as another user, with its groups and a bare environment": {
 			host.Cmd{As: &host.Credentials{UID: 1234, GID: 2345, Groups: []uint32{2345, 3456}}, Umask: &mask, Dir: "/usr", BareEnv: true, Env: []string{"PATH=/usr/bin:/bin", "A=b"}},
 			"1234\n2345\n2345 3456\n0077\n/usr\nA\nPATH\n",
 		},
@@ -34,7 +34,7 @@ func TestCommandRunsAsRequestedUser(t *testing.T) {
 			host.Cmd{As: &host.Credentials{UID: 1234, GID: 2345}, Dir: "/root", Umask: new(uint32(0o002)), BareEnv: true, Env: []string{"PATH=/usr/bin:/bin"}},
 			"1234\n2345\n2345\n0002\n/root\nPATH\n",
 		},
-		"with the umask alone": {
+		"with a umask only": {
 			host.Cmd{Umask: &mask},
 			"0\n0\n0\n0077\n/\nHOME\nLC_ALL\nPATH\n",
 		},
@@ -55,11 +55,11 @@ func TestCommandRunsAsRequestedUser(t *testing.T) {
 		}
 	}
 	if before != umask(t) {
-		t.Errorf("the umask of the test itself was %s and is now %s", before, umask(t))
+		t.Errorf("the umask of the test changed from %s to %s", before, umask(t))
 	}
 }
 
-// umask is that of this process, in octal. Asking the kernel by umask(2) would change it.
+// umask returns the umask of this process, in octal, without umask(2), which would change it.
 func umask(t *testing.T) string {
 	t.Helper()
 	_, after, _ := strings.Cut(read(t, "/proc/self/status"), "\nUmask:\t")
@@ -82,8 +82,8 @@ func TestCommandUmaskAppliesToFiles(t *testing.T) {
 func TestMissingWorkingDirectoryIsNamed(t *testing.T) {
 	h := open(t, linux.Options{})
 	for name, cmd := range map[string]host.Cmd{
-		"of the caller": {},
-		"of another":    {As: &host.Credentials{UID: 1234, GID: 2345}},
+		"as the caller":   {},
+		"as another user": {As: &host.Credentials{UID: 1234, GID: 2345}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd.Args, cmd.Dir = []string{"/bin/true"}, "/does/not/exist"

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sweepOnce does what another process does that writes in a directory for the first time.
+// sweepOnce simulates the first write of another process in a directory.
 func sweepOnce(dir string) {
 	names, err := os.ReadDir(dir)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 const zed, bob = 1001, 1002
 
-// homes is a host with directories of root, of users and of everyone.
+// homes returns a host with directories of root, of users, and writable by everyone.
 func homes(t *testing.T) (h *linux.Host, dir string) {
 	t.Helper()
 	debian.Require(t)
@@ -52,14 +52,14 @@ func homes(t *testing.T) (h *linux.Host, dir string) {
 	return h, dir
 }
 
-// symlink makes a symlink that belongs to a user.
+// symlink creates a symlink that belongs to a user.
 func symlink(t *testing.T, dir, name, text string, uid int) {
 	t.Helper()
 	must(t, os.Symlink(text, filepath.Join(dir, name)))
 	must(t, os.Lchown(filepath.Join(dir, name), uid, uid))
 }
 
-// The path ends in the file f. ok is the directory that it is found in, or else why not.
+// Each path ends in the file f. found is the directory that it resolves to, err the reason if it does not.
 func TestOnlyTrustedSymlinksAreFollowed(t *testing.T) {
 	home := &host.Home{UID: zed, Dir: "/home/zed"}
 	type link struct {
@@ -73,36 +73,36 @@ func TestOnlyTrustedSymlinksAreFollowed(t *testing.T) {
 		found string // the directory of f
 		err   string
 	}{
-		"no symlink at all":                             {path: "/etc/f", found: "/etc"},
-		"root's, in a directory of root":                {links: []link{{"bin", "usr/bin", 0}}, path: "/bin/f", found: "/usr/bin"},
-		"root's, absolute":                              {links: []link{{"var/run", "/run", 0}}, path: "/var/run/x/f", found: "/run/x"},
-		"root's, upwards and beyond the root":           {links: []link{{"var/run", "../../../run", 0}}, path: "/var/run/x/f", found: "/run/x"},
-		"root's, by another of root's":                  {links: []link{{"a", "b/x", 0}, {"b", "run", 0}}, path: "/a/f", found: "/run/x"},
-		"root's, in a sticky directory":                 {links: []link{{"tmp/l", "/etc", 0}}, path: "/tmp/l/f", found: "/etc"},
-		"root's, in a directory that all can write to":  {links: []link{{"open/l", "/etc", 0}}, path: "/open/l/f", err: "users other than root can write to its directory"},
-		"root's, in a directory that a group writes to": {links: []link{{"shared/l", "/etc", 0}}, path: "/shared/l/f", err: "users other than root can write to its directory"},
-		"root's, in a user's directory":                 {links: []link{{"home/zed/l", "/etc", 0}}, path: "/home/zed/l/f", how: host.Links{Home: home}, err: "users other than root can write to its directory"},
-		"a user's, in a sticky directory":               {links: []link{{"tmp/l", "/etc", zed}}, path: "/tmp/l/f", err: "it belongs to user 1001"},
-		"a user's, in a directory of root":              {links: []link{{"var/l", "/etc", zed}}, path: "/var/l/f", err: "it belongs to user 1001"},
-		"a user's, in the user's home":                  {links: []link{{"home/zed/conf", "/etc", zed}}, path: "/home/zed/conf/f", err: "it belongs to user 1001"},
-		"the owner's, to a directory of the owner":      {links: []link{{"home/zed/conf", "own", zed}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, found: "/home/zed/own"},
-		"the owner's, to one elsewhere":                 {links: []link{{"home/zed/conf", "/srv/zed", zed}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, found: "/srv/zed"},
-		"the owner's, by one of root's":                 {links: []link{{"home/zed/conf", "/data/zed", zed}, {"data", "srv", 0}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, found: "/srv/zed"},
-		"the owner's, to a directory of root":           {links: []link{{"home/zed/conf", "/etc", zed}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, err: "user 1001 made it lead to /etc, which belongs to user 0"},
-		"the owner's, to a directory of another":        {links: []link{{"home/zed/conf", "/home/bob", zed}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, err: "user 1001 made it lead to /home/bob, which belongs to user 1002"},
-		"the owner's, through root's, to root's":        {links: []link{{"home/zed/conf", "/bin", zed}, {"bin", "usr/bin", 0}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, err: "user 1001 made it lead to /usr/bin, which belongs to user 0"},
-		"the owner's, outside the home":                 {links: []link{{"srv/zed/conf", "/home/zed/own", zed}}, path: "/srv/zed/conf/f", how: host.Links{Home: home}, err: "it belongs to user 1001"},
-		"the owner's, in root's directory in the home":  {links: []link{{"home/zed/roots/l", "../own", zed}}, path: "/home/zed/roots/l/f", how: host.Links{Home: home}, err: "it belongs to user 1001"},
-		"another's, in the owner's home":                {links: []link{{"home/zed/conf", "own", bob}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, err: "it belongs to user 1002"},
-		"the home of somebody who has none":             {links: []link{{"home/zed/conf", "own", zed}}, path: "/home/zed/conf/f", how: host.Links{Home: &host.Home{UID: zed, Dir: "/nonexistent"}}, err: "it belongs to user 1001"},
-		"all, a user's":                                 {links: []link{{"home/zed/conf", "/etc", zed}}, path: "/home/zed/conf/f", how: host.Links{Follow: host.FollowAll}, found: "/etc"},
-		"none, root's":                                  {links: []link{{"bin", "usr/bin", 0}}, path: "/bin/f", how: host.Links{Follow: host.FollowNone}, err: "/bin/f contains a symlink"},
-		"at the end, none unless asked for":             {links: []link{{"var/f", "/etc/f", 0}}, path: "/var/f", found: "/var"},
-		"at the end, root's":                            {links: []link{{"var/l", "/etc/f", 0}}, path: "/var/l", how: host.Links{AtEnd: true}, found: "/etc"},
-		"at the end, root's that leads nowhere yet":     {links: []link{{"var/l", "/etc/new", 0}}, path: "/var/l", how: host.Links{AtEnd: true}, found: "/etc"},
-		"at the end, a user's":                          {links: []link{{"home/zed/l", "/etc/f", zed}}, path: "/home/zed/l", how: host.Links{AtEnd: true}, err: "it belongs to user 1001"},
-		"at the end, all":                               {links: []link{{"home/zed/l", "/etc/f", zed}}, path: "/home/zed/l", how: host.Links{AtEnd: true, Follow: host.FollowAll}, found: "/etc"},
-		"in a ring":                                     {links: []link{{"a", "b", 0}, {"b", "a", 0}}, path: "/a/f", err: "more than 40 symlinks follow one another"},
+		"no symlink":                                      {path: "/etc/f", found: "/etc"},
+		"root's, in a directory of root":                  {links: []link{{"bin", "usr/bin", 0}}, path: "/bin/f", found: "/usr/bin"},
+		"root's, absolute":                                {links: []link{{"var/run", "/run", 0}}, path: "/var/run/x/f", found: "/run/x"},
+		"root's, upwards and beyond the root":             {links: []link{{"var/run", "../../../run", 0}}, path: "/var/run/x/f", found: "/run/x"},
+		"root's, through another of root's":               {links: []link{{"a", "b/x", 0}, {"b", "run", 0}}, path: "/a/f", found: "/run/x"},
+		"root's, in a sticky directory":                   {links: []link{{"tmp/l", "/etc", 0}}, path: "/tmp/l/f", found: "/etc"},
+		"root's, in a directory that all can write to":    {links: []link{{"open/l", "/etc", 0}}, path: "/open/l/f", err: "users other than root can write to its directory"},
+		"root's, in a directory that a group writes to":   {links: []link{{"shared/l", "/etc", 0}}, path: "/shared/l/f", err: "users other than root can write to its directory"},
+		"root's, in a user's directory":                   {links: []link{{"home/zed/l", "/etc", 0}}, path: "/home/zed/l/f", how: host.Links{Home: home}, err: "users other than root can write to its directory"},
+		"a user's, in a sticky directory":                 {links: []link{{"tmp/l", "/etc", zed}}, path: "/tmp/l/f", err: "it belongs to user 1001"},
+		"a user's, in a directory of root":                {links: []link{{"var/l", "/etc", zed}}, path: "/var/l/f", err: "it belongs to user 1001"},
+		"a user's, in the user's home":                    {links: []link{{"home/zed/conf", "/etc", zed}}, path: "/home/zed/conf/f", err: "it belongs to user 1001"},
+		"the owner's, to a directory of the owner":        {links: []link{{"home/zed/conf", "own", zed}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, found: "/home/zed/own"},
+		"the owner's, to the owner's directory elsewhere": {links: []link{{"home/zed/conf", "/srv/zed", zed}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, found: "/srv/zed"},
+		"the owner's, through one of root's":              {links: []link{{"home/zed/conf", "/data/zed", zed}, {"data", "srv", 0}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, found: "/srv/zed"},
+		"the owner's, to a directory of root":             {links: []link{{"home/zed/conf", "/etc", zed}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, err: "user 1001 made it lead to /etc, which belongs to user 0"},
+		"the owner's, to a directory of another":          {links: []link{{"home/zed/conf", "/home/bob", zed}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, err: "user 1001 made it lead to /home/bob, which belongs to user 1002"},
+		"the owner's, through root's, to root's":          {links: []link{{"home/zed/conf", "/bin", zed}, {"bin", "usr/bin", 0}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, err: "user 1001 made it lead to /usr/bin, which belongs to user 0"},
+		"the owner's, outside the home":                   {links: []link{{"srv/zed/conf", "/home/zed/own", zed}}, path: "/srv/zed/conf/f", how: host.Links{Home: home}, err: "it belongs to user 1001"},
+		"the owner's, in root's directory in the home":    {links: []link{{"home/zed/roots/l", "../own", zed}}, path: "/home/zed/roots/l/f", how: host.Links{Home: home}, err: "it belongs to user 1001"},
+		"another's, in the owner's home":                  {links: []link{{"home/zed/conf", "own", bob}}, path: "/home/zed/conf/f", how: host.Links{Home: home}, err: "it belongs to user 1002"},
+		"a user without a home":                           {links: []link{{"home/zed/conf", "own", zed}}, path: "/home/zed/conf/f", how: host.Links{Home: &host.Home{UID: zed, Dir: "/nonexistent"}}, err: "it belongs to user 1001"},
+		"FollowAll, a user's":                             {links: []link{{"home/zed/conf", "/etc", zed}}, path: "/home/zed/conf/f", how: host.Links{Follow: host.FollowAll}, found: "/etc"},
+		"FollowNone, root's":                              {links: []link{{"bin", "usr/bin", 0}}, path: "/bin/f", how: host.Links{Follow: host.FollowNone}, err: "/bin/f contains a symlink"},
+		"at the end, without AtEnd":                       {links: []link{{"var/f", "/etc/f", 0}}, path: "/var/f", found: "/var"},
+		"at the end, root's":                              {links: []link{{"var/l", "/etc/f", 0}}, path: "/var/l", how: host.Links{AtEnd: true}, found: "/etc"},
+		"at the end, root's with a missing target":        {links: []link{{"var/l", "/etc/new", 0}}, path: "/var/l", how: host.Links{AtEnd: true}, found: "/etc"},
+		"at the end, a user's":                            {links: []link{{"home/zed/l", "/etc/f", zed}}, path: "/home/zed/l", how: host.Links{AtEnd: true}, err: "it belongs to user 1001"},
+		"at the end, with FollowAll":                      {links: []link{{"home/zed/l", "/etc/f", zed}}, path: "/home/zed/l", how: host.Links{AtEnd: true, Follow: host.FollowAll}, found: "/etc"},
+		"in a cycle":                                      {links: []link{{"a", "b", 0}, {"b", "a", 0}}, path: "/a/f", err: "more than 40 symlinks follow one another"},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestOnlyTrustedSymlinksAreFollowed(t *testing.T) {
 					t.Errorf("got %v, want %s", err, test.err)
 				}
 				if _, err := h.Lookup(test.path, test.how); err == nil || errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("to look: %v", err)
+					t.Errorf("Lookup: %v", err)
 				}
 				return
 			}
@@ -125,7 +125,7 @@ func TestOnlyTrustedSymlinksAreFollowed(t *testing.T) {
 			want, err := h.Lstat(test.found)
 			must(t, err)
 			if !at.Info().SameFile(want) {
-				t.Errorf("it leads to %s, want %s", at.Path(), test.found)
+				t.Errorf("the path leads to %s, want %s", at.Path(), test.found)
 			}
 			if name != "f" && name != "new" && name != filepath.Base(test.path) {
 				t.Errorf("the name is %q", name)
@@ -136,19 +136,19 @@ func TestOnlyTrustedSymlinksAreFollowed(t *testing.T) {
 			must(t, err)
 			defer seen.Close()
 			if seen.Info().Size != 5 || made == [32]byte{} {
-				t.Errorf("a look finds %+v", seen.Info())
+				t.Errorf("Lookup finds %+v", seen.Info())
 			}
 		})
 	}
 }
 
-// With protected_hardlinks off, a user could hang root's symlink somewhere else.
+// Without protected_hardlinks, a user could link root's symlink elsewhere.
 func TestHardLinkToRootSymlinkIsNotTrusted(t *testing.T) {
 	h, dir := homes(t)
 	symlink(t, dir, "var/l", "/etc", 0)
 	must(t, os.Link(filepath.Join(dir, "var/l"), filepath.Join(dir, "tmp/l")))
 	if _, err := h.Lookup("/var/l/f", host.Links{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("where root put it: %v", err)
+		t.Errorf("in root's directory: %v", err)
 	}
 	if _, err := h.Lookup("/tmp/l/f", host.Links{}); err == nil || !strings.Contains(err.Error(), "users other than root can write to its directory") {
 		t.Errorf("elsewhere: %v", err)

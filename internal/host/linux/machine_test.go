@@ -14,13 +14,13 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// The fake systemd of the other tests is only worth as much as it is like this one.
+// This test verifies that the fake systemd of the other tests behaves like the real one.
 func TestSystemdRunsDetachedCommands(t *testing.T) {
 	debian.Require(t)
 	machine := debian.Boot(t)
 	h := open(t, linux.Options{PID: machine.PID(), Transient: true})
 
-	t.Run("like commands that are not detached, except for their control group", func(t *testing.T) {
+	t.Run("equals an attached run except for the control group", func(t *testing.T) {
 		script := `printf '%s\n' "$SECRET" "$PATH" "$HOME" "$LC_ALL" "$1"; pwd; cat; echo problem >&2; exit 7`
 		cmd := host.Cmd{
 			Args:  []string{"sh", "-c", script, "sh", `$HOME ${PATH} $$ %n %% \x "q" 'q'`},
@@ -42,16 +42,16 @@ func TestSystemdRunsDetachedCommands(t *testing.T) {
 		}
 	})
 
-	t.Run("as somebody else too, with an environment of their own", func(t *testing.T) {
+	t.Run("applies user, groups and environment", func(t *testing.T) {
 		cmd := host.Cmd{
 			Args: []string{"/bin/sh", "-c", `id -u; id -G; umask; pwd; env -0 | sort -z | grep -zv -e ^_= -e ^PWD= -e ^SHLVL= -e ^OLDPWD= | tr '\0' ';'; test -r /etc/shadow`},
 			As:   &host.Credentials{UID: 1234, GID: 2345, Groups: []uint32{2345, 3456}}, Umask: new(uint32(0o027)), Dir: "/usr",
 			BareEnv: true, Env: []string{"PATH=/usr/bin:/bin", "unit=a $x `y` \"z\" 'w' \\ b\nc", "HOME=/nowhere"},
 		}
 		for what, edit := range map[string]func(*host.Cmd){
-			"as it is":            func(*host.Cmd) {},
-			"with no more groups": func(c *host.Cmd) { c.As.Groups = nil },
-			"as root":             func(c *host.Cmd) { c.As = nil },
+			"unchanged":                    func(*host.Cmd) {},
+			"without supplementary groups": func(c *host.Cmd) { c.As.Groups = nil },
+			"as root":                      func(c *host.Cmd) { c.As = nil },
 		} {
 			edit(&cmd)
 			want, err := h.Run(t.Context(), cmd)
@@ -65,17 +65,17 @@ func TestSystemdRunsDetachedCommands(t *testing.T) {
 		}
 	})
 
-	t.Run("and leaves running what they do", func(t *testing.T) {
+	t.Run("leaves background processes running", func(t *testing.T) {
 		_, err := h.Run(t.Context(), detached(sh("setsid sleep 4343 >/dev/null 2>&1 & true")))
 		must(t, err)
-		eventually(t, "something was left", func() bool { // it may be about to become what it is to be
+		eventually(t, "the background process runs", func() bool { // it may not have called exec yet
 			left, err := h.Query(t.Context(), host.Cmd{Args: []string{"pkill", "-f", "^sleep 4343"}})
 			must(t, err)
 			return left.ExitCode == 0
 		})
 	})
 
-	t.Run("and tells how they ended", func(t *testing.T) {
+	t.Run("reports exit codes and signals", func(t *testing.T) {
 		for script, code := range map[string]int{"exit 0": 0, "exit 1": 1, "kill -TERM $$": 143, "kill -KILL $$": 137} {
 			res, err := h.Run(t.Context(), detached(sh(script)))
 			must(t, err)
@@ -85,20 +85,20 @@ func TestSystemdRunsDetachedCommands(t *testing.T) {
 		}
 	})
 
-	t.Run("and shows no secret to who asks", func(t *testing.T) {
+	t.Run("hides secrets from other users", func(t *testing.T) {
 		cmd := detached(sh("systemctl show 'fettle-*'; cat /run/systemd/transient/fettle-*; ls /run; cat /proc/*/cmdline"))
 		cmd.Env = []string{"TOKEN=s3cret"}
 		res, err := h.Run(t.Context(), cmd)
 		must(t, err)
 		if !strings.Contains(string(res.Stdout), "EnvironmentFile") {
-			t.Errorf("the unit was not seen: %+v", res)
+			t.Errorf("the unit was not found: %+v", res)
 		}
 		if strings.Contains(string(res.Stdout), "s3cret") {
-			t.Errorf("the secret was seen:\n%s", res.Stdout)
+			t.Errorf("the secret is visible:\n%s", res.Stdout)
 		}
 	})
 
-	t.Run("until their time is up, with all that they started", func(t *testing.T) {
+	t.Run("kills the command and its children after the timeout", func(t *testing.T) {
 		late := detached(sh("setsid sleep 4242 & echo begun; wait"))
 		late.Timeout = 2 * time.Second
 		res, err := h.Run(t.Context(), late)
@@ -108,12 +108,12 @@ func TestSystemdRunsDetachedCommands(t *testing.T) {
 		left, err := h.Query(t.Context(), host.Cmd{Args: []string{"pgrep", "-f", "^sleep 4242"}})
 		must(t, err)
 		if left.ExitCode != 1 {
-			t.Errorf("processes %s were left", left.Stdout)
+			t.Errorf("processes %s are left", left.Stdout)
 		}
 	})
 
-	t.Run("and leaves nothing behind", func(t *testing.T) {
-		// A unit whose command was killed is collected once all its processes are gone.
+	t.Run("leaves no units or files", func(t *testing.T) {
+		// systemd removes a killed unit once all its processes are gone.
 		eventually(t, "no unit and no file of one is left", func() bool {
 			res, err := h.Query(t.Context(), sh("systemctl list-units --all --plain --no-legend 'fettle-*'; ls /run | grep fettle-"))
 			must(t, err)

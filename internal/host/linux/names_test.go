@@ -18,11 +18,11 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
 
-// fullVar is the root in which a child process of this test works in a directory full of names.
+// fullVar names the root in which a child process of this test uses a directory with many names.
 const fullVar = "FETTLE_TEST_FULL"
 
-// A user can fill a directory with more names than there is memory for them. The memory of a process is known at its end,
-// so that the work is a child's.
+// A user can create more names in a directory than fit in memory. A child process does the work, so that its peak
+// memory can be measured.
 func TestLargeDirectoryUsesLittleMemory(t *testing.T) {
 	if dir := os.Getenv(fullVar); dir != "" {
 		h := open(t, linux.Options{Root: dir})
@@ -31,7 +31,7 @@ func TestLargeDirectoryUsesLittleMemory(t *testing.T) {
 		must(t, h.RemoveAll("/mem/full"))
 		const most = 48 << 10
 		if used := peak(t); used > most {
-			t.Errorf("it took %d KiB of memory, want at most %d", used, most)
+			t.Errorf("peak memory is %d KiB, want at most %d", used, most)
 		}
 		return
 	}
@@ -41,10 +41,10 @@ func TestLargeDirectoryUsesLittleMemory(t *testing.T) {
 	must(t, unix.Mount("tmpfs", filepath.Join(dir, "mem"), "tmpfs", 0, "nr_inodes=0"))
 	t.Cleanup(func() { must(t, unix.Unmount(filepath.Join(dir, "mem"), 0)) })
 	must(t, os.Mkdir(filepath.Join(dir, "mem/full"), 0o755))
-	const names = 250_000 // which take 64 MiB
+	const names = 250_000 // take 64 MiB
 	rival.Fill(t, filepath.Join(dir, "mem/full"), names)
 	if list, err := h.ReadDir("/mem/full"); !errors.Is(err, host.ErrManyNames) || list != nil {
-		t.Errorf("it lists %d names: %v", len(list), err)
+		t.Errorf("listed %d names: %v", len(list), err)
 	}
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=5m")
 	child.Env = append(os.Environ(), fullVar+"="+dir)
@@ -52,11 +52,11 @@ func TestLargeDirectoryUsesLittleMemory(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if _, err := h.Lstat("/mem/full"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it is still there: %v", err)
+		t.Errorf("the tree still exists: %v", err)
 	}
 }
 
-// peak is how much memory, in KiB, the process has had at once.
+// peak returns the peak memory of the process in KiB.
 func peak(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/status")

@@ -28,7 +28,7 @@ func TestHostOfProcessUsesItsNamespaces(t *testing.T) {
 		}
 	}
 	if exists("/run/marker") {
-		t.Error("the file was written to the machine of the test")
+		t.Error("the file was written to this machine")
 	}
 	eventually(t, "every thread is in the namespaces it began in", func() bool {
 		tasks, err := filepath.Glob("/proc/self/task/*")
@@ -42,7 +42,7 @@ func TestHostOfProcessUsesItsNamespaces(t *testing.T) {
 	})
 }
 
-// namespacesOf a thread; fewer when it ends meanwhile.
+// namespacesOf returns the namespaces of a thread; fewer if it ends meanwhile.
 func namespacesOf(t *testing.T, task string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -35,15 +35,15 @@ func TestPathsResolveInsideTheRoot(t *testing.T) {
 		path, want string
 		err        error
 	}{
-		"a plain path":                               {path: "/usr/lib/os-release", want: "inside"},
-		"a relative symlink":                         {path: "/etc/os-release", want: "inside"},
-		"an absolute symlink":                        {path: "/etc/absolute", want: "inside"},
-		"an absolute symlink to a directory":         {path: "/lib/os-release", want: "inside"},
-		"too many .. stay at the root":               {path: "/../../secret", want: "inside too"},
-		"a symlink of too many .. stays at the root": {path: "/etc/up", want: "inside too"},
-		"a symlink to itself":                        {path: "/loop", err: syscall.ELOOP},
-		"nothing there":                              {path: "/etc/motd", err: fs.ErrNotExist},
-		"nothing there, below a file":                {path: "/secret/motd", err: fs.ErrNotExist},
+		"a plain path":                       {path: "/usr/lib/os-release", want: "inside"},
+		"a relative symlink":                 {path: "/etc/os-release", want: "inside"},
+		"an absolute symlink":                {path: "/etc/absolute", want: "inside"},
+		"an absolute symlink to a directory": {path: "/lib/os-release", want: "inside"},
+		".. above the root":                  {path: "/../../secret", want: "inside too"},
+		"a symlink with .. above the root":   {path: "/etc/up", want: "inside too"},
+		"a symlink to itself":                {path: "/loop", err: syscall.ELOOP},
+		"a missing file":                     {path: "/etc/motd", err: fs.ErrNotExist},
+		"a path below a file":                {path: "/secret/motd", err: fs.ErrNotExist},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestLstatDescribesLinkAndStatItsTarget(t *testing.T) {
 		Dev: file.Dev, Ino: file.Ino, ChangeTime: file.ChangeTime, AccessTime: time.Unix(1600000000, 6),
 	}
 	if age := time.Since(file.ChangeTime); age < 0 || age > time.Hour {
-		t.Errorf("a file that was changed just now is said to have been changed at %s", file.ChangeTime)
+		t.Errorf("a file that was just changed has the change time %s", file.ChangeTime)
 	}
 	if diff := cmp.Diff(want, file); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
@@ -148,7 +148,7 @@ func TestReadDirAndReadlink(t *testing.T) {
 		t.Errorf("Readlink of a file: %v", err)
 	}
 	if _, err := h.ReadDir("/nowhere"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("ReadDir of nothing: %v", err)
+		t.Errorf("ReadDir of a missing directory: %v", err)
 	}
 }
 
@@ -163,12 +163,12 @@ func TestLookPathUsesRootsPath(t *testing.T) {
 		name, want string
 		err        error
 	}{
-		"a bare name":            {name: "tool", want: "/usr/bin/tool"},
-		"an absolute path":       {name: "/bin/tool", want: "/bin/tool"},
-		"an unknown name":        {name: "sh", err: fs.ErrNotExist},
-		"an unknown path":        {name: "/bin/sh", err: fs.ErrNotExist},
-		"a file that is no tool": {name: "/usr/local/bin/tool", err: fs.ErrPermission},
-		"a directory":            {name: "/usr/bin", err: fs.ErrPermission},
+		"a bare name":                   {name: "tool", want: "/usr/bin/tool"},
+		"an absolute path":              {name: "/bin/tool", want: "/bin/tool"},
+		"an unknown name":               {name: "sh", err: fs.ErrNotExist},
+		"an unknown path":               {name: "/bin/sh", err: fs.ErrNotExist},
+		"a file that is not executable": {name: "/usr/local/bin/tool", err: fs.ErrPermission},
+		"a directory":                   {name: "/usr/bin", err: fs.ErrPermission},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestLookPathUsesRootsPath(t *testing.T) {
 	}
 }
 
-// A rename anywhere makes the kernel call off a resolution that goes through "..".
+// Any concurrent rename makes the kernel abort a resolution through "..".
 func TestReadsSucceedWhileDirectoriesAreRenamed(t *testing.T) {
 	h, dir := tempRoot(t)
 	put(t, filepath.Join(dir, "a/b/c/f"), "here")
@@ -235,7 +235,7 @@ func TestDescriptorsAreClosed(t *testing.T) {
 		must(t, h.RemoveAll("/d/d"))
 	}
 	if after := descriptors(t); after != before {
-		t.Errorf("%d descriptors became %d", before, after)
+		t.Errorf("open descriptors: %d before, %d after", before, after)
 	}
 }
 

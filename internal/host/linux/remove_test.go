@@ -17,10 +17,10 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
 
-// deepVar is the root in which a child process of this test removes a deep tree.
+// deepVar names the root in which a child process of this test removes a deep tree.
 const deepVar = "FETTLE_TEST_DEEP"
 
-// The limit on descriptors holds for a whole process, so that the removal is a child's.
+// The limit on descriptors applies to a whole process, so a child process removes the tree.
 func TestDeepTreeIsRemovedWithFewDescriptors(t *testing.T) {
 	if dir := os.Getenv(deepVar); dir != "" {
 		const descriptors = 128
@@ -39,11 +39,11 @@ func TestDeepTreeIsRemovedWithFewDescriptors(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "top")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it is still there: %v", err)
+		t.Errorf("the tree still exists: %v", err)
 	}
 }
 
-// nest makes directories within one another, each with one more beside the next.
+// nest creates nested directories, each with an additional empty directory.
 func nest(t *testing.T, dir string, levels int) {
 	t.Helper()
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
@@ -59,7 +59,7 @@ func nest(t *testing.T, dir string, levels int) {
 	must(t, unix.Close(fd))
 }
 
-// More directories than may be listed again are each listed once.
+// A tree with more directories than maxRepeats is removed, because each is listed once.
 func TestWideTreeIsRemoved(t *testing.T) {
 	h, dir := tempRoot(t)
 	const directories = 17_000
@@ -68,7 +68,7 @@ func TestWideTreeIsRemoved(t *testing.T) {
 	}
 	must(t, h.RemoveAll("/top"))
 	if _, err := os.Lstat(filepath.Join(dir, "top")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it is still there: %v", err)
+		t.Errorf("the tree still exists: %v", err)
 	}
 }
 
@@ -85,8 +85,7 @@ func TestRemovalReportsFailures(t *testing.T) {
 	}
 }
 
-// A user exchanges a directory with a symlink to one of root's, while the directory above it
-// is removed again and again.
+// A user repeatedly exchanges a directory with a symlink to root's directory while its parent is removed.
 func TestRemovalStaysInTree(t *testing.T) {
 	debian.Require(t)
 	h, dir := tempRoot(t)

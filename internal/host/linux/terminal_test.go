@@ -19,7 +19,7 @@ import (
 // terminalVar is set in a child process of this test, which has a controlling terminal.
 const terminalVar = "FETTLE_TEST_TERMINAL"
 
-// Anyone who has the terminal of root's shell can type into it (TIOCSTI).
+// A process with root's terminal can inject input into root's shell (TIOCSTI).
 func TestCommandHasNoTerminal(t *testing.T) {
 	debian.Require(t)
 	if os.Getenv(terminalVar) != "" {
@@ -43,7 +43,7 @@ func TestCommandHasNoTerminal(t *testing.T) {
 	}
 }
 
-// tellTerminals tells who can open the controlling terminal.
+// tellTerminals prints which processes can open the controlling terminal.
 func tellTerminals(t *testing.T) {
 	t.Helper()
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
@@ -71,7 +71,7 @@ func tellTerminals(t *testing.T) {
 	}
 }
 
-// terminal is one that is new, until the test ends.
+// terminal opens a new terminal until the test ends.
 func terminal(t *testing.T) *os.File {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

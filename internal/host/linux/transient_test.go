@@ -50,12 +50,12 @@ func TestDetachedCommandRunsInTransientUnit(t *testing.T) {
 	wantArgv := "--unit=UNIT\n--wait\n--pipe\n--quiet\n--collect\n--working-directory=/usr\n" +
 		"--property=KillMode=process\n--property=RuntimeMaxSec=330\n--property=EnvironmentFile=/run/UNIT.env\n--\n/bin/sh\n-c\n"
 	if got := unit.ReplaceAllString(string(argv), "UNIT"); !strings.HasPrefix(got, wantArgv) || strings.Contains(got, "s3cret") {
-		t.Errorf("systemd-run was called with\n%s\nwant it to begin with\n%s", got, wantArgv)
+		t.Errorf("systemd-run was called with\n%s\nwant the prefix\n%s", got, wantArgv)
 	}
 	names, err := h.ReadDir("/run")
 	must(t, err)
 	if left := unit.FindString(fmt.Sprint(names)); left != "" {
-		t.Errorf("%s was left in /run", left)
+		t.Errorf("%s is left in /run", left)
 	}
 }
 
@@ -65,10 +65,10 @@ func TestTransientUnitExit(t *testing.T) {
 		script string
 		want   host.Result
 	}{
-		"well":                  {"echo done", host.Result{Stdout: []byte("done\n")}},
-		"by a signal":           {"kill -TERM $$", host.Result{ExitCode: 143}},
-		"without a last line":   {"printf partial >&2", host.Result{Stderr: []byte("partial")}},
-		"with too much to keep": {"printf 123456789; printf 123456789 >&2", host.Result{Stdout: []byte("12345678"), Stderr: []byte("12345678"), Truncated: true}},
+		"well":                         {"echo done", host.Result{Stdout: []byte("done\n")}},
+		"by a signal":                  {"kill -TERM $$", host.Result{ExitCode: 143}},
+		"without a final newline":      {"printf partial >&2", host.Result{Stderr: []byte("partial")}},
+		"with output beyond the limit": {"printf 123456789; printf 123456789 >&2", host.Result{Stdout: []byte("12345678"), Stderr: []byte("12345678"), Truncated: true}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,14 +99,14 @@ func TestTransientUnitOutlivesCallerUntilTimeout(t *testing.T) {
 	}()
 	res, err := h.Run(ctx, detached(sh("touch /run/begun; sleep 0.3; echo finished")))
 	if err != nil || string(res.Stdout) != "finished\n" {
-		t.Errorf("after its caller's end: %+v, %v", res, err)
+		t.Errorf("after the caller's end: %+v, %v", res, err)
 	}
 
 	late := detached(sh("echo begun; sleep 1000"))
 	late.Timeout = 300 * time.Millisecond
 	res, err = h.Run(t.Context(), late)
 	if !errors.Is(err, context.DeadlineExceeded) || string(res.Stdout) != "begun\n" {
-		t.Errorf("after its time: %+v, %v", res, err)
+		t.Errorf("after the timeout: %+v, %v", res, err)
 	}
 	if said, err := h.ReadFile("/run/systemctl"); err != nil || !strings.HasPrefix(string(said), "kill --signal=SIGKILL fettle-") {
 		t.Errorf("systemctl was called with %q, %v", said, err)

@@ -19,49 +19,49 @@ func TestWatchReportsChanges(t *testing.T) {
 		do     func(root string) error
 		want   []string
 	}{
-		"a file that is written": {
+		"a written file": {
 			[]string{"/etc/motd", "/etc/other"},
 			func(root string) error { return os.WriteFile(root+"/etc/motd", []byte("x"), 0o644) },
 			[]string{"/etc/motd"},
 		},
-		"one that is replaced, as editors do": {
+		"a replaced file": {
 			[]string{"/etc/motd"},
 			func(root string) error { return os.Rename(root+"/etc/other", root+"/etc/motd") },
 			[]string{"/etc/motd"},
 		},
-		"one that goes": {
+		"a removed file": {
 			[]string{"/etc/motd"}, func(root string) error { return os.Remove(root + "/etc/motd") }, []string{"/etc/motd"},
 		},
-		"one that comes": {
+		"a created file": {
 			[]string{"/etc/new"}, func(root string) error { return os.Symlink("x", root+"/etc/new") }, []string{"/etc/new"},
 		},
-		"its mode": {
+		"a changed mode": {
 			[]string{"/etc/motd"}, func(root string) error { return os.Chmod(root+"/etc/motd", 0o600) }, []string{"/etc/motd"},
 		},
-		"a directory above it that comes": {
+		"a created parent directory": {
 			[]string{"/srv/www/index"}, func(root string) error { return os.MkdirAll(root+"/srv/www", 0o755) }, []string{"/srv/www/index"},
 		},
-		"a directory above it that goes": {
+		"a removed parent directory": {
 			[]string{"/etc/motd", "/etc/new"}, func(root string) error { return os.RemoveAll(root + "/etc") }, []string{"/etc/motd", "/etc/new"},
 		},
-		"what is in a directory, with a slash": {
+		"the contents of a directory, with a slash": {
 			[]string{"/etc/"}, func(root string) error { return os.Remove(root + "/etc/other") }, []string{"/etc/"},
 		},
-		"and nothing of that without": {
+		"not the contents of a directory, without a slash": {
 			[]string{"/etc"}, func(root string) error { return os.Remove(root + "/etc/other") }, nil,
 		},
 		"a directory itself, with a slash": {
 			[]string{"/etc/"}, func(root string) error { return os.Chmod(root+"/etc", 0o700) }, []string{"/etc/"},
 		},
-		"behind a symlink that leads to the host's own root": {
+		"through an absolute symlink": {
 			[]string{"/link/motd"}, func(root string) error { return os.Remove(root + "/etc/motd") }, []string{"/link/motd"},
 		},
-		"nothing when it is only read": {
+		"not a read": {
 			[]string{"/etc/motd", "/etc/"},
 			func(root string) error { _, err := os.ReadFile(root + "/etc/motd"); return err },
 			nil,
 		},
-		"nothing of what is no longer followed": {
+		"not a path that is no longer followed": {
 			[]string{"/etc/motd"}, func(root string) error { return os.Remove(root + "/old/x") }, nil,
 		},
 	} {
@@ -77,7 +77,7 @@ func TestWatchReportsChanges(t *testing.T) {
 				t.Error(diff)
 			}
 			if again := w.Take(); len(again) > 0 {
-				t.Errorf("told twice: %s", again)
+				t.Errorf("reported twice: %s", again)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestWatchFollowsRecreatedDirectory(t *testing.T) {
 	}
 }
 
-// The kernel keeps only so many events: what is lost may be about anything.
+// The kernel's event queue is limited. Lost events may concern any path.
 func TestWatchReportsAllPathsAfterOverflow(t *testing.T) {
 	h, root := watchedRoot(t)
 	limit, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
@@ -124,7 +124,7 @@ func TestClosedWatchReportsNothing(t *testing.T) {
 	must(t, w.Close())
 	must(t, os.Remove(root+"/etc/motd"))
 	if got := w.Take(); len(got) > 0 {
-		t.Errorf("told %s", got)
+		t.Errorf("reported %s", got)
 	}
 }
 
@@ -142,13 +142,13 @@ func watchedRoot(t *testing.T) (*linux.Host, string) {
 	return h, root
 }
 
-// await waits until there is something to take.
+// await waits until Take returns paths.
 func await(t *testing.T, w host.Watch) {
 	t.Helper()
 	select {
 	case <-w.Ready():
 	case <-time.After(10 * time.Second):
-		t.Fatal("nothing was seen")
+		t.Fatal("no event was reported")
 	}
 }
 

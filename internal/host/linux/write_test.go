@@ -34,10 +34,10 @@ func TestWriteFileReplacesAtomically(t *testing.T) {
 		t.Errorf("sum is %x, want %x", sum, want)
 	}
 	if got := read(t, filepath.Join(dir, "etc/motd")); got != "new" {
-		t.Errorf("file holds %q", got)
+		t.Errorf("the file contains %q", got)
 	}
 	if old, err := io.ReadAll(before); err != nil || string(old) != "old" {
-		t.Errorf("a reader of the old file sees %q, %v", old, err)
+		t.Errorf("a reader of the old file reads %q, %v", old, err)
 	}
 	if diff := cmp.Diff([]string{"etc", "etc/motd"}, tree(t, dir)); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
@@ -56,12 +56,12 @@ func TestWriteFileSetsOwnerAndMode(t *testing.T) {
 		file host.NewFile
 		want attrs
 	}{
-		"a new file is root's and 0644":           {file: host.NewFile{UID: -1, GID: -1}, want: attrs{0, 0, 0o644}},
-		"a new file takes what is asked":          {file: host.NewFile{UID: 4, GID: 5, Mode: mode(0o6711)}, want: attrs{4, 5, 0o6711}},
-		"a replaced file is kept as it was":       {old: &attrs{7, 8, 0o4750}, file: host.NewFile{UID: -1, GID: -1}, want: attrs{7, 8, 0o4750}},
-		"a replaced file takes what is asked":     {old: &attrs{7, 8, 0o640}, file: host.NewFile{UID: 0, GID: -1, Mode: mode(0o600)}, want: attrs{0, 8, 0o600}},
-		"mode 0 is a mode, not an absent one":     {old: &attrs{7, 8, 0o640}, file: host.NewFile{UID: -1, GID: 0, Mode: mode(0)}, want: attrs{7, 0, 0}},
-		"no file type slips through as mode bits": {file: host.NewFile{Mode: mode(0o100600)}, want: attrs{0, 0, 0o600}},
+		"a new file belongs to root and has mode 0644":  {file: host.NewFile{UID: -1, GID: -1}, want: attrs{0, 0, 0o644}},
+		"a new file gets the requested attributes":      {file: host.NewFile{UID: 4, GID: 5, Mode: mode(0o6711)}, want: attrs{4, 5, 0o6711}},
+		"a replaced file keeps its attributes":          {old: &attrs{7, 8, 0o4750}, file: host.NewFile{UID: -1, GID: -1}, want: attrs{7, 8, 0o4750}},
+		"a replaced file gets the requested attributes": {old: &attrs{7, 8, 0o640}, file: host.NewFile{UID: 0, GID: -1, Mode: mode(0o600)}, want: attrs{0, 8, 0o600}},
+		"mode 0 is set":              {old: &attrs{7, 8, 0o640}, file: host.NewFile{UID: -1, GID: 0, Mode: mode(0)}, want: attrs{7, 0, 0}},
+		"file type bits are ignored": {file: host.NewFile{Mode: mode(0o100600)}, want: attrs{0, 0, 0o600}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,9 +91,9 @@ func TestFailedWriteKeepsOldFileAndCleansUp(t *testing.T) {
 		file host.NewFile
 		want error
 	}{
-		"the content fails":   {t.Context(), host.NewFile{Content: iotest.ErrReader(failure)}, failure},
-		"the check fails":     {t.Context(), host.NewFile{Content: strings.NewReader("new"), Check: func(context.Context, string) error { return failure }}, failure},
-		"the context is over": {ended, host.NewFile{Content: strings.NewReader("new")}, context.Canceled},
+		"the content fails":     {t.Context(), host.NewFile{Content: iotest.ErrReader(failure)}, failure},
+		"the check fails":       {t.Context(), host.NewFile{Content: strings.NewReader("new"), Check: func(context.Context, string) error { return failure }}, failure},
+		"the context has ended": {ended, host.NewFile{Content: strings.NewReader("new")}, context.Canceled},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestFailedWriteKeepsOldFileAndCleansUp(t *testing.T) {
 				t.Errorf("got %x, %v; want no sum and %v", sum, err, test.want)
 			}
 			if got := read(t, filepath.Join(dir, "f")); got != "old" {
-				t.Errorf("file holds %q", got)
+				t.Errorf("the file contains %q", got)
 			}
 			if diff := cmp.Diff([]string{"f"}, tree(t, dir)); diff != "" {
 				t.Errorf("tree (-want +got):\n%s", diff)
@@ -122,7 +122,7 @@ func TestWriteRemovesLeftoversOfKilledWrite(t *testing.T) {
 	_, err := h.WriteFile(t.Context(), "/f", host.NewFile{
 		Content: strings.NewReader("new"), UID: -1, GID: -1,
 		Check: func(ctx context.Context, _ string) error {
-			other := open(t, linux.Options{Root: dir}) // another process, as far as locks go
+			other := open(t, linux.Options{Root: dir}) // to locks, this is another process
 			_, err := other.WriteFile(ctx, "/g", mine("other"))
 			during = tree(t, dir)
 			return err
@@ -130,7 +130,7 @@ func TestWriteRemovesLeftoversOfKilledWrite(t *testing.T) {
 	})
 	must(t, err)
 	if len(during) != 3 || !strings.HasPrefix(during[0], ".fettle-") {
-		t.Errorf("while a file is staged another process leaves %v", during)
+		t.Errorf("while a file is staged, another process leaves %v", during)
 	}
 	if diff := cmp.Diff([]string{".fettle-notes", "f", "g"}, tree(t, dir)); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
@@ -169,7 +169,7 @@ func TestWriteFileReplacesSymlinksAndRejectsDirectories(t *testing.T) {
 	_, err := h.WriteFile(t.Context(), "/link", mine("new"))
 	must(t, err)
 	if got := read(t, filepath.Join(dir, "precious")); got != "kept" {
-		t.Errorf("the target of the symlink holds %q", got)
+		t.Errorf("the target of the symlink contains %q", got)
 	}
 	if info, err := h.Lstat("/link"); err != nil || !info.IsRegular() {
 		t.Errorf("the symlink is now %+v, %v", info, err)
@@ -192,8 +192,7 @@ func TestWriteFileReplacesSymlinksAndRejectsDirectories(t *testing.T) {
 	}
 }
 
-// The directory is swapped for a symlink between resolving it and writing: in the
-// check, the last moment there is.
+// The directory is replaced by a symlink between resolution and write: in Check, the latest possible moment.
 func TestWriteStaysInOpenedDirectory(t *testing.T) {
 	h, dir := tempRoot(t)
 	must(t, os.Mkdir(filepath.Join(dir, "home"), 0o755))

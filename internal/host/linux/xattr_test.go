@@ -18,8 +18,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// onTmpfs runs a test with a directory of a file system that knows all kinds of extended
-// attributes, on a thread whose mounts are its own and go away with it.
+// onTmpfs runs a test with a directory on a file system that supports all extended attributes, on a thread with its own
+// mount namespace.
 func onTmpfs(t *testing.T, test func(h *linux.Host, dir string)) {
 	t.Helper()
 	debian.Require(t)
@@ -47,7 +47,7 @@ func onTmpfs(t *testing.T, test func(h *linux.Host, dir string)) {
 	must(t, <-done)
 }
 
-// acl is an access list by which a user may do as much as the mask lets it.
+// acl returns an access list that grants a user everything that the mask allows.
 func acl(owner, user, group, mask, other uint16) []byte {
 	list := binary.LittleEndian.AppendUint32(nil, 2)
 	for _, e := range []struct {
@@ -66,7 +66,7 @@ const (
 	defaultList = "system.posix_acl_default"
 )
 
-// attributes are the extended ones of a file, by name; of an access list whether there is one.
+// attributes returns the extended attributes of a file by name. For an access list it returns only whether it exists.
 func attributes(t *testing.T, file string) map[string]string {
 	t.Helper()
 	buf := make([]byte, 4096)
@@ -132,7 +132,7 @@ func TestModeLimitsACLOfReplacedFile(t *testing.T) {
 	})
 }
 
-// The directory's list is for new files: one that is replaced was open to fewer.
+// The directory's default ACL applies to new files. A replaced file may have been less accessible.
 func TestReplacementAddsNoACL(t *testing.T) {
 	onTmpfs(t, func(h *linux.Host, dir string) {
 		file := filepath.Join(dir, "f")
@@ -170,18 +170,18 @@ func TestXattr(t *testing.T) {
 			}
 		}
 		if got, err := xattr(h, "/f", "trusted.other"); got != "" || err != nil {
-			t.Errorf("what is not set is %q, %v", got, err)
+			t.Errorf("an unset attribute is %q, %v", got, err)
 		}
 		_, get := xattr(h, "/nothing", "trusted.note")
 		for _, err := range []error{get, setXattr(h, "/nothing", "trusted.note", "")} {
 			if !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("what is not there: %v", err)
+				t.Errorf("a missing file: %v", err)
 			}
 		}
 	})
 }
 
-// Who owns a directory decides who may read what is new in it, but not of what is root's.
+// The owner of a directory decides who can read new files in it, except for root's files.
 func TestRootFilesInheritNoACLFromUserDirectory(t *testing.T) {
 	onTmpfs(t, func(h *linux.Host, dir string) {
 		err := unix.Setxattr(dir, defaultList, acl(6, 6, 6, 6, 0), 0)
@@ -205,7 +205,7 @@ func TestRootFilesInheritNoACLFromUserDirectory(t *testing.T) {
 	})
 }
 
-// Whom a user let into the user's file is not let into one of root's in its place.
+// An ACL on a user's file must not carry over to root's file in its place.
 func TestRootFileInheritsNoACLFromUser(t *testing.T) {
 	onTmpfs(t, func(h *linux.Host, dir string) {
 		for name, uid := range map[string]int{"users": 1234, "roots": 0} {
@@ -217,10 +217,10 @@ func TestRootFileInheritsNoACLFromUser(t *testing.T) {
 			}
 		}
 		if got := attributes(t, filepath.Join(dir, "users")); len(got) > 0 {
-			t.Errorf("in the place of the user's it has %q", got)
+			t.Errorf("in place of the user's file it has %q", got)
 		}
 		if got := attributes(t, filepath.Join(dir, "roots")); got[accessList] == "" {
-			t.Errorf("in the place of root's it has %q", got)
+			t.Errorf("in place of root's file it has %q", got)
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/trace"
 )
 
-// traced is a host whose clock advances by 2 ms with each look at it, and what was logged of it.
+// traced returns a host whose clock advances by 2 ms per reading, and its log.
 func traced(t *testing.T) (*hosttest.Host, host.Host, *[]string) {
 	t.Helper()
 	h, now, lines := hosttest.New(t), time.Time{}, &[]string{}
@@ -40,32 +40,32 @@ func TestTraceOfCommand(t *testing.T) {
 		want []string
 	}{
 		"no output": {host.Cmd{Args: []string{"tool", "a b", "--", "c"}}, host.Result{}, []string{"ran tool 'a b' -- c: exit 0 in 0.002s"}},
-		"output of a command that declares nothing": {
+		"output without Show": {
 			host.Cmd{Args: []string{"tool"}},
 			host.Result{ExitCode: 3, Stdout: []byte("s3cret\n"), Stderr: []byte("s3cret")},
 			[]string{"ran tool: exit 3 in 0.002s, 13 bytes of output not shown"},
 		},
-		"output of a command that shows it": {
+		"output with Show": {
 			host.Cmd{Args: []string{"tool"}, Show: host.Output},
 			host.Result{Stdout: []byte("one"), Stderr: []byte("two\nthree\n")},
 			[]string{"ran tool: exit 0 in 0.002s, 13 bytes of output:", "output: one", "output: two", "output: three"},
 		},
-		"output of a command that shows a part": {
+		"output shown in part": {
 			host.Cmd{Args: []string{"tool"}, Show: func(host.Result) string { return "public" }},
 			host.Result{Stdout: []byte("s3cret")},
 			[]string{"ran tool: exit 0 in 0.002s, 6 bytes of output:", "output: public"},
 		},
-		"output of which nothing can be shown": {
+		"output that Show hides": {
 			host.Cmd{Args: []string{"tool"}, Show: func(host.Result) string { return "" }},
 			host.Result{Stdout: []byte("s")},
 			[]string{"ran tool: exit 0 in 0.002s, 1 byte of output not shown"},
 		},
-		"arguments that are shown otherwise": {
+		"arguments replaced by ShownArgs": {
 			host.Cmd{Args: []string{"tool", "s3cret"}, ShownArgs: []string{"tool", "[redacted]"}},
 			host.Result{},
 			[]string{`ran tool \[redacted]: exit 0 in 0.002s`},
 		},
-		"neither input nor environment": {
+		"input and environment are omitted": {
 			host.Cmd{Args: []string{"tool"}, Stdin: []byte("s3cret"), Env: []string{"A=s3cret"}, Show: host.Output},
 			host.Result{},
 			[]string{"ran tool: exit 0 in 0.002s"},
@@ -92,7 +92,7 @@ func TestTraceOfCommand(t *testing.T) {
 	}
 }
 
-// broken is a host that runs no command.
+// broken is a host on which commands cannot run.
 type broken struct{ host.Host }
 
 func (broken) Query(context.Context, host.Cmd) (host.Result, error) {
@@ -123,7 +123,7 @@ func TestTraceOfChangesOmitsContent(t *testing.T) {
 	content := func() host.NewFile { return host.NewFile{Content: strings.NewReader("s3cret"), UID: -1, GID: -1} }
 	_, err := door.WriteFile(t.Context(), "/d/a", content())
 	if err = errors.Join(err, door.Mkdir("/d/b", 0o755), door.Symlink("x", "/d/c"), door.Remove("/d/c"), door.RemoveAll("/d/b"), door.Mkdir("/no/where", 0o755)); err == nil {
-		t.Error("a directory was made in none")
+		t.Error("a directory was created in a missing one")
 	}
 	dir, err := door.Edit("/d", host.Links{})
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
-// A change is one request that a person makes.
+// A change is one request of a user.
 type change struct {
 	what string
 	make func(ctx context.Context, turn int) error
 }
 
-// changes are those that follow each other; all but the last two concern every node.
+// changes returns the changes in their order. All but the last two affect every node.
 func (w *world) changes() []change {
 	return []change{
 		{"a resource", func(ctx context.Context, turn int) error {
@@ -54,7 +54,7 @@ func (w *world) changes() []change {
 	}
 }
 
-// text is of a few kilobytes, and other than that of any other turn.
+// text returns a few kilobytes, different for each turn.
 func text(turn int) string {
 	all := ""
 	for line := range 50 {
@@ -84,10 +84,10 @@ type turn struct {
 	wanted  compiler.Result
 	written map[string]map[string]int
 	made    time.Time
-	mark    int // in the journal
+	mark    int // position in the journal
 }
 
-// begin waits until nothing is left of the turn before, and makes the next change.
+// begin waits until the previous turn is complete, and makes the next change.
 func (w *world) begin(t *testing.T, number int, c change) *turn {
 	t.Helper()
 	before, wanted := w.settled(t)
@@ -97,7 +97,7 @@ func (w *world) begin(t *testing.T, number int, c change) *turn {
 	return n
 }
 
-// concerned are the nodes that a change is about: of how many specs another is wanted.
+// concerned returns the nodes whose specs a change updates.
 func (n *turn) concerned(now compiler.Result) map[string]bool {
 	all := map[string]bool{}
 	for node, is := range now.Nodes {
@@ -108,8 +108,8 @@ func (n *turn) concerned(now compiler.Result) map[string]bool {
 	return all
 }
 
-// end waits until all is as it should be, and checks that it came to be so by nothing but what was to be done. It
-// returns the NodeCatalogs that were patched once more than that.
+// end waits for the desired state, and checks that only necessary requests and writes were made. It returns the number
+// of NodeCatalogs that were patched one more time.
 func (n *turn) end(t *testing.T) (twice int) {
 	t.Helper()
 	is, want := n.settled(t)
@@ -131,7 +131,7 @@ func (n *turn) end(t *testing.T) (twice int) {
 	return twice
 }
 
-// checkHosts checks that every host has what it should, and that what it had already was not written again.
+// checkHosts checks that every host has the desired files, and that unchanged files were not rewritten.
 func (n *turn) checkHosts(t *testing.T, before, now map[string]map[string]string) {
 	t.Helper()
 	written := n.world.written()
@@ -145,7 +145,7 @@ func (n *turn) checkHosts(t *testing.T, before, now map[string]map[string]string
 		}
 		same(t, "files of "+node, files, got)
 		for path := range files {
-			// One that was selected before, too, may have what it is to have.
+			// A node that was selected before may already have the content.
 			if extra := written[node][path] - times[path]; extra > 0 {
 				t.Errorf("%s of %s was written %d times too many", path, node, extra)
 			}
@@ -153,7 +153,7 @@ func (n *turn) checkHosts(t *testing.T, before, now map[string]map[string]string
 	}
 }
 
-// checkRequests checks what the manager has asked for.
+// checkRequests checks the manager's requests.
 func (n *turn) checkRequests(t *testing.T, concerned map[string]bool) (twice int) {
 	t.Helper()
 	all := n.requests.since(n.mark)
@@ -164,7 +164,7 @@ func (n *turn) checkRequests(t *testing.T, concerned map[string]bool) (twice int
 	}
 	for node, times := range patched(all) {
 		if !concerned[node] {
-			t.Errorf("NodeCatalog %s was patched, which the change is not about", node)
+			t.Errorf("NodeCatalog %s was patched, but the change does not affect it", node)
 		}
 		if times > 1 {
 			twice++
@@ -174,10 +174,10 @@ func (n *turn) checkRequests(t *testing.T, concerned map[string]bool) (twice int
 		}
 	}
 	if twice > writers {
-		t.Errorf("%d NodeCatalogs were patched twice, more than were under way at once", twice)
+		t.Errorf("%d NodeCatalogs were patched twice, more than concurrent writes", twice)
 	}
 	return twice
 }
 
-// writers is how many writes of a manager are under way at once.
+// writers is the number of concurrent writes of a manager.
 const writers = 16

@@ -1,4 +1,4 @@
-// Package chaos_test takes from a fleet what it counts on, in the middle of changes: its manager, its API server, etcd.
+// Package chaos_test interrupts the manager, the API server and etcd of a fleet during changes.
 //
 // All of them are the real programs, and so are the agents, whose hosts are in memory. The result of a change is compared
 // with that of a separate compiler for the same input. A run says its seed; make chaos is
@@ -25,13 +25,13 @@ func TestFleetConvergesDespiteFailures(t *testing.T) {
 	klog.SetLogger(logr.Discard())
 	w := newWorld(t)
 	t.Run("the manager is killed", w.killManagers)
-	t.Run("the manager that leads is killed", w.killLeaders)
+	t.Run("the leading manager is killed", w.killLeaders)
 	t.Run("the API server is killed", w.killAPIServers)
-	t.Run("etcd stops for a while", w.stopEtcd)
-	t.Run("etcd stops for a while, and a manager leads that need not be elected", w.stopEtcdOfOne)
+	t.Run("etcd is paused", w.stopEtcd)
+	t.Run("etcd is paused, without leader election", w.stopEtcdOfOne)
 }
 
-// after is when something happens in a change: at random, within a time that an undisturbed one took.
+// after returns a random moment within the duration of an undisturbed change.
 func (w *world) after(most time.Duration) time.Duration {
 	return time.Duration(w.random.Int64N(int64(most)))
 }
@@ -45,16 +45,16 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// A pace is how long an undisturbed change takes: until the last NodeCatalog is patched, and until the last status of a
-// NodeCatalog or a resource is written.
+// A pace is the duration of an undisturbed change, until the last patch of a NodeCatalog, and until the last write of a
+// status.
 type pace struct{ patched, told time.Duration }
 
-// measure makes a change, and nothing happens meanwhile.
+// measure makes an undisturbed change.
 func (w *world) measure(t *testing.T, number int, c change) pace {
 	t.Helper()
 	n := w.begin(t, number, c)
 	if n.end(t) > 0 {
-		t.Errorf("%s: NodeCatalogs were patched twice though nothing happened", c.what)
+		t.Errorf("%s: NodeCatalogs were patched twice without a disturbance", c.what)
 	}
 	var p pace
 	statuses := 0
@@ -75,7 +75,7 @@ func (w *world) measure(t *testing.T, number int, c change) pace {
 	return p
 }
 
-// A tally is how often something came at which moment.
+// A tally counts interruptions by moment.
 type tally struct{ before, during, past int }
 
 func (c *tally) count(n *turn, nodes int) {
@@ -93,7 +93,7 @@ func (w *world) killManagers(t *testing.T) {
 	m := w.manager(t, "manager")
 	must(t, m.Start())
 	w.settled(t)
-	w.unknown.Store(0) // as agents that have never run may be
+	w.unknown.Store(0) // agents that have never run count as unknown
 	changes := w.changes()
 	paces := make([]pace, len(changes))
 	for i, c := range changes {
@@ -102,12 +102,12 @@ func (w *world) killManagers(t *testing.T) {
 	var came tally
 	total, most := 0, 0
 	for i := range w.kills {
-		// Four of five are about every node.
+		// Four of five affect every node.
 		which := i % 5
 		if which == 4 && i%10 == 9 {
 			which = 5
 		}
-		// Half of them come while NodeCatalogs are written: that is a small part of a change.
+		// Half of them come while NodeCatalogs are written, which is a small part of a change.
 		moment := w.after(paces[which].told)
 		if i%2 == 1 {
 			moment = w.after(paces[which].patched)
@@ -126,7 +126,7 @@ func (w *world) killManagers(t *testing.T) {
 	w.checkUnknown(t)
 }
 
-// about is how many nodes a change is about.
+// about returns the number of nodes that a change affects.
 func (w *world) about(which int) int {
 	switch which {
 	case 4:
@@ -140,11 +140,11 @@ func (w *world) about(which int) int {
 func (w *world) checkUnknown(t *testing.T) {
 	t.Helper()
 	if n := w.unknown.Swap(0); n > 0 {
-		t.Errorf("up to %d nodes counted as unknown, and no agent was ever away", n)
+		t.Errorf("up to %d nodes counted as unknown, although all agents were running", n)
 	}
 }
 
-// elect are the flags of managers with leader election.
+// elect returns the flags of managers with leader election.
 var elect = []string{"-leader-elect", "-leader-elect-namespace", "fettle-system"}
 
 func (w *world) killLeaders(t *testing.T) {
@@ -174,7 +174,7 @@ func (w *world) killLeaders(t *testing.T) {
 	w.checkUnknown(t)
 }
 
-// waits reports whether a manager has asked who leads since a mark. One that leads does not ask.
+// waits reports whether a manager has read the leader Lease since a mark. The leader does not read it.
 func (w *world) waits(mark int) bool {
 	return slices.ContainsFunc(w.requests.since(mark), func(r request) bool {
 		return r.who == "" && r.verb == "get" && r.about == "leases" && r.name == "fettle-manager"
@@ -191,7 +191,7 @@ func (w *world) until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// pair are two managers as the Deployment has them, which are started again when they end.
+// pair returns two managers, as in the Deployment, which are restarted when they end.
 func (w *world) pair(t *testing.T) []*manager {
 	t.Helper()
 	all := []*manager{w.manager(t, "first", elect...), w.manager(t, "second", elect...)}
@@ -203,7 +203,7 @@ func (w *world) pair(t *testing.T) []*manager {
 	return all
 }
 
-// leader is who leads; "" for nobody.
+// leader returns the identity of the leader, or "".
 func (w *world) leader(t *testing.T) string {
 	t.Helper()
 	var l coordinationv1.Lease
@@ -239,7 +239,7 @@ func (w *world) killAPIServers(t *testing.T) {
 		must(t, w.plane.Ready(t.Context()))
 		total += n.end(t)
 		took := time.Since(back)
-		wait(t.Context(), w.lease) // in which every agent is heard again
+		wait(t.Context(), w.lease) // every agent renews its Lease
 		is := waveOf(w.requests.since(mark), back)
 		t.Logf("API server away for %s with %d NodeCatalogs patched: all done %s after it was started again; at most %d requests came in a second, after %s, %d of the manager and %d of an agent for one kind of object",
 			away.Round(100*time.Millisecond), did, took.Round(100*time.Millisecond), is.all, is.after, is.manager, is.agent)
@@ -254,7 +254,7 @@ func (w *world) killAPIServers(t *testing.T) {
 func (w *world) checkWave(t *testing.T, is wave) {
 	t.Helper()
 	if is.agent > 15 || is.manager > 600 {
-		t.Errorf("a client asked for more in a second than its -kube-api-burst and -kube-api-qps allow: %+v", is)
+		t.Errorf("a client sent more requests in a second than its -kube-api-burst and -kube-api-qps allow: %+v", is)
 	}
 }
 
@@ -272,7 +272,7 @@ func (w *world) stopEtcdOfOne(t *testing.T) {
 	t.Logf("the manager ended %d times", m.ends.Load())
 }
 
-// outages stops etcd in the middle of a change.
+// outages pauses etcd during a change.
 func (w *world) outages(t *testing.T, number int) {
 	t.Helper()
 	c := w.changes()[0]
@@ -289,7 +289,7 @@ func (w *world) outages(t *testing.T, number int) {
 	resume()
 	twice := n.end(t)
 	done := time.Since(back)
-	wait(t.Context(), w.lease+writeGap) // in which a node would become silent, and a status say so
+	wait(t.Context(), w.lease+writeGap) // enough for a silent node to appear in a status
 	is := waveOf(w.requests.since(mark), back)
 	t.Logf("etcd away for %s with %d NodeCatalogs patched: all done %s later, %d patched twice; at most %d requests came in a second, after %s",
 		away.Round(100*time.Millisecond), did, done.Round(100*time.Millisecond), twice, is.all, is.after)
@@ -297,14 +297,14 @@ func (w *world) outages(t *testing.T, number int) {
 	w.checkUnknown(t)
 }
 
-// writeGap is the least time between two writes of a resource's status.
+// writeGap is the minimum time between two writes of a resource's status.
 const writeGap = 5 * time.Second
 
-// held is how long an agent may be held up by a request that nobody answers.
+// held is how long an unanswered request may block an agent.
 const held = 30 * time.Second
 
-// keepHosts lets every host drift, and sees that its agent, which hears nothing, puts it right. It takes some time at
-// least.
+// keepHosts makes every host drift, and checks that its agent corrects it without an API server. It takes at least some
+// time.
 func (n *turn) keepHosts(t *testing.T, least time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -325,6 +325,6 @@ func (n *turn) keepHosts(t *testing.T, least time.Duration) {
 		}
 	}
 	if wrong > 0 {
-		t.Errorf("%d of %d agents left what had drifted while etcd was away", wrong, len(n.machines))
+		t.Errorf("%d of %d agents did not correct drift while etcd was paused", wrong, len(n.machines))
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// A picture is what a cluster has at a moment.
+// A picture is the state of a cluster at one moment.
 type picture struct {
 	nodes     corev1.NodeList
 	files     v1alpha1.FileList
@@ -58,8 +58,8 @@ func (w *world) look(ctx context.Context) (*picture, error) {
 	return p, err
 }
 
-// compiled is what a compiler that has never seen the cluster before makes of it. A value that is sealed already, as is
-// wanted, is as it is: nobody can seal alike twice.
+// compiled returns the result of a new compiler for the cluster's state. Values that are already sealed correctly are
+// kept, because sealing is not deterministic.
 func (p *picture) compiled() compiler.Result {
 	in := compiler.Input{
 		Kinds: providers.Kinds(),
@@ -80,7 +80,7 @@ func (p *picture) compiled() compiler.Result {
 			n.PublicKey = nc.Status.PublicKey
 			if nc.Status.Facts != nil {
 				n.FactsKey, n.Facts = "told", func() (facts resource.Facts) {
-					_ = json.Unmarshal(nc.Status.Facts.Raw, &facts) // nil is none
+					_ = json.Unmarshal(nc.Status.Facts.Raw, &facts) // nil has no facts
 					return facts
 				}
 			}
@@ -107,7 +107,7 @@ func (p *picture) sealed(n *compiler.Node, ref v1alpha1.ResourceRef, attribute s
 	return want, nil
 }
 
-// undone is something that the cluster has yet to do to be as it should; "" for nothing.
+// undone returns a step that the cluster has not finished, or "".
 func (p *picture) undone(want compiler.Result) string {
 	for node, n := range want.Nodes {
 		nc := p.catalogs[node]
@@ -138,7 +138,7 @@ func (p *picture) undone(want compiler.Result) string {
 	return ""
 }
 
-// settled waits until all is as it should be, and returns how that is.
+// settled waits for the desired state and returns it.
 func (w *world) settled(t *testing.T) (*picture, compiler.Result) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -153,13 +153,13 @@ func (w *world) settled(t *testing.T) (*picture, compiler.Result) {
 				return p, want
 			}
 		}
-		if wait(ctx, 200*time.Millisecond+3*time.Since(began)); ctx.Err() != nil { // looking must not be what keeps it busy
+		if wait(ctx, 200*time.Millisecond+3*time.Since(began)); ctx.Err() != nil { // polling must not keep the cluster busy
 			t.Fatalf("after %s: %s (%v)", limit, why, err)
 		}
 	}
 }
 
-// identities are those of what must never go away.
+// identities returns the UIDs of objects that must never be deleted.
 func (p *picture) identities() map[string]types.UID {
 	all := map[string]types.UID{}
 	for node, nc := range p.catalogs {
@@ -171,7 +171,7 @@ func (p *picture) identities() map[string]types.UID {
 	return all
 }
 
-// generations are those of the NodeCatalogs.
+// generations returns the generations of the NodeCatalogs.
 func (p *picture) generations() map[string]int64 {
 	all := map[string]int64{}
 	for node, nc := range p.catalogs {
@@ -180,7 +180,7 @@ func (p *picture) generations() map[string]int64 {
 	return all
 }
 
-// seals are all sealed values, by node and resource.
+// seals returns all sealed values, by node and resource.
 func (p *picture) seals() map[string]string {
 	all := map[string]string{}
 	for node, nc := range p.catalogs {
@@ -193,7 +193,7 @@ func (p *picture) seals() map[string]string {
 	return all
 }
 
-// contents are what each host should have, by path.
+// contents returns the desired files of each host, by path.
 func (p *picture) contents(t *testing.T, want compiler.Result) map[string]map[string]string {
 	t.Helper()
 	all := map[string]map[string]string{}
@@ -213,7 +213,7 @@ func (p *picture) contents(t *testing.T, want compiler.Result) map[string]map[st
 	return all
 }
 
-// written is how often each file of each host was written.
+// written counts the writes of each file of each host.
 func (w *world) written() map[string]map[string]int {
 	all := map[string]map[string]int{}
 	for node, m := range w.machines {
@@ -222,7 +222,7 @@ func (w *world) written() map[string]map[string]int {
 	return all
 }
 
-// same fails for two that are not.
+// same fails the test unless two values are equal.
 func same[M ~map[K]V, K, V comparable](t *testing.T, what string, want, got M) {
 	t.Helper()
 	if !maps.Equal(want, got) {

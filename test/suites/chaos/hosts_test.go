@@ -13,8 +13,7 @@ import (
 
 type attributes = v1alpha1.FileAttributes
 
-// A machine is a node's host as far as anything is managed there: files, in memory. It is the provider that its agent
-// works with. Safe for concurrent use.
+// A machine is a node's host: files in memory. It is the provider of the node's agent. It is safe for concurrent use.
 type machine struct {
 	mu     sync.Mutex
 	files  map[string]attributes
@@ -44,7 +43,7 @@ func (m *machine) Write(_ context.Context, _ resource.Writer, _, want attributes
 	return nil
 }
 
-// kinds are what its agent knows.
+// kinds returns the kinds of the agent.
 func (m *machine) kinds() []resource.Kind {
 	t := &resource.Type[attributes]{
 		Name: "File", NamevarName: "path", Namevar: func(a *attributes) *string { return &a.Path },
@@ -65,7 +64,7 @@ func (m *machine) drift(path, content string) {
 	m.files[path] = attributes{Content: &content}
 }
 
-// has is what is in a file; "" where there is none.
+// has returns the content of a file, or "" if it does not exist.
 func (m *machine) has(path string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +74,7 @@ func (m *machine) has(path string) string {
 	return ""
 }
 
-// written is how often each file was written since the machine was made.
+// written counts the writes of each file since the machine was created.
 func (m *machine) written() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,17 +17,17 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
-// A manager is the program as users run it, with its own account's rights.
+// A manager is the real program with the permissions of its service account.
 type manager struct {
 	*controlplane.Process
 	log  string
-	ends atomic.Int32 // how often it was started again
+	ends atomic.Int32 // number of restarts
 }
 
-// again is how long it takes until a manager that has ended is started again.
+// again is the delay before a manager is restarted.
 const again = time.Second
 
-// build makes the program.
+// build builds the program.
 func build(t *testing.T, dir string) string {
 	t.Helper()
 	file := filepath.Join(dir, "manager")
@@ -35,7 +35,7 @@ func build(t *testing.T, dir string) string {
 	return file
 }
 
-// identify writes the manager's way to the API server into a file.
+// identify writes the manager's kubeconfig.
 func (w *world) identify(t *testing.T) (kubeconfig string) {
 	t.Helper()
 	set, err := kubernetes.NewForConfig(w.plane.Config)
@@ -51,7 +51,7 @@ func (w *world) identify(t *testing.T) (kubeconfig string) {
 	return file
 }
 
-// manager makes one that has yet to start. It ends with the test.
+// manager returns a manager that is not started yet. It ends with the test.
 func (w *world) manager(t *testing.T, name string, args ...string) *manager {
 	t.Helper()
 	m := &manager{log: filepath.Join(w.dir, name+".log")}
@@ -71,11 +71,11 @@ func (w *world) manager(t *testing.T, name string, args ...string) *manager {
 	return m
 }
 
-// keep starts it again whenever it ends, as a kubelet does, until the test is over.
+// keep restarts it whenever it ends, like a kubelet, until the test ends.
 func (m *manager) keep(t *testing.T) {
 	t.Helper()
 	done := make(chan struct{})
-	t.Cleanup(func() { <-done }) // before the manager's own: what is stopped then is not started once more
+	t.Cleanup(func() { <-done }) // runs before the manager's own cleanup, so that the manager is not restarted
 	go func() {
 		defer close(done)
 		for {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A request is one that the API server has seen, by its own account.
+// A request is a request in the API server's audit log.
 type request struct {
-	at       time.Time // when it came
-	answered bool      // false as it comes; the same one follows when it has an answer
+	at       time.Time // time of arrival
+	answered bool      // false on arrival; the same request follows when it has a response
 	who      string    // the name of a node, or "" for the manager
 	verb     string
 	about    string // resource, or resource/subresource
@@ -19,17 +19,17 @@ type request struct {
 	code     int
 }
 
-// won reports whether it was done.
+// won reports whether it succeeded.
 func (r request) won() bool { return r.answered && r.code < 300 }
 
-// A journal takes what an API server writes down, and has all of it. Safe for concurrent use.
+// A journal collects an API server's audit log. It is safe for concurrent use.
 type journal struct {
 	mu   sync.Mutex
-	rest []byte // a line that has yet to end
+	rest []byte // an incomplete line
 	all  []request
 }
 
-// Write takes a part of the API server's account.
+// Write adds a part of the audit log.
 func (j *journal) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -46,7 +46,7 @@ func (j *journal) Write(p []byte) (int, error) {
 	}
 }
 
-// parse takes what a line ends with: an API server that was killed may have left half of one before it.
+// parse decodes the end of a line: a killed API server may have left an incomplete event before it.
 func parse(line []byte) (request, bool) {
 	var e struct {
 		Stage, Verb              string
@@ -74,21 +74,21 @@ func parse(line []byte) (request, bool) {
 	return r, true
 }
 
-// mark is a place in the journal.
+// mark returns the current position in the journal.
 func (j *journal) mark() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return len(j.all)
 }
 
-// since is what came after a mark.
+// since returns the requests after a mark.
 func (j *journal) since(mark int) []request {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.all[mark:len(j.all):len(j.all)]
 }
 
-// patched counts the patches of each NodeCatalog's spec that were done.
+// patched counts the successful patches of each NodeCatalog's spec.
 func patched(all []request) map[string]int {
 	by := map[string]int{}
 	for _, r := range all {
@@ -99,15 +99,15 @@ func patched(all []request) map[string]int {
 	return by
 }
 
-// A wave is how many requests came within a second at most: of all, of the manager and of one agent, and when the
-// largest began. bySecond counts all of them from a time on.
+// A wave is the maximum number of requests within a second: in total, of the manager and of one agent, and the time of
+// the maximum. bySecond counts all requests from a time on.
 type wave struct {
 	all, manager, agent int
 	after               time.Duration
 }
 
-// waveOf counts requests that came since a time, by seconds from then on. Of those of one client it counts each kind of
-// object apart, as clients do.
+// waveOf counts requests since a time, by second. For one client it counts each kind of object separately, like the
+// clients' rate limits.
 func waveOf(all []request, since time.Time) wave {
 	type of struct {
 		second     int

@@ -24,10 +24,10 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/nodes"
 )
 
-// settings are of the environment, each with what is quick.
+// settings are environment variables. The defaults give a short test.
 type settings struct {
 	nodes  int           // FETTLE_CHAOS_NODES
-	kills  int           // FETTLE_CHAOS_KILLS: of a manager in the middle of a change
+	kills  int           // FETTLE_CHAOS_KILLS: of a manager during a change
 	turns  int           // FETTLE_CHAOS_TURNS: of a leader, and of the API server
 	outage time.Duration // FETTLE_CHAOS_OUTAGE: of etcd
 	random *rand.Rand    // by FETTLE_CHAOS_SEED
@@ -66,15 +66,15 @@ type world struct {
 	lease      time.Duration // of each node; some are over in an outage, as they are renewed after two thirds
 	names      []string
 	machines   map[string]*machine
-	// unknown is the largest number of nodes that a resource's status has counted as unknown.
+	// unknown is the maximum number of unknown nodes in any resource's status.
 	unknown atomic.Int32
 }
 
 const (
 	groups = 5
-	// protected is a label that no kubelet may set.
+	// protected is a label that kubelets may not set.
 	protected = "node-restriction.kubernetes.io/tier"
-	limit     = 5 * time.Minute // of what is waited for
+	limit     = 5 * time.Minute // for each wait
 )
 
 func newWorld(t *testing.T) *world {
@@ -87,7 +87,7 @@ func newWorld(t *testing.T) *world {
 	var err error
 	w.dir, err = os.MkdirTemp(controlplane.Memory(), "fettle-chaos-")
 	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(w.dir) }) // in memory, or nobody misses it
+	t.Cleanup(func() { _ = os.RemoveAll(w.dir) }) // a leftover does no harm
 	w.program, w.kubeconfig = build(t, w.dir), w.identify(t)
 	w.populate(t)
 	go w.watchForUnknown(t.Context())
@@ -95,10 +95,10 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// interval is the time between runs of an agent: some of them are due in an outage.
+// interval is the time between runs of an agent, short enough for some runs during an outage.
 func interval(outage time.Duration) time.Duration { return outage / 3 }
 
-// complete gives an agent a host, and connections of its own, as it has where it is alone in its process.
+// complete gives an agent a host and its own connections, as in its own process.
 func (w *world) complete(t *testing.T) func(string, *nodeagent.Config) {
 	t.Helper()
 	tls, err := rest.TLSConfigFor(w.plane.Config)
@@ -112,7 +112,7 @@ func (w *world) complete(t *testing.T) func(string, *nodeagent.Config) {
 	}
 }
 
-// populate makes nodes, and resources of every way that contents come to them.
+// populate creates nodes, and resources with every source of content.
 func (w *world) populate(t *testing.T) {
 	t.Helper()
 	for i := range w.nodes {
@@ -141,7 +141,7 @@ func (w *world) populate(t *testing.T) {
 	}
 }
 
-// template is one that gives every node a text of its own.
+// template returns a template with a different result for each node.
 func template(text string) string { return "{{ .node.name }} runs {{ .facts.os.name }}: " + text }
 
 func (w *world) file(t *testing.T, name string, labels map[string]string, say func(*v1alpha1.FileSpec)) {
@@ -153,7 +153,7 @@ func (w *world) file(t *testing.T, name string, labels map[string]string, say fu
 	must(t, w.admin.Create(t.Context(), o))
 }
 
-// watchForUnknown notes how many nodes were ever counted as unknown.
+// watchForUnknown records the maximum number of unknown nodes.
 func (w *world) watchForUnknown(ctx context.Context) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()

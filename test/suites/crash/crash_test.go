@@ -1,6 +1,6 @@
-// Package crash_test takes from a run what it counts on: its life, its disk, its secrecy.
+// Package crash_test kills runs, breaks their disks and searches for leaked secrets.
 //
-// The program under test is the real one, built here, on disposable machines and roots.
+// It tests the real program on disposable machines and roots.
 package crash_test
 
 import (
@@ -22,17 +22,16 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// Settings of the environment: how often to kill, and which moments to choose.
+// Environment variables: the number of kills, and the seed of their moments.
 const (
 	roundsVar, defaultRounds = "FETTLE_CRASH_ROUNDS", 25
 	seedVar                  = "FETTLE_CRASH_SEED"
 )
 
-// files is how many files a round changes; the service reads all of them when it starts.
+// files is the number of files that a round changes. The service reads all of them when it starts.
 const files = 12
 
-// unit loads its configuration before it counts as started. Systemd gives up on what is restarted as often as here,
-// unless it is told not to.
+// unit loads its configuration before it counts as started. It disables systemd's limit on restarts.
 const unit = `[Unit]
 StartLimitIntervalSec=0
 [Service]
@@ -40,18 +39,18 @@ ExecStartPre=/bin/sh -c 'cat /srv/web/* > /run/loaded'
 ExecStart=/bin/sleep infinity
 `
 
-// A round is a state to bring the machine to. No two that follow each other have anything in common, so that none has
-// to be undone before the next.
+// A round is a desired state of the machine. Consecutive rounds have nothing in common, so that none has to be undone
+// before the next.
 type round int
 
 func (r round) present() bool { return r%2 == 1 }
 
-// content of a file is large enough to be torn.
+// content returns the content of a file, large enough to be torn.
 func (r round) content(file int) string {
 	return strings.Repeat(fmt.Sprintf("round %d file %d\n", r, file), 800)
 }
 
-// loaded is what the service has read when it has read everything.
+// loaded returns the data of a service that has read all files.
 func (r round) loaded() string {
 	var all strings.Builder
 	for i := range files {
@@ -81,7 +80,7 @@ func (r round) manifest() string {
 	return m.String()
 }
 
-// want is what the machine's own tools say of the state.
+// want is the expected output of the machine's tools.
 func (r round) want() string {
 	account, status := "", ""
 	if r.present() {
@@ -102,7 +101,7 @@ func TestNextRunRepairsKilledRun(t *testing.T) {
 	rounds, random := settings(t)
 	m := boot(t)
 
-	took := map[bool]time.Duration{} // By whether a run adds or removes.
+	took := map[bool]time.Duration{} // key: whether the run adds or removes
 	for r := round(1); r <= 2; r++ {
 		took[r.present()] = m.converge(t, r, "")
 	}
@@ -123,11 +122,11 @@ func TestNextRunRepairsKilledRun(t *testing.T) {
 	}
 	t.Logf("%d of %d runs were killed; they take %s to add and %s to remove", killed, tried, took[true], took[false])
 	if killed < rounds {
-		t.Errorf("only %d of %d runs lived to be killed", killed, tried)
+		t.Errorf("only %d of %d runs were killed before they ended", killed, tried)
 	}
 }
 
-// settings are how many rounds there are, and the source of their moments.
+// settings returns the number of rounds and the source of their moments.
 func settings(t *testing.T) (int, *rand.Rand) {
 	t.Helper()
 	number := func(name string, otherwise uint64) uint64 {
@@ -175,7 +174,7 @@ func (m machine) write(t *testing.T, r round) {
 	put(t, filepath.Join(m.Root(), "root/state.yaml"), r.manifest())
 }
 
-// apply waits for the lock: what the killed run was about to start holds it until it is the command that it is to be.
+// apply waits for the lock: a child of the killed run holds it until it calls exec.
 func (m machine) apply(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	return m.Command(t.Context(), append([]string{program, "apply", "-f", "/root/state.yaml", "--wait-for-lock=30s"}, args...)...)
@@ -186,8 +185,8 @@ func (m machine) invocation(t *testing.T) string {
 	return m.run(t, "systemctl", "show", "--value", "--property=InvocationID", "web")
 }
 
-// kill starts a run and kills its process, and none of those that it started, after a while. It tells whether the run
-// was alive until then.
+// kill starts a run and kills its process, but not its children, after a while. It reports whether the run was still
+// alive.
 func (m machine) kill(t *testing.T, after time.Duration) bool {
 	t.Helper()
 	cmd := m.apply(t)
@@ -195,12 +194,12 @@ func (m machine) kill(t *testing.T, after time.Duration) bool {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(ended) }() // Nobody asks how: the machine tells what came of it.
+	go func() { _ = cmd.Wait(); close(ended) }() // only the state of the machine matters
 	pid, moment := 0, time.After(after)
 	for pid == 0 {
 		select {
 		case <-ended:
-			t.Fatalf("the run ended before it was seen: %s", cmd.ProcessState)
+			t.Fatalf("the run ended before its process was found: %s", cmd.ProcessState)
 		case <-time.After(time.Millisecond):
 			pid = childNamed(cmd.Process.Pid, filepath.Base(program))
 		}
@@ -215,7 +214,7 @@ func (m machine) kill(t *testing.T, after time.Duration) bool {
 	}
 }
 
-// childNamed is the child of a process that runs a program by this name; 0 while there is none.
+// childNamed returns the child of a process that runs the named program, or 0.
 func childNamed(parent int, name string) int {
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", parent))
 	if err != nil {
@@ -223,14 +222,14 @@ func childNamed(parent int, name string) int {
 	}
 	for child := range strings.FieldsSeq(string(children)) {
 		if comm, err := os.ReadFile("/proc/" + child + "/comm"); err == nil && string(comm) == name+"\n" {
-			pid, _ := strconv.Atoi(child) // A directory of /proc that is no number has no parent.
+			pid, _ := strconv.Atoi(child) // a non-numeric directory in /proc has no parent
 			return pid
 		}
 	}
 	return 0
 }
 
-// expectWhole checks that every file is the old one or the new one.
+// expectWhole checks that every file has its old or its new content.
 func (m machine) expectWhole(t *testing.T, r round) {
 	t.Helper()
 	for i := range files {
@@ -241,8 +240,8 @@ func (m machine) expectWhole(t *testing.T, r round) {
 	}
 }
 
-// converge runs to the end and checks all that must be so then. A service that was on with an invocation before must
-// be on with another. It returns how long the run took.
+// converge makes a complete run and checks the result. A service that was running must have been restarted. It returns
+// the duration of the run.
 func (m machine) converge(t *testing.T, r round, before string) time.Duration {
 	t.Helper()
 	m.write(t, r)
@@ -256,11 +255,11 @@ func (m machine) converge(t *testing.T, r round, before string) time.Duration {
 	}
 	for i := range files {
 		if path := fmt.Sprintf("srv/web/f%02d", i); read(t, filepath.Join(m.Root(), path)) != r.content(i) {
-			t.Errorf("%s is not as it should be", path)
+			t.Errorf("%s has the wrong content", path)
 		}
 	}
 	if m.run(t, "cat", "/run/loaded") != r.loaded() || m.invocation(t) == before {
-		t.Error("the service was not refreshed after what it reads had changed")
+		t.Error("the service was not refreshed after a change to its files")
 	}
 	s, err := state.OpenReadOnly(filepath.Join(m.Root(), state.DefaultDir), state.Options{Wait: time.Second})
 	if err != nil {
@@ -271,7 +270,7 @@ func (m machine) converge(t *testing.T, r round, before string) time.Duration {
 	}
 	out, err := m.apply(t, "--noop").CombinedOutput()
 	if want := fmt.Sprintf("%[1]d resources: %[1]d in sync", files+3); err != nil || !strings.HasPrefix(string(out), want) {
-		t.Errorf("one run more finds %s%v", out, err)
+		t.Errorf("another run reports %s%v", out, err)
 	}
 	return took
 }

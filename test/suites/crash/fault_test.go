@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// failing, when set, makes the test binary run the command that it is given with these system calls failing as on a
+// failing names the variable that makes the test binary run its arguments with these system calls failing, as on a
 // broken disk.
 const failing = "FETTLE_TEST_FAILING_CALL"
 
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// brokenCalls are the system calls by which a write ends.
+// brokenCalls are the system calls that complete a write.
 func brokenCalls() map[string][]uint32 {
 	return map[string][]uint32{
 		"fsync":  {unix.SYS_FSYNC},
@@ -38,10 +38,9 @@ func brokenCalls() map[string][]uint32 {
 	}
 }
 
-// withBroken replaces this process by a command for which the kernel answers the calls with EIO. It only returns when
-// that can't be done.
+// withBroken replaces this process by a command for which the system calls fail with EIO. It returns only on failure.
 func withBroken(call string, argv []string) error {
-	runtime.LockOSThread() // The filter is this thread's, and what it executes inherits it.
+	runtime.LockOSThread() // the filter belongs to this thread and is inherited by exec
 	filter := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}}
 	for _, number := range brokenCalls()[call] {
 		filter = append(filter,
@@ -59,8 +58,8 @@ func withBroken(call string, argv []string) error {
 	return syscall.Exec(argv[0], argv, os.Environ())
 }
 
-// The script runs in a mount namespace of its own, with which all that it mounts goes away. Its words: the root, what
-// to do before the file is there and after, then the command to run.
+// The script runs in its own mount namespace, which removes its mounts at the end. Its arguments are the root, the steps
+// before and after the file exists, and the command to run.
 const faultScript = `set -e
 cd "$1"; before=$2; after=$3; shift 3
 eval "$before"; printf 'old\n' > srv/f; eval "$after"
@@ -90,8 +89,8 @@ func TestFailingDiskKeepsOldContentAndIsNamed(t *testing.T) {
 			before: "mount -t tmpfs -o mode=755 none srv", after: "chattr +i srv",
 			says: "operation not permitted", want: want,
 		},
-		"an I/O error when the content is brought to the disk": {call: "fsync", says: "input/output error", want: want},
-		"an I/O error when it takes its name":                  {call: "rename", says: "input/output error", want: want},
+		"an I/O error in fsync":  {call: "fsync", says: "input/output error", want: want},
+		"an I/O error in rename": {call: "rename", says: "input/output error", want: want},
 		"no room for the state": {
 			before: "mount -t tmpfs -o size=4k none state",
 			says:   "no space left on device", path: "/state", want: "exit 1\ncontent old\nfiles f ",
@@ -107,7 +106,7 @@ func TestFailingDiskKeepsOldContentAndIsNamed(t *testing.T) {
 			put(t, filepath.Join(root, "etc/passwd"), "root:x:0:0:root:/root:/bin/bash\n")
 			put(t, filepath.Join(root, "etc/group"), "root:x:0:\n")
 			argv := []string{command, "apply", "-f", "-", "--root", root, "--state-dir", filepath.Join(root, "state"), "--detailed-exitcodes"}
-			// A first run leaves the state as the second one does, which would otherwise fail for that.
+			// A first run creates the state, so that the second run fails only because of the broken disk.
 			first := exec.CommandContext(t.Context(), argv[0], argv[1:len(argv)-1]...)
 			first.Stdin = strings.NewReader(manifest("/srv/f", `"old\n"`))
 			if out, err := first.CombinedOutput(); err != nil {
@@ -121,20 +120,20 @@ func TestFailingDiskKeepsOldContentAndIsNamed(t *testing.T) {
 				t.Errorf("(-want +got):\n%s%s%s", diff, out, stderr)
 			}
 			if path := cmp.Or(c.path, "/srv/f"); !strings.Contains(stderr, c.says) || !strings.Contains(stderr, path) {
-				t.Errorf("it says %q, want %q and the path %s", stderr, c.says, path)
+				t.Errorf("stderr is %q, want %q and the path %s", stderr, c.says, path)
 			}
 		})
 	}
 }
 
-// large is content that doesn't fit where old content did.
+// large is content that needs more space than the old content.
 var large = strings.Repeat("x", 100<<10)
 
 func manifest(path, content string) string {
 	return "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: f}\nspec: {nodeSelector: {}, path: " + path + ", backup: None, content: " + content + "}\n"
 }
 
-// inNamespace runs the script with these words and returns what it wrote, without the line break at the end.
+// inNamespace runs the script with arguments and returns its output without the final newline.
 func inNamespace(t *testing.T, stdin string, words ...string) (string, string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "unshare", append([]string{"--mount", "sh", "-c", faultScript, "sh"}, words...)...)

@@ -8,7 +8,7 @@ import (
 	programs "github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
-// program is where the command lies in roots and machines.
+// program is the path of the command in roots and machines.
 const program = "/usr/local/bin/fettle"
 
 // install builds the command into a root.

@@ -13,15 +13,15 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// spy takes the place of a tool in a root: it notes what all processes have been told, which any user could see, and
-// goes on as the tool. Where there is a file /fail it repeats all secrets that it has and fails.
+// spy replaces a tool in a root: it records the arguments of all processes, which any user can see, and then runs the
+// tool. If the file /fail exists, it prints all its secrets and fails.
 const spy = `#!/bin/sh
 cat /proc/[0-9]*/cmdline >> /argv 2>/dev/null
 if test -e /fail; then env >&2; cat >&2; exit 1; fi
 exec "$0.real" "$@"
 `
 
-// A secret is a word that nothing else has in it.
+// A secret is a unique word.
 type secret struct{ name, word string }
 
 func TestSecretsStayHidden(t *testing.T) {
@@ -85,14 +85,14 @@ func TestSecretsStayHidden(t *testing.T) {
 		expectNoneBelow(t, filepath.Join(root, left), all)
 	}
 	if told := read(t, filepath.Join(root, "argv")); !strings.Contains(told, "chpasswd") || !strings.Contains(told, "apt-get") {
-		t.Errorf("the tools were not overheard: %q", told)
+		t.Errorf("the spies recorded nothing: %q", told)
 	}
 	if shadow := read(t, filepath.Join(root, "etc/shadow")); !strings.Contains(shadow, all[5].word) {
 		t.Error("the password was not set")
 	}
 }
 
-// fail has the tools fail from now on, or work.
+// fail makes the tools fail or work from now on.
 func fail(t *testing.T, root string, on bool) {
 	t.Helper()
 	path := filepath.Join(root, "fail")
@@ -105,7 +105,7 @@ func fail(t *testing.T, root string, on bool) {
 	}
 }
 
-// inRoot runs the command in a root and returns all that it says, and its exit code.
+// inRoot runs the command in a root and returns its output and exit code.
 func inRoot(t *testing.T, root, stdin string, args ...string) (string, int) {
 	t.Helper()
 	if stdin != "" {
@@ -128,12 +128,12 @@ func expectNone(t *testing.T, where, text string, secrets []secret) {
 	t.Helper()
 	for _, s := range secrets {
 		if strings.Contains(text, s.word) {
-			t.Errorf("%s: the %s is told:\n%s", where, s.name, strings.ReplaceAll(text, s.word, "<<"+s.name+">>"))
+			t.Errorf("%s: the %s is visible:\n%s", where, s.name, strings.ReplaceAll(text, s.word, "<<"+s.name+">>"))
 		}
 	}
 }
 
-// expectNoneBelow looks into a file, or all files of a directory.
+// expectNoneBelow searches a file, or all files of a directory.
 func expectNoneBelow(t *testing.T, dir string, secrets []secret) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

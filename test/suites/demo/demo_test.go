@@ -1,6 +1,6 @@
-// Package demo_test runs the demo: all of Fettle on real machines.
+// Package demo_test runs the demo, which uses all of Fettle on real machines.
 //
-// The demo itself waits for each thing that it tells and fails where one does not come true.
+// The demo itself waits for each result and fails if one does not occur.
 package demo_test
 
 import (
@@ -30,13 +30,13 @@ func TestDemoCompletesAndCleansUp(t *testing.T) {
 		"== Clearing up",
 	} {
 		if !strings.Contains(out, line) {
-			t.Errorf("the demo does not say %q; it says\n%s", line, out)
+			t.Errorf("the demo does not print %q; output:\n%s", line, out)
 		}
 	}
 	expectNothingLeft(t, network)
 }
 
-// runDemo runs the demo to its end and returns what it said.
+// runDemo runs the demo to its end and returns its output.
 func runDemo(t *testing.T, env ...string) string {
 	t.Helper()
 	program.Depend(t)

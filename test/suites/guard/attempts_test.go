@@ -23,7 +23,7 @@ import (
 // An attempt does one thing to one object.
 type attempt func(ctx context.Context, r dynamic.ResourceInterface, o object) error
 
-// attempts are what can be done to an object, by what it is called.
+// attempts are the possible writes to an object, by name.
 func (o object) attempts() map[string]attempt {
 	all := map[string]attempt{
 		"create": create, "update": update(""), "patch": patch(""), "apply": apply(""),
@@ -64,7 +64,7 @@ func (c *cluster) try(t *testing.T) map[string]error {
 	return all
 }
 
-// tryToMakeOwn lets the agent of a node that has neither NodeCatalog nor Lease make them.
+// tryToMakeOwn makes an agent without NodeCatalog and Lease try to create them.
 func (c *cluster) tryToMakeOwn(t *testing.T, node string) map[string]error {
 	t.Helper()
 	cfg := rest.AnonymousClientConfig(c.cfg)
@@ -85,7 +85,7 @@ func (c *cluster) tryToMakeOwn(t *testing.T, node string) map[string]error {
 	return all
 }
 
-// in is where a client finds objects of the kind.
+// in returns a client for objects of the kind.
 func (o object) in(c dynamic.Interface) dynamic.ResourceInterface {
 	if o.namespace == "" {
 		return c.Resource(o.resource)
@@ -93,7 +93,7 @@ func (o object) in(c dynamic.Interface) dynamic.ResourceInterface {
 	return c.Resource(o.resource).Namespace(o.namespace)
 }
 
-// create makes another object of the kind. (One of that name would be there already.)
+// create creates another object of the kind, because the object itself exists.
 func create(ctx context.Context, r dynamic.ResourceInterface, o object) error {
 	next := o.document()
 	next.SetName(o.another())
@@ -102,7 +102,7 @@ func create(ctx context.Context, r dynamic.ResourceInterface, o object) error {
 	return err
 }
 
-// another is the name of an object of the kind that there could be.
+// another returns the name of a possible object of the kind.
 func (o object) another() string {
 	if o.kind == "Catalog" {
 		return catalog.Name(nil)
@@ -144,25 +144,25 @@ func apply(subresource string) attempt {
 	}
 }
 
-// takeOver would have the garbage collector wait for the agent.
+// takeOver would block garbage collection.
 func takeOver(ctx context.Context, r dynamic.ResourceInterface, o object) error {
 	_, err := r.Patch(ctx, o.name, types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/mine"]}}`), metav1.PatchOptions{})
 	return err
 }
 
-// prolong would have the manager never miss the agent.
+// prolong would hide the agent's absence from the manager.
 func prolong(ctx context.Context, r dynamic.ResourceInterface, o object) error {
 	_, err := r.Patch(ctx, o.name, types.MergePatchType, []byte(`{"spec":{"leaseDurationSeconds":86400}}`), metav1.PatchOptions{})
 	return err
 }
 
-// handOn would have everyone who looks at Leases read as much as an object holds.
+// handOn would make every reader of Leases read large objects.
 func handOn(ctx context.Context, r dynamic.ResourceInterface, o object) error {
 	_, err := r.Patch(ctx, o.name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"holderIdentity":%q}}`, strings.Repeat("x", 1<<20)), metav1.PatchOptions{})
 	return err
 }
 
-// burdens are what would make a status that is read by many too large, or what is made of it.
+// burdens would make a widely read status, or data derived from it, too large.
 func burdens() map[string]string {
 	long := strings.Repeat("x", 64<<10)
 	report := func(fields string) string {
@@ -194,7 +194,7 @@ func subresources(name string) []string {
 	return []string{name}
 }
 
-// document is the object as a client sends it.
+// document returns the object as a client sends it.
 func (o object) document() *unstructured.Unstructured {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o.whole.DeepCopyObject())
 	if err != nil {
@@ -209,7 +209,7 @@ func (o object) document() *unstructured.Unstructured {
 	return u
 }
 
-// change says something that an agent could want to say.
+// change returns a plausible update by an agent.
 func (o object) change(u *unstructured.Unstructured) {
 	now := time.Now().UTC()
 	var err error

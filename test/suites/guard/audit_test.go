@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// What the policies refuse is in the API server's audit log, by policy and with the reason.
+// The API server's audit log contains denied requests with the policy and the reason.
 func TestRefusalIsAudited(t *testing.T) {
 	t.Parallel()
 
@@ -75,14 +75,14 @@ func TestRefusalIsAudited(t *testing.T) {
 	}
 }
 
-// A failure is one that an audit event's annotation has.
+// A failure is a validation failure in an audit event's annotation.
 type failure struct {
 	Policy, Binding, Message string
 	ExpressionIndex          int
 	ValidationActions        []string
 }
 
-// An auditLog takes an API server's audit events, JSON by lines. Safe for concurrent use.
+// An auditLog collects an API server's audit events, JSON lines. It is safe for concurrent use.
 type auditLog struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -94,7 +94,7 @@ func (l *auditLog) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// failures are those of a policy, of the first request that has any.
+// failures returns the failures of a policy in the first request that has any.
 func (l *auditLog) failures(t *testing.T, policy string) []failure {
 	t.Helper()
 	l.mu.Lock()

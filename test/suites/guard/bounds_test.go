@@ -24,10 +24,10 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// etcdLimit is what etcd stores for one object: its --max-request-bytes.
+// etcdLimit is etcd's limit for one object, its --max-request-bytes.
 const etcdLimit = 1.5 * (1 << 20)
 
-// A node writes as much as schema and policy let it, and the manager still writes its spec.
+// Even if a node writes as much as schema and policy allow, the manager can write its spec.
 func TestNodeObjectSizeIsLimited(t *testing.T) {
 	t.Parallel()
 
@@ -35,15 +35,15 @@ func TestNodeObjectSizeIsLimited(t *testing.T) {
 	c := newCluster(t, cfg)
 	n := node{dynamic: c.agents["node-a"], name: "node-a"}
 
-	t.Run("which refuses what is too large", func(t *testing.T) {
+	t.Run("rejects large statuses", func(t *testing.T) {
 		for name, status := range oversized() {
 			err := n.merge(t.Context(), status)
 			if !apierrors.IsRequestEntityTooLargeError(err) && !apierrors.IsInvalid(err) && !isOverBudget(err) {
-				t.Errorf("%s was accepted, or refused for another reason: %.300v", name, err)
+				t.Errorf("%s was accepted, or rejected for another reason: %.300v", name, err)
 			}
 		}
 	})
-	t.Run("which takes what an agent reports", func(t *testing.T) {
+	t.Run("accepts facts within the limits", func(t *testing.T) {
 		for name, facts := range map[string]any{
 			"many numbers":  map[string]any{"list": repeated(1, 16<<10-10)},
 			"many names":    numbered(1024),
@@ -60,7 +60,7 @@ func TestNodeObjectSizeIsLimited(t *testing.T) {
 			}
 		}
 	})
-	t.Run("which takes the largest status that an agent makes", func(t *testing.T) {
+	t.Run("accepts an agent's largest status", func(t *testing.T) {
 		for _, character := range []string{"x", "<", "\u2028", "\x01", "😀", ""} {
 			must(t, n.merge(t.Context(), map[string]any{"facts": nil}))
 			if err := n.merge(t.Context(), agentStatus(t, character)); err != nil {
@@ -68,7 +68,7 @@ func TestNodeObjectSizeIsLimited(t *testing.T) {
 			}
 		}
 	})
-	t.Run("however many field managers it invents", func(t *testing.T) {
+	t.Run("limits field managers", func(t *testing.T) {
 		n := node{dynamic: c.agents["node-bound"], name: "node-bound"}
 		var refused error
 		for i := 0; i < 400 && refused == nil; i++ {
@@ -85,7 +85,7 @@ func TestNodeObjectSizeIsLimited(t *testing.T) {
 			t.Errorf("many field managers of a Lease: %.300v", refused)
 		}
 	})
-	t.Run("nor with managedFields that it forges", func(t *testing.T) {
+	t.Run("limits forged managedFields", func(t *testing.T) {
 		n := node{dynamic: c.agents["node-bound"], name: "node-bound"}
 		const entry = `{"managedFields":[{"manager":"fettle-nodeagent","operation":"Update","apiVersion":%q,"time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","subresource":%q,"fieldsV1":{%s}}]}`
 		forge := func(r dynamic.ResourceInterface, more, version string, subresource ...string) {
@@ -112,7 +112,7 @@ func TestNodeObjectSizeIsLimited(t *testing.T) {
 	}
 }
 
-// A node is the agent of one, as its token lets it act.
+// A node is an agent with a node's token.
 type node struct {
 	dynamic dynamic.Interface
 	name    string
@@ -126,7 +126,7 @@ func (n node) leases() dynamic.ResourceInterface {
 	return n.dynamic.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace(namespace)
 }
 
-// merge writes what of a status is given, as an agent does.
+// merge patches the given fields of a status, like an agent.
 func (n node) merge(ctx context.Context, status map[string]any) error {
 	body, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
@@ -136,7 +136,7 @@ func (n node) merge(ctx context.Context, status map[string]any) error {
 	return err
 }
 
-// report applies a status as a field manager of its own, which adds to managedFields.
+// report applies a status with its own field manager, which adds to managedFields.
 func (n node) report(ctx context.Context, status map[string]any, manager string) error {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "fettle.dev/v1alpha1", "kind": "NodeCatalog", "metadata": map[string]any{"name": n.name}, "status": plain(status)}}
 	_, err := n.nodeCatalogs().Apply(ctx, n.name, u, metav1.ApplyOptions{FieldManager: manager, Force: true}, "status")
@@ -152,7 +152,7 @@ func (n node) renew(ctx context.Context, manager string) error {
 	return err
 }
 
-// fill writes as much as is accepted: as many field managers, and as large a status.
+// fill writes as many field managers and as large a status as are accepted.
 func (n node) fill(t *testing.T, character string) {
 	t.Helper()
 	for i := range 400 {
@@ -173,7 +173,7 @@ func (n node) fill(t *testing.T, character string) {
 	}
 }
 
-// fullStatus has something in every field but facts.
+// fullStatus returns a status with a value in every field except facts.
 func fullStatus(character string) map[string]any {
 	text := func(n int) string { return strings.Repeat(character, n) }
 	var conditions, resources []any
@@ -196,7 +196,7 @@ func fullStatus(character string) map[string]any {
 	}
 }
 
-// agentStatus is what an agent makes of a host that has more to report than there is room for.
+// agentStatus returns an agent's status of a host with more to report than fits.
 func agentStatus(t *testing.T, character string) map[string]any {
 	t.Helper()
 	facts := resource.Facts{"numbers": repeated(1, 5000)}
@@ -225,7 +225,7 @@ func agentStatus(t *testing.T, character string) map[string]any {
 	return out
 }
 
-// oversized are statuses that schema or policy refuses.
+// oversized are statuses that schema or policy rejects.
 func oversized() map[string]map[string]any {
 	facts := func(v any) map[string]any { return map[string]any{"facts": v} }
 	full := fullStatus("x")
@@ -258,7 +258,7 @@ func oversized() map[string]map[string]any {
 	}
 }
 
-// leavesRoom writes the largest spec that the manager writes.
+// leavesRoom writes a spec of the manager's maximum size.
 func leavesRoom(t *testing.T, admin client.Client, name string) {
 	t.Helper()
 	var spec v1alpha1.NodeCatalogSpec
@@ -286,12 +286,12 @@ func leavesRoom(t *testing.T, admin client.Client, name string) {
 	}
 }
 
-// isOverBudget reports whether a policy gave up adding up what was sent, which refuses it.
+// isOverBudget reports whether a policy denied a request because it exceeded the cost budget.
 func isOverBudget(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "cost limit")
 }
 
-// plain is a value as JSON has it.
+// plain converts a value to its JSON types.
 func plain(v any) any {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -320,7 +320,7 @@ func numbered(n int) map[string]any {
 	return all
 }
 
-// nested is an object of so many levels, by turns objects and lists.
+// nested returns an object with n levels, alternating objects and lists.
 func nested(levels int) map[string]any {
 	var v any = "x"
 	for i := range levels - 1 {

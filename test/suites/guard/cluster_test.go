@@ -33,18 +33,17 @@ const (
 	account   = "fettle-nodeagent"
 )
 
-// A cluster has three nodes with a NodeCatalog and a Lease each, and whatever else an
-// agent could lay its hands on.
+// A cluster has three nodes with a NodeCatalog and a Lease each, and one object of every other kind.
 type cluster struct {
 	cfg     *rest.Config
 	admin   client.Client
 	set     kubernetes.Interface
-	agents  map[string]dynamic.Interface // by the name of their token
+	agents  map[string]dynamic.Interface // by token name
 	objects []object
 	before  map[string]string // versions
 }
 
-// An object is one to try verbs on.
+// An object is a target of attempts.
 type object struct {
 	kind, namespace, name string
 	resource              schema.GroupVersionResource
@@ -75,7 +74,7 @@ func newCluster(t *testing.T, cfg *rest.Config) *cluster {
 	return c
 }
 
-// token asks for a token as its name says.
+// token requests the named token.
 func (c *cluster) token(t *testing.T, name string) string {
 	t.Helper()
 	var bound client.Object
@@ -105,7 +104,7 @@ func (c *cluster) pod(t *testing.T, name, node string) *corev1.Pod {
 	return pod
 }
 
-// populate makes the objects.
+// populate creates the objects.
 func (c *cluster) populate(t *testing.T) {
 	t.Helper()
 	for _, node := range []string{"node-a", "node-b", "node-bound"} {
@@ -146,11 +145,11 @@ func (c *cluster) awaitPolicy(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
 			return nil
 		}
-		return cmp.Or(err, errors.New("it was allowed"))
+		return cmp.Or(err, errors.New("the request was allowed"))
 	})
 }
 
-// awaitRights waits until the API server knows that agents may do anything.
+// awaitRights waits until agents have all permissions.
 func (c *cluster) awaitRights(t *testing.T) {
 	t.Helper()
 	until(t, "the rights to be known", func() error {
@@ -161,11 +160,11 @@ func (c *cluster) awaitRights(t *testing.T) {
 		if err := c.admin.Create(t.Context(), review); err != nil || review.Status.Allowed {
 			return err
 		}
-		return errors.New("it may not")
+		return errors.New("the agent lacks the permission")
 	})
 }
 
-// versions are those of the objects that no agent may write.
+// versions returns the resource versions of objects that no agent may write.
 func (c *cluster) versions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -198,7 +197,7 @@ func until(t *testing.T, what string, done func() error) {
 		return last == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("waited in vain for %s: %v", what, last)
+		t.Fatalf("timed out waiting for %s: %v", what, last)
 	}
 }
 

@@ -1,6 +1,5 @@
-// Package guard holds the tests of what an agent's token may write, on a real API server.
+// Package guard tests the write permissions of agents' tokens on a real API server.
 //
-// Tokens are asked for as a kubelet does, bound to pods on nodes, and every verb is tried
-// on every object: once with rights that are far too wide, so that the admission policy
-// alone is what refuses, and once with those of config/rbac.
+// Tokens are bound to pods on nodes, as by a kubelet. Every verb is tried on every object: once with all permissions, so
+// that only the admission policy denies requests, and once with those of config/rbac.
 package guard

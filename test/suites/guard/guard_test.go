@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// tokens are the nodes of the agents' tokens, and two that name none.
+// tokens are the agents' tokens with their nodes. Two have none.
 var tokens = []string{"node-a", "node-b", "node-bound", "pod on no node", "bound to nothing"}
 
 func TestAgentWritesOwnNodeOnly(t *testing.T) {
@@ -29,7 +29,7 @@ func TestAgentWritesOwnNodeOnly(t *testing.T) {
 	widen(t, c)
 	widened := c.try(t)
 
-	t.Run("with the rights of config/rbac", func(t *testing.T) {
+	t.Run("with the permissions of config/rbac", func(t *testing.T) {
 		compare(t, []string{
 			"node-a: apply Lease fettle-nodes/node-a", "node-a: apply status of NodeCatalog node-a",
 			"node-a: patch Lease fettle-nodes/node-a", "node-a: patch status of NodeCatalog node-a",
@@ -39,7 +39,7 @@ func TestAgentWritesOwnNodeOnly(t *testing.T) {
 			"node-bound: patch Lease fettle-nodes/node-bound", "node-bound: patch status of NodeCatalog node-bound",
 		}, shipped)
 	})
-	t.Run("with all rights", func(t *testing.T) {
+	t.Run("with all permissions", func(t *testing.T) {
 		compare(t, []string{
 			"node-a: apply Lease fettle-nodes/node-a", "node-a: apply status of NodeCatalog node-a",
 			"node-a: patch Lease fettle-nodes/node-a", "node-a: patch status of NodeCatalog node-a",
@@ -53,18 +53,18 @@ func TestAgentWritesOwnNodeOnly(t *testing.T) {
 		}, widened)
 		for attempt, err := range widened {
 			if err != nil && !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'fettle-nodeagent'") {
-				t.Errorf("%s was refused, but not by the policy: %v", attempt, err)
+				t.Errorf("%s was denied, but not by the policy: %v", attempt, err)
 			}
 		}
 	})
-	t.Run("and does not make its own", func(t *testing.T) {
+	t.Run("cannot create its own objects", func(t *testing.T) {
 		for name, err := range c.tryToMakeOwn(t, "node-new") {
 			if err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'fettle-nodeagent'") || !strings.Contains(err.Error(), "not CREATE") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	})
-	t.Run("and is told why not", func(t *testing.T) {
+	t.Run("is denied with a reason", func(t *testing.T) {
 		for attempt, want := range map[string]string{
 			"node-a: patch status of NodeCatalog node-b":         "the agent of node node-a may update the status of NodeCatalog node-a and renew Lease fettle-nodes/node-a, and nothing else: not UPDATE nodecatalogs.fettle.dev/status node-b",
 			"node-a: patch Lease kube-system/node-a":             "and nothing else: not UPDATE leases.coordination.k8s.io kube-system/node-a",
@@ -75,27 +75,27 @@ func TestAgentWritesOwnNodeOnly(t *testing.T) {
 			"bound to nothing: create Lease node-a-02":           "an agent whose token names no node may write nothing",
 		} {
 			if got := fmt.Sprint(widened[attempt]); !strings.Contains(got, want) {
-				t.Errorf("%s was answered with %s, want %s", attempt, got, want)
+				t.Errorf("the response to %s is %s, want %s", attempt, got, want)
 			}
 		}
 	})
-	t.Run("and is brief", func(t *testing.T) {
+	t.Run("cannot write long reports", func(t *testing.T) {
 		own := c.agents["node-a"].Resource(v1alpha1.GroupVersion.WithResource("nodecatalogs"))
 		for field, patch := range burdens() {
 			_, err := own.Patch(t.Context(), "node-a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
 			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), field+":") {
-				t.Errorf("%s was written, or refused for another reason: %.200v", field, err)
+				t.Errorf("%s was accepted, or denied for another reason: %.200v", field, err)
 			}
 		}
 	})
-	t.Run("and changed nothing else", func(t *testing.T) {
+	t.Run("changes no other object", func(t *testing.T) {
 		if diff := cmp.Diff(c.before, c.versions(t)); diff != "" {
 			t.Error(diff)
 		}
 	})
 }
 
-// widen gives agents all rights.
+// widen grants agents all permissions.
 func widen(t *testing.T, c *cluster) {
 	t.Helper()
 	must(t, c.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
@@ -106,7 +106,7 @@ func widen(t *testing.T, c *cluster) {
 	c.awaitRights(t)
 }
 
-// compare wants these attempts to have succeeded, and all others to be forbidden.
+// compare fails the test unless exactly these attempts succeeded and all others were forbidden.
 func compare(t *testing.T, want []string, attempts map[string]error) {
 	t.Helper()
 	var got []string
@@ -120,9 +120,9 @@ func compare(t *testing.T, want []string, attempts map[string]error) {
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what was allowed (-want +got):\n%s", diff)
+		t.Errorf("allowed attempts (-want +got):\n%s", diff)
 	}
-	const objects, verbs = 9, 5 // some objects have more verbs, which makes it clear that none is left out
+	const objects, verbs = 9, 5 // some objects have more verbs
 	if least := len(tokens) * objects * verbs; len(attempts) < least {
 		t.Errorf("%d attempts were made, fewer than %d", len(attempts), least)
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// TestAgentsHaveOwnPriorityLevel asks an API server, which says of each request what it
-// was taken for.
+// TestAgentsHaveOwnPriorityLevel reads the FlowSchema and priority level from the API server's response headers.
 func TestAgentsHaveOwnPriorityLevel(t *testing.T) {
 	t.Parallel()
 
@@ -36,7 +35,7 @@ func TestAgentsHaveOwnPriorityLevel(t *testing.T) {
 		until(t, "the queue of "+path, func() error {
 			is := ask(t, agent, path)
 			if is.schema != string(schema.UID) || is.level != string(level.UID) {
-				return errors.New("it was taken for " + is.schema)
+				return errors.New("the request matched FlowSchema " + is.schema)
 			}
 			return nil
 		})
@@ -47,14 +46,14 @@ func TestAgentsHaveOwnPriorityLevel(t *testing.T) {
 	nodes, err := flows.PriorityLevelConfigurations().Get(t.Context(), "node-high", metav1.GetOptions{})
 	must(t, err)
 	if is := ask(t, kubelet, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-q"); is.level != string(nodes.UID) {
-		t.Errorf("a kubelet waits in %s", is.level)
+		t.Errorf("a kubelet's request has priority level %s", is.level)
 	}
 	if level.Spec.Type != flowcontrolv1.PriorityLevelEnablementLimited || *level.Spec.Limited.BorrowingLimitPercent != 0 || *level.Spec.Limited.NominalConcurrencyShares >= *nodes.Spec.Limited.NominalConcurrencyShares {
-		t.Errorf("agents may crowd kubelets out: %+v", level.Spec.Limited)
+		t.Errorf("agents can borrow capacity from kubelets: %+v", level.Spec.Limited)
 	}
 }
 
-// taken is what a request was taken for, by UIDs.
+// taken identifies the FlowSchema and priority level of a request by UID.
 type taken struct{ schema, level string }
 
 func ask(t *testing.T, cfg *rest.Config, path string) taken {

@@ -22,7 +22,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// A namePrefix renames accounts, policies and queues; each still guards what it guarded.
+// A namePrefix renames accounts, policies and queues. They must still apply.
 func TestPoliciesApplyAfterKustomizeRenames(t *testing.T) {
 	t.Parallel()
 
@@ -77,7 +77,7 @@ func TestKustomizeRejectsOtherNamespace(t *testing.T) {
 	}
 }
 
-// installWithPrefix applies config/default, all names in it with a prefix.
+// installWithPrefix applies config/default with a namePrefix.
 func installWithPrefix(t *testing.T, cfg *rest.Config, prefix string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,19 +86,19 @@ func installWithPrefix(t *testing.T, cfg *rest.Config, prefix string) {
 	controlplane.Kubectl(t, kubeconfig, "apply", "--server-side", "--force-conflicts", "-k", overlay(t, dir, "namePrefix: "+prefix))
 }
 
-// overlay writes one of config/default into a directory, with a line of its own, and returns where it is.
+// overlay writes an overlay of config/default with an additional line, and returns its directory.
 func overlay(t *testing.T, dir, line string) string {
 	t.Helper()
 	base, err := filepath.Abs("../../../config")
 	must(t, err)
-	must(t, os.CopyFS(filepath.Join(dir, "config"), os.DirFS(base))) // kustomize takes relative paths alone
+	must(t, os.CopyFS(filepath.Join(dir, "config"), os.DirFS(base))) // kustomize accepts only relative paths
 	top := filepath.Join(dir, "overlay")
 	must(t, os.Mkdir(top, 0o755))
 	must(t, os.WriteFile(filepath.Join(top, "kustomization.yaml"), []byte(line+"\nresources: [../config/default]\n"), 0o600))
 	return top
 }
 
-// actAs is a client with a token of an account, bound to a pod on a node where one is given.
+// actAs returns a client with a token of a service account, bound to a pod on the node if one is given.
 func actAs(t *testing.T, cfg *rest.Config, admin client.Client, namespace, account, node string) dynamic.Interface {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{}
@@ -118,10 +118,10 @@ func actAs(t *testing.T, cfg *rest.Config, admin client.Client, namespace, accou
 	return c
 }
 
-// wantRefusal is an error unless a policy refused something.
+// wantRefusal returns an error unless a policy denied a request.
 func wantRefusal(err error, policy string) error {
 	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+policy+"'") {
 		return nil
 	}
-	return errors.Join(errors.New("the policy did not refuse it"), err)
+	return errors.Join(errors.New("the policy did not deny the request"), err)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// The API server extends a token of 3607 s, which is what it has kubelets mount by default, to a year.
+// The API server extends a token of 3607 s, the default that kubelets request, to a year.
 func TestTokensExpireAfterAnHour(t *testing.T) {
 	t.Parallel()
 
@@ -43,7 +43,7 @@ func TestTokensExpireAfterAnHour(t *testing.T) {
 			pod, err := set.CoreV1().Pods(tt.namespace).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}, Spec: tt.pod}, metav1.CreateOptions{})
 			must(t, err)
 			if is := lifetime(t, cfg, pod, byDefault); is < 300*24*time.Hour {
-				t.Fatalf("a token as it is mounted by default expires after %s: this test shows nothing", is)
+				t.Fatalf("a default token expires after %s: this test proves nothing", is)
 			}
 			if pod.Spec.AutomountServiceAccountToken == nil || *pod.Spec.AutomountServiceAccountToken {
 				t.Error("the default token is mounted")
@@ -53,13 +53,13 @@ func TestTokensExpireAfterAnHour(t *testing.T) {
 				t.Fatalf("%d tokens are mounted where clients look for one, want 1", len(tokens))
 			}
 			if is := lifetime(t, cfg, pod, *tokens[0].ExpirationSeconds); is > time.Hour {
-				t.Errorf("its token expires after %s", is)
+				t.Errorf("the token expires after %s", is)
 			}
 		})
 	}
 }
 
-// mounted are the tokens that the first container finds where clients look for one.
+// mounted returns the tokens in the first container at the path where clients look for one.
 func mounted(pod corev1.PodSpec) []*corev1.ServiceAccountTokenProjection {
 	var all []*corev1.ServiceAccountTokenProjection
 	for _, v := range pod.Volumes {
@@ -77,7 +77,7 @@ func mounted(pod corev1.PodSpec) []*corev1.ServiceAccountTokenProjection {
 	return all
 }
 
-// lifetime is how long a token is accepted that a kubelet asks for with this expiry.
+// lifetime returns how long a token that a kubelet requests with this expiry is valid.
 func lifetime(t *testing.T, cfg *rest.Config, pod *corev1.Pod, seconds int64) time.Duration {
 	t.Helper()
 	set, err := kubernetes.NewForConfig(cfg)
@@ -88,7 +88,7 @@ func lifetime(t *testing.T, cfg *rest.Config, pod *corev1.Pod, seconds int64) ti
 	}}
 	request, err = set.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(t.Context(), pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
 	must(t, err)
-	var claims struct{ Iat, Exp int64 } // the status has the time that was asked for
+	var claims struct{ Iat, Exp int64 } // the status has the requested time
 	_, body, _ := strings.Cut(request.Status.Token, ".")
 	body, _, _ = strings.Cut(body, ".")
 	text, err := base64.RawURLEncoding.DecodeString(body)

@@ -1,6 +1,5 @@
-// Package secrets holds the tests of how a Secret gets to a host, with a real manager and
-// real agents on a real API server.
+// Package secrets tests the path of a Secret to a host, with a real manager and real agents on a real API server.
 //
-// Values that are nowhere else are looked for in all that etcd has, and in all that
-// manager and agent say and keep: they are in Secrets and on hosts alone.
+// It searches for unique values in etcd and in all output and files of the manager and the agents: they must occur only
+// in Secrets and on hosts.
 package secrets

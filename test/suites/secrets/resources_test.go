@@ -14,11 +14,10 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// licence is what the server has for who sends the right header. It is no secret.
+// licence is the content for requests with the right header. It is not a secret.
 const licence = "a licence\n"
 
-// newServer starts one that repeats in its answers what it was sent, and serves /licence for
-// the right header.
+// newServer starts a server that repeats request headers in its responses, and serves /licence for the right header.
 func newServer(t *testing.T, header string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +48,7 @@ func certificatesOf(server *httptest.Server) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 }
 
-// A secret of which a text is marked.
+// A secret with a marked text.
 func secretOf(name, text string) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -77,8 +76,8 @@ func typeOf(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}
 }
 
-// fetched has a File take its content from the server, with a header of the Secret "header"
-// and with certificates from elsewhere.
+// fetched returns a File with content from the server, a header from the Secret "header" and certificates from another
+// object.
 func fetched(name, url string, ca v1alpha1.ValueSource) *v1alpha1.File {
 	return fileOf(name, func(s *v1alpha1.FileSpec) {
 		s.Source, s.CAFrom = &url, &ca
@@ -90,7 +89,7 @@ func secretRef(name string) v1alpha1.ValueSource {
 	return v1alpha1.ValueSource{SecretKeyRef: new(ref(name))}
 }
 
-// given is an Exec with a variable TOKEN of the Secret "variable", also in its checks.
+// given returns an Exec with a variable TOKEN from the Secret "variable", which its checks get, too.
 func given(name, command string, adjust func(*v1alpha1.ExecSpec)) *v1alpha1.Exec {
 	e := &v1alpha1.Exec{TypeMeta: typeOf("Exec"), ObjectMeta: metav1.ObjectMeta{Name: name}}
 	e.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{protected: "front"}}
@@ -109,7 +108,7 @@ func userOf(name, secret string) *v1alpha1.User {
 	return u
 }
 
-// everySecret is every way for a secret to a host, and what must be of it: in sync, or failed.
+// everySecret returns resources for every path of a secret to a host, with the expected states.
 // The server has the certificate that is in the Secret "ca" and in the ConfigMap "ca".
 func everySecret(server *httptest.Server) (objects []client.Object, succeed, fail []client.Object) {
 	objects = []client.Object{
@@ -151,7 +150,7 @@ func everySecret(server *httptest.Server) (objects []client.Object, succeed, fai
 
 const headerValue = marked + " header"
 
-// otherAuthority has signed nothing.
+// otherAuthority is a CA that has signed nothing.
 const otherAuthority = `-----BEGIN CERTIFICATE-----
 MIIBlTCCATugAwIBAgIUT96XldZzAHGXlMAmUbkvdMt6EBQwCgYIKoZIzj0EAwIw
 HzEdMBsGA1UEAwwURXhhbXBsZSBBcnRpZmFjdHMgQ0EwIBcNMjYxMTIyMDU0ODE3

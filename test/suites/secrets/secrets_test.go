@@ -17,11 +17,10 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// protected is a label that no kubelet may set.
+// protected is a label that kubelets may not set.
 const protected = "node-restriction.kubernetes.io/tier"
 
-// TestSecretReachesItsHostsOnly is one story, as each step begins
-// where the one before has ended.
+// TestSecretReachesItsHostsOnly is a sequence: each step starts from the result of the previous one.
 func TestSecretReachesItsHostsOnly(t *testing.T) {
 	cfg, stored := controlplane.StartOpen(t)
 	w := newWorld(t, cfg, stored)
@@ -85,7 +84,7 @@ func TestSecretReachesItsHostsOnly(t *testing.T) {
 	w.stopManager()
 	version := w.catalog("front-1").Generation
 	w.startManager()
-	w.change(w.secret("other", "x"), "y") // which it must have seen, and so all else
+	w.change(w.secret("other", "x"), "y") // once the manager has seen this, it has seen everything before
 	w.file("other", "/etc/other", "other", nil)
 	front.has("/etc/other", "y")
 	if is := w.catalog("front-1").Generation; is != version+1 {
@@ -104,7 +103,7 @@ func TestSecretReachesItsHostsOnly(t *testing.T) {
 	})
 	front.has("/etc/token", "three")
 	if nc := w.catalog("front-1"); strings.Contains(jsonOf(t, nc.Spec.Entries), `"token"`) {
-		t.Error("it is still in the NodeCatalog")
+		t.Error("the secret is still in the NodeCatalog")
 	}
 	token.Labels = map[string]string{v1alpha1.LabelExposeToNodes: "true"}
 	must(t, w.admin.Update(t.Context(), token))
@@ -117,7 +116,7 @@ func TestSecretReachesItsHostsOnly(t *testing.T) {
 	w.isToldNowhere(front, back)
 	for _, path := range []string{"etc/token", "etc/claimed", "etc/unlabelled"} {
 		if _, err := os.Stat(filepath.Join(back.root, path)); err == nil {
-			t.Errorf("%s is on a host that it is not for", path)
+			t.Errorf("%s is on an unselected host", path)
 		}
 	}
 }
@@ -167,7 +166,7 @@ func (w *world) user(name string, secret *corev1.Secret) {
 	must(w.t, w.admin.Create(w.t.Context(), u))
 }
 
-// What finds nothing must be known to find something.
+// This proves that the search can find secrets.
 func TestSearchFindsEncodedSecrets(t *testing.T) {
 	for _, before := range []string{"", "a", "ab", "abc"} {
 		for _, text := range []string{before + marked, base64.StdEncoding.EncodeToString([]byte(before + marked + before))} {
@@ -177,6 +176,6 @@ func TestSearchFindsEncodedSecrets(t *testing.T) {
 		}
 	}
 	if hasSecret("Marked-5ecret") {
-		t.Error("what is no secret is found")
+		t.Error("the search found text that is not a secret")
 	}
 }

@@ -23,14 +23,14 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// An agent that debugs is given every secret that there can be, by servers, tools and commands
-// that repeat what they are given, some of which fail.
+// An agent at debug level handles every kind of secret, with servers, tools and commands that repeat their input. Some
+// of them fail.
 func TestSecretsOfSourcesAndCommandsStayHidden(t *testing.T) {
 	server := newServer(t, headerValue)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	cfg, stored := controlplane.StartOpen(t)
 	w := newWorld(t, cfg, stored)
-	log.SetOutput(&w.logs) // libraries have no other
+	log.SetOutput(&w.logs) // used by libraries
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	w.startManager()
 	front := w.machineIn(debian.Root(t), "front-1", "front")
@@ -87,7 +87,7 @@ func TestSecretsOfSourcesAndCommandsStayHidden(t *testing.T) {
 	}
 }
 
-// arguments are those of the processes in a root.
+// arguments returns the arguments of the processes in a root.
 func arguments(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -107,7 +107,7 @@ func arguments(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// fettle runs the command in process and returns what it has written.
+// fettle runs the command in process and returns its output.
 func fettle(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	var said strings.Builder
@@ -146,7 +146,7 @@ func TestDebugCommandHidesSecrets(t *testing.T) {
 		said["fettle "+args] = fettle(t, manifests.String(), words...)
 	}
 	maps.Copy(said, filesIn(t, filepath.Join(root, "var/lib/fettle")))
-	delete(said, filepath.Join(root, "var/lib/fettle/lock")) // has nothing
+	delete(said, filepath.Join(root, "var/lib/fettle/lock")) // empty
 	haveNoSecret(t, said)
 	g := NewWithT(t)
 	for _, want := range []string{

@@ -40,13 +40,13 @@ import (
 
 const (
 	interval = 10 * time.Minute
-	limit    = time.Minute // some ten times what anything here takes
+	limit    = time.Minute // about ten times longer than any step here
 
-	// marked is in every value that is a secret, and nowhere else.
+	// marked occurs in every secret value and nowhere else.
 	marked = "Marked-5ecret-Value"
 )
 
-// A world is a control plane, an administrator of it, and at times a manager.
+// A world is a control plane with an administrator and sometimes a manager.
 type world struct {
 	*WithT
 	t      *testing.T
@@ -69,11 +69,10 @@ func logger(to *locked.Buffer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// value is a secret one.
+// value returns a secret value.
 func (w *world) value(name string) string { return marked + " " + name }
 
-// startManager runs a manager with its own account's rights. It stops with stopManager, or
-// with the test.
+// startManager runs a manager with the permissions of its service account. stopManager or the end of the test stops it.
 func (w *world) startManager() {
 	w.t.Helper()
 	cfg := rest.CopyConfig(w.cfg)
@@ -113,7 +112,7 @@ func (w *world) catalog(node string) *v1alpha1.NodeCatalog {
 	return &nc
 }
 
-// ready is a File's condition Ready, and its reason.
+// ready returns status and reason of a File's condition Ready.
 func (w *world) ready(file string) string {
 	w.t.Helper()
 	return w.readyOf(&v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: file}})
@@ -128,7 +127,7 @@ func (w *world) readyOf(r v1alpha1.Resource) string {
 	return ""
 }
 
-// isOnlyInSecrets looks through all that etcd has.
+// isOnlyInSecrets searches all of etcd.
 func (w *world) isOnlyInSecrets() {
 	w.t.Helper()
 	secrets := 0
@@ -138,15 +137,15 @@ func (w *world) isOnlyInSecrets() {
 		case strings.HasPrefix(key, "/registry/secrets/"):
 			secrets++
 		default:
-			w.t.Errorf("%s has a secret: %q", key, value)
+			w.t.Errorf("%s contains a secret: %q", key, value)
 		}
 	}
 	if secrets == 0 {
-		w.t.Error("no Secret has one: etcd was not searched")
+		w.t.Error("no Secret contains one: etcd was not searched")
 	}
 }
 
-// isToldNowhere looks through all that manager and agents have said and kept.
+// isToldNowhere searches all output and files of the manager and the agents.
 func (w *world) isToldNowhere(machines ...*machine) {
 	w.t.Helper()
 	said := map[string]string{"the manager's log": w.logs.String()}
@@ -157,7 +156,7 @@ func (w *world) isToldNowhere(machines ...*machine) {
 	haveNoSecret(w.t, said)
 }
 
-// filesIn are the regular files below a directory, by path.
+// filesIn returns the regular files below a directory, by path.
 func filesIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -176,7 +175,7 @@ func haveNoSecret(t *testing.T, said map[string]string) {
 	t.Helper()
 	for what, text := range said {
 		if hasSecret(text) {
-			t.Errorf("%s has a secret", what)
+			t.Errorf("%s contains a secret", what)
 			for line := range strings.Lines(text) {
 				if hasSecret(line) {
 					t.Logf("%q", line)
@@ -189,7 +188,7 @@ func haveNoSecret(t *testing.T, said map[string]string) {
 	}
 }
 
-// hasSecret finds a marked value as it is, or in base64 at whatever place it is in there.
+// hasSecret finds a marked value in plain text or at any offset in base64.
 func hasSecret(text string) bool {
 	if strings.Contains(text, marked) {
 		return true
@@ -241,7 +240,7 @@ func (w *world) machineIn(root, name, tier string) *machine {
 	return m
 }
 
-// start starts the agent. It stops with stop, or with the test.
+// start starts the agent. stop or the end of the test stops it.
 func (m *machine) start() {
 	m.w.t.Helper()
 	h, err := linux.Open(linux.Options{Root: m.root})
@@ -276,7 +275,7 @@ func (m *machine) write(path, text string) {
 	must(m.w.t, os.WriteFile(filepath.Join(m.root, path), []byte(text), 0o600))
 }
 
-// file is the content of a file of the host.
+// file returns the content of a file on the host.
 func (m *machine) file(path string) string {
 	m.w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.root, path))
@@ -294,7 +293,7 @@ func (m *machine) has(path, value string) {
 	})
 }
 
-// passes lets the agent's time pass until something holds.
+// passes advances the agent's clock until a condition holds.
 func (m *machine) passes(what string, holds func(g Gomega)) {
 	m.w.t.Helper()
 	m.w.soon(what, func(g Gomega) {
@@ -303,7 +302,7 @@ func (m *machine) passes(what string, holds func(g Gomega)) {
 	})
 }
 
-// sealedToItsKey reports whether all that is sealed for it is so to the key that it has published.
+// sealedToItsKey reports whether all values for the machine are sealed to its published key.
 func (m *machine) sealedToItsKey() bool {
 	nc := m.w.catalog(m.name)
 	values := 0

@@ -19,7 +19,7 @@ func TestWithoutMaskGrantsNothingBeforeModeIsSet(t *testing.T) {
 	}
 }
 
-// acl is an access list in the kernel's format.
+// acl returns an access list in the kernel's format.
 func acl(owner, user, group, mask, other uint16) []byte {
 	list := binary.LittleEndian.AppendUint32(nil, 2)
 	for _, e := range []struct {

@@ -1,6 +1,5 @@
-// Command probe is run by the tests of package linux: in a root that holds nothing
-// else, as the first process of namespaces of its own, and there in place of
-// systemd-run and systemctl.
+// Command probe is a helper of the tests of package linux. It is the only file in a root, the first process of new
+// namespaces, and the fake systemd-run and systemctl in them.
 package main
 
 import (
@@ -33,8 +32,7 @@ func main() {
 	}
 }
 
-// see prints where it is: the names in the root directory, the working directory
-// and standard input.
+// see prints the names in the root directory, the working directory and standard input.
 func see([]string) error {
 	entries, err := os.ReadDir("/")
 	if err != nil {
@@ -52,8 +50,7 @@ func see([]string) error {
 	return err
 }
 
-// hold makes the namespaces it was started in a machine of its own and keeps them
-// until standard input ends.
+// hold sets up its new namespaces as a machine and keeps them until standard input ends.
 func hold([]string) error {
 	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	for _, dir := range []string{"/run", "/usr/local/sbin"} {
@@ -88,15 +85,14 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, 0o755)
 }
 
-// systemdRun does what systemd-run and systemd do with a unit: it notes how it was
-// called, reads the environment file, expands "$$", and runs the command apart from
-// its own process group.
+// systemdRun imitates systemd-run and systemd: it records its arguments, reads the environment file, expands "$$", and
+// runs the command in another process group.
 func systemdRun(args []string) error {
 	if err := os.WriteFile("/run/argv", []byte(strings.Join(args, "\n")), 0o600); err != nil {
 		return err
 	}
 	if _, err := os.Lstat("/run/no-bus"); err == nil {
-		return fmt.Errorf("Failed to connect to bus: No such file or directory") //nolint:staticcheck // as systemd says it
+		return fmt.Errorf("Failed to connect to bus: No such file or directory") //nolint:staticcheck // as systemd prints it
 	}
 	split := slices.Index(args, "--")
 	c := exec.Command(args[split+1])
@@ -141,7 +137,7 @@ func apply(c *exec.Cmd, option string) error {
 	return err
 }
 
-// readEnvironment reads only what it needs of the format: NAME="value" on one line.
+// readEnvironment reads only a part of the format: NAME="value" on one line.
 func readEnvironment(file string) ([]string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -157,11 +153,10 @@ func readEnvironment(file string) ([]string, error) {
 	return env, nil
 }
 
-// systemctl kills the process group of the unit, whatever its arguments are, and
-// notes them.
+// systemctl records its arguments and kills the process group of the unit, whatever they are.
 func systemctl(args []string) error {
 	if args[0] != "kill" {
-		return nil // a unit of this systemd is gone when it ends
+		return nil // units of this systemd disappear when they end
 	}
 	if err := os.WriteFile("/run/systemctl", []byte(strings.Join(args, " ")), 0o600); err != nil {
 		return err
