@@ -50,7 +50,7 @@ func TestAgent(t *testing.T) {
 		"corrects drift as it happens, once":                            correctsAsItHappens,
 		"reports why runs are disabled":                                 respectsDisabled,
 		"fails a run that exceeds its time limit":                       stopsLongRuns,
-		"logs at the level of each resource, including audits":               logsAtLevels,
+		"logs at the level of each resource, including audits":          logsAtLevels,
 		"starts a change at its own offset":                             startsAtOffset,
 		"renews its Lease while it is busy":                             renewsLease,
 		"hides secrets, even at debug level":                            hidesSecrets,
