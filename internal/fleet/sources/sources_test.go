@@ -124,7 +124,9 @@ func TestCloseReturnsFailedReads(t *testing.T) {
 	t.Parallel()
 
 	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
-		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error { return errors.New("no etcd") },
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("no etcd")
+		},
 	})
 	var s sources.Sources
 	r := s.Reader(t.Context(), c, c)

@@ -220,7 +220,7 @@ func TestRootFileInheritsNoACLFromUser(t *testing.T) {
 			t.Errorf("in place of the user's file it has %q", got)
 		}
 		if got := attributes(t, filepath.Join(dir, "roots")); got[accessList] == "" {
-			t.Errorf("in place of root's file it has %q", got)
+			t.Errorf("instead of root's file it has %q", got)
 		}
 	})
 }
