@@ -217,7 +217,7 @@ func TestRootFileInheritsNoACLFromUser(t *testing.T) {
 			}
 		}
 		if got := attributes(t, filepath.Join(dir, "users")); len(got) > 0 {
-			t.Errorf("in place of the user's file it has %q", got)
+			t.Errorf("instead of the user's file it has %q", got)
 		}
 		if got := attributes(t, filepath.Join(dir, "roots")); got[accessList] == "" {
 			t.Errorf("instead of root's file it has %q", got)
