@@ -23,8 +23,8 @@ import (
 
 func main() {
 	if os.Getenv("GOGC") == "" {
-		// Most of what a run allocates it keeps until it ends, and the process with it: to
-		// collect garbage as often as by default costs a fifth of its processor time.
+		// A run retains most of its allocations until the process ends. Collecting garbage at the default rate takes a
+		// fifth of the processor time.
 		debug.SetGCPercent(400)
 	}
 	// Files get the modes of their resources, whatever the umask of the shell.

@@ -11,8 +11,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/nodes"
 )
 
-// always is a provider of a host that is always as it should be. What the agent does about a catalog is real; what a
-// provider would do about a host is not what a fleet is measured by.
+// always is a provider that finds every resource in sync. The benchmark measures the real work of agents with catalogs,
+// not that of providers with hosts.
 type always struct{}
 
 func (always) Name() string                            { return "always" }

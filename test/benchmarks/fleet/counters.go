@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// counters are what the API server counts, since it started.
+// counters are metrics of the API server since its start.
 type counters struct {
 	etcd                   float64 // bytes of its database
 	leases, others, writes float64 // requests about what is ours

@@ -24,8 +24,8 @@ import (
 // parallel is how many requests are under way at once where this program makes them: as many as the manager's writers.
 const parallel = 16
 
-// managerQPS is above what an API server on a small machine can do, so that the manager's own limit, which is there to
-// spread a change, is not what is measured.
+// managerQPS exceeds the capacity of an API server on a small machine, so that the benchmark does not measure the limit by
+// which the manager spreads a change.
 const managerQPS = 100_000
 
 // A fleet is a cluster with a manager and nodes.
@@ -113,7 +113,7 @@ func (f *fleet) stopManager() {
 	f.manager = nil
 }
 
-// until polls until something holds, for an hour at most: a fleet that large takes what it takes.
+// until polls a condition for at most an hour.
 func (f *fleet) until(ctx context.Context, what string, holds func() (bool, error)) {
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Hour, true, func(context.Context) (bool, error) { return holds() })
 	if err != nil {

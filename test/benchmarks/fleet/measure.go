@@ -34,7 +34,7 @@ type result struct {
 	leases, others, writes float64
 }
 
-// A comparison is of what the manager takes and of what a bare client takes for the same patches.
+// A comparison has the times of the manager and of a bare client for the same patches.
 type comparison struct{ manager, floor time.Duration }
 
 func (c comparison) ratio() float64 { return float64(c.manager) / float64(c.floor) }
@@ -137,7 +137,7 @@ func (f *fleet) ignoreSilence(ctx context.Context) {
 	})
 }
 
-// putBack starts the manager that ignores silence once more, and has it put back what a bare client has patched.
+// putBack starts the manager that ignores silence again, so that it reverts the patches of the bare client.
 func (f *fleet) putBack(ctx context.Context) {
 	seen := f.specs(ctx)
 	began := time.Now()

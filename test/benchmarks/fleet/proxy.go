@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A proxy is the manager's way to the API server, and the bare client's: it counts what goes by. API servers count no
+// A proxy stands between the API server and the manager or the bare client, and counts bytes. API servers count no
 // bytes of patches.
 type proxy struct {
 	server         *httptest.Server

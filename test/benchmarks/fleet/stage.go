@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// A stage is a test's place outside of one: what fails on it ends it, and what is to be cleaned up is at its end.
+// A stage implements the interface of tests outside of one: a failure ends it, and clean-ups run at its end.
 type stage struct{ ends []func() }
 
-// failure is what Fatalf ends a stage with.
+// failure is the panic value of Fatalf.
 type failure struct{ error }
 
 func (*stage) Helper() {}
@@ -17,7 +17,7 @@ func (*stage) Helper() {}
 // Fatalf ends the stage.
 func (*stage) Fatalf(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// Errorf is for what no result depends on.
+// Errorf reports a failure that affects no result.
 func (*stage) Errorf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "fleet: "+format+"\n", args...)
 }
@@ -32,7 +32,7 @@ func (s *stage) must(err error) {
 	}
 }
 
-// on runs play on a stage, and returns what ended it early.
+// on runs play on a stage, and returns the failure that ended it.
 func on(play func(*stage)) (err error) {
 	s := &stage{}
 	defer func() {

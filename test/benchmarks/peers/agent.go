@@ -27,7 +27,7 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// An agentSample is what an agent costs that finds all in sync.
+// An agentSample has the costs of an agent in sync.
 type agentSample struct {
 	perRun time.Duration // of processor time, its commands' included
 	peakKB int64
@@ -39,7 +39,7 @@ const (
 	agentRuns  = 20
 )
 
-// noCluster is a kubeconfig with a server that nobody listens for.
+// noCluster is a kubeconfig with a server that does not exist.
 const noCluster = `apiVersion: v1
 kind: Config
 clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}]
@@ -101,7 +101,7 @@ func (l *lab) giveCatalog(ctx context.Context, s desired) error {
 	return os.WriteFile(filepath.Join(l.root, inputDir, "kubeconfig"), []byte(noCluster), 0o600)
 }
 
-// freeAddress is one of this machine that nobody listens at.
+// freeAddress returns a local address with a free port.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -110,7 +110,7 @@ func freeAddress(ctx context.Context) (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// measureAgent measures many runs, but the first ones, which read what is in no cache.
+// measureAgent measures many runs, except the first ones, which fill caches.
 func measureAgent(ctx context.Context, process procfs.Proc, metrics string) (agentSample, error) {
 	const warm = 3
 	first, err := awaitRuns(ctx, metrics, warm)

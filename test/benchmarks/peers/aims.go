@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An aim is what a run of one size is to stay within.
+// An aim is the upper bound for runs of one size.
 type aim struct {
 	files   int
 	what    string

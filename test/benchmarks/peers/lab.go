@@ -29,7 +29,7 @@ type program struct {
 	says    string   // what that said
 	command []string
 	input   map[string]func(s desired) string // files by name
-	// first is what it does in a first run, where that is another command which brings
+	// first is the command of a first run, if that is another one which brings
 	// about no more than a part of the state.
 	first []string
 }

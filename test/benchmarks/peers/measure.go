@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A sample is one run of a program, as the program meter tells it.
+// A sample has the measurements of one run by the program meter.
 type sample struct {
 	Wall, CPU time.Duration
 	PeakKB    int64 // of the largest process

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A part is what one stage of a run of fettle takes.
+// A part is the time of one stage of a run of fettle.
 type part struct {
 	what string
 	took time.Duration

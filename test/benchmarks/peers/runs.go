@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// A table is what was measured for one size of state.
+// A table has the measurements for one size of state.
 type table struct {
 	files  int
 	inSync map[string][]sample // by program
@@ -71,7 +71,7 @@ func (l *lab) firstRuns(ctx context.Context, s desired, t table) error {
 	return nil
 }
 
-// check holds the root against the state: what does less than it was asked is not quick.
+// check compares the root with the desired state: a program that does less than its task is not fast.
 func (l *lab) check(s desired) error {
 	for i := range s.files {
 		text, err := os.ReadFile(filepath.Join(l.root, s.path(i)))
@@ -98,7 +98,7 @@ func (l *lab) check(s desired) error {
 	return err
 }
 
-// syncRuns measures with nothing left to do. The first round is for the caches and for what each remembers.
+// syncRuns measures runs in sync. The first round fills caches and state.
 func (l *lab) syncRuns(ctx context.Context, t table, runs int) error {
 	for i := range runs + 1 {
 		into := t.inSync

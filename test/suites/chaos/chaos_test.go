@@ -1,7 +1,7 @@
 // Package chaos_test interrupts the manager, the API server and etcd of a fleet during changes.
 //
 // All of them are the real programs, and so are the agents, whose hosts are in memory. The result of a change is compared
-// with that of a separate compiler for the same input. A run says its seed; make chaos is
+// with that of a separate compiler for the same input. Each run logs its seed; make chaos is
 // the long one.
 package chaos_test
 

@@ -63,7 +63,7 @@ type world struct {
 	dir        string
 	program    string
 	kubeconfig string
-	lease      time.Duration // of each node; some are over in an outage, as they are renewed after two thirds
+	lease      time.Duration // of each node; some expire during an outage, as they are renewed after two thirds
 	names      []string
 	machines   map[string]*machine
 	// unknown is the maximum number of unknown nodes in any resource's status.

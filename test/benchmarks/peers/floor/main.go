@@ -1,5 +1,5 @@
-// Command floor does the least that anybody must who wants to know whether a host is as it should be: it looks at the
-// files of a list, reads and hashes them, and reads what dpkg, passwd and shadow say. It compares nothing.
+// Command floor does the minimum work to check a host: it reads and hashes a list of files, and reads the databases of
+// dpkg and accounts. It compares nothing.
 //
 // With -write it does the least that anybody must who makes the files so that no power loss leaves half of one, and the
 // users: it writes each file, 1 KB long, beside its place, has the disk keep it and renames it, many of them side by

@@ -1,7 +1,7 @@
-// Command meter runs a command chrooted in a root and prints what it took, as JSON.
+// Command meter runs a command chrooted in a root and prints its resource usage as JSON.
 //
-// It is a program of its own because the kernel counts the memory of who forks to the child until that is another
-// program: the parent of what is measured must be small.
+// It is a separate program because the kernel counts the memory of the parent for the child until the child calls exec:
+// the parent of a measured program must be small.
 package main
 
 import (
