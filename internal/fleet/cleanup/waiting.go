@@ -31,7 +31,7 @@ func State(ref v1alpha1.ResourceRef, n Node) nodestatus.State {
 	if !n.Had || n.Status.AgentVersion == "" && n.Status.AppliedDigest == "" {
 		return nodestatus.State{}
 	}
-	s := Trouble(ref, n.Status)
+	s := trouble(ref, n.Status)
 	if message := n.pending(ref); s.ResourceState == "" && message != "" {
 		s = nodestatus.State{ResourceState: v1alpha1.StatePending, Message: message}
 	}
@@ -41,8 +41,8 @@ func State(ref v1alpha1.ResourceRef, n Node) nodestatus.State {
 	return s
 }
 
-// Trouble returns the state that a node reports of a resource unless that is healthy.
-func Trouble(ref v1alpha1.ResourceRef, status v1alpha1.NodeCatalogStatus) nodestatus.State {
+// trouble returns the state that a node reports of a resource unless that is healthy.
+func trouble(ref v1alpha1.ResourceRef, status v1alpha1.NodeCatalogStatus) nodestatus.State {
 	s := nodestatus.Reported(ref, status)
 	switch {
 	case nodestatus.Healthy(s.ResourceState):

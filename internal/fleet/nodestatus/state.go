@@ -37,8 +37,8 @@ func Healthy(s v1alpha1.ResourceState) bool {
 	return s == v1alpha1.StateInSync || s == v1alpha1.StateChanged || s == v1alpha1.StateRefreshed
 }
 
-// Urgency orders states for samples: those that need a person come first.
-func Urgency(s v1alpha1.ResourceState) int {
+// urgency orders states for samples: those that need a person come first.
+func urgency(s v1alpha1.ResourceState) int {
 	order := []v1alpha1.ResourceState{
 		v1alpha1.StateFailed, v1alpha1.StateWithheld, v1alpha1.StateSkipped, v1alpha1.StateUnknown, "", v1alpha1.StateNoop, v1alpha1.StatePending,
 	}
@@ -96,7 +96,7 @@ func Message(s string) string { return text.Clip(text.Line(s), maxMessage) }
 // TopSamples sorts samples by urgency and node, and returns the first MaxSamples.
 func TopSamples(samples []v1alpha1.NodeSample) []v1alpha1.NodeSample {
 	slices.SortFunc(samples, func(a, b v1alpha1.NodeSample) int {
-		if d := Urgency(a.State) - Urgency(b.State); d != 0 {
+		if d := urgency(a.State) - urgency(b.State); d != 0 {
 			return d
 		}
 		return strings.Compare(a.Node, b.Node)
