@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -174,7 +177,14 @@ func (f *fleet) specs(ctx context.Context) <-chan string {
 	for _, o := range list.Items {
 		generations[o.Name] = o.Generation
 	}
-	w, err := c.Watch(ctx, &list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	// An API server may end a watch at any time, and does so when it is busy.
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			var list metav1.PartialObjectMetadataList
+			list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NodeCatalogList"))
+			return c.Watch(ctx, &list, &client.ListOptions{Raw: &options})
+		},
+	})
 	f.must(err)
 	f.Cleanup(w.Stop)
 	seen := make(chan string, len(f.nodes))
