@@ -32,6 +32,7 @@ type Agent struct {
 	schedule *schedule.Schedule
 	objects  mailbox
 	watchdog watchdog
+	ready    readiness
 
 	// background is everything outside the agent's own goroutine. After a request, it sends the
 	// function to call on results. At most one request assembles catalogs, and at most one writes the status.
@@ -93,6 +94,11 @@ func New(c Config) (*Agent, error) {
 // Alive returns an error if the agent has been busy with a single step, such as one resource, for hours: a restart
 // may help. An agent that can't reach its cluster is alive. Safe for concurrent use.
 func (a *Agent) Alive() error { return a.watchdog.check(a.Clock.Now()) }
+
+// Ready returns an error until the first run since the start has finished, even if resources failed in it. If there is
+// nothing to run, or runs are disabled on the host, the agent is ready without a run. It need not have reached its
+// cluster. Safe for concurrent use.
+func (a *Agent) Ready() error { return a.ready.check() }
 
 // markBusy tells the watchdog that a new step begins.
 func (a *Agent) markBusy() { a.watchdog.busy(a.Clock.Now()) }

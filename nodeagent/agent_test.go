@@ -46,6 +46,7 @@ func TestAgent(t *testing.T) {
 		"waits for another run on the host":                             waitsForOthers,
 		"reports a run that cannot start and retries":                   retriesRun,
 		"fails liveness only when stuck for hours":                      reportsStuck,
+		"is ready once it knows that there is nothing to run":           isReadyWithoutCatalog,
 		"keeps the since field when it restarts without the API server": keepsStatus,
 		"corrects drift as it happens, once":                            correctsAsItHappens,
 		"reports why runs are disabled":                                 respectsDisabled,
@@ -319,6 +320,7 @@ func waitsForOthers(_ *testing.T, m *machine) {
 	m.start()
 	m.should(fileEntry("motd", "good\n"))
 	m.soon("the run waits", func(g Gomega) { g.Expect(m.logs.String()).To(ContainSubstring("the run waits")) })
+	m.Expect(m.agent.Ready()).To(MatchError(ContainSubstring("no run has finished since the start: ")))
 	m.soon("waiting is not a failure", func(g Gomega) { g.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled")) })
 	m.Expect(m.file("motd").text()).To(ContainSubstring("no such file"))
 	must(m.t, someone.Close())
@@ -334,10 +336,18 @@ func retriesRun(_ *testing.T, m *machine) {
 		g.Expect(condition(m.object(), "Degraded")).To(HavePrefix("True RunFailed: cannot open the state in "))
 	})
 	m.Expect(condition(m.object(), "Ready")).To(HavePrefix("False RunFailed"))
+	m.Expect(m.agent.Ready()).To(MatchError(HavePrefix("no run has finished since the start: cannot open the state in ")))
 	m.Expect(m.file("motd").text()).To(ContainSubstring("no such file"))
 	must(m.t, os.Remove(filepath.Join(m.stateDir(), "state.db")))
 	m.passes("the agent runs", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
 	m.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled"))
+	m.Expect(m.agent.Ready()).To(Succeed())
+}
+
+func isReadyWithoutCatalog(_ *testing.T, m *machine) {
+	m.start()
+	m.Expect(m.agent.Ready()).To(MatchError("no run has finished since the start"))
+	m.passes("the agent is ready", func(g Gomega) { g.Expect(m.agent.Ready()).To(Succeed()) })
 }
 
 func reportsStuck(t *testing.T, m *machine) {

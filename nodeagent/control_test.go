@@ -80,6 +80,7 @@ func respectsDisabled(_ *testing.T, m *machine) {
 	const why = "Disabled: runs are disabled on this host (the disk is failing): enable them with fettle enable"
 	m.soon("the reason is reported", func(g Gomega) { g.Expect(condition(m.object(), "Stalled")).To(Equal("True " + why)) })
 	m.Expect(condition(m.object(), "Ready")).To(Equal("False " + why))
+	m.Expect(m.agent.Ready()).To(Succeed())
 	m.Expect(condition(m.object(), "Degraded")).To(Equal("False Settled"))
 	before := m.object()
 	started := m.clock.Now()

@@ -21,6 +21,7 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	a.rotateKeys()
 	is := a.facts(ctx)
 	if a.target == nil {
+		a.ready.succeeded() // there is nothing to run
 		a.updateStatus(ctx, is, nil)
 		return
 	}
@@ -40,6 +41,7 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	}
 	a.logRun(trigger, result)
 	a.started = true
+	a.ready.succeeded()
 	a.updateStatus(ctx, is, &status.Run{Report: result, Generation: a.target.Generation, Trigger: trigger, Withheld: a.target.Spec.Withheld})
 }
 
@@ -73,12 +75,14 @@ func (a *Agent) onRunError(ctx context.Context, is resource.Facts, err error, be
 	a.failure = &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: err.Error()}
 	a.schedule.Failed(a.Clock.Now())
 	a.lookout.Forget()
+	a.ready.failed(err)
 	if _, locked := errors.AsType[*state.LockedError](err); locked {
 		a.Log.Info("the run waits", "reason", err)
 		return
 	}
 	if _, disabled := errors.AsType[*state.DisabledError](err); disabled {
 		a.failure.Reason = v1alpha1.ReasonDisabled
+		a.ready.succeeded()
 		if before == nil || *before != *a.failure {
 			a.Log.Warn("runs are disabled", "reason", err)
 		}

@@ -35,6 +35,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	if len(os.Args) > 1 && os.Args[1] == "probe" {
+		fail(ask(ctx, os.Args[2:], os.Stderr))
+		return
+	}
 	unix.Umask(0o022) // files that tools create get the usual modes
 	opts, err := parse(os.Args[1:], os.Getenv, os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -43,10 +47,16 @@ func main() {
 	if err != nil {
 		os.Exit(2) //nolint:gocritic // the process ends, and the signal handler with it
 	}
-	if err := run(ctx, opts, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "nodeagent:", text.Line(text.Error(err)))
-		os.Exit(1)
+	fail(run(ctx, opts, os.Stderr))
+}
+
+// fail ends the process if there is an error.
+func fail(err error) {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return
 	}
+	fmt.Fprintln(os.Stderr, "nodeagent:", text.Line(text.Error(err)))
+	os.Exit(1)
 }
 
 // run runs the agent until ctx ends.

@@ -1,16 +1,20 @@
 package main
 
 import (
-	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/nodeagent/probe"
 )
 
-func TestDaemonSetUsesValidFlagsAndPorts(t *testing.T) {
+func TestDaemonSetUsesValidFlagsAndProbes(t *testing.T) {
 	raw, err := os.ReadFile("../../config/nodeagent/nodeagent.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -32,10 +36,13 @@ func TestDaemonSetUsesValidFlagsAndPorts(t *testing.T) {
 	if got.node != "web-1" || got.hostPID != 1 || got.root != "" {
 		t.Errorf("the options are %+v", got)
 	}
-	for _, p := range pod.Containers[0].Ports {
-		if port := fmt.Sprintf(":%d", p.ContainerPort); port != got.health && port != got.metrics {
-			t.Errorf("nothing listens on port %s, %s", p.Name, port)
+	for want, p := range map[string]*corev1.Probe{"started": pod.Containers[0].StartupProbe, "ready": pod.Containers[0].ReadinessProbe, "live": pod.Containers[0].LivenessProbe} {
+		if p == nil || p.Exec == nil || !slices.Equal(p.Exec.Command, []string{"/nodeagent", "probe", want}) {
+			t.Errorf("the probe of %s is %+v", want, p)
 		}
+	}
+	if mounts := pod.Containers[0].VolumeMounts; got.probes != probe.DefaultSocket || !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return m.MountPath == filepath.Dir(got.probes) }) {
+		t.Errorf("the probe socket %s is not in a volume: %+v", got.probes, mounts)
 	}
 	if e := pod.Containers[0].Env[0]; e.Name != "NODE_NAME" || e.ValueFrom.FieldRef.FieldPath != "spec.nodeName" {
 		t.Errorf("the node's name comes from %+v", e)

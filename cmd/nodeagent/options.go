@@ -16,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/nodeagent/probe"
 )
 
 // options are the flags.
@@ -34,7 +35,7 @@ type options struct {
 	limit            time.Duration
 	before, after    []string
 	level            slog.Level
-	metrics, health  string
+	metrics, probes  string
 }
 
 // parse parses the flags and prints errors to usage.
@@ -65,7 +66,7 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 	flags.Func("postrun-command", "command to run on the host after each run without noop; if it fails, the run fails", words(&o.after))
 	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "debug, info, warn or error")
 	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "address for /metrics over HTTP, such as :8080; 0 disables it")
-	flags.StringVar(&o.health, "health-probe-bind-address", "0", "address for /healthz and /readyz, such as :8081; 0 disables them")
+	flags.StringVar(&o.probes, "probe-socket", "", "path of the Unix socket for `nodeagent probe`, such as "+probe.DefaultSocket+" (default: none)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

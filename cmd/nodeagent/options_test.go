@@ -18,7 +18,7 @@ func TestFlags(t *testing.T) {
 	defaults := options{
 		node: "web-1", stateDir: "/var/lib/fettle", interval: 10 * time.Minute, splay: time.Minute, spread: 2 * time.Second, qps: 5, burst: 10, keyAge: 2160 * time.Hour,
 		bucketLimit: 1 << 30,
-		watch:       true, limit: time.Hour, level: slog.LevelInfo, metrics: "0", health: "0",
+		watch:       true, limit: time.Hour, level: slog.LevelInfo, metrics: "0",
 	}
 	with := func(change func(*options)) options {
 		o := defaults
@@ -38,14 +38,14 @@ func TestFlags(t *testing.T) {
 		"on a directory as host":                {[]string{"--root", "/mnt"}, "web-1", with(func(o *options) { o.root = "/mnt" }), "/mnt/var/lib/fettle"},
 		"all other flags": {
 			[]string{
-				"--kubeconfig=/k", "--state-dir=/s", "--bucket-limit=2Gi", "--interval=1h", "--splay=0s", "--spread=5s", "--kube-api-qps=2.5", "--kube-api-burst=20", "--log-level=debug", "--metrics-bind-address=:1", "--health-probe-bind-address=:2",
+				"--kubeconfig=/k", "--state-dir=/s", "--bucket-limit=2Gi", "--interval=1h", "--splay=0s", "--spread=5s", "--kube-api-qps=2.5", "--kube-api-burst=20", "--log-level=debug", "--metrics-bind-address=:1", "--probe-socket=/p",
 				"--watch=false", "--run-timeout=0", "--key-max-age=0", "--prerun-command=etckeeper pre-install", "--postrun-command=sh -c 'exit $?'",
 			},
 			"web-1",
 			options{
 				node: "web-1", kubeconfig: "/k", stateDir: "/s", bucketLimit: 2 << 30, interval: time.Hour, spread: 5 * time.Second, qps: 2.5, burst: 20,
 				before: []string{"etckeeper", "pre-install"}, after: []string{"sh", "-c", "exit $?"},
-				level: slog.LevelDebug, metrics: ":1", health: ":2",
+				level: slog.LevelDebug, metrics: ":1", probes: "/p",
 			},
 			"/s",
 		},

@@ -2,18 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
+	"flag"
 	"fmt"
-	"net"
+	"io"
 	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/nodeagent/probe"
 )
 
 // serve runs the agent and the configured servers. The first failure ends all of them.
@@ -26,7 +26,7 @@ func serve(ctx context.Context, opts options, cfg *rest.Config, agent *nodeagent
 		return agent.Run(ctx)
 	})
 	group.Go(func() error { return serveMetrics(ctx, opts.metrics, cfg) })
-	group.Go(func() error { return serveHealth(ctx, opts.health, agent.Alive) })
+	group.Go(func() error { return serveProbes(ctx, opts.probes, agent.Alive, agent.Ready) })
 	return group.Wait()
 }
 
@@ -41,20 +41,38 @@ func serveMetrics(ctx context.Context, address string, cfg *rest.Config) error {
 	return nil
 }
 
-// serveHealth serves the agent's liveness.
-func serveHealth(ctx context.Context, address string, alive func() error) error {
-	if address == "0" {
+// patience is how long a container counts as starting while its first run takes place. The kubelet asks often only
+// during that time.
+const patience = time.Minute
+
+// serveProbes answers the kubelet's probes: "live", "ready", and "started", which ends the startup probe.
+func serveProbes(ctx context.Context, socket string, live, ready func() error) error {
+	if socket == "" {
 		return nil
 	}
-	check := func(*http.Request) error { return alive() }
-	mux := http.NewServeMux()
-	for _, path := range []string{"/healthz", "/readyz"} {
-		mux.Handle(path, http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{"agent": check}}))
+	begin := time.Now()
+	return probe.Serve(ctx, socket, probe.Checks{"live": live, "ready": ready, "started": func() error {
+		if time.Since(begin) > patience {
+			return nil
+		}
+		return ready()
+	}})
+}
+
+// ask runs the subcommand that the kubelet executes in the container.
+func ask(ctx context.Context, args []string, usage io.Writer) error {
+	flags := flag.NewFlagSet("nodeagent probe", flag.ContinueOnError)
+	flags.SetOutput(usage)
+	socket := flags.String("socket", probe.DefaultSocket, "path of --probe-socket of the agent")
+	flags.Usage = func() {
+		fmt.Fprintln(usage, "Usage: nodeagent probe [--socket PATH] started|ready|live\n\nAsks the agent in this pod for its state. Exits with 1 if it is not in that state.")
+		flags.PrintDefaults()
 	}
-	probes := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 5 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	defer context.AfterFunc(ctx, func() { _ = probes.Close() })()
-	if err := probes.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("cannot serve health probes on %s: %w", address, err)
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-	return nil
+	if flags.NArg() != 1 {
+		return fmt.Errorf("probe requires one of started, ready and live: got %q", flags.Args())
+	}
+	return probe.Ask(ctx, *socket, flags.Arg(0))
 }

@@ -86,11 +86,11 @@ func file(attributes map[string]string) v1alpha1.CatalogEntry {
 	return v1alpha1.CatalogEntry{Kind: "File", Name: attributes["path"], Attributes: &runtime.RawExtension{Raw: raw}}
 }
 
-func start(t *testing.T, root string) *exec.Cmd {
+func start(t *testing.T, root string, flags ...string) *exec.Cmd {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "config")
 	write(t, config, nowhere)
-	agent := exec.Command(os.Args[0], "--node-name=web-1", "--kubeconfig="+config, "--root="+root, "--splay=0s")
+	agent := exec.Command(os.Args[0], append([]string{"--node-name=web-1", "--kubeconfig=" + config, "--root=" + root, "--splay=0s"}, flags...)...)
 	agent.Env = append(os.Environ(), asAgent+"=1")
 	agent.Stderr = t.Output()
 	must(t, agent.Start())
@@ -101,17 +101,26 @@ func start(t *testing.T, root string) *exec.Cmd {
 // wait waits until a file exists.
 func wait(t *testing.T, agent *exec.Cmd, path string) {
 	t.Helper()
+	until(t, agent, path+" exists", func() bool {
+		_, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+		must(t, err)
+		return true
+	})
+}
+
+// until waits until something holds.
+func until(t *testing.T, agent *exec.Cmd, what string, holds func() bool) {
+	t.Helper()
 	const limit, poll = 30 * time.Second, 20 * time.Millisecond
 	deadline := time.After(limit)
-	for {
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			must(t, err)
-			return
-		}
+	for !holds() {
 		select {
 		case <-deadline:
 			_ = agent.Process.Kill()
-			t.Fatalf("%s does not exist after %s", path, limit)
+			t.Fatalf("not so after %s: %s", limit, what)
 		case <-time.After(poll):
 		}
 	}
