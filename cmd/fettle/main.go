@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -31,9 +32,13 @@ func main() {
 	syscall.Umask(0o022)
 	run, abort := interruptible()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // see pipe
-	err := cli.Run(run, cli.Options{
+	pid, err := hostPID(os.Getenv(hostPIDVariable))
+	if err != nil {
+		os.Exit(code(err))
+	}
+	err = cli.Run(run, cli.Options{
 		Kinds:    providers.Kinds(),
-		OpenHost: open, Kustomize: kustomize,
+		OpenHost: open, OpenProcessHost: openProcess, HostPID: pid, Kustomize: kustomize,
 		Abort: abort,
 		In:    os.Stdin, Out: pipe{os.Stdout}, Err: pipe{os.Stderr},
 		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())), ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
@@ -73,6 +78,30 @@ func (p pipe) Write(b []byte) (int, error) {
 }
 
 func open(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) }
+
+// openProcess opens the host of a process. Work that takes long runs in units of that host, because the container may
+// end before it, and its limits are for the agent.
+func openProcess(pid int) (cli.Host, error) {
+	if err := linux.CheckProcess(pid); err != nil {
+		return nil, err
+	}
+	return linux.Open(linux.Options{PID: pid, Transient: true})
+}
+
+// hostPIDVariable names the environment variable with the default of --host-pid. It is set in the agent's pod.
+const hostPIDVariable = "FETTLE_HOST_PID"
+
+// hostPID parses the variable; 0 if it is empty.
+func hostPID(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	pid, err := strconv.Atoi(text)
+	if err != nil || pid < 0 {
+		return 0, fmt.Errorf("%s=%q is not a process: set it to 1 in a pod with hostPID, or unset it", hostPIDVariable, text)
+	}
+	return pid, nil
+}
 
 // code prints the error and returns the exit code.
 func code(err error) int {

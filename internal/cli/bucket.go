@@ -32,17 +32,20 @@ func addBucketLimit(cmd *cobra.Command, limit *int64) {
 }
 
 // withBucket opens the bucket of a host for the duration of do. A --state-dir is a directory of this machine,
-// whatever the root.
+// whatever the root, or of the host with --host-pid.
 func (a *app) withBucket(h Host, f bucketFlags, do func(*bucket.Bucket) error) error {
 	if f.stateDir == "" {
 		return do(bucket.New(h, bucket.DefaultDir, f.limit))
+	}
+	if a.place.pid > 0 {
+		return do(bucket.New(h, path.Join("/", f.stateDir, "bucket"), f.limit))
 	}
 	dir, err := filepath.Abs(f.stateDir)
 	if err != nil {
 		return err
 	}
 	here := h
-	if a.root != "/" {
+	if a.place.top != "/" {
 		if here, err = a.OpenHost("/"); err != nil {
 			return fmt.Errorf("cannot open this machine for its --state-dir: %w", err)
 		}

@@ -8,11 +8,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/selection"
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
-	"github.com/fettle-dev/fettle/internal/host/trace"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/internal/version"
 )
 
@@ -38,6 +33,10 @@ type Options struct {
 	Kinds []resource.Kind
 	// OpenHost opens the host whose root is a directory.
 	OpenHost func(root string) (Host, error)
+	// OpenProcessHost opens the host that a process runs on. It is an error if this program runs there, too.
+	OpenProcessHost func(pid int) (Host, error)
+	// HostPID is the default of --host-pid; 0 is this machine.
+	HostPID int
 	// Kustomize builds the kustomization in a directory of this machine.
 	Kustomize func(ctx context.Context, dir string) ([]byte, error)
 	In        io.Reader
@@ -58,13 +57,13 @@ type Exit = output.Exit
 // app is the state that the subcommands share.
 type app struct {
 	Options
-	root string
-	out  *output.Printer
+	place place
+	out   *output.Printer
 }
 
 // Command returns the fettle command.
 func Command(o Options) *cobra.Command {
-	a := &app{Options: o, out: &output.Printer{Out: o.Out, Err: o.Err, ErrProgress: o.ErrTerminal}}
+	a := &app{Options: o, place: place{pid: o.HostPID}, out: &output.Printer{Out: o.Out, Err: o.Err, ErrProgress: o.ErrTerminal}}
 	cmd := &cobra.Command{
 		Use:   "fettle",
 		Short: "Bring a machine to the state that resources describe",
@@ -125,64 +124,6 @@ func oneOf(flag, value string, allowed ...string) error {
 		return nil
 	}
 	return fmt.Errorf("%s %q is not one of %v", flag, value, allowed)
-}
-
-// addRoot adds the flag for the root of the host.
-func (a *app) addRoot(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.root, "root", "/", "directory that is the root of the host; commands run chrooted in it")
-	_ = cmd.MarkFlagDirname("root") // it was just added
-}
-
-// addStateDir adds the flags for the root and for the state directory.
-func (a *app) addStateDir(cmd *cobra.Command, dir *string) {
-	a.addRoot(cmd)
-	cmd.Flags().StringVar(dir, "state-dir", "", "directory for state that is kept between runs (default "+state.DefaultDir+" under the root)")
-	_ = cmd.MarkFlagDirname("state-dir") // it was just added
-	if cmd.ValidArgsFunction == nil {
-		cmd.ValidArgsFunction = cobra.NoFileCompletions
-	}
-}
-
-// stateDir returns the state directory as a path of this machine.
-func (a *app) stateDir(flag string) (string, error) {
-	if flag != "" {
-		return flag, nil
-	}
-	return state.DirOf(a.root, state.DefaultDir)
-}
-
-// withHost opens the host for the duration of f. With --debug it logs every operation on the host.
-func (a *app) withHost(f func(h Host) error) error {
-	if err := a.checkRoot(); err != nil {
-		return err
-	}
-	h, err := a.OpenHost(a.root)
-	if err != nil {
-		return fmt.Errorf("cannot open the host: %w", err)
-	}
-	defer func() { _ = h.Close() }() // nothing is buffered
-	if a.out.Debugging {
-		traced := trace.New(h, time.Now, a.out.Tracer())
-		h = struct {
-			host.Host
-			host.Watcher
-			io.Closer
-		}{traced, h, h}
-	}
-	return f(h)
-}
-
-// checkRoot makes the root absolute.
-func (a *app) checkRoot() error {
-	root, err := filepath.Abs(a.root)
-	if err != nil {
-		return err
-	}
-	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return fmt.Errorf("--root %s is not a directory", a.root)
-	}
-	a.root = root
-	return nil
 }
 
 func (a *app) kind(name string) (resource.Kind, error) { return selection.Kind(a.Kinds, name) }

@@ -34,7 +34,7 @@ func (a *app) describe() *cobra.Command {
 			})
 		},
 	}
-	a.addRoot(cmd)
+	a.addHost(cmd)
 	return cmd
 }
 

@@ -65,12 +65,11 @@ func (a *app) enable() *cobra.Command {
 
 // withStateDir calls f with the state directory of the host.
 func (a *app) withStateDir(flag string, f func(dir string) error) error {
-	if err := a.checkRoot(); err != nil {
-		return err
-	}
-	dir, err := a.stateDir(flag)
-	if err != nil {
-		return err
-	}
-	return f(dir)
+	return a.withHost(func(Host) error { // a place that is no host has no state either
+		dir, err := a.place.stateDir(flag)
+		if err != nil {
+			return err
+		}
+		return f(dir)
+	})
 }

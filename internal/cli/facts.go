@@ -26,7 +26,7 @@ func (a *app) facts() *cobra.Command {
 			return a.withHost(func(h Host) error { return a.printFacts(a.gather(cmd.Context(), h), args, output) })
 		},
 	}
-	a.addRoot(cmd)
+	a.addHost(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", output, "json or yaml")
 	complete(cmd, "output", "json", "yaml")
 	return cmd

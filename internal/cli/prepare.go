@@ -125,10 +125,7 @@ func overridesNoop(r v1alpha1.Resource) bool {
 // readInto reads the manifests of a job. A document that does not say which resource it describes is an
 // error: other resources may depend on that one, and a Purge may have to spare it.
 func (a *app) readInto(ctx context.Context, j *job.Job, f applyFlags) (cache *manifest.Cache, err error) {
-	if err := a.checkRoot(); err != nil {
-		return nil, err
-	}
-	if j.Control.Dir, err = a.stateDir(f.bucket.stateDir); err != nil {
+	if j.Control.Dir, err = a.place.stateDir(f.bucket.stateDir); err != nil {
 		return nil, err
 	}
 	cache = manifest.OpenCache(state.NewCache(j.Control.Dir, "manifests"), sourceNames(f.sources))

@@ -44,10 +44,18 @@ func onlySources(r *source.Request) cobra.PositionalArgs {
 
 // readManifests reads the manifests of the flags. cache may be nil.
 func (a *app) readManifests(ctx context.Context, r source.Request, cache *manifest.Cache) *manifest.Set {
-	all, missing := source.Loader{Stdin: a.In, Kustomize: a.Kustomize}.Expand(r)
+	all, missing := source.Loader{Stdin: a.In, Local: a.place.local, Kustomize: a.kustomize}.Expand(r)
 	set := manifest.Read(ctx, all, cache)
 	set.Faults = append(manifest.Unread(missing), set.Faults...)
 	return set
+}
+
+// kustomize builds the kustomization in a directory of this machine.
+func (a *app) kustomize(ctx context.Context, dir string) ([]byte, error) {
+	if a.place.pid > 0 {
+		return nil, errors.New("-k does not read the host of --host-pid: build it elsewhere, and pass it to -f -")
+	}
+	return a.Kustomize(ctx, dir)
 }
 
 // sourceNames identify a request.

@@ -42,6 +42,9 @@ func (r Request) Empty() bool { return len(r.Files) == 0 && r.Kustomize == "" }
 
 // A Loader reads from this machine and the network.
 type Loader struct {
+	// Local returns the path to read for a path of the request, such as one below the root of another host; nil reads
+	// the path itself. Names of sources are those of the request.
+	Local func(path string) (string, error)
 	Stdin io.Reader
 	// HTTP makes the requests for URLs; nil uses one with the default transport.
 	HTTP *http.Client
@@ -74,14 +77,25 @@ func (l Loader) expand(name string, recursive bool) ([]Source, error) {
 	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
 		return []Source{l.web(name)}, nil
 	}
-	info, err := os.Stat(name)
+	local, err := l.local(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", name, err)
+	}
+	info, err := os.Stat(local)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", name, errors.Unwrap(err))
 	}
 	if !info.IsDir() {
-		return []Source{file(name)}, nil
+		return []Source{l.file(name)}, nil
 	}
-	return directory(name, recursive)
+	return l.directory(name, local, recursive)
+}
+
+func (l Loader) local(name string) (string, error) {
+	if l.Local == nil {
+		return name, nil
+	}
+	return l.Local(name)
 }
 
 // readStdin stops when ctx ends, because input may never come.
@@ -113,8 +127,14 @@ func (l Loader) kustomization(dir string) Source {
 	}}
 }
 
-func file(path string) Source {
-	return Source{path, func(context.Context) ([]byte, error) { return os.ReadFile(path) }}
+func (l Loader) file(name string) Source {
+	return Source{name, func(context.Context) ([]byte, error) {
+		local, err := l.local(name)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %s: %w", name, err)
+		}
+		return os.ReadFile(local)
+	}}
 }
 
 // extensions of manifests in a directory.
@@ -122,7 +142,7 @@ var extensions = []string{".yaml", ".yml", ".json"}
 
 // directory lists the manifests in a directory. As in kubectl, -R enters subdirectories
 // but no symlinks to directories.
-func directory(top string, recursive bool) ([]Source, error) {
+func (l Loader) directory(name, top string, recursive bool) ([]Source, error) {
 	var all []Source
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -131,19 +151,19 @@ func directory(top string, recursive bool) ([]Source, error) {
 		case d.IsDir() && path != top && !recursive:
 			return fs.SkipDir
 		case !d.IsDir() && slices.Contains(extensions, filepath.Ext(path)):
-			all = append(all, file(path))
+			all = append(all, l.file(filepath.Join(name, strings.TrimPrefix(path, top))))
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot read directory %s: %w", top, err)
+		return nil, fmt.Errorf("cannot read directory %s: %w", name, err)
 	}
 	if len(all) == 0 {
 		hint := ""
 		if !recursive {
 			hint = "; -R also looks in its subdirectories"
 		}
-		return nil, fmt.Errorf("directory %s has no .yaml, .yml or .json file%s", top, hint)
+		return nil, fmt.Errorf("directory %s has no .yaml, .yml or .json file%s", name, hint)
 	}
 	return all, nil
 }
