@@ -33,6 +33,7 @@ type Agent struct {
 	objects  mailbox
 	watchdog watchdog
 	ready    readiness
+	disabled *disabledWatch
 
 	// background is everything outside the agent's own goroutine. After a request, it sends the
 	// function to call on results. At most one request assembles catalogs, and at most one writes the status.
@@ -78,6 +79,9 @@ func New(c Config) (*Agent, error) {
 			c.Log.Warn("drift is corrected only at the interval", "error", err)
 		}
 	}
+	if a.disabled, err = watchDisabled(c.Host, c.HostStateDir); err != nil {
+		c.Log.Warn("disabled runs are reported only at the interval", "error", err)
+	}
 	if c.Log.Enabled(context.Background(), slog.LevelDebug) { // after drift.New, which needs the host itself
 		a.Host = trace.New(c.Host, c.Clock.Now, func(line string) { c.Log.Debug(line) })
 	}
@@ -107,6 +111,7 @@ func (a *Agent) markBusy() { a.watchdog.busy(a.Clock.Now()) }
 // state and returns nil. A restart may fix an error.
 func (a *Agent) Run(ctx context.Context) error {
 	defer func() { _ = a.lookout.Close() }() // nothing is buffered
+	defer a.disabled.close()
 	ctx, stop := context.WithCancelCause(ctx)
 	a.background.Go(func() { stop(a.cluster.Watch(ctx, a.objects.put)) })
 	renewer := lease.Renewer{Renew: a.cluster.RenewLease, Clock: a.Clock, Random: a.Random, Log: a.Log}
@@ -140,6 +145,9 @@ func (a *Agent) step(ctx context.Context) {
 	case onResult := <-a.results:
 		a.markBusy()
 		onResult(ctx)
+	case <-a.disabled.ready():
+		a.markBusy()
+		a.onDisabled(ctx)
 	case <-a.lookout.Ready():
 		a.lookout.See(a.Clock.Now())
 	case <-timer.C():

@@ -34,9 +34,11 @@ type Config struct {
 	Host     host.Host
 	Bucket   resource.Bucket // saves the contents of replaced files
 	Kinds    []resource.Kind
-	StateDir string        // on this process's file system
-	Interval time.Duration // between runs, plus or minus 10%
-	Splay    time.Duration // the first run waits up to this long, unless there is a change
+	StateDir string // on this process's file system
+	// HostStateDir is StateDir as the host names it. The agent watches it for changes by others; "" watches nothing.
+	HostStateDir string
+	Interval     time.Duration // between runs, plus or minus 10%
+	Splay        time.Duration // the first run waits up to this long, unless there is a change
 
 	KeyAge time.Duration // when to replace the node's key; 0 never replaces it
 	// Spread is the window in which nodes start a change, each at its own offset, so that a fleet does not

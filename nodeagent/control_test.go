@@ -95,6 +95,19 @@ func respectsDisabled(_ *testing.T, m *machine) {
 	m.Expect(m.file("motd").text()).To(Equal("good\n"))
 }
 
+func noticesDisabled(_ *testing.T, m *machine) {
+	m.start()
+	nc := m.applied(m.should(fileEntry("motd", "good\n")))
+	m.Expect(condition(nc, "Ready")).To(HavePrefix("True Applied"))
+	for _, reason := range []string{"the disk is failing", ""} {
+		must(m.t, state.Disable(m.stateDir(), reason, m.clock.Now()))
+		m.soon("the node is disabled", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("False Disabled: ")) })
+		m.Expect(condition(m.object(), "Stalled")).To(HavePrefix("True Disabled: "))
+		must(m.t, state.Enable(m.stateDir()))
+		m.soon("the node is enabled", func(g Gomega) { g.Expect(condition(m.object(), "Ready")).To(HavePrefix("True Applied")) })
+	}
+}
+
 func runsCommands(_ *testing.T, m *machine) {
 	m.before, m.after = []string{"/no/before"}, []string{"/no/after"}
 	m.start()

@@ -26,6 +26,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
@@ -110,7 +111,7 @@ func (m *machine) start() {
 	h, err := linux.Open(linux.Options{Root: m.root})
 	must(m.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
-		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(), StateDir: m.stateDir(),
+		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(), StateDir: m.stateDir(), HostStateDir: state.DefaultDir,
 		Interval: interval, Splay: time.Minute, Spread: m.spread, KeyAge: m.keyAge, Watch: true, Limit: m.limit, Before: m.before, After: m.after, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return m.luck },
 		Ran: func(nodeagent.RunSummary) { m.runs.Add(1); m.ran() },
 	})

@@ -66,6 +66,11 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if opts.hostPID > 0 {
+		if err := linux.CheckProcess(opts.hostPID); err != nil {
+			return err
+		}
+	}
 	h, err := linux.Open(linux.Options{Root: opts.root, PID: opts.hostPID, Transient: true})
 	if err != nil {
 		return err
@@ -80,7 +85,7 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 		return err
 	}
 	agent, err := nodeagent.New(nodeagent.Config{
-		Node: opts.node, Cluster: cfg, Host: h, Bucket: bucket.New(h, path.Join(opts.stateDir, "bucket"), opts.bucketLimit), Kinds: providers.Kinds(), StateDir: stateDir,
+		Node: opts.node, Cluster: cfg, Host: h, Bucket: bucket.New(h, path.Join(opts.stateDir, "bucket"), opts.bucketLimit), Kinds: providers.Kinds(), StateDir: stateDir, HostStateDir: opts.stateDir,
 		Interval: opts.interval, Splay: opts.splay, Spread: opts.spread, KeyAge: opts.keyAge, Watch: opts.watch, Limit: opts.limit, Before: opts.before, After: opts.after,
 		Log: log, Ran: ran,
 	})

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// disabledName is the name of the file that disables runs.
-const disabledName = "disabled.json"
+// DisabledName is the name of the file in a state directory that disables runs.
+const DisabledName = "disabled.json"
 
 // A DisabledError reports that an administrator has disabled runs on the host.
 type DisabledError struct {
@@ -36,7 +36,7 @@ func Disable(dir, message string, now time.Time) error {
 		err = makeDir(dir)
 	}
 	if err == nil {
-		err = replaceFile(filepath.Join(dir, disabledName), append(text, '\n'))
+		err = replaceFile(filepath.Join(dir, DisabledName), append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot disable runs: %w", err)
@@ -46,7 +46,7 @@ func Disable(dir, message string, now time.Time) error {
 
 // Enable enables runs. It does nothing if they are not disabled.
 func Enable(dir string) error {
-	if err := os.Remove(filepath.Join(dir, disabledName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(dir, DisabledName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot enable runs: %w", err)
 	}
 	return nil
@@ -55,7 +55,7 @@ func Enable(dir string) error {
 // Disabled returns a *DisabledError if runs are disabled, else nil. An unreadable file disables
 // them too.
 func Disabled(dir string) error {
-	file := filepath.Join(dir, disabledName)
+	file := filepath.Join(dir, DisabledName)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
