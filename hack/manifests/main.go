@@ -1,5 +1,5 @@
 // Command manifests generates YAML from the CRDs and the samples in config/: kustomizations for both,
-// and roles for users and Argo CD health checks for each kind. `make manifests` runs it last.
+// roles for users, and Argo CD health checks. `make manifests` runs it last.
 //
 // No role is aggregated to edit or admin, because write access to a resource is root on the nodes that
 // it selects.
@@ -49,7 +49,7 @@ func main() {
 	kinds, err := find()
 	if err == nil {
 		err = errors.Join(
-			write("config/rbac/kinds.yaml", roles, kinds),
+			write("config/rbac/kinds.yaml", roles, namesOf(kinds)),
 			write("config/rbac/manager_kinds.yaml", manager, kinds),
 			writeHealth("config/argocd", kinds))
 	}
@@ -60,9 +60,9 @@ func main() {
 
 // A kind is a kind of the API.
 type kind struct {
-	Kind, Singular, Plural string
-	Written                bool // by users, not by the manager or the agents
-	Conditions             bool // the status has conditions
+	Kind, Plural string
+	Written      bool // by users, not by the manager or the agents
+	Conditions   bool // the status has conditions
 }
 
 func find() ([]kind, error) {
@@ -74,11 +74,25 @@ func find() ([]kind, error) {
 	for _, c := range all {
 		n := c.Spec.Names
 		_, conditions := c.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties["conditions"]
-		kinds = append(kinds, kind{n.Kind, n.Singular, n.Plural, slices.ContainsFunc(v1alpha1.Resources(), func(r v1alpha1.Resource) bool {
+		kinds = append(kinds, kind{n.Kind, n.Plural, slices.ContainsFunc(v1alpha1.Resources(), func(r v1alpha1.Resource) bool {
 			return r.KindName() == n.Kind
 		}), conditions})
 	}
 	return kinds, nil
+}
+
+// names are the plural names of kinds: all of them, and those that users write.
+type names struct{ All, Written []string }
+
+func namesOf(kinds []kind) names {
+	var n names
+	for _, k := range kinds {
+		n.All = append(n.All, k.Plural)
+		if k.Written {
+			n.Written = append(n.Written, k.Plural)
+		}
+	}
+	return n
 }
 
 // writeHealth writes the health.lua of a folder to a ConfigMap, for each kind with conditions.

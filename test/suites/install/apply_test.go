@@ -1,0 +1,105 @@
+// Package install_test applies what users install to a real API server, with the real kubectl.
+package install_test
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+)
+
+const manifests = "../../../config/default"
+
+// A cluster is a control plane without Fettle.
+type cluster struct {
+	t          *testing.T
+	kubeconfig string
+}
+
+func newCluster(t *testing.T, flags map[string]string) cluster {
+	t.Helper()
+	cfg := controlplane.StartEmpty(t, flags)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := controlplane.WriteKubeconfig(file, cfg, ""); err != nil {
+		t.Fatal(err)
+	}
+	return cluster{t, file}
+}
+
+// kubectl returns the exit code and the output of kubectl.
+func (c cluster) kubectl(args ...string) (int, string) {
+	c.t.Helper()
+	assets, err := controlplane.Assets()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(c.t.Context(), filepath.Join(assets, "kubectl"), append([]string{"--kubeconfig", c.kubeconfig}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		c.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// must is kubectl for commands that should succeed.
+func (c cluster) must(args ...string) string {
+	c.t.Helper()
+	code, out := c.kubectl(args...)
+	if code != 0 {
+		c.t.Fatalf("kubectl %q exited with %d:\n%s", args, code, out)
+	}
+	return out
+}
+
+// changed returns the lines of kubectl apply about objects that changed.
+func changed(output string) []string {
+	var lines []string
+	for line := range strings.Lines(output) {
+		// Client-side apply replaces the selector of a PodDisruptionBudget by itself in every patch.
+		repeated := strings.HasPrefix(line, "poddisruptionbudget.policy/")
+		if !repeated && !strings.HasSuffix(line, " unchanged\n") && !strings.HasSuffix(line, " serverside-applied\n") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// contents returns what the objects say, without metadata: kubectl changes its own annotations.
+func (c cluster) contents(manifests string) string {
+	c.t.Helper()
+	return c.must("get", "-k", manifests, "-o", "jsonpath={range .items[*]}{.kind}/{.metadata.namespace}/{.metadata.name} {.metadata.uid} {.spec}{.rules}{.roleRef}{.subjects}{'\\n'}{end}")
+}
+
+func TestApplyingAgainChangesNothing(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	c.must("apply", "-k", manifests)
+	before := c.contents(manifests)
+	for _, flags := range [][]string{{"--server-side=false"}, {"--server-side=true"}, {"--server-side=true"}} {
+		if lines := changed(c.must(append([]string{"apply", "-k", manifests}, flags...)...)); len(lines) > 0 {
+			t.Errorf("kubectl apply %s:\n%s", flags, strings.Join(lines, ""))
+		}
+		if diff := cmp.Diff(before, c.contents(manifests)); diff != "" {
+			t.Errorf("kubectl apply %s changed objects:\n%s", flags, diff)
+		}
+		if code, out := c.kubectl(append([]string{"diff", "-k", manifests}, flags...)...); code != 0 || out != "" {
+			t.Errorf("kubectl diff %s exited with %d:\n%s", flags, code, out)
+		}
+	}
+}
+
+func TestSamplesAreAppliedThroughKustomize(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	c.must("apply", "-k", root+"/config/crd")
+	c.must("wait", "--for=condition=Established", "--timeout=1m", "crd", "--all")
+	c.must("apply", "-k", root+"/config/samples")
+	if lines := changed(c.must("apply", "-k", root+"/config/samples")); len(lines) > 0 {
+		t.Errorf("applying again:\n%s", strings.Join(lines, ""))
+	}
+}
