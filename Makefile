@@ -99,7 +99,7 @@ test: install-prerequisites vet ## Run all tests, with a real API server. PKG=./
 .PHONY: crash
 crash: install-prerequisites ## Kill a run at 200 random moments, and check that the next run recovers. FETTLE_CRASH_SEED=n selects the moments.
 	FETTLE_CRASH_ROUNDS=$${FETTLE_CRASH_ROUNDS:-200} \
-		$(GO) test -count=1 -timeout $(TESTTIMEOUT) -v -run TestARunThatIsKilled $(TESTFLAGS) ./test/suites/crash
+		$(GO) test -count=1 -timeout $(TESTTIMEOUT) -v -run "TestNextRunRepairsKilledRun|TestNextAgentTakesOver" $(TESTFLAGS) ./test/suites/crash
 
 # Takes up to an hour. `make test` does the same with 20 nodes.
 .PHONY: chaos
