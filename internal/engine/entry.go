@@ -21,18 +21,20 @@ type entry struct {
 	comparison       resource.Comparison
 	report           report.ResourceReport
 	began            time.Time
-	took             time.Duration // to read it, or its share of reading many
-	asked            int           // one more than the writes before a provider was last looked for; 0 before
-	identity         string        // what its provider tells it apart by; "" if unknown
-	reported         int           // the place of its report
-	compared         bool          // its state was read and compared
-	pending          bool          // would be changed, or may be once others are
-	readAt           int           // one more than the writes before it was read last; 0 before
-	readErr          error         // of that
-	writtenAt        int           // the writes up to its own last one, or that of what it comes after; 0 for none
-	blocksDependents bool          // failed, or skipped because of a failure
-	done             bool          // has its report
-	refreshDue       bool          // a refresh of it is noted on disk
+	took             time.Duration   // to read it, or its share of reading many
+	asked            int             // one more than the writes before a provider was last looked for; 0 before
+	identity         string          // what its provider tells it apart by; "" if unknown
+	reported         int             // the place of its report
+	compared         bool            // its state was read and compared
+	pending          bool            // would be changed, or may be once others are
+	readAt           int             // one more than the writes before it was read last; 0 before
+	readErr          error           // of that
+	writtenAt        int             // the writes up to its own last one, or that of what it comes after; 0 for none
+	blocksDependents bool            // failed, or skipped because of a failure
+	done             bool            // has its report
+	refreshDue       bool            // a refresh of it is noted on disk
+	armed            int             // events of earlier runs
+	ended            *resource.Ended // what an earlier process began; nil if it began nothing
 	claim            *claim.Claim
 	notes            string // what the provider told since the last event
 }

@@ -21,7 +21,7 @@ func (r *run) read(ctx context.Context, e *entry) {
 	}
 	r.readAhead(ctx, e)
 	began := r.Now()
-	if !r.isFresh(e) {
+	if e.ended == nil && !r.isFresh(e) {
 		r.readState(ctx, e)
 	}
 	e.situation.ReadError = e.readErr

@@ -8,6 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine/audit"
 	"github.com/fettle-dev/fettle/internal/engine/decide"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/text"
 )
@@ -17,6 +18,7 @@ func (r *run) applyEvents(ctx context.Context, e *entry) {
 	if e.refreshesItself() {
 		count(&e.situation.Events, e.report.Events)
 	}
+	r.reportEndedRefresh(e)
 	if e.failed() {
 		return
 	}
@@ -41,17 +43,65 @@ func (r *run) applyEvents(ctx context.Context, e *entry) {
 
 func (r *run) refresh(ctx context.Context, e *entry, reason string) {
 	r.beforeWrite()
-	err := resource.Guarded(func() error { return e.Resource.Refresh(ctx, r.writer(e)) })
+	err := resource.Guarded(func() error { return e.Resource.Refresh(ctx, r.writerFor(e, r.refreshJob(e))) })
 	r.recordWrite(e)
-	if errors.Is(err, resource.ErrNothingToRefresh) {
-		return
+	if !errors.Is(err, resource.ErrNothingToRefresh) {
+		e.reportRefresh(reason, err)
 	}
+}
+
+// refreshJob identifies a refresh by the pending events on disk.
+func (r *run) refreshJob(e *entry) host.Job {
+	job := host.Job{Owner: e.thing.String(), Refresh: true}
+	if e.Resource.Abilities().Resume {
+		armed := r.Store.Armed()
+		job.Events = armed[e.thing] + armed[resource.UnboundThing(e.Ref)]
+	}
+	return job
+}
+
+func (e *entry) reportRefresh(reason string, err error) {
 	ev := report.Event{Status: report.Success, Message: reason}
 	if err != nil {
 		ev.Status, ev.Message = report.Failure, "cannot refresh: "+text.Error(err)
 	}
 	e.report.Events = append(e.report.Events, ev)
 	e.attachNotes()
+}
+
+// resume takes over what an earlier process began. If the run has to stop meanwhile, a later run does that.
+func (r *run) resume(ctx context.Context, e *entry) {
+	if e.situation.Noop || decide.Refusal(e.situation).Action != decide.Keep || !e.Resource.Abilities().Resume || r.claimTakenOver(e) {
+		return
+	}
+	began := r.Now()
+	err := resource.Guarded(func() (err error) {
+		e.ended, err = e.Resource.Resume(ctx, r.writer(e))
+		return err
+	})
+	e.took += r.Now().Sub(began)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		r.stopped = context.Cause(ctx)
+		e.situation.Stopped = r.stopped
+	case err != nil:
+		e.situation.ReadError = err
+	case e.ended != nil: // it ran while this run read
+		r.beforeWrite()
+		r.recordWrite(e)
+		e.readAt = r.writes + 1
+	}
+}
+
+// reportEndedRefresh reports a refresh that an earlier process began. Events since then are left.
+func (r *run) reportEndedRefresh(e *entry) {
+	if e.ended == nil || !e.ended.Job.Refresh {
+		return
+	}
+	e.reportRefresh("refreshed by "+text.Count(max(1, e.ended.Job.Events), "event"), e.ended.Err)
+	if e.ended.Err == nil {
+		e.situation.Events.Real -= min(e.ended.Job.Events, e.armed)
+	}
 }
 
 // notifyDependents passes events on. Dependents of a failed resource are skipped, and their

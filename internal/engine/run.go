@@ -68,7 +68,8 @@ func newRun(t Transaction, items []resource.Item) *run {
 		if item.Resource != nil { // armed when nothing was known of it
 			e.situation.Events.Real += armed[resource.UnboundThing(item.Ref)]
 		}
-		e.refreshDue = e.situation.Events.Real > 0
+		e.armed = e.situation.Events.Real
+		e.refreshDue = e.armed > 0
 		if item.Noop != nil && !t.isPlan() {
 			e.situation.Noop = *item.Noop
 		}
@@ -108,6 +109,7 @@ func (r *run) step(ctx context.Context, first *entry) {
 	// The current resource is finished even if the run has to stop.
 	inHand := host.UntilAbort(ctx)
 	r.announce([]*entry{first})
+	r.resume(ctx, first)
 	r.read(inHand, first)
 	group := []*entry{first}
 	for _, n := range r.batchWith(ctx, first) {
@@ -187,8 +189,13 @@ func (r *run) sharedReader() resource.Reader {
 
 // writer returns the host for changes of a resource. Notes go to its report.
 func (r *run) writer(e *entry) resource.Writer {
+	return r.writerFor(e, host.Job{Owner: e.thing.String()})
+}
+
+// writerFor is writer with a job for Detached commands.
+func (r *run) writerFor(e *entry, job host.Job) resource.Writer {
 	c := r.call()
-	c.Note = e.addNote
+	c.Note, c.Job = e.addNote, job
 	return c.Writer(r.Host)
 }
 

@@ -43,6 +43,9 @@ func (r *run) write(ctx context.Context, group []*entry) {
 func (r *run) writeOne(ctx context.Context, e *entry) {
 	group := []*entry{e}
 	r.writeAll(group, func() []error {
+		if e.ended != nil {
+			return []error{e.ended.Err}
+		}
 		return []error{resource.Guarded(func() error { return e.Resource.Write(ctx, r.writer(e), e.situation.Changes) })}
 	})
 	r.verify(ctx, group)

@@ -99,6 +99,11 @@ type Host interface {
 	RemoveAll(path string) error
 	// Run runs a command that may change the host.
 	Run(ctx context.Context, cmd Cmd) (Result, error)
+	// Resume returns the Detached command of an owner that an earlier process started but did not see the
+	// end of, once it has ended. It returns nil if there is none. Each command is returned once. The command is killed
+	// at the Timeout that it was started with. The error is that of ctx, or another reason why the end of the
+	// command is unknown; the command is not forgotten then.
+	Resume(ctx context.Context, owner string) (*Resumed, error)
 	// ActAs returns the same host with the permissions of a user: the kernel limits every change to
 	// what that user may do, whatever others put in its way. New files belong to the
 	// user.
@@ -187,6 +192,26 @@ type Cmd struct {
 	// and, if it is a child of the caller, an abort ([WithAbort]). Processes that it
 	// leaves running survive.
 	Detached bool
+	// Job is for a Detached command.
+	Job Job
+}
+
+// A Job identifies a Detached command to later processes.
+type Job struct {
+	// Owner is what the command works on, such as "Exec/migrate". An owner has one command at a time: Run first waits
+	// for an earlier one. The command of the owner "" can't be resumed.
+	Owner string
+	// Refresh and Events tell the caller of [Host.Resume] why the command was started.
+	Refresh bool // as the refresh of a resource, rather than a change
+	Events  int  // that were pending at that time
+}
+
+// A Resumed is a Detached command that has ended, as [Host.Run] would have returned it.
+type Resumed struct {
+	Job    Job
+	Args   []string
+	Result Result
+	Err    error
 }
 
 // Credentials are the numeric user and groups of a process; the caller looks up names on the host.

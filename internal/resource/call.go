@@ -31,6 +31,8 @@ type Writer interface {
 	// Stopped returns why the run has to stop, or nil. A provider with many things to do then
 	// starts no more of them; see [ErrNotBegun].
 	Stopped() error
+	// Job identifies the Detached commands of this call; see [Resumer].
+	Job() host.Job
 }
 
 // ErrNotBegun is the error that a [BatchWriter] returns for each resource that it did not start
@@ -70,6 +72,8 @@ type Call struct {
 	Note func(text string)
 	// Stopped returns why the run has to stop, or nil.
 	Stopped func() error
+	// Job identifies the Detached commands of the call that have no job of their own.
+	Job host.Job
 	// Trace keeps each state as it was read, before normalization, for [Resource.PropertyStates].
 	Trace bool
 }
@@ -120,6 +124,16 @@ func (w writer) Stopped() error {
 		return nil
 	}
 	return w.c.Stopped()
+}
+
+func (w writer) Job() host.Job { return w.c.Job }
+
+// Run implements [host.Host].
+func (w writer) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	if cmd.Detached && cmd.Job == (host.Job{}) {
+		cmd.Job = w.c.Job
+	}
+	return w.Host.Run(ctx, cmd)
 }
 
 // A Memo caches results of reads while nothing is written. See [Once]. Safe for concurrent use.

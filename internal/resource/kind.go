@@ -118,6 +118,9 @@ type Writable interface {
 	Write(ctx context.Context, h Writer, changes []Change) error
 	// Refresh reacts to events.
 	Refresh(ctx context.Context, h Writer) error
+	// Resume takes over what an earlier process began; see [Resumer]. It stores the state like Read unless it returns
+	// nil.
+	Resume(ctx context.Context, h Writer) (*Ended, error)
 }
 
 // Auditable is a resource whose properties are compared between runs.

@@ -130,6 +130,21 @@ type Refresher[A any] interface {
 	Refresh(ctx context.Context, h Writer, is, want A) error
 }
 
+// A Resumer takes over a Detached command that an earlier process started for a resource and did not see the end
+// of. The engine calls it before it reads the resource, except in noop.
+type Resumer[A any] interface {
+	// Resume waits for such a command, with host.Host.Resume. It returns the state before the command and how the
+	// command ended; nil if there was none, or if its end is in the state that Read finds. An error means that
+	// it is unknown whether the command still runs.
+	Resume(ctx context.Context, h Writer, want A) (is A, ended *Ended, err error)
+}
+
+// An Ended is a Write or a Refresh that an earlier process began.
+type Ended struct {
+	Job host.Job // as it was started
+	Err error    // that Write or Refresh would have returned
+}
+
 // A Watcher returns the paths on a host that show drift of the thing that want names, as for
 // host.Watch. Drift elsewhere is detected at the next interval.
 type Watcher[A any] interface {

@@ -105,6 +105,7 @@ type Abilities struct {
 	Identify   bool // [Identifier]
 	Refresh    bool // [Refresher]
 	Generate   bool // [Generator]
+	Resume     bool // [Resumer]
 }
 
 // A OneOf is an attribute with enumerated values.

@@ -26,8 +26,7 @@ func (posix) Suits(resource.Facts, host.Reader) error { return nil }
 // Read implements [resource.Provider]: it runs the checks. The host has no other state of a command,
 // so the rest is as desired, without values that may be secret.
 func (posix) Read(ctx context.Context, h resource.Reader, want Attributes) (is Attributes, err error) {
-	is = want
-	is.Environment, is.secret = nil, nil
+	is = state(want)
 	if want.Command == "" {
 		return is, errors.New("cannot look up an Exec by its name: apply one with a command instead")
 	}
@@ -38,13 +37,41 @@ func (posix) Read(ctx context.Context, h resource.Reader, want Attributes) (is A
 	return is, err
 }
 
+// state returns the state of an Exec that is not due, without values that may be secret.
+func state(want Attributes) Attributes {
+	want.Environment, want.secret = nil, nil
+	return want
+}
+
 // Write implements [resource.Provider].
 func (posix) Write(ctx context.Context, h resource.Writer, _, want Attributes, _ []resource.Change) error {
 	argv, err := commandWords(want)
 	if err != nil {
 		return err
 	}
-	return run(ctx, h, argv, want)
+	return run(ctx, h, argv, want, nil)
+}
+
+// Resume implements [resource.Resumer]. Without an end that the manifest still asks for, the command may run again.
+func (posix) Resume(ctx context.Context, h resource.Writer, want Attributes) (is Attributes, ended *resource.Ended, err error) {
+	found, err := h.Resume(ctx, h.Job().Owner)
+	if err != nil || found == nil {
+		return is, nil, err
+	}
+	argv, err := commandWords(want)
+	if found.Job.Refresh && want.Refresh != nil {
+		argv, err = words(*want.Refresh, want)
+	}
+	if err == nil {
+		argv, err = find(h, argv, want)
+	}
+	if err != nil || !slices.Equal(argv, found.Args) {
+		h.Note("waited for an earlier command of this Exec, which has changed since\n")
+		return is, nil, nil
+	}
+	is = state(want)
+	is.due = !found.Job.Refresh
+	return is, &resource.Ended{Job: found.Job, Err: run(ctx, h, argv, want, found)}, nil
 }
 
 // Refresh implements [resource.Refresher]. The checks apply here too, refreshOnly does not.
@@ -63,7 +90,7 @@ func (posix) Refresh(ctx context.Context, h resource.Writer, _, want Attributes)
 	if err != nil {
 		return err
 	}
-	return run(ctx, h, argv, want)
+	return run(ctx, h, argv, want, nil)
 }
 
 // allowed runs the checks in Puppet's order, creates, unless and onlyIf, until one fails.
@@ -135,8 +162,8 @@ func complete(h host.Reader, argv []string, a Attributes) (host.Cmd, error) {
 }
 
 // run runs a command until it succeeds or its tries are used up. Only exit codes cause another try,
-// not a timeout or a command that can't be run.
-func run(ctx context.Context, h resource.Writer, argv []string, a Attributes) error {
+// not a timeout or a command that can't be run. earlier is the first try if an earlier process started it, or nil.
+func run(ctx context.Context, h resource.Writer, argv []string, a Attributes, earlier *host.Resumed) error {
 	cmd, err := complete(h, argv, a)
 	if err != nil {
 		return err
@@ -144,10 +171,11 @@ func run(ctx context.Context, h resource.Writer, argv []string, a Attributes) er
 	cmd.Detached = true // it may stop the agent, or have to outlive it
 	tries := ptr.Deref(a.Tries, 1)
 	for try := int32(1); ; try++ {
-		res, err := h.Run(ctx, cmd)
+		res, err := attempt(ctx, h, cmd, earlier)
 		if err != nil {
 			return err
 		}
+		earlier = nil
 		good := res.ExitCode != notFound && slices.Contains(a.Returns, int32(res.ExitCode))
 		if good {
 			reportOutput(h, res, a)
@@ -160,4 +188,12 @@ func run(ctx context.Context, h resource.Writer, argv []string, a Attributes) er
 			return err
 		}
 	}
+}
+
+// attempt runs a command, unless an earlier process has.
+func attempt(ctx context.Context, h resource.Writer, cmd host.Cmd, earlier *host.Resumed) (host.Result, error) {
+	if earlier != nil {
+		return earlier.Result, earlier.Err
+	}
+	return h.Run(ctx, cmd)
 }

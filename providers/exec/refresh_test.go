@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
@@ -100,6 +102,18 @@ func TestEventsDoNotRunANoopExec(t *testing.T) {
 	if _, err := h.Stat("/srv/did"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it ran: %v", err)
 	}
+}
+
+// A command that outlived an earlier process is reported by the next run that may change the host.
+func TestNoopLeavesAnEarlierCommandAlone(t *testing.T) {
+	h := hosttest.New(t)
+	h.Handle("/bin/job", func(host.Cmd) host.Result { return host.Result{} })
+	h.PutJob(host.Resumed{Job: host.Job{Owner: "Exec/a"}, Args: []string{"/bin/job"}, Result: host.Result{ExitCode: 7, Stdout: []byte("why\n")}})
+	a := item(t, "a", `{command: /bin/job, unless: [/bin/job]}`)
+	same(t, run(t, h, true, a), "Exec/a InSync")
+	same(t, run(t, h, false, a), "Exec/a Failed", "command failed: exit status 7; output: why")
+	same(t, run(t, h, false, a), "Exec/a InSync")
+	same(t, h.Transcript(), "? /bin/job", "! resume Exec/a", "? /bin/job")
 }
 
 // Values of the environment never appear in output.

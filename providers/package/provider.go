@@ -105,6 +105,11 @@ func (p provider) WriteAll(ctx context.Context, h resource.Writer, writes []reso
 	return b.errs
 }
 
+// Resume implements [resource.Resumer]. The package database is the result, so that there is no other.
+func (p provider) Resume(ctx context.Context, h resource.Writer, _ Attributes) (is Attributes, ended *resource.Ended, err error) {
+	return is, nil, p.tools(h).Await(ctx)
+}
+
 // Refresh implements [resource.Refresher]: it reinstalls an installed package if the resource requests
 // it. The version stays, unless the source has another one by now.
 func (p provider) Refresh(ctx context.Context, h resource.Writer, is, want Attributes) error {

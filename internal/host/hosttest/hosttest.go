@@ -35,6 +35,7 @@ type Host struct {
 	mu         sync.Mutex
 	commands   map[string]func(host.Cmd) host.Result
 	transcript []string
+	jobs       map[string]host.Resumed // by owner
 }
 
 // New returns a host that is removed when the test ends. It has an empty root directory and no commands.
@@ -59,6 +60,7 @@ func New(t testing.TB) *Host {
 		files:    files,
 		owners:   newOwners(),
 		commands: map[string]func(host.Cmd) host.Result{},
+		jobs:     map[string]host.Resumed{},
 	}
 }
 
@@ -139,6 +141,26 @@ func (h *Host) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 func (h *Host) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	h.t.Helper()
 	return h.call(ctx, "!", cmd)
+}
+
+// PutJob prepares what the next Resume of its owner returns.
+func (h *Host) PutJob(job host.Resumed) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.jobs[job.Job.Owner] = job
+}
+
+// Resume implements [host.Host] with the jobs of PutJob.
+func (h *Host) Resume(_ context.Context, owner string) (*host.Resumed, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	job, ok := h.jobs[owner]
+	if !ok {
+		return nil, nil
+	}
+	delete(h.jobs, owner)
+	h.transcript = append(h.transcript, "! resume "+line([]string{owner}))
+	return &job, nil
 }
 
 // call fails the test for an unknown command: a provider must not use a command that the test

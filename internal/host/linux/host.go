@@ -131,6 +131,11 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	return h.commands.Run(ctx, cmd)
 }
 
+// Resume implements [host.Host].
+func (h *Host) Resume(ctx context.Context, owner string) (*host.Resumed, error) {
+	return h.commands.Resume(ctx, owner)
+}
+
 // Watch implements [host.Watcher].
 func (h *Host) Watch() (host.Watch, error) { return watch.New(h.root) }
 

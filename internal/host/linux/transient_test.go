@@ -3,7 +3,6 @@ package linux_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,16 +45,18 @@ func TestDetachedCommandRunsInTransientUnit(t *testing.T) {
 
 	argv, err := h.ReadFile("/run/argv")
 	must(t, err)
-	unit := regexp.MustCompile(`fettle-[a-z2-7]{26}`)
+	unit := regexp.MustCompile(`fettle-([a-z2-7]{16}-)?[a-z2-7]{26}`)
 	wantArgv := "--unit=UNIT\n--wait\n--pipe\n--quiet\n--collect\n--working-directory=/usr\n" +
-		"--property=KillMode=process\n--property=RuntimeMaxSec=330\n--property=EnvironmentFile=/run/UNIT.env\n--\n/bin/sh\n-c\n"
+		"--property=KillMode=process\n--property=RuntimeMaxSec=330\n" +
+		"--property=ExecStopPost=-/bin/sh -c '[ \"$$EXIT_CODE\" = exited ] || exec systemctl kill --signal=SIGKILL UNIT.service'\n" +
+		"--property=EnvironmentFile=/run/fettle/UNIT/env\n--\n/bin/sh\n-c\n"
 	if got := unit.ReplaceAllString(string(argv), "UNIT"); !strings.HasPrefix(got, wantArgv) || strings.Contains(got, "s3cret") {
 		t.Errorf("systemd-run was called with\n%s\nwant the prefix\n%s", got, wantArgv)
 	}
-	names, err := h.ReadDir("/run")
+	left, err := h.ReadDir("/run/fettle")
 	must(t, err)
-	if left := unit.FindString(fmt.Sprint(names)); left != "" {
-		t.Errorf("%s is left in /run", left)
+	if len(left) > 0 {
+		t.Errorf("%s is left in /run/fettle", left)
 	}
 }
 

@@ -112,6 +112,7 @@ func (b *bound[A]) Abilities() (can resource.Abilities) {
 	_, can.Identify = b.provider.(resource.Identifier[A])
 	_, can.Refresh = b.provider.(resource.Refresher[A])
 	_, can.Generate = b.provider.(resource.Generator[A])
+	_, can.Resume = b.provider.(resource.Resumer[A])
 	return can
 }
 
@@ -245,6 +246,18 @@ func (b *bound[A]) Refresh(ctx context.Context, h resource.Writer) error {
 		return resource.ErrNothingToRefresh
 	}
 	return r.Refresh(ctx, h, b.is, b.want)
+}
+
+func (b *bound[A]) Resume(ctx context.Context, h resource.Writer) (*resource.Ended, error) {
+	r, ok := b.provider.(resource.Resumer[A])
+	if !ok {
+		return nil, nil
+	}
+	is, ended, err := r.Resume(ctx, h, b.want)
+	if ended != nil && err == nil {
+		b.setState(h, is)
+	}
+	return ended, err
 }
 
 func (b *bound[A]) Generate(ctx context.Context, h resource.Reader, c resource.Catalog) iter.Seq2[resource.Resource, error] {

@@ -98,6 +98,7 @@ func (t Tools) Get(ctx context.Context, s Settings, args []string) (host.Result,
 		Env:      s.FullEnvironment(),
 		Timeout:  timeout + t.Lock.Timeout,
 		Detached: true,
+		Job:      job(),
 	})
 }
 
@@ -127,7 +128,17 @@ func (t Tools) Configure(ctx context.Context) error {
 		Env:      Settings{}.FullEnvironment(),
 		Timeout:  timeout,
 		Detached: true,
+		Job:      job(),
 	})
+}
+
+// job identifies the operations that must survive the agent. A host has one package database.
+func job() host.Job { return host.Job{Owner: "packages"} }
+
+// Await waits for an operation that an earlier process began. The database shows its result.
+func (t Tools) Await(ctx context.Context) error {
+	_, err := t.Host.Resume(ctx, job().Owner)
+	return err
 }
 
 // The selections of packages.

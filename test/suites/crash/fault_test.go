@@ -2,6 +2,7 @@ package crash_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +27,13 @@ func TestMain(m *testing.M) {
 	if call := os.Getenv(failing); call != "" {
 		fmt.Fprintln(os.Stderr, "cannot break the disk:", withBroken(call, os.Args[1:]))
 		os.Exit(1)
+	}
+	if machine := os.Getenv(managed); machine != "" {
+		if err := manage(context.Background(), machine, os.Stdin, os.Stdout); err != nil { //nolint:forbidigo // there is no test
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	os.Exit(m.Run())
 }

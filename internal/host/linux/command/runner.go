@@ -17,8 +17,12 @@ type Files interface {
 	LookPath(name string) (string, error)
 	Stat(path string) (host.FileInfo, error)
 	Lstat(path string) (host.FileInfo, error)
+	ReadFile(path string) ([]byte, error)
+	ReadDir(path string) ([]string, error)
 	WriteFile(ctx context.Context, path string, f host.NewFile) (sum [32]byte, err error)
+	Mkdir(path string, mode uint32) error
 	Remove(path string) error
+	RemoveAll(path string) error
 }
 
 // Options say where commands run.

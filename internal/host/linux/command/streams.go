@@ -1,12 +1,10 @@
 package command
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -75,75 +73,30 @@ func (s *streams) trim(limit int) (stop func()) {
 	return func() { close(done); <-ended }
 }
 
-// punch frees the memory of a file from an offset to its tail. A failure costs only memory.
+// punch frees the memory of a file from an offset to its end. A failure costs only memory.
 func punch(f *os.File, from int64) {
 	info, err := f.Stat()
 	if err != nil {
 		return
 	}
-	if size := info.Size() - tailSize - from; size > 0 {
+	if size := info.Size() - from; size > 0 {
 		_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, size)
 	}
 }
 
 // output reads both outputs, up to a limit of bytes each.
-func (s *streams) output(limit int) (host.Result, error) {
-	size, err := s.err.Seek(0, io.SeekEnd)
-	if err != nil {
-		return host.Result{}, err
+func (s *streams) output(limit int) (res host.Result, err error) {
+	for f, to := range map[*os.File]*[]byte{s.out: &res.Stdout, s.err: &res.Stderr} {
+		size, err := f.Seek(0, io.SeekEnd)
+		if err != nil {
+			return res, err
+		}
+		res.Truncated = res.Truncated || size > int64(limit)
+		if *to, err = head(f, min(size, int64(limit))); err != nil {
+			return res, err
+		}
 	}
-	return s.outputUntil(size, limit)
-}
-
-// outputUntil is output with an offset at which standard error ends.
-func (s *streams) outputUntil(errEnd int64, limit int) (res host.Result, err error) {
-	outEnd, err := s.out.Seek(0, io.SeekEnd)
-	if err != nil {
-		return res, err
-	}
-	res.Truncated = max(outEnd, errEnd) > int64(limit)
-	if res.Stdout, err = head(s.out, min(outEnd, int64(limit))); err != nil {
-		return res, err
-	}
-	res.Stderr, err = head(s.err, min(errEnd, int64(limit)))
-	return res, err
-}
-
-// result reads the outputs and, at the end of standard error, the line "MARK CODE" that
-// reports the end of the command.
-func (s *streams) result(mark string, limit int) (res host.Result, ended bool, err error) {
-	size, err := s.err.Seek(0, io.SeekEnd)
-	if err != nil {
-		return res, false, err
-	}
-	end, code, ended, err := findEnd(s.err, size, mark)
-	if err != nil {
-		return res, false, err
-	}
-	res, err = s.outputUntil(end, limit)
-	res.ExitCode = code
-	return res, ended && err == nil, err
-}
-
-// tailSize is how far from the end to look for that line: children that outlived the command may
-// have written after it.
-const tailSize = 64 << 10
-
-// findEnd returns the offset of the mark, where the command's own output ends, and the code
-// after it.
-func findEnd(f *os.File, size int64, mark string) (end int64, code int, ended bool, err error) {
-	start := max(0, size-tailSize)
-	tail := make([]byte, size-start)
-	if _, err := f.ReadAt(tail, start); err != nil && !errors.Is(err, io.EOF) {
-		return size, 0, false, err
-	}
-	at := bytes.LastIndex(tail, []byte("\n"+mark+" "))
-	if at < 0 {
-		return size, 0, false, nil
-	}
-	line, _, _ := bytes.Cut(tail[at+len(mark)+2:], []byte("\n"))
-	code, err = strconv.Atoi(string(line))
-	return start + int64(at), code, err == nil, nil
+	return res, nil
 }
 
 // head returns the first size bytes, nil if there are none, as in every Result.

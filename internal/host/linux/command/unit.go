@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,21 +22,30 @@ func (r *Runner) hasSystemd() bool {
 	return err == nil && info.IsDir()
 }
 
-// unitScript runs in the unit. It deletes the environment file, which systemd has read by then, and
-// writes the exit code after the unit's name: the exit code of systemd-run does not distinguish a signal from an
-// exit, nor its own failure from the command's. The unit never fails, because a failed unit stays
-// as long as any process that the command left running. The shell's own messages about signals are dropped.
-const unitScript = `/bin/rm -f -- "$1"; fettle_unit=$2; shift 2; exec 3>&2 2>/dev/null; ` +
-	`("$@" 2>&3 3>&-); fettle_code=$?; printf '\n%s %d\n' "$fettle_unit" "$fettle_code" >&3; exit 0`
+// unitScript runs in the unit, with the directory of the unit and a limit of bytes for each output before the
+// command. It creates the directory "started", unless an agent has done so to prevent the start, and
+// deletes the environment file, which has been read by then. In the end it saves the outputs and then the exit code, in
+// case there is no agent: the exit code of systemd-run does not distinguish a signal from an exit, nor its own failure
+// from the command's. One byte beyond the limit shows that an output was truncated. The unit never fails, because a
+// failed unit stays as long as any process that the command left running. The shell's own messages about signals
+// are dropped.
+const unitScript = `exec 3>&2 2>/dev/null; /bin/mkdir -- "$1/started" || exit 0; /bin/rm -f -- "$1/env"; ` +
+	`fettle_unit=$1; fettle_limit=$2; shift 2; ("$@" 2>&3 3>&-); fettle_code=$?; umask 077; ` +
+	`/usr/bin/head -c "$fettle_limit" </proc/self/fd/1 >"$fettle_unit/out"; ` +
+	`/usr/bin/head -c "$fettle_limit" </proc/self/fd/3 >"$fettle_unit/err"; ` +
+	`printf %d "$fettle_code" >"$fettle_unit/code.new" && /bin/mv -- "$fettle_unit/code.new" "$fettle_unit/code"; exit 0`
 
 // bareScript comes before unitScript for a command with BareEnv. systemd adds variables to every unit, so
 // the shell starts with an empty environment and reads the file itself.
-const bareScript = `set -a; . "$1"; set +a; `
+const bareScript = `set -a; . "$1/env"; set +a; `
+
+// killScript ends the command if the shell of its unit was killed, as by systemd after RuntimeMaxSec: the end of a
+// unit spares the other processes.
+const killScript = `[ "$EXIT_CODE" = exited ] || exec systemctl kill --signal=SIGKILL `
 
 // A unit is one transient service of the host.
 type unit struct {
 	name string
-	env  string // path of its environment file
 	cmd  host.Cmd
 }
 
@@ -51,15 +59,20 @@ func (r *Runner) runTransient(ctx context.Context, cmd host.Cmd) (host.Result, e
 	if info, err := r.files.Stat(cmd.Dir); err != nil || !info.IsDir() {
 		return host.Result{}, fmt.Errorf("cannot start %s in %s: %w", file, cmd.Dir, cause(err))
 	}
-	cmd.Args = append([]string{file}, cmd.Args[1:]...)
-	name := "fettle-" + strings.ToLower(rand.Text())
-	u := unit{name: name, env: "/run/" + name + ".env", cmd: cmd}
+	if _, err := r.Resume(ctx, cmd.Job.Owner); err != nil {
+		return host.Result{}, err
+	}
+	u := unit{name: newUnitName(cmd.Job.Owner), cmd: cmd}
+	u.cmd.Args = append([]string{file}, cmd.Args[1:]...)
 	s, err := newStreams(cmd.Stdin)
 	if err != nil {
 		return host.Result{}, err
 	}
+	if err = r.prepareUnit(ctx, u, cmd.Args); err != nil {
+		return host.Result{}, errors.Join(err, s.Close())
+	}
 	res, err := r.runUnit(ctx, u, s)
-	return res, errors.Join(err, s.Close())
+	return res, errors.Join(err, r.forget(u.name), s.Close())
 }
 
 // cause returns why a directory cannot be entered: the error of its path or, without one, that it is no directory.
@@ -70,11 +83,7 @@ func cause(err error) error {
 	return unix.ENOTDIR
 }
 
-func (r *Runner) runUnit(ctx context.Context, u unit, s *streams) (res host.Result, err error) {
-	if err := r.writeEnvironment(ctx, u); err != nil {
-		return res, err
-	}
-	defer func() { err = errors.Join(err, r.files.Remove(u.env)) }()
+func (r *Runner) runUnit(ctx context.Context, u unit, s *streams) (host.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.cmd.Timeout)
 	defer cancel()
 	waitKill := r.killAtEnd(ctx, u.name)
@@ -84,15 +93,18 @@ func (r *Runner) runUnit(ctx context.Context, u unit, s *streams) (res host.Resu
 		Dir:     "/",
 		Timeout: u.cmd.Timeout + unitGrace,
 	}}
-	stop := s.trim(u.cmd.MaxOutput)
+	stop := s.trim(u.cmd.MaxOutput + 1)
 	_, runErr := p.run(context.WithoutCancel(ctx), r, s.wire)
 	stop()
 	waitKill()
 	if ctx.Err() != nil {
-		r.systemctl(ctx, "reset-failed", u.name+".service") // otherwise the failed unit may stay in systemd's list
+		_, _ = r.systemctl(ctx, "reset-failed", u.name+".service") // otherwise the failed unit may stay in systemd's list
 	}
-	res, ended, err := s.result(u.name, u.cmd.MaxOutput)
+	res, ended, err := r.result(u.name, u.cmd.MaxOutput)
 	if ended || err != nil {
+		return res, err
+	}
+	if res, err = s.output(u.cmd.MaxOutput); err != nil {
 		return res, err
 	}
 	return res, r.unitError(ctx, u, res, runErr)
@@ -100,17 +112,25 @@ func (r *Runner) runUnit(ctx context.Context, u unit, s *streams) (res host.Resu
 
 // unitError says why a unit did not report the exit code of its command.
 func (r *Runner) unitError(ctx context.Context, u unit, res host.Result, runErr error) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("killed after its timeout of %s: %w", u.cmd.Timeout, err)
+	if ctx.Err() != nil {
+		return timeoutError(u.cmd.Timeout)
 	}
 	if runErr != nil {
 		return runErr
 	}
-	if _, err := r.files.Lstat(u.env); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("transient unit %s was stopped by another process", u.name)
+	if _, err := r.files.Lstat(startedMark(u.name)); err == nil {
+		return stoppedError(u.name)
 	}
 	// The command never started, so this is the output of systemd-run, which contains no secret.
 	return fmt.Errorf("cannot start transient unit %s: %s", u.name, bytes.TrimSpace(res.Stderr))
+}
+
+func timeoutError(timeout time.Duration) error {
+	return fmt.Errorf("killed after its timeout of %s: %w", timeout, context.DeadlineExceeded)
+}
+
+func stoppedError(unit string) error {
+	return fmt.Errorf("transient unit %s was stopped by another process", unit)
 }
 
 // unitGrace is how long a unit may take to end after it was killed.
@@ -125,6 +145,7 @@ func (u unit) argv() []string {
 		"--working-directory=" + u.cmd.Dir,
 		"--property=KillMode=process", // processes that the command leaves running survive, as without a unit
 		"--property=RuntimeMaxSec=" + strconv.Itoa(limit),
+		"--property=ExecStopPost=-/bin/sh -c '" + escapeVariables(killScript+u.name) + ".service'",
 	}
 	if u.cmd.Umask != nil {
 		args = append(args, fmt.Sprintf("--property=UMask=%04o", *u.cmd.Umask))
@@ -132,9 +153,9 @@ func (u unit) argv() []string {
 	if u.cmd.BareEnv {
 		args = append(args, "--", "/usr/bin/env", "-i", "/bin/sh", "-c", escapeVariables(bareScript+unitScript))
 	} else {
-		args = append(args, "--property=EnvironmentFile="+u.env, "--", "/bin/sh", "-c", escapeVariables(unitScript))
+		args = append(args, "--property=EnvironmentFile="+environmentPath(u.name), "--", "/bin/sh", "-c", escapeVariables(unitScript))
 	}
-	args = append(args, "fettle", u.env, u.name)
+	args = append(args, "fettle", unitDir(u.name), strconv.Itoa(u.cmd.MaxOutput+1))
 	for _, arg := range u.words() {
 		args = append(args, escapeVariables(arg))
 	}
@@ -170,12 +191,23 @@ func groupsOption(groups []uint32) string {
 // escapeVariables escapes an argument for systemd, which expands variables.
 func escapeVariables(arg string) string { return strings.ReplaceAll(arg, "$", "$$") }
 
-// systemctl runs systemctl for a unit. Errors are ignored: the unit may be gone by then.
-func (r *Runner) systemctl(ctx context.Context, args ...string) {
+// systemctl runs systemctl for a unit and returns its output. The caller ignores an error if the unit may be
+// gone.
+func (r *Runner) systemctl(ctx context.Context, args ...string) (string, error) {
 	cmd, err := r.complete(host.Cmd{Args: append([]string{"systemctl"}, args...), Timeout: unitGrace})
-	if err == nil {
-		_, _ = r.runPlain(context.WithoutCancel(ctx), cmd)
+	if err != nil {
+		return "", err
 	}
+	res, err := r.runPlain(context.WithoutCancel(ctx), cmd)
+	if err == nil && res.ExitCode != 0 {
+		err = fmt.Errorf("systemctl exited with %d", res.ExitCode)
+	}
+	return strings.TrimSpace(string(res.Stdout)), err
+}
+
+// kill kills all processes of a unit. If that fails, RuntimeMaxSec ends the unit.
+func (r *Runner) kill(ctx context.Context, name string) {
+	_, _ = r.systemctl(ctx, "kill", "--signal=SIGKILL", name+".service")
 }
 
 // killAtEnd kills a unit when ctx ends before the returned function is called.
@@ -183,8 +215,7 @@ func (r *Runner) killAtEnd(ctx context.Context, name string) (wait func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		// If that fails, RuntimeMaxSec ends the unit.
-		r.systemctl(ctx, "kill", "--signal=SIGKILL", name+".service")
+		r.kill(ctx, name)
 	})
 	return func() {
 		if !stop() {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // writeEnvironment writes the environment of a unit to a file that only root can read. The unit's
@@ -17,9 +15,7 @@ func (r *Runner) writeEnvironment(ctx context.Context, u unit) error {
 	if err != nil {
 		return err
 	}
-	mode := uint32(0o600)
-	_, err = r.files.WriteFile(ctx, u.env, host.NewFile{Content: strings.NewReader(text), Mode: &mode})
-	return err
+	return r.writePrivate(ctx, environmentPath(u.name), text)
 }
 
 // environmentFile renders KEY=value entries for systemd's EnvironmentFile=. An entry that systemd would
