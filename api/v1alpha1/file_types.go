@@ -98,7 +98,7 @@ type FileAttributes struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(s, s.matches('^(/|file:///)') || s.matches('^https?://[^@/?#]+([/?#]|$)'))",message="sources must be absolute paths, or http or https URLs without user and password"
 	Sources []string `json:"sources,omitempty"`
 	// ca contains the PEM certificates that are trusted to sign the server certificate of source.
-	// Defaults to the system's certificates where the agent or the command runs.
+	// Defaults to the certificates that the host trusts.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	CA *string `json:"ca,omitempty"`

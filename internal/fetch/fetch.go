@@ -35,9 +35,11 @@ type Request struct {
 	// Headers to send, which may be secret. They are sent only to the server of URL, not to
 	// others that it redirects to.
 	Headers []Header
-	// CA are the only certificates, in PEM, that may sign the server's; "" stands for those of the
-	// system.
+	// CA are the only certificates, in PEM, that may sign the server's; "" stands for Roots.
 	CA string
+	// Roots are those that the host trusts. nil stands for those of the system that this process runs on, and so does
+	// any other value if SSL_CERT_FILE or SSL_CERT_DIR is in the environment, which selects certificates.
+	Roots *x509.CertPool
 }
 
 // A Header is one header of a request. Printing it redacts the value.

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,10 +21,35 @@ import (
 // a server that sends nothing for a while or takes too long, and never follows a redirect from
 // https to plain http.
 type HTTP struct {
-	client    *http.Client
-	transport *http.Transport // the client's
+	transport *http.Transport
+	rooted    *rooted
 	silence   time.Duration
 	limit     time.Duration
+}
+
+// rooted is the client for the last Roots, so that its connections are reused. It is safe for concurrent use.
+type rooted struct {
+	mu        sync.Mutex
+	roots     *x509.CertPool
+	transport *http.Transport
+}
+
+// with returns the transport for roots. The one for earlier roots closes its connections.
+func (r *rooted) with(roots *x509.CertPool, base *http.Transport) *http.Transport {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.roots != roots {
+		if r.transport != nil {
+			r.transport.CloseIdleConnections()
+		}
+		r.roots, r.transport = roots, base.Clone()
+		r.transport.TLSClientConfig = tlsConfig(roots)
+	}
+	return r.transport
+}
+
+func tlsConfig(roots *x509.CertPool) *tls.Config {
+	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 }
 
 // How long a server may take.
@@ -41,7 +69,7 @@ func NewHTTP(silence time.Duration) *HTTP {
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     true, // checksums are of what the server sends
 	}
-	return &HTTP{client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}, transport: transport, silence: silence, limit: limit}
+	return &HTTP{transport: transport, rooted: new(rooted), silence: silence, limit: limit}
 }
 
 const maxRedirects = 10
@@ -153,17 +181,21 @@ func (s *HTTP) do(ctx context.Context, method string, what Request) (*http.Respo
 // connection is not reused: net/http logs what a server sends on an idle connection, and that may
 // repeat a secret header.
 func (s *HTTP) clientFor(what Request) (*http.Client, error) {
-	if what.CA == "" && len(what.Headers) == 0 {
-		return s.client, nil
+	base := s.transport
+	if what.Roots != nil && os.Getenv("SSL_CERT_FILE") == "" && os.Getenv("SSL_CERT_DIR") == "" {
+		base = s.rooted.with(what.Roots, s.transport)
 	}
-	transport := s.transport.Clone()
+	if what.CA == "" && len(what.Headers) == 0 {
+		return &http.Client{Transport: base, CheckRedirect: checkRedirect}, nil
+	}
+	transport := base.Clone()
 	transport.DisableKeepAlives = true
 	if what.CA != "" {
 		pool, err := ReadCA(what.CA)
 		if err != nil {
 			return nil, err
 		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+		transport.TLSClientConfig = tlsConfig(pool)
 	}
 	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}, nil
 }

@@ -13,6 +13,8 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -255,6 +257,63 @@ func TestOnlyGivenCertificatesAreTrusted(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("with %.30q: %v, want %s", ca, err, want)
 		}
+	}
+}
+
+func TestRootsAreTrustedUnlessTheRequestHasACA(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "one\n") }))
+	t.Cleanup(s.Close)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	other := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate(t)}))
+	secret := []fetch.Header{{Name: "Authorization", Value: "s3cret"}}
+	source := fetch.NewHTTP(time.Minute)
+	for name, c := range map[string]struct {
+		what  fetch.Request
+		file  string // SSL_CERT_FILE
+		fails bool
+	}{
+		"roots":              {what: fetch.Request{Roots: roots}},
+		"roots and headers":  {what: fetch.Request{Roots: roots, Headers: secret}},
+		"other roots":        {what: fetch.Request{Roots: x509.NewCertPool()}, fails: true},
+		"a CA":               {what: fetch.Request{Roots: roots, CA: other}, fails: true},
+		"certificates of us": {what: fetch.Request{Roots: roots}, file: "/does/not/exist", fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("SSL_CERT_FILE", c.file)
+			t.Setenv("SSL_CERT_DIR", "")
+			c.what.URL = s.URL
+			_, err := source.Ask(t.Context(), c.what)
+			if (err != nil) != c.fails || c.fails && !strings.Contains(err.Error(), "certificate signed by unknown authority") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// The environment is read once in a process, and not for URLs of the machine itself.
+func TestProxyOfTheEnvironmentIsUsed(t *testing.T) {
+	const proxied = "FETTLE_TEST_PROXIED"
+	if os.Getenv(proxied) != "" {
+		_, err := fetch.NewHTTP(time.Minute).Ask(t.Context(), fetch.Request{URL: "https://files.example/a", Roots: x509.NewCertPool()})
+		t.Log(err)
+		return
+	}
+	asked := make(chan string, 1)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + r.Host
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(proxy.Close)
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), proxied+"=1", "HTTPS_PROXY="+proxy.URL, "NO_PROXY=")
+	out, err := child.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "cannot fetch https://files.example/a: Forbidden") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got := <-asked; got != "CONNECT files.example:443" {
+		t.Errorf("the proxy was asked for %s", got)
 	}
 }
 

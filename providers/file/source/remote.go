@@ -6,13 +6,14 @@ import (
 	"io"
 
 	"github.com/fettle-dev/fettle/internal/fetch"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/providers/file/content"
 )
 
 // lookRemote compares by a checksum that the server announces. Without one, the content is
 // read to compute it, once for each version.
-func (r Reader) lookRemote(ctx context.Context, s Source) (Version, error) {
-	answer, err := r.remote.Ask(ctx, s.request())
+func (r Reader) lookRemote(ctx context.Context, h host.Reader, s Source) (Version, error) {
+	answer, err := r.ask(ctx, h, s)
 	if err != nil {
 		return Version{}, err
 	}
@@ -22,7 +23,7 @@ func (r Reader) lookRemote(ctx context.Context, s Source) (Version, error) {
 		}
 	}
 	if s.algorithm() != content.ByTime {
-		return r.sumRemote(ctx, s, answer.Version)
+		return r.sumRemote(ctx, h, s, answer.Version)
 	}
 	if answer.Modified.IsZero() {
 		return Version{}, fmt.Errorf("%s has no Last-Modified: use another checksum, or set checksumValue", fetch.Shown(s.Location))
@@ -30,13 +31,13 @@ func (r Reader) lookRemote(ctx context.Context, s Source) (Version, error) {
 	return Version{Modified: answer.Modified}, nil
 }
 
-func (r Reader) sumRemote(ctx context.Context, s Source, version string) (Version, error) {
+func (r Reader) sumRemote(ctx context.Context, h host.Reader, s Source, version string) (Version, error) {
 	v := Version{Algorithm: s.algorithm()}
 	key := sumKey{s.Location, v.Algorithm, version}
 	if v.Sum = r.sums.get(key); v.Sum != "" {
 		return v, nil
 	}
-	body, err := r.remote.Get(ctx, s.request())
+	body, err := r.get(ctx, h, s)
 	if err != nil {
 		return Version{}, err
 	}
@@ -54,13 +55,31 @@ func (r Reader) sumRemote(ctx context.Context, s Source, version string) (Versio
 // known.
 const maxVerified = 1 << 40
 
-func (s Source) request() fetch.Request {
-	r := fetch.Request{URL: s.Location, Headers: s.Headers}
-	if s.CA != nil {
-		r.CA = *s.CA
+func (r Reader) ask(ctx context.Context, h host.Reader, s Source) (fetch.Answer, error) {
+	what, err := r.request(h, s)
+	if err != nil {
+		return fetch.Answer{}, err
 	}
+	return r.remote.Ask(ctx, what)
+}
+
+func (r Reader) get(ctx context.Context, h host.Reader, s Source) (io.ReadCloser, error) {
+	what, err := r.request(h, s)
+	if err != nil {
+		return nil, err
+	}
+	return r.remote.Get(ctx, what)
+}
+
+func (r Reader) request(h host.Reader, s Source) (what fetch.Request, err error) {
+	what = fetch.Request{URL: s.Location, Headers: s.Headers}
 	if s.ChecksumValue != nil {
-		r.MaxBytes = maxVerified
+		what.MaxBytes = maxVerified
 	}
-	return r
+	if s.CA != nil {
+		what.CA = *s.CA
+	} else {
+		what.Roots, err = r.roots.of(h)
+	}
+	return what, err
 }

@@ -94,10 +94,11 @@ func ShowTime(t time.Time) string { return "{mtime}" + t.UTC().Format(time.RFC33
 type Reader struct {
 	remote fetch.Source
 	sums   *sumCache
+	roots  *rootCache
 }
 
 // NewReader returns a Reader that gets the contents of URLs from remote.
-func NewReader(remote fetch.Source) Reader { return Reader{remote, new(sumCache)} }
+func NewReader(remote fetch.Source) Reader { return Reader{remote, new(sumCache), new(rootCache)} }
 
 // Choose returns the source with the first of its alternatives that exists. If it can't be
 // found out whether one exists that is an error: the next one would be another content.
@@ -120,7 +121,7 @@ func (r Reader) Choose(ctx context.Context, h host.Reader, s Source) (Source, er
 
 func (r Reader) exists(ctx context.Context, h host.Reader, s Source) (err error) {
 	if IsURL(s.Location) {
-		_, err = r.remote.Ask(ctx, s.request())
+		_, err = r.ask(ctx, h, s)
 	} else {
 		_, err = h.Stat(s.Location)
 	}
@@ -158,7 +159,7 @@ func (r Reader) look(ctx context.Context, h host.Reader, s Source) (Version, err
 	case s.algorithm() == content.ByNothing:
 		return Version{}, nil
 	case IsURL(s.Location):
-		return r.lookRemote(ctx, s)
+		return r.lookRemote(ctx, h, s)
 	}
 	return lookLocal(ctx, h, s, s.algorithm())
 }
@@ -172,7 +173,7 @@ func (r Reader) Open(ctx context.Context, h host.Reader, s Source, announced Ver
 	}
 	var body io.ReadCloser
 	if IsURL(s.Location) {
-		body, err = r.remote.Get(ctx, s.request())
+		body, err = r.get(ctx, h, s)
 	} else {
 		body, err = openLocal(h, s)
 	}
