@@ -45,7 +45,7 @@ func TestRefusalIsAudited(t *testing.T) {
 			},
 			failure{
 				Policy: "fettle-nodeagent", Binding: "fettle-nodeagent", ExpressionIndex: 1, ValidationActions: []string{"Deny", "Audit"},
-				Message: "the agent of node node-a may update the status of NodeCatalog node-a and renew Lease fettle-nodes/node-a, and nothing else: not UPDATE nodecatalogs.fettle.dev/status node-b",
+				Message: "the agent of node node-a may update the status of NodeCatalog node-a, renew Lease fettle-nodes/node-a and renew its own token, and nothing else: not UPDATE nodecatalogs.fettle.dev/status node-b",
 			},
 		},
 		"the manager": {

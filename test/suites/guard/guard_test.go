@@ -66,7 +66,7 @@ func TestAgentWritesOwnNodeOnly(t *testing.T) {
 	})
 	t.Run("is denied with a reason", func(t *testing.T) {
 		for attempt, want := range map[string]string{
-			"node-a: patch status of NodeCatalog node-b":         "the agent of node node-a may update the status of NodeCatalog node-a and renew Lease fettle-nodes/node-a, and nothing else: not UPDATE nodecatalogs.fettle.dev/status node-b",
+			"node-a: patch status of NodeCatalog node-b":         "the agent of node node-a may update the status of NodeCatalog node-a, renew Lease fettle-nodes/node-a and renew its own token, and nothing else: not UPDATE nodecatalogs.fettle.dev/status node-b",
 			"node-a: patch Lease kube-system/node-a":             "and nothing else: not UPDATE leases.coordination.k8s.io kube-system/node-a",
 			"node-a: delete File motd":                           "and nothing else: not DELETE files.fettle.dev motd",
 			"node-a: take over Lease fettle-nodes/node-a":        "metadata and leaseDurationSeconds of the Lease are the manager's",
