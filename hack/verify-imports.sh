@@ -51,6 +51,8 @@ table() {
 		internal/manifest       ours/config/crd                       yes
 		internal/manifest       ours/internal/catalog                 no
 		internal/manifest       k8s.io/client-go/rest                 no
+		internal/nodetoken      k8s.io/client-go/dynamic              yes
+		internal/nodetoken      ours/internal/state                   no
 		internal/hostrun         ours/internal/engine                 yes
 		internal/hostrun         ours/api/v1alpha1                     no
 		internal/hostrun         os/exec                               no

@@ -92,8 +92,12 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 	if err != nil {
 		return err
 	}
+	renew, err := renewal(opts, cfg, log)
+	if err != nil {
+		return err
+	}
 	log.Info("the agent starts", "version", version.String(), "node", opts.node)
-	return serve(ctx, opts, cfg, agent)
+	return serve(ctx, opts, cfg, &turn{dir: stateDir, run: agent.Run, ready: agent.Ready, log: log}, agent.Alive, renew)
 }
 
 // logger returns a JSON logger, which the libraries use, too.

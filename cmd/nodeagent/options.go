@@ -22,6 +22,7 @@ import (
 // options are the flags.
 type options struct {
 	node, kubeconfig string
+	renew            bool
 	root             string
 	hostPID          int
 	stateDir         string
@@ -45,6 +46,7 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 	flags.SetOutput(usage)
 	flags.StringVar(&o.node, "node-name", env("NODE_NAME"), "name of this host's Node (default $NODE_NAME)")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file for the cluster (default: the service account of the pod)")
+	flags.BoolVar(&o.renew, "renew-token", false, "renew the token in the tokenFile of --kubeconfig, which is bound to this host's Node, before it expires")
 	flags.StringVar(&o.root, "root", "", "directory that is the root of the host; commands run chrooted in it (default /)")
 	flags.IntVar(&o.hostPID, "host-pid", 0, "manage the host of this process, such as 1 in a pod with hostPID; mutually exclusive with --root")
 	flags.StringVar(&o.stateDir, "state-dir", state.DefaultDir, "directory on the host for the agent's state")
@@ -95,6 +97,7 @@ func (o options) check(rest []string) error {
 	}
 	add(len(rest) > 0, "argument %q is not a flag: remove it", rest)
 	add(o.node == "", "--node-name is missing: set it, or NODE_NAME, to the name of the Node")
+	add(o.renew && o.kubeconfig == "", "--renew-token requires --kubeconfig: in a pod, the kubelet renews the token")
 	add(o.hostPID < 0, "--host-pid %d is not a process", o.hostPID)
 	add(o.hostPID > 0 && o.root != "", "--host-pid %d and --root %s are mutually exclusive: use one", o.hostPID, o.root)
 	add(o.root != "" && !filepath.IsAbs(o.root), "--root %s is not absolute", o.root)

@@ -38,12 +38,12 @@ func TestFlags(t *testing.T) {
 		"on a directory as host":                {[]string{"--root", "/mnt"}, "web-1", with(func(o *options) { o.root = "/mnt" }), "/mnt/var/lib/fettle"},
 		"all other flags": {
 			[]string{
-				"--kubeconfig=/k", "--state-dir=/s", "--bucket-limit=2Gi", "--interval=1h", "--splay=0s", "--spread=5s", "--kube-api-qps=2.5", "--kube-api-burst=20", "--log-level=debug", "--metrics-bind-address=:1", "--probe-socket=/p",
+				"--kubeconfig=/k", "--renew-token", "--state-dir=/s", "--bucket-limit=2Gi", "--interval=1h", "--splay=0s", "--spread=5s", "--kube-api-qps=2.5", "--kube-api-burst=20", "--log-level=debug", "--metrics-bind-address=:1", "--probe-socket=/p",
 				"--watch=false", "--run-timeout=0", "--key-max-age=0", "--prerun-command=etckeeper pre-install", "--postrun-command=sh -c 'exit $?'",
 			},
 			"web-1",
 			options{
-				node: "web-1", kubeconfig: "/k", stateDir: "/s", bucketLimit: 2 << 30, interval: time.Hour, spread: 5 * time.Second, qps: 2.5, burst: 20,
+				node: "web-1", kubeconfig: "/k", renew: true, stateDir: "/s", bucketLimit: 2 << 30, interval: time.Hour, spread: 5 * time.Second, qps: 2.5, burst: 20,
 				before: []string{"etckeeper", "pre-install"}, after: []string{"sh", "-c", "exit $?"},
 				level: slog.LevelDebug, metrics: ":1", probes: "/p",
 			},
@@ -71,6 +71,7 @@ func TestInvalidFlagsAreRejected(t *testing.T) {
 		want string
 	}{
 		"no node":                       {[]string{"--node-name="}, "--node-name is missing: set it, or NODE_NAME, to the name of the Node"},
+		"a token of a pod":              {[]string{"--renew-token"}, "--renew-token requires --kubeconfig: in a pod, the kubelet renews the token"},
 		"two hosts":                     {[]string{"--host-pid=1", "--root=/mnt"}, "--host-pid 1 and --root /mnt are mutually exclusive: use one"},
 		"a negative process":            {[]string{"--host-pid=-1"}, "--host-pid -1 is not a process"},
 		"a relative root":               {[]string{"--root=mnt"}, "--root mnt is not absolute"},

@@ -59,8 +59,8 @@ func TestProbesFollowTheFirstRun(t *testing.T) {
 
 func TestProbeReportsInvalidUse(t *testing.T) {
 	for want, args := range map[string][]string{
-		"nodeagent: probe requires one of started, ready and live: got []\n":            {},
-		"nodeagent: probe requires one of started, ready and live: got [\"a\" \"b\"]\n": {"a", "b"},
+		"nodeagent: probe requires one of started, ready, live and acting: got []\n":            {},
+		"nodeagent: probe requires one of started, ready, live and acting: got [\"a\" \"b\"]\n": {"a", "b"},
 	} {
 		if code, out := runProbe(t, args...); code != 1 || out != want {
 			t.Errorf("%q: %d, %s", args, code, out)

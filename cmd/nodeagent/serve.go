@@ -12,12 +12,11 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/nodeagent/probe"
 )
 
-// serve runs the agent and the configured servers. The first failure ends all of them.
-func serve(ctx context.Context, opts options, cfg *rest.Config, agent *nodeagent.Agent) error {
+// serve runs the agent when it is its turn, and the configured servers at once. The first failure ends all of them.
+func serve(ctx context.Context, opts options, cfg *rest.Config, agent *turn, alive func() error, renew func(context.Context)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
@@ -25,8 +24,9 @@ func serve(ctx context.Context, opts options, cfg *rest.Config, agent *nodeagent
 		defer stop()
 		return agent.Run(ctx)
 	})
+	group.Go(func() error { renew(ctx); return nil }) // also while another agent acts
 	group.Go(func() error { return serveMetrics(ctx, opts.metrics, cfg) })
-	group.Go(func() error { return serveProbes(ctx, opts.probes, agent.Alive, agent.Ready) })
+	group.Go(func() error { return serveProbes(ctx, opts.probes, alive, agent) })
 	return group.Wait()
 }
 
@@ -45,17 +45,18 @@ func serveMetrics(ctx context.Context, address string, cfg *rest.Config) error {
 // during that time.
 const patience = time.Minute
 
-// serveProbes answers the kubelet's probes: "live", "ready", and "started", which ends the startup probe.
-func serveProbes(ctx context.Context, socket string, live, ready func() error) error {
+// serveProbes answers the kubelet's probes: "live", "ready", and "started", which ends the startup probe. "acting" tells
+// people whether this agent waits for another one.
+func serveProbes(ctx context.Context, socket string, live func() error, agent *turn) error {
 	if socket == "" {
 		return nil
 	}
 	begin := time.Now()
-	return probe.Serve(ctx, socket, probe.Checks{"live": live, "ready": ready, "started": func() error {
+	return probe.Serve(ctx, socket, probe.Checks{"live": live, "ready": agent.Ready, "acting": agent.Acting, "started": func() error {
 		if time.Since(begin) > patience {
 			return nil
 		}
-		return ready()
+		return agent.Ready()
 	}})
 }
 
@@ -65,14 +66,14 @@ func ask(ctx context.Context, args []string, usage io.Writer) error {
 	flags.SetOutput(usage)
 	socket := flags.String("socket", probe.DefaultSocket, "path of --probe-socket of the agent")
 	flags.Usage = func() {
-		fmt.Fprintln(usage, "Usage: nodeagent probe [--socket PATH] started|ready|live\n\nAsks the agent in this pod for its state. Exits with 1 if it is not in that state.")
+		fmt.Fprintln(usage, "Usage: nodeagent probe [--socket PATH] started|ready|live|acting\n\nAsks the agent in this pod for its state. Exits with 1 if it is not in that state. An agent is ready but\nnot acting while another one, such as a service of the host, acts on this host.")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() != 1 {
-		return fmt.Errorf("probe requires one of started, ready and live: got %q", flags.Args())
+		return fmt.Errorf("probe requires one of started, ready, live and acting: got %q", flags.Args())
 	}
 	return probe.Ask(ctx, *socket, flags.Arg(0))
 }

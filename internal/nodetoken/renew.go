@@ -107,6 +107,9 @@ func (r Renewer) renew(ctx context.Context) error {
 
 // sleep reports whether it slept: false if ctx ended.
 func (r Renewer) sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	timer := r.Clock.NewTimer(d - time.Duration(jitter*r.Random()*float64(d)))
 	defer timer.Stop()
 	select {

@@ -7,9 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // agentName is the name of the lock of the agent that acts on a host.
@@ -40,7 +39,7 @@ func TryLockAgent(dir, holder string) (*AgentLock, error) {
 		return nil, fmt.Errorf("cannot make the state directory %s: %w", dir, err)
 	}
 	name := filepath.Join(dir, agentName)
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the lock of agents: %w", err)
 	}
@@ -51,8 +50,8 @@ func TryLockAgent(dir, holder string) (*AgentLock, error) {
 }
 
 func lockFile(f *os.File, name, holder string) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return &AgentLockedError{Holder: holderOf(name)}
 	}
 	if err != nil {
@@ -65,11 +64,10 @@ func lockFile(f *os.File, name, holder string) error {
 	if there, err := os.Stat(name); err != nil || !os.SameFile(locked, there) { // the directory was purged meanwhile
 		return &AgentLockedError{}
 	}
-	if err := f.Truncate(0); err != nil {
-		return err
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt([]byte(holder+"\n"), 0) // the name is for people: a full disk must not stop the agent
 	}
-	_, err = f.WriteAt([]byte(holder+"\n"), 0)
-	return err
+	return nil
 }
 
 // LockAgent is TryLockAgent that waits until no other agent acts on the host or ctx ends. waiting is called with the
@@ -109,9 +107,9 @@ func ActingAgent(dir string) (holder string, acts bool, err error) {
 	if err != nil {
 		return "", false, fmt.Errorf("cannot open the lock of agents: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // it is read only
-	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	defer f.Close()
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return holderOf(name), true, nil
 	}
 	return "", false, err
@@ -124,7 +122,7 @@ func holderOf(name string) string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close() //nolint:errcheck // it is read only
+	defer f.Close()
 	text := make([]byte, most)
 	n, _ := f.Read(text)
 	return strings.TrimSpace(string(text[:n]))

@@ -36,7 +36,7 @@ func Disable(dir, message string, now time.Time) error {
 		err = makeDir(dir)
 	}
 	if err == nil {
-		err = replaceFile(filepath.Join(dir, DisabledName), append(text, '\n'))
+		err = ReplaceFile(filepath.Join(dir, DisabledName), append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot disable runs: %w", err)

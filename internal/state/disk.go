@@ -34,8 +34,8 @@ func makeDir(dir string) error {
 	return syncDir(above)
 }
 
-// replaceFile replaces a file atomically: after a power loss it has either the old or the new text.
-func replaceFile(file string, text []byte) error {
+// ReplaceFile replaces a file atomically by one of mode 0600: after a power loss it has either the old or the new text.
+func ReplaceFile(file string, text []byte) error {
 	if err := swapFile(file, text, (*os.File).Sync); err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (d *Documents) Put(name string, body []byte) error {
 			return fmt.Errorf("cannot make %s: %w", dir, err)
 		}
 	}
-	if err := replaceFile(file, text); err != nil {
+	if err := ReplaceFile(file, text); err != nil {
 		return fmt.Errorf("cannot write document %s: %w", name, err)
 	}
 	return nil
