@@ -118,7 +118,7 @@ type UserAttributes struct {
 	// expiry is the day on which the account expires, as YYYY-MM-DD, or absent for no expiry.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == 'absent' || self.matches('^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$')",message="expiry must be a date as YYYY-MM-DD, not before 1970-01-01, or absent: quote it, because kustomize turns a plain date into a timestamp"
-	// +kubebuilder:validation:MaxLength=10
+	// +kubebuilder:validation:MaxLength=40
 	Expiry *string `json:"expiry,omitempty"`
 
 	// purgeSSHKeys removes keys from sshKeyFiles that no SSHAuthorizedKey on the node manages.
