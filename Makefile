@@ -16,7 +16,12 @@ MODULE := github.com/fettle-dev/fettle
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X $(MODULE)/internal/version.linked=$(VERSION)
 COMMANDS := manager nodeagent fettle
-IMAGE ?= fettle:$(VERSION)
+# The images of `make image`, install.yaml and the chart: a registry, a name and a tag.
+IMAGE_MANAGER ?= fettle-manager:$(VERSION)
+IMAGE_AGENT ?= fettle-nodeagent:$(VERSION)
+ARCHES ?= amd64 arm64
+# The time of the last commit, so that a commit gives the same files whenever it is built.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
 # Tools are pinned in a separate module file, so that their dependencies do not affect go.mod.
 TOOL := $(GO) tool -modfile=go.tools.mod
@@ -60,7 +65,7 @@ generate: ## Generate Go code: accessors and deepcopy functions of the API kinds
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: ## Generate YAML: CRDs from api/, roles from controllers/ and the kinds.
+manifests: ## Generate YAML: CRDs from api/, roles from controllers/ and the kinds, and the chart from config/.
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd
 	$(CONTROLLER_GEN) rbac:roleName=fettle-manager paths=./controllers/... output:rbac:artifacts:config=config/rbac
 	$(GO) run ./hack/manifests
@@ -80,7 +85,7 @@ lint: ## Run the linters, including the check of imports.
 
 .PHONY: man
 man: ## Write fettle's manual pages to dist/man/man1.
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(GO) run ./hack/manpages dist/man/man1
+	$(GO) run ./hack/manpages dist/man/man1
 
 .PHONY: new-type
 new-type: ## Scaffold a resource type: make new-type KIND=Sysctl.
@@ -187,9 +192,39 @@ build: $(COMMANDS:%=bin/%) ## Build the static binaries into bin/.
 $(COMMANDS:%=bin/%): bin/%:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/$*
 
+.PHONY: cross
+cross: ## Build the static binaries for all ARCHES into dist/bin.
+	@for arch in $(ARCHES); do for command in $(COMMANDS); do \
+		echo "dist/bin/$$arch/$$command"; \
+		CGO_ENABLED=0 GOARCH=$$arch $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o "dist/bin/$$arch/$$command" "./cmd/$$command"; \
+	done; done
+
+.PHONY: bin/image
+bin/image:
+	@$(GO) -C hack/image build -o $(CURDIR)/bin/image .
+
+comma := ,
+empty :=
+IMAGE_FLAGS = -arch $(subst $(empty) $(empty),$(comma),$(strip $(ARCHES))) -created $(SOURCE_DATE_EPOCH) \
+	-label org.opencontainers.image.version=$(VERSION) -label org.opencontainers.image.revision=$(shell git rev-parse HEAD 2>/dev/null) \
+	-label org.opencontainers.image.source=https://$(MODULE) -label org.opencontainers.image.licenses=Apache-2.0
+
 .PHONY: image
-image: build ## Build the container image from bin/ (BASE=scratch works offline).
-	$${CONTAINER_TOOL:-docker} build --target prebuilt $(if $(BASE),--build-arg BASE=$(BASE)) -t $(IMAGE) .
+image: cross bin/image ## Build the images of manager and agent into dist/images, without a container engine. ARCHES=amd64 is quicker.
+	@bin/image $(IMAGE_FLAGS) -name $(IMAGE_MANAGER) -entrypoint /manager -label org.opencontainers.image.title=fettle-manager \
+		-out dist/images/fettle-manager-{arch}.tar -oci dist/images/fettle-manager.oci.tar -sbom dist/images/fettle-manager-{arch}.spdx.json dist/bin/{arch}/manager
+	@bin/image $(IMAGE_FLAGS) -name $(IMAGE_AGENT) -entrypoint /nodeagent -user 0:0 -label org.opencontainers.image.title=fettle-nodeagent \
+		-out dist/images/fettle-nodeagent-{arch}.tar -oci dist/images/fettle-nodeagent.oci.tar -sbom dist/images/fettle-nodeagent-{arch}.spdx.json dist/bin/{arch}/nodeagent dist/bin/{arch}/fettle
+
+.PHONY: verify-arm64
+verify-arm64: cross ## Run the programs for arm64 under qemu, which is unpacked into the cache.
+	@hack/arm64.sh dist/bin/arm64
+
+.PHONY: install-yaml
+install-yaml: ## Write dist/install.yaml, the manifests of config/default with IMAGE_MANAGER and IMAGE_AGENT.
+	@mkdir -p dist
+	@$(GO) run ./hack/installyaml -manager "$(IMAGE_MANAGER)" -agent "$(IMAGE_AGENT)" >dist/install.yaml
+	@echo "dist/install.yaml: $(IMAGE_MANAGER), $(IMAGE_AGENT)"
 
 .PHONY: demo
 demo: install-prerequisites ## Demonstrate Fettle on two real systemd machines; KEEP=1 leaves them running.

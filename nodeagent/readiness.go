@@ -12,7 +12,7 @@ type readiness struct {
 	failure atomic.Pointer[string]
 }
 
-// succeeded marks the agent as ready for good: it is for rollouts, which ask whether a new revision works at all.
+// succeeded marks the agent as ready permanently: rollouts ask whether a new revision works at all.
 func (r *readiness) succeeded() { r.ready.Store(true) }
 
 // failed records why a run did not take place.

@@ -1,5 +1,6 @@
 // Command manifests generates YAML from the CRDs and the samples in config/: kustomizations for both,
 // roles for users, and Argo CD health checks. `make manifests` runs it last.
+// It also generates the templates of the Helm chart from config/default.
 //
 // No role is aggregated to edit or admin, because write access to a resource is root on the nodes that
 // it selects.
@@ -20,6 +21,8 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/config/crd"
+	"github.com/fettle-dev/fettle/hack/manifests/bundle"
+	"github.com/fettle-dev/fettle/hack/manifests/chart"
 )
 
 //go:embed roles.yaml.tmpl
@@ -53,9 +56,37 @@ func main() {
 			write("config/rbac/manager_kinds.yaml", manager, kinds),
 			writeHealth("config/argocd", kinds))
 	}
+	if err == nil {
+		err = writeChart("charts/fettle/templates/generated")
+	}
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// writeChart replaces a folder by the templates of the Helm chart.
+func writeChart(dir string) error {
+	files, err := bundle.Read(os.DirFS("."), "config/default")
+	if err != nil {
+		return err
+	}
+	templates, err := chart.Templates(files)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	for _, t := range templates {
+		name := filepath.Join(dir, t.Path)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, []byte(t.Text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A kind is a kind of the API.
