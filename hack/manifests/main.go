@@ -70,6 +70,13 @@ func writeChart(dir string) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range chart.Monitors() {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files = append(files, bundle.File{Path: name, Text: string(text)})
+	}
 	templates, err := chart.Templates(files)
 	if err != nil {
 		return err

@@ -4,8 +4,10 @@ package chart
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -25,6 +27,15 @@ type edit struct {
 	New  string `json:"new"`
 }
 
+// Monitors returns the manifests that only clusters with the Prometheus operator accept.
+func Monitors() []string { return slices.Sorted(maps.Keys(monitors)) }
+
+// monitors are the values that enable manifests.
+var monitors = map[string]string{
+	"config/prometheus/servicemonitor.yaml": "serviceMonitor",
+	"config/prometheus/podmonitor.yaml":     "podMonitor",
+}
+
 const header = "{{- /* Generated from %s by hack/manifests. DO NOT EDIT. */ -}}\n"
 
 // Templates returns the templates of manifests. Their paths are relative to the folder of templates.
@@ -41,6 +52,9 @@ func Templates(files []bundle.File) ([]bundle.File, error) {
 		}
 		if path.Dir(f.Path) == "config/crd" {
 			text = crd(text)
+		}
+		if value, ok := monitors[f.Path]; ok {
+			text = "{{- if .Values.metrics." + value + ".enabled }}\n" + text + "{{- end }}\n"
 		}
 		templates[i] = bundle.File{Path: strings.TrimPrefix(f.Path, "config/"), Text: fmt.Sprintf(header, f.Path) + text}
 	}

@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,6 +92,30 @@ func TestAllInstallationsHaveTheSameObjects(t *testing.T) {
 	delete(want, "Namespace /fettle-system") // Helm creates it
 	if diff := cmp.Diff(want, objects(t, rendered)); diff != "" {
 		t.Errorf("the chart in the namespace of the manager (-kustomize +chart):\n%s", diff)
+	}
+}
+
+func TestChartAndComponentHaveTheSameMonitors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config, err := filepath.Abs(root + "/config")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config, err = filepath.Rel(dir, config); err != nil { // kustomize reads no absolute paths
+		t.Fatal(err)
+	}
+	both := fmt.Sprintf("resources: [%[1]s/default]\ncomponents: [%[1]s/prometheus]\n", config)
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(both), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := objects(t, cluster{t: t}.must("kustomize", dir))
+	if want["PodMonitor fettle-nodes/fettle-nodeagent"] == nil || want["ServiceMonitor fettle-system/fettle-manager"] == nil {
+		t.Error("monitors are missing")
+	}
+	rendered := mustHelm(t, "", "template", "--kube-version=1.36.0", "fettle", chart, "--skip-tests", "--set", "metrics.serviceMonitor.enabled=true,metrics.podMonitor.enabled=true")
+	if diff := cmp.Diff(want, objects(t, strings.ReplaceAll(rendered, "\n    helm.sh/resource-policy: keep", ""))); diff != "" {
+		t.Errorf("-kustomize +chart:\n%s", diff)
 	}
 }
 
