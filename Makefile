@@ -100,6 +100,7 @@ test: install-prerequisites vet ## Run all tests, with a real API server. PKG=./
 	@assets=$$(hack/controlplane/build.sh) && export KUBEBUILDER_ASSETS=$$assets && \
 		echo "KUBEBUILDER_ASSETS=$$assets $(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)" && \
 		$(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)
+	@$(if $(filter ./...,$(PKG)),$(GO) -C hack/image test $(TESTFLAGS) ./...)
 
 .PHONY: crash
 crash: install-prerequisites ## Kill a run at 200 random moments, and check that the next run recovers. FETTLE_CRASH_SEED=n selects the moments.
@@ -225,6 +226,10 @@ install-yaml: ## Write dist/install.yaml, the manifests of config/default with I
 	@mkdir -p dist
 	@$(GO) run ./hack/installyaml -manager "$(IMAGE_MANAGER)" -agent "$(IMAGE_AGENT)" >dist/install.yaml
 	@echo "dist/install.yaml: $(IMAGE_MANAGER), $(IMAGE_AGENT)"
+
+.PHONY: release
+release: image install-yaml man ## Write binaries, images, install.yaml, chart, CRDs, SBOMs, manual pages, changelog and checksums to dist/release.
+	@VERSION="$(VERSION)" IMAGE_MANAGER="$(IMAGE_MANAGER)" IMAGE_AGENT="$(IMAGE_AGENT)" ARCHES="$(ARCHES)" hack/release.sh
 
 .PHONY: demo
 demo: install-prerequisites ## Demonstrate Fettle on two real systemd machines; KEEP=1 leaves them running.

@@ -3,6 +3,7 @@ package install_test
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -91,6 +92,28 @@ func TestApplyingAgainChangesNothing(t *testing.T) {
 			t.Errorf("kubectl diff %s exited with %d:\n%s", flags, code, out)
 		}
 	}
+	c.must("apply", "--server-side", "-k", overlay(t, "images: [{name: fettle-nodeagent, newTag: v2}]"))
+	if got := c.must("get", "daemonset", "-n", "fettle-nodes", "fettle-nodeagent", "-o", "jsonpath={.spec.template.spec.containers[0].image}"); got != "fettle-nodeagent:v2" {
+		t.Errorf("after an upgrade with server-side apply, the image is %s", got)
+	}
+}
+
+// overlay returns a kustomization with config/default as a resource. In lines, CONFIG stands for the folder config.
+func overlay(t *testing.T, lines string) string {
+	t.Helper()
+	dir := t.TempDir()
+	config, err := filepath.Abs(root + "/config")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config, err = filepath.Rel(dir, config); err != nil { // kustomize reads no absolute paths
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll("resources: [CONFIG/default]\n"+lines+"\n", "CONFIG", config)
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func TestSamplesAreAppliedThroughKustomize(t *testing.T) {

@@ -2,7 +2,6 @@ package install_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,18 +96,7 @@ func TestAllInstallationsHaveTheSameObjects(t *testing.T) {
 
 func TestChartAndComponentHaveTheSameMonitors(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	config, err := filepath.Abs(root + "/config")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if config, err = filepath.Rel(dir, config); err != nil { // kustomize reads no absolute paths
-		t.Fatal(err)
-	}
-	both := fmt.Sprintf("resources: [%[1]s/default]\ncomponents: [%[1]s/prometheus]\n", config)
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(both), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := overlay(t, "components: [CONFIG/prometheus]")
 	want := objects(t, cluster{t: t}.must("kustomize", dir))
 	if want["PodMonitor fettle-nodes/fettle-nodeagent"] == nil || want["ServiceMonitor fettle-system/fettle-manager"] == nil {
 		t.Error("monitors are missing")
