@@ -205,6 +205,7 @@ var _ = Describe("The manifests", func() {
 		Expect(rights(all, "fettle-nodeagent")).To(ConsistOf(
 			"list watch fettle.dev/nodecatalogs", "patch fettle.dev/nodecatalogs/status", "get fettle.dev/catalogs",
 			"patch coordination.k8s.io/leases in fettle-nodes",
+			"create /serviceaccounts/token in fettle-nodes named fettle-nodeagent",
 		))
 		kinds := regexp.MustCompile(` fettle\.dev/(\w+s)(/status)?$| named \w+\.fettle\.dev$`)
 		isKind := func(right string) bool {

@@ -30,12 +30,11 @@ start_manager() {
 		--kubeconfig "$WORK/manager/kubeconfig"
 }
 
-# start_agent MACHINE installs the agent on a machine as a service. Its token is bound to
-# the Node, like that of a pod on it, so that it is invalid for other nodes.
+# start_agent MACHINE installs the agent on a machine as a service, like an administrator. Its token is bound to the
+# Node, like that of a pod on it, so that it is invalid for other nodes.
 start_agent() {
-	local name=$1 root=$WORK/machines/$1/root
-	identity "$AGENT_NAMESPACE" "$AGENT_ACCOUNT" "$root/etc/fettle/agent" --bound-object-kind Node --bound-object-name "$name"
-	install -D "$WORK/bin/nodeagent" "$root/usr/local/bin/nodeagent"
-	sed "s/INTERVAL/$AGENT_INTERVAL/" hack/demo/nodeagent.service >"$root/etc/systemd/system/nodeagent.service"
-	on "$name" systemctl enable --now --quiet nodeagent
+	local name=$1
+	inside "$WORK/bin/fettle" agent token --kubeconfig "$WORK/admin.kubeconfig" --node "$name" |
+		"$WORK/bin/fettle" agent install --host-pid "$(cat "$WORK/machines/$name/pid")" --node-name "$name" \
+			--kubeconfig - -- --interval="$AGENT_INTERVAL" --spread=0s >/dev/null
 }

@@ -69,7 +69,7 @@ tell_failure() {
 	local name
 	find "$WORK/log" -type f -size +0 -exec tail -v -n 10 {} +
 	for name in "${MACHINES[@]}"; do
-		[ ! -e "$WORK/machines/$name/pid" ] || on "$name" journalctl --unit nodeagent --lines 10 --no-pager || true
+		[ ! -e "$WORK/machines/$name/pid" ] || on "$name" journalctl --unit fettle-nodeagent --lines 10 --no-pager || true
 	done
 	printf 'demo: it broke off at "%s"; KEEP=1 leaves all as it is then\n' "$STEP"
 }
@@ -102,7 +102,7 @@ stay() {
 	step "Running until Ctrl-C. In another terminal:"
 	note "export PATH=$WORK/bin:\$PATH"
 	note "kubectl get nodes,nodecatalogs,fettle"
-	note "on ${MACHINES[0]} systemctl status nodeagent     # any command; bash for a shell"
+	note "on ${MACHINES[0]} systemctl status fettle-nodeagent     # any command; bash for a shell"
 	note "logs: $WORK/log"
 	while [ -z "$over" ]; do sleep 1 || true; done
 }

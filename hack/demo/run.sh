@@ -21,8 +21,6 @@ CACHE=${FETTLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fettle}
 # Names in config/ and config/samples.
 MANAGER_NAMESPACE=fettle-system
 MANAGER_ACCOUNT=fettle-manager
-AGENT_NAMESPACE=fettle-nodes
-AGENT_ACCOUNT=fettle-nodeagent
 PACKAGES=(nginx-light) # what the samples install: the machines can't download it
 DRIFT_RESOURCE=file/motd # a file and a user of the samples, to be spoiled
 DRIFT_FILE=/etc/motd

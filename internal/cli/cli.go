@@ -37,6 +37,8 @@ type Options struct {
 	OpenProcessHost func(pid int) (Host, error)
 	// HostPID is the default of --host-pid; 0 is this machine.
 	HostPID int
+	// NodeName is the default of agent install --node-name.
+	NodeName string
 	// Kustomize builds the kustomization in a directory of this machine.
 	Kustomize func(ctx context.Context, dir string) ([]byte, error)
 	In        io.Reader
@@ -79,7 +81,7 @@ func Command(o Options) *cobra.Command {
 	cmd.SetOut(o.Out)
 	cmd.SetErr(o.Err)
 	a.addOutput(cmd)
-	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable())
+	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable(), a.agent())
 	if o.Plugin {
 		asPlugin(cmd)
 	}

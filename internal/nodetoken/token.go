@@ -1,7 +1,7 @@
 // Package nodetoken requests and reads the tokens of agents that run as services of their hosts.
 //
 // Such a token is bound to a Node: the API server rejects it once that Node is deleted, and adds the Node's name to the
-// identity of whoever uses it, as for the token of a pod. The admission policy for agents compares that name.
+// identity of its user, as for the token of a pod. The admission policy for agents compares that name.
 package nodetoken
 
 import (

@@ -1,0 +1,2 @@
+// Package hostservice tests the agent as a service of a booted machine, with a real API server.
+package hostservice
