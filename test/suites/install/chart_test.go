@@ -94,6 +94,25 @@ func TestAllInstallationsHaveTheSameObjects(t *testing.T) {
 	}
 }
 
+func TestKustomizeAndInstallYAMLSetImages(t *testing.T) {
+	t.Parallel()
+	dir := overlay(t, `images:
+  - {name: fettle-manager, newName: registry.example/fettle-manager, newTag: v1.2.3}
+  - {name: fettle-nodeagent, newName: registry.example/fettle-nodeagent, newTag: v1.2.3}`)
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./hack/installyaml", "-manager=registry.example/fettle-manager:v1.2.3", "-agent=registry.example/fettle-nodeagent:v1.2.3")
+	cmd.Dir = root
+	single, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(objects(t, cluster{t: t}.must("kustomize", dir)), objects(t, string(single))); diff != "" {
+		t.Errorf("-kustomize +install.yaml:\n%s", diff)
+	}
+	if n := strings.Count(string(single), "image: registry.example/"); n != 2 {
+		t.Errorf("install.yaml names %d images of the registry", n)
+	}
+}
+
 func TestChartAndComponentHaveTheSameMonitors(t *testing.T) {
 	t.Parallel()
 	dir := overlay(t, "components: [CONFIG/prometheus]")

@@ -1,0 +1,40 @@
+package install_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRolesGrantWhatTheirNamesSay(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	c.must("apply", "-k", manifests)
+	requests := []string{
+		"get files.fettle.dev", "watch nodecatalogs.fettle.dev", "list catalogs.fettle.dev", "list nodes",
+		"create files.fettle.dev", "delete execs.fettle.dev", "deletecollection users.fettle.dev", "patch files.fettle.dev/status",
+		"patch nodecatalogs.fettle.dev/status", "create catalogs.fettle.dev", "get secrets",
+	}
+	for role, want := range map[string][]string{
+		"fettle-viewer":  requests[:3],
+		"fettle-planner": requests[:4],
+		"fettle-editor":  {requests[0], requests[1], requests[2], requests[4], requests[5]},
+		"fettle-admin":   {requests[0], requests[1], requests[2], requests[4], requests[5], requests[6]},
+		"view":           nil,
+		"edit":           nil,
+	} {
+		c.must("create", "clusterrolebinding", "test-"+role, "--clusterrole="+role, "--user="+role)
+		var got []string
+		for _, r := range requests {
+			verb, kind, _ := strings.Cut(r, " ")
+			kind, sub, _ := strings.Cut(kind, "/")
+			if code, _ := c.kubectl("auth", "can-i", verb, kind, "--subresource="+sub, "--as="+role, "--all-namespaces"); code == 0 {
+				got = append(got, r)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s may (-want +got):\n%s", role, diff)
+		}
+	}
+}
