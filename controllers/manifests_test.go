@@ -288,7 +288,7 @@ var _ = Describe("The manifests", func() {
 					continue
 				}
 				if slices.Contains(groups, "") {
-					Expect(resources).To(BeElementOf([]string{"events"}, []string{"configmaps", "nodes"}), o.GetName())
+					Expect(resources).To(BeElementOf([]string{"events"}, []string{"configmaps", "nodes"}, []string{"nodes"}, []string{"serviceaccounts/token"}), o.GetName())
 				}
 			}
 		}
