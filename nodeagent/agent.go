@@ -39,6 +39,7 @@ type Agent struct {
 	// function to call on results. At most one request assembles catalogs, and at most one writes the status.
 	background          sync.WaitGroup
 	results             chan func(context.Context)
+	written             chan func(context.Context) // results of writing the status, which also count during a run
 	assembling, writing bool
 
 	// object is the NodeCatalog as it was last seen; nil before it was seen and after it was deleted.
@@ -73,6 +74,7 @@ func New(c Config) (*Agent, error) {
 		catalogs: catalogs.NewStore(documents("catalogs"), remote.Catalog, c.Log.Warn),
 		objects:  mailbox{ready: make(chan struct{}, 1)},
 		results:  make(chan func(context.Context)),
+		written:  make(chan func(context.Context)),
 	}
 	if c.Watch {
 		if a.lookout, err = drift.New(c.Host, c.Interval); err != nil {
@@ -91,6 +93,9 @@ func New(c Config) (*Agent, error) {
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
 			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },
 		},
+	}
+	if a.lookout != nil {
+		a.runner.idle = a.correctMeanwhile
 	}
 	return a, nil
 }
@@ -145,6 +150,9 @@ func (a *Agent) step(ctx context.Context) {
 	case onResult := <-a.results:
 		a.markBusy()
 		onResult(ctx)
+	case onWritten := <-a.written:
+		a.markBusy()
+		onWritten(ctx)
 	case <-a.disabled.ready():
 		a.markBusy()
 		a.onDisabled(ctx)
@@ -189,16 +197,16 @@ func (a *Agent) driftDue(now time.Time) bool {
 	return !due.IsZero() && !now.Before(due)
 }
 
-// request makes a request in the background. The agent's goroutine then calls the function that the request returns,
-// unless ctx has ended.
-func (a *Agent) request(ctx context.Context, request func() (onResult func(context.Context))) {
+// request makes a request in the background. The agent's goroutine then takes the function that the request returns from
+// results, and calls it, unless ctx has ended.
+func (a *Agent) request(ctx context.Context, results chan<- func(context.Context), request func() (onResult func(context.Context))) {
 	a.background.Go(func() {
 		onResult := request()
 		if ctx.Err() != nil { // the request was cancelled
 			return
 		}
 		select {
-		case a.results <- onResult:
+		case results <- onResult:
 		case <-ctx.Done():
 		}
 	})

@@ -70,6 +70,7 @@ func TestAgent(t *testing.T) {
 		"keeps the last good state of withheld resources":               keepsLastGoodState,
 		"removes nothing when its NodeCatalog is deleted":               keepsHostWithoutNodeCatalog,
 		"corrects drift while requests hang and reports it later":       keepsHostWhileRequestsHang,
+		"corrects unrelated drift while a command runs":                 correctsMeanwhile,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -92,7 +92,7 @@ func (a *Agent) assembleAndApply(ctx context.Context) {
 	}
 	a.assembling = true
 	object := a.object
-	a.request(ctx, func() func(context.Context) {
+	a.request(ctx, a.results, func() func(context.Context) {
 		t, err := a.catalogs.Assemble(ctx, object)
 		return func(ctx context.Context) { a.onCatalogs(ctx, object, t, err) }
 	})

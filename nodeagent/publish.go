@@ -46,7 +46,7 @@ func (a *Agent) publishStatus(ctx context.Context) {
 	}
 	a.writing = true
 	object, written := a.object, *a.status.DeepCopy()
-	a.request(ctx, func() func(context.Context) {
+	a.request(ctx, a.written, func() func(context.Context) {
 		next, err := a.cluster.WriteStatus(ctx, object, written)
 		return func(ctx context.Context) {
 			a.writing = false

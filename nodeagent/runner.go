@@ -28,6 +28,8 @@ type runner struct {
 	now      func() time.Time
 	log      *slog.Logger
 	progress func() // called after each resource
+	// idle is Transaction.Idle.
+	idle func(ctx context.Context, done <-chan struct{}, aside engine.Aside)
 }
 
 // run runs a target once. It locks the host only during the run, so that administrators can run Fettle between runs.
@@ -46,6 +48,7 @@ func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Fac
 			Host: around.Host, Bucket: r.bucket, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
 			Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: string(t.UID),
 			Observe: func(res report.ResourceReport) { r.logResource(res, isNews(res)) },
+			Idle:    r.idle,
 		}.Run(ctx, items)
 		r.warnUnwatched(r.lookout.End(r.now(), items, result.Changed()))
 		return result, err

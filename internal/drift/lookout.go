@@ -86,6 +86,53 @@ func (l *Lookout) Begin(now time.Time, items []resource.Item, facts resource.Fac
 	return l.follow(items)
 }
 
+// DueAside returns when to handle the changes that show drift of these resources during a run; the zero time if
+// there are none.
+func (l *Lookout) DueAside(can map[resource.Ref]bool) time.Time {
+	if l == nil {
+		return time.Time{}
+	}
+	return l.pace.DueAside(l.pathsOf(can))
+}
+
+// BeginAside is called when these changes are handled. It returns those of the resources that may have drifted.
+func (l *Lookout) BeginAside(now time.Time, can map[resource.Ref]bool) map[resource.Ref]bool {
+	l.See(now)
+	handled := l.pace.BeginAside(now, l.pathsOf(can))
+	drifted := map[resource.Ref]bool{}
+	for ref := range can {
+		if slices.ContainsFunc(l.paths[ref], func(path string) bool { return slices.Contains(handled, path) }) {
+			drifted[ref] = true
+		}
+	}
+	return drifted
+}
+
+// EndAside is called when they were handled, with the resources that were changed.
+func (l *Lookout) EndAside(now time.Time, changed []resource.Ref) error {
+	seen, paths := l.take(), []string{}
+	var by []string
+	for _, ref := range changed {
+		by = append(by, l.paths[ref]...)
+	}
+	l.pace.EndAside(now, seen, by)
+	for _, all := range l.paths {
+		paths = append(paths, all...)
+	}
+	return l.watchPaths(paths)
+}
+
+// pathsOf selects the paths of resources.
+func (l *Lookout) pathsOf(refs map[resource.Ref]bool) func(path string) bool {
+	paths := map[string]bool{}
+	for ref := range refs {
+		for _, path := range l.paths[ref] {
+			paths[path] = true
+		}
+	}
+	return func(path string) bool { return paths[path] }
+}
+
 // Forget discards the recorded changes when no run for them is possible. A later run handles
 // everything.
 func (l *Lookout) Forget() {
@@ -137,6 +184,11 @@ func (l *Lookout) follow(items []resource.Item) error {
 		}
 		all = append(all, l.paths[item.Ref]...)
 	}
+	return l.watchPaths(all)
+}
+
+// watchPaths watches paths, unless it does already.
+func (l *Lookout) watchPaths(all []string) error {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	if l.followed != nil && slices.Equal(all, l.followed) {

@@ -33,6 +33,7 @@ type Pace struct {
 type change struct {
 	first, last time.Time
 	own         bool // made by a run: to be checked again
+	aside       bool // an aside has handled it for some resources; the next run checks it for all
 }
 
 // A record is the history of a path that changed before.
@@ -56,6 +57,7 @@ func (p *Pace) saw(now time.Time, paths []string, own bool) {
 		}
 		c.last = now
 		c.own = c.own && own
+		c.aside = false
 		if r := p.known[path]; r != nil && now.Sub(r.last) > p.wait(r)+Calm {
 			delete(p.known, path)
 		}
@@ -64,13 +66,52 @@ func (p *Pace) saw(now time.Time, paths []string, own bool) {
 
 // Due returns when to run; the zero time if nothing changed.
 func (p *Pace) Due() time.Time {
+	return p.dueOf(func(string, *change) bool { return true })
+}
+
+// DueAside returns when to handle changes of some paths during a run; the zero time if there are none.
+func (p *Pace) DueAside(include func(path string) bool) time.Time {
+	return p.dueOf(func(path string, c *change) bool { return !c.aside && include(path) })
+}
+
+func (p *Pace) dueOf(include func(string, *change) bool) time.Time {
 	var due time.Time
 	for path, c := range p.pending {
+		if !include(path, c) {
+			continue
+		}
 		if at := p.due(path, c); due.IsZero() || at.Before(due) {
 			due = at
 		}
 	}
 	return due
+}
+
+// BeginAside records that the changes of some paths are handled during a run, and returns the paths.
+// They stay pending, since other resources may depend on them, and since what they notify may have had its turn.
+func (p *Pace) BeginAside(now time.Time, include func(path string) bool) (handled []string) {
+	for path, c := range p.pending {
+		if c.aside || !include(path) {
+			continue
+		}
+		if !c.own && !now.Before(p.due(path, c)) {
+			p.blame(now, path)
+		}
+		c.aside = true
+		handled = append(handled, path)
+	}
+	return handled
+}
+
+// EndAside records the paths that changed during an aside, and those among them of resources that it changed.
+func (p *Pace) EndAside(now time.Time, changed, byAside []string) {
+	for _, path := range changed {
+		own := slices.Contains(byAside, path)
+		if own {
+			delete(p.pending, path) // what it was before is handled
+		}
+		p.saw(now, []string{path}, own)
+	}
 }
 
 func (p *Pace) due(path string, c *change) time.Time {
@@ -103,6 +144,7 @@ func (p *Pace) Begin(now time.Time) {
 		switch {
 		case c.own:
 			p.own = append(p.own, path)
+		case c.aside: // blamed already
 		case !now.Before(p.due(path, c)):
 			p.blame(now, path)
 		}

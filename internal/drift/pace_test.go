@@ -142,3 +142,42 @@ func TestAnyRunHandlesPendingChanges(t *testing.T) {
 		t.Errorf("what others change during a run is due at %s", s.due())
 	}
 }
+
+// During a run, changes of some paths are handled aside: once, and again by the next run, which sees all resources.
+func TestChangesHandledAsideAreCheckedByTheNextRun(t *testing.T) {
+	s := &story{pace: drift.Pace{Most: time.Hour}}
+	only := func(path string) bool { return path == "/a" }
+	aside := func(want time.Duration, changes ...string) {
+		t.Helper()
+		due := s.pace.DueAside(only)
+		if due.IsZero() || due.Sub(start) != want {
+			t.Fatalf("due at %s, want %s", due.Sub(start), want)
+		}
+		if diff := cmp.Diff([]string{"/a"}, s.pace.BeginAside(due, only)); diff != "" {
+			t.Error(diff)
+		}
+		if !s.pace.DueAside(only).IsZero() {
+			t.Error("what was handled is due")
+		}
+		s.pace.EndAside(due, changes, changes)
+	}
+	s.pace.Begin(s.at(0))
+	s.pace.Saw(s.at(0), "/a", "/b")
+	aside(250*ms, "/a")
+	aside(1250 * ms) // what it changed itself
+	s.pace.Saw(s.at(2*sec), "/a")
+	aside(2250*ms, "/a")
+	s.pace.Saw(s.at(2300*ms), "/a") // another tool reverts it
+	aside(4250*ms, "/a")
+	s.pace.End(s.at(5*sec), nil, nil)
+	if s.due() != 250*ms {
+		t.Errorf("after the run, /b is due at %s", s.due())
+	}
+	s.now = 6 * sec
+	s.pace.Begin(s.at(s.now))
+	s.pace.End(s.at(s.now), nil, nil)
+	s.pace.Saw(s.at(s.now), "/a")
+	if s.due() != 8250*ms {
+		t.Errorf("once more, /a is due at %s", s.due())
+	}
+}

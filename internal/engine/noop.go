@@ -35,16 +35,7 @@ func (r *run) noteAnyAppliedFirst(e *entry) {
 // pendingBefore returns the pending resources that a resource depends on, directly or not, in the
 // order of the catalog.
 func (r *run) pendingBefore(e *entry, of func(*entry) bool) []resource.Ref {
-	seen := make([]bool, len(r.entries))
-	next := []int{e.node}
-	for len(next) > 0 {
-		n := next[len(next)-1]
-		next = next[:len(next)-1]
-		if !seen[n] {
-			seen[n] = true
-			next = append(next, r.plan.Before[n]...)
-		}
-	}
+	seen := r.before([]int{e.node})
 	return refsOf(r.entries, func(o *entry) bool { return seen[o.node] && o != e && o.pending && of(o) })
 }
 

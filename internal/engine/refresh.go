@@ -86,9 +86,7 @@ func (r *run) resume(ctx context.Context, e *entry) {
 		e.situation.Stopped = r.stopped
 	case err != nil:
 		e.situation.ReadError = err
-	case e.ended != nil: // it ran while this run read
-		r.beforeWrite()
-		r.recordWrite(e)
+	case e.ended != nil:
 		e.readAt = r.writes + 1
 	}
 }

@@ -18,6 +18,7 @@ import (
 // run is the state of one run.
 type run struct {
 	Transaction
+	items   []resource.Item // without deletions of what is no longer among them
 	plan    *plan.Plan
 	queue   *graph.Queue
 	entries []*entry
@@ -81,7 +82,7 @@ func newRun(t Transaction, items []resource.Item) *run {
 // emit reports a resource that has ended.
 func (r *run) emit(res report.ResourceReport) {
 	r.reports = append(r.reports, res)
-	if r.Observe != nil {
+	if r.Observe != nil && !(r.partial && res.Left) {
 		r.Observe(res)
 	}
 }
@@ -196,7 +197,7 @@ func (r *run) writer(e *entry) resource.Writer {
 func (r *run) writerFor(e *entry, job host.Job) resource.Writer {
 	c := r.call()
 	c.Note, c.Job = e.addNote, job
-	return c.Writer(r.Host)
+	return c.Writer(r.busyHost(e))
 }
 
 // save forgets things that no resource manages, except in noop, and saves the state.

@@ -64,7 +64,12 @@ type Transaction struct {
 	// Observe is called, from the run's goroutine, with the report of each resource when it ends.
 	// Optional.
 	Observe func(report.ResourceReport)
-	Now     func() time.Time
+	// Idle is called, from the run's goroutine, while a Detached command of a resource runs. It should return soon after
+	// done is closed, and may meanwhile manage other resources. Optional.
+	Idle func(ctx context.Context, done <-chan struct{}, aside Aside)
+	Now  func() time.Time
+
+	partial bool // it is the run of an Aside
 }
 
 // Run applies items once. When ctx ends, the run finishes the current resource, skips the others
@@ -83,6 +88,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 		items = slices.Concat(items, deletions)
 	}
 	r := newRun(t, items)
+	r.items = catalog.Items
 	rep := report.Report{
 		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Host: t.HostName,
 		Noop: t.Noop, Started: t.Now(), CatalogDigest: t.Digest,

@@ -59,7 +59,7 @@ func (r *run) writeTogether(ctx context.Context, batch []*entry) {
 	for i, e := range batch {
 		items[i] = e.batchItem()
 	}
-	r.writeAll(batch, func() []error { return bound.WriteAll(ctx, r.call().Writer(r.Host), items) })
+	r.writeAll(batch, func() []error { return bound.WriteAll(ctx, r.call().Writer(r.busyHost(batch...)), items) })
 	r.verify(ctx, batch)
 }
 

@@ -33,6 +33,8 @@ type Run struct {
 	Generation int64 // applied generation
 	Trigger    v1alpha1.RunTrigger
 	Withheld   []v1alpha1.Withheld // by that generation
+	// Partial means that a run of the generation goes on. All other resources are Left in the report.
+	Partial bool
 }
 
 // A Problem is why a NodeCatalog is not applied.
@@ -66,8 +68,10 @@ func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.Node
 	if quiet(s, run, counts, resources) {
 		return s
 	}
-	s.AppliedGeneration = run.Generation
-	s.AppliedDigest = run.Report.CatalogDigest
+	if !run.Partial {
+		s.AppliedGeneration = run.Generation
+		s.AppliedDigest = run.Report.CatalogDigest
+	}
 	s.LastRun = &v1alpha1.LastRun{
 		Started:  metav1.NewTime(run.Report.Started.UTC().Truncate(time.Second)),
 		Duration: run.Report.Duration.String(),
@@ -85,7 +89,7 @@ func quiet(s v1alpha1.NodeCatalogStatus, run Run, counts v1alpha1.RunCounts, res
 	if s.Counts == nil || counts.Changed+counts.Refreshed > 0 {
 		return false
 	}
-	if s.AppliedGeneration != run.Generation || s.AppliedDigest != run.Report.CatalogDigest {
+	if !run.Partial && (s.AppliedGeneration != run.Generation || s.AppliedDigest != run.Report.CatalogDigest) {
 		return false
 	}
 	before := *s.Counts

@@ -367,3 +367,25 @@ func asJSON(t *testing.T, v any) []byte {
 	}
 	return text
 }
+
+// Drift that is corrected in the middle of a run is reported, but does not complete the generation.
+func TestPartialRunKeepsAppliedGenerationAndOtherResults(t *testing.T) {
+	before := after([]report.ResourceReport{inSync("a"), failed("b", "broken"), inSync("c")})
+	run := ran(oneHour(), changed("a", true), left("b"), left("c"))
+	run.Generation, run.Partial = 4, true
+	run.Report.CatalogDigest = "sha256-bb"
+	next, _ := status.Next(before, status.Input{Now: oneHour(), Generation: 4, Run: run})
+	if next.AppliedGeneration != 3 || next.AppliedDigest != "sha256-aa" {
+		t.Errorf("generation %d, %s was applied", next.AppliedGeneration, next.AppliedDigest)
+	}
+	if diff := cmp.Diff(&v1alpha1.RunCounts{Total: 3, InSync: 2, Changed: 1, Failed: 1}, next.Counts); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	var refs []v1alpha1.ReportedRef
+	for _, r := range next.Resources {
+		refs = append(refs, r.Ref)
+	}
+	if diff := cmp.Diff([]v1alpha1.ReportedRef{"File/b", "File/a"}, refs); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,83 @@
+package nodeagent_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+)
+
+// Of three files and an account that drift while an Exec runs, those with a path to the Exec wait for it.
+func correctsMeanwhile(t *testing.T, m *machine) {
+	m.root = debian.Root(t)
+	path := func(name string) string { return filepath.Join(m.root, name) }
+	m.start()
+	entry := func(kind, name, attributes string) v1alpha1.CatalogEntry {
+		return v1alpha1.CatalogEntry{Kind: kind, Name: name, Attributes: &runtime.RawExtension{Raw: []byte(attributes)}}
+	}
+	notifies, requires := fileEntry("notifies", "good\n"), fileEntry("requires", "good\n")
+	notifies.Edges = &v1alpha1.Edges{Notify: []v1alpha1.ResourceRef{"Exec/long"}}
+	requires.Edges = &v1alpha1.Edges{Require: []v1alpha1.ResourceRef{"Exec/long"}}
+	free := fileEntry("free", "good\n")
+	free.Edges = &v1alpha1.Edges{Notify: []v1alpha1.ResourceRef{"Exec/reload"}}
+	nc := m.applied(m.should(
+		entry("Exec", "long", `{"command": "touch /running; while ! test -e /end; do sleep 0.05; done; echo x >> /ran", "shell": true, "onlyIf": ["test -e /begin"]}`),
+		entry("Exec", "reload", `{"command": "cat /etc/free >> /reloaded", "shell": true, "refreshOnly": true}`),
+		notifies, requires, free,
+		entry("User", "ann", `{"name": "ann", "comment": "good"}`),
+	))
+	drift := func(names ...string) {
+		for _, name := range names {
+			m.file(name).write("bad\n")
+		}
+	}
+	must(t, os.WriteFile(path("begin"), nil, 0o644))
+	must(t, os.Remove(path("reloaded")))
+	runs := m.runs.Load()
+	m.passes("the command runs", func(g Gomega) { g.Expect(path("running")).To(BeAnExistingFile()) })
+
+	passwd := m.file("passwd").text()
+	for range 2 { // drift also backs off during a run
+		drift("notifies", "requires", "free")
+		m.file("passwd").write(strings.Replace(passwd, ":good:", ":bad:", 1))
+		began := m.clock.Now()
+		m.Eventually(func(g Gomega) {
+			m.clock.Step(50 * time.Millisecond)
+			g.Expect(m.file("free").text()).To(Equal("good\n"))
+			g.Expect(m.file("passwd").text()).To(Equal(passwd))
+		}).WithTimeout(limit).WithPolling(20 * time.Millisecond).Should(Succeed())
+		t.Logf("corrected after %s", m.clock.Since(began))
+		m.soon("the corrections are reported", func(g Gomega) {
+			s := m.object().Status
+			g.Expect(s.LastRun.Trigger).To(Equal(v1alpha1.TriggerDrift))
+			g.Expect(slices.ContainsFunc(s.Resources, func(r v1alpha1.ResourceReport) bool {
+				return r.Ref == "File/free" && r.State == v1alpha1.StateChanged && r.Corrective
+			})).To(BeTrue(), "%+v", s.Resources)
+			g.Expect(s.Counts.Total).To(Equal(int32(6)))
+			g.Expect(s.Counts.InSync).To(Equal(int32(6)))
+			g.Expect(s.AppliedGeneration).To(Equal(nc.Generation))
+		})
+	}
+	m.Expect(m.runs.Load()).To(Equal(runs))
+	m.Expect([]string{m.file("notifies").text(), m.file("requires").text()}).To(Equal([]string{"bad\n", "bad\n"}))
+	m.Expect(path("reloaded")).NotTo(BeAnExistingFile())
+
+	must(t, os.Remove(path("begin")))
+	must(t, os.WriteFile(path("end"), nil, 0o644))
+	m.passes("the rest follows", func(g Gomega) {
+		g.Expect([]string{m.file("notifies").text(), m.file("requires").text()}).To(Equal([]string{"good\n", "good\n"}))
+		ran, err := os.ReadFile(path("ran"))
+		g.Expect(string(ran), err).To(Equal("x\n"))
+		reloaded, err := os.ReadFile(path("reloaded"))
+		g.Expect(string(reloaded), err).To(Equal("good\n"))
+		g.Expect(condition(m.object(), "Ready")).To(Equal("True Applied: all 6 resources are in sync"))
+	})
+}
