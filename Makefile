@@ -39,7 +39,7 @@ TESTFLAGS += -race
 endif
 
 # Submodules pin programs or contain code for developers.
-SUBMODULES := $(patsubst %/go.mod,%,$(wildcard hack/*/go.mod test/*/go.mod))
+SUBMODULES := $(patsubst %/go.mod,%,$(wildcard hack/*/go.mod hack/*/*/go.mod test/*/go.mod))
 
 ##@ General
 
@@ -106,6 +106,13 @@ test: install-prerequisites vet ## Run all tests, with a real API server. PKG=./
 crash: install-prerequisites ## Kill a run at 200 random moments, and check that the next run recovers. FETTLE_CRASH_SEED=n selects the moments.
 	FETTLE_CRASH_ROUNDS=$${FETTLE_CRASH_ROUNDS:-200} \
 		$(GO) test -count=1 -timeout $(TESTTIMEOUT) -v -run "TestNextRunRepairsKilledRun|TestNextAgentTakesOver" $(TESTFLAGS) ./test/suites/crash
+
+# The flags and labels of Ginkgo, such as E2EFLAGS='--label-filter=outage'.
+E2EFLAGS ?=
+
+.PHONY: e2e
+e2e: install-prerequisites ## Run Fettle on a real cluster of its own, as root. E2EFLAGS=--label-filter=drift selects specs.
+	$(GINKGO) --tags e2e --fail-on-pending --timeout 90m -v $(E2EFLAGS) ./test/suites/e2e
 
 # Takes up to an hour. `make test` does the same with 20 nodes.
 .PHONY: chaos
@@ -230,6 +237,18 @@ install-yaml: ## Write dist/install.yaml, the manifests of config/default with I
 .PHONY: release
 release: image install-yaml man ## Write binaries, images, install.yaml, chart, CRDs, SBOMs, manual pages, changelog and checksums to dist/release.
 	@VERSION="$(VERSION)" IMAGE_MANAGER="$(IMAGE_MANAGER)" IMAGE_AGENT="$(IMAGE_AGENT)" ARCHES="$(ARCHES)" hack/release.sh
+
+.PHONY: cluster
+cluster: install-prerequisites bin/cluster ## Start a real cluster of three systemd machines in the background; a first build takes a quarter of an hour.
+	@bin/cluster start
+
+.PHONY: cluster-down
+cluster-down: bin/cluster ## End the cluster that make cluster started.
+	@bin/cluster stop
+
+.PHONY: bin/cluster
+bin/cluster:
+	@$(GO) build -o $@ ./test/cluster/cmd
 
 .PHONY: demo
 demo: install-prerequisites ## Demonstrate Fettle on two real systemd machines; KEEP=1 leaves them running.

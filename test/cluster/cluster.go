@@ -1,0 +1,182 @@
+// Package cluster starts a real Kubernetes cluster on one machine: a control plane, and systemd machines with containerd,
+// kubelet and kube-proxy, which run pods.
+//
+// Everything is built from Go modules and Debian packages, and needs no container registry and no container engine. The
+// cluster has a network namespace of its own, without a route to any other network. RBAC, Node authorization and
+// NodeRestriction are on. The cluster ends with the process that started it, however that ends.
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fettle-dev/fettle/test/cluster/netns"
+	"github.com/fettle-dev/fettle/test/cluster/pki"
+	"github.com/fettle-dev/fettle/test/cluster/programs"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+)
+
+// startLimit is about ten times the usual time on two busy cores, after everything was built.
+const startLimit = 5 * time.Minute
+
+// Options of a cluster.
+type Options struct {
+	// Name is the name of the network namespace, which no other cluster may have.
+	Name string
+	// Nodes are the names of the nodes.
+	Nodes []string
+	// Checkout is the directory of the module.
+	Checkout string
+	// Packages of Debian are offered to the machines, which have no other source of packages.
+	Packages []string
+	// APIServerFlags are additional flags of kube-apiserver.
+	APIServerFlags []string
+	// Progress gets a line for each step.
+	Progress io.Writer
+}
+
+// A Cluster runs until Stop, or until this process ends.
+type Cluster struct {
+	// Dir has kubeconfig and log/.
+	Dir          string
+	ControlPlane ControlPlane
+
+	options   Options
+	netns     netns.Namespace
+	authority *pki.Authority
+	programs  programs.Programs
+	layers    []string
+	forward   net.Listener
+	nodes     []*Node
+}
+
+// Start starts a cluster and waits until its nodes are ready and its DNS works.
+func Start(ctx context.Context, options Options) (c *Cluster, err error) {
+	c = &Cluster{options: options, netns: netns.Namespace{Name: options.Name}}
+	if c.programs, err = programs.Build(ctx, options.Checkout, options.Progress); err != nil {
+		return nil, err
+	}
+	if c.layers, err = c.buildLayers(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for _, step := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"network", c.startNetwork},
+		{"control plane", c.startControlPlane},
+		{"nodes", c.startNodes},
+		{"DNS", c.startDNS},
+	} {
+		begun := time.Now()
+		if err := step.run(ctx); err != nil {
+			return nil, errors.Join(fmt.Errorf("cannot start a cluster: %s: %w", step.name, err), c.Stop())
+		}
+		fmt.Fprintf(options.Progress, "%s: %.1f s\n", step.name, time.Since(begun).Seconds())
+	}
+	return c, nil
+}
+
+// buildLayers returns the layers of machines, the topmost first.
+func (c *Cluster) buildLayers(ctx context.Context) ([]string, error) {
+	tools, err := debian.Layer{Install: []string{"nftables", "kmod"}, Offer: c.options.Packages}.Build(ctx, c.options.Progress)
+	return []string{c.programs.Layer(), tools}, err
+}
+
+func (c *Cluster) startNetwork(ctx context.Context) (err error) {
+	if c.Dir, err = os.MkdirTemp("", c.options.Name+"-"); err != nil {
+		return err
+	}
+	if err = os.Mkdir(c.file("log"), 0o755); err != nil {
+		return err
+	}
+	if err = c.netns.Create(ctx); err != nil {
+		return err
+	}
+	if err = c.netns.Bridge(ctx, bridge, gateway+"/24"); err != nil {
+		return err
+	}
+	for i := range c.options.Nodes {
+		if err = c.netns.Run(ctx, "ip", "route", "add", podsOf(i), "via", addressOf(i)); err != nil {
+			return err
+		}
+	}
+	if c.authority, err = pki.New(c.options.Name); err != nil {
+		return err
+	}
+	if err = c.newControlPlane(); err != nil {
+		return err
+	}
+	if c.forward, err = c.netns.Forward(server); err != nil {
+		return err
+	}
+	return c.writeKubeconfig()
+}
+
+// writeKubeconfig writes the kubeconfig for use outside the cluster's network.
+func (c *Cluster) writeKubeconfig() error {
+	certificate, err := os.ReadFile(c.file("admin.crt"))
+	if err != nil {
+		return err
+	}
+	key, err := os.ReadFile(c.file("admin.key"))
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := c.kubeconfig("https://"+c.forward.Addr().String(), certificate, key)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.Kubeconfig(), kubeconfig, 0o600)
+}
+
+// Kubeconfig is the path of an administrator's kubeconfig.
+func (c *Cluster) Kubeconfig() string { return c.file("kubeconfig") }
+
+// Programs are the directories with kubectl and the other programs.
+func (c *Cluster) Programs() programs.Programs { return c.programs }
+
+func (c *Cluster) file(name string) string { return filepath.Join(c.Dir, name) }
+
+// Stop ends the cluster and removes what it made. It may be called once.
+func (c *Cluster) Stop() error {
+	var machines errgroup.Group
+	for _, n := range c.nodes {
+		machines.Go(n.stop)
+	}
+	err := machines.Wait()
+	if c.ControlPlane.Etcd != nil {
+		c.ControlPlane.stop()
+	}
+	if c.forward != nil {
+		err = errors.Join(err, c.forward.Close())
+	}
+	if c.Dir != "" {
+		err = errors.Join(err, os.RemoveAll(c.Dir))
+	}
+	return errors.Join(err, c.netns.Delete(context.Background()))
+}
+
+// output runs a command and returns its standard output. The error contains its standard error.
+func output(cmd *exec.Cmd) (string, error) {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return string(out), fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return string(out), nil
+}

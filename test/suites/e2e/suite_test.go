@@ -1,0 +1,126 @@
+//go:build e2e
+
+// Package e2e_test runs Fettle on a real cluster, as its users install it: make e2e.
+//
+// The specs share a cluster of three machines, on which the images of this checkout are installed with config/default. Each spec
+// leaves the cluster as it found it. After a failure, logs and objects are in the directory that FETTLE_E2E_ARTIFACTS names.
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/fettle-dev/fettle/test/cluster"
+)
+
+const (
+	// node is the node that specs change, unless they need several.
+	node = "node-1"
+	// soon is how long an effect may take on a busy machine.
+	soon = time.Minute
+)
+
+var (
+	c        *cluster.Cluster
+	checkout string
+)
+
+func TestE2E(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	RunSpecs(t, "e2e")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	checkout, err = filepath.Abs("../../..")
+	Expect(err).NotTo(HaveOccurred())
+	c, err = cluster.Start(ctx, cluster.Options{
+		Name: "fettle-e2e", Nodes: []string{"node-1", "node-2", "node-3"}, Checkout: checkout, Packages: []string{"nginx-light"}, Progress: GinkgoWriter,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(c.Stop()).To(Succeed()) })
+	for _, archive := range buildImages(ctx) {
+		Expect(c.LoadImage(ctx, archive)).To(Succeed())
+	}
+	kubectl(ctx, "apply", "-k", overlay())
+	kubectl(ctx, "-n", "fettle-system", "rollout", "status", "deployment/fettle-manager", "--timeout=2m")
+	kubectl(ctx, "-n", "fettle-nodes", "rollout", "status", "daemonset/fettle-nodeagent", "--timeout=2m")
+}, NodeTimeout(90*time.Minute))
+
+// buildImages builds the images of the checkout and returns their archives.
+func buildImages(ctx context.Context) []string {
+	GinkgoHelper()
+	run(ctx, "make", "build")
+	archive := filepath.Join(GinkgoT().TempDir(), "fettle.tar")
+	bin := func(name string) string { return filepath.Join(checkout, "bin", name) }
+	build := exec.CommandContext(ctx, "go", "run", ".", "-out", archive, "-name", "localhost/fettle:e2e", "-entrypoint", "/manager", bin("manager"), bin("nodeagent"), bin("fettle"))
+	build.Dir = filepath.Join(checkout, "hack/image")
+	out, err := build.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+	return []string{archive}
+}
+
+// overlay returns a directory with a kustomization of config/default that uses the images of the checkout.
+func overlay() string {
+	GinkgoHelper()
+	dir, err := os.MkdirTemp(filepath.Join(checkout, "bin"), "e2e-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	kustomization := `apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [../../config/default]
+images:
+  - {name: fettle, newName: localhost/fettle, newTag: e2e}
+`
+	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o644)).To(Succeed())
+	return dir
+}
+
+// run runs a command in the checkout and returns its output.
+func run(ctx context.Context, command ...string) string {
+	GinkgoHelper()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir = checkout
+	out, err := cmd.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "%s\n%s", strings.Join(command, " "), out)
+	return string(out)
+}
+
+// kubectl runs kubectl as administrator and returns its standard output.
+func kubectl(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	out, err := c.Kubectl(ctx, args...)
+	Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// on runs a script on a node and returns its standard output.
+func on(ctx context.Context, name, script string) string {
+	GinkgoHelper()
+	out, err := machine(name).Shell(ctx, script)
+	Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// machine returns a node of the cluster.
+func machine(name string) *cluster.Node {
+	GinkgoHelper()
+	for _, n := range c.Nodes() {
+		if n.Name == name {
+			return n
+		}
+	}
+	Fail("there is no node " + name)
+	return nil
+}
