@@ -67,7 +67,7 @@ type Fleet struct {
 	outdated    atomic.Bool // something that is compiled has changed
 	batch       limits.BatchWindow
 	quotas      limits.NodeQuotas
-	unreachable bool // the API server did not answer the last probe
+	unreachable bool // the API server did not answer the last probe; of CheckHeartbeats alone
 
 	// The desired state.
 	sources     sources.Sources
@@ -146,7 +146,7 @@ func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, err
 	failed := []error{err}
 	wait := limits.Wait(r.scheduleRecompile())
 	for _, step := range []func(context.Context, *snapshot) (time.Duration, error){
-		r.collectCatalogs, r.reconcileLeases, r.watchHeartbeats, r.reconcileFinalizers, r.reportStatuses,
+		r.collectCatalogs, r.reconcileLeases, r.reconcileFinalizers, r.reportStatuses,
 	} {
 		again, err := step(ctx, s)
 		wait.Add(again)

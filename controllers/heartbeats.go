@@ -11,38 +11,53 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 )
 
-// A probe of the API server waits this long for an answer, and is repeated this often until one
-// comes.
+// A probe of the API server waits this long for an answer, and heartbeats are checked this often.
 const probeTimeout, probePeriod = 5 * time.Second, 5 * time.Second
 
-// watchHeartbeats finds the agents that are silent. While the API server does not answer, none
-// becomes silent: it may be what keeps agents from renewing their Leases, and one whose etcd
-// hangs breaks no watch.
-func (r *Fleet) watchHeartbeats(ctx context.Context, _ *snapshot) (time.Duration, error) {
-	if r.unreachable || len(r.Heartbeats.Overdue(r.Clock.Now())) > 0 {
-		was := r.unreachable
-		if r.unreachable = r.probeAPIServer(ctx) != nil; r.unreachable || was {
-			r.Heartbeats.Unreachable(r.Clock.Now())
-		}
+// heartbeats checks heartbeats all the time. It is no part of a reconciliation, which an outage can
+// keep busy until the outage is over, so that a probe would not notice it.
+func (r *Fleet) heartbeats() source.Source {
+	return source.Func(func(ctx context.Context, q queue) error {
+		go wait.UntilWithContext(ctx, func(ctx context.Context) {
+			if r.CheckHeartbeats(ctx) {
+				enqueue(q, limits.Debounce)
+			}
+		}, probePeriod)
+		return nil
+	})
+}
+
+// CheckHeartbeats finds the agents that are silent, and reports whether there are more than before.
+// While the API server does not answer, none becomes silent: it may be what keeps agents from
+// renewing their Leases, and one whose etcd hangs breaks no watch. It is not safe for concurrent use.
+func (r *Fleet) CheckHeartbeats(ctx context.Context) (silent bool) {
+	if !r.unreachable && len(r.Heartbeats.Overdue(r.Clock.Now())) == 0 {
+		return false
 	}
-	if r.unreachable {
-		return probePeriod, nil
-	}
+	was := r.unreachable
+	r.unreachable = r.probeAPIServer(ctx) != nil
 	now := r.Clock.Now()
-	if silent := r.Heartbeats.Overdue(now); len(silent) > 0 {
-		const named = 10
-		ctrl.LoggerFrom(ctx).Info("agents are silent", "nodes", len(silent), "first", silent[:min(len(silent), named)])
-		r.Heartbeats.SetSilent(silent)
+	if r.unreachable || was {
+		r.Heartbeats.Unreachable(now)
 	}
-	return r.Heartbeats.Next(now), nil
+	overdue := r.Heartbeats.Overdue(now)
+	if len(overdue) == 0 {
+		return false
+	}
+	const named = 10
+	ctrl.LoggerFrom(ctx).Info("agents are silent", "nodes", len(overdue), "first", overdue[:min(len(overdue), named)])
+	r.Heartbeats.SetSilent(overdue)
+	return true
 }
 
 // probeAPIServer makes a request that takes a working etcd.

@@ -111,6 +111,7 @@ func (w *world) passAfter(ctx context.Context, d time.Duration) time.Duration {
 	GinkgoHelper()
 	w.clock.SetTime(w.clock.Now().Add(d))
 	w.fleet.Invalidate()
+	w.fleet.CheckHeartbeats(ctx)
 	result, err := w.fleet.Reconcile(ctx, anything)
 	Expect(err).NotTo(HaveOccurred())
 	return result.RequeueAfter

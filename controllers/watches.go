@@ -48,7 +48,8 @@ func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.Secret{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.UsesSecret))).
 		Watches(&v1alpha1.Catalog{}, r.recompile(), builder.WithPredicates(onlyDeletion())).
 		Watches(&v1alpha1.NodeCatalog{}, r.nodeCatalogEvents()).
-		Watches(&coordinationv1.Lease{}, r.leaseEvents())
+		Watches(&coordinationv1.Lease{}, r.leaseEvents()).
+		WatchesRawSource(r.heartbeats())
 	for _, kind := range v1alpha1.Resources() {
 		b = b.Watches(kind, r.resourceEvents())
 	}

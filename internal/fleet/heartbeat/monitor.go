@@ -131,18 +131,6 @@ func (m *Monitor) Silent(node string) bool {
 	return m.silent[node]
 }
 
-// Next returns the time until the next node becomes overdue, at least 1, or 0 if none can.
-func (m *Monitor) Next(now time.Time) (wait time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for node, l := range m.leases {
-		if left := max(m.deadline(l).Sub(now), 1); !m.silent[node] && (wait == 0 || left < wait) {
-			wait = left
-		}
-	}
-	return wait
-}
-
 // Needed returns the nodes that have no Lease, and those whose Lease has another duration,
 // sorted. nodes has the UIDs of the Nodes; the Lease of a former Node is left to the garbage
 // collector.
