@@ -39,7 +39,7 @@ TESTFLAGS += -race
 endif
 
 # Submodules pin programs or contain code for developers.
-SUBMODULES := $(patsubst %/go.mod,%,$(wildcard hack/*/go.mod hack/*/*/go.mod test/*/go.mod))
+SUBMODULES := $(patsubst %/go.mod,%,$(wildcard hack/*/go.mod test/*/go.mod))
 
 ##@ General
 

@@ -42,12 +42,15 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 	for i := range c.nodes {
 		boots.Go(func() error { return c.startNode(bootCtx, i) })
 	}
-	err := boots.Wait()
-	if err != nil {
+	if err := boots.Wait(); err != nil {
 		return err
 	}
-	_, err = c.Kubectl(ctx, append([]string{"wait", "--for=condition=Ready", "--timeout=2m", "node"}, c.options.Nodes...)...)
-	return err
+	for _, state := range []string{"create", "condition=Ready"} {
+		if _, err := c.Kubectl(ctx, append([]string{"wait", "--for=" + state, "--timeout=2m", "node"}, c.options.Nodes...)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *Cluster) startNode(ctx context.Context, i int) error {

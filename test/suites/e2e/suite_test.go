@@ -61,19 +61,17 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // buildImages builds the images of the checkout and returns their archives.
 func buildImages(ctx context.Context) []string {
 	GinkgoHelper()
-	run(ctx, "make", "build")
-	archive := filepath.Join(GinkgoT().TempDir(), "fettle.tar")
-	bin := func(name string) string { return filepath.Join(checkout, "bin", name) }
-	build := exec.CommandContext(ctx, "go", "run", ".", "-out", archive, "-name", "localhost/fettle:e2e", "-entrypoint", "/manager", bin("manager"), bin("nodeagent"), bin("fettle"))
-	build.Dir = filepath.Join(checkout, "hack/image")
-	out, err := build.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(out))
-	return []string{archive}
+	run(ctx, "make", "image", "ARCHES=amd64", "IMAGE_MANAGER=localhost/fettle-manager:e2e", "IMAGE_AGENT=localhost/fettle-nodeagent:e2e")
+	archives, err := filepath.Glob(filepath.Join(checkout, "dist/images/*-amd64.tar"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(archives).To(HaveLen(2))
+	return archives
 }
 
 // overlay returns a directory with a kustomization of config/default that uses the images of the checkout.
 func overlay() string {
 	GinkgoHelper()
+	Expect(os.MkdirAll(filepath.Join(checkout, "bin"), 0o755)).To(Succeed())
 	dir, err := os.MkdirTemp(filepath.Join(checkout, "bin"), "e2e-")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(os.RemoveAll, dir)
@@ -81,7 +79,8 @@ func overlay() string {
 kind: Kustomization
 resources: [../../config/default]
 images:
-  - {name: fettle, newName: localhost/fettle, newTag: e2e}
+  - {name: fettle-manager, newName: localhost/fettle-manager, newTag: e2e}
+  - {name: fettle-nodeagent, newName: localhost/fettle-nodeagent, newTag: e2e}
 `
 	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o644)).To(Succeed())
 	return dir
