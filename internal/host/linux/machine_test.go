@@ -115,7 +115,7 @@ func TestSystemdRunsDetachedCommands(t *testing.T) {
 	t.Run("leaves no units or files", func(t *testing.T) {
 		// systemd removes a killed unit once all its processes are gone.
 		eventually(t, "no unit and no file of one is left", func() bool {
-			res, err := h.Query(t.Context(), sh("systemctl list-units --all --plain --no-legend 'fettle-*'; ls /run/fettle"))
+			res, err := h.Query(t.Context(), sh("systemctl list-units --all --plain --no-legend 'fettle-*'; ls /run/fettle-units"))
 			must(t, err)
 			return len(res.Stdout) == 0
 		})

@@ -49,14 +49,14 @@ func TestDetachedCommandRunsInTransientUnit(t *testing.T) {
 	wantArgv := "--unit=UNIT\n--wait\n--pipe\n--quiet\n--collect\n--working-directory=/usr\n" +
 		"--property=KillMode=process\n--property=RuntimeMaxSec=330\n" +
 		"--property=ExecStopPost=-/bin/sh -c '[ \"$$EXIT_CODE\" = exited ] || exec systemctl kill --signal=SIGKILL UNIT.service'\n" +
-		"--property=EnvironmentFile=/run/fettle/UNIT/env\n--\n/bin/sh\n-c\n"
+		"--property=EnvironmentFile=/run/fettle-units/UNIT/env\n--\n/bin/sh\n-c\n"
 	if got := unit.ReplaceAllString(string(argv), "UNIT"); !strings.HasPrefix(got, wantArgv) || strings.Contains(got, "s3cret") {
 		t.Errorf("systemd-run was called with\n%s\nwant the prefix\n%s", got, wantArgv)
 	}
-	left, err := h.ReadDir("/run/fettle")
+	left, err := h.ReadDir("/run/fettle-units")
 	must(t, err)
 	if len(left) > 0 {
-		t.Errorf("%s is left in /run/fettle", left)
+		t.Errorf("%s is left in /run/fettle-units", left)
 	}
 }
 

@@ -180,11 +180,12 @@ func TestNextAgentTakesOver(t *testing.T) {
 			if did := strings.ReplaceAll(m.run(t, "sh", "-c", "cat /ran 2>/dev/null || true"), "\n", ""); did != c.did {
 				t.Errorf("it ran %q, want %q", did, c.did)
 			}
-			if left := m.run(t, "sh", "-c", "ls /run/fettle; pgrep -x sleep; grep -c ^Commandline /var/log/apt/history.log 2>/dev/null | grep -vx 1; journalctl --no-pager 2>/dev/null | grep s3cret; true"); left != "" {
+			if left := m.run(t, "sh", "-c", "ls /run/fettle-units; pgrep -x sleep; grep -c ^Commandline /var/log/apt/history.log 2>/dev/null | grep -vx 1; journalctl --no-pager 2>/dev/null | grep s3cret; true"); left != "" {
 				t.Errorf("left:\n%s", left)
 			}
 		})
 	}
+	m.awaitOrphans(t)
 }
 
 func unitName(line string) string {
@@ -228,6 +229,12 @@ func (m machine) killInTheMiddle(t *testing.T, objects string) {
 	_ = cmd.Wait() // it was killed
 }
 
+// awaitOrphans waits until the processes of killed agents have been reaped. The machine can't stop before.
+func (m machine) awaitOrphans(t *testing.T) {
+	t.Helper()
+	m.await(t, "sh", "-c", "! pgrep -x systemd-run")
+}
+
 // await waits until a command in the machine succeeds.
 func (m machine) await(t *testing.T, command ...string) {
 	t.Helper()
@@ -237,4 +244,38 @@ func (m machine) await(t *testing.T, command ...string) {
 		}
 	}
 	t.Fatalf("%s never succeeds", command)
+}
+
+// Whenever an agent is killed, a command that is needed once runs once.
+func TestNextAgentTakesOverAtAnyMoment(t *testing.T) {
+	rounds, random := settings(t)
+	m := machine{debian.Boot(t)}
+	const objects = `{kind: Exec, name: b, spec: {shell: true, creates: [/made], command: "echo x >> /ran; sleep 0.2; touch /made"}}`
+	began := time.Now()
+	m.manage(t, objects)
+	took := time.Since(began)
+	early := 0
+	for round := range rounds {
+		m.run(t, "rm", "-f", "/made", "/ran")
+		moment := time.Duration(random.Int64N(int64(took)))
+		cmd := m.agent(t, objects)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(moment)
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+		if _, err := m.Run(t.Context(), "test", "-e", "/made"); err != nil {
+			early++
+		}
+		report := m.manage(t, objects)
+		if got := m.run(t, "sh", "-c", "cat /ran /made; ls /run/fettle-units"); got != "x\n" || strings.HasSuffix(report[0], "Failed") {
+			t.Fatalf("round %d, killed after %s: it ran %q; %q", round, moment, got, report)
+		}
+	}
+	m.awaitOrphans(t)
+	t.Logf("%d of %d agents were killed before the end of the command", early, rounds)
+	if early == 0 {
+		t.Error("no agent was killed early")
+	}
 }

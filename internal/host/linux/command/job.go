@@ -26,7 +26,7 @@ import (
 //	started  the command was started
 //	out err  the outputs, once it has ended
 //	code     the exit code, which comes last
-const unitsDir = "/run/fettle"
+const unitsDir = "/run/fettle-units"
 
 func unitDir(unit string) string         { return unitsDir + "/" + unit }
 func environmentPath(unit string) string { return unitDir(unit) + "/env" }
