@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -269,9 +268,9 @@ func (a *app) runAgentStatus(ctx context.Context, s hostservice.Service) error {
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"service", serviceState(is)}}
+	rows := [][]string{{"service", is.String()}}
 	if is.Installed {
-		rows = append(rows, []string{"credentials", credentialState(is, time.Now())})
+		rows = append(rows, []string{"credentials", is.Credentials(time.Now())})
 	}
 	acting := "none"
 	if acts {
@@ -283,22 +282,4 @@ func (a *app) runAgentStatus(ctx context.Context, s hostservice.Service) error {
 	}
 	a.out.Table(rows)
 	return nil
-}
-
-func serviceState(is hostservice.Status) string {
-	if !is.Installed {
-		return "not installed"
-	}
-	return strings.Trim(is.Active+", "+is.Enabled, ", ")
-}
-
-func credentialState(is hostservice.Status, now time.Time) string {
-	until := is.Token.Expires.UTC().Format(time.RFC3339)
-	switch {
-	case is.TokenErr != nil:
-		return fmt.Sprintf("unusable: %v", is.TokenErr)
-	case !is.Token.Expires.After(now):
-		return fmt.Sprintf("expired at %s: create others with fettle agent token --node %s", until, is.Token.Node)
-	}
-	return fmt.Sprintf("for Node %s, until %s", is.Token.Node, until)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/nodetoken"
@@ -76,4 +77,24 @@ func (s Service) Status(ctx context.Context) (Status, error) {
 func (s Service) ask(ctx context.Context, what string) (string, error) {
 	res, err := s.Host.Query(ctx, host.Cmd{Args: []string{"systemctl", what, Name}})
 	return strings.TrimSpace(string(res.Stdout)), err
+}
+
+// String is the state of the service in a few words.
+func (s Status) String() string {
+	if !s.Installed {
+		return "not installed"
+	}
+	return strings.Trim(s.Active+", "+s.Enabled, ", ")
+}
+
+// Credentials describes the credentials, without any secret.
+func (s Status) Credentials(now time.Time) string {
+	until := s.Token.Expires.UTC().Format(time.RFC3339)
+	switch {
+	case s.TokenErr != nil:
+		return fmt.Sprintf("unusable: %v", s.TokenErr)
+	case !s.Token.Expires.After(now):
+		return fmt.Sprintf("expired at %s: create others with fettle agent token --node %s", until, s.Token.Node)
+	}
+	return fmt.Sprintf("for Node %s, until %s", s.Token.Node, until)
 }

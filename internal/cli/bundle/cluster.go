@@ -1,0 +1,154 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+const (
+	pageSize = 500
+	// logLines and logBytes bound the log of a container, and maxPods the number of agents whose logs are collected: those
+	// of the first pods by name, unless nodes are given.
+	logLines = 5000
+	logBytes = 4 << 20
+	maxPods  = 20
+)
+
+// Cluster collects from a cluster. Logs are those of the manager and, if nodes are given, of the agents there, otherwise
+// of some agents.
+type Cluster struct {
+	Config *rest.Config
+	Nodes  []string
+}
+
+// Collect adds what it finds to the folder cluster of an archive.
+func (c Cluster) Collect(ctx context.Context, a *Archive) error {
+	client, err := dynamic.NewForConfig(c.Config)
+	if err != nil {
+		return fmt.Errorf("cannot make a client: %w", err)
+	}
+	info, err := discovery.NewDiscoveryClientForConfig(c.Config)
+	if err != nil {
+		return fmt.Errorf("cannot make a client: %w", err)
+	}
+	version, err := info.ServerVersion()
+	if err != nil {
+		return fmt.Errorf("cannot reach the cluster: %w", err)
+	}
+	a.addYAML("cluster/version.yaml", version)
+	kinds, err := resourcesOf(info)
+	a.problem("cluster/"+v1alpha1.GroupVersion.Group, err)
+	for _, s := range sources(kinds) {
+		c.collect(ctx, client, s, a)
+	}
+	c.logs(ctx, client, info.RESTClient(), a)
+	return nil
+}
+
+// resourcesOf lists the resources of users that the API server has.
+func resourcesOf(info discovery.DiscoveryInterface) ([]schema.GroupVersionResource, error) {
+	list, err := info.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
+	if err != nil {
+		return nil, err
+	}
+	var all []schema.GroupVersionResource
+	for _, r := range list.APIResources {
+		if r.Name == "catalogs" || r.Name == "nodecatalogs" || path.Base(r.Name) != r.Name { // a subresource
+			continue
+		}
+		all = append(all, v1alpha1.GroupVersion.WithResource(r.Name))
+	}
+	return all, nil
+}
+
+// collect adds the objects of a source as one file.
+func (c Cluster) collect(ctx context.Context, client dynamic.Interface, s source, a *Archive) {
+	name := path.Join("cluster", s.namespace, s.resource.Resource+".yaml")
+	if s.resource.Group != "" {
+		name = path.Join("cluster", s.namespace, s.resource.Resource+"."+s.resource.Group+".yaml")
+	}
+	picked := []any{}
+	err := each(ctx, client.Resource(s.resource).Namespace(s.namespace), func(o *unstructured.Unstructured) {
+		if s.wanted == nil || s.wanted(o) {
+			picked = append(picked, s.fields.pick(o.Object))
+		}
+	})
+	if apierrors.IsNotFound(err) { // the API server lacks the kind
+		return
+	}
+	a.problem(name, err)
+	a.addYAML(name, map[string]any{"items": picked})
+}
+
+// each calls f with every object.
+func each(ctx context.Context, objects dynamic.ResourceInterface, f func(*unstructured.Unstructured)) error {
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		list, err := objects.List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			f(&list.Items[i])
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// logs adds the logs of pods, also of the containers that ran before the present ones.
+func (c Cluster) logs(ctx context.Context, client dynamic.Interface, core rest.Interface, a *Archive) {
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	wanted := map[string]bool{}
+	for _, node := range c.Nodes {
+		wanted[node] = true
+	}
+	for _, namespace := range []string{managerNamespace, v1alpha1.AgentNamespace} {
+		count := 0
+		err := each(ctx, client.Resource(pods).Namespace(namespace), func(pod *unstructured.Unstructured) {
+			node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+			if namespace == v1alpha1.AgentNamespace && len(wanted) > 0 && !wanted[node] || count >= maxPods {
+				return
+			}
+			count++
+			c.logsOf(ctx, core, pod, a)
+		})
+		a.problem(path.Join("cluster", namespace, "logs"), err)
+	}
+}
+
+func (c Cluster) logsOf(ctx context.Context, core rest.Interface, pod *unstructured.Unstructured, a *Archive) {
+	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
+	for _, container := range containers {
+		fields, _ := container.(map[string]any)
+		name, _ := fields["name"].(string)
+		for _, previous := range []string{"false", "true"} {
+			file := path.Join("cluster", pod.GetNamespace(), "logs", pod.GetName(), name+map[string]string{"false": "", "true": ".previous"}[previous]+".log")
+			stream, err := core.Get().AbsPath("/api/v1/namespaces", pod.GetNamespace(), "pods", pod.GetName(), "log").
+				Param("container", name).Param("previous", previous).Param("tailLines", fmt.Sprint(logLines)).Param("timestamps", "true").Stream(ctx)
+			if err != nil {
+				if previous == "false" {
+					a.problem(file, err)
+				}
+				continue
+			}
+			text, err := io.ReadAll(io.LimitReader(stream, logBytes))
+			_ = stream.Close() // it was read
+			a.problem(file, err)
+			a.add(file, text)
+		}
+	}
+}
