@@ -19,6 +19,7 @@ import (
 func correctsMeanwhile(t *testing.T, m *machine) {
 	m.root = debian.Root(t)
 	path := func(name string) string { return filepath.Join(m.root, name) }
+	t.Cleanup(func() { _ = os.WriteFile(path("end"), nil, 0o644) }) // or the agent waits for the command
 	m.start()
 	entry := func(kind, name, attributes string) v1alpha1.CatalogEntry {
 		return v1alpha1.CatalogEntry{Kind: kind, Name: name, Attributes: &runtime.RawExtension{Raw: []byte(attributes)}}
