@@ -54,9 +54,15 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Expect(c.LoadImage(ctx, archive)).To(Succeed())
 	}
 	kubectl(ctx, "apply", "-k", overlay())
-	kubectl(ctx, "-n", "fettle-system", "rollout", "status", "deployment/fettle-manager", "--timeout=2m")
-	kubectl(ctx, "-n", "fettle-nodes", "rollout", "status", "daemonset/fettle-nodeagent", "--timeout=2m")
+	rollout(ctx)
 }, NodeTimeout(90*time.Minute))
+
+// rollout waits until manager and agents run.
+func rollout(ctx context.Context) {
+	GinkgoHelper()
+	kubectl(ctx, "-n", "fettle-system", "rollout", "status", "deployment/fettle-manager", "--timeout=3m")
+	kubectl(ctx, "-n", "fettle-nodes", "rollout", "status", "daemonset/fettle-nodeagent", "--timeout=3m")
+}
 
 // buildImages builds the images of the checkout and returns their archives.
 func buildImages(ctx context.Context) []string {
