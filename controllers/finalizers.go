@@ -31,6 +31,9 @@ func (r *Fleet) reconcileFinalizers(ctx context.Context, s *snapshot) (time.Dura
 			changes = append(changes, o)
 		}
 	}
+	if err := r.protect(ctx, s); err != nil {
+		return 0, err
+	}
 	var next limits.Wait
 	r.deletions = r.waitingDeletions(s)
 	for o, w := range r.deletions {
@@ -48,6 +51,20 @@ func (r *Fleet) reconcileFinalizers(ctx context.Context, s *snapshot) (time.Dura
 		}
 	}
 	return time.Duration(next), errors.Join(errs...)
+}
+
+// protect has the manager's own permissions outlast the finalizers of resources.
+func (r *Fleet) protect(ctx context.Context, s *snapshot) error {
+	if r.Protect == nil {
+		return nil
+	}
+	needed := slices.ContainsFunc(slices.Concat(s.live, s.deleting), func(o v1alpha1.Resource) bool {
+		return controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerCleanup) || o.GetDeletionTimestamp() == nil && o.GetTargeting().DeletionPolicy.Acts()
+	})
+	if !needed && r.uninstall.inProgress() {
+		return nil // the manager may be next
+	}
+	return r.Protect(ctx, needed)
 }
 
 // waitingDeletions returns, for each resource that is being deleted, the nodes that its deletion

@@ -58,6 +58,10 @@ type Fleet struct {
 	// MaxDeselection is the share of nodes, in percent, that may lose resources within ten
 	// minutes because they changed; nil is deselection.DefaultMaxPercent, and 100 sets no limit.
 	MaxDeselection *int
+	// Protect is called with true before this manager adds finalizers to resources, and with false
+	// when none has one: see installation.Protect. No finalizer is added while it returns an error.
+	// It may be nil.
+	Protect func(ctx context.Context, needed bool) error
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Heartbeats have the Leases that watches observe.
@@ -83,6 +87,7 @@ type Fleet struct {
 	held         map[string]bool // nodes
 	heldProblems map[v1alpha1.ResourceRef]compiler.Problem
 	uninstall    uninstall
+	managed      atomic.Pointer[Managed]
 	unusedSince  map[string]time.Time // by name of a Catalog
 
 	// The reported state.
@@ -91,6 +96,17 @@ type Fleet struct {
 	spacing  limits.Spacing[v1alpha1.ResourceRef]
 	// deletions are the resources that are being deleted, with the nodes that are waited for.
 	deletions map[v1alpha1.Resource]*cleanup.Waiting
+}
+
+// Managed counts what a fleet has.
+type Managed struct{ Resources, Nodes int }
+
+// Managed returns what the fleet had when it was last published. It is safe for concurrent use.
+func (r *Fleet) Managed() Managed {
+	if m := r.managed.Load(); m != nil {
+		return *m
+	}
+	return Managed{}
 }
 
 // WrapTransport is for the rest.Config of the client: where the API server cannot be reached,
@@ -141,6 +157,7 @@ func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, err
 		}
 		if !r.uninstall.inProgress() {
 			err = r.publish(ctx, s)
+			r.managed.Store(&Managed{Resources: len(r.compiled.generations), Nodes: len(r.compiled.Nodes)})
 		}
 	}
 	failed := []error{err}

@@ -146,6 +146,7 @@ func TestDocumentedCommandRemovesFinalizersWithoutAManager(t *testing.T) {
 	t.Parallel()
 
 	cfg, _ := controlplane.Start(t)
+	controlplane.Install(t, cfg)
 	admin, g, ctx := controlplane.Admin(t, cfg), NewWithT(t), t.Context()
 	f, ann := file("a", "/a", deleted), user("ann")
 	for _, o := range []client.Object{f, ann} {
@@ -154,7 +155,13 @@ func TestDocumentedCommandRemovesFinalizersWithoutAManager(t *testing.T) {
 	}
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	g.Expect(controlplane.WriteKubeconfig(kubeconfig, cfg, "")).To(Succeed())
+	parts := []string{"clusterrole/fettle-manager-kinds", "clusterrolebinding/fettle-manager-kinds", "role/fettle-manager", "rolebinding/fettle-manager"}
+	for _, part := range parts {
+		controlplane.Kubectl(t, kubeconfig, "patch", part, "--namespace=default", "--type=merge", `-p={"metadata":{"finalizers":["fettle.dev/uninstall"]}}`)
+	}
+	controlplane.Kubectl(t, kubeconfig, "patch", "serviceaccount/fettle-manager", "--namespace=fettle-system", "--type=merge", `-p={"metadata":{"finalizers":["fettle.dev/uninstall"]}}`)
 	controlplane.Kubectl(t, kubeconfig, "delete", "-k", "../config/crd", "--wait=false")
+	controlplane.Kubectl(t, kubeconfig, "delete", "-k", "../config/rbac", "--wait=false")
 
 	doc, err := os.ReadFile("../docs/deletion.md")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -166,5 +173,6 @@ func TestDocumentedCommandRemovesFinalizersWithoutAManager(t *testing.T) {
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+assets+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(out))
-	controlplane.Kubectl(t, kubeconfig, "wait", "--for=delete", "crd/files.fettle.dev", "crd/users.fettle.dev", "--timeout=2m")
+	controlplane.Kubectl(t, kubeconfig, append([]string{"wait", "--for=delete", "crd/files.fettle.dev", "crd/users.fettle.dev", "--namespace=default", "--timeout=2m"}, parts...)...)
+	controlplane.Kubectl(t, kubeconfig, "wait", "--for=delete", "serviceaccount/fettle-manager", "--namespace=fettle-system", "--timeout=2m")
 }

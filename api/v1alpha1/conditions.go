@@ -75,5 +75,6 @@ const (
 	EventProblemFound     = "ProblemFound"
 	EventProblemResolved  = "ProblemResolved"
 	EventNotPublished     = "NotPublished"     // the API server rejects a NodeCatalog, for example because it is too large
+	EventUninstalled      = "Uninstalled"      // the manager was removed; the note says what it left
 	EventPolicyNotInForce = "PolicyNotInForce" // an admission policy that restricts Fettle's service accounts is missing or modified
 )

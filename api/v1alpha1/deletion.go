@@ -19,6 +19,9 @@ const (
 	// FinalizerCleanup is set on resources whose deletionPolicy is not Orphan. The manager removes it
 	// once all nodes have cleaned up.
 	FinalizerCleanup = "fettle.dev/cleanup"
+	// FinalizerUninstall is set on the manager's ServiceAccount and permissions while a resource has
+	// FinalizerCleanup. When they are deleted, the manager removes all finalizers, this one last.
+	FinalizerUninstall = "fettle.dev/uninstall"
 	// AnnotationAbandonCleanup makes deletion of a resource not wait for its nodes to clean up, if its
 	// value is "true". They still clean up when they can.
 	AnnotationAbandonCleanup = "fettle.dev/abandon-cleanup"

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"flag"
@@ -21,13 +22,13 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/controllers/installation"
 	"github.com/fettle-dev/fettle/controllers/policycheck"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
@@ -111,12 +112,56 @@ func run(args []string, out io.Writer) error {
 	}
 	cfg.QPS, cfg.Burst = float32(s.qps), s.burst
 	cfg.UserAgent = "fettle-manager/" + version.String()
-	mgr, err := newManager(cfg, s)
+	ctrl.Log.Info("starting", "version", version.String())
+	return serve(ctrl.SetupSignalHandler(), cfg, s)
+}
+
+// serve runs a manager until ctx ends or the manager is uninstalled, and answers probes meanwhile.
+func serve(ctx context.Context, cfg *rest.Config, s settings) error {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	parts, err := installation.New(cfg, scheme, clock.RealClock{}, ctrl.Log.WithName("installation"))
+	if err != nil {
+		return fmt.Errorf("cannot set up the manager: %w", err)
+	}
+	stop, err := serveProbes(ctx, s.probes, parts.Ready)
 	if err != nil {
 		return err
 	}
-	ctrl.Log.Info("starting", "version", version.String())
-	return mgr.Start(ctrl.SetupSignalHandler())
+	defer stop()
+	var tenure installation.Tenure
+	err = parts.Wait(ctx)
+	if err == nil {
+		tenure, err = manage(ctx, cfg, s, scheme, parts)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, installation.ErrUninstalling) {
+		err = nil // neither is a failure
+	}
+	return errors.Join(err, parts.Release(context.WithoutCancel(ctx), tenure))
+}
+
+// manage runs a manager, and returns what it did.
+func manage(ctx context.Context, cfg *rest.Config, s settings, scheme *runtime.Scheme, parts *installation.Installation) (installation.Tenure, error) {
+	fleet := &controllers.Fleet{
+		Clock: clock.RealClock{}, Kinds: providers.Kinds(), Protect: parts.Protect,
+		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection,
+	}
+	mgr, err := newManager(cfg, s, scheme, fleet)
+	if err == nil {
+		err = mgr.Add(parts)
+	}
+	if err != nil {
+		return installation.Tenure{}, err
+	}
+	err = mgr.Start(ctx)
+	tenure := installation.Tenure{Resources: fleet.Managed().Resources, Nodes: fleet.Managed().Nodes}
+	select {
+	case <-mgr.Elected():
+		tenure.Led = true
+	default:
+	}
+	return tenure, err
 }
 
 // setLoggers sends all logs through one JSON handler, including those of libraries.
@@ -132,19 +177,13 @@ func setLoggers(s settings, out io.Writer) {
 	klog.SetLogger(log)
 }
 
-func newManager(cfg *rest.Config, s settings) (ctrl.Manager, error) {
-	fleet := &controllers.Fleet{
-		Clock: clock.RealClock{}, Kinds: providers.Kinds(),
-		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection,
-	}
+func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *controllers.Fleet) (ctrl.Manager, error) {
+	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(fleet.WrapTransport)
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controllers.CacheOptions(),
-		HealthProbeBindAddress:        s.probes,
+		HealthProbeBindAddress:        "0", // see serveProbes
 		LeaderElection:                s.elect,
 		LeaderElectionID:              "fettle-manager",
 		LeaderElectionNamespace:       s.electNamespace,
@@ -174,5 +213,5 @@ func newManager(cfg *rest.Config, s settings) (ctrl.Manager, error) {
 	if err := mgr.Add(policies); err != nil {
 		return nil, fmt.Errorf("cannot set up the check of admission policies: %w", err)
 	}
-	return mgr, errors.Join(mgr.AddHealthzCheck("healthz", healthz.Ping), mgr.AddReadyzCheck("readyz", healthz.Ping))
+	return mgr, nil
 }

@@ -1,0 +1,63 @@
+package installation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// checkDefinitions returns an error that names the kinds that the API server does not serve, or
+// whose CustomResourceDefinition is being deleted. One request tells, which any account may make.
+func (i *Installation) checkDefinitions(ctx context.Context) error {
+	var list metav1.APIResourceList
+	err := i.rest.Get().AbsPath("/apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version).Do(ctx).Into(&list)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("cannot reach the API server: %w", err)
+	}
+	if problems := definitionProblems(list.APIResources); len(problems) > 0 {
+		return &missingError{problems, len(list.APIResources) == 0}
+	}
+	return nil
+}
+
+// A missingError describes kinds that cannot be used.
+type missingError struct {
+	problems []string
+	all      bool // the API server serves no kind at all
+}
+
+// Error implements error.
+func (e *missingError) Error() string {
+	return fmt.Sprintf("CustomResourceDefinitions of %s: %s; apply config/crd once none is being deleted", v1alpha1.GroupVersion.Group, strings.Join(e.problems, ", "))
+}
+
+// definitionProblems describes the kinds that cannot be used. A kind whose definition is being
+// deleted is served without the verb create.
+func definitionProblems(served []metav1.APIResource) []string {
+	var problems []string
+	for _, kind := range definedKinds() {
+		n := slices.IndexFunc(served, func(r metav1.APIResource) bool { return r.Kind == kind && !strings.Contains(r.Name, "/") })
+		switch {
+		case n < 0:
+			problems = append(problems, kind+" is missing")
+		case !slices.Contains(served[n].Verbs, "create"):
+			problems = append(problems, kind+" is being deleted")
+		}
+	}
+	return problems
+}
+
+func definedKinds() []string {
+	kinds := []string{"Catalog", "NodeCatalog"}
+	for _, o := range v1alpha1.Resources() {
+		kinds = append(kinds, o.KindName())
+	}
+	slices.Sort(kinds)
+	return kinds
+}
