@@ -361,7 +361,7 @@ func TestStoppedManagerLeavesFinalizers(t *testing.T) {
 	}
 
 	// The last resource that needs a finalizer is gone.
-	p = c.start("fettle-manager")
+	c.start("fettle-manager")
 	c.manageNothing()
 	eventually(t, "the protection to end", func() bool { return c.protected() == 0 })
 

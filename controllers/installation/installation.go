@@ -119,15 +119,22 @@ func (i *Installation) Start(ctx context.Context) error {
 		}
 		before := i.Ready()
 		err := i.check(ctx)
-		switch {
-		case errors.Is(err, ErrUninstalling):
+		if errors.Is(err, ErrUninstalling) {
 			return err
-		case ctx.Err() != nil:
-		case err != nil && (before == nil || before.Error() != err.Error()):
-			i.log.Info("not ready", "reason", err.Error())
-		case err == nil && before != nil:
-			i.log.Info("ready again")
 		}
+		if ctx.Err() == nil {
+			i.logChange(before, err)
+		}
+	}
+}
+
+// logChange logs that the manager is no longer ready, for another reason, or is again.
+func (i *Installation) logChange(before, now error) {
+	switch {
+	case now != nil && (before == nil || before.Error() != now.Error()):
+		i.log.Info("not ready", "reason", now.Error())
+	case now == nil && before != nil:
+		i.log.Info("ready again")
 	}
 }
 

@@ -67,27 +67,33 @@ func partsOf(user string) ([]part, error) {
 	}, nil
 }
 
-// checkParts returns ErrUninstalling if an essential part is being deleted. A part that is missing,
-// or that the manager cannot read, is not protected and so is no sign of anything. A part that was
-// created anew needs its finalizer again.
+// checkParts returns ErrUninstalling if an essential part is being deleted.
 func (i *Installation) checkParts(ctx context.Context) error {
 	for _, p := range i.known() {
-		if !p.essential {
-			continue
-		}
-		o := p.object()
-		err := i.client.Get(ctx, client.ObjectKeyFromObject(o), o)
-		switch {
-		case err == nil && o.DeletionTimestamp != nil:
-			return fmt.Errorf("%w: %s is being deleted", ErrUninstalling, p)
-		case err == nil && i.isProtected() && !controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerUninstall):
-			i.log.Info("a part of the installation was replaced", "part", p.String())
-			if err := i.addProtection(ctx); err != nil {
+		if p.essential {
+			if err := i.checkPart(ctx, p); err != nil {
 				return err
 			}
-		case err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-			return fmt.Errorf("cannot reach the API server: %w", err)
 		}
+	}
+	return nil
+}
+
+// checkPart takes a part that is missing, or that the manager cannot read, for one that is not
+// protected. A part that was created anew needs its finalizer again.
+func (i *Installation) checkPart(ctx context.Context, p part) error {
+	o := p.object()
+	err := i.client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot reach the API server: %w", err)
+	case o.DeletionTimestamp != nil:
+		return fmt.Errorf("%w: %s is being deleted", ErrUninstalling, p)
+	case i.isProtected() && !controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerUninstall):
+		i.log.Info("a part of the installation was replaced", "part", p.String())
+		return i.addProtection(ctx)
 	}
 	return nil
 }
@@ -99,7 +105,7 @@ func (i *Installation) known() []part {
 }
 
 // The bodies of patches that add and remove the finalizer. They leave other finalizers alone,
-// whoever changes them at the same time.
+// also if someone changes them at the same time.
 const (
 	addProtection    = `{"metadata":{"finalizers":["` + v1alpha1.FinalizerUninstall + `"]}}`
 	removeProtection = `{"metadata":{"$deleteFromPrimitiveList/finalizers":["` + v1alpha1.FinalizerUninstall + `"]}}`

@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A tenure is what a manager did until it stopped.
+// A Tenure is what a manager did until it stopped.
 type Tenure struct {
 	// Led is true if the manager was the leader.
 	Led bool
