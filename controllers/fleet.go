@@ -24,6 +24,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
+	"github.com/fettle-dev/fettle/internal/fleet/drifts"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
@@ -93,6 +94,7 @@ type Fleet struct {
 	// The reported state.
 	progress progress.Tracker
 	index    nodestatus.Index
+	drifts   drifts.Summary
 	spacing  limits.Spacing[v1alpha1.ResourceRef]
 	// deletions are the resources that are being deleted, with the nodes that are waited for.
 	deletions map[v1alpha1.Resource]*cleanup.Waiting
@@ -163,7 +165,7 @@ func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, err
 	failed := []error{err}
 	wait := limits.Wait(r.scheduleRecompile())
 	for _, step := range []func(context.Context, *snapshot) (time.Duration, error){
-		r.collectCatalogs, r.reconcileLeases, r.reconcileFinalizers, r.reportStatuses,
+		r.collectCatalogs, r.reconcileLeases, r.markSilentNodes, r.reconcileFinalizers, r.reportStatuses, r.reportDrift,
 	} {
 		again, err := step(ctx, s)
 		wait.Add(again)

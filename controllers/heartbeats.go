@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -58,6 +59,45 @@ func (r *Fleet) CheckHeartbeats(ctx context.Context) (silent bool) {
 	ctrl.LoggerFrom(ctx).Info("agents are silent", "nodes", len(overdue), "first", overdue[:min(len(overdue), named)])
 	r.Heartbeats.SetSilent(overdue)
 	return true
+}
+
+// markSilentNodes marks the NodeCatalogs of nodes that have become silent, and those of nodes that are
+// heard again, so that kubectl shows since when a node is silent. A heartbeat writes nothing.
+func (r *Fleet) markSilentNodes(ctx context.Context, s *snapshot) (time.Duration, error) {
+	marks := map[string]string{}
+	var next limits.Wait
+	for name, nc := range s.nodeCatalogs {
+		is := nc.Annotations[v1alpha1.AnnotationSilentSince]
+		if want := r.Heartbeats.SilentSince(name, is); want != is {
+			marks[name] = want
+		} else if is != "" && !r.Heartbeats.Silent(name) { // marked by the manager before, and not heard yet
+			next.Add(heartbeat.DefaultLeaseDuration)
+		}
+	}
+	names := slices.Sorted(maps.Keys(marks))
+	now := names[:min(len(names), maxLeases)]
+	errs := each(len(now), func(i int) error { return r.markSilent(ctx, now[i], marks[now[i]]) })
+	if len(now) < len(names) {
+		next.Add(limits.Debounce)
+	}
+	return time.Duration(next), errors.Join(errs...)
+}
+
+// markSilent sets the annotation of a NodeCatalog, or removes it for "".
+func (r *Fleet) markSilent(ctx context.Context, node, since string) error {
+	annotations := map[string]any{v1alpha1.AnnotationSilentSince: since}
+	if since == "" {
+		annotations[v1alpha1.AnnotationSilentSince] = nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return fmt.Errorf("cannot encode NodeCatalog %s: %w", node, err)
+	}
+	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	if err := r.Client.Patch(ctx, nc, client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot mark NodeCatalog %s: %w", node, err)
+	}
+	return nil
 }
 
 // probeAPIServer makes a request that takes a working etcd.

@@ -118,9 +118,14 @@ var _ = Describe("Leases", func() {
 
 		By("silence")
 		Eventually(ctx, unknown).WithTimeout(time.Minute).Should(BeEquivalentTo(1))
-		Expect(said(ctx, "a")).To(ContainElement(ContainSubstring("Ready=True")))
+		Expect(said(ctx, "a")).To(ContainElement("Ready=False Unknown"))
+		since := func() string {
+			return nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Annotations[v1alpha1.AnnotationSilentSince]
+		}
+		Eventually(ctx, since).Should(Equal(lease.Spec.RenewTime.UTC().Format(time.RFC3339)))
 		By("a renewal")
 		Eventually(ctx, func() int32 { renew(); return unknown() }).WithTimeout(time.Minute).Should(BeZero())
+		Eventually(ctx, since).Should(BeEmpty())
 
 		By("an API server that is unreachable for longer than a Lease lasts")
 		asked.refused.Store(new("/"))

@@ -16,10 +16,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -126,6 +128,10 @@ func asIn(admin *rest.Config, account string) *rest.Config {
 	return cfg
 }
 
+func kindsRole() client.Object {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "fettle-manager-kinds"}}
+}
+
 var _ = Describe("The manifests", func() {
 	It("are accepted by an API server with strict field validation", func(ctx SpecContext) {
 		all := manifests(ctx, "default")
@@ -222,6 +228,10 @@ var _ = Describe("The manifests", func() {
 			"create patch events.k8s.io/events in fettle-system", "create patch /events in fettle-system",
 			"create coordination.k8s.io/leases in fettle-system", "get patch update coordination.k8s.io/leases in fettle-system named fettle-manager",
 			"create list patch watch coordination.k8s.io/leases in fettle-nodes",
+			// To protect itself from being deleted before it has released its finalizers:
+			"get patch /serviceaccounts named fettle-manager",
+			"get patch rbac.authorization.k8s.io/clusterroles named fettle-manager-kinds", "get patch rbac.authorization.k8s.io/clusterrolebindings named fettle-manager-kinds",
+			"get patch rbac.authorization.k8s.io/roles named fettle-manager", "get patch rbac.authorization.k8s.io/rolebindings named fettle-manager",
 		))
 		for _, right := range slices.DeleteFunc(manager, func(r string) bool { return !isKind(r) }) {
 			Expect(right).To(MatchRegexp(`^(list patch watch fettle\.dev/\w+|patch fettle\.dev/\w+/status|get apiextensions\.k8s\.io/customresourcedefinitions named \w+\.fettle\.dev)$`))
@@ -253,6 +263,28 @@ var _ = Describe("The manifests", func() {
 		Entry("not an annotation", func(f *v1alpha1.File) { f.Annotations = map[string]string{v1alpha1.AnnotationAbandonCleanup: "true"} }, false),
 	)
 
+	DescribeTable("let the manager change one finalizer of its own permissions only",
+		func(ctx SpecContext, o client.Object, patch string, allowed bool) {
+			manager, err := client.New(as("fettle-manager"), client.Options{Scheme: scheme})
+			Expect(err).NotTo(HaveOccurred())
+			try := func() error {
+				return manager.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
+			}
+			if allowed {
+				Expect(try()).To(Succeed())
+				return
+			}
+			Eventually(ctx, try).WithTimeout(30 * time.Second).Should(MatchError(ContainSubstring("the manager may change the finalizer fettle.dev/uninstall of ")))
+		},
+		Entry("of its role", kindsRole(), `{"metadata":{"finalizers":["fettle.dev/uninstall"]}}`, true),
+		Entry("not another finalizer", kindsRole(), `{"metadata":{"finalizers":["example.com/mine"]}}`, false),
+		Entry("not the rules of its role", kindsRole(), `{"rules":[]}`, false),
+		Entry("not the subjects of its binding", &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "fettle-manager-kinds"}},
+			`{"subjects":[{"kind":"ServiceAccount","name":"default","namespace":"default"}]}`, false),
+		Entry("not the secrets of its ServiceAccount", &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "fettle-system", Name: "fettle-manager"}},
+			`{"imagePullSecrets":[{"name":"mine"}]}`, false),
+	)
+
 	It("let the manager write the status of every kind", func() {
 		all, err := crd.All()
 		Expect(err).NotTo(HaveOccurred())
@@ -267,7 +299,7 @@ var _ = Describe("The manifests", func() {
 		Expect(err).NotTo(HaveOccurred())
 		var role rbacv1.ClusterRole
 		Expect(yaml.Unmarshal(raw, &role)).To(Succeed())
-		Expect(role.Rules).To(HaveLen(3))
+		Expect(role.Rules).To(HaveLen(6))
 		Expect(role.Rules[2].ResourceNames).To(ConsistOf(definitions))
 		Expect(role.Rules[1].Resources).To(ConsistOf(want))
 		Expect(want).To(HaveLen(len(v1alpha1.Resources())))
@@ -288,7 +320,7 @@ var _ = Describe("The manifests", func() {
 					continue
 				}
 				if slices.Contains(groups, "") {
-					Expect(resources).To(BeElementOf([]string{"events"}, []string{"configmaps", "nodes"}, []string{"nodes"}, []string{"serviceaccounts/token"}), o.GetName())
+					Expect(resources).To(BeElementOf([]string{"events"}, []string{"configmaps", "nodes"}, []string{"nodes"}, []string{"serviceaccounts"}, []string{"serviceaccounts/token"}), o.GetName())
 				}
 			}
 		}

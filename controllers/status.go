@@ -78,7 +78,9 @@ func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpda
 			problems = append(slices.Clone(problems), held)
 		}
 		summary := summarizer.Summarize(ref, r.compiled.Selected[ref])
-		updates = appendIfChanged(updates, o, conditions.Outcome{Generation: generation, Summary: summary, Problems: problems}, now)
+		updates = appendIfChanged(updates, o, conditions.Outcome{
+			Generation: generation, Summary: summary, Problems: problems, Selector: conditions.Selector(o.GetTargeting()),
+		}, now)
 	}
 	return updates
 }
@@ -110,6 +112,24 @@ func (r *Fleet) writeStatus(ctx context.Context, u statusUpdate, now time.Time) 
 	r.spacing.Wrote(ref, now)
 	conditions.Record(r.Recorder, u.resource, conditions.ResourceEvents(*u.resource.GetStatus(), u.status)...)
 	return nil
+}
+
+// reportDrift records the drift that nodes corrected on the resources, and returns when the next event
+// is due.
+func (r *Fleet) reportDrift(_ context.Context, s *snapshot) (time.Duration, error) {
+	notes, next := r.drifts.Due(r.Clock.Now(), func(ref v1alpha1.ResourceRef, node string) bool {
+		_, selected := slices.BinarySearch(r.compiled.Selected[ref], node)
+		return selected
+	})
+	if len(notes) == 0 {
+		return next, nil
+	}
+	for _, o := range s.live {
+		if note := notes[v1alpha1.RefOf(o)]; note != "" {
+			conditions.Record(r.Recorder, o, conditions.DriftOn(note))
+		}
+	}
+	return next, nil
 }
 
 // planDeletionStatuses returns the updates of resources whose deletion waits for nodes.

@@ -114,6 +114,7 @@ var _ = Describe("A running manager", func() {
 		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(
 			ContainElements("DriftCorrected File/a: content changed", "DriftCorrected User/b: created"))
 		Expect(noted(ctx, "File")).To(ContainElements(ContainSubstring("ProblemFound MissingSource"), ContainSubstring("BecameReady")))
+		Eventually(ctx, func() []string { return noted(ctx, "File") }).Should(ContainElement("DriftCorrected drift corrected 1 time on 1 node: web-1"))
 
 		By("somebody deletes a Catalog")
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Catalog{})).To(Succeed())

@@ -121,6 +121,9 @@ func (r *Fleet) nodeCatalogEvents() handler.EventHandler {
 func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 	quota := r.quotas.Of(now.Name, r.Clock)
 	for _, e := range conditions.NodeEvents(before.Status, now.Status) {
+		if ref, ok := e.Drift(); ok {
+			r.drifts.Note(ref, now.Name)
+		}
 		if quota.Events.TryAccept() {
 			conditions.Record(r.Recorder, now, e)
 		} else {

@@ -2,8 +2,9 @@ package v1alpha1
 
 // Condition types. Ready, Reconciling and Stalled follow kstatus.
 const (
-	// ConditionReady is True when every selected node matches the observed generation, or only
-	// reports differences. On a NodeCatalog, it is True when this holds for all its resources.
+	// ConditionReady is True when every selected node that reports matches the observed generation,
+	// or only reports differences. It is False when none reports, because agents are silent or runs
+	// are disabled. On a NodeCatalog, it is True when this holds for all its resources.
 	ConditionReady = "Ready"
 	// ConditionReconciling is True while some nodes have not applied the generation.
 	ConditionReconciling = "Reconciling"
@@ -62,7 +63,7 @@ const (
 	ReasonResourcesFailed    = "ResourcesFailed"
 	ReasonWithheld           = "Withheld"     // some resources must not be applied: conflict, missing reference, cycle
 	ReasonRunFailed          = "RunFailed"    // the run could not start, or was aborted
-	ReasonDisabled           = "Disabled"     // runs are disabled on the host; the message has the reason
+	ReasonDisabled           = "Disabled"     // runs are disabled on the host; the message has the reason. On a resource: on every node that is not silent
 	ReasonFactsOmitted       = "FactsOmitted" // the facts exceed a limit; the message names the omitted ones
 )
 

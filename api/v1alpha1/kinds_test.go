@@ -78,7 +78,7 @@ var _ = Describe("The output of kubectl get", func() {
 			Expect(k8s.Create(ctx, o)).To(Succeed())
 			o.Object["status"] = map[string]any{
 				"observedGeneration": 1,
-				"nodes":              map[string]any{"selected": 5, "inSync": 2, "outOfSync": 1, "failed": 2, "skipped": 0, "noop": 0, "pending": 0},
+				"nodes":              map[string]any{"selected": 5, "inSync": 2, "outOfSync": 1, "failed": 2, "skipped": 0, "noop": 0, "pending": 0, "disabled": 0, "unknown": 0},
 				"conditions": []any{map[string]any{
 					"type": "Ready", "status": "False", "reason": "Failed", "message": "2 of 5 nodes in sync", "lastTransitionTime": time.Now().Format(time.RFC3339),
 				}},
@@ -86,7 +86,7 @@ var _ = Describe("The output of kubectl get", func() {
 			Expect(k8s.Status().Update(ctx, o)).To(Succeed())
 
 			Expect(printed(ctx, resources, "web")).To(Equal([][]any{
-				{"Name", "Ensure", "Nodes", "InSync", "OutOfSync", "Failed", "Ready", "Age", namevar + " (wide)", "Message (wide)"}, cells,
+				{"Name", "Ensure", "Nodes", "InSync", "OutOfSync", "Failed", "Noop", "Disabled", "Unknown", "Ready", "Reason", "Age", namevar + " (wide)", "Message (wide)"}, cells,
 			}))
 		},
 		Entry("a File", "files", "{apiVersion: fettle.dev/v1alpha1, kind: File, metadata: {name: web}, spec: {nodeSelector: {}, path: /etc/web, ensure: file}}",
@@ -102,7 +102,9 @@ var _ = Describe("The output of kubectl get", func() {
 	)
 
 	It("shows the result of the last run of a NodeCatalog", func(ctx SpecContext) {
-		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
+		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{
+			Name: "web-1", Annotations: map[string]string{v1alpha1.AnnotationSilentSince: time.Now().Add(-5 * time.Minute).UTC().Format(time.RFC3339)},
+		}}
 		removed(nc)
 		Expect(k8s.Create(ctx, nc)).To(Succeed())
 		nc.Status = v1alpha1.NodeCatalogStatus{
@@ -117,8 +119,8 @@ var _ = Describe("The output of kubectl get", func() {
 
 		rows := printed(ctx, "nodecatalogs", "web-1")
 		Expect(rows).To(Equal([][]any{
-			{"Name", "Node", "InSync", "Changed", "OutOfSync", "Failed", "Noop", "Last run", "Agent", "Ready", "Message (wide)"},
-			{"web-1", "web-1", 3.0, 2.0, 4.0, 1.0, 1.0, rows[1][7], "v1.2.3", "False", "File/motd failed"},
+			{"Name", "Node", "InSync", "Changed", "OutOfSync", "Failed", "Noop", "Last run", "Agent", "Ready", "Reason", "Silent", "Message (wide)"},
+			{"web-1", "web-1", 3.0, 2.0, 4.0, 1.0, 1.0, rows[1][7], "v1.2.3", "False", "Failed", "5m", "File/motd failed"},
 		}))
 		Expect(rows[1][7]).To(MatchRegexp(`^\d+s$`))
 	})
@@ -126,12 +128,14 @@ var _ = Describe("The output of kubectl get", func() {
 
 // row returns the row of a resource whose status the specification has set.
 func row(ensure, namevar any) []any {
-	return []any{"web", ensure, 5.0, 2.0, 1.0, 2.0, "False", "0s", namevar, "2 of 5 nodes in sync"}
+	return []any{"web", ensure, 5.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, "False", "Failed", "0s", namevar, "2 of 5 nodes in sync"}
 }
 
 var _ = Describe("The status of a NodeCatalog", func() {
 	It("names generated objects by their names on the host", func(ctx SpecContext) {
-		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
+		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{
+			Name: "web-1", Annotations: map[string]string{v1alpha1.AnnotationSilentSince: time.Now().Add(-5 * time.Minute).UTC().Format(time.RFC3339)},
+		}}
 		removed(nc)
 		Expect(k8s.Create(ctx, nc)).To(Succeed())
 		nc.Status.Resources = []v1alpha1.ResourceReport{

@@ -21,6 +21,8 @@ import (
 // +kubebuilder:printcolumn:name="Last run",type=date,JSONPath=`.status.lastRun.started`
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.status.agentVersion`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Silent",type=date,JSONPath=`.metadata.annotations.fettle\.dev/silent-since`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type NodeCatalog struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -58,6 +60,10 @@ type NodeCatalogSpec struct {
 	// +optional
 	Noop bool `json:"noop,omitempty"`
 }
+
+// AnnotationSilentSince is on the NodeCatalog of a node whose agent has stopped renewing its Lease. The
+// value is the time of the last heartbeat, as the agent wrote it, in RFC 3339. Only the manager sets it.
+const AnnotationSilentSince = "fettle.dev/silent-since"
 
 // CatalogRef references a Catalog.
 type CatalogRef struct {

@@ -138,6 +138,9 @@ type NodeCounts struct {
 	Noop int32 `json:"noop"`
 	// pending nodes have not applied the current generation yet.
 	Pending int32 `json:"pending"`
+	// disabled nodes had applied the spec when runs were disabled on them.
+	// +optional
+	Disabled int32 `json:"disabled"`
 	// unknown nodes have an agent that has not renewed its Lease in time.
 	// +optional
 	Unknown int32 `json:"unknown"`
@@ -167,5 +170,6 @@ const (
 	StateFailed    ResourceState = "Failed"    // could not be read, changed or refreshed
 	StateWithheld  ResourceState = "Withheld"  // must not be applied: conflict, missing reference, cycle
 	StatePending   ResourceState = "Pending"   // the node has not applied the current generation yet
+	StateDisabled  ResourceState = "Disabled"  // was in sync when runs were disabled on the node
 	StateUnknown   ResourceState = "Unknown"   // the agent has not renewed its Lease in time
 )

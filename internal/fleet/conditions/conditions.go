@@ -20,6 +20,8 @@ type Outcome struct {
 	Generation int64
 	nodestatus.Summary
 	Problems []compiler.Problem
+	// Selector describes which nodes the resource selects, as people write it.
+	Selector string
 	// Cleanup explains which nodes a deletion waits for, "" while the resource is not being
 	// deleted.
 	Cleanup string
@@ -100,13 +102,32 @@ func ready(o Outcome, blocking []compiler.Problem) metav1.Condition {
 		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonSkipped, tally(o))
 	case c.OutOfSync > 0:
 		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonOutOfSync, tally(o))
+	case c.Unknown > 0 && c.Unknown+c.Disabled == c.Selected:
+		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonUnknown, tally(o))
+	case c.Disabled > 0 && c.Unknown+c.Disabled == c.Selected:
+		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonDisabled, tally(o))
 	case c.Noop > 0: // the author asked for a report only
 		return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonNoop, tally(o))
 	case c.Selected == 0:
-		return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonNoNodesSelected, "nodeSelector and when select no node")
+		return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonNoNodesSelected, "no node matches "+o.Selector)
 	}
 	return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonInSync, tally(o))
 }
+
+// Selector describes which nodes a resource selects.
+func Selector(t *v1alpha1.Targeting) string {
+	selector := "{}"
+	if t.NodeSelector != nil && len(t.NodeSelector.MatchLabels)+len(t.NodeSelector.MatchExpressions) > 0 {
+		selector = metav1.FormatLabelSelector(t.NodeSelector)
+	}
+	if t.When != "" {
+		return fmt.Sprintf("nodeSelector %s and when %q", selector, text.Clip(t.When, maxWhen))
+	}
+	return "nodeSelector " + selector
+}
+
+// maxWhen bounds the part of an expression that a message contains, in bytes.
+const maxWhen = 256
 
 func conditionTrue(kind, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: text.Line(message)}
@@ -123,7 +144,7 @@ func tally(o Outcome) string {
 	for _, p := range []struct {
 		n    int32
 		what string
-	}{{c.Failed, "failed"}, {c.Skipped, "skipped"}, {c.OutOfSync, "out of sync"}, {c.Noop, "only reported (noop)"}, {c.Pending, "pending"}, {c.Unknown, "unknown"}} {
+	}{{c.Failed, "failed"}, {c.Skipped, "skipped"}, {c.OutOfSync, "out of sync"}, {c.Noop, "only reported (noop)"}, {c.Pending, "pending"}, {c.Disabled, "disabled"}, {c.Unknown, "unknown"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}

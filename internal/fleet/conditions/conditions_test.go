@@ -19,7 +19,7 @@ import (
 )
 
 func newStatus(counts v1alpha1.NodeCounts, samples []v1alpha1.NodeSample, problems []compiler.Problem, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1.ResourceStatus {
-	return conditions.Status(conditions.Outcome{Generation: 1, Summary: nodestatus.Summary{Counts: counts, Samples: samples}, Problems: problems}, before, now)
+	return conditions.Status(conditions.Outcome{Generation: 1, Summary: nodestatus.Summary{Counts: counts, Samples: samples}, Problems: problems, Selector: "nodeSelector role=web"}, before, now)
 }
 
 // lines are events as "Type Reason note".
@@ -45,7 +45,20 @@ func TestConditions(t *testing.T) {
 			want:   append([]string{"Ready=True InSync: 2 of 2 nodes in sync"}, settled...),
 		},
 		"no node selected is Ready with a reason of its own": {
-			want: append([]string{"Ready=True NoNodesSelected: nodeSelector and when select no node"}, settled...),
+			want: append([]string{"Ready=True NoNodesSelected: no node matches nodeSelector role=web"}, settled...),
+		},
+		"only silent nodes, which had applied it, are not Ready": {
+			counts: v1alpha1.NodeCounts{Selected: 2, Unknown: 2},
+			want:   append([]string{"Ready=False Unknown: 0 of 2 nodes in sync, 2 unknown"}, settled...),
+		},
+		"only disabled nodes are not Ready": {
+			counts:  v1alpha1.NodeCounts{Selected: 1, Disabled: 1},
+			samples: []v1alpha1.NodeSample{{Node: "n7", State: "Disabled", Message: "runs are disabled: maintenance"}},
+			want:    append([]string{"Ready=False Disabled: 0 of 1 nodes in sync, 1 disabled; n7: runs are disabled: maintenance"}, settled...),
+		},
+		"disabled nodes beside others that report are Ready": {
+			counts: v1alpha1.NodeCounts{Selected: 3, InSync: 1, Disabled: 1, Unknown: 1},
+			want:   append([]string{"Ready=True InSync: 1 of 3 nodes in sync, 1 disabled, 1 unknown"}, settled...),
 		},
 		"a rollout is Reconciling": {
 			counts: v1alpha1.NodeCounts{Selected: 3, InSync: 2, Pending: 1},

@@ -23,6 +23,20 @@ type Event struct {
 	Related                    runtime.Object // nil for none
 }
 
+// Drift returns the resource whose drift a node corrected, if that is what the event is about.
+func (e Event) Drift() (v1alpha1.ResourceRef, bool) {
+	o, ok := e.Related.(*corev1.ObjectReference)
+	if !ok || e.Reason != v1alpha1.EventDriftCorrected {
+		return "", false
+	}
+	return v1alpha1.ResourceRef(o.Kind + "/" + o.Name), true
+}
+
+// DriftOn returns the event of a resource whose drift nodes corrected.
+func DriftOn(note string) Event {
+	return Event{Type: corev1.EventTypeNormal, Reason: v1alpha1.EventDriftCorrected, Action: "Apply", Note: note}
+}
+
 // Record records events about an object.
 func Record(recorder events.EventRecorder, about runtime.Object, all ...Event) {
 	for _, e := range all {

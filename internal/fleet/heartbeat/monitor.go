@@ -131,6 +131,23 @@ func (m *Monitor) Silent(node string) bool {
 	return m.silent[node]
 }
 
+// SilentSince returns the time of a silent node's last heartbeat in RFC 3339, or "". is the former
+// answer: a manager that starts does not know yet that a node is silent, and does not contradict the
+// manager before it until there is a newer heartbeat.
+func (m *Monitor) SilentSince(node, is string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, known := m.leases[node]
+	if !known {
+		return ""
+	}
+	last := l.renewed.UTC().Format(time.RFC3339)
+	if m.silent[node] || is == last {
+		return last
+	}
+	return ""
+}
+
 // Needed returns the nodes that have no Lease, and those whose Lease has another duration,
 // sorted. nodes has the UIDs of the Nodes; the Lease of a former Node is left to the garbage
 // collector.

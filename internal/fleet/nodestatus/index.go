@@ -110,6 +110,10 @@ func (x *Index) remove(node string) {
 func newEntry(n Node) *entry {
 	e := &entry{standard: State{ResourceState: v1alpha1.StateInSync}, exceptions: map[v1alpha1.ResourceRef]State{}}
 	pending := State{ResourceState: v1alpha1.StatePending, Message: pendingMessage(n)}
+	why, disabled := Disabled(n.Reported)
+	if disabled {
+		e.standard = State{ResourceState: v1alpha1.StateDisabled, Message: why}
+	}
 	if n.Silent {
 		e.standard = State{ResourceState: v1alpha1.StateUnknown, Message: SilentMessage}
 		pending = State{v1alpha1.StateUnknown, SilentMessage + ", and it has yet to apply this", true}
@@ -141,9 +145,17 @@ func (e *entry) addReported(n Node) {
 	}
 	for _, r := range status.Resources {
 		if ref := v1alpha1.ResourceRef(r.Ref); n.Desired.EntryHash(ref) != "" {
-			e.exceptions[ref] = lastKnown(reportedState(r), n.Silent)
+			e.exceptions[ref] = e.orDisabled(lastKnown(reportedState(r), n.Silent))
 		}
 	}
+}
+
+// orDisabled replaces a healthy state by that of a node on which runs are disabled.
+func (e *entry) orDisabled(s State) State {
+	if e.standard.ResourceState == v1alpha1.StateDisabled && Healthy(s.ResourceState) {
+		return e.standard
+	}
+	return s
 }
 
 // lastKnown is a reported state, or what it means once the node is silent: a resource that

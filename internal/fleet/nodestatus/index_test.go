@@ -182,3 +182,36 @@ func checkSamples(t *testing.T, samples []v1alpha1.NodeSample, counts v1alpha1.N
 		}
 	}
 }
+
+func TestDisabledNodesCountAsDisabledUnlessTheyReportMore(t *testing.T) {
+	t.Parallel()
+
+	var resources []v1alpha1.Resource
+	for _, name := range []string{"changed", "failed", "fine", "pending"} {
+		f := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		f.Spec.NodeSelector, f.Spec.Path, f.Spec.Content = &metav1.LabelSelector{}, "/"+name, new("x")
+		resources = append(resources, f)
+	}
+	var c compiler.Compiler
+	result := c.Compile(compiler.Input{Kinds: providers.Kinds(), Resources: resources, Nodes: []compiler.Node{{Name: "n1"}}})
+	nc := &v1alpha1.NodeCatalog{}
+	nc.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "Disabled", Message: "runs are disabled: maintenance"}}
+	nc.Status.Resources = []v1alpha1.ResourceReport{{Ref: "File/changed", State: "Changed"}, {Ref: "File/failed", State: "Failed", Message: "disk full"}}
+	for silent, want := range map[bool]map[v1alpha1.ResourceRef]v1alpha1.ResourceState{
+		false: {"File/changed": "Disabled", "File/failed": "Failed", "File/fine": "Disabled", "File/pending": "Pending"},
+		true:  {"File/changed": "Unknown", "File/failed": "Unknown", "File/fine": "Unknown", "File/pending": "Unknown"},
+	} {
+		var index nodestatus.Index
+		index.Update(nodestatus.Node{
+			Name: "n1", Desired: result.Nodes["n1"], Reported: nc, Silent: silent,
+			Progress: nodestatus.Progress{Some: [][]v1alpha1.ResourceRef{{"File/pending"}}},
+		})
+		got := map[v1alpha1.ResourceRef]v1alpha1.ResourceState{}
+		for ref := range want {
+			got[ref] = index.Summarizer().Summarize(ref, []string{"n1"}).Samples[0].State
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("silent %t (-want +got):\n%s", silent, diff)
+		}
+	}
+}

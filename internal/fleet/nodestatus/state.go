@@ -40,7 +40,7 @@ func Healthy(s v1alpha1.ResourceState) bool {
 // urgency orders states for samples: those that need a person come first.
 func urgency(s v1alpha1.ResourceState) int {
 	order := []v1alpha1.ResourceState{
-		v1alpha1.StateFailed, v1alpha1.StateWithheld, v1alpha1.StateSkipped, v1alpha1.StateUnknown, "", v1alpha1.StateNoop, v1alpha1.StatePending,
+		v1alpha1.StateFailed, v1alpha1.StateWithheld, v1alpha1.StateSkipped, v1alpha1.StateUnknown, v1alpha1.StateDisabled, "", v1alpha1.StateNoop, v1alpha1.StatePending,
 	}
 	if i := slices.Index(order, s); i >= 0 {
 		return i
@@ -77,6 +77,18 @@ func StalledMessage(status v1alpha1.NodeCatalogStatus) string {
 		return c.Message
 	}
 	return ""
+}
+
+// Disabled reports whether runs are disabled on a node, and why. nil is a node that reports nothing.
+func Disabled(nc *v1alpha1.NodeCatalog) (why string, disabled bool) {
+	if nc == nil {
+		return "", false
+	}
+	c := meta.FindStatusCondition(nc.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || c.Reason != v1alpha1.ReasonDisabled {
+		return "", false
+	}
+	return c.Message, true
 }
 
 // MaxSamples is the number of nodes that a status names.

@@ -123,6 +123,8 @@ func counter(c *v1alpha1.NodeCounts, s v1alpha1.ResourceState) *int32 {
 		return &c.Noop
 	case v1alpha1.StatePending:
 		return &c.Pending
+	case v1alpha1.StateDisabled:
+		return &c.Disabled
 	case v1alpha1.StateUnknown:
 		return &c.Unknown
 	}

@@ -1,0 +1,85 @@
+// Package drifts summarizes drift that nodes corrected, so that a resource gets one event per period
+// however many nodes drift.
+package drifts
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// Period is the minimum time between two events of one resource. The API server's clients join
+// events that are equal but for their note while the earlier one is less than six minutes old.
+const Period = 10 * time.Minute
+
+// maxNodes is the number of nodes that an event names, and maxResources bounds what is remembered: a
+// node that lies may name resources that do not exist.
+const maxNodes, maxResources = 3, 10_000
+
+// A Summary collects drift. The zero value is empty. It is safe for concurrent use.
+type Summary struct {
+	mu      sync.Mutex
+	pending map[v1alpha1.ResourceRef]map[string]int // corrections by resource and node
+	last    map[v1alpha1.ResourceRef]time.Time      // when the resource last got an event
+}
+
+// Note adds a correction of a resource on a node.
+func (s *Summary) Note(ref v1alpha1.ResourceRef, node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending == nil {
+		s.pending, s.last = map[v1alpha1.ResourceRef]map[string]int{}, map[v1alpha1.ResourceRef]time.Time{}
+	}
+	if s.pending[ref] == nil {
+		if len(s.pending) >= maxResources {
+			return
+		}
+		s.pending[ref] = map[string]int{}
+	}
+	s.pending[ref][node]++
+}
+
+// Due returns the notes of the events that are due, by resource, and when the next one is; 0 for
+// none. selects reports whether a resource exists and selects a node.
+func (s *Summary) Due(now time.Time, selects func(ref v1alpha1.ResourceRef, node string) bool) (notes map[v1alpha1.ResourceRef]string, next time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.last, func(_ v1alpha1.ResourceRef, at time.Time) bool { return now.Sub(at) >= Period })
+	notes = map[v1alpha1.ResourceRef]string{}
+	for ref, nodes := range s.pending {
+		maps.DeleteFunc(nodes, func(node string, _ int) bool { return !selects(ref, node) })
+		if at, recent := s.last[ref]; recent && len(nodes) > 0 {
+			if left := at.Add(Period).Sub(now); next == 0 || left < next {
+				next = left
+			}
+			continue
+		}
+		delete(s.pending, ref)
+		if len(nodes) > 0 {
+			notes[ref], s.last[ref] = describe(nodes), now
+		}
+	}
+	return notes, next
+}
+
+// describe is "drift corrected 3 times on 2 nodes: web-1, web-2".
+func describe(nodes map[string]int) string {
+	times := 0
+	for _, n := range nodes {
+		times += n
+	}
+	names := slices.Sorted(maps.Keys(nodes))
+	return fmt.Sprintf("drift corrected %s on %s: %s", plural(times, "time"), plural(len(nodes), "node"), text.ListOf(len(names), names[:min(len(names), maxNodes)]))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
