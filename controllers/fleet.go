@@ -136,6 +136,7 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 	compile := r.outdated.Swap(false) || r.compiled == nil || !r.recompileAt.IsZero() && !r.Clock.Now().Before(r.recompileAt)
 	wait, err := r.reconcile(ctx, compile)
 	if err != nil {
+		r.Metrics.countError()
 		r.Invalidate()
 		return ctrl.Result{}, fmt.Errorf("cannot reconcile the fleet: %w", err)
 	}
@@ -154,11 +155,15 @@ func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, err
 		return 0, err
 	}
 	if compile || uninstalling && !r.uninstall.inProgress() {
+		begin := r.Clock.Now()
 		if err := r.compile(ctx, s); err != nil {
 			return 0, err
 		}
+		compiled := r.Clock.Now()
+		r.Metrics.observeCompile(compiled.Sub(begin))
 		if !r.uninstall.inProgress() {
 			err = r.publish(ctx, s)
+			r.Metrics.observePublish(r.Clock.Since(compiled), r.Clock.Now(), err)
 			r.managed.Store(&Managed{Resources: len(r.compiled.generations), Nodes: len(r.compiled.Nodes)})
 		}
 	}

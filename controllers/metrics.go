@@ -2,18 +2,30 @@ package controllers
 
 import (
 	"errors"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/conditions"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
 
-// Metrics of a [Fleet]. A nil *Metrics counts nothing.
+// Metrics of a [Fleet]. A nil *Metrics counts nothing. docs/metrics.md describes them.
 type Metrics struct {
-	unpublished   prometheus.Gauge
-	droppedEvents prometheus.Counter
+	unpublished     prometheus.Gauge
+	droppedEvents   prometheus.Counter
+	resources       *prometheus.GaugeVec
+	nodes           *prometheus.GaugeVec
+	compile         prometheus.Histogram
+	publish         prometheus.Histogram
+	published       prometheus.Gauge
+	reconcileErrors prometheus.Counter
 }
 
 // NewMetrics registers the metrics of a fleet.
 func NewMetrics(in prometheus.Registerer) (*Metrics, error) {
+	buckets := prometheus.ExponentialBuckets(0.005, 4, 8) // 5 ms to 82 s
 	m := &Metrics{
 		unpublished: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "fettle_unpublished_nodes", Help: "Nodes whose NodeCatalog the API server rejects. They stay at their last one.",
@@ -21,8 +33,30 @@ func NewMetrics(in prometheus.Registerer) (*Metrics, error) {
 		droppedEvents: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fettle_node_events_dropped_total", Help: "Events that were not sent because their node reports too many.",
 		}),
+		resources: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "fettle_fleet_resources", Help: "Resources by kind and state: Ready, Reconciling, Stalled or NotReady.",
+		}, []string{"kind", "state"}),
+		nodes: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "fettle_fleet_nodes", Help: "Nodes by state: InSync, Pending, Held, Failed, OutOfSync, Disabled or Silent.",
+		}, []string{"state"}),
+		compile: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "fettle_compile_duration_seconds", Help: "Duration of compilations of all catalogs.", Buckets: buckets,
+		}),
+		publish: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "fettle_publish_duration_seconds", Help: "Duration of writing all Catalogs and NodeCatalogs that a compilation changed.", Buckets: buckets,
+		}),
+		published: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "fettle_last_publish_timestamp_seconds", Help: "When this manager last brought all NodeCatalogs up to date, in Unix time.",
+		}),
+		reconcileErrors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "fettle_reconcile_errors_total", Help: "Reconciliations of which a part failed. They are retried.",
+		}),
 	}
-	return m, errors.Join(in.Register(m.unpublished), in.Register(m.droppedEvents))
+	var errs []error
+	for _, c := range []prometheus.Collector{m.unpublished, m.droppedEvents, m.resources, m.nodes, m.compile, m.publish, m.published, m.reconcileErrors} {
+		errs = append(errs, in.Register(c))
+	}
+	return m, errors.Join(errs...)
 }
 
 func (m *Metrics) setUnpublished(nodes int) {
@@ -34,5 +68,61 @@ func (m *Metrics) setUnpublished(nodes int) {
 func (m *Metrics) dropEvent() {
 	if m != nil {
 		m.droppedEvents.Inc()
+	}
+}
+
+func (m *Metrics) countError() {
+	if m != nil {
+		m.reconcileErrors.Inc()
+	}
+}
+
+func (m *Metrics) observeCompile(took time.Duration) {
+	if m != nil {
+		m.compile.Observe(took.Seconds())
+	}
+}
+
+// observePublish notes that writing took some time until now, and whether all was written.
+func (m *Metrics) observePublish(took time.Duration, now time.Time, err error) {
+	if m == nil {
+		return
+	}
+	m.publish.Observe(took.Seconds())
+	if err == nil {
+		m.published.Set(float64(now.Unix()))
+	}
+}
+
+// A census counts resources and nodes by state.
+type census struct {
+	resources map[[2]string]int // by kind and state
+	nodes     map[string]int
+}
+
+// newCensus has zeros for every state and kind, so that a series does not end when its last member
+// leaves it.
+func newCensus() *census {
+	c := &census{map[[2]string]int{}, map[string]int{}}
+	for _, o := range v1alpha1.Resources() {
+		for _, state := range conditions.Summaries() {
+			c.resources[[2]string{o.KindName(), state}] = 0
+		}
+	}
+	for _, state := range nodestatus.NodeStates() {
+		c.nodes[state] = 0
+	}
+	return c
+}
+
+func (m *Metrics) setCensus(c *census) {
+	if m == nil {
+		return
+	}
+	for labels, n := range c.resources {
+		m.resources.WithLabelValues(labels[0], labels[1]).Set(float64(n))
+	}
+	for state, n := range c.nodes {
+		m.nodes.WithLabelValues(state).Set(float64(n))
 	}
 }

@@ -44,10 +44,12 @@ func (r *Fleet) reportStatuses(ctx context.Context, s *snapshot) (time.Duration,
 }
 
 // refreshNodeStatuses updates the index by what nodes report.
-func (r *Fleet) refreshNodeStatuses(s *snapshot) {
+func (r *Fleet) refreshNodeStatuses(s *snapshot, c *census) {
 	r.index.Retain(r.compiled.Nodes)
 	for name, want := range r.compiled.Nodes {
-		r.index.Update(r.nodeStatus(name, want, s.nodeCatalogs[name]))
+		n := r.nodeStatus(name, want, s.nodeCatalogs[name])
+		r.index.Update(n)
+		c.nodes[n.State()]++
 	}
 }
 
@@ -65,7 +67,8 @@ func (r *Fleet) nodeStatus(name string, want *compiler.NodeResult, nc *v1alpha1.
 
 // planStatuses returns the updates of resources that nodes are to have.
 func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpdate) {
-	r.refreshNodeStatuses(s)
+	c := newCensus()
+	r.refreshNodeStatuses(s, c)
 	summarizer := r.index.Summarizer()
 	for _, o := range s.live {
 		ref := v1alpha1.RefOf(o)
@@ -78,15 +81,17 @@ func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpda
 			problems = append(slices.Clone(problems), held)
 		}
 		summary := summarizer.Summarize(ref, r.compiled.Selected[ref])
-		updates = appendIfChanged(updates, o, conditions.Outcome{
+		next := conditions.Status(conditions.Outcome{
 			Generation: generation, Summary: summary, Problems: problems, Selector: conditions.Selector(o.GetTargeting()),
-		}, now)
+		}, *o.GetStatus(), now)
+		c.resources[[2]string{o.KindName(), conditions.Summarize(next)}]++
+		updates = appendIfChanged(updates, o, next)
 	}
+	r.Metrics.setCensus(c)
 	return updates
 }
 
-func appendIfChanged(updates []statusUpdate, o v1alpha1.Resource, is conditions.Outcome, now metav1.Time) []statusUpdate {
-	next := conditions.Status(is, *o.GetStatus(), now)
+func appendIfChanged(updates []statusUpdate, o v1alpha1.Resource, next v1alpha1.ResourceStatus) []statusUpdate {
 	if apiequality.Semantic.DeepEqual(*o.GetStatus(), next) {
 		return updates
 	}
@@ -136,7 +141,7 @@ func (r *Fleet) reportDrift(_ context.Context, s *snapshot) (time.Duration, erro
 func (r *Fleet) planDeletionStatuses(now metav1.Time) (updates []statusUpdate) {
 	for o, w := range r.deletions {
 		if !w.Done() {
-			updates = appendIfChanged(updates, o, w.Outcome(o), now)
+			updates = appendIfChanged(updates, o, conditions.Status(w.Outcome(o), *o.GetStatus(), now))
 		}
 	}
 	return updates

@@ -23,19 +23,62 @@ func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 	last := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "fettle_last_run_timestamp_seconds", Help: "Start of the last run, in Unix time.",
 	})
-	err := errors.Join(in.Register(duration), in.Register(runs), in.Register(resources), in.Register(last))
+	success := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "fettle_last_successful_run_timestamp_seconds", Help: "Start of the last run without a failure, in Unix time.",
+	})
+	catalog := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "fettle_catalog_applied_timestamp_seconds", Help: "Start of the first run that applied the present catalog, in Unix time, since this agent started.",
+	})
+	changes := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "fettle_changes_total", Help: "Resources that were changed, by cause: correction, if something other than Fettle had changed the host, or desired.",
+	}, []string{"cause"})
+	failures := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "fettle_resource_failures_total", Help: "Resources that failed, counted in each run.",
+	})
+	var errs []error
+	for _, c := range []prometheus.Collector{duration, runs, resources, last, success, catalog, changes, failures} {
+		errs = append(errs, in.Register(c))
+	}
+	digest := ""
 	return func(s RunSummary) {
 		if s.Err != nil {
 			runs.WithLabelValues("error").Inc()
 			return
 		}
+		started := float64(s.Report.Started.Unix())
 		runs.WithLabelValues(s.Report.Status).Inc()
 		duration.WithLabelValues(string(s.Trigger)).Observe(time.Duration(s.Report.Duration).Seconds())
-		last.Set(float64(s.Report.Started.Unix()))
+		last.Set(started)
+		if s.Report.Status != "failed" {
+			success.Set(started)
+		}
+		if digest != s.Report.CatalogDigest {
+			digest = s.Report.CatalogDigest
+			catalog.Set(started)
+		}
+		for cause, n := range byCause(s.Report.Resources) {
+			changes.WithLabelValues(cause).Add(float64(n))
+		}
+		failures.Add(float64(s.Report.Counts.Failed))
 		for state, n := range byState(s.Report.Counts) {
 			resources.WithLabelValues(string(state)).Set(float64(n))
 		}
-	}, err
+	}, errors.Join(errs...)
+}
+
+// byCause counts changed resources.
+func byCause(resources []report.ResourceReport) map[string]int {
+	counts := map[string]int{"correction": 0, "desired": 0}
+	for _, r := range resources {
+		switch {
+		case r.State != report.Changed:
+		case r.Corrective():
+			counts["correction"]++
+		default:
+			counts["desired"]++
+		}
+	}
+	return counts
 }
 
 func byState(c report.Counts) map[report.State]int {

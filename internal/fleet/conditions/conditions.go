@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -112,6 +113,21 @@ func ready(o Outcome, blocking []compiler.Problem) metav1.Condition {
 		return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonNoNodesSelected, "no node matches "+o.Selector)
 	}
 	return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonInSync, tally(o))
+}
+
+// Summaries returns the values of Summarize.
+func Summaries() []string {
+	return []string{v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, "NotReady"}
+}
+
+// Summarize describes a status in one word, as kstatus does.
+func Summarize(s v1alpha1.ResourceStatus) string {
+	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling, v1alpha1.ConditionReady} {
+		if meta.IsStatusConditionTrue(s.Conditions, kind) {
+			return kind
+		}
+	}
+	return "NotReady"
 }
 
 // Selector describes which nodes a resource selects.

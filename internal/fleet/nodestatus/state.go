@@ -91,6 +91,33 @@ func Disabled(nc *v1alpha1.NodeCatalog) (why string, disabled bool) {
 	return c.Message, true
 }
 
+// NodeStates returns the values of [Node.State].
+func NodeStates() []string {
+	return []string{"Silent", "Disabled", "Held", "Pending", "Failed", "OutOfSync", "InSync"}
+}
+
+// State describes a node in one word, by what keeps it from being in sync.
+func (n Node) State() string {
+	_, disabled := Disabled(n.Reported)
+	switch {
+	case n.Silent:
+		return "Silent"
+	case disabled:
+		return "Disabled"
+	case n.Held:
+		return "Held"
+	case n.Reported == nil, n.Progress.All, len(n.Progress.Some) > 0:
+		return "Pending"
+	}
+	switch c := n.Reported.Status.Counts; {
+	case c != nil && c.Failed > 0:
+		return "Failed"
+	case c != nil && c.OutOfSync > 0:
+		return "OutOfSync"
+	}
+	return "InSync"
+}
+
 // MaxSamples is the number of nodes that a status names.
 const MaxSamples = 10
 
