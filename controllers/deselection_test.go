@@ -93,7 +93,7 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 		By("the token of one resource, while the other is not confirmed")
 		runs(ctx, commandOf(ctx, "a", "Stalled"))
 		w.pass(ctx)
-		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
+		Expect(said(ctx, "a")).To(ContainElement("Ready=False Unknown"))
 		Expect(said(ctx, "b")).To(Equal(held))
 		Expect(has(ctx, "n1")).To(HaveLen(3))
 
@@ -160,7 +160,7 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 		_, err = w.fleet.Reconcile(ctx, anything)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(has(ctx, "n2")).To(HaveLen(1))
-		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
+		Expect(said(ctx, "a")).To(ContainElement("Ready=False Unknown"))
 	})
 
 	It("are checked no more often than definitions while a definition is missing", func(ctx SpecContext) {

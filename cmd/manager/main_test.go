@@ -172,6 +172,12 @@ func TestManagerServesLeadsAndShutsDown(t *testing.T) {
 			return strings.Contains(body, fmt.Sprintf("fettle_admission_policy_in_force{policy=%q} 1\n", policy))
 		})
 	}
+	for _, sample := range []string{`fettle_fleet_nodes{state="Silent"} 0`, `fettle_fleet_resources{kind="File",state="Ready"} 0`, "fettle_compile_duration_seconds_count 1"} {
+		eventually(t, sample, func() bool {
+			_, _, body := read(t, "https://"+metrics+"/metrics", scraper)
+			return strings.Contains(body, sample+"\n")
+		})
+	}
 	if err := manager.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -87,26 +87,31 @@ func conditions(o Outcome) []metav1.Condition {
 }
 
 func ready(o Outcome, blocking []compiler.Problem) metav1.Condition {
-	c := o.Counts
+	c, unheard := o.Counts, o.Counts.Unknown+o.Counts.Disabled == o.Counts.Selected
+	for _, obstacle := range []struct {
+		exists   bool
+		reason   string
+		problems []compiler.Problem // which explain it; nil if the counts do
+	}{
+		{len(blocking) > 0, "", blocking},
+		{c.Failed > 0, v1alpha1.ReasonFailed, nil},
+		{c.Pending > 0, v1alpha1.ReasonApplying, nil},
+		{o.Unapplied > 0, v1alpha1.ReasonUnknown, nil},
+		{len(o.Problems) > 0, "", o.Problems},
+		{c.Skipped > 0, v1alpha1.ReasonSkipped, nil},
+		{c.OutOfSync > 0, v1alpha1.ReasonOutOfSync, nil},
+		{c.Unknown > 0 && unheard, v1alpha1.ReasonUnknown, nil},
+		{c.Disabled > 0 && unheard, v1alpha1.ReasonDisabled, nil},
+	} {
+		switch {
+		case !obstacle.exists:
+		case obstacle.problems != nil:
+			return conditionFalse(v1alpha1.ConditionReady, worst(obstacle.problems).Reason, explain(obstacle.problems))
+		default:
+			return conditionFalse(v1alpha1.ConditionReady, obstacle.reason, tally(o))
+		}
+	}
 	switch {
-	case len(blocking) > 0:
-		return conditionFalse(v1alpha1.ConditionReady, worst(blocking).Reason, explain(blocking))
-	case c.Failed > 0:
-		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonFailed, tally(o))
-	case c.Pending > 0:
-		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonApplying, tally(o))
-	case o.Unapplied > 0:
-		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonUnknown, tally(o))
-	case len(o.Problems) > 0:
-		return conditionFalse(v1alpha1.ConditionReady, worst(o.Problems).Reason, explain(o.Problems))
-	case c.Skipped > 0:
-		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonSkipped, tally(o))
-	case c.OutOfSync > 0:
-		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonOutOfSync, tally(o))
-	case c.Unknown > 0 && c.Unknown+c.Disabled == c.Selected:
-		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonUnknown, tally(o))
-	case c.Disabled > 0 && c.Unknown+c.Disabled == c.Selected:
-		return conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonDisabled, tally(o))
 	case c.Noop > 0: // the author asked for a report only
 		return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonNoop, tally(o))
 	case c.Selected == 0:
