@@ -100,7 +100,7 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 		By("both tokens")
 		runs(ctx, commandOf(ctx, "b", "Stalled"))
 		w.pass(ctx)
-		Expect(said(ctx, "b")).To(ContainElement("Ready=True InSync"))
+		Expect(said(ctx, "b")).To(ContainElement("Ready=False Unknown"))
 		for _, name := range []string{"n1", "n2"} {
 			Expect(has(ctx, name)).To(Equal(map[string]string{"File/any": `{"content":"changed","path":"/any"}`}))
 		}
@@ -160,7 +160,7 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 		_, err = w.fleet.Reconcile(ctx, anything)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(has(ctx, "n2")).To(HaveLen(1))
-		Expect(said(ctx, "a")).To(ContainElement("Ready=False Unknown"))
+		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
 	})
 
 	It("are checked no more often than definitions while a definition is missing", func(ctx SpecContext) {

@@ -172,7 +172,10 @@ func TestManagerServesLeadsAndShutsDown(t *testing.T) {
 			return strings.Contains(body, fmt.Sprintf("fettle_admission_policy_in_force{policy=%q} 1\n", policy))
 		})
 	}
-	for _, sample := range []string{`fettle_fleet_nodes{state="Silent"} 0`, `fettle_fleet_resources{kind="File",state="Ready"} 0`, "fettle_compile_duration_seconds_count 1"} {
+	if _, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, sample := range []string{`fettle_fleet_nodes{state="Pending"} 1`, `fettle_fleet_nodes{state="Silent"} 0`, `fettle_fleet_resources{kind="File",state="Ready"} 0`, `fettle_fleet_resources{kind="File",state="Stalled"} 0`} {
 		eventually(t, sample, func() bool {
 			_, _, body := read(t, "https://"+metrics+"/metrics", scraper)
 			return strings.Contains(body, sample+"\n")
