@@ -19,6 +19,9 @@ needs() {
 		/usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring  trust in what debootstrap fetches
 		systemd-nspawn                 systemd-container       test machines with a real systemd
 		dpkg-scanpackages              dpkg-dev                local package repositories
+		gcc                            gcc                     runc of test clusters
+		/usr/include/stdlib.h          libc6-dev               runc of test clusters
+		pkg-config                     pkg-config              runc of test clusters
 		openssl                        openssl                 keys of the demo's control plane
 		/etc/ssl/certs/ca-certificates.crt ca-certificates     downloads of Go modules and packages
 	EOF

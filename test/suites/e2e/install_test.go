@@ -84,7 +84,7 @@ var _ = Describe("An installation", Label("install"), func() {
 		Expect(c.Apply(ctx, file("e2e-left", "/etc/e2e-left", "left\n", "deletionPolicy: Delete"))).To(Succeed())
 		ready(ctx, "file/e2e-left")
 		dir := overlay()
-		kubectl(ctx, "delete", "--timeout=2m", "-k", dir)
+		kubectl(ctx, "delete", "--ignore-not-found", "--timeout=2m", "-k", dir)
 		Expect(kubectl(ctx, "get", "customresourcedefinitions", "-o", "name")).NotTo(ContainSubstring("fettle.dev"))
 		Expect(on(ctx, node, "cat /etc/e2e-left")).To(Equal("left\n"))
 		kubectl(ctx, "apply", "-k", dir)
