@@ -251,5 +251,5 @@ bin/cluster:
 	@$(GO) build -o $@ ./test/cluster/cmd
 
 .PHONY: demo
-demo: install-prerequisites ## Demonstrate Fettle on two real systemd machines; KEEP=1 leaves them running.
-	@KEEP="$(KEEP)" hack/demo/run.sh
+demo: install-prerequisites ## Demonstrate Fettle on two real systemd machines; KEEP=1 leaves them running, CLUSTER=1 runs it in pods on real kubelets.
+	@KEEP="$(KEEP)" CLUSTER="$(CLUSTER)" hack/demo/run.sh

@@ -13,6 +13,7 @@ AGENT_INTERVAL=${AGENT_INTERVAL:-5s} # how often an agent looks for drift; minut
 PATIENCE=${PATIENCE:-180}            # seconds to wait for anything
 SCENES=${SCENES-drift configmap conflict labels deletion outage} # what to show after the samples, of scenes.sh
 KEEP=${KEEP:-}                       # not empty: stay until Ctrl-C
+CLUSTER=${CLUSTER:-}                 # not empty: real kubelets run Fettle in pods
 NETNS=${NETNS:-fettle-demo}          # the network namespace; demos in different ones don't meet
 BRIDGE=fettle0                       # the machines' network in it
 NETWORK=10.77.0                      # the control plane is .1, the machines count from .11
@@ -30,6 +31,8 @@ for part in say process network controlplane image machine fettle story scenes; 
 	# shellcheck source=/dev/null
 	. "hack/demo/$part.sh"
 done
+# shellcheck source=/dev/null
+[ -z "$CLUSTER" ] || . hack/demo/cluster.sh
 
 main() {
 	check_prerequisites
