@@ -35,7 +35,7 @@ func TestHealthChecksUseRealStatuses(t *testing.T) {
 				problems = append(problems, a)
 			}
 		}
-		return conditions.Status(conditions.Outcome{Generation: 1, Summary: nodestatus.Summary{Counts: counts, Samples: samples}, Problems: problems}, v1alpha1.ResourceStatus{}, at)
+		return conditions.Status(conditions.Outcome{Generation: 1, Selector: "nodeSelector role=web", Summary: nodestatus.Summary{Counts: counts, Samples: samples}, Problems: problems}, v1alpha1.ResourceStatus{}, at)
 	}
 	silent := func(unapplied int32) v1alpha1.ResourceStatus {
 		s := conditions.Status(conditions.Outcome{Generation: 1, Summary: nodestatus.Summary{Counts: v1alpha1.NodeCounts{Selected: 3, InSync: 2, Unknown: 1}, Unapplied: unapplied}}, v1alpha1.ResourceStatus{}, metav1.Time{})
