@@ -40,7 +40,7 @@ var _ = Describe("A host", Label("host"), func() {
 		}
 		DeferCleanup(free)
 		apply(ctx, nginx)
-		Eventually(condition(ctx, "package/nginx-light", "Ready")).WithTimeout(2*soon).WithContext(ctx).Should(ContainSubstring("lock"))
+		Eventually(condition(ctx, "package/nginx-light", "Ready")).WithTimeout(2 * soon).WithContext(ctx).Should(ContainSubstring("lock"))
 		free()
 		kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=3m", "package/nginx-light")
 	}, NodeTimeout(8*soon))
@@ -52,7 +52,9 @@ var _ = Describe("A host", Label("host"), func() {
 		}
 		DeferCleanup(restore, NodeTimeout(soon))
 		apply(ctx, nginx)
-		Eventually(func() string { return kubectl(ctx, "get", "package", "nginx-light", "-o", "jsonpath={.status.nodes.failed}") }).WithTimeout(2 * soon).WithContext(ctx).Should(Equal("1"))
+		Eventually(func() string {
+			return kubectl(ctx, "get", "package", "nginx-light", "-o", "jsonpath={.status.nodes.failed}")
+		}).WithTimeout(2 * soon).WithContext(ctx).Should(Equal("1"))
 		restore(ctx)
 		kubectl(ctx, "patch", "package", "nginx-light", "--type=merge", `--patch={"spec":{"ensure":"present"}}`)
 		kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=3m", "package/nginx-light")

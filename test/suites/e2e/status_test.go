@@ -1,0 +1,83 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// column returns the cell of a resource in the table that kubectl prints.
+func column(ctx context.Context, resource, name string) string {
+	GinkgoHelper()
+	lines := strings.Split(strings.TrimSpace(kubectl(ctx, "get", resource)), "\n")
+	Expect(lines).To(HaveLen(2))
+	start := strings.Index(lines[0], name)
+	Expect(start).To(BeNumerically(">=", 0), lines[0])
+	if len(lines[1]) < start {
+		return ""
+	}
+	cell, _, _ := strings.Cut(lines[1][start:], "  ")
+	return strings.TrimSpace(cell)
+}
+
+var _ = Describe("kubectl get", Label("status"), func() {
+	It("shows a node whose agent is silent", func(ctx SpecContext) {
+		const name = "node-3"
+		manifest := strings.ReplaceAll(file("e2e-silent", "/etc/e2e-silent", "x"), "nodeSelector: {}", "nodeSelector: {matchLabels: {kubernetes.io/hostname: "+name+"}}")
+		apply(ctx, manifest)
+		ready(ctx, "file/e2e-silent")
+		machine(name).PowerOff()
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(machine(name).PowerOn(ctx)).To(Succeed())
+			kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=2m", "node/"+name)
+			rollout(ctx)
+		}, NodeTimeout(5*soon))
+		Eventually(func() string { return column(ctx, "nodecatalog/"+name, "SILENT") }).WithTimeout(3 * soon).WithContext(ctx).ShouldNot(BeEmpty())
+		Eventually(func() string { return column(ctx, "file/e2e-silent", "READY") }).WithContext(ctx).Should(Equal("False"))
+		Expect(column(ctx, "file/e2e-silent", "UNKNOWN")).To(Equal("1"))
+	}, NodeTimeout(10*soon))
+
+	It("says that a resource selects no node", func(ctx SpecContext) {
+		apply(ctx, strings.ReplaceAll(file("e2e-nowhere", "/etc/e2e-nowhere", "x"), "nodeSelector: {}", "nodeSelector: {matchLabels: {no: such}}"))
+		ready(ctx, "file/e2e-nowhere")
+		Expect(column(ctx, "file/e2e-nowhere", "REASON")).To(Equal("NoNodesSelected"))
+		Expect(condition(ctx, "file/e2e-nowhere", "Ready")()).To(ContainSubstring("no=such"))
+	}, NodeTimeout(2*soon))
+})
+
+var _ = Describe("A manager", Label("manager"), func() {
+	It("waits for an API server that is away when it starts", func(ctx SpecContext) {
+		on(ctx, node, "true") // the node answers
+		c.ControlPlane.APIServer.Kill()
+		DeferCleanup(func(ctx SpecContext) { startAPIServer(ctx) }, NodeTimeout(2*soon))
+		for _, n := range c.Nodes() {
+			on(ctx, n.Name, "pkill -x manager || true")
+		}
+		starts := func() (all string) {
+			for _, n := range c.Nodes() {
+				all += on(ctx, n.Name, "pgrep -x manager || true")
+			}
+			return all
+		}
+		Eventually(starts).WithTimeout(2 * soon).WithContext(ctx).ShouldNot(BeEmpty())
+		before := starts()
+		Consistently(starts).WithTimeout(soon / 2).WithPolling(soon / 60).WithContext(ctx).Should(Equal(before))
+		startAPIServer(ctx)
+		rollout(ctx)
+	}, NodeTimeout(8*soon))
+
+	It("is not ready while a definition is missing, and recovers", func(ctx SpecContext) {
+		kubectl(ctx, "delete", "customresourcedefinition", "notifies.fettle.dev")
+		DeferCleanup(func(ctx SpecContext) {
+			kubectl(ctx, "apply", "-k", checkout+"/config/crd")
+			rollout(ctx)
+		}, NodeTimeout(3*soon))
+		Eventually(func() string {
+			return kubectl(ctx, "-n", "fettle-system", "get", "deployment", "fettle-manager", "-o", "jsonpath={.status.readyReplicas}")
+		}).WithContext(ctx).Should(Or(BeEmpty(), Equal("0")))
+	}, NodeTimeout(5*soon))
+})
