@@ -143,7 +143,11 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 	return ctrl.Result{RequeueAfter: wait}, nil
 }
 
-// reconcile returns when to come back though nothing happens; 0 for never. Where a part fails,
+// resyncPeriod is how often the fleet is reconciled though nothing happens. Nothing is compiled then, and
+// only what differs is written.
+const resyncPeriod = time.Minute
+
+// reconcile returns when to come back though nothing happens. Where a part fails,
 // the others go on.
 func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, error) {
 	s, err := r.gather(ctx)
@@ -169,6 +173,7 @@ func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, err
 	}
 	failed := []error{err}
 	wait := limits.Wait(r.scheduleRecompile())
+	wait.Add(resyncPeriod)
 	for _, step := range []func(context.Context, *snapshot) (time.Duration, error){
 		r.collectCatalogs, r.reconcileLeases, r.markSilentNodes, r.reconcileFinalizers, r.reportStatuses, r.reportDrift,
 	} {

@@ -67,7 +67,8 @@ clean_up() {
 # tell_failure prints the end of all logs, and the step that failed.
 tell_failure() {
 	local name
-	find "$WORK/log" -type f -size +0 -exec tail -v -n 10 {} +
+	timeout 20 kubectl get nodecatalogs,fettle --output yaml >"$WORK/log/objects.log" 2>&1 || true
+	find "$WORK/log" -type f -size +0 -exec tail -v -n 200 {} +
 	for name in "${MACHINES[@]}"; do
 		[ ! -e "$WORK/machines/$name/pid" ] || on "$name" journalctl --unit fettle-nodeagent --lines 10 --no-pager || true
 	done
