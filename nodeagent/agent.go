@@ -37,9 +37,12 @@ type Agent struct {
 
 	// background is everything outside the agent's own goroutine. After a request, it sends the
 	// function to call on results. At most one request assembles catalogs, and at most one writes the status.
-	background          sync.WaitGroup
+	background sync.WaitGroup
+	// start calls f in the background, with the context of Run: what it does may take longer than the run or the
+	// command during which it was started.
+	start               func(f func(context.Context))
 	results             chan func(context.Context)
-	written             chan func(context.Context) // results of writing the status, which also count during a run
+	written             chan func() // results of writing the status, which also count during a run
 	assembling, writing bool
 
 	// object is the NodeCatalog as it was last seen; nil before it was seen and after it was deleted.
@@ -74,7 +77,7 @@ func New(c Config) (*Agent, error) {
 		catalogs: catalogs.NewStore(documents("catalogs"), remote.Catalog, c.Log.Warn),
 		objects:  mailbox{ready: make(chan struct{}, 1)},
 		results:  make(chan func(context.Context)),
-		written:  make(chan func(context.Context)),
+		written:  make(chan func()),
 	}
 	if c.Watch {
 		if a.lookout, err = drift.New(c.Host, c.Interval); err != nil {
@@ -118,9 +121,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer func() { _ = a.lookout.Close() }() // nothing is buffered
 	defer a.disabled.close()
 	ctx, stop := context.WithCancelCause(ctx)
-	a.background.Go(func() { stop(a.cluster.Watch(ctx, a.objects.put)) })
+	a.start = func(f func(context.Context)) { a.background.Go(func() { f(ctx) }) }
+	a.start(func(ctx context.Context) { stop(a.cluster.Watch(ctx, a.objects.put)) })
 	renewer := lease.Renewer{Renew: a.cluster.RenewLease, Clock: a.Clock, Random: a.Random, Log: a.Log}
-	a.background.Go(func() { renewer.Run(ctx) })
+	a.start(renewer.Run)
 	defer a.background.Wait()
 	defer stop(nil)
 
@@ -152,7 +156,7 @@ func (a *Agent) step(ctx context.Context) {
 		onResult(ctx)
 	case onWritten := <-a.written:
 		a.markBusy()
-		onWritten(ctx)
+		onWritten()
 	case <-a.disabled.ready():
 		a.markBusy()
 		a.onDisabled(ctx)
@@ -189,7 +193,7 @@ func (a *Agent) retry(ctx context.Context) {
 		a.assembleAndApply(ctx)
 		return
 	}
-	a.publishStatus(ctx)
+	a.publishStatus()
 }
 
 func (a *Agent) driftDue(now time.Time) bool {
@@ -198,10 +202,10 @@ func (a *Agent) driftDue(now time.Time) bool {
 }
 
 // request makes a request in the background. The agent's goroutine then takes the function that the request returns from
-// results, and calls it, unless ctx has ended.
-func (a *Agent) request(ctx context.Context, results chan<- func(context.Context), request func() (onResult func(context.Context))) {
-	a.background.Go(func() {
-		onResult := request()
+// results, and calls it, unless Run has ended.
+func request[F any](a *Agent, results chan<- F, request func(context.Context) (onResult F)) {
+	a.start(func(ctx context.Context) {
+		onResult := request(ctx)
 		if ctx.Err() != nil { // the request was cancelled
 			return
 		}

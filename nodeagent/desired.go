@@ -23,10 +23,10 @@ func (a *Agent) onNodeCatalog(ctx context.Context, nc *v1alpha1.NodeCatalog) {
 	a.adoptStatus(nc)
 	a.object = nc
 	if a.managerWaits(nc) {
-		a.updateStatus(ctx, a.facts(ctx), nil)
+		a.updateStatus(a.facts(ctx), nil)
 	}
 	if !a.isNew(nc) {
-		a.publishStatus(ctx)
+		a.publishStatus()
 		return
 	}
 	a.schedule.Change(a.Clock.Now(), schedule.Offset(a.Node, a.Spread))
@@ -92,7 +92,7 @@ func (a *Agent) assembleAndApply(ctx context.Context) {
 	}
 	a.assembling = true
 	object := a.object
-	a.request(ctx, a.results, func() func(context.Context) {
+	request(a, a.results, func(ctx context.Context) func(context.Context) {
 		t, err := a.catalogs.Assemble(ctx, object)
 		return func(ctx context.Context) { a.onCatalogs(ctx, object, t, err) }
 	})
@@ -134,7 +134,7 @@ func (a *Agent) applyTarget(ctx context.Context) {
 	case a.problem == nil:
 		a.run(ctx, v1alpha1.TriggerChange)
 	case a.problem.Reason != v1alpha1.ReasonApplying: // otherwise a retry comes soon
-		a.updateStatus(ctx, a.facts(ctx), nil)
+		a.updateStatus(a.facts(ctx), nil)
 	}
 }
 

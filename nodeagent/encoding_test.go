@@ -13,14 +13,13 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/text"
-	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // reportsAnyEncoding makes a command print Latin-1 and a literal backslash sequence, which must not be read as an
 // escape.
 func reportsAnyEncoding(t *testing.T, m *machine) {
 	const output = "caf\xe9 \\xff"
-	m.root = debian.Root(t)
+	m.installDebian()
 	m.start()
 	nc := m.applied(m.should(v1alpha1.CatalogEntry{Kind: "Exec", Name: "a", Attributes: &runtime.RawExtension{
 		Raw: []byte(`{"command": "printf 'caf\\351 \\\\xff'; exit 1", "shell": true}`),

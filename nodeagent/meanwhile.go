@@ -44,7 +44,7 @@ func (a *Agent) awaitMeanwhile(ctx context.Context, done <-chan struct{}, wait t
 	case <-done:
 		return true
 	case onWritten := <-a.written:
-		onWritten(ctx)
+		onWritten()
 	case <-a.lookout.Ready():
 		a.lookout.See(a.Clock.Now())
 	case <-timer.C():
@@ -67,7 +67,7 @@ func (a *Agent) correctDrift(ctx context.Context, aside engine.Aside, can map[re
 	if ctx.Err() != nil {
 		return // the next start reports it
 	}
-	a.updateStatus(ctx, nil, &status.Run{
+	a.updateStatus(nil, &status.Run{
 		Report: result, Generation: a.target.Generation, Trigger: v1alpha1.TriggerDrift, Withheld: a.target.Spec.Withheld, Partial: true,
 	})
 }

@@ -1,6 +1,8 @@
 package nodeagent_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,12 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // Of three files and an account that drift while an Exec runs, those with a path to the Exec wait for it.
 func correctsMeanwhile(t *testing.T, m *machine) {
-	m.root = debian.Root(t)
+	m.installDebian()
 	path := func(name string) string { return filepath.Join(m.root, name) }
 	t.Cleanup(func() { _ = os.WriteFile(path("end"), nil, 0o644) }) // or the agent waits for the command
 	m.start()
@@ -81,4 +82,50 @@ func correctsMeanwhile(t *testing.T, m *machine) {
 		g.Expect(string(reloaded), err).To(Equal("good\n"))
 		g.Expect(condition(m.object(), "Ready")).To(Equal("True Applied: all 6 resources are in sync"))
 	})
+}
+
+// A write of the status that begins while a run looks for earlier commands outlives that run. It begins there if the
+// write before it ends during the run.
+func reportsAfterRun(t *testing.T, m *machine) {
+	m.installDebian()
+	path := func(name string) string { return filepath.Join(m.root, name) }
+	t.Cleanup(func() { _ = os.Remove(path("wait")) }) // or the agent waits for the command
+	hang, release := m.hanging("/status")
+	m.start()
+	exec := func(name, onlyIf string) v1alpha1.CatalogEntry {
+		raw, err := json.Marshal(map[string]any{"command": "true", "shell": true, "onlyIf": []string{onlyIf}})
+		must(t, err)
+		return v1alpha1.CatalogEntry{Kind: "Exec", Name: name, Attributes: &runtime.RawExtension{Raw: raw}}
+	}
+	entries := []v1alpha1.CatalogEntry{fileEntry("motd", "good\n"), exec("first", "while test -e /wait; do touch /waiting; sleep 0.01; done; false")}
+	for i := range 20 { // the agent takes the result at about every second one
+		entries = append(entries, exec(fmt.Sprintf("next-%d", i), "false"))
+	}
+	m.applied(m.should(entries...))
+	drift := func() (at time.Time) {
+		m.clock.Step(time.Minute)
+		at = m.clock.Now().Truncate(time.Second)
+		runs := m.runs.Load()
+		m.file("motd").write("bad\n")
+		m.passes("the drift is corrected", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs)) })
+		return at
+	}
+	reported := func(at time.Time) {
+		t.Helper()
+		m.soon("the drift is reported", func(g Gomega) {
+			g.Expect(m.object().Status.LastRun.Started.Time).To(BeTemporally(">=", at))
+		})
+	}
+	hang()
+	once, again := drift(), drift()
+	must(t, os.WriteFile(path("wait"), nil, 0o644))
+	m.passes("the third run waits", func(g Gomega) { g.Expect(path("waiting")).To(BeAnExistingFile()) })
+	release()
+	hang()
+	reported(once)
+	runs := m.runs.Load()
+	must(t, os.Remove(path("wait")))
+	m.soon("the third run ends", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs)) })
+	release()
+	reported(again)
 }

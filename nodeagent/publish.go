@@ -15,7 +15,7 @@ import (
 )
 
 // updateStatus computes the status and publishes it. run is nil if there was none.
-func (a *Agent) updateStatus(ctx context.Context, is resource.Facts, run *status.Run) {
+func (a *Agent) updateStatus(is resource.Facts, run *status.Run) {
 	in := status.Input{Now: a.Clock.Now(), AgentVersion: version.String(), PublicKey: a.keys.Public(), Facts: is, Problem: cmp.Or(a.problem, a.failure), Run: run}
 	if in.Problem == nil && run != nil && run.Report.Message != "" {
 		in.Problem = &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: run.Report.Message}
@@ -29,12 +29,12 @@ func (a *Agent) updateStatus(ctx context.Context, is resource.Facts, run *status
 	if a.status = next; changed {
 		a.lastInput = &in
 	}
-	a.publishStatus(ctx)
+	a.publishStatus()
 }
 
 // publishStatus writes the status if it differs from the object's. It does nothing while a write is in progress, after
 // which it is called again. A failed write is retried.
-func (a *Agent) publishStatus(ctx context.Context) {
+func (a *Agent) publishStatus() {
 	if a.writing {
 		return
 	}
@@ -46,21 +46,21 @@ func (a *Agent) publishStatus(ctx context.Context) {
 	}
 	a.writing = true
 	object, written := a.object, *a.status.DeepCopy()
-	a.request(ctx, a.written, func() func(context.Context) {
+	request(a, a.written, func(ctx context.Context) func() {
 		next, err := a.cluster.WriteStatus(ctx, object, written)
-		return func(ctx context.Context) {
+		return func() {
 			a.writing = false
 			if err != nil {
-				a.onStatusError(ctx, object, err)
+				a.onStatusError(object, err)
 				return
 			}
-			a.onStatusWritten(ctx, next, written)
+			a.onStatusWritten(next, written)
 		}
 	})
 }
 
 // onStatusWritten remembers the written object, and publishes what has changed since.
-func (a *Agent) onStatusWritten(ctx context.Context, object *v1alpha1.NodeCatalog, written v1alpha1.NodeCatalogStatus) {
+func (a *Agent) onStatusWritten(object *v1alpha1.NodeCatalog, written v1alpha1.NodeCatalogStatus) {
 	a.statusWritten = a.Clock.Now()
 	if a.object != nil && a.object.UID == object.UID && !isOlder(object, a.object) {
 		a.object = object
@@ -68,22 +68,22 @@ func (a *Agent) onStatusWritten(ctx context.Context, object *v1alpha1.NodeCatalo
 	if equality.Semantic.DeepEqual(a.status, written) {
 		a.status = *object.Status.DeepCopy() // as the API server encodes it
 	}
-	a.publishStatus(ctx)
+	a.publishStatus()
 }
 
 // onStatusError schedules a retry.
-func (a *Agent) onStatusError(ctx context.Context, object *v1alpha1.NodeCatalog, err error) {
+func (a *Agent) onStatusError(object *v1alpha1.NodeCatalog, err error) {
 	if apierrors.IsNotFound(err) {
 		if a.object != nil && a.object.UID == object.UID {
 			a.object = nil // the watch reports it if it is created again
 		}
-		a.publishStatus(ctx)
+		a.publishStatus()
 		return
 	}
 	level := slog.LevelWarn
 	if a.schedule.Failing() {
 		level = slog.LevelDebug
 	}
-	a.Log.Log(ctx, level, "cannot write the status, retrying", "error", err)
+	a.Log.Log(context.Background(), level, "cannot write the status, retrying", "error", err)
 	a.schedule.Failed(a.Clock.Now())
 }

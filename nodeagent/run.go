@@ -22,7 +22,7 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	is := a.facts(ctx)
 	if a.target == nil {
 		a.ready.succeeded() // there is nothing to run
-		a.updateStatus(ctx, is, nil)
+		a.updateStatus(is, nil)
 		return
 	}
 	if !a.started {
@@ -36,13 +36,13 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	a.schedule.Ran(a.Clock.Now())
 	a.Ran(RunSummary{Trigger: trigger, Report: result, Err: err})
 	if err != nil {
-		a.onRunError(ctx, is, err, before)
+		a.onRunError(is, err, before)
 		return
 	}
 	a.logRun(trigger, result)
 	a.started = true
 	a.ready.succeeded()
-	a.updateStatus(ctx, is, &status.Run{Report: result, Generation: a.target.Generation, Trigger: trigger, Withheld: a.target.Spec.Withheld})
+	a.updateStatus(is, &status.Run{Report: result, Generation: a.target.Generation, Trigger: trigger, Withheld: a.target.Spec.Withheld})
 }
 
 func (a *Agent) rotateKeys() {
@@ -71,7 +71,7 @@ func (a *Agent) cachedCatalogStatus() string {
 }
 
 // onRunError schedules a retry. Another run in progress is not a failure. Disabled runs are logged once.
-func (a *Agent) onRunError(ctx context.Context, is resource.Facts, err error, before *status.Problem) {
+func (a *Agent) onRunError(is resource.Facts, err error, before *status.Problem) {
 	a.failure = &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: err.Error()}
 	a.schedule.Failed(a.Clock.Now())
 	a.lookout.Forget()
@@ -89,7 +89,7 @@ func (a *Agent) onRunError(ctx context.Context, is resource.Facts, err error, be
 	} else {
 		a.Log.Error("the run failed", "error", err)
 	}
-	a.updateStatus(ctx, is, nil)
+	a.updateStatus(is, nil)
 }
 
 func (a *Agent) logRun(trigger v1alpha1.RunTrigger, result report.Report) {

@@ -30,6 +30,7 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
 )
 
@@ -103,6 +104,13 @@ func (w *world) machine(t *testing.T) *machine {
 		}
 	})
 	return m
+}
+
+// installDebian installs Debian on the machine.
+func (m *machine) installDebian() {
+	m.t.Helper()
+	m.root = debian.Root(m.t)
+	m.t.Cleanup(func() { m.stop() }) // before the root is removed
 }
 
 // start starts the agent. stop or the end of the test stops it.
