@@ -4,9 +4,11 @@
 //
 // The specs share a cluster of three machines, on which the images of this checkout are installed with config/default. Each spec
 // leaves the cluster as it found it. After a failure, logs and objects are in the directory that FETTLE_E2E_ARTIFACTS names.
+// FETTLE_E2E_CLUSTER names the cluster, so that several can run at the same time.
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -46,7 +48,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	checkout, err = filepath.Abs("../../..")
 	Expect(err).NotTo(HaveOccurred())
 	c, err = cluster.Start(ctx, cluster.Options{
-		Name: "fettle-e2e", Nodes: []string{"node-1", "node-2", "node-3"}, Checkout: checkout, Packages: []string{"nginx-light"}, Progress: GinkgoWriter,
+		Name: clusterName(), Nodes: []string{"node-1", "node-2", "node-3"}, Checkout: checkout, Packages: []string{"nginx-light"}, Progress: GinkgoWriter,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(c.Stop()).To(Succeed()) })
@@ -56,6 +58,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	kubectl(ctx, "apply", "-k", overlay())
 	rollout(ctx)
 }, NodeTimeout(90*time.Minute))
+
+// clusterName is the name of the suite's cluster.
+func clusterName() string { return cmp.Or(os.Getenv("FETTLE_E2E_CLUSTER"), "fettle-e2e") }
 
 // rollout waits until manager and agents run.
 func rollout(ctx context.Context) {
