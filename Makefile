@@ -190,6 +190,15 @@ bench-fleet: install-prerequisites bin/manager ## Measure a manager with 100, 1,
 	$(GO) build -o bin/bench-fleet ./test/benchmarks/fleet
 	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-fleet -manager bin/manager -out docs/benchmarks.md $(FLEETFLAGS)
 
+# Flags of `go run ./test/benchmarks/pods`.
+PODSFLAGS ?=
+
+.PHONY: bench-pods
+bench-pods: install-prerequisites ## Measure the pods of Fettle on a real cluster of its own (as root); updates docs/benchmarks.md.
+	@$(MAKE) image ARCHES=amd64 IMAGE_MANAGER=localhost/fettle-manager:bench IMAGE_AGENT=localhost/fettle-nodeagent:bench
+	$(GO) build -o bin/bench-pods ./test/benchmarks/pods
+	bin/bench-pods -out docs/benchmarks.md $(PODSFLAGS)
+
 ##@ Build and run
 
 .PHONY: build
