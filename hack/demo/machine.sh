@@ -1,9 +1,12 @@
 # Boots systemd machines in containers.
 
+# offer_packages makes a layer with a package repository, because the machines have no access to other
+# networks. It is cached, so a second demo needs no network either.
+offer_packages() { machine layer "${PACKAGES[@]}" >"$WORK/layer"; }
+
 # boot_machines boots all machines in parallel and assigns their addresses.
 boot_machines() {
-	local i name layer
-	layer=$(layer "${PACKAGES[@]}")
+	local i name
 	cat >"$WORK/bin/on" <<-END
 		#!/bin/sh
 		# on MACHINE COMMAND... runs a command on a machine, as root.
@@ -14,7 +17,7 @@ boot_machines() {
 	for name in "${MACHINES[@]}"; do
 		mkdir -p "$WORK/machines/$name"
 		start "$name" TERM nsenter --net="/run/netns/$NETNS" "$WORK/bin/machine" boot \
-			-hostname "$name" -bridge "$BRIDGE" -layer "$layer" -ready "$WORK/machines/$name"
+			-hostname "$name" -bridge "$BRIDGE" -layer "$(<"$WORK/layer")" -ready "$WORK/machines/$name"
 	done
 	for i in "${!MACHINES[@]}"; do
 		name=${MACHINES[i]}

@@ -27,7 +27,7 @@ DRIFT_RESOURCE=file/motd # a file and a user of the samples, to be spoiled
 DRIFT_FILE=/etc/motd
 DRIFT_USER=deploy
 
-for part in say process network controlplane image machine fettle story scenes; do
+for part in say process network controlplane machine fettle story scenes; do
 	# shellcheck source=/dev/null
 	. "hack/demo/$part.sh"
 done

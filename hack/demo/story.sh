@@ -18,8 +18,7 @@ prepare() {
 	build_binaries
 	hack/controlplane/build.sh >"$WORK/controlplane"
 	CONTROL_PLANE=$(<"$WORK/controlplane")
-	machine base >"$WORK/base"
-	busy "packages for machines without a network" make_layer "${PACKAGES[@]}"
+	busy "packages for machines without a network" offer_packages
 }
 
 a_cluster() {
