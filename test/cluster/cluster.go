@@ -3,7 +3,8 @@
 //
 // Everything is built from Go modules and Debian packages, and needs no container registry and no container engine. The
 // cluster has a network namespace of its own, without a route to any other network. RBAC, Node authorization and
-// NodeRestriction are on. The cluster ends with the process that started it, however that ends.
+// NodeRestriction are on. The cluster ends with the process that started it, however that ends. If that was killed, the
+// next cluster of the same name removes what is left.
 package cluster
 
 import (
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/test/cluster/netns"
 	"github.com/fettle-dev/fettle/test/cluster/pki"
@@ -30,9 +32,12 @@ import (
 // startLimit is about ten times the usual time on two busy cores, after everything was built.
 const startLimit = 5 * time.Minute
 
+// runtimeDir has a directory and a lock for each cluster.
+const runtimeDir = "/run/fettle-clusters"
+
 // Options of a cluster.
 type Options struct {
-	// Name is the name of the network namespace, which no other cluster may have.
+	// Name is the name of the network namespace, which no other running cluster may have.
 	Name string
 	// Nodes are the names of the nodes.
 	Nodes []string
@@ -53,6 +58,7 @@ type Cluster struct {
 	ControlPlane ControlPlane
 
 	options   Options
+	lock      *os.File // held while the cluster exists
 	netns     netns.Namespace
 	authority *pki.Authority
 	programs  programs.Programs
@@ -62,13 +68,23 @@ type Cluster struct {
 }
 
 // Start starts a cluster and waits until its nodes are ready and its DNS works.
-func Start(ctx context.Context, options Options) (c *Cluster, err error) {
-	c = &Cluster{options: options, netns: netns.Namespace{Name: options.Name}}
-	if c.programs, err = programs.Build(ctx, options.Checkout, options.Progress); err != nil {
-		return nil, err
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	c := &Cluster{options: options, netns: netns.Namespace{Name: options.Name}, Dir: filepath.Join(runtimeDir, options.Name)}
+	if err := c.claimName(ctx); err != nil {
+		return nil, fmt.Errorf("cannot start a cluster: %w", err)
+	}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot start a cluster: %w", err), c.Stop())
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) (err error) {
+	if c.programs, err = programs.Build(ctx, c.options.Checkout, c.options.Progress); err != nil {
+		return err
 	}
 	if c.layers, err = c.buildLayers(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -83,11 +99,36 @@ func Start(ctx context.Context, options Options) (c *Cluster, err error) {
 	} {
 		begun := time.Now()
 		if err := step.run(ctx); err != nil {
-			return nil, errors.Join(fmt.Errorf("cannot start a cluster: %s: %w", step.name, err), c.Stop())
+			return fmt.Errorf("%s: %w", step.name, err)
 		}
-		fmt.Fprintf(options.Progress, "%s: %.1f s\n", step.name, time.Since(begun).Seconds())
+		fmt.Fprintf(c.options.Progress, "%s: %.1f s\n", step.name, time.Since(begun).Seconds())
 	}
-	return c, nil
+	return nil
+}
+
+// claimName makes sure that no other cluster has the name, and removes what one left that was killed.
+func (c *Cluster) claimName(ctx context.Context) (err error) {
+	if err = os.MkdirAll(runtimeDir, 0o700); err != nil {
+		return err
+	}
+	if c.lock, err = os.OpenFile(c.Dir+".lock", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return err
+	}
+	if err = unix.Flock(int(c.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return errors.Join(fmt.Errorf("the cluster %s is running: %w", c.options.Name, err), c.lock.Close())
+	}
+	if err = c.netns.Kill(ctx); err == nil {
+		err = c.remove()
+	}
+	if err != nil {
+		return errors.Join(err, c.lock.Close())
+	}
+	return nil
+}
+
+// remove removes the files and the network namespace.
+func (c *Cluster) remove() error {
+	return errors.Join(os.RemoveAll(c.Dir), c.netns.Delete(context.Background()))
 }
 
 // buildLayers returns the layers of machines, the topmost first.
@@ -97,10 +138,7 @@ func (c *Cluster) buildLayers(ctx context.Context) ([]string, error) {
 }
 
 func (c *Cluster) startNetwork(ctx context.Context) (err error) {
-	if c.Dir, err = os.MkdirTemp("", c.options.Name+"-"); err != nil {
-		return err
-	}
-	if err = os.Mkdir(c.file("log"), 0o755); err != nil {
+	if err = os.MkdirAll(c.file("log"), 0o700); err != nil {
 		return err
 	}
 	if err = c.netns.Create(ctx); err != nil {
@@ -164,10 +202,7 @@ func (c *Cluster) Stop() error {
 	if c.forward != nil {
 		err = errors.Join(err, c.forward.Close())
 	}
-	if c.Dir != "" {
-		err = errors.Join(err, os.RemoveAll(c.Dir))
-	}
-	return errors.Join(err, c.netns.Delete(context.Background()))
+	return errors.Join(err, c.remove(), c.lock.Close())
 }
 
 // output runs a command and returns its standard output. The error contains its standard error.

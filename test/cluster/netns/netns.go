@@ -15,7 +15,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,6 +44,33 @@ func (n Namespace) Delete(ctx context.Context) error {
 	return run(ctx, "ip", "netns", "delete", n.Name)
 }
 
+// Kill kills the processes in the namespace, and returns when they have ended. Without a namespace it does nothing.
+func (n Namespace) Kill(ctx context.Context) error {
+	for {
+		if _, err := os.Lstat(n.Path()); errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		out, err := exec.CommandContext(ctx, "ip", "netns", "pids", n.Name).Output()
+		if err != nil {
+			return fmt.Errorf("cannot list the processes in the network namespace %s: %w", n.Name, err)
+		}
+		pids := strings.Fields(string(out))
+		if len(pids) == 0 {
+			return nil
+		}
+		for _, text := range pids {
+			if pid, err := strconv.Atoi(text); err == nil {
+				_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("processes in the network namespace %s do not end: %w", n.Name, ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
 // Bridge creates a bridge with an address such as 10.0.0.1/24.
 func (n Namespace) Bridge(ctx context.Context, name, address string) error {
 	for _, args := range [][]string{
@@ -49,7 +78,7 @@ func (n Namespace) Bridge(ctx context.Context, name, address string) error {
 		// With an address of its own the bridge does not take one from a port, which would change as machines come and go.
 		{"ip", "link", "set", name, "address", "02:00:0a:00:00:01", "up"},
 		{"ip", "address", "add", address, "dev", name},
-		{"sysctl", "-qw", "net.ipv4.ip_forward=1"},
+		{"sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"},
 	} {
 		if err := n.Run(ctx, args...); err != nil {
 			return err
