@@ -6,40 +6,22 @@
 #   node/     the tree of a node's programs: kubelet, kube-proxy, containerd, runc, CNI plugins
 #   images/   pause and CoreDNS, as archives for `ctr images import`
 #
-# The cache is keyed by the inputs, so it can be deleted at any time. A first build takes ten
-# minutes on two cores; progress goes to stderr, the folder to stdout.
+# A first build takes ten minutes on two cores.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
-cache=${FETTLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fettle}
-inputs() { find . ../controlplane/go.* ../image/go.* -type f -print0 | sort -z | xargs -0 cat; }
-key=$({ inputs; go env GOVERSION GOOS GOARCH; } | sha256sum | cut -c1-16)
-out=$cache/cluster/$key
-if [ -e "$out/.complete" ]; then
-	echo "$out"
-	exit 0
-fi
-
-say() { printf '%s\n' "$*" >&2; }
-
-# Only one build runs at a time, because parallel builds take longer.
-mkdir -p "$cache/cluster"
-exec 9>"$cache/cluster/lock"
-if ! flock -n 9; then
-	say "cluster: another build is running, waiting for it"
-	flock 9
-	[ -e "$out/.complete" ] && { echo "$out"; exit 0; }
-fi
-rm -rf "$out"
+# shellcheck source=/dev/null
+. ../buildcache.sh
+open_cache cluster < <(find . ../controlplane/go.* ../image/go.* -type f -print0 | sort -z | xargs -0 cat)
 mkdir -p "$out"/{bin,images,node/usr/local/bin,node/opt/cni/bin}
 
 # build MODULE PACKAGE FILE [FLAG...] compiles a program of a module.
 build() {
 	local module=$1 package=$2 file=$3 start=$SECONDS
 	shift 3
-	say "cluster: building ${file##*/}, once"
+	say "building ${file##*/}, once"
 	(cd "$module" && CGO_ENABLED=${CGO_ENABLED:-0} go build -trimpath "$@" -o "$out/$file" "$package") 9>&-
-	say "cluster: ${file##*/} done in $((SECONDS - start)) s"
+	say "${file##*/} done in $((SECONDS - start)) s"
 }
 
 version() { (cd "$1" && go list -m -f '{{.Version}}' "$2"); }
@@ -78,7 +60,6 @@ image() {
 	rm "$out/$1"
 }
 
-say "cluster: downloading modules"
 for module in ../controlplane ../image containerd runc cni dns; do
 	(cd "$module" && go mod download)
 done
@@ -94,5 +75,4 @@ build pause . pause -ldflags "-s -w"
 build dns . dns -ldflags "-s -w"
 image pause
 image dns
-touch "$out/.complete"
-echo "$out"
+close_cache
