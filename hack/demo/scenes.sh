@@ -12,6 +12,7 @@ drift() {
 	show_on "$name" "cat $DRIFT_FILE; id $DRIFT_USER"
 	note "With noop, the agent reports drift without correcting it."
 	show kubectl patch "$DRIFT_RESOURCE" --type merge --patch '{"spec": {"noop": true}}'
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" "$DRIFT_RESOURCE"
 	show_on "$name" "echo 'changed again' >> $DRIFT_FILE"
 	until_true "the drift to be reported" column "$DRIFT_RESOURCE" noop 1
 	show kubectl get "$DRIFT_RESOURCE"
