@@ -65,10 +65,11 @@ generate: ## Generate Go code: accessors and deepcopy functions of the API kinds
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: ## Generate YAML: CRDs from api/, roles from controllers/ and the kinds, and the chart from config/.
+manifests: ## Generate YAML (CRDs, roles, chart) and the pages of the kinds in docs/kinds.
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd
 	$(CONTROLLER_GEN) rbac:roleName=fettle-manager paths=./controllers/... output:rbac:artifacts:config=config/rbac
 	$(GO) run ./hack/manifests
+	$(GO) run ./hack/kindpages docs/kinds
 
 .PHONY: fmt
 fmt: ## Format the Go code (gofumpt, grouped imports).
@@ -87,6 +88,11 @@ lint: ## Run the linters, including the check of imports.
 man: ## Write fettle's manual pages to dist/man/man1.
 	$(GO) run ./hack/manpages dist/man/man1
 
+.PHONY: docs
+docs: ## Render docs/ as a site into dist/site, with a search and without requests to other servers.
+	@CGO_ENABLED=0 $(GO) -C hack/docs tool hugo --quiet --noBuildLock --cleanDestinationDir --destination $(CURDIR)/dist/site
+	@echo "dist/site/index.html"
+
 .PHONY: new-type
 new-type: ## Scaffold a resource type: make new-type KIND=Sysctl.
 	@: $${KIND:?set KIND, for example: make new-type KIND=Sysctl}
@@ -101,6 +107,7 @@ test: install-prerequisites vet ## Run all tests, with a real API server. PKG=./
 		echo "KUBEBUILDER_ASSETS=$$assets $(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)" && \
 		$(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)
 	@$(if $(filter ./...,$(PKG)),$(GO) -C hack/image test $(TESTFLAGS) ./...)
+	@$(if $(filter ./...,$(PKG)),$(GO) -C hack/docs test $(TESTFLAGS) ./...)
 
 .PHONY: crash
 crash: install-prerequisites ## Kill a run at 200 random moments, and check that the next run recovers. FETTLE_CRASH_SEED=n selects the moments.

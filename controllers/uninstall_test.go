@@ -165,8 +165,8 @@ func TestDocumentedCommandRemovesFinalizersWithoutAManager(t *testing.T) {
 
 	doc, err := os.ReadFile("../docs/deletion.md")
 	g.Expect(err).NotTo(HaveOccurred())
-	from := strings.Index(string(doc), "    for r in")
-	script, _, _ := strings.Cut(string(doc)[from:], "\n\n")
+	from := strings.Index(string(doc), "for r in $(kubectl api-resources")
+	script, _, _ := strings.Cut(string(doc)[from:], "```")
 	assets, err := controlplane.Assets()
 	g.Expect(err).NotTo(HaveOccurred())
 	cmd := exec.CommandContext(ctx, "sh", "-c", script)

@@ -11,9 +11,7 @@ func page(o options, all []result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `## A fleet
 
-This chapter measures the cost of a change in a fleet, and of a fleet without changes. To reproduce it, run
-
-    make bench-fleet
+This chapter measures the cost of a change in a fleet, and of a fleet without changes. To reproduce it, run `+"`make bench-fleet`"+`.
 
 It uses a real etcd and API server, the manager with a raised request limit (-kube-api-qps), and the agents of all nodes in one
 process. The agents are real and use the tokens of their nodes, on hosts that are always in sync. Everything shares %d CPUs. The

@@ -12,9 +12,7 @@ import (
 const intro = `## One host, compared with Puppet and CFEngine
 
 This chapter compares a run of fettle with Puppet's and CFEngine's agents, and with a lower bound, the floor: a program that only
-lstats, reads and hashes the same files and reads dpkg's status, passwd and shadow. To reproduce it, run
-
-    make bench-peers
+lstats, reads and hashes the same files and reads dpkg's status, passwd and shadow. To reproduce it, run ` + "`make bench-peers`" + `.
 
 The desired state has the given number of files of 1 KB with owner, group and mode, 100 installed packages and 20 users, in one
 manifest per program. All programs run alternately in one disposable Debian root, in a chroot. Puppet and CFEngine are Debian's
@@ -37,8 +35,7 @@ packages (` + "`GODEBUG=inittrace=1 fettle --version`" + ` lists them), and most
 the program's code. Of the remaining processor time, opening and hashing files, as the floor does, takes a third; decoding and
 compiling cached manifests take a quarter; the engine's decisions take a sixth; and memory allocation, including page faults,
 takes most of the rest. To profile it, run
-
-    GOGC=400 go test ./internal/cli -run '^$' -bench ApplyInSync -cpuprofile cpu.pb && go tool pprof -top -cum cpu.pb
+` + "`GOGC=400 go test ./internal/cli -run '^$' -bench ApplyInSync -cpuprofile cpu.pb && go tool pprof -top -cum cpu.pb`" + `
 
 A first run also parses and validates every manifest, which takes a third of its processor time; later runs use the cache. Like
 its floor, it then waits for the disk, which must store each file before the rename, and for useradd, which writes six files

@@ -59,7 +59,10 @@ func documentedCommands(t *testing.T) (backup, restore string) {
 		t.Fatal(err)
 	}
 	_, section, _ := strings.Cut(string(text), "## Backup and restore\n")
-	blocks := regexp.MustCompile(`(?m)(^    .*\n)+`).FindAllString(section, -1)
+	var blocks []string
+	for _, m := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(section, -1) {
+		blocks = append(blocks, m[1])
+	}
 	if len(blocks) < 2 || !strings.Contains(blocks[0], `disable "backup"`) || !strings.Contains(blocks[1], `disable "restore"`) {
 		t.Fatalf("the commands are %q", blocks)
 	}

@@ -1,0 +1,20 @@
+// Package docs tests that the pages in docs/ and the README say what is true: links lead somewhere, manifests are valid
+// on a real API server, and commands run and print what the page shows.
+//
+// Each code block has a language, which says how it is tested:
+//
+//   - yaml is decoded strictly, validated by `fettle validate`, and applied to a real API server as a dry run
+//   - sh is run by bash, and has to succeed
+//   - console is run command by command, after the prompts "$ " and "root@web-1:~# ", and the output is compared
+//   - text, cel, gotemplate and puppet are not run
+//
+// The blocks of a page run in order, in a Debian root that is at the same time the host of the Node web-1 and has
+// kubectl, with a manager and an agent that are real. Comments in the source before a block change this:
+//
+//	<!-- file: motd.yaml -->            saves the block for the commands of later blocks
+//	<!-- with: config/samples/a.yaml --> is validated together with these files
+//	<!-- not run: REASON -->            is not tested, for this reason
+//
+// In expected output, "..." stands for any text. Columns may have other widths. Durations, times and checksums may have
+// other values.
+package docs

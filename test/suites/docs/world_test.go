@@ -1,0 +1,227 @@
+package docs_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/program"
+)
+
+const nodeName = "web-1"
+
+// A cluster is a control plane with Fettle's objects.
+type cluster struct {
+	cfg        *rest.Config
+	admin      client.Client
+	kubeconfig string
+	fettle     string // the program
+	kubectl    string
+	logs       *locked.Buffer
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	ctrl.SetLogger(logr.Discard())
+	cfg, _ := controlplane.Start(t)
+	controlplane.Install(t, cfg)
+	assets, err := controlplane.Assets()
+	must(t, err)
+	dir := t.TempDir()
+	c := &cluster{
+		cfg: cfg, admin: controlplane.Admin(t, cfg), logs: &locked.Buffer{},
+		kubeconfig: filepath.Join(dir, "kubeconfig"), fettle: filepath.Join(dir, "fettle"), kubectl: filepath.Join(assets, "kubectl"),
+	}
+	must(t, controlplane.WriteKubeconfig(c.kubeconfig, cfg, ""))
+	program.Build(t, "fettle", c.fettle)
+	return c
+}
+
+// run runs a command of the test's own and returns its output.
+func (c *cluster) run(t *testing.T, stdin string, command ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Dir = checkout
+	cmd.Stdin = strings.NewReader(stdin)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// startManager runs a manager with the permissions of its service account until the test ends.
+func (c *cluster) startManager(t *testing.T) {
+	t.Helper()
+	cfg := rest.CopyConfig(c.cfg)
+	cfg.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:fettle-system:fettle-manager",
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:fettle-system", "system:authenticated"},
+	}
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: c.admin.Scheme(), Cache: controllers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)}, Logger: logr.FromSlogHandler(c.logger().Handler()),
+	})
+	must(t, err)
+	fleet := &controllers.Fleet{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
+		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration,
+	}
+	must(t, fleet.SetupWithManager(mgr))
+	inBackground(t, mgr.Start)
+}
+
+func (c *cluster) logger() *slog.Logger { return slog.New(slog.NewTextHandler(c.logs, nil)) }
+
+// inBackground runs a function until the test ends, and returns how to end it earlier.
+func inBackground(t *testing.T, f func(context.Context) error) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		must(t, <-ended)
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// A machine is a Debian root that is the host of a Node, and on which the reader types the commands of a page.
+type machine struct {
+	c      *cluster
+	root   string
+	before int // the size of the logs when it started
+}
+
+// logs returns what manager and agent have logged since the machine started.
+func (m *machine) logs() string { return m.c.logs.String()[m.before:] }
+
+// machine returns a machine with an agent. It ends with the test, together with everything that its commands left in the cluster.
+func (c *cluster) machine(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{c, debian.Root(t), len(c.logs.String())}
+	m.install(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{"kubernetes.io/os": "linux"}}}
+	must(t, c.admin.Create(t.Context(), node))
+	token, err := controlplane.AgentToken(t.Context(), c.admin, node)
+	must(t, err)
+	stop := m.startAgent(t, token)
+	t.Cleanup(func() {
+		c.cleanUp(t, stop)
+	})
+	return m
+}
+
+// install puts the programs, packages and the repository's manifests on the machine.
+func (m *machine) install(t *testing.T) {
+	t.Helper()
+	for from, to := range map[string]string{m.c.fettle: "usr/local/bin/fettle", m.c.kubectl: "usr/local/bin/kubectl", m.c.kubeconfig: "root/.kube/config"} {
+		content, err := os.ReadFile(from)
+		must(t, err)
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(m.root, to)), 0o755))
+		must(t, os.WriteFile(filepath.Join(m.root, to), content, 0o755))
+	}
+	for _, dir := range []string{"config", "charts"} {
+		must(t, os.CopyFS(filepath.Join(m.root, "root", dir), os.DirFS(filepath.Join(checkout, dir))))
+	}
+	must(t, os.MkdirAll(filepath.Join(m.root, "root/bin"), 0o755))
+	must(t, os.Symlink("/usr/local/bin/fettle", filepath.Join(m.root, "root/bin/fettle")))
+	debian.Repository(t, m.root, debian.Deb{Name: "nginx-light"}, debian.Deb{Name: "htop"}, debian.Deb{Name: "chrony"})
+}
+
+func (m *machine) startAgent(t *testing.T, token string) (stop func()) {
+	t.Helper()
+	h, err := linux.Open(linux.Options{Root: m.root})
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close()) })
+	cfg := rest.AnonymousClientConfig(m.c.cfg)
+	cfg.BearerToken = token
+	agent, err := nodeagent.New(nodeagent.Config{
+		Node: nodeName, Cluster: cfg, Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(),
+		StateDir: filepath.Join(m.root, state.DefaultDir), HostStateDir: state.DefaultDir, Interval: nodeagent.DefaultInterval, KeyAge: nodeagent.DefaultKeyAge, Watch: true,
+		Log: m.c.logger(), Clock: clock.RealClock{},
+	})
+	must(t, err)
+	return inBackground(t, agent.Run)
+}
+
+// cleanUp deletes everything in the cluster that the commands of a page may have created. The agent is stopped last,
+// because deletion waits for it where a policy says so.
+func (c *cluster) cleanUp(t *testing.T, stopAgent func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	defer cancel()
+	for _, k := range providers.Kinds() {
+		must(t, c.admin.DeleteAllOf(ctx, object(k.Name())))
+	}
+	for _, k := range providers.Kinds() {
+		must(t, c.awaitNone(ctx, object(k.Name())))
+	}
+	stopAgent()
+	for _, o := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &eventsv1.Event{}} {
+		must(t, c.admin.DeleteAllOf(ctx, o, client.InNamespace("default")))
+	}
+	named := metav1.ObjectMeta{Name: nodeName}
+	must(t, c.admin.Delete(ctx, &corev1.Node{ObjectMeta: named}))
+	must(t, client.IgnoreNotFound(c.admin.Delete(ctx, &v1alpha1.NodeCatalog{ObjectMeta: named})))
+	must(t, client.IgnoreNotFound(c.admin.Delete(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: nodeName}})))
+}
+
+func object(kind string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	return o
+}
+
+// awaitNone waits until there is no object of a kind.
+func (c *cluster) awaitNone(ctx context.Context, o *unstructured.Unstructured) error {
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(o.GroupVersionKind())
+		err := c.admin.List(ctx, list)
+		return len(list.Items) == 0, err
+	})
+}
+
+// sh runs commands on the machine and returns their output and exit code.
+func (m *machine) sh(ctx context.Context, t *testing.T, script string) (string, int) {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, "chroot", m.root, "/bin/bash", "-euo", "pipefail", "-c", "cd /root; "+script)
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", "KUBECONFIG=/root/.kube/config"}
+	out, err := cmd.CombinedOutput()
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
