@@ -71,6 +71,7 @@ func TestAgent(t *testing.T) {
 		"removes nothing when its NodeCatalog is deleted":               keepsHostWithoutNodeCatalog,
 		"corrects drift while requests hang and reports it later":       keepsHostWhileRequestsHang,
 		"corrects unrelated drift while a command runs":                 correctsMeanwhile,
+		"corrects drift from before a run while a command runs":         correctsEarlierDrift,
 		"reports a run during which another one was being reported":     reportsAfterRun,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,23 +15,37 @@ import (
 // changed in a moment.
 func meanwhileKinds() []string { return []string{"File", "Group", "User"} }
 
+// patience is how long a command takes before the resources that wait for their turn behind it are checked for drift that
+// happened before the run: a shorter command delays nothing.
+const patience = time.Second
+
 // correctMeanwhile corrects drift while a command of a run goes on, until done is closed. It is called from the agent's
 // goroutine, and handles only events that don't need the run to end.
 func (a *Agent) correctMeanwhile(ctx context.Context, done <-chan struct{}, aside engine.Aside) {
 	var can map[resource.Ref]bool
+	check := a.Clock.Now().Add(patience)
 	for ctx.Err() == nil {
 		if can == nil && !a.lookout.Due().IsZero() {
 			can = aside.Resources(meanwhileKinds()...)
 		}
+		due := a.lookout.DueAside(can)
+		if !check.IsZero() && (due.IsZero() || check.Before(due)) {
+			due = check
+		}
 		wait := a.Interval
-		if due := a.lookout.DueAside(can); !due.IsZero() {
+		if !due.IsZero() {
 			wait = max(due.Sub(a.Clock.Now()), time.Millisecond) // a command that is done has precedence
 		}
 		if a.awaitMeanwhile(ctx, done, wait) {
 			return
 		}
-		if due := a.lookout.DueAside(can); !due.IsZero() && !a.Clock.Now().Before(due) {
-			a.correctDrift(ctx, aside, can)
+		now := a.Clock.Now()
+		if !check.IsZero() && !now.Before(check) {
+			check = time.Time{}
+			a.correctDrift(ctx, aside, a.lookout.Earlier(aside.Waiting(meanwhileKinds()...)))
+		}
+		if due := a.lookout.DueAside(can); !due.IsZero() && !now.Before(due) {
+			a.correctDrift(ctx, aside, a.lookout.BeginAside(now, can))
 		}
 	}
 }
@@ -53,11 +67,10 @@ func (a *Agent) awaitMeanwhile(ctx context.Context, done <-chan struct{}, wait t
 	return false
 }
 
-// correctDrift corrects the drift that was seen, and reports it.
-func (a *Agent) correctDrift(ctx context.Context, aside engine.Aside, can map[resource.Ref]bool) {
-	drifted := a.lookout.BeginAside(a.Clock.Now(), can)
-	if state.Disabled(a.StateDir) != nil {
-		return // since the run began
+// correctDrift corrects the drift of resources, and reports it.
+func (a *Agent) correctDrift(ctx context.Context, aside engine.Aside, drifted map[resource.Ref]bool) {
+	if len(drifted) == 0 || state.Disabled(a.StateDir) != nil { // since the run began
+		return
 	}
 	result, err := aside.Run(ctx, drifted)
 	a.runner.warnUnwatched(a.lookout.EndAside(a.Clock.Now(), result.Changed()))

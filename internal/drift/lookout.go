@@ -2,6 +2,7 @@ package drift
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type Lookout struct {
 	pace     Pace
 	paths    map[resource.Ref][]string // of the resources as of the last call of follow
 	followed []string                  // nil: paths must be watched again
+	earlier  map[resource.Ref]bool     // that may have drifted before the run in progress began
 }
 
 // ErrCannotWatch is the error for a host that does not report changes.
@@ -73,7 +75,12 @@ func (l *Lookout) Begin(now time.Time, items []resource.Item, facts resource.Fac
 		return nil
 	}
 	l.See(now)
-	l.pace.Begin(now)
+	l.earlier = l.of(l.pace.Begin(now))
+	if l.paths == nil { // nobody has watched so far
+		for _, item := range items {
+			l.earlier[item.Ref] = true
+		}
+	}
 	if l.knows(items) {
 		return nil
 	}
@@ -98,14 +105,33 @@ func (l *Lookout) DueAside(can map[resource.Ref]bool) time.Time {
 // BeginAside is called when these changes are handled. It returns those of the resources that may have drifted.
 func (l *Lookout) BeginAside(now time.Time, can map[resource.Ref]bool) map[resource.Ref]bool {
 	l.See(now)
-	handled := l.pace.BeginAside(now, l.pathsOf(can))
+	drifted := l.of(l.pace.BeginAside(now, l.pathsOf(can)))
+	maps.DeleteFunc(drifted, func(ref resource.Ref, _ bool) bool { return !can[ref] })
+	return drifted
+}
+
+// Earlier is called when resources are handled during a run, before their turn. It returns those that may have drifted before
+// the run began, each once a run.
+func (l *Lookout) Earlier(waiting map[resource.Ref]bool) map[resource.Ref]bool {
 	drifted := map[resource.Ref]bool{}
-	for ref := range can {
-		if slices.ContainsFunc(l.paths[ref], func(path string) bool { return slices.Contains(handled, path) }) {
+	for ref := range waiting {
+		if l.earlier[ref] {
+			delete(l.earlier, ref)
 			drifted[ref] = true
 		}
 	}
 	return drifted
+}
+
+// of returns the resources of paths.
+func (l *Lookout) of(paths []string) map[resource.Ref]bool {
+	refs := map[resource.Ref]bool{}
+	for ref, watched := range l.paths {
+		if slices.ContainsFunc(watched, func(path string) bool { return slices.Contains(paths, path) }) {
+			refs[ref] = true
+		}
+	}
+	return refs
 }
 
 // EndAside is called when they were handled, with the resources that were changed.

@@ -137,10 +137,11 @@ func (p *Pace) wait(r *record) time.Duration {
 	return min(wait, p.Most)
 }
 
-// Begin records that a run begins, for whatever reason. It handles all changes so far.
-func (p *Pace) Begin(now time.Time) {
+// Begin records that a run begins, for whatever reason. It handles all changes so far, and returns their paths.
+func (p *Pace) Begin(now time.Time) (handled []string) {
 	p.own = nil
 	for path, c := range p.pending {
+		handled = append(handled, path)
 		switch {
 		case c.own:
 			p.own = append(p.own, path)
@@ -150,6 +151,7 @@ func (p *Pace) Begin(now time.Time) {
 		}
 	}
 	clear(p.pending)
+	return handled
 }
 
 // blame counts a path as the cause of a run.

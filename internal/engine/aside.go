@@ -102,6 +102,17 @@ func (a Aside) Resources(kinds ...string) map[resource.Ref]bool {
 	return can
 }
 
+// Waiting returns those of [Aside.Resources] that have not had their turn in the run.
+func (a Aside) Waiting(kinds ...string) map[resource.Ref]bool {
+	can := a.Resources(kinds...)
+	for _, e := range a.run.entries {
+		if e.done {
+			delete(can, e.Ref)
+		}
+	}
+	return can
+}
+
 func (a Aside) wasManaged(node int) bool {
 	e := a.run.entries[node]
 	return e.Deletes == nil && !e.blocksDependents && a.run.Store.Observed(e.thing) != nil
