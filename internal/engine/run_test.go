@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,6 +98,15 @@ func TestRun(t *testing.T) {
 				"Thing/t Skipped", "  skipped because of failed dependencies: Thing/s",
 				"Thing/z InSync",
 			},
+		},
+		"a failure names its reason after no more than the beginning of long values": {
+			given: func(w *world) {
+				there("a")(w)
+				w.fail["color a"] = errBroken
+			},
+			items: [][]string{{"Thing/a", `{"color":"` + strings.Repeat("blue", 20) + `"}`}},
+			did:   []string{"write a (color)"},
+			want:  []string{"Thing/a Failed", "  change of color from red to blueblueblueblueblueblueblueblueblueb... failed: broken"},
 		},
 		"refreshes coalesce into one": {
 			given: there("s"),

@@ -162,10 +162,16 @@ func (r *run) event(e *entry, c resource.Change, err error) report.Event {
 	if err != nil {
 		ev.Status = report.Failure
 		ev.Corrective = false
-		change := fmt.Sprintf("change of %s from %s to %s failed", c.Property, cmp.Or(c.Is, resource.Absent), cmp.Or(c.Should, resource.Absent))
+		change := fmt.Sprintf("change of %s from %s to %s failed", c.Property, brief(c.Is), brief(c.Should))
 		ev.Message = cmp.Or(c.Failed, change) + ": " + text.Error(err)
 	}
 	return ev
+}
+
+// brief shortens a value for the message of a failure: the reason comes after the values, and a status has little room.
+func brief(value string) string {
+	const most = 40
+	return text.Clip(cmp.Or(value, resource.Absent), most)
 }
 
 // corrective reports whether a change corrects drift: the value differs from the one that a run last
