@@ -22,33 +22,39 @@ const patience = time.Second
 // correctMeanwhile corrects drift while a command of a run goes on, until done is closed. It is called from the agent's
 // goroutine, and handles only events that don't need the run to end.
 func (a *Agent) correctMeanwhile(ctx context.Context, done <-chan struct{}, aside engine.Aside) {
+	check := a.Clock.Now().Add(patience) // of earlier drift; zero after it
 	var can map[resource.Ref]bool
-	check := a.Clock.Now().Add(patience)
 	for ctx.Err() == nil {
 		if can == nil && !a.lookout.Due().IsZero() {
 			can = aside.Resources(meanwhileKinds()...)
 		}
-		due := a.lookout.DueAside(can)
-		if !check.IsZero() && (due.IsZero() || check.Before(due)) {
-			due = check
-		}
 		wait := a.Interval
-		if !due.IsZero() {
+		if due := earliest(check, a.lookout.DueAside(can)); !due.IsZero() {
 			wait = max(due.Sub(a.Clock.Now()), time.Millisecond) // a command that is done has precedence
 		}
 		if a.awaitMeanwhile(ctx, done, wait) {
 			return
 		}
 		now := a.Clock.Now()
-		if !check.IsZero() && !now.Before(check) {
+		if isDue(check, now) {
 			check = time.Time{}
 			a.correctDrift(ctx, aside, a.lookout.Earlier(aside.Waiting(meanwhileKinds()...)))
 		}
-		if due := a.lookout.DueAside(can); !due.IsZero() && !now.Before(due) {
+		if isDue(a.lookout.DueAside(can), now) {
 			a.correctDrift(ctx, aside, a.lookout.BeginAside(now, can))
 		}
 	}
 }
+
+// earliest returns the earlier of two times. The zero time means never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func isDue(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
 // awaitMeanwhile waits for an event, and reports whether done is closed.
 func (a *Agent) awaitMeanwhile(ctx context.Context, done <-chan struct{}, wait time.Duration) bool {
