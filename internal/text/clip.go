@@ -1,6 +1,9 @@
 package text
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 const ellipsis = "..."
 
@@ -34,6 +37,15 @@ func ClipFront(s string, n int) string {
 		}
 	}
 	return ellipsis + s[first:]
+}
+
+// ClipMiddle is Clip that retains both ends of s, with an ellipsis between them: of an error, what failed and why.
+func ClipMiddle(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	first := strings.TrimSuffix(Clip(s, (n+len(ellipsis))/2), ellipsis)
+	return first + ClipFront(s, n-len(first))
 }
 
 // TrimIncomplete removes the first bytes of a character whose other bytes are missing at the end

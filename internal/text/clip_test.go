@@ -36,6 +36,26 @@ func TestClipSplitsNoCharacter(t *testing.T) {
 	}
 }
 
+func TestClipMiddleRetainsBothEnds(t *testing.T) {
+	for _, c := range []struct {
+		s    string
+		n    int
+		want string
+	}{
+		{"", 3, ""},
+		{"abcdefg", 7, "abcdefg"},
+		{"abcdefgh", 7, "ab...gh"},
+		{"abcdefgh", 6, "a...gh"},
+		{"abcd", 3, "..."},
+		{"añbcdeñf", 7, "a...ñf"},
+		{"cannot write /a: no space left", 20, "cannot w...pace left"},
+	} {
+		if got := text.ClipMiddle(c.s, c.n); got != c.want {
+			t.Errorf("ClipMiddle(%q, %d): got %q, want %q", c.s, c.n, got, c.want)
+		}
+	}
+}
+
 func FuzzClip(f *testing.F) {
 	f.Add("añb日", 5)
 	f.Add("\x80\x80\x80\xff\xe6\x97", 4)
@@ -43,14 +63,15 @@ func FuzzClip(f *testing.F) {
 		if n < len("...") {
 			return
 		}
-		for _, got := range []string{text.Clip(s, n), text.ClipFront(s, n)} {
+		for i, got := range []string{text.Clip(s, n), text.ClipFront(s, n), text.ClipMiddle(s, n)} {
 			if len(got) > n || utf8.ValidString(s) && !utf8.ValidString(got) {
 				t.Errorf("%q in %d bytes: %q", s, n, got)
 			}
 			if len(s) <= n && got != s {
 				t.Errorf("%q fits %d bytes and became %q", s, n, got)
 			}
-			if len(s) > n && len(got) < n-utf8.UTFMax+1 {
+			cuts := max(1, i) // the third one cuts twice
+			if len(s) > n && len(got) < n-cuts*(utf8.UTFMax-1) {
 				t.Errorf("%q in %d bytes has lost more than a character: %q", s, n, got)
 			}
 		}

@@ -129,8 +129,8 @@ func Sample(node string, s State) v1alpha1.NodeSample {
 	return v1alpha1.NodeSample{Node: node, State: s.ResourceState, Message: Message(s.Message)}
 }
 
-// Message makes text from a node printable and as short as a status or an event can hold.
-func Message(s string) string { return text.Clip(text.Line(s), maxMessage) }
+// Message makes text from a node printable and as short as a status or an event can hold. The reason of an error is at its end.
+func Message(s string) string { return text.ClipMiddle(text.Line(s), maxMessage) }
 
 // TopSamples sorts samples by urgency and node, and returns the first MaxSamples.
 func TopSamples(samples []v1alpha1.NodeSample) []v1alpha1.NodeSample {
