@@ -1,7 +1,7 @@
 // Finds the pages that contain all words, those with the words in the title first.
 const input = document.getElementById("search");
 const results = document.getElementById("results");
-const root = document.body.dataset.root;
+const root = document.querySelector(".brand a").href;
 
 function excerpt(text, word) {
   const at = text.toLowerCase().indexOf(word);
@@ -16,12 +16,12 @@ input.addEventListener("input", () => {
   const found = searchIndex
     .map((page) => ({ page, title: page.title.toLowerCase(), text: page.text.toLowerCase() }))
     .filter((p) => words.every((w) => p.title.includes(w) || p.text.includes(w)))
-    .map((p) => ({ page: p.page, score: words.filter((w) => p.title.includes(w)).length }))
+    .map((p) => ({ page: p.page, score: 2 * words.filter((w) => p.title.includes(w)).length - p.page.url.startsWith("adr/") }))
     .sort((a, b) => b.score - a.score)
     .slice(0, 12);
   for (const { page } of found) {
     const link = document.createElement("a");
-    link.href = root + page.url;
+    link.href = new URL(page.url, root).href;
     link.textContent = page.title;
     const small = document.createElement("small");
     small.textContent = excerpt(page.text, words[0]);
