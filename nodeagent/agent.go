@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/drift"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/trace"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -29,6 +30,7 @@ type Agent struct {
 	keys     *keyring.Keyring
 	runner   *runner
 	lookout  *drift.Lookout // nil: nothing is watched
+	watched  host.Host      // the host itself: Config.Host may be a trace
 	schedule *schedule.Schedule
 	objects  mailbox
 	watchdog watchdog
@@ -72,6 +74,7 @@ func New(c Config) (*Agent, error) {
 	}
 	a := &Agent{
 		Config:   c,
+		watched:  c.Host,
 		cluster:  remote,
 		keys:     keyring.New(keyring.Config{Node: c.Node, Disk: documents("keys"), MaxAge: c.KeyAge, Now: c.Clock.Now, Warn: c.Log.Warn}),
 		catalogs: catalogs.NewStore(documents("catalogs"), remote.Catalog, c.Log.Warn),
@@ -79,26 +82,18 @@ func New(c Config) (*Agent, error) {
 		results:  make(chan func(context.Context)),
 		written:  make(chan func()),
 	}
-	if c.Watch {
-		if a.lookout, err = drift.New(c.Host, c.Interval); err != nil {
-			c.Log.Warn("drift is corrected only at the interval", "error", err)
-		}
-	}
-	if a.disabled, err = watchDisabled(c.Host, c.HostStateDir); err != nil {
-		c.Log.Warn("disabled runs are reported only at the interval", "error", err)
-	}
-	if c.Log.Enabled(context.Background(), slog.LevelDebug) { // after drift.New, which needs the host itself
+	if c.Log.Enabled(context.Background(), slog.LevelDebug) {
 		a.Host = trace.New(c.Host, c.Clock.Now, func(line string) { c.Log.Debug(line) })
 	}
 	a.runner = &runner{
-		node: c.Node, kinds: c.Kinds, bucket: c.Bucket, open: a.keys.Open, lookout: a.lookout, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
+		node: c.Node, kinds: c.Kinds, bucket: c.Bucket, open: a.keys.Open, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
 		control: hostrun.Options{
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
 			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },
 		},
 	}
-	if a.lookout != nil {
-		a.runner.idle = a.correctMeanwhile
+	if err := a.watchHost(); err != nil {
+		c.Log.Warn("drift and disabled runs are noticed only at the interval, until the host can be watched", "error", err)
 	}
 	return a, nil
 }
@@ -118,8 +113,10 @@ func (a *Agent) markBusy() { a.watchdog.busy(a.Clock.Now()) }
 // Run manages the host until ctx ends. It then finishes the current resource, saves the
 // state and returns nil. A restart may fix an error.
 func (a *Agent) Run(ctx context.Context) error {
-	defer func() { _ = a.lookout.Close() }() // nothing is buffered
-	defer a.disabled.close()
+	defer func() {
+		_ = a.lookout.Close() // nothing is buffered
+		a.disabled.close()
+	}()
 	ctx, stop := context.WithCancelCause(ctx)
 	a.start = func(f func(context.Context)) { a.background.Go(func() { f(ctx) }) }
 	a.start(func(ctx context.Context) { stop(a.cluster.Watch(ctx, a.objects.put)) })

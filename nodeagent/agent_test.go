@@ -49,6 +49,7 @@ func TestAgent(t *testing.T) {
 		"is ready once it knows that there is nothing to run":           isReadyWithoutCatalog,
 		"keeps the since field when it restarts without the API server": keepsStatus,
 		"corrects drift as it happens, once":                            correctsAsItHappens,
+		"watches its host as soon as it can":                            watchesLater,
 		"reports at once that runs are disabled or enabled":             noticesDisabled,
 		"reports why runs are disabled":                                 respectsDisabled,
 		"fails a run that exceeds its time limit":                       stopsLongRuns,

@@ -52,6 +52,21 @@ func correctsAsItHappens(_ *testing.T, m *machine) {
 	m.Expect(m.object().ResourceVersion).To(Equal(before.ResourceVersion))
 }
 
+func watchesLater(_ *testing.T, m *machine) {
+	m.unwatchable.Store(true)
+	m.start()
+	m.applied(m.should(fileEntry("motd", "good\n")))
+	m.Expect(m.logs.String()).To(ContainSubstring("too many open files"))
+	m.unwatchable.Store(false)
+	runs := m.runs.Load()
+	m.passes("a run follows", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs)) })
+	for range 2 { // another run at the interval may have been due the first time
+		m.file("motd").write("bad\n")
+		m.moments("drift is corrected", func(g Gomega) { g.Expect(m.file("motd").text()).To(Equal("good\n")) })
+	}
+	m.soon("the drift is reported", func(g Gomega) { g.Expect(m.object().Status.LastRun.Trigger).To(Equal(v1alpha1.TriggerDrift)) })
+}
+
 func waitsForSplay(t *testing.T, m *machine) {
 	m.start()
 	m.applied(m.should(fileEntry("motd", "good\n")))

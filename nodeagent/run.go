@@ -19,6 +19,9 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	a.failure = nil
 	a.schedule.Ran(a.Clock.Now())
 	a.rotateKeys()
+	if err := a.watchHost(); err != nil {
+		a.Log.Debug("the host cannot be watched", "error", err)
+	}
 	is := a.facts(ctx)
 	if a.target == nil {
 		a.ready.succeeded() // there is nothing to run

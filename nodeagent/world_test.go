@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,6 +26,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent"
@@ -71,6 +73,8 @@ type machine struct {
 	luck  float64       // the agent's random number, 0.5 by default
 
 	before, after []string // commands before and after a run
+
+	unwatchable atomic.Bool // the host cannot be watched
 
 	spread time.Duration
 
@@ -119,7 +123,7 @@ func (m *machine) start() {
 	h, err := linux.Open(linux.Options{Root: m.root})
 	must(m.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
-		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(), StateDir: m.stateDir(), HostStateDir: state.DefaultDir,
+		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: limitedHost{h, &m.unwatchable}, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(), StateDir: m.stateDir(), HostStateDir: state.DefaultDir,
 		Interval: interval, Splay: time.Minute, Spread: m.spread, KeyAge: m.keyAge, Watch: true, Limit: m.limit, Before: m.before, After: m.after, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return m.luck },
 		Ran: func(nodeagent.RunSummary) { m.runs.Add(1); m.ran() },
 	})
@@ -133,6 +137,20 @@ func (m *machine) start() {
 		must(m.t, <-ended)
 		must(m.t, h.Close())
 	})
+}
+
+// A limitedHost has no watches left while its limit is reached.
+type limitedHost struct {
+	*linux.Host
+	limited *atomic.Bool
+}
+
+// Watch implements [host.Watcher].
+func (h limitedHost) Watch() (host.Watch, error) {
+	if h.limited.Load() {
+		return nil, errors.New("too many open files")
+	}
+	return h.Host.Watch()
 }
 
 func (m *machine) stateDir() string { return filepath.Join(m.root, "var/lib/fettle") }
