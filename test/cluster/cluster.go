@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -183,6 +184,19 @@ func (c *Cluster) writeKubeconfig() error {
 
 // Kubeconfig is the path of an administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return c.file("kubeconfig") }
+
+// Server is the URL of the API server for nodes.
+func (c *Cluster) Server() string { return "https://" + server }
+
+// Gateway is the address of the control plane's machine for nodes.
+func (c *Cluster) Gateway() string { return gateway }
+
+// Listen listens on a port of the control plane's machine, which nodes reach. It returns the address.
+func (c *Cluster) Listen(port int) (net.Listener, string, error) {
+	address := net.JoinHostPort(gateway, strconv.Itoa(port))
+	l, err := c.netns.Listen(address)
+	return l, address, err
+}
 
 // Programs are the directories with kubectl and the other programs.
 func (c *Cluster) Programs() programs.Programs { return c.programs }

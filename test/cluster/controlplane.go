@@ -201,25 +201,25 @@ func poll(ctx context.Context, what string, try func() error) error {
 
 // Kubectl runs kubectl as administrator and returns its standard output.
 func (c *Cluster) Kubectl(ctx context.Context, args ...string) (string, error) {
+	return c.KubectlWith(ctx, "", args...)
+}
+
+// KubectlWith is Kubectl with a standard input.
+func (c *Cluster) KubectlWith(ctx context.Context, input string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.programs.Path("kubectl"), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
+	cmd.Stdin = strings.NewReader(input)
 	return output(cmd)
 }
 
 // Apply applies a manifest as administrator.
 func (c *Cluster) Apply(ctx context.Context, manifest string) error {
-	return c.kubectlWith(ctx, manifest, "apply", "-f", "-")
+	_, err := c.KubectlWith(ctx, manifest, "apply", "-f", "-")
+	return err
 }
 
 // Delete deletes the objects of a manifest and waits until they are gone. Objects that do not exist are no error.
 func (c *Cluster) Delete(ctx context.Context, manifest string) error {
-	return c.kubectlWith(ctx, manifest, "delete", "--ignore-not-found", "-f", "-")
-}
-
-func (c *Cluster) kubectlWith(ctx context.Context, input string, args ...string) error {
-	cmd := exec.CommandContext(ctx, c.programs.Path("kubectl"), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
-	cmd.Stdin = strings.NewReader(input)
-	_, err := output(cmd)
+	_, err := c.KubectlWith(ctx, manifest, "delete", "--ignore-not-found", "-f", "-")
 	return err
 }

@@ -140,6 +140,24 @@ func (n Namespace) connect(from net.Conn, address string) {
 
 // dial connects to an IP address and port in the namespace.
 func (n Namespace) dial(address string) (conn net.Conn, err error) {
+	err = n.inside(func() (err error) {
+		conn, err = net.Dial("tcp", address)
+		return err
+	})
+	return conn, err
+}
+
+// Listen listens on an IP address and port in the namespace.
+func (n Namespace) Listen(address string) (l net.Listener, err error) {
+	err = n.inside(func() (err error) {
+		l, err = net.Listen("tcp", address)
+		return err
+	})
+	return l, err
+}
+
+// inside calls f on a thread that is in the namespace.
+func (n Namespace) inside(f func() error) (err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -150,9 +168,9 @@ func (n Namespace) dial(address string) (conn net.Conn, err error) {
 		}
 		defer ns.Close()
 		if err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err == nil {
-			conn, err = net.Dial("tcp", address)
+			err = f()
 		}
 	}()
 	<-done
-	return conn, err
+	return err
 }

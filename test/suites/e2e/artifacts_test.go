@@ -35,6 +35,10 @@ func artifacts() string {
 }
 
 func collect(ctx context.Context, dir string) {
+	for _, n := range c.Nodes() {
+		out, err := n.Logs(ctx, "kubelet", "containerd", "kube-proxy", "fettle-nodeagent")
+		save(filepath.Join(dir, n.Name+".log"), out, err)
+	}
 	for name, args := range map[string][]string{
 		"objects.txt": {"get", "nodes,pods,deployments,daemonsets,leases,customresourcedefinitions", "-A", "-o", "wide"},
 		"fettle.yaml": {"get", "fettle,nodecatalogs,catalogs", "-A", "-o", "yaml"},
@@ -43,12 +47,8 @@ func collect(ctx context.Context, dir string) {
 		"manager.log": {"logs", "-n", "fettle-system", "-l", "app.kubernetes.io/name=fettle", "--prefix", "--tail=2000"},
 		"agents.log":  {"logs", "-n", "fettle-nodes", "-l", "app.kubernetes.io/name=fettle", "--prefix", "--tail=2000"},
 	} {
-		out, err := c.Kubectl(ctx, args...)
+		out, err := c.Kubectl(ctx, append(args, "--request-timeout=10s")...)
 		save(filepath.Join(dir, name), out, err)
-	}
-	for _, n := range c.Nodes() {
-		out, err := n.Logs(ctx, "kubelet", "containerd", "kube-proxy")
-		save(filepath.Join(dir, n.Name+".log"), out, err)
 	}
 }
 

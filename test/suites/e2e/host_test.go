@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"context"
+	"io"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -21,6 +22,12 @@ func condition(ctx context.Context, resource, kind string) func() string {
 	}
 }
 
+// nudge changes a resource without effect, so that its nodes apply it again before the next interval.
+func nudge(ctx context.Context, resource string) {
+	GinkgoHelper()
+	kubectl(ctx, "patch", resource, "--type=merge", `--patch={"spec":{"noop":false}}`)
+}
+
 var _ = Describe("A host", Label("host"), func() {
 	It("gets its package although the agent is killed meanwhile", func(ctx SpecContext) {
 		apply(ctx, nginx)
@@ -31,19 +38,28 @@ var _ = Describe("A host", Label("host"), func() {
 	}, NodeTimeout(5*soon))
 
 	It("whose apt is locked gets its package once the lock is free", func(ctx SpecContext) {
+		apply(ctx, file("e2e-locked", "/etc/e2e-locked", "desired\n"))
+		ready(ctx, "file/e2e-locked")
 		// dpkg locks by fcntl, not by flock.
-		holder := machine(node).Command(ctx, "perl", "-e", `use Fcntl; open(F, ">>", "/var/lib/dpkg/lock-frontend"); fcntl(F, F_SETLK, pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0)) or die; sleep 3600`)
+		holder := machine(node).Command(ctx, "perl", "-e", `use Fcntl; $| = 1; open(F, ">>", "/var/lib/dpkg/lock-frontend"); my $lock = pack("s s x4 l! l! i", F_WRLCK, 0, 0, 0, 0);
+			fcntl(F, F_SETLK, $lock) or die; print "held\n"; sleep 3600`)
+		out, err := holder.StdoutPipe()
+		Expect(err).NotTo(HaveOccurred())
 		Expect(holder.Start()).To(Succeed())
 		free := func() {
 			_ = holder.Cancel()
 			_ = holder.Wait()
 		}
 		DeferCleanup(free)
+		_, err = io.ReadFull(out, make([]byte, len("held\n")))
+		Expect(err).NotTo(HaveOccurred())
 		apply(ctx, nginx)
-		Eventually(condition(ctx, "package/nginx-light", "Ready")).WithTimeout(2 * soon).WithContext(ctx).Should(ContainSubstring("lock"))
+		Eventually(func() string { return on(ctx, node, "pgrep -x apt-get || true") }).WithContext(ctx).ShouldNot(BeEmpty())
+		drift(ctx, node, "/etc/e2e-locked", "desired\n") // apt waits for up to ten minutes, but nothing else does
+		Expect(on(ctx, node, "dpkg-query --show --showformat '${db:Status-Status}' nginx-light || true")).NotTo(Equal("installed"))
 		free()
-		kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=3m", "package/nginx-light")
-	}, NodeTimeout(8*soon))
+		ready(ctx, "package/nginx-light")
+	}, NodeTimeout(4*soon))
 
 	It("whose package index is broken says so, and recovers", func(ctx SpecContext) {
 		on(ctx, node, "mv /srv/repository/Packages /srv/repository/Packages.away; rm -rf /var/lib/apt/lists/*")
@@ -56,7 +72,7 @@ var _ = Describe("A host", Label("host"), func() {
 			return kubectl(ctx, "get", "package", "nginx-light", "-o", "jsonpath={.status.nodes.failed}")
 		}).WithTimeout(2 * soon).WithContext(ctx).Should(Equal("1"))
 		restore(ctx)
-		kubectl(ctx, "patch", "package", "nginx-light", "--type=merge", `--patch={"spec":{"ensure":"present"}}`)
+		nudge(ctx, "package/nginx-light")
 		kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=3m", "package/nginx-light")
 	}, NodeTimeout(8*soon))
 

@@ -1,0 +1,62 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// fettle runs fettle of this checkout, as administrator, and returns its standard output.
+func fettle(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	program := filepath.Join(GinkgoT().TempDir(), "fettle")
+	run(ctx, "go", "build", "-o", program, "./cmd/fettle")
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
+	cmd.Stderr = GinkgoWriter
+	out, err := cmd.Output()
+	Expect(err).NotTo(HaveOccurred())
+	return string(out)
+}
+
+// inPod runs fettle in the pod of the agent on a node.
+func inPod(ctx context.Context, name, input string, args ...string) string {
+	GinkgoHelper()
+	out, err := c.KubectlWith(ctx, input, append([]string{"-n", "fettle-nodes", "exec", "-i", agentOn(ctx, name), "--", "/fettle"}, args...)...)
+	Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// installService installs the agent as a service of a node until the end of the spec, beside its pod, and makes it the one that
+// acts.
+func installService(ctx context.Context, name string) {
+	GinkgoHelper()
+	inPod(ctx, name, fettle(ctx, "agent", "token", "--node", name, "--server", c.Server()), "agent", "install", "--kubeconfig", "-")
+	DeferCleanup(func(ctx SpecContext) {
+		rollout(ctx)
+		inPod(ctx, name, "", "agent", "uninstall")
+		kubectl(ctx, "annotate", "namespace", "fettle-nodes", "fettle.dev/token-audience-")
+	}, NodeTimeout(5*soon))
+	restartAgent(ctx, name)
+	Expect(inPod(ctx, name, "", "agent", "status")).To(ContainSubstring("service, process"))
+}
+
+// restartAgent replaces the pod of the agent on a node, and waits until the new one is ready.
+func restartAgent(ctx context.Context, name string, flags ...string) {
+	GinkgoHelper()
+	pods := func() []string {
+		return strings.Fields(kubectl(ctx, "-n", "fettle-nodes", "get", "pods", "-l", "app.kubernetes.io/component=nodeagent", "--field-selector", "spec.nodeName="+name, "-o", "jsonpath={.items[*].metadata.name}"))
+	}
+	old := pods()
+	Expect(old).To(HaveLen(1))
+	kubectl(ctx, append([]string{"-n", "fettle-nodes", "delete", "pod", old[0]}, flags...)...)
+	Eventually(pods).WithContext(ctx).Should(And(HaveLen(1), Not(Equal(old))))
+	kubectl(ctx, "-n", "fettle-nodes", "wait", "--for=condition=Ready", "--timeout=1m", "pod/"+pods()[0])
+}
