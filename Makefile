@@ -121,6 +121,10 @@ E2EFLAGS ?=
 e2e: install-prerequisites ## Run Fettle on a real cluster of its own, as root. E2EFLAGS=--label-filter=drift selects specs.
 	$(GINKGO) --tags e2e --fail-on-pending --timeout 90m -v $(E2EFLAGS) ./test/suites/e2e
 
+.PHONY: e2e-findings
+e2e-findings: install-prerequisites ## Check that the specs of past findings fail with the commits before their fixes: COMMIT=..., as root.
+	@hack/findings.sh
+
 # Takes up to an hour. `make test` does the same with 20 nodes.
 .PHONY: chaos
 chaos: install-prerequisites ## Interrupt manager, API server and etcd during changes of 500 nodes. FETTLE_CHAOS_SEED=n selects the moments.

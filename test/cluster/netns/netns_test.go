@@ -20,7 +20,7 @@ func TestKillEndsTheProcessesInTheNamespaceAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := ns.Delete(context.Background()); err != nil {
+		if err := ns.Delete(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})

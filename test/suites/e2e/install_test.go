@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,17 +24,16 @@ func agentOn(ctx context.Context, name string) string {
 }
 
 var _ = Describe("An installation", Label("install"), func() {
-	It("applied again changes nothing", func(ctx SpecContext) {
-		dir := overlay()
-		for line := range strings.Lines(kubectl(ctx, "apply", "-k", dir)) {
+	It("applied again changes nothing", Label("finding-12"), func(ctx SpecContext) {
+		for line := range strings.Lines(kubectl(ctx, "apply", "-k", installed.overlay)) {
 			// kubectl patches a PodDisruptionBudget with what it is each time.
 			Expect(strings.TrimSpace(line)).To(Or(HaveSuffix("unchanged"), HavePrefix("poddisruptionbudget")))
 		}
-		Expect(kubectl(ctx, "diff", "-k", dir)).To(BeEmpty())
-		kubectl(ctx, "apply", "--server-side", "--dry-run=server", "-k", dir)
+		Expect(kubectl(ctx, "diff", "-k", installed.overlay)).To(BeEmpty())
+		kubectl(ctx, "apply", "--server-side", "--dry-run=server", "-k", installed.overlay)
 	}, NodeTimeout(2*soon))
 
-	It("gives the agent a token that is valid for an hour", func(ctx SpecContext) {
+	It("gives the agent a token that is valid for an hour", Label("finding-6"), func(ctx SpecContext) {
 		token := on(ctx, node, "cat /proc/$(pgrep -x nodeagent)/root/var/run/secrets/kubernetes.io/serviceaccount/token")
 		parts := strings.Split(token, ".")
 		Expect(parts).To(HaveLen(3))
@@ -43,7 +44,7 @@ var _ = Describe("An installation", Label("install"), func() {
 		Expect(time.Duration(times.Exp-times.Iat) * time.Second).To(BeNumerically("<=", time.Hour+time.Minute))
 	}, NodeTimeout(soon))
 
-	It("stops an update of the agents at the first bad node", func(ctx SpecContext) {
+	It("stops an update of the agents at the first bad node", Label("finding-1"), func(ctx SpecContext) {
 		set := func(ctx context.Context, args string) {
 			GinkgoHelper()
 			kubectl(ctx, "-n", "fettle-nodes", "patch", "daemonset", "fettle-nodeagent", "--type=json",
@@ -62,7 +63,7 @@ var _ = Describe("An installation", Label("install"), func() {
 		Consistently(available).WithTimeout(soon).WithPolling(time.Second).WithContext(ctx).Should(Equal("2 of 3, 1 updated"))
 	}, NodeTimeout(4*soon))
 
-	It("has a command in the agent's pod that acts on the host", func(ctx SpecContext) {
+	It("has a command in the agent's pod that acts on the host", Label("finding-4"), func(ctx SpecContext) {
 		fettle := func(ctx context.Context, args ...string) string {
 			GinkgoHelper()
 			return kubectl(ctx, append([]string{"-n", "fettle-nodes", "exec", agentOn(ctx, node), "--", "/fettle"}, args...)...)
@@ -79,20 +80,87 @@ var _ = Describe("An installation", Label("install"), func() {
 		ready(ctx, "file/e2e-disabled")
 	}, NodeTimeout(4*soon))
 
-	// It is the last one, because it removes what all others use, and installs it again.
-	It("is uninstalled without an order, and leaves hosts as they are", Serial, func(ctx SpecContext) {
+	It("has managers on different nodes, of which only one can be evicted at a time", Label("finding-9"), func(ctx SpecContext) {
+		managers := strings.Fields(kubectl(ctx, "-n", "fettle-system", "get", "pods", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName} {end}`))
+		Expect(managers).To(HaveLen(4), "two names, each with its node")
+		DeferCleanup(func(ctx SpecContext) { rollout(ctx) }, NodeTimeout(4*soon))
+		evict := func(name string) error {
+			eviction := filepath.Join(GinkgoT().TempDir(), name)
+			Expect(os.WriteFile(eviction, fmt.Appendf(nil, `{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": %q}}`, name), 0o600)).To(Succeed())
+			_, err := c.Kubectl(ctx, "create", "--raw", "/api/v1/namespaces/fettle-system/pods/"+name+"/eviction", "-f", eviction)
+			return err
+		}
+		Expect(evict(managers[0])).To(Succeed())
+		Expect(evict(managers[2])).To(MatchError(ContainSubstring("disruption budget")))
+		Expect(managers[1]).NotTo(Equal(managers[3]))
+	}, NodeTimeout(2*soon))
+
+	It("runs on a cluster that restricts critical priority classes", Label("finding-5"), func(ctx SpecContext) {
+		restart := restartAPIServer(ctx, "--admission-control-config-file="+admission())
+		DeferCleanup(func(ctx SpecContext) {
+			restart(ctx)
+			// Controllers retry rejected pods with exponential backoff, unless the object changes.
+			kubectl(ctx, "annotate", "-n", "fettle-nodes", "daemonset/fettle-nodeagent", "e2e=retry")
+			kubectl(ctx, "annotate", "-n", "fettle-system", "deployment/fettle-manager", "e2e=retry")
+			rollout(ctx)
+			kubectl(ctx, "annotate", "-n", "fettle-nodes", "daemonset/fettle-nodeagent", "e2e-")
+			kubectl(ctx, "annotate", "-n", "fettle-system", "deployment/fettle-manager", "e2e-")
+		}, NodeTimeout(6*soon))
+		_, err := c.Kubectl(ctx, "run", "critical", "--image=localhost/none", "--dry-run=server", `--overrides={"spec": {"priorityClassName": "system-node-critical"}}`)
+		Expect(err).To(MatchError(ContainSubstring("insufficient quota to match these scopes")))
+		kubectl(ctx, "-n", "fettle-system", "delete", "pods", "--all", "--wait=false")
+		kubectl(ctx, "-n", "fettle-nodes", "delete", "pods", "--wait=false", agentOn(ctx, node))
+		rollout(ctx)
+		Expect(agentOn(ctx, node)).NotTo(BeEmpty())
+	}, NodeTimeout(6*soon))
+
+	It("is uninstalled without an order, and leaves hosts as they are", Label("finding-3"), func(ctx SpecContext) {
+		DeferCleanup(func(ctx SpecContext) { restoreInstallation(ctx) }, NodeTimeout(8*soon))
 		Expect(c.Apply(ctx, file("e2e-left", "/etc/e2e-left", "left\n", "deletionPolicy: Delete"))).To(Succeed())
 		ready(ctx, "file/e2e-left")
-		dir := overlay()
-		kubectl(ctx, "delete", "--ignore-not-found", "--timeout=2m", "-k", dir)
+		kubectl(ctx, "delete", "--ignore-not-found", "--timeout=2m", "-k", installed.overlay)
 		Expect(kubectl(ctx, "get", "customresourcedefinitions", "-o", "name")).NotTo(ContainSubstring("fettle.dev"))
 		Expect(on(ctx, node, "cat /etc/e2e-left")).To(Equal("left\n"))
-		kubectl(ctx, "apply", "-k", dir)
-		rollout(ctx)
+		installed.install(ctx)
 		apply(ctx, file("e2e-again", "/etc/e2e-again", "again\n"))
 		ready(ctx, "file/e2e-again")
 	}, NodeTimeout(8*soon))
 })
+
+// admission returns the path of a configuration that admits pods of critical priority classes only to namespaces with a
+// quota for them.
+func admission() string {
+	GinkgoHelper()
+	path := filepath.Join(GinkgoT().TempDir(), "admission.yaml")
+	Expect(os.WriteFile(path, []byte(`apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+  - name: ResourceQuota
+    configuration:
+      apiVersion: apiserver.config.k8s.io/v1
+      kind: ResourceQuotaConfiguration
+      limitedResources:
+        - resource: pods
+          matchScopes:
+            - {scopeName: PriorityClass, operator: In, values: [system-node-critical, system-cluster-critical]}
+`), 0o644)).To(Succeed())
+	return path
+}
+
+// restartAPIServer restarts the API server with additional flags, and returns a function that restarts it without them.
+func restartAPIServer(ctx context.Context, flags ...string) func(context.Context) {
+	GinkgoHelper()
+	server := c.ControlPlane.APIServer
+	usual := server.Args
+	restart := func(ctx context.Context, args []string) {
+		GinkgoHelper()
+		server.Kill()
+		server.Args = args
+		startAPIServer(ctx)
+	}
+	restart(ctx, slices.Concat(usual, flags))
+	return func(ctx context.Context) { restart(ctx, usual) }
+}
 
 var _ = Describe("A release", Label("install"), func() {
 	It("has small images", func() {

@@ -91,15 +91,18 @@ var _ = Describe("A resource", func() {
 })
 
 var _ = Describe("The samples", func() {
-	It("are applied with kustomize and become ready", Label("install"), func(ctx SpecContext) {
+	It("are applied with kustomize and become ready", Label("install", "finding-2"), func(ctx SpecContext) {
 		for _, n := range c.Nodes() {
 			kubectl(ctx, "label", "node", n.Name, "role=web")
 		}
-		kubectl(ctx, "apply", "-k", checkout+"/config/samples")
+		DeferCleanup(func(ctx SpecContext) {
+			kubectl(ctx, "delete", "--ignore-not-found", "-k", installed.tree+"/config/samples")
+			kubectl(ctx, "label", "nodes", "--all", "role-")
+		}, NodeTimeout(2*soon))
+		kubectl(ctx, "apply", "-k", installed.tree+"/config/samples")
 		kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=3m", "files,packages,users,groups,systemservices", "--all")
 		for _, n := range c.Nodes() {
 			Expect(on(ctx, n.Name, "systemctl is-active nginx")).To(Equal("active\n"))
 		}
-		kubectl(ctx, "delete", "-k", checkout+"/config/samples")
 	}, NodeTimeout(6*soon))
 })

@@ -67,7 +67,7 @@ var _ = Describe("A manager", Label("manager"), func() {
 	It("is not ready while a definition is missing, and recovers", func(ctx SpecContext) {
 		kubectl(ctx, "delete", "customresourcedefinition", "notifies.fettle.dev")
 		DeferCleanup(func(ctx SpecContext) {
-			kubectl(ctx, "apply", "-k", checkout+"/config/crd")
+			kubectl(ctx, "apply", "-k", installed.tree+"/config/crd")
 			rollout(ctx)
 		}, NodeTimeout(3*soon))
 		Eventually(func() string {

@@ -4,7 +4,8 @@
 //
 // The specs share a cluster of three machines, on which the images of this checkout are installed with config/default. Each spec
 // leaves the cluster as it found it. After a failure, logs and objects are in the directory that FETTLE_E2E_ARTIFACTS names.
-// FETTLE_E2E_CLUSTER names the cluster, so that several can run at the same time.
+// FETTLE_E2E_CLUSTER names the cluster, so that several can run at the same time. FETTLE_E2E_COMMIT installs another commit
+// instead of this checkout, to show what its users would see, and FETTLE_E2E_PREVIOUS is the commit to upgrade from.
 package e2e_test
 
 import (
@@ -31,8 +32,9 @@ const (
 )
 
 var (
-	c        *cluster.Cluster
-	checkout string
+	c         *cluster.Cluster
+	checkout  string
+	installed version // what the cluster has before and after each spec
 )
 
 func TestE2E(t *testing.T) {
@@ -52,50 +54,17 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(c.Stop()).To(Succeed()) })
-	for _, archive := range buildImages(ctx) {
-		Expect(c.LoadImage(ctx, archive)).To(Succeed())
+	if commit := os.Getenv("FETTLE_E2E_COMMIT"); commit != "" {
+		installed = at(ctx, commit)
+	} else {
+		installed = checkedOut(ctx)
 	}
-	kubectl(ctx, "apply", "-k", overlay())
-	rollout(ctx)
+	installed.load(ctx)
+	installed.install(ctx)
 }, NodeTimeout(90*time.Minute))
 
 // clusterName is the name of the suite's cluster.
 func clusterName() string { return cmp.Or(os.Getenv("FETTLE_E2E_CLUSTER"), "fettle-e2e") }
-
-// rollout waits until manager and agents run.
-func rollout(ctx context.Context) {
-	GinkgoHelper()
-	kubectl(ctx, "-n", "fettle-system", "rollout", "status", "deployment/fettle-manager", "--timeout=3m")
-	kubectl(ctx, "-n", "fettle-nodes", "rollout", "status", "daemonset/fettle-nodeagent", "--timeout=3m")
-}
-
-// buildImages builds the images of the checkout and returns their archives.
-func buildImages(ctx context.Context) []string {
-	GinkgoHelper()
-	run(ctx, "make", "image", "ARCHES=amd64", "IMAGE_MANAGER=localhost/fettle-manager:e2e", "IMAGE_AGENT=localhost/fettle-nodeagent:e2e")
-	archives, err := filepath.Glob(filepath.Join(checkout, "dist/images/*-amd64.tar"))
-	Expect(err).NotTo(HaveOccurred())
-	Expect(archives).To(HaveLen(2))
-	return archives
-}
-
-// overlay returns a directory with a kustomization of config/default that uses the images of the checkout.
-func overlay() string {
-	GinkgoHelper()
-	Expect(os.MkdirAll(filepath.Join(checkout, "bin"), 0o755)).To(Succeed())
-	dir, err := os.MkdirTemp(filepath.Join(checkout, "bin"), "e2e-")
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(os.RemoveAll, dir)
-	kustomization := `apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-resources: [../../config/default]
-images:
-  - {name: fettle-manager, newName: localhost/fettle-manager, newTag: e2e}
-  - {name: fettle-nodeagent, newName: localhost/fettle-nodeagent, newTag: e2e}
-`
-	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o644)).To(Succeed())
-	return dir
-}
 
 // run runs a command in the checkout and returns its output.
 func run(ctx context.Context, command ...string) string {
