@@ -77,7 +77,7 @@ fmt: ## Format the Go code (gofumpt, grouped imports).
 
 .PHONY: vet
 vet: ## Run go vet on all modules.
-	$(GO) vet ./...
+	$(GO) vet -tags e2e ./...
 	@for dir in $(SUBMODULES); do hack/vet-submodule.sh "$$dir"; done
 
 .PHONY: lint
