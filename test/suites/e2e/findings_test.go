@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -36,6 +37,8 @@ var _ = ReportAfterSuite("findings", func(report Report) {
 // summary returns the beginning of a message in one line.
 func summary(message string) string {
 	const limit = 200
-	line := []rune(strings.ReplaceAll(strings.Join(strings.Fields(message), " "), "|", "\\|"))
+	message = strings.Join(strings.Fields(message), " ")
+	message = regexp.MustCompile(`^Unexpected error: <[^>]*>: \S*/`).ReplaceAllString(message, "")
+	line := []rune(strings.ReplaceAll(message, "|", "\\|"))
 	return string(line[:min(len(line), limit)])
 }

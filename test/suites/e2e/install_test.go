@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -118,7 +119,19 @@ var _ = Describe("An installation", Label("install"), func() {
 		DeferCleanup(func(ctx SpecContext) { restoreInstallation(ctx) }, NodeTimeout(8*soon))
 		Expect(c.Apply(ctx, file("e2e-left", "/etc/e2e-left", "left\n", "deletionPolicy: Delete"))).To(Succeed())
 		ready(ctx, "file/e2e-left")
-		kubectl(ctx, "delete", "--ignore-not-found", "--timeout=2m", "-k", installed.overlay)
+		// Managers that notice late find their permissions deleted.
+		signalManagers(ctx, syscall.SIGSTOP)
+		DeferCleanup(func(ctx SpecContext) { signalManagers(ctx, syscall.SIGCONT) }, NodeTimeout(soon))
+		deleted := make(chan error, 1)
+		go func() {
+			_, err := c.Kubectl(ctx, "delete", "--ignore-not-found", "--timeout=2m", "-k", installed.overlay)
+			deleted <- err
+		}()
+		Eventually(func() string {
+			return kubectl(ctx, "-n", "fettle-system", "get", "deployment", "fettle-manager", "--ignore-not-found", "-o", "jsonpath={.metadata.name}")
+		}).WithContext(ctx).Should(BeEmpty())
+		signalManagers(ctx, syscall.SIGCONT)
+		Eventually(deleted).WithTimeout(3 * soon).WithContext(ctx).Should(Receive(Succeed()))
 		Expect(kubectl(ctx, "get", "customresourcedefinitions", "-o", "name")).NotTo(ContainSubstring("fettle.dev"))
 		Expect(on(ctx, node, "cat /etc/e2e-left")).To(Equal("left\n"))
 		installed.install(ctx)
@@ -126,6 +139,14 @@ var _ = Describe("An installation", Label("install"), func() {
 		ready(ctx, "file/e2e-again")
 	}, NodeTimeout(8*soon))
 })
+
+// signalManagers sends a signal to all managers.
+func signalManagers(ctx context.Context, signal syscall.Signal) {
+	GinkgoHelper()
+	for _, n := range c.Nodes() {
+		on(ctx, n.Name, fmt.Sprintf("pkill -%d -x manager || true", signal))
+	}
+}
 
 // admission returns the path of a configuration that admits pods of critical priority classes only to namespaces with a
 // quota for them.
