@@ -3,7 +3,7 @@
 //
 // Each code block has a language, which says how it is tested:
 //
-//   - yaml is decoded strictly, validated by `fettle validate`, and applied to a real API server as a dry run
+//   - yaml is decoded strictly, validated by `fettle validate`, and applied to a real API server as a dry run, unless it is a kustomization for commands
 //   - sh is run by bash, and has to succeed
 //   - console is run command by command, after the prompts "$ " and "root@web-1:~# ", and the output is compared
 //   - text, cel, gotemplate and puppet are not run

@@ -14,7 +14,14 @@ func (c *cluster) validate(t *testing.T, all []page) {
 		var blocks []block
 		var texts []string
 		for _, b := range p.blocks {
-			if _, marked := b.notRun(); !marked && b.language == "yaml" {
+			_, marked := b.notRun()
+			switch {
+			case marked || b.language != "yaml":
+			case strings.Contains(b.text, "apiVersion: kustomize.config.k8s.io/"):
+				if b.directives["file"] == "" {
+					t.Errorf("%s:%d: save the kustomization, and build it in a command", b.page, b.line)
+				}
+			default:
 				blocks, texts = append(blocks, b), append(texts, b.text)
 			}
 		}
