@@ -12,10 +12,24 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 )
 
-// After a run with an older commit, a table says which specs failed with it: make e2e-findings.
+// Specs with a label such as finding-3 show a fault that was found on the first real cluster. With the images and manifests of
+// the commits in hack/findings.sh, before the faults were fixed, each of them fails:
 //
-// Specs with a label such as finding-3 show a fault that was found on a real cluster. Each fails with the image and the
-// manifests of the commit before it was fixed.
+//	 1  an update continues after the first bad agent: 2 of 3 nodes are updated, 1 agent is available
+//	 2  kubectl apply -k config/samples: the User "deploy" is invalid
+//	 3  kubectl delete -k config/default does not end
+//	 4  fettle in the agent's pod: cannot disable runs: mkdir /var/lib: read-only file system
+//	 5  no pod is admitted to namespaces without a quota, so the rollout of managers does not end
+//	 6  the agent's token is valid for a year
+//	 7  a command that outlives its agent runs twice, or drift is not corrected meanwhile
+//	 8  a certificate that a CA of the host signed is not trusted
+//	 9  both managers can be evicted at once, and one that starts without an API server exits
+//	10  there is no fettle agent install
+//	11  nodecatalogs have no column SILENT
+//	12  a second kubectl apply configures objects
+//	13  files have no column REASON, and a File without nodes is Ready
+//
+// After a run with FETTLE_E2E_COMMIT, findings.md among the artifacts has a row for each of these specs: make e2e-findings.
 var _ = ReportAfterSuite("findings", func(report Report) {
 	if os.Getenv("FETTLE_E2E_COMMIT") == "" {
 		return
