@@ -10,7 +10,7 @@ import (
 )
 
 var _ = Describe("An Exec", Label("exec"), func() {
-	It("that outlives its agents runs once, and drift is corrected meanwhile", func(ctx SpecContext) {
+	It("that outlives its agents runs once, and drift is corrected meanwhile", Label("finding-7"), func(ctx SpecContext) {
 		apply(ctx, file("e2e-meanwhile", "/etc/e2e-meanwhile", "desired\n"))
 		ready(ctx, "file/e2e-meanwhile")
 		DeferCleanup(func(ctx SpecContext) { on(ctx, node, "touch /var/e2e-go; sleep 1; rm -f /var/e2e-*") }, NodeTimeout(soon))

@@ -52,14 +52,14 @@ var _ = Describe("While the API server is away", Label("outage"), Ordered, func(
 		Expect(on(ctx, node, "pgrep -x nodeagent")).To(Equal(before))
 	}, NodeTimeout(2*soon))
 
-	It("a host that reboots has its agent, as a service", func(ctx SpecContext) {
+	It("a host that reboots has its agent, as a service", Label("finding-10"), func(ctx SpecContext) {
 		machine(rebooted).PowerOff()
 		Expect(machine(rebooted).PowerOn(ctx)).To(Succeed())
 		drift(ctx, rebooted, path, "desired\n")
 		Expect(on(ctx, rebooted, "ctr --namespace k8s.io tasks list --quiet")).To(BeEmpty(), "the kubelet starts no pods without the API server")
 	}, NodeTimeout(3*soon))
 
-	It("a manager that starts waits for it", func(ctx SpecContext) {
+	It("a manager that starts waits for it", Label("finding-9"), func(ctx SpecContext) {
 		nodes := []string{"node-1", "node-2"} // the kubelet of node-3 starts no pods
 		managers := func() (pids []string) {
 			for _, name := range nodes {

@@ -14,7 +14,7 @@ import (
 )
 
 var _ = Describe("A source over HTTPS", Label("source"), func() {
-	It("is trusted if a CA of the host signed its certificate", func(ctx SpecContext) {
+	It("is trusted if a CA of the host signed its certificate", Label("finding-8"), func(ctx SpecContext) {
 		authority, err := pki.New("e2e company CA")
 		Expect(err).NotTo(HaveOccurred())
 		listener, address, err := c.Listen(8443)

@@ -25,7 +25,7 @@ func column(ctx context.Context, resource, name string) string {
 }
 
 var _ = Describe("kubectl get", Label("status"), func() {
-	It("shows a node whose agent is silent", func(ctx SpecContext) {
+	It("shows a node whose agent is silent", Label("finding-11"), func(ctx SpecContext) {
 		const name = "node-3"
 		manifest := strings.ReplaceAll(file("e2e-silent", "/etc/e2e-silent", "x"), "nodeSelector: {}", "nodeSelector: {matchLabels: {kubernetes.io/hostname: "+name+"}}")
 		apply(ctx, manifest)
@@ -55,7 +55,7 @@ var _ = Describe("kubectl get", Label("status"), func() {
 		Expect(column(ctx, "file/e2e-off", "DISABLED")).To(Equal("0"))
 	}, NodeTimeout(4*soon))
 
-	It("says that a resource selects no node", func(ctx SpecContext) {
+	It("says that a resource selects no node", Label("finding-13"), func(ctx SpecContext) {
 		apply(ctx, strings.ReplaceAll(file("e2e-nowhere", "/etc/e2e-nowhere", "x"), "nodeSelector: {}", "nodeSelector: {matchLabels: {absent: label}}"))
 		ready(ctx, "file/e2e-nowhere")
 		Expect(column(ctx, "file/e2e-nowhere", "REASON")).To(Equal("NoNodesSelected"))
