@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/compiler/draft"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/expression"
 )
@@ -16,28 +15,28 @@ import (
 // A nodeAssignment is the part of a revision that one node gets.
 type nodeAssignment struct {
 	*evalContext
-	targets []*draft.Target                   // that select the node
-	blocked map[*draft.Draft]*fault.Fault     // on this node alone
-	own     map[*draft.Draft]*draft.Rendering // entries of this node alone
+	targets []*Target               // that select the node
+	blocked map[*Draft]*fault.Fault // on this node alone
+	own     map[*Draft]*rendering   // entries of this node alone
 	group   *nodeGroup
 }
 
 // An assigner assigns one revision. The order of nodes has no influence.
 type assigner struct {
-	revision *draft.Revision
+	revision *Revision
 	seal     Sealer
 	nodes    []*nodeAssignment
 	groups   map[string]*nodeGroup
-	over     map[*draft.Draft]bool // whose templates exceed a limit
+	over     map[*Draft]bool // whose templates exceed a limit
 }
 
 // newAssigner selects nodes and evaluates all expressions.
-func newAssigner(r *draft.Revision, nodes []*evalContext, seal Sealer) *assigner {
+func newAssigner(r *Revision, nodes []*evalContext, seal Sealer) *assigner {
 	a := &assigner{revision: r, seal: seal, groups: map[string]*nodeGroup{}, nodes: make([]*nodeAssignment, len(nodes))}
 	for i, n := range nodes {
-		a.nodes[i] = &nodeAssignment{evalContext: n, blocked: map[*draft.Draft]*fault.Fault{}, own: map[*draft.Draft]*draft.Rendering{}}
+		a.nodes[i] = &nodeAssignment{evalContext: n, blocked: map[*Draft]*fault.Fault{}, own: map[*Draft]*rendering{}}
 	}
-	matching := make(map[*draft.Target][]*evalContext, len(r.Targets))
+	matching := make(map[*Target][]*evalContext, len(r.Targets))
 	for _, t := range r.Targets {
 		matching[t] = slices.DeleteFunc(slices.Clone(nodes), func(n *evalContext) bool { return !n.matchesAll && !t.Matches(n.Labels) })
 	}
@@ -50,8 +49,8 @@ func newAssigner(r *draft.Revision, nodes []*evalContext, seal Sealer) *assigner
 }
 
 // templated returns the nodes of each template that can be rendered.
-func (a *assigner) templated() map[*draft.Draft][]*evalContext {
-	all := map[*draft.Draft][]*evalContext{}
+func (a *assigner) templated() map[*Draft][]*evalContext {
+	all := map[*Draft][]*evalContext{}
 	for _, n := range a.nodes {
 		for _, d := range n.perNode() {
 			if d.PerNode.Template != nil && n.canRender(d.PerNode) {
@@ -63,7 +62,7 @@ func (a *assigner) templated() map[*draft.Draft][]*evalContext {
 }
 
 // selectNodes adds a target to the nodes that it selects. Both are in the order of their names.
-func (a *assigner) selectNodes(t *draft.Target, matching []*evalContext, over bool) {
+func (a *assigner) selectNodes(t *Target, matching []*evalContext, over bool) {
 	next := 0
 	for _, n := range matching {
 		for a.nodes[next].evalContext != n {
@@ -84,7 +83,7 @@ func (a *assigner) selectNodes(t *draft.Target, matching []*evalContext, over bo
 }
 
 // decide returns whether when selects the node. If that is unknown, the resources are the node's, and withheld.
-func (n *evalContext) decide(t *draft.Target) (selected bool, f *fault.Fault) {
+func (n *evalContext) decide(t *Target) (selected bool, f *fault.Fault) {
 	if !n.canEvaluate(t) {
 		return true, waitingForFacts(n)
 	}
@@ -96,7 +95,7 @@ func (n *evalContext) decide(t *draft.Target) (selected bool, f *fault.Fault) {
 }
 
 // add adds a target that selects the node. f withholds its drafts there; nil does not.
-func (n *nodeAssignment) add(t *draft.Target, f *fault.Fault) {
+func (n *nodeAssignment) add(t *Target, f *fault.Fault) {
 	n.targets = append(n.targets, t)
 	if f == nil {
 		return
@@ -109,8 +108,8 @@ func (n *nodeAssignment) add(t *draft.Target, f *fault.Fault) {
 }
 
 // perNode returns the drafts that have an entry of the node's own, in the order of the catalog.
-func (n *nodeAssignment) perNode() []*draft.Draft {
-	var all []*draft.Draft
+func (n *nodeAssignment) perNode() []*Draft {
+	var all []*Draft
 	for _, t := range n.targets {
 		for _, d := range t.Drafts {
 			if d.PerNode != nil && d.Fault == nil && n.blocked[d] == nil {
@@ -122,11 +121,11 @@ func (n *nodeAssignment) perNode() []*draft.Draft {
 	return all
 }
 
-func compareDrafts(a, b *draft.Draft) int { return cmp.Compare(a.Place, b.Place) }
+func compareDrafts(a, b *Draft) int { return cmp.Compare(a.Place, b.Place) }
 
 // assign makes the node's own entries, as many as the size budget allows, and finds the group of the node.
 func (a *assigner) assign(n *nodeAssignment) {
-	left := sizeBudget{node: n.Name, left: draft.MaxCatalog}
+	left := sizeBudget{node: n.Name, left: maxCatalog}
 	for _, d := range n.perNode() {
 		if a.over[d] {
 			n.blocked[d] = overTemplateLimit()
@@ -151,12 +150,12 @@ func (a *assigner) assign(n *nodeAssignment) {
 }
 
 // entryFor returns the node's own entry of a draft.
-func (n *evalContext) entryFor(d *draft.Draft, seal Sealer) *draft.Rendering {
+func (n *evalContext) entryFor(d *Draft, seal Sealer) *rendering {
 	if d.PerNode.Template == nil {
 		return n.sealedFor(d, seal)
 	}
 	if !n.canRender(d.PerNode) {
-		return &draft.Rendering{Fault: waitingForFacts(n)}
+		return &rendering{Fault: waitingForFacts(n)}
 	}
 	result, _ := n.results.get(d.PerNode.ID)
 	if result.err == nil {
@@ -166,19 +165,19 @@ func (n *evalContext) entryFor(d *draft.Draft, seal Sealer) *draft.Rendering {
 	if errors.Is(result.err, expression.ErrTooLong) {
 		reason = v1alpha1.ReasonTooLarge
 	}
-	return &draft.Rendering{Fault: fault.New(reason, "cannot render contentTemplate on node %s: %v", n.Name, result.err)}
+	return &rendering{Fault: fault.New(reason, "cannot render contentTemplate on node %s: %v", n.Name, result.err)}
 }
 
 // sealedFor returns the entry with its values sealed for the node.
-func (n *evalContext) sealedFor(d *draft.Draft, seal Sealer) *draft.Rendering {
+func (n *evalContext) sealedFor(d *Draft, seal Sealer) *rendering {
 	if n.PublicKey == "" {
-		return &draft.Rendering{Fault: fault.New(v1alpha1.ReasonWaitingForKey, "waits for the key of node %s, which its agent has not published yet", n.Name)}
+		return &rendering{Fault: fault.New(v1alpha1.ReasonWaitingForKey, "waits for the key of node %s, which its agent has not published yet", n.Name)}
 	}
-	made, err := d.PerNode.Sealed(func(attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
+	made, err := d.PerNode.sealed(func(attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
 		return seal(&n.Node, d.Ref, attribute, from)
 	})
 	if err != nil {
-		return &draft.Rendering{Fault: fault.New(v1alpha1.ReasonWaitingForKey, "waits for another key of node %s: %v", n.Name, err)}
+		return &rendering{Fault: fault.New(v1alpha1.ReasonWaitingForKey, "waits for another key of node %s: %v", n.Name, err)}
 	}
 	return made
 }
@@ -220,4 +219,25 @@ func (a *assigner) findings(selected map[v1alpha1.ResourceRef][]string) fault.Fi
 		}
 	}
 	return all
+}
+
+// A sizeBudget is the remaining part of maxCatalog for the entries of one node.
+type sizeBudget struct {
+	node    string
+	left    int
+	largest v1alpha1.ResourceRef
+	size    int // of the largest
+}
+
+// take uses a part of the budget, or returns a fault if too little remains.
+func (b *sizeBudget) take(ref v1alpha1.ResourceRef, size int) *fault.Fault {
+	if size > b.left {
+		return fault.New(v1alpha1.ReasonTooLarge,
+			"its %d KiB exceed the remaining %d of %d KiB for the own entries of node %s; %s takes the most, %d KiB: render less, or let nodes share it",
+			size>>10, b.left>>10, maxCatalog>>10, b.node, b.largest, b.size>>10)
+	}
+	if b.left -= size; size > b.size {
+		b.largest, b.size = ref, size
+	}
+	return nil
 }

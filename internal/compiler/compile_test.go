@@ -234,21 +234,6 @@ func TestCompile(t *testing.T) {
 				Problems: []string{`File/b||MissingSource|contentFrom names key "other" of ConfigMap ops/motd, which does not exist: create it, or correct contentFrom`},
 			},
 		},
-		"content has only one source": {
-			nodes: []compiler.Node{node("web-1", "web")},
-			resources: []v1alpha1.Resource{
-				file("a", "/a", rendering("x"), from("motd", "text")), file("b", "/b", rendering("x"), content("x")), file("c", "/c", from("motd", "text"), content("x")),
-			},
-			want: outline{
-				Nodes:    map[string]string{"web-1": ""},
-				Withheld: map[string]string{"web-1": "File/a:InvalidSpec File/b:InvalidSpec File/c:InvalidSpec"},
-				Problems: []string{
-					"File/a||InvalidSpec|content, contentTemplate and contentFrom are mutually exclusive: set only one",
-					"File/b||InvalidSpec|content, contentTemplate and contentFrom are mutually exclusive: set only one",
-					"File/c||InvalidSpec|content, contentTemplate and contentFrom are mutually exclusive: set only one",
-				},
-			},
-		},
 		"templates are rendered, wait for facts, and fail with node and line": {
 			nodes: []compiler.Node{node("web-1", "web"), factless("web-2", "web")},
 			resources: []v1alpha1.Resource{

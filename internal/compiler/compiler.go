@@ -1,3 +1,8 @@
+// Package compiler makes catalogs from resources, in two steps: Draft turns resources into a [Revision], without
+// looking at nodes, and Assign gives each node its part of one.
+//
+// The compiler is pure: the same input gives the same bytes, in whatever order. An error in a resource is a [Problem],
+// a value that becomes a condition of that resource; the rest of the fleet goes on.
 package compiler
 
 import (
@@ -6,7 +11,6 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/internal/compiler/draft"
 	"github.com/fettle-dev/fettle/internal/compiler/targeting"
 	"github.com/fettle-dev/fettle/internal/expression"
 )
@@ -29,18 +33,18 @@ func (c *Compiler) Compile(in Input) Result {
 }
 
 // Draft compiles resources without looking at nodes.
-func (c *Compiler) Draft(in Input) *draft.Revision {
+func (c *Compiler) Draft(in Input) *Revision {
 	resources := slices.SortedFunc(slices.Values(in.Resources), compareResources)
 	c.selections.turn()
-	r := draft.Drafter{Kinds: in.Kinds, Env: &c.env, ConfigMap: in.ConfigMap, Secret: in.Secret}.Revise(resources, 1, c.selection)
+	r := drafter{Kinds: in.Kinds, Env: &c.env, ConfigMap: in.ConfigMap, Secret: in.Secret}.revise(resources, 1, c.selection)
 	for _, t := range r.Targets {
-		t.Pack()
+		t.pack()
 	}
 	return r
 }
 
 // Assign gives each node its part of a revision.
-func (c *Compiler) Assign(r *draft.Revision, nodes []Node, seal Sealer) Result {
+func (c *Compiler) Assign(r *Revision, nodes []Node, seal Sealer) Result {
 	result := Result{
 		Catalogs: map[string]*v1alpha1.Catalog{},
 		Nodes:    make(map[string]*NodeResult, len(nodes)),
@@ -88,4 +92,36 @@ func compareResources(a, b v1alpha1.Resource) int {
 	first, _ := catalog.Encode(a) // types of the API encode
 	second, _ := catalog.Encode(b)
 	return slices.Compare(first.Raw, second.Raw)
+}
+
+// Result is the desired state of the fleet.
+type Result struct {
+	// Catalogs has the catalogs by name. Each is used by at least one node.
+	Catalogs map[string]*v1alpha1.Catalog
+	// Nodes has a result by name for every node of the input.
+	Nodes map[string]*NodeResult
+	// Selected maps each resource to the sorted names of the nodes that it selects. Resources of one targeting share
+	// one slice.
+	Selected map[v1alpha1.ResourceRef][]string
+	// Problems are sorted by resource, node and reason.
+	Problems []Problem
+}
+
+// NodeResult is the desired state of one node. Nodes with the same state may share one.
+type NodeResult struct {
+	Spec v1alpha1.NodeCatalogSpec
+	// Digest is the digest of Spec, which the node's agent reports once it has applied it.
+	Digest string
+
+	shared map[v1alpha1.ResourceRef]string // hashes of the entries in shared catalogs
+	own    map[v1alpha1.ResourceRef]string // hashes of the node's own entries
+}
+
+// EntryHash identifies the node's entry of a resource: it changes when the entry does. It is "" if the resource does
+// not select the node or is withheld from it.
+func (n *NodeResult) EntryHash(ref v1alpha1.ResourceRef) string {
+	if hash, ok := n.own[ref]; ok {
+		return hash
+	}
+	return n.shared[ref]
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/compiler/budget"
-	"github.com/fettle-dev/fettle/internal/compiler/draft"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/expression"
 )
@@ -20,8 +18,8 @@ const (
 
 // A result is the result of an expression on one node.
 type result struct {
-	holds bool             // of a when
-	made  *draft.Rendering // of a template
+	holds bool       // of a when
+	made  *rendering // of a template
 	err   error
 	cost  int
 }
@@ -29,50 +27,58 @@ type result struct {
 // An evaluation evaluates the expression of a target or draft on the nodes that it applies to.
 type evaluation[T any] struct {
 	of    T
-	key   string         // of results
-	nodes []*evalContext // to evaluate on
+	key   string // of results
+	nodes []*evalContext
 	run   func(n *evalContext, limit int) result
-	spent int
 }
 
-// Spent implements [budget.Consumer].
-func (e *evaluation[T]) Spent() int { return e.spent }
-
-// Advance implements [budget.Consumer]. Whether it succeeds does not depend on the order of nodes.
-func (e *evaluation[T]) Advance(limit int) bool {
-	for len(e.nodes) > 0 && e.spent <= limit {
-		n := e.nodes[0]
+// spend evaluates on all nodes, and returns the total cost, or false if that exceeds a limit. The order of nodes has no
+// influence on that.
+func (e *evaluation[T]) spend(limit int) (spent int, ok bool) {
+	for _, n := range e.nodes {
 		r, known := n.results.get(e.key)
 		if !known {
-			if r = e.run(n, limit-e.spent); errors.Is(r.err, expression.ErrCutOff) {
-				return false
+			if r = e.run(n, limit-spent); errors.Is(r.err, expression.ErrCutOff) {
+				return 0, false
 			}
 			n.results.put(e.key, r)
 		}
-		e.spent += r.cost
-		e.nodes = e.nodes[1:]
+		if spent += r.cost; spent > limit {
+			return 0, false
+		}
 	}
-	return e.spent <= limit
+	return spent, true
 }
 
-// evaluate carries out evaluations, and returns the targets or drafts that exceed a limit.
+// evaluate carries out evaluations, and returns the targets or drafts that exceed a limit. Each gets an equal share of the
+// total first, and what others leave of theirs is divided among those that need more. So one that wants too much takes
+// nothing from the others. The order of evaluations has no influence.
 func evaluate[T comparable](all []*evaluation[T]) map[T]bool {
+	left := maxTotal
+	for range 2 {
+		limit := min(maxPerExpression, left/max(len(all), 1))
+		all = slices.DeleteFunc(all, func(e *evaluation[T]) bool {
+			spent, ok := e.spend(limit)
+			left -= spent
+			return ok
+		})
+	}
 	over := map[T]bool{}
-	for i := range budget.Divide(all, maxPerExpression, maxTotal) {
-		over[all[i].of] = true
+	for _, e := range all {
+		over[e.of] = true
 	}
 	return over
 }
 
 // evaluateWhens evaluates the conditions of targets on the nodes that their nodeSelectors match.
-func evaluateWhens(matching map[*draft.Target][]*evalContext, targets []*draft.Target) (over map[*draft.Target]bool) {
-	var all []*evaluation[*draft.Target]
+func evaluateWhens(matching map[*Target][]*evalContext, targets []*Target) (over map[*Target]bool) {
+	var all []*evaluation[*Target]
 	for _, t := range targets {
 		if t.When == nil || t.Fault != nil {
 			continue
 		}
 		nodes := slices.DeleteFunc(slices.Clone(matching[t]), func(n *evalContext) bool { return !n.canEvaluate(t) })
-		all = append(all, &evaluation[*draft.Target]{of: t, key: t.Key, nodes: nodes, run: func(n *evalContext, limit int) (r result) {
+		all = append(all, &evaluation[*Target]{of: t, key: t.Key, nodes: nodes, run: func(n *evalContext, limit int) (r result) {
 			r.holds, r.cost, r.err = t.When.Holds(n.variables(), limit)
 			return r
 		}})
@@ -81,19 +87,19 @@ func evaluateWhens(matching map[*draft.Target][]*evalContext, targets []*draft.T
 }
 
 // canEvaluate reports whether the node has reported the facts that the condition reads.
-func (n *evalContext) canEvaluate(t *draft.Target) bool { return !t.When.ReadsFacts() || n.hasFacts() }
+func (n *evalContext) canEvaluate(t *Target) bool { return !t.When.ReadsFacts() || n.hasFacts() }
 
 // evaluateTemplates renders the templates of drafts on their nodes.
-func evaluateTemplates(drafts []*draft.Draft, nodes map[*draft.Draft][]*evalContext) (over map[*draft.Draft]bool) {
-	var all []*evaluation[*draft.Draft]
+func evaluateTemplates(drafts []*Draft, nodes map[*Draft][]*evalContext) (over map[*Draft]bool) {
+	var all []*evaluation[*Draft]
 	for _, d := range drafts {
 		if len(nodes[d]) == 0 {
 			continue
 		}
-		all = append(all, &evaluation[*draft.Draft]{of: d, key: d.PerNode.ID, nodes: nodes[d], run: func(n *evalContext, limit int) (r result) {
+		all = append(all, &evaluation[*Draft]{of: d, key: d.PerNode.ID, nodes: nodes[d], run: func(n *evalContext, limit int) (r result) {
 			var text string
 			if text, r.cost, r.err = d.PerNode.Template.Render(n.variables(), limit); r.err == nil {
-				r.made = d.PerNode.WithContent(text)
+				r.made = d.PerNode.withContent(text)
 			}
 			return r
 		}})
@@ -102,7 +108,7 @@ func evaluateTemplates(drafts []*draft.Draft, nodes map[*draft.Draft][]*evalCont
 }
 
 // canRender reports whether the node has reported the facts that the template reads.
-func (n *evalContext) canRender(p *draft.PerNode) bool {
+func (n *evalContext) canRender(p *perNodeEntry) bool {
 	return !p.Template.ReadsFacts() || n.hasFacts()
 }
 
@@ -110,7 +116,7 @@ func waitingForFacts(n *evalContext) *fault.Fault {
 	return fault.New(v1alpha1.ReasonWaitingForFacts, "waits for the facts of node %s, which its agent has not reported yet", n.Name)
 }
 
-func overLimit(t *draft.Target) *fault.Fault {
+func overLimit(t *Target) *fault.Fault {
 	return fault.New(v1alpha1.ReasonInvalidWhen,
 		"when %q takes more than %d s on all nodes together, or more than its share of the %d s for all resources: read less of the facts, or select by labels",
 		t.Text, maxPerExpression/1_000_000_000, maxTotal/1_000_000_000)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/internal/compiler/draft"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/text"
 )
@@ -22,7 +21,7 @@ type nodeGroup struct {
 
 func newGroup(n *nodeAssignment, exists map[v1alpha1.ResourceRef]bool) *nodeGroup {
 	g := &nodeGroup{shared: map[v1alpha1.ResourceRef]string{}}
-	var members []*draft.Draft
+	var members []*Draft
 	for _, t := range n.targets {
 		members = append(members, t.Drafts...)
 		g.catalogs = append(g.catalogs, t.Refs...)

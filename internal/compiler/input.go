@@ -2,7 +2,6 @@ package compiler
 
 import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/compiler/draft"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -42,9 +41,6 @@ type Node struct {
 	// are withheld until then.
 	PublicKey string
 }
-
-// A SecretValue is one key of a Secret. It formats as a redaction mark.
-type SecretValue = draft.SecretValue
 
 // A Problem withholds a resource from one node, or from all nodes that it selects.
 type Problem = fault.Problem

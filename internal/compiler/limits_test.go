@@ -59,12 +59,19 @@ func TestAnExpressionThatIsTooExpensiveOnAllNodesTogetherIsWithheld(t *testing.T
 	}
 }
 
+// One of these templates alone is within its limit: its share is what it exceeds.
 func TestExpensiveExpressionsDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 
-	in := compiler.Input{Nodes: webs(150), Kinds: kinds(), Resources: []v1alpha1.Resource{file("z", "/z", rendering("{{ .node.name }}"))}}
+	const template = `{{ range 30000 }}{{ end }}{{ .node.name }}`
+	alone := compiler.Input{Nodes: webs(20), Kinds: kinds(), Resources: []v1alpha1.Resource{file("a", "/a", rendering(template))}}
+	if problems := compiler.Compile(alone).Problems; len(problems) > 0 {
+		t.Errorf("one template: got %v, want no problem", problems)
+	}
+
+	in := compiler.Input{Nodes: webs(20), Kinds: kinds(), Resources: []v1alpha1.Resource{file("z", "/z", rendering("{{ .node.name }}"))}}
 	for i := range 60 {
-		in.Resources = append(in.Resources, file(fmt.Sprintf("a%d", i), fmt.Sprintf("/a%d", i), rendering(expensiveTemplate+"{{ .node.name }}")))
+		in.Resources = append(in.Resources, file(fmt.Sprintf("a%d", i), fmt.Sprintf("/a%d", i), rendering(template)))
 	}
 	result := compiler.Compile(in)
 	for _, m := range messages(result) {
@@ -74,6 +81,19 @@ func TestExpensiveExpressionsDoNotAffectOthers(t *testing.T) {
 	}
 	if len(result.Problems) != 60 || result.Nodes["web-0"].EntryHash("File/z") == "" {
 		t.Errorf("got %d problems, want 60", len(result.Problems))
+	}
+}
+
+// Each cheap template leaves most of its share.
+func TestAnExpensiveExpressionGetsWhatManyCheapOnesLeave(t *testing.T) {
+	t.Parallel()
+
+	in := compiler.Input{Nodes: webs(20), Kinds: kinds(), Resources: []v1alpha1.Resource{file("z", "/z", rendering(`{{ range 30000 }}{{ end }}{{ .node.name }}`))}}
+	for i := range 60 {
+		in.Resources = append(in.Resources, file(fmt.Sprintf("a%d", i), fmt.Sprintf("/a%d", i), rendering("{{ .node.name }}")))
+	}
+	if problems := compiler.Compile(in).Problems; len(problems) > 0 {
+		t.Errorf("got %v, want no problem", problems)
 	}
 }
 

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"cmp"
 	"maps"
 	"runtime"
 	"slices"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/internal/compiler/draft"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -53,19 +53,16 @@ func local(in Input, bindOnly bool, use func(v1alpha1.CatalogEntry, resource.Res
 		if n.group.fault(n, i) != nil {
 			continue
 		}
-		if made := n.own[d]; made != nil {
-			use(made.Entry, made.Bound)
-		} else {
-			use(d.Entry, d.Bound)
-		}
+		made := cmp.Or(n.own[d], &d.rendering)
+		use(made.Entry, made.Bound)
 	}
 	return a.findings(nil).Problems(nil)
 }
 
-func (c *Compiler) draftLocally(in Input, bindOnly bool) *draft.Revision {
+func (c *Compiler) draftLocally(in Input, bindOnly bool) *Revision {
 	all := append(slices.Clip(in.Resources), placeholders(in.Refused)...)
-	by := draft.Drafter{Kinds: in.Kinds, Env: &c.env, ConfigMap: in.ConfigMap, Secret: in.Secret, Refused: in.Refused, BindOnly: bindOnly}
-	return by.Revise(all, runtime.GOMAXPROCS(0), c.selection)
+	by := drafter{Kinds: in.Kinds, Env: &c.env, ConfigMap: in.ConfigMap, Secret: in.Secret, Refused: in.Refused, BindOnly: bindOnly}
+	return by.revise(all, runtime.GOMAXPROCS(0), c.selection)
 }
 
 // placeholders returns stand-ins for resources that are only known by name. They select every node.

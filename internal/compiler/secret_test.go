@@ -120,7 +120,6 @@ func TestAnUnavailableSecretIsAProblem(t *testing.T) {
 		"a Secret that is not exposed":  {file("a", "/a", fromSecret("other", "text")), "UnexposedSecret", fmt.Sprintf(unexposed, "other")},
 		"a missing key":                 {file("a", "/a", fromSecret("token", "none")), "MissingSource", `contentFrom names key "none" of Secret ops/token, which has no such key: add it, or correct contentFrom`},
 		"a value that the type rejects": {file("a", "/a", fromSecret("bad", "text")), "InvalidSpec", "content is invalid (details omitted: the value is secret): see what the attribute accepts"},
-		"content and contentFrom":       {file("a", "/a", fromSecret("token", "text"), content("x")), "InvalidSpec", "content, contentTemplate and contentFrom are mutually exclusive: set only one"},
 		"nodes that can select themselves": {
 			file("a", "/a", fromSecret("token", "text"), on("web"), when(`facts.os.family == "Debian"`)), "UnprotectedTargeting",
 			"contentFrom sends a Secret to nodes that are selected by values a kubelet can set on its own node: facts, label role; select by node.name or by labels below node-restriction.kubernetes.io/, " +

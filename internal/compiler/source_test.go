@@ -78,7 +78,6 @@ func TestCertificatesOfASecretAreSealed(t *testing.T) {
 func TestCertificatesThatCannotBeReadWithholdTheResource(t *testing.T) {
 	t.Parallel()
 
-	const one = "File/a||InvalidSpec|caFrom requires exactly one of configMapKeyRef and secretKeyRef"
 	for name, tt := range map[string]struct {
 		file *v1alpha1.File
 		want string
@@ -87,13 +86,9 @@ func TestCertificatesThatCannotBeReadWithholdTheResource(t *testing.T) {
 			file("a", "/a", caFrom(v1alpha1.ValueSource{ConfigMapKeyRef: keyRef("ca", "crt")})),
 			`File/a||MissingSource|caFrom names key "crt" of ConfigMap ops/ca, which does not exist: create it, or correct caFrom`,
 		},
-		"no reference": {file("a", "/a", caFrom(v1alpha1.ValueSource{})), one},
-		"two references": {
-			file("a", "/a", caFrom(v1alpha1.ValueSource{ConfigMapKeyRef: keyRef("ca", "pem"), SecretKeyRef: keyRef("token", "text")})), one,
-		},
-		"ca and caFrom": {
-			file("a", "/a", caFrom(v1alpha1.ValueSource{ConfigMapKeyRef: keyRef("ca", "pem")}), func(f *v1alpha1.File) { f.Spec.CA = new("x") }),
-			"File/a||InvalidSpec|ca and caFrom are mutually exclusive: set only one",
+		"no reference, which the schema forbids": {
+			file("a", "/a", caFrom(v1alpha1.ValueSource{})),
+			"File/a||UnexposedSecret|caFrom names Secret /, which does not exist or is not labelled fettle.dev/expose-to-nodes=true: create it, or label it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/compiler/draft"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/graph"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -15,7 +14,7 @@ import (
 
 // A validation is the result of validateGraph.
 type validation struct {
-	members []*draft.Draft   // in the order of the catalog
+	members []*Draft         // in the order of the catalog
 	faults  [][]*fault.Fault // by position: faults of a member in combination with the others
 	blocked []string         // by position: the reason that withholds a member anyway; "" for none
 }
@@ -30,7 +29,7 @@ type validator struct {
 
 // validateGraph finds conflicts, missing references and cycles among members, and the dependents of members that are
 // withheld. blocked has the faults of the node; exists has all resources of the fleet.
-func validateGraph(members []*draft.Draft, blocked map[*draft.Draft]*fault.Fault, exists map[v1alpha1.ResourceRef]bool) validation {
+func validateGraph(members []*Draft, blocked map[*Draft]*fault.Fault, exists map[v1alpha1.ResourceRef]bool) validation {
 	v := &validator{
 		validation: validation{members: members, faults: make([][]*fault.Fault, len(members)), blocked: make([]string, len(members))},
 		exists:     exists, graph: graph.New(len(members)), position: make(map[v1alpha1.ResourceRef]int, len(members)),
@@ -113,7 +112,7 @@ func (v *validator) resolveEdges() {
 }
 
 // explainMissing suggests what an edge to a missing resource could mean.
-func (v *validator) explainMissing(e draft.Edge) string {
+func (v *validator) explainMissing(e edge) string {
 	if v.exists[e.Ref] {
 		return fmt.Sprintf("%s names %s, which does not apply to the same node: see its nodeSelector and when", e.Attribute, e.Ref)
 	}

@@ -10,15 +10,13 @@ import (
 	"text/template"
 
 	sprig "github.com/Masterminds/sprig/v3"
-
-	"github.com/fettle-dev/fettle/internal/regex"
 )
 
 // Functions returns the sorted names of the functions of templates, including those of text/template itself. Other
 // functions are not available: they cost more than their arguments suggest, change values that others have, too, or
 // depend on the clock, chance or the environment.
 func Functions() []string {
-	names := slices.AppendSeq([]string{"and", "or", "not", "len", "index", "eq", "ne", "lt", "le", "gt", "ge"}, maps.Keys(prices()))
+	names := slices.AppendSeq([]string{"and", "or", "not", "len", "index", "eq", "ne", "lt", "le", "gt", "ge"}, maps.Keys(prices(nil)))
 	slices.Sort(names)
 	return names
 }
@@ -33,13 +31,16 @@ const (
 // templateFunctions charge a budget before each call.
 func templateFunctions(b *budget) template.FuncMap {
 	implementations := sprig.HermeticTxtFuncMap()
-	maps.Copy(implementations, ours(b))
+	for name := range strings.FieldsSeq("Match Find FindAll Split ReplaceAll ReplaceAllLiteral") {
+		implementations["regex"+name] = implementations["mustRegex"+name] // the others panic or hide errors
+	}
+	maps.Copy(implementations, ours())
 	all := template.FuncMap{
 		printFunction: priced(printed, linear(20), b),
 		readFunction:  priced(func(v any) any { return v }, linear(4), b),
 		rangeFunction: priced(func(_ int, v any) any { return v }, loopCost, b),
 	}
-	for name, price := range prices() {
+	for name, price := range prices(b) {
 		all[name] = priced(implementations[name], price, b)
 	}
 	return all
@@ -105,53 +106,14 @@ func printed(v any) string {
 	return fmt.Sprint(v)
 }
 
-// ours replace functions of sprig that panic, hide errors or depend on the order of maps, or search text.
-func ours(b *budget) template.FuncMap {
+// ours replace functions of sprig that panic or depend on the order of maps.
+func ours() template.FuncMap {
 	return template.FuncMap{
 		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
 		"html": htmltemplate.HTMLEscaper, "js": htmltemplate.JSEscaper, "urlquery": htmltemplate.URLQueryEscaper,
 		"keys": sortedKeys, "values": sortedValues,
 		"repeat": func(n int, s string) string { return strings.Repeat(s, max(n, 0)) },
 		"indent": indent, "nindent": func(n int, s string) string { return "\n" + indent(n, s) },
-		"regexMatch": func(pattern, text string) (bool, error) {
-			r, err := regex.Compile(pattern)
-			return err == nil && r.MatchString(text), err
-		},
-		"regexFind": func(pattern, text string) (string, error) {
-			r, err := regex.Compile(pattern)
-			if err != nil {
-				return "", err
-			}
-			return r.FindString(text), nil
-		},
-		"regexFindAll": func(pattern, text string, n int) ([]string, error) {
-			p, err := b.find(pattern, text, n)
-			if err != nil {
-				return nil, err
-			}
-			return p.FindAllString(text, n), nil
-		},
-		"regexSplit": func(pattern, text string, n int) ([]string, error) {
-			p, err := b.find(pattern, text, n)
-			if err != nil {
-				return nil, err
-			}
-			return p.Split(text, n), nil
-		},
-		"regexReplaceAll": func(pattern, text, by string) (string, error) {
-			p, err := b.replace(pattern, text, by)
-			if err != nil {
-				return "", err
-			}
-			return p.ReplaceAllString(text, by), nil
-		},
-		"regexReplaceAllLiteral": func(pattern, text, by string) (string, error) {
-			p, err := b.replace(pattern, text, by)
-			if err != nil {
-				return "", err
-			}
-			return p.ReplaceAllLiteralString(text, by), nil
-		},
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 // A price returns the cost of a call of a template function, computed from its arguments before the call.
 type price func(args []reflect.Value) (int, error)
 
-// prices returns the prices of the functions of templates.
-func prices() map[string]price {
+// prices returns the prices of the functions of templates. Some charge a part of their price to b themselves.
+func prices(b *budget) map[string]price {
 	all := map[string]price{
 		"repeat":    func(a []reflect.Value) (int, error) { return textCost(times(whole(a[0]), a[1].Len())), nil },
 		"indent":    indentCost,
@@ -27,10 +27,10 @@ func prices() map[string]price {
 		"without": func(a []reflect.Value) (int, error) { return compareAllCost(a[0], a[1]) },
 		"trimAll": func(a []reflect.Value) (int, error) { return textCost(times(1+a[0].Len(), 1+a[1].Len())), nil },
 
-		"regexMatch": func(a []reflect.Value) (int, error) { return matchCost(a[0].String(), a[1].Len()) },
-		"regexFind":  func(a []reflect.Value) (int, error) { return matchCost(a[0].String(), a[1].Len()) },
-		// These charge while they search: see [search].
-		"regexFindAll": fixed, "regexSplit": fixed, "regexReplaceAll": fixed, "regexReplaceAllLiteral": fixed,
+		"regexMatch":   func(a []reflect.Value) (int, error) { return matchCost(a[0].String(), a[1].Len()) },
+		"regexFind":    func(a []reflect.Value) (int, error) { return matchCost(a[0].String(), a[1].Len()) },
+		"regexFindAll": b.searchCost, "regexSplit": b.searchCost,
+		"regexReplaceAll": b.searchAndReplaceCost, "regexReplaceAllLiteral": b.searchAndReplaceCost,
 	}
 	// They return an argument, a part of one, or a word about one.
 	add(all, fixed, "get hasKey default empty coalesce ternary first last all any kindOf kindIs typeOf typeIs typeIsLike dig fail")

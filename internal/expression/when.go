@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/env"
-	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/stdlib"
 	"github.com/google/cel-go/ext"
 	"github.com/google/cel-go/interpreter"
 )
@@ -99,14 +99,12 @@ func newEnvironment() (*cel.Env, error) {
 // withTimeZone are functions that read the time zones of the machine, which differ from one to another.
 func withTimeZone() []*env.Function {
 	var all []*env.Function
-	for name, id := range map[string]string{
-		overloads.TimeGetFullYear: overloads.TimestampToYearWithTz, overloads.TimeGetMonth: overloads.TimestampToMonthWithTz,
-		overloads.TimeGetDayOfYear: overloads.TimestampToDayOfYearWithTz, overloads.TimeGetDayOfMonth: overloads.TimestampToDayOfMonthZeroBasedWithTz,
-		overloads.TimeGetDate: overloads.TimestampToDayOfMonthOneBasedWithTz, overloads.TimeGetDayOfWeek: overloads.TimestampToDayOfWeekWithTz,
-		overloads.TimeGetHours: overloads.TimestampToHoursWithTz, overloads.TimeGetMinutes: overloads.TimestampToMinutesWithTz,
-		overloads.TimeGetSeconds: overloads.TimestampToSecondsWithTz, overloads.TimeGetMilliseconds: overloads.TimestampToMillisecondsWithTz,
-	} {
-		all = append(all, &env.Function{Name: name, Overloads: []*env.Overload{{ID: id}}})
+	for _, f := range stdlib.Functions() {
+		for _, o := range f.OverloadDecls() {
+			if strings.HasSuffix(o.ID(), "_with_tz") {
+				all = append(all, &env.Function{Name: f.Name(), Overloads: []*env.Overload{{ID: o.ID()}}})
+			}
+		}
 	}
 	return all
 }
@@ -125,15 +123,7 @@ func (e *Environment) Functions() ([]string, error) {
 }
 
 // Parse parses a `when` without checking names and types.
-func (e *Environment) Parse(text string) (*ast.AST, error) {
-	parsed, err := e.parse(text)
-	if err != nil {
-		return nil, err
-	}
-	return parsed.NativeRep(), nil
-}
-
-func (e *Environment) parse(text string) (*cel.Ast, error) {
+func (e *Environment) Parse(text string) (*cel.Ast, error) {
 	if err := e.init(); err != nil {
 		return nil, err
 	}
@@ -146,7 +136,7 @@ func (e *Environment) parse(text string) (*cel.Ast, error) {
 
 // CompileWhen compiles a `when`, which must return a bool.
 func (e *Environment) CompileWhen(text string) (*Condition, error) {
-	parsed, err := e.parse(text)
+	parsed, err := e.Parse(text)
 	if err != nil {
 		return nil, err
 	}

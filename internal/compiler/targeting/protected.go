@@ -67,7 +67,7 @@ func inExpression(when string, env *expression.Environment) []string {
 	if err != nil {
 		return nil
 	}
-	return visit(ast.NavigateAST(parsed), nil)
+	return visit(ast.NavigateAST(parsed.NativeRep()), nil)
 }
 
 func visit(e ast.NavigableExpr, found []string) []string {

@@ -1,6 +1,7 @@
-package draft
+package compiler
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -19,14 +20,14 @@ type secretOrigin struct {
 }
 
 // withoutSecrets returns a drafter that can be retained: it cannot read Secrets.
-func (by Drafter) withoutSecrets() Drafter {
+func (by drafter) withoutSecrets() drafter {
 	by.Secret = nil
 	return by
 }
 
 // bindSecrets checks the values that come from Secrets. They are sealed for each node later, or bound now if the draft
 // is applied at once.
-func (by Drafter) bindSecrets(d *Draft, r v1alpha1.Resource) {
+func (by drafter) bindSecrets(d *Draft, r v1alpha1.Resource) {
 	refs := slices.DeleteFunc(v1alpha1.ValueReferencesOf(r), fromConfigMap)
 	if d.Fault != nil || len(refs) == 0 {
 		return
@@ -48,13 +49,13 @@ func (by Drafter) bindSecrets(d *Draft, r v1alpha1.Resource) {
 	case by.BindOnly:
 		d.Bound = bound
 	default:
-		d.PerNode = &PerNode{drafter: by.withoutSecrets(), secrets: origins, entry: d.Entry}
+		d.PerNode = &perNodeEntry{drafter: by.withoutSecrets(), secrets: origins, entry: d.Entry}
 	}
 }
 
 // unprotected returns a fault if nodes can have themselves selected by a targeting: anyone who broke into a node would
 // get the Secret.
-func (by Drafter) unprotected(field string, t *v1alpha1.Targeting) *fault.Fault {
+func (by drafter) unprotected(field string, t *v1alpha1.Targeting) *fault.Fault {
 	if t.AcceptSelfLabelledNodes {
 		return nil
 	}
@@ -67,9 +68,9 @@ func (by Drafter) unprotected(field string, t *v1alpha1.Targeting) *fault.Fault 
 			"which kubelets cannot set, or accept the risk with acceptSelfLabelledNodes: true", field, text.List(controlled))
 }
 
-func (by Drafter) readSecrets(refs []v1alpha1.ValueReference) (values []resource.Secret, origins []secretOrigin, f *fault.Fault) {
+func (by drafter) readSecrets(refs []v1alpha1.ValueReference) (values []resource.Secret, origins []secretOrigin, f *fault.Fault) {
 	for _, v := range refs {
-		ref := *v.From.SecretKeyRef
+		ref := *cmp.Or(v.From.SecretKeyRef, &v1alpha1.KeyRef{}) // the schema requires one
 		var value SecretValue
 		if by.Secret != nil {
 			value = by.Secret(ref)

@@ -1,6 +1,7 @@
-package draft
+package compiler
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,31 +14,27 @@ import (
 
 // A Draft is the part of a resource that is the same on every node.
 type Draft struct {
-	Ref      v1alpha1.ResourceRef
-	Entry    v1alpha1.CatalogEntry
-	Hash     string            // of Entry
-	Size     int               // of Entry as JSON, in bytes
-	Claim    string            // kind and namevar; "" if unknown
-	Property string            // the namevar as users write it: path "/etc/motd"
-	Bound    resource.Resource // nil if its type rejects the attributes, or they are known per node
-	Edges    []Edge
-	PerNode  *PerNode     // nil if the entry is the same on every node
-	Fault    *fault.Fault // on every node; nil for none
-	Place    int          // in the order of the catalog
+	rendering // its Fault is on every node; Bound is nil also if the attributes are known per node
+	Ref       v1alpha1.ResourceRef
+	Claim     string // kind and namevar; "" if unknown
+	Property  string // the namevar as users write it: path "/etc/motd"
+	Edges     []edge
+	PerNode   *perNodeEntry // nil if the entry is the same on every node
+	Place     int           // in the order of the catalog
 }
 
-// An Edge is one reference to another resource.
-type Edge struct {
+// An edge is one reference to another resource.
+type edge struct {
 	Attribute string
 	Ref       v1alpha1.ResourceRef
 	First     bool // the other resource comes first
 }
 
-func edgesOf(e *v1alpha1.Edges) []Edge {
+func edgesOf(e *v1alpha1.Edges) []edge {
 	if e == nil {
 		return nil
 	}
-	var all []Edge
+	var all []edge
 	for _, list := range []struct {
 		attribute string
 		refs      []v1alpha1.ResourceRef
@@ -49,14 +46,14 @@ func edgesOf(e *v1alpha1.Edges) []Edge {
 		{"notify", e.Notify, false},
 	} {
 		for _, ref := range list.refs {
-			all = append(all, Edge{list.attribute, ref, list.first})
+			all = append(all, edge{list.attribute, ref, list.first})
 		}
 	}
 	return all
 }
 
-// A Drafter makes drafts.
-type Drafter struct {
+// A drafter makes drafts.
+type drafter struct {
 	Kinds []resource.Kind
 	Env   *expression.Environment
 	// ConfigMap and Secret return the value of a key; nil has no keys.
@@ -69,8 +66,8 @@ type Drafter struct {
 }
 
 // draft never fails: an error becomes the draft's fault.
-func (by Drafter) draft(r v1alpha1.Resource) *Draft {
-	d := &Draft{Entry: newEntry(r)}
+func (by drafter) draft(r v1alpha1.Resource) *Draft {
+	d := &Draft{rendering: rendering{Entry: newEntry(r)}}
 	d.Ref = d.Entry.Ref()
 	if why, ok := by.Refused[d.Ref]; ok {
 		d.Fault = fault.New(v1alpha1.ReasonInvalidSpec, "%s", why)
@@ -112,59 +109,58 @@ func sorted[T ~string](words []T) []T {
 }
 
 // addAttributes completes the draft's entry and claims its namevar.
-func (by Drafter) addAttributes(d *Draft, r v1alpha1.Resource) {
+func (by drafter) addAttributes(d *Draft, r v1alpha1.Resource) {
 	made := by.encode(d.Entry, r)
+	d.Fault = cmp.Or(d.Fault, made.Fault)
 	if made.Fault != nil {
-		if d.Fault == nil {
-			d.Fault = made.Fault
-		}
 		return
 	}
-	d.Entry, d.Bound, d.Hash, d.Size = made.Entry, made.Bound, made.Hash, made.Size
+	made.Fault = d.Fault
+	d.rendering = *made
 	d.Claim = d.Entry.Kind + "\x00" + d.Entry.Namevar
 	if kind, err := catalog.Kind(d.Entry.Kind, by.Kinds); err == nil {
 		d.Property = fmt.Sprintf("%s %q", kind.NamevarName(), d.Entry.Namevar)
 	}
 }
 
-// A Rendering is a complete entry, or the reason why there is none.
-type Rendering struct {
+// A rendering is a complete entry, or the reason why there is none.
+type rendering struct {
 	Entry v1alpha1.CatalogEntry
-	Bound resource.Resource
-	Hash  string
-	Size  int // as JSON, in bytes
+	Bound resource.Resource // nil if values are sealed, or its type rejects the attributes
+	Hash  string            // of Entry
+	Size  int               // of Entry as JSON, in bytes
 	Fault *fault.Fault
 }
 
 // encode completes an entry with the attributes of a resource, if its type accepts them.
-func (by Drafter) encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource) *Rendering {
+func (by drafter) encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource) *rendering {
 	if !by.BindOnly {
 		var err error
 		if e.Attributes, err = catalog.Encode(r.GetAttributes()); err != nil {
-			return &Rendering{Fault: fault.New(v1alpha1.ReasonInvalidSpec, "cannot encode its attributes: %v", err)}
+			return &rendering{Fault: fault.New(v1alpha1.ReasonInvalidSpec, "cannot encode its attributes: %v", err)}
 		}
 	}
 	bound, err := by.bind(e, r)
 	if err != nil {
-		return &Rendering{Fault: fault.New(v1alpha1.ReasonInvalidSpec, "%v", err)}
+		return &rendering{Fault: fault.New(v1alpha1.ReasonInvalidSpec, "%v", err)}
 	}
 	e.Namevar = bound.Namevar()
 	if by.BindOnly {
-		return &Rendering{Entry: e, Bound: bound}
+		return &rendering{Entry: e, Bound: bound}
 	}
 	return measured(e, bound)
 }
 
-func measured(e v1alpha1.CatalogEntry, bound resource.Resource) *Rendering {
+func measured(e v1alpha1.CatalogEntry, bound resource.Resource) *rendering {
 	hash, size := catalog.Measure(e)
-	if size > MaxCatalog {
-		return &Rendering{Fault: fault.New(v1alpha1.ReasonTooLarge, "it takes %d KiB, and a catalog has room for %d: let the host fetch so large a file",
-			size>>10, MaxCatalog>>10)}
+	if size > maxCatalog {
+		return &rendering{Fault: fault.New(v1alpha1.ReasonTooLarge, "it takes %d KiB, and a catalog has room for %d: let the host fetch so large a file",
+			size>>10, maxCatalog>>10)}
 	}
-	return &Rendering{Entry: e, Bound: bound, Hash: hash, Size: size}
+	return &rendering{Entry: e, Bound: bound, Hash: hash, Size: size}
 }
 
-func (by Drafter) bind(e v1alpha1.CatalogEntry, r v1alpha1.Resource, secrets ...resource.Secret) (resource.Resource, error) {
+func (by drafter) bind(e v1alpha1.CatalogEntry, r v1alpha1.Resource, secrets ...resource.Secret) (resource.Resource, error) {
 	kind, err := catalog.Kind(e.Kind, by.Kinds)
 	if err != nil {
 		return nil, err

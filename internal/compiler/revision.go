@@ -1,6 +1,4 @@
-// Package draft compiles resources without looking at nodes: they become drafts, and the drafts of one targeting
-// share catalogs.
-package draft
+package compiler
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,17 +24,17 @@ type Target struct {
 	Index    int // in the revision
 	Drafts   []*Draft
 	Fault    *fault.Fault          // of nodeSelector or when, and so of all drafts
-	Catalogs []*v1alpha1.Catalog   // of the drafts that are the same on every node; see [Target.Pack]
+	Catalogs []*v1alpha1.Catalog   // of the drafts that are the same on every node; see pack
 	Refs     []v1alpha1.CatalogRef // to the catalogs
 }
 
-// MaxCatalog is the maximum size of a Catalog and of a node's own entries, in bytes of JSON: well below the limit of an
+// maxCatalog is the maximum size of a Catalog and of a node's own entries, in bytes of JSON: well below the limit of an
 // API server for one object.
-const MaxCatalog = 512 << 10
+const maxCatalog = 512 << 10
 
-// Revise drafts resources in their order, and calls selection for each targeting. workers is how many resources are
-// drafted at once; the functions of the Drafter must be safe for that.
-func (by Drafter) Revise(resources []v1alpha1.Resource, workers int, selection func(key string, t *v1alpha1.Targeting) *targeting.Selection) *Revision {
+// revise drafts resources in their order, and calls selection for each targeting. workers is how many resources are
+// drafted at once; the functions of the drafter must be safe for that.
+func (by drafter) revise(resources []v1alpha1.Resource, workers int, selection func(key string, t *v1alpha1.Targeting) *targeting.Selection) *Revision {
 	drafts := make([]*Draft, len(resources))
 	resource.Each(len(resources), workers, func(i int) { drafts[i] = by.draft(resources[i]) })
 	r := &Revision{Exists: make(map[v1alpha1.ResourceRef]bool, len(drafts))}
@@ -70,8 +68,8 @@ func newTarget(key string, index int, s *targeting.Selection) *Target {
 	return t
 }
 
-// Pack puts the drafts that are the same on every node into as few catalogs as their size allows, in order.
-func (t *Target) Pack() {
+// pack puts the drafts that are the same on every node into as few catalogs as their size allows, in order.
+func (t *Target) pack() {
 	var group []*Draft
 	size := 0
 	flush := func() {
@@ -85,7 +83,7 @@ func (t *Target) Pack() {
 		if d.Fault != nil || d.PerNode != nil {
 			continue
 		}
-		if size+d.Size > MaxCatalog {
+		if size+d.Size > maxCatalog {
 			flush()
 		}
 		group, size = append(group, d), size+d.Size

@@ -1,4 +1,4 @@
-package draft
+package compiler
 
 import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -6,38 +6,38 @@ import (
 	"github.com/fettle-dev/fettle/internal/expression"
 )
 
-// A PerNode makes entries that differ from node to node: with rendered content, or with sealed values.
-type PerNode struct {
+// A perNodeEntry makes entries that differ from node to node: with rendered content, or with sealed values.
+type perNodeEntry struct {
 	// Template is nil if values are sealed.
 	Template *expression.Template
 	// ID identifies the template and everything else that its entries are made from.
 	ID string
 
-	drafter  Drafter
+	drafter  drafter
 	entry    v1alpha1.CatalogEntry
 	resource v1alpha1.Resource     // of the template
-	rendered map[string]*Rendering // by content, because many nodes get the same
+	rendered map[string]*rendering // by content, because many nodes get the same
 	secrets  []secretOrigin        // instead of a template
 }
 
-func newTemplated(by Drafter, d *Draft, t *expression.Template, r v1alpha1.Resource) *PerNode {
+func newTemplated(by drafter, d *Draft, t *expression.Template, r v1alpha1.Resource) *perNodeEntry {
 	source := *r.(v1alpha1.ContentSource).GetContentFrom().ContentTemplate
-	return &PerNode{
+	return &perNodeEntry{
 		Template: t, ID: catalog.NameOf([]string{string(d.Ref), d.Hash, source}),
-		drafter: by.withoutSecrets(), entry: d.Entry, resource: r, rendered: map[string]*Rendering{},
+		drafter: by.withoutSecrets(), entry: d.Entry, resource: r, rendered: map[string]*rendering{},
 	}
 }
 
-// WithContent returns the entry with this content. It is not safe for concurrent use.
-func (p *PerNode) WithContent(text string) *Rendering {
+// withContent returns the entry with this content. It is not safe for concurrent use.
+func (p *perNodeEntry) withContent(text string) *rendering {
 	if p.rendered[text] == nil {
 		p.rendered[text] = p.drafter.encode(p.entry, withContent(p.resource, text))
 	}
 	return p.rendered[text]
 }
 
-// Sealed returns the entry with its values sealed by a function, whose error it returns.
-func (p *PerNode) Sealed(seal func(attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error)) (*Rendering, error) {
+// sealed returns the entry with its values sealed by a function, whose error it returns.
+func (p *perNodeEntry) sealed(seal func(attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error)) (*rendering, error) {
 	e := p.entry
 	e.Sealed = make([]v1alpha1.SealedValue, len(p.secrets))
 	for i, s := range p.secrets {

@@ -1,7 +1,6 @@
-package draft
+package compiler
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -11,10 +10,7 @@ import (
 
 // resolve returns the resource with the values of ConfigMaps among its attributes, as a copy if there are any, and its
 // content template, nil for none.
-func (by Drafter) resolve(r v1alpha1.Resource) (v1alpha1.Resource, *expression.Template, *fault.Fault) {
-	if f := checkReferences(r); f != nil {
-		return r, nil, f
-	}
+func (by drafter) resolve(r v1alpha1.Resource) (v1alpha1.Resource, *expression.Template, *fault.Fault) {
 	if c, ok := r.(v1alpha1.ContentSource); ok && c.GetContentFrom().ContentTemplate != nil {
 		t, err := expression.ParseTemplate(*c.GetContentFrom().ContentTemplate)
 		if err != nil {
@@ -40,39 +36,8 @@ func withContent(r v1alpha1.Resource, content string) v1alpha1.Resource {
 	return r
 }
 
-// checkReferences checks where attributes come from. The schema has the same rules, but may be newer than the resource.
-func checkReferences(r v1alpha1.Resource) *fault.Fault {
-	refs := v1alpha1.ValueReferencesOf(r)
-	for _, v := range refs {
-		if fromConfigMap(v) == (v.From.SecretKeyRef != nil) {
-			return fault.New(v1alpha1.ReasonInvalidSpec, "%s requires exactly one of configMapKeyRef and secretKeyRef", v.Field)
-		}
-	}
-	if c, ok := r.(v1alpha1.ContentSource); ok && hasTwoContents(c) {
-		return fault.New(v1alpha1.ReasonInvalidSpec, "content, contentTemplate and contentFrom are mutually exclusive: set only one")
-	}
-	for _, v := range refs {
-		if isSet(r, v.Attribute) {
-			return fault.New(v1alpha1.ReasonInvalidSpec, "%s and %s are mutually exclusive: set only one", v.Attribute, v.Field)
-		}
-	}
-	return nil
-}
-
-func hasTwoContents(c v1alpha1.ContentSource) bool {
-	template, from := c.GetContentFrom().ContentTemplate != nil, c.GetContentFrom().ContentFrom != nil
-	return template && from || (template || from) && isSet(c, "content")
-}
-
-// isSet reports whether a resource itself has a value for an attribute.
-func isSet(r v1alpha1.Resource, attribute string) bool {
-	raw, err := json.Marshal(r.GetAttributes())
-	var all map[string]json.RawMessage
-	return err == nil && json.Unmarshal(raw, &all) == nil && all[attribute] != nil
-}
-
 // setValues sets the attributes that come from ConfigMaps.
-func (by Drafter) setValues(refs []v1alpha1.ValueReference) *fault.Fault {
+func (by drafter) setValues(refs []v1alpha1.ValueReference) *fault.Fault {
 	for _, v := range refs {
 		if !fromConfigMap(v) {
 			continue
