@@ -26,9 +26,10 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// checkPeriod is the time between two checks of a running manager. A check is up to four small
-// requests, and checkTimeout limits each check.
-const checkPeriod, checkTimeout = 10 * time.Second, 5 * time.Second
+// checkPeriod is the time between two checks of a running manager, each of four small requests. The
+// ServiceAccount is checked every accountPeriod, because its token expires a minute after its
+// deletion, and so is everything while the manager is not ready. checkTimeout limits each check.
+const checkPeriod, accountPeriod, checkTimeout = time.Minute, 10 * time.Second, 5 * time.Second
 
 // ErrUninstalling is returned while the manager's ServiceAccount or permissions are being deleted.
 var ErrUninstalling = errors.New("the manager is being uninstalled")
@@ -103,20 +104,25 @@ func (i *Installation) Wait(ctx context.Context) error {
 	}
 }
 
-// Start checks the installation every ten seconds until ctx ends, or returns ErrUninstalling. It
-// implements [manager.Runnable].
+// Start checks the installation every minute, and its ServiceAccount every ten seconds, until ctx
+// ends, or returns ErrUninstalling. It implements [manager.Runnable].
 //
 // [manager.Runnable]: https://pkg.go.dev/sigs.k8s.io/controller-runtime/pkg/manager#Runnable
 func (i *Installation) Start(ctx context.Context) error {
-	tick := i.clock.NewTicker(checkPeriod)
+	tick := i.clock.NewTicker(accountPeriod)
 	defer tick.Stop()
+	checked := i.clock.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C():
+			if i.clock.Since(checked) < checkPeriod && i.Ready() == nil && i.checkAccount(ctx) == nil {
+				continue
+			}
 		case <-i.recheck:
 		}
+		checked = i.clock.Now()
 		before := i.Ready()
 		err := i.check(ctx)
 		if errors.Is(err, ErrUninstalling) {

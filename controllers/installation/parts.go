@@ -79,6 +79,18 @@ func (i *Installation) checkParts(ctx context.Context) error {
 	return nil
 }
 
+// checkAccount is checkParts for the ServiceAccount alone, with a limit of its own.
+func (i *Installation) checkAccount(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	for _, p := range i.known() {
+		if p.Kind == "ServiceAccount" {
+			return i.checkPart(ctx, p)
+		}
+	}
+	return nil
+}
+
 // checkPart takes a part that is missing, or that the manager cannot read, for one that is not
 // protected. A part that was created anew needs its finalizer again.
 func (i *Installation) checkPart(ctx context.Context, p part) error {
