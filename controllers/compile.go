@@ -3,13 +3,11 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
 )
@@ -17,41 +15,34 @@ import (
 // A compilation is the desired state of the fleet.
 type compilation struct {
 	compiler.Result
-	problems      map[v1alpha1.ResourceRef][]compiler.Problem
-	generations   map[v1alpha1.ResourceRef]int64
-	confirmations map[v1alpha1.ResourceRef]string // values of the confirm-deselection annotation
-	finalized     map[v1alpha1.ResourceRef]types.UID
-	revision      int // of Fleet.edits
+	problems    map[v1alpha1.ResourceRef][]compiler.Problem
+	generations map[v1alpha1.ResourceRef]int64
+	revision    int // of Fleet.edits
 }
 
 // compile compiles a snapshot, and notes what that changes for nodes.
 func (r *Fleet) compile(ctx context.Context, s *snapshot) error {
 	reader := r.sources.Reader(ctx, r.Client, r.Live)
 	seals := sources.Sealer{Reader: reader, Existing: func(node string) []v1alpha1.CatalogEntry { return r.entriesOf(node, s) }}
+	resources := slices.Collect(maps.Values(s.live))
 	result := r.compiler.Compile(compiler.Input{
-		Nodes: s.compilerNodes(), Resources: s.live, Kinds: r.Kinds,
+		Nodes: s.compilerNodes(), Resources: resources, Kinds: r.Kinds,
 		ConfigMap: reader.ConfigMap, Secret: reader.Secret, Seal: seals.Seal,
 	})
 	if err := reader.Close(); err != nil {
 		return fmt.Errorf("cannot compile: %w", err)
 	}
 	next := &compilation{
-		Result:        result,
-		problems:      map[v1alpha1.ResourceRef][]compiler.Problem{},
-		generations:   make(map[v1alpha1.ResourceRef]int64, len(s.live)),
-		confirmations: map[v1alpha1.ResourceRef]string{},
-		finalized:     cleanup.Finalized(s.live, s.deleting),
-		revision:      r.edits.Observe(s.live),
+		Result:      result,
+		problems:    map[v1alpha1.ResourceRef][]compiler.Problem{},
+		generations: make(map[v1alpha1.ResourceRef]int64, len(resources)),
+		revision:    r.edits.Observe(resources),
 	}
 	for _, p := range result.Problems {
 		next.problems[p.Ref] = append(next.problems[p.Ref], p)
 	}
-	for _, o := range s.live {
-		ref := v1alpha1.RefOf(o)
+	for ref, o := range s.live {
 		next.generations[ref] = o.GetGeneration()
-		if token, ok := o.GetAnnotations()[v1alpha1.AnnotationConfirmDeselection]; ok {
-			next.confirmations[ref] = token
-		}
 	}
 	r.noteChanges(next)
 	r.compiled = next
@@ -93,12 +84,8 @@ func (r *Fleet) noteChanges(next *compilation) {
 
 // vanished reports whether a resource is missing that was there in the last compilation.
 func (r *Fleet) vanished(s *snapshot) bool {
-	there := make(map[v1alpha1.ResourceRef]bool, len(s.live))
-	for _, o := range s.live {
-		there[v1alpha1.RefOf(o)] = true
-	}
 	for ref := range r.compiled.generations {
-		if !there[ref] {
+		if s.live[ref] == nil {
 			return true
 		}
 	}

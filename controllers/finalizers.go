@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
+	"github.com/fettle-dev/fettle/internal/fleet/contents"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
@@ -58,7 +60,7 @@ func (r *Fleet) protect(ctx context.Context, s *snapshot) error {
 	if r.Protect == nil {
 		return nil
 	}
-	needed := slices.ContainsFunc(slices.Concat(s.live, s.deleting), func(o v1alpha1.Resource) bool {
+	needed := slices.ContainsFunc(slices.AppendSeq(slices.Clone(s.deleting), maps.Values(s.live)), func(o v1alpha1.Resource) bool {
 		return controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerCleanup) || o.GetDeletionTimestamp() == nil && o.GetTargeting().DeletionPolicy.Acts()
 	})
 	if !needed && r.uninstall.inProgress() {
@@ -72,6 +74,7 @@ func (r *Fleet) protect(ctx context.Context, s *snapshot) error {
 func (r *Fleet) waitingDeletions(s *snapshot) map[v1alpha1.Resource]*cleanup.Waiting {
 	all := map[v1alpha1.Resource]*cleanup.Waiting{}
 	var nodes []nodestatus.Node
+	differ := contents.Differ{Entries: r.entriesIn(s)}
 	for _, o := range s.deleting {
 		if _, compiled := r.compiled.generations[v1alpha1.RefOf(o)]; compiled || !controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerCleanup) {
 			continue
@@ -84,9 +87,8 @@ func (r *Fleet) waitingDeletions(s *snapshot) map[v1alpha1.Resource]*cleanup.Wai
 		if abandoned {
 			continue
 		}
-		contains := r.catalogsContain(s, v1alpha1.RefOf(o))
 		for _, n := range nodes {
-			all[o].Add(n.Name, r.cleanupState(o, n, contains))
+			all[o].Add(n.Name, r.cleanupState(o, n, &differ))
 		}
 	}
 	return all
@@ -108,39 +110,20 @@ func (r *Fleet) unsettledNodes(s *snapshot) []nodestatus.Node {
 }
 
 // cleanupState returns the state of a resource that is being deleted on one node. Whether the node
-// had it follows from what managers wrote alone.
-func (r *Fleet) cleanupState(o v1alpha1.Resource, n nodestatus.Node, contains func([]v1alpha1.CatalogRef) bool) nodestatus.State {
+// had it follows from what managers wrote alone. Of a Catalog that is missing nothing is known, so it
+// may contain the resource.
+func (r *Fleet) cleanupState(o v1alpha1.Resource, n nodestatus.Node, differ *contents.Differ) nodestatus.State {
 	spec, ref := r.specs.of(n.Reported), v1alpha1.RefOf(o)
-	has := contains(spec.Catalogs) ||
-		slices.ContainsFunc(spec.Entries, func(e v1alpha1.CatalogEntry) bool { return e.Ref() == ref }) ||
-		slices.ContainsFunc(spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == ref })
+	has := differ.Contains(spec.NodeCatalogSpec, ref) ||
+		slices.ContainsFunc(spec.Catalogs, func(c v1alpha1.CatalogRef) bool { return differ.Entries(c.Name) == nil })
 	return cleanup.State(ref, cleanup.Node{
 		Status: n.Reported.Status, Progress: n.Progress, Silent: n.Silent, Held: has && n.Held,
 		Had: has || slices.Contains(spec.Cleanup, v1alpha1.CleanupRef{Ref: ref, UID: o.GetUID()}),
 	})
 }
 
-// catalogsContain returns whether any of some Catalogs may contain a resource that is being
-// deleted: the last compilation made its Catalogs without it, and of a Catalog that is missing
-// nothing is known.
-func (r *Fleet) catalogsContain(s *snapshot, ref v1alpha1.ResourceRef) func([]v1alpha1.CatalogRef) bool {
-	known := map[string]bool{}
-	for name, c := range s.catalogs {
-		known[name] = slices.ContainsFunc(c.Entries, func(e v1alpha1.CatalogEntry) bool { return e.Ref() == ref })
-	}
-	return func(catalogs []v1alpha1.CatalogRef) bool {
-		return slices.ContainsFunc(catalogs, func(c v1alpha1.CatalogRef) bool {
-			contains, exists := known[c.Name]
-			return r.compiled.Catalogs[c.Name] == nil && (contains || !exists)
-		})
-	}
-}
-
 func (r *Fleet) toggleFinalizer(ctx context.Context, o v1alpha1.Resource) error {
-	next, ok := o.DeepCopyObject().(v1alpha1.Resource)
-	if !ok {
-		return fmt.Errorf("cannot change finalizers of %s: its copy is a %T", v1alpha1.RefOf(o), o)
-	}
+	next := copyOf(o)
 	if !controllerutil.RemoveFinalizer(next, v1alpha1.FinalizerCleanup) {
 		controllerutil.AddFinalizer(next, v1alpha1.FinalizerCleanup)
 	}

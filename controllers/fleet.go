@@ -27,7 +27,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/drifts"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
-	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 	"github.com/fettle-dev/fettle/internal/fleet/progress"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -35,9 +34,10 @@ import (
 
 // The rights for the kinds that people write are in hack/manifests.
 //
-// +kubebuilder:rbac:groups="",resources=nodes;configmaps,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
-// +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=list;watch;create;patch
 // +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fettle-nodes,resources=leases,verbs=list;watch;create;patch
@@ -47,8 +47,8 @@ import (
 type Fleet struct {
 	// Client reads from the caches that SetupWithManager fills, and writes.
 	Client client.Client
-	// Live reads from the API server: ConfigMaps that resources refer to, the definitions of
-	// kinds, and Nodes before their NodeCatalogs are deleted.
+	// Live reads from the API server: ConfigMaps that resources refer to, and the definitions of
+	// kinds.
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
@@ -93,9 +93,9 @@ type Fleet struct {
 
 	// The reported state.
 	progress progress.Tracker
-	index    nodestatus.Index
 	drifts   drifts.Summary
-	spacing  limits.Spacing[v1alpha1.ResourceRef]
+	// statusWritten has when a status was written, within statusPeriod.
+	statusWritten map[v1alpha1.ResourceRef]time.Time
 	// deletions are the resources that are being deleted, with the nodes that are waited for.
 	deletions map[v1alpha1.Resource]*cleanup.Waiting
 }

@@ -208,20 +208,19 @@ var _ = Describe("The fleet", func() {
 		Expect(said(ctx, "t")).To(ContainElement("Ready=True InSync"))
 	})
 
-	It("deletes the NodeCatalog of a Node that is gone or was replaced", func(ctx SpecContext) {
+	It("creates a NodeCatalog for a Node that was replaced once the former one is collected", func(ctx SpecContext) {
 		w := newWorld()
-		create(ctx, node("web-1", "web"), node("web-2", "web"), file("a", "/a"))
+		create(ctx, node("web-1", "web"), file("a", "/a"))
 		w.pass(ctx)
-		first := nodeCatalog(ctx, NewWithT(GinkgoT()), "web-2").UID
+		first := nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1")
 		Expect(k8s.Delete(ctx, node("web-1", "web"))).To(Succeed())
-		Expect(k8s.Delete(ctx, node("web-2", "web"))).To(Succeed())
-		create(ctx, node("web-2", "web"))
+		create(ctx, node("web-1", "web"), file("b", "/b"))
 		w.pass(ctx)
+		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Spec).To(Equal(first.Spec), "it belongs to the former Node")
+		Expect(k8s.Delete(ctx, first)).To(Succeed())
 		w.pass(ctx)
-		var list v1alpha1.NodeCatalogList
-		Expect(k8s.List(ctx, &list)).To(Succeed())
-		Expect(list.Items).To(HaveLen(1))
-		Expect(list.Items[0]).To(And(HaveField("Name", "web-2"), Not(HaveField("UID", first))))
+		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").UID).NotTo(Equal(first.UID))
+		Expect(has(ctx, "web-1")).To(HaveLen(2))
 	})
 
 	It("deletes an unused Catalog after an hour", func(ctx SpecContext) {

@@ -22,9 +22,8 @@ import (
 type snapshot struct {
 	nodes        map[string]*metav1.PartialObjectMetadata
 	nodeCatalogs map[string]*v1alpha1.NodeCatalog // those of nodes only, by name
-	orphans      []*v1alpha1.NodeCatalog          // whose Node is gone or another one
 	catalogs     map[string]*v1alpha1.Catalog
-	live         []v1alpha1.Resource // of all kinds
+	live         map[v1alpha1.ResourceRef]v1alpha1.Resource // of all kinds
 	deleting     []v1alpha1.Resource
 }
 
@@ -39,6 +38,7 @@ func (r *Fleet) gather(ctx context.Context) (*snapshot, error) {
 		nodes:        make(map[string]*metav1.PartialObjectMetadata, len(nodes.Items)),
 		nodeCatalogs: make(map[string]*v1alpha1.NodeCatalog, len(nodeCatalogs.Items)),
 		catalogs:     make(map[string]*v1alpha1.Catalog, len(catalogs.Items)),
+		live:         map[v1alpha1.ResourceRef]v1alpha1.Resource{},
 	}
 	for i := range nodes.Items {
 		s.nodes[nodes.Items[i].Name] = &nodes.Items[i]
@@ -48,10 +48,9 @@ func (r *Fleet) gather(ctx context.Context) (*snapshot, error) {
 	}
 	for i := range nodeCatalogs.Items {
 		nc := &nodeCatalogs.Items[i]
+		// The garbage collector deletes that of a Node that is gone or was replaced.
 		if node := s.nodes[nc.Name]; node != nil && ownedBy(nc, node.UID) {
 			s.nodeCatalogs[nc.Name] = nc
-		} else {
-			s.orphans = append(s.orphans, nc)
 		}
 	}
 	return s, r.gatherResources(ctx, s)
@@ -59,27 +58,22 @@ func (r *Fleet) gather(ctx context.Context) (*snapshot, error) {
 
 func (r *Fleet) gatherResources(ctx context.Context, s *snapshot) error {
 	for _, kind := range v1alpha1.Resources() {
-		o, err := r.Client.Scheme().New(v1alpha1.GroupVersion.WithKind(kind.KindName() + "List"))
+		list, err := r.Client.Scheme().New(v1alpha1.GroupVersion.WithKind(kind.KindName() + "List"))
+		if err == nil {
+			err = r.list(ctx, list.(client.ObjectList))
+		}
+		if err == nil {
+			err = apimeta.EachListItem(list, func(o runtime.Object) error {
+				if res := o.(v1alpha1.Resource); res.GetDeletionTimestamp() == nil {
+					s.live[v1alpha1.RefOf(res)] = res
+				} else {
+					s.deleting = append(s.deleting, res)
+				}
+				return nil
+			})
+		}
 		if err != nil {
-			return fmt.Errorf("cannot list %s: %w", kind.KindName(), err)
-		}
-		list, ok := o.(client.ObjectList)
-		if !ok {
-			return fmt.Errorf("cannot list %s: %T is no list", kind.KindName(), o)
-		}
-		if err := r.list(ctx, list); err != nil {
-			return err
-		}
-		err = apimeta.EachListItem(list, func(o runtime.Object) error {
-			if res, ok := o.(v1alpha1.Resource); ok && res.GetDeletionTimestamp() == nil {
-				s.live = append(s.live, res)
-			} else if ok {
-				s.deleting = append(s.deleting, res)
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("cannot read the list of %s: %w", kind.KindName(), err)
+			return fmt.Errorf("cannot gather resources of kind %s: %w", kind.KindName(), err)
 		}
 	}
 	return nil

@@ -53,9 +53,9 @@ var _ = Describe("Leases", func() {
 		Expect(k8s.Delete(ctx, &lease)).To(Succeed())
 		Eventually(ctx, func(g Gomega) { g.Expect(leasesOf(ctx, g)["web-1"].UID).NotTo(Or(BeEmpty(), Equal(lease.UID))) }).Should(Succeed())
 
-		By("a Node is deleted: its Lease is left to the garbage collector")
+		By("a Node is deleted: its Lease and NodeCatalog are left to the garbage collector")
 		Expect(k8s.Delete(ctx, web)).To(Succeed())
-		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"db-1"}))
+		Consistently(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(HaveLen(2), "as is its NodeCatalog")
 		Expect(leasesOf(ctx, NewWithT(GinkgoT()))).To(HaveLen(2))
 
 		By("a Node of the same name joins")

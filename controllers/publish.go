@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -44,7 +45,6 @@ func (r *Fleet) publish(ctx context.Context, s *snapshot) error {
 			})
 		}
 	}
-	failed = append(failed, each(len(s.orphans), func(i int) error { return r.deleteOrphan(ctx, s.orphans[i]) })...)
 	failed = append(failed, each(len(updates), func(i int) error { return r.write(ctx, updates[i]) })...)
 	if len(missing)+len(updates) > 0 {
 		ctrl.LoggerFrom(ctx).Info("published", "catalogs", len(missing), "nodeCatalogs", len(updates))
@@ -75,13 +75,13 @@ func (r *Fleet) planUpdates(s *snapshot) (updates []update) {
 // applyBudget removes the updates that the deselection budget holds, and adds pending clean-ups
 // to the others.
 func (r *Fleet) applyBudget(ctx context.Context, s *snapshot, updates []update) []update {
-	differ := contents.Differ{Entries: r.entriesIn(s)}
+	differ, finalized := contents.Differ{Entries: r.entriesIn(s)}, cleanup.Finalized(s.live, s.deleting)
 	var losses []deselection.Loss
 	for i := range updates {
 		if u := &updates[i]; u.has != nil {
 			u.diff = differ.Diff(u.before.NodeCatalogSpec, u.want.Spec)
 			removed := appliedBefore(u.diff.Removed, u.before.NodeCatalogSpec)
-			u.cleanup = r.planCleanup(*u, removed, &differ)
+			u.cleanup = planCleanup(*u, removed, finalized, &differ)
 			removed = slices.DeleteFunc(removed, func(ref v1alpha1.ResourceRef) bool { return !r.edits.Unedited(ref, u.before.inSync) })
 			if len(removed) > 0 {
 				losses = append(losses, deselection.Loss{Node: u.node.Name, State: u.before.state(), Refs: removed})
@@ -126,13 +126,13 @@ func (r *Fleet) startProgress(u update) {
 
 // planCleanup returns the pending clean-ups: of what the update removes, and of what the node has
 // yet to report gone.
-func (r *Fleet) planCleanup(u update, removed []v1alpha1.ResourceRef, differ *contents.Differ) []v1alpha1.CleanupRef {
+func planCleanup(u update, removed []v1alpha1.ResourceRef, finalized map[v1alpha1.ResourceRef]types.UID, differ *contents.Differ) []v1alpha1.CleanupRef {
 	applied := u.before.applied(u.before.digest, u.has.Status)
-	earlier := cleanup.Unfinished(u.before.Cleanup, u.has.Status, applied, r.compiled.finalized)
+	earlier := cleanup.Unfinished(u.before.Cleanup, u.has.Status, applied, finalized)
 	earlier = slices.DeleteFunc(earlier, func(ref v1alpha1.ResourceRef) bool { return differ.Contains(u.want.Spec, ref) })
 	all := slices.Concat(removed, earlier)
 	slices.Sort(all)
-	return cleanup.Pending(slices.Compact(all), r.compiled.finalized)
+	return cleanup.Pending(slices.Compact(all), finalized)
 }
 
 // appliedBefore leaves out resources that waited for the node's first facts: it never had them.
@@ -144,8 +144,13 @@ func appliedBefore(removed []v1alpha1.ResourceRef, before v1alpha1.NodeCatalogSp
 func (r *Fleet) fleetOf(s *snapshot) deselection.Fleet {
 	f := deselection.Fleet{
 		Now: r.Clock.Now(), Nodes: len(s.nodeCatalogs), MaxPercent: deselection.DefaultMaxPercent,
-		UID:          r.edits.UID,
-		Confirmation: func(ref v1alpha1.ResourceRef) string { return r.compiled.confirmations[ref] },
+		UID: r.edits.UID,
+		Confirmation: func(ref v1alpha1.ResourceRef) string {
+			if o := s.live[ref]; o != nil {
+				return o.GetAnnotations()[v1alpha1.AnnotationConfirmDeselection]
+			}
+			return ""
+		},
 	}
 	if r.MaxDeselection != nil {
 		f.MaxPercent = *r.MaxDeselection

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,31 +27,45 @@ type statusUpdate struct {
 	status   v1alpha1.ResourceStatus
 }
 
+// statusPeriod is the minimum time between two writes of one status: a wave of nodes that report
+// becomes a few writes.
+const statusPeriod = 5 * time.Second
+
 // reportStatuses writes the status of every resource that has changed, and returns when those are
 // due that were written too recently.
 func (r *Fleet) reportStatuses(ctx context.Context, s *snapshot) (time.Duration, error) {
 	var due []statusUpdate
 	var next limits.Wait
 	now := metav1.NewTime(r.Clock.Now())
+	maps.DeleteFunc(r.statusWritten, func(_ v1alpha1.ResourceRef, at time.Time) bool { return now.Sub(at) >= statusPeriod })
 	for _, u := range slices.Concat(r.planStatuses(s, now), r.planDeletionStatuses(now)) {
-		if left := r.spacing.Left(v1alpha1.RefOf(u.resource), now.Time); left > 0 {
-			next.Add(left)
+		if at, recent := r.statusWritten[v1alpha1.RefOf(u.resource)]; recent {
+			next.Add(at.Add(statusPeriod).Sub(now.Time))
 		} else {
 			due = append(due, u)
 		}
 	}
-	errs := each(len(due), func(i int) error { return r.writeStatus(ctx, due[i], now.Time) })
+	errs := each(len(due), func(i int) error { return r.writeStatus(ctx, due[i]) })
+	if r.statusWritten == nil {
+		r.statusWritten = map[v1alpha1.ResourceRef]time.Time{}
+	}
+	for i, err := range errs {
+		if err == nil {
+			r.statusWritten[v1alpha1.RefOf(due[i].resource)] = now.Time
+		}
+	}
 	return time.Duration(next), errors.Join(errs...)
 }
 
-// refreshNodeStatuses updates the index by what nodes report.
-func (r *Fleet) refreshNodeStatuses(s *snapshot, c *census) {
-	r.index.Retain(r.compiled.Nodes)
+// indexNodes derives the state of all resources from what nodes report.
+func (r *Fleet) indexNodes(s *snapshot, c *census) *nodestatus.Index {
+	index := &nodestatus.Index{}
 	for name, want := range r.compiled.Nodes {
 		n := r.nodeStatus(name, want, s.nodeCatalogs[name])
-		r.index.Update(n)
+		index.Add(n)
 		c.nodes[n.State()]++
 	}
+	return index
 }
 
 func (r *Fleet) nodeStatus(name string, want *compiler.NodeResult, nc *v1alpha1.NodeCatalog) nodestatus.Node {
@@ -68,10 +83,8 @@ func (r *Fleet) nodeStatus(name string, want *compiler.NodeResult, nc *v1alpha1.
 // planStatuses returns the updates of resources that nodes are to have.
 func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpdate) {
 	c := newCensus()
-	r.refreshNodeStatuses(s, c)
-	summarizer := r.index.Summarizer()
-	for _, o := range s.live {
-		ref := v1alpha1.RefOf(o)
+	index := r.indexNodes(s, c)
+	for ref, o := range s.live {
 		generation, compiled := r.compiled.generations[ref]
 		if !compiled {
 			continue // it came after the last compilation, and has caused the next
@@ -80,7 +93,7 @@ func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpda
 		if held, ok := r.heldProblems[ref]; ok {
 			problems = append(slices.Clone(problems), held)
 		}
-		summary := summarizer.Summarize(ref, r.compiled.Selected[ref])
+		summary := index.Summarize(ref, r.compiled.Selected[ref])
 		next := conditions.Status(conditions.Outcome{
 			Generation: generation, Summary: summary, Problems: problems, Selector: conditions.Selector(o.GetTargeting()),
 		}, *o.GetStatus(), now)
@@ -98,24 +111,19 @@ func appendIfChanged(updates []statusUpdate, o v1alpha1.Resource, next v1alpha1.
 	return append(updates, statusUpdate{o, next})
 }
 
-func (r *Fleet) writeStatus(ctx context.Context, u statusUpdate, now time.Time) error {
+func (r *Fleet) writeStatus(ctx context.Context, u statusUpdate) error {
 	ref := v1alpha1.RefOf(u.resource)
 	patch, err := statusPatch(u.status)
 	if err != nil {
 		return fmt.Errorf("cannot encode the status of %s: %w", ref, err)
 	}
-	o, ok := u.resource.DeepCopyObject().(v1alpha1.Resource)
-	if !ok {
-		return fmt.Errorf("cannot write the status of %s: its copy is a %T", ref, u.resource)
+	err = r.Client.Status().Patch(ctx, copyOf(u.resource), client.RawPatch(types.MergePatchType, patch))
+	if err == nil {
+		conditions.Record(r.Recorder, u.resource, conditions.ResourceEvents(*u.resource.GetStatus(), u.status)...)
 	}
-	if err := r.Client.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return nil
-		}
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot write the status of %s: %w", ref, err)
 	}
-	r.spacing.Wrote(ref, now)
-	conditions.Record(r.Recorder, u.resource, conditions.ResourceEvents(*u.resource.GetStatus(), u.status)...)
 	return nil
 }
 
@@ -126,11 +134,8 @@ func (r *Fleet) reportDrift(_ context.Context, s *snapshot) (time.Duration, erro
 		_, selected := slices.BinarySearch(r.compiled.Selected[ref], node)
 		return selected
 	})
-	if len(notes) == 0 {
-		return next, nil
-	}
-	for _, o := range s.live {
-		if note := notes[v1alpha1.RefOf(o)]; note != "" {
+	for ref, note := range notes {
+		if o := s.live[ref]; o != nil {
 			conditions.Record(r.Recorder, o, conditions.DriftOn(note))
 		}
 	}

@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -39,17 +38,13 @@ func (r *Fleet) checkDefinitions(ctx context.Context, s *snapshot) error {
 	for _, o := range v1alpha1.Resources() {
 		kinds = append(kinds, o.KindName())
 	}
-	missing := make([]bool, len(kinds))
-	errs := each(len(kinds), func(i int) (err error) {
-		missing[i], err = r.definitionMissing(ctx, kinds[i])
-		return err
-	})
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
 	next := uninstall{map[string]bool{}, r.Clock.Now()}
-	for i, kind := range kinds {
-		if missing[i] {
+	for _, kind := range kinds {
+		missing, err := r.definitionMissing(ctx, kind)
+		if err != nil {
+			return err
+		}
+		if missing {
 			next.kinds[kind] = true
 		}
 	}

@@ -123,10 +123,6 @@ var _ = Describe("A running manager", func() {
 		By("a resource is deleted")
 		Expect(k8s.Delete(ctx, file("a", "/a"))).To(Succeed())
 		eventually("web-1", map[string]string{})
-
-		By("a Node is deleted")
-		Expect(k8s.Delete(ctx, node("db-1", "db"))).To(Succeed())
-		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"web-1"}))
 	})
 
 	It("reads only ConfigMaps that resources refer to, once per version", func(ctx SpecContext) {

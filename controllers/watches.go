@@ -1,7 +1,6 @@
 package controllers
 
 import (
-	"bytes"
 	"context"
 	"maps"
 	"reflect"
@@ -9,7 +8,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -43,10 +41,10 @@ func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: 1,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](limits.Debounce, maxRetry),
 		}).
-		WatchesMetadata(&corev1.Node{}, r.recompile(), builder.WithPredicates(labelsOrAnnotations())).
-		WatchesMetadata(&corev1.ConfigMap{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.UsesConfigMap))).
-		Watches(&corev1.Secret{}, r.recompile(), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.UsesSecret))).
-		Watches(&v1alpha1.Catalog{}, r.recompile(), builder.WithPredicates(onlyDeletion())).
+		WatchesMetadata(&corev1.Node{}, always(r.enqueueCompile), builder.WithPredicates(labelsOrAnnotations())).
+		WatchesMetadata(&corev1.ConfigMap{}, always(r.enqueueCompile), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.UsesConfigMap))).
+		Watches(&corev1.Secret{}, always(r.enqueueCompile), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.UsesSecret))).
+		Watches(&v1alpha1.Catalog{}, always(r.enqueueCompile), builder.WithPredicates(onlyDeletion())).
 		Watches(&v1alpha1.NodeCatalog{}, r.nodeCatalogEvents()).
 		Watches(&coordinationv1.Lease{}, r.leaseEvents()).
 		WatchesRawSource(r.heartbeats())
@@ -58,29 +56,27 @@ func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 
 // resourceEvents ignores changes of a resource's status and of metadata that are not ours.
 func (r *Fleet) resourceEvents() handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.enqueueBatch(q) },
-		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.enqueueBatch(q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			before, now := e.ObjectOld, e.ObjectNew
-			annotated := func(key string) bool { return before.GetAnnotations()[key] != now.GetAnnotations()[key] }
-			switch {
-			case before.GetUID() != now.GetUID(), before.GetGeneration() != now.GetGeneration(), annotated(v1alpha1.AnnotationConfirmDeselection):
-				r.enqueueBatch(q)
-			case annotated(v1alpha1.AnnotationAbandonCleanup),
-				controllerutil.ContainsFinalizer(before, v1alpha1.FinalizerCleanup) != controllerutil.ContainsFinalizer(now, v1alpha1.FinalizerCleanup):
-				enqueue(q, limits.Debounce)
-			}
-		},
+	h := always(r.enqueueBatch)
+	h.UpdateFunc = func(_ context.Context, e event.UpdateEvent, q queue) {
+		before, now := e.ObjectOld, e.ObjectNew
+		annotated := func(key string) bool { return before.GetAnnotations()[key] != now.GetAnnotations()[key] }
+		switch {
+		case before.GetUID() != now.GetUID(), before.GetGeneration() != now.GetGeneration(), annotated(v1alpha1.AnnotationConfirmDeselection):
+			r.enqueueBatch(q)
+		case annotated(v1alpha1.AnnotationAbandonCleanup),
+			controllerutil.ContainsFinalizer(before, v1alpha1.FinalizerCleanup) != controllerutil.ContainsFinalizer(now, v1alpha1.FinalizerCleanup):
+			enqueue(q, limits.Debounce)
+		}
 	}
+	return h
 }
 
-// recompile enqueues a reconciliation that compiles.
-func (r *Fleet) recompile() handler.EventHandler {
+// always handles every event in the same way.
+func always(handle func(queue)) handler.Funcs {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.enqueueCompile(q) },
-		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q queue) { r.enqueueCompile(q) },
-		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { r.enqueueCompile(q) },
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { handle(q) },
+		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q queue) { handle(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { handle(q) },
 	}
 }
 
@@ -100,20 +96,15 @@ func enqueue(q queue, after time.Duration) {
 }
 
 func (r *Fleet) nodeCatalogEvents() handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { r.enqueueCompile(q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			r.quotas.Forget(e.Object.GetName())
-			r.enqueueCompile(q)
-		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			before, ok1 := e.ObjectOld.(*v1alpha1.NodeCatalog)
-			now, ok2 := e.ObjectNew.(*v1alpha1.NodeCatalog)
-			if ok1 && ok2 {
-				r.onNodeReport(before, now, q)
-			}
-		},
+	h := always(r.enqueueCompile)
+	h.DeleteFunc = func(_ context.Context, e event.DeleteEvent, q queue) {
+		r.quotas.Forget(e.Object.GetName())
+		r.enqueueCompile(q)
 	}
+	h.UpdateFunc = func(_ context.Context, e event.UpdateEvent, q queue) {
+		r.onNodeReport(e.ObjectOld.(*v1alpha1.NodeCatalog), e.ObjectNew.(*v1alpha1.NodeCatalog), q)
+	}
+	return h
 }
 
 // onNodeReport enqueues what a change of a NodeCatalog makes necessary, and records events about
@@ -135,7 +126,7 @@ func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 		r.enqueueCompile(q)
 	case reflect.DeepEqual(before.Status, now.Status):
 	default:
-		if before.Status.PublicKey != now.Status.PublicKey || !sameFacts(before.Status.Facts, now.Status.Facts) {
+		if before.Status.PublicKey != now.Status.PublicKey || !reflect.DeepEqual(before.Status.Facts, now.Status.Facts) {
 			r.Invalidate()
 		}
 		after := limits.Debounce
@@ -144,13 +135,6 @@ func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 		}
 		enqueue(q, after)
 	}
-}
-
-func sameFacts(a, b *runtime.RawExtension) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return bytes.Equal(a.Raw, b.Raw)
 }
 
 // leaseEvents enqueues nothing for a renewal, unless the node was silent.

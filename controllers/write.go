@@ -3,11 +3,8 @@ package controllers
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,16 +28,12 @@ func each(n int, do func(int) error) []error {
 // isRejection reports whether the API server answered that it does not accept an object, in
 // contrast to being busy, away or unauthorized to answer.
 func isRejection(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	switch status.Status().Code {
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
-		return true
-	}
-	return false
+	return apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err) ||
+		apierrors.IsInvalid(err) || apierrors.IsInternalError(err)
 }
+
+// copyOf returns a copy of an object of a cache, to be changed by a request.
+func copyOf(o v1alpha1.Resource) v1alpha1.Resource { return o.DeepCopyObject().(v1alpha1.Resource) }
 
 // createCatalog accepts one that exists: its name is the hash of its content.
 func (r *Fleet) createCatalog(ctx context.Context, c *v1alpha1.Catalog) error {
@@ -87,23 +80,4 @@ func (r *Fleet) written(u update, nc *v1alpha1.NodeCatalog) spec {
 	s := spec{u.want.Spec, nc.UID, nc.Generation, u.want.Digest, r.compiled.revision, u.has != nil}
 	s.Cleanup = u.cleanup
 	return s
-}
-
-// deleteOrphan deletes the NodeCatalog of a Node that is gone, as the garbage collector does. It
-// asks the API server once more, because the cache may lack a Node that has just joined.
-func (r *Fleet) deleteOrphan(ctx context.Context, nc *v1alpha1.NodeCatalog) error {
-	node := &metav1.PartialObjectMetadata{}
-	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
-	err := r.Live.Get(ctx, types.NamespacedName{Name: nc.Name}, node)
-	if err == nil && ownedBy(nc, node.UID) {
-		return nil
-	}
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot read Node %s: %w", nc.Name, err)
-	}
-	err = r.Client.Delete(ctx, nc.DeepCopy(), client.Preconditions{UID: &nc.UID})
-	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) { // another one was created since
-		return fmt.Errorf("cannot delete NodeCatalog %s: %w", nc.Name, err)
-	}
-	return nil
 }

@@ -15,11 +15,11 @@ const maxPending = 64 << 10
 
 // Finalized returns the UIDs of the resources whose deletion waits for nodes: those that have the
 // finalizer or are about to get it.
-func Finalized(live, deleting []v1alpha1.Resource) map[v1alpha1.ResourceRef]types.UID {
+func Finalized(live map[v1alpha1.ResourceRef]v1alpha1.Resource, deleting []v1alpha1.Resource) map[v1alpha1.ResourceRef]types.UID {
 	all := map[v1alpha1.ResourceRef]types.UID{}
-	for _, o := range live {
+	for ref, o := range live {
 		if o.GetTargeting().DeletionPolicy.Acts() {
-			all[v1alpha1.RefOf(o)] = o.GetUID()
+			all[ref] = o.GetUID()
 		}
 	}
 	for _, o := range deleting {

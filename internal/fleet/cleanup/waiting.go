@@ -69,45 +69,33 @@ func (n Node) pending(ref v1alpha1.ResourceRef) string {
 	return ""
 }
 
-// Waiting collects the nodes that a deletion waits for. The zero value waits for none.
-type Waiting struct {
-	nodes   int
-	by      map[v1alpha1.ResourceState]int32
-	samples []v1alpha1.NodeSample
-}
+// Waiting summarizes the nodes that a deletion waits for. The zero value waits for none.
+type Waiting struct{ nodestatus.Summary }
 
 // Add adds a node by the state of the resource there; the zero State adds nothing.
 func (w *Waiting) Add(node string, s nodestatus.State) {
-	if s.ResourceState == "" {
-		return
-	}
-	if w.by == nil {
-		w.by = map[v1alpha1.ResourceState]int32{}
-	}
-	w.by[s.ResourceState]++
-	w.nodes++
-	if w.samples = append(w.samples, nodestatus.Sample(node, s)); len(w.samples) > 4*nodestatus.MaxSamples {
-		w.samples = nodestatus.TopSamples(w.samples)
+	if s.ResourceState != "" {
+		w.Summary.Add(node, s)
 	}
 }
 
 // Done reports whether no node is left.
-func (w *Waiting) Done() bool { return w.nodes == 0 }
+func (w *Waiting) Done() bool { return w.Counts.Selected == 0 }
 
 // Outcome returns what the status of the resource is made from. It counts the nodes that the
 // deletion waits for.
 func (w *Waiting) Outcome(o v1alpha1.Resource) conditions.Outcome {
-	samples := nodestatus.TopSamples(w.samples)
 	const named = 3
+	nodes := int(w.Counts.Selected)
 	var names []string
-	for _, s := range samples[:min(len(samples), named)] {
+	for _, s := range w.Samples[:min(len(w.Samples), named)] {
 		names = append(names, fmt.Sprintf("%s (%s: %s)", s.Node, s.State, s.Message))
 	}
 	return conditions.Outcome{
 		Generation: o.GetGeneration(),
-		Summary:    nodestatus.Summary{Counts: nodestatus.Counts(w.nodes, w.by), Samples: samples},
+		Summary:    w.Summary,
 		Cleanup: fmt.Sprintf("deletionPolicy %s: %d %s yet to clean up: %s. To delete it without waiting: %s",
-			o.GetTargeting().DeletionPolicy, w.nodes, text.Plural(w.nodes, "node has", "nodes have"), text.ListOf(w.nodes, names),
+			o.GetTargeting().DeletionPolicy, nodes, text.Plural(nodes, "node has", "nodes have"), text.ListOf(nodes, names),
 			kubectl.Annotate(v1alpha1.RefOf(o), v1alpha1.AnnotationAbandonCleanup, "true")),
 	}
 }

@@ -1,11 +1,10 @@
 package deselection
 
 import (
-	"encoding/json"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler/targeting"
 )
 
 // Edits tell deselection by an author, who deletes a resource or edits its nodeSelector or when,
@@ -17,10 +16,9 @@ type Edits struct {
 }
 
 type edit struct {
-	uid        types.UID
-	generation int64
-	targeting  string
-	revision   int // since which the resource has this UID and targeting
+	uid       types.UID
+	targeting string
+	revision  int // since which the resource has this UID and targeting
 }
 
 // Observe takes in all resources, and returns the new revision. Nodes that have their desired
@@ -31,16 +29,12 @@ func (e *Edits) Observe(resources []v1alpha1.Resource) (revision int) {
 	known := e.resources
 	e.resources = make(map[v1alpha1.ResourceRef]edit, len(resources))
 	for _, o := range resources {
-		was, ok := known[v1alpha1.RefOf(o)]
-		is := edit{uid: o.GetUID(), generation: o.GetGeneration(), targeting: was.targeting, revision: e.revision}
-		if !ok || was.uid != is.uid || was.generation != is.generation {
-			is.targeting = targetingOf(o)
-		}
-		unchanged := ok && was.uid == is.uid && was.targeting == is.targeting
+		is := edit{o.GetUID(), targeting.Key(o.GetTargeting()), e.revision}
+		was, known := known[v1alpha1.RefOf(o)]
 		switch {
-		case unchanged:
+		case known && was.uid == is.uid && was.targeting == is.targeting:
 			is.revision = was.revision
-		case e.revision == 1 && o.GetStatus().ObservedGeneration == is.generation:
+		case e.revision == 1 && o.GetStatus().ObservedGeneration == o.GetGeneration():
 			is.revision = 0
 		}
 		e.resources[v1alpha1.RefOf(o)] = is
@@ -57,12 +51,3 @@ func (e *Edits) Unedited(ref v1alpha1.ResourceRef, since int) bool {
 
 // UID returns the UID of a resource, "" if it does not exist.
 func (e *Edits) UID(ref v1alpha1.ResourceRef) types.UID { return e.resources[ref].uid }
-
-func targetingOf(o v1alpha1.Resource) string {
-	t := o.GetTargeting()
-	raw, err := json.Marshal(struct{ NodeSelector, When any }{t.NodeSelector, t.When})
-	if err != nil { // strings and lists of strings: they encode
-		return err.Error()
-	}
-	return string(raw)
-}

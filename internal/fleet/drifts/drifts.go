@@ -74,12 +74,5 @@ func describe(nodes map[string]int) string {
 		times += n
 	}
 	names := slices.Sorted(maps.Keys(nodes))
-	return fmt.Sprintf("drift corrected %s on %s: %s", plural(times, "time"), plural(len(nodes), "node"), text.ListOf(len(names), names[:min(len(names), maxNodes)]))
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("drift corrected %s on %s: %s", text.Count(times, "time"), text.Count(len(nodes), "node"), text.ListOf(len(names), names[:min(len(names), maxNodes)]))
 }

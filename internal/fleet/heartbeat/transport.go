@@ -8,22 +8,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// WrapTransport notes requests that get no answer from the API server, see [Monitor.Unreachable].
+// WrapTransport notes requests that get no answer from the API server, see [Monitor.Unreachable]. An
+// error status is an answer: it may concern one object alone.
 func (m *Monitor) WrapTransport(next http.RoundTripper, clock clock.PassiveClock) http.RoundTripper {
-	return transport{m, next, clock}
+	return transport(func(r *http.Request) (*http.Response, error) {
+		answer, err := next.RoundTrip(r)
+		if err != nil && !errors.Is(err, context.Canceled) {
+			m.Unreachable(clock.Now())
+		}
+		return answer, err
+	})
 }
 
-type transport struct {
-	monitor *Monitor
-	next    http.RoundTripper
-	clock   clock.PassiveClock
-}
+type transport func(*http.Request) (*http.Response, error)
 
-// RoundTrip passes on a request. An error status is an answer: it may concern one object alone.
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := t.next.RoundTrip(r)
-	if err != nil && !errors.Is(err, context.Canceled) {
-		t.monitor.Unreachable(t.clock.Now())
-	}
-	return answer, err
-}
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }

@@ -39,22 +39,6 @@ func TestBatchWindowClosesAfterAPauseOrTwoSeconds(t *testing.T) {
 	}
 }
 
-func TestSpacingIsPerKey(t *testing.T) {
-	t.Parallel()
-
-	var s limits.Spacing[string]
-	s.Wrote("a", start)
-	if left := s.Left("a", start.Add(time.Second)); left != 4*time.Second {
-		t.Errorf("left %s, want 4s", left)
-	}
-	if left := s.Left("b", start); left != 0 {
-		t.Errorf("another key waits %s", left)
-	}
-	if left := s.Left("a", start.Add(5*time.Second)); left != 0 {
-		t.Errorf("after 5s left %s", left)
-	}
-}
-
 func TestNodeQuotas(t *testing.T) {
 	t.Parallel()
 

@@ -1,8 +1,7 @@
-// Package nodestatus indexes the state of every resource on every node, and counts it.
+// Package nodestatus derives the state of every resource on every node, and counts it.
 //
-// The [Index] is sparse. A node has one default state, which holds for all resources that
-// select it, and exceptions. A fleet in sync costs one entry a node, and a change costs
-// what the nodes concerned cost.
+// The [Index] is sparse. A node has one default state, which holds for all resources that select
+// it, and exceptions. A fleet in sync costs one entry a node.
 package nodestatus
 
 import (
@@ -25,111 +24,75 @@ type Node struct {
 
 // Progress is what a node has yet to apply.
 type Progress struct {
-	All     bool                     // everything
-	Some    [][]v1alpha1.ResourceRef // these resources, in lists that nodes share
-	Version int                      // changes whenever Some does
+	All  bool                     // everything
+	Some [][]v1alpha1.ResourceRef // these resources, in sorted lists that nodes share
 }
 
 // Pending reports whether a node has yet to apply a resource.
 func (p Progress) Pending(ref v1alpha1.ResourceRef) bool {
-	return p.All || slices.ContainsFunc(p.Some, func(refs []v1alpha1.ResourceRef) bool { return slices.Contains(refs, ref) })
+	return p.All || slices.ContainsFunc(p.Some, func(refs []v1alpha1.ResourceRef) bool {
+		_, found := slices.BinarySearch(refs, ref)
+		return found
+	})
 }
 
-// An Index holds the states of resources on nodes. The zero value is empty. It is not safe
-// for concurrent use.
+// An Index holds the states of resources on nodes at one time. The zero value is empty. It is not
+// safe for concurrent use.
 type Index struct {
-	nodes      map[string]*entry
-	exceptions map[v1alpha1.ResourceRef]map[string]State // by resource, then node
+	nodes  map[string]*entry
+	groups map[*string]*group // by the address of the name of their first node
 }
 
 type entry struct {
-	key        key
+	Node
 	standard   State // of all resources without an exception
+	unapplied  State // of those that the node has yet to apply
 	exceptions map[v1alpha1.ResourceRef]State
 }
 
-// A key identifies what an entry was made from: equal keys make equal entries.
-type key struct {
-	desired         *compiler.NodeResult
-	resourceVersion string
-	all             bool
-	version         int
-	silent, held    bool
-	refused         string
-}
-
-// Update replaces the states on a node.
-func (x *Index) Update(n Node) {
-	k := key{n.Desired, "", n.Progress.All, n.Progress.Version, n.Silent, n.Held, n.Refused}
-	if n.Reported != nil {
-		k.resourceVersion = n.Reported.ResourceVersion
-	}
-	if was := x.nodes[n.Name]; was != nil && was.key == k {
-		return
-	}
-	x.remove(n.Name)
+// Add adds a node, before resources are summarized.
+func (x *Index) Add(n Node) {
 	if x.nodes == nil {
-		x.nodes, x.exceptions = map[string]*entry{}, map[v1alpha1.ResourceRef]map[string]State{}
+		x.nodes = map[string]*entry{}
 	}
-	e := newEntry(n)
-	e.key = k
-	x.nodes[n.Name] = e
-	for ref, s := range e.exceptions {
-		if x.exceptions[ref] == nil {
-			x.exceptions[ref] = map[string]State{}
-		}
-		x.exceptions[ref][n.Name] = s
-	}
+	x.nodes[n.Name] = newEntry(n)
 }
 
-// Retain removes all nodes but these.
-func (x *Index) Retain(nodes map[string]*compiler.NodeResult) {
-	for name := range x.nodes {
-		if nodes[name] == nil {
-			x.remove(name)
-		}
+// state returns the state of a resource that selects the node, in this order of precedence:
+// withheld, silent, yet to apply, and then what the node reports.
+func (e *entry) state(ref v1alpha1.ResourceRef) State {
+	s, excepted := e.exceptions[ref]
+	switch {
+	case s.ResourceState == v1alpha1.StateWithheld:
+		return s
+	case e.Progress.Pending(ref):
+		return e.unapplied
+	case excepted:
+		return s
 	}
+	return e.standard
 }
 
-func (x *Index) remove(node string) {
-	e := x.nodes[node]
-	if e == nil {
-		return
-	}
-	for ref := range e.exceptions {
-		delete(x.exceptions[ref], node)
-		if len(x.exceptions[ref]) == 0 {
-			delete(x.exceptions, ref)
-		}
-	}
-	delete(x.nodes, node)
-}
+// isPlain reports whether all resources that select the node are in one state.
+func (e *entry) isPlain() bool { return len(e.exceptions)+len(e.Progress.Some) == 0 }
 
-// newEntry derives states in this order of precedence: withheld, silent, yet to apply, and
-// then what the node reports.
 func newEntry(n Node) *entry {
-	e := &entry{standard: State{ResourceState: v1alpha1.StateInSync}, exceptions: map[v1alpha1.ResourceRef]State{}}
-	pending := State{ResourceState: v1alpha1.StatePending, Message: pendingMessage(n)}
-	why, disabled := Disabled(n.Reported)
-	if disabled {
+	e := &entry{
+		Node: n, standard: State{ResourceState: v1alpha1.StateInSync}, exceptions: map[v1alpha1.ResourceRef]State{},
+		unapplied: State{ResourceState: v1alpha1.StatePending, Message: pendingMessage(n)},
+	}
+	if why, disabled := Disabled(n.Reported); disabled {
 		e.standard = State{ResourceState: v1alpha1.StateDisabled, Message: why}
 	}
 	if n.Silent {
 		e.standard = State{ResourceState: v1alpha1.StateUnknown, Message: SilentMessage}
-		pending = State{v1alpha1.StateUnknown, SilentMessage + ", and it has yet to apply this", true}
+		e.unapplied = State{v1alpha1.StateUnknown, SilentMessage + ", and it has yet to apply this", true}
 	}
 	switch {
 	case n.Progress.All:
-		e.standard = pending
+		e.standard = e.unapplied
 	case n.Reported != nil:
-		e.addReported(n)
-	}
-	for _, refs := range n.Progress.Some {
-		for _, ref := range refs {
-			if n.Desired.EntryHash(ref) != "" {
-				e.exceptions[ref] = pending
-			}
-		}
+		e.addReported(n.Reported.Status)
 	}
 	for _, w := range n.Desired.Spec.Withheld {
 		e.exceptions[w.Ref] = State{ResourceState: v1alpha1.StateWithheld, Message: w.Message}
@@ -137,16 +100,13 @@ func newEntry(n Node) *entry {
 	return e
 }
 
-// addReported adds what the node reports about resources that still select it.
-func (e *entry) addReported(n Node) {
-	status := n.Reported.Status
+// addReported adds what the node reports.
+func (e *entry) addReported(status v1alpha1.NodeCatalogStatus) {
 	if status.Omitted > 0 {
-		e.standard = lastKnown(State{ResourceState: v1alpha1.StatePending, Message: TruncatedMessage}, n.Silent)
+		e.standard = lastKnown(State{ResourceState: v1alpha1.StatePending, Message: TruncatedMessage}, e.Silent)
 	}
 	for _, r := range status.Resources {
-		if ref := v1alpha1.ResourceRef(r.Ref); n.Desired.EntryHash(ref) != "" {
-			e.exceptions[ref] = e.orDisabled(lastKnown(reportedState(r), n.Silent))
-		}
+		e.exceptions[v1alpha1.ResourceRef(r.Ref)] = e.orDisabled(lastKnown(reportedState(r), e.Silent))
 	}
 }
 

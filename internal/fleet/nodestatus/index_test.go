@@ -100,7 +100,6 @@ func counted(c *v1alpha1.NodeCounts, s v1alpha1.ResourceState) {
 	}
 }
 
-// The index is updated node by node; its counts must equal those of a fresh look at every node.
 func TestCountsEqualThoseOfEachNodeByItself(t *testing.T) {
 	t.Parallel()
 
@@ -119,15 +118,14 @@ func TestCountsEqualThoseOfEachNodeByItself(t *testing.T) {
 	for i := range 30 {
 		in.Nodes = append(in.Nodes, compiler.Node{Name: fmt.Sprintf("n%02d", i), Labels: map[string]string{"role": []string{"web", "db"}[i%2]}})
 	}
-	var index nodestatus.Index
-	var compiler compiler.Compiler // gives the same results again, where they are the same
+	var compiler compiler.Compiler
 	said := map[string]report{}
 	for step := range 300 {
 		in.Nodes[r.IntN(len(in.Nodes))].Labels = map[string]string{"role": []string{"web", "db"}[r.IntN(2)]}
 		now := in
 		now.Nodes = in.Nodes[r.IntN(3):]
 		result := compiler.Compile(now)
-		index.Retain(result.Nodes)
+		var index nodestatus.Index
 		for name, n := range result.Nodes {
 			if _, ok := said[name]; !ok || r.IntN(4) == 0 {
 				said[name] = randomReport(r, refs)
@@ -136,11 +134,12 @@ func TestCountsEqualThoseOfEachNodeByItself(t *testing.T) {
 				}
 			}
 			is := said[name]
-			index.Update(nodestatus.Node{Name: name, Desired: n, Reported: is.nc, Silent: is.silent, Progress: nodestatus.Progress{
-				All: is.all, Some: [][]v1alpha1.ResourceRef{slices.Collect(maps.Keys(is.some))}, Version: step,
-			}})
+			progress := nodestatus.Progress{All: is.all}
+			if len(is.some) > 0 {
+				progress.Some = [][]v1alpha1.ResourceRef{slices.Sorted(maps.Keys(is.some))}
+			}
+			index.Add(nodestatus.Node{Name: name, Desired: n, Reported: is.nc, Silent: is.silent, Progress: progress})
 		}
-		summarizer := index.Summarizer()
 		for _, ref := range refs {
 			var want v1alpha1.NodeCounts
 			var wantUnapplied int32
@@ -151,7 +150,7 @@ func TestCountsEqualThoseOfEachNodeByItself(t *testing.T) {
 					wantUnapplied++
 				}
 			}
-			got := summarizer.Summarize(ref, result.Selected[ref])
+			got := index.Summarize(ref, result.Selected[ref])
 			if diff := cmp.Diff(want, got.Counts); diff != "" || got.Unapplied != wantUnapplied {
 				t.Fatalf("step %d, %s: %d nodes are unapplied, want %d; counts (-want +got):\n%s", step, ref, got.Unapplied, wantUnapplied, diff)
 			}
@@ -202,13 +201,13 @@ func TestDisabledNodesCountAsDisabledUnlessTheyReportMore(t *testing.T) {
 		true:  {"File/changed": "Unknown", "File/failed": "Unknown", "File/fine": "Unknown", "File/pending": "Unknown"},
 	} {
 		var index nodestatus.Index
-		index.Update(nodestatus.Node{
+		index.Add(nodestatus.Node{
 			Name: "n1", Desired: result.Nodes["n1"], Reported: nc, Silent: silent,
 			Progress: nodestatus.Progress{Some: [][]v1alpha1.ResourceRef{{"File/pending"}}},
 		})
 		got := map[v1alpha1.ResourceRef]v1alpha1.ResourceState{}
 		for ref := range want {
-			got[ref] = index.Summarizer().Summarize(ref, []string{"n1"}).Samples[0].State
+			got[ref] = index.Summarize(ref, []string{"n1"}).Samples[0].State
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("silent %t (-want +got):\n%s", silent, diff)

@@ -124,21 +124,5 @@ const MaxSamples = 10
 // maxMessage bounds the message of a sample, in bytes.
 const maxMessage = 256
 
-// Sample is a node's entry in the status of a resource.
-func Sample(node string, s State) v1alpha1.NodeSample {
-	return v1alpha1.NodeSample{Node: node, State: s.ResourceState, Message: Message(s.Message)}
-}
-
 // Message makes text from a node printable and as short as a status or an event can hold. The reason of an error is at its end.
 func Message(s string) string { return text.ClipMiddle(text.Line(s), maxMessage) }
-
-// TopSamples sorts samples by urgency and node, and returns the first MaxSamples.
-func TopSamples(samples []v1alpha1.NodeSample) []v1alpha1.NodeSample {
-	slices.SortFunc(samples, func(a, b v1alpha1.NodeSample) int {
-		if d := urgency(a.State) - urgency(b.State); d != 0 {
-			return d
-		}
-		return strings.Compare(a.Node, b.Node)
-	})
-	return samples[:min(len(samples), MaxSamples)]
-}

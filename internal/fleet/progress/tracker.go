@@ -20,7 +20,6 @@ type Tracker struct{ nodes map[string]*node }
 type node struct {
 	applied string
 	changes []change // in order
-	version int
 }
 
 type change struct {
@@ -46,13 +45,13 @@ func (t *Tracker) Start(name, applied string) (started bool) {
 }
 
 // Changed notes that the desired spec of a node has another digest, and which resources changed,
-// possibly none. It keeps refs, which many nodes may share.
+// possibly none. It keeps refs, which are sorted, and which many
+// nodes may share.
 func (t *Tracker) Changed(name, digest string, refs []v1alpha1.ResourceRef) {
 	n := t.nodes[name]
 	if n == nil {
 		return
 	}
-	n.version++
 	n.changes = append(n.changes, change{digest, refs})
 	if len(n.changes) > maxChanges {
 		merged := slices.Concat(n.changes[0].refs, n.changes[1].refs)
@@ -79,13 +78,12 @@ func (t *Tracker) Observe(name, applied string, current bool) nodestatus.Progres
 	case applied == n.applied:
 		done = -1
 	case done < 0:
-		return nodestatus.Progress{All: true, Version: n.version}
+		return nodestatus.Progress{All: true}
 	}
 	if n.applied = applied; done >= 0 {
-		n.version++
 		n.changes = slices.Clone(n.changes[done+1:])
 	}
-	p := nodestatus.Progress{Version: n.version}
+	var p nodestatus.Progress
 	for _, c := range n.changes {
 		p.Some = append(p.Some, c.refs)
 	}

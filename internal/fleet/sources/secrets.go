@@ -2,9 +2,6 @@ package sources
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,41 +12,25 @@ import (
 	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
-// secretVersions remember in which version of its Secret a value last changed, so that it is not
-// sealed anew when another key of the Secret does. They hold digests under a key of this process
-// and no values.
-type secretVersions struct {
-	key  []byte
-	seen map[v1alpha1.KeyRef]secretVersion
-}
-
+// A secretVersion is the version of a Secret in which one of its values last changed, as far as this
+// process knows. A value is not sealed anew when another key of its Secret changes. The cache has the
+// value, too.
 type secretVersion struct {
-	digest  []byte
+	value   []byte
 	version string
 }
 
-// of returns the version in which a value last changed, as far as this process knows.
-func (v *secretVersions) of(ref v1alpha1.KeyRef, value []byte, version string) string {
-	if v.key == nil {
-		v.key, v.seen = make([]byte, sha256.Size), map[v1alpha1.KeyRef]secretVersion{}
-		_, _ = rand.Read(v.key) // never fails
-	}
-	mac := hmac.New(sha256.New, v.key)
-	_, _ = mac.Write(value) // a hash accepts every write
-	digest := mac.Sum(nil)
-	if was, ok := v.seen[ref]; ok && bytes.Equal(was.digest, digest) {
+func (s *Sources) versionOf(ref v1alpha1.KeyRef, value []byte, version string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if was, ok := s.versions[ref]; ok && bytes.Equal(was.value, value) {
 		return was.version
 	}
-	v.seen[ref] = secretVersion{digest, version}
-	return version
-}
-
-func (v *secretVersions) retain(refs map[v1alpha1.KeyRef]bool) {
-	for ref := range v.seen {
-		if !refs[ref] {
-			delete(v.seen, ref)
-		}
+	if s.versions == nil {
+		s.versions = map[v1alpha1.KeyRef]secretVersion{}
 	}
+	s.versions[ref] = secretVersion{value, version}
+	return version
 }
 
 // Secret returns one key of a Secret if that is exposed to nodes.
@@ -63,9 +44,7 @@ func (r *Reader) Secret(ref v1alpha1.KeyRef) compiler.SecretValue {
 	if !ok {
 		return compiler.SecretValue{Exposed: true}
 	}
-	r.sources.mu.Lock()
-	defer r.sources.mu.Unlock()
-	return compiler.SecretValue{Exposed: true, Found: true, Value: value, Version: r.sources.versions.of(ref, value, s.ResourceVersion)}
+	return compiler.SecretValue{Exposed: true, Found: true, Value: value, Version: r.sources.versionOf(ref, value, s.ResourceVersion)}
 }
 
 func (r *Reader) secret(name types.NamespacedName) *corev1.Secret {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +26,7 @@ type Sources struct {
 	mu         sync.Mutex
 	configMaps map[types.NamespacedName]configMap // by the compilation under way and the last one
 	secrets    map[types.NamespacedName]bool
-	versions   secretVersions
+	versions   map[v1alpha1.KeyRef]secretVersion
 }
 
 // A configMap is one version of a ConfigMap; the zero value is one that does not exist.
@@ -79,7 +80,7 @@ func (r *Reader) Close() error {
 	for name := range r.secrets {
 		s.secrets[name] = true
 	}
-	s.versions.retain(r.refs)
+	maps.DeleteFunc(s.versions, func(ref v1alpha1.KeyRef, _ secretVersion) bool { return !r.refs[ref] })
 	return errors.Join(r.failed...)
 }
 
