@@ -1,6 +1,10 @@
 package v1alpha1
 
 import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -72,6 +76,27 @@ type CatalogEntry struct {
 	// +listType=map
 	// +listMapKey=attribute
 	Sealed []SealedValue `json:"sealed,omitempty"`
+
+	// Unknown is why this version of Fettle does not understand the whole entry, such as `unknown
+	// field "limits"`: a newer version wrote it. "" if it does. Entries are not applied in part.
+	Unknown string `json:"-"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. It sets Unknown.
+func (e *CatalogEntry) UnmarshalJSON(raw []byte) error {
+	type entry CatalogEntry // without this method
+	var all entry
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&all); err != nil {
+		all = entry{}
+		if lenient := json.Unmarshal(raw, &all); lenient != nil {
+			return lenient
+		}
+		all.Unknown = strings.TrimPrefix(err.Error(), "json: ")
+	}
+	*e = CatalogEntry(all)
+	return nil
 }
 
 // SealedValue is the value of an attribute, encrypted for one node, resource and attribute.

@@ -10,6 +10,9 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
+// upgrade says how to make this version understand what a newer one wrote.
+const upgrade = "upgrade the agent"
+
 // An InvalidCatalogError reports a catalog whose content does not match its name or cannot be decoded. Fetching it
 // again may help; nothing of it may be applied.
 type InvalidCatalogError struct {
@@ -33,7 +36,7 @@ func (e *InvalidCatalogError) Unwrap() error { return e.Err }
 // wrapped unless they are an *InvalidCatalogError.
 func Assemble(spec v1alpha1.NodeCatalogSpec, get func(name string) (*v1alpha1.Catalog, error)) (entries []v1alpha1.CatalogEntry, digest string, err error) {
 	hashes, err := entryHashes(spec.Entries)
-	if err != nil {
+	if err := cmp.Or(understood(spec.Entries), err); err != nil {
 		return nil, "", &InvalidCatalogError{Err: err}
 	}
 	entries = slices.Clone(spec.Entries)
@@ -64,11 +67,22 @@ func Verify(name string, c *v1alpha1.Catalog) error {
 		return &InvalidCatalogError{name, errors.New("it is empty")}
 	}
 	hashes, err := entryHashes(c.Entries)
-	if err != nil {
+	if err := cmp.Or(understood(c.Entries), err); err != nil {
 		return &InvalidCatalogError{name, err}
 	}
 	if is := NameOf(hashes); is != name {
 		return &InvalidCatalogError{name, fmt.Errorf("its content is that of %s", is)}
+	}
+	return nil
+}
+
+// understood returns an error if a newer version wrote one of the entries, and this version ignores a part of it. The part may
+// say when the entry must not be applied.
+func understood(entries []v1alpha1.CatalogEntry) error {
+	for _, e := range entries {
+		if e.Unknown != "" {
+			return fmt.Errorf("this version of Fettle does not know a part of %s: %s; %s", e.Ref(), e.Unknown, upgrade)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -119,5 +120,26 @@ func TestSameSpecIgnoresHowJSONIsWritten(t *testing.T) {
 	}
 	if catalog.SameSpec(spec(`{"a":1}`), spec(`{"a":1}`, v1alpha1.Withheld{Ref: "File/a", Reason: "Conflict"})) {
 		t.Error("to withhold something makes no difference")
+	}
+}
+
+// A field that a newer version added may restrict what the entry does.
+func TestEntryOfANewerVersionInvalidatesItsCatalog(t *testing.T) {
+	t.Parallel()
+
+	var newer v1alpha1.CatalogEntry
+	if err := json.Unmarshal([]byte(`{"kind":"File","name":"a","attributes":{"path":"/a"},"onlyBetween":"2 and 4"}`), &newer); err != nil {
+		t.Fatal(err)
+	}
+	const unknown = `this version of Fettle does not know a part of File/a: unknown field "onlyBetween"; upgrade the agent`
+	shared := stored(newer)
+	for name, spec := range map[string]v1alpha1.NodeCatalogSpec{
+		"the node's own entries are invalid: " + unknown:     {Entries: []v1alpha1.CatalogEntry{newer}},
+		"catalog " + shared.Name + " is invalid: " + unknown: {Catalogs: []v1alpha1.CatalogRef{{Name: shared.Name}}},
+	} {
+		_, _, err := catalog.Assemble(spec, func(name string) (*v1alpha1.Catalog, error) { return shared, catalog.Verify(name, shared) })
+		if err == nil || err.Error() != name {
+			t.Errorf("got %v, want %s", err, name)
+		}
 	}
 }

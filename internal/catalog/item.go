@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,9 @@ func Items(entries []v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener) 
 	items := make([]resource.Item, len(entries))
 	for i, e := range entries {
 		bound, err := bind(e, kinds, open)
+		if unknown(err) {
+			err = fmt.Errorf("%w; if a newer manager sent it, %s", err, upgrade)
+		}
 		items[i] = Item(e, bound)
 		if err != nil {
 			items[i].Resource, items[i].Invalid = nil, err
@@ -38,7 +42,19 @@ func Item(e v1alpha1.CatalogEntry, bound resource.Resource) resource.Item {
 	return it
 }
 
+// checkPolicy rejects a policy that this version does not know, because the closest one may remove what it should not.
+func checkPolicy(p v1alpha1.DeletionPolicy) error {
+	switch p {
+	case "", v1alpha1.DeletionOrphan, v1alpha1.DeletionDelete, v1alpha1.DeletionRestore:
+		return nil
+	}
+	return fmt.Errorf("deletionPolicy %q is not known to this version of Fettle; %s", p, upgrade)
+}
+
 func addOptions(it *resource.Item, e v1alpha1.CatalogEntry) (err error) {
+	if err := checkPolicy(e.DeletionPolicy); err != nil {
+		return err
+	}
 	if len(e.Audit) > 0 && it.Resource != nil {
 		if err := it.Resource.Audit(e.Audit); err != nil {
 			return err
@@ -98,5 +114,24 @@ func Kind(name string, kinds []resource.Kind) (resource.Kind, error) {
 		names = append(names, k.Name())
 	}
 	slices.Sort(names)
-	return nil, fmt.Errorf("kind %q is not known to this version of Fettle, which has: %s", name, strings.Join(names, ", "))
+	return nil, &unknownKindError{name, names}
+}
+
+// An unknownKindError reports a kind that this version does not have.
+type unknownKindError struct {
+	kind  string
+	known []string
+}
+
+// Error lists the known kinds.
+func (e *unknownKindError) Error() string {
+	return fmt.Sprintf("kind %q is not known to this version of Fettle, which has: %s", e.kind, strings.Join(e.known, ", "))
+}
+
+// unknown reports whether a newer version may know what this one rejects.
+func unknown(err error) bool {
+	if _, ok := errors.AsType[*unknownKindError](err); ok {
+		return true
+	}
+	return errors.Is(err, resource.ErrUnknownAttribute)
 }

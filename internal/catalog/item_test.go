@@ -37,7 +37,9 @@ func TestAnInvalidEntryIsAnInvalidItem(t *testing.T) {
 	}{
 		"a valid entry":        {with(func(*v1alpha1.CatalogEntry) {}), "<nil>"},
 		"no attributes":        {v1alpha1.CatalogEntry{Kind: "Package", Name: "nginx"}, "<nil>"},
-		"an unknown attribute": {entry("Package", "nginx", `{"colour":"red"}`), `cannot read attributes of Package/nginx: json: unknown field "colour"; Package has: name`},
+		"an unknown attribute": {entry("Package", "nginx", `{"colour":"red"}`), `cannot read attributes of Package/nginx: json: unknown field "colour"; Package has: name; if a newer manager sent it, upgrade the agent`},
+		"an unknown kind":      {entry("Sysctl", "a", `{}`), `kind "Sysctl" is not known to this version of Fettle, which has: File, Package; if a newer manager sent it, upgrade the agent`},
+		"an unknown policy":    {with(func(e *v1alpha1.CatalogEntry) { e.DeletionPolicy = "Archive" }), `deletionPolicy "Archive" is not known to this version of Fettle; upgrade the agent`},
 		"an invalid schedule": {with(func(e *v1alpha1.CatalogEntry) {
 			e.Schedule = &v1alpha1.Schedule{Weekday: []v1alpha1.Weekday{"Caturday"}}
 		}), `schedule: invalid weekday "Caturday": write Mon, Tue, Wed, Thu, Fri, Sat or Sun`},

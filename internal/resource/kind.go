@@ -3,12 +3,16 @@ package resource
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
+
+// ErrUnknownAttribute is the error of [Kind.Bind] for an attribute that the kind does not have.
+var ErrUnknownAttribute = errors.New("unknown attribute")
 
 // A Kind is a [Type] that hides the Go type of its attributes, so that types fit in one slice. Made
 // by package bound. Safe for concurrent use.

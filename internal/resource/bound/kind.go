@@ -60,8 +60,17 @@ func (k kind[A]) explain(err error) error {
 	if !strings.Contains(err.Error(), "unknown field") {
 		return err
 	}
-	return fmt.Errorf("%w; %s has: %s", err, k.t.Name, strings.Join(k.attributeNames(), ", "))
+	return unknownAttributeError(fmt.Sprintf("%v; %s has: %s", err, k.t.Name, strings.Join(k.attributeNames(), ", ")))
 }
+
+// An unknownAttributeError is a [resource.ErrUnknownAttribute] that lists the known attributes.
+type unknownAttributeError string
+
+// Error implements error.
+func (e unknownAttributeError) Error() string { return string(e) }
+
+// Is implements the interface of [errors.Is].
+func (unknownAttributeError) Is(target error) bool { return target == resource.ErrUnknownAttribute }
 
 func (k kind[A]) attributeNames() []string {
 	var names []string
