@@ -1,0 +1,155 @@
+package skew_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// The steps contain an upgrade and a rollback in which agents follow the manager, which is harder than the documented order. A File that does not change must
+// not be written again in any of them.
+func TestVersionsWorkTogether(t *testing.T) {
+	w := newWorld(t)
+	now := checkout(t)
+	before := older(t, now)
+
+	var previous *change
+	steady := &change{w: w, name: "steady"}
+	step := func(name string, exchange func()) {
+		t.Logf("step: %s", name)
+		exchange()
+		next := &change{w: w, name: fmt.Sprintf("step-%s", strings.ReplaceAll(name, " ", "-"))}
+		next.apply()
+		previous.remove()
+		next.isApplied()
+		previous.isRemoved()
+		previous = next
+		steady.isSteady()
+	}
+	step("everything is older", func() {
+		w.install(before)
+		w.startManager(before)
+		w.startAgent(before)
+		steady.apply()
+		steady.isApplied()
+		record(t, w)
+	})
+	step("definitions are newer", func() { w.install(now) })
+	step("manager and definitions are newer", func() { w.startManager(now) })
+	step("nothing is older", func() { w.startAgent(now) })
+	step("only definitions are older", func() { w.install(before) })
+	step("nothing is older again", func() { w.install(now) })
+	step("only the manager is older", func() { w.startManager(before) })
+	step("only the agent is newer", func() { w.install(before) })
+	step("everything is older again", func() { w.startAgent(before) })
+}
+
+// A change is a File, an Exec, and a File with a sealed value, which are created and removed together.
+type change struct {
+	w    *world
+	name string
+
+	written time.Time
+}
+
+// isSteady checks that the host's file has not been written since the first call.
+func (c *change) isSteady() {
+	c.w.t.Helper()
+	is, err := os.Stat(filepath.Join(c.w.root, c.path()))
+	must(c.w.t, err)
+	if c.written.IsZero() {
+		c.written = is.ModTime()
+	}
+	c.w.Expect(is.ModTime()).To(Equal(c.written))
+}
+
+func (c *change) path() string { return "/etc/" + c.name }
+
+// resources returns new objects.
+func (c *change) resources() []v1alpha1.Resource {
+	file := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: c.name}}
+	file.Spec.NodeSelector, file.Spec.DeletionPolicy = &metav1.LabelSelector{}, v1alpha1.DeletionDelete
+	file.Spec.Path, file.Spec.Content = c.path(), new(c.name+"\n")
+
+	exec := &v1alpha1.Exec{ObjectMeta: metav1.ObjectMeta{Name: c.name}}
+	exec.Spec.NodeSelector, exec.Spec.Require = &metav1.LabelSelector{}, []v1alpha1.ResourceRef{v1alpha1.ResourceRef("File/" + c.name)}
+	exec.Spec.Command, exec.Spec.Shell = fmt.Sprintf("cat %s >> /executed && touch %s.done", c.path(), c.path()), new(true)
+	exec.Spec.Creates = []string{c.path() + ".done"}
+
+	sealed := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: c.name + "-sealed"}}
+	sealed.Spec.NodeSelector, sealed.Spec.DeletionPolicy = &metav1.LabelSelector{MatchLabels: map[string]string{protected: "web"}}, v1alpha1.DeletionDelete
+	sealed.Spec.Path, sealed.Spec.ContentFrom = c.path()+"-sealed", &v1alpha1.ValueSource{SecretKeyRef: &v1alpha1.KeyRef{Namespace: "default", Name: "password", Key: "value"}}
+	return []v1alpha1.Resource{file, exec, sealed}
+}
+
+func (c *change) apply() {
+	c.w.t.Helper()
+	for _, o := range c.resources() {
+		must(c.w.t, c.w.admin.Create(c.w.t.Context(), o))
+	}
+}
+
+// isApplied waits until the host has the change and the statuses say so. Commands of earlier changes must not have run again.
+func (c *change) isApplied() {
+	c.w.t.Helper()
+	for _, o := range c.resources() {
+		c.w.ready(o)
+	}
+	c.w.Expect(c.w.host(c.path())).To(Equal(c.name + "\n"))
+	c.w.Expect(c.w.host(c.path() + "-sealed")).To(Equal("sealed\n"))
+	executed := strings.Fields(c.w.host("/executed"))
+	c.w.Expect(executed).To(ContainElement(c.name))
+	c.w.Expect(executed).To(HaveLen(countUnique(executed)), "a command ran twice: %q", executed)
+}
+
+func (c *change) remove() {
+	if c == nil {
+		return
+	}
+	c.w.t.Helper()
+	for _, o := range c.resources() {
+		must(c.w.t, c.w.admin.Delete(c.w.t.Context(), o))
+	}
+}
+
+// isRemoved waits until the objects are gone, which requires that the node has cleaned up.
+func (c *change) isRemoved() {
+	if c == nil {
+		return
+	}
+	c.w.t.Helper()
+	for _, o := range c.resources() {
+		c.w.soon(o.KindName()+"/"+o.GetName()+" is deleted", func(g Gomega) {
+			err := c.w.admin.Get(c.w.t.Context(), client.ObjectKeyFromObject(o), o)
+			g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+			g.Expect(err).To(HaveOccurred(), "%s", describe(o))
+		})
+	}
+	c.w.Expect(c.w.host(c.path())).To(BeEmpty())
+	c.w.Expect(c.w.host(c.path() + "-sealed")).To(BeEmpty())
+}
+
+func describe(o v1alpha1.Resource) string {
+	if c := meta.FindStatusCondition(o.GetStatus().Conditions, v1alpha1.ConditionReady); c != nil {
+		return c.Reason + ": " + c.Message
+	}
+	return "no condition"
+}
+
+func countUnique(all []string) int {
+	unique := map[string]bool{}
+	for _, s := range all {
+		unique[s] = true
+	}
+	return len(unique)
+}
