@@ -43,7 +43,9 @@ var _ = Describe("A Package", Label("package"), func() {
 		deb(ctx, name, "1", "echo 'the licence is missing' >&2; exit 7")
 		deb(ctx, name, "2", "true")
 		apply(ctx, fromFile(name, "1"))
-		Eventually(condition(ctx, "package/"+name, "Ready")).WithContext(ctx).Should(And(ContainSubstring("the licence is missing"), ContainSubstring("post-installation script")))
+		Eventually(condition(ctx, "package/"+name, "Ready")).WithContext(ctx).Should(ContainSubstring("the licence is missing"))
+		Expect(kubectl(ctx, "get", "nodecatalog", node, "-o", `jsonpath={.status.resources[?(@.ref=="Package/`+name+`")].message}`)).To(
+			ContainSubstring("post-installation script subprocess returned error exit status 7"))
 		Expect(column(ctx, "package/"+name, "FAILED")).To(Equal("1"))
 		Expect(c.Apply(ctx, fromFile(name, "2"))).To(Succeed())
 		ready(ctx, "package/"+name)
