@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,14 +29,14 @@ func Items(entries []v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener) 
 	return items
 }
 
-// Item joins an entry with its bound attributes, which may be nil. Invalid is set if its audit, schedule or edges are
-// not valid.
+// Item joins an entry with its bound attributes, which may be nil. Invalid is set if its deletion policy, audit,
+// schedule or edges are not valid.
 func Item(e v1alpha1.CatalogEntry, bound resource.Resource) resource.Item {
 	it := resource.Item{
 		Ref: resource.Ref{Kind: e.Kind, Name: e.Name}, Noop: e.Noop, Provider: e.Provider, Resource: bound,
 		Audit: len(e.Audit) > 0, LogLevel: resource.LogLevel(e.LogLevel), Deletion: resource.Deletion(e.DeletionPolicy),
 	}
-	it.Invalid = addOptions(&it, e)
+	it.Invalid = cmp.Or(checkPolicy(e.DeletionPolicy), addOptions(&it, e))
 	if it.Invalid != nil {
 		it.Resource = nil
 	}
@@ -52,9 +53,6 @@ func checkPolicy(p v1alpha1.DeletionPolicy) error {
 }
 
 func addOptions(it *resource.Item, e v1alpha1.CatalogEntry) (err error) {
-	if err := checkPolicy(e.DeletionPolicy); err != nil {
-		return err
-	}
 	if len(e.Audit) > 0 && it.Resource != nil {
 		if err := it.Resource.Audit(e.Audit); err != nil {
 			return err
