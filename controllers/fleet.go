@@ -94,8 +94,8 @@ type Fleet struct {
 	// The reported state.
 	progress progress.Tracker
 	drifts   drifts.Summary
-	// statusWritten has when a status was written, within statusPeriod.
-	statusWritten map[v1alpha1.ResourceRef]time.Time
+	// statusWritten has the statuses that were written within statusPeriod.
+	statusWritten map[v1alpha1.ResourceRef]writtenStatus
 	// deletions are the resources that are being deleted, with the nodes that are waited for.
 	deletions map[v1alpha1.Resource]*cleanup.Waiting
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,9 +28,30 @@ type statusUpdate struct {
 	status   v1alpha1.ResourceStatus
 }
 
-// statusPeriod is the minimum time between two writes of one status: a wave of nodes that report
-// becomes a few writes.
+// statusPeriod is the minimum time between two writes of one status, unless somebody waits for the
+// second: a wave of nodes that report becomes a few writes.
 const statusPeriod = 5 * time.Second
+
+// A writtenStatus is what decides whether a status follows another at once.
+type writtenStatus struct {
+	at          time.Time
+	generation  int64
+	reconciling bool
+}
+
+func written(s v1alpha1.ResourceStatus, at time.Time) writtenStatus {
+	return writtenStatus{at, s.ObservedGeneration, meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReconciling)}
+}
+
+// delays returns how long next has to wait: not at all if it answers an edit, or if the last node has
+// applied one.
+func (w writtenStatus) delays(next v1alpha1.ResourceStatus, now time.Time) time.Duration {
+	n := written(next, now)
+	if n.generation != w.generation || w.reconciling && !n.reconciling {
+		return 0
+	}
+	return w.at.Add(statusPeriod).Sub(now)
+}
 
 // reportStatuses writes the status of every resource that has changed, and returns when those are
 // due that were written too recently.
@@ -37,21 +59,22 @@ func (r *Fleet) reportStatuses(ctx context.Context, s *snapshot) (time.Duration,
 	var due []statusUpdate
 	var next limits.Wait
 	now := metav1.NewTime(r.Clock.Now())
-	maps.DeleteFunc(r.statusWritten, func(_ v1alpha1.ResourceRef, at time.Time) bool { return now.Sub(at) >= statusPeriod })
+	maps.DeleteFunc(r.statusWritten, func(_ v1alpha1.ResourceRef, w writtenStatus) bool { return now.Sub(w.at) >= statusPeriod })
 	for _, u := range slices.Concat(r.planStatuses(s, now), r.planDeletionStatuses(now)) {
-		if at, recent := r.statusWritten[v1alpha1.RefOf(u.resource)]; recent {
-			next.Add(at.Add(statusPeriod).Sub(now.Time))
+		last, recent := r.statusWritten[v1alpha1.RefOf(u.resource)]
+		if wait := last.delays(u.status, now.Time); recent && wait > 0 {
+			next.Add(wait)
 		} else {
 			due = append(due, u)
 		}
 	}
 	errs := each(len(due), func(i int) error { return r.writeStatus(ctx, due[i]) })
 	if r.statusWritten == nil {
-		r.statusWritten = map[v1alpha1.ResourceRef]time.Time{}
+		r.statusWritten = map[v1alpha1.ResourceRef]writtenStatus{}
 	}
 	for i, err := range errs {
 		if err == nil {
-			r.statusWritten[v1alpha1.RefOf(due[i].resource)] = now.Time
+			r.statusWritten[v1alpha1.RefOf(due[i].resource)] = written(due[i].status, now.Time)
 		}
 	}
 	return time.Duration(next), errors.Join(errs...)

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -176,20 +175,29 @@ var _ = Describe("A resource's status", func() {
 		Expect(messageOf(ctx, "a", "Ready")).To(Equal("0 of 1 nodes in sync, 1 pending; n1: catalog sha256-1 is invalid"))
 	})
 
-	It("is written at most every five seconds, with the latest state", func(ctx SpecContext) {
+	It("is written at once when it answers an edit or the last node has applied one", func(ctx SpecContext) {
 		w := newWorld()
 		create(ctx, node("n1", "web"), file("a", "/a"))
 		w.pass(ctx)
+		for _, content := range []string{"one", "two"} {
+			update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = &content })
+			w.passAfter(ctx, 0)
+			Expect(said(ctx, "a")).To(ContainElement("Ready=False Applying"))
+			applied(ctx, "n1")
+			w.passAfter(ctx, 0)
+			Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
+		}
+	})
+
+	It("is otherwise written at most every five seconds, with the latest state", func(ctx SpecContext) {
+		w := newWorld()
+		create(ctx, node("n1", "web"), node("n2", "web"), file("a", "/a"))
+		w.pass(ctx)
 		applied(ctx, "n1")
-		w.clock.SetTime(w.clock.Now().Add(2 * time.Second))
-		result, err := w.fleet.Reconcile(ctx, ctrl.Request{})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(result.RequeueAfter).To(Equal(3 * time.Second))
-		Expect(said(ctx, "a")).To(ContainElement("Ready=False Applying"))
-		w.clock.SetTime(w.clock.Now().Add(3 * time.Second))
-		_, err = w.fleet.Reconcile(ctx, ctrl.Request{})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
+		Expect(w.passAfter(ctx, 2*time.Second)).To(Equal(3 * time.Second))
+		Expect(messageOf(ctx, "a", "Ready")).To(HavePrefix("0 of 2 nodes in sync"))
+		w.passAfter(ctx, 3*time.Second)
+		Expect(messageOf(ctx, "a", "Ready")).To(HavePrefix("1 of 2 nodes in sync"))
 	})
 
 	It("is in sync if it selects no node", func(ctx SpecContext) {

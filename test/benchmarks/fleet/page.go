@@ -29,7 +29,7 @@ for each node. The change affects one resource that all nodes have.
 	fmt.Fprintf(&b, `
 The floor is a client that only sends the same patches, with the same number, size, concurrency and objects, through the same
 byte-counting proxy. Both are measured %d times alternately; the table shows the pair with the median ratio. While agents are
-stopped, Leases last an hour, so that no node becomes silent. The status of a resource is written at most every five seconds.
+stopped, Leases last an hour, so that no node becomes silent. The status of a resource is written at most every five seconds until all nodes have the change.
 
 | nodes, without changes | requests per second per 100 nodes | of these, writes | Lease renewals, in addition |
 |--:|--:|--:|--:|
