@@ -45,12 +45,13 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 	if err := boots.Wait(); err != nil {
 		return err
 	}
-	for _, state := range []string{"create", "condition=Ready"} {
-		if _, err := c.Kubectl(ctx, append([]string{"wait", "--for=" + state, "--timeout=2m", "node"}, c.options.Nodes...)...); err != nil {
+	for _, name := range c.options.Nodes { // of several at once that are missing, kubectl reports an error
+		if _, err := c.Kubectl(ctx, "wait", "--for=create", "--timeout=2m", "node", name); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := c.Kubectl(ctx, append([]string{"wait", "--for=condition=Ready", "--timeout=2m", "node"}, c.options.Nodes...)...)
+	return err
 }
 
 func (c *Cluster) startNode(ctx context.Context, i int) error {
