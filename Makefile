@@ -77,7 +77,7 @@ fmt: ## Format the Go code (gofumpt, grouped imports).
 
 .PHONY: vet
 vet: ## Run go vet on all modules.
-	$(GO) vet -tags e2e ./...
+	$(GO) vet -tags e2e,gitops ./...
 	@for dir in $(SUBMODULES); do hack/vet-submodule.sh "$$dir"; done
 
 .PHONY: lint
@@ -124,6 +124,11 @@ e2e: install-prerequisites ## Run Fettle on a real cluster of its own, as root. 
 .PHONY: e2e-findings
 e2e-findings: install-prerequisites ## Check that the specs of past findings fail with the commits before their fixes: COMMIT=..., as root.
 	@hack/findings.sh
+
+.PHONY: gitops
+gitops: install-prerequisites ## Apply the examples of docs/gitops.md with the code of Flux and Argo CD, which a first run builds.
+	@assets=$$(hack/controlplane/build.sh) && KUBEBUILDER_ASSETS=$$assets \
+		$(GO) test -tags gitops -count=1 -timeout $(TESTTIMEOUT) -v $(TESTFLAGS) ./test/gitops
 
 # Takes up to an hour. `make test` does the same with 20 nodes.
 .PHONY: chaos
