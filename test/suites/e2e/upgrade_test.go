@@ -61,10 +61,10 @@ func applyUpgraded(ctx context.Context, name string) {
 }
 
 // observe returns what the resources left on the nodes (inodes, times, processes, and a line for each command), and since
-// when their Ready and that of the nodes has not changed.
+// when their Ready has not changed.
 func observe(ctx context.Context, name string) string {
 	GinkgoHelper()
-	all := kubectl(ctx, "get", "file/"+name, "file/"+name+"-unit", "exec/"+name, "systemservice/"+name, "nodecatalog/node-1", "nodecatalog/node-2", "nodecatalog/node-3", "-o",
+	all := kubectl(ctx, "get", "file/"+name, "file/"+name+"-unit", "exec/"+name, "systemservice/"+name, "-o",
 		`jsonpath={range .items[*]}{.kind}/{.metadata.name} {range .status.conditions[?(@.type=="Ready")]}{.status} {.lastTransitionTime}{end}{"\n"}{end}`)
 	Expect(all).NotTo(ContainSubstring("False"))
 	for _, n := range c.Nodes() {
@@ -80,6 +80,7 @@ func probe(ctx context.Context) {
 	Expect(c.Apply(ctx, manifest)).To(Succeed())
 	ready(ctx, "file/e2e-probe")
 	Expect(c.Delete(ctx, manifest)).To(Succeed())
+	ready(ctx, "nodecatalogs", "--all")
 }
 
 var _ = Describe("An upgrade", Label("install", "upgrade"), func() {
