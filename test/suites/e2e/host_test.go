@@ -30,6 +30,8 @@ func nudge(ctx context.Context, resource string) {
 
 var _ = Describe("A host", Label("host"), func() {
 	It("gets its package although the agent is killed meanwhile", func(ctx SpecContext) {
+		on(ctx, node, "echo 'pre-invoke=sleep 2' > /etc/dpkg/dpkg.cfg.d/e2e") // otherwise dpkg ends before a poll sees it
+		DeferCleanup(func(ctx SpecContext) { on(ctx, node, "rm /etc/dpkg/dpkg.cfg.d/e2e") }, NodeTimeout(soon))
 		apply(ctx, nginx)
 		Eventually(func() string { return on(ctx, node, "pgrep -x dpkg || true") }).WithPolling(soon / 600).WithContext(ctx).ShouldNot(BeEmpty())
 		killAgent(ctx, node, syscall.SIGKILL)
