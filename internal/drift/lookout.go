@@ -125,9 +125,12 @@ func (l *Lookout) Earlier(waiting map[resource.Ref]bool) map[resource.Ref]bool {
 
 // of returns the resources of paths.
 func (l *Lookout) of(paths []string) map[resource.Ref]bool {
-	refs := map[resource.Ref]bool{}
+	refs, wanted := map[resource.Ref]bool{}, map[string]bool{}
+	for _, path := range paths {
+		wanted[path] = true
+	}
 	for ref, watched := range l.paths {
-		if slices.ContainsFunc(watched, func(path string) bool { return slices.Contains(paths, path) }) {
+		if slices.ContainsFunc(watched, func(path string) bool { return wanted[path] }) {
 			refs[ref] = true
 		}
 	}
