@@ -16,6 +16,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
 // agentOn returns the name of the agent's pod on a node.
@@ -153,18 +155,7 @@ func signalManagers(ctx context.Context, signal syscall.Signal) {
 func admission() string {
 	GinkgoHelper()
 	path := filepath.Join(GinkgoT().TempDir(), "admission.yaml")
-	Expect(os.WriteFile(path, []byte(`apiVersion: apiserver.config.k8s.io/v1
-kind: AdmissionConfiguration
-plugins:
-  - name: ResourceQuota
-    configuration:
-      apiVersion: apiserver.config.k8s.io/v1
-      kind: ResourceQuotaConfiguration
-      limitedResources:
-        - resource: pods
-          matchScopes:
-            - {scopeName: PriorityClass, operator: In, values: [system-node-critical, system-cluster-critical]}
-`), 0o644)).To(Succeed())
+	Expect(os.WriteFile(path, []byte(controlplane.RestrictedPriorities), 0o644)).To(Succeed())
 	return path
 }
 

@@ -6,26 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// restricted admits pods of the critical priority classes only to namespaces with a quota for them.
-const restricted = `apiVersion: apiserver.config.k8s.io/v1
-kind: AdmissionConfiguration
-plugins:
-  - name: ResourceQuota
-    configuration:
-      apiVersion: apiserver.config.k8s.io/v1
-      kind: ResourceQuotaConfiguration
-      limitedResources:
-        - resource: pods
-          matchScopes:
-            - {scopeName: PriorityClass, operator: In, values: [system-node-critical, system-cluster-critical]}
-`
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+)
 
 func TestCriticalPodsAreAdmittedWhereTheirPriorityIsRestricted(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "admission.yaml")
-	if err := os.WriteFile(config, []byte(restricted), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(controlplane.RestrictedPriorities), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := newCluster(t, map[string]string{"admission-control-config-file": config})
