@@ -26,16 +26,13 @@ func page(o options, r result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `## The pods of a cluster
 
-This chapter measures Fettle's pods on a real cluster of three nodes, installed from config/default. To reproduce it, run
-
-    make bench-pods
-
-Each node has %d Files of about 1 KB, %d Users, %d Groups and %d installed Packages. Memory is what the kernel charges to the container's
+This chapter measures Fettle's pods on a real cluster of three nodes, installed from config/default. To reproduce it,
+run %s. Each node has %d Files of about 1 KB, %d Users, %d Groups and %d installed Packages. Memory is what the kernel charges to the container's
 control group. It includes pages of the program and of other files, which the kernel takes back when it needs them; anonymous
 memory is the part without them. Peaks include the start and all changes. Requests are counted in the API server's audit log;
 watches are counted when they end.
 
-`, files, users, groups, packages)
+`, "`make bench-pods`", files, users, groups, packages)
 	fmt.Fprintf(&b, "| image (amd64) | compressed |\n|---|--:|\n| agent | %s |\n| manager | %s |\n\n", megabytes(r.sizes["agent"]), megabytes(r.sizes["manager"]))
 	fmt.Fprintf(&b, "| pod, %.0f minutes without changes | memory | of it anonymous | peak memory | CPU time | of one core | requests | of these Lease renewals | of these other writes |\n", r.idle.Minutes())
 	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
