@@ -16,8 +16,8 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// The steps contain an upgrade and a rollback in which agents follow the manager, which is harder than the documented order. A File that does not change must
-// not be written again in any of them.
+// The steps go through all combinations of older and newer definitions, managers and agents, and exchange one of the three each time. A File that does not
+// change must not be written again in any of them.
 func TestVersionsWorkTogether(t *testing.T) {
 	w := newWorld(t)
 	now := checkout(t)
@@ -44,11 +44,11 @@ func TestVersionsWorkTogether(t *testing.T) {
 		steady.isApplied()
 		record(t, w)
 	})
-	step("definitions are newer", func() { w.install(now) })
-	step("manager and definitions are newer", func() { w.startManager(now) })
-	step("nothing is older", func() { w.startAgent(now) })
-	step("only definitions are older", func() { w.install(before) })
-	step("nothing is older again", func() { w.install(now) })
+	step("only definitions are newer", func() { w.install(now) })
+	step("only the agent is older", func() { w.startManager(now) })
+	step("only the manager is newer", func() { w.install(before) })
+	step("only definitions are older", func() { w.startAgent(now) })
+	step("nothing is older", func() { w.install(now) })
 	step("only the manager is older", func() { w.startManager(before) })
 	step("only the agent is newer", func() { w.install(before) })
 	step("everything is older again", func() { w.startAgent(before) })
