@@ -116,10 +116,12 @@ crash: install-prerequisites ## Kill a run at 200 random moments, and check that
 
 # The flags and labels of Ginkgo, such as E2EFLAGS='--label-filter=outage'.
 E2EFLAGS ?=
+# How many specs run at the same time, each on a cluster of its own.
+E2EPROCS ?= 2
 
 .PHONY: e2e
-e2e: install-prerequisites ## Run Fettle on a real cluster of its own, as root. E2EFLAGS=--label-filter=drift selects specs.
-	$(GINKGO) --tags e2e --fail-on-pending --timeout 90m -v $(E2EFLAGS) ./test/suites/e2e
+e2e: install-prerequisites ## Run Fettle on real clusters of its own, as root. E2EFLAGS=--label-filter=drift selects specs, E2EPROCS=1 starts one cluster.
+	$(GINKGO) --tags e2e --procs $(E2EPROCS) --fail-on-pending --timeout 90m -v $(E2EFLAGS) ./test/suites/e2e
 
 .PHONY: e2e-findings
 e2e-findings: install-prerequisites ## Check that the specs of past findings fail with the commits before their fixes: COMMIT=..., as root.

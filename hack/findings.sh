@@ -10,21 +10,21 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 artifacts=${FETTLE_E2E_ARTIFACTS:-$PWD/dist/e2e}
 findings=13
 
-# specs COMMIT FILTER runs specs and adds their results to the table.
+# specs PROCESSES COMMIT FILTER runs specs, on a cluster for each process, and adds their results to the table.
 specs() {
-	export FETTLE_E2E_COMMIT=$1 FETTLE_E2E_ARTIFACTS=$artifacts/$1
+	export FETTLE_E2E_COMMIT=$2 FETTLE_E2E_ARTIFACTS=$artifacts/$2
 	rm -rf "$FETTLE_E2E_ARTIFACTS"
-	echo "findings: $2 with commit $1"
+	echo "findings: $3 with commit $2"
 	# Specs are meant to fail. A run that ends early leaves no table.
-	go tool -modfile=go.tools.mod ginkgo --tags e2e --timeout 90m -v --no-color "--label-filter=$2" ./test/suites/e2e || true
-	sed "s/^|/| $1 |/" "$FETTLE_E2E_ARTIFACTS/findings.md" >>"$table"
+	go tool -modfile=go.tools.mod ginkgo --tags e2e --procs "$1" --timeout 90m -v --no-color "--label-filter=$3" ./test/suites/e2e || true
+	sed "s/^|/| $2 |/" "$FETTLE_E2E_ARTIFACTS/findings.md" >>"$table"
 }
 
 mkdir -p "$artifacts"
 table=$artifacts/findings.md
 printf '| Commit | Finding | Spec | Result | How |\n|---|---|---|---|---|\n' >"$table"
-specs "${COMMIT_6:-8816170^}" 'finding-6'
-specs "${COMMIT:-c2177ac}" '/^finding-/ && !finding-6'
+specs 1 "${COMMIT_6:-8816170^}" 'finding-6'
+specs 2 "${COMMIT:-c2177ac}" '/^finding-/ && !finding-6'
 cat "$table"
 
 missing=()

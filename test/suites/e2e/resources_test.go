@@ -98,7 +98,10 @@ var _ = Describe("The samples", func() {
 		DeferCleanup(func(ctx SpecContext) {
 			kubectl(ctx, "delete", "--ignore-not-found", "-k", installed.tree+"/config/samples")
 			kubectl(ctx, "label", "nodes", "--all", "role-")
-		}, NodeTimeout(2*soon))
+			for _, n := range c.Nodes() { // deleted samples leave hosts as they are
+				on(ctx, n.Name, "apt-get --quiet --yes purge nginx-light && apt-get --quiet --yes autoremove --purge")
+			}
+		}, NodeTimeout(4*soon))
 		kubectl(ctx, "apply", "-k", installed.tree+"/config/samples")
 		kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=3m", "files,packages,users,groups,systemservices", "--all")
 		for _, n := range c.Nodes() {

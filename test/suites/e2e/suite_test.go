@@ -2,15 +2,17 @@
 
 // Package e2e_test runs Fettle on a real cluster, as its users install it: make e2e.
 //
-// The specs share a cluster of three machines, on which the images of this checkout are installed with config/default. Each spec
-// leaves the cluster as it found it. After a failure, logs and objects are in the directory that FETTLE_E2E_ARTIFACTS names.
-// FETTLE_E2E_CLUSTER names the cluster, so that several can run at the same time. FETTLE_E2E_COMMIT installs another commit
-// instead of this checkout, to show what its users would see, and FETTLE_E2E_PREVIOUS is the commit to upgrade from.
+// Each of Ginkgo's processes has a cluster of three machines, on which the images of this checkout are installed with
+// config/default. Its specs share the cluster, and each leaves it as it found it. After a failure, logs and objects are in the
+// directory that FETTLE_E2E_ARTIFACTS names. FETTLE_E2E_CLUSTER is the first part of the clusters' names, so that two suites
+// can run at the same time. FETTLE_E2E_COMMIT installs another commit instead of this checkout, to show what its users would
+// see, and FETTLE_E2E_PREVIOUS is the commit to upgrade from.
 package e2e_test
 
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +34,7 @@ const (
 )
 
 var (
-	c         *cluster.Cluster
+	c         *cluster.Cluster // of this process
 	checkout  string
 	installed version // what the cluster has before and after each spec
 )
@@ -42,29 +44,33 @@ func TestE2E(t *testing.T) {
 	SetDefaultEventuallyTimeout(soon)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
 	EnforceDefaultTimeoutsWhenUsingContexts()
+	var err error
+	if checkout, err = filepath.Abs("../../.."); err != nil {
+		t.Fatal(err)
+	}
 	RunSpecs(t, "e2e")
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
+	if os.Getenv("FETTLE_E2E_COMMIT") == "" {
+		buildImages(ctx)
+	}
+}, func(ctx SpecContext) {
+	name := fmt.Sprintf("%s-%d", cmp.Or(os.Getenv("FETTLE_E2E_CLUSTER"), "fettle-e2e"), GinkgoParallelProcess())
 	var err error
-	checkout, err = filepath.Abs("../../..")
-	Expect(err).NotTo(HaveOccurred())
 	c, err = cluster.Start(ctx, cluster.Options{
-		Name: clusterName(), Nodes: []string{"node-1", "node-2", "node-3"}, Checkout: checkout, Packages: []string{"nginx-light"}, Progress: GinkgoWriter,
+		Name: name, Nodes: []string{"node-1", "node-2", "node-3"}, Checkout: checkout, Packages: []string{"nginx-light"}, Progress: GinkgoWriter,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(c.Stop()).To(Succeed()) })
 	if commit := os.Getenv("FETTLE_E2E_COMMIT"); commit != "" {
 		installed = at(ctx, commit)
 	} else {
-		installed = checkedOut(ctx)
+		installed = checkedOut()
 	}
 	installed.load(ctx)
 	installed.install(ctx)
 }, NodeTimeout(90*time.Minute))
-
-// clusterName is the name of the suite's cluster.
-func clusterName() string { return cmp.Or(os.Getenv("FETTLE_E2E_CLUSTER"), "fettle-e2e") }
 
 // run runs a command in the checkout and returns its output.
 func run(ctx context.Context, command ...string) string {

@@ -26,10 +26,15 @@ type version struct {
 // kinds are the kinds of Fettle that users apply.
 const kinds = "execs,files,groups,notifies,packages,purges,sshauthorizedkeys,systemservices,tidies,users"
 
-// checkedOut builds the version of the checkout.
-func checkedOut(ctx context.Context) version {
+// buildImages builds the images of the checkout.
+func buildImages(ctx context.Context) {
 	GinkgoHelper()
 	run(ctx, "make", "image", "ARCHES=amd64", "IMAGE_MANAGER=localhost/fettle-manager:e2e", "IMAGE_AGENT=localhost/fettle-nodeagent:e2e")
+}
+
+// checkedOut returns the version of the checkout, whose images are built.
+func checkedOut() version {
+	GinkgoHelper()
 	archives, err := filepath.Glob(filepath.Join(checkout, "dist/images/*-amd64.tar"))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(archives).To(HaveLen(2))
