@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -159,33 +158,17 @@ func byRef(reports []v1alpha1.ResourceReport) map[v1alpha1.ReportedRef]v1alpha1.
 	return all
 }
 
-// cut makes a text printable and shortens it, with an ellipsis, to a number of bytes as JSON. The limits of a status
-// count JSON bytes, of which some characters take six.
+// cut makes a text printable and shortens it to a number of bytes as JSON. It retains both ends: of an error, what failed and
+// why. The limits of a status count JSON bytes, of which a byte of the text takes up to six.
 func cut(s string, limit int) string {
-	s = s[:min(len(s), limit+utf8.UTFMax)]
-	s = text.Line(text.Encode(s)) // never shortens the text
-	size, end := 0, 0             // up to end, the ellipsis fits too
-	for i, r := range s {
-		size += jsonLen(r)
-		if size <= limit-len("…") {
-			end = i + utf8.RuneLen(r)
+	for n := limit; ; {
+		line := text.Line(text.Encode(text.ClipMiddle(s, n)))
+		excess := len(jsonOf(line)) - len(`""`) - limit
+		if excess <= 0 {
+			return line
 		}
-		if size > limit {
-			return s[:end] + "…"
-		}
+		n -= (excess + 5) / 6
 	}
-	return s
-}
-
-// jsonLen is the length of a character in a JSON string, in bytes.
-func jsonLen(r rune) int {
-	switch {
-	case strings.ContainsRune("\"\\\b\f\n\r\t", r):
-		return len(`\n`)
-	case r < ' ', strings.ContainsRune("<>&\u2028\u2029", r):
-		return len(`\u0000`)
-	}
-	return utf8.RuneLen(r)
 }
 
 // jsonOf encodes plain data, which cannot fail.

@@ -317,7 +317,7 @@ func TestUnchangedConditionKeepsTransitionTime(t *testing.T) {
 func TestStatusSizeIsLimited(t *testing.T) {
 	var many results
 	for i := range 200 {
-		r := failed(fmt.Sprintf("f%03d", i), strings.Repeat("ä", 1000)+"\xff")
+		r := failed(fmt.Sprintf("f%03d", i), "cannot write it: "+strings.Repeat("ä", 1000)+"\xff: no space left on device")
 		for range 30 {
 			r.Events = append(r.Events, report.Event{Property: "content", Is: strings.Repeat("x", 1000), Should: "y", Status: report.Failure})
 		}
@@ -332,7 +332,8 @@ func TestStatusSizeIsLimited(t *testing.T) {
 		t.Errorf("%d entries, and %d omitted", len(s.Resources), s.Omitted)
 	}
 	first := s.Resources[0]
-	if len(first.Message) > 512 || !strings.HasSuffix(first.Message, "…") || len(first.Changes) != 16 || len(first.Changes[0].Is) > 128 {
+	ends := strings.HasPrefix(first.Message, "cannot write it: ä") && strings.HasSuffix(first.Message, "ä\\xff: no space left on device")
+	if len(first.Message) > 512 || !ends || len(first.Changes) != 16 || len(first.Changes[0].Is) > 128 {
 		t.Errorf("an entry is %+v", first)
 	}
 	if got := string(s.Facts.Raw); got != `{"small":"yes"}` {
