@@ -116,15 +116,15 @@ crash: install-prerequisites ## Kill a run at 200 random moments, and check that
 
 # The flags and labels of Ginkgo, such as E2EFLAGS='--label-filter=outage'.
 E2EFLAGS ?=
-# How many specs run at the same time, each on a cluster of its own.
-E2EPROCS ?= 2
+# How many specs run at the same time, each on a cluster of its own: two, unless there is only room for one.
+E2EPROCS ?= $(shell bin/cluster room 2)
 
 .PHONY: e2e
-e2e: install-prerequisites ## Run Fettle on real clusters of its own, as root. E2EFLAGS=--label-filter=drift selects specs, E2EPROCS=1 starts one cluster.
+e2e: install-prerequisites bin/cluster ## Run Fettle on real clusters of its own, as root. E2EFLAGS=--label-filter=drift selects specs, E2EPROCS=1 starts one cluster.
 	$(GINKGO) --tags e2e --procs $(E2EPROCS) --fail-on-pending --timeout 90m -v $(E2EFLAGS) ./test/suites/e2e
 
 .PHONY: e2e-findings
-e2e-findings: install-prerequisites ## Check that the specs of past findings fail with the commits before their fixes: COMMIT=..., as root.
+e2e-findings: install-prerequisites bin/cluster ## Check that the specs of past findings fail with the commits before their fixes: COMMIT=..., as root.
 	@hack/findings.sh
 
 .PHONY: gitops

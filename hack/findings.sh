@@ -24,7 +24,7 @@ mkdir -p "$artifacts"
 table=$artifacts/findings.md
 printf '| Commit | Finding | Spec | Result | How |\n|---|---|---|---|---|\n' >"$table"
 specs 1 "${COMMIT_6:-8816170^}" 'finding-6'
-specs 2 "${COMMIT:-c2177ac}" '/^finding-/ && !finding-6'
+specs "$(bin/cluster room 2)" "${COMMIT:-c2177ac}" '/^finding-/ && !finding-6'
 cat "$table"
 
 missing=()

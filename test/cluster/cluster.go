@@ -81,6 +81,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 }
 
 func (c *Cluster) start(ctx context.Context) (err error) {
+	if err = checkRoom(); err != nil {
+		return err
+	}
 	if c.programs, err = programs.Build(ctx, c.options.Checkout, c.options.Progress); err != nil {
 		return err
 	}

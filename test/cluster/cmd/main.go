@@ -8,9 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fettle-dev/fettle/test/cluster"
 )
 
 func main() { os.Exit(run()) }
@@ -39,6 +42,7 @@ func root() *cobra.Command {
 		withFlags(&cobra.Command{Use: "up", Short: "start a cluster, and stay until SIGTERM", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return up(c) }}),
 		withFlags(&cobra.Command{Use: "start", Short: "start a cluster in the background, and return when it is ready", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return start(c) }}),
 		&cobra.Command{Use: "stop", Short: "end the running cluster", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return stop(c.Context()) }},
+		&cobra.Command{Use: "room LIMIT", Short: "print how many clusters, from 1 to LIMIT, can be started at the same time", Args: cobra.ExactArgs(1), RunE: room},
 		inCluster(&cobra.Command{Use: "run COMMAND...", Short: "run a command with KUBECONFIG set and kubectl on PATH", Args: cobra.MinimumNArgs(1)}, running.run),
 		inCluster(&cobra.Command{Use: "node NAME COMMAND...", Short: "run a command on a node, as root", Args: cobra.MinimumNArgs(2)}, running.node),
 		inCluster(&cobra.Command{Use: "load ARCHIVE...", Short: "import images on all nodes", Args: cobra.MinimumNArgs(1)}, running.load),
@@ -50,6 +54,16 @@ func withFlags(c *cobra.Command) *cobra.Command {
 	c.Flags().Int("nodes", 3, "number of nodes")
 	c.Flags().StringSlice("packages", []string{"nginx-light"}, "packages of Debian that machines can install")
 	return c
+}
+
+// room prints at least 1, so that the start of a cluster explains what is missing.
+func room(c *cobra.Command, args []string) error {
+	limit, err := strconv.Atoi(args[0])
+	if err != nil || limit < 1 {
+		return fmt.Errorf("LIMIT is %q: use a positive number", args[0])
+	}
+	fmt.Fprintln(c.OutOrStdout(), max(1, cluster.Room(limit)))
+	return nil
 }
 
 // inCluster makes a command act on the running cluster. Flags after its arguments are not its own.

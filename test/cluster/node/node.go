@@ -40,6 +40,11 @@ type Route struct{ CIDR, Via string }
 // services start with the machine.
 func services() []string { return []string{"containerd", "kubelet", "kube-proxy"} }
 
+// masked are units of Debian that a node doesn't need. Each takes one of the few inotify instances that the kernel grants.
+func masked() []string {
+	return []string{"systemd-ask-password-console.path", "systemd-ask-password-wall.path", "systemd-logind.service"}
+}
+
 // Volumes are the directories that must not be on an overlay.
 func Volumes() []string { return []string{"/var/lib/containerd", "/var/lib/kubelet"} }
 
@@ -59,12 +64,22 @@ func (n Node) WriteTo(root string) error {
 			return err
 		}
 	}
-	wants := filepath.Join(root, "etc/systemd/system/multi-user.target.wants")
+	return linkUnits(filepath.Join(root, "etc/systemd/system"))
+}
+
+// linkUnits enables services and masks units.
+func linkUnits(dir string) error {
+	wants := filepath.Join(dir, "multi-user.target.wants")
+	if err := os.MkdirAll(wants, 0o755); err != nil {
+		return err
+	}
 	for _, name := range services() {
-		if err := os.MkdirAll(wants, 0o755); err != nil {
+		if err := os.Symlink("../"+name+".service", filepath.Join(wants, name+".service")); err != nil {
 			return err
 		}
-		if err := os.Symlink("../"+name+".service", filepath.Join(wants, name+".service")); err != nil {
+	}
+	for _, name := range masked() {
+		if err := os.Symlink("/dev/null", filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
