@@ -70,8 +70,6 @@ func (r *Fleet) markSilentNodes(ctx context.Context, s *snapshot) (time.Duration
 		is := nc.Annotations[v1alpha1.AnnotationSilentSince]
 		if want := r.Heartbeats.SilentSince(name, is); want != is {
 			marks[name] = want
-		} else if is != "" && !r.Heartbeats.Silent(name) { // marked by the manager before, and not heard yet
-			next.Add(heartbeat.DefaultLeaseDuration)
 		}
 	}
 	names := slices.Sorted(maps.Keys(marks))

@@ -1,7 +1,8 @@
 // Package heartbeat tells from Leases which agents are silent.
 //
 // Each agent renews the Lease of its node. The manager judges by its own clock, as the clock
-// of a node may be wrong: a renewal counts from when it was seen. An agent whose Lease expires
+// of a node may be wrong: a renewal counts from when it was seen, and the time that the agent
+// writes only tells one renewal from another. An agent whose Lease expires
 // is overdue. It is silent only once the API server has answered a probe, since an API server
 // that is away keeps every agent from renewing.
 package heartbeat
@@ -36,23 +37,17 @@ type lease struct {
 	owner    types.UID     // of the Node
 }
 
-// longSilence is the number of lease durations after which a manager that starts takes a
-// node for silent at once. Others get a whole duration from the start: it may have been the
-// API server that was away.
-const longSilence = 10
-
-// Observe takes in a Lease, and reports whether a silent node is heard again.
+// Observe takes in a Lease, and reports whether a silent node is heard again. A Lease that is
+// seen for the first time lasts for a whole duration from now: it may have been the API server
+// that was away.
 func (m *Monitor) Observe(l *coordinationv1.Lease, now time.Time) (back bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	is := newLease(l)
 	was, known := m.leases[l.Name]
-	switch {
-	case known && is.renewed.Equal(was.renewed):
+	if known && is.renewed.Equal(was.renewed) {
 		is.seen = was.seen
-	case !known && now.Sub(is.renewed) > longSilence*is.duration:
-		is.seen = is.renewed
-	default:
+	} else {
 		is.seen = now
 		back = m.silent[l.Name]
 		delete(m.silent, l.Name)
@@ -131,10 +126,10 @@ func (m *Monitor) Silent(node string) bool {
 	return m.silent[node]
 }
 
-// SilentSince returns the time of a silent node's last heartbeat in RFC 3339, or "". is the former
-// answer: a manager that starts does not know yet that a node is silent, and does not contradict the
-// manager before it until there is a newer heartbeat.
-func (m *Monitor) SilentSince(node, is string) string {
+// SilentSince returns the time of a silent node's last heartbeat, as the agent wrote it, in RFC 3339, or "".
+// marked is the former answer: a manager that starts learns from it that the node is silent, unless there has
+// been a heartbeat since.
+func (m *Monitor) SilentSince(node, marked string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, known := m.leases[node]
@@ -142,7 +137,10 @@ func (m *Monitor) SilentSince(node, is string) string {
 		return ""
 	}
 	last := l.renewed.UTC().Format(time.RFC3339)
-	if m.silent[node] || is == last {
+	if marked == last {
+		m.silent[node] = true
+	}
+	if m.silent[node] {
 		return last
 	}
 	return ""

@@ -65,8 +65,8 @@ func TestSilence(t *testing.T) {
 		"begins a whole duration after the manager started": {
 			[]step{{at: 500 * s, renewed: s}}, []time.Duration{560 * s}, []time.Duration{500 * s, 559 * s, 560 * s},
 		},
-		"begins with the manager if it has lasted for ten durations": {
-			[]step{{at: 700 * s, renewed: s}}, []time.Duration{700 * s}, []time.Duration{700 * s},
+		"begins a whole duration after the manager started, however slow the node's clock is": {
+			[]step{{at: 0, renewed: -7200 * s}}, []time.Duration{60 * s}, []time.Duration{0, 59 * s, 60 * s},
 		},
 		"begins for an agent that never renewed": {
 			[]step{{at: 5 * s, renewed: never}}, []time.Duration{65 * s}, []time.Duration{64 * s, 65 * s},
@@ -121,6 +121,36 @@ func TestSilentNodeIsBackOnce(t *testing.T) {
 	}
 	if m.Observe(lease("a", start.Add(91*time.Second)), start.Add(91*time.Second)) {
 		t.Error("a node is back at each renewal")
+	}
+}
+
+func TestManagerThatStartsKnowsMarkedNodes(t *testing.T) {
+	t.Parallel()
+
+	var before heartbeat.Monitor
+	slow := start.Add(-2 * time.Hour)
+	for node, renewed := range map[string]time.Time{"slow": slow, "back": slow, "alive": start} {
+		before.Observe(lease(node, renewed), start)
+	}
+	before.SetSilent([]string{"slow", "back"})
+	marks := map[string]string{}
+	for _, node := range []string{"slow", "back", "alive"} {
+		marks[node] = before.SilentSince(node, "")
+	}
+
+	var m heartbeat.Monitor
+	for node, renewed := range map[string]time.Time{"slow": slow, "back": slow.Add(time.Minute), "alive": start} {
+		m.Observe(lease(node, renewed), start.Add(time.Hour))
+		if want, got := marks[node], m.SilentSince(node, marks[node]); node != "back" && got != want || node == "back" && got != "" {
+			t.Errorf("%s is marked with %q, and was with %q", node, got, want)
+		}
+		if m.Silent(node) != (node == "slow") {
+			t.Errorf("%s is silent: %t", node, m.Silent(node))
+		}
+	}
+	m.Observe(lease("slow", slow.Add(time.Minute)), start.Add(time.Hour))
+	if got := m.SilentSince("slow", marks["slow"]); got != "" || m.Silent("slow") {
+		t.Errorf("after a heartbeat, it is marked with %q", got)
 	}
 }
 
