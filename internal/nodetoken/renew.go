@@ -14,7 +14,7 @@ const (
 	// renewAfter is the part of a token's lifetime after which it is renewed. What is left of a week then outlasts an
 	// API server that is away for five days.
 	renewAfter = 0.2
-	// shortest is the time between two renewals, whatever the clocks of the host and of the API server show.
+	// shortest is the time between two renewals, however short-lived the tokens are.
 	shortest = time.Minute
 	// firstRetry and lastRetry bound the backoff after a failed renewal.
 	firstRetry = 5 * time.Second
@@ -43,12 +43,12 @@ func (r Renewer) Run(ctx context.Context) {
 		wait = 0
 	}
 	for failures := 0; r.sleep(ctx, wait); {
-		err := r.renew(ctx)
+		delay, err := r.renew(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			failures, wait = 0, max(r.untilDue(), shortest)
+			failures, wait = 0, max(delay, shortest)
 		default:
 			wait = min(firstRetry<<min(failures, 10), lastRetry)
 			failures++
@@ -57,19 +57,19 @@ func (r Renewer) Run(ctx context.Context) {
 	}
 }
 
-// untilDue is 0 if the file has no token.
+// untilDue returns how long to wait for the first renewal. It is 0 if the file has no token.
 func (r Renewer) untilDue() time.Duration {
 	current, err := r.current()
 	if err != nil {
 		return 0
 	}
-	return Delay(current, r.Clock.Now())
+	return min(max(current.Issued.Add(delay(current)).Sub(r.Clock.Now()), 0), delay(current))
 }
 
-// Delay returns how long after now a token is to be renewed, at least 0.
-func Delay(c Claims, now time.Time) time.Duration {
-	lifetime := c.Expires.Sub(c.Issued)
-	return max(c.Issued.Add(time.Duration(renewAfter*float64(lifetime))).Sub(now), 0)
+// delay returns how long after its issue a token is to be renewed. The clock of the host may be wrong, so that no wait is
+// longer, and none after a renewal depends on it.
+func delay(c Claims) time.Duration {
+	return time.Duration(renewAfter * float64(c.Expires.Sub(c.Issued)))
 }
 
 func (r Renewer) current() (Claims, error) {
@@ -84,25 +84,26 @@ func (r Renewer) current() (Claims, error) {
 	return claims, nil
 }
 
-func (r Renewer) renew(ctx context.Context) error {
+// renew returns how long after now to renew the next token.
+func (r Renewer) renew(ctx context.Context) (time.Duration, error) {
 	current, err := r.current()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	token, err := r.Request(ctx, current)
 	if err != nil {
-		return fmt.Errorf("%w; the present one expires at %s, after which an administrator has to create another with fettle agent token",
+		return 0, fmt.Errorf("%w; the present one expires at %s, after which an administrator has to create another with fettle agent token",
 			err, current.Expires.UTC().Format(time.RFC3339))
 	}
 	next, err := Parse(token)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := r.Replace(r.File, []byte(token+"\n")); err != nil {
-		return fmt.Errorf("cannot replace the agent's token: %w", err)
+		return 0, fmt.Errorf("cannot replace the agent's token: %w", err)
 	}
 	r.Log.Info("renewed the agent's token", "expires", next.Expires.UTC().Format(time.RFC3339))
-	return nil
+	return delay(next), nil
 }
 
 // sleep reports whether it slept: false if ctx ended.

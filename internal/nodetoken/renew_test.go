@@ -116,34 +116,46 @@ func next(t *testing.T, clock *clocktesting.FakeClock, requests <-chan time.Dura
 	}
 }
 
-// A clock far off must not make an agent request token after token.
-func TestRenewalsAreAtLeastAMinuteApart(t *testing.T) {
-	clock := clocktesting.NewFakeClock(start)
-	file := filepath.Join(t.TempDir(), "token")
-	requests := make(chan time.Duration)
-	last := start
-	r := nodetoken.Renewer{
-		File: file, Clock: clock, Random: func() float64 { return 0 }, Log: slog.New(slog.DiscardHandler),
-		Replace: func(file string, text []byte) error { return os.WriteFile(file, text, 0o600) },
-		Request: func(context.Context, nodetoken.Claims) (string, error) {
-			requests <- clock.Since(last)
-			last = clock.Now()
-			return token(start.Add(-day*365), nodetoken.MaxLifetime), nil
-		},
-	}
-	if err := os.WriteFile(file, []byte(token(start.Add(-day*365), nodetoken.MaxLifetime)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { r.Run(ctx); close(ended) }()
-	var got []time.Duration
-	for range 3 {
-		got = append(got, next(t, clock, requests))
-	}
-	stop()
-	<-ended
-	if diff := cmp.Diff([]time.Duration{0, time.Minute, time.Minute}, got); diff != "" {
-		t.Error(diff)
+// Hosts without a battery start with a clock that is decades slow until it is set.
+func TestRenewalsDoNotDependOnTheHostsClock(t *testing.T) {
+	for name, c := range map[string]struct {
+		ahead, lifetime time.Duration
+		want            []time.Duration
+	}{
+		"fast":                    {365 * day, nodetoken.MaxLifetime, []time.Duration{0, day * 7 / 5, day * 7 / 5}},
+		"slow":                    {-50 * 365 * day, nodetoken.MaxLifetime, []time.Duration{day * 7 / 5, day * 7 / 5, day * 7 / 5}},
+		"with short-lived tokens": {0, 0, []time.Duration{0, time.Minute, time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(start)
+			file := filepath.Join(t.TempDir(), "token")
+			requests := make(chan time.Duration)
+			last := start
+			issue := func() string { return token(clock.Now().Add(-c.ahead), c.lifetime) }
+			r := nodetoken.Renewer{
+				File: file, Clock: clock, Random: func() float64 { return 0 }, Log: slog.New(slog.DiscardHandler),
+				Replace: func(file string, text []byte) error { return os.WriteFile(file, text, 0o600) },
+				Request: func(context.Context, nodetoken.Claims) (string, error) {
+					requests <- clock.Since(last)
+					last = clock.Now()
+					return issue(), nil
+				},
+			}
+			if err := os.WriteFile(file, []byte(issue()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { r.Run(ctx); close(ended) }()
+			var got []time.Duration
+			for range c.want {
+				got = append(got, next(t, clock, requests))
+			}
+			stop()
+			<-ended
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
