@@ -64,6 +64,8 @@ func TestAgent(t *testing.T) {
 		"opens sealed values without the API server":                    opensFromDisk,
 		"replaces a lost key":                                           replacesLostKey,
 		"replaces an old key by itself":                                 replacesOldKey,
+		"replaces a key from the future":                                replacesKeyFromFuture,
+		"is alive and acts when the clock is set":                       survivesSetClock,
 		"rejects values sealed for other attributes":                    rejectsForeignValues,
 		"applies deletion policies to removed resources":                appliesDeletionPolicies,
 		"reports a failed removal until it succeeds":                    reportsFailedRemoval,

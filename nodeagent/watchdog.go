@@ -13,17 +13,21 @@ const stuckAfter = 2 * time.Hour
 // A watchdog measures how long a loop has been busy with one step. It is safe for concurrent use. The zero watchdog is
 // idle.
 type watchdog struct {
-	since atomic.Int64 // in Unix nanoseconds; 0 while idle
+	// since is nil while idle. It has a monotonic reading: a clock that is set must not make an agent look stuck.
+	since atomic.Pointer[time.Time]
 }
 
-func (w *watchdog) busy(now time.Time) { w.since.Store(now.UnixNano()) }
+func (w *watchdog) busy(now time.Time) { w.since.Store(&now) }
 
-func (w *watchdog) idle() { w.since.Store(0) }
+func (w *watchdog) idle() { w.since.Store(nil) }
 
 // check returns an error if the loop has been busy with one step for too long.
 func (w *watchdog) check(now time.Time) error {
 	since := w.since.Load()
-	if busy := now.Sub(time.Unix(0, since)); since != 0 && busy > stuckAfter {
+	if since == nil {
+		return nil
+	}
+	if busy := now.Sub(*since); busy > stuckAfter {
 		return fmt.Errorf("the agent is stuck: it has been busy with one step for %s, more than %s", busy.Round(time.Second), stuckAfter)
 	}
 	return nil

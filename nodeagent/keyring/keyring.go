@@ -155,6 +155,11 @@ func (r *Keyring) Rotate(object *v1alpha1.NodeCatalog, applied []v1alpha1.Catalo
 	switch {
 	case len(r.keys) == 0:
 		r.Load()
+	case r.age() < 0: // the clock was set back: the age counts from now
+		was := r.newest()
+		if err := r.save(append(slices.Clone(r.keys[:len(r.keys)-1]), key{was.private, r.Now().UTC()})); err != nil {
+			r.Warn("cannot save when the key of the node was made", "error", err)
+		}
 	case len(r.keys) == 1 && r.MaxAge > 0 && r.age() >= r.MaxAge:
 		r.add(r.keys)
 	case len(r.keys) > 1 && r.replaced(object, applied):
