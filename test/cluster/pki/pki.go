@@ -16,8 +16,12 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// validity is longer than any cluster runs.
-const validity = 30 * 24 * time.Hour
+const (
+	// validity is longer than any cluster runs.
+	validity = 30 * 24 * time.Hour
+	// age of a cluster's certificates when it starts: those of real clusters are old enough for a node whose clock is slow.
+	age = 24 * time.Hour
+)
 
 // An Authority signs certificates.
 type Authority struct {
@@ -31,7 +35,7 @@ func New(name string) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
+	own, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name, NotBefore: time.Now().Add(-age)}, key)
 	return &Authority{key, own}, err
 }
 
