@@ -86,7 +86,7 @@ func settled(ctx context.Context, nodes ...string) *world {
 func successor(w *world) *world {
 	GinkgoHelper()
 	again := &world{clock: w.clock, events: w.events}
-	again.fleet = &controllers.Fleet{Client: k8s, Live: k8s, Recorder: w.events, Clock: w.clock, Kinds: providers.Kinds()}
+	again.fleet = &controllers.Fleet{Client: k8s, Live: k8s, Recorder: w.events, Clock: w.clock, Kinds: providers.Kinds(), Metrics: controllers.NewMetrics(nil)}
 	return again
 }
 

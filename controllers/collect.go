@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,8 +57,5 @@ func (r *Fleet) collectCatalogs(ctx context.Context, s *snapshot) (time.Duration
 
 func (r *Fleet) deleteCatalog(ctx context.Context, c *v1alpha1.Catalog) error {
 	err := r.Client.Delete(ctx, &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: c.Name}}, client.Preconditions{UID: &c.UID})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot delete Catalog %s: %w", c.Name, err)
-	}
-	return nil
+	return wrap(client.IgnoreNotFound(err), "cannot delete Catalog "+c.Name)
 }

@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -129,8 +128,5 @@ func (r *Fleet) toggleFinalizer(ctx context.Context, o v1alpha1.Resource) error 
 	}
 	// Only if nobody changed the resource since: the finalizers of others must not be lost.
 	err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot change finalizers of %s: %w", v1alpha1.RefOf(o), err)
-	}
-	return nil
+	return wrap(client.IgnoreNotFound(err), "cannot change finalizers of "+string(v1alpha1.RefOf(o)))
 }

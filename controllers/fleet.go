@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -63,7 +62,7 @@ type Fleet struct {
 	// when none has one: see installation.Protect. No finalizer is added while it returns an error.
 	// It may be nil.
 	Protect func(ctx context.Context, needed bool) error
-	// Metrics may be nil.
+	// Metrics are required: see [NewMetrics].
 	Metrics *Metrics
 	// Heartbeats have the Leases that watches observe.
 	Heartbeats heartbeat.Monitor
@@ -111,12 +110,6 @@ func (r *Fleet) Managed() Managed {
 	return Managed{}
 }
 
-// WrapTransport is for the rest.Config of the client: where the API server cannot be reached,
-// agents are not taken for silent.
-func (r *Fleet) WrapTransport(next http.RoundTripper) http.RoundTripper {
-	return r.Heartbeats.WrapTransport(next, r.Clock)
-}
-
 // Invalidate has the next reconciliation compile. It is safe for concurrent use.
 func (r *Fleet) Invalidate() { r.outdated.Store(true) }
 
@@ -136,7 +129,7 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 	compile := r.outdated.Swap(false) || r.compiled == nil || !r.recompileAt.IsZero() && !r.Clock.Now().Before(r.recompileAt)
 	wait, err := r.reconcile(ctx, compile)
 	if err != nil {
-		r.Metrics.countError()
+		r.Metrics.reconcileErrors.Inc()
 		r.Invalidate()
 		return ctrl.Result{}, fmt.Errorf("cannot reconcile the fleet: %w", err)
 	}
@@ -150,6 +143,9 @@ const resyncPeriod = time.Minute
 // reconcile returns when to come back though nothing happens. Where a part fails,
 // the others go on.
 func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, error) {
+	if r.compiled == nil { // nothing was written yet
+		r.specs, r.refusals, r.statusWritten = specs{}, limits.Refusals{}, map[v1alpha1.ResourceRef]writtenStatus{}
+	}
 	s, err := r.gather(ctx)
 	if err != nil {
 		return 0, err
@@ -164,7 +160,7 @@ func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, err
 			return 0, err
 		}
 		compiled := r.Clock.Now()
-		r.Metrics.observeCompile(compiled.Sub(begin))
+		r.Metrics.compile.Observe(compiled.Sub(begin).Seconds())
 		if !r.uninstall.inProgress() {
 			err = r.publish(ctx, s)
 			r.Metrics.observePublish(r.Clock.Since(compiled), r.Clock.Now(), err)

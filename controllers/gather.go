@@ -80,10 +80,7 @@ func (r *Fleet) gatherResources(ctx context.Context, s *snapshot) error {
 }
 
 func (r *Fleet) list(ctx context.Context, list client.ObjectList) error {
-	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("cannot list %T: %w", list, err)
-	}
-	return nil
+	return wrap(r.Client.List(ctx, list, client.UnsafeDisableDeepCopy), fmt.Sprintf("cannot list %T", list))
 }
 
 func nodeMetadata() *metav1.PartialObjectMetadataList {

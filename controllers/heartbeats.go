@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,12 +38,10 @@ func (r *Fleet) heartbeats() source.Source {
 }
 
 // CheckHeartbeats finds the agents that are silent, and reports whether there are more than before.
-// While the API server does not answer, none becomes silent: it may be what keeps agents from
-// renewing their Leases, and one whose etcd hangs breaks no watch. It is not safe for concurrent use.
+// While the API server does not answer, and for one lease duration after that, none becomes silent: it
+// may be what keeps agents from renewing their Leases, and one whose etcd hangs breaks no watch. It is
+// not safe for concurrent use.
 func (r *Fleet) CheckHeartbeats(ctx context.Context) (silent bool) {
-	if !r.unreachable && len(r.Heartbeats.Overdue(r.Clock.Now())) == 0 {
-		return false
-	}
 	was := r.unreachable
 	r.unreachable = r.probeAPIServer(ctx) != nil
 	now := r.Clock.Now()
@@ -72,13 +69,9 @@ func (r *Fleet) markSilentNodes(ctx context.Context, s *snapshot) (time.Duration
 			marks[name] = want
 		}
 	}
-	names := slices.Sorted(maps.Keys(marks))
-	now := names[:min(len(names), maxLeases)]
-	errs := each(len(now), func(i int) error { return r.markSilent(ctx, now[i], marks[now[i]]) })
-	if len(now) < len(names) {
-		next.Add(limits.Debounce)
-	}
-	return time.Duration(next), errors.Join(errs...)
+	more, err := eachPortion(slices.Sorted(maps.Keys(marks)), func(node string) error { return r.markSilent(ctx, node, marks[node]) })
+	next.Add(more)
+	return time.Duration(next), err
 }
 
 // markSilent sets the annotation of a NodeCatalog, or removes it for "".
@@ -87,15 +80,9 @@ func (r *Fleet) markSilent(ctx context.Context, node, since string) error {
 	if since == "" {
 		annotations[v1alpha1.AnnotationSilentSince] = nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
-	if err != nil {
-		return fmt.Errorf("cannot encode NodeCatalog %s: %w", node, err)
-	}
 	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: node}}
-	if err := r.Client.Patch(ctx, nc, client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot mark NodeCatalog %s: %w", node, err)
-	}
-	return nil
+	err := r.Client.Patch(ctx, nc, mergePatch{"metadata": map[string]any{"annotations": annotations}})
+	return wrap(client.IgnoreNotFound(err), "cannot mark NodeCatalog "+node)
 }
 
 // probeAPIServer makes a request that takes a working etcd.
@@ -105,9 +92,18 @@ func (r *Fleet) probeAPIServer(ctx context.Context) error {
 	return r.Live.List(ctx, nodeMetadata(), client.Limit(1))
 }
 
-// maxLeases is the number of Leases that one reconciliation writes: those of a large fleet must
-// not delay a change.
-const maxLeases = 10 * writers
+// maxPortion is the number of nodes whose Lease or mark one reconciliation writes: those of a large fleet
+// must not delay a change.
+const maxPortion = 10 * writers
+
+// eachPortion calls do for the first nodes, and returns when to come back for the others.
+func eachPortion(nodes []string, do func(node string) error) (time.Duration, error) {
+	errs := each(min(len(nodes), maxPortion), func(i int) error { return do(nodes[i]) })
+	if len(errs) < len(nodes) {
+		return limits.Debounce, errors.Join(errs...)
+	}
+	return 0, errors.Join(errs...)
+}
 
 // reconcileLeases gives every node its Lease, and returns when there is more to do.
 func (r *Fleet) reconcileLeases(ctx context.Context, s *snapshot) (time.Duration, error) {
@@ -120,18 +116,12 @@ func (r *Fleet) reconcileLeases(ctx context.Context, s *snapshot) (time.Duration
 		uids[name] = o.UID
 	}
 	missing, outdated := r.Heartbeats.Needed(uids, duration)
-	all := slices.Concat(missing, outdated)
-	now := all[:min(len(all), maxLeases)]
-	errs := each(len(now), func(i int) error {
-		if i < len(missing) {
-			return r.createLease(ctx, s.nodes[now[i]], duration)
+	return eachPortion(slices.Concat(missing, outdated), func(node string) error {
+		if slices.Contains(outdated, node) {
+			return r.setLeaseDuration(ctx, node, duration)
 		}
-		return r.setLeaseDuration(ctx, now[i], duration)
+		return r.createLease(ctx, s.nodes[node], duration)
 	})
-	if len(now) < len(all) {
-		return limits.Debounce, errors.Join(errs...)
-	}
-	return 0, errors.Join(errs...)
 }
 
 func (r *Fleet) createLease(ctx context.Context, node *metav1.PartialObjectMetadata, duration time.Duration) error {
@@ -150,13 +140,8 @@ func (r *Fleet) createLease(ctx context.Context, node *metav1.PartialObjectMetad
 }
 
 func (r *Fleet) setLeaseDuration(ctx context.Context, node string, duration time.Duration) error {
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"leaseDurationSeconds": int32(duration / time.Second)}})
-	if err != nil {
-		return fmt.Errorf("cannot encode Lease %s: %w", node, err)
-	}
+	patch := mergePatch{"spec": map[string]any{"leaseDurationSeconds": int32(duration / time.Second)}}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: node}}
-	if err := r.Client.Patch(ctx, lease, client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot patch Lease %s of namespace %s: %w", node, v1alpha1.AgentNamespace, err)
-	}
-	return nil
+	err := r.Client.Patch(ctx, lease, patch)
+	return wrap(client.IgnoreNotFound(err), fmt.Sprintf("cannot patch Lease %s of namespace %s", node, v1alpha1.AgentNamespace))
 }

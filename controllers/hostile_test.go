@@ -31,9 +31,7 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 	It("delays no other, is reported, and is retried with backoff", func(ctx SpecContext) {
 		w := newWorld()
 		registry := prometheus.NewRegistry()
-		metrics, err := controllers.NewMetrics(registry)
-		Expect(err).NotTo(HaveOccurred())
-		w.fleet.Metrics = metrics
+		w.fleet.Metrics = controllers.NewMetrics(registry)
 		counting := &behind{Client: k8s}
 		w.fleet.Client = counting
 		create(ctx, node("full", "web"), node("n2", "web"))
@@ -95,9 +93,7 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 	It("is not retried once its desired spec is the one that it has", func(ctx SpecContext) {
 		w := newWorld()
 		registry := prometheus.NewRegistry()
-		var err error
-		w.fleet.Metrics, err = controllers.NewMetrics(registry)
-		Expect(err).NotTo(HaveOccurred())
+		w.fleet.Metrics = controllers.NewMetrics(registry)
 		create(ctx, node("full", "web"))
 		w.pass(ctx)
 		reportFacts(ctx, "full", map[string]any{"x": strings.Repeat("x", 1_540_000)})

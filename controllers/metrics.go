@@ -1,93 +1,58 @@
 package controllers
 
 import (
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
 
-// Metrics of a [Fleet]. A nil *Metrics counts nothing. docs/metrics.md describes them.
+// Metrics of a [Fleet]. docs/metrics.md describes them.
 type Metrics struct {
-	unpublished     prometheus.Gauge
-	droppedEvents   prometheus.Counter
-	resources       *prometheus.GaugeVec
-	nodes           *prometheus.GaugeVec
-	compile         prometheus.Histogram
-	publish         prometheus.Histogram
-	published       prometheus.Gauge
-	reconcileErrors prometheus.Counter
+	unpublished, published         prometheus.Gauge
+	droppedEvents, reconcileErrors prometheus.Counter
+	resources, nodes               *prometheus.GaugeVec
+	compile, publish               prometheus.Histogram
 }
 
-// NewMetrics registers the metrics of a fleet.
-func NewMetrics(in prometheus.Registerer) (*Metrics, error) {
+// NewMetrics registers the metrics of a fleet, which panics if they are registered already. nil registers none.
+func NewMetrics(in prometheus.Registerer) *Metrics {
 	buckets := prometheus.ExponentialBuckets(0.005, 4, 8) // 5 ms to 82 s
-	m := &Metrics{
-		unpublished: prometheus.NewGauge(prometheus.GaugeOpts{
+	with := promauto.With(in)
+	return &Metrics{
+		unpublished: with.NewGauge(prometheus.GaugeOpts{
 			Name: "fettle_unpublished_nodes", Help: "Nodes whose NodeCatalog the API server rejects. They stay at their last one.",
 		}),
-		droppedEvents: prometheus.NewCounter(prometheus.CounterOpts{
+		droppedEvents: with.NewCounter(prometheus.CounterOpts{
 			Name: "fettle_node_events_dropped_total", Help: "Events that were not sent because their node reports too many.",
 		}),
-		resources: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		resources: with.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "fettle_fleet_resources", Help: "Resources by kind and state: Ready, Reconciling, Stalled or NotReady.",
 		}, []string{"kind", "state"}),
-		nodes: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		nodes: with.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "fettle_fleet_nodes", Help: "Nodes by state: InSync, Pending, Held, Failed, OutOfSync, Disabled or Silent.",
 		}, []string{"state"}),
-		compile: prometheus.NewHistogram(prometheus.HistogramOpts{
+		compile: with.NewHistogram(prometheus.HistogramOpts{
 			Name: "fettle_compile_duration_seconds", Help: "Duration of compilations of all catalogs.", Buckets: buckets,
 		}),
-		publish: prometheus.NewHistogram(prometheus.HistogramOpts{
+		publish: with.NewHistogram(prometheus.HistogramOpts{
 			Name: "fettle_publish_duration_seconds", Help: "Duration of writing all Catalogs and NodeCatalogs that a compilation changed.", Buckets: buckets,
 		}),
-		published: prometheus.NewGauge(prometheus.GaugeOpts{
+		published: with.NewGauge(prometheus.GaugeOpts{
 			Name: "fettle_last_publish_timestamp_seconds", Help: "When this manager last brought all NodeCatalogs up to date, in Unix time.",
 		}),
-		reconcileErrors: prometheus.NewCounter(prometheus.CounterOpts{
+		reconcileErrors: with.NewCounter(prometheus.CounterOpts{
 			Name: "fettle_reconcile_errors_total", Help: "Reconciliations of which a part failed. They are retried.",
 		}),
-	}
-	var errs []error
-	for _, c := range []prometheus.Collector{m.unpublished, m.droppedEvents, m.resources, m.nodes, m.compile, m.publish, m.published, m.reconcileErrors} {
-		errs = append(errs, in.Register(c))
-	}
-	return m, errors.Join(errs...)
-}
-
-func (m *Metrics) setUnpublished(nodes int) {
-	if m != nil {
-		m.unpublished.Set(float64(nodes))
-	}
-}
-
-func (m *Metrics) dropEvent() {
-	if m != nil {
-		m.droppedEvents.Inc()
-	}
-}
-
-func (m *Metrics) countError() {
-	if m != nil {
-		m.reconcileErrors.Inc()
-	}
-}
-
-func (m *Metrics) observeCompile(took time.Duration) {
-	if m != nil {
-		m.compile.Observe(took.Seconds())
 	}
 }
 
 // observePublish notes that writing took some time until now, and whether all was written.
 func (m *Metrics) observePublish(took time.Duration, now time.Time, err error) {
-	if m == nil {
-		return
-	}
 	m.publish.Observe(took.Seconds())
 	if err == nil {
 		m.published.Set(float64(now.Unix()))
@@ -116,9 +81,6 @@ func newCensus() *census {
 }
 
 func (m *Metrics) setCensus(c *census) {
-	if m == nil {
-		return
-	}
 	for labels, n := range c.resources {
 		m.resources.WithLabelValues(labels[0], labels[1]).Set(float64(n))
 	}

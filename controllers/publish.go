@@ -45,11 +45,18 @@ func (r *Fleet) publish(ctx context.Context, s *snapshot) error {
 			})
 		}
 	}
-	failed = append(failed, each(len(updates), func(i int) error { return r.write(ctx, updates[i]) })...)
+	written := make([]*v1alpha1.NodeCatalog, len(updates))
+	errs := each(len(updates), func(i int) (err error) {
+		written[i], err = r.writeNodeCatalog(ctx, updates[i])
+		return err
+	})
+	for i, err := range errs {
+		failed = append(failed, r.noteWrite(ctx, updates[i], written[i], err))
+	}
 	if len(missing)+len(updates) > 0 {
 		ctrl.LoggerFrom(ctx).Info("published", "catalogs", len(missing), "nodeCatalogs", len(updates))
 	}
-	r.Metrics.setUnpublished(r.refusals.Retain(s.exists))
+	r.Metrics.unpublished.Set(float64(r.refusals.Retain(s.exists)))
 	return errors.Join(failed...)
 }
 
@@ -158,13 +165,17 @@ func (r *Fleet) fleetOf(s *snapshot) deselection.Fleet {
 	return f
 }
 
-// write writes a NodeCatalog. That the API server rejects one concerns that node alone, and is no
-// error.
-func (r *Fleet) write(ctx context.Context, u update) error {
-	err := r.writeNodeCatalog(ctx, u)
+// noteWrite notes the result of a write, which is nil if the cache is behind. That the API server rejects a
+// NodeCatalog concerns that node alone, and is no error.
+func (r *Fleet) noteWrite(ctx context.Context, u update, nc *v1alpha1.NodeCatalog, err error) error {
 	switch {
 	case err == nil:
 		r.refusals.Accepted(u.node.Name)
+		if nc != nil {
+			now := spec{u.want.Spec, nc.UID, nc.Generation, u.want.Digest, r.compiled.revision, u.has != nil}
+			now.Cleanup = u.cleanup
+			r.specs.wrote(u.node.Name, u.before, now)
+		}
 	case isRejection(err):
 		if r.refusals.Refused(u.node.Name, u.want.Digest, err, r.Clock.Now()) {
 			r.announceRefusal(ctx, u.node.Name, err)
@@ -187,7 +198,7 @@ func (r *Fleet) announceRefusal(ctx context.Context, node string, err error) {
 
 // specPatch replaces the lists of a spec that differ. Empty lists are written out, since a merge
 // patch would keep the old ones. noop is left to people.
-func specPatch(u update) map[string]any {
+func specPatch(u update) mergePatch {
 	before, now, patch := u.before, u.want.Spec, map[string]any{}
 	if !slices.Equal(before.Catalogs, now.Catalogs) {
 		patch["catalogs"] = now.Catalogs
@@ -202,5 +213,5 @@ func specPatch(u update) map[string]any {
 		patch["cleanup"] = u.cleanup
 	}
 	// One empty entry drops all managed fields, which grow with what agents write.
-	return map[string]any{"spec": patch, "metadata": map[string]any{"managedFields": []any{map[string]any{}}}}
+	return mergePatch{"spec": patch, "metadata": map[string]any{"managedFields": []any{map[string]any{}}}}
 }

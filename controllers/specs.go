@@ -3,7 +3,6 @@ package controllers
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,12 +12,8 @@ import (
 )
 
 // specs remember the specs of NodeCatalogs as they were last read or written, whichever is
-// newer: the cache may be behind a write. The zero value remembers none. They are safe for
-// concurrent use.
-type specs struct {
-	mu     sync.Mutex
-	byNode map[string]spec
-}
+// newer: the cache may be behind a write. They are not safe for concurrent use.
+type specs map[string]spec // by node
 
 // A spec is that of one generation of a NodeCatalog.
 type spec struct {
@@ -31,10 +26,8 @@ type spec struct {
 }
 
 // of returns the newest known spec of a NodeCatalog that the cache has.
-func (k *specs) of(nc *v1alpha1.NodeCatalog) spec {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	is := k.byNode[nc.Name]
+func (k specs) of(nc *v1alpha1.NodeCatalog) spec {
+	is := k[nc.Name]
 	if is.uid == nc.UID && is.generation > nc.Generation {
 		return is
 	}
@@ -46,45 +39,32 @@ func (k *specs) of(nc *v1alpha1.NodeCatalog) spec {
 		is.generation, is.digest = nc.Generation, catalog.Digest(nc.Spec)
 	}
 	is.NodeCatalogSpec = v1alpha1.NodeCatalogSpec{}
-	k.set(nc.Name, is)
+	k[nc.Name] = is
 	is.NodeCatalogSpec = nc.Spec
 	return is
 }
 
-func (k *specs) set(node string, s spec) {
-	if k.byNode == nil {
-		k.byNode = map[string]spec{}
-	}
-	k.byNode[node] = s
-}
-
 // wrote notes a spec that replaced another one, or the zero spec. If someone else wrote in between,
 // the result is not known, and the cache will tell.
-func (k *specs) wrote(node string, before, now spec) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (k specs) wrote(node string, before, now spec) {
 	if now.generation <= before.generation+1 {
-		k.set(node, now)
+		k[node] = now
 	}
 }
 
 // setInSync notes that a node has its desired spec as of a revision.
-func (k *specs) setInSync(node string, revision int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	s := k.byNode[node]
+func (k specs) setInSync(node string, revision int) {
+	s := k[node]
 	s.inSync = revision
-	k.byNode[node] = s
+	k[node] = s
 }
 
 // missing reports whether a NodeCatalog is gone that was there before while its Node stays.
-func (k *specs) missing(s *snapshot) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for node, is := range k.byNode {
+func (k specs) missing(s *snapshot) bool {
+	for node, is := range k {
 		switch {
 		case !s.exists(node):
-			delete(k.byNode, node)
+			delete(k, node)
 		case is.cached && s.nodeCatalogs[node] == nil:
 			return true
 		}

@@ -2,9 +2,7 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -12,7 +10,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -69,9 +66,6 @@ func (r *Fleet) reportStatuses(ctx context.Context, s *snapshot) (time.Duration,
 		}
 	}
 	errs := each(len(due), func(i int) error { return r.writeStatus(ctx, due[i]) })
-	if r.statusWritten == nil {
-		r.statusWritten = map[v1alpha1.ResourceRef]writtenStatus{}
-	}
 	for i, err := range errs {
 		if err == nil {
 			r.statusWritten[v1alpha1.RefOf(due[i].resource)] = written(due[i].status, now.Time)
@@ -136,18 +130,11 @@ func appendIfChanged(updates []statusUpdate, o v1alpha1.Resource, next v1alpha1.
 
 func (r *Fleet) writeStatus(ctx context.Context, u statusUpdate) error {
 	ref := v1alpha1.RefOf(u.resource)
-	patch, err := statusPatch(u.status)
-	if err != nil {
-		return fmt.Errorf("cannot encode the status of %s: %w", ref, err)
-	}
-	err = r.Client.Status().Patch(ctx, copyOf(u.resource), client.RawPatch(types.MergePatchType, patch))
+	err := r.Client.Status().Patch(ctx, copyOf(u.resource), statusPatch(u.status))
 	if err == nil {
 		conditions.Record(r.Recorder, u.resource, conditions.ResourceEvents(*u.resource.GetStatus(), u.status)...)
 	}
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot write the status of %s: %w", ref, err)
-	}
-	return nil
+	return wrap(client.IgnoreNotFound(err), "cannot write the status of "+string(ref))
 }
 
 // reportDrift records the drift that nodes corrected on the resources, and returns when the next event
@@ -177,12 +164,12 @@ func (r *Fleet) planDeletionStatuses(now metav1.Time) (updates []statusUpdate) {
 
 // statusPatch replaces a whole status. Empty lists are written out, since a merge patch would keep
 // the old ones.
-func statusPatch(s v1alpha1.ResourceStatus) ([]byte, error) {
-	return json.Marshal(map[string]any{"status": map[string]any{
+func statusPatch(s v1alpha1.ResourceStatus) mergePatch {
+	return mergePatch{"status": map[string]any{
 		"observedGeneration": s.ObservedGeneration,
 		"appliedGeneration":  s.AppliedGeneration,
 		"nodes":              s.Nodes,
 		"samples":            s.Samples,
 		"conditions":         s.Conditions,
-	}})
+	}}
 }

@@ -96,7 +96,7 @@ func newWorld() *world {
 		clock:  clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		events: events.NewFakeRecorder(100),
 	}
-	w.fleet = &controllers.Fleet{Client: k8s, Live: k8s, Recorder: w.events, Clock: w.clock, Kinds: providers.Kinds()}
+	w.fleet = &controllers.Fleet{Client: k8s, Live: k8s, Recorder: w.events, Clock: w.clock, Kinds: providers.Kinds(), Metrics: controllers.NewMetrics(nil)}
 	return w
 }
 

@@ -55,9 +55,8 @@ func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 
 // newManager creates a manager as the command does.
 func newManager(g Gomega, cfg *rest.Config, scheme *runtime.Scheme, asked *requests, elect bool) ctrl.Manager {
-	fleet := &controllers.Fleet{Clock: clock.RealClock{}, Kinds: providers.Kinds()}
+	fleet := &controllers.Fleet{Clock: clock.RealClock{}, Kinds: providers.Kinds(), Metrics: controllers.NewMetrics(nil)}
 	cfg.Wrap(asked.note)
-	cfg.Wrap(fleet.WrapTransport)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controllers.CacheOptions(),

@@ -118,7 +118,7 @@ func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 		if quota.Events.TryAccept() {
 			conditions.Record(r.Recorder, now, e)
 		} else {
-			r.Metrics.dropEvent()
+			r.Metrics.droppedEvents.Inc()
 		}
 	}
 	switch {

@@ -35,49 +35,41 @@ func isRejection(err error) bool {
 // copyOf returns a copy of an object of a cache, to be changed by a request.
 func copyOf(o v1alpha1.Resource) v1alpha1.Resource { return o.DeepCopyObject().(v1alpha1.Resource) }
 
+// A mergePatch is a JSON merge patch.
+type mergePatch map[string]any
+
+// Type implements [client.Patch].
+func (mergePatch) Type() types.PatchType { return types.MergePatchType }
+
+// Data implements [client.Patch].
+func (p mergePatch) Data(client.Object) ([]byte, error) { return json.Marshal(p) }
+
 // createCatalog accepts one that exists: its name is the hash of its content.
 func (r *Fleet) createCatalog(ctx context.Context, c *v1alpha1.Catalog) error {
-	if err := r.Client.Create(ctx, c.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
-		return fmt.Errorf("cannot create Catalog %s: %w", c.Name, err)
-	}
-	return nil
+	return wrap(client.IgnoreAlreadyExists(r.Client.Create(ctx, c.DeepCopy())), "cannot create Catalog "+c.Name)
 }
 
-func (r *Fleet) writeNodeCatalog(ctx context.Context, u update) error {
-	name := u.node.Name
+// writeNodeCatalog returns the NodeCatalog as it was written, or nil if the cache is behind: an event will
+// cause another reconciliation.
+func (r *Fleet) writeNodeCatalog(ctx context.Context, u update) (*v1alpha1.NodeCatalog, error) {
+	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: u.node.Name}}
 	if u.has == nil {
-		nc := &v1alpha1.NodeCatalog{
-			ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: nodeAsOwner(u.node)},
-			Spec:       u.want.Spec,
+		nc.OwnerReferences, nc.Spec = nodeAsOwner(u.node), *u.want.Spec.DeepCopy() // nodes share its lists
+		if err := r.Client.Create(ctx, nc); err != nil {
+			return nil, wrap(client.IgnoreAlreadyExists(err), "cannot create NodeCatalog "+nc.Name)
 		}
-		err := r.Client.Create(ctx, nc)
-		if client.IgnoreAlreadyExists(err) != nil { // the cache is behind
-			return fmt.Errorf("cannot create NodeCatalog %s: %w", name, err)
-		}
-		if err == nil {
-			r.specs.wrote(name, spec{}, r.written(u, nc))
-		}
-		return nil
+		return nc, nil
 	}
-	patch, err := json.Marshal(specPatch(u))
-	if err != nil {
-		return fmt.Errorf("cannot encode NodeCatalog %s: %w", name, err)
+	if err := r.Client.Patch(ctx, nc, specPatch(u)); err != nil {
+		return nil, wrap(client.IgnoreNotFound(err), "cannot patch NodeCatalog "+nc.Name)
 	}
-	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	err = r.Client.Patch(ctx, nc, client.RawPatch(types.MergePatchType, patch))
-	if apierrors.IsNotFound(err) { // its deletion causes another reconciliation
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot patch NodeCatalog %s: %w", name, err)
-	}
-	r.specs.wrote(name, u.before, r.written(u, nc))
-	return nil
+	return nc, nil
 }
 
-// written returns the spec of a NodeCatalog that was just written.
-func (r *Fleet) written(u update, nc *v1alpha1.NodeCatalog) spec {
-	s := spec{u.want.Spec, nc.UID, nc.Generation, u.want.Digest, r.compiled.revision, u.has != nil}
-	s.Cleanup = u.cleanup
-	return s
+// wrap describes an error; nil stays nil.
+func wrap(err error, what string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }

@@ -178,8 +178,6 @@ func setLoggers(s settings, out io.Writer) {
 }
 
 func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *controllers.Fleet) (ctrl.Manager, error) {
-	cfg = rest.CopyConfig(cfg)
-	cfg.Wrap(fleet.WrapTransport)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controllers.CacheOptions(),
@@ -200,9 +198,7 @@ func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *con
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
 	fleet.Client, fleet.Live, fleet.Recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("fettle-manager")
-	if fleet.Metrics, err = controllers.NewMetrics(metrics.Registry); err != nil {
-		return nil, fmt.Errorf("cannot register metrics: %w", err)
-	}
+	fleet.Metrics = controllers.NewMetrics(metrics.Registry)
 	if err := fleet.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the controller: %w", err)
 	}

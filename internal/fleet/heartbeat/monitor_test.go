@@ -1,9 +1,6 @@
 package heartbeat_test
 
 import (
-	"context"
-	"errors"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -12,7 +9,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 )
@@ -171,43 +167,5 @@ func TestNeededLeases(t *testing.T) {
 	m.Forget("other")
 	if missing, _ = m.Needed(map[string]types.UID{"other": "1"}, time.Minute); !slices.Equal(missing, []string{"other"}) {
 		t.Errorf("after its deletion, missing %q", missing)
-	}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func TestTransportNotesRequestsWithoutAnAnswer(t *testing.T) {
-	t.Parallel()
-
-	for name, c := range map[string]struct {
-		status      int
-		err         error
-		unreachable bool
-	}{
-		"success":                    {200, nil, false},
-		"forbidden":                  {403, nil, false},
-		"an error of one object":     {500, nil, false},
-		"connection refused":         {0, errors.New("connection refused"), true},
-		"deadline exceeded":          {0, context.DeadlineExceeded, true},
-		"canceled by the manager":    {0, context.Canceled, false},
-		"canceled, with more around": {0, errors.Join(errors.New("get"), context.Canceled), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var m heartbeat.Monitor
-			m.Observe(lease("a", start), start)
-			clock := clocktesting.NewFakePassiveClock(start.Add(50 * time.Second))
-			trip := m.WrapTransport(roundTripper(func(*http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: c.status, Body: http.NoBody}, c.err
-			}), clock)
-			if answer, err := trip.RoundTrip(&http.Request{}); err == nil {
-				answer.Body.Close()
-			}
-			if overdue := len(m.Overdue(start.Add(time.Minute))) > 0; overdue == c.unreachable {
-				t.Errorf("overdue: %t", overdue)
-			}
-		})
 	}
 }

@@ -1,8 +1,8 @@
 // Package limits bounds how often things happen: it batches changes, limits what a node's reports
 // may cause, and backs off from writes that the API server rejects.
 //
-// Times are parameters, so that callers own the clock. All types are safe for concurrent use,
-// and their zero values are ready.
+// Times are parameters, so that callers own the clock. Types are safe for concurrent use, and their
+// zero values are ready, unless they say otherwise.
 package limits
 
 import (

@@ -66,7 +66,7 @@ func TestNodeQuotas(t *testing.T) {
 func TestRefusalsBackOff(t *testing.T) {
 	t.Parallel()
 
-	var r limits.Refusals
+	r := limits.Refusals{}
 	var waits []time.Duration
 	now, why := start, errors.New("too large")
 	for i := range 7 {

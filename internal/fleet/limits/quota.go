@@ -18,10 +18,7 @@ const (
 )
 
 // NodeQuotas limit what each node causes by its reports.
-type NodeQuotas struct {
-	mu     sync.Mutex
-	byNode map[string]NodeQuota
-}
+type NodeQuotas struct{ byNode sync.Map } // of NodeQuota
 
 // A NodeQuota limits what one node causes.
 type NodeQuota struct {
@@ -30,25 +27,12 @@ type NodeQuota struct {
 
 // Of returns the quota of a node.
 func (q *NodeQuotas) Of(node string, clock clock.PassiveClock) NodeQuota {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.byNode == nil {
-		q.byNode = map[string]NodeQuota{}
+	limiter := func(burst int, period time.Duration) flowcontrol.PassiveRateLimiter {
+		return flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(1/period.Seconds()), burst, clock)
 	}
-	quota, known := q.byNode[node]
-	if !known {
-		limiter := func(burst int, period time.Duration) flowcontrol.PassiveRateLimiter {
-			return flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(1/period.Seconds()), burst, clock)
-		}
-		quota = NodeQuota{limiter(eventBurst, eventPeriod), limiter(reconcileBurst, ReconcilePeriod)}
-		q.byNode[node] = quota
-	}
-	return quota
+	quota, _ := q.byNode.LoadOrStore(node, NodeQuota{limiter(eventBurst, eventPeriod), limiter(reconcileBurst, ReconcilePeriod)})
+	return quota.(NodeQuota)
 }
 
 // Forget removes a node.
-func (q *NodeQuotas) Forget(node string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.byNode, node)
-}
+func (q *NodeQuotas) Forget(node string) { q.byNode.Delete(node) }

@@ -95,7 +95,7 @@ func (c *cluster) startManager(t *testing.T) {
 	must(t, err)
 	fleet := &controllers.Fleet{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
-		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration,
+		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration, Metrics: controllers.NewMetrics(nil),
 	}
 	must(t, fleet.SetupWithManager(mgr))
 	inBackground(t, mgr.Start)

@@ -87,7 +87,7 @@ func (w *world) startManager() {
 	must(w.t, err)
 	fleet := &controllers.Fleet{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
-		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration,
+		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration, Metrics: controllers.NewMetrics(nil),
 	}
 	must(w.t, fleet.SetupWithManager(mgr))
 	ctx, cancel := context.WithCancel(w.t.Context())
