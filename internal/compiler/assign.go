@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ type assigner struct {
 	seal     Sealer
 	nodes    []*nodeAssignment
 	groups   map[string]*nodeGroup
-	over     map[*Draft]bool // whose templates exceed a limit
+	over     map[string]bool // the templates that exceed a limit, by ID
 }
 
 // newAssigner selects nodes and evaluates all expressions.
@@ -36,55 +37,55 @@ func newAssigner(r *Revision, nodes []*evalContext, seal Sealer) *assigner {
 	for i, n := range nodes {
 		a.nodes[i] = &nodeAssignment{evalContext: n, blocked: map[*Draft]*fault.Fault{}, own: map[*Draft]*rendering{}}
 	}
-	matching := make(map[*Target][]*evalContext, len(r.Targets))
-	for _, t := range r.Targets {
-		matching[t] = slices.DeleteFunc(slices.Clone(nodes), func(n *evalContext) bool { return !n.matchesAll && !t.Matches(n.Labels) })
+	var whens []*evaluation
+	matching := make([][]*nodeAssignment, len(r.Targets))
+	for i, t := range r.Targets {
+		matching[i] = slices.DeleteFunc(slices.Clone(a.nodes), func(n *nodeAssignment) bool { return !n.matchesAll && !t.Matches(n.Labels) })
+		if t.decidesByWhen() {
+			whens = append(whens, t.evaluation(matching[i]))
+		}
 	}
-	over := evaluateWhens(matching, r.Targets)
-	for _, t := range r.Targets {
-		a.selectNodes(t, matching[t], over[t])
-	}
-	a.over = evaluateTemplates(r.Drafts, a.templated())
-	return a
-}
-
-// templated returns the nodes of each template that can be rendered.
-func (a *assigner) templated() map[*Draft][]*evalContext {
-	all := map[*Draft][]*evalContext{}
-	for _, n := range a.nodes {
-		for _, d := range n.perNode() {
-			if d.PerNode.Template != nil && n.canRender(d.PerNode) {
-				all[d] = append(all[d], n.evalContext)
+	over := evaluate(whens)
+	for i, t := range r.Targets {
+		for _, n := range matching[i] {
+			if selected, f := n.decide(t, over); selected {
+				n.add(t, f)
 			}
 		}
 	}
-	return all
+	a.over = evaluate(a.templates())
+	return a
 }
 
-// selectNodes adds a target to the nodes that it selects. Both are in the order of their names.
-func (a *assigner) selectNodes(t *Target, matching []*evalContext, over bool) {
-	next := 0
-	for _, n := range matching {
-		for a.nodes[next].evalContext != n {
-			next++
-		}
-		selected, f := true, t.Fault
-		switch {
-		case t.When == nil || f != nil:
-		case over:
-			f = overLimit(t)
-		default:
-			selected, f = n.decide(t)
-		}
-		if selected {
-			a.nodes[next].add(t, f)
+// templates returns the evaluations of the templates that nodes have.
+func (a *assigner) templates() []*evaluation {
+	all := map[*Draft]*evaluation{}
+	for _, n := range a.nodes {
+		for _, d := range n.perNode() {
+			if d.PerNode.Template == nil {
+				continue
+			}
+			if all[d] == nil {
+				all[d] = d.PerNode.evaluation()
+			}
+			all[d].nodes = append(all[d].nodes, n)
 		}
 	}
+	return slices.Collect(maps.Values(all))
 }
 
-// decide returns whether when selects the node. If that is unknown, the resources are the node's, and withheld.
-func (n *evalContext) decide(t *Target) (selected bool, f *fault.Fault) {
-	if !n.canEvaluate(t) {
+// decidesByWhen reports whether some of the nodes that the nodeSelector matches may be left out.
+func (t *Target) decidesByWhen() bool { return t.When != nil && t.Fault == nil }
+
+// decide returns whether a target selects a node that its nodeSelector matches. If that is unknown, the resources are
+// the node's, and withheld. over has the keys of targets that exceed a limit.
+func (n *evalContext) decide(t *Target, over map[string]bool) (selected bool, f *fault.Fault) {
+	switch {
+	case !t.decidesByWhen():
+		return true, t.Fault
+	case over[t.Key]:
+		return true, overLimit(v1alpha1.ReasonInvalidWhen, fmt.Sprintf("when %q", t.Text), "select by labels")
+	case n.lacksFacts(t.When):
 		return true, waitingForFacts(n)
 	}
 	result, _ := n.results.get(t.Key)
@@ -127,8 +128,8 @@ func compareDrafts(a, b *Draft) int { return cmp.Compare(a.Place, b.Place) }
 func (a *assigner) assign(n *nodeAssignment) {
 	left := sizeBudget{node: n.Name, left: maxCatalog}
 	for _, d := range n.perNode() {
-		if a.over[d] {
-			n.blocked[d] = overTemplateLimit()
+		if a.over[d.PerNode.ID] {
+			n.blocked[d] = overLimit(v1alpha1.ReasonInvalidTemplate, "contentTemplate", "render less")
 			continue
 		}
 		made := n.entryFor(d, a.seal)
@@ -154,7 +155,7 @@ func (n *evalContext) entryFor(d *Draft, seal Sealer) *rendering {
 	if d.PerNode.Template == nil {
 		return n.sealedFor(d, seal)
 	}
-	if !n.canRender(d.PerNode) {
+	if n.lacksFacts(d.PerNode.Template) {
 		return &rendering{Fault: waitingForFacts(n)}
 	}
 	result, _ := n.results.get(d.PerNode.ID)

@@ -36,7 +36,7 @@ func (c *Compiler) Compile(in Input) Result {
 func (c *Compiler) Draft(in Input) *Revision {
 	resources := slices.SortedFunc(slices.Values(in.Resources), compareResources)
 	c.selections.turn()
-	r := drafter{Kinds: in.Kinds, Env: &c.env, ConfigMap: in.ConfigMap, Secret: in.Secret}.revise(resources, 1, c.selection)
+	r := drafter{binder: binder{kinds: in.Kinds}, Input: in, Env: &c.env}.revise(resources, 1, c.selection)
 	for _, t := range r.Targets {
 		t.pack()
 	}

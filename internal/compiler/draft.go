@@ -54,15 +54,16 @@ func edgesOf(e *v1alpha1.Edges) []edge {
 
 // A drafter makes drafts.
 type drafter struct {
-	Kinds []resource.Kind
-	Env   *expression.Environment
-	// ConfigMap and Secret return the value of a key; nil has no keys.
-	ConfigMap func(v1alpha1.KeyRef) (string, bool)
-	Secret    func(v1alpha1.KeyRef) SecretValue
-	// Refused maps invalid resources to an explanation.
-	Refused map[v1alpha1.ResourceRef]string
-	// BindOnly is set if drafts are applied at once: attributes are bound and not encoded, and secrets are not sealed.
-	BindOnly bool
+	binder
+	Input
+	Env *expression.Environment
+}
+
+// A binder binds resources to their types.
+type binder struct {
+	kinds []resource.Kind
+	// bindOnly is set if drafts are applied at once: attributes are bound and not encoded, and secrets are not sealed.
+	bindOnly bool
 }
 
 // draft never fails: an error becomes the draft's fault.
@@ -78,7 +79,7 @@ func (by drafter) draft(r v1alpha1.Resource) *Draft {
 	d.Fault = f
 	by.addAttributes(d, r)
 	if template != nil {
-		d.PerNode = newTemplated(by, d, template, r)
+		d.PerNode = newTemplated(by.binder, d, template, r)
 	}
 	by.bindSecrets(d, r)
 	return d
@@ -118,7 +119,7 @@ func (by drafter) addAttributes(d *Draft, r v1alpha1.Resource) {
 	made.Fault = d.Fault
 	d.rendering = *made
 	d.Claim = d.Entry.Kind + "\x00" + d.Entry.Namevar
-	if kind, err := catalog.Kind(d.Entry.Kind, by.Kinds); err == nil {
+	if kind, err := catalog.Kind(d.Entry.Kind, by.kinds); err == nil {
 		d.Property = fmt.Sprintf("%s %q", kind.NamevarName(), d.Entry.Namevar)
 	}
 }
@@ -133,8 +134,8 @@ type rendering struct {
 }
 
 // encode completes an entry with the attributes of a resource, if its type accepts them.
-func (by drafter) encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource) *rendering {
-	if !by.BindOnly {
+func (by binder) encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource) *rendering {
+	if !by.bindOnly {
 		var err error
 		if e.Attributes, err = catalog.Encode(r.GetAttributes()); err != nil {
 			return &rendering{Fault: fault.New(v1alpha1.ReasonInvalidSpec, "cannot encode its attributes: %v", err)}
@@ -145,7 +146,7 @@ func (by drafter) encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource) *renderin
 		return &rendering{Fault: fault.New(v1alpha1.ReasonInvalidSpec, "%v", err)}
 	}
 	e.Namevar = bound.Namevar()
-	if by.BindOnly {
+	if by.bindOnly {
 		return &rendering{Entry: e, Bound: bound}
 	}
 	return measured(e, bound)
@@ -160,8 +161,8 @@ func measured(e v1alpha1.CatalogEntry, bound resource.Resource) *rendering {
 	return &rendering{Entry: e, Bound: bound, Hash: hash, Size: size}
 }
 
-func (by drafter) bind(e v1alpha1.CatalogEntry, r v1alpha1.Resource, secrets ...resource.Secret) (resource.Resource, error) {
-	kind, err := catalog.Kind(e.Kind, by.Kinds)
+func (by binder) bind(e v1alpha1.CatalogEntry, r v1alpha1.Resource, secrets ...resource.Secret) (resource.Resource, error) {
+	kind, err := catalog.Kind(e.Kind, by.kinds)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func local(in Input, bindOnly bool, use func(v1alpha1.CatalogEntry, resource.Res
 
 func (c *Compiler) draftLocally(in Input, bindOnly bool) *Revision {
 	all := append(slices.Clip(in.Resources), placeholders(in.Refused)...)
-	by := drafter{Kinds: in.Kinds, Env: &c.env, ConfigMap: in.ConfigMap, Secret: in.Secret, Refused: in.Refused, BindOnly: bindOnly}
+	by := drafter{binder: binder{in.Kinds, bindOnly}, Input: in, Env: &c.env}
 	return by.revise(all, runtime.GOMAXPROCS(0), c.selection)
 }
 

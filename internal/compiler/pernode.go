@@ -13,25 +13,25 @@ type perNodeEntry struct {
 	// ID identifies the template and everything else that its entries are made from.
 	ID string
 
-	drafter  drafter
+	binder   binder
 	entry    v1alpha1.CatalogEntry
 	resource v1alpha1.Resource     // of the template
 	rendered map[string]*rendering // by content, because many nodes get the same
 	secrets  []secretOrigin        // instead of a template
 }
 
-func newTemplated(by drafter, d *Draft, t *expression.Template, r v1alpha1.Resource) *perNodeEntry {
+func newTemplated(by binder, d *Draft, t *expression.Template, r v1alpha1.Resource) *perNodeEntry {
 	source := *r.(v1alpha1.ContentSource).GetContentFrom().ContentTemplate
 	return &perNodeEntry{
 		Template: t, ID: catalog.NameOf([]string{string(d.Ref), d.Hash, source}),
-		drafter: by.withoutSecrets(), entry: d.Entry, resource: r, rendered: map[string]*rendering{},
+		binder: by, entry: d.Entry, resource: r, rendered: map[string]*rendering{},
 	}
 }
 
 // withContent returns the entry with this content. It is not safe for concurrent use.
 func (p *perNodeEntry) withContent(text string) *rendering {
 	if p.rendered[text] == nil {
-		p.rendered[text] = p.drafter.encode(p.entry, withContent(p.resource, text))
+		p.rendered[text] = p.binder.encode(p.entry, withContent(p.resource, text))
 	}
 	return p.rendered[text]
 }

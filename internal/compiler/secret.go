@@ -19,12 +19,6 @@ type secretOrigin struct {
 	from      v1alpha1.SealedFrom
 }
 
-// withoutSecrets returns a drafter that can be retained: it cannot read Secrets.
-func (by drafter) withoutSecrets() drafter {
-	by.Secret = nil
-	return by
-}
-
 // bindSecrets checks the values that come from Secrets. They are sealed for each node later, or bound now if the draft
 // is applied at once.
 func (by drafter) bindSecrets(d *Draft, r v1alpha1.Resource) {
@@ -32,7 +26,7 @@ func (by drafter) bindSecrets(d *Draft, r v1alpha1.Resource) {
 	if d.Fault != nil || len(refs) == 0 {
 		return
 	}
-	if !by.BindOnly {
+	if !by.bindOnly {
 		if d.Fault = by.unprotected(refs[0].Field, r.GetTargeting()); d.Fault != nil {
 			return
 		}
@@ -46,10 +40,10 @@ func (by drafter) bindSecrets(d *Draft, r v1alpha1.Resource) {
 	switch {
 	case err != nil:
 		d.Fault = fault.New(v1alpha1.ReasonInvalidSpec, "%v", err)
-	case by.BindOnly:
+	case by.bindOnly:
 		d.Bound = bound
 	default:
-		d.PerNode = &perNodeEntry{drafter: by.withoutSecrets(), secrets: origins, entry: d.Entry}
+		d.PerNode = &perNodeEntry{secrets: origins, entry: d.Entry}
 	}
 }
 
