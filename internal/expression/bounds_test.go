@@ -50,11 +50,6 @@ func TestTemplatesMayReachTheirLimits(t *testing.T) {
 		"fields of a parenthesized expression": {
 			func(n int) string { return "{{ " + strings.Repeat("(", n) + ".a" + strings.Repeat(").a", n) + " }}" }, 32, tooDeep,
 		},
-		"variables": {func(n int) string { return strings.Repeat("{{ $x := 1 }}", n) }, 256, "it declares more than 256 variables: declare fewer"},
-		"parts": {
-			func(n int) string { return strings.Repeat("x{{ 1 }}", n-18_000) + strings.Repeat("{{ 1 }}", 24_000-n) }, 20_000,
-			"it has more than 20000 parts: split the content into several files",
-		},
 		"nested lists in a template": {wraps("list"), 64, overDepth},
 		"nested maps in a template":  {wraps(`dict "a"`), 64, overDepth},
 	} {

@@ -12,11 +12,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// functions are the implementations of functions and operators, by name.
-type functions map[string]*functiondecl.Overload
-
-// call calls a function with arguments that are not errors.
-func (fs functions) call(name string, args []ref.Val) ref.Val {
+// call calls a function or operator with arguments that are not errors.
+func (p *program) call(name string, args []ref.Val) ref.Val {
 	switch name {
 	case operators.Equals:
 		return types.Equal(args[0], args[1])
@@ -27,7 +24,7 @@ func (fs functions) call(name string, args []ref.Val) ref.Val {
 			return joined(left, right)
 		}
 	}
-	if f := fs[name]; f != nil && (f.OperandTrait == 0 || args[0].Type().HasTrait(f.OperandTrait)) {
+	if f, ok := p.functions.FindOverload(name); ok && (f.OperandTrait == 0 || args[0].Type().HasTrait(f.OperandTrait)) {
 		return invoke(f, args)
 	}
 	return types.NewErr("no such overload: %s", name)
@@ -50,13 +47,13 @@ func invoke(f *functiondecl.Overload, args []ref.Val) ref.Val {
 // one.
 type program struct {
 	budget
-	functions functions
+	functions interpreter.Dispatcher
 	planned   interpreter.InterpretableV2
 	exceeded  error
 }
 
 func newProgram(e *Environment, checked *ast.AST) (*program, error) {
-	p := &program{functions: e.functions}
+	p := &program{functions: e.dispatcher}
 	var err error
 	p.planned, err = e.interpreter.NewInterpretable(checked,
 		interpreter.CustomDecoratorV2(p.chargeCalls),
@@ -132,6 +129,6 @@ func (p *program) chargeCalls(i interpreter.InterpretableV2) (interpreter.Interp
 	}
 	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
 		p.spend(callCost(call.Function(), args))
-		return p.functions.call(call.Function(), args)
+		return p.call(call.Function(), args)
 	}), nil
 }

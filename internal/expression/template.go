@@ -12,9 +12,7 @@ const (
 	MaxTemplate = 64 << 10  // of its text, in bytes
 	MaxContent  = 384 << 10 // of its output, in bytes: the limit of the API for content
 
-	maxNesting   = 64     // of if, with, range and parentheses
-	maxNodes     = 20_000 // of its parse tree
-	maxVariables = 256    // that it declares
+	maxNesting = 64 // of if, with, range and parentheses
 )
 
 // ErrTooLong is the error of a template whose output exceeds [MaxContent].

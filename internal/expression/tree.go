@@ -12,8 +12,7 @@ import (
 // value that is printed or compared for its size.
 type tree struct {
 	cost       int
-	nodes      int
-	variables  int
+	variables  int  // that are declared so far
 	atRoot     bool // the dot is the variables of the template
 	readsFacts bool
 }
@@ -21,7 +20,7 @@ type tree struct {
 // The cost of executing one node of a template, including lookups.
 const nodeCost = 400
 
-// block adds the nodes of a list. It rejects templates that are too large to walk, and those that can recurse.
+// block adds the nodes of a list. It rejects templates that are too deep to walk, and those that can recurse.
 func (t *tree) block(list *parse.ListNode, depth int) error {
 	if list == nil {
 		return nil
@@ -60,18 +59,19 @@ func (t *tree) node(n parse.Node, depth int) error {
 	case *parse.BreakNode, *parse.ContinueNode:
 		t.cost += 2000 // they panic and recover
 	}
-	return t.count()
+	t.cost += nodeCost
+	return nil
 }
 
 // branch adds a pipeline, a body and an else. bodyAtRoot is set if the dot stays the same in the body.
 func (t *tree) branch(n *parse.BranchNode, depth int, bodyAtRoot bool) error {
 	outside := t.atRoot
-	err := errors.Join(t.count(), t.pipe(n.Pipe, depth))
-	if err != nil {
+	t.cost += nodeCost
+	if err := t.pipe(n.Pipe, depth); err != nil {
 		return err
 	}
 	t.atRoot = bodyAtRoot
-	err = t.block(n.List, depth+1)
+	err := t.block(n.List, depth+1)
 	t.atRoot = outside
 	if err != nil {
 		return err
@@ -80,12 +80,8 @@ func (t *tree) branch(n *parse.BranchNode, depth int, bodyAtRoot bool) error {
 }
 
 func (t *tree) pipe(p *parse.PipeNode, depth int) error {
-	if t.variables += len(p.Decl); t.variables > maxVariables {
-		return fmt.Errorf("it declares more than %d variables: declare fewer", maxVariables)
-	}
-	if err := t.count(); err != nil {
-		return err
-	}
+	t.variables += len(p.Decl)
+	t.cost += nodeCost + len(p.Decl)*t.lookupCost()
 	for _, c := range p.Cmds {
 		if err := t.command(c, depth); err != nil {
 			return err
@@ -95,6 +91,7 @@ func (t *tree) pipe(p *parse.PipeNode, depth int) error {
 }
 
 func (t *tree) command(c *parse.CommandNode, depth int) error {
+	t.cost += nodeCost
 	for i, arg := range c.Args {
 		if err := t.argument(arg, depth); err != nil {
 			return err
@@ -103,7 +100,7 @@ func (t *tree) command(c *parse.CommandNode, depth int) error {
 			c.Args[i] = charged(arg)
 		}
 	}
-	return t.count()
+	return nil
 }
 
 func (t *tree) argument(n parse.Node, depth int) error {
@@ -114,22 +111,22 @@ func (t *tree) argument(n parse.Node, depth int) error {
 	case *parse.PipeNode:
 		return t.pipe(n, depth+1)
 	case *parse.ChainNode:
-		if err := t.argument(n.Node, depth+1); err != nil {
-			return err
-		}
+		t.cost += nodeCost
+		return t.argument(n.Node, depth+1)
 	case *parse.DotNode:
 		t.reads(t.atRoot, nil)
 	case *parse.FieldNode:
 		t.reads(t.atRoot, n.Ident)
 	case *parse.VariableNode:
-		t.cost += maxVariables // it is looked up among all
+		t.cost += t.lookupCost()
 		t.reads(n.Ident[0] == "$", n.Ident[1:])
 	case *parse.IdentifierNode:
 		if n.Ident == "call" {
 			return errors.New("function call is not available: no value is a function")
 		}
 	}
-	return t.count()
+	t.cost += nodeCost
+	return nil
 }
 
 // reads notes a path, which may begin at the variables of the template.
@@ -137,13 +134,8 @@ func (t *tree) reads(atRoot bool, path []string) {
 	t.readsFacts = t.readsFacts || atRoot && (len(path) == 0 || path[0] == "facts")
 }
 
-func (t *tree) count() error {
-	t.cost += nodeCost
-	if t.nodes++; t.nodes > maxNodes {
-		return fmt.Errorf("it has more than %d parts: split the content into several files", maxNodes)
-	}
-	return nil
-}
+// lookupCost is the cost of looking for a variable among those that are declared above it.
+func (t *tree) lookupCost() int { return 4 * t.variables }
 
 // compares reports whether a command calls a function of text/template that reads its arguments.
 func compares(n parse.Node) bool {

@@ -45,8 +45,8 @@ func (c *Condition) Holds(vars map[string]any, limit int) (holds bool, cost int,
 type Environment struct {
 	once        sync.Once
 	env         *cel.Env
+	dispatcher  interpreter.Dispatcher
 	interpreter interpreter.Interpreter
-	functions   functions
 	err         error
 }
 
@@ -61,25 +61,19 @@ func (e *Environment) init() error {
 
 // bind prepares the common parts of all programs.
 func (e *Environment) bind() error {
-	e.functions = functions{}
-	dispatcher := interpreter.NewDispatcher()
-	for name, declared := range e.env.Functions() {
+	e.dispatcher = interpreter.NewDispatcher()
+	for _, declared := range e.env.Functions() {
 		bindings, err := declared.Bindings()
 		if err == nil {
-			err = dispatcher.Add(bindings...)
+			err = e.dispatcher.Add(bindings...)
 		}
 		if err != nil {
 			return err
 		}
-		for _, b := range bindings {
-			if b.Operator == name {
-				e.functions[name] = b
-			}
-		}
 	}
 	adapter, provider := e.env.CELTypeAdapter(), e.env.CELTypeProvider()
 	attributes := interpreter.NewAttributeFactory(e.env.Container, adapter, provider)
-	e.interpreter = interpreter.NewInterpreter(dispatcher, e.env.Container, provider, adapter, attributes)
+	e.interpreter = interpreter.NewInterpreter(e.dispatcher, e.env.Container, provider, adapter, attributes)
 	return nil
 }
 
@@ -113,8 +107,8 @@ func withTimeZone() []*env.Function {
 func (e *Environment) Functions() ([]string, error) {
 	err := e.init()
 	var names []string
-	for name := range e.functions {
-		if !isOperator(name) {
+	for name := range e.env.Functions() {
+		if _, bound := e.dispatcher.FindOverload(name); bound && !isOperator(name) {
 			names = append(names, name)
 		}
 	}
