@@ -49,14 +49,6 @@ func DigestOf(spec v1alpha1.NodeCatalogSpec, hashes []string) string {
 	return hashOf(lines)
 }
 
-// SameSpec reports whether two specs have the same content. It ignores how their JSON is written, and noop and
-// cleanup, which are not compiled.
-func SameSpec(a, b v1alpha1.NodeCatalogSpec) bool {
-	return slices.Equal(a.Catalogs, b.Catalogs) &&
-		slices.Equal(a.Withheld, b.Withheld) &&
-		SameEntries(a.Entries, b.Entries)
-}
-
 // SameEntries reports whether entries have the same content, however their JSON is written.
 func SameEntries(a, b []v1alpha1.CatalogEntry) bool {
 	if len(a) != len(b) {

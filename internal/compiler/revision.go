@@ -17,13 +17,12 @@ type Revision struct {
 	Exists  map[v1alpha1.ResourceRef]bool
 }
 
-// A Target is a targeting and the drafts that have it.
+// A Target is a targeting and the drafts that have it. Its Fault is that of all drafts.
 type Target struct {
 	*targeting.Selection
 	Key      string
 	Index    int // in the revision
 	Drafts   []*Draft
-	Fault    *fault.Fault          // of nodeSelector or when, and so of all drafts
 	Catalogs []*v1alpha1.Catalog   // of the drafts that are the same on every node; see pack
 	Refs     []v1alpha1.CatalogRef // to the catalogs
 }
@@ -49,7 +48,7 @@ func (by drafter) revise(resources []v1alpha1.Resource, workers int, selection f
 		key := targeting.Key(resources[i].GetTargeting())
 		t := targets[key]
 		if t == nil {
-			t = newTarget(key, len(r.Targets), selection(key, resources[i].GetTargeting()))
+			t = &Target{Selection: selection(key, resources[i].GetTargeting()), Key: key, Index: len(r.Targets)}
 			targets[key], r.Targets = t, append(r.Targets, t)
 		}
 		t.Drafts = append(t.Drafts, d)
@@ -58,14 +57,6 @@ func (by drafter) revise(resources []v1alpha1.Resource, workers int, selection f
 		}
 	}
 	return r
-}
-
-func newTarget(key string, index int, s *targeting.Selection) *Target {
-	t := &Target{Selection: s, Key: key, Index: index}
-	if s.Err != nil {
-		t.Fault = fault.New(s.Reason, "%v", s.Err)
-	}
-	return t
 }
 
 // pack puts the drafts that are the same on every node into as few catalogs as their size allows, in order.

@@ -2,7 +2,6 @@
 package targeting
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/expression"
 	"github.com/fettle-dev/fettle/internal/text"
 )
@@ -18,10 +18,8 @@ import (
 type Selection struct {
 	When *expression.Condition // nil if every node is selected that the nodeSelector matches
 	Text string                // of when, shortened for messages
-	// Err explains why nodeSelector or when is invalid. Reason is one of the reasons in api/v1alpha1. An invalid
-	// nodeSelector matches no node.
-	Err    error
-	Reason string
+	// Fault explains why nodeSelector or when is invalid, nil if both are valid. An invalid nodeSelector matches no node.
+	Fault *fault.Fault
 
 	selector labels.Selector
 }
@@ -33,7 +31,7 @@ const maxQuoted = 256
 func New(t *v1alpha1.Targeting, env *expression.Environment) *Selection {
 	selector, err := metav1.LabelSelectorAsSelector(t.NodeSelector)
 	if err != nil {
-		return &Selection{selector: labels.Nothing(), Err: fmt.Errorf("nodeSelector is invalid: %w", err), Reason: v1alpha1.ReasonInvalidSelector}
+		return &Selection{selector: labels.Nothing(), Fault: fault.New(v1alpha1.ReasonInvalidSelector, "nodeSelector is invalid: %v", err)}
 	}
 	s := &Selection{selector: selector}
 	when := strings.TrimSpace(t.When)
@@ -42,7 +40,7 @@ func New(t *v1alpha1.Targeting, env *expression.Environment) *Selection {
 	}
 	s.Text = text.Clip(when, maxQuoted)
 	if s.When, err = env.CompileWhen(when); err != nil {
-		s.Err, s.Reason = fmt.Errorf("when %q is invalid: %w", s.Text, err), v1alpha1.ReasonInvalidWhen
+		s.Fault = fault.New(v1alpha1.ReasonInvalidWhen, "when %q is invalid: %v", s.Text, err)
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/compiler"
 )
 
@@ -101,7 +101,7 @@ func (w *world) begin(t *testing.T, number int, c change) *turn {
 func (n *turn) concerned(now compiler.Result) map[string]bool {
 	all := map[string]bool{}
 	for node, is := range now.Nodes {
-		if !catalog.SameSpec(is.Spec, n.wanted.Nodes[node].Spec) {
+		if was := n.wanted.Nodes[node]; is.Digest != was.Digest || !slices.Equal(is.Spec.Withheld, was.Spec.Withheld) {
 			all[node] = true
 		}
 	}
