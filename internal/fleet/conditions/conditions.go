@@ -58,30 +58,30 @@ func Status(o Outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1
 // failed on a node is retried there and still Stalled once nothing else is in progress, because
 // what did not help once seldom helps the next time.
 func conditions(o Outcome) []metav1.Condition {
-	reconciling, stalled := conditionFalse(v1alpha1.ConditionReconciling, v1alpha1.ReasonSettled, ""), conditionFalse(v1alpha1.ConditionStalled, v1alpha1.ReasonSettled, "")
+	reconciling, stalled := condition(v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonSettled, ""), condition(v1alpha1.ConditionStalled, metav1.ConditionFalse, v1alpha1.ReasonSettled, "")
 	if o.Cleanup != "" {
 		return []metav1.Condition{
-			conditionFalse(v1alpha1.ConditionReady, v1alpha1.ReasonCleaningUp, o.Cleanup),
-			conditionTrue(v1alpha1.ConditionReconciling, v1alpha1.ReasonCleaningUp, o.Cleanup),
+			condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCleaningUp, o.Cleanup),
+			condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonCleaningUp, o.Cleanup),
 			stalled,
 		}
 	}
 	blocking := slices.DeleteFunc(slices.Clone(o.Problems), func(p compiler.Problem) bool { return v1alpha1.WaitsForNode(p.Reason) })
 	switch {
 	case len(blocking) > 0:
-		stalled = conditionTrue(v1alpha1.ConditionStalled, worst(blocking).Reason, explain(blocking))
+		stalled = condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, worst(blocking).Reason, explain(blocking))
 	case len(o.Problems) > 0:
-		reconciling = conditionTrue(v1alpha1.ConditionReconciling, worst(o.Problems).Reason, explain(o.Problems))
+		reconciling = condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, worst(o.Problems).Reason, explain(o.Problems))
 	case o.Counts.Pending > 0:
-		reconciling = conditionTrue(v1alpha1.ConditionReconciling, v1alpha1.ReasonApplying, tally(o))
+		reconciling = condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonApplying, tally(o))
 	case o.Unapplied > 0:
-		reconciling = conditionTrue(v1alpha1.ConditionReconciling, v1alpha1.ReasonUnknown, tally(o))
+		reconciling = condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonUnknown, tally(o))
 	case o.Counts.Failed > 0:
-		stalled = conditionTrue(v1alpha1.ConditionStalled, v1alpha1.ReasonFailed, tally(o))
+		stalled = condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonFailed, tally(o))
 	}
 	all := []metav1.Condition{ready(o, blocking), reconciling, stalled}
 	if conflicts := withReason(blocking, v1alpha1.ReasonConflict); len(conflicts) > 0 {
-		all = append(all, conditionTrue(v1alpha1.ConditionConflict, v1alpha1.ReasonConflict, explain(conflicts)))
+		all = append(all, condition(v1alpha1.ConditionConflict, metav1.ConditionTrue, v1alpha1.ReasonConflict, explain(conflicts)))
 	}
 	return all
 }
@@ -106,18 +106,18 @@ func ready(o Outcome, blocking []compiler.Problem) metav1.Condition {
 		switch {
 		case !obstacle.exists:
 		case obstacle.problems != nil:
-			return conditionFalse(v1alpha1.ConditionReady, worst(obstacle.problems).Reason, explain(obstacle.problems))
+			return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, worst(obstacle.problems).Reason, explain(obstacle.problems))
 		default:
-			return conditionFalse(v1alpha1.ConditionReady, obstacle.reason, tally(o))
+			return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, obstacle.reason, tally(o))
 		}
 	}
 	switch {
 	case c.Noop > 0: // the author asked for a report only
-		return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonNoop, tally(o))
+		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNoop, tally(o))
 	case c.Selected == 0:
-		return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonNoNodesSelected, "no node matches "+o.Selector)
+		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNoNodesSelected, "no node matches "+o.Selector)
 	}
-	return conditionTrue(v1alpha1.ConditionReady, v1alpha1.ReasonInSync, tally(o))
+	return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInSync, tally(o))
 }
 
 // Summaries returns the values of Summarize.
@@ -150,12 +150,8 @@ func Selector(t *v1alpha1.Targeting) string {
 // maxWhen bounds the part of an expression that a message contains, in bytes.
 const maxWhen = 256
 
-func conditionTrue(kind, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: text.Line(message)}
-}
-
-func conditionFalse(kind, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: text.Line(message)}
+func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: text.Line(message)}
 }
 
 // tally counts the nodes by state, and adds the most urgent sample.

@@ -69,10 +69,14 @@ func (b *Budget) Decide(losses []Loss, f Fleet) (held map[string]bool, problems 
 	}
 	losses = b.unconfirmed(losses, func(ref v1alpha1.ResourceRef) bool { return f.Confirmation(ref) == tokens[ref] })
 	maps.DeleteFunc(b.first, func(_ string, at time.Time) bool { return f.Now.Sub(at) >= quarantine })
-	recent := b.recent(f.Now)
-	affected := recent + b.newcomers(losses)
+	first := map[string]time.Time{} // if nothing is held
+	for _, l := range losses {
+		first[l.Node] = f.Now
+	}
+	maps.Copy(first, b.first)
+	affected, recent := countRecent(first, f.Now), countRecent(b.first, f.Now)
 	if affected <= 1 || affected*100 <= f.Nodes*f.MaxPercent {
-		b.spend(losses, f.Now)
+		b.first = first
 		return nil, nil
 	}
 	held, problems = map[string]bool{}, map[v1alpha1.ResourceRef]compiler.Problem{}
@@ -117,35 +121,14 @@ func (b *Budget) unconfirmed(losses []Loss, confirmed func(v1alpha1.ResourceRef)
 	return left
 }
 
-// recent counts the nodes that first lost a resource within Period.
-func (b *Budget) recent(now time.Time) (n int) {
-	for _, at := range b.first {
+// countRecent counts the nodes that first lost a resource within Period.
+func countRecent(first map[string]time.Time, now time.Time) (n int) {
+	for _, at := range first {
 		if now.Sub(at) < Period {
 			n++
 		}
 	}
 	return n
-}
-
-// newcomers counts the nodes that are about to lose their first resource.
-func (b *Budget) newcomers(losses []Loss) (n int) {
-	for _, l := range losses {
-		if _, known := b.first[l.Node]; !known {
-			n++
-		}
-	}
-	return n
-}
-
-func (b *Budget) spend(losses []Loss, now time.Time) {
-	if b.first == nil {
-		b.first = map[string]time.Time{}
-	}
-	for _, l := range losses {
-		if _, known := b.first[l.Node]; !known {
-			b.first[l.Node] = now
-		}
-	}
 }
 
 // byResource groups losses by resource, in the order of nodes.

@@ -26,8 +26,7 @@ const DefaultLeaseDuration = time.Minute
 type Monitor struct {
 	mu          sync.Mutex
 	leases      map[string]lease // by node
-	silent      map[string]bool
-	unreachable time.Time // when the API server last failed to answer
+	unreachable time.Time        // when the API server last failed to answer
 }
 
 type lease struct {
@@ -35,6 +34,7 @@ type lease struct {
 	seen     time.Time     // when the manager saw it
 	duration time.Duration // as the Lease says
 	owner    types.UID     // of the Node
+	silent   bool          // until the next heartbeat
 }
 
 // Observe takes in a Lease, and reports whether a silent node is heard again. A Lease that is
@@ -46,14 +46,12 @@ func (m *Monitor) Observe(l *coordinationv1.Lease, now time.Time) (back bool) {
 	is := newLease(l)
 	was, known := m.leases[l.Name]
 	if known && is.renewed.Equal(was.renewed) {
-		is.seen = was.seen
+		is.seen, is.silent = was.seen, was.silent
 	} else {
-		is.seen = now
-		back = m.silent[l.Name]
-		delete(m.silent, l.Name)
+		is.seen, back = now, was.silent
 	}
 	if m.leases == nil {
-		m.leases, m.silent = map[string]lease{}, map[string]bool{}
+		m.leases = map[string]lease{}
 	}
 	m.leases[l.Name] = is
 	return back
@@ -78,7 +76,6 @@ func (m *Monitor) Forget(node string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.leases, node)
-	delete(m.silent, node)
 }
 
 // Unreachable notes that the API server does not answer. Every agent that is not silent yet
@@ -103,7 +100,7 @@ func (m *Monitor) Overdue(now time.Time) (nodes []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, node := range slices.Sorted(maps.Keys(m.leases)) {
-		if !m.silent[node] && !now.Before(m.deadline(m.leases[node])) {
+		if l := m.leases[node]; !l.silent && !now.Before(m.deadline(l)) {
 			nodes = append(nodes, node)
 		}
 	}
@@ -115,7 +112,10 @@ func (m *Monitor) SetSilent(nodes []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, node := range nodes {
-		m.silent[node] = true
+		if l, known := m.leases[node]; known {
+			l.silent = true
+			m.leases[node] = l
+		}
 	}
 }
 
@@ -123,7 +123,7 @@ func (m *Monitor) SetSilent(nodes []string) {
 func (m *Monitor) Silent(node string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.silent[node]
+	return m.leases[node].silent
 }
 
 // SilentSince returns the time of a silent node's last heartbeat, as the agent wrote it, in RFC 3339, or "".
@@ -138,9 +138,10 @@ func (m *Monitor) SilentSince(node, marked string) string {
 	}
 	last := l.renewed.UTC().Format(time.RFC3339)
 	if marked == last {
-		m.silent[node] = true
+		l.silent = true
+		m.leases[node] = l
 	}
-	if m.silent[node] {
+	if l.silent {
 		return last
 	}
 	return ""
