@@ -20,22 +20,16 @@ type secretVersion struct {
 	version string
 }
 
-func (s *Sources) versionOf(ref v1alpha1.KeyRef, value []byte, version string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if was, ok := s.versions[ref]; ok && bytes.Equal(was.value, value) {
-		return was.version
+func (r *Reader) versionOf(ref v1alpha1.KeyRef, value []byte, version string) string {
+	if was, ok := r.sources.versions[ref]; ok && bytes.Equal(was.value, value) {
+		version = was.version
 	}
-	if s.versions == nil {
-		s.versions = map[v1alpha1.KeyRef]secretVersion{}
-	}
-	s.versions[ref] = secretVersion{value, version}
+	r.versions[ref] = secretVersion{value, version}
 	return version
 }
 
 // Secret returns one key of a Secret if that is exposed to nodes.
 func (r *Reader) Secret(ref v1alpha1.KeyRef) compiler.SecretValue {
-	r.refs[ref] = true
 	s := r.secret(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
 	if s == nil {
 		return compiler.SecretValue{}
@@ -44,14 +38,14 @@ func (r *Reader) Secret(ref v1alpha1.KeyRef) compiler.SecretValue {
 	if !ok {
 		return compiler.SecretValue{Exposed: true}
 	}
-	return compiler.SecretValue{Exposed: true, Found: true, Value: value, Version: r.sources.versionOf(ref, value, s.ResourceVersion)}
+	return compiler.SecretValue{Exposed: true, Found: true, Value: value, Version: r.versionOf(ref, value, s.ResourceVersion)}
 }
 
 func (r *Reader) secret(name types.NamespacedName) *corev1.Secret {
 	if s, ok := r.secrets[name]; ok {
 		return s
 	}
-	r.sources.useSecret(name) // before it is looked at, so that no change goes unnoticed
+	r.sources.use("Secret", name)
 	var s corev1.Secret
 	r.secrets[name] = nil
 	if err := r.cached.Get(r.ctx, name, &s); client.IgnoreNotFound(err) != nil {
@@ -60,13 +54,4 @@ func (r *Reader) secret(name types.NamespacedName) *corev1.Secret {
 		r.secrets[name] = &s
 	}
 	return r.secrets[name]
-}
-
-func (s *Sources) useSecret(name types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.secrets == nil {
-		s.secrets = map[types.NamespacedName]bool{}
-	}
-	s.secrets[name] = true
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,10 +22,18 @@ import (
 // Sources remember what compilations use. The zero value is ready. It is safe for concurrent use,
 // but for one Reader at a time.
 type Sources struct {
-	mu         sync.Mutex
-	configMaps map[types.NamespacedName]configMap // by the compilation under way and the last one
-	secrets    map[types.NamespacedName]bool
+	mu   sync.Mutex
+	used map[source]bool // by the compilation under way and the last one
+
+	// What the last Reader read.
+	configMaps map[types.NamespacedName]configMap
 	versions   map[v1alpha1.KeyRef]secretVersion
+}
+
+// A source is the name of an object of a kind.
+type source struct {
+	kind string
+	name types.NamespacedName
 }
 
 // A configMap is one version of a ConfigMap; the zero value is one that does not exist.
@@ -36,18 +43,25 @@ type configMap struct {
 }
 
 // UsesConfigMap reports whether a resource refers to a ConfigMap.
-func (s *Sources) UsesConfigMap(o client.Object) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.configMaps[client.ObjectKeyFromObject(o)]
-	return ok
-}
+func (s *Sources) UsesConfigMap(o client.Object) bool { return s.uses("ConfigMap", o) }
 
 // UsesSecret reports whether a resource refers to a Secret.
-func (s *Sources) UsesSecret(o client.Object) bool {
+func (s *Sources) UsesSecret(o client.Object) bool { return s.uses("Secret", o) }
+
+func (s *Sources) uses(kind string, o client.Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.secrets[client.ObjectKeyFromObject(o)]
+	return s.used[source{kind, client.ObjectKeyFromObject(o)}]
+}
+
+// use marks an object as used before it is looked at, so that no change goes unnoticed.
+func (s *Sources) use(kind string, name types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used == nil {
+		s.used = map[source]bool{}
+	}
+	s.used[source{kind, name}] = true
 }
 
 // Reader returns a reader for one compilation. cached tells versions and has Secrets; live reads
@@ -56,7 +70,7 @@ func (s *Sources) Reader(ctx context.Context, cached, live client.Reader) *Reade
 	return &Reader{
 		ctx: ctx, sources: s, cached: cached, live: live,
 		configMaps: map[types.NamespacedName]configMap{},
-		secrets:    map[types.NamespacedName]*corev1.Secret{}, refs: map[v1alpha1.KeyRef]bool{},
+		secrets:    map[types.NamespacedName]*corev1.Secret{}, versions: map[v1alpha1.KeyRef]secretVersion{},
 	}
 }
 
@@ -67,20 +81,23 @@ type Reader struct {
 	cached, live client.Reader
 	configMaps   map[types.NamespacedName]configMap
 	secrets      map[types.NamespacedName]*corev1.Secret // nil for one that is missing or not exposed
-	refs         map[v1alpha1.KeyRef]bool
+	versions     map[v1alpha1.KeyRef]secretVersion
 	failed       []error
 }
 
 // Close forgets what this compilation did not use, and returns the errors of reads.
 func (r *Reader) Close() error {
 	s := r.sources
+	s.configMaps, s.versions = r.configMaps, r.versions
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.configMaps, s.secrets = r.configMaps, map[types.NamespacedName]bool{}
-	for name := range r.secrets {
-		s.secrets[name] = true
+	s.used = map[source]bool{}
+	for name := range r.configMaps {
+		s.used[source{"ConfigMap", name}] = true
 	}
-	maps.DeleteFunc(s.versions, func(ref v1alpha1.KeyRef, _ secretVersion) bool { return !r.refs[ref] })
+	for name := range r.secrets {
+		s.used[source{"Secret", name}] = true
+	}
 	return errors.Join(r.failed...)
 }
 
@@ -99,15 +116,15 @@ func (r *Reader) ConfigMap(ref v1alpha1.KeyRef) (string, bool) {
 	return value, ok
 }
 
-// readConfigMap marks the ConfigMap as used before it looks, so that no change goes unnoticed.
+// readConfigMap reads a ConfigMap unless the last compilation read the same version.
 func (r *Reader) readConfigMap(name types.NamespacedName) (configMap, error) {
-	was := r.sources.useConfigMap(name)
+	r.sources.use("ConfigMap", name)
 	cached := &metav1.PartialObjectMetadata{}
 	cached.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	if err := r.cached.Get(r.ctx, name, cached); err != nil {
 		return configMap{}, client.IgnoreNotFound(err)
 	}
-	if cached.ResourceVersion == was.version {
+	if was := r.sources.configMaps[name]; cached.ResourceVersion == was.version {
 		return was, nil
 	}
 	var cm corev1.ConfigMap
@@ -115,15 +132,4 @@ func (r *Reader) readConfigMap(name types.NamespacedName) (configMap, error) {
 		return configMap{}, client.IgnoreNotFound(err)
 	}
 	return configMap{cm.ResourceVersion, cm.Data}, nil
-}
-
-func (s *Sources) useConfigMap(name types.NamespacedName) configMap {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.configMaps == nil {
-		s.configMaps = map[types.NamespacedName]configMap{}
-	}
-	was := s.configMaps[name]
-	s.configMaps[name] = was
-	return was
 }
