@@ -62,16 +62,13 @@ func (r *Fleet) CheckHeartbeats(ctx context.Context) (silent bool) {
 // heard again, so that kubectl shows since when a node is silent. A heartbeat writes nothing.
 func (r *Fleet) markSilentNodes(ctx context.Context, s *snapshot) (time.Duration, error) {
 	marks := map[string]string{}
-	var next limits.Wait
 	for name, nc := range s.nodeCatalogs {
 		is := nc.Annotations[v1alpha1.AnnotationSilentSince]
 		if want := r.Heartbeats.SilentSince(name, is); want != is {
 			marks[name] = want
 		}
 	}
-	more, err := eachPortion(slices.Sorted(maps.Keys(marks)), func(node string) error { return r.markSilent(ctx, node, marks[node]) })
-	next.Add(more)
-	return time.Duration(next), err
+	return eachPortion(slices.Sorted(maps.Keys(marks)), func(node string) error { return r.markSilent(ctx, node, marks[node]) })
 }
 
 // markSilent sets the annotation of a NodeCatalog, or removes it for "".
