@@ -90,8 +90,8 @@ func TestExpensiveTemplatesFail(t *testing.T) {
 		"writing much":                            `{{ range 10000 }}{{ $.facts.text }}{{ end }}`,
 		"comparing all with all":                  `{{ uniq (until 300000) | len }}`,
 		"hashing without end":                     `{{ $x := repeat 300000 "x" }}{{ range until 300000 }}{{ $y := sha512sum $x }}{{ end }}`,
-		"looking for variables":                   strings.Repeat(`{{ $x := 1 }}`, 2500) + `{{ range 100 }}` + strings.Repeat(`{{ $ }}`, 2500) + `{{ end }}`,
-		"assigning variables":                     `{{ $y := 1 }}` + strings.Repeat(`{{ $x := 1 }}`, 2500) + `{{ range 100 }}` + strings.Repeat(`{{ $y = 1 }}`, 2500) + `{{ end }}`,
+		"looking for variables":                   `{{$b:=1}}` + strings.Repeat(`{{$a:=1}}`, 5000) + `{{range 6}}` + strings.Repeat(`{{$b}}`, 1000) + `{{end}}`,
+		"assigning variables":                     `{{$b:=1}}` + strings.Repeat(`{{$a:=1}}`, 5000) + `{{range 6}}` + strings.Repeat(`{{$b = 1}}`, 1000) + `{{end}}`,
 		"indenting what is deep":                  `{{ $x := list }}{{ range until 20000 }}{{ $x = list $x }}{{ end }}{{ toPrettyJson $x | len }}`,
 	} {
 		t.Run(name, func(t *testing.T) {
