@@ -65,12 +65,32 @@ func (a *Agent) awaitMeanwhile(ctx context.Context, done <-chan struct{}, wait t
 		return true
 	case onWritten := <-a.written:
 		onWritten()
+	case <-a.unseen():
+		a.seeNodeCatalog()
 	case <-a.lookout.Ready():
 		a.lookout.See(a.Clock.Now())
 	case <-timer.C():
 	case <-ctx.Done():
 	}
 	return false
+}
+
+// unseen receives when the watch reports the NodeCatalog to an agent that has not seen it yet.
+func (a *Agent) unseen() <-chan struct{} {
+	if a.object != nil {
+		return nil
+	}
+	return a.objects.ready
+}
+
+// seeNodeCatalog makes reports possible in a run that began before the agent reached its cluster. What the
+// NodeCatalog asks for is handled after the run.
+func (a *Agent) seeNodeCatalog() {
+	nc := a.objects.take()
+	a.adoptStatus(nc)
+	a.object = nc
+	a.objects.remind()
+	a.publishStatus()
 }
 
 // correctDrift corrects the drift of resources, and reports it.

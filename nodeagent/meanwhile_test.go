@@ -95,6 +95,7 @@ func correctsEarlierDrift(t *testing.T, m *machine) {
 	}}
 	after := fileEntry("after", "good\n")
 	after.Edges = &v1alpha1.Edges{Require: []v1alpha1.ResourceRef{"Exec/long"}}
+	hang, release := m.hanging("/nodecatalogs")
 	m.start()
 	m.applied(m.should(long, after, fileEntry("free", "good\n"), fileEntry("other", "good\n")))
 	m.stop()
@@ -120,7 +121,10 @@ func correctsEarlierDrift(t *testing.T, m *machine) {
 	must(t, os.WriteFile(path("begin"), nil, 0o644))
 	m.file("free").write("bad\n")
 	m.file("after").write("bad\n")
+	hang() // the run begins before the agent knows its NodeCatalog
 	m.start()
+	m.passes("the start runs the command", func(g Gomega) { g.Expect(path("running")).To(BeAnExistingFile()) })
+	release()
 	corrected("the start")
 
 	must(t, os.WriteFile(path("begin"), nil, 0o644))
