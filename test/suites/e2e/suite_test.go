@@ -72,13 +72,15 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 	installed.install(ctx)
 }, NodeTimeout(90*time.Minute))
 
-// run runs a command in the checkout and returns its output.
+// run runs a command in the checkout and returns its standard output.
 func run(ctx context.Context, command ...string) string {
 	GinkgoHelper()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = checkout
-	out, err := cmd.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), "%s\n%s", strings.Join(command, " "), out)
+	var messages strings.Builder // such as what go downloads
+	cmd.Stderr = &messages
+	out, err := cmd.Output()
+	Expect(err).NotTo(HaveOccurred(), "%s\n%s%s", strings.Join(command, " "), out, &messages)
 	return string(out)
 }
 
