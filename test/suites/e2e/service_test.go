@@ -41,7 +41,11 @@ func installService(ctx context.Context, name string) {
 	inPod(ctx, name, fettle(ctx, "agent", "token", "--node", name, "--server", c.Server()), "agent", "install", "--kubeconfig", "-")
 	DeferCleanup(func(ctx SpecContext) {
 		rollout(ctx)
-		inPod(ctx, name, "", "agent", "uninstall")
+		// After a reboot the old status of the pod shows a while, as ready, although its container is started again.
+		Eventually(func() error {
+			_, err := c.Kubectl(ctx, "-n", "fettle-nodes", "exec", agentOn(ctx, name), "--", "/fettle", "agent", "uninstall")
+			return err
+		}).WithContext(ctx).Should(Succeed())
 		kubectl(ctx, "annotate", "namespace", "fettle-nodes", "fettle.dev/token-audience-")
 	}, NodeTimeout(5*soon))
 	restartAgent(ctx, name)
