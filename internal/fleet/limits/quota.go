@@ -27,6 +27,9 @@ type NodeQuota struct {
 
 // Of returns the quota of a node.
 func (q *NodeQuotas) Of(node string, clock clock.PassiveClock) NodeQuota {
+	if quota, known := q.byNode.Load(node); known {
+		return quota.(NodeQuota)
+	}
 	limiter := func(burst int, period time.Duration) flowcontrol.PassiveRateLimiter {
 		return flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(1/period.Seconds()), burst, clock)
 	}
