@@ -357,15 +357,21 @@ func isReadyWithoutCatalog(_ *testing.T, m *machine) {
 	m.passes("the agent is ready", func(g Gomega) { g.Expect(m.agent.Ready()).To(Succeed()) })
 }
 
-func reportsStuck(t *testing.T, m *machine) {
+// stuck starts the agent and keeps it busy with its first run until goOn is called or the test ends.
+func (m *machine) stuck() (goOn func()) {
 	stuck := make(chan struct{})
-	goOn := sync.OnceFunc(func() { close(stuck) })
-	t.Cleanup(goOn)
+	goOn = sync.OnceFunc(func() { close(stuck) })
+	m.t.Cleanup(goOn)
 	m.ran = func() { <-stuck }
 	m.start()
 	m.clock.Step(time.Second)
 	m.should(fileEntry("motd", "good\n"))
 	m.soon("the agent is busy", func(g Gomega) { g.Expect(m.runs.Load()).To(Equal(int32(1))) })
+	return goOn
+}
+
+func reportsStuck(_ *testing.T, m *machine) {
+	goOn := m.stuck()
 	m.clock.Step(time.Hour)
 	m.Expect(m.agent.Alive()).To(Succeed())
 	m.clock.Step(2 * time.Hour)

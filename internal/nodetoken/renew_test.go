@@ -59,7 +59,6 @@ func TestTokenIsRenewedInTime(t *testing.T) {
 			if err := os.WriteFile(file, []byte(token(start.Add(-c.age), c.lifetime)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			ctx, stop := context.WithCancel(t.Context())
 			last, requests := start, make(chan time.Duration)
 			var logs locked.Buffer
 			count := 0
@@ -75,15 +74,7 @@ func TestTokenIsRenewedInTime(t *testing.T) {
 					return token(clock.Now(), nodetoken.MaxLifetime), nil
 				},
 			}
-			ended := make(chan struct{})
-			go func() { r.Run(ctx); close(ended) }()
-			var got []time.Duration
-			for range c.want {
-				got = append(got, next(t, clock, requests))
-			}
-			stop()
-			<-ended
-			if diff := cmp.Diff(c.want, got); diff != "" {
+			if diff := cmp.Diff(c.want, waits(t, r, clock, requests, len(c.want))); diff != "" {
 				t.Error(diff)
 			}
 			if text, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(text)) != token(last, nodetoken.MaxLifetime) {
@@ -97,6 +88,20 @@ func TestTokenIsRenewedInTime(t *testing.T) {
 }
 
 const day = 24 * time.Hour
+
+// waits runs a renewer until it has made n requests, and returns the time before each.
+func waits(t *testing.T, r nodetoken.Renewer, clock *clocktesting.FakeClock, requests <-chan time.Duration, n int) (got []time.Duration) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { r.Run(ctx); close(ended) }()
+	for range n {
+		got = append(got, next(t, clock, requests))
+	}
+	stop()
+	<-ended
+	return got
+}
 
 // next advances the clock from timer to timer until there is a request.
 func next(t *testing.T, clock *clocktesting.FakeClock, requests <-chan time.Duration) time.Duration {
@@ -144,16 +149,7 @@ func TestRenewalsDoNotDependOnTheHostsClock(t *testing.T) {
 			if err := os.WriteFile(file, []byte(issue()), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			ctx, stop := context.WithCancel(t.Context())
-			ended := make(chan struct{})
-			go func() { r.Run(ctx); close(ended) }()
-			var got []time.Duration
-			for range c.want {
-				got = append(got, next(t, clock, requests))
-			}
-			stop()
-			<-ended
-			if diff := cmp.Diff(c.want, got); diff != "" {
+			if diff := cmp.Diff(c.want, waits(t, r, clock, requests, len(c.want))); diff != "" {
 				t.Error(diff)
 			}
 		})
