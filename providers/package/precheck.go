@@ -62,7 +62,7 @@ func (b *batch) reportMissing(missing map[int]error, newerSource string) {
 // simulate has apt-get simulate a transaction. If that fails, it simulates the halves, until each
 // failing package is alone.
 func (b *batch) simulate(ctx context.Context, t transaction.Transaction) error {
-	res, err := b.reader.Query(ctx, t.Simulation(b.db))
+	res, err := apt.Ask(ctx, b.reader, t.Simulation(b.db))
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot simulate the transaction: %w", err)

@@ -7,8 +7,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/providers/package/dpkg"
 )
 
 var debianName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]*(:[a-z0-9-]+)?$`)
@@ -75,7 +77,7 @@ func findProviders(ctx context.Context, h host.Reader, offers map[string]Offer) 
 // query runs apt-cache. It prevents apt from writing its cache, which would take some tenths of a
 // second and break the promise of a Query.
 func query(ctx context.Context, h host.Reader, command string, names []string) (host.Result, error) {
-	res, err := h.Query(ctx, host.Cmd{
+	res, err := Ask(ctx, h, host.Cmd{
 		Args:      append([]string{"apt-cache", "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=", command, "--"}, names...),
 		MaxOutput: 16 << 20, Show: host.Output,
 	})
@@ -83,6 +85,30 @@ func query(ctx context.Context, h host.Reader, command string, names []string) (
 		err = fmt.Errorf("cannot run apt-cache %s: %w", command, Failure(res, nil))
 	}
 	return res, err
+}
+
+// Ask is [host.Reader.Query] for apt's programs. They fail if somebody changes the database or the
+// index while they read it ("Cache is out of sync"), so Ask repeats those that failed meanwhile.
+func Ask(ctx context.Context, h host.Reader, cmd host.Cmd) (host.Result, error) {
+	const tries = 10
+	for range tries - 1 {
+		before := inputs(h)
+		res, err := h.Query(ctx, cmd)
+		if err != nil || res.ExitCode == 0 || before == inputs(h) {
+			return res, err
+		}
+	}
+	return h.Query(ctx, cmd)
+}
+
+// inputs returns when the database and the index last changed; zero where there is none.
+func inputs(h host.Reader) (changed [2]time.Time) {
+	for i, name := range []string{dpkg.StatusFile, listsDir} {
+		if info, err := h.Stat(name); err == nil {
+			changed[i] = info.ModTime
+		}
+	}
+	return changed
 }
 
 // ParsePolicy reads the output of apt-cache policy: offers by name. Apt treats names as
