@@ -1,14 +1,17 @@
 package nodeagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"path"
 	"sync"
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/drift"
+	"github.com/fettle-dev/fettle/internal/external/store"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/trace"
 	"github.com/fettle-dev/fettle/internal/hostrun"
@@ -19,6 +22,7 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent/lease"
 	"github.com/fettle-dev/fettle/nodeagent/schedule"
 	"github.com/fettle-dev/fettle/nodeagent/status"
+	"github.com/fettle-dev/fettle/nodeagent/types"
 )
 
 // An Agent manages one host. Run uses one goroutine for everything except the watch, the Lease and requests, so an
@@ -77,7 +81,7 @@ func New(c Config) (*Agent, error) {
 		watched:  c.Host,
 		cluster:  remote,
 		keys:     keyring.New(keyring.Config{Node: c.Node, Disk: documents("keys"), MaxAge: c.KeyAge, Now: c.Clock.Now, Warn: c.Log.Warn}),
-		catalogs: catalogs.NewStore(documents("catalogs"), remote.Catalog, c.Log.Warn),
+		catalogs: catalogs.NewStore(documents("catalogs"), remote.Catalog, types.NewStore(documents("types"), remote.ExternalType, c.Log.Warn), c.Log.Warn),
 		objects:  mailbox{ready: make(chan struct{}, 1)},
 		results:  make(chan func(context.Context)),
 		written:  make(chan func()),
@@ -86,7 +90,7 @@ func New(c Config) (*Agent, error) {
 		a.Host = trace.New(c.Host, c.Clock.Now, func(line string) { c.Log.Debug(line) })
 	}
 	a.runner = &runner{
-		node: c.Node, kinds: c.Kinds, bucket: c.Bucket, open: a.keys.Open, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
+		node: c.Node, kinds: c.Kinds, programs: store.New(c.Host, path.Join(cmp.Or(c.HostStateDir, state.DefaultDir), "programs")), bucket: c.Bucket, open: a.keys.Open, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
 		control: hostrun.Options{
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
 			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },

@@ -11,16 +11,19 @@ import (
 	"github.com/fettle-dev/fettle/internal/drift"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/external/store"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
 	"github.com/fettle-dev/fettle/nodeagent/status"
+	"github.com/fettle-dev/fettle/providers/external"
 )
 
 // A runner runs targets on the host, one at a time.
 type runner struct {
 	node     string
-	kinds    []resource.Kind
+	kinds    []resource.Kind // built-in
+	programs *store.Store    // of external types
 	bucket   resource.Bucket
 	control  hostrun.Options
 	open     catalog.Opener
@@ -41,11 +44,12 @@ func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Fac
 		around.Before, around.After = nil, nil
 	}
 	return hostrun.Run(ctx, around, func(ctx context.Context, store engine.Store) (report.Report, error) {
-		items, isNews := catalog.Items(t.Entries, r.kinds, r.open), status.NewsSince(prev)
-		r.explainProviders(ctx, items, facts)
+		kinds := r.kindsOf(t)
+		items, isNews := catalog.Items(t.Entries, kinds, r.open), status.NewsSince(prev)
+		r.explainProviders(ctx, items, kinds, facts)
 		r.warnUnwatched(r.lookout.Begin(r.now(), items, facts))
 		result, err := engine.Transaction{
-			Host: around.Host, Bucket: r.bucket, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
+			Host: around.Host, Bucket: r.bucket, Facts: facts, Kinds: kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
 			Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: string(t.UID),
 			Observe: func(res report.ResourceReport) { r.logResource(res, isNews(res)) },
 			Idle:    r.idle,
@@ -55,13 +59,26 @@ func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Fac
 	})
 }
 
+// kindsOf returns the built-in kinds and those of the target's types. Programs of other types are removed.
+func (r *runner) kindsOf(t *catalogs.Target) []resource.Kind {
+	kinds := slices.Clone(r.kinds)
+	var digests []string
+	for _, d := range t.Types {
+		kinds, digests = append(kinds, external.Kind(d, r.programs)), append(digests, d.Digest)
+	}
+	if err := r.programs.Retain(digests...); err != nil {
+		r.log.Warn("cannot remove unused programs of external types", "error", err)
+	}
+	return kinds
+}
+
 // explainProviders logs at debug level which providers of the kinds in use work on the host,
 // and why the others do not.
-func (r *runner) explainProviders(ctx context.Context, items []resource.Item, facts resource.Facts) {
+func (r *runner) explainProviders(ctx context.Context, items []resource.Item, kinds []resource.Kind, facts resource.Facts) {
 	if !r.log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	for _, k := range r.kinds {
+	for _, k := range kinds {
 		if !slices.ContainsFunc(items, func(i resource.Item) bool { return i.Ref.Kind == k.Name() }) {
 			continue
 		}

@@ -38,6 +38,9 @@ type CatalogEntry struct {
 	Kind string `json:"kind"`
 	// name is the metadata.name of the resource.
 	Name string `json:"name"`
+	// type is the ExternalType of the kind, as its name, @ and its digest. It is absent for built-in kinds.
+	// +optional
+	Type string `json:"type,omitempty"`
 	// namevar identifies the managed object on the host.
 	// +optional
 	Namevar string `json:"namevar,omitempty"`

@@ -26,7 +26,7 @@ func (r *run) write(ctx context.Context, group []*entry) {
 			switch {
 			case err != nil:
 				e.fail(err)
-			case e.Resource.Abilities().BatchWrite && e.situation.Changes[0].Property == resource.Ensure:
+			case e.Resource.Abilities().BatchWrite && (e.Resource.Traits().BatchAll || e.situation.Changes[0].Property == resource.Ensure):
 				batch = append(batch, e)
 			default:
 				r.writeOne(ctx, e)

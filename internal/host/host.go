@@ -186,6 +186,8 @@ type Cmd struct {
 	Show func(Result) string
 	// ShownArgs are Args for debug logs; nil is Args as they are.
 	ShownArgs []string
+	// Confinement, when set, limits what the command can do.
+	Confinement *Confinement
 	// Detached marks work that must survive the caller, such as a dpkg run. The agent
 	// runs it in a transient unit of the host's service manager, outside its own
 	// control group. The end of the caller's context never stops it; its Timeout does
@@ -194,6 +196,22 @@ type Cmd struct {
 	Detached bool
 	// Job is for a Detached command.
 	Job Job
+}
+
+// A Confinement limits a command and all processes that it starts. They end with it.
+type Confinement struct {
+	// ReadOnly prevents changes of the host: the command has namespaces of its own in which every file
+	// system is read-only, an empty writable /tmp, no sockets, no network, and of root's capabilities only that to read
+	// all files. It applies to a Query; a Run may change the host.
+	ReadOnly bool
+	// Network leaves the network of the host to a ReadOnly command.
+	Network bool
+	// Sockets are paths of Unix sockets that a ReadOnly command can connect to. Missing ones are ignored.
+	Sockets []string
+	// Memory and Tasks limit the memory, in bytes, and the number of processes and threads; 0 is no limit. Without systemd
+	// on the host, Memory limits each process.
+	Memory int64
+	Tasks  int
 }
 
 // A Job identifies a Detached command to later processes.

@@ -95,6 +95,8 @@ type Traits struct {
 	// directly follow each other in the run. 0 means all resources that are ready, regardless of
 	// others between them, for tools that benefit from large batches.
 	BatchLimit int
+	// BatchAll means that a [BatchWriter] also gets resources whose ensure is in sync.
+	BatchAll bool
 }
 
 // Abilities are the optional interfaces that a provider implements.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/external/definition"
 )
 
 // A Target is the desired state of a host: the spec of a NodeCatalog and its entries. It is immutable.
@@ -20,6 +21,7 @@ type Target struct {
 	Generation int64
 	Spec       v1alpha1.NodeCatalogSpec
 	Entries    []v1alpha1.CatalogEntry
+	Types      []*definition.Definition // of the entries
 	Digest     string
 }
 
@@ -39,6 +41,7 @@ type Documents interface {
 type Store struct {
 	disk  Documents
 	fetch func(ctx context.Context, name string) (*v1alpha1.Catalog, error)
+	types Types
 	warn  func(msg string, args ...any)
 
 	// verified are the catalogs on disk that this process has decoded and verified. Their names are hashes of
@@ -46,9 +49,16 @@ type Store struct {
 	verified map[string]*v1alpha1.Catalog
 }
 
+// Types provides the definitions of external types: a *types.Store.
+type Types interface {
+	Of(ctx context.Context, entries []v1alpha1.CatalogEntry) ([]*definition.Definition, error)
+	OnDisk(entries []v1alpha1.CatalogEntry) ([]*definition.Definition, error)
+	Retain(all []*definition.Definition)
+}
+
 // NewStore returns a store that fetches missing catalogs from the cluster.
-func NewStore(disk Documents, fetch func(ctx context.Context, name string) (*v1alpha1.Catalog, error), warn func(msg string, args ...any)) *Store {
-	return &Store{disk: disk, fetch: fetch, warn: warn, verified: map[string]*v1alpha1.Catalog{}}
+func NewStore(disk Documents, fetch func(ctx context.Context, name string) (*v1alpha1.Catalog, error), types Types, warn func(msg string, args ...any)) *Store {
+	return &Store{disk: disk, fetch: fetch, types: types, warn: warn, verified: map[string]*v1alpha1.Catalog{}}
 }
 
 // lastGood names the document with the last spec that was assembled.
@@ -71,10 +81,14 @@ func (s *Store) Assemble(ctx context.Context, nc *v1alpha1.NodeCatalog) (*Target
 		}
 		return s.get(ctx, name)
 	})
+	if err == nil {
+		t.Types, err = s.types.Of(ctx, t.Entries)
+	}
 	if err != nil {
 		return nil, err
 	}
 	s.save(n)
+	s.types.Retain(t.Types)
 	return t, nil
 }
 
@@ -91,6 +105,9 @@ func (s *Store) LastGood() *Target {
 	var t *Target
 	if err == nil {
 		t, err = assemble(n, s.load)
+	}
+	if err == nil {
+		t.Types, err = s.types.OnDisk(t.Entries)
 	}
 	if err != nil {
 		s.warn("cannot use the last good catalog on disk", "error", err)

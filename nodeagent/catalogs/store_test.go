@@ -14,6 +14,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
 )
 
@@ -94,7 +95,7 @@ func names(t *catalogs.Target) []string {
 }
 
 func store(d *disk, r *remote) *catalogs.Store {
-	return catalogs.NewStore(d, r.fetch, func(string, ...any) {})
+	return catalogs.NewStore(d, r.fetch, noTypes{}, func(string, ...any) {})
 }
 
 func TestCatalogIsFetchedOnceAndReadFromDiskOnce(t *testing.T) {
@@ -163,3 +164,12 @@ func TestUnsavedCatalogIsSavedWithNextTarget(t *testing.T) {
 		t.Errorf("the last good target is %v", got)
 	}
 }
+
+// noTypes are the types of entries of built-in kinds.
+type noTypes struct{}
+
+func (noTypes) Of(context.Context, []v1alpha1.CatalogEntry) ([]*definition.Definition, error) {
+	return nil, nil
+}
+func (noTypes) OnDisk([]v1alpha1.CatalogEntry) ([]*definition.Definition, error) { return nil, nil }
+func (noTypes) Retain([]*definition.Definition)                                  {}

@@ -49,7 +49,7 @@ func Connect(cfg *rest.Config, node string) (*Cluster, error) {
 		return nil, err
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, kind := range []string{"NodeCatalog", "Catalog"} {
+	for _, kind := range []string{"NodeCatalog", "Catalog", "ExternalType"} {
 		mapper.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
 	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
@@ -94,6 +94,17 @@ func (c *Cluster) Catalog(ctx context.Context, name string) (*v1alpha1.Catalog, 
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	var found v1alpha1.Catalog
+	if err := c.client.Get(ctx, client.ObjectKey{Name: name}, &found); err != nil {
+		return nil, err
+	}
+	return &found, nil
+}
+
+// ExternalType fetches an ExternalType. The caller verifies it.
+func (c *Cluster) ExternalType(ctx context.Context, name string) (*v1alpha1.ExternalType, error) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	var found v1alpha1.ExternalType
 	if err := c.client.Get(ctx, client.ObjectKey{Name: name}, &found); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,78 @@
+package v1alpha1
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// External is a resource of an external type: an object of any kind of [ExternalGroupVersion].
+type External struct {
+	metav1.PartialObjectMetadata `json:",inline"`
+
+	Spec   ExternalSpec   `json:"spec"`
+	Status ResourceStatus `json:"status,omitzero"`
+}
+
+// ExternalSpec selects nodes and defines the desired state on them.
+type ExternalSpec struct {
+	Targeting `json:",inline"`
+
+	// Ensure is the desired value of ensure; "" is the default of the type.
+	Ensure string `json:"ensure,omitempty"`
+	// Properties is a JSON object with the values of attributes.
+	Properties *runtime.RawExtension `json:"properties,omitempty"`
+	// PropertiesFrom are the attributes whose values come from Secrets.
+	PropertiesFrom []PropertyFrom `json:"propertiesFrom,omitempty"`
+}
+
+// PropertyFrom is an attribute whose value, a string, comes from a Secret.
+type PropertyFrom struct {
+	// name of the attribute.
+	Name         string `json:"name"`
+	SecretSource `json:",inline"`
+}
+
+// IsExternal reports whether an object is a resource of an external type.
+func IsExternal(apiVersion string) bool { return apiVersion == ExternalGroupVersion.String() }
+
+// KindName returns the kind.
+func (r *External) KindName() string { return r.Kind }
+
+// GetTargeting returns the part of the spec that all kinds share.
+func (r *External) GetTargeting() *Targeting { return &r.Spec.Targeting }
+
+// GetAttributes returns the attributes, with ensure, by name. The value of ensure is that of the spec, whatever
+// the properties have.
+func (r *External) GetAttributes() any {
+	all := map[string]any{}
+	if p := r.Spec.Properties; p != nil && json.Unmarshal(p.Raw, &all) != nil {
+		all = map[string]any{"properties": p.Raw} // refused as an unknown attribute
+	}
+	delete(all, "ensure")
+	if r.Spec.Ensure != "" {
+		all["ensure"] = r.Spec.Ensure
+	}
+	return all
+}
+
+// GetStatus returns the status.
+func (r *External) GetStatus() *ResourceStatus { return &r.Status }
+
+// GetValueReferences implements [ValueReferrer].
+func (r *External) GetValueReferences() []ValueReference {
+	var all []ValueReference
+	for _, p := range r.Spec.PropertiesFrom {
+		all = append(all, fromSecret(p.Name, "propertiesFrom", p.SecretSource))
+	}
+	return all
+}
+
+// DeepCopyObject implements [runtime.Object].
+func (r *External) DeepCopyObject() runtime.Object {
+	out := &External{PartialObjectMetadata: *r.PartialObjectMetadata.DeepCopy()}
+	r.Spec.DeepCopyInto(&out.Spec)
+	r.Status.DeepCopyInto(&out.Status)
+	return out
+}

@@ -1,0 +1,395 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ExternalGroupVersion is the API group and version of the kinds that ExternalTypes define.
+var ExternalGroupVersion = schema.GroupVersion{Group: "types.fettle.dev", Version: "v1alpha1"}
+
+// ExternalProtocol is how Fettle talks to the program of an external type.
+// +kubebuilder:validation:Enum=Fettle
+type ExternalProtocol string
+
+// ProtocolFettle is the protocol of docs/external-types.md.
+const ProtocolFettle ExternalProtocol = "Fettle"
+
+// ExternalTypeSpec defines a type and the program that manages its resources.
+type ExternalTypeSpec struct {
+	// kind of the resources, such as DNSZone. Their definition has the group types.fettle.dev.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
+	Kind string `json:"kind"`
+	// shortNames of the kind for kubectl.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z][a-z0-9]*$`
+	ShortNames []string `json:"shortNames,omitempty"`
+	// version of the type, which the program may compare with its own.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version"`
+	// protocol of the program. Defaults to Fettle.
+	// +optional
+	Protocol ExternalProtocol `json:"protocol,omitempty"`
+
+	// description is Markdown for users; its first line is a summary.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16384
+	Description string `json:"description"`
+	// example is YAML of resources that can be applied.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16384
+	Example string `json:"example,omitempty"`
+
+	// ensure defines the values of ensure. If absent, resources can be present or absent.
+	// +optional
+	Ensure *ExternalEnsure `json:"ensure,omitempty"`
+	// attributes of the kind, in the order in which they are compared and reported. At least one is a
+	// Namevar.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	Attributes []ExternalAttribute `json:"attributes"`
+	// namevarSeparator joins the values of several Namevars to the name of a resource. Defaults to /.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=3
+	NamevarSeparator string `json:"namevarSeparator,omitempty"`
+	// relations are automatic relations to other resources of the catalog.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Relations []ExternalRelation `json:"relations,omitempty"`
+	// requests that the program answers besides get and set.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	Requests []ExternalRequest `json:"requests,omitempty"`
+	// selfRefresh refreshes a resource after it was changed, unless it was removed. It requires the
+	// request Refresh. Defaults to false.
+	// +optional
+	SelfRefresh bool `json:"selfRefresh,omitempty"`
+	// sideEffects means that a change may change the state of other resources, such as when a package
+	// creates users. Defaults to false.
+	// +optional
+	SideEffects bool `json:"sideEffects,omitempty"`
+
+	// features that providers may have, and that attributes and values may require.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Features []ExternalFeature `json:"features,omitempty"`
+	// providers in the order of preference.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Providers []ExternalProvider `json:"providers"`
+
+	// access is what the program may reach when it reads.
+	// +optional
+	Access ExternalAccess `json:"access,omitzero"`
+	// timeoutSeconds limits each process of the program. Defaults to 300.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3600
+	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
+	// source has the files of the program.
+	// +required
+	Source ExternalSource `json:"source"`
+}
+
+// ExternalEnsure defines the values of ensure. absent is always possible.
+type ExternalEnsure struct {
+	// values other than absent, such as present or running.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z][A-Za-z0-9_-]*$`
+	Values []string `json:"values"`
+	// default applies to resources that do not set ensure. It must be one of values, which is also the
+	// default if there is only one; otherwise ensure is then unmanaged.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Default string `json:"default,omitempty"`
+	// features are required of the provider for values of ensure.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	Features map[string]string `json:"features,omitempty"`
+}
+
+// ExternalBehaviour is how an attribute is managed, in the terms of Puppet's Resource API.
+// +kubebuilder:validation:Enum=Property;Namevar;Parameter;InitOnly;ReadOnly
+type ExternalBehaviour string
+
+// Behaviours of attributes.
+const (
+	BehaviourProperty  ExternalBehaviour = "Property"  // compared and corrected
+	BehaviourNamevar   ExternalBehaviour = "Namevar"   // identifies the managed object
+	BehaviourParameter ExternalBehaviour = "Parameter" // controls how the object is managed
+	BehaviourInitOnly  ExternalBehaviour = "InitOnly"  // set when the object is created; a later difference is an error
+	BehaviourReadOnly  ExternalBehaviour = "ReadOnly"  // only read, for audits
+)
+
+// ExternalMatch is how a list is compared.
+// +kubebuilder:validation:Enum=Ordered;Unordered;Minimum;First
+type ExternalMatch string
+
+// Comparisons of lists.
+const (
+	MatchOrdered   ExternalMatch = "Ordered"   // the same elements in the same order
+	MatchUnordered ExternalMatch = "Unordered" // the same elements, equally often
+	MatchMinimum   ExternalMatch = "Minimum"   // at least these elements
+	MatchFirst     ExternalMatch = "First"     // any one of the desired elements; the first one is set
+)
+
+// ExternalAttribute is an attribute of a kind.
+type ExternalAttribute struct {
+	// name of the attribute.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_]*$`
+	Name string `json:"name"`
+	// description for users.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Description string `json:"description"`
+	// behaviour of the attribute. Defaults to Property.
+	// +optional
+	Behaviour ExternalBehaviour `json:"behaviour,omitempty"`
+	// schema of the value: a structural schema as in a CustomResourceDefinition.
+	// +required
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Schema *runtime.RawExtension `json:"schema"`
+	// required means that a resource that is not absent needs a value. A Namevar that is no string, or
+	// that is one of several, is always required.
+	// +optional
+	Required bool `json:"required,omitempty"`
+	// default is a CEL expression over `name` (the metadata.name of the resource) and `self` (the
+	// attributes that are set), for resources that do not set the attribute. The value is not added to
+	// the resource in the cluster.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Default string `json:"default,omitempty"`
+	// sensitive means that the value is never shown. Values that come from Secrets never are.
+	// +optional
+	Sensitive bool `json:"sensitive,omitempty"`
+	// match is how a list is compared. Defaults to Unordered.
+	// +optional
+	Match ExternalMatch `json:"match,omitempty"`
+	// caseInsensitive compares text without regard to case.
+	// +optional
+	CaseInsensitive bool `json:"caseInsensitive,omitempty"`
+	// feature is required of the provider to manage the attribute.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Feature string `json:"feature,omitempty"`
+	// valueFeatures are required of the provider for values of the attribute.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	ValueFeatures map[string]string `json:"valueFeatures,omitempty"`
+}
+
+// ExternalRelation relates each resource of the type to others of the catalog, if it has them.
+type ExternalRelation struct {
+	// relation is require, before, notify or subscribe.
+	// +required
+	// +kubebuilder:validation:Enum=require;before;notify;subscribe
+	Relation string `json:"relation"`
+	// kind of the other resources.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
+	Kind string `json:"kind"`
+	// name of the other resource on the host. $attribute stands for the value of an attribute: for
+	// each element if it is a list.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Name string `json:"name"`
+}
+
+// ExternalRequest is a request that a program answers.
+// +kubebuilder:validation:Enum=List;Canonicalize;Refresh;Validate
+type ExternalRequest string
+
+// Requests that a program may answer.
+const (
+	RequestList         ExternalRequest = "List"         // all existing resources, so that they can be purged
+	RequestCanonicalize ExternalRequest = "Canonicalize" // the canonical form of desired attributes
+	RequestRefresh      ExternalRequest = "Refresh"      // reacts to a notification
+	RequestValidate     ExternalRequest = "Validate"     // why a change would fail
+)
+
+// ExternalFeature is a capability that a provider may have.
+type ExternalFeature struct {
+	// name of the feature.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_]*$`
+	Name string `json:"name"`
+	// description for users.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Description string `json:"description"`
+}
+
+// ExternalProvider is a way to manage the resources of a type.
+type ExternalProvider struct {
+	// name for the provider attribute of resources.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_-]*$`
+	Name string `json:"name"`
+	// command is the program and its arguments. A program with a slash is a file of the source, such
+	// as ./main.py; any other is searched for on the host.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=1024
+	Command []string `json:"command"`
+	// needs are requirements on a host. A resource fails on hosts without a suitable provider.
+	// +optional
+	Needs ExternalNeeds `json:"needs,omitzero"`
+	// defaultFor lists conditions on facts: the provider is the default where all facts of one of them
+	// have one of the values.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	DefaultFor []map[string][]string `json:"defaultFor,omitempty"`
+	// notDefaultFor lists conditions on facts under which the provider is not the default.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	NotDefaultFor []map[string][]string `json:"notDefaultFor,omitempty"`
+	// features of the provider.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=63
+	Features []string `json:"features,omitempty"`
+}
+
+// ExternalNeeds are requirements on a host.
+type ExternalNeeds struct {
+	// commands that root finds.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=253
+	Commands []string `json:"commands,omitempty"`
+	// files or directories that exist.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=4096
+	// +kubebuilder:validation:items:Pattern=`^/`
+	Files []string `json:"files,omitempty"`
+	// facts that have one of the values each.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	Facts map[string][]string `json:"facts,omitempty"`
+	// remedy tells people how to meet the needs, such as "install the package python3".
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// ExternalAccess is what the program of a type may reach.
+type ExternalAccess struct {
+	// network lets processes that read use the network of the host. Defaults to false.
+	// +optional
+	Network bool `json:"network,omitempty"`
+	// sockets are Unix sockets of the host that processes that read may connect to.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=4096
+	// +kubebuilder:validation:items:Pattern=`^/`
+	Sockets []string `json:"sockets,omitempty"`
+}
+
+// ExternalSource has the files of a program. Exactly one field must be set.
+// +kubebuilder:validation:XValidation:rule="has(self.files) != has(self.hostPath)",message="source requires exactly one of files and hostPath"
+type ExternalSource struct {
+	// files by name, up to 256 KiB together.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=64
+	Files map[string]string `json:"files,omitempty"`
+	// hostPath is a directory on the host. Only root may be able to write to it, its parents and its
+	// files.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:Pattern=`^/`
+	HostPath string `json:"hostPath,omitempty"`
+}
+
+// ExternalTypeStatus is whether resources of the type can be managed.
+type ExternalTypeStatus struct {
+	// observedGeneration is the generation of the spec that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// resources is the number of resources of the type.
+	// +optional
+	Resources int32 `json:"resources"`
+	// conditions are Ready, which is False if the type is not valid or its definition is missing or
+	// does not match.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ExternalType defines a kind whose resources are managed by a program that users bring. Its name is
+// the plural of the kind in lower case, such as dnszones. `fettle type build` writes it, together with
+// the CustomResourceDefinition of the kind.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=fxt,categories=fettle
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.kind`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
+// +kubebuilder:printcolumn:name="Protocol",type=string,JSONPath=`.spec.protocol`
+// +kubebuilder:printcolumn:name="Resources",type=integer,JSONPath=`.status.resources`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type ExternalType struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec ExternalTypeSpec `json:"spec"`
+	// +optional
+	Status ExternalTypeStatus `json:"status,omitzero"`
+}
+
+// ExternalTypeList is a list of ExternalTypes.
+//
+// +kubebuilder:object:root=true
+type ExternalTypeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ExternalType `json:"items"`
+}

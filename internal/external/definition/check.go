@@ -1,0 +1,186 @@
+package definition
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// maxFiles is the maximum size of all files in an ExternalType, in bytes.
+const maxFiles = 256 << 10
+
+// ensure is the name of no attribute: it is a field of each resource.
+const ensure = "ensure"
+
+// SchemaType returns the type in the schema of an attribute: string, integer, number, boolean, array or object; "" for
+// another one.
+func SchemaType(a *v1alpha1.ExternalAttribute) string {
+	var s struct {
+		Type string `json:"type"`
+	}
+	if a.Schema == nil || json.Unmarshal(a.Schema.Raw, &s) != nil {
+		return ""
+	}
+	return s.Type
+}
+
+// check returns what is wrong with an ExternalType beyond the schema of its own definition. It checks that schema's most
+// important rules again, because not every manifest passes through an API server.
+func check(t *v1alpha1.ExternalType) error {
+	c := &checker{spec: &t.Spec}
+	c.add(t.Name != "" && t.Name == strings.ToLower(t.Name) && !strings.ContainsAny(t.Name, "./@"),
+		"metadata.name %q is not the plural of the kind in lower case, such as dnszones", t.Name)
+	c.add(t.Spec.Kind != "", "spec.kind is missing: set the name of the kind, such as DNSZone")
+	c.add(v1alpha1.NewResource(t.Spec.Kind) == nil, "spec.kind %q is a built-in kind: use another name", t.Spec.Kind)
+	c.add(t.Spec.Version != "", "spec.version is missing")
+	c.add(t.Spec.Description != "", "spec.description is missing: tell users what the type manages")
+	c.add(t.Spec.Protocol == "" || t.Spec.Protocol == v1alpha1.ProtocolFettle,
+		"spec.protocol %q is not known to this version of Fettle: use %s", t.Spec.Protocol, v1alpha1.ProtocolFettle)
+	c.ensure()
+	c.attributes()
+	c.relations()
+	c.providers()
+	c.source()
+	if t.Spec.SelfRefresh {
+		c.add(slices.Contains(t.Spec.Requests, v1alpha1.RequestRefresh), "spec.selfRefresh requires Refresh in spec.requests")
+	}
+	return errors.Join(c.faults...)
+}
+
+// A checker collects faults.
+type checker struct {
+	spec   *v1alpha1.ExternalTypeSpec
+	faults []error
+}
+
+// add adds a fault unless a condition holds.
+func (c *checker) add(ok bool, format string, args ...any) {
+	if !ok {
+		c.faults = append(c.faults, fmt.Errorf(format, args...))
+	}
+}
+
+func (c *checker) feature(field, name string) {
+	known := func(f v1alpha1.ExternalFeature) bool { return f.Name == name }
+	c.add(name == "" || slices.ContainsFunc(c.spec.Features, known), "%s %q is not one of spec.features: declare it there", field, name)
+}
+
+func (c *checker) ensure() {
+	e := c.spec.Ensure
+	if e == nil {
+		return
+	}
+	c.add(len(e.Values) > 0, "spec.ensure.values is empty: list at least one value, such as present")
+	c.add(!slices.Contains(e.Values, "absent"), "spec.ensure.values has absent, which is always possible: remove it")
+	c.add(e.Default == "" || slices.Contains(e.Values, e.Default), "spec.ensure.default %q is not one of spec.ensure.values", e.Default)
+	for value, feature := range e.Features {
+		c.add(value == "absent" || slices.Contains(e.Values, value), "spec.ensure.features has %q, which is not one of spec.ensure.values", value)
+		c.feature("the feature of ensure "+value, feature)
+	}
+}
+
+func (c *checker) attributes() {
+	seen := map[string]bool{}
+	for i := range c.spec.Attributes {
+		a := &c.spec.Attributes[i]
+		field := fmt.Sprintf("spec.attributes[%s]", a.Name)
+		c.add(a.Name != "" && a.Name != ensure, "%s has the name %q: ensure is a field of every resource; use another name", field, a.Name)
+		c.add(!seen[a.Name], "%s is declared twice", field)
+		seen[a.Name] = true
+		c.add(a.Description != "", "%s.description is missing", field)
+		c.add(slices.Contains([]string{"string", "integer", "number", "boolean", "array", "object"}, SchemaType(a)),
+			"%s.schema has the type %q: use string, integer, number, boolean, array or object", field, SchemaType(a))
+		c.behaviour(field, a)
+	}
+	c.add(len(namevarsOf(c.spec)) > 0, "no attribute has the behaviour Namevar: mark those that identify an object")
+}
+
+func (c *checker) behaviour(field string, a *v1alpha1.ExternalAttribute) {
+	kind := SchemaType(a)
+	switch a.Behaviour {
+	case v1alpha1.BehaviourNamevar:
+		c.add(slices.Contains([]string{"string", "integer"}, kind), "%s is a Namevar of type %s: use a string or an integer", field, kind)
+		c.add(!a.Sensitive, "%s is a sensitive Namevar, but names are shown: make it another attribute", field)
+	case v1alpha1.BehaviourReadOnly:
+		c.add(!a.Required && a.Default == "", "%s is ReadOnly, so nobody can set it: remove required and default", field)
+	case "", v1alpha1.BehaviourProperty, v1alpha1.BehaviourParameter, v1alpha1.BehaviourInitOnly:
+	default:
+		c.add(false, "%s.behaviour %q is not known: use Property, Namevar, Parameter, InitOnly or ReadOnly", field, a.Behaviour)
+	}
+	c.add(a.Match == "" || kind == "array", "%s.match is for lists, but the type is %s", field, kind)
+	c.feature(field+".feature", a.Feature)
+	for value, feature := range a.ValueFeatures {
+		c.feature(fmt.Sprintf("%s.valueFeatures[%s]", field, value), feature)
+	}
+}
+
+func (c *checker) relations() {
+	for i, r := range c.spec.Relations {
+		name, variable := strings.CutPrefix(r.Name, "$")
+		if !variable {
+			continue
+		}
+		known := func(a v1alpha1.ExternalAttribute) bool { return a.Name == name }
+		c.add(slices.ContainsFunc(c.spec.Attributes, known), "spec.relations[%d].name %q names no attribute: declare it, or name a resource without $", i, r.Name)
+	}
+}
+
+func (c *checker) providers() {
+	seen := map[string]bool{}
+	c.add(len(c.spec.Providers) > 0, "spec.providers is empty: declare at least one")
+	for _, p := range c.spec.Providers {
+		field := fmt.Sprintf("spec.providers[%s]", p.Name)
+		c.add(p.Name != "" && !seen[p.Name], "%s has no name of its own", field)
+		seen[p.Name] = true
+		c.add(len(p.Command) > 0 && p.Command[0] != "", "%s.command is empty: name the program", field)
+		if len(p.Command) > 0 {
+			c.command(field, p.Command[0])
+		}
+		for _, f := range p.Features {
+			c.feature(field+".features", f)
+		}
+	}
+}
+
+// command checks that a program with a slash is a file of the source.
+func (c *checker) command(field, program string) {
+	if !strings.Contains(program, "/") || path.IsAbs(program) {
+		return
+	}
+	c.add(path.Clean(program) == strings.TrimPrefix(program, "./") && !strings.HasPrefix(program, ".."),
+		"%s.command has the program %q, which is not below the source: write it as ./main.py", field, program)
+	if files := c.spec.Source.Files; files != nil {
+		_, ok := files[path.Clean(program)]
+		c.add(ok, "%s.command has the program %q, which is not one of spec.source.files", field, program)
+	}
+}
+
+func (c *checker) source() {
+	s := c.spec.Source
+	c.add((len(s.Files) > 0) != (s.HostPath != ""), "spec.source requires exactly one of files and hostPath")
+	c.add(s.HostPath == "" || path.IsAbs(s.HostPath) && path.Clean(s.HostPath) == s.HostPath, "spec.source.hostPath %q is not a clean absolute path", s.HostPath)
+	size := 0
+	for name, content := range s.Files {
+		size += len(name) + len(content)
+		c.add(fileName(name), "spec.source.files has the name %q: use letters, digits, ., _ and -, and / between directories", name)
+	}
+	c.add(size <= maxFiles, "spec.source.files has %d KiB, and the limit is %d: put the program on hosts and use hostPath", size>>10, maxFiles>>10)
+}
+
+// fileName reports whether a name stays below the directory of the program. No part of it is hidden.
+func fileName(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		plain := func(r rune) bool {
+			return r < 0x80 && (r == '.' || r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
+		}
+		if part == "" || part[0] == '.' || len(part) > 255 || strings.ContainsFunc(part, func(r rune) bool { return !plain(r) }) {
+			return false
+		}
+	}
+	return true
+}

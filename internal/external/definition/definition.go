@@ -1,0 +1,117 @@
+// Package definition checks ExternalTypes and answers questions about them. It needs neither a host nor a cluster.
+package definition
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// Defaults of an ExternalType.
+const (
+	defaultSeparator = "/"
+	defaultTimeout   = 300
+)
+
+// A Definition is an ExternalType without faults. It is immutable.
+type Definition struct {
+	Name string // of the ExternalType: the plural of the kind in lower case
+	Spec v1alpha1.ExternalTypeSpec
+	// Digest identifies the spec: sha256-...
+	Digest string
+}
+
+// New returns the definition of an ExternalType, with the defaults set that Fettle knows without a resource. The error
+// joins all faults, each of which names a field.
+func New(t *v1alpha1.ExternalType) (*Definition, error) {
+	digest, err := Digest(t.Spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(t); err != nil {
+		return nil, err
+	}
+	d := &Definition{Name: t.Name, Spec: *t.Spec.DeepCopy(), Digest: digest}
+	s := &d.Spec
+	s.Protocol = cmp.Or(s.Protocol, v1alpha1.ProtocolFettle)
+	s.NamevarSeparator = cmp.Or(s.NamevarSeparator, defaultSeparator)
+	s.TimeoutSeconds = cmp.Or(s.TimeoutSeconds, defaultTimeout)
+	if s.Ensure == nil {
+		s.Ensure = &v1alpha1.ExternalEnsure{Values: []string{"present"}}
+	}
+	if len(s.Ensure.Values) == 1 {
+		s.Ensure.Default = s.Ensure.Values[0]
+	}
+	for i := range s.Attributes {
+		a := &s.Attributes[i]
+		a.Behaviour = cmp.Or(a.Behaviour, v1alpha1.BehaviourProperty)
+		a.Match = cmp.Or(a.Match, v1alpha1.MatchUnordered)
+		if a.Behaviour == v1alpha1.BehaviourNamevar && (SchemaType(a) != "string" || !d.hasOneNamevar()) {
+			a.Required = true
+		}
+	}
+	return d, nil
+}
+
+// Digest returns the digest of a spec: sha256-...
+func Digest(spec v1alpha1.ExternalTypeSpec) (string, error) {
+	text, err := json.Marshal(spec)
+	var tree any
+	if err == nil {
+		err = json.Unmarshal(text, &tree) // schemas are stored as they were written
+	}
+	if err == nil {
+		text, err = json.Marshal(tree)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot encode the spec of the type: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return "sha256-" + hex.EncodeToString(sum[:]), nil
+}
+
+// Ref is the type of a catalog entry: the name of an ExternalType, @ and its digest.
+func (d *Definition) Ref() string { return d.Name + "@" + d.Digest }
+
+// ParseRef splits a [Definition.Ref].
+func ParseRef(ref string) (name, digest string, err error) {
+	name, digest, ok := strings.Cut(ref, "@")
+	if !ok || name == "" || !strings.HasPrefix(digest, "sha256-") {
+		return "", "", fmt.Errorf("type %.80q is not a name, @ and a digest", ref)
+	}
+	return name, digest, nil
+}
+
+// Answers reports whether the program answers a request besides get and set.
+func (d *Definition) Answers(r v1alpha1.ExternalRequest) bool {
+	return slices.Contains(d.Spec.Requests, r)
+}
+
+// Namevars returns the attributes that identify a resource, in their order.
+func (d *Definition) Namevars() []v1alpha1.ExternalAttribute {
+	var all []v1alpha1.ExternalAttribute
+	for _, a := range d.Spec.Attributes {
+		if a.Behaviour == v1alpha1.BehaviourNamevar {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+func (d *Definition) hasOneNamevar() bool { return len(namevarsOf(&d.Spec)) == 1 }
+
+func namevarsOf(s *v1alpha1.ExternalTypeSpec) []string {
+	var names []string
+	for _, a := range s.Attributes {
+		if a.Behaviour == v1alpha1.BehaviourNamevar {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,177 @@
+// Package wire encodes and decodes Fettle/1, the protocol of the programs of external types.
+//
+// A program reads all requests from stdin, one JSON object per line, the first of which is hello. For each resource of a
+// request it writes one JSON object in a line to stdout, in any order, and it ends at the end of stdin. See
+// docs/external-types.md.
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Protocol is the name and the major version of the protocol.
+const Protocol = "Fettle/1"
+
+// Names of requests.
+const (
+	Hello        = "hello"
+	Get          = "get"
+	List         = "list"
+	Canonicalize = "canonicalize"
+	Set          = "set"
+	Refresh      = "refresh"
+	Validate     = "validate"
+)
+
+// State has the attributes of a resource by name, with ensure. A nil State stands for a resource that does not exist.
+type State map[string]any
+
+// A Request is one line that a program reads. Hello has only the first fields, and all others only Resources.
+type Request struct {
+	Request  string `json:"request"`
+	Protocol string `json:"protocol,omitempty"`
+	Kind     string `json:"kind,omitempty"`
+	Version  string `json:"version,omitempty"` // of the type
+	Provider string `json:"provider,omitempty"`
+
+	Resources []Resource `json:"resources,omitempty"`
+}
+
+// A Resource is the part of a request about one resource.
+type Resource struct {
+	Name string `json:"name"` // the namevar
+	// Should is the desired state, which has only managed attributes. For set and validate, nil has the resource
+	// removed.
+	Should State `json:"should,omitempty"`
+	// Is is the current state, for set, refresh and validate; nil if the resource does not exist.
+	Is State `json:"is,omitempty"`
+	// Changes are the attributes that are out of sync, for set and validate.
+	Changes []string `json:"changes,omitempty"`
+}
+
+// An Answer is one line that a program writes.
+type Answer struct {
+	Answer string `json:"answer"` // the name of the request
+	Name   string `json:"name"`   // of the resource
+	// Protocol is in the answer to hello.
+	Protocol string `json:"protocol"`
+	// State is the current state for get and list, and the canonical desired state for canonicalize.
+	State State `json:"state"`
+	// InSync replaces the comparison of attributes, for get.
+	InSync map[string]Verdict `json:"inSync"`
+	// Error is why the request failed, and Errors why single attributes could not be set.
+	Error  string            `json:"error"`
+	Errors map[string]string `json:"errors"`
+	// Notes are lines for the report.
+	Notes []string `json:"notes"`
+	// NothingToRefresh is an answer to refresh.
+	NothingToRefresh bool `json:"nothingToRefresh"`
+}
+
+// A Verdict says whether an attribute is in sync. It is a bool or, with a message for people, a list of a bool and a
+// string.
+type Verdict struct {
+	InSync  bool
+	Message string
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (v *Verdict) UnmarshalJSON(raw []byte) error {
+	*v = Verdict{}
+	if json.Unmarshal(raw, &v.InSync) == nil {
+		return nil
+	}
+	var pair []json.RawMessage
+	if json.Unmarshal(raw, &pair) != nil || len(pair) != 2 ||
+		json.Unmarshal(pair[0], &v.InSync) != nil || json.Unmarshal(pair[1], &v.Message) != nil {
+		return errors.New("a value of inSync must be true, false, or a list of one of them and a message")
+	}
+	return nil
+}
+
+// Encode returns the lines of requests.
+func Encode(requests ...Request) ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	for _, r := range requests {
+		if err := e.Encode(r); err != nil {
+			return nil, fmt.Errorf("cannot encode the request %s: %w", r.Request, err)
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// Answers are the answers of one process, by request and name. The zero value has none.
+type Answers struct {
+	byName map[[2]string]Answer
+	listed []Answer
+	// Err is why the output ends early or has something else than answers; nil if it is complete.
+	Err error
+}
+
+// Of returns the answer to a request about a resource. The error is that of the answer, or says that there is
+// none.
+func (a Answers) Of(request, name string) (Answer, error) {
+	answer, ok := a.byName[[2]string{request, name}]
+	switch {
+	case !ok && a.Err != nil:
+		return answer, a.Err
+	case !ok:
+		return answer, fmt.Errorf("the program did not answer the request %s for %q", request, name)
+	case answer.Error != "":
+		return answer, errors.New(answer.Error)
+	}
+	return answer, nil
+}
+
+// Listed returns the answers to list. They are complete only if Err is nil.
+func (a Answers) Listed() []Answer { return a.listed }
+
+// Decode decodes the output of a program. What follows an error is ignored, because it may be anything; the answers before
+// it count.
+func Decode(output []byte) (a Answers) {
+	a.byName = map[[2]string]Answer{}
+	for line := range bytes.Lines(output) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		if a.Err = a.add(line); a.Err != nil {
+			return a
+		}
+	}
+	if hello, ok := a.byName[[2]string{Hello, ""}]; !ok {
+		a.Err = errors.New("the program did not answer hello: it must write {\"answer\":\"hello\",\"protocol\":\"" + Protocol + "\"}")
+	} else if hello.Protocol != Protocol {
+		a.Err = fmt.Errorf("the program speaks %.40q, and this version of Fettle speaks %s", hello.Protocol, Protocol)
+	}
+	if a.Err != nil {
+		return Answers{Err: a.Err}
+	}
+	return a
+}
+
+func (a *Answers) add(line []byte) error {
+	var answer Answer
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	d.UseNumber()
+	if err := d.Decode(&answer); err != nil {
+		return fmt.Errorf("a line of the program's output is not an answer: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if answer.Answer == List {
+		a.listed = append(a.listed, answer)
+		return nil
+	}
+	key := [2]string{answer.Answer, answer.Name}
+	if _, again := a.byName[key]; again {
+		return fmt.Errorf("the program answered the request %.20q for %.80q twice", answer.Answer, answer.Name)
+	}
+	a.byName[key] = answer
+	return nil
+}

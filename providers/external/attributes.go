@@ -1,0 +1,256 @@
+package external
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/external/wire"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// Attributes are the attributes of a resource by name, with ensure: a desired state, or one that was read. In JSON they are
+// one object.
+type Attributes struct {
+	name    string // the namevar; of several, their values joined
+	values  wire.State
+	secrets []string // the names of values that come from Secrets
+
+	// The rest belongs to a state that was read.
+	canonical wire.State // the desired state as the program writes it; nil if it has no form of its own
+	verdicts  map[string]wire.Verdict
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (a Attributes) MarshalJSON() ([]byte, error) { return json.Marshal(a.values) }
+
+// UnmarshalJSON implements [json.Unmarshaler]. Numbers keep their digits.
+func (a *Attributes) UnmarshalJSON(raw []byte) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return d.Decode(&a.values)
+}
+
+// set sets a value without changing a map that others may have.
+func (a *Attributes) set(name string, value any) {
+	if a.values = maps.Clone(a.values); a.values == nil {
+		a.values = wire.State{}
+	}
+	a.values[name] = value
+}
+
+// ensure returns the value of ensure, "" if it is unmanaged.
+func (a Attributes) ensure() string {
+	text, _ := a.values[resource.Ensure].(string)
+	return text
+}
+
+// secretTexts returns the values that must not be shown.
+func (a Attributes) secretTexts(d *definition.Definition) []string {
+	var all []string
+	for i := range d.Spec.Attributes {
+		at := &d.Spec.Attributes[i]
+		if value, ok := a.values[at.Name]; ok && isSensitive(at, a) {
+			all = append(all, texts(value)...)
+		}
+	}
+	return all
+}
+
+// texts returns a value and its parts as they may occur in a message.
+func texts(value any) []string {
+	switch v := value.(type) {
+	case string:
+		return append(strings.Fields(v), v)
+	case []any:
+		var all []string
+		for _, e := range v {
+			all = append(all, texts(e)...)
+		}
+		return all
+	case map[string]any:
+		return texts(slices.Collect(maps.Values(v)))
+	}
+	return nil
+}
+
+func isSensitive(at *v1alpha1.ExternalAttribute, a Attributes) bool {
+	return at.Sensitive || slices.Contains(a.secrets, at.Name)
+}
+
+// A typed is a type's rules for attributes.
+type typed struct{ *definition.Definition }
+
+// namevar returns the field with the name of a resource. It is empty if a single Namevar is not set.
+func (t typed) namevar(a *Attributes) *string {
+	if a.name == "" {
+		a.name = t.nameOf(a.values)
+	}
+	return &a.name
+}
+
+// nameOf joins the values of Namevars; "" if one is missing.
+func (t typed) nameOf(values wire.State) string {
+	var parts []string
+	for _, v := range t.Namevars() {
+		value, ok := values[v.Name]
+		if !ok {
+			return ""
+		}
+		parts = append(parts, fmt.Sprint(value))
+	}
+	return strings.Join(parts, t.Spec.NamevarSeparator)
+}
+
+// normalize sets the Namevars from the name if they are not set.
+func (t typed) normalize(a *Attributes) {
+	if t.nameOf(a.values) != "" || a.name == "" {
+		return
+	}
+	all := t.Namevars()
+	parts := strings.SplitN(a.name, t.Spec.NamevarSeparator, len(all))
+	if len(parts) < len(all) {
+		return // validate reports what is missing
+	}
+	for i, v := range all {
+		if _, ok := a.values[v.Name]; ok {
+			continue
+		}
+		if definition.SchemaType(&v) == "integer" {
+			a.set(v.Name, json.Number(parts[i]))
+		} else {
+			a.set(v.Name, parts[i])
+		}
+	}
+}
+
+// setDefaults sets the default of ensure. Those of other attributes are part of the catalog.
+func (t typed) setDefaults(a *Attributes) {
+	if a.ensure() == "" && t.Spec.Ensure.Default != "" {
+		a.set(resource.Ensure, t.Spec.Ensure.Default)
+	}
+}
+
+// validate checks a desired state as far as programs rely on it: the schema of the definition has checked it in detail.
+func (t typed) validate(a Attributes) error {
+	for _, name := range slices.Sorted(maps.Keys(a.values)) {
+		if name == resource.Ensure {
+			continue
+		}
+		at := t.attribute(name)
+		switch {
+		case at == nil:
+			return unknownAttributeError(fmt.Sprintf("%s has no attribute %q: use one of %s", t.Spec.Kind, name, strings.Join(t.settable(), ", ")))
+		case at.Behaviour == v1alpha1.BehaviourReadOnly:
+			return fmt.Errorf("%s cannot be set, it is only read: remove it", name)
+		}
+		if is, want := typeOf(a.values[name]), definition.SchemaType(at); !fits(is, want) {
+			return fmt.Errorf("%s has the type %s: it must be %s", name, is, want)
+		}
+	}
+	if e := a.ensure(); e != "" && e != resource.Absent && !slices.Contains(t.Spec.Ensure.Values, e) {
+		return fmt.Errorf("ensure %q is not known: use %s or %s", e, strings.Join(t.Spec.Ensure.Values, ", "), resource.Absent)
+	}
+	return t.complete(a)
+}
+
+// complete returns an error if a required attribute is missing.
+func (t typed) complete(a Attributes) error {
+	for i := range t.Spec.Attributes {
+		at := &t.Spec.Attributes[i]
+		if _, ok := a.values[at.Name]; !ok && at.Required && (a.ensure() != resource.Absent || at.Behaviour == v1alpha1.BehaviourNamevar) {
+			return fmt.Errorf("%s is missing: a %s requires it", at.Name, t.Spec.Kind)
+		}
+	}
+	return nil
+}
+
+func (t typed) attribute(name string) *v1alpha1.ExternalAttribute {
+	for i := range t.Spec.Attributes {
+		if t.Spec.Attributes[i].Name == name {
+			return &t.Spec.Attributes[i]
+		}
+	}
+	return nil
+}
+
+func (t typed) settable() []string {
+	names := []string{resource.Ensure}
+	for _, at := range t.Spec.Attributes {
+		if at.Behaviour != v1alpha1.BehaviourReadOnly {
+			names = append(names, at.Name)
+		}
+	}
+	return names
+}
+
+// An unknownAttributeError is a [resource.ErrUnknownAttribute] with the known attributes.
+type unknownAttributeError string
+
+// Error implements error.
+func (e unknownAttributeError) Error() string { return string(e) }
+
+// Is implements the interface of [errors.Is].
+func (unknownAttributeError) Is(target error) bool { return target == resource.ErrUnknownAttribute }
+
+// typeOf returns the type of a JSON value in the terms of a schema.
+func typeOf(value any) string {
+	switch v := value.(type) {
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return "number"
+		}
+		return "integer"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "null"
+}
+
+func fits(is, want string) bool { return is == want || is == "integer" && want == "number" }
+
+// gone returns the attributes that remove a resource: none of them is secret.
+func (t typed) gone(want Attributes) Attributes {
+	out := Attributes{name: want.name, values: wire.State{resource.Ensure: resource.Absent}}
+	for i := range t.Spec.Attributes {
+		at := &t.Spec.Attributes[i]
+		value, ok := want.values[at.Name]
+		if ok && !isSensitive(at, want) && (at.Behaviour == v1alpha1.BehaviourNamevar || at.Behaviour == v1alpha1.BehaviourParameter) {
+			out.values[at.Name] = value
+		}
+	}
+	return out
+}
+
+// relatedNames returns the names of a relation: a constant, or the values of an attribute.
+func relatedNames(r v1alpha1.ExternalRelation) func(Attributes) []string {
+	return func(want Attributes) []string {
+		name, variable := strings.CutPrefix(r.Name, "$")
+		if !variable {
+			return []string{r.Name}
+		}
+		switch v := want.values[name].(type) {
+		case nil:
+			return nil
+		case []any:
+			var all []string
+			for _, e := range v {
+				all = append(all, fmt.Sprint(e))
+			}
+			return all
+		default:
+			return []string{fmt.Sprint(v)}
+		}
+	}
+}

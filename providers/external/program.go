@@ -1,0 +1,391 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/wire"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// Limits of the processes of a program.
+const (
+	maxOutput = 64 << 20  // of each stream, in bytes
+	maxMemory = 512 << 20 // in bytes
+	maxTasks  = 256
+)
+
+// A program is a provider: it asks a program that users bring.
+type program struct {
+	typed
+	provider v1alpha1.ExternalProvider
+	files    Files
+}
+
+// newProvider returns the provider with the optional methods whose presence matters.
+func newProvider(p program) resource.Provider[Attributes] {
+	if p.Answers(v1alpha1.RequestRefresh) {
+		return refreshing{p}
+	}
+	return p
+}
+
+// Name implements [resource.Provider].
+func (p program) Name() string { return p.provider.Name }
+
+// Suits implements [resource.Provider]. Requirements are data: see Needs.
+func (p program) Suits(resource.Facts, host.Reader) error { return nil }
+
+// Needs implements [resource.Needing].
+func (p program) Needs() resource.Needs {
+	n := p.provider.Needs
+	return resource.Needs{Commands: n.Commands, Files: n.Files, Facts: n.Facts, Remedy: n.Remedy}
+}
+
+// Defaults implements [resource.Defaulter].
+func (p program) Defaults() resource.Defaults {
+	var d resource.Defaults
+	for _, w := range p.provider.DefaultFor {
+		d.For = append(d.For, w)
+	}
+	for _, w := range p.provider.NotDefaultFor {
+		d.NotFor = append(d.NotFor, w)
+	}
+	return d
+}
+
+// Features implements [resource.Featured].
+func (p program) Features() []resource.Feature {
+	var all []resource.Feature
+	for _, f := range p.provider.Features {
+		all = append(all, resource.Feature(f))
+	}
+	return all
+}
+
+// Read implements [resource.Provider].
+func (p program) Read(ctx context.Context, h resource.Reader, want Attributes) (Attributes, error) {
+	r := p.ReadAll(ctx, h, []Attributes{want})[0]
+	return r.State, r.Err
+}
+
+// ReadAll implements [resource.BatchReader]: one process reads all.
+func (p program) ReadAll(ctx context.Context, h resource.Reader, wants []Attributes) []resource.Result[Attributes] {
+	var requests []wire.Request
+	resources := make([]wire.Resource, len(wants))
+	for i, w := range wants {
+		resources[i] = wire.Resource{Name: *p.namevar(&w), Should: w.values}
+	}
+	if p.Answers(v1alpha1.RequestCanonicalize) {
+		requests = append(requests, wire.Request{Request: wire.Canonicalize, Resources: resources})
+	}
+	answers, err := p.query(ctx, h, wants, append(requests, wire.Request{Request: wire.Get, Resources: resources})...)
+	if err != nil {
+		return resource.Unreadable[Attributes](len(wants), err)
+	}
+	results := make([]resource.Result[Attributes], len(wants))
+	for i, w := range wants {
+		results[i].State, results[i].Err = p.state(answers, resources[i].Name, w)
+		results[i].Err = p.without(results[i].Err, w)
+	}
+	return results
+}
+
+// state returns the state of a resource from the answers about it.
+func (p program) state(answers wire.Answers, name string, want Attributes) (Attributes, error) {
+	answer, err := answers.Of(wire.Get, name)
+	if err != nil {
+		return Attributes{}, err
+	}
+	is := Attributes{name: name, secrets: want.secrets}
+	if is.values, err = p.checked(answer.State); err != nil {
+		return is, err
+	}
+	is.verdicts = maps.Clone(answer.InSync)
+	for at, v := range is.verdicts {
+		v.Message = p.message(v.Message, want)
+		is.verdicts[at] = v
+	}
+	if p.Answers(v1alpha1.RequestCanonicalize) {
+		canonical, err := answers.Of(wire.Canonicalize, name)
+		if err != nil {
+			return is, err
+		}
+		is.canonical = canonical.State
+	}
+	return is, nil
+}
+
+// checked returns a state that was read. nil is an absent resource, and a state without ensure one that exists if there is
+// only one way to.
+func (p program) checked(state wire.State) (wire.State, error) {
+	if state == nil {
+		return wire.State{resource.Ensure: resource.Absent}, nil
+	}
+	if _, ok := state[resource.Ensure]; !ok && len(p.Spec.Ensure.Values) == 1 {
+		state = maps.Clone(state)
+		state[resource.Ensure] = p.Spec.Ensure.Values[0]
+	}
+	if e, _ := state[resource.Ensure].(string); e != resource.Absent && !slices.Contains(p.Spec.Ensure.Values, e) {
+		return nil, fmt.Errorf("the program answered with the value %.40q of ensure, which the type does not have", show(state[resource.Ensure]))
+	}
+	for name := range state {
+		if at := p.attribute(name); name != resource.Ensure && at == nil {
+			return nil, fmt.Errorf("the program answered with the attribute %.40q, which the type does not have", name)
+		}
+	}
+	return state, nil
+}
+
+// without removes the secrets of a resource from an error.
+func (p program) without(err error, want Attributes) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(p.message(err.Error(), want))
+}
+
+// maxMessage limits a message of a program, in bytes.
+const maxMessage = 1024
+
+// message returns a message of the program as people may see it: without secrets, in one line.
+func (p program) message(from string, want Attributes) string {
+	return text.Clip(text.Line(redact.Text(from, want.secretTexts(p.Definition))), maxMessage)
+}
+
+// List implements [resource.Lister].
+func (p program) List(ctx context.Context, h resource.Reader) ([]Attributes, error) {
+	if !p.Answers(v1alpha1.RequestList) {
+		return nil, &resource.NoListerError{Kind: p.Spec.Kind, Provider: p.provider.Name}
+	}
+	answers, err := p.query(ctx, h, nil, wire.Request{Request: wire.List})
+	if err == nil {
+		err = answers.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Attributes
+	for _, answer := range answers.Listed() {
+		if answer.Error != "" {
+			return nil, errors.New(answer.Error)
+		}
+		values, err := p.checked(answer.State)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Attributes{name: p.nameOf(values), values: values})
+	}
+	return all, nil
+}
+
+// Precheck implements [resource.Prechecker].
+func (p program) Precheck(ctx context.Context, h resource.Reader, writes []resource.Write[Attributes]) []error {
+	errs := make([]error, len(writes))
+	if !p.Answers(v1alpha1.RequestValidate) {
+		return errs
+	}
+	answers, err := p.query(ctx, h, wantsOf(writes), wire.Request{Request: wire.Validate, Resources: p.changes(writes)})
+	for i, w := range writes {
+		if errs[i] = err; err == nil {
+			_, errs[i] = answers.Of(wire.Validate, *p.namevar(&w.Want))
+		}
+		errs[i] = p.without(errs[i], w.Want)
+	}
+	return errs
+}
+
+// Write implements [resource.Provider].
+func (p program) Write(ctx context.Context, h resource.Writer, is, want Attributes, changes []resource.Change) error {
+	return p.WriteAll(ctx, h, []resource.Write[Attributes]{{Is: is, Want: want, Changes: changes, Note: h.Note}})[0]
+}
+
+// WriteAll implements [resource.BatchWriter]: one process changes all. What it has not answered before it ends has
+// failed.
+func (p program) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[Attributes]) []error {
+	errs := make([]error, len(writes))
+	var possible []resource.Write[Attributes]
+	var places []int
+	for i, w := range writes {
+		if errs[i] = p.initOnly(w); errs[i] == nil {
+			possible, places = append(possible, w), append(places, i)
+		}
+	}
+	if len(possible) == 0 {
+		return errs
+	}
+	answers, err := p.run(ctx, h, wantsOf(possible), wire.Request{Request: wire.Set, Resources: p.changes(possible)})
+	for n, i := range places {
+		w := writes[i]
+		if errs[i] = err; err == nil {
+			errs[i] = p.outcome(answers, possible[n])
+		} else {
+			errs[i] = p.without(err, w.Want)
+		}
+	}
+	return errs
+}
+
+// outcome returns the error of a change, and adds the notes of the program.
+func (p program) outcome(answers wire.Answers, w resource.Write[Attributes]) error {
+	answer, err := answers.Of(wire.Set, *p.namevar(&w.Want))
+	for _, note := range answer.Notes {
+		w.AddNote(p.message(note, w.Want) + "\n")
+	}
+	if err != nil {
+		return p.without(err, w.Want)
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(answer.Errors)) {
+		errs = append(errs, &resource.PropertyError{Property: name, Err: p.without(errors.New(answer.Errors[name]), w.Want)})
+	}
+	return errors.Join(errs...)
+}
+
+// initOnly returns an error if a change is one that only a new resource accepts.
+func (p program) initOnly(w resource.Write[Attributes]) error {
+	for _, c := range w.Changes {
+		if at := p.attribute(c.Property); at != nil && at.Behaviour == v1alpha1.BehaviourInitOnly {
+			return fmt.Errorf("%s can only be set when the %s is created: remove it from the host first, or correct %s", c.Property, p.Spec.Kind, c.Property)
+		}
+	}
+	return nil
+}
+
+// changes are the resources of a request to make changes.
+func (p program) changes(writes []resource.Write[Attributes]) []wire.Resource {
+	all := make([]wire.Resource, len(writes))
+	for i, w := range writes {
+		r := wire.Resource{Name: *p.namevar(&w.Want), Is: present(w.Is)}
+		if w.Want.ensure() != resource.Absent {
+			r.Should = maps.Clone(w.Want.values)
+			maps.Copy(r.Should, w.Is.canonical)
+		}
+		for _, c := range w.Changes {
+			r.Changes = append(r.Changes, c.Property)
+		}
+		all[i] = r
+	}
+	return all
+}
+
+// present returns the values of a resource that exists.
+func present(is Attributes) wire.State {
+	if is.ensure() == resource.Absent {
+		return nil
+	}
+	return is.values
+}
+
+func wantsOf(writes []resource.Write[Attributes]) []Attributes {
+	all := make([]Attributes, len(writes))
+	for i, w := range writes {
+		all[i] = w.Want
+	}
+	return all
+}
+
+// refreshing is a program that answers the request refresh.
+type refreshing struct{ program }
+
+// Refresh implements [resource.Refresher].
+func (p refreshing) Refresh(ctx context.Context, h resource.Writer, is, want Attributes) error {
+	name := *p.namevar(&want)
+	answers, err := p.run(ctx, h, []Attributes{want}, wire.Request{
+		Request: wire.Refresh, Resources: []wire.Resource{{Name: name, Should: want.values, Is: present(is)}},
+	})
+	var answer wire.Answer
+	if err == nil {
+		answer, err = answers.Of(wire.Refresh, name)
+	}
+	if err == nil && answer.NothingToRefresh {
+		return resource.ErrNothingToRefresh
+	}
+	return p.without(err, want)
+}
+
+// query asks the program without a change to the host.
+func (p program) query(ctx context.Context, h resource.Reader, wants []Attributes, requests ...wire.Request) (wire.Answers, error) {
+	cmd, err := p.command(ctx, h, requests)
+	if err != nil {
+		return wire.Answers{}, err
+	}
+	cmd.Confinement.ReadOnly = true
+	cmd.Confinement.Network, cmd.Confinement.Sockets = p.Spec.Access.Network, p.Spec.Access.Sockets
+	res, err := h.Query(ctx, cmd)
+	return p.answers(res, err, wants)
+}
+
+// run has the program change the host. Processes of one type wait for each other.
+func (p program) run(ctx context.Context, h resource.Writer, wants []Attributes, request wire.Request) (wire.Answers, error) {
+	cmd, err := p.command(ctx, h, []wire.Request{request})
+	if err != nil {
+		return wire.Answers{}, err
+	}
+	cmd.Detached, cmd.Job = true, host.Job{Owner: "ExternalType/" + p.Definition.Name}
+	res, err := h.Run(ctx, cmd)
+	return p.answers(res, err, wants)
+}
+
+func (p program) command(ctx context.Context, h host.Reader, requests []wire.Request) (host.Cmd, error) {
+	dir, err := p.files.Dir(ctx, h, p.Definition)
+	if err != nil {
+		return host.Cmd{}, err
+	}
+	hello := wire.Request{Request: wire.Hello, Protocol: wire.Protocol, Kind: p.Spec.Kind, Version: p.Spec.Version, Provider: p.provider.Name}
+	stdin, err := wire.Encode(append([]wire.Request{hello}, requests...)...)
+	if err != nil {
+		return host.Cmd{}, err
+	}
+	args := slices.Clone(p.provider.Command)
+	if strings.Contains(args[0], "/") && !path.IsAbs(args[0]) {
+		args[0] = path.Join(dir, args[0])
+	}
+	return host.Cmd{
+		Args: args, Dir: dir, Stdin: stdin, MaxOutput: maxOutput,
+		Timeout:     time.Duration(p.Spec.TimeoutSeconds) * time.Second,
+		Confinement: &host.Confinement{Memory: maxMemory, Tasks: maxTasks},
+	}, nil
+}
+
+// answers decodes the output of a process. How it ended explains what it did not answer.
+func (p program) answers(res host.Result, err error, wants []Attributes) (wire.Answers, error) {
+	a := wire.Decode(res.Stdout)
+	var hidden []string
+	for _, w := range wants {
+		hidden = append(hidden, w.secretTexts(p.Definition)...)
+	}
+	switch {
+	case res.Truncated:
+		a.Err = fmt.Errorf("the program wrote more than %d MiB", maxOutput>>20)
+	case err != nil:
+		a.Err = err
+	case res.ExitCode != 0:
+		a.Err = fmt.Errorf("the program exited with %d%s", res.ExitCode, lastWords(redact.Output(res, hidden)))
+	}
+	return a, nil
+}
+
+// lastWords returns the end of what a process wrote to stderr.
+func lastWords(res host.Result) string {
+	lines := strings.Split(strings.TrimSpace(string(res.Stderr)), "\n")
+	const most = 3
+	if len(lines) > most {
+		lines = lines[len(lines)-most:]
+	}
+	words := text.Clip(text.Line(strings.Join(lines, "; ")), maxMessage)
+	if words == "" {
+		return ""
+	}
+	return ": " + words
+}

@@ -1,0 +1,73 @@
+// Package external makes resource types from ExternalTypes: their programs read and change the host.
+package external
+
+import (
+	"context"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
+)
+
+// Files has the files of programs on hosts. Safe for concurrent use.
+type Files interface {
+	// Dir returns the directory on the host with the files of a type, which it has verified.
+	Dir(ctx context.Context, h host.Reader, d *definition.Definition) (string, error)
+}
+
+// Kind returns the kind that an ExternalType defines. files may be nil if nothing is read or changed, such as in the
+// manager.
+func Kind(d *definition.Definition, files Files) resource.Kind { return bound.Kind(newType(d, files)) }
+
+func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
+	t := typed{d}
+	r := &resource.Type[Attributes]{
+		Name: d.Spec.Kind, Doc: d.Spec.Description, Example: d.Spec.Example,
+		Properties: []resource.Property[Attributes]{ensure(d)},
+		Secrets:    map[string]func(*Attributes, string){},
+
+		Namevar:   t.namevar,
+		Exists:    func(is Attributes) bool { return is.ensure() != resource.Absent },
+		Normalize: t.normalize, Default: t.setDefaults, Validate: t.validate,
+		Leaving: &resource.Leaving[Attributes]{Gone: t.gone},
+		Traits:  resource.Traits{SideEffects: d.Spec.SideEffects, SelfRefresh: d.Spec.SelfRefresh, BatchAll: true},
+	}
+	if r.Example == "" {
+		r.Example = "apiVersion: " + v1alpha1.ExternalGroupVersion.String() + "\nkind: " + d.Spec.Kind + "\nmetadata: {name: example}\nspec: {nodeSelector: {}}\n"
+	}
+	for _, f := range d.Spec.Features {
+		r.Features = append(r.Features, resource.FeatureDoc{Name: resource.Feature(f.Name), Doc: f.Description})
+	}
+	for i := range d.Spec.Attributes {
+		addAttribute(r, d, &d.Spec.Attributes[i])
+	}
+	for _, rel := range d.Spec.Relations {
+		r.Auto = append(r.Auto, resource.AutoRelation[Attributes]{Relation: resource.RelationKind(rel.Relation), Kind: rel.Kind, Names: relatedNames(rel)})
+	}
+	for _, p := range d.Spec.Providers {
+		r.Providers = append(r.Providers, newProvider(program{typed: t, provider: p, files: files}))
+	}
+	return r
+}
+
+func addAttribute(r *resource.Type[Attributes], d *definition.Definition, at *v1alpha1.ExternalAttribute) {
+	if definition.SchemaType(at) == "string" && at.Behaviour != v1alpha1.BehaviourReadOnly && at.Behaviour != v1alpha1.BehaviourNamevar {
+		r.Secrets[at.Name] = func(want *Attributes, value string) {
+			want.set(at.Name, value)
+			want.secrets = append(want.secrets[:len(want.secrets):len(want.secrets)], at.Name)
+		}
+	}
+	switch at.Behaviour {
+	case v1alpha1.BehaviourNamevar:
+		if r.NamevarName == "" {
+			r.NamevarName = at.Name
+		}
+		r.Parameters = append(r.Parameters, resource.Parameter{Name: at.Name, Doc: at.Description})
+	case v1alpha1.BehaviourParameter:
+		r.Parameters = append(r.Parameters, resource.Parameter{Name: at.Name, Doc: at.Description, Feature: resource.Feature(at.Feature)})
+	case v1alpha1.BehaviourProperty, v1alpha1.BehaviourInitOnly, v1alpha1.BehaviourReadOnly:
+		r.Properties = append(r.Properties, property(d, at))
+	}
+}
