@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 )
 
 // property returns the property of an attribute, which compares and shows it.
-func property(d *definition.Definition, at *v1alpha1.ExternalAttribute) resource.Property[Attributes] {
+func property(at *v1alpha1.ExternalAttribute) resource.Property[Attributes] {
 	should := func(is, want Attributes) any {
 		if v, ok := is.canonical[at.Name]; ok {
 			return v
@@ -89,11 +90,10 @@ func inSync(at *v1alpha1.ExternalAttribute, is, should any) bool {
 		return same(is, should)
 	}
 	if at.Match == v1alpha1.MatchFirst {
-		if has, ok := is.([]any); !ok || len(has) != 1 {
-			return slices.ContainsFunc(want, func(w any) bool { return same(is, w) })
-		} else {
-			return slices.ContainsFunc(want, func(w any) bool { return same(has[0], w) })
+		if has, ok := is.([]any); ok && len(has) == 1 {
+			is = has[0]
 		}
+		return slices.ContainsFunc(want, func(w any) bool { return same(is, w) })
 	}
 	has, ok := is.([]any)
 	switch {
@@ -125,7 +125,7 @@ func equal(a, b any, foldCase bool) bool {
 	switch x := a.(type) {
 	case string:
 		y, ok := b.(string)
-		return ok && (x == y || foldCase && strings.EqualFold(x, y))
+		return ok && sameText(x, y, foldCase)
 	case json.Number:
 		y, ok := b.(json.Number)
 		return ok && sameNumber(x, y)
@@ -134,18 +134,13 @@ func equal(a, b any, foldCase bool) bool {
 		return ok && slices.EqualFunc(x, y, func(a, b any) bool { return equal(a, b, foldCase) })
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for key, value := range x {
-			other, ok := y[key]
-			if !ok || !equal(value, other, foldCase) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(x, y, func(a, b any) bool { return equal(a, b, foldCase) })
 	}
 	return a == b
+}
+
+func sameText(a, b string, foldCase bool) bool {
+	return a == b || foldCase && strings.EqualFold(a, b)
 }
 
 // sameNumber compares exactly, but numbers with large exponents only as text: they would take much memory.

@@ -3,6 +3,7 @@ package external
 
 import (
 	"context"
+	"slices"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/definition"
@@ -41,7 +42,7 @@ func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
 		r.Features = append(r.Features, resource.FeatureDoc{Name: resource.Feature(f.Name), Doc: f.Description})
 	}
 	for i := range d.Spec.Attributes {
-		addAttribute(r, d, &d.Spec.Attributes[i])
+		addAttribute(r, &d.Spec.Attributes[i])
 	}
 	for _, rel := range d.Spec.Relations {
 		r.Auto = append(r.Auto, resource.AutoRelation[Attributes]{Relation: resource.RelationKind(rel.Relation), Kind: rel.Kind, Names: relatedNames(rel)})
@@ -52,11 +53,11 @@ func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
 	return r
 }
 
-func addAttribute(r *resource.Type[Attributes], d *definition.Definition, at *v1alpha1.ExternalAttribute) {
+func addAttribute(r *resource.Type[Attributes], at *v1alpha1.ExternalAttribute) {
 	if definition.SchemaType(at) == "string" && at.Behaviour != v1alpha1.BehaviourReadOnly && at.Behaviour != v1alpha1.BehaviourNamevar {
 		r.Secrets[at.Name] = func(want *Attributes, value string) {
 			want.set(at.Name, value)
-			want.secrets = append(want.secrets[:len(want.secrets):len(want.secrets)], at.Name)
+			want.secrets = append(slices.Clip(want.secrets), at.Name)
 		}
 	}
 	switch at.Behaviour {
@@ -68,6 +69,6 @@ func addAttribute(r *resource.Type[Attributes], d *definition.Definition, at *v1
 	case v1alpha1.BehaviourParameter:
 		r.Parameters = append(r.Parameters, resource.Parameter{Name: at.Name, Doc: at.Description, Feature: resource.Feature(at.Feature)})
 	case v1alpha1.BehaviourProperty, v1alpha1.BehaviourInitOnly, v1alpha1.BehaviourReadOnly:
-		r.Properties = append(r.Properties, property(d, at))
+		r.Properties = append(r.Properties, property(at))
 	}
 }

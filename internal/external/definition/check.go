@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -172,13 +173,13 @@ func (c *checker) source() {
 	c.add(size <= maxFiles, "spec.source.files has %d KiB, and the limit is %d: put the program on hosts and use hostPath", size>>10, maxFiles>>10)
 }
 
-// fileName reports whether a name stays below the directory of the program. No part of it is hidden.
+// filePart is a part of a file's name. No part is hidden, and none leads up.
+var filePart = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`)
+
+// fileName reports whether a name stays below the directory of the program.
 func fileName(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
-		plain := func(r rune) bool {
-			return r < 0x80 && (r == '.' || r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
-		}
-		if part == "" || part[0] == '.' || len(part) > 255 || strings.ContainsFunc(part, func(r rune) bool { return !plain(r) }) {
+		if !filePart.MatchString(part) {
 			return false
 		}
 	}
