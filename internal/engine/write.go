@@ -131,7 +131,11 @@ func (r *run) recordWrite(e *entry) {
 // not do what it reported.
 func (r *run) verify(ctx context.Context, group []*entry) {
 	written := slices.DeleteFunc(slices.Clone(group), func(e *entry) bool { return e.Resource.Traits().Imperative || !e.changed() })
-	for i, err := range r.readTogether(ctx, written) {
+	read := r.readTogether
+	if len(written) > 1 {
+		read = r.readAllOf
+	}
+	for i, err := range read(ctx, written) {
 		e := written[i]
 		if err == nil {
 			r.compareState(e)

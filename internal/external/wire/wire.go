@@ -137,23 +137,20 @@ func (a Answers) Listed() []Answer { return a.listed }
 func Decode(output []byte) (a Answers) {
 	a.byName = map[[2]string]Answer{}
 	for line := range bytes.Lines(output) {
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
-			continue
-		}
-		if a.Err = a.add(line); a.Err != nil {
-			return a
+		if line = bytes.TrimSpace(line); len(line) > 0 && a.Err == nil {
+			a.Err = a.add(line)
 		}
 	}
-	if hello, ok := a.byName[[2]string{Hello, ""}]; !ok {
-		a.Err = errors.New("the program did not answer hello: it must write {\"answer\":\"hello\",\"protocol\":\"" + Protocol + "\"}")
-	} else if hello.Protocol != Protocol {
+	hello, ok := a.byName[[2]string{Hello, ""}]
+	switch {
+	case hello.Protocol == Protocol:
+		return a
+	case ok:
 		a.Err = fmt.Errorf("the program speaks %.40q, and this version of Fettle speaks %s", hello.Protocol, Protocol)
+	case a.Err == nil:
+		a.Err = errors.New("the program did not answer hello: it must write {\"answer\":\"hello\",\"protocol\":\"" + Protocol + "\"}")
 	}
-	if a.Err != nil {
-		return Answers{Err: a.Err}
-	}
-	return a
+	return Answers{Err: a.Err}
 }
 
 func (a *Answers) add(line []byte) error {

@@ -1,0 +1,107 @@
+package definition_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/definition"
+)
+
+const zone = `
+metadata: {name: zones}
+spec:
+  kind: Zone
+  version: "1"
+  description: Manages a zone.
+  attributes:
+  - {name: name, description: Its name., behaviour: Namevar, schema: {type: string}}
+  - {name: ttl, description: Seconds., schema: {type: integer}}
+  providers:
+  - {name: plain, command: [./main.sh]}
+  source: {files: {main.sh: "#!/bin/sh\n"}}
+`
+
+func parse(t *testing.T, text string) *v1alpha1.ExternalType {
+	t.Helper()
+	var typ v1alpha1.ExternalType
+	if err := yaml.UnmarshalStrict([]byte(text), &typ); err != nil {
+		t.Fatal(err)
+	}
+	return &typ
+}
+
+func TestDefaultsAreSet(t *testing.T) {
+	t.Parallel()
+
+	d, err := definition.New(parse(t, zone))
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch s := d.Spec; {
+	case s.Protocol != v1alpha1.ProtocolFettle, s.NamevarSeparator != "/", s.TimeoutSeconds != 300, s.Ensure.Default != "present",
+		s.Attributes[1].Behaviour != v1alpha1.BehaviourProperty, s.Attributes[0].Required:
+		t.Errorf("the spec is %+v", s)
+	}
+	if name, digest, err := definition.ParseRef(d.Ref()); name != "zones" || digest != d.Digest || err != nil {
+		t.Errorf("the reference %q has %q and %q: %v", d.Ref(), name, digest, err)
+	}
+}
+
+func TestDigestIsThatOfTheContent(t *testing.T) {
+	t.Parallel()
+
+	digest := func(text string) string {
+		d, err := definition.New(parse(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Digest
+	}
+	if digest(zone) != digest(strings.Replace(zone, "schema: {type: integer}", `schema: { "type" : "integer" }`, 1)) {
+		t.Error("the way in which a schema is written changes the digest")
+	}
+	if digest(zone) == digest(strings.Replace(zone, "bin/sh", "bin/bash", 1)) {
+		t.Error("another program has the same digest")
+	}
+}
+
+func TestFaultsNameTheField(t *testing.T) {
+	t.Parallel()
+
+	for want, edit := range map[string][2]string{
+		`metadata.name "Zones" is not the plural of the kind`:          {"name: zones", "name: Zones"},
+		`spec.kind "File" is a built-in kind`:                          {"kind: Zone", "kind: File"},
+		"no attribute has the behaviour Namevar":                       {"behaviour: Namevar, ", ""},
+		"spec.attributes[ttl] is declared twice":                       {"{name: name,", "{name: ttl,"},
+		"ensure is a field of every resource":                          {"{name: ttl,", "{name: ensure,"},
+		`spec.attributes[ttl].schema has the type "float"`:             {"type: integer", "type: float"},
+		"spec.attributes[ttl].match is for lists":                      {"{name: ttl,", "{name: ttl, match: Ordered,"},
+		`spec.attributes[ttl].feature "fast" is not one of`:            {"{name: ttl,", "{name: ttl, feature: fast,"},
+		`spec.attributes[ttl].behaviour "Odd" is not known`:            {"{name: ttl,", "{name: ttl, behaviour: Odd,"},
+		"spec.attributes[ttl] is ReadOnly, so nobody can set it":       {"{name: ttl,", "{name: ttl, behaviour: ReadOnly, required: true,"},
+		"spec.attributes[name] is a sensitive Namevar":                 {"{name: name,", "{name: name, sensitive: true,"},
+		`which is not one of spec.source.files`:                        {"./main.sh", "./other.sh"},
+		`which is not below the source`:                                {"./main.sh", "../main.sh"},
+		"spec.source requires exactly one of files and hostPath":       {"source: {", "source: {hostPath: /opt/zone, "},
+		`spec.source.files has the name "../main.sh"`:                  {"files: {main.sh:", "files: {../main.sh:"},
+		`spec.source.files has the name "a/.git/x"`:                    {"files: {main.sh:", "files: {a/.git/x:"},
+		"spec.selfRefresh requires Refresh in spec.requests":           {"version: ", "selfRefresh: true\n  version: "},
+		"spec.ensure.values has absent, which is always possible":      {"version: ", "ensure: {values: [absent]}\n  version: "},
+		`spec.ensure.default "c" is not one of`:                        {"version: ", "ensure: {values: [a, b], default: c}\n  version: "},
+		`spec.relations[0].name "$ttl2" names no attribute`:            {"providers:", "relations: [{relation: require, kind: Zone, name: $ttl2}]\n  providers:"},
+		"spec.source.files has 260 KiB, and the limit is 256":          {`"#!/bin/sh\n"`, `"` + strings.Repeat("x", 260<<10) + `"`},
+		`spec.protocol "Later" is not known to this version of Fettle`: {"version: ", "protocol: Later\n  version: "},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+
+			_, err := definition.New(parse(t, strings.Replace(zone, edit[0], edit[1], 1)))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}

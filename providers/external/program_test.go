@@ -1,0 +1,140 @@
+package external_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/external/wire"
+	"github.com/fettle-dev/fettle/internal/host"
+)
+
+// A registry is a program that has resources in memory. Its functions replace answers.
+type registry struct {
+	t     *testing.T
+	has   map[string]wire.State
+	calls []string // the requests of each process, and how many resources they are about
+
+	get func(wire.Resource) wire.Answer
+	set func(wire.Resource) wire.Answer
+	// died is the number of lines after which a process dies; 0 never.
+	died int
+}
+
+// run is one process.
+func (r *registry) run(cmd host.Cmd) host.Result {
+	var out []wire.Answer
+	var call []string
+	d := json.NewDecoder(bytes.NewReader(cmd.Stdin))
+	d.UseNumber()
+	for d.More() {
+		var q wire.Request
+		if err := d.Decode(&q); err != nil {
+			r.t.Errorf("the request is not JSON: %v", err)
+		}
+		if q.Request == wire.Hello {
+			out = append(out, wire.Answer{Answer: wire.Hello, Protocol: wire.Protocol})
+			continue
+		}
+		call = append(call, fmt.Sprintf("%s %d", q.Request, len(q.Resources)))
+		out = append(out, r.answer(q)...)
+	}
+	r.calls = append(r.calls, strings.Join(call, ", "))
+	if r.died > 0 && len(out) > r.died {
+		return host.Result{ExitCode: 137, Stdout: lines(out[:r.died]), Stderr: []byte("out of luck\n")}
+	}
+	return host.Result{Stdout: lines(out)}
+}
+
+func (r *registry) answer(q wire.Request) []wire.Answer {
+	var out []wire.Answer
+	if q.Request == wire.List {
+		for _, name := range slices.Sorted(maps.Keys(r.has)) {
+			out = append(out, wire.Answer{Answer: wire.List, Name: name, State: r.has[name]})
+		}
+	}
+	for _, res := range q.Resources {
+		a := wire.Answer{}
+		switch q.Request {
+		case wire.Get:
+			a = r.read(res)
+		case wire.Canonicalize:
+			a.State = maps.Clone(res.Should)
+			if text, ok := a.State["comment"].(string); ok {
+				a.State["comment"] = strings.ToLower(text)
+			}
+		case wire.Set:
+			a = r.write(res)
+		case wire.Validate:
+			if res.Should["comment"] == "refused" {
+				a.Error = "the service refuses this comment"
+			}
+		}
+		a.Answer, a.Name = q.Request, res.Name
+		out = append(out, a)
+	}
+	return out
+}
+
+func (r *registry) read(res wire.Resource) wire.Answer {
+	if r.get != nil {
+		return r.get(res)
+	}
+	return wire.Answer{State: r.has[res.Name]}
+}
+
+func (r *registry) write(res wire.Resource) wire.Answer {
+	if r.set != nil {
+		return r.set(res)
+	}
+	if res.Should == nil {
+		delete(r.has, res.Name)
+		return wire.Answer{}
+	}
+	next := wire.State{}
+	maps.Copy(next, r.has[res.Name])
+	maps.Copy(next, res.Should)
+	delete(next, "token")
+	r.has[res.Name] = next
+	return wire.Answer{Notes: []string{"stored " + res.Name}}
+}
+
+// lines encodes answers as a program writes them: without what is empty.
+func lines(answers []wire.Answer) []byte {
+	var out bytes.Buffer
+	for _, a := range answers {
+		line := map[string]any{"answer": a.Answer, "name": a.Name}
+		if a.Protocol != "" {
+			line["protocol"] = a.Protocol
+		}
+		if a.State != nil {
+			line["state"] = a.State
+		}
+		if a.Error != "" {
+			line["error"] = a.Error
+		}
+		if a.Errors != nil {
+			line["errors"] = a.Errors
+		}
+		if a.Notes != nil {
+			line["notes"] = a.Notes
+		}
+		verdicts := map[string]any{}
+		for name, v := range a.InSync {
+			verdicts[name] = []any{v.InSync, v.Message}
+		}
+		if len(verdicts) > 0 {
+			line["inSync"] = verdicts
+		}
+		text, err := json.Marshal(line)
+		if err != nil {
+			panic(err)
+		}
+		out.Write(append(text, '\n'))
+	}
+	return out.Bytes()
+}
