@@ -266,11 +266,8 @@ func (p program) initOnly(w resource.Write[Attributes]) error {
 func (p program) changes(writes []resource.Write[Attributes]) []wire.Resource {
 	all := make([]wire.Resource, len(writes))
 	for i, w := range writes {
-		r := wire.Resource{Name: *p.namevar(&w.Want), Is: present(w.Is)}
-		if w.Want.ensure() != resource.Absent {
-			r.Should = maps.Clone(w.Want.values)
-			maps.Copy(r.Should, w.Is.canonical)
-		}
+		r := wire.Resource{Name: *p.namevar(&w.Want), Should: maps.Clone(w.Want.values), Is: present(w.Is)}
+		maps.Copy(r.Should, w.Is.canonical)
 		for _, c := range w.Changes {
 			r.Changes = append(r.Changes, c.Property)
 		}

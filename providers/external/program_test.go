@@ -91,7 +91,7 @@ func (r *registry) write(res wire.Resource) wire.Answer {
 	if r.set != nil {
 		return r.set(res)
 	}
-	if res.Should == nil {
+	if res.Should["ensure"] == "absent" {
 		delete(r.has, res.Name)
 		return wire.Answer{}
 	}

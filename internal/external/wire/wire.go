@@ -44,7 +44,7 @@ type Request struct {
 // A Resource is the part of a request about one resource.
 type Resource struct {
 	Name string `json:"name"` // the namevar
-	// Should is the desired state, which has only managed attributes. For set and validate, nil has the resource
+	// Should is the desired state, which has only managed attributes. A resource whose ensure is absent is to be
 	// removed.
 	Should State `json:"should,omitempty"`
 	// Is is the current state, for set, refresh and validate; nil if the resource does not exist.
