@@ -45,8 +45,20 @@ const (
 	ReasonUnexposedSecret      = "UnexposedSecret"      // a Secret is missing, or lacks the label fettle.dev/expose-to-nodes
 	ReasonUnprotectedTargeting = "UnprotectedTargeting" // a node could select itself as the recipient of a secret
 
+	ReasonMissingType = "MissingType" // the kind has no ExternalType
+	ReasonUninstalled = "Uninstalled" // the definition of the kind was deleted; nodes leave the objects as they are
+
 	ReasonCleaningUp      = "CleaningUp"      // the resource is being deleted, and some nodes have not cleaned up yet
 	ReasonDeselectionHeld = "DeselectionHeld" // too many nodes would be deselected at once because the nodes changed
+)
+
+// Reasons of conditions on an ExternalType. Resources of the type have InvalidType and DefinitionMismatch, too.
+const (
+	ReasonServed             = "Served"             // resources of the type can be managed
+	ReasonMissingDefinition  = "MissingDefinition"  // the CustomResourceDefinition is missing, not served yet, or being deleted
+	ReasonInvalidType        = "InvalidType"        // the spec has faults
+	ReasonDefinitionMismatch = "DefinitionMismatch" // the CustomResourceDefinition is not the one that the type defines
+	ReasonNotListed          = "NotListed"          // the API server does not list the resources
 )
 
 // WaitsForNode reports whether a problem with this reason resolves itself when the node's agent

@@ -1,10 +1,12 @@
 package v1alpha1
 
 import (
+	"bytes"
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // External is a resource of an external type: an object of any kind of [ExternalGroupVersion].
@@ -34,6 +36,14 @@ type PropertyFrom struct {
 	SecretSource `json:",inline"`
 }
 
+// GroupVersionOf returns the API group and version of a kind of resource: that of external types unless it is built in.
+func GroupVersionOf(kind string) schema.GroupVersion {
+	if NewResource(kind) == nil {
+		return ExternalGroupVersion
+	}
+	return GroupVersion
+}
+
 // IsExternal reports whether an object is a resource of an external type.
 func IsExternal(apiVersion string) bool { return apiVersion == ExternalGroupVersion.String() }
 
@@ -47,14 +57,24 @@ func (r *External) GetTargeting() *Targeting { return &r.Spec.Targeting }
 // the properties have.
 func (r *External) GetAttributes() any {
 	all := map[string]any{}
-	if p := r.Spec.Properties; p != nil && json.Unmarshal(p.Raw, &all) != nil {
+	if p := r.Spec.Properties; p != nil && decode(p.Raw, &all) != nil {
 		all = map[string]any{"properties": p.Raw} // refused as an unknown attribute
+	}
+	if all == nil { // the properties are null
+		all = map[string]any{}
 	}
 	delete(all, "ensure")
 	if r.Spec.Ensure != "" {
 		all["ensure"] = r.Spec.Ensure
 	}
 	return all
+}
+
+// decode decodes JSON whose numbers keep their digits.
+func decode(raw []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return d.Decode(into)
 }
 
 // GetStatus returns the status.

@@ -17,6 +17,8 @@ type ExternalProtocol string
 const ProtocolFettle ExternalProtocol = "Fettle"
 
 // ExternalTypeSpec defines a type and the program that manages its resources.
+// +kubebuilder:validation:XValidation:rule="self.attributes.exists(a, has(a.behaviour) && a.behaviour == 'Namevar')",message="no attribute has the behaviour Namevar: mark those that identify an object"
+// +kubebuilder:validation:XValidation:rule="!has(self.selfRefresh) || !self.selfRefresh || has(self.requests) && 'Refresh' in self.requests",message="selfRefresh requires Refresh in requests"
 type ExternalTypeSpec struct {
 	// kind of the resources, such as DNSZone. Their definition has the group types.fettle.dev.
 	// +required
@@ -112,6 +114,8 @@ type ExternalTypeSpec struct {
 }
 
 // ExternalEnsure defines the values of ensure. absent is always possible.
+// +kubebuilder:validation:XValidation:rule="!('absent' in self.values)",message="values has absent, which is always possible: remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.default) || self.default in self.values",message="default must be one of values"
 type ExternalEnsure struct {
 	// values other than absent, such as present or running.
 	// +required
@@ -158,6 +162,8 @@ const (
 )
 
 // ExternalAttribute is an attribute of a kind.
+// +kubebuilder:validation:XValidation:rule="self.name != 'ensure'",message="ensure is a field of every resource: use another name"
+// +kubebuilder:validation:XValidation:rule="!has(self.behaviour) || self.behaviour != 'ReadOnly' || !(has(self.required) && self.required) && !has(self.default)",message="a ReadOnly attribute cannot be set: remove required and default"
 type ExternalAttribute struct {
 	// name of the attribute.
 	// +required
@@ -353,7 +359,7 @@ type ExternalTypeStatus struct {
 	// +optional
 	Resources int32 `json:"resources"`
 	// conditions are Ready, which is False if the type is not valid or its definition is missing or
-	// does not match.
+	// does not match, and Stalled, which is then True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -375,6 +381,7 @@ type ExternalTypeStatus struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.contains('.')",message="metadata.name must be the plural of the kind, such as dnszones, without a dot"
 type ExternalType struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -79,7 +79,10 @@ func TestTheConfigMapHasTheScriptForEachKind(t *testing.T) {
 	var is corev1.ConfigMap
 	must(t, yaml.UnmarshalStrict(read(t, "argocd-cm.yaml"), &is))
 	script := string(read(t, "health.lua"))
-	want := map[string]string{"resource.customizations.health.fettle.dev_NodeCatalog": script}
+	want := map[string]string{
+		"resource.customizations.health.fettle.dev_NodeCatalog":  script,
+		"resource.customizations.health.fettle.dev_ExternalType": script,
+	}
 	for _, r := range v1alpha1.Resources() {
 		want["resource.customizations.health.fettle.dev_"+r.KindName()] = script
 	}

@@ -15,7 +15,6 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/template"
 
@@ -100,6 +99,7 @@ func writeChart(dir string) error {
 type kind struct {
 	Kind, Plural string
 	Written      bool // by users, not by the manager or the agents
+	Resource     bool // manages something on hosts
 	Conditions   bool // the status has conditions
 }
 
@@ -112,9 +112,11 @@ func find() ([]kind, error) {
 	for _, c := range all {
 		n := c.Spec.Names
 		_, conditions := c.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties["conditions"]
-		kinds = append(kinds, kind{n.Kind, n.Plural, slices.ContainsFunc(v1alpha1.Resources(), func(r v1alpha1.Resource) bool {
-			return r.KindName() == n.Kind
-		}), conditions})
+		isResource := v1alpha1.NewResource(n.Kind) != nil
+		kinds = append(kinds, kind{
+			Kind: n.Kind, Plural: n.Plural, Conditions: conditions,
+			Resource: isResource, Written: isResource || n.Kind == "ExternalType",
+		})
 	}
 	return kinds, nil
 }

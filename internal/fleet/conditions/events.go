@@ -115,7 +115,7 @@ func corrected(r v1alpha1.ResourceReport) bool {
 // related is the resource that an event on a NodeCatalog is about.
 func related(ref v1alpha1.ReportedRef) runtime.Object {
 	kind, name, _ := strings.Cut(string(ref), "/")
-	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Name: name}
+	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersionOf(kind).String(), Kind: kind, Name: name}
 }
 
 func note(r v1alpha1.ResourceReport) string {

@@ -11,5 +11,5 @@ import (
 // Annotate returns the command that sets an annotation of a resource.
 func Annotate(ref v1alpha1.ResourceRef, annotation, value string) string {
 	kind, name, _ := strings.Cut(string(ref), "/")
-	return fmt.Sprintf("kubectl annotate %s.%s %s %s=%s", strings.ToLower(kind), v1alpha1.GroupVersion.Group, name, annotation, value)
+	return fmt.Sprintf("kubectl annotate %s.%s %s %s=%s", strings.ToLower(kind), v1alpha1.GroupVersionOf(kind).Group, name, annotation, value)
 }

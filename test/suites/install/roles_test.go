@@ -14,13 +14,14 @@ func TestRolesGrantWhatTheirNamesSay(t *testing.T) {
 	requests := []string{
 		"get files.fettle.dev", "watch nodecatalogs.fettle.dev", "list catalogs.fettle.dev", "list nodes",
 		"create files.fettle.dev", "delete execs.fettle.dev", "deletecollection users.fettle.dev", "patch files.fettle.dev/status",
+		"list dnszones.types.fettle.dev", "create dnszones.types.fettle.dev", "create externaltypes.fettle.dev", "deletecollection dnszones.types.fettle.dev",
 		"patch nodecatalogs.fettle.dev/status", "create catalogs.fettle.dev", "get secrets",
 	}
 	for role, want := range map[string][]string{
-		"fettle-viewer":  requests[:3],
-		"fettle-planner": requests[:4],
-		"fettle-editor":  {requests[0], requests[1], requests[2], requests[4], requests[5]},
-		"fettle-admin":   {requests[0], requests[1], requests[2], requests[4], requests[5], requests[6]},
+		"fettle-viewer":  {requests[0], requests[1], requests[2], requests[8]},
+		"fettle-planner": {requests[0], requests[1], requests[2], requests[3], requests[8]},
+		"fettle-editor":  {requests[0], requests[1], requests[2], requests[4], requests[5], requests[8], requests[9], requests[10]},
+		"fettle-admin":   {requests[0], requests[1], requests[2], requests[4], requests[5], requests[6], requests[8], requests[9], requests[10], requests[11]},
 		"view":           nil,
 		"edit":           nil,
 	} {
