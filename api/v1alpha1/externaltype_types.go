@@ -273,7 +273,7 @@ type ExternalProvider struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=1024
 	Command []string `json:"command"`
-	// needs are requirements on a host. A resource fails on hosts without a suitable provider.
+	// needs are requirements on a host.
 	// +optional
 	Needs ExternalNeeds `json:"needs,omitzero"`
 	// defaultFor lists conditions on facts: the provider is the default where all facts of one of them
@@ -342,8 +342,7 @@ type ExternalSource struct {
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=64
 	Files map[string]string `json:"files,omitempty"`
-	// hostPath is a directory on the host. Only root may be able to write to it, its parents and its
-	// files.
+	// hostPath is a directory on the host. Only root may write to it, its parents and its files.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	// +kubebuilder:validation:Pattern=`^/`
@@ -358,8 +357,7 @@ type ExternalTypeStatus struct {
 	// resources is the number of resources of the type.
 	// +optional
 	Resources int32 `json:"resources"`
-	// conditions are Ready, which is False if the type is not valid or its definition is missing or
-	// does not match, and Stalled, which is then True.
+	// conditions are Ready, and Stalled if the type or its definition needs a correction.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -1,16 +1,37 @@
 package install_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// dnszones defines a kind of an external type.
+const dnszones = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: dnszones.types.fettle.dev}
+spec:
+  group: types.fettle.dev
+  scope: Cluster
+  names: {kind: DNSZone, plural: dnszones}
+  versions:
+    - {name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`
+
 func TestRolesGrantWhatTheirNamesSay(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil)
 	c.must("apply", "-k", manifests)
+	crd := filepath.Join(t.TempDir(), "crd.yaml")
+	if err := os.WriteFile(crd, []byte(dnszones), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.must("apply", "-f", crd)
+	c.must("wait", "--for=condition=Established", "crd/dnszones.types.fettle.dev", "--timeout=1m")
 	requests := []string{
 		"get files.fettle.dev", "watch nodecatalogs.fettle.dev", "list catalogs.fettle.dev", "list nodes",
 		"create files.fettle.dev", "delete execs.fettle.dev", "deletecollection users.fettle.dev", "patch files.fettle.dev/status",
