@@ -48,11 +48,19 @@ type Environment struct {
 	dispatcher  interpreter.Dispatcher
 	interpreter interpreter.Interpreter
 	err         error
+
+	variables []cel.EnvOption // nil: those of conditions
 }
 
 func (e *Environment) init() error {
 	e.once.Do(func() {
-		if e.env, e.err = newEnvironment(); e.err == nil {
+		if e.variables == nil {
+			e.variables = []cel.EnvOption{
+				cel.Variable("facts", cel.MapType(cel.StringType, cel.DynType)),
+				cel.Variable("node", cel.MapType(cel.StringType, cel.DynType)),
+			}
+		}
+		if e.env, e.err = newEnvironment(e.variables); e.err == nil {
 			e.err = e.bind()
 		}
 	})
@@ -77,17 +85,15 @@ func (e *Environment) bind() error {
 	return nil
 }
 
-func newEnvironment() (*cel.Env, error) {
-	return cel.NewCustomEnv(
+func newEnvironment(variables []cel.EnvOption) (*cel.Env, error) {
+	return cel.NewCustomEnv(append([]cel.EnvOption{
 		cel.StdLib(cel.StdLibSubset(&env.LibrarySubset{ExcludeFunctions: withTimeZone()})),
-		cel.Variable("facts", cel.MapType(cel.StringType, cel.DynType)),
-		cel.Variable("node", cel.MapType(cel.StringType, cel.DynType)),
 		cel.CrossTypeNumericComparisons(true), // facts are JSON: all numbers are doubles
 		cel.DefaultUTCTimeZone(true),
 		cel.ParserExpressionSizeLimit(MaxWhen),
 		cel.ParserRecursionLimit(maxNesting),
 		ext.Strings(ext.StringsMaxPrecision(100)),
-	)
+	}, variables...)...)
 }
 
 // withTimeZone are functions that read the time zones of the machine, which differ from one to another.
@@ -130,16 +136,8 @@ func (e *Environment) Parse(text string) (*cel.Ast, error) {
 
 // CompileWhen compiles a `when`, which must return a bool.
 func (e *Environment) CompileWhen(text string) (*Condition, error) {
-	parsed, err := e.Parse(text)
+	checked, shape, err := e.check(text)
 	if err != nil {
-		return nil, err
-	}
-	shape := &shape{}
-	if err := shape.check(ast.NavigateAST(parsed.NativeRep()), 0, 0); err != nil {
-		return nil, err
-	}
-	checked, issues := e.env.Check(parsed)
-	if err := issuesError(issues); err != nil {
 		return nil, err
 	}
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
@@ -150,6 +148,20 @@ func (e *Environment) CompileWhen(text string) (*Condition, error) {
 		return nil, err
 	}
 	return &Condition{program: p, readsFacts: shape.readsFacts}, nil
+}
+
+// check parses an expression, limits its shape, and checks its names and types.
+func (e *Environment) check(text string) (*cel.Ast, *shape, error) {
+	parsed, err := e.Parse(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	shape := &shape{}
+	if err := shape.check(ast.NavigateAST(parsed.NativeRep()), 0, 0); err != nil {
+		return nil, nil, err
+	}
+	checked, issues := e.env.Check(parsed)
+	return checked, shape, issuesError(issues)
 }
 
 // issuesError puts the errors of CEL, which come with drawings, into one line; nil for none.

@@ -1,0 +1,202 @@
+// Package defaults computes the values of attributes that resources of external types do not set.
+package defaults
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	jsonutil "sigs.k8s.io/json"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/expression"
+	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// MaxCost limits the evaluation of all defaults of a resource, in units of [expression.MaxCost].
+const MaxCost = expression.MaxCost / 10
+
+// Defaults computes the default values of a type. Safe for concurrent use.
+type Defaults struct {
+	definition *definition.Definition
+	all        []attribute
+	mu         sync.Mutex // a compiled expression has one evaluation at a time
+}
+
+// An attribute has a default.
+type attribute struct {
+	name  string
+	kind  string // as in [definition.SchemaType]
+	value *expression.Value
+}
+
+// New compiles the defaults of a type. The error joins the faults, each of which names an attribute.
+func New(d *definition.Definition) (*Defaults, error) {
+	all := &Defaults{definition: d}
+	env := expression.ForAttributes()
+	var faults []error
+	for i := range d.Spec.Attributes {
+		at := &d.Spec.Attributes[i]
+		if at.Default == "" {
+			continue
+		}
+		kind := definition.SchemaType(at)
+		value, err := env.CompileValue(at.Default, kind)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("spec.attributes[%s].default: %w", at.Name, err))
+			continue
+		}
+		all.all = append(all.all, attribute{at.Name, kind, value})
+	}
+	return all, errors.Join(faults...)
+}
+
+// Complete returns a copy of a resource with the attributes that it does not set, in the order of their declaration: an
+// expression sees the defaults of those before it, but no sensitive value. An expression that returns dyn(null) leaves its
+// attribute unset. The error names the attribute.
+func (d *Defaults) Complete(r *v1alpha1.External) (*v1alpha1.External, error) {
+	out, _ := r.DeepCopyObject().(*v1alpha1.External)
+	if len(d.all) == 0 {
+		return out, nil
+	}
+	set, err := propertiesOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.addTo(set, r); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(set)
+	if err != nil {
+		return nil, fmt.Errorf("properties: %w", err)
+	}
+	out.Spec.Properties = &runtime.RawExtension{Raw: raw}
+	return out, nil
+}
+
+// addTo adds the missing attributes of a resource to those that it sets.
+func (d *Defaults) addTo(set map[string]any, r *v1alpha1.External) error {
+	self := d.visible(r, set)
+	left := MaxCost
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, at := range d.all {
+		if _, ok := set[at.name]; ok || fromSecret(r, at.name) {
+			continue
+		}
+		value, cost, err := at.evaluate(map[string]any{"name": r.Name, "self": self}, left)
+		if err != nil {
+			return fmt.Errorf("properties.%s: cannot compute the default: %w", at.name, explain(err))
+		}
+		left -= cost
+		if value == nil {
+			continue
+		}
+		set[at.name] = value
+		if !d.sensitive(at.name) {
+			self[at.name] = converted(value, at.kind)
+		}
+	}
+	return nil
+}
+
+// evaluate returns a value of the attribute's type, or nil.
+func (a attribute) evaluate(vars map[string]any, limit int) (value any, cost int, err error) {
+	value, cost, err = a.value.Evaluate(vars, limit)
+	is := kindOf(value)
+	if number, ok := value.(float64); ok && a.kind == "integer" && number == float64(int64(number)) {
+		is = a.kind
+	}
+	if err == nil && value != nil && is != a.kind && (is != "integer" || a.kind != "number") {
+		err = fmt.Errorf("it returns %s, but must return %s", is, a.kind)
+	}
+	return value, cost, err
+}
+
+// kindOf returns the type of a value in the terms of JSON schemas.
+func kindOf(value any) string {
+	switch value.(type) {
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case int64:
+		return "integer"
+	case float64:
+		return "number"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "null"
+}
+
+// propertiesOf decodes the properties of a resource. Integers stay integers.
+func propertiesOf(r *v1alpha1.External) (map[string]any, error) {
+	set := map[string]any{}
+	if p := r.Spec.Properties; p != nil && len(p.Raw) > 0 {
+		if err := jsonutil.UnmarshalCaseSensitivePreserveInts(p.Raw, &set); err != nil {
+			return nil, fmt.Errorf("properties: %w", err)
+		}
+	}
+	if set == nil { // the properties are null
+		set = map[string]any{}
+	}
+	return set, nil
+}
+
+// visible returns what expressions see as self: the attributes that are set and not sensitive, the Namevar that is the
+// name of the resource, and ensure.
+func (d *Defaults) visible(r *v1alpha1.External, set map[string]any) map[string]any {
+	spec := &d.definition.Spec
+	self := map[string]any{}
+	for i := range spec.Attributes {
+		at := &spec.Attributes[i]
+		if value, ok := set[at.Name]; ok && !at.Sensitive {
+			self[at.Name] = converted(value, definition.SchemaType(at))
+		}
+	}
+	if only := d.definition.Namevars(); len(only) == 1 && only[0].Default == "" && !only[0].Required && self[only[0].Name] == nil {
+		self[only[0].Name] = r.Name
+	}
+	if ensure := cmp.Or(r.Spec.Ensure, spec.Ensure.Default); ensure != "" {
+		self["ensure"] = ensure
+	}
+	return self
+}
+
+func (d *Defaults) sensitive(name string) bool {
+	return slices.ContainsFunc(d.definition.Spec.Attributes, func(a v1alpha1.ExternalAttribute) bool { return a.Name == name && a.Sensitive })
+}
+
+// fromSecret reports whether a Secret has the value of an attribute.
+func fromSecret(r *v1alpha1.External, name string) bool {
+	return slices.ContainsFunc(r.Spec.PropertiesFrom, func(p v1alpha1.PropertyFrom) bool { return p.Name == name })
+}
+
+// converted returns a number as expressions expect it of its type, however it was written.
+func converted(value any, kind string) any {
+	if n, ok := value.(int64); ok && kind == "number" {
+		return float64(n)
+	}
+	return value
+}
+
+// maxError limits an error of an expression, in bytes.
+const maxError = 512
+
+// explain adds the fix to the most common error of an expression.
+func explain(err error) error {
+	message := text.Clip(text.Line(err.Error()), maxError)
+	if key, ok := strings.CutPrefix(message, "no such key: "); ok {
+		return fmt.Errorf("it reads %s, which the resource does not set: set it, or test it with has(self.%s) in the type", key, key)
+	}
+	return errors.New(message)
+}
