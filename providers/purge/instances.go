@@ -96,7 +96,10 @@ func absent(kind resource.Kind, i resource.Instance) (resource.Resource, error) 
 			delete(attributes, a.Name)
 		}
 	}
-	attributes[d.Namevar], attributes[resource.Ensure] = i.Namevar, resource.Absent
+	if _, ok := attributes[d.Namevar]; !ok { // otherwise it may be one part of the name
+		attributes[d.Namevar] = i.Namevar
+	}
+	attributes[resource.Ensure] = resource.Absent
 	raw, err := json.Marshal(attributes)
 	if err != nil {
 		return nil, err
