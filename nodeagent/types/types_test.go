@@ -1,0 +1,182 @@
+package types_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/nodeagent/types"
+)
+
+// A disk has documents in memory.
+type disk struct {
+	documents map[string][]byte
+	full      bool
+}
+
+func (d *disk) Get(name string) ([]byte, error) {
+	if body, ok := d.documents[name]; ok {
+		return body, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+func (d *disk) Put(name string, body []byte) error {
+	if d.full {
+		return errors.New("no space left on device")
+	}
+	d.documents[name] = body
+	return nil
+}
+
+func (d *disk) Retain(names ...string) error {
+	for name := range d.documents {
+		if !slices.Contains(names, name) {
+			delete(d.documents, name)
+		}
+	}
+	return nil
+}
+
+// A world is a cluster and a node's disk.
+type world struct {
+	disk     *disk
+	cluster  map[string]*v1alpha1.ExternalType
+	fetches  int
+	warnings []string
+}
+
+func newWorld(all ...*v1alpha1.ExternalType) *world {
+	w := &world{disk: &disk{documents: map[string][]byte{}}, cluster: map[string]*v1alpha1.ExternalType{}}
+	for _, t := range all {
+		w.cluster[t.Name] = t
+	}
+	return w
+}
+
+func (w *world) store() *types.Store {
+	fetch := func(_ context.Context, name string) (*v1alpha1.ExternalType, error) {
+		w.fetches++
+		if t := w.cluster[name]; t != nil {
+			return t, nil
+		}
+		return nil, fmt.Errorf("%s is not there", name)
+	}
+	return types.NewStore(w.disk, fetch, func(msg string, args ...any) { w.warnings = append(w.warnings, msg+fmt.Sprint(args...)) })
+}
+
+func zones(version string) *v1alpha1.ExternalType {
+	t := &v1alpha1.ExternalType{Spec: v1alpha1.ExternalTypeSpec{
+		Kind: "Zone", Version: version, Description: "Manages a zone.",
+		Attributes: []v1alpha1.ExternalAttribute{{
+			Name: "name", Description: "Its name.", Behaviour: v1alpha1.BehaviourNamevar, Schema: &runtime.RawExtension{Raw: []byte(`{"type":"string"}`)},
+		}},
+		Providers: []v1alpha1.ExternalProvider{{Name: "plain", Command: []string{"./main.sh"}}},
+		Source:    v1alpha1.ExternalSource{Files: map[string]string{"main.sh": "#!/bin/sh"}},
+	}}
+	t.Name = "zones"
+	return t
+}
+
+func entries(t *testing.T, typ *v1alpha1.ExternalType) []v1alpha1.CatalogEntry {
+	t.Helper()
+	digest, err := definition.Digest(typ.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := typ.Name + "@" + digest
+	return []v1alpha1.CatalogEntry{{Kind: "Zone", Name: "a", Type: ref}, {Kind: "Zone", Name: "b", Type: ref}, {Kind: "File", Name: "motd"}}
+}
+
+func TestTypeIsFetchedOnceAndSurvivesAnOutage(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(zones("1"))
+	s := w.store()
+	for range 2 {
+		all, err := s.Of(t.Context(), entries(t, zones("1")))
+		if err != nil || len(all) != 1 || all[0].Spec.Kind != "Zone" {
+			t.Fatalf("there are %v, %v", all, err)
+		}
+		s.Retain(all)
+	}
+	if w.fetches != 1 {
+		t.Errorf("it was fetched %d times", w.fetches)
+	}
+	w.cluster = nil
+	all, err := w.store().OnDisk(entries(t, zones("1")))
+	if err != nil || len(all) != 1 {
+		t.Errorf("after a restart there are %v, %v", all, err)
+	}
+}
+
+func TestAnotherContentIsNotUsed(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(zones("2"))
+	if all, err := w.store().Of(t.Context(), entries(t, zones("1"))); err == nil || !strings.Contains(err.Error(), "has changed") {
+		t.Errorf("there are %v, %v", all, err)
+	}
+	all, err := w.store().Of(t.Context(), entries(t, zones("2")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range w.disk.documents {
+		w.disk.documents[name] = []byte(strings.Replace(string(body), "#!/bin/sh", "#!/bin/evil", 1))
+	}
+	if all, err := w.store().OnDisk(entries(t, zones("2"))); err == nil {
+		t.Errorf("a damaged document is used: %v", all)
+	}
+	if again, err := w.store().Of(t.Context(), entries(t, zones("2"))); err != nil || again[0].Digest != all[0].Digest {
+		t.Errorf("it is not fetched again: %v, %v", again, err)
+	}
+}
+
+func TestAFullDiskDoesNotPreventUse(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(zones("1"))
+	w.disk.full = true
+	if all, err := w.store().Of(t.Context(), entries(t, zones("1"))); err != nil || len(all) != 1 || len(w.warnings) != 1 {
+		t.Errorf("there are %v, %v, %q", all, err, w.warnings)
+	}
+}
+
+func TestATypeOfANewerVersionHasNoKind(t *testing.T) {
+	t.Parallel()
+
+	newer := zones("1")
+	newer.Spec.Protocol = "Later"
+	w := newWorld(newer)
+	all, err := w.store().Of(t.Context(), entries(t, newer))
+	if err != nil || len(all) != 0 || len(w.warnings) != 1 || !strings.Contains(w.warnings[0], "upgrade the agent") {
+		t.Errorf("there are %v, %v, %q", all, err, w.warnings)
+	}
+}
+
+func TestUnusedTypesAreForgotten(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(zones("1"))
+	s := w.store()
+	all, err := s.Of(t.Context(), entries(t, zones("1")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Retain(all)
+	if len(w.disk.documents) != 1 {
+		t.Errorf("there are %d documents", len(w.disk.documents))
+	}
+	s.Retain(nil)
+	if len(w.disk.documents) != 0 {
+		t.Errorf("there are %d documents", len(w.disk.documents))
+	}
+}
