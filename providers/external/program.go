@@ -20,7 +20,7 @@ import (
 
 // Limits of the processes of a program.
 const (
-	maxOutput = 64 << 20  // of each stream, in bytes
+	maxOutput = 8 << 20   // of each stream, in bytes: decoded, it takes many times as much of the agent's memory
 	maxMemory = 512 << 20 // in bytes
 	maxTasks  = 256
 )
