@@ -88,18 +88,20 @@ type CatalogEntry struct {
 // UnmarshalJSON implements [json.Unmarshaler]. It sets Unknown.
 func (e *CatalogEntry) UnmarshalJSON(raw []byte) error {
 	type entry CatalogEntry // without this method
-	var all entry
+	unknown, err := decodeStrictly(raw, func() any { *e = CatalogEntry{}; return (*entry)(e) })
+	e.Unknown = unknown
+	return err
+}
+
+// decodeStrictly decodes into what a function returns empty. Unknown fields are ignored, and the first of them is
+// returned as `unknown field "limits"`.
+func decodeStrictly(raw []byte, empty func() any) (unknown string, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&all); err != nil {
-		all = entry{}
-		if lenient := json.Unmarshal(raw, &all); lenient != nil {
-			return lenient
-		}
-		all.Unknown = strings.TrimPrefix(err.Error(), "json: ")
+	if err := d.Decode(empty()); err != nil {
+		return strings.TrimPrefix(err.Error(), "json: "), json.Unmarshal(raw, empty())
 	}
-	*e = CatalogEntry(all)
-	return nil
+	return "", nil
 }
 
 // SealedValue is the value of an attribute, encrypted for one node, resource and attribute.

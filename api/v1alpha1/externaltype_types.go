@@ -111,6 +111,17 @@ type ExternalTypeSpec struct {
 	// source has the files of the program.
 	// +required
 	Source ExternalSource `json:"source"`
+
+	// Unknown is why this version of Fettle does not understand the whole spec: a newer version wrote it. "" if it does.
+	Unknown string `json:"-"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. It sets Unknown.
+func (s *ExternalTypeSpec) UnmarshalJSON(raw []byte) error {
+	type spec ExternalTypeSpec // without this method
+	unknown, err := decodeStrictly(raw, func() any { *s = ExternalTypeSpec{}; return (*spec)(s) })
+	s.Unknown = unknown
+	return err
 }
 
 // ExternalEnsure defines the values of ensure. absent is always possible.

@@ -52,7 +52,7 @@ type Store struct {
 // Types provides the definitions of external types: a *types.Store.
 type Types interface {
 	Of(ctx context.Context, entries []v1alpha1.CatalogEntry) ([]*definition.Definition, error)
-	OnDisk(entries []v1alpha1.CatalogEntry) ([]*definition.Definition, error)
+	OnDisk(entries []v1alpha1.CatalogEntry) []*definition.Definition
 	Retain(all []*definition.Definition)
 }
 
@@ -107,7 +107,7 @@ func (s *Store) LastGood() *Target {
 		t, err = assemble(n, s.load)
 	}
 	if err == nil {
-		t.Types, err = s.types.OnDisk(t.Entries)
+		t.Types = s.types.OnDisk(t.Entries)
 	}
 	if err != nil {
 		s.warn("cannot use the last good catalog on disk", "error", err)

@@ -171,5 +171,5 @@ type noTypes struct{}
 func (noTypes) Of(context.Context, []v1alpha1.CatalogEntry) ([]*definition.Definition, error) {
 	return nil, nil
 }
-func (noTypes) OnDisk([]v1alpha1.CatalogEntry) ([]*definition.Definition, error) { return nil, nil }
-func (noTypes) Retain([]*definition.Definition)                                  {}
+func (noTypes) OnDisk([]v1alpha1.CatalogEntry) []*definition.Definition { return nil }
+func (noTypes) Retain([]*definition.Definition)                         {}

@@ -45,9 +45,20 @@ func (s *Store) Of(ctx context.Context, entries []v1alpha1.CatalogEntry) ([]*def
 	})
 }
 
-// OnDisk is Of without the cluster.
-func (s *Store) OnDisk(entries []v1alpha1.CatalogEntry) ([]*definition.Definition, error) {
-	return s.all(entries, s.load)
+// OnDisk is Of without the cluster. The kinds of missing types are unknown.
+func (s *Store) OnDisk(entries []v1alpha1.CatalogEntry) []*definition.Definition {
+	all, err := s.all(entries, func(name, digest string) (*v1alpha1.ExternalTypeSpec, error) {
+		spec, err := s.load(name, digest)
+		if err != nil {
+			spec = &v1alpha1.ExternalTypeSpec{Unknown: "it is not on disk"}
+		}
+		return spec, nil
+	})
+	if err != nil {
+		s.warn("cannot use the types of the last good catalog", "error", err)
+	}
+	clear(s.known) // what is missing may be in the cluster
+	return all
 }
 
 func (s *Store) all(entries []v1alpha1.CatalogEntry, read func(name, digest string) (*v1alpha1.ExternalTypeSpec, error)) ([]*definition.Definition, error) {
@@ -127,6 +138,9 @@ func (s *Store) download(ctx context.Context, name, digest string) (*v1alpha1.Ex
 	t, err := s.fetch(ctx, name)
 	if err != nil {
 		return nil, err
+	}
+	if t.Spec.Unknown != "" { // its digest is that of what this version does not know, too
+		return &t.Spec, nil
 	}
 	if err := verify(t.Spec, digest); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package types_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -112,9 +113,8 @@ func TestTypeIsFetchedOnceAndSurvivesAnOutage(t *testing.T) {
 		t.Errorf("it was fetched %d times", w.fetches)
 	}
 	w.cluster = nil
-	all, err := w.store().OnDisk(entries(t, zones("1")))
-	if err != nil || len(all) != 1 {
-		t.Errorf("after a restart there are %v, %v", all, err)
+	if all := w.store().OnDisk(entries(t, zones("1"))); len(all) != 1 {
+		t.Errorf("after a restart there are %v", all)
 	}
 }
 
@@ -132,10 +132,11 @@ func TestAnotherContentIsNotUsed(t *testing.T) {
 	for name, body := range w.disk.documents {
 		w.disk.documents[name] = []byte(strings.Replace(string(body), "#!/bin/sh", "#!/bin/evil", 1))
 	}
-	if all, err := w.store().OnDisk(entries(t, zones("2"))); err == nil {
+	s := w.store()
+	if all := s.OnDisk(entries(t, zones("2"))); len(all) != 0 {
 		t.Errorf("a damaged document is used: %v", all)
 	}
-	if again, err := w.store().Of(t.Context(), entries(t, zones("2"))); err != nil || again[0].Digest != all[0].Digest {
+	if again, err := s.Of(t.Context(), entries(t, zones("2"))); err != nil || again[0].Digest != all[0].Digest {
 		t.Errorf("it is not fetched again: %v, %v", again, err)
 	}
 }
@@ -158,6 +159,21 @@ func TestATypeOfANewerVersionHasNoKind(t *testing.T) {
 	w := newWorld(newer)
 	all, err := w.store().Of(t.Context(), entries(t, newer))
 	if err != nil || len(all) != 0 || len(w.warnings) != 1 || !strings.Contains(w.warnings[0], "upgrade the agent") {
+		t.Errorf("there are %v, %v, %q", all, err, w.warnings)
+	}
+}
+
+func TestAFieldOfANewerVersionIsNotIgnored(t *testing.T) {
+	t.Parallel()
+
+	newer := zones("1")
+	text := `{"kind":"Zone","version":"1","description":"x","attributes":[],"providers":[],"source":{"files":{"a":"b"}},"onlyOn":["Sundays"]}`
+	if err := json.Unmarshal([]byte(text), &newer.Spec); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(newer)
+	all, err := w.store().Of(t.Context(), entries(t, newer))
+	if err != nil || len(all) != 0 || len(w.warnings) != 1 || !strings.Contains(w.warnings[0], `unknown field "onlyOn"`) {
 		t.Errorf("there are %v, %v, %q", all, err, w.warnings)
 	}
 }

@@ -36,6 +36,7 @@ func check(t *v1alpha1.ExternalType) error {
 	c := &checker{spec: &t.Spec}
 	c.add(t.Name != "" && t.Name == strings.ToLower(t.Name) && !strings.ContainsAny(t.Name, "./@"),
 		"metadata.name %q is not the plural of the kind in lower case, such as dnszones", t.Name)
+	c.add(t.Spec.Unknown == "", "this version of Fettle does not know a part of spec: %s: upgrade Fettle, or remove it", t.Spec.Unknown)
 	c.add(t.Spec.Kind != "", "spec.kind is missing: set the name of the kind, such as DNSZone")
 	c.add(v1alpha1.NewResource(t.Spec.Kind) == nil, "spec.kind %q is a built-in kind: use another name", t.Spec.Kind)
 	c.add(t.Spec.Version != "", "spec.version is missing")
