@@ -89,7 +89,7 @@ var _ = Describe("Argo CD's ConfigMap", func() {
 			kubectl(again...)
 			var cm corev1.ConfigMap
 			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: "argocd", Name: "argocd-cm"}, &cm)).To(Succeed())
-			Expect(cm.Data).To(And(HaveLen(2+len(v1alpha1.Resources())), HaveKey("url"), HaveKey("resource.customizations.health.fettle.dev_File")))
+			Expect(cm.Data).To(And(HaveLen(3+len(v1alpha1.Resources())), HaveKey("url"), HaveKey("resource.customizations.health.fettle.dev_File")))
 		}
 	})
 })

@@ -10,10 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 )
 
 // CacheOptions are for the manager that runs a [Fleet]. They leave out of the caches what no
-// reconciliation reads: managed fields, the data of ConfigMaps, Secrets that are not exposed to
+// reconciliation reads: managed fields, the data of ConfigMaps and definitions, Secrets that are not exposed to
 // nodes, the attributes in Catalogs, the Leases of other namespaces.
 func CacheOptions() cache.Options {
 	return cache.Options{
@@ -24,8 +25,9 @@ func CacheOptions() cache.Options {
 				Label:     labels.SelectorFromSet(labels.Set{v1alpha1.LabelExposeToNodes: "true"}),
 				Transform: stripAnnotations,
 			},
-			&v1alpha1.Catalog{}:     {Transform: stripAttributes},
-			&coordinationv1.Lease{}: {Transform: stripLease, Namespaces: map[string]cache.Config{v1alpha1.AgentNamespace: {}}},
+			&v1alpha1.Catalog{}:                {Transform: stripAttributes},
+			externalkinds.DefinitionMetadata(): {Transform: stripMetadata},
+			&coordinationv1.Lease{}:            {Transform: stripLease, Namespaces: map[string]cache.Config{v1alpha1.AgentNamespace: {}}},
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
+	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
 )
 
@@ -17,6 +18,7 @@ type compilation struct {
 	compiler.Result
 	problems    map[v1alpha1.ResourceRef][]compiler.Problem
 	generations map[v1alpha1.ResourceRef]int64
+	types       []externalkinds.Type
 	revision    int // of Fleet.edits
 }
 
@@ -26,7 +28,8 @@ func (r *Fleet) compile(ctx context.Context, s *snapshot) error {
 	seals := sources.Sealer{Reader: reader, Existing: func(node string) []v1alpha1.CatalogEntry { return r.entriesOf(node, s) }}
 	resources := slices.Collect(maps.Values(s.live))
 	result := r.compiler.Compile(compiler.Input{
-		Nodes: s.compilerNodes(), Resources: resources, Kinds: r.Kinds,
+		Nodes: s.compilerNodes(r.lostIn(s)), Resources: resources,
+		Kinds: slices.Concat(r.Kinds, s.external.Kinds), External: s.external.External, Refused: s.external.Refused,
 		ConfigMap: reader.ConfigMap, Secret: reader.Secret, Seal: seals.Seal,
 	})
 	if err := reader.Close(); err != nil {
@@ -36,6 +39,7 @@ func (r *Fleet) compile(ctx context.Context, s *snapshot) error {
 		Result:      result,
 		problems:    map[v1alpha1.ResourceRef][]compiler.Problem{},
 		generations: make(map[v1alpha1.ResourceRef]int64, len(resources)),
+		types:       s.external.Types,
 		revision:    r.edits.Observe(resources),
 	}
 	for _, p := range result.Problems {
@@ -61,6 +65,37 @@ func (r *Fleet) entriesOf(node string, s *snapshot) (entries []v1alpha1.CatalogE
 	return entries
 }
 
+// lostIn returns a function that returns the resources of a node that cannot be read, sorted.
+func (r *Fleet) lostIn(s *snapshot) func(*v1alpha1.NodeCatalog) []v1alpha1.ResourceRef {
+	entries := r.entriesIn(s)
+	shared := map[string][]v1alpha1.ResourceRef{} // by name of the Catalog
+	lost := func(all []v1alpha1.CatalogEntry) (refs []v1alpha1.ResourceRef) {
+		for _, e := range all {
+			if ref := e.Ref(); s.external.Lost(ref) {
+				refs = append(refs, ref)
+			}
+		}
+		return refs
+	}
+	return func(nc *v1alpha1.NodeCatalog) []v1alpha1.ResourceRef {
+		spec := r.specs.of(nc)
+		refs := lost(spec.Entries)
+		for _, c := range spec.Catalogs {
+			if _, known := shared[c.Name]; !known {
+				shared[c.Name] = lost(entries(c.Name))
+			}
+			refs = append(refs, shared[c.Name]...)
+		}
+		for _, w := range spec.Withheld {
+			if s.external.Lost(w.Ref) {
+				refs = append(refs, w.Ref)
+			}
+		}
+		slices.Sort(refs)
+		return slices.Compact(refs)
+	}
+}
+
 // noteChanges tells the progress of nodes what their next desired spec changes.
 func (r *Fleet) noteChanges(next *compilation) {
 	r.progress.Retain(func(node string) bool { return next.Nodes[node] != nil })
@@ -82,12 +117,14 @@ func (r *Fleet) noteChanges(next *compilation) {
 	}
 }
 
-// vanished reports whether a resource is missing that was there in the last compilation.
+// vanished reports whether a resource or an ExternalType is missing that was there in the last compilation.
 func (r *Fleet) vanished(s *snapshot) bool {
 	for ref := range r.compiled.generations {
 		if s.live[ref] == nil {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(r.compiled.types, func(t externalkinds.Type) bool {
+		return !slices.ContainsFunc(s.external.Types, func(o externalkinds.Type) bool { return o.Name == t.Name })
+	})
 }

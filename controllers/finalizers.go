@@ -82,7 +82,7 @@ func (r *Fleet) waitingDeletions(s *snapshot) map[v1alpha1.Resource]*cleanup.Wai
 			nodes = r.unsettledNodes(s)
 		}
 		all[o] = &cleanup.Waiting{}
-		abandoned := o.GetAnnotations()[v1alpha1.AnnotationAbandonCleanup] == "true" || r.uninstall.kinds[o.KindName()]
+		abandoned := o.GetAnnotations()[v1alpha1.AnnotationAbandonCleanup] == "true" || r.uninstall.kinds[o.KindName()] || s.external.Lost(v1alpha1.RefOf(o))
 		if abandoned {
 			continue
 		}
@@ -122,11 +122,11 @@ func (r *Fleet) cleanupState(o v1alpha1.Resource, n nodestatus.Node, differ *con
 }
 
 func (r *Fleet) toggleFinalizer(ctx context.Context, o v1alpha1.Resource) error {
-	next := copyOf(o)
+	before, next := patchable(o), patchable(o)
 	if !controllerutil.RemoveFinalizer(next, v1alpha1.FinalizerCleanup) {
 		controllerutil.AddFinalizer(next, v1alpha1.FinalizerCleanup)
 	}
 	// Only if nobody changed the resource since: the finalizers of others must not be lost.
-	err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	return wrap(client.IgnoreNotFound(err), "cannot change finalizers of "+string(v1alpha1.RefOf(o)))
 }

@@ -8,6 +8,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
 	"github.com/fettle-dev/fettle/internal/fleet/drifts"
+	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/progress"
@@ -51,7 +53,7 @@ type Fleet struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	Kinds    []resource.Kind
+	Kinds    []resource.Kind // the built-in ones
 	// LeaseDuration is the time after which an agent without a heartbeat is silent, in whole
 	// seconds; 0 is heartbeat.DefaultLeaseDuration.
 	LeaseDuration time.Duration
@@ -74,6 +76,7 @@ type Fleet struct {
 	unreachable bool // the API server did not answer the last probe; of CheckHeartbeats alone
 
 	// The desired state.
+	external    externalkinds.Kinds
 	sources     sources.Sources
 	compiler    compiler.Compiler
 	compiled    *compilation // nil before the first reconciliation
@@ -140,38 +143,60 @@ func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 // only what differs is written.
 const resyncPeriod = time.Minute
 
+// begin is for a manager that has written nothing yet.
+func (r *Fleet) begin() {
+	r.external.Live, r.external.Cached = r.Live, cmp.Or[client.Reader](r.external.Cached, r.Client)
+	r.specs, r.refusals, r.statusWritten = specs{}, limits.Refusals{}, map[v1alpha1.ResourceRef]writtenStatus{}
+}
+
+// compileAndPublish compiles, and publishes unless Fettle is being uninstalled. failed is why some of that is not written;
+// everything else goes on.
+func (r *Fleet) compileAndPublish(ctx context.Context, s *snapshot) (failed, err error) {
+	begin := r.Clock.Now()
+	if err := r.compile(ctx, s); err != nil {
+		return nil, err
+	}
+	compiled := r.Clock.Now()
+	r.Metrics.compile.Observe(compiled.Sub(begin).Seconds())
+	if !r.uninstall.inProgress() {
+		failed = r.publish(ctx, s)
+		r.Metrics.observePublish(r.Clock.Since(compiled), r.Clock.Now(), failed)
+		r.managed.Store(&Managed{Resources: len(r.compiled.generations), Nodes: len(r.compiled.Nodes)})
+	}
+	return failed, nil
+}
+
 // reconcile returns when to come back though nothing happens. Where a part fails,
 // the others go on.
 func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, error) {
-	if r.compiled == nil { // nothing was written yet
-		r.specs, r.refusals, r.statusWritten = specs{}, limits.Refusals{}, map[v1alpha1.ResourceRef]writtenStatus{}
+	if r.compiled == nil {
+		r.begin()
 	}
 	s, err := r.gather(ctx)
 	if err != nil {
 		return 0, err
 	}
+	if wait := s.external.Syncing; wait > 0 {
+		r.Invalidate()
+		return wait, nil
+	}
 	uninstalling := r.uninstall.inProgress()
 	if err := r.checkDefinitions(ctx, s); err != nil {
 		return 0, err
 	}
+	var failed []error
 	if compile || uninstalling && !r.uninstall.inProgress() {
-		begin := r.Clock.Now()
-		if err := r.compile(ctx, s); err != nil {
+		unpublished, err := r.compileAndPublish(ctx, s)
+		if err != nil {
 			return 0, err
 		}
-		compiled := r.Clock.Now()
-		r.Metrics.compile.Observe(compiled.Sub(begin).Seconds())
-		if !r.uninstall.inProgress() {
-			err = r.publish(ctx, s)
-			r.Metrics.observePublish(r.Clock.Since(compiled), r.Clock.Now(), err)
-			r.managed.Store(&Managed{Resources: len(r.compiled.generations), Nodes: len(r.compiled.Nodes)})
-		}
+		failed = append(failed, unpublished)
 	}
-	failed := []error{err}
 	wait := limits.Wait(r.scheduleRecompile())
 	wait.Add(resyncPeriod)
+	wait.Add(s.external.Retry)
 	for _, step := range []func(context.Context, *snapshot) (time.Duration, error){
-		r.collectCatalogs, r.reconcileLeases, r.markSilentNodes, r.reconcileFinalizers, r.reportStatuses, r.reportDrift,
+		r.collectCatalogs, r.reconcileLeases, r.markSilentNodes, r.reconcileFinalizers, r.reportStatuses, r.reportTypes, r.reportDrift,
 	} {
 		again, err := step(ctx, s)
 		wait.Add(again)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -25,6 +28,7 @@ type snapshot struct {
 	catalogs     map[string]*v1alpha1.Catalog
 	live         map[v1alpha1.ResourceRef]v1alpha1.Resource // of all kinds
 	deleting     []v1alpha1.Resource
+	external     *externalkinds.Snapshot
 }
 
 func (r *Fleet) gather(ctx context.Context) (*snapshot, error) {
@@ -64,11 +68,7 @@ func (r *Fleet) gatherResources(ctx context.Context, s *snapshot) error {
 		}
 		if err == nil {
 			err = apimeta.EachListItem(list, func(o runtime.Object) error {
-				if res := o.(v1alpha1.Resource); res.GetDeletionTimestamp() == nil {
-					s.live[v1alpha1.RefOf(res)] = res
-				} else {
-					s.deleting = append(s.deleting, res)
-				}
+				s.add(o.(v1alpha1.Resource))
 				return nil
 			})
 		}
@@ -76,7 +76,23 @@ func (r *Fleet) gatherResources(ctx context.Context, s *snapshot) error {
 			return fmt.Errorf("cannot gather resources of kind %s: %w", kind.KindName(), err)
 		}
 	}
+	external, err := r.external.Follow(ctx, r.Clock.Now())
+	if err != nil {
+		return fmt.Errorf("cannot gather resources of external types: %w", err)
+	}
+	s.external = external
+	for _, res := range external.Resources {
+		s.add(res)
+	}
 	return nil
+}
+
+func (s *snapshot) add(res v1alpha1.Resource) {
+	if res.GetDeletionTimestamp() == nil {
+		s.live[v1alpha1.RefOf(res)] = res
+	} else {
+		s.deleting = append(s.deleting, res)
+	}
 }
 
 func (r *Fleet) list(ctx context.Context, list client.ObjectList) error {
@@ -89,13 +105,14 @@ func nodeMetadata() *metav1.PartialObjectMetadataList {
 	return list
 }
 
-// compilerNodes returns the nodes with the facts and keys that their agents reported.
-func (s *snapshot) compilerNodes() []compiler.Node {
+// compilerNodes returns the nodes with the facts and keys that their agents reported, and with the resources that they
+// have and that cannot be read: lost returns these.
+func (s *snapshot) compilerNodes(lost func(*v1alpha1.NodeCatalog) []v1alpha1.ResourceRef) []compiler.Node {
 	all := make([]compiler.Node, 0, len(s.nodes))
 	for name, o := range s.nodes {
 		n := compiler.Node{Name: name, Labels: o.Labels, Annotations: o.Annotations}
 		if nc := s.nodeCatalogs[name]; nc != nil {
-			n.PublicKey = nc.Status.PublicKey
+			n.PublicKey, n.Retained = nc.Status.PublicKey, lost(nc)
 			if raw := nc.Status.Facts; raw != nil && len(raw.Raw) > 0 {
 				n.Facts, n.FactsKey = func() resource.Facts { return decodeFacts(raw.Raw) }, string(raw.Raw)
 			}
@@ -112,6 +129,15 @@ func decodeFacts(raw []byte) (facts resource.Facts) {
 		return nil
 	}
 	return facts
+}
+
+// kindNames returns the kinds whose resources are known.
+func (s *snapshot) kindNames() []string {
+	names := slices.Sorted(maps.Keys(s.external.External))
+	for _, o := range v1alpha1.Resources() {
+		names = append(names, o.KindName())
+	}
+	return names
 }
 
 // exists reports whether there is a Node.

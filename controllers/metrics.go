@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
@@ -17,6 +16,8 @@ type Metrics struct {
 	droppedEvents, reconcileErrors prometheus.Counter
 	resources, nodes               *prometheus.GaugeVec
 	compile, publish               prometheus.Histogram
+
+	counted map[[2]string]int // resources by kind and state
 }
 
 // NewMetrics registers the metrics of a fleet, which panics if they are registered already. nil registers none.
@@ -67,11 +68,11 @@ type census struct {
 
 // newCensus has zeros for every state and kind, so that a series does not end when its last member
 // leaves it.
-func newCensus() *census {
+func newCensus(kinds []string) *census {
 	c := &census{map[[2]string]int{}, map[string]int{}}
-	for _, o := range v1alpha1.Resources() {
+	for _, kind := range kinds {
 		for _, state := range conditions.Summaries() {
-			c.resources[[2]string{o.KindName(), state}] = 0
+			c.resources[[2]string{kind, state}] = 0
 		}
 	}
 	for _, state := range nodestatus.NodeStates() {
@@ -80,7 +81,14 @@ func newCensus() *census {
 	return c
 }
 
+// setCensus ends the series of kinds that are gone.
 func (m *Metrics) setCensus(c *census) {
+	for labels := range m.counted {
+		if _, stays := c.resources[labels]; !stays {
+			m.resources.DeleteLabelValues(labels[0], labels[1])
+		}
+	}
+	m.counted = c.resources
 	for labels, n := range c.resources {
 		m.resources.WithLabelValues(labels[0], labels[1]).Set(float64(n))
 	}

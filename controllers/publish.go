@@ -113,8 +113,8 @@ func (r *Fleet) applyBudget(ctx context.Context, s *snapshot, updates []update) 
 // the cluster has from earlier ones.
 func (r *Fleet) entriesIn(s *snapshot) func(name string) []v1alpha1.CatalogEntry {
 	return func(name string) []v1alpha1.CatalogEntry {
-		if c := r.compiled.Catalogs[name]; c != nil {
-			return c.Entries
+		if r.compiled != nil && r.compiled.Catalogs[name] != nil {
+			return r.compiled.Catalogs[name].Entries
 		}
 		if c := s.catalogs[name]; c != nil {
 			return c.Entries

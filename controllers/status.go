@@ -99,7 +99,7 @@ func (r *Fleet) nodeStatus(name string, want *compiler.NodeResult, nc *v1alpha1.
 
 // planStatuses returns the updates of resources that nodes are to have.
 func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpdate) {
-	c := newCensus()
+	c := newCensus(s.kindNames())
 	index := r.indexNodes(s, c)
 	for ref, o := range s.live {
 		generation, compiled := r.compiled.generations[ref]
@@ -130,11 +130,26 @@ func appendIfChanged(updates []statusUpdate, o v1alpha1.Resource, next v1alpha1.
 
 func (r *Fleet) writeStatus(ctx context.Context, u statusUpdate) error {
 	ref := v1alpha1.RefOf(u.resource)
-	err := r.Client.Status().Patch(ctx, copyOf(u.resource), statusPatch(u.status))
+	err := r.Client.Status().Patch(ctx, patchable(u.resource), statusPatch(u.status))
 	if err == nil {
 		conditions.Record(r.Recorder, u.resource, conditions.ResourceEvents(*u.resource.GetStatus(), u.status)...)
 	}
 	return wrap(client.IgnoreNotFound(err), "cannot write the status of "+string(ref))
+}
+
+// reportTypes writes the status of every ExternalType that has changed.
+func (r *Fleet) reportTypes(ctx context.Context, s *snapshot) (time.Duration, error) {
+	errs := each(len(s.external.Types), func(i int) error {
+		t := s.external.Types[i]
+		status, outdated := t.Outdated()
+		if !outdated {
+			return nil
+		}
+		o := &v1alpha1.ExternalType{ObjectMeta: metav1.ObjectMeta{Name: t.Name}}
+		err := r.Client.Status().Patch(ctx, o, mergePatch{"status": status})
+		return wrap(client.IgnoreNotFound(err), "cannot write the status of ExternalType "+t.Name)
+	})
+	return 0, errors.Join(errs...)
 }
 
 // reportDrift records the drift that nodes corrected on the resources, and returns when the next event

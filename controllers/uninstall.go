@@ -34,7 +34,7 @@ func (r *Fleet) checkDefinitions(ctx context.Context, s *snapshot) error {
 	if !r.mayBeUninstalled(s) {
 		return nil
 	}
-	kinds := []string{"NodeCatalog", "Catalog"}
+	kinds := []string{"NodeCatalog", "Catalog", "ExternalType"}
 	for _, o := range v1alpha1.Resources() {
 		kinds = append(kinds, o.KindName())
 	}

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"reflect"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
+	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 )
 
@@ -51,7 +53,15 @@ func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 	for _, kind := range v1alpha1.Resources() {
 		b = b.Watches(kind, r.resourceEvents())
 	}
-	return b.Complete(r)
+	b = b.Watches(&v1alpha1.ExternalType{}, always(r.enqueueBatch), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesMetadata(externalkinds.DefinitionMetadata(), always(r.enqueueBatch), builder.WithPredicates(predicate.NewPredicateFuncs(externalkinds.IsDefinition)))
+	c, err := b.Build(r)
+	if err != nil {
+		return fmt.Errorf("cannot set up the controller: %w", err)
+	}
+	r.external.Cached = mgr.GetCache()
+	r.external.Watches = &externalkinds.Watches{Controller: c, Cache: mgr.GetCache(), Handler: r.resourceEvents(), Synced: r.enqueueCompile}
+	return nil
 }
 
 // resourceEvents ignores changes of a resource's status and of metadata that are not ours.

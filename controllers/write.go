@@ -32,8 +32,14 @@ func isRejection(err error) bool {
 		apierrors.IsInvalid(err) || apierrors.IsInternalError(err)
 }
 
-// copyOf returns a copy of an object of a cache, to be changed by a request.
-func copyOf(o v1alpha1.Resource) v1alpha1.Resource { return o.DeepCopyObject().(v1alpha1.Resource) }
+// patchable returns a copy of an object of a cache, to be changed by a patch of its metadata or status. Of a resource of an
+// external type, which is not a type of the client, it has the metadata.
+func patchable(o v1alpha1.Resource) client.Object {
+	if e, ok := o.(*v1alpha1.External); ok {
+		return e.PartialObjectMetadata.DeepCopy()
+	}
+	return o.DeepCopyObject().(client.Object)
+}
 
 // A mergePatch is a JSON merge patch.
 type mergePatch map[string]any

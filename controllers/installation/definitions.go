@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
@@ -15,15 +16,35 @@ import (
 // checkDefinitions returns an error that names the kinds that the API server does not serve, or
 // whose CustomResourceDefinition is being deleted. One request tells, which any account may make.
 func (i *Installation) checkDefinitions(ctx context.Context) error {
-	var list metav1.APIResourceList
-	err := i.rest.Get().AbsPath("/apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version).Do(ctx).Into(&list)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("cannot reach the API server: %w", err)
+	served, err := i.served(ctx, v1alpha1.GroupVersion)
+	if err != nil {
+		return err
 	}
-	if problems := definitionProblems(list.APIResources); len(problems) > 0 {
-		return &missingError{problems, len(list.APIResources) == 0}
+	if problems := definitionProblems(served); len(problems) > 0 {
+		return &missingError{problems, len(served) == 0}
 	}
 	return nil
+}
+
+// served returns the resources of an API group and version that the API server serves.
+func (i *Installation) served(ctx context.Context, gv schema.GroupVersion) ([]metav1.APIResource, error) {
+	var list metav1.APIResourceList
+	err := i.rest.Get().AbsPath("/apis", gv.Group, gv.Version).Do(ctx).Into(&list)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("cannot reach the API server: %w", err)
+	}
+	return list.APIResources, nil
+}
+
+// externalKinds returns the kinds of external types.
+func (i *Installation) externalKinds(ctx context.Context) (kinds []string, err error) {
+	served, err := i.served(ctx, v1alpha1.ExternalGroupVersion)
+	for _, r := range served {
+		if !strings.Contains(r.Name, "/") && v1alpha1.NewResource(r.Kind) == nil {
+			kinds = append(kinds, r.Kind)
+		}
+	}
+	return kinds, err
 }
 
 // A missingError describes kinds that cannot be used.

@@ -124,9 +124,14 @@ func (i *Installation) releaseAll(ctx context.Context) (removed int, err error) 
 }
 
 func (i *Installation) releaseOnce(ctx context.Context) (removed int, err error) {
-	var failed []error
-	for _, kind := range v1alpha1.Resources() {
-		n, err := i.releaseKind(ctx, kind.KindName())
+	var kinds []string
+	for _, o := range v1alpha1.Resources() {
+		kinds = append(kinds, o.KindName())
+	}
+	external, err := i.externalKinds(ctx)
+	failed := []error{err}
+	for _, kind := range append(kinds, external...) {
+		n, err := i.releaseKind(ctx, kind)
 		removed += n
 		failed = append(failed, err)
 	}
@@ -137,7 +142,7 @@ func (i *Installation) releaseKind(ctx context.Context, kind string) (removed in
 	var failed []error
 	for page := ""; ; {
 		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
+		list.SetGroupVersionKind(v1alpha1.GroupVersionOf(kind).WithKind(kind + "List"))
 		err := i.client.List(ctx, list, client.Limit(pageSize), client.Continue(page))
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) { // its definition is gone
 			return removed, errors.Join(failed...)
@@ -161,7 +166,7 @@ func (i *Installation) releaseKind(ctx context.Context, kind string) (removed in
 }
 
 func (i *Installation) releaseOne(ctx context.Context, kind string, o *metav1.PartialObjectMetadata) (removed bool, err error) {
-	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	o.SetGroupVersionKind(v1alpha1.GroupVersionOf(kind).WithKind(kind))
 	next := o.DeepCopy()
 	if !controllerutil.RemoveFinalizer(next, v1alpha1.FinalizerCleanup) {
 		return false, nil

@@ -17,7 +17,7 @@ import (
 
 // A Compiler compiles a fleet from the beginning each time. It only retains the results of expressions on nodes that do
 // not change; the result of a compilation does not depend on earlier ones. The zero value is ready to use. A Compiler is
-// for one set of kinds, and not safe for concurrent use.
+// for one set of built-in kinds, and not safe for concurrent use.
 type Compiler struct {
 	env        expression.Environment
 	selections memo[*targeting.Selection]

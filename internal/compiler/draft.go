@@ -69,7 +69,12 @@ type binder struct {
 // draft never fails: an error becomes the draft's fault.
 func (by drafter) draft(r v1alpha1.Resource) *Draft {
 	d := &Draft{rendering: rendering{Entry: newEntry(r)}}
+	d.Entry.Type = by.External[d.Entry.Kind].Type
 	d.Ref = d.Entry.Ref()
+	if f := by.External[d.Entry.Kind].Fault; f != nil {
+		d.Fault, d.Edges = f, edgesOf(d.Entry.Edges)
+		return d
+	}
 	if why, ok := by.Refused[d.Ref]; ok {
 		d.Fault = fault.New(v1alpha1.ReasonInvalidSpec, "%s", why)
 		return d

@@ -10,10 +10,11 @@ import (
 type Input struct {
 	Nodes     []Node
 	Resources []v1alpha1.Resource // of every kind, in any order
-	Kinds     []resource.Kind
-	// Refused maps resources that are missing from Resources, because they are invalid, to an
-	// explanation. Only [Local], [Prepare] and [Sketch] use it: they report a problem for each, and for the
-	// resources that depend on them.
+	Kinds     []resource.Kind     // built-in ones and those of external types
+	// External maps kinds of external types to what the compiler has to know of them.
+	External map[string]ExternalKind
+	// Refused maps invalid resources to an explanation: a problem is reported for each, and for the resources that
+	// depend on them. For [Local], [Prepare] and [Sketch], they may be missing from Resources.
 	Refused map[v1alpha1.ResourceRef]string
 	// ConfigMap returns the value of a key, or false if it does not exist. nil has no keys.
 	ConfigMap func(ref v1alpha1.KeyRef) (value string, ok bool)
@@ -23,6 +24,14 @@ type Input struct {
 	// It should return the same bytes for the same arguments if it can: a new value changes the node's catalog. An
 	// error is about the node's key.
 	Seal Sealer
+}
+
+// An ExternalKind is a kind that an ExternalType defines.
+type ExternalKind struct {
+	// Type is the type of catalog entries: the name of the ExternalType, @ and its digest.
+	Type string
+	// Fault withholds all resources of the kind; nil does not. The kind may then be missing from Kinds.
+	Fault *fault.Fault
 }
 
 // A Sealer seals a value for one attribute of a resource on one node.
@@ -40,7 +49,17 @@ type Node struct {
 	// PublicKey is the key that secrets are sealed to; "" if the agent has not published one. Resources that need it
 	// are withheld until then.
 	PublicKey string
+	// Retained are resources that the node has and that nobody deleted, although they are missing from the input: the
+	// definition of their kind is gone, or they cannot be read. They are withheld, so that the node leaves the objects as
+	// they are.
+	Retained []v1alpha1.ResourceRef
 }
+
+// A Fault is the reason of a problem.
+type Fault = fault.Fault
+
+// NewFault formats the message of a fault, and escapes unprintable characters.
+func NewFault(reason, format string, args ...any) *Fault { return fault.New(reason, format, args...) }
 
 // A Problem withholds a resource from one node, or from all nodes that it selects.
 type Problem = fault.Problem

@@ -47,6 +47,9 @@ func reports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (list []v1a
 		}
 	}
 	for _, w := range run.Withheld {
+		if w.Reason == v1alpha1.ReasonUninstalled { // nobody can correct it
+			continue
+		}
 		all = append(all, v1alpha1.ResourceReport{
 			Ref: v1alpha1.ReportedRef(w.Ref), State: v1alpha1.StateWithheld, Message: cut(strings.TrimSuffix(w.Reason+": "+w.Message, ": "), maxMessage),
 		})
