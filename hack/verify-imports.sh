@@ -24,6 +24,8 @@ table() {
 		internal/host/linux/resolve ours/internal/host/linux/removal  no
 		internal/host/linux/entry   ours/internal/text                no
 		internal/host/linux     ours/internal/resource                no
+		internal/host/linux/limit   github.com/godbus/dbus/v5         yes
+		internal/host/linux/sandbox github.com/godbus/dbus/v5         no
 		internal/resource       ours/internal/host                    yes
 		internal/resource       ours/api/v1alpha1                     no
 		internal/resource       ours/internal/host/hosttest           no

@@ -198,18 +198,23 @@ type Cmd struct {
 	Job Job
 }
 
-// A Confinement limits a command and all processes that it starts. They end with it.
+// A Confinement limits a command. The command does not start if the host can't confine it. All processes that it starts
+// are killed when it ends; those of a Run without systemd on the host only if they stayed in its process group.
 type Confinement struct {
-	// ReadOnly prevents changes of the host: the command has namespaces of its own in which every file
-	// system is read-only, an empty writable /tmp, no sockets, no network, and of root's capabilities only that to read
-	// all files. It applies to a Query; a Run may change the host.
+	// ReadOnly prevents a Query from changing the host. Its command has mount, pid, ipc, uts and network namespaces of
+	// its own. In them, every file system is read-only, /run is empty, /dev has only null, zero, full, random, urandom,
+	// tty and shm, and /tmp, /var/tmp and /dev/shm are empty and take up to 64 MiB each. Of root's capabilities it has
+	// only the one to read all files. It cannot create Unix sockets. A Run ignores ReadOnly.
 	ReadOnly bool
-	// Network leaves the network of the host to a ReadOnly command.
+	// Network leaves the network of the host to a ReadOnly command, but neither its Unix nor its vsock sockets.
 	Network bool
-	// Sockets are paths of Unix sockets that a ReadOnly command can connect to. Missing ones are ignored.
+	// Sockets are paths of Unix sockets that a ReadOnly command can connect to. Missing ones are ignored. With any, the
+	// command can also connect to other sockets outside the empty directories, if they are in the file system, and to
+	// abstract ones if it has the Network.
 	Sockets []string
-	// Memory and Tasks limit the memory, in bytes, and the number of processes and threads; 0 is no limit. Without systemd
-	// on the host, Memory limits each process.
+	// Memory and Tasks limit the memory, in bytes, and the number of processes and threads; 0 is no limit. systemd
+	// applies them to all processes together. Without it, there is no limit on Tasks, and Memory is what each process
+	// can have for itself alone.
 	Memory int64
 	Tasks  int
 }

@@ -55,11 +55,11 @@ func (h *Host) write(path string, f host.NewFile, put func(host.NewFile) ([sha25
 	}
 	sum, err := put(f)
 	if err != nil {
-		h.record("!", "write", path, "failed")
+		h.record("write", path, "failed")
 		return sum, err
 	}
 	info, err := h.owned(path, owner)
-	h.record("!", "write", path, octal(info.Mode), name(info.UID), name(info.GID))
+	h.record("write", path, octal(info.Mode), name(info.UID), name(info.GID))
 	return sum, err
 }
 
@@ -83,7 +83,7 @@ func (h *Host) owned(path string, owner ids) (host.FileInfo, error) {
 
 // Mkdir implements [host.Host]: "! mkdir PATH MODE".
 func (h *Host) Mkdir(path string, mode uint32) error {
-	h.record("!", "mkdir", path, octal(mode))
+	h.record("mkdir", path, octal(mode))
 	if err := h.files.Mkdir(path, mode); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (h *Host) Mkdir(path string, mode uint32) error {
 
 // Symlink implements [host.Host]: "! symlink PATH TEXT".
 func (h *Host) Symlink(text, path string) error {
-	h.record("!", "symlink", path, text)
+	h.record("symlink", path, text)
 	if err := h.files.Symlink(text, path); err != nil {
 		return err
 	}
@@ -121,13 +121,13 @@ func (h *Host) edit(path string, change func(host.WritableHandle) error) error {
 
 // Remove implements [host.Host]: "! remove PATH".
 func (h *Host) Remove(path string) error {
-	h.record("!", "remove", path)
+	h.record("remove", path)
 	return h.files.Remove(path)
 }
 
 // RemoveAll implements [host.Host]: "! removeall PATH".
 func (h *Host) RemoveAll(path string) error {
-	h.record("!", "removeall", path)
+	h.record("removeall", path)
 	return h.files.RemoveAll(path)
 }
 

@@ -80,7 +80,7 @@ func (n writable) Edit(name string) (host.WritableHandle, error) {
 }
 
 func (n writable) Chown(uid, gid int) error {
-	n.h.record("!", "chown", n.Path(), name(uid), name(gid))
+	n.h.record("chown", n.Path(), name(uid), name(gid))
 	if n.h.owners.real() {
 		return n.w.Chown(uid, gid)
 	}
@@ -93,12 +93,12 @@ func (n writable) Chown(uid, gid int) error {
 }
 
 func (n writable) Chmod(mode uint32) error {
-	n.h.record("!", "chmod", n.Path(), octal(mode))
+	n.h.record("chmod", n.Path(), octal(mode))
 	return n.w.Chmod(mode)
 }
 
 func (n writable) SetXattr(name string, value []byte) error {
-	n.h.record("!", "setxattr", n.Path(), name, strings.TrimRight(string(value), "\x00"))
+	n.h.record("setxattr", n.Path(), name, strings.TrimRight(string(value), "\x00"))
 	return n.w.SetXattr(name, value)
 }
 
@@ -109,12 +109,12 @@ func (n writable) WriteFile(ctx context.Context, name string, f host.NewFile) ([
 }
 
 func (n writable) Mkdir(name string, mode uint32) (host.WritableHandle, error) {
-	n.h.record("!", "mkdir", n.in(name), octal(mode))
+	n.h.record("mkdir", n.in(name), octal(mode))
 	return n.h.made(n.w.Mkdir(name, mode))
 }
 
 func (n writable) Symlink(text, name string) (host.WritableHandle, error) {
-	n.h.record("!", "symlink", n.in(name), text)
+	n.h.record("symlink", n.in(name), text)
 	return n.h.made(n.w.Symlink(text, name))
 }
 
@@ -127,11 +127,11 @@ func (h *Host) made(n host.WritableHandle, err error) (host.WritableHandle, erro
 }
 
 func (n writable) Remove(name string, was *host.FileInfo) error {
-	n.h.record("!", "remove", n.in(name))
+	n.h.record("remove", n.in(name))
 	return n.w.Remove(name, was)
 }
 
 func (n writable) RemoveAll(name string) error {
-	n.h.record("!", "removeall", n.in(name))
+	n.h.record("removeall", n.in(name))
 	return n.w.RemoveAll(name)
 }

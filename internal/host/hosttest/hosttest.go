@@ -100,7 +100,7 @@ func (h *Host) Handle(name string, run func(cmd host.Cmd) host.Result) {
 // Transcript returns everything since the start or the last Reset, in order: "? argv"
 // for a Query, "! argv" for a Run, and for changes of files the verb and its
 // arguments, such as "! write /etc/motd 0644 root root". Arguments with spaces or quotes are
-// quoted as in Go. It never contains Stdin, Env or the contents of files.
+// quoted as in Go. The Confinement of a command follows it, such as in "? argv (read-only, network)". It never contains Stdin, Env or the contents of files.
 func (h *Host) Transcript() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,13 +173,30 @@ func (h *Host) call(ctx context.Context, mark string, cmd host.Cmd) (host.Result
 	if err := ctx.Err(); err != nil {
 		return host.Result{}, fmt.Errorf("cannot run %q: %w", cmd.Args[0], err)
 	}
-	h.record(mark, cmd.Args...)
+	h.mu.Lock()
+	h.transcript = append(h.transcript, mark+" "+line(cmd.Args)+confinement(cmd.Confinement))
+	h.mu.Unlock()
 	run := h.command(cmd.Args[0])
 	if run == nil {
 		h.t.Errorf("hosttest: unknown command %s: add h.Handle(%q, ...)", line(cmd.Args), cmd.Args[0])
 		return host.Result{}, fmt.Errorf("cannot run %q: %w", cmd.Args[0], fs.ErrNotExist)
 	}
 	return bound(run(cmd), cmd.MaxOutput), nil
+}
+
+// confinement describes what a command may do.
+func confinement(c *host.Confinement) string {
+	if c == nil {
+		return ""
+	}
+	words := []string{"limited"}
+	if c.ReadOnly {
+		words[0] = "read-only"
+	}
+	if c.Network {
+		words = append(words, "network")
+	}
+	return " (" + strings.Join(append(words, c.Sockets...), ", ") + ")"
 }
 
 func (h *Host) command(name string) func(host.Cmd) host.Result {
@@ -205,10 +222,11 @@ func bound(res host.Result, limit int) host.Result {
 	return res
 }
 
-func (h *Host) record(mark string, words ...string) {
+// record adds a change to the transcript.
+func (h *Host) record(words ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.transcript = append(h.transcript, mark+" "+line(words))
+	h.transcript = append(h.transcript, "! "+line(words))
 }
 
 // line joins words to one unambiguous line.

@@ -65,6 +65,19 @@ func TestTranscriptRecordsQueriesAndChangesInOrder(t *testing.T) {
 	}
 }
 
+func TestTranscriptShowsHowCommandsAreConfined(t *testing.T) {
+	h := hosttest.New(t)
+	h.Handle("probe", func(host.Cmd) host.Result { return host.Result{} })
+	for _, c := range []*host.Confinement{nil, {Memory: 1}, {ReadOnly: true}, {ReadOnly: true, Network: true, Sockets: []string{"/run/a.sock"}}} {
+		_, err := h.Query(t.Context(), host.Cmd{Args: []string{"probe"}, Confinement: c})
+		must(t, err)
+	}
+	want := []string{"? probe", "? probe (limited)", "? probe (read-only)", "? probe (read-only, network, /run/a.sock)"}
+	if diff := cmp.Diff(want, h.Transcript()); diff != "" {
+		t.Errorf("transcript (-want +got):\n%s", diff)
+	}
+}
+
 func TestOwnersCanBeSet(t *testing.T) {
 	h := hosttest.New(t)
 	mode := uint32(0o4755)

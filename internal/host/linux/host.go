@@ -123,7 +123,7 @@ func (h *Host) Close() error { return errors.Join(h.rootFile.Close(), h.commands
 
 // Query implements [host.Reader].
 func (h *Host) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
-	return h.commands.Run(ctx, cmd)
+	return h.commands.Query(ctx, cmd)
 }
 
 // Run implements [host.Host]. The end of ctx does not stop a Detached command: see [command.Runner.Run].

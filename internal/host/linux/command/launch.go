@@ -57,17 +57,25 @@ func (r *Runner) launch(c *exec.Cmd, cmd host.Cmd) error {
 	if cmd.As == nil && cmd.Umask == nil {
 		return r.start(c, nil)
 	}
+	setUser(c, cmd)
+	return r.start(c, func() error { return prepareThread(cmd) })
+}
+
+// setUser sets the user of a command. Its thread is in its working directory.
+func setUser(c *exec.Cmd, cmd host.Cmd) {
 	if cmd.As != nil {
 		c.SysProcAttr.Credential = &syscall.Credential{Uid: cmd.As.UID, Gid: cmd.As.GID, Groups: cmd.As.Groups}
 	}
 	c.Dir = ""
-	return r.start(c, func() error {
-		if cmd.Umask != nil {
-			unix.Umask(int(*cmd.Umask))
-		}
-		if err := unix.Chdir(cmd.Dir); err != nil {
-			return &os.PathError{Op: "chdir", Path: cmd.Dir, Err: err}
-		}
-		return nil
-	})
+}
+
+// prepareThread gives the calling thread the umask and the working directory of a command.
+func prepareThread(cmd host.Cmd) error {
+	if cmd.Umask != nil {
+		unix.Umask(int(*cmd.Umask))
+	}
+	if err := unix.Chdir(cmd.Dir); err != nil {
+		return &os.PathError{Op: "chdir", Path: cmd.Dir, Err: err}
+	}
+	return nil
 }

@@ -57,6 +57,14 @@ func (ns *namespaces) launcher(root int) launcher {
 
 // enter moves only the calling thread.
 func (ns *namespaces) enter(root int) error {
+	if err := ns.join(); err != nil {
+		return err
+	}
+	return enterRoot(root)
+}
+
+// join enters the namespaces, but not the root directory.
+func (ns *namespaces) join() error {
 	if err := thread.Unshare(); err != nil {
 		return err
 	}
@@ -65,7 +73,11 @@ func (ns *namespaces) enter(root int) error {
 			return fmt.Errorf("cannot enter %s: %w", f.Name(), err)
 		}
 	}
-	// The process may be chrooted inside its mount namespace.
+	return nil
+}
+
+// enterRoot enters the host's root: a process may be chrooted inside its mount namespace.
+func enterRoot(root int) error {
 	if err := unix.Fchdir(root); err != nil {
 		return fmt.Errorf("cannot enter the host's root: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux/sandbox"
 )
 
 // outputDelay is how long to wait, after a command ended, for output that its children hold
@@ -22,6 +23,7 @@ const outputDelay = 2 * time.Second
 type process struct {
 	cmd    host.Cmd
 	killed atomic.Bool
+	box    *sandbox.Sandbox // nil: none
 }
 
 // run starts the command, waits for it and returns its exit code. wire connects its streams.
@@ -43,6 +45,9 @@ func (p *process) run(ctx context.Context, r *Runner, wire func(*exec.Cmd)) (int
 	c.Cancel = func() error { return p.kill(c.Process) }
 	c.WaitDelay = outputDelay
 	wire(c)
+	if p.cmd.Confinement != nil {
+		return p.runConfined(ctx, r, c)
+	}
 	if err := r.launch(c, p.cmd); err != nil {
 		return 0, startError(c, p.cmd.Dir, err)
 	}
@@ -58,13 +63,16 @@ func startError(c *exec.Cmd, dir string, err error) error {
 	return err
 }
 
-// kill kills the whole process group. It checks the leader first: once the leader has been
+// kill kills the whole process group, or everything in the sandbox. It checks the leader first: once the leader has been
 // waited for, its number may belong to others.
 func (p *process) kill(leader *os.Process) error {
 	if err := leader.Signal(syscall.Signal(0)); err != nil {
 		return err
 	}
 	p.killed.Store(true)
+	if p.box != nil {
+		p.box.Kill()
+	}
 	return syscall.Kill(-leader.Pid, syscall.SIGKILL)
 }
 

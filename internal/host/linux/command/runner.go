@@ -39,14 +39,15 @@ type Options struct {
 // A Runner runs commands on one host. It is safe for concurrent use, but not after Close.
 type Runner struct {
 	files      Files
-	namespaces *namespaces // nil: commands run in our own
+	root       int
+	namespaces *namespaces // none: commands run in our own
 	start      launcher
 	transient  bool
 }
 
 // New returns a runner. The caller closes it.
 func New(files Files, opts Options) (*Runner, error) {
-	r := &Runner{files: files, start: startPlain, transient: opts.Transient}
+	r := &Runner{files: files, root: opts.Root, namespaces: &namespaces{}, start: startPlain, transient: opts.Transient}
 	switch {
 	case opts.PID > 0:
 		ns, err := openNamespaces(opts.PID)
@@ -61,16 +62,30 @@ func New(files Files, opts Options) (*Runner, error) {
 }
 
 // Close releases the namespaces.
-func (r *Runner) Close() error {
-	if r.namespaces == nil {
-		return nil
+func (r *Runner) Close() error { return r.namespaces.Close() }
+
+// Query runs a command that only reads. Its end is that of ctx, at the latest.
+func (r *Runner) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	if cmd.Confinement == nil || !cmd.Confinement.ReadOnly {
+		return r.run(ctx, cmd)
 	}
-	return r.namespaces.Close()
+	cmd.Detached = false
+	return r.run(ctx, cmd)
 }
 
 // Run runs a command. The end of ctx does not stop a Detached command, because it may be a package
 // installation. Only its Timeout does and, if it is our child, an abort ([host.WithAbort]), which would orphan it.
+// Its Confinement is never ReadOnly.
 func (r *Runner) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+	if cmd.Confinement != nil {
+		limits := *cmd.Confinement
+		limits.ReadOnly = false
+		cmd.Confinement = &limits
+	}
+	return r.run(ctx, cmd)
+}
+
+func (r *Runner) run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	cmd, err := r.complete(cmd)
 	if err == nil {
 		err = ctx.Err()

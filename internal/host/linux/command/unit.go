@@ -119,7 +119,11 @@ func (r *Runner) unitError(ctx context.Context, u unit, res host.Result, runErr 
 		return runErr
 	}
 	if _, err := r.files.Lstat(startedMark(u.name)); err == nil {
-		return stoppedError(u.name)
+		err = stoppedError(u.name)
+		if u.cmd.Confinement != nil {
+			err = fmt.Errorf("%w, or exceeded the limits of its memory or tasks", err)
+		}
+		return err
 	}
 	// The command never started, so this is the output of systemd-run, which contains no secret.
 	return fmt.Errorf("cannot start transient unit %s: %s", u.name, bytes.TrimSpace(res.Stderr))
@@ -143,10 +147,12 @@ func (u unit) argv() []string {
 	args := []string{
 		"systemd-run", "--unit=" + u.name, "--wait", "--pipe", "--quiet", "--collect",
 		"--working-directory=" + u.cmd.Dir,
-		"--property=KillMode=process", // processes that the command leaves running survive, as without a unit
-		"--property=RuntimeMaxSec=" + strconv.Itoa(limit),
-		"--property=ExecStopPost=-/bin/sh -c '" + escapeVariables(killScript+u.name) + ".service'",
 	}
+	args = append(args, u.limits()...)
+	args = append(args,
+		"--property=RuntimeMaxSec="+strconv.Itoa(limit),
+		"--property=ExecStopPost=-/bin/sh -c '"+escapeVariables(killScript+u.name)+".service'",
+	)
 	if u.cmd.Umask != nil {
 		args = append(args, fmt.Sprintf("--property=UMask=%04o", *u.cmd.Umask))
 	}
@@ -158,6 +164,23 @@ func (u unit) argv() []string {
 	args = append(args, "fettle", unitDir(u.name), strconv.Itoa(u.cmd.MaxOutput+1))
 	for _, arg := range u.words() {
 		args = append(args, escapeVariables(arg))
+	}
+	return args
+}
+
+// limits are the properties of a unit that decide what survives it and what it can use.
+func (u unit) limits() []string {
+	limits := u.cmd.Confinement
+	if limits == nil {
+		return []string{"--property=KillMode=process"} // processes that the command leaves running survive, as without a unit
+	}
+	args := []string{"--property=KillMode=control-group", "--property=KillSignal=SIGKILL", "--property=NoNewPrivileges=yes", "--property=LimitCORE=1"}
+	if limits.Memory > 0 {
+		memory := strconv.FormatInt(limits.Memory, 10)
+		args = append(args, "--property=MemoryMax="+memory, "--property=MemorySwapMax=0", "--property=LimitDATA="+memory)
+	}
+	if limits.Tasks > 0 {
+		args = append(args, "--property=TasksMax="+strconv.Itoa(limits.Tasks))
 	}
 	return args
 }
