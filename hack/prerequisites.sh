@@ -22,6 +22,8 @@ needs() {
 		gcc                            gcc                     runc of test clusters
 		/usr/include/stdlib.h          libc6-dev               runc of test clusters
 		pkg-config                     pkg-config              runc of test clusters
+		python3                        python3                 programs of external types
+		jq                             jq                      programs of external types
 		openssl                        openssl                 keys of the demo's control plane
 		/etc/ssl/certs/ca-certificates.crt ca-certificates     downloads of Go modules and packages
 	EOF

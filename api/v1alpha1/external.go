@@ -44,6 +44,18 @@ func GroupVersionOf(kind string) schema.GroupVersion {
 	return GroupVersion
 }
 
+// NamedResource returns a resource with only a name: an [External] if the kind is not built in.
+func NamedResource(kind, name string) Resource {
+	r := NewResource(kind)
+	if r == nil {
+		external := &External{}
+		external.APIVersion, external.Kind = ExternalGroupVersion.String(), kind
+		r = external
+	}
+	r.SetName(name)
+	return r
+}
+
 // IsExternal reports whether an object is a resource of an external type.
 func IsExternal(apiVersion string) bool { return apiVersion == ExternalGroupVersion.String() }
 

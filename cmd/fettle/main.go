@@ -39,8 +39,9 @@ func main() {
 	err = cli.Run(run, cli.Options{
 		Kinds:    providers.Kinds(),
 		OpenHost: open, OpenProcessHost: openProcess, HostPID: pid, NodeName: os.Getenv("NODE_NAME"), Kustomize: kustomize,
-		Abort: abort,
-		In:    os.Stdin, Out: pipe{os.Stdout}, Err: pipe{os.Stderr},
+		CopyOfRoot: copyOfRoot,
+		Abort:      abort,
+		In:         os.Stdin, Out: pipe{os.Stdout}, Err: pipe{os.Stderr},
 		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())), ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		NoColor: os.Getenv("NO_COLOR") != "",
 		Plugin:  strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-"),

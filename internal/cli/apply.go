@@ -100,7 +100,7 @@ func (a *app) plan() *cobra.Command {
 }
 
 func (a *app) addApplyFlags(cmd *cobra.Command, f *applyFlags) {
-	addSources(cmd, &f.sources)
+	a.addSources(cmd, &f.sources)
 	cmd.ValidArgsFunction = a.completeRef(&f.sources)
 	a.addStateDir(cmd, &f.bucket.stateDir)
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "apply only resources with matching labels, such as tier=web,env!=dev")

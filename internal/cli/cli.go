@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/internal/cli/output"
-	"github.com/fettle-dev/fettle/internal/cli/selection"
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -38,6 +37,9 @@ type Options struct {
 	OpenHost func(root string) (Host, error)
 	// OpenProcessHost opens the host that a process runs on. It is an error if this program runs there, too.
 	OpenProcessHost func(pid int) (Host, error)
+	// CopyOfRoot calls a function with the root of a copy of this machine's files, which it then removes; nil if that is not
+	// possible.
+	CopyOfRoot func(use func(root string) error) error
 	// HostPID is the default of --host-pid; 0 is this machine.
 	HostPID int
 	// NodeName is the default of agent install --node-name.
@@ -84,7 +86,7 @@ func Command(o Options) *cobra.Command {
 	cmd.SetOut(o.Out)
 	cmd.SetErr(o.Err)
 	a.addOutput(cmd)
-	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable(), a.agent(), a.supportBundle())
+	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable(), a.types(), a.agent(), a.supportBundle())
 	if o.Plugin {
 		asPlugin(cmd)
 	}
@@ -130,8 +132,6 @@ func oneOf(flag, value string, allowed ...string) error {
 	}
 	return fmt.Errorf("%s %q is not one of %v", flag, value, allowed)
 }
-
-func (a *app) kind(name string) (resource.Kind, error) { return selection.Kind(a.Kinds, name) }
 
 // gather gathers facts, and warns about those that are missing.
 func (a *app) gather(ctx context.Context, h host.Reader) resource.Facts {

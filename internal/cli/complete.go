@@ -22,16 +22,26 @@ func complete(cmd *cobra.Command, flag string, words ...string) {
 }
 
 // completeKind completes the first argument with kinds.
-func (a *app) completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeKind(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var kinds []cobra.Completion
-	for _, k := range a.Kinds {
+	for _, k := range a.knownKinds(cmd) {
 		summary, _, _ := strings.Cut(k.Describe().Doc, "\n")
 		kinds = append(kinds, cobra.CompletionWithDesc(strings.ToLower(k.Name()), strings.TrimLeft(summary, "# ")))
 	}
 	return kinds, cobra.ShellCompDirectiveNoFileComp
+}
+
+// knownKinds returns the built-in kinds and those of installed types that have no fault.
+func (a *app) knownKinds(cmd *cobra.Command) (all []resource.Kind) {
+	all = a.Kinds
+	_ = a.withHost(func(h Host) error { // without a host, only the built-in kinds are known
+		all, _, _ = a.installed(cmd.Context(), h, "")
+		return nil
+	})
+	return all
 }
 
 // completeResource completes kinds, then names, then attributes.
@@ -39,7 +49,7 @@ func (a *app) completeResource(cmd *cobra.Command, args []string, word string) (
 	if len(args) == 0 {
 		return a.completeKind(cmd, args, word)
 	}
-	k, err := a.kind(args[0])
+	k, err := selection.Kind(a.knownKinds(cmd), args[0])
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -108,11 +118,11 @@ func (a *app) completeRef(from *source.Request) cobra.CompletionFunc {
 }
 
 // completeProvider completes the providers of the kind in the arguments.
-func (a *app) completeProvider(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeProvider(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	k, err := a.kind(args[0])
+	k, err := selection.Kind(a.knownKinds(cmd), args[0])
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/selection"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/text"
 )
@@ -22,12 +23,16 @@ func (a *app) describe() *cobra.Command {
 		ValidArgsFunction: a.completeKind,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withHost(func(h Host) error {
+				kinds, _, err := a.installed(cmd.Context(), h, "")
+				if err != nil {
+					return err
+				}
 				facts := a.gather(cmd.Context(), h)
 				if len(args) == 0 {
-					a.describeAll(facts, h)
+					a.describeAll(kinds, facts, h)
 					return nil
 				}
-				k, err := a.kind(args[0])
+				k, err := selection.Kind(kinds, args[0])
 				if err != nil {
 					return err
 				}
@@ -37,13 +42,14 @@ func (a *app) describe() *cobra.Command {
 		},
 	}
 	a.addHost(cmd)
+	a.addTypes(cmd)
 	return cmd
 }
 
 // describeAll prints one line for each kind.
-func (a *app) describeAll(facts resource.Facts, h Host) {
+func (a *app) describeAll(kinds []resource.Kind, facts resource.Facts, h Host) {
 	rows := [][]string{{"KIND", "PROVIDER", "SUMMARY"}}
-	for _, k := range a.Kinds {
+	for _, k := range kinds {
 		provider := resource.Chosen(k, facts, h)
 		summary, _, _ := strings.Cut(k.Describe().Doc, "\n")
 		rows = append(rows, []string{k.Name(), cmp.Or(provider, "none suitable"), strings.TrimLeft(summary, "# ")})

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -17,9 +19,10 @@ import (
 
 // A place says which host the command acts on: this machine, a directory, or the host that a process runs on.
 type place struct {
-	root string // --root; "" unless it is set
-	pid  int    // --host-pid; 0 for none. It has no effect if root is set.
-	top  string // the host's root directory as a path of this process, once the flags are checked
+	root  string // --root; "" unless it is set
+	pid   int    // --host-pid; 0 for none. It has no effect if root is set.
+	types string // --types-dir; "" unless it is set
+	top   string // the host's root directory as a path of this process, once the flags are checked
 }
 
 // addHost adds the flags that select the host.
@@ -83,6 +86,31 @@ func (p *place) stateDir(flag string) (string, error) {
 		return p.local(flag)
 	}
 	return state.DirOf(p.top, state.DefaultDir)
+}
+
+// programsDir returns the directory on the host for the programs of external types: below the state directory, or below
+// the default one if that is not on the host.
+func (p *place) programsDir(stateDir string) string {
+	dir := stateDir
+	switch {
+	case dir == "":
+		dir = state.DefaultDir
+	case p.pid > 0: // it is a path of the host
+	default:
+		inRoot, err := filepath.Rel(cmp.Or(p.top, "/"), absolute(dir))
+		if dir = "/" + inRoot; err != nil || !filepath.IsLocal(inRoot) {
+			dir = state.DefaultDir
+		}
+	}
+	return path.Join(dir, "types")
+}
+
+// absolute returns an absolute path, or the path itself if the working directory is gone.
+func absolute(name string) string {
+	if abs, err := filepath.Abs(name); err == nil {
+		return abs
+	}
+	return name
 }
 
 // open opens the host.

@@ -33,7 +33,7 @@ func (a *app) runApply(ctx context.Context, f applyFlags) error {
 			gather, stop = gatherAhead(ctx, h)
 			defer stop() // before the host is closed
 		}
-		j, cache, err := a.newJob(ctx, f)
+		j, cache, err := a.newJob(ctx, h, f)
 		if err != nil {
 			return err
 		}
@@ -78,9 +78,9 @@ func (a *app) saveCache(j *job.Job, cache *manifest.Cache) {
 }
 
 // newJob checks the flags and reads the manifests, before anything on the host is read or written.
-func (a *app) newJob(ctx context.Context, f applyFlags) (j *job.Job, cache *manifest.Cache, err error) {
+func (a *app) newJob(ctx context.Context, h host.Host, f applyFlags) (j *job.Job, cache *manifest.Cache, err error) {
 	j = &job.Job{
-		Kinds: a.Kinds, Printer: a.out, Style: output.Style{Format: f.output, Diffs: f.diff, Many: f.watch},
+		Printer: a.out, Style: output.Style{Format: f.output, Diffs: f.diff, Many: f.watch},
 		Noop: f.noop, Plan: f.plan, IgnoreSchedules: f.ignoreSchedules, DetailedExitCodes: f.detailedCodes, Interval: f.interval,
 		Control: hostrun.Options{
 			Limit: f.limit, Wait: f.wait, Warn: func(message string) { a.out.Warn("warning: %s", message) },
@@ -107,8 +107,9 @@ func (a *app) newJob(ctx context.Context, f applyFlags) (j *job.Job, cache *mani
 	if cache, err = a.readInto(ctx, j, f); err != nil {
 		return nil, nil, err
 	}
+	j.Kinds = a.kinds(j.Manifests.Types, h, f.bucket.stateDir)
 	all, refused := j.Manifests.Resources(), manifests.Refusals(j.Manifests.Faults)
-	if j.Selected, err = selection.Select(a.Kinds, all, refused, f.names, selector); err != nil {
+	if j.Selected, err = selection.Select(j.Kinds, all, refused, f.names, selector); err != nil {
 		return nil, nil, err
 	}
 	// A noop run must neither create nor change state.

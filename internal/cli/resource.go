@@ -15,6 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/selection"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -24,6 +25,7 @@ type resourceFlags struct {
 	noop     bool
 	output   string
 	bucket   bucketFlags
+	types    manifest.Types // that are installed
 }
 
 func (a *app) resource() *cobra.Command {
@@ -45,14 +47,22 @@ func (a *app) resource() *cobra.Command {
 			if err := oneOf("--output", f.output, "yaml", "json"); err != nil {
 				return err
 			}
-			k, err := a.kind(args[0])
-			if err != nil {
-				return err
-			}
-			return a.withHost(func(h Host) error { return a.runResource(cmd.Context(), h, k, args[1:], f) })
+			return a.withHost(func(h Host) error {
+				kinds, types, err := a.installed(cmd.Context(), h, f.bucket.stateDir)
+				if err != nil {
+					return err
+				}
+				k, err := selection.Kind(kinds, args[0])
+				if err != nil {
+					return err
+				}
+				f.types = types
+				return a.runResource(cmd.Context(), h, k, args[1:], f)
+			})
 		},
 	}
 	a.addBucket(cmd, &f.bucket)
+	a.addTypes(cmd)
 	cmd.Flags().StringVar(&f.provider, "provider", "", "provider to use instead of the host's default")
 	cmd.Flags().BoolVar(&f.noop, "noop", false, "report what setting would change, and change nothing")
 	_ = cmd.RegisterFlagCompletionFunc("provider", a.completeProvider) // the flag was just added
@@ -105,7 +115,7 @@ func (a *app) showResource(ctx context.Context, h Host, k resource.Kind, facts r
 
 // setResource applies a single resource.
 func (a *app) setResource(ctx context.Context, h Host, b *bucket.Bucket, k resource.Kind, facts resource.Facts, args []string, f resourceFlags) error {
-	raw, err := objects.Attributes(k, args[0], args[1:])
+	raw, err := objects.Attributes(k, f.types.Of(k.Name()), args[0], args[1:])
 	if err != nil {
 		return err
 	}
@@ -113,7 +123,7 @@ func (a *app) setResource(ctx context.Context, h Host, b *bucket.Bucket, k resou
 	if item.Resource, err = k.Bind(item.Ref, raw); err != nil {
 		return err
 	}
-	if err := objects.Check(ctx, item, raw); err != nil {
+	if err := objects.Check(ctx, f.types, item, raw); err != nil {
 		return err
 	}
 	t := engine.Transaction{

@@ -4,18 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fettle-dev/fettle/internal/cli/installed"
+	"github.com/fettle-dev/fettle/internal/external/store"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/manifest"
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/source"
+	"github.com/fettle-dev/fettle/providers/external"
 )
 
 // useSources is the usage of the flags of addSources.
 const useSources = "(-f FILE|DIR|URL|- | -k DIR)"
 
 // addSources adds the flags for manifests, as in kubectl.
-func addSources(cmd *cobra.Command, r *source.Request) {
+func (a *app) addSources(cmd *cobra.Command, r *source.Request) {
+	a.addTypes(cmd)
 	cmd.Flags().StringSliceVarP(&r.Files, "filename", "f", nil, "file, directory or https URL of manifests, or - for stdin; may be repeated")
 	cmd.Flags().BoolVarP(&r.Recursive, "recursive", "R", false, "also read subdirectories of the directories given with -f")
 	cmd.Flags().StringVarP(&r.Kustomize, "kustomize", "k", "", "directory of a kustomization to build, instead of -f; requires kustomize or kubectl")
@@ -45,9 +52,40 @@ func onlySources(r *source.Request) cobra.PositionalArgs {
 // readManifests reads the manifests of the flags. cache may be nil.
 func (a *app) readManifests(ctx context.Context, r source.Request, cache *manifest.Cache) *manifest.Set {
 	all, missing := source.Loader{Stdin: a.In, Local: a.place.local, Kustomize: a.kustomize}.Expand(r)
-	set := manifest.Read(ctx, all, cache)
-	set.Faults = append(manifest.Unread(missing), set.Faults...)
+	types, faults := installed.Read(ctx, a.place.top, a.place.types)
+	set := types.Read(ctx, all, cache)
+	set.Faults = slices.Concat(faults, manifest.Unread(missing), set.Faults)
 	return set
+}
+
+// addTypes adds the flag for installed types.
+func (a *app) addTypes(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.place.types, "types-dir", "", "directory of external types, in which only root can write (default "+installed.DefaultDir+" under the root)")
+	_ = cmd.MarkFlagDirname("types-dir") // it was just added
+}
+
+// kinds returns the built-in kinds and those of external types. The programs of types are stored on the host below the
+// state directory; without a host, nothing can be read or changed.
+func (a *app) kinds(types manifest.Types, h host.Host, stateDir string) []resource.Kind {
+	var files external.Files
+	if h != nil {
+		files = store.New(h, a.place.programsDir(stateDir))
+	}
+	all := slices.Clone(a.Kinds)
+	for _, d := range types.Definitions() {
+		all = append(all, external.Kind(d, files))
+	}
+	return all
+}
+
+// installed returns the built-in kinds and those of installed types. h may be nil, as for kinds.
+func (a *app) installed(ctx context.Context, h host.Host, stateDir string) ([]resource.Kind, manifest.Types, error) {
+	types, faults := installed.Read(ctx, a.place.top, a.place.types)
+	var errs []error
+	for _, f := range faults {
+		errs = append(errs, f)
+	}
+	return a.kinds(types, h, stateDir), types, errors.Join(errs...)
 }
 
 // kustomize builds the kustomization in a directory of this machine.

@@ -22,13 +22,13 @@ func (a *app) validate() *cobra.Command {
 		Use:   "validate " + useSources,
 		Short: "Check manifests like an API server and the compiler, without either",
 		Long: "validate checks that manifests can be decoded, that they satisfy the rules of the CRDs and the types, and\n" +
-			"that references exist and form no cycle. It reads no host. apply and plan reject the same resources, with\n" +
-			"the same messages.",
+			"that references exist and form no cycle. Of this host it reads only the installed external types. apply and\n" +
+			"plan reject the same resources, with the same messages.",
 		Example: "  fettle validate -f manifests/",
 		Args:    onlySources(&sources),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runValidate(cmd.Context(), sources) },
 	}
-	addSources(cmd, &sources)
+	a.addSources(cmd, &sources)
 	return cmd
 }
 
@@ -61,7 +61,7 @@ func (a *app) compileFaults(set *manifest.Set) []manifest.Fault {
 		where[v1alpha1.RefOf(d.Resource)] = d.Where()
 	}
 	incomplete := slices.ContainsFunc(set.Faults, func(f manifest.Fault) bool { return f.Ref == "" })
-	in := manifests.Input(set, a.Kinds)
+	in := manifests.Input(set, a.kinds(set.Types, nil, ""))
 	in.Nodes = []compiler.Node{{}}
 	_, problems := compiler.Local(in)
 	var faults []manifest.Fault
@@ -105,13 +105,13 @@ func (a *app) graph() *cobra.Command {
 			set := a.readManifests(cmd.Context(), sources, nil)
 			a.warnIgnored(set)
 			a.warnFaults(set.Faults)
-			a.out.Print("%s", output.Block(plan.Dot(compiler.Sketch(manifests.Input(set, a.Kinds)))))
+			a.out.Print("%s", output.Block(plan.Dot(compiler.Sketch(manifests.Input(set, a.kinds(set.Types, nil, ""))))))
 			if len(set.Faults) > 0 {
 				return Exit(1)
 			}
 			return nil
 		},
 	}
-	addSources(cmd, &sources)
+	a.addSources(cmd, &sources)
 	return cmd
 }

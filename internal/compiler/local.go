@@ -60,18 +60,18 @@ func local(in Input, bindOnly bool, use func(v1alpha1.CatalogEntry, resource.Res
 }
 
 func (c *Compiler) draftLocally(in Input, bindOnly bool) *Revision {
-	all := append(slices.Clip(in.Resources), placeholders(in.Refused)...)
+	all := append(slices.Clip(in.Resources), placeholders(in)...)
 	by := drafter{binder: binder{in.Kinds, bindOnly}, Input: in, Env: &c.env}
 	return by.revise(all, runtime.GOMAXPROCS(0), c.selection)
 }
 
 // placeholders returns stand-ins for resources that are only known by name. They select every node.
-func placeholders(refused map[v1alpha1.ResourceRef]string) []v1alpha1.Resource {
+func placeholders(in Input) []v1alpha1.Resource {
 	var all []v1alpha1.Resource
-	for _, ref := range slices.Sorted(maps.Keys(refused)) {
+	for _, ref := range slices.Sorted(maps.Keys(in.Refused)) {
 		kind, name, _ := strings.Cut(string(ref), "/")
-		if r := v1alpha1.NewResource(kind); r != nil {
-			r.SetName(name)
+		if slices.ContainsFunc(in.Kinds, func(k resource.Kind) bool { return k.Name() == kind }) {
+			r := v1alpha1.NamedResource(kind, name)
 			r.GetTargeting().NodeSelector = &metav1.LabelSelector{}
 			all = append(all, r)
 		}

@@ -116,6 +116,10 @@ func (b *batch) add(ctx context.Context, o object) {
 		b.fault(o, "", flaw{"", Explain(err).Error()})
 		return
 	}
+	if b.declaring {
+		b.declare(ctx, o, h)
+		return
+	}
 	switch gvk := h.GroupVersionKind(); {
 	case h.Kind == "":
 		b.fault(o, "", flaw{"", "kind is missing: is this a Kubernetes object?"})
@@ -142,9 +146,15 @@ func (b *batch) add(ctx context.Context, o object) {
 func (b *batch) addOther(ctx context.Context, o object, h head) {
 	group, _, _ := strings.Cut(h.APIVersion, "/")
 	switch {
+	case group == v1alpha1.ExternalGroupVersion.Group:
+		b.addExternal(ctx, o, h)
 	case group != v1alpha1.GroupVersion.Group:
-		b.Ignored = append(b.Ignored, fmt.Sprintf("%s in %s", h, b.where(o)))
+		if !definesExternal(h) {
+			b.Ignored = append(b.Ignored, fmt.Sprintf("%s in %s", h, b.where(o)))
+		}
 		b.uncached = true
+	case h.Kind == externalType:
+		b.uncached = true // it was declared before
 	case h.APIVersion != v1alpha1.GroupVersion.String():
 		b.fault(o, "", flaw{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.GroupVersion)})
 	default:
@@ -189,7 +199,12 @@ func (b *batch) addResource(ctx context.Context, o object, h head) {
 		b.fault(o, "", flaw{"metadata.name", "is missing: give this " + h.Kind + " a name"})
 		return
 	}
-	flaws := b.check(ctx, o, r)
+	k, err := b.schemas[h.Kind]()
+	if err != nil {
+		b.fault(o, h.ref(), flaw{"", err.Error()})
+		return
+	}
+	flaws, _ := check(ctx, o, k, r)
 	if o.duplicates != nil {
 		flaws = append(flaws, flaw{"", o.duplicates.Error()})
 	}
@@ -201,29 +216,25 @@ func (b *batch) addResource(ctx context.Context, o object, h head) {
 	b.remember(o, h.Kind)
 }
 
-// check decodes a resource and returns what an API server would reject. Flaws from the schema are preferred: they
-// are clearer than those of the decoder.
-func (b *batch) check(ctx context.Context, o object, r v1alpha1.Resource) []flaw {
-	k, err := b.schemas[r.KindName()]()
-	if err != nil {
-		return []flaw{{"", err.Error()}}
-	}
+// check decodes an object and returns what an API server would reject, and the tree of values that it would store.
+// Flaws from the schema are preferred: they are clearer than those of the decoder.
+func check(ctx context.Context, o object, k kindSchema, into metav1.Object) (flaws []flaw, tree map[string]any) {
 	raw, tree, err := withoutStatus(o.raw)
 	if err != nil {
-		return []flaw{{"", Explain(err).Error()}}
+		return []flaw{{"", Explain(err).Error()}}, nil
 	}
-	mistakes := decode(raw, r)
-	flaws := k.check(ctx, tree)
+	mistakes := decode(raw, into)
+	flaws = k.check(ctx, tree)
 	switch {
 	case len(mistakes) > 0 && len(flaws) == 0:
-		return mistakes
+		return mistakes, tree
 	case len(mistakes) > 0:
-		return flaws
+		return flaws, tree
 	}
-	for _, f := range apivalidation.ValidateObjectMetaAccessor(r, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
+	for _, f := range apivalidation.ValidateObjectMetaAccessor(into, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
 		flaws = append(flaws, flaw{f.Field, f.ErrorBody()})
 	}
-	return flaws
+	return flaws, tree
 }
 
 // withoutStatus decodes an object into a tree of values, without its status, which an API server ignores

@@ -44,7 +44,7 @@ type flaw struct {
 }
 
 func (f flaw) String() string {
-	if f.path == "" {
+	if f.path == "" || f.path == wholeObject {
 		return f.text
 	}
 	return f.path + ": " + f.text
@@ -52,6 +52,9 @@ func (f flaw) String() string {
 
 // passwordFormat marks the attributes whose values must not be shown.
 const passwordFormat = "password"
+
+// wholeObject is the field of an API server's errors about no field.
+const wholeObject = "<nil>"
 
 // flaw rewords an API server's error for the author of a manifest.
 func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {

@@ -19,6 +19,8 @@ type Set struct {
 	Documents  []Document // resources that an API server would accept
 	ConfigMaps ConfigMaps
 	Secrets    Secrets
+	// Types are the external types of the resources.
+	Types Types
 	// Faults are all errors. The rest of the Set has nothing that a fault is about.
 	Faults []Fault
 	// Ignored are documents of other API groups, such as "Deployment/web in web.yaml:1".
@@ -50,8 +52,22 @@ func (s *Set) Resources() []v1alpha1.Resource {
 // Read reads sources, in their order. It validates resources against their CRDs with the API server's own code. The
 // set has only those without faults. cache may be nil.
 func Read(ctx context.Context, all []source.Source, cache *Cache) *Set {
+	return Types{}.Read(ctx, all, cache)
+}
+
+// Read is the function Read for sources that may have resources of these external types, besides those that the sources
+// themselves define.
+func (t Types) Read(ctx context.Context, all []source.Source, cache *Cache) *Set {
 	s := &Set{}
-	var parts []part
+	parts := s.splitAll(ctx, all)
+	s.declareAll(ctx, t, parts)
+	s.addAll(ctx, parts, cache)
+	s.refuseDuplicates()
+	return s
+}
+
+// splitAll reads sources and splits them into documents.
+func (s *Set) splitAll(ctx context.Context, all []source.Source) (parts []part) {
 	for _, from := range all {
 		text, err := from.Read(ctx)
 		if err != nil {
@@ -64,9 +80,7 @@ func Read(ctx context.Context, all []source.Source, cache *Cache) *Set {
 		}
 		parts = append(parts, more...)
 	}
-	s.addAll(ctx, parts, cache)
-	s.refuseDuplicates()
-	return s
+	return parts
 }
 
 // Unread returns the faults of sources that cannot be read: err is the error of one source, or joins those of
@@ -98,13 +112,14 @@ func (s *Set) addAll(ctx context.Context, parts []part, cache *Cache) {
 	for range min(runtime.GOMAXPROCS(0), len(shares)) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(shares)); i = next.Add(1) - 1 {
-				batches[i] = batch{schemas: allSchemas(), cache: cache}
+				batches[i] = batch{Set: Set{Types: s.Types}, schemas: allSchemas(), cache: cache}
 				batches[i].readAll(ctx, shares[i])
 			}
 		})
 	}
 	group.Wait()
 	digest := sha256.New()
+	s.Types.addTo(digest)
 	for _, b := range batches {
 		s.Documents = append(s.Documents, b.Documents...)
 		s.ConfigMaps = append(s.ConfigMaps, b.ConfigMaps...)
@@ -124,6 +139,8 @@ type batch struct {
 	cache   *Cache
 	hashes  []byte // of the documents, one after the other
 	entries []entry
+
+	declaring bool // only types are read
 
 	uncached bool   // the current document does not go into the cache
 	encoded  []byte // its objects, for the cache

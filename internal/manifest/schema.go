@@ -35,16 +35,22 @@ var allSchemas = sync.OnceValue(func() schemas {
 	all := schemas{}
 	for _, r := range v1alpha1.Resources() {
 		kind := r.KindName()
-		all[kind] = sync.OnceValues(func() (kindSchema, error) { return compile(kind) })
+		all[kind] = sync.OnceValues(func() (kindSchema, error) { return compileBuiltIn(kind) })
 	}
+	all[externalType] = sync.OnceValues(func() (kindSchema, error) { return compileBuiltIn(externalType) })
 	return all
 })
 
-func compile(kind string) (k kindSchema, err error) {
+func compileBuiltIn(kind string) (kindSchema, error) {
 	c, err := crd.Of(kind)
 	if err != nil {
-		return k, err
+		return kindSchema{}, err
 	}
+	return compile(c)
+}
+
+func compile(c *apiextensionsv1.CustomResourceDefinition) (k kindSchema, err error) {
+	kind := c.Spec.Names.Kind
 	var props apiextensions.JSONSchemaProps
 	v1 := c.Spec.Versions[0].Schema.OpenAPIV3Schema
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v1, &props, nil); err != nil {

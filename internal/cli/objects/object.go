@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	jsonutil "sigs.k8s.io/json"
+
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -34,9 +36,17 @@ type List struct {
 func NewList() List { return List{APIVersion: "v1", Kind: "List", Items: []Object{}} }
 
 func newObject(kind, name, provider string, attributes json.RawMessage) (Object, error) {
-	o := Object{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Metadata: map[string]any{"name": name}}
-	if err := json.Unmarshal(attributes, &o.Spec); err != nil {
+	o := Object{APIVersion: v1alpha1.GroupVersionOf(kind).String(), Kind: kind, Metadata: map[string]any{"name": name}}
+	if err := jsonutil.UnmarshalCaseSensitivePreserveInts(attributes, &o.Spec); err != nil {
 		return o, err
+	}
+	if v1alpha1.IsExternal(o.APIVersion) {
+		properties := o.Spec
+		o.Spec = map[string]any{"properties": properties}
+		if ensure, ok := properties[resource.Ensure]; ok {
+			o.Spec[resource.Ensure] = ensure
+			delete(properties, resource.Ensure)
+		}
 	}
 	o.Spec["nodeSelector"] = map[string]any{}
 	if provider != "" {
@@ -45,8 +55,8 @@ func newObject(kind, name, provider string, attributes json.RawMessage) (Object,
 	return o, nil
 }
 
-// New makes an object of an instance, without its sensitive attributes, because output ends up in files and logs. It
-// names the provider unless that is the host's default.
+// New makes an object of an instance, without its sensitive attributes, because output ends up in files and logs, and
+// without those that no manifest can set. It names the provider unless that is the host's default.
 func New(k resource.Kind, i resource.Instance, defaultProvider string) (Object, error) {
 	provider := i.Provider
 	if provider == defaultProvider {
@@ -56,17 +66,21 @@ func New(k resource.Kind, i resource.Instance, defaultProvider string) (Object, 
 	if err != nil {
 		return o, err
 	}
+	properties, _ := o.Spec["properties"].(map[string]any) // of an external type
 	for _, at := range k.Describe().Attributes {
 		if at.Sensitive {
 			delete(o.Spec, at.Name)
+		}
+		if at.Sensitive || at.ReadOnly {
+			delete(properties, at.Name)
 		}
 	}
 	return o, nil
 }
 
 // Check returns an error if no manifest could have these attributes. Kinds that the API lacks are not checked.
-func Check(ctx context.Context, item resource.Item, attributes json.RawMessage) error {
-	if v1alpha1.NewResource(item.Ref.Kind) == nil {
+func Check(ctx context.Context, types manifest.Types, item resource.Item, attributes json.RawMessage) error {
+	if v1alpha1.NewResource(item.Ref.Kind) == nil && types.Of(item.Ref.Kind) == nil {
 		return nil
 	}
 	o, err := newObject(item.Ref.Kind, item.Ref.Name, item.Provider, attributes)
@@ -79,8 +93,8 @@ func Check(ctx context.Context, item resource.Item, attributes json.RawMessage) 
 	}
 	read := func(context.Context) ([]byte, error) { return raw, nil }
 	var errs []error
-	for _, f := range manifest.Read(ctx, []source.Source{{Name: item.Ref.String(), Read: read}}, nil).Faults {
-		errs = append(errs, fmt.Errorf("%s: %s", item.Ref, strings.TrimPrefix(f.Message, "spec.")))
+	for _, f := range types.Read(ctx, []source.Source{{Name: item.Ref.String(), Read: read}}, nil).Faults {
+		errs = append(errs, fmt.Errorf("%s: %s", item.Ref, strings.TrimPrefix(strings.TrimPrefix(f.Message, "spec."), "properties.")))
 	}
 	return errors.Join(errs...)
 }

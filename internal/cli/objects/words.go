@@ -5,17 +5,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Attributes turns ATTRIBUTE=VALUE words into the attributes of a resource as JSON.
-func Attributes(k resource.Kind, namevar string, words []string) (json.RawMessage, error) {
+// Attributes turns ATTRIBUTE=VALUE words into the attributes of a resource as JSON. d is the definition of an external
+// type; nil for built-in kinds.
+func Attributes(k resource.Kind, d *definition.Definition, namevar string, words []string) (json.RawMessage, error) {
 	all := map[string]any{k.Describe().Namevar: namevar}
+	value := value
+	if d != nil {
+		all = namevars(d, namevar)
+		value = func(_ resource.Kind, attribute, text string) (any, error) { return externalValue(d, attribute, text) }
+	}
 	delete(all, resource.MetadataName) // not an attribute: it is the name of the resource itself
 	for _, w := range words {
 		attribute, text, ok := strings.Cut(w, "=")
@@ -29,6 +38,35 @@ func Attributes(k resource.Kind, namevar string, words []string) (json.RawMessag
 		all[attribute] = v
 	}
 	return json.Marshal(all)
+}
+
+// namevars splits the name of a resource of an external type into its Namevars.
+func namevars(d *definition.Definition, name string) map[string]any {
+	all := map[string]any{}
+	of := d.Namevars()
+	parts := strings.SplitN(name, d.Spec.NamevarSeparator, len(of))
+	for i, part := range parts {
+		all[of[i].Name], _ = externalValue(d, of[i].Name, part) // any other value is reported with its type
+	}
+	return all
+}
+
+// externalValue returns the interpretation of a text that has the type of an attribute. An attribute that the type lacks
+// has any type: it is reported later.
+func externalValue(d *definition.Definition, attribute, text string) (any, error) {
+	i := slices.IndexFunc(d.Spec.Attributes, func(a v1alpha1.ExternalAttribute) bool { return a.Name == attribute })
+	if i < 0 || definition.SchemaType(&d.Spec.Attributes[i]) == "string" {
+		return text, nil
+	}
+	var v any
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		return nil, manifest.Explain(err)
+	}
+	if _, list := v.([]any); definition.SchemaType(&d.Spec.Attributes[i]) == "array" && !list {
+		all := interpretations(text)
+		return all[len(all)-1], nil
+	}
+	return v, nil
 }
 
 // value returns the first interpretation of a text that has the attribute's type. An attribute that the kind lacks

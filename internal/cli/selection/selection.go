@@ -51,8 +51,7 @@ func unlabelled(refused map[v1alpha1.ResourceRef]string) []v1alpha1.Resource {
 	var all []v1alpha1.Resource
 	for ref := range refused {
 		kind, name, _ := strings.Cut(string(ref), "/")
-		r := v1alpha1.NewResource(kind)
-		r.SetName(name)
+		r := v1alpha1.NamedResource(kind, name)
 		all = append(all, r)
 	}
 	return all

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/utils/ptr"
 	jsonutil "sigs.k8s.io/json"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -90,6 +89,11 @@ func restrict(s *apiextensionsv1.JSONSchemaProps, sensitive bool) error {
 		}
 		s.Properties[name] = field
 	}
+	return restrictElements(s, sensitive)
+}
+
+// restrictElements restricts the elements of a list or map.
+func restrictElements(s *apiextensionsv1.JSONSchemaProps, sensitive bool) error {
 	if s.Items != nil && s.Items.Schema != nil {
 		if err := restrict(s.Items.Schema, sensitive); err != nil {
 			return fmt.Errorf(".items%w", err)
@@ -133,7 +137,7 @@ func rules(d *definition.Definition) apiextensionsv1.ValidationRules {
 			all = append(all, apiextensionsv1.ValidationRule{
 				Rule:    fmt.Sprintf("!(%s && %s)", isSet(at.Name), isSecret(at.Name)),
 				Message: fmt.Sprintf("%s is in properties and in propertiesFrom: set only one", at.Name),
-				Reason:  ptr.To(apiextensionsv1.FieldValueInvalid), FieldPath: ".propertiesFrom",
+				Reason:  new(apiextensionsv1.FieldValueInvalid), FieldPath: ".propertiesFrom",
 			})
 		}
 	}
@@ -148,7 +152,7 @@ func required(d *definition.Definition, name string, canBeSecret bool) apiextens
 	return apiextensionsv1.ValidationRule{
 		Rule:    strings.Join(holds, " || "),
 		Message: fmt.Sprintf("properties.%s is missing: a %s requires it unless it is absent", name, d.Spec.Kind),
-		Reason:  ptr.To(apiextensionsv1.FieldValueRequired), FieldPath: ".properties",
+		Reason:  new(apiextensionsv1.FieldValueRequired), FieldPath: ".properties",
 	}
 }
 

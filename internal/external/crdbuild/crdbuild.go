@@ -9,7 +9,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/config/crd"
@@ -180,15 +179,15 @@ func providerOf(s apiextensionsv1.JSONSchemaProps, d *definition.Definition) api
 // oneOf limits the elements of a list to values.
 func oneOf(list apiextensionsv1.JSONSchemaProps, values []string) apiextensionsv1.JSONSchemaProps {
 	list.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string", Enum: enum(values)}}
-	list.MaxItems = ptr.To(int64(len(values)))
+	list.MaxItems = new(int64(len(values)))
 	return list
 }
 
 func (t template) fromSecrets(names []string) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{
 		Type: "array", Description: "propertiesFrom lists attributes whose values come from Secrets. A change of a Secret is applied to the nodes.",
-		MinItems: ptr.To(int64(1)), MaxItems: ptr.To(int64(len(names))),
-		XListType: ptr.To("map"), XListMapKeys: []string{"name"},
+		MinItems: new(int64(1)), MaxItems: new(int64(len(names))),
+		XListType: new("map"), XListMapKeys: []string{"name"},
 		Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
 			Type: "object", Required: []string{"name", "secretKeyRef"},
 			Properties: map[string]apiextensionsv1.JSONSchemaProps{

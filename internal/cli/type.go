@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/typetest"
+	"github.com/fettle-dev/fettle/internal/external/authoring"
+	"github.com/fettle-dev/fettle/internal/external/crdbuild"
+	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/external/scaffold"
+	"github.com/fettle-dev/fettle/internal/manifest"
+	"github.com/fettle-dev/fettle/internal/source"
+)
+
+func (a *app) types() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "type",
+		Short: "Develop external types: kinds that a program of your own manages",
+		Example: "  fettle type new Note --language python\n" +
+			"  fettle type test note\n" +
+			"  fettle type build note | kubectl apply -f -",
+	}
+	cmd.AddCommand(a.typeNew(), a.typeTest(), a.typeBuild())
+	return cmd
+}
+
+func (a *app) typeNew() *cobra.Command {
+	language := "python"
+	cmd := &cobra.Command{
+		Use:   "new KIND",
+		Short: "Write a directory with a type and its program, to begin with",
+		Long: "new writes a directory with type.yaml and a program. Its name is the kind in lower case. The type manages\n" +
+			"files and passes fettle type test.",
+		Example:           "  fettle type new Note --language sh",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			files, err := scaffold.Files(args[0], language)
+			if err != nil {
+				return err
+			}
+			return a.writeNew(strings.ToLower(args[0]), files)
+		},
+	}
+	cmd.Flags().StringVar(&language, "language", language, "language of the program: "+strings.Join(scaffold.Languages(), " or "))
+	complete(cmd, "language", scaffold.Languages()...)
+	return cmd
+}
+
+// writeNew writes the files of a new directory.
+func (a *app) writeNew(dir string, files map[string]string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:forbidigo // of the author, not of a host
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		full := filepath.Join(dir, name)
+		if err := os.WriteFile(full, []byte(files[name]), 0o755); err != nil { //nolint:forbidigo // of the author, not of a host
+			return err
+		}
+		a.out.Print("wrote %s", full)
+	}
+	return nil
+}
+
+func (a *app) typeBuild() *cobra.Command {
+	return &cobra.Command{
+		Use:   "build FILE|DIR",
+		Short: "Print a type and its CustomResourceDefinition, for Git and kubectl apply",
+		Long: "build prints ExternalTypes with the files of their programs, and their CustomResourceDefinitions. It reads\n" +
+			"type.yaml if it gets a directory. In spec.source.files, an empty value stands for the file of that name beside\n" +
+			"type.yaml; fettle.py is the library for Python that comes with fettle, unless there is such a file.",
+		Example: "  fettle type build note | kubectl apply -f -",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			built, types, err := a.buildTypes(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			for i, d := range types.Definitions() {
+				if err := a.printType(d, built[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// buildTypes reads the types of an author, and checks them like a manifest.
+func (a *app) buildTypes(ctx context.Context, name string) ([]*v1alpha1.ExternalType, manifest.Types, error) {
+	all, err := authoring.Read(name)
+	if err != nil {
+		return nil, manifest.Types{}, err
+	}
+	var texts [][]byte
+	for _, t := range all {
+		text, err := json.Marshal(t)
+		if err != nil {
+			return nil, manifest.Types{}, err
+		}
+		texts = append(texts, text)
+	}
+	read := func(context.Context) ([]byte, error) { return bytes.Join(texts, []byte("\n---\n")), nil }
+	types, faults := manifest.ReadTypes(ctx, []source.Source{{Name: name, Read: read}})
+	var errs []error
+	for _, f := range faults {
+		errs = append(errs, fmt.Errorf("%s: %s", name, f.Message)) // lines are those of other text
+	}
+	return all, types, errors.Join(errs...)
+}
+
+// printType prints the documents of a type.
+func (a *app) printType(d *definition.Definition, t *v1alpha1.ExternalType) error {
+	crd, err := crdbuild.Build(d)
+	if err != nil {
+		return err
+	}
+	for _, o := range []any{crd, t} {
+		tree, err := withoutStatus(o)
+		if err != nil {
+			return err
+		}
+		a.out.Print("---")
+		if err := a.out.Encode(tree, "yaml"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutStatus returns an object as its author writes it.
+func withoutStatus(o any) (map[string]any, error) {
+	raw, err := json.Marshal(o)
+	tree := map[string]any{}
+	if err == nil {
+		err = json.Unmarshal(raw, &tree)
+	}
+	delete(tree, "status")
+	if meta, ok := tree["metadata"].(map[string]any); ok {
+		delete(meta, "creationTimestamp")
+	}
+	return tree, err
+}
+
+func (a *app) typeTest() *cobra.Command {
+	return &cobra.Command{
+		Use:   "test FILE|DIR",
+		Short: "Check a type and its program, without changing this machine",
+		Long: "test checks that a type is valid, that its program holds to the protocol, and that its example can be created,\n" +
+			"is then in sync, and can be removed. The program sees a copy of this machine's files in which its changes\n" +
+			"stay: nothing else is separate, so a program that changes a service by its network changes it.",
+		Example: "  fettle type test note",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, types, err := a.buildTypes(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.CopyOfRoot == nil {
+				return errors.New("this program cannot make a copy of the machine's files")
+			}
+			return a.CopyOfRoot(func(root string) error { return a.testTypes(cmd.Context(), root, types) })
+		},
+	}
+}
+
+func (a *app) testTypes(ctx context.Context, root string, types manifest.Types) error {
+	h, err := a.OpenHost(root)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = h.Close() }() // nothing is buffered
+	failed := 0
+	for _, r := range typetest.Run(ctx, h, a.Kinds, types) {
+		if r.Err == nil {
+			a.out.Print("ok    %s: %s", r.Kind, r.Name)
+			continue
+		}
+		failed++
+		a.out.Print("FAIL  %s: %s: %s", r.Kind, r.Name, Message(r.Err))
+	}
+	if failed > 0 {
+		return Exit(1)
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+)
+
+// copyOfRoot returns the root of an overlay over the files of this machine.
+func copyOfRoot(t *testing.T) string {
+	t.Helper()
+	debian.Require(t, "python3", "jq")
+	dir := t.TempDir()
+	mount := func(source, target, kind, options string) {
+		if err := unix.Mount(source, target, kind, 0, options); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := unix.Unmount(target, unix.MNT_DETACH); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	mount("tmpfs", dir, "tmpfs", "size=256m")
+	root, upper, work := filepath.Join(dir, "root"), filepath.Join(dir, "upper"), filepath.Join(dir, "work")
+	for _, name := range []string{root, upper, work} {
+		if err := os.Mkdir(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount("overlay", root, "overlay", "lowerdir=/,upperdir="+upper+",workdir="+work)
+	return root
+}
+
+// author runs the command of someone who writes types, in a directory.
+func author(t *testing.T, dir, root string, args ...string) outcome {
+	t.Helper()
+	t.Chdir(dir)
+	var out, stderr bytes.Buffer
+	err := cli.Run(t.Context(), cli.Options{
+		Kinds:      providers.Kinds(),
+		OpenHost:   func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
+		CopyOfRoot: func(use func(string) error) error { return use(root) },
+		Out:        &out, Err: &stderr,
+	}, args)
+	o := outcome{out: out.String(), err: stderr.String()}
+	var exit cli.Exit
+	switch {
+	case errors.As(err, &exit):
+		o.code = int(exit)
+	case err != nil:
+		o.code, o.err = 1, o.err+"fettle: "+cli.Message(err)+"\n"
+	}
+	return o
+}
+
+func TestScaffoldedTypesPassTheirTest(t *testing.T) {
+	root, dir := copyOfRoot(t), t.TempDir()
+	for _, language := range []string{"python", "sh"} {
+		kind := "Note" + language
+		if got := author(t, dir, root, "type", "new", kind, "--language", language); got.code != 0 {
+			t.Fatal(got.err)
+		}
+		got := author(t, dir, root, "type", "test", strings.ToLower(kind))
+		if got.code != 0 || strings.Contains(got.out, "FAIL") || !strings.Contains(got.out, "ok    "+kind+": a second removal changes nothing") {
+			t.Errorf("%s: exit %d\n%s%s", language, got.code, got.out, got.err)
+		}
+	}
+}
+
+func TestBrokenProgramsFailTheirTest(t *testing.T) {
+	root, dir := copyOfRoot(t), t.TempDir()
+	if got := author(t, dir, root, "type", "new", "Note"); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	program, typ := filepath.Join(dir, "note/main.py"), filepath.Join(dir, "note/type.yaml")
+	good, goodType := read(t, program), read(t, typ)
+	for name, tt := range map[string]struct{ old, replacement, want string }{
+		"unstable get":              {`"content": file.read()`, `"content": str(__import__("time").time())`, "FAIL  Note: get answers each name, with the same state each time, while it exists: two reads of \"example\" differ"},
+		"set that does nothing":     {`        os.rename(temporary, path(resource.name))`, `        pass`, "FAIL  Note: set brings the example in sync"},
+		"removal that does nothing": {`        os.remove(path(resource.name))`, `        pass`, "FAIL  Note: removal makes it absent"},
+		"a change each time":        {`"content": file.read()`, `"content": file.read() + "x"`, "FAIL  Note: set brings the example in sync"},
+		"no protocol":               {`fettle.run(KIND())`, `print("hello")`, "FAIL  Note: get answers each name"},
+		"ignored garbage":           {`fettle.run(Note())`, "import sys, json, io\nok = []\nfor line in sys.stdin:\n    try:\n        json.loads(line)['request']\n        ok.append(line)\n    except Exception:\n        pass\nfettle.run(Note(), io.StringIO(''.join(ok)))", "FAIL  Note: invalid input ends the program, before: the program ignored"},
+		"answers to all requests":   {`fettle.run(Note())`, "import sys, json, io\nlines = sys.stdin.read()\nif 'fly' in lines:\n    print('{\"answer\":\"hello\",\"protocol\":\"Fettle/1\"}')\n    print('{\"answer\":\"fly\",\"name\":\"example\"}')\nelse:\n    fettle.run(Note(), io.StringIO(lines))", "FAIL  Note: unknown requests are refused or ignored, before: the program answered a request that does not exist"},
+		"leak":                      {`        return state(resource.name)`, "        raise fettle.Error('cannot read %s' % resource.should)", "FAIL  Note: secrets are in no answer's errors and notes, before: a sensitive value is in the errors or notes of \"example\""},
+	} {
+		put(t, program, strings.Replace(good, strings.ReplaceAll(tt.old, "KIND", "Note"), tt.replacement, 1))
+		put(t, typ, strings.Replace(goodType, "    description: The content of the file.\n", "    description: The content of the file.\n    sensitive: true\n", 1))
+		if name != "leak" {
+			put(t, typ, goodType)
+		}
+		chmodAll(t, dir, "note/main.py")
+		got := author(t, dir, root, "type", "test", "note")
+		if got.code != 1 || !strings.Contains(got.out, tt.want) {
+			t.Errorf("%s: exit %d\n%s%s\nwant %s", name, got.code, got.out, got.err, tt.want)
+		}
+	}
+}
+
+func TestTypesAndResourcesInOneManifest(t *testing.T) {
+	root, dir := copyOfRoot(t), t.TempDir()
+	if got := author(t, dir, root, "type", "new", "Note"); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	built := author(t, dir, root, "type", "build", "note")
+	if built.code != 0 {
+		t.Fatal(built.err)
+	}
+	put(t, filepath.Join(dir, "a.yaml"), built.out+`---
+{apiVersion: types.fettle.dev/v1alpha1, kind: Note, metadata: {name: hello}, spec: {nodeSelector: {}, require: [File/motd], properties: {content: one}}}
+---
+`+file("motd", "path: /etc/motd, content: a"))
+	types := filepath.Join(dir, "types.d")
+	put(t, filepath.Join(types, "note.yaml"), built.out)
+	for _, step := range []struct {
+		args string
+		want []string
+		code int
+	}{
+		{"validate -f a.yaml", []string{"2 resources are valid"}, 0},
+		{"graph -f a.yaml", []string{`"File/motd" -> "Note/hello"`}, 0},
+		{"plan --root ROOT -f a.yaml", []string{"File/motd: content", "Note/hello: created (noop)"}, 0},
+		{"apply --root ROOT -f a.yaml", []string{"Note/hello: created"}, 0},
+		{"apply --root ROOT -f a.yaml --detailed-exitcodes", []string{"2 resources"}, 0},
+		{"describe note --root ROOT --types-dir types.d", []string{"Manages a file below /var/lib/notes.", "is this host's default"}, 0},
+		{"resource note --root ROOT --types-dir types.d", []string{"apiVersion: types.fettle.dev/v1alpha1", "properties:\n    content: one\n    mode: \"0644\"\n    name: hello\n"}, 0},
+		{"resource note hello content=two --root ROOT --types-dir types.d", []string{"content: two"}, 0},
+		{"resource note hello content=two mode=9 --root ROOT --types-dir types.d", []string{"Note/hello: mode: Invalid value"}, 1},
+		{"apply --root ROOT -f a.yaml", []string{"Note/hello: content changed two to one"}, 0},
+	} {
+		got := author(t, dir, root, strings.Fields(strings.ReplaceAll(step.args, "ROOT", root))...)
+		for _, want := range step.want {
+			if !strings.Contains(got.out+got.err, want) || got.code != step.code {
+				t.Errorf("%s: exit %d, want %d and %q\n%s%s", step.args, got.code, step.code, want, got.out, got.err)
+			}
+		}
+	}
+	if got := read(t, filepath.Join(root, "var/lib/notes/hello")); got != "one" {
+		t.Errorf("the note has %q", got)
+	}
+	listed := author(t, dir, root, "resource", "note", "--root", root, "--types-dir", "types.d")
+	put(t, filepath.Join(dir, "listed.yaml"), listed.out)
+	if got := author(t, dir, root, "apply", "--root", root, "--types-dir", "types.d", "-f", "listed.yaml", "--detailed-exitcodes"); got.code != 0 {
+		t.Errorf("the listed resources cannot be applied again: %d\n%s%s", got.code, got.out, got.err)
+	}
+}
+
+func TestTypesThatOthersCanChangeAreNotUsed(t *testing.T) {
+	dir := t.TempDir()
+	types := filepath.Join(dir, "types.d")
+	put(t, filepath.Join(types, "a.yaml"), "")
+	for name, mode := range map[string]os.FileMode{types: 0o777, filepath.Join(types, "a.yaml"): 0o666} {
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+		got := fettle(t, file("motd", "path: /etc/motd, content: a"), "validate", "-f", "-", "--types-dir", types)
+		if want := "external types in " + name + " are not used: others than root can change it"; got.code != 1 || !strings.Contains(got.err, want) {
+			t.Errorf("exit %d, %s; want %s", got.code, got.err, want)
+		}
+		if err := os.Chmod(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestBuiltTypeHasTheFilesOfItsDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if got := author(t, dir, "", "type", "new", "Note"); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	built := author(t, dir, "", "type", "build", "note")
+	documents := strings.Split(strings.TrimPrefix(built.out, "---\n"), "\n---\n")
+	if built.code != 0 || len(documents) != 2 {
+		t.Fatalf("exit %d, %d documents\n%s", built.code, len(documents), built.err)
+	}
+	var typ struct {
+		Kind string
+		Spec struct {
+			Source struct{ Files map[string]string }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(documents[1]), &typ); err != nil {
+		t.Fatal(err)
+	}
+	files := typ.Spec.Source.Files
+	if typ.Kind != "ExternalType" || files["main.py"] != read(t, filepath.Join(dir, "note/main.py")) || !strings.Contains(files["fettle.py"], "class SimpleProvider") {
+		t.Errorf("got %s", documents[1])
+	}
+	again := author(t, dir, "", "type", "build", "note")
+	if again.out != built.out {
+		t.Error("a second build differs")
+	}
+	for name, tt := range map[string]struct{ old, replacement, want string }{
+		"missing file":  {`main.py: ""`, `other.py: ""`, "spec.source.files[other.py]"},
+		"outside":       {`main.py: ""`, `main.py: "", ../secret: ""`, "spec.source.files[../secret]"},
+		"unknown field": {"requests: [List]", "request: [List]", `unknown field "request"`},
+		"bad schema":    {"maxLength: 65536", "length: 65536", `spec.attributes[content].schema: unknown field "length"`},
+	} {
+		good := read(t, filepath.Join(dir, "note/type.yaml"))
+		put(t, filepath.Join(dir, "note/type.yaml"), strings.Replace(good, tt.old, tt.replacement, 1))
+		if got := author(t, dir, "", "type", "build", "note"); got.code != 1 || !strings.Contains(got.err, tt.want) || got.out != "" {
+			t.Errorf("%s: exit %d\n%s%s\nwant %s", name, got.code, got.out, got.err, tt.want)
+		}
+		put(t, filepath.Join(dir, "note/type.yaml"), good)
+	}
+}

@@ -1,0 +1,219 @@
+// Package typetest tests external types and their programs on a host that may be changed.
+package typetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/manifests"
+	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/external/laws"
+	"github.com/fettle-dev/fettle/internal/external/store"
+	"github.com/fettle-dev/fettle/internal/external/wire"
+	"github.com/fettle-dev/fettle/internal/facts"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/manifest"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/source"
+	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/providers/external"
+)
+
+// A Result is the outcome of a check.
+type Result struct {
+	Kind string
+	Name string // of the check
+	Err  error  // nil if it holds
+}
+
+// A tester tests one type.
+type tester struct {
+	host    host.Host
+	facts   resource.Facts
+	store   *store.Store
+	kinds   []resource.Kind
+	types   manifest.Types
+	kind    resource.Kind
+	def     *definition.Definition
+	example *manifest.Set
+	results []Result
+}
+
+// Run tests all types with their examples, which it applies to the host.
+func Run(ctx context.Context, h host.Host, builtin []resource.Kind, types manifest.Types) []Result {
+	programs := store.New(h, path.Join(state.DefaultDir, "types"))
+	known, _ := facts.Gather(ctx, h) // those that are missing are no condition of a provider that works
+	kinds := slices.Clone(builtin)
+	for _, d := range types.Definitions() {
+		kinds = append(kinds, external.Kind(d, programs))
+	}
+	var all []Result
+	for i, d := range types.Definitions() {
+		t := &tester{host: h, facts: known, store: programs, kinds: kinds, types: types, kind: kinds[len(builtin)+i], def: d}
+		t.run(ctx)
+		all = append(all, t.results...)
+	}
+	return all
+}
+
+func (t *tester) run(ctx context.Context) {
+	if !t.add("the type is valid", t.kind.Problems()) || !t.add("the example is valid", t.readExample(ctx)) {
+		return
+	}
+	provider := resource.Chosen(t.kind, t.facts, t.host)
+	if !t.add("a provider suits this machine", t.unsuitable(provider)) {
+		return
+	}
+	program, err := t.program(ctx, provider)
+	if !t.add("the program is stored", err) {
+		return
+	}
+	wanted := t.wanted()
+	for _, l := range laws.All() {
+		t.add(l.Name+", before", l.Check(ctx, program, wanted))
+	}
+	t.apply(ctx)
+	for _, l := range laws.All() {
+		t.add(l.Name+", while it exists", l.Check(ctx, program, wanted))
+	}
+	t.remove(ctx)
+}
+
+func (t *tester) add(name string, err error) (ok bool) {
+	t.results = append(t.results, Result{t.def.Spec.Kind, name, err})
+	return err == nil
+}
+
+func (t *tester) unsuitable(provider string) error {
+	if provider != "" {
+		return nil
+	}
+	var errs []error
+	for _, s := range t.kind.Suitability(t.facts, t.host) {
+		errs = append(errs, fmt.Errorf("%s: %w", s.Provider, s.Err))
+	}
+	return errors.Join(errs...)
+}
+
+// readExample reads the resources of the kind in the example. Others are not applied.
+func (t *tester) readExample(ctx context.Context) error {
+	if t.def.Spec.Example == "" {
+		return errors.New("spec.example is missing: the tests need resources that can be created")
+	}
+	read := func(context.Context) ([]byte, error) { return []byte(t.def.Spec.Example), nil }
+	t.example = t.types.Read(ctx, []source.Source{{Name: "spec.example", Read: read}}, nil)
+	var errs []error
+	for _, f := range t.example.Faults {
+		errs = append(errs, f)
+	}
+	t.example.Documents = slices.DeleteFunc(t.example.Documents, func(d manifest.Document) bool { return d.Resource.KindName() != t.def.Spec.Kind })
+	if len(t.example.Documents) == 0 && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("spec.example has no %s", t.def.Spec.Kind))
+	}
+	for _, d := range t.example.Documents { // other resources are not there
+		*d.Resource.GetTargeting() = v1alpha1.Targeting{NodeSelector: d.Resource.GetTargeting().NodeSelector}
+	}
+	return errors.Join(errs...)
+}
+
+// items compiles the example.
+func (t *tester) items() ([]resource.Item, error) {
+	in := manifests.Input(t.example, t.kinds)
+	in.Nodes = []compiler.Node{{Facts: func() resource.Facts { return t.facts }}}
+	items, problems := compiler.Prepare(in)
+	var errs []error
+	for _, p := range problems {
+		errs = append(errs, fmt.Errorf("%s: %s", p.Ref, p.Message))
+	}
+	return items, errors.Join(errs...)
+}
+
+// wanted returns the example in the words of the protocol.
+func (t *tester) wanted() []wire.Resource {
+	var all []wire.Resource
+	items, _ := t.items() // apply reports the error
+	for i, item := range items {
+		state, _ := t.example.Documents[i].Resource.GetAttributes().(map[string]any)
+		if state["ensure"] == nil && t.def.Spec.Ensure.Default != "" {
+			state["ensure"] = t.def.Spec.Ensure.Default
+		}
+		if of := t.def.Namevars(); len(of) == 1 && state[of[0].Name] == nil {
+			state[of[0].Name] = item.Resource.Namevar()
+		}
+		all = append(all, wire.Resource{Name: item.Resource.Namevar(), Should: state})
+	}
+	return all
+}
+
+func (t *tester) program(ctx context.Context, provider string) (laws.Program, error) {
+	dir, err := t.store.Dir(ctx, t.host, t.def)
+	p := laws.Program{Host: t.host, Definition: t.def, Provider: provider, Dir: dir}
+	for _, of := range t.def.Spec.Providers {
+		if of.Name == provider {
+			p.Command = slices.Clone(of.Command)
+		}
+	}
+	if strings.Contains(p.Command[0], "/") && !path.IsAbs(p.Command[0]) {
+		p.Command[0] = path.Join(dir, p.Command[0])
+	}
+	return p, err
+}
+
+// transact applies the example.
+func (t *tester) transact(ctx context.Context) (report.Report, error) {
+	items, err := t.items()
+	if err != nil {
+		return report.Report{}, err
+	}
+	run := engine.Transaction{Host: t.host, Facts: t.facts, Kinds: t.kinds, Now: time.Now}
+	result, err := run.Run(ctx, items)
+	var errs []error
+	for _, r := range result.Resources {
+		if r.State == report.Failed {
+			errs = append(errs, fmt.Errorf("%s", strings.Join(r.Lines(), "; ")))
+		}
+	}
+	return result, errors.Join(append(errs, err)...)
+}
+
+func (t *tester) apply(ctx context.Context) {
+	_, err := t.transact(ctx)
+	if !t.add("set brings the example in sync", err) {
+		return
+	}
+	t.add("a second set changes nothing", t.changesNothing(ctx))
+}
+
+func (t *tester) changesNothing(ctx context.Context) error {
+	result, err := t.transact(ctx)
+	if err == nil && len(result.Changed()) > 0 {
+		var lines []string
+		for _, r := range result.Resources {
+			lines = append(lines, r.Lines()...)
+		}
+		err = fmt.Errorf("it changed something again: %s", strings.Join(lines, "; "))
+	}
+	return err
+}
+
+func (t *tester) remove(ctx context.Context) {
+	for _, d := range t.example.Documents {
+		if r, ok := d.Resource.(*v1alpha1.External); ok {
+			r.Spec.Ensure = resource.Absent
+		}
+	}
+	_, err := t.transact(ctx)
+	if !t.add("removal makes it absent", err) {
+		return
+	}
+	t.add("a second removal changes nothing", t.changesNothing(ctx))
+}

@@ -1,0 +1,224 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/crdbuild"
+	"github.com/fettle-dev/fettle/internal/external/defaults"
+	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/source"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// externalType is the kind of types.
+const externalType = "ExternalType"
+
+// Types are external types without faults, each with its own name and kind. The zero value has none.
+type Types struct{ all []declared }
+
+// A declared type has all that its resources need.
+type declared struct {
+	*definition.Definition
+	where    string
+	schema   kindSchema
+	defaults *defaults.Defaults
+}
+
+// ReadTypes reads sources that have only external types. Their definitions for a cluster are ignored.
+func ReadTypes(ctx context.Context, all []source.Source) (Types, []Fault) {
+	s := &Set{}
+	parts := s.splitAll(ctx, all)
+	s.declareAll(ctx, Types{}, parts)
+	others := (&Set{Types: s.Types})
+	others.addAll(ctx, parts, nil)
+	s.Faults = append(s.Faults, others.Faults...)
+	for _, d := range others.Documents {
+		s.Faults = append(s.Faults, Fault{Where: d.Where(), Message: fmt.Sprintf("%s is among the types: only ExternalTypes are read there; apply it with -f", v1alpha1.RefOf(d.Resource))})
+	}
+	return s.Types, s.Faults
+}
+
+// Definitions returns the definitions of the types, in order.
+func (t Types) Definitions() []*definition.Definition {
+	var all []*definition.Definition
+	for _, d := range t.all {
+		all = append(all, d.Definition)
+	}
+	return all
+}
+
+// Of returns the definition of a kind, or nil.
+func (t Types) Of(kind string) *definition.Definition {
+	if d, ok := t.of(kind); ok {
+		return d.Definition
+	}
+	return nil
+}
+
+func (t Types) of(kind string) (declared, bool) {
+	i := slices.IndexFunc(t.all, func(d declared) bool { return d.Spec.Kind == kind })
+	if i < 0 {
+		return declared{}, false
+	}
+	return t.all[i], true
+}
+
+// addTo writes what identifies the types.
+func (t Types) addTo(digest io.Writer) {
+	for _, d := range t.all {
+		_, _ = io.WriteString(digest, d.Digest) // a hash accepts every write
+	}
+}
+
+// declareAll adds the types of documents to those that exist, before resources of them are read.
+func (s *Set) declareAll(ctx context.Context, existing Types, parts []part) {
+	b := batch{Set: Set{Types: Types{slices.Clone(existing.all)}}, schemas: allSchemas(), declaring: true}
+	for _, p := range parts {
+		if !bytes.Contains(p.text, []byte(externalType)) {
+			continue
+		}
+		if o, err := read(p); err == nil { // otherwise, it is a fault when the resources are read
+			b.add(ctx, o)
+		}
+	}
+	s.Types, s.Faults = b.Types, append(s.Faults, b.Faults...)
+}
+
+// declare adds a type, and ignores all else.
+func (b *batch) declare(ctx context.Context, o object, h head) {
+	switch {
+	case strings.HasSuffix(h.Kind, "List"):
+		b.addList(ctx, o)
+	case h.Kind == externalType && h.APIVersion == v1alpha1.GroupVersion.String():
+		d, flaws := b.declaration(ctx, o)
+		if len(flaws) > 0 {
+			b.fault(o, "", flaws...)
+			return
+		}
+		b.Types.all = append(b.Types.all, d...)
+	}
+}
+
+// declaration checks a type like an API server and the compiler. It returns none if there is the same already.
+func (b *batch) declaration(ctx context.Context, o object) ([]declared, []flaw) {
+	k, err := b.schemas[externalType]()
+	if err != nil {
+		return nil, []flaw{{"", err.Error()}}
+	}
+	t := &v1alpha1.ExternalType{}
+	flaws, _ := check(ctx, o, k, t)
+	if o.duplicates != nil {
+		flaws = append(flaws, flaw{"", o.duplicates.Error()})
+	}
+	if len(flaws) > 0 {
+		return nil, flaws
+	}
+	d := declared{where: b.where(o)}
+	if d.Definition, err = definition.New(t); err == nil {
+		err = d.compile()
+	}
+	if err != nil {
+		return nil, flawsOf(err)
+	}
+	return b.Types.without(d)
+}
+
+// without returns a type unless there is the same already, or why there cannot be both.
+func (t Types) without(d declared) ([]declared, []flaw) {
+	for _, other := range t.all {
+		switch {
+		case other.Name == d.Name && other.Digest == d.Digest:
+			return nil, nil
+		case other.Name == d.Name:
+			return nil, []flaw{{"", fmt.Sprintf("ExternalType %s is another one in %s: remove one of them", d.Name, other.where)}}
+		case other.Spec.Kind == d.Spec.Kind:
+			return nil, []flaw{{"spec.kind", fmt.Sprintf("ExternalType %s in %s defines %s, too: use another kind", other.Name, other.where, d.Spec.Kind)}}
+		}
+	}
+	return []declared{d}, nil
+}
+
+// flawsOf returns a flaw for each of joined errors.
+func flawsOf(err error) []flaw {
+	var all []flaw
+	for _, line := range text.Errors(err) {
+		all = append(all, flaw{"", line})
+	}
+	return all
+}
+
+// compile prepares the checks of the resources.
+func (d *declared) compile() error {
+	built, fromSchema := crdbuild.Build(d.Definition)
+	var fromDefaults error
+	d.defaults, fromDefaults = defaults.New(d.Definition)
+	if err := errors.Join(fromSchema, fromDefaults); err != nil {
+		return err
+	}
+	var err error
+	d.schema, err = compile(built)
+	return err
+}
+
+// definesExternal reports whether an object is the definition of an external type for a cluster.
+func definesExternal(h head) bool {
+	name, _ := h.Metadata.Name.(string)
+	return h.Kind == "CustomResourceDefinition" && strings.HasSuffix(name, "."+v1alpha1.ExternalGroupVersion.Group)
+}
+
+// addExternal adds a resource of an external type, with the defaults of its attributes. It is not in the cache, which
+// need not know the types.
+func (b *batch) addExternal(ctx context.Context, o object, h head) {
+	b.uncached = true
+	d, known := b.Types.of(h.Kind)
+	switch {
+	case !v1alpha1.IsExternal(h.APIVersion):
+		b.fault(o, "", flaw{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.ExternalGroupVersion)})
+		return
+	case !known:
+		b.fault(o, "", flaw{"kind", fmt.Sprintf("no ExternalType defines %s: add its type with -f or to --types-dir", h.Kind)})
+		return
+	case h.Metadata.Name == nil:
+		b.fault(o, "", flaw{"metadata.name", "is missing: give this " + h.Kind + " a name"})
+		return
+	}
+	r := &v1alpha1.External{}
+	flaws, tree := check(ctx, o, d.schema, r)
+	if o.duplicates != nil {
+		flaws = append(flaws, flaw{"", o.duplicates.Error()})
+	}
+	if len(flaws) == 0 {
+		var err error
+		if r, err = d.complete(r, tree); err != nil {
+			flaws = append(flaws, flaw{"spec", err.Error()})
+		}
+	}
+	if len(flaws) > 0 {
+		b.fault(o, h.ref(), flaws...)
+		return
+	}
+	b.Documents = append(b.Documents, Document{b.line(o), o.file, o.path, r})
+}
+
+// complete returns a resource as an API server stores it, and with defaults.
+func (d declared) complete(r *v1alpha1.External, stored map[string]any) (*v1alpha1.External, error) {
+	spec, _ := stored["spec"].(map[string]any)
+	if properties, ok := spec["properties"]; ok {
+		raw, err := stdjson.Marshal(properties)
+		if err != nil {
+			return nil, err
+		}
+		r.Spec.Properties = &runtime.RawExtension{Raw: raw}
+	}
+	return d.defaults.Complete(r)
+}
