@@ -210,7 +210,7 @@ type Confinement struct {
 	Network bool
 	// Sockets are paths of Unix sockets that a ReadOnly command can connect to. Missing ones are ignored. With any, the
 	// command can also connect to other sockets outside the empty directories, if they are in the file system, and to
-	// abstract ones if it has the Network.
+	// abstract ones if it has the Network, before Linux 6.12.
 	Sockets []string
 	// Memory and Tasks limit the memory, in bytes, and the number of processes and threads; 0 is no limit. systemd
 	// applies them to all processes together. Without it, there is no limit on Tasks, and Memory is what each process

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 const benchFiles = 1000
@@ -59,6 +61,31 @@ func BenchmarkCommand(b *testing.B) {
 	for b.Loop() {
 		if _, err := h.Query(b.Context(), sh("exit 0")); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkQuery shows what a Confinement costs.
+func BenchmarkQuery(b *testing.B) {
+	debian.Require(b)
+	hosts := map[string]*linux.Host{
+		"root":    open(b, linux.Options{Root: debian.Root(b)}),
+		"machine": open(b, linux.Options{PID: debian.Boot(b).PID(), Transient: true}),
+	}
+	for name, confinement := range map[string]*host.Confinement{
+		"unconfined":            nil,
+		"read-only":             {ReadOnly: true},
+		"read-only and network": {ReadOnly: true, Network: true},
+		"read-only and limited": {ReadOnly: true, Memory: 512 << 20, Tasks: 256},
+	} {
+		for where, h := range hosts {
+			b.Run(where+"/"+name, func(b *testing.B) {
+				for b.Loop() {
+					if _, err := h.Query(b.Context(), host.Cmd{Args: []string{"/bin/true"}, Confinement: confinement}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }

@@ -81,6 +81,7 @@ func victim(t *testing.T, m *debian.Machine) string {
 func TestReadOnlyQueryCannotChangeTheHost(t *testing.T) {
 	h, m := confinedMachine(t)
 	must(t, unix.Mknod(m.Root()+"/var/lib/device", unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
+	must(t, unix.Mkfifo(m.Root()+"/var/lib/pipe", 0o666))
 	pid := victim(t, m)
 	attempts := []struct{ name, confined, free string }{
 		{"create a file", "EROFS", "succeeded"},
@@ -95,7 +96,8 @@ func TestReadOnlyQueryCannotChangeTheHost(t *testing.T) {
 		{"write to a device", "EACCES", "succeeded"},
 		{"write to /proc/sys", "EROFS", "succeeded"},
 		{"write to /proc", "EROFS", "succeeded"},
-		{"write to a pipe", "ENOENT", "succeeded"},
+		{"write to a pipe in /run", "ENOENT", "succeeded"},
+		{"write to a pipe elsewhere", "EACCES", "succeeded"},
 		{"mount", "EPERM", "succeeded"},
 		{"remount", "EPERM", "succeeded"},
 		{"change the root", "EPERM", "succeeded"},
@@ -164,6 +166,11 @@ func TestReadOnlyQueryReaches(t *testing.T) {
 			[]string{"connect", "unix", "/run/victim.sock"},
 			host.Result{Stdout: []byte("connected\n")},
 		},
+		"no abstract socket of the host, even with a socket and a network": {
+			host.Confinement{Sockets: []string{"/run/victim.sock"}, Network: true},
+			[]string{"connect", "unix", "@victim"},
+			host.Result{ExitCode: 1, Stderr: []byte("dial unix @victim: connect: operation not permitted\n")},
+		},
 		"no other socket in /run": {
 			host.Confinement{Sockets: []string{"/run/victim.sock"}},
 			[]string{"connect", "unix", "/run/dbus/system_bus_socket"},
@@ -191,6 +198,14 @@ func TestReadOnlyQueryReaches(t *testing.T) {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 		})
+	}
+	if out, err := m.Run(t.Context(), "sh", "-c", "mkdir /run/resolve && echo nameserver >/run/resolve/conf && ln -sf ../run/resolve/conf /etc/resolv.conf"); err != nil {
+		t.Fatal(out, err)
+	}
+	resolver := readOnly(host.Cmd{Args: []string{"cat", "/etc/resolv.conf"}})
+	resolver.Confinement.Network = true
+	if res, err := h.Query(t.Context(), resolver); err != nil || string(res.Stdout) != "nameserver\n" {
+		t.Errorf("the configuration of the resolver: %+v, %v", res, err)
 	}
 	cmd := confined("hang")
 	cmd.Confinement.Sockets = []string{"/run"}

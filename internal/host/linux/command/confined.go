@@ -33,7 +33,7 @@ func (p *process) runConfined(ctx context.Context, r *Runner, c *exec.Cmd) (int,
 		return 0, p.killError(ctx)
 	}
 	if err != nil {
-		return 0, startError(c, p.cmd.Dir, err)
+		return 0, err
 	}
 	await(c.Process.Pid, unix.WEXITED)
 	if p.box != nil {
@@ -46,13 +46,19 @@ func (p *process) runConfined(ctx context.Context, r *Runner, c *exec.Cmd) (int,
 
 // startConfined starts the command on the calling thread, stopped, and continues it once its limits apply.
 func (p *process) startConfined(ctx context.Context, r *Runner, c *exec.Cmd, options sandbox.Options) error {
-	if err := p.confine(ctx, r, options); err != nil {
+	if err := p.enter(ctx, r, options); err != nil {
+		return err
+	}
+	if err := prepareThread(p.cmd); err != nil {
+		return startError(c, p.cmd.Dir, err)
+	}
+	if err := p.confine(options); err != nil {
 		return err
 	}
 	setUser(c, p.cmd)
 	c.SysProcAttr.Ptrace = true // stops it before its first instruction
 	if err := c.Start(); err != nil {
-		return err
+		return startError(c, p.cmd.Dir, err)
 	}
 	pid := c.Process.Pid
 	await(pid, unix.WEXITED|unix.WSTOPPED)
@@ -67,27 +73,24 @@ func (p *process) startConfined(ctx context.Context, r *Runner, c *exec.Cmd, opt
 	return nil
 }
 
-// confine prepares the calling thread, from which the command is started.
-func (p *process) confine(ctx context.Context, r *Runner, options sandbox.Options) (err error) {
+// enter moves the calling thread to the host's root, in a sandbox or outside.
+func (p *process) enter(ctx context.Context, r *Runner, options sandbox.Options) (err error) {
 	if err := r.namespaces.join(); err != nil {
 		return err
 	}
 	if !p.cmd.Confinement.ReadOnly {
-		if err := enterRoot(r.root); err != nil {
-			return err
-		}
-		if err := prepareThread(p.cmd); err != nil {
-			return err
-		}
-		return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+		return enterRoot(r.root)
 	}
-	if p.box, err = sandbox.Enter(ctx, options); err != nil {
-		return err
+	p.box, err = sandbox.Enter(ctx, options)
+	return err
+}
+
+// confine takes privileges from what the calling thread starts.
+func (p *process) confine(options sandbox.Options) error {
+	if p.cmd.Confinement.ReadOnly {
+		return sandbox.Confine(options)
 	}
-	if err := prepareThread(p.cmd); err != nil {
-		return err
-	}
-	return sandbox.Confine(options)
+	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
 // sandbox decides what the sandbox of a ReadOnly command is like.

@@ -1,8 +1,8 @@
 // Package sandbox runs commands that can read a host but not change it.
 //
 // A command in a sandbox is root with the single capability to read every file. It has mount, pid, ipc, uts and
-// network namespaces of its own, in which all file systems are read-only and no devices can be opened. A filter of
-// system calls stops what namespaces leave open.
+// network namespaces of its own, in which all file systems are read-only and no devices can be opened. Landlock and a
+// filter of system calls stop what namespaces leave open.
 package sandbox
 
 import (
@@ -42,6 +42,9 @@ func Enter(ctx context.Context, o Options) (*Sandbox, error) {
 // itself keeps its capabilities.
 func Confine(o Options) error {
 	if err := dropCapabilities(); err != nil {
+		return explain(err)
+	}
+	if err := restrictWrites(); err != nil {
 		return explain(err)
 	}
 	return explain(installFilter(len(o.Sockets) > 0))
