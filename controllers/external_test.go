@@ -305,6 +305,39 @@ var _ = Describe("An external type", func() {
 		Expect(has(ctx, "dns-1")).To(HaveKey("DNSZone/example"))
 	})
 
+	It("lets the manager change one finalizer of resources only", func(ctx SpecContext) {
+		define(ctx, zones())
+		create(ctx, zone("example", everyNode))
+		manager, err := client.New(as("fettle-manager"), client.Options{Scheme: scheme})
+		Expect(err).NotTo(HaveOccurred())
+		patch := func(text string) error {
+			return manager.Patch(ctx, zone("example", "{}"), client.RawPatch(types.MergePatchType, []byte(text)))
+		}
+		Expect(patch(`{"metadata":{"finalizers":["fettle.dev/cleanup"]}}`)).To(Succeed())
+		for _, other := range []string{`{"spec":{"noop":true}}`, `{"metadata":{"labels":{"a":"b"}}}`, `{"metadata":{"finalizers":["example.com/mine"]}}`} {
+			Eventually(ctx, func() error { return patch(other) }).Should(MatchError(ContainSubstring( // a policy takes a moment to be in force
+				"the manager may change the finalizer fettle.dev/cleanup of dnszones.types.fettle.dev example, and nothing else")))
+		}
+	})
+
+	It("has the deselection budget of the other kinds", func(ctx SpecContext) {
+		w := newWorld()
+		define(ctx, zones())
+		create(ctx, zoneType(), zone("example", `{"nodeSelector": {"matchLabels": {"role": "dns"}}}`))
+		for _, name := range []string{"dns-1", "dns-2", "dns-3"} {
+			create(ctx, node(name, "dns"))
+		}
+		w.pass(ctx)
+		for _, name := range []string{"dns-1", "dns-2"} {
+			applied(ctx, name)
+			relabel(ctx, name, "web")
+		}
+		w.pass(ctx)
+		w.pass(ctx)
+		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True DeselectionHeld"))
+		Expect(has(ctx, "dns-1")).To(HaveKey("DNSZone/example"))
+	})
+
 	It("is followed by a running manager", func(ctx SpecContext) {
 		_, asked := startManager(false)
 		t := zoneType()
