@@ -235,6 +235,8 @@ func TestConditions(t *testing.T) {
 		r.Withheld = []v1alpha1.Withheld{{Ref: "File/c", Reason: "Conflict", Message: "two"}}
 		return r
 	}
+	uninstalled := ran(noon(), inSync("a"))
+	uninstalled.Withheld = []v1alpha1.Withheld{{Ref: "DNSZone/c", Reason: "Uninstalled"}}
 	for name, c := range map[string]struct {
 		in   status.Input // of generation 3
 		want []string
@@ -266,6 +268,10 @@ func TestConditions(t *testing.T) {
 		"some are withheld": {
 			status.Input{Run: withheld()},
 			[]string{"Ready False Withheld: 1 withheld: File/c", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
+		},
+		"the kind of some was uninstalled": {
+			status.Input{Run: uninstalled},
+			[]string{"Ready True Applied: all 1 resources are in sync", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
 		},
 		"some were skipped": {
 			status.Input{Run: ran(noon(), skipped("b"))},
