@@ -76,12 +76,13 @@ func New(c Config) (*Agent, error) {
 	documents := func(name string) *state.Documents {
 		return state.NewDocuments(c.StateDir, name, state.Options{Now: c.Clock.Now})
 	}
+	external := types.NewStore(documents("types"), remote.ExternalType, c.Log.Warn)
 	a := &Agent{
 		Config:   c,
 		watched:  c.Host,
 		cluster:  remote,
 		keys:     keyring.New(keyring.Config{Node: c.Node, Disk: documents("keys"), MaxAge: c.KeyAge, Now: c.Clock.Now, Warn: c.Log.Warn}),
-		catalogs: catalogs.NewStore(documents("catalogs"), remote.Catalog, types.NewStore(documents("types"), remote.ExternalType, c.Log.Warn), c.Log.Warn),
+		catalogs: catalogs.NewStore(documents("catalogs"), remote.Catalog, external, c.Log.Warn),
 		objects:  mailbox{ready: make(chan struct{}, 1)},
 		results:  make(chan func(context.Context)),
 		written:  make(chan func()),
@@ -90,7 +91,7 @@ func New(c Config) (*Agent, error) {
 		a.Host = trace.New(c.Host, c.Clock.Now, func(line string) { c.Log.Debug(line) })
 	}
 	a.runner = &runner{
-		node: c.Node, kinds: c.Kinds, programs: store.New(c.Host, path.Join(cmp.Or(c.HostStateDir, state.DefaultDir), "programs")), bucket: c.Bucket, open: a.keys.Open, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
+		node: c.Node, kinds: c.Kinds, types: external, programs: store.New(c.Host, path.Join(cmp.Or(c.HostStateDir, state.DefaultDir), "programs")), bucket: c.Bucket, open: a.keys.Open, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
 		control: hostrun.Options{
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
 			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },

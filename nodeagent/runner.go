@@ -3,6 +3,7 @@ package nodeagent
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,11 +12,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/drift"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/store"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
 	"github.com/fettle-dev/fettle/nodeagent/status"
+	"github.com/fettle-dev/fettle/nodeagent/types"
 	"github.com/fettle-dev/fettle/providers/external"
 )
 
@@ -23,6 +26,7 @@ import (
 type runner struct {
 	node     string
 	kinds    []resource.Kind // built-in
+	types    *types.Store    // external ones
 	programs *store.Store    // of external types
 	bucket   resource.Bucket
 	control  hostrun.Options
@@ -44,7 +48,7 @@ func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Fac
 		around.Before, around.After = nil, nil
 	}
 	return hostrun.Run(ctx, around, func(ctx context.Context, store engine.Store) (report.Report, error) {
-		kinds := r.kindsOf(t)
+		kinds := r.kindsOf(t, store)
 		items, isNews := catalog.Items(t.Entries, kinds, r.open), status.NewsSince(prev)
 		r.explainProviders(ctx, items, kinds, facts)
 		r.warnUnwatched(r.lookout.Begin(r.now(), items, facts))
@@ -55,21 +59,35 @@ func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Fac
 			Idle:    r.idle,
 		}.Run(ctx, items)
 		r.warnUnwatched(r.lookout.End(r.now(), items, result.Changed()))
+		r.types.Retain(claimedKinds(store))
 		return result, err
 	})
 }
 
-// kindsOf returns the built-in kinds and those of the target's types. Programs of other types are removed.
-func (r *runner) kindsOf(t *catalogs.Target) []resource.Kind {
+// kindsOf returns the built-in kinds, those of the target's types, and those of former types whose things are still to be
+// removed. Programs of other types are deleted.
+func (r *runner) kindsOf(t *catalogs.Target, claims engine.Store) []resource.Kind {
+	former := slices.DeleteFunc(claimedKinds(claims), func(kind string) bool {
+		return slices.ContainsFunc(t.Types, func(d *definition.Definition) bool { return d.Spec.Kind == kind })
+	})
 	kinds := slices.Clone(r.kinds)
 	var digests []string
-	for _, d := range t.Types {
+	for _, d := range slices.Concat(t.Types, r.types.Former(former)) {
 		kinds, digests = append(kinds, external.Kind(d, r.programs)), append(digests, d.Digest)
 	}
 	if err := r.programs.Retain(digests...); err != nil {
 		r.log.Warn("cannot remove unused programs of external types", "error", err)
 	}
 	return kinds
+}
+
+// claimedKinds returns the kinds of things that are to be removed or restored once no resource manages them.
+func claimedKinds(store engine.Store) []string {
+	kinds := map[string]bool{}
+	for thing := range store.Claims() {
+		kinds[thing.Kind] = true
+	}
+	return slices.Collect(maps.Keys(kinds))
 }
 
 // explainProviders logs at debug level which providers of the kinds in use work on the host,

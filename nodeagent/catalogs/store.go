@@ -53,7 +53,6 @@ type Store struct {
 type Types interface {
 	Of(ctx context.Context, entries []v1alpha1.CatalogEntry) ([]*definition.Definition, error)
 	OnDisk(entries []v1alpha1.CatalogEntry) []*definition.Definition
-	Retain(all []*definition.Definition)
 }
 
 // NewStore returns a store that fetches missing catalogs from the cluster.
@@ -88,7 +87,6 @@ func (s *Store) Assemble(ctx context.Context, nc *v1alpha1.NodeCatalog) (*Target
 		return nil, err
 	}
 	s.save(n)
-	s.types.Retain(t.Types)
 	return t, nil
 }
 

@@ -172,4 +172,3 @@ func (noTypes) Of(context.Context, []v1alpha1.CatalogEntry) ([]*definition.Defin
 	return nil, nil
 }
 func (noTypes) OnDisk([]v1alpha1.CatalogEntry) []*definition.Definition { return nil }
-func (noTypes) Retain([]*definition.Definition)                         {}
