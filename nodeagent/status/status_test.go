@@ -271,7 +271,7 @@ func TestConditions(t *testing.T) {
 		},
 		"the kind of some was uninstalled": {
 			status.Input{Run: uninstalled},
-			[]string{"Ready True Applied: all 1 resources are in sync", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
+			[]string{"Ready True Applied: the resource is in sync", "Reconciling False Settled", "Stalled False Settled", "Degraded False Settled"},
 		},
 		"some were skipped": {
 			status.Input{Run: ran(noon(), skipped("b"))},
