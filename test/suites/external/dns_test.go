@@ -12,10 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 
-	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/enginetest"
+	"github.com/fettle-dev/fettle/internal/external/authoring"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/store"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -118,27 +117,15 @@ func prepareDNS(root string) error {
 // example returns a type of examples/dns with its files.
 func example(t *testing.T, name string) *definition.Definition {
 	t.Helper()
-	var typ v1alpha1.ExternalType
-	if err := yaml.UnmarshalStrict(read(t, "../../../examples/dns/"+name+".yaml"), &typ); err != nil {
+	all, err := authoring.Read("../../../examples/dns/" + name + ".yaml")
+	if err != nil {
 		t.Fatal(err)
 	}
-	typ.Spec.Source.Files = map[string]string{
-		"powerdns.py": string(read(t, "../../../examples/dns/powerdns.py")), "fettle.py": string(read(t, "../../../sdk/python/fettle.py")),
-	}
-	d, err := definition.New(&typ)
+	d, err := definition.New(all[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
-}
-
-func read(t *testing.T, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
 }
 
 func (s *dnsServer) run(t *testing.T, command ...string) string {
