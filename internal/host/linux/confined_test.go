@@ -93,6 +93,7 @@ func TestReadOnlyQueryCannotChangeTheHost(t *testing.T) {
 		{"rename a file", "EROFS", "succeeded"},
 		{"set a time", "EROFS", "succeeded"},
 		{"create a device", "EPERM", "succeeded"},
+		{"read a device", "EACCES", "succeeded"},
 		{"write to a device", "EACCES", "succeeded"},
 		{"write to /proc/sys", "EROFS", "succeeded"},
 		{"write to /proc", "EROFS", "succeeded"},

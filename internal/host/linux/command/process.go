@@ -63,16 +63,13 @@ func startError(c *exec.Cmd, dir string, err error) error {
 	return err
 }
 
-// kill kills the whole process group, or everything in the sandbox. It checks the leader first: once the leader has been
+// kill kills the whole process group. It checks the leader first: once the leader has been
 // waited for, its number may belong to others.
 func (p *process) kill(leader *os.Process) error {
 	if err := leader.Signal(syscall.Signal(0)); err != nil {
 		return err
 	}
 	p.killed.Store(true)
-	if p.box != nil {
-		p.box.Kill()
-	}
 	return syscall.Kill(-leader.Pid, syscall.SIGKILL)
 }
 

@@ -50,10 +50,7 @@ func Confine(o Options) error {
 	return explain(installFilter(len(o.Sockets) > 0))
 }
 
-// Kill kills everything in the sandbox. It does not wait.
-func (s *Sandbox) Kill() { s.init.kill() }
-
-// End tells the sandbox to end, with everything in it. It does not wait.
+// End kills everything in the sandbox. It does not wait.
 func (s *Sandbox) End() { s.init.end() }
 
 // Close ends the sandbox and waits for its end. The caller has waited for the commands that it started in it.
