@@ -100,6 +100,9 @@ func (a *app) typeBuild() *cobra.Command {
 
 // buildTypes reads the types of an author, and checks them like a manifest.
 func (a *app) buildTypes(ctx context.Context, name string) ([]*v1alpha1.ExternalType, manifest.Types, error) {
+	if err := a.checkTypes(ctx, authoring.File(name)); err != nil {
+		return nil, manifest.Types{}, err
+	}
 	all, err := authoring.Read(name)
 	if err != nil {
 		return nil, manifest.Types{}, err
@@ -119,6 +122,20 @@ func (a *app) buildTypes(ctx context.Context, name string) ([]*v1alpha1.External
 		errs = append(errs, fmt.Errorf("%s: %s", name, f.Message)) // lines are those of other text
 	}
 	return all, types, errors.Join(errs...)
+}
+
+// checkTypes checks types as they are written, so that faults have lines and unknown fields are found.
+func (a *app) checkTypes(ctx context.Context, file string) error {
+	all, err := source.Loader{}.Expand(source.Request{Files: []string{file}})
+	if err != nil {
+		return err
+	}
+	_, faults := manifest.ReadTypes(ctx, all)
+	var errs []error
+	for _, f := range faults {
+		errs = append(errs, f)
+	}
+	return errors.Join(errs...)
 }
 
 // printType prints the documents of a type.

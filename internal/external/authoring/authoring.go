@@ -20,12 +20,18 @@ import (
 	"github.com/fettle-dev/fettle/sdk"
 )
 
+// File returns the file with the types: type.yaml if the name is that of a directory.
+func File(name string) string {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return filepath.Join(name, scaffold.TypeFile)
+	}
+	return name
+}
+
 // Read reads the ExternalTypes of a file, or of type.yaml in a directory. A source file whose content is empty is read from
 // the directory of that file, and cannot be outside of it; the Python library comes with this program unless there is one.
 func Read(name string) ([]*v1alpha1.ExternalType, error) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		name = filepath.Join(name, scaffold.TypeFile)
-	}
+	name = File(name)
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
