@@ -34,7 +34,8 @@ func (r *Fleet) checkDefinitions(ctx context.Context, s *snapshot) error {
 	if !r.mayBeUninstalled(s) {
 		return nil
 	}
-	kinds := []string{"NodeCatalog", "Catalog", "ExternalType"}
+	// Without its ExternalType, a resource is withheld, so nodes leave what it manages as it is.
+	kinds := []string{"NodeCatalog", "Catalog"}
 	for _, o := range v1alpha1.Resources() {
 		kinds = append(kinds, o.KindName())
 	}
