@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 )
 
 // definitionsPeriod is the time between two looks at our CustomResourceDefinitions while a
@@ -72,8 +72,7 @@ func (r *Fleet) definitionMissing(ctx context.Context, kind string) (bool, error
 	if err != nil {
 		return false, fmt.Errorf("cannot find the resource name of %s: %w", kind, err)
 	}
-	crd := &metav1.PartialObjectMetadata{}
-	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	crd := externalkinds.DefinitionMetadata()
 	err = r.Live.Get(ctx, types.NamespacedName{Name: mapping.Resource.GroupResource().String()}, crd)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("cannot read the CustomResourceDefinition of %s: %w", kind, err)

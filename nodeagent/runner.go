@@ -70,15 +70,15 @@ func (r *runner) kindsOf(t *catalogs.Target, claims engine.Store) []resource.Kin
 	former := slices.DeleteFunc(claimedKinds(claims), func(kind string) bool {
 		return slices.ContainsFunc(t.Types, func(d *definition.Definition) bool { return d.Spec.Kind == kind })
 	})
-	kinds := slices.Clone(r.kinds)
+	types := slices.Concat(t.Types, r.types.Former(former))
 	var digests []string
-	for _, d := range slices.Concat(t.Types, r.types.Former(former)) {
-		kinds, digests = append(kinds, external.Kind(d, r.programs)), append(digests, d.Digest)
+	for _, d := range types {
+		digests = append(digests, d.Digest)
 	}
 	if err := r.programs.Retain(digests...); err != nil {
 		r.log.Warn("cannot remove unused programs of external types", "error", err)
 	}
-	return kinds
+	return slices.Concat(r.kinds, external.Kinds(types, r.programs))
 }
 
 // claimedKinds returns the kinds of things that are to be removed or restored once no resource manages them.

@@ -71,21 +71,13 @@ func (a *app) kinds(types manifest.Types, h host.Host, stateDir string) []resour
 	if h != nil {
 		files = store.New(h, a.place.programsDir(stateDir))
 	}
-	all := slices.Clone(a.Kinds)
-	for _, d := range types.Definitions() {
-		all = append(all, external.Kind(d, files))
-	}
-	return all
+	return slices.Concat(a.Kinds, external.Kinds(types.Definitions(), files))
 }
 
 // installed returns the built-in kinds and those of installed types. h may be nil, as for kinds.
 func (a *app) installed(ctx context.Context, h host.Host, stateDir string) ([]resource.Kind, manifest.Types, error) {
 	types, faults := installed.Read(ctx, a.place.top, a.place.types)
-	var errs []error
-	for _, f := range faults {
-		errs = append(errs, f)
-	}
-	return a.kinds(types, h, stateDir), types, errors.Join(errs...)
+	return a.kinds(types, h, stateDir), types, manifest.Join(faults)
 }
 
 // kustomize builds the kustomization in a directory of this machine.

@@ -131,11 +131,7 @@ func (a *app) checkTypes(ctx context.Context, file string) error {
 		return err
 	}
 	_, faults := manifest.ReadTypes(ctx, all)
-	var errs []error
-	for _, f := range faults {
-		errs = append(errs, f)
-	}
-	return errors.Join(errs...)
+	return manifest.Join(faults)
 }
 
 // printType prints the documents of a type.

@@ -257,3 +257,12 @@ func goType(t reflect.Type) string {
 		return aWhole
 	}
 }
+
+// Join returns all faults as one error; nil for none.
+func Join(faults []Fault) error {
+	errs := make([]error, len(faults))
+	for i, f := range faults {
+		errs[i] = f
+	}
+	return errors.Join(errs...)
+}

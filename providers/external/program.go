@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -344,12 +344,8 @@ func (p program) command(ctx context.Context, h host.Reader, requests []wire.Req
 	if err != nil {
 		return host.Cmd{}, err
 	}
-	args := slices.Clone(p.provider.Command)
-	if strings.Contains(args[0], "/") && !path.IsAbs(args[0]) {
-		args[0] = path.Join(dir, args[0])
-	}
 	return host.Cmd{
-		Args: args, Dir: dir, Stdin: stdin, MaxOutput: maxOutput,
+		Args: definition.CommandIn(dir, p.provider), Dir: dir, Stdin: stdin, MaxOutput: maxOutput,
 		Timeout:     time.Duration(p.Spec.TimeoutSeconds) * time.Second,
 		Confinement: &host.Confinement{Memory: maxMemory, Tasks: maxTasks},
 	}, nil

@@ -22,6 +22,15 @@ type Files interface {
 // manager.
 func Kind(d *definition.Definition, files Files) resource.Kind { return bound.Kind(newType(d, files)) }
 
+// Kinds returns the kinds that ExternalTypes define, in the same order.
+func Kinds(all []*definition.Definition, files Files) []resource.Kind {
+	kinds := make([]resource.Kind, len(all))
+	for i, d := range all {
+		kinds[i] = Kind(d, files)
+	}
+	return kinds
+}
+
 func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
 	t := typed{d}
 	r := &resource.Type[Attributes]{

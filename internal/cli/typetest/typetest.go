@@ -52,10 +52,7 @@ type tester struct {
 func Run(ctx context.Context, h host.Host, builtin []resource.Kind, types manifest.Types) []Result {
 	programs := store.New(h, path.Join(state.DefaultDir, "types"))
 	known, _ := facts.Gather(ctx, h) // those that are missing are no condition of a provider that works
-	kinds := slices.Clone(builtin)
-	for _, d := range types.Definitions() {
-		kinds = append(kinds, external.Kind(d, programs))
-	}
+	kinds := slices.Concat(builtin, external.Kinds(types.Definitions(), programs))
 	var all []Result
 	for i, d := range types.Definitions() {
 		t := &tester{host: h, facts: known, store: programs, kinds: kinds, types: types, kind: kinds[len(builtin)+i], def: d}
@@ -111,18 +108,15 @@ func (t *tester) readExample(ctx context.Context) error {
 	}
 	read := func(context.Context) ([]byte, error) { return []byte(t.def.Spec.Example), nil }
 	t.example = t.types.Read(ctx, []source.Source{{Name: "spec.example", Read: read}}, nil)
-	var errs []error
-	for _, f := range t.example.Faults {
-		errs = append(errs, f)
-	}
+	err := manifest.Join(t.example.Faults)
 	t.example.Documents = slices.DeleteFunc(t.example.Documents, func(d manifest.Document) bool { return d.Resource.KindName() != t.def.Spec.Kind })
-	if len(t.example.Documents) == 0 && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("spec.example has no %s", t.def.Spec.Kind))
+	if len(t.example.Documents) == 0 && err == nil {
+		err = fmt.Errorf("spec.example has no %s", t.def.Spec.Kind)
 	}
 	for _, d := range t.example.Documents { // other resources are not there
 		*d.Resource.GetTargeting() = v1alpha1.Targeting{NodeSelector: d.Resource.GetTargeting().NodeSelector}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // items compiles the example.
@@ -159,11 +153,8 @@ func (t *tester) program(ctx context.Context, provider string) (laws.Program, er
 	p := laws.Program{Host: t.host, Definition: t.def, Provider: provider, Dir: dir}
 	for _, of := range t.def.Spec.Providers {
 		if of.Name == provider {
-			p.Command = slices.Clone(of.Command)
+			p.Command = definition.CommandIn(dir, of)
 		}
-	}
-	if strings.Contains(p.Command[0], "/") && !path.IsAbs(p.Command[0]) {
-		p.Command[0] = path.Join(dir, p.Command[0])
 	}
 	return p, err
 }

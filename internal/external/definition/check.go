@@ -151,7 +151,7 @@ func (c *checker) providers() {
 
 // command checks that a program with a slash is a file of the source.
 func (c *checker) command(field, program string) {
-	if !strings.Contains(program, "/") || path.IsAbs(program) {
+	if !isOfSource(program) {
 		return
 	}
 	c.add(path.Clean(program) == strings.TrimPrefix(program, "./") && !strings.HasPrefix(program, ".."),

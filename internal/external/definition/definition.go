@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -115,3 +116,15 @@ func namevarsOf(s *v1alpha1.ExternalTypeSpec) []string {
 	}
 	return names
 }
+
+// CommandIn returns the command of a provider whose files are in a directory of the host.
+func CommandIn(dir string, p v1alpha1.ExternalProvider) []string {
+	args := slices.Clone(p.Command)
+	if isOfSource(args[0]) {
+		args[0] = path.Join(dir, args[0])
+	}
+	return args
+}
+
+// isOfSource reports whether a program is a file of the source. Others are searched for on the host.
+func isOfSource(program string) bool { return strings.Contains(program, "/") && !path.IsAbs(program) }

@@ -101,7 +101,7 @@ func Ask(ctx context.Context, h host.Reader, cmd host.Cmd) (host.Result, error) 
 	return h.Query(ctx, cmd)
 }
 
-// inputs returns when the database and the index last changed; zero where there is none.
+// inputs returns when the database and the index last changed; zero for one that does not exist.
 func inputs(h host.Reader) (changed [2]time.Time) {
 	for i, name := range []string{dpkg.StatusFile, listsDir} {
 		if info, err := h.Stat(name); err == nil {
