@@ -70,6 +70,7 @@ manifests: ## Generate YAML (CRDs, roles, chart) and the pages of the kinds in d
 	$(CONTROLLER_GEN) rbac:roleName=fettle-manager paths=./controllers/... output:rbac:artifacts:config=config/rbac
 	$(GO) run ./hack/manifests
 	$(GO) run ./hack/kindpages docs/kinds
+	for type in dnszone dnsrecord; do $(GO) run ./cmd/fettle type build examples/dns/$$type.yaml || exit; done >examples/dns/types.yaml
 
 .PHONY: fmt
 fmt: ## Format the Go code (gofumpt, grouped imports).

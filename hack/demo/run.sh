@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 MACHINES=(web-1 web-2)               # the nodes, each a booted machine
 AGENT_INTERVAL=${AGENT_INTERVAL:-5s} # how often an agent looks for drift; minutes in real life
 PATIENCE=${PATIENCE:-180}            # seconds to wait for anything
-SCENES=${SCENES-drift configmap conflict labels deletion outage} # what to show after the samples, of scenes.sh
+SCENES=${SCENES-drift configmap conflict labels deletion dns outage} # what to show after the samples, of scenes.sh
 KEEP=${KEEP:-}                       # not empty: stay until Ctrl-C
 CLUSTER=${CLUSTER:-}                 # not empty: real kubelets run Fettle in pods
 NETNS=${NETNS:-fettle-demo}          # the network namespace; demos in different ones don't meet
@@ -22,7 +22,7 @@ CACHE=${FETTLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fettle}
 # Names in config/ and config/samples.
 MANAGER_NAMESPACE=fettle-system
 MANAGER_ACCOUNT=fettle-manager
-PACKAGES=(nginx-light) # what the samples install: the machines can't download it
+PACKAGES=(nginx-light pdns-server pdns-backend-sqlite3 sqlite3 python3) # what the samples and examples/dns install: the machines can't download it
 DRIFT_RESOURCE=file/motd # a file and a user of the samples, to be spoiled
 DRIFT_FILE=/etc/motd
 DRIFT_USER=deploy

@@ -92,6 +92,25 @@ gone() {
 		! on "$1" grep -q guest /etc/issue && on "$1" test -s /etc/issue
 }
 
+dns() {
+	local name=${MACHINES[0]} resources=(dnszones/example dnsrecords/www dnsrecords/mail)
+	step "Zones and records of a DNS server: kinds that a program in Python manages"
+	show kubectl label node "$name" node-restriction.kubernetes.io/dns=true
+	show kubectl apply -f examples/dns/types.yaml
+	show kubectl apply -f examples/dns/server.yaml
+	show kubectl apply -f examples/dns/zone.yaml
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" "${resources[@]}"
+	show_on "$name" "pdnsutil list-zone example.org"
+	note "Somebody changes a record on the server. Fettle does not watch servers, and finds the difference with the next check."
+	show_on "$name" "pdnsutil replace-rrset example.org www A 60 192.0.2.99"
+	until_true "the record to be corrected" on "$name" sh -c "pdnsutil list-zone example.org | grep -q 192.0.2.10"
+	until_true "its event" sh -c "kubectl events --for dnsrecord/www | grep DriftCorrected"
+	show kubectl events --for dnsrecord/www
+	note "deletionPolicy: Delete removes the zone from the server together with its resource."
+	show kubectl delete --timeout "${PATIENCE}s" -f examples/dns/zone.yaml
+	show_on "$name" "pdnsutil list-all-zones"
+}
+
 outage() {
 	local name=${MACHINES[0]} before
 	step "The API server is down: the agents continue with their cached catalogs"

@@ -26,6 +26,7 @@ func TestDemoCompletesAndCleansUp(t *testing.T) {
 	for _, line := range []string{
 		"$ kubectl apply -f config/samples",
 		"corrective: true",
+		"== Zones and records of a DNS server: kinds that a program in Python manages",
 		"== Resources are deleted, and their deletionPolicy cleans up the hosts",
 		"== Clearing up",
 	} {

@@ -31,7 +31,7 @@ func (c *cluster) runCommands(t *testing.T, all []page) {
 			continue
 		}
 		t.Run(p.name, func(t *testing.T) {
-			m := c.machine(t)
+			m := c.machine(t, p.packages()...)
 			for _, b := range p.blocks {
 				m.try(t, b)
 			}
@@ -51,6 +51,15 @@ func (p *page) hasCommands() bool {
 	return false
 }
 
+// packages are those that the machine of the page can install. Without any, it is not booted.
+func (p *page) packages() []string {
+	var all []string
+	for _, b := range p.blocks {
+		all = append(all, strings.Fields(b.directives["packages"])...)
+	}
+	return all
+}
+
 // try runs a block if it has commands, and saves it if it is a file.
 func (m *machine) try(t *testing.T, b block) {
 	t.Helper()
@@ -64,7 +73,7 @@ func (m *machine) try(t *testing.T, b block) {
 	defer cancel()
 	switch b.language {
 	case "sh":
-		if out, code := m.sh(ctx, t, b.text); code != 0 {
+		if out, code := m.sh(ctx, t, b.text, false); code != 0 {
 			t.Errorf("%s:%d exited with %d:\n%s\n%s", b.page, b.line, code, b.text, out)
 		}
 	case "console":
@@ -74,8 +83,11 @@ func (m *machine) try(t *testing.T, b block) {
 	}
 }
 
-// A command is what a reader types, and the output that the page shows.
-type command struct{ typed, shown string }
+// A command is what a reader types, where, and the output that the page shows.
+type command struct {
+	typed, shown string
+	onMachine    bool
+}
 
 var prompt = regexp.MustCompile(`^(\$|root@[a-z0-9-]+:~#) `)
 
@@ -88,7 +100,7 @@ func dialogue(text string) []command {
 		case continues || until != "":
 			all[len(all)-1].typed += line
 		case prompt.MatchString(line):
-			all = append(all, command{typed: prompt.ReplaceAllString(line, "")})
+			all = append(all, command{typed: prompt.ReplaceAllString(line, ""), onMachine: strings.HasPrefix(line, "root@")})
 		case len(all) > 0:
 			all[len(all)-1].shown += line
 			continue
@@ -110,7 +122,7 @@ func (m *machine) expect(ctx context.Context, t *testing.T, b block, c command) 
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		out, code := m.sh(ctx, t, c.typed)
+		out, code := m.sh(ctx, t, c.typed, c.onMachine)
 		if agrees(out, c.shown) {
 			return
 		}

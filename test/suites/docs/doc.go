@@ -13,6 +13,7 @@
 //
 //	<!-- file: motd.yaml -->            saves the block for the commands of later blocks
 //	<!-- with: config/samples/a.yaml --> is validated together with these files
+//	<!-- packages: pdns-server -->      runs the page on a machine with systemd, which can install these packages
 //	<!-- not run: REASON -->            is not tested, for this reason
 //
 // In expected output, "..." stands for any text. Columns may have other widths. Durations, times and checksums may have

@@ -121,17 +121,25 @@ func inBackground(t *testing.T, f func(context.Context) error) (stop func()) {
 type machine struct {
 	c      *cluster
 	root   string
-	before int // the size of the logs when it started
+	booted *debian.Machine // nil if nothing runs on it but the commands of the page
+	before int             // the size of the logs when it started
 }
 
 // logs returns what manager and agent have logged since the machine started.
 func (m *machine) logs() string { return m.c.logs.String()[m.before:] }
 
-// machine returns a machine with an agent. It ends with the test, together with everything that its commands left in the cluster.
-func (c *cluster) machine(t *testing.T) *machine {
+// machine returns a machine with an agent. It ends with the test, together with everything that its commands left in the
+// cluster. If there are packages, systemd runs on it, and apt can install them.
+func (c *cluster) machine(t *testing.T, packages ...string) *machine {
 	t.Helper()
-	m := &machine{c, debian.Root(t), len(c.logs.String())}
-	m.install(t)
+	m := &machine{c: c, before: len(c.logs.String())}
+	if len(packages) > 0 {
+		m.boot(t, packages)
+	} else {
+		m.root = debian.Root(t)
+		must(t, c.install(m.root))
+		debian.Repository(t, m.root, debian.Deb{Name: "nginx-light"}, debian.Deb{Name: "htop"}, debian.Deb{Name: "chrony"})
+	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{"kubernetes.io/os": "linux"}}}
 	must(t, c.admin.Create(t.Context(), node))
 	token, err := controlplane.AgentToken(t.Context(), c.admin, node)
@@ -143,26 +151,48 @@ func (c *cluster) machine(t *testing.T) *machine {
 	return m
 }
 
-// install puts the programs, packages and the repository's manifests on the machine.
-func (m *machine) install(t *testing.T) {
+func (m *machine) boot(t *testing.T, packages []string) {
 	t.Helper()
-	for from, to := range map[string]string{m.c.fettle: "usr/local/bin/fettle", m.c.kubectl: "usr/local/bin/kubectl", m.c.kubeconfig: "root/.kube/config"} {
+	layer, err := debian.Layer{Offer: packages}.Build(t.Context(), os.Stderr)
+	must(t, err)
+	m.booted, err = debian.Start(t.Context(), debian.Spec{Hostname: nodeName, Layers: []string{layer}, Prepare: m.c.install}, os.Stderr)
+	must(t, err)
+	t.Cleanup(func() { must(t, m.booted.Stop()) })
+	m.root = m.booted.Root()
+}
+
+// install puts the programs and the repository's manifests on a machine.
+func (c *cluster) install(root string) error {
+	for from, to := range map[string]string{c.fettle: "usr/local/bin/fettle", c.kubectl: "usr/local/bin/kubectl", c.kubeconfig: "root/.kube/config"} {
 		content, err := os.ReadFile(from)
-		must(t, err)
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(m.root, to)), 0o755))
-		must(t, os.WriteFile(filepath.Join(m.root, to), content, 0o755))
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(root, to)), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(root, to), content, 0o755)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	for _, dir := range []string{"config", "charts"} {
-		must(t, os.CopyFS(filepath.Join(m.root, "root", dir), os.DirFS(filepath.Join(checkout, dir))))
+	for _, dir := range []string{"config", "charts", "examples"} {
+		if err := os.CopyFS(filepath.Join(root, "root", dir), os.DirFS(filepath.Join(checkout, dir))); err != nil {
+			return err
+		}
 	}
-	must(t, os.MkdirAll(filepath.Join(m.root, "root/bin"), 0o755))
-	must(t, os.Symlink("/usr/local/bin/fettle", filepath.Join(m.root, "root/bin/fettle")))
-	debian.Repository(t, m.root, debian.Deb{Name: "nginx-light"}, debian.Deb{Name: "htop"}, debian.Deb{Name: "chrony"})
+	if err := os.MkdirAll(filepath.Join(root, "root/bin"), 0o755); err != nil {
+		return err
+	}
+	return os.Symlink("/usr/local/bin/fettle", filepath.Join(root, "root/bin/fettle"))
 }
 
 func (m *machine) startAgent(t *testing.T, token string) (stop func()) {
 	t.Helper()
-	h, err := linux.Open(linux.Options{Root: m.root})
+	where := linux.Options{Root: m.root}
+	if m.booted != nil {
+		where = linux.Options{PID: m.booted.PID(), Transient: true}
+	}
+	h, err := linux.Open(where)
 	must(t, err)
 	t.Cleanup(func() { must(t, h.Close()) })
 	cfg := rest.AnonymousClientConfig(m.c.cfg)
@@ -214,10 +244,15 @@ func (c *cluster) awaitNone(ctx context.Context, o *unstructured.Unstructured) e
 	})
 }
 
-// sh runs commands on the machine and returns their output and exit code.
-func (m *machine) sh(ctx context.Context, t *testing.T, script string) (string, int) {
+// sh runs commands where the reader works, or on the machine, and returns their output and exit code. The reader works in
+// the machine's root, but outside of its network.
+func (m *machine) sh(ctx context.Context, t *testing.T, script string, onMachine bool) (string, int) {
 	t.Helper()
-	cmd := exec.CommandContext(ctx, "chroot", m.root, "/bin/bash", "-euo", "pipefail", "-c", "cd /root; "+script)
+	shell := []string{"/bin/bash", "-euo", "pipefail", "-c", "cd /root; " + script}
+	cmd := exec.CommandContext(ctx, "chroot", append([]string{m.root}, shell...)...)
+	if m.booted != nil && onMachine {
+		cmd = m.booted.Command(ctx, shell...)
+	}
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", "KUBECONFIG=/root/.kube/config"}
 	out, err := cmd.CombinedOutput()
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
