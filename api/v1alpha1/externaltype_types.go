@@ -37,8 +37,9 @@ type ExternalTypeSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Version string `json:"version"`
-	// protocol of the program. Defaults to Fettle.
+	// protocol of the program.
 	// +optional
+	// +kubebuilder:default=Fettle
 	Protocol ExternalProtocol `json:"protocol,omitempty"`
 
 	// description is Markdown for users; its first line is a summary.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -215,37 +214,5 @@ func TestBuiltTypeHasTheFilesOfItsDirectory(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s\nwant %s", name, got.code, got.out, got.err, tt.want)
 		}
 		put(t, filepath.Join(dir, "note/type.yaml"), good)
-	}
-}
-
-func TestTutorialCommands(t *testing.T) {
-	page := read(t, "../../docs/external-types.md")
-	root, dir := copyOfRoot(t), t.TempDir()
-	ran := 0
-	for _, block := range regexp.MustCompile("(?s)TestTutorialCommands [^\n]*\n```sh\n(.*?)```").FindAllStringSubmatch(page, -1) {
-		text := block[1]
-		if from, rest, ok := strings.Cut(text, "cat > hello.yaml <<'EOF'\n"); ok {
-			manifest, after, _ := strings.Cut(rest, "EOF\n")
-			put(t, filepath.Join(dir, "hello.yaml"), manifest)
-			text = from + after
-		}
-		for line := range strings.Lines(text) {
-			command, file, redirected := strings.Cut(strings.TrimSpace(line), " > ")
-			args := strings.Fields(command)[1:]
-			if args[0] != "type" { // they would change this machine
-				args = append(args, "--root", root)
-			}
-			got := author(t, dir, root, args...)
-			if got.code != 0 {
-				t.Fatalf("%s: exit %d\n%s%s", line, got.code, got.out, got.err)
-			}
-			if redirected {
-				put(t, filepath.Join(dir, file), got.out)
-			}
-			ran++
-		}
-	}
-	if got := read(t, filepath.Join(root, "var/lib/notes/hello")); got != "hello" || ran != 5 {
-		t.Errorf("after %d commands, the note has %q", ran, got)
 	}
 }

@@ -16,6 +16,6 @@
 //	<!-- packages: pdns-server -->      runs the page on a machine with systemd, which can install these packages
 //	<!-- not run: REASON -->            is not tested, for this reason
 //
-// In expected output, "..." stands for any text. Columns may have other widths. Durations, times and checksums may have
+// In expected output, "..." stands for any text, and alone for that of a command that succeeds. Columns may have other widths. Durations, times and checksums may have
 // other values.
 package docs
