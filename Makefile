@@ -39,7 +39,7 @@ TESTFLAGS += -race
 endif
 
 # Submodules pin programs or contain code for developers.
-SUBMODULES := $(patsubst %/go.mod,%,$(wildcard hack/*/go.mod test/*/go.mod))
+SUBMODULES := $(patsubst %/go.mod,%,$(wildcard hack/*/go.mod test/*/go.mod sdk/*/go.mod))
 
 ##@ General
 
@@ -108,6 +108,7 @@ test: install-prerequisites vet ## Run all tests, with a real API server. PKG=./
 		echo "KUBEBUILDER_ASSETS=$$assets $(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)" && \
 		$(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)
 	@$(if $(filter ./...,$(PKG)),$(GO) -C hack/image test $(TESTFLAGS) ./...)
+	@$(if $(filter ./...,$(PKG)),$(GO) -C sdk/go test $(TESTFLAGS) ./...)
 	@$(if $(filter ./...,$(PKG)),$(GO) -C hack/docs test -count=1 $(TESTFLAGS) ./...) # pages are outside of its module, where go test sees no changes
 
 .PHONY: crash

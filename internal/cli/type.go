@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/typenew"
 	"github.com/fettle-dev/fettle/internal/cli/typetest"
 	"github.com/fettle-dev/fettle/internal/external/authoring"
 	"github.com/fettle-dev/fettle/internal/external/crdbuild"
@@ -22,6 +23,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/scaffold"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/source"
+	"github.com/fettle-dev/fettle/sdk"
 )
 
 func (a *app) types() *cobra.Command {
@@ -38,26 +40,79 @@ func (a *app) types() *cobra.Command {
 
 func (a *app) typeNew() *cobra.Command {
 	language := "python"
+	var from adopted
 	cmd := &cobra.Command{
-		Use:   "new KIND",
+		Use:   "new KIND [NAME [ATTRIBUTE=VALUE...]]",
 		Short: "Write a directory with a type and its program, to begin with",
 		Long: "new writes a directory with type.yaml and a program. Its name is the kind in lower case. The type manages\n" +
-			"files and passes fettle type test.",
-		Example:           "  fettle type new Note --language sh",
-		Args:              cobra.ExactArgs(1),
+			"files and passes fettle type test.\n\n" +
+			"With --puppet, it manages resources of a Puppet type, which Puppet describes: this machine needs the packages\n" +
+			"puppet-agent and ruby-puppet-resource-api. --module copies the library of a module into the type. With\n" +
+			"--ansible, it runs an Ansible module, which the package ansible describes. NAME and the attributes are those\n" +
+			"of spec.example, as in puppet resource TYPE NAME ATTRIBUTE=VALUE.",
+		Example: "  fettle type new Note --language sh\n" +
+			"  fettle type new HostEntry db ip=192.0.2.7 --puppet host\n" +
+			"  fettle type new Firewall --puppet firewall --module modules/firewall\n" +
+			"  fettle type new Line motd path=/etc/motd line=hello --ansible lineinfile",
+		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(_ *cobra.Command, args []string) error {
-			files, err := scaffold.Files(args[0], language)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := a.newFiles(cmd.Context(), args, language, from)
 			if err != nil {
 				return err
 			}
 			return a.writeNew(strings.ToLower(args[0]), files)
 		},
 	}
-	cmd.Flags().StringVar(&language, "language", language, "language of the program: "+strings.Join(scaffold.Languages(), " or "))
+	f := cmd.Flags()
+	f.StringVar(&language, "language", language, "language of the program: "+strings.Join(scaffold.Languages(), " or "))
+	f.StringVar(&from.puppet, "puppet", "", "Puppet type that the resources have")
+	f.StringVar(&from.ansible, "ansible", "", "Ansible module that the resources run")
+	f.StringVar(&from.module, "module", "", "directory of the module with the Puppet type; its lib becomes part of the type")
 	complete(cmd, "language", scaffold.Languages()...)
+	cmd.MarkFlagsMutuallyExclusive("language", "puppet", "ansible")
+	cmd.MarkFlagsMutuallyExclusive("ansible", "module")
+	cmd.MarkFlagsMutuallyExclusive("language", "module")
 	return cmd
 }
+
+// An adopted type is one of another tool; empty if the type has a program of its own.
+type adopted struct{ puppet, module, ansible string }
+
+// request returns what describes the type.
+func (f adopted) request(args []string) typenew.Request {
+	r := typenew.Request{Kind: args[0], Describer: sdk.PuppetDescriber(), Type: f.puppet, Module: f.module, Example: args[1:]}
+	if f.ansible != "" {
+		r.Describer, r.Type = sdk.AnsibleDescriber(), f.ansible
+	}
+	return r
+}
+
+// newFiles returns the files of a new type.
+func (a *app) newFiles(ctx context.Context, args []string, language string, from adopted) (files map[string]string, err error) {
+	if from.puppet == "" && from.ansible == "" {
+		if len(args) > 1 || from.module != "" {
+			return nil, errors.New("the attributes of an example need --puppet or --ansible, and --module needs --puppet")
+		}
+		return scaffold.Files(args[0], language)
+	}
+	if a.CopyOfRoot == nil {
+		return nil, errNoCopy
+	}
+	err = a.CopyOfRoot(func(root string) error {
+		h, err := a.OpenHost(root)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = h.Close() }() // nothing is buffered
+		files, err = typenew.Files(ctx, h, from.request(args))
+		return err
+	})
+	return files, err
+}
+
+// errNoCopy is about a program that is built without a way to copy the machine's files.
+var errNoCopy = errors.New("this program cannot make a copy of the machine's files")
 
 // writeNew writes the files of a new directory.
 func (a *app) writeNew(dir string, files map[string]string) error {
@@ -66,6 +121,9 @@ func (a *app) writeNew(dir string, files map[string]string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		full := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil { //nolint:forbidigo // of the author, not of a host
+			return err
+		}
 		if err := os.WriteFile(full, []byte(files[name]), 0o755); err != nil { //nolint:forbidigo // of the author, not of a host
 			return err
 		}
@@ -182,7 +240,7 @@ func (a *app) typeTest() *cobra.Command {
 				return err
 			}
 			if a.CopyOfRoot == nil {
-				return errors.New("this program cannot make a copy of the machine's files")
+				return errNoCopy
 			}
 			return a.CopyOfRoot(func(root string) error { return a.testTypes(cmd.Context(), root, types) })
 		},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,14 +68,38 @@ func author(t *testing.T, dir, root string, args ...string) outcome {
 
 func TestScaffoldedTypesPassTheirTest(t *testing.T) {
 	root, dir := copyOfRoot(t), t.TempDir()
-	for _, language := range []string{"python", "sh"} {
+	library, err := filepath.Abs("../../sdk/go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, language := range []string{"python", "sh", "go"} {
 		kind := "Note" + language
 		if got := author(t, dir, root, "type", "new", kind, "--language", language); got.code != 0 {
 			t.Fatal(got.err)
 		}
+		if language == "go" {
+			install(t, library, filepath.Join(dir, "notego"), filepath.Join(root, "opt/fettle/notegos/notego"))
+		}
 		got := author(t, dir, root, "type", "test", strings.ToLower(kind))
 		if got.code != 0 || strings.Contains(got.out, "FAIL") || !strings.Contains(got.out, "ok    "+kind+": a second removal changes nothing") {
 			t.Errorf("%s: exit %d\n%s%s", language, got.code, got.out, got.err)
+		}
+	}
+}
+
+// install builds a program as its type.yaml says, with the library of this checkout.
+func install(t *testing.T, library, dir, program string) {
+	t.Helper()
+	const module = "github.com/fettle-dev/fettle/sdk/go"
+	for _, args := range [][]string{
+		{"mod", "edit", "-require=" + module + "@v0.0.0", "-replace=" + module + "=" + library},
+		{"vet", "."},
+		{"build", "-o", program, "."},
+	} {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off", "GOWORK=off")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go %v: %v\n%s", args, err, out)
 		}
 	}
 }

@@ -79,6 +79,18 @@ func texts(value any) []string {
 	return nil
 }
 
+// sensitive returns the names of attributes whose values must not be shown.
+func (t typed) sensitive(a Attributes) []string {
+	var names []string
+	for i := range t.Spec.Attributes {
+		at := &t.Spec.Attributes[i]
+		if _, ok := a.values[at.Name]; ok && isSensitive(at, a) {
+			names = append(names, at.Name)
+		}
+	}
+	return names
+}
+
 func isSensitive(at *v1alpha1.ExternalAttribute, a Attributes) bool {
 	return at.Sensitive || slices.Contains(a.secrets, at.Name)
 }

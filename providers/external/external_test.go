@@ -2,6 +2,7 @@ package external_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -283,6 +284,22 @@ func TestSecretsOfAttributesAreNeverShown(t *testing.T) {
 	if !strings.Contains(stdin, secret) {
 		t.Error("the program did not get the secret")
 	}
+	for _, request := range []string{"get", "set"} {
+		if !regexp.MustCompile(`"request":"`+request+`".*"sensitive":\["token"\]`).MatchString(stdin) {
+			t.Errorf("%s does not name the sensitive attribute: %s", request, stdin)
+		}
+	}
+}
+
+func TestProgramExplainsADifferenceInSeveralLines(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	w.registry.get = func(wire.Resource) wire.Answer {
+		return wire.Answer{State: wire.State{"ttl": 60}, InSync: map[string]wire.Verdict{"ttl": {Message: "-59\n+60\x1b token-marker"}}}
+	}
+	r := w.Report(t, `Entry/a {zone: z, id: 1, ttl: 60, token: token-marker}`)
+	equal(t, "-59\n+60\\x1b [redacted]", r.Resources[0].Events[0].Diff)
 }
 
 func TestValuesAreChecked(t *testing.T) {

@@ -84,7 +84,7 @@ func (p program) ReadAll(ctx context.Context, h resource.Reader, wants []Attribu
 	var requests []wire.Request
 	resources := make([]wire.Resource, len(wants))
 	for i, w := range wants {
-		resources[i] = wire.Resource{Name: *p.namevar(&w), Should: w.values}
+		resources[i] = wire.Resource{Name: *p.namevar(&w), Should: w.values, Sensitive: p.sensitive(w)}
 	}
 	if p.Answers(v1alpha1.RequestCanonicalize) {
 		requests = append(requests, wire.Request{Request: wire.Canonicalize, Resources: resources})
@@ -113,7 +113,7 @@ func (p program) state(answers wire.Answers, name string, want Attributes) (Attr
 	}
 	is.verdicts = maps.Clone(answer.InSync)
 	for at, v := range is.verdicts {
-		v.Message = p.message(v.Message, want)
+		v.Message = text.Clip(text.Block(redact.Text(v.Message, want.secretTexts(p.Definition))), maxDiff)
 		is.verdicts[at] = v
 	}
 	if p.Answers(v1alpha1.RequestCanonicalize) {
@@ -155,8 +155,11 @@ func (p program) without(err error, want Attributes) error {
 	return errors.New(p.message(err.Error(), want))
 }
 
-// maxMessage limits a message of a program, in bytes.
-const maxMessage = 1024
+// Limits of what a program tells people, in bytes.
+const (
+	maxMessage = 1024     // a message, in one line
+	maxDiff    = 16 << 10 // a difference, which may have several lines
+)
 
 // message returns a message of the program as people may see it: without secrets, in one line.
 func (p program) message(from string, want Attributes) string {
@@ -266,7 +269,7 @@ func (p program) initOnly(w resource.Write[Attributes]) error {
 func (p program) changes(writes []resource.Write[Attributes]) []wire.Resource {
 	all := make([]wire.Resource, len(writes))
 	for i, w := range writes {
-		r := wire.Resource{Name: *p.namevar(&w.Want), Should: maps.Clone(w.Want.values), Is: present(w.Is)}
+		r := wire.Resource{Name: *p.namevar(&w.Want), Should: maps.Clone(w.Want.values), Is: present(w.Is), Sensitive: p.sensitive(w.Want)}
 		maps.Copy(r.Should, w.Is.canonical)
 		for _, c := range w.Changes {
 			r.Changes = append(r.Changes, c.Property)
@@ -299,7 +302,7 @@ type refreshing struct{ program }
 func (p refreshing) Refresh(ctx context.Context, h resource.Writer, is, want Attributes) error {
 	name := *p.namevar(&want)
 	answers, err := p.run(ctx, h, []Attributes{want}, wire.Request{
-		Request: wire.Refresh, Resources: []wire.Resource{{Name: name, Should: want.values, Is: present(is)}},
+		Request: wire.Refresh, Resources: []wire.Resource{{Name: name, Should: want.values, Is: present(is), Sensitive: p.sensitive(want)}},
 	})
 	var answer wire.Answer
 	if err == nil {

@@ -41,13 +41,14 @@ class NothingToRefresh(Exception):
 class Resource:
     """One resource of a request.
 
-    name     the namevar; of several, their values joined
-    should   the desired attributes that are managed, as a dict with ensure
-    absent   whether the resource is to be removed
-    current  the attributes as they were read before, for changes; None if the resource does not exist
-    changes  the names of the attributes that are out of sync, for changes
-    notes    lines for the report; append to it
-    in_sync  for reads: a dict of True, False or (False, reason) by attribute, for those that Fettle should not compare
+    name       the namevar; of several, their values joined
+    should     the desired attributes that are managed, as a dict with ensure
+    absent     whether the resource is to be removed
+    current    the attributes as they were read before, for changes; None if the resource does not exist
+    changes    the names of the attributes that are out of sync, for changes
+    sensitive  the names of the attributes whose values must not be shown
+    notes      lines for the report; append to it
+    in_sync    for reads: a dict of True, False or (False, reason) by attribute, for those that Fettle should not compare
     """
 
     def __init__(self, request):
@@ -56,6 +57,7 @@ class Resource:
         self.absent = self.should.get("ensure") == "absent"
         self.current = request.get("is")
         self.changes = request.get("changes") or []
+        self.sensitive = request.get("sensitive") or []
         self.notes = []
         self.in_sync = {}
 

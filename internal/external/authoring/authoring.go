@@ -29,7 +29,7 @@ func File(name string) string {
 }
 
 // Read reads the ExternalTypes of a file, or of type.yaml in a directory. A source file whose content is empty is read from
-// the directory of that file, and cannot be outside of it; the Python library comes with this program unless there is one.
+// the directory of that file, and cannot be outside of it; the files of package sdk come with this program unless there are others.
 func Read(name string) ([]*v1alpha1.ExternalType, error) {
 	name = File(name)
 	text, err := os.ReadFile(name)
@@ -97,11 +97,12 @@ func embed(t *v1alpha1.ExternalType, dir fs.FS) error {
 			continue
 		}
 		text, err := fs.ReadFile(dir, name)
+		ours, isOurs := sdk.Files()[name]
 		switch {
 		case err == nil:
 			t.Spec.Source.Files[name] = string(text)
-		case name == sdk.PythonFile:
-			t.Spec.Source.Files[name] = sdk.Python
+		case errors.Is(err, fs.ErrNotExist) && isOurs:
+			t.Spec.Source.Files[name] = ours
 		default:
 			return fmt.Errorf("spec.source.files[%s]: %w", name, err)
 		}

@@ -156,10 +156,7 @@ func (p Program) canonicalized(ctx context.Context, resources []wire.Resource) (
 func getReadsAbsence(ctx context.Context, p Program, resources []wire.Resource) error {
 	var all []wire.Resource
 	for _, r := range resources {
-		all = append(all, wire.Resource{Name: r.Name, Should: wire.State{"ensure": "absent"}})
-		for _, at := range p.Definition.Namevars() {
-			all[len(all)-1].Should[at.Name] = r.Should[at.Name]
-		}
+		all = append(all, wire.Resource{Name: r.Name, Should: p.removal(r)})
 	}
 	answers, err := p.answers(ctx, wire.Request{Request: wire.Get, Resources: all})
 	if err != nil {
@@ -167,10 +164,23 @@ func getReadsAbsence(ctx context.Context, p Program, resources []wire.Resource) 
 	}
 	for _, r := range all {
 		if _, err := answers.Of(wire.Get, r.Name); err != nil {
-			return fmt.Errorf("with only its Namevars: %w", err)
+			return fmt.Errorf("with only its Namevars and Parameters: %w", err)
 		}
 	}
 	return nil
+}
+
+// removal returns the attributes with which Fettle removes a resource that is no longer declared.
+func (p Program) removal(r wire.Resource) wire.State {
+	should := wire.State{"ensure": "absent"}
+	for i := range p.Definition.Spec.Attributes {
+		at := &p.Definition.Spec.Attributes[i]
+		remains := at.Behaviour == v1alpha1.BehaviourNamevar || at.Behaviour == v1alpha1.BehaviourParameter && !at.Sensitive
+		if value, ok := r.Should[at.Name]; ok && remains {
+			should[at.Name] = value
+		}
+	}
+	return should
 }
 
 func unknownRequestsAreRefused(ctx context.Context, p Program, resources []wire.Resource) error {

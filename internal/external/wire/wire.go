@@ -47,6 +47,8 @@ type Resource struct {
 	// Should is the desired state, which has only managed attributes. A resource whose ensure is absent is to be
 	// removed.
 	Should State `json:"should,omitempty"`
+	// Sensitive are the attributes of Should and Is whose values must not be shown.
+	Sensitive []string `json:"sensitive,omitempty"`
 	// Is is the current state, for set, refresh and validate; nil if the resource does not exist.
 	Is State `json:"is,omitempty"`
 	// Changes are the attributes that are out of sync, for set and validate.

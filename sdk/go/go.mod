@@ -1,0 +1,3 @@
+module github.com/fettle-dev/fettle/sdk/go
+
+go 1.24
