@@ -34,6 +34,8 @@ GREMLINS_PATH := $(TOOL) -n gremlins
 PKG ?= ./...
 TESTFLAGS ?=
 TESTTIMEOUT ?= 30m
+# Packages that are tested at the same time: more than CPUs, because many wait for an API server or a machine.
+TESTPROCS ?= $(shell echo $$(($$(nproc) + 1)))
 ifdef RACE
 TESTFLAGS += -race
 endif
@@ -105,8 +107,8 @@ new-type: ## Scaffold a resource type: make new-type KIND=Sysctl.
 .PHONY: test
 test: install-prerequisites vet ## Run all tests, with a real API server. PKG=./internal/... selects packages.
 	@assets=$$(hack/controlplane/build.sh) && export KUBEBUILDER_ASSETS=$$assets && \
-		echo "KUBEBUILDER_ASSETS=$$assets $(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)" && \
-		$(GO) test -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)
+		echo "KUBEBUILDER_ASSETS=$$assets $(GO) test -p $(TESTPROCS) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)" && \
+		$(GO) test -p $(TESTPROCS) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)
 	@$(if $(filter ./...,$(PKG)),$(GO) -C hack/image test $(TESTFLAGS) ./...)
 	@$(if $(filter ./...,$(PKG)),$(GO) -C sdk/go test $(TESTFLAGS) ./...)
 	@$(if $(filter ./...,$(PKG)),$(GO) -C hack/docs test -count=1 $(TESTFLAGS) ./...) # pages are outside of its module, where go test sees no changes
