@@ -285,7 +285,7 @@ func TestSecretsOfAttributesAreNeverShown(t *testing.T) {
 		t.Error("the program did not get the secret")
 	}
 	for _, request := range []string{"get", "set"} {
-		if !regexp.MustCompile(`"request":"`+request+`".*"sensitive":\["token"\]`).MatchString(stdin) {
+		if !regexp.MustCompile(`"request":"` + request + `".*"sensitive":\["token"\]`).MatchString(stdin) {
 			t.Errorf("%s does not name the sensitive attribute: %s", request, stdin)
 		}
 	}
