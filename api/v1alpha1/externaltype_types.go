@@ -25,6 +25,12 @@ type ExternalTypeSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
 	Kind string `json:"kind"`
+	// programKind is the kind that the program is told, if that is not kind: several types can have one
+	// program.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
+	ProgramKind string `json:"programKind,omitempty"`
 	// shortNames of the kind for kubectl.
 	// +optional
 	// +listType=set

@@ -158,8 +158,10 @@ func (a *app) typeBuild() *cobra.Command {
 
 // buildTypes reads the types of an author, and checks them like a manifest.
 func (a *app) buildTypes(ctx context.Context, name string) ([]*v1alpha1.ExternalType, manifest.Types, error) {
-	if err := a.checkTypes(ctx, authoring.File(name)); err != nil {
-		return nil, manifest.Types{}, err
+	if !authoring.Derives(name) {
+		if err := a.checkTypes(ctx, authoring.File(name)); err != nil {
+			return nil, manifest.Types{}, err
+		}
 	}
 	all, err := authoring.Read(name)
 	if err != nil {

@@ -104,6 +104,34 @@ func install(t *testing.T, library, dir, program string) {
 	}
 }
 
+func TestDerivedTypesPassTheirTest(t *testing.T) {
+	root, dir := copyOfRoot(t), t.TempDir()
+	if got := author(t, dir, root, "type", "new", "Note"); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	put(t, filepath.Join(dir, "secret/type.yaml"), `{apiVersion: fettle.dev/v1alpha1, kind: ExternalType, metadata: {name: privatenotes}, base: ../note, fixed: {mode: "0600"}, spec: {
+		kind: PrivateNote, version: 1.0.0, description: Manages a note that only root reads.,
+		example: "{apiVersion: types.fettle.dev/v1alpha1, kind: PrivateNote, metadata: {name: example}, spec: {nodeSelector: {}, properties: {content: hello}}}"}}`)
+	got := author(t, dir, root, "type", "test", "secret")
+	if got.code != 0 || !strings.Contains(got.out, "ok    PrivateNote: a second removal changes nothing") {
+		t.Errorf("exit %d\n%s%s", got.code, got.out, got.err)
+	}
+	built := author(t, dir, root, "type", "build", "secret")
+	put(t, filepath.Join(dir, "a.yaml"), built.out+`---
+{apiVersion: types.fettle.dev/v1alpha1, kind: PrivateNote, metadata: {name: a}, spec: {nodeSelector: {}, properties: {content: a}}}
+`)
+	if got := author(t, dir, root, "apply", "--root", root, "-f", "a.yaml"); got.code != 0 {
+		t.Fatal(got.out + got.err)
+	}
+	if info, err := os.Stat(filepath.Join(root, "var/lib/notes/a")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v", info, err)
+	}
+	put(t, filepath.Join(dir, "b.yaml"), strings.Replace(read(t, filepath.Join(dir, "a.yaml")), "content: a}", `content: a, mode: "0644"}`, 1))
+	if got := author(t, dir, root, "validate", "-f", "b.yaml"); got.code != 1 || !strings.Contains(got.err, "spec.properties.mode: Unsupported value") {
+		t.Errorf("another value is accepted: exit %d\n%s%s", got.code, got.out, got.err)
+	}
+}
+
 func TestBrokenProgramsFailTheirTest(t *testing.T) {
 	root, dir := copyOfRoot(t), t.TempDir()
 	if got := author(t, dir, root, "type", "new", "Note"); got.code != 0 {
@@ -119,11 +147,15 @@ func TestBrokenProgramsFailTheirTest(t *testing.T) {
 		"no protocol":               {`fettle.run(KIND())`, `print("hello")`, "FAIL  Note: get answers each name"},
 		"ignored garbage":           {`fettle.run(Note())`, "import sys, json, io\nok = []\nfor line in sys.stdin:\n    try:\n        json.loads(line)['request']\n        ok.append(line)\n    except Exception:\n        pass\nfettle.run(Note(), io.StringIO(''.join(ok)))", "FAIL  Note: invalid input ends the program, before: the program ignored"},
 		"answers to all requests":   {`fettle.run(Note())`, "import sys, json, io\nlines = sys.stdin.read()\nif 'fly' in lines:\n    print('{\"answer\":\"hello\",\"protocol\":\"Fettle/1\"}')\n    print('{\"answer\":\"fly\",\"name\":\"example\"}')\nelse:\n    fettle.run(Note(), io.StringIO(lines))", "FAIL  Note: unknown requests are refused or ignored, before: the program answered a request that does not exist"},
+		"leak in set":               {`        os.makedirs(DIRECTORY, exist_ok=True)`, "        raise fettle.Error('cannot write %s' % resource.should)", "FAIL  Note: secrets are in no answer's errors and notes, while it is changed: a sensitive value is in the errors or notes of \"example\""},
+		"garbage that is reported":  {`fettle.run(Note())`, "import sys, json\ntry:\n    fettle.run(Note())\nexcept Exception as e:\n    print('ignored', file=sys.stderr)", "FAIL  Note: invalid input ends the program, before: the program ignored"},
+		"other names":               {`        return state(resource.name)`, "        return state('example') if resource.name == 'example' else {'content': ''}", "FAIL  Note: get answers other names, before: \"fettle-no-such-resource\" exists, but nobody created it"},
+		"other names fail":          {`        return state(resource.name)`, "        return state(['example'][['example'].index(resource.name)])", "FAIL  Note: get answers other names, before: with the name \"fettle-no-such-resource\": ValueError"},
 		"leak":                      {`        return state(resource.name)`, "        raise fettle.Error('cannot read %s' % resource.should)", "FAIL  Note: secrets are in no answer's errors and notes, before: a sensitive value is in the errors or notes of \"example\""},
 	} {
 		put(t, program, strings.Replace(good, strings.ReplaceAll(tt.old, "KIND", "Note"), tt.replacement, 1))
 		put(t, typ, strings.Replace(goodType, "    description: The content of the file.\n", "    description: The content of the file.\n    sensitive: true\n", 1))
-		if name != "leak" {
+		if !strings.HasPrefix(name, "leak") {
 			put(t, typ, goodType)
 		}
 		chmodAll(t, dir, "note/main.py")

@@ -141,6 +141,22 @@ func (t typed) normalize(a *Attributes) {
 	}
 }
 
+// mayDeclare reports whether a listed resource belongs to the type: the Namevars, and attributes that can have one value only,
+// have values that their schemas list. Others, such as those of another type with the same program, are not listed, so
+// that they are not purged.
+func (t typed) mayDeclare(values wire.State) bool {
+	for i := range t.Spec.Attributes {
+		at := &t.Spec.Attributes[i]
+		allowed := definition.Enum(at)
+		value, ok := values[at.Name]
+		identifies := at.Behaviour == v1alpha1.BehaviourNamevar || len(allowed) == 1
+		if ok && identifies && len(allowed) > 0 && !slices.ContainsFunc(allowed, func(v any) bool { return equal(v, value, at.CaseInsensitive) }) {
+			return false
+		}
+	}
+	return true
+}
+
 // setDefaults sets the default of ensure. Those of other attributes are part of the catalog.
 func (t typed) setDefaults(a *Attributes) {
 	if a.ensure() == "" && t.Spec.Ensure.Default != "" {

@@ -187,6 +187,9 @@ func (p program) List(ctx context.Context, h resource.Reader) ([]Attributes, err
 		if err != nil {
 			return nil, err
 		}
+		if !p.mayDeclare(values) {
+			continue
+		}
 		all = append(all, Attributes{name: p.nameOf(values), values: values})
 	}
 	return all, nil
@@ -342,7 +345,7 @@ func (p program) command(ctx context.Context, h host.Reader, requests []wire.Req
 	if err != nil {
 		return host.Cmd{}, err
 	}
-	hello := wire.Request{Request: wire.Hello, Protocol: wire.Protocol, Kind: p.Spec.Kind, Version: p.Spec.Version, Provider: p.provider.Name}
+	hello := wire.Request{Request: wire.Hello, Protocol: wire.Protocol, Kind: p.Spec.ProgramKind, Version: p.Spec.Version, Provider: p.provider.Name}
 	stdin, err := wire.Encode(append([]wire.Request{hello}, requests...)...)
 	if err != nil {
 		return host.Cmd{}, err

@@ -82,6 +82,7 @@ func (t *tester) run(ctx context.Context) {
 	for _, l := range laws.All() {
 		t.add(l.Name+", while it exists", l.Check(ctx, program, wanted))
 	}
+	t.add("secrets are in no answer's errors and notes, while it is changed", laws.SecretsStaySecretInSet(ctx, program, wanted))
 	t.remove(ctx)
 }
 

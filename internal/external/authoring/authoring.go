@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/yaml"
 	yamlutil "sigs.k8s.io/yaml"
@@ -29,21 +30,20 @@ func File(name string) string {
 }
 
 // Read reads the ExternalTypes of a file, or of type.yaml in a directory. A source file whose content is empty is read from
-// the directory of that file, and cannot be outside of it; the files of package sdk come with this program unless there are others.
-func Read(name string) ([]*v1alpha1.ExternalType, error) {
+// the directory of that file, and cannot be outside of it; the files of package sdk come with this program unless there are
+// others. A content such as ../lib/zone.py is the path of a file in a directory beside it.
+func Read(name string) ([]*v1alpha1.ExternalType, error) { return read(name, 0) }
+
+func read(name string, depth int) ([]*v1alpha1.ExternalType, error) {
 	name = File(name)
-	text, err := os.ReadFile(name)
+	documents, err := decodeFile(name)
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(filepath.Dir(name))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }() // nothing is written
-	all, err := decode(text)
-	for _, t := range all {
-		err = errors.Join(err, embed(t, root.FS()))
+	var all []*v1alpha1.ExternalType
+	for _, doc := range documents {
+		t, fault := specialize(doc, filepath.Dir(name), depth)
+		all, err = append(all, t), errors.Join(err, fault)
 	}
 	if err == nil && len(all) == 0 {
 		err = errors.New("there is no ExternalType")
@@ -54,9 +54,27 @@ func Read(name string) ([]*v1alpha1.ExternalType, error) {
 	return all, nil
 }
 
+// Derives reports whether a type of a file has a base, so that it is incomplete as it is written.
+func Derives(name string) bool {
+	documents, err := decodeFile(File(name))
+	return err == nil && slices.ContainsFunc(documents, func(d *document) bool { return d.Base != "" })
+}
+
+func decodeFile(name string) ([]*document, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	all, err := decode(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return all, nil
+}
+
 // decode decodes documents.
-func decode(text []byte) ([]*v1alpha1.ExternalType, error) {
-	var all []*v1alpha1.ExternalType
+func decode(text []byte) ([]*document, error) {
+	var all []*document
 	for documents := yaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(text))); ; {
 		t, err := next(documents, len(text))
 		switch {
@@ -71,7 +89,7 @@ func decode(text []byte) ([]*v1alpha1.ExternalType, error) {
 }
 
 // next decodes the next document; nil if it is empty.
-func next(documents io.Reader, size int) (*v1alpha1.ExternalType, error) {
+func next(documents io.Reader, size int) (*document, error) {
 	text := make([]byte, size+1)
 	n, err := documents.Read(text)
 	if err != nil {
@@ -80,7 +98,7 @@ func next(documents io.Reader, size int) (*v1alpha1.ExternalType, error) {
 	if text = bytes.TrimSpace(text[:n]); len(text) == 0 {
 		return nil, nil
 	}
-	t := &v1alpha1.ExternalType{}
+	t := &document{}
 	if err := yamlutil.UnmarshalStrict(text, t); err != nil {
 		return nil, err
 	}
@@ -91,21 +109,35 @@ func next(documents io.Reader, size int) (*v1alpha1.ExternalType, error) {
 }
 
 // embed sets the content of files.
-func embed(t *v1alpha1.ExternalType, dir fs.FS) error {
+func embed(t *v1alpha1.ExternalType, dir string) error {
+	beneath, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = beneath.Close() }() // nothing is written
+	above, err := os.OpenRoot(filepath.Join(dir, ".."))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = above.Close() }() // nothing is written
 	for _, name := range slices.Sorted(maps.Keys(t.Spec.Source.Files)) {
-		if t.Spec.Source.Files[name] != "" {
+		content := t.Spec.Source.Files[name]
+		var text []byte
+		switch {
+		case content == "":
+			text, err = fs.ReadFile(beneath.FS(), name)
+			if ours, isOurs := sdk.Files()[name]; isOurs && errors.Is(err, fs.ErrNotExist) {
+				text, err = []byte(ours), nil
+			}
+		case beside(content):
+			text, err = fs.ReadFile(above.FS(), strings.TrimPrefix(content, "../"))
+		default:
 			continue
 		}
-		text, err := fs.ReadFile(dir, name)
-		ours, isOurs := sdk.Files()[name]
-		switch {
-		case err == nil:
-			t.Spec.Source.Files[name] = string(text)
-		case errors.Is(err, fs.ErrNotExist) && isOurs:
-			t.Spec.Source.Files[name] = ours
-		default:
+		if err != nil {
 			return fmt.Errorf("spec.source.files[%s]: %w", name, err)
 		}
+		t.Spec.Source.Files[name] = string(text)
 	}
 	return nil
 }

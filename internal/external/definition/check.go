@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,22 @@ func SchemaType(a *v1alpha1.ExternalAttribute) string {
 		return ""
 	}
 	return s.Type
+}
+
+// Enum returns the values that the schema of an attribute lists, nil if it lists none. Numbers are of type [json.Number].
+func Enum(a *v1alpha1.ExternalAttribute) []any {
+	var s struct {
+		Enum []any `json:"enum"`
+	}
+	if a.Schema == nil {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(a.Schema.Raw))
+	d.UseNumber()
+	if d.Decode(&s) != nil {
+		return nil
+	}
+	return s.Enum
 }
 
 // check returns what is wrong with an ExternalType beyond the schema of its own definition. It checks that schema's most

@@ -41,6 +41,7 @@ func New(t *v1alpha1.ExternalType) (*Definition, error) {
 	d := &Definition{Name: t.Name, Spec: *t.Spec.DeepCopy(), Digest: digest}
 	s := &d.Spec
 	s.Protocol = cmp.Or(s.Protocol, v1alpha1.ProtocolFettle)
+	s.ProgramKind = cmp.Or(s.ProgramKind, s.Kind)
 	s.NamevarSeparator = cmp.Or(s.NamevarSeparator, defaultSeparator)
 	s.TimeoutSeconds = cmp.Or(s.TimeoutSeconds, defaultTimeout)
 	if s.Ensure == nil {

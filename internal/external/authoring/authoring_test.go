@@ -1,0 +1,143 @@
+package authoring_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/external/authoring"
+	"github.com/fettle-dev/fettle/internal/external/definition"
+)
+
+const record = `apiVersion: fettle.dev/v1alpha1
+kind: ExternalType
+metadata: {name: records}
+spec:
+  kind: Record
+  shortNames: [rr]
+  version: 1.0.0
+  description: Manages records.
+  attributes:
+  - {name: name, description: The name., behaviour: Namevar, schema: {type: string}}
+  - {name: type, description: The type., behaviour: Namevar, schema: {type: string, enum: [A, TXT]}}
+  - {name: ttl, description: The TTL., schema: {type: integer}}
+  - {name: key, description: The key., sensitive: true, schema: {type: string}}
+  - {name: id, description: The ID., behaviour: ReadOnly, schema: {type: string}}
+  providers: [{name: default, command: [./main.py]}]
+  source: {files: {main.py: "", lib.py: ../lib/lib.py, fettle.py: ""}}
+`
+
+const address = `apiVersion: fettle.dev/v1alpha1
+kind: ExternalType
+metadata: {name: addresses}
+base: ../record
+fixed: {type: A, ttl: 60}
+spec: {kind: Address, version: 2.0.0, description: Manages addresses.}
+`
+
+// write writes a tree of files.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		full := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func tree() map[string]string {
+	return map[string]string{"record/type.yaml": record, "record/main.py": "main", "lib/lib.py": "shared", "address/type.yaml": address, "secret": "x"}
+}
+
+func TestTypesShareFilesOfDirectoriesBesideThem(t *testing.T) {
+	t.Parallel()
+
+	all, err := authoring.Read(filepath.Join(write(t, tree()), "record"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := all[0].Spec.Source.Files
+	if files["main.py"] != "main" || files["lib.py"] != "shared" || !strings.Contains(files["fettle.py"], "class SimpleProvider") {
+		t.Errorf("the files are %v", files)
+	}
+}
+
+func TestATypeHasFixedValuesOfItsBase(t *testing.T) {
+	t.Parallel()
+
+	all, err := authoring.Read(filepath.Join(write(t, tree()), "address"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := definition.New(all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{d.Name, d.Spec.Kind, d.Spec.ProgramKind, d.Spec.Version, d.Spec.Description, strings.Join(d.Spec.ShortNames, " "), d.Spec.Source.Files["lib.py"]}
+	for _, a := range d.Spec.Attributes[:3] {
+		got = append(got, a.Default, string(a.Schema.Raw))
+	}
+	want := []string{
+		"addresses", "Address", "Record", "2.0.0", "Manages addresses.", "", "shared",
+		"", `{"type":"string"}`, `"A"`, `{"enum":["A"],"type":"string"}`, "60", `{"enum":[60],"type":"integer"}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFaultsOfBasesAndFiles(t *testing.T) {
+	t.Parallel()
+
+	for name, tt := range map[string]struct{ file, old, replacement, want string }{
+		"no base":               {"address", "base: ../record\n", "", "fixed needs base"},
+		"missing base":          {"address", "../record", "../other", "no such file or directory"},
+		"base further up":       {"address", "../record", "../../etc", `base "../../etc" is not a path to another directory beside this one`},
+		"absolute base":         {"address", "../record", "/etc", `base "/etc" is not a path to another directory beside this one`},
+		"base of itself":        {"address", "../record", "../address", "there are more than 8 types, one the base of the other"},
+		"unknown attribute":     {"address", "type: A", "kind: A", `fixed has "kind", which is not an attribute of the base`},
+		"impossible value":      {"address", "type: A", "type: MX", `fixed.type is "MX", which is not one of the values in its schema`},
+		"list":                  {"address", "type: A", "type: [A]", "is not text, a number or a boolean"},
+		"secret":                {"address", "type: A", "key: A", `fixed has "key", which is sensitive or ReadOnly`},
+		"read-only attribute":   {"address", "type: A", "id: A", `fixed has "id", which is sensitive or ReadOnly`},
+		"fields of the base":    {"address", "kind: Address", "kind: Address, timeoutSeconds: 3", "a type with a base has kind, shortNames, version, description and example"},
+		"unknown field":         {"address", "fixed:", "fixes:", "unknown field"},
+		"missing file":          {"record", "../lib/lib.py", "../lib/other.py", "spec.source.files[lib.py]"},
+		"file further up":       {"record", "../lib/lib.py", "../../etc/passwd", ""},
+		"link that leads out":   {"record", "../lib/lib.py", "../lib/out", "spec.source.files[lib.py]"},
+		"own file further away": {"record", `main.py: ""`, `main.py: "", ../secret: ""`, "spec.source.files[../secret]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := tree()
+			key := tt.file + "/type.yaml"
+			if !strings.Contains(files[key], tt.old) {
+				t.Fatalf("%s has no %q", key, tt.old)
+			}
+			files[key] = strings.Replace(files[key], tt.old, tt.replacement, 1)
+			dir := write(t, files)
+			if err := os.Symlink("/etc/passwd", filepath.Join(dir, "lib/out")); err != nil {
+				t.Fatal(err)
+			}
+			all, err := authoring.Read(filepath.Join(dir, tt.file))
+			if tt.want == "" { // it is not a path
+				if err != nil || all[0].Spec.Source.Files["lib.py"] != tt.replacement {
+					t.Errorf("got %v, %v", all, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
