@@ -34,13 +34,14 @@ type ExternalProvider struct {
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_-]*$`
 	Name string `json:"name"`
 	// command is the program and its arguments. A program with a slash is a file of the source, such
-	// as ./main.py; any other is searched for on the host.
-	// +required
+	// as ./main.py; any other is searched for on the host. Required except with the protocol DSC, whose
+	// manifest names the commands.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=1024
-	Command []string `json:"command"`
+	Command []string `json:"command,omitempty"`
 	// needs are requirements on a host.
 	// +optional
 	Needs ExternalNeeds `json:"needs,omitzero"`

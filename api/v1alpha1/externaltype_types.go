@@ -10,14 +10,19 @@ import (
 var ExternalGroupVersion = schema.GroupVersion{Group: "types.fettle.dev", Version: "v1alpha1"}
 
 // ExternalProtocol is how Fettle talks to the program of an external type.
-// +kubebuilder:validation:Enum=Fettle
+// +kubebuilder:validation:Enum=Fettle;DSC
 type ExternalProtocol string
 
-// ProtocolFettle is the protocol of docs/external-types.md.
-const ProtocolFettle ExternalProtocol = "Fettle"
+// Protocols.
+const (
+	ProtocolFettle ExternalProtocol = "Fettle" // see docs/external-types.md
+	ProtocolDSC    ExternalProtocol = "DSC"    // command resources of DSC v3: see docs/external-types-dsc.md
+)
 
 // ExternalTypeSpec defines a type and the program that manages its resources.
 // +kubebuilder:validation:XValidation:rule="self.attributes.exists(a, has(a.behaviour) && a.behaviour == 'Namevar')",message="no attribute has the behaviour Namevar: mark those that identify an object"
+// +kubebuilder:validation:XValidation:rule="has(self.dsc) == (has(self.protocol) && self.protocol == 'DSC')",message="the protocol DSC requires spec.dsc, and no other protocol has it"
+// +kubebuilder:validation:XValidation:rule="self.providers.all(p, has(p.command) != (has(self.protocol) && self.protocol == 'DSC'))",message="spec.providers requires command, except with the protocol DSC, whose manifest names the commands"
 // +kubebuilder:validation:XValidation:rule="!has(self.selfRefresh) || !self.selfRefresh || has(self.requests) && 'Refresh' in self.requests",message="selfRefresh requires Refresh in requests"
 type ExternalTypeSpec struct {
 	// kind of the resources, such as DNSZone. Their definition has the group types.fettle.dev.
@@ -47,6 +52,9 @@ type ExternalTypeSpec struct {
 	// +optional
 	// +kubebuilder:default=Fettle
 	Protocol ExternalProtocol `json:"protocol,omitempty"`
+	// dsc is the DSC resource that manages the kind, for the protocol DSC.
+	// +optional
+	DSC *ExternalDSC `json:"dsc,omitempty"`
 
 	// description is Markdown for users; its first line is a summary.
 	// +required

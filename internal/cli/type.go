@@ -16,10 +16,12 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/typenew"
+	"github.com/fettle-dev/fettle/internal/cli/typeprint"
 	"github.com/fettle-dev/fettle/internal/cli/typetest"
 	"github.com/fettle-dev/fettle/internal/external/authoring"
 	"github.com/fettle-dev/fettle/internal/external/crdbuild"
 	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/external/dscbuild"
 	"github.com/fettle-dev/fettle/internal/external/scaffold"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/source"
@@ -138,9 +140,13 @@ func (a *app) typeBuild() *cobra.Command {
 		Short: "Print a type and its CustomResourceDefinition, for Git and kubectl apply",
 		Long: "build prints ExternalTypes with the files of their programs, and their CustomResourceDefinitions. It reads\n" +
 			"type.yaml if it gets a directory. In spec.source.files, an empty value stands for the file of that name beside\n" +
-			"type.yaml; fettle.py is the library for Python that comes with fettle, unless there is such a file.",
-		Example: "  fettle type build note | kubectl apply -f -",
-		Args:    cobra.ExactArgs(1),
+			"type.yaml; fettle.py is the library for Python that comes with fettle, unless there is such a file.\n\n" +
+			"From the manifest of a DSC resource, x.dsc.resource.json, build makes the type of that resource. The file\n" +
+			"x.fettle.yaml beside it has what the manifest does not say, such as which properties identify an instance.\n" +
+			"A command that prints the schema is run once, which requires root: it cannot change anything.",
+		Example: "  fettle type build note | kubectl apply -f -\n" +
+			"  fettle type build service.dsc.resource.json",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			built, types, err := a.buildTypes(cmd.Context(), args[0])
 			if err != nil {
@@ -158,12 +164,7 @@ func (a *app) typeBuild() *cobra.Command {
 
 // buildTypes reads the types of an author, and checks them like a manifest.
 func (a *app) buildTypes(ctx context.Context, name string) ([]*v1alpha1.ExternalType, manifest.Types, error) {
-	if !authoring.Derives(name) {
-		if err := a.checkTypes(ctx, authoring.File(name)); err != nil {
-			return nil, manifest.Types{}, err
-		}
-	}
-	all, err := authoring.Read(name)
+	all, err := a.readTypes(ctx, name)
 	if err != nil {
 		return nil, manifest.Types{}, err
 	}
@@ -182,6 +183,36 @@ func (a *app) buildTypes(ctx context.Context, name string) ([]*v1alpha1.External
 		errs = append(errs, fmt.Errorf("%s: %s", name, f.Message)) // lines are those of other text
 	}
 	return all, types, errors.Join(errs...)
+}
+
+// readTypes reads the types of a file or a directory.
+func (a *app) readTypes(ctx context.Context, name string) ([]*v1alpha1.ExternalType, error) {
+	if dscbuild.IsManifest(name) {
+		return dscbuild.Read(ctx, name, a.printed)
+	}
+	if !authoring.Derives(name) {
+		if err := a.checkTypes(ctx, authoring.File(name)); err != nil {
+			return nil, err
+		}
+	}
+	return authoring.Read(name)
+}
+
+// printed returns what a command of a DSC manifest prints. It is run in a copy of the machine's files.
+func (a *app) printed(ctx context.Context, c dscbuild.Command) (output []byte, err error) {
+	if a.CopyOfRoot == nil {
+		return nil, errors.New("this program cannot make a copy of the machine's files")
+	}
+	err = a.CopyOfRoot(func(root string) error {
+		h, err := a.OpenHost(root)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = h.Close() }() // nothing is buffered
+		output, err = typeprint.Print(ctx, h, c)
+		return err
+	})
+	return output, err
 }
 
 // checkTypes checks types as they are written, so that faults have lines and unknown fields are found.

@@ -184,6 +184,8 @@ type Cmd struct {
 	// Show returns the part of the output that debug logs may contain, without any secret;
 	// nil logs only its length.
 	Show func(Result) string
+	// Repeat is a line for a shell that repeats the command with its input, for debug logs, without any secret; "" is none.
+	Repeat string
 	// ShownArgs are Args for debug logs; nil is Args as they are.
 	ShownArgs []string
 	// Confinement, when set, limits what the command can do.

@@ -184,7 +184,10 @@ func (t typed) validate(a Attributes) error {
 	if e := a.ensure(); e != "" && e != resource.Absent && !slices.Contains(t.Spec.Ensure.Values, e) {
 		return fmt.Errorf("ensure %q is not known: use %s or %s", e, strings.Join(t.Spec.Ensure.Values, ", "), resource.Absent)
 	}
-	return t.complete(a)
+	if err := t.complete(a); err != nil {
+		return err
+	}
+	return t.conforms(a)
 }
 
 // complete returns an error if a required attribute is missing.

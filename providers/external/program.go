@@ -25,52 +25,15 @@ const (
 	maxTasks  = 256
 )
 
-// A program is a provider: it asks a program that users bring.
-type program struct {
-	typed
-	provider v1alpha1.ExternalProvider
-	files    Files
-}
+// A program is a provider: it asks a program that users bring, in the protocol Fettle/1.
+type program struct{ declared }
 
-// newProvider returns the provider with the optional methods whose presence matters.
-func newProvider(p program) resource.Provider[Attributes] {
+// newProgram returns the provider with the optional methods whose presence matters.
+func newProgram(p program) resource.Provider[Attributes] {
 	if p.Answers(v1alpha1.RequestRefresh) {
 		return refreshing{p}
 	}
 	return p
-}
-
-// Name implements [resource.Provider].
-func (p program) Name() string { return p.provider.Name }
-
-// Suits implements [resource.Provider]. Requirements are data: see Needs.
-func (p program) Suits(resource.Facts, host.Reader) error { return nil }
-
-// Needs implements [resource.Needing].
-func (p program) Needs() resource.Needs {
-	n := p.provider.Needs
-	return resource.Needs{Commands: n.Commands, Files: n.Files, Facts: n.Facts, Remedy: n.Remedy}
-}
-
-// Defaults implements [resource.Defaulter].
-func (p program) Defaults() resource.Defaults {
-	var d resource.Defaults
-	for _, w := range p.provider.DefaultFor {
-		d.For = append(d.For, w)
-	}
-	for _, w := range p.provider.NotDefaultFor {
-		d.NotFor = append(d.NotFor, w)
-	}
-	return d
-}
-
-// Features implements [resource.Featured].
-func (p program) Features() []resource.Feature {
-	var all []resource.Feature
-	for _, f := range p.provider.Features {
-		all = append(all, resource.Feature(f))
-	}
-	return all
 }
 
 // Read implements [resource.Provider].
@@ -145,25 +108,6 @@ func (p program) checked(state wire.State) (wire.State, error) {
 		}
 	}
 	return state, nil
-}
-
-// without removes the secrets of a resource from an error.
-func (p program) without(err error, want Attributes) error {
-	if err == nil {
-		return nil
-	}
-	return errors.New(p.message(err.Error(), want))
-}
-
-// Limits of what a program tells people, in bytes.
-const (
-	maxMessage = 1024     // a message, in one line
-	maxDiff    = 16 << 10 // a difference, which may have several lines
-)
-
-// message returns a message of the program as people may see it: without secrets, in one line.
-func (p program) message(from string, want Attributes) string {
-	return text.Clip(text.Line(redact.Text(from, want.secretTexts(p.Definition))), maxMessage)
 }
 
 // List implements [resource.Lister].
@@ -258,16 +202,6 @@ func (p program) outcome(answers wire.Answers, w resource.Write[Attributes]) err
 	return errors.Join(errs...)
 }
 
-// initOnly returns an error if a change is one that only a new resource accepts.
-func (p program) initOnly(w resource.Write[Attributes]) error {
-	for _, c := range w.Changes {
-		if at := p.attribute(c.Property); at != nil && at.Behaviour == v1alpha1.BehaviourInitOnly {
-			return fmt.Errorf("%s can only be set when the %s is created: remove it from the host first, or correct %s", c.Property, p.Spec.Kind, c.Property)
-		}
-	}
-	return nil
-}
-
 // changes are the resources of a request to make changes.
 func (p program) changes(writes []resource.Write[Attributes]) []wire.Resource {
 	all := make([]wire.Resource, len(writes))
@@ -319,7 +253,7 @@ func (p refreshing) Refresh(ctx context.Context, h resource.Writer, is, want Att
 
 // query asks the program without a change to the host.
 func (p program) query(ctx context.Context, h resource.Reader, wants []Attributes, requests ...wire.Request) (wire.Answers, error) {
-	cmd, err := p.command(ctx, h, requests)
+	cmd, err := p.command(ctx, h, wants, requests)
 	if err != nil {
 		return wire.Answers{}, err
 	}
@@ -331,7 +265,7 @@ func (p program) query(ctx context.Context, h resource.Reader, wants []Attribute
 
 // run has the program change the host. Processes of one type wait for each other.
 func (p program) run(ctx context.Context, h resource.Writer, wants []Attributes, request wire.Request) (wire.Answers, error) {
-	cmd, err := p.command(ctx, h, []wire.Request{request})
+	cmd, err := p.command(ctx, h, wants, []wire.Request{request})
 	if err != nil {
 		return wire.Answers{}, err
 	}
@@ -340,7 +274,7 @@ func (p program) run(ctx context.Context, h resource.Writer, wants []Attributes,
 	return p.answers(res, err, wants)
 }
 
-func (p program) command(ctx context.Context, h host.Reader, requests []wire.Request) (host.Cmd, error) {
+func (p program) command(ctx context.Context, h host.Reader, wants []Attributes, requests []wire.Request) (host.Cmd, error) {
 	dir, err := p.files.Dir(ctx, h, p.Definition)
 	if err != nil {
 		return host.Cmd{}, err
@@ -350,11 +284,12 @@ func (p program) command(ctx context.Context, h host.Reader, requests []wire.Req
 	if err != nil {
 		return host.Cmd{}, err
 	}
-	return host.Cmd{
-		Args: definition.CommandIn(dir, p.provider), Dir: dir, Stdin: stdin, MaxOutput: maxOutput,
+	cmd := host.Cmd{
+		Args: definition.CommandIn(dir, p.provider.Command), Dir: dir, Stdin: stdin, MaxOutput: maxOutput,
 		Timeout:     time.Duration(p.Spec.TimeoutSeconds) * time.Second,
 		Confinement: &host.Confinement{Memory: maxMemory, Tasks: maxTasks},
-	}, nil
+	}
+	return p.recorder(wants).recorded(cmd, nil), nil
 }
 
 // answers decodes the output of a process. How it ended explains what it did not answer.

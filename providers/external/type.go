@@ -3,7 +3,9 @@ package external
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/definition"
@@ -51,21 +53,21 @@ func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
 		r.Features = append(r.Features, resource.FeatureDoc{Name: resource.Feature(f.Name), Doc: f.Description})
 	}
 	for i := range d.Spec.Attributes {
-		addAttribute(r, &d.Spec.Attributes[i])
+		addAttribute(r, d, &d.Spec.Attributes[i])
 	}
 	for _, rel := range d.Spec.Relations {
 		r.Auto = append(r.Auto, resource.AutoRelation[Attributes]{Relation: resource.RelationKind(rel.Relation), Kind: rel.Kind, Names: relatedNames(rel)})
 	}
 	for _, p := range d.Spec.Providers {
-		r.Providers = append(r.Providers, newProvider(program{typed: t, provider: p, files: files}))
+		r.Providers = append(r.Providers, newProvider(declared{typed: t, provider: p, files: files}))
 	}
 	return r
 }
 
-func addAttribute(r *resource.Type[Attributes], at *v1alpha1.ExternalAttribute) {
-	if definition.SchemaType(at) == "string" && at.Behaviour != v1alpha1.BehaviourReadOnly && at.Behaviour != v1alpha1.BehaviourNamevar {
+func addAttribute(r *resource.Type[Attributes], d *definition.Definition, at *v1alpha1.ExternalAttribute) {
+	if d.CanBeSecret(at) {
 		r.Secrets[at.Name] = func(want *Attributes, value string) {
-			want.set(at.Name, value)
+			want.set(at.Name, secretValue(at, value))
 			want.secrets = append(slices.Clip(want.secrets), at.Name)
 		}
 	}
@@ -80,4 +82,19 @@ func addAttribute(r *resource.Type[Attributes], at *v1alpha1.ExternalAttribute) 
 	case v1alpha1.BehaviourProperty, v1alpha1.BehaviourInitOnly, v1alpha1.BehaviourReadOnly:
 		r.Properties = append(r.Properties, property(at))
 	}
+}
+
+// secretValue returns the value of an attribute from the text of a Secret, which is JSON for an object. validate refuses
+// one that is not.
+func secretValue(at *v1alpha1.ExternalAttribute, text string) any {
+	if definition.SchemaType(at) != "object" {
+		return text
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var object map[string]any
+	if d.Decode(&object) != nil || object == nil {
+		return text
+	}
+	return object
 }

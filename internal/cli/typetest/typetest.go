@@ -75,15 +75,33 @@ func (t *tester) run(ctx context.Context) {
 		return
 	}
 	wanted := t.wanted()
-	for _, l := range laws.All() {
-		t.add(l.Name+", before", l.Check(ctx, program, wanted))
-	}
+	t.check(ctx, "before", program, wanted)
 	t.apply(ctx)
-	for _, l := range laws.All() {
-		t.add(l.Name+", while it exists", l.Check(ctx, program, wanted))
+	t.check(ctx, "while it exists", program, wanted)
+	if t.def.Spec.Protocol == v1alpha1.ProtocolFettle {
+		t.add("secrets are in no answer's errors and notes, while it is changed", laws.SecretsStaySecretInSet(ctx, program, wanted))
 	}
-	t.add("secrets are in no answer's errors and notes, while it is changed", laws.SecretsStaySecretInSet(ctx, program, wanted))
-	t.remove(ctx)
+	if t.removable(provider) {
+		t.remove(ctx)
+	}
+}
+
+// check checks the laws of the protocol Fettle/1.
+func (t *tester) check(ctx context.Context, when string, program laws.Program, wanted []wire.Resource) {
+	if t.def.Spec.Protocol != v1alpha1.ProtocolFettle {
+		return
+	}
+	for _, l := range laws.All() {
+		t.add(l.Name+", "+when, l.Check(ctx, program, wanted))
+	}
+}
+
+// removable reports whether a provider has the feature that ensure: absent requires.
+func (t *tester) removable(provider string) bool {
+	feature := t.def.Spec.Ensure.Features[resource.Absent]
+	return feature == "" || slices.ContainsFunc(t.def.Spec.Providers, func(p v1alpha1.ExternalProvider) bool {
+		return p.Name == provider && slices.Contains(p.Features, feature)
+	})
 }
 
 func (t *tester) add(name string, err error) (ok bool) {
@@ -153,8 +171,8 @@ func (t *tester) program(ctx context.Context, provider string) (laws.Program, er
 	dir, err := t.store.Dir(ctx, t.host, t.def)
 	p := laws.Program{Host: t.host, Definition: t.def, Provider: provider, Dir: dir}
 	for _, of := range t.def.Spec.Providers {
-		if of.Name == provider {
-			p.Command = definition.CommandIn(dir, of)
+		if of.Name == provider && len(of.Command) > 0 {
+			p.Command = definition.CommandIn(dir, of.Command)
 		}
 	}
 	return p, err

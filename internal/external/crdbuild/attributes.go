@@ -112,7 +112,7 @@ func secret(d *definition.Definition) []string {
 	var names []string
 	for i := range d.Spec.Attributes {
 		at := &d.Spec.Attributes[i]
-		if definition.SchemaType(at) == "string" && at.Behaviour != v1alpha1.BehaviourReadOnly && at.Behaviour != v1alpha1.BehaviourNamevar {
+		if d.CanBeSecret(at) {
 			names = append(names, at.Name)
 		}
 	}

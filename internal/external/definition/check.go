@@ -47,6 +47,17 @@ func Enum(a *v1alpha1.ExternalAttribute) []any {
 	return s.Enum
 }
 
+// Format returns the format in the schema of an attribute, such as date-time; "" for none.
+func Format(a *v1alpha1.ExternalAttribute) string {
+	var s struct {
+		Format string `json:"format"`
+	}
+	if a.Schema == nil || json.Unmarshal(a.Schema.Raw, &s) != nil {
+		return ""
+	}
+	return s.Format
+}
+
 // check returns what is wrong with an ExternalType beyond the schema of its own definition. It checks that schema's most
 // important rules again, because not every manifest passes through an API server.
 func check(t *v1alpha1.ExternalType) error {
@@ -58,8 +69,7 @@ func check(t *v1alpha1.ExternalType) error {
 	c.add(v1alpha1.NewResource(t.Spec.Kind) == nil, "spec.kind %q is a built-in kind: use another name", t.Spec.Kind)
 	c.add(t.Spec.Version != "", "spec.version is missing")
 	c.add(t.Spec.Description != "", "spec.description is missing: tell users what the type manages")
-	c.add(t.Spec.Protocol == "" || t.Spec.Protocol == v1alpha1.ProtocolFettle,
-		"spec.protocol %q is not known to this version of Fettle: use %s", t.Spec.Protocol, v1alpha1.ProtocolFettle)
+	c.protocol()
 	c.ensure()
 	c.attributes()
 	c.relations()
@@ -156,9 +166,13 @@ func (c *checker) providers() {
 		field := fmt.Sprintf("spec.providers[%s]", p.Name)
 		c.add(p.Name != "" && !seen[p.Name], "%s has no name of its own", field)
 		seen[p.Name] = true
-		c.add(len(p.Command) > 0 && p.Command[0] != "", "%s.command is empty: name the program", field)
+		if c.spec.Protocol == v1alpha1.ProtocolDSC {
+			c.add(len(p.Command) == 0, "%s.command is for other protocols: the manifest names the commands; remove it", field)
+		} else {
+			c.add(len(p.Command) > 0 && p.Command[0] != "", "%s.command is empty: name the program", field)
+		}
 		if len(p.Command) > 0 {
-			c.command(field, p.Command[0])
+			c.command(field+".command", p.Command[0])
 		}
 		for _, f := range p.Features {
 			c.feature(field+".features", f)
@@ -172,10 +186,10 @@ func (c *checker) command(field, program string) {
 		return
 	}
 	c.add(path.Clean(program) == strings.TrimPrefix(program, "./") && !strings.HasPrefix(program, ".."),
-		"%s.command has the program %q, which is not below the source: write it as ./main.py", field, program)
+		"%s has the program %q, which is not below the source: write it as ./main.py", field, program)
 	if files := c.spec.Source.Files; files != nil {
 		_, ok := files[path.Clean(program)]
-		c.add(ok, "%s.command has the program %q, which is not one of spec.source.files", field, program)
+		c.add(ok, "%s has the program %q, which is not one of spec.source.files", field, program)
 	}
 }
 

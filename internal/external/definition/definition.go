@@ -26,6 +26,8 @@ type Definition struct {
 	Spec v1alpha1.ExternalTypeSpec
 	// Digest identifies the spec: sha256-...
 	Digest string
+	// DSC is the resource of the protocol DSC; nil for another protocol.
+	DSC *Resource
 }
 
 // New returns the definition of an ExternalType, with the defaults set that Fettle knows without a resource. The error
@@ -40,6 +42,9 @@ func New(t *v1alpha1.ExternalType) (*Definition, error) {
 	}
 	d := &Definition{Name: t.Name, Spec: *t.Spec.DeepCopy(), Digest: digest}
 	s := &d.Spec
+	if d.DSC, err = newResource(s); err != nil {
+		return nil, err
+	}
 	s.Protocol = cmp.Or(s.Protocol, v1alpha1.ProtocolFettle)
 	s.ProgramKind = cmp.Or(s.ProgramKind, s.Kind)
 	s.NamevarSeparator = cmp.Or(s.NamevarSeparator, defaultSeparator)
@@ -118,9 +123,9 @@ func namevarsOf(s *v1alpha1.ExternalTypeSpec) []string {
 	return names
 }
 
-// CommandIn returns the command of a provider whose files are in a directory of the host.
-func CommandIn(dir string, p v1alpha1.ExternalProvider) []string {
-	args := slices.Clone(p.Command)
+// CommandIn returns a command of a type whose files are in a directory of the host.
+func CommandIn(dir string, command []string) []string {
+	args := slices.Clone(command)
 	if isOfSource(args[0]) {
 		args[0] = path.Join(dir, args[0])
 	}

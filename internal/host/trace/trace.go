@@ -2,7 +2,7 @@
 //
 // It is safe by construction: it logs the arguments of a command, which every user of the host
 // can read anyway, and only the part of its output that the command's own Show returns, by default
-// none. It never logs input, environment or the contents of files.
+// none. It never logs the contents of files, nor input and environment except for the command's own Repeat.
 package trace
 
 import (
@@ -22,6 +22,7 @@ import (
 const (
 	maxArgs   = 400
 	maxOutput = 4 << 10 // of the end
+	maxRepeat = 16 << 10
 )
 
 // New returns a host that calls log with a line for each command and each change. Lines are not escaped. log
@@ -81,6 +82,9 @@ func (t tracer) command(ctx context.Context, verb string, cmd host.Cmd, run func
 	began := t.now()
 	res, err := run(ctx, cmd)
 	took := t.now().Sub(began).Seconds()
+	if cmd.Repeat != "" {
+		t.log("repeat with: " + text.Clip(cmd.Repeat, maxRepeat))
+	}
 	if err != nil {
 		t.log(fmt.Sprintf("%s %s: no exit code, after %.3fs", verb, line(cmd), took))
 		return res, err

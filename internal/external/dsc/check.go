@@ -1,0 +1,164 @@
+package dsc
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// typeName matches the type of a resource. It is never changed.
+var typeName = regexp.MustCompile(`^\w+(\.\w+)*/\w+$`)
+
+// check returns everything that is wrong with a manifest, or that Fettle refuses.
+func (m *authored) check() error {
+	c := &checker{}
+	c.add(typeName.MatchString(m.Type), "type %.80q is not a name such as Example.Group/Service", m.Type)
+	c.add(m.Version != "", "version is missing")
+	c.refused(m)
+	c.adapter(m)
+	c.add(m.Get != nil, "get is missing: Fettle has to read the current state")
+	for code := range m.ExitCodes {
+		_, err := strconv.Atoi(code)
+		c.add(err == nil, "exitCodes has %.20q, which is not a number", code)
+	}
+	for name, op := range m.Operations() {
+		c.operation(name, op)
+	}
+	if m.Set != nil {
+		c.add(m.Set.takesInput(), "set gets no input: set its input to stdin, or add a jsonInputArg to its args")
+	}
+	c.schema(m.Schema)
+	return errors.Join(c.faults...)
+}
+
+// Operations returns the commands of a manifest by their names.
+func (m *Manifest) Operations() map[string]*Operation {
+	all := map[string]*Operation{}
+	for name, op := range map[string]*Operation{
+		"get": m.Get, "set": m.Set, "test": m.Test, "delete": m.Delete, "export": m.Export, "validate": m.Validate,
+	} {
+		if op != nil {
+			all[name] = op
+		}
+	}
+	if m.Adapter != nil {
+		all["adapter.list"] = &m.Adapter.List
+	}
+	return all
+}
+
+// A checker collects faults.
+type checker struct{ faults []error }
+
+// add adds a fault unless a condition holds.
+func (c *checker) add(ok bool, format string, args ...any) {
+	if !ok {
+		c.faults = append(c.faults, fmt.Errorf(format, args...))
+	}
+}
+
+// refused reports what Fettle does in another way.
+func (c *checker) refused(m *authored) {
+	switch m.Kind {
+	case "", "resource", KindAdapter:
+	case "group":
+		c.add(false, "kind group is refused: create the resources of the group as objects of their own, with relations such as require")
+	case "importer":
+		c.add(false, "kind importer is refused: convert the configuration into resources, and commit them to Git")
+	case "exporter":
+		c.add(false, "kind exporter is refused: build a type from each resource that it exports, and list these with fettle resource")
+	default:
+		c.add(false, "kind %.40q is not known: use resource or adapter", m.Kind)
+	}
+	c.add(len(m.Resolve) == 0, "resolve is refused: convert the configuration into resources, and commit them to Git")
+	c.add(len(m.Condition) == 0, "condition is refused: use spec.when in the resources, or spec.providers.needs in the type")
+	c.add(len(m.RequireAdapter) == 0, "requireAdapter is refused: build the type from the manifest of the adapter, and name this type in spec.dsc.adapted")
+}
+
+func (c *checker) adapter(m *authored) {
+	if m.Kind != KindAdapter {
+		c.add(m.Adapter == nil, "adapter requires kind: adapter")
+		return
+	}
+	if m.Adapter == nil {
+		c.add(false, "adapter is missing: a manifest of kind adapter needs adapter.list")
+		return
+	}
+	kind := m.Adapter.InputKind + m.Adapter.Config
+	c.add(kind == "single", "adapter.inputKind %.20q is refused: use an adapter that gets one resource per call, with inputKind: single", kind)
+}
+
+// operation checks a command.
+func (c *checker) operation(name string, op *Operation) {
+	c.add(op.Executable != "", "%s.executable is missing", name)
+	c.add(slices.Contains([]string{"", InputStdin, InputEnv}, op.Input), "%s.input %.20q is not known: use stdin or env", name, op.Input)
+	c.add(slices.Contains([]string{"", ReturnState, ReturnStateAndDiff}, op.Return), "%s.return %.20q is not known: use state or stateAndDiff", name, op.Return)
+	c.add(op.Return == "" || name == "set" || name == "test", "%s.return is only for set and test", name)
+	c.add(!op.HandlesExist && !op.ImplementsPretest || name == "set", "%s has handlesExist or implementsPretest, which are only for set", name)
+	c.context(name, op)
+	c.args(name, op)
+}
+
+// context checks as whom a command is run.
+func (c *checker) context(name string, op *Operation) {
+	switch op.RequireSecurityContext {
+	case "", "current", "elevated":
+	case "restricted":
+		c.add(false, "%s.requireSecurityContext restricted is refused: Fettle runs commands as root. Have the command change its user, and remove the field", name)
+	default:
+		c.add(false, "%s.requireSecurityContext %.20q is not known: use current or elevated", name, op.RequireSecurityContext)
+	}
+}
+
+func (c *checker) args(name string, op *Operation) {
+	inputs := 0
+	for _, a := range op.Args {
+		c.add(!strings.ContainsRune(a.Text, 0), "%s.args has a text with a NUL byte", name)
+		if a.JSON != "" {
+			inputs++
+		}
+	}
+	c.add(inputs <= 1, "%s.args has more than one jsonInputArg", name)
+}
+
+func (c *checker) schema(s *Schema) {
+	if s == nil {
+		return
+	}
+	c.add((len(s.Embedded) > 0) != (s.Command != nil), "schema requires exactly one of embedded and command")
+	if s.Command != nil {
+		c.operation("schema.command", s.Command)
+	}
+}
+
+// takesInput reports whether a command gets properties.
+func (o *Operation) takesInput() bool { return o.Input != "" || o.exposesInput() }
+
+// exposesInput reports whether other users of the host can see properties, in arguments or an environment.
+func (o *Operation) exposesInput() bool {
+	for _, a := range o.Args {
+		if a.JSON != "" {
+			return true
+		}
+	}
+	return o.Input == InputEnv
+}
+
+// Exposes returns the name of a command that gets properties in its arguments or environment, where secrets could be
+// seen; "" if there is none. get, delete and export get only what identifies the instance and controls the command.
+func (m *Manifest) Exposes(onlyParameters bool) string {
+	names := []string{"set", "test", "validate", "get", "delete", "export"}
+	if onlyParameters {
+		names = names[3:]
+	}
+	operations := m.Operations()
+	for _, name := range names {
+		if op := operations[name]; op != nil && op.exposesInput() {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,180 @@
+// Package dsc reads the manifests of command resources of DSC v3, and makes and interprets calls of their commands. It
+// runs nothing.
+//
+// See https://learn.microsoft.com/powershell/dsc/reference/schemas/resource/manifest/root.
+package dsc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	jsonutil "sigs.k8s.io/json"
+)
+
+// A Manifest is the part of a resource's manifest that Fettle uses. It is immutable.
+type Manifest struct {
+	Type        string `json:"type"`
+	Version     string `json:"version"`
+	Kind        string `json:"kind,omitempty"` // resource or adapter; "" is resource
+	Description string `json:"description,omitempty"`
+	// ExitCodes explain exit codes, by number.
+	ExitCodes map[string]string `json:"exitCodes,omitempty"`
+
+	Get      *Operation `json:"get,omitempty"`
+	Set      *Operation `json:"set,omitempty"`
+	Test     *Operation `json:"test,omitempty"`
+	Delete   *Operation `json:"delete,omitempty"`
+	Export   *Operation `json:"export,omitempty"`
+	Validate *Operation `json:"validate,omitempty"`
+
+	Adapter *Adapter `json:"adapter,omitempty"`
+	// Schema is only in the manifest of an author: a type has it in its attributes.
+	Schema *Schema `json:"schema,omitempty"`
+}
+
+// KindAdapter is the kind of a manifest whose commands manage the resources of several types.
+const KindAdapter = "adapter"
+
+// An Operation is a command.
+type Operation struct {
+	Executable string `json:"executable"`
+	Args       []Arg  `json:"args,omitempty"`
+	// Input is how the command gets properties besides its arguments: stdin, env or "".
+	Input string `json:"input,omitempty"`
+	// RequireSecurityContext is current, elevated or "". Both mean root.
+	RequireSecurityContext string `json:"requireSecurityContext,omitempty"`
+	// Return is what the command prints: state, stateAndDiff or "". Only of set and test.
+	Return string `json:"return,omitempty"`
+	// HandlesExist means that set removes an instance whose _exist is false.
+	HandlesExist bool `json:"handlesExist,omitempty"`
+	// ImplementsPretest means that set compares first. Fettle always has.
+	ImplementsPretest bool `json:"implementsPretest,omitempty"`
+	// WhatIfReturns is never used: a what-if is never trusted.
+	WhatIfReturns string `json:"whatIfReturns,omitempty"`
+}
+
+// Ways of input and output.
+const (
+	InputStdin         = "stdin"
+	InputEnv           = "env"
+	ReturnState        = "state"
+	ReturnStateAndDiff = "stateAndDiff"
+)
+
+// An Adapter lists the resources that it manages.
+type Adapter struct {
+	List      Operation `json:"list"`
+	InputKind string    `json:"inputKind,omitempty"` // single
+	Config    string    `json:"config,omitempty"`    // an older name of inputKind
+}
+
+// A Schema is the schema of an instance, or the command that prints it.
+type Schema struct {
+	Embedded json.RawMessage `json:"embedded,omitempty"`
+	Command  *Operation      `json:"command,omitempty"`
+}
+
+// An Arg is an argument of a command: a text, or one of the others.
+type Arg struct {
+	Text string
+	// JSON is the name of the argument that comes before the input as JSON.
+	JSON string
+	// Mandatory passes a JSON argument without a value if there is no input.
+	Mandatory bool
+	// Type is the name of the argument that comes before the type of the resource.
+	Type string
+	// Path is the name of the argument that comes before the path of the manifest.
+	Path   string
+	Quotes bool // around the path
+	// WhatIf is an argument that asks for a what-if. It is never passed.
+	WhatIf string
+}
+
+// argObject is an argument in JSON that is not a text.
+type argObject struct {
+	JSON      string `json:"jsonInputArg,omitempty"`
+	Mandatory bool   `json:"mandatory,omitempty"`
+	Type      string `json:"resourceTypeArg,omitempty"`
+	Path      string `json:"resourcePathArg,omitempty"`
+	Quotes    bool   `json:"includeQuotes,omitempty"`
+	WhatIf    string `json:"whatIfArg,omitempty"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (a *Arg) UnmarshalJSON(raw []byte) error {
+	*a = Arg{}
+	if json.Unmarshal(raw, &a.Text) == nil {
+		return nil
+	}
+	var o argObject
+	if err := strictly(raw, &o); err != nil {
+		return fmt.Errorf("an argument is neither a text nor an object that Fettle knows: %w", err)
+	}
+	names := 0
+	for _, name := range []string{o.JSON, o.Type, o.Path, o.WhatIf} {
+		if name != "" {
+			names++
+		}
+	}
+	if names != 1 {
+		return errors.New("an argument needs exactly one of jsonInputArg, resourceTypeArg, resourcePathArg and whatIfArg")
+	}
+	*a = Arg{JSON: o.JSON, Mandatory: o.Mandatory, Type: o.Type, Path: o.Path, Quotes: o.Quotes, WhatIf: o.WhatIf}
+	return nil
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (a Arg) MarshalJSON() ([]byte, error) {
+	o := argObject{JSON: a.JSON, Mandatory: a.Mandatory, Type: a.Type, Path: a.Path, Quotes: a.Quotes, WhatIf: a.WhatIf}
+	if o == (argObject{}) {
+		return json.Marshal(a.Text)
+	}
+	return json.Marshal(o)
+}
+
+// authored has the fields of a manifest that have no effect, and those that are refused.
+type authored struct {
+	Manifest
+
+	SchemaURI   json.RawMessage `json:"$schema"`
+	Tags        json.RawMessage `json:"tags"`
+	Metadata    json.RawMessage `json:"metadata"`
+	Deprecation string          `json:"deprecationMessage"`
+	WhatIf      json.RawMessage `json:"whatIf"` // never called
+
+	Condition      json.RawMessage `json:"condition"`
+	Resolve        json.RawMessage `json:"resolve"`
+	RequireAdapter json.RawMessage `json:"requireAdapter"`
+}
+
+// Parse reads a manifest as its author writes it, in JSON. The error joins all faults. Each names a field, and what to use
+// instead of one that Fettle refuses.
+func Parse(text []byte) (*Manifest, error) {
+	var m authored
+	if err := strictly(text, &m); err != nil {
+		return nil, fmt.Errorf("it is not a manifest of a DSC resource: %w", err)
+	}
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	if m.Deprecation != "" {
+		m.Description += "\n\nDeprecated: " + m.Deprecation
+	}
+	return &m.Manifest, nil
+}
+
+// Frozen reads the manifest of a type, which has only the fields of a [Manifest].
+func Frozen(text []byte) (*Manifest, error) {
+	var m authored
+	if err := strictly(text, &m.Manifest); err != nil {
+		return nil, err
+	}
+	return &m.Manifest, m.check()
+}
+
+// strictly decodes JSON without unknown or repeated fields.
+func strictly(text []byte, into any) error {
+	faults, err := jsonutil.UnmarshalStrict(text, into)
+	return errors.Join(append(faults, err)...)
+}

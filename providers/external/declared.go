@@ -1,0 +1,89 @@
+package external
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// A declared has what an ExternalType says about a provider, whatever its protocol.
+type declared struct {
+	typed
+	provider v1alpha1.ExternalProvider
+	files    Files
+}
+
+// newProvider returns the provider of the type's protocol.
+func newProvider(d declared) resource.Provider[Attributes] {
+	if d.DSC != nil {
+		return dscResource{d}
+	}
+	return newProgram(program{d})
+}
+
+// Name implements [resource.Provider].
+func (p declared) Name() string { return p.provider.Name }
+
+// Suits implements [resource.Provider]. Requirements are data: see Needs.
+func (p declared) Suits(resource.Facts, host.Reader) error { return nil }
+
+// Needs implements [resource.Needing].
+func (p declared) Needs() resource.Needs {
+	n := p.provider.Needs
+	return resource.Needs{Commands: n.Commands, Files: n.Files, Facts: n.Facts, Remedy: n.Remedy}
+}
+
+// Defaults implements [resource.Defaulter].
+func (p declared) Defaults() resource.Defaults {
+	var d resource.Defaults
+	for _, w := range p.provider.DefaultFor {
+		d.For = append(d.For, w)
+	}
+	for _, w := range p.provider.NotDefaultFor {
+		d.NotFor = append(d.NotFor, w)
+	}
+	return d
+}
+
+// Features implements [resource.Featured].
+func (p declared) Features() []resource.Feature {
+	var all []resource.Feature
+	for _, f := range p.provider.Features {
+		all = append(all, resource.Feature(f))
+	}
+	return all
+}
+
+// without removes the secrets of a resource from an error.
+func (p declared) without(err error, want Attributes) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(p.message(err.Error(), want))
+}
+
+// Limits of what a program tells people, in bytes.
+const (
+	maxMessage = 1024     // a message, in one line
+	maxDiff    = 16 << 10 // a difference, which may have several lines
+)
+
+// message returns a message of the program as people may see it: without secrets, in one line.
+func (p declared) message(from string, want Attributes) string {
+	return text.Clip(text.Line(redact.Text(from, want.secretTexts(p.Definition))), maxMessage)
+}
+
+// initOnly returns an error if a change is one that only a new resource accepts.
+func (p declared) initOnly(w resource.Write[Attributes]) error {
+	for _, c := range w.Changes {
+		if at := p.attribute(c.Property); at != nil && at.Behaviour == v1alpha1.BehaviourInitOnly {
+			return fmt.Errorf("%s can only be set when the %s is created: remove it from the host first, or correct %s", c.Property, p.Spec.Kind, c.Property)
+		}
+	}
+	return nil
+}

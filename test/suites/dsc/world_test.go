@@ -1,0 +1,167 @@
+// Package dsc_test builds types from the manifests of DSC resources, and applies their resources to a copy of this machine's
+// files. The resources are our own: they have every form of arguments, input, output and messages.
+package dsc_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+)
+
+const fixtures = "../../fixtures/dsc/"
+
+// A world is a copy of this machine's files, and a directory of an author.
+type world struct {
+	root, dir string
+}
+
+func newWorld(t *testing.T) world {
+	t.Helper()
+	debian.Require(t, "python3", "jq")
+	dir := t.TempDir()
+	mount := func(source, target, kind, options string) {
+		if err := unix.Mount(source, target, kind, 0, options); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := unix.Unmount(target, unix.MNT_DETACH); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	mount("tmpfs", dir, "tmpfs", "size=256m")
+	w := world{root: filepath.Join(dir, "root"), dir: filepath.Join(dir, "author")}
+	for _, name := range []string{"root", "upper", "work", "author"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount("overlay", w.root, "overlay", "lowerdir=/,upperdir="+filepath.Join(dir, "upper")+",workdir="+filepath.Join(dir, "work"))
+	return w
+}
+
+// run runs fettle, and returns its output, its errors and its exit code.
+func (w world) run(t *testing.T, args ...string) (output, messages string, code int) {
+	t.Helper()
+	var out, stderr bytes.Buffer
+	err := cli.Run(t.Context(), cli.Options{
+		Kinds:      providers.Kinds(),
+		OpenHost:   func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
+		CopyOfRoot: func(use func(string) error) error { return use(w.root) },
+		Out:        &out, Err: &stderr,
+	}, args)
+	var exit cli.Exit
+	switch {
+	case errors.As(err, &exit):
+		return out.String(), stderr.String(), int(exit)
+	case err != nil:
+		return out.String(), stderr.String() + cli.Message(err), 1
+	}
+	return out.String(), stderr.String(), 0
+}
+
+// build builds the types of a manifest into a file.
+func (w world) build(t *testing.T, manifest string) string {
+	t.Helper()
+	out, messages, code := w.run(t, "type", "build", manifest)
+	if code != 0 {
+		t.Fatalf("cannot build %s: %s", manifest, messages)
+	}
+	file := filepath.Join(w.dir, "built", filepath.Base(manifest)+".yaml")
+	put(t, file, out)
+	return file
+}
+
+// apply applies resources of types, each a kind and a spec in one line, and returns the report without its summary.
+func (w world) apply(t *testing.T, types string, resources ...string) []string {
+	t.Helper()
+	return w.lines(t, []string{"apply"}, types, resources)
+}
+
+func (w world) plan(t *testing.T, types string, resources ...string) []string {
+	t.Helper()
+	return w.lines(t, []string{"plan"}, types, resources)
+}
+
+func (w world) lines(t *testing.T, command []string, types string, resources []string) []string {
+	t.Helper()
+	file := filepath.Join(w.dir, "resources.yaml")
+	put(t, file, strings.Join(manifests(resources), "---\n"))
+	out, messages, _ := w.run(t, append(command, "--root", w.root, "-f", types, "-f", file)...)
+	var all []string
+	for line := range strings.Lines(out + messages) {
+		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, " resources") && !strings.Contains(line, "1 resource") {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// manifests turns lines such as Entry/a {properties: {}} into manifests.
+func manifests(resources []string) []string {
+	var all []string
+	for _, r := range resources {
+		ref, spec, _ := strings.Cut(r, " ")
+		kind, name, _ := strings.Cut(ref, "/")
+		all = append(all, "apiVersion: types.fettle.dev/v1alpha1\nkind: "+kind+"\nmetadata: {name: "+name+"}\nspec: {nodeSelector: {}, "+strings.TrimPrefix(spec, "{")+"\n")
+	}
+	return all
+}
+
+// adapter returns the manifest of the adapter, with its program built beside it and in the directory on the host.
+func (w world) adapter(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"adapter.dsc.resource.json", "adapter.fettle.yaml"} {
+		put(t, filepath.Join(w.dir, name), read(t, fixtures+"adapter/"+name))
+	}
+	program := filepath.Join(w.dir, "adapter")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./"+fixtures+"adapter")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	installed := filepath.Join(w.root, "opt/dsctest/adapter")
+	put(t, installed, read(t, program))
+	if err := os.Chmod(installed, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(w.dir, "adapter.dsc.resource.json")
+}
+
+func put(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func equal(t *testing.T, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
