@@ -229,13 +229,15 @@ func TestInvalidAnswersFail(t *testing.T) {
 		`the attribute "colour", which the type does not have`:      {State: wire.State{"colour": "red"}},
 		`the value "maybe" of ensure, which the type does not have`: {State: wire.State{"ensure": "maybe"}},
 		"there is no such zone":                                     {Error: "there is no such zone"},
+		"the type string for ttl: it must be integer":               {State: wire.State{"ttl": "1"}},
+		`the attribute "ttls" in inSync`:                            {State: wire.State{"ttl": "1"}, InSync: map[string]wire.Verdict{"ttls": {InSync: true}}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 
 			w := newWorld(t)
 			w.registry.get = func(wire.Resource) wire.Answer { return answer }
-			lines := strings.Join(w.Apply(t, `Entry/a {zone: z, id: 1}`), "\n")
+			lines := strings.Join(w.Apply(t, `Entry/a {zone: z, id: 1, ttl: 1}`), "\n")
 			if !strings.HasPrefix(lines, "Entry/a: cannot read the present state: ") || !strings.Contains(lines, want) {
 				t.Errorf("the report is\n%s", lines)
 			}

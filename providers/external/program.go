@@ -74,14 +74,23 @@ func (p program) state(answers wire.Answers, name string, want Attributes) (Attr
 	if is.values, err = p.checked(answer.State); err != nil {
 		return is, err
 	}
-	is.verdicts = maps.Clone(answer.InSync)
-	for at, v := range is.verdicts {
-		v.Message = text.Clip(text.Block(redact.Text(v.Message, want.secretTexts(p.Definition))), maxDiff)
-		is.verdicts[at] = v
+	if is.verdicts, err = p.verdicts(answer.InSync, want); err != nil {
+		return is, err
+	}
+	counts := func(name string) bool {
+		_, wanted := want.values[name]
+		_, decided := is.verdicts[name]
+		return wanted && !decided
+	}
+	if err := p.typesFit(is.values, counts); err != nil {
+		return is, err
 	}
 	if p.Answers(v1alpha1.RequestCanonicalize) {
 		canonical, err := answers.Of(wire.Canonicalize, name)
 		if err != nil {
+			return is, err
+		}
+		if err := p.typesFit(canonical.State, func(string) bool { return true }); err != nil {
 			return is, err
 		}
 		is.canonical = canonical.State
