@@ -204,6 +204,13 @@ bench-peers: install-prerequisites bin/fettle bin/nodeagent ## Compare fettle wi
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./test/benchmarks/peers/floor ./test/benchmarks/peers/meter
 	bin/bench -bin bin -out docs/benchmarks.md $(BENCHFLAGS)
 
+# Flags of `go run ./test/benchmarks/external`.
+EXTERNALFLAGS ?=
+.PHONY: bench-external
+bench-external: install-prerequisites ## Measure external types beside Puppet on a disposable machine (as root); updates docs/benchmarks.md.
+	$(GO) build -o bin/bench-external ./test/benchmarks/external
+	bin/bench-external -out docs/benchmarks.md $(EXTERNALFLAGS)
+
 # Flags of `go run ./test/benchmarks/fleet`.
 FLEETFLAGS ?=
 

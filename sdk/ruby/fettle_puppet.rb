@@ -1,8 +1,8 @@
 #!/usr/bin/env ruby
 # frozen_string_literal: true
 
-# Manages resources of a Puppet type, as the program of an external type of Fettle. It needs Puppet 7 or 8 and, for types
-# of the Resource API, its library: Debian's puppet-agent and ruby-puppet-resource-api.
+# Manages resources of a Puppet type, as the program of an external type of Fettle. It is tested with Puppet 7
+# of Debian: the packages puppet-agent and, for types of the Resource API, ruby-puppet-resource-api.
 #
 #     fettle_puppet.rb TYPE    answers requests of Fettle/1 (docs/external-types.md)
 #

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/fettle-dev/fettle/internal/cli"
 	"github.com/fettle-dev/fettle/internal/engine/enginetest"
 	"github.com/fettle-dev/fettle/internal/external/authoring"
@@ -21,18 +23,20 @@ import (
 	"github.com/fettle-dev/fettle/providers/external"
 	"github.com/fettle-dev/fettle/providers/purge"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/golden"
 )
 
 // An author writes types on a Debian root, which is also the host.
 type author struct {
 	enginetest.Machine
 	root, dir string
+	source    string // of these tests
 	counter   *counter
 }
 
 func newAuthor(t *testing.T, packages ...string) *author {
 	t.Helper()
-	a := &author{root: debian.Root(t, debian.Layer{Install: packages}), dir: t.TempDir()}
+	a := &author{root: debian.Root(t, debian.Layer{Install: packages}), dir: t.TempDir(), source: absolute(t, ".")}
 	h, err := linux.Open(linux.Options{Root: a.root})
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +80,20 @@ func (a *author) adopt(t *testing.T, kind string, args ...string) {
 		t.Fatalf("%s: %v\n%s", kind, err, out)
 	}
 	a.Kinds = append(a.Kinds, a.kind(t, kind))
+}
+
+// compareSpec compares type.yaml with a golden file, without the contents of files.
+func (a *author) compareSpec(t *testing.T, kind, file string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(a.dir, strings.ToLower(kind), "type.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object any
+	if err := yaml.Unmarshal(text, &object); err != nil {
+		t.Fatal(err)
+	}
+	golden.YAML(t, filepath.Join(a.source, file), object)
 }
 
 // kind reads a type of the author.

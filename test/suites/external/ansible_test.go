@@ -20,6 +20,7 @@ func TestAnsibleModules(t *testing.T) {
 	a.adopt(t, "Replacement", "example", "path=/etc/app.conf", "regexp=b = 2", "replace=b = 3", "--ansible", "ansible.builtin.replace")
 	a.adopt(t, "KernelSetting", "example", "name=vm.swappiness", "value=10", "reload=false", "--ansible", "ansible.posix.sysctl")
 	a.test(t, "Line", "IniOption", "Replacement", "KernelSetting")
+	a.compareSpec(t, "IniOption", "testdata/inioption.yaml")
 
 	t.Run("a module is run only if its check mode changes something", func(t *testing.T) {
 		a.write(t, "etc/app.conf", "a = 1\nb = 2\n")

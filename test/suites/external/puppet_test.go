@@ -18,6 +18,8 @@ func TestPuppetTypesOfTheResourceAPI(t *testing.T) {
 	a.adopt(t, "AccountNote", "ann", "text= hello ", "password=marker-1", "--puppet", "account_note", "--module", module)
 	a.adopt(t, "Bookmark", "ann/example.org", "tags=a,b", "--puppet", "bookmark", "--module", module)
 	a.test(t, "AccountNote", "Bookmark")
+	a.compareSpec(t, "AccountNote", "testdata/accountnote.yaml")
+	a.compareSpec(t, "Bookmark", "testdata/bookmark.yaml")
 
 	t.Run("all resources are read by one process and changed by another", func(t *testing.T) {
 		runs := a.counter.runs
@@ -92,6 +94,14 @@ func TestPuppetTypesOfDebian(t *testing.T) {
 		t.Errorf("/etc/app.ini has %q", got)
 	}
 	equal(t, []string(nil), a.Apply(t, ini))
+
+	host := "HostEntry/db {name: db, ip: 192.0.2.8, notify: [IniSetting/level]}"
+	level := strings.NewReplacer("info", "debug", "path:", "refreshonly: true, path:").Replace(ini)
+	equal(t, []string(nil), a.Apply(t, level))
+	equal(t, []string{"HostEntry/db: ip changed 192.0.2.7 to 192.0.2.8", "IniSetting/level: refreshed because of HostEntry/db"}, a.Apply(t, host, level))
+	if got := a.read(t, "etc/app.ini"); !strings.Contains(got, "[main]\nlevel = debug\n") {
+		t.Errorf("after the refresh, /etc/app.ini has %q", got)
+	}
 
 	equal(t, []string{"CronJob/backup: created"}, a.Apply(t, "CronJob/backup {name: backup, command: /bin/true, hour: ['2'], user: root}"))
 	if got := a.read(t, "var/spool/cron/crontabs/root"); !strings.Contains(got, "# Puppet Name: backup\n* 2 * * * /bin/true\n") {
