@@ -21,7 +21,7 @@ the sandbox, as the agent runs them; Puppet itself does not. Times are medians o
 		fmt.Fprintf(&b, "| %s | %d | %d | %.2f s | %.1f |\n", r.what, r.processes, r.requests, r.time.Seconds(), float64(r.time)/float64(rows[0].time))
 	}
 	b.WriteString(`
-The numbers of processes and requests do not depend on the machine: one process and one request for all resources of a type, however many there are. Puppet calls providers of the Resource API once for
+Times depend on the machine and its load. The numbers of processes and requests do not: one process and one request for all resources of a type, however many there are. Puppet calls providers of the Resource API once for
 each resource, so the same code asks the server as often as there are records.
 `)
 	return b.String()

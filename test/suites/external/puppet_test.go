@@ -98,7 +98,7 @@ func TestPuppetTypesOfDebian(t *testing.T) {
 	host := "HostEntry/db {name: db, ip: 192.0.2.8, notify: [IniSetting/level]}"
 	level := strings.NewReplacer("info", "debug", "path:", "refreshonly: true, path:").Replace(ini)
 	equal(t, []string(nil), a.Apply(t, level))
-	equal(t, []string{"HostEntry/db: ip changed 192.0.2.7 to 192.0.2.8", "IniSetting/level: refreshed because of HostEntry/db"}, a.Apply(t, host, level))
+	equal(t, []string{"HostEntry/db: ip changed 192.0.2.7 to 192.0.2.8", "IniSetting/level: refreshed by 1 event"}, a.Apply(t, host, level))
 	if got := a.read(t, "etc/app.ini"); !strings.Contains(got, "[main]\nlevel = debug\n") {
 		t.Errorf("after the refresh, /etc/app.ini has %q", got)
 	}
