@@ -50,6 +50,16 @@ table() {
 		internal/bucket         ours/internal/resource                no
 		internal/fetch          net/http                              yes
 		internal/fetch          ours/internal/host                    no
+		internal/fetch/roots    ours/internal/host                    yes
+		internal/fetch/roots    ours/internal/external/image          no
+		internal/external/image ours/internal/fetch                   yes
+		internal/external/image ours/internal/host/linux              no
+		internal/external/image github.com/google/go-containerregistry/pkg/v1 yes
+		internal/external/image/archive net/http                      yes
+		internal/external/image/archive ours/internal/host            no
+		internal/external/store ours/internal/external/image          yes
+		internal/external/store github.com/google/go-containerregistry/pkg/v1 no
+		internal/external/definition ours/internal/external/image     no
 		internal/manifest       ours/config/crd                       yes
 		internal/manifest       ours/internal/catalog                 no
 		internal/manifest       k8s.io/client-go/rest                 no

@@ -20,6 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent/cluster"
 	"github.com/fettle-dev/fettle/nodeagent/keyring"
 	"github.com/fettle-dev/fettle/nodeagent/lease"
+	"github.com/fettle-dev/fettle/nodeagent/programs"
 	"github.com/fettle-dev/fettle/nodeagent/schedule"
 	"github.com/fettle-dev/fettle/nodeagent/status"
 	"github.com/fettle-dev/fettle/nodeagent/types"
@@ -91,7 +92,7 @@ func New(c Config) (*Agent, error) {
 		a.Host = trace.New(c.Host, c.Clock.Now, func(line string) { c.Log.Debug(line) })
 	}
 	a.runner = &runner{
-		node: c.Node, kinds: c.Kinds, types: external, programs: store.New(c.Host, path.Join(cmp.Or(c.HostStateDir, state.DefaultDir), "programs")), bucket: c.Bucket, open: a.keys.Open, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
+		node: c.Node, kinds: c.Kinds, types: external, programs: a.newPrograms(external), bucket: c.Bucket, open: a.keys.Open, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
 		control: hostrun.Options{
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
 			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },
@@ -101,6 +102,21 @@ func New(c Config) (*Agent, error) {
 		c.Log.Warn("drift and disabled runs are noticed only at the interval, until the host can be watched", "error", err)
 	}
 	return a, nil
+}
+
+// newPrograms returns the programs of external types, which are stored on the host.
+func (a *Agent) newPrograms(known *types.Store) *programs.Programs {
+	dir := path.Join(cmp.Or(a.HostStateDir, state.DefaultDir), "programs")
+	return programs.New(programs.Config{
+		Store: store.NewSigned(a.watched, dir, a.Images.Keys), Registry: a.Images, Types: known, Clock: a.Clock, Random: a.Random, Log: a.Log,
+		Start: func(f func(context.Context)) { a.start(f) },
+		OnPulled: func(ctx context.Context) {
+			select {
+			case a.results <- func(ctx context.Context) { a.run(ctx, v1alpha1.TriggerChange) }:
+			case <-ctx.Done():
+			}
+		},
+	})
 }
 
 // Alive returns an error if the agent has been busy with a single step, such as one resource, for hours: a restart

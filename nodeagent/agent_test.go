@@ -76,6 +76,7 @@ func TestAgent(t *testing.T) {
 		"corrects unrelated drift while a command runs":                 correctsMeanwhile,
 		"corrects drift from before a run while a command runs":         correctsEarlierDrift,
 		"reports a run during which another one was being reported":     reportsAfterRun,
+		"uses the last program while a new image cannot be pulled":      keepsLastProgram,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

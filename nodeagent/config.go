@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/external/image"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -50,6 +51,8 @@ type Config struct {
 	Before []string      // command on the host before each run, except in noop
 	After  []string      // command after such a run
 
+	Images *image.Client // pulls the programs of external types; nil pulls without credentials, and checks no signatures
+
 	Log    *slog.Logger     // nil logs nothing
 	Clock  clock.Clock      // nil is the real one
 	Random func() float64   // in [0, 1), and safe for concurrent use; nil is a real one
@@ -67,6 +70,9 @@ type RunSummary struct {
 func (c Config) complete() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Images == nil {
+		c.Images = &image.Client{Silence: image.DefaultSilence, Limit: image.DefaultLimit}
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}

@@ -94,6 +94,9 @@ func (a *Agent) assembleAndApply(ctx context.Context) {
 	object := a.object
 	request(a, a.results, func(ctx context.Context) func(context.Context) {
 		t, err := a.catalogs.Assemble(ctx, object)
+		if err == nil {
+			a.runner.programs.Prepare(ctx, t.Types)
+		}
 		return func(ctx context.Context) { a.onCatalogs(ctx, object, t, err) }
 	})
 }

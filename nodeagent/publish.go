@@ -16,7 +16,7 @@ import (
 
 // updateStatus computes the status and publishes it. run is nil if there was none.
 func (a *Agent) updateStatus(is resource.Facts, run *status.Run) {
-	in := status.Input{Now: a.Clock.Now(), AgentVersion: version.String(), PublicKey: a.keys.Public(), Facts: is, Problem: cmp.Or(a.problem, a.failure), Run: run}
+	in := status.Input{Now: a.Clock.Now(), AgentVersion: version.String(), PublicKey: a.keys.Public(), Facts: is, Problem: cmp.Or(a.problem, a.failure), OutdatedTypes: a.runner.programs.Outdated(), Run: run}
 	if in.Problem == nil && run != nil && run.Report.Message != "" {
 		in.Problem = &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: run.Report.Message}
 	}

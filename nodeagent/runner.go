@@ -13,10 +13,10 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/external/definition"
-	"github.com/fettle-dev/fettle/internal/external/store"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
+	"github.com/fettle-dev/fettle/nodeagent/programs"
 	"github.com/fettle-dev/fettle/nodeagent/status"
 	"github.com/fettle-dev/fettle/nodeagent/types"
 	"github.com/fettle-dev/fettle/providers/external"
@@ -27,7 +27,7 @@ type runner struct {
 	node     string
 	kinds    []resource.Kind // built-in
 	types    *types.Store    // external ones
-	programs *store.Store    // of external types
+	programs *programs.Programs
 	bucket   resource.Bucket
 	control  hostrun.Options
 	open     catalog.Opener
@@ -65,19 +65,12 @@ func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Fac
 }
 
 // kindsOf returns the built-in kinds, those of the target's types, and those of former types whose things are still to be
-// removed. Programs of other types are deleted.
+// removed. It does not wait for programs that have to be pulled.
 func (r *runner) kindsOf(t *catalogs.Target, claims engine.Store) []resource.Kind {
 	former := slices.DeleteFunc(claimedKinds(claims), func(kind string) bool {
 		return slices.ContainsFunc(t.Types, func(d *definition.Definition) bool { return d.Spec.Kind == kind })
 	})
-	types := slices.Concat(t.Types, r.types.Former(former))
-	var digests []string
-	for _, d := range types {
-		digests = append(digests, d.Digest)
-	}
-	if err := r.programs.Retain(digests...); err != nil {
-		r.log.Warn("cannot remove unused programs of external types", "error", err)
-	}
+	types := r.programs.Choose(slices.Concat(t.Types, r.types.Former(former)))
 	return slices.Concat(r.kinds, external.Kinds(types, r.programs))
 }
 

@@ -13,7 +13,8 @@ const (
 	// ConditionConflict is True while another resource manages the same object on a node. Its
 	// message names the others. It is absent otherwise.
 	ConditionConflict = "Conflict"
-	// ConditionDegraded is True on a NodeCatalog when resources failed, or facts were omitted.
+	// ConditionDegraded is True on a NodeCatalog when resources failed, external types are
+	// outdated, or facts were omitted.
 	ConditionDegraded = "Degraded"
 )
 
@@ -73,10 +74,11 @@ const (
 	ReasonCatalogUnavailable = "CatalogUnavailable" // a catalog cannot be fetched
 	ReasonCatalogInvalid     = "CatalogInvalid"     // a catalog cannot be decoded, or does not match its name
 	ReasonResourcesFailed    = "ResourcesFailed"
-	ReasonWithheld           = "Withheld"     // some resources must not be applied: conflict, missing reference, cycle
-	ReasonRunFailed          = "RunFailed"    // the run could not start, or was aborted
-	ReasonDisabled           = "Disabled"     // runs are disabled on the host; the message has the reason. On a resource: on every node that is not silent
-	ReasonFactsOmitted       = "FactsOmitted" // the facts exceed a limit; the message names the omitted ones
+	ReasonWithheld           = "Withheld"      // some resources must not be applied: conflict, missing reference, cycle
+	ReasonRunFailed          = "RunFailed"     // the run could not start, or was aborted
+	ReasonDisabled           = "Disabled"      // runs are disabled on the host; the message has the reason. On a resource: on every node that is not silent
+	ReasonTypesOutdated      = "TypesOutdated" // the image of an external type cannot be pulled, so an older version of the type is in use
+	ReasonFactsOmitted       = "FactsOmitted"  // the facts exceed a limit; the message names the omitted ones
 )
 
 // Reasons of events (events.k8s.io/v1).

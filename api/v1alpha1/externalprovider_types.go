@@ -104,13 +104,20 @@ type ExternalAccess struct {
 }
 
 // ExternalSource has the files of a program. Exactly one field must be set.
-// +kubebuilder:validation:XValidation:rule="has(self.files) != has(self.hostPath)",message="source requires exactly one of files and hostPath"
+// +kubebuilder:validation:XValidation:rule="[has(self.files), has(self.image), has(self.hostPath)].filter(x, x).size() == 1",message="source requires exactly one of files, image and hostPath"
 type ExternalSource struct {
 	// files by name, up to 256 KiB together.
 	// +optional
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=64
 	Files map[string]string `json:"files,omitempty"`
+	// image is an OCI artifact or container image in a registry, with a digest: the files of the
+	// program, as `fettle type push` packs them. Agents pull it before they use it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('@sha256:[a-f0-9]{64}$')",message="image requires a digest, not only a tag, such as registry.example.com/types/dns@sha256:...: fettle type push prints it"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(localhost|[a-z0-9-]+([.][a-z0-9-]+)+|[a-z0-9.-]+:[0-9]+)(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_.-]+)?@')",message="image requires a registry and a repository, such as registry.example.com/types/dns@sha256:..."
+	Image string `json:"image,omitempty"`
 	// hostPath is a directory on the host. Only root may write to it, its parents and its files.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096

@@ -87,7 +87,7 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 	agent, err := nodeagent.New(nodeagent.Config{
 		Node: opts.node, Cluster: cfg, Host: h, Bucket: bucket.New(h, path.Join(opts.stateDir, "bucket"), opts.bucketLimit), Kinds: providers.Kinds(), StateDir: stateDir, HostStateDir: opts.stateDir,
 		Interval: opts.interval, Splay: opts.splay, Spread: opts.spread, KeyAge: opts.keyAge, Watch: opts.watch, Limit: opts.limit, Before: opts.before, After: opts.after,
-		Log: log, Ran: ran,
+		Images: opts.images.Client(h), Log: log, Ran: ran,
 	})
 	if err != nil {
 		return err

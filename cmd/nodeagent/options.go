@@ -13,6 +13,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/external/image"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent"
@@ -27,6 +28,7 @@ type options struct {
 	hostPID          int
 	stateDir         string
 	bucketLimit      int64
+	images           image.Setup
 	interval, splay  time.Duration
 	spread           time.Duration
 	qps              float64
@@ -56,6 +58,8 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 			o.bucketLimit, err = bucket.ParseLimit(text)
 			return err
 		})
+	flags.StringVar(&o.images.Config, "registry-config", image.DefaultConfig, "config.json of docker with the credentials of registries for images of external types; after it, that of the host's kubelet counts")
+	flags.StringVar(&o.images.Keys, "type-keys", "", "file or directory of public keys in PEM, of which one must have signed each image of an external type (default: signatures are not checked)")
 	flags.DurationVar(&o.interval, "interval", nodeagent.DefaultInterval, "time between runs, plus or minus 10%")
 	flags.DurationVar(&o.splay, "splay", nodeagent.DefaultSplay, "maximum random delay of the first run, unless there is a change")
 	flags.DurationVar(&o.spread, "spread", nodeagent.DefaultSpread, "window in which nodes start a change, each at its own offset, so that a fleet does not fetch new catalogs all at once; 0s starts at once")

@@ -12,12 +12,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/external/image"
 )
 
 func TestFlags(t *testing.T) {
 	defaults := options{
 		node: "web-1", stateDir: "/var/lib/fettle", interval: 10 * time.Minute, splay: time.Minute, spread: 2 * time.Second, qps: 5, burst: 10, keyAge: 2160 * time.Hour,
 		bucketLimit: 1 << 30,
+		images:      image.Setup{Config: "/etc/fettle/registry/config.json"},
 		watch:       true, limit: time.Hour, level: slog.LevelInfo, metrics: "0",
 	}
 	with := func(change func(*options)) options {
@@ -40,10 +43,12 @@ func TestFlags(t *testing.T) {
 			[]string{
 				"--kubeconfig=/k", "--renew-token", "--state-dir=/s", "--bucket-limit=2Gi", "--interval=1h", "--splay=0s", "--spread=5s", "--kube-api-qps=2.5", "--kube-api-burst=20", "--log-level=debug", "--metrics-bind-address=:1", "--probe-socket=/p",
 				"--watch=false", "--run-timeout=0", "--key-max-age=0", "--prerun-command=etckeeper pre-install", "--postrun-command=sh -c 'exit $?'",
+				"--registry-config=/r", "--type-keys=/keys",
 			},
 			"web-1",
 			options{
 				node: "web-1", kubeconfig: "/k", renew: true, stateDir: "/s", bucketLimit: 2 << 30, interval: time.Hour, spread: 5 * time.Second, qps: 2.5, burst: 20,
+				images: image.Setup{Config: "/r", Keys: "/keys"},
 				before: []string{"etckeeper", "pre-install"}, after: []string{"sh", "-c", "exit $?"},
 				level: slog.LevelDebug, metrics: ":1", probes: "/p",
 			},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fettle-dev/fettle/internal/external/image"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/trace"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -19,10 +20,11 @@ import (
 
 // A place says which host the command acts on: this machine, a directory, or the host that a process runs on.
 type place struct {
-	root  string // --root; "" unless it is set
-	pid   int    // --host-pid; 0 for none. It has no effect if root is set.
-	types string // --types-dir; "" unless it is set
-	top   string // the host's root directory as a path of this process, once the flags are checked
+	root  string      // --root; "" unless it is set
+	pid   int         // --host-pid; 0 for none. It has no effect if root is set.
+	types string      // --types-dir; "" unless it is set
+	image image.Setup // for the programs of external types
+	top   string      // the host's root directory as a path of this process, once the flags are checked
 }
 
 // addHost adds the flags that select the host.
@@ -102,7 +104,7 @@ func (p *place) programsDir(stateDir string) string {
 			dir = state.DefaultDir
 		}
 	}
-	return path.Join(dir, "types")
+	return path.Join(dir, "local-programs") // the agent has its own, and deletes others
 }
 
 // absolute returns an absolute path, or the path itself if the working directory is gone.

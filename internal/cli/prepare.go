@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/manifests"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/selection"
+	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/hostrun"
@@ -91,10 +93,10 @@ func (a *app) newJob(ctx context.Context, h host.Host, f applyFlags) (j *job.Job
 	if err := f.check(); err != nil {
 		return nil, nil, err
 	}
-	if j.Control.Before, err = splitCommand("--prerun-command", f.before); err != nil {
-		return nil, nil, err
-	}
-	if j.Control.After, err = splitCommand("--postrun-command", f.after); err != nil {
+	var beforeErr, afterErr error
+	j.Control.Before, beforeErr = splitCommand("--prerun-command", f.before)
+	j.Control.After, afterErr = splitCommand("--postrun-command", f.after)
+	if err := cmp.Or(beforeErr, afterErr); err != nil {
 		return nil, nil, err
 	}
 	selector, err := labels.Parse(f.selector)
@@ -107,14 +109,28 @@ func (a *app) newJob(ctx context.Context, h host.Host, f applyFlags) (j *job.Job
 	if cache, err = a.readInto(ctx, j, f); err != nil {
 		return nil, nil, err
 	}
-	j.Kinds = a.kinds(j.Manifests.Types, h, f.bucket.stateDir)
+	programs, err := a.programs(h, f.bucket.stateDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	j.Kinds = a.kinds(j.Manifests.Types, programs)
 	all, refused := j.Manifests.Resources(), manifests.Refusals(j.Manifests.Faults)
 	if j.Selected, err = selection.Select(j.Kinds, all, refused, f.names, selector); err != nil {
 		return nil, nil, err
 	}
 	// A noop run must neither create nor change state.
 	j.Control.ReadOnly = f.plan || f.noop && !slices.ContainsFunc(all, overridesNoop)
+	a.pull(ctx, programs, typesOf(j.Manifests.Types, all, j.Selected), j.Control.ReadOnly)
 	return j, cache, nil
+}
+
+// typesOf returns the external types of selected resources.
+func typesOf(types manifest.Types, all []v1alpha1.Resource, selected selection.Selection) []*definition.Definition {
+	return slices.DeleteFunc(types.Definitions(), func(d *definition.Definition) bool {
+		return !slices.ContainsFunc(all, func(r v1alpha1.Resource) bool {
+			return r.KindName() == d.Spec.Kind && selected.Has(selection.RefOf(r))
+		})
+	})
 }
 
 // overridesNoop reports whether a resource is applied even by a noop run.

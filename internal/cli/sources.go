@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/internal/cli/installed"
+	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/external/image"
 	"github.com/fettle-dev/fettle/internal/external/store"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/manifest"
@@ -58,26 +61,61 @@ func (a *app) readManifests(ctx context.Context, r source.Request, cache *manife
 	return set
 }
 
-// addTypes adds the flag for installed types.
+// addTypes adds the flags for external types.
 func (a *app) addTypes(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.place.types, "types-dir", "", "directory of external types, in which only root can write (default "+installed.DefaultDir+" under the root)")
 	_ = cmd.MarkFlagDirname("types-dir") // it was just added
+	cmd.Flags().StringVar(&a.place.image.Config, "registry-config", "", "config.json of docker with credentials for images of external types (default "+image.DefaultConfig+", then that of the kubelet)")
+	_ = cmd.MarkFlagFilename("registry-config", "json")
+	cmd.Flags().StringVar(&a.place.image.Keys, "type-keys", "", "file or directory of public keys in PEM, of which one must have signed each image of an external type (default: signatures are not checked)")
+	_ = cmd.MarkFlagFilename("type-keys", "pub", "pem")
 }
 
-// kinds returns the built-in kinds and those of external types. The programs of types are stored on the host below the
-// state directory; without a host, nothing can be read or changed.
-func (a *app) kinds(types manifest.Types, h host.Host, stateDir string) []resource.Kind {
-	var files external.Files
-	if h != nil {
-		files = store.New(h, a.place.programsDir(stateDir))
+// kinds returns the built-in kinds and those of external types. Without programs, nothing can be read or changed.
+func (a *app) kinds(types manifest.Types, programs external.Files) []resource.Kind {
+	return slices.Concat(a.Kinds, external.Kinds(types.Definitions(), programs))
+}
+
+// programs returns the programs of external types. They are stored on the host below the state directory.
+func (a *app) programs(h host.Host, stateDir string) (*store.OnDemand, error) {
+	setup := a.place.image
+	for _, file := range []*string{&setup.Config, &setup.Keys} {
+		if *file == "" {
+			continue
+		}
+		local, err := a.place.local(*file)
+		if err != nil {
+			return nil, err
+		}
+		*file = local
 	}
-	return slices.Concat(a.Kinds, external.Kinds(types.Definitions(), files))
+	client := setup.Client(h)
+	return store.NewOnDemand(store.NewSigned(h, a.place.programsDir(stateDir), client.Keys), client), nil
 }
 
-// installed returns the built-in kinds and those of installed types. h may be nil, as for kinds.
+// maxAge is how long programs stay on the host that no run has needed.
+const maxAge = 30 * 24 * time.Hour
+
+// pull pulls the images of the types that a run needs, before it begins. What cannot be pulled fails the resources that need it. A run that
+// is not readOnly deletes old programs.
+func (a *app) pull(ctx context.Context, programs *store.OnDemand, types []*definition.Definition, readOnly bool) {
+	programs.Prepare(ctx, slices.DeleteFunc(slices.Clone(types), func(d *definition.Definition) bool { return d.Spec.Source.Image == "" })...)
+	if readOnly {
+		return
+	}
+	if err := programs.RetainNewer(time.Now().Add(-maxAge), types...); err != nil {
+		a.out.Warn("warning: cannot delete old programs of external types: %v", err)
+	}
+}
+
+// installed returns the built-in kinds and those of installed types. h may be nil: nothing can be read or changed then.
 func (a *app) installed(ctx context.Context, h host.Host, stateDir string) ([]resource.Kind, manifest.Types, error) {
 	types, faults := installed.Read(ctx, a.place.top, a.place.types)
-	return a.kinds(types, h, stateDir), types, manifest.Join(faults)
+	if h == nil {
+		return a.kinds(types, nil), types, manifest.Join(faults)
+	}
+	programs, err := a.programs(h, stateDir)
+	return a.kinds(types, programs), types, errors.Join(err, manifest.Join(faults))
 }
 
 // kustomize builds the kustomization in a directory of this machine.

@@ -17,11 +17,13 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/typenew"
 	"github.com/fettle-dev/fettle/internal/cli/typeprint"
+	"github.com/fettle-dev/fettle/internal/cli/typepush"
 	"github.com/fettle-dev/fettle/internal/cli/typetest"
 	"github.com/fettle-dev/fettle/internal/external/authoring"
 	"github.com/fettle-dev/fettle/internal/external/crdbuild"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/dscbuild"
+	"github.com/fettle-dev/fettle/internal/external/image"
 	"github.com/fettle-dev/fettle/internal/external/scaffold"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/source"
@@ -36,7 +38,7 @@ func (a *app) types() *cobra.Command {
 			"  fettle type test note\n" +
 			"  fettle type build note | kubectl apply -f -",
 	}
-	cmd.AddCommand(a.typeNew(), a.typeTest(), a.typeBuild())
+	cmd.AddCommand(a.typeNew(), a.typeTest(), a.typeBuild(), a.typePush())
 	return cmd
 }
 
@@ -135,7 +137,8 @@ func (a *app) writeNew(dir string, files map[string]string) error {
 }
 
 func (a *app) typeBuild() *cobra.Command {
-	return &cobra.Command{
+	ref := ""
+	cmd := &cobra.Command{
 		Use:   "build FILE|DIR",
 		Short: "Print a type and its CustomResourceDefinition, for Git and kubectl apply",
 		Long: "build prints ExternalTypes with the files of their programs, and their CustomResourceDefinitions. It reads\n" +
@@ -145,10 +148,11 @@ func (a *app) typeBuild() *cobra.Command {
 			"x.fettle.yaml beside it has what the manifest does not say, such as which properties identify an instance.\n" +
 			"A command that prints the schema is run once, which requires root: it cannot change anything.",
 		Example: "  fettle type build note | kubectl apply -f -\n" +
+			"  fettle type build note --image registry.example.com/types/note:0.1.0@sha256:...\n" +
 			"  fettle type build service.dsc.resource.json",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			built, types, err := a.buildTypes(cmd.Context(), args[0])
+			built, types, err := a.buildTypes(cmd.Context(), args[0], ref)
 			if err != nil {
 				return err
 			}
@@ -160,16 +164,21 @@ func (a *app) typeBuild() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&ref, "image", "", "reference with a digest that type push printed: the program is in that image, rather than in the type")
+	return cmd
 }
 
-// buildTypes reads the types of an author, and checks them like a manifest.
-func (a *app) buildTypes(ctx context.Context, name string) ([]*v1alpha1.ExternalType, manifest.Types, error) {
+// buildTypes reads the types of an author, and checks them like a manifest. ref replaces their source unless it is "".
+func (a *app) buildTypes(ctx context.Context, name, ref string) ([]*v1alpha1.ExternalType, manifest.Types, error) {
 	all, err := a.readTypes(ctx, name)
 	if err != nil {
 		return nil, manifest.Types{}, err
 	}
 	var texts [][]byte
 	for _, t := range all {
+		if ref != "" {
+			t.Spec.Source = v1alpha1.ExternalSource{Image: ref}
+		}
 		text, err := json.Marshal(t)
 		if err != nil {
 			return nil, manifest.Types{}, err
@@ -258,6 +267,37 @@ func withoutStatus(o any) (map[string]any, error) {
 	return tree, err
 }
 
+func (a *app) typePush() *cobra.Command {
+	var platforms []string
+	cmd := &cobra.Command{
+		Use:   "push FILE|DIR REGISTRY/REPOSITORY:TAG",
+		Short: "Push the program of a type to a registry, and print the reference for type build",
+		Long: "push packs the files of spec.source.files or, if type.yaml has spec.source.image instead, all files in its\n" +
+			"directory but type.yaml and hidden ones. It pushes them as an OCI artifact, with the credentials of docker login,\n" +
+			"and prints the reference with the digest. The same files always have the same digest.",
+		Example: "  fettle type push note registry.example.com/types/note:0.1.0\n" +
+			"  fettle type push note registry.example.com/types/note:0.1.0 --platform linux/amd64=bin/amd64 --platform linux/arm64=bin/arm64",
+		Args: cobra.ExactArgs(2), //nolint:mnd // a directory and a reference
+		RunE: func(cmd *cobra.Command, args []string) error {
+			built, _, err := a.buildTypes(cmd.Context(), args[0], "")
+			if err != nil {
+				return err
+			}
+			files, err := typepush.Files(args[0], built, platforms)
+			if err != nil {
+				return err
+			}
+			ref, err := image.Push(cmd.Context(), args[1], files)
+			if err == nil {
+				a.out.Print("%s", ref)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringArrayVar(&platforms, "platform", nil, "OS/ARCHITECTURE=DIR: a directory with more files for hosts of that platform; may be repeated")
+	return cmd
+}
+
 func (a *app) typeTest() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test FILE|DIR",
@@ -268,26 +308,30 @@ func (a *app) typeTest() *cobra.Command {
 		Example: "  fettle type test note",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, types, err := a.buildTypes(cmd.Context(), args[0])
+			built, types, err := a.buildTypes(cmd.Context(), args[0], "")
+			if err != nil {
+				return err
+			}
+			program, err := typepush.Local(args[0], built)
 			if err != nil {
 				return err
 			}
 			if a.CopyOfRoot == nil {
 				return errNoCopy
 			}
-			return a.CopyOfRoot(func(root string) error { return a.testTypes(cmd.Context(), root, types) })
+			return a.CopyOfRoot(func(root string) error { return a.testTypes(cmd.Context(), root, types, program) })
 		},
 	}
 }
 
-func (a *app) testTypes(ctx context.Context, root string, types manifest.Types) error {
+func (a *app) testTypes(ctx context.Context, root string, types manifest.Types, program image.Local) error {
 	h, err := a.OpenHost(root)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = h.Close() }() // nothing is buffered
 	failed := 0
-	for _, r := range typetest.Run(ctx, h, a.Kinds, types) {
+	for _, r := range typetest.Run(ctx, h, a.Kinds, types, program) {
 		if r.Err == nil {
 			a.out.Print("ok    %s: %s", r.Kind, r.Name)
 			continue

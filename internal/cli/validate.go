@@ -61,7 +61,7 @@ func (a *app) compileFaults(set *manifest.Set) []manifest.Fault {
 		where[v1alpha1.RefOf(d.Resource)] = d.Where()
 	}
 	incomplete := slices.ContainsFunc(set.Faults, func(f manifest.Fault) bool { return f.Ref == "" })
-	in := manifests.Input(set, a.kinds(set.Types, nil, ""))
+	in := manifests.Input(set, a.kinds(set.Types, nil))
 	in.Nodes = []compiler.Node{{}}
 	_, problems := compiler.Local(in)
 	var faults []manifest.Fault
@@ -105,7 +105,7 @@ func (a *app) graph() *cobra.Command {
 			set := a.readManifests(cmd.Context(), sources, nil)
 			a.warnIgnored(set)
 			a.warnFaults(set.Faults)
-			a.out.Print("%s", output.Block(plan.Dot(compiler.Sketch(manifests.Input(set, a.kinds(set.Types, nil, ""))))))
+			a.out.Print("%s", output.Block(plan.Dot(compiler.Sketch(manifests.Input(set, a.kinds(set.Types, nil))))))
 			if len(set.Faults) > 0 {
 				return Exit(1)
 			}

@@ -63,13 +63,27 @@ const maxHeaderBytes = 256 << 10
 
 // NewHTTP returns a source that stops waiting for servers that send nothing for the given time.
 func NewHTTP(silence time.Duration) *HTTP {
-	transport := &http.Transport{
+	return &HTTP{transport: NewTransport(silence, nil), rooted: new(rooted), silence: silence, limit: limit}
+}
+
+// NewTransport returns a transport like that of [HTTP]: proxies come from the environment, and the headers of a response within
+// the given time. roots are those of a [Request].
+func NewTransport(silence time.Duration, roots *x509.CertPool) *http.Transport {
+	t := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: silence, ResponseHeaderTimeout: silence, IdleConnTimeout: silence,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     true, // checksums are of what the server sends
 	}
-	return &HTTP{transport: transport, rooted: new(rooted), silence: silence, limit: limit}
+	if selects(roots) {
+		t.TLSClientConfig = tlsConfig(roots)
+	}
+	return t
+}
+
+// selects reports whether roots count, rather than those of the system or the environment.
+func selects(roots *x509.CertPool) bool {
+	return roots != nil && os.Getenv("SSL_CERT_FILE") == "" && os.Getenv("SSL_CERT_DIR") == ""
 }
 
 const maxRedirects = 10
@@ -182,7 +196,7 @@ func (s *HTTP) do(ctx context.Context, method string, what Request) (*http.Respo
 // repeat a secret header.
 func (s *HTTP) clientFor(what Request) (*http.Client, error) {
 	base := s.transport
-	if what.Roots != nil && os.Getenv("SSL_CERT_FILE") == "" && os.Getenv("SSL_CERT_DIR") == "" {
+	if selects(what.Roots) {
 		base = s.rooted.with(what.Roots, s.transport)
 	}
 	if what.CA == "" && len(what.Headers) == 0 {

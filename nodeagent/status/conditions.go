@@ -3,7 +3,6 @@ package status
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +17,9 @@ type outcome struct {
 	reason, message string
 }
 
-// conditions are computed from the rest of the status and the problem.
-func conditions(s v1alpha1.NodeCatalogStatus, problem *Problem, now time.Time) []metav1.Condition {
+// conditions are computed from the rest of the status and the input.
+func conditions(s v1alpha1.NodeCatalogStatus, in Input) []metav1.Condition {
+	problem := in.Problem
 	out := slices.Clone(s.Conditions)
 	for _, c := range []struct {
 		kind string
@@ -28,11 +28,11 @@ func conditions(s v1alpha1.NodeCatalogStatus, problem *Problem, now time.Time) [
 		{v1alpha1.ConditionReady, ready(s, problem)},
 		{v1alpha1.ConditionReconciling, reconciling(s, problem)},
 		{v1alpha1.ConditionStalled, stalled(problem)},
-		{v1alpha1.ConditionDegraded, degraded(s, problem)},
+		{v1alpha1.ConditionDegraded, degraded(s, problem, in.OutdatedTypes)},
 	} {
 		meta.SetStatusCondition(&out, metav1.Condition{
 			Type: c.kind, Status: c.status, Reason: c.reason, Message: cut(c.message, 2*maxMessage),
-			ObservedGeneration: s.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
+			ObservedGeneration: s.ObservedGeneration, LastTransitionTime: metav1.NewTime(in.Now),
 		})
 	}
 	return out
@@ -86,12 +86,14 @@ func stalled(problem *Problem) outcome {
 	return outcome{metav1.ConditionFalse, v1alpha1.ReasonSettled, ""}
 }
 
-func degraded(s v1alpha1.NodeCatalogStatus, problem *Problem) outcome {
+func degraded(s v1alpha1.NodeCatalogStatus, problem *Problem, outdated string) outcome {
 	switch {
 	case problem != nil && problem.Reason == v1alpha1.ReasonRunFailed:
 		return outcome{metav1.ConditionTrue, problem.Reason, problem.Message}
 	case s.Counts != nil && s.Counts.Failed > 0:
 		return outcome{metav1.ConditionTrue, v1alpha1.ReasonResourcesFailed, failures(s)}
+	case outdated != "":
+		return outcome{metav1.ConditionTrue, v1alpha1.ReasonTypesOutdated, outdated}
 	case s.OmittedFacts != "":
 		return outcome{metav1.ConditionTrue, v1alpha1.ReasonFactsOmitted, fmt.Sprintf(
 			"facts exceed %d KiB, %d names or %d levels of nesting; not available to templates and when: %s", maxFacts>>10, maxFactNames, maxFactDepth, s.OmittedFacts)}

@@ -24,7 +24,9 @@ type Input struct {
 	PublicKey    string         // for sealing secrets; "" keeps the previous key
 	Facts        resource.Facts // nil keeps the previous facts
 	Problem      *Problem       // why that generation cannot be applied; nil if it can
-	Run          *Run           // a run that is not in the status yet, or nil
+	// OutdatedTypes says which external types are used in an older version, and why; "" for none.
+	OutdatedTypes string
+	Run           *Run // a run that is not in the status yet, or nil
 }
 
 // A Run is a finished run.
@@ -57,7 +59,7 @@ func Next(prev v1alpha1.NodeCatalogStatus, in Input) (next v1alpha1.NodeCatalogS
 	if in.Run != nil {
 		next = withRun(next, *in.Run, in.Now)
 	}
-	next.Conditions = conditions(next, in.Problem, in.Now)
+	next.Conditions = conditions(next, in)
 	return next, !equality.Semantic.DeepEqual(prev, next)
 }
 

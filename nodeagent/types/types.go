@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"sync"
@@ -31,13 +30,20 @@ type Store struct {
 
 	mu     sync.Mutex
 	known  map[string]*definition.Definition // by digest; nil for one that this version does not understand
-	newest map[string]string                 // the newest [definition.Definition.Ref] of each kind; nil until it was read from disk
+	newest list                              // of each kind
+	usable list                              // those of which a program could be used
 	latest []string                          // kinds of the latest catalog
+	kept   []string                          // documents after the last Retain; nil if there may be others
+	// fetching counts calls of Of, which let go of the lock while they fetch. What they have saved is not in a list yet.
+	fetching int
 }
 
 // NewStore returns a store that fetches missing ExternalTypes from the cluster.
 func NewStore(disk Documents, fetch func(ctx context.Context, name string) (*v1alpha1.ExternalType, error), warn func(msg string, args ...any)) *Store {
-	return &Store{disk: disk, fetch: fetch, warn: warn, known: map[string]*definition.Definition{}}
+	return &Store{
+		disk: disk, fetch: fetch, warn: warn, known: map[string]*definition.Definition{},
+		newest: list{name: "index"}, usable: list{name: "usable"},
+	}
 }
 
 // Of returns the definitions of the types that entries name, without those that this version does not understand: their
@@ -45,7 +51,11 @@ func NewStore(disk Documents, fetch func(ctx context.Context, name string) (*v1a
 // has compiled them again.
 func (s *Store) Of(ctx context.Context, entries []v1alpha1.CatalogEntry) ([]*definition.Definition, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.fetching++
+	defer func() {
+		s.fetching--
+		s.mu.Unlock()
+	}()
 	all, err := s.all(refsOf(entries), func(name, digest string) (*v1alpha1.ExternalTypeSpec, error) {
 		if spec, err := s.load(digest); err == nil {
 			return spec, nil
@@ -71,35 +81,73 @@ func (s *Store) OnDisk(entries []v1alpha1.CatalogEntry) []*definition.Definition
 func (s *Store) Former(kinds []string) []*definition.Definition {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.readIndex()
+	s.read(&s.newest)
 	var refs []string
 	for _, kind := range kinds {
-		if ref := s.newest[kind]; ref != "" {
+		if ref := s.newest.refs[kind]; ref != "" {
 			refs = append(refs, ref)
 		}
 	}
 	return s.saved(refs)
 }
 
-// Retain forgets all types, also on disk, except those of the latest catalog and of these kinds.
+// Usable returns the last type of a kind that SetUsable recorded; nil for none.
+func (s *Store) Usable(kind string) *definition.Definition {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read(&s.usable)
+	ref := s.usable.refs[kind]
+	if ref == "" {
+		return nil
+	}
+	for _, d := range s.saved([]string{ref}) {
+		return d
+	}
+	return nil
+}
+
+// SetUsable records that the program of a type can be used.
+func (s *Store) SetUsable(d *definition.Definition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read(&s.usable)
+	if s.usable.refs[d.Spec.Kind] != d.Ref() {
+		s.usable.refs[d.Spec.Kind] = d.Ref()
+		s.write(s.usable)
+	}
+}
+
+// Retain forgets all types, also on disk, except those of the latest catalog and of these kinds. It does nothing while others are
+// fetched.
 func (s *Store) Retain(kinds []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.readIndex()
-	before := len(s.newest)
-	maps.DeleteFunc(s.newest, func(kind, _ string) bool { return !slices.Contains(kinds, kind) && !slices.Contains(s.latest, kind) })
-	names := []string{index}
-	for _, ref := range s.newest {
-		_, digest, _ := definition.ParseRef(ref) // it was made by a definition
-		names = append(names, digest)
+	if s.fetching > 0 {
+		return
+	}
+	names := []string{s.newest.name, s.usable.name}
+	for _, l := range []*list{&s.newest, &s.usable} {
+		s.read(l)
+		before := len(l.refs)
+		maps.DeleteFunc(l.refs, func(kind, _ string) bool { return !slices.Contains(kinds, kind) && !slices.Contains(s.latest, kind) })
+		if len(l.refs) != before {
+			s.write(*l)
+		}
+		for _, ref := range l.refs {
+			_, digest, _ := definition.ParseRef(ref) // it was made by a definition
+			names = append(names, digest)
+		}
+	}
+	slices.Sort(names)
+	if s.kept != nil && slices.Equal(names, s.kept) {
+		return
 	}
 	maps.DeleteFunc(s.known, func(digest string, _ *definition.Definition) bool { return !slices.Contains(names, digest) })
-	if len(s.newest) != before {
-		s.writeIndex()
-	}
 	if err := s.disk.Retain(names...); err != nil {
 		s.warn("cannot remove unused types from disk", "error", err)
+		return
 	}
+	s.kept = names
 }
 
 func refsOf(entries []v1alpha1.CatalogEntry) []string {
@@ -110,47 +158,6 @@ func refsOf(entries []v1alpha1.CatalogEntry) []string {
 		}
 	}
 	return refs
-}
-
-// index names the document with the newest types by kind.
-const index = "index"
-
-func (s *Store) readIndex() {
-	if s.newest != nil {
-		return
-	}
-	s.newest = map[string]string{}
-	body, err := s.disk.Get(index)
-	if err == nil {
-		err = json.Unmarshal(body, &s.newest)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.warn("cannot read the list of types from disk", "error", err)
-	}
-}
-
-// remember records the types of the latest catalog.
-func (s *Store) remember(all []*definition.Definition) {
-	s.readIndex()
-	before := maps.Clone(s.newest)
-	s.latest = nil
-	for _, d := range all {
-		s.newest[d.Spec.Kind] = d.Ref()
-		s.latest = append(s.latest, d.Spec.Kind)
-	}
-	if !maps.Equal(before, s.newest) {
-		s.writeIndex()
-	}
-}
-
-func (s *Store) writeIndex() {
-	body, err := json.Marshal(s.newest)
-	if err == nil {
-		err = s.disk.Put(index, body)
-	}
-	if err != nil {
-		s.warn("cannot save the list of types on disk", "error", err)
-	}
 }
 
 // saved returns definitions that are on disk or in memory.
@@ -224,7 +231,9 @@ func (s *Store) load(digest string) (*v1alpha1.ExternalTypeSpec, error) {
 
 // download fetches an ExternalType from the cluster and saves its spec on disk.
 func (s *Store) download(ctx context.Context, name, digest string) (*v1alpha1.ExternalTypeSpec, error) {
+	s.mu.Unlock() // runs need the store meanwhile
 	t, err := s.fetch(ctx, name)
+	s.mu.Lock()
 	if err != nil {
 		return nil, err
 	}
@@ -234,6 +243,7 @@ func (s *Store) download(ctx context.Context, name, digest string) (*v1alpha1.Ex
 	if err := verify(t.Spec, digest); err != nil {
 		return nil, err
 	}
+	s.kept = nil
 	body, err := json.Marshal(t.Spec)
 	if err == nil {
 		err = s.disk.Put(digest, body)

@@ -219,3 +219,54 @@ func TestNewestTypeOfAKindIsRetained(t *testing.T) {
 		t.Errorf("the former types are %v, and there are %d documents", all, len(w.disk.documents))
 	}
 }
+
+func TestTheLastUsableTypeSurvivesARestart(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(zones("1"))
+	s := w.store()
+	all, err := s.Of(t.Context(), entries(t, zones("1")))
+	if err != nil || s.Usable("Zone") != nil {
+		t.Fatal(err, s.Usable("Zone"))
+	}
+	s.SetUsable(all[0])
+	w.cluster["zones"] = zones("2")
+	if _, err := s.Of(t.Context(), entries(t, zones("2"))); err != nil {
+		t.Fatal(err)
+	}
+	s.Retain(nil)
+	for _, s := range []*types.Store{s, w.store()} {
+		if d := s.Usable("Zone"); d == nil || d.Spec.Version != "1" {
+			t.Errorf("the usable type is %v, and there are warnings %q", d, w.warnings)
+		}
+	}
+	if _, err := s.Of(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Retain(nil)
+	if d := w.store().Usable("Zone"); d != nil || len(w.disk.documents) != 2 { // the two lists
+		t.Errorf("after the kind is gone, the usable type is %v, and the disk has %d documents", d, len(w.disk.documents))
+	}
+}
+
+// An API server that hangs does not delay runs.
+func TestTypesCanBeUsedWhileOthersAreFetched(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(zones("1"))
+	fetching, answer := make(chan struct{}), make(chan struct{})
+	s := types.NewStore(w.disk, func(context.Context, string) (*v1alpha1.ExternalType, error) {
+		close(fetching)
+		<-answer
+		return zones("1"), nil
+	}, func(string, ...any) {})
+	fetched := make(chan error)
+	go func() { _, err := s.Of(t.Context(), entries(t, zones("1"))); fetched <- err }()
+	<-fetching
+	s.Former([]string{"Zone"})
+	s.Retain(nil)
+	close(answer)
+	if err := <-fetched; err != nil {
+		t.Error(err)
+	}
+}

@@ -39,7 +39,7 @@ type Result struct {
 type tester struct {
 	host    host.Host
 	facts   resource.Facts
-	store   *store.Store
+	store   *store.OnDemand
 	kinds   []resource.Kind
 	types   manifest.Types
 	kind    resource.Kind
@@ -48,9 +48,9 @@ type tester struct {
 	results []Result
 }
 
-// Run tests all types with their examples, which it applies to the host.
-func Run(ctx context.Context, h host.Host, builtin []resource.Kind, types manifest.Types) []Result {
-	programs := store.New(h, path.Join(state.DefaultDir, "types"))
+// Run tests all types with their examples, which it applies to the host. Images come from a registry.
+func Run(ctx context.Context, h host.Host, builtin []resource.Kind, types manifest.Types, from store.Registry) []Result {
+	programs := store.NewOnDemand(store.New(h, path.Join(state.DefaultDir, "local-programs")), from)
 	known, _ := facts.Gather(ctx, h) // those that are missing are no condition of a provider that works
 	kinds := slices.Concat(builtin, external.Kinds(types.Definitions(), programs))
 	var all []Result

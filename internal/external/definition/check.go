@@ -195,14 +195,22 @@ func (c *checker) command(field, program string) {
 
 func (c *checker) source() {
 	s := c.spec.Source
-	c.add((len(s.Files) > 0) != (s.HostPath != ""), "spec.source requires exactly one of files and hostPath")
+	sources := 0
+	for _, set := range []bool{len(s.Files) > 0, s.HostPath != "", s.Image != ""} {
+		if set {
+			sources++
+		}
+	}
+	c.add(sources == 1, "spec.source requires exactly one of files, image and hostPath")
+	c.add(s.Image == "" || imageReference.MatchString(s.Image),
+		"spec.source.image %.200q has no registry or no digest: write registry.example.com/types/dns@sha256:..., as fettle type push prints it", s.Image)
 	c.add(s.HostPath == "" || path.IsAbs(s.HostPath) && path.Clean(s.HostPath) == s.HostPath, "spec.source.hostPath %q is not a clean absolute path", s.HostPath)
 	size := 0
 	for name, content := range s.Files {
 		size += len(name) + len(content)
 		c.add(fileName(name), "spec.source.files has the name %q: use letters, digits, ., _ and -, and / between directories", name)
 	}
-	c.add(size <= maxFiles, "spec.source.files has %d KiB, and the limit is %d: put the program on hosts and use hostPath", size>>10, maxFiles>>10)
+	c.add(size <= maxFiles, "spec.source.files has %d KiB, and the limit is %d: push the program with fettle type push, and use image", size>>10, maxFiles>>10)
 }
 
 // filePart is a part of a file's name. No part is hidden, and none leads up.

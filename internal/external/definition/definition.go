@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -134,3 +136,35 @@ func CommandIn(dir string, command []string) []string {
 
 // isOfSource reports whether a program is a file of the source. Others are searched for on the host.
 func isOfSource(program string) bool { return strings.Contains(program, "/") && !path.IsAbs(program) }
+
+// imageReference is a registry with a dot, a port or the name localhost, a repository, maybe a tag, and a digest.
+var imageReference = regexp.MustCompile(`^(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+|[a-z0-9.-]+:[0-9]+)(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[\w][\w.-]{0,127})?@sha256:[a-f0-9]{64}$`)
+
+// ImageDigestOf returns the digest of a reference to an image: sha256:...
+func ImageDigestOf(image string) string {
+	_, digest, _ := strings.Cut(image, "@")
+	return digest
+}
+
+// ImageDigest is ImageDigestOf as a file name: sha256-...
+func ImageDigest(image string) string {
+	return strings.Replace(ImageDigestOf(image), ":", "-", 1)
+}
+
+// AcceptsSame reports whether a resource that was written for one type means the same to the other. Programs, versions and
+// descriptions may differ.
+func (d *Definition) AcceptsSame(other *Definition) bool {
+	return reflect.DeepEqual(d.vocabulary(), other.vocabulary())
+}
+
+// vocabulary is the part of a spec that gives a meaning to resources.
+func (d *Definition) vocabulary() v1alpha1.ExternalTypeSpec {
+	s := v1alpha1.ExternalTypeSpec{
+		Kind: d.Spec.Kind, Protocol: d.Spec.Protocol, NamevarSeparator: d.Spec.NamevarSeparator, Ensure: d.Spec.Ensure,
+		Attributes: slices.Clone(d.Spec.Attributes),
+	}
+	for i := range s.Attributes {
+		s.Attributes[i].Description = ""
+	}
+	return s
+}

@@ -72,29 +72,29 @@ func TestFaultsNameTheField(t *testing.T) {
 	t.Parallel()
 
 	for want, edit := range map[string][2]string{
-		`metadata.name "Zones" is not the plural of the kind`:          {"name: zones", "name: Zones"},
-		`spec.kind "File" is a built-in kind`:                          {"kind: Zone", "kind: File"},
-		`does not know a part of spec: unknown field "weekday"`:        {"version: ", "weekday: 7\n  version: "},
-		"no attribute has the behaviour Namevar":                       {"behaviour: Namevar, ", ""},
-		"spec.attributes[ttl] is declared twice":                       {"{name: name,", "{name: ttl,"},
-		"ensure is a field of every resource":                          {"{name: ttl,", "{name: ensure,"},
-		`spec.attributes[ttl].schema has the type "float"`:             {"type: integer", "type: float"},
-		"spec.attributes[ttl].match is for lists":                      {"{name: ttl,", "{name: ttl, match: Ordered,"},
-		`spec.attributes[ttl].feature "fast" is not one of`:            {"{name: ttl,", "{name: ttl, feature: fast,"},
-		`spec.attributes[ttl].behaviour "Odd" is not known`:            {"{name: ttl,", "{name: ttl, behaviour: Odd,"},
-		"spec.attributes[ttl] is ReadOnly, so nobody can set it":       {"{name: ttl,", "{name: ttl, behaviour: ReadOnly, required: true,"},
-		"spec.attributes[name] is a sensitive Namevar":                 {"{name: name,", "{name: name, sensitive: true,"},
-		`which is not one of spec.source.files`:                        {"./main.sh", "./other.sh"},
-		`which is not below the source`:                                {"./main.sh", "../main.sh"},
-		"spec.source requires exactly one of files and hostPath":       {"source: {", "source: {hostPath: /opt/zone, "},
-		`spec.source.files has the name "../main.sh"`:                  {"files: {main.sh:", "files: {../main.sh:"},
-		`spec.source.files has the name "a/.git/x"`:                    {"files: {main.sh:", "files: {a/.git/x:"},
-		"spec.selfRefresh requires Refresh in spec.requests":           {"version: ", "selfRefresh: true\n  version: "},
-		"spec.ensure.values has absent, which is always possible":      {"version: ", "ensure: {values: [absent]}\n  version: "},
-		`spec.ensure.default "c" is not one of`:                        {"version: ", "ensure: {values: [a, b], default: c}\n  version: "},
-		`spec.relations[0].name "$ttl2" names no attribute`:            {"providers:", "relations: [{relation: require, kind: Zone, name: $ttl2}]\n  providers:"},
-		"spec.source.files has 260 KiB, and the limit is 256":          {`"#!/bin/sh\n"`, `"` + strings.Repeat("x", 260<<10) + `"`},
-		`spec.protocol "Later" is not known to this version of Fettle`: {"version: ", "protocol: Later\n  version: "},
+		`metadata.name "Zones" is not the plural of the kind`:           {"name: zones", "name: Zones"},
+		`spec.kind "File" is a built-in kind`:                           {"kind: Zone", "kind: File"},
+		`does not know a part of spec: unknown field "weekday"`:         {"version: ", "weekday: 7\n  version: "},
+		"no attribute has the behaviour Namevar":                        {"behaviour: Namevar, ", ""},
+		"spec.attributes[ttl] is declared twice":                        {"{name: name,", "{name: ttl,"},
+		"ensure is a field of every resource":                           {"{name: ttl,", "{name: ensure,"},
+		`spec.attributes[ttl].schema has the type "float"`:              {"type: integer", "type: float"},
+		"spec.attributes[ttl].match is for lists":                       {"{name: ttl,", "{name: ttl, match: Ordered,"},
+		`spec.attributes[ttl].feature "fast" is not one of`:             {"{name: ttl,", "{name: ttl, feature: fast,"},
+		`spec.attributes[ttl].behaviour "Odd" is not known`:             {"{name: ttl,", "{name: ttl, behaviour: Odd,"},
+		"spec.attributes[ttl] is ReadOnly, so nobody can set it":        {"{name: ttl,", "{name: ttl, behaviour: ReadOnly, required: true,"},
+		"spec.attributes[name] is a sensitive Namevar":                  {"{name: name,", "{name: name, sensitive: true,"},
+		`which is not one of spec.source.files`:                         {"./main.sh", "./other.sh"},
+		`which is not below the source`:                                 {"./main.sh", "../main.sh"},
+		"spec.source requires exactly one of files, image and hostPath": {"source: {", "source: {hostPath: /opt/zone, "},
+		`spec.source.files has the name "../main.sh"`:                   {"files: {main.sh:", "files: {../main.sh:"},
+		`spec.source.files has the name "a/.git/x"`:                     {"files: {main.sh:", "files: {a/.git/x:"},
+		"spec.selfRefresh requires Refresh in spec.requests":            {"version: ", "selfRefresh: true\n  version: "},
+		"spec.ensure.values has absent, which is always possible":       {"version: ", "ensure: {values: [absent]}\n  version: "},
+		`spec.ensure.default "c" is not one of`:                         {"version: ", "ensure: {values: [a, b], default: c}\n  version: "},
+		`spec.relations[0].name "$ttl2" names no attribute`:             {"providers:", "relations: [{relation: require, kind: Zone, name: $ttl2}]\n  providers:"},
+		"spec.source.files has 260 KiB, and the limit is 256":           {`"#!/bin/sh\n"`, `"` + strings.Repeat("x", 260<<10) + `"`},
+		`spec.protocol "Later" is not known to this version of Fettle`:  {"version: ", "protocol: Later\n  version: "},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -104,5 +104,52 @@ func TestFaultsNameTheField(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 		})
+	}
+}
+
+func TestImagesHaveARegistryAndADigest(t *testing.T) {
+	t.Parallel()
+
+	digest := "@sha256:" + strings.Repeat("0a", 32)
+	for image, valid := range map[string]bool{
+		"registry.example.com/types/dns" + digest: true, "localhost/dns" + digest: true, "localhost:5000/dns" + digest: true, "10.0.0.1:5000/a/b-c_d.e" + digest: true,
+		"registry.example.com/types/dns:1.0" + digest: true, "registry.example.com/types/dns:1.0": false, "types/dns" + digest: false, "dns" + digest: false,
+		"https://registry.example.com/dns" + digest: false, "registry.example.com/dns@sha256:abc": false, "registry.example.com/DNS" + digest: false,
+		"registry.example.com/../dns" + digest: false, "registry.example.com/dns" + digest + "0": false, "registry.example.com" + digest: false,
+	} {
+		typ := parse(t, zone)
+		typ.Spec.Source = v1alpha1.ExternalSource{Image: image}
+		if _, err := definition.New(typ); (err == nil) != valid || err != nil && !strings.Contains(err.Error(), "fettle type push") {
+			t.Errorf("%s: %v", image, err)
+		}
+	}
+	if got := definition.ImageDigest("localhost/dns" + digest); got != "sha256-"+strings.Repeat("0a", 32) {
+		t.Error(got)
+	}
+}
+
+func TestTypesThatDifferOnlyInTheirProgramAcceptTheSame(t *testing.T) {
+	t.Parallel()
+
+	one, err := definition.New(parse(t, zone))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for edit, same := range map[[2]string]bool{
+		{"#!/bin/sh", "#!/bin/bash"}:                         true,
+		{"version: ", "timeoutSeconds: 7\n  version: "}:      true,
+		{"{name: ttl,", "{name: lifetime,"}:                  false,
+		{"type: integer", "type: number"}:                    false,
+		{"version: ", "namevarSeparator: '-'\n  version: "}:  false,
+		{"version: ", "ensure: {values: [up]}\n  version: "}: false,
+		{"{name: ttl,", "{name: ttl, default: '60',"}:        false,
+	} {
+		other, err := definition.New(parse(t, strings.Replace(zone, edit[0], edit[1], 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := one.AcceptsSame(other); got != same || other.Digest == one.Digest {
+			t.Errorf("after %q became %q, it accepts the same: %t", edit[0], edit[1], got)
+		}
 	}
 }

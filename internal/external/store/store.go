@@ -3,6 +3,8 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,8 +13,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/external/image/archive"
+	"github.com/fettle-dev/fettle/internal/external/image/signature"
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
@@ -21,79 +26,125 @@ import (
 type Store struct {
 	host host.Host
 	dir  string
-	mu   sync.Mutex
+	keys func() (signature.Keys, error)
+
+	mu       sync.Mutex
+	pulling  map[string]chan struct{} // names of directories; closed at the end of the pull
+	retained []string                 // names of directories after the last Retain; nil if there may be others
 }
 
-// New returns the store in a directory of a host, which need not exist.
-func New(h host.Host, dir string) *Store { return &Store{host: h, dir: dir} }
+// New returns the store in a directory of a host, which need not exist. It checks no signatures of images.
+func New(h host.Host, dir string) *Store {
+	return &Store{host: h, dir: dir, pulling: map[string]chan struct{}{}}
+}
+
+// NewSigned is New for images of which one of the keys must have signed each; a nil function checks no signatures.
+func NewSigned(h host.Host, dir string, keys func() (signature.Keys, error)) *Store {
+	s := New(h, dir)
+	s.keys = keys
+	return s
+}
 
 // Dir returns the directory with the files of a type. Files that come with the type are compared with it, and written
-// again if they differ. For a type with a path on the host, the error names what others than root can write to.
+// again if they differ. For a type with a path on the host, the error names what others than root can write to. For one with an
+// image it is a *[MissingError] if the image has to be pulled first.
 func (s *Store) Dir(ctx context.Context, _ host.Reader, d *definition.Definition) (string, error) {
+	switch from := d.Spec.Source; {
+	case from.HostPath != "":
+		return from.HostPath, checkOwner(s.host, from.HostPath)
+	case from.Image != "":
+		return path.Join(s.dir, nameOf(d), contents), s.Check(d)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := d.Spec.Source.HostPath; p != "" {
-		return p, checkOwner(s.host, p)
-	}
-	dir := path.Join(s.dir, d.Digest)
-	if s.matches(dir, d.Spec.Source.Files) {
+	dir := path.Join(s.dir, nameOf(d))
+	if s.matches(dir, entriesOf(d.Spec.Source.Files)) == nil {
 		return dir, nil
 	}
+	s.retained = nil
 	if err := s.write(ctx, dir, d.Spec.Source.Files); err != nil {
 		return "", fmt.Errorf("cannot store the program of %s: %w", d.Spec.Kind, err)
 	}
 	return dir, nil
 }
 
-// Retain removes the programs of all other digests.
-func (s *Store) Retain(digests ...string) error {
+// nameOf returns the name of the directory with the files of a type. Types that have the same image share it.
+func nameOf(d *definition.Definition) string {
+	if d.Spec.Source.Image == "" {
+		return d.Digest
+	}
+	return "image-" + definition.ImageDigest(d.Spec.Source.Image)
+}
+
+// Retain removes the programs of all other types, and what is left of interrupted pulls.
+func (s *Store) Retain(types ...*definition.Definition) error {
+	return s.retain(time.Time{}, types)
+}
+
+// RetainNewer is Retain for programs that were stored before a time.
+func (s *Store) RetainNewer(than time.Time, types ...*definition.Definition) error {
+	return s.retain(than, types)
+}
+
+func (s *Store) retain(newer time.Time, types []*definition.Definition) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names, err := s.host.ReadDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	keep := slices.AppendSeq(make([]string, 0, len(types)), maps.Keys(s.pulling))
+	for _, d := range types {
+		keep = append(keep, nameOf(d))
+	}
+	slices.Sort(keep)
+	if s.retained != nil && newer.IsZero() && slices.Equal(keep, s.retained) {
 		return nil
 	}
-	errs := []error{err}
-	for _, name := range names {
-		if !slices.Contains(digests, name) {
-			errs = append(errs, s.host.RemoveAll(path.Join(s.dir, name)))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// matches reports whether a directory has exactly these files.
-func (s *Store) matches(dir string, files map[string]string) bool {
-	found := 0
-	for name, content := range files {
-		text, err := s.host.ReadFile(path.Join(dir, name))
-		if err != nil || string(text) != content {
-			return false
-		}
-	}
-	err := walk(s.host, dir, func(string, host.FileInfo) error { found++; return nil })
-	return err == nil && found == len(files)
-}
-
-// walk calls a function for each file below a directory that is not a directory itself.
-func walk(h host.Reader, dir string, each func(name string, info host.FileInfo) error) error {
-	names, err := h.ReadDir(dir)
-	if err != nil {
+	names, err := s.host.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	var errs []error
 	for _, name := range names {
-		full := path.Join(dir, name)
-		info, err := h.Lstat(full)
-		if err == nil && info.IsDir() {
-			err = walk(h, full, each)
-		} else if err == nil {
-			err = each(full, info)
+		if !slices.Contains(keep, name) {
+			errs = append(errs, s.remove(path.Join(s.dir, name), newer))
 		}
-		if err != nil {
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	s.retained = keep
+	return nil
+}
+
+func (s *Store) remove(dir string, newer time.Time) error {
+	if !newer.IsZero() {
+		info, err := s.host.Lstat(dir)
+		if err != nil || info.ModTime.After(newer) {
 			return err
 		}
 	}
-	return nil
+	return s.host.RemoveAll(dir)
+}
+
+// programMode is the mode of directories and of files that can be executed; dataMode is that of others.
+const (
+	programMode = 0o755
+	dataMode    = 0o644
+)
+
+// entriesOf returns what a directory with files of a type contains.
+func entriesOf(files map[string]string) []archive.Entry {
+	var all []archive.Entry
+	dirs := map[string]bool{}
+	for name, content := range files {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+		sum := sha256.Sum256([]byte(content))
+		all = append(all, archive.Entry{Name: name, Kind: archive.File, Executable: true, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])})
+	}
+	for dir := range dirs {
+		all = append(all, archive.Entry{Name: dir, Kind: archive.Directory})
+	}
+	return all
 }
 
 // write writes all files anew. What remains of an interrupted write does not match, and is written again.
@@ -109,7 +160,7 @@ func (s *Store) write(ctx context.Context, dir string, files map[string]string) 
 		if err := s.mkdirAll(path.Dir(full)); err != nil {
 			return err
 		}
-		_, err := s.host.WriteFile(ctx, full, host.NewFile{Content: strings.NewReader(files[name]), Mode: new(uint32(0o755))})
+		_, err := s.host.WriteFile(ctx, full, host.NewFile{Content: strings.NewReader(files[name]), Mode: new(uint32(programMode))})
 		if err != nil {
 			return err
 		}
@@ -118,44 +169,14 @@ func (s *Store) write(ctx context.Context, dir string, files map[string]string) 
 }
 
 func (s *Store) mkdirAll(dir string) error {
-	err := s.host.Mkdir(dir, 0o755)
+	err := s.host.Mkdir(dir, programMode)
 	if errors.Is(err, fs.ErrNotExist) && dir != "/" {
 		if err = s.mkdirAll(path.Dir(dir)); err == nil {
-			err = s.host.Mkdir(dir, 0o755)
+			err = s.host.Mkdir(dir, programMode)
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	return err
-}
-
-// writableByOthers are the permission bits of group and others to write.
-const writableByOthers = 0o022
-
-// checkOwner returns an error if others than root can replace a file in a directory, or the directory itself.
-func checkOwner(h host.Reader, dir string) error {
-	for p := dir; ; p = path.Dir(p) {
-		info, err := h.Lstat(p)
-		if err != nil {
-			return fmt.Errorf("cannot use the program in %s: %w", dir, err)
-		}
-		if err := trusted(p, info); err != nil {
-			return err
-		}
-		if p == "/" {
-			break
-		}
-	}
-	return walk(h, dir, trusted)
-}
-
-func trusted(p string, info host.FileInfo) error {
-	switch {
-	case info.IsSymlink():
-		return fmt.Errorf("cannot use the program: %s is a symlink: name the directory itself, and copy files", p)
-	case info.UID != 0 || info.Mode&writableByOthers != 0:
-		return fmt.Errorf("cannot use the program: others than root can change %s: chown it to root, and chmod go-w", p)
-	}
-	return nil
 }

@@ -57,7 +57,7 @@ func TestOnlyProgramsInUseAreRetained(t *testing.T) {
 
 	h := hosttest.New(t)
 	s := store.New(h, "/var/lib/fettle/programs")
-	if err := s.Retain("sha256-a"); err != nil {
+	if err := s.Retain(withFiles("sha256-a", nil)); err != nil {
 		t.Fatal(err)
 	}
 	for _, digest := range []string{"sha256-a", "sha256-b"} {
@@ -65,7 +65,7 @@ func TestOnlyProgramsInUseAreRetained(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Retain("sha256-a"); err != nil {
+	if err := s.Retain(withFiles("sha256-a", nil)); err != nil {
 		t.Fatal(err)
 	}
 	names, err := h.ReadDir("/var/lib/fettle/programs")

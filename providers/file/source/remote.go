@@ -79,7 +79,7 @@ func (r Reader) request(h host.Reader, s Source) (what fetch.Request, err error)
 	if s.CA != nil {
 		what.CA = *s.CA
 	} else {
-		what.Roots, err = r.roots.of(h)
+		what.Roots, err = r.roots.Of(h)
 	}
 	return what, err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/fetch"
+	"github.com/fettle-dev/fettle/internal/fetch/roots"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/providers/file/content"
 	"github.com/fettle-dev/fettle/providers/file/entry"
@@ -94,11 +95,11 @@ func ShowTime(t time.Time) string { return "{mtime}" + t.UTC().Format(time.RFC33
 type Reader struct {
 	remote fetch.Source
 	sums   *sumCache
-	roots  *rootCache
+	roots  *roots.Cache
 }
 
 // NewReader returns a Reader that gets the contents of URLs from remote.
-func NewReader(remote fetch.Source) Reader { return Reader{remote, new(sumCache), new(rootCache)} }
+func NewReader(remote fetch.Source) Reader { return Reader{remote, new(sumCache), new(roots.Cache)} }
 
 // Choose returns the source with the first of its alternatives that exists. If it can't be
 // found out whether one exists that is an error: the next one would be another content.

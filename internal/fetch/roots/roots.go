@@ -1,4 +1,5 @@
-package source
+// Package roots reads the certificate authorities that a host trusts.
+package roots
 
 import (
 	"crypto/x509"
@@ -21,17 +22,17 @@ var bundles = []string{
 	"/etc/ssl/cert.pem",                                 // Alpine
 }
 
-// rootCache has the certificates of the last bundle that was read. The zero value is ready, and safe for
+// A Cache has the certificates of the last bundle that was read. The zero value is ready, and safe for
 // concurrent use.
-type rootCache struct {
+type Cache struct {
 	mu   sync.Mutex
 	file host.FileInfo
 	pool *x509.CertPool
 }
 
-// of returns the certificate authorities that a host trusts; nil if it has no bundle. It reads a bundle again when
+// Of returns the certificate authorities that a host trusts; nil if it has no bundle. It reads a bundle again when
 // that has changed.
-func (c *rootCache) of(h host.Reader) (*x509.CertPool, error) {
+func (c *Cache) Of(h host.Reader) (*x509.CertPool, error) {
 	for _, path := range bundles {
 		info, err := h.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +46,7 @@ func (c *rootCache) of(h host.Reader) (*x509.CertPool, error) {
 	return nil, nil
 }
 
-func (c *rootCache) read(h host.Reader, path string, info host.FileInfo) (*x509.CertPool, error) {
+func (c *Cache) read(h host.Reader, path string, info host.FileInfo) (*x509.CertPool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pool != nil && info.Unchanged(c.file) {
