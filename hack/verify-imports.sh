@@ -60,6 +60,14 @@ table() {
 		internal/external/store ours/internal/external/image          yes
 		internal/external/store github.com/google/go-containerregistry/pkg/v1 no
 		internal/external/definition ours/internal/external/image     no
+		internal/external/definition ours/internal/external/dsc       yes
+		internal/external/definition ours/internal/host               no
+		internal/external/dsc   os/exec                               no
+		internal/external/dsc   ours/internal/host                    no
+		internal/external/jsonschema github.com/santhosh-tekuri/jsonschema/v6 yes
+		internal/external/jsonschema ours/internal/external/dsc       no
+		internal/external/dscbuild ours/internal/external/definition  yes
+		internal/external/dscbuild ours/internal/host                 no
 		internal/manifest       ours/config/crd                       yes
 		internal/manifest       ours/internal/catalog                 no
 		internal/manifest       k8s.io/client-go/rest                 no
