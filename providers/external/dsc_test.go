@@ -217,11 +217,11 @@ func errorText(err error) string {
 func TestDebugRecordHidesSecretsOfReplies(t *testing.T) {
 	t.Parallel()
 
-	const marker = "s3cret-marker"
+	const marker, current = "s3cret-marker", "current-marker" // the desired secret, and the one that was read
 	for name, output := range map[string]host.Result{
-		"a current secret":     {Stdout: []byte(`{"token":"` + marker + `","owner":"has ` + marker + `"}`), Stderr: []byte("the token is " + marker)},
-		"a nested secret":      {Stdout: []byte(`{"nested":[{"login":{"password":"` + marker + `"}}]}`)},
-		"a line that is cut":   {Stdout: []byte(`{"token":"` + marker)},
+		"a current secret":     {Stdout: []byte(`{"token":"` + current + `","owner":"has ` + current + `"}`), Stderr: []byte("the token is " + current + ", not " + marker)},
+		"a nested secret":      {Stdout: []byte(`{"nested":[{"login":{"password":"` + current + `"}}]}`)},
+		"a line that is cut":   {Stdout: []byte(`{"token":"` + current)},
 		"a message in JSON":    {Stderr: []byte(`{"error":"desired ` + marker + `"}`), ExitCode: 1},
 		"a name of a property": {Stdout: []byte(`{"` + marker + `":1}`)},
 	} {
@@ -234,7 +234,7 @@ func TestDebugRecordHidesSecretsOfReplies(t *testing.T) {
 			f.Host = trace.New(f.Host, time.Now, func(line string) { log = append(log, line) })
 			f.Apply(t, `Thing/a {owner: ann, token: `+marker+`}`)
 			all := strings.Join(log, "\n")
-			if strings.Contains(all, marker) || !strings.Contains(all, "repeat with: cd /var/lib/fettle/programs/sha256-") || !strings.Contains(all, "output: ") {
+			if strings.Contains(all, marker) || strings.Contains(all, current) || !strings.Contains(all, "repeat with: cd /var/lib/fettle/programs/sha256-") || !strings.Contains(all, "output: ") {
 				t.Error(all)
 			}
 		})
