@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/compiler/placement"
+	"github.com/fettle-dev/fettle/internal/fleet/acting"
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
@@ -18,6 +21,7 @@ type compilation struct {
 	compiler.Result
 	problems    map[v1alpha1.ResourceRef][]compiler.Problem
 	generations map[v1alpha1.ResourceRef]int64
+	removals    map[v1alpha1.ResourceRef]bool // resources that are being deleted, and compiled as absent
 	types       []externalkinds.Type
 	revision    int // of Fleet.edits
 }
@@ -26,9 +30,11 @@ type compilation struct {
 func (r *Fleet) compile(ctx context.Context, s *snapshot) error {
 	reader := r.sources.Reader(ctx, r.Client, r.Live)
 	seals := sources.Sealer{Reader: reader, Existing: func(node string) []v1alpha1.CatalogEntry { return r.entriesOf(node, s) }}
-	resources := slices.Collect(maps.Values(s.live))
+	resources, removals := slices.Collect(maps.Values(s.live)), s.removals()
+	r.remote.Store(s.external.HasRemote())
+	r.placeAt = time.Time{}
 	result := r.compiler.Compile(compiler.Input{
-		Nodes: s.compilerNodes(r.lostIn(s)), Resources: resources,
+		Nodes: s.compilerNodes(r.lostIn(s), r.actsIn(s)), Resources: slices.Concat(resources, removals),
 		Kinds: slices.Concat(r.Kinds, s.external.Kinds), External: s.external.External, Refused: s.external.Refused,
 		ConfigMap: reader.ConfigMap, Secret: reader.Secret, Seal: seals.Seal,
 	})
@@ -39,11 +45,15 @@ func (r *Fleet) compile(ctx context.Context, s *snapshot) error {
 		Result:      result,
 		problems:    map[v1alpha1.ResourceRef][]compiler.Problem{},
 		generations: make(map[v1alpha1.ResourceRef]int64, len(resources)),
+		removals:    map[v1alpha1.ResourceRef]bool{},
 		types:       s.external.Types,
 		revision:    r.edits.Observe(resources),
 	}
 	for _, p := range result.Problems {
 		next.problems[p.Ref] = append(next.problems[p.Ref], p)
+	}
+	for _, o := range removals {
+		next.removals[v1alpha1.RefOf(o)] = true
 	}
 	for ref, o := range s.live {
 		next.generations[ref] = o.GetGeneration()
@@ -63,6 +73,26 @@ func (r *Fleet) entriesOf(node string, s *snapshot) (entries []v1alpha1.CatalogE
 		entries = slices.Concat(entries, nc.Spec.Entries)
 	}
 	return entries
+}
+
+// actsIn returns a function that returns what a node can do for resources of Remote types. It notes when that changes because
+// time passes.
+func (r *Fleet) actsIn(s *snapshot) func(*v1alpha1.NodeCatalog) placement.Node {
+	now := r.Clock.Now()
+	return func(nc *v1alpha1.NodeCatalog) placement.Node {
+		if !s.external.HasRemote() {
+			return placement.Node{}
+		}
+		spec := r.specs.of(nc)
+		is, next := acting.Node{
+			Spec: spec.NodeCatalogSpec, Generation: spec.generation, Applied: spec.applied(spec.digest, nc.Status), Reported: nc,
+			Silent: r.Heartbeats.Silent(nc.Name), SilentFor: r.Heartbeats.SilentFor(nc.Name, now),
+		}.Holds(s.external.Remote)
+		if at := now.Add(next); next > 0 && (r.placeAt.IsZero() || at.Before(r.placeAt)) {
+			r.placeAt = at
+		}
+		return is
+	}
 }
 
 // lostIn returns a function that returns the resources of a node that cannot be read, sorted.

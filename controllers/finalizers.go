@@ -75,6 +75,10 @@ func (r *Fleet) waitingDeletions(s *snapshot) map[v1alpha1.Resource]*cleanup.Wai
 	var nodes []nodestatus.Node
 	differ := contents.Differ{Entries: r.entriesIn(s)}
 	for _, o := range s.deleting {
+		if s.isRemoval(o) && !r.uninstall.kinds[o.KindName()] {
+			all[o] = r.waitingRemoval(s, v1alpha1.RefOf(o))
+			continue
+		}
 		if _, compiled := r.compiled.generations[v1alpha1.RefOf(o)]; compiled || !controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerCleanup) {
 			continue
 		}
@@ -91,6 +95,29 @@ func (r *Fleet) waitingDeletions(s *snapshot) map[v1alpha1.Resource]*cleanup.Wai
 		}
 	}
 	return all
+}
+
+// waitingRemoval returns what the deletion of a resource of a Remote type waits for: its acting node, or one that could be
+// that. Another resource may describe the same thing, which then stays.
+func (r *Fleet) waitingRemoval(s *snapshot, ref v1alpha1.ResourceRef) *cleanup.Waiting {
+	w := &cleanup.Waiting{}
+	for _, p := range r.compiled.problems[ref] {
+		if p.Reason == v1alpha1.ReasonConflict {
+			return w
+		}
+		w.Obstacle = p.Message
+	}
+	for _, name := range r.compiled.Selected[ref] {
+		index := nodestatus.Index{}
+		index.Add(r.nodeStatus(name, r.compiled.Nodes[name], s.nodeCatalogs[name]))
+		if summary := index.Summarize(ref, []string{name}); summary.Counts.InSync == 0 {
+			w.Summary = summary
+		}
+	}
+	if !r.compiled.removals[ref] {
+		w.Obstacle = "the node that acts for it has yet to be told"
+	}
+	return w
 }
 
 // unsettledNodes returns the nodes that have something to apply or report trouble: none, in a

@@ -71,6 +71,7 @@ type Fleet struct {
 
 	// Set by watches.
 	outdated    atomic.Bool // something that is compiled has changed
+	remote      atomic.Bool // there are Remote types, so what agents report may decide which nodes act
 	batch       limits.BatchWindow
 	quotas      limits.NodeQuotas
 	unreachable bool // the API server did not answer the last probe; of CheckHeartbeats alone
@@ -81,6 +82,7 @@ type Fleet struct {
 	compiler    compiler.Compiler
 	compiled    *compilation // nil before the first reconciliation
 	recompileAt time.Time    // though nothing has changed; zero for never
+	placeAt     time.Time    // when a silent node has stopped acting for resources of Remote types; zero for never
 
 	// What is published.
 	specs        specs
@@ -212,6 +214,9 @@ func (r *Fleet) scheduleRecompile() time.Duration {
 	case r.uninstall.inProgress():
 		wait.Add(definitionsPeriod)
 	default:
+		if !r.placeAt.IsZero() {
+			wait.Add(max(r.placeAt.Sub(r.Clock.Now()), limits.Debounce))
+		}
 		wait.Add(r.refusals.Next(r.Clock.Now()))
 		if len(r.held) > 0 {
 			wait.Add(r.budget.Next(r.Clock.Now()))

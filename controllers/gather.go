@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -13,9 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/compiler/placement"
+	"github.com/fettle-dev/fettle/internal/fleet/acting"
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -106,13 +110,13 @@ func nodeMetadata() *metav1.PartialObjectMetadataList {
 }
 
 // compilerNodes returns the nodes with the facts and keys that their agents reported, and with the resources that they
-// have and that cannot be read: lost returns these.
-func (s *snapshot) compilerNodes(lost func(*v1alpha1.NodeCatalog) []v1alpha1.ResourceRef) []compiler.Node {
+// have and that cannot be read: lost returns these. acts returns whether they can act for resources of Remote types.
+func (s *snapshot) compilerNodes(lost func(*v1alpha1.NodeCatalog) []v1alpha1.ResourceRef, acts func(*v1alpha1.NodeCatalog) placement.Node) []compiler.Node {
 	all := make([]compiler.Node, 0, len(s.nodes))
 	for name, o := range s.nodes {
 		n := compiler.Node{Name: name, Labels: o.Labels, Annotations: o.Annotations}
 		if nc := s.nodeCatalogs[name]; nc != nil {
-			n.PublicKey, n.Retained = nc.Status.PublicKey, lost(nc)
+			n.PublicKey, n.Retained, n.Acts = nc.Status.PublicKey, lost(nc), acts(nc)
 			if raw := nc.Status.Facts; raw != nil && len(raw.Raw) > 0 {
 				n.Facts, n.FactsKey = func() resource.Facts { return decodeFacts(raw.Raw) }, string(raw.Raw)
 			}
@@ -129,6 +133,30 @@ func decodeFacts(raw []byte) (facts resource.Facts) {
 		return nil
 	}
 	return facts
+}
+
+// removals returns the resources of Remote types that nodes are to remove because they are being deleted.
+func (s *snapshot) removals() (all []v1alpha1.Resource) {
+	for _, o := range s.deleting {
+		if e, ok := o.(*v1alpha1.External); ok && s.isRemoval(o) {
+			all = append(all, acting.Removal(e))
+		}
+	}
+	return all
+}
+
+// isRemoval reports whether a resource that is being deleted stays in catalogs, as absent.
+func (s *snapshot) isRemoval(o v1alpha1.Resource) bool {
+	_, remote := s.external.Remote(o.KindName())
+	return remote && o.GetTargeting().DeletionPolicy == v1alpha1.DeletionDelete &&
+		controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerCleanup) && o.GetAnnotations()[v1alpha1.AnnotationAbandonCleanup] != "true"
+}
+
+// isRemote reports whether one node acts for a resource.
+func (s *snapshot) isRemote(ref v1alpha1.ResourceRef) bool {
+	kind, _, _ := strings.Cut(string(ref), "/")
+	_, remote := s.external.Remote(kind)
+	return remote
 }
 
 // kindNames returns the kinds whose resources are known.

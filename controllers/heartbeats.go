@@ -30,11 +30,19 @@ func (r *Fleet) heartbeats() source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {
 		go wait.UntilWithContext(ctx, func(ctx context.Context) {
 			if r.CheckHeartbeats(ctx) {
+				r.notePlacements()
 				enqueue(q, limits.Debounce)
 			}
 		}, probePeriod)
 		return nil
 	})
+}
+
+// notePlacements has the next reconciliation compile if the nodes that act for resources of Remote types may be others.
+func (r *Fleet) notePlacements() {
+	if r.remote.Load() {
+		r.Invalidate()
+	}
 }
 
 // CheckHeartbeats finds the agents that are silent, and reports whether there are more than before.

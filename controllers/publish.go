@@ -87,7 +87,7 @@ func (r *Fleet) applyBudget(ctx context.Context, s *snapshot, updates []update) 
 	for i := range updates {
 		if u := &updates[i]; u.has != nil {
 			u.diff = differ.Diff(u.before.NodeCatalogSpec, u.want.Spec)
-			removed := appliedBefore(u.diff.Removed, u.before.NodeCatalogSpec)
+			removed := slices.DeleteFunc(appliedBefore(u.diff.Removed, u.before.NodeCatalogSpec), s.isRemote) // nodes remove none of these
 			u.cleanup = planCleanup(*u, removed, finalized, &differ)
 			removed = slices.DeleteFunc(removed, func(ref v1alpha1.ResourceRef) bool { return !r.edits.Unedited(ref, u.before.inSync) })
 			if len(removed) > 0 {

@@ -113,12 +113,21 @@ func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpda
 		summary := index.Summarize(ref, r.compiled.Selected[ref])
 		next := conditions.Status(conditions.Outcome{
 			Generation: generation, Summary: summary, Problems: problems, Selector: conditions.Selector(o.GetTargeting()),
+			ActingNode: r.actingNode(s, ref),
 		}, *o.GetStatus(), now)
 		c.resources[[2]string{o.KindName(), conditions.Summarize(next)}]++
 		updates = appendIfChanged(updates, o, next)
 	}
 	r.Metrics.setCensus(c)
 	return updates
+}
+
+// actingNode returns the node that acts for a resource of a Remote type, "" if there is none.
+func (r *Fleet) actingNode(s *snapshot, ref v1alpha1.ResourceRef) string {
+	if selected := r.compiled.Selected[ref]; s.isRemote(ref) && len(selected) > 0 {
+		return selected[0]
+	}
+	return ""
 }
 
 func appendIfChanged(updates []statusUpdate, o v1alpha1.Resource, next v1alpha1.ResourceStatus) []statusUpdate {
@@ -183,6 +192,7 @@ func statusPatch(s v1alpha1.ResourceStatus) mergePatch {
 	return mergePatch{"status": map[string]any{
 		"observedGeneration": s.ObservedGeneration,
 		"appliedGeneration":  s.AppliedGeneration,
+		"actingNode":         s.ActingNode,
 		"nodes":              s.Nodes,
 		"samples":            s.Samples,
 		"conditions":         s.Conditions,

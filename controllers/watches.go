@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/acting"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
@@ -139,6 +140,9 @@ func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 		if before.Status.PublicKey != now.Status.PublicKey || !reflect.DeepEqual(before.Status.Facts, now.Status.Facts) {
 			r.Invalidate()
 		}
+		if acting.News(before, now) {
+			r.notePlacements()
+		}
 		after := limits.Debounce
 		if !quota.Reconciles.TryAccept() {
 			after = limits.ReconcilePeriod
@@ -151,6 +155,7 @@ func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 func (r *Fleet) leaseEvents() handler.EventHandler {
 	observe := func(o client.Object, q queue) {
 		if lease, ok := o.(*coordinationv1.Lease); ok && r.Heartbeats.Observe(lease, r.Clock.Now()) {
+			r.notePlacements()
 			enqueue(q, limits.Debounce)
 		}
 	}

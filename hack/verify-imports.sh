@@ -89,6 +89,7 @@ table() {
 		internal/compiler       ours/internal/catalog                 yes
 		internal/compiler       ours/internal/expression              yes
 		internal/compiler       ours/internal/compiler/targeting      yes
+		internal/compiler       ours/internal/compiler/placement      yes
 		internal/compiler       k8s.io/client-go/kubernetes           no
 		internal/compiler       ours/internal/seal                    no
 		internal/compiler       ours/internal/host                    no

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -41,6 +42,7 @@ type Agent struct {
 	watchdog watchdog
 	ready    readiness
 	disabled *disabledWatch
+	fence    *lease.Fence
 
 	// background is everything outside the agent's own goroutine. After a request, it sends the
 	// function to call on results. At most one request assembles catalogs, and at most one writes the status.
@@ -51,11 +53,13 @@ type Agent struct {
 	results             chan func(context.Context)
 	written             chan func() // results of writing the status, which also count during a run
 	assembling, writing bool
+	confirming          atomic.Bool // a request is to open the fence
 
 	// object is the NodeCatalog as it was last seen; nil before it was seen and after it was deleted.
 	// statusWritten is when its status was last written.
 	object        *v1alpha1.NodeCatalog
 	statusWritten time.Time
+	confirmed     *v1alpha1.NodeCatalog // as it was when the fence was opened last; nil before
 	// target is the last good target of the host. problem is why object cannot be applied, and failure why the last
 	// run did not take place.
 	target           *catalogs.Target
@@ -87,12 +91,13 @@ func New(c Config) (*Agent, error) {
 		objects:  mailbox{ready: make(chan struct{}, 1)},
 		results:  make(chan func(context.Context)),
 		written:  make(chan func()),
+		fence:    &lease.Fence{},
 	}
 	if c.Log.Enabled(context.Background(), slog.LevelDebug) {
 		a.Host = trace.New(c.Host, c.Clock.Now, func(line string) { c.Log.Debug(line) })
 	}
 	a.runner = &runner{
-		node: c.Node, kinds: c.Kinds, types: external, programs: a.newPrograms(external), bucket: c.Bucket, open: a.keys.Open, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
+		node: c.Node, kinds: c.Kinds, types: external, programs: a.newPrograms(external), bucket: c.Bucket, open: a.keys.Open, fence: a.fence, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
 		control: hostrun.Options{
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
 			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },
@@ -141,7 +146,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	a.start = func(f func(context.Context)) { a.background.Go(func() { f(ctx) }) }
 	a.start(func(ctx context.Context) { stop(a.cluster.Watch(ctx, a.objects.put)) })
-	renewer := lease.Renewer{Renew: a.cluster.RenewLease, Clock: a.Clock, Random: a.Random, Log: a.Log}
+	renewer := lease.Renewer{Renew: a.renewLease, Clock: a.Clock, Random: a.Random, Log: a.Log}
 	a.start(renewer.Run)
 	defer a.background.Wait()
 	defer stop(nil)

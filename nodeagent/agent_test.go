@@ -56,6 +56,7 @@ func TestAgent(t *testing.T) {
 		"logs at the level of each resource, including audits":          logsAtLevels,
 		"starts a change at its own offset":                             startsAtOffset,
 		"renews its Lease while it is busy":                             renewsLease,
+		"acts for resources of Remote types while its Lease lasts":      actsWhileItsLeaseLasts,
 		"hides secrets, even at debug level":                            hidesSecrets,
 		"explains unsuitable providers in its debug log":                explainsProviders,
 		"reports output that is not UTF-8 without losing a byte":        reportsAnyEncoding,

@@ -3,6 +3,7 @@ package nodeagent
 import (
 	"context"
 	"errors"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -32,6 +33,41 @@ func (a *Agent) onNodeCatalog(ctx context.Context, nc *v1alpha1.NodeCatalog) {
 	a.schedule.Change(a.Clock.Now(), schedule.Offset(a.Node, a.Spread))
 	if a.schedule.ChangeDue(a.Clock.Now()) {
 		a.startChange(ctx)
+	}
+}
+
+// renewLease renews the Lease. After an interruption, it confirms the state of the NodeCatalog, which opens the fence.
+func (a *Agent) renewLease(ctx context.Context, now time.Time) (lasts time.Duration, err error) {
+	if lasts, err = a.cluster.RenewLease(ctx, now); err != nil {
+		return lasts, err
+	}
+	if !a.fence.Renewed(now, a.Clock.Now(), lasts) && a.confirming.CompareAndSwap(false, true) {
+		request(a, a.results, func(ctx context.Context) func(context.Context) {
+			defer a.confirming.Store(false)
+			nc, err := a.cluster.NodeCatalog(ctx)
+			return func(ctx context.Context) { a.onConfirmed(ctx, nc, err) }
+		})
+	}
+	return lasts, nil
+}
+
+// onConfirmed opens the fence, and runs if it kept the agent from acting for resources of Remote types. An error leaves the fence
+// closed until the next renewal.
+func (a *Agent) onConfirmed(ctx context.Context, nc *v1alpha1.NodeCatalog, err error) {
+	if err != nil {
+		a.Log.Debug("cannot confirm the state of the NodeCatalog", "error", err)
+	}
+	if nc == nil {
+		return
+	}
+	a.confirmed = nc
+	a.fence.Confirm(a.Clock.Now())
+	if a.object == nil || a.object.UID != nc.UID || isOlder(a.object, nc) {
+		a.onNodeCatalog(ctx, nc)
+		return
+	}
+	if a.acts() && hasRemote(a.target.Types) {
+		a.run(ctx, v1alpha1.TriggerInterval)
 	}
 }
 

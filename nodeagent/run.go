@@ -31,7 +31,7 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	if !a.started {
 		trigger = v1alpha1.TriggerStart
 	}
-	result, err := a.runner.run(ctx, a.target, is, a.status.Resources)
+	result, err := a.runner.run(ctx, a.target, is, a.status.Resources, a.acts())
 	result.CachedCatalogStatus = a.cachedCatalogStatus()
 	if ctx.Err() != nil {
 		return // the run was interrupted: the next start repeats it
@@ -46,6 +46,12 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	a.started = true
 	a.ready.succeeded()
 	a.updateStatus(is, &status.Run{Report: result, Generation: a.target.Generation, Trigger: trigger, Withheld: a.target.Spec.Withheld})
+}
+
+// acts reports whether the agent is the one to act for the resources of Remote types in the target: the fence is open, and the target
+// is that of a NodeCatalog that is not older than the one that opened it.
+func (a *Agent) acts() bool {
+	return a.object != nil && !isOlder(a.object, a.confirmed) && a.target.Matches(a.object) && a.fence.Check(a.Clock.Now()) == nil
 }
 
 func (a *Agent) rotateKeys() {

@@ -13,9 +13,11 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
+	"github.com/fettle-dev/fettle/nodeagent/lease"
 	"github.com/fettle-dev/fettle/nodeagent/programs"
 	"github.com/fettle-dev/fettle/nodeagent/status"
 	"github.com/fettle-dev/fettle/nodeagent/types"
@@ -31,6 +33,7 @@ type runner struct {
 	bucket   resource.Bucket
 	control  hostrun.Options
 	open     catalog.Opener
+	fence    *lease.Fence
 	lookout  *drift.Lookout
 	now      func() time.Time
 	log      *slog.Logger
@@ -42,7 +45,8 @@ type runner struct {
 // run runs a target once. It locks the host only during the run, so that administrators can run Fettle between runs.
 // The error is a *state.LockedError if another run is in progress. An error means that the run did not start or that
 // its state was not saved.
-func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Facts, prev []v1alpha1.ResourceReport) (report.Report, error) {
+// Only with acts, it manages resources of Remote types.
+func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Facts, prev []v1alpha1.ResourceReport, acts bool) (report.Report, error) {
 	around := r.control
 	if t.Spec.Noop {
 		around.Before, around.After = nil, nil
@@ -50,6 +54,9 @@ func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Fac
 	return hostrun.Run(ctx, around, func(ctx context.Context, store engine.Store) (report.Report, error) {
 		kinds := r.kindsOf(t, store)
 		items, isNews := catalog.Items(t.Entries, kinds, r.open), status.NewsSince(prev)
+		if !acts {
+			postponeRemote(items, t.Types)
+		}
 		r.explainProviders(ctx, items, kinds, facts)
 		r.warnUnwatched(r.lookout.Begin(r.now(), items, facts))
 		result, err := engine.Transaction{
@@ -71,7 +78,37 @@ func (r *runner) kindsOf(t *catalogs.Target, claims engine.Store) []resource.Kin
 		return slices.ContainsFunc(t.Types, func(d *definition.Definition) bool { return d.Spec.Kind == kind })
 	})
 	types := r.programs.Choose(slices.Concat(t.Types, r.types.Former(former)))
-	return slices.Concat(r.kinds, external.Kinds(types, r.programs))
+	return slices.Concat(r.kinds, external.Kinds(types, fenced{r.programs, r.fence, r.now}))
+}
+
+// postponeRemote postpones the resources of Remote types to a run in which the agent acts for them.
+func postponeRemote(items []resource.Item, types []*definition.Definition) {
+	for i := range items {
+		if slices.ContainsFunc(types, func(d *definition.Definition) bool { return d.Spec.Kind == items[i].Ref.Kind && d.IsRemote() }) {
+			items[i].Postponed = lease.ErrFenced
+		}
+	}
+}
+
+func hasRemote(all []*definition.Definition) bool {
+	return slices.ContainsFunc(all, (*definition.Definition).IsRemote)
+}
+
+// fenced are the programs of external types. Those of Remote types are available only while the fence is open.
+type fenced struct {
+	external.Files
+	fence *lease.Fence
+	now   func() time.Time
+}
+
+// Dir implements [external.Files].
+func (f fenced) Dir(ctx context.Context, h host.Reader, d *definition.Definition) (string, error) {
+	if d.IsRemote() {
+		if err := f.fence.Check(f.now()); err != nil {
+			return "", err
+		}
+	}
+	return f.Files.Dir(ctx, h, d)
 }
 
 // claimedKinds returns the kinds of things that are to be removed or restored once no resource manages them.

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "slices"
+
 // Condition types. Ready, Reconciling and Stalled follow kstatus.
 const (
 	// ConditionReady is True when every selected node that reports matches the observed generation,
@@ -43,6 +45,9 @@ const (
 	ReasonWaitingForFacts  = "WaitingForFacts" // the node has not reported facts that a template or `when` needs
 	ReasonWaitingForKey    = "WaitingForKey"   // the node has not published the key that a secret must be encrypted to
 
+	ReasonNoActingNode = "NoActingNode" // of a Remote type: no selected node has an agent that could act for it
+	ReasonMoving       = "Moving"       // of a Remote type: another node takes over once the one before it has stopped
+
 	ReasonUnexposedSecret      = "UnexposedSecret"      // a Secret is missing, or lacks the label fettle.dev/expose-to-nodes
 	ReasonUnprotectedTargeting = "UnprotectedTargeting" // a node could select itself as the recipient of a secret
 
@@ -62,10 +67,10 @@ const (
 	ReasonNotListed          = "NotListed"          // the API server does not list the resources
 )
 
-// WaitsForNode reports whether a problem with this reason resolves itself when the node's agent
+// WaitsForNode reports whether a problem with this reason resolves itself when a node's agent
 // reports.
 func WaitsForNode(reason string) bool {
-	return reason == ReasonWaitingForFacts || reason == ReasonWaitingForKey
+	return slices.Contains([]string{ReasonWaitingForFacts, ReasonWaitingForKey, ReasonNoActingNode, ReasonMoving}, reason)
 }
 
 // Reasons of conditions on a NodeCatalog.

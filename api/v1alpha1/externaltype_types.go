@@ -19,10 +19,21 @@ const (
 	ProtocolDSC    ExternalProtocol = "DSC"    // command resources of DSC v3: see docs/external-types-dsc.md
 )
 
+// ExternalScope is what resources of an external type describe.
+// +kubebuilder:validation:Enum=Host;Remote
+type ExternalScope string
+
+// Scopes of external types.
+const (
+	ScopeHost   ExternalScope = "Host"   // something on each node that they select
+	ScopeRemote ExternalScope = "Remote" // a device or service; one of the selected nodes acts for it
+)
+
 // ExternalTypeSpec defines a type and the program that manages its resources.
 // +kubebuilder:validation:XValidation:rule="self.attributes.exists(a, has(a.behaviour) && a.behaviour == 'Namevar')",message="no attribute has the behaviour Namevar: mark those that identify an object"
 // +kubebuilder:validation:XValidation:rule="has(self.dsc) == (has(self.protocol) && self.protocol == 'DSC')",message="the protocol DSC requires spec.dsc, and no other protocol has it"
 // +kubebuilder:validation:XValidation:rule="self.providers.all(p, has(p.command) != (has(self.protocol) && self.protocol == 'DSC'))",message="spec.providers requires command, except with the protocol DSC, whose manifest names the commands"
+// +kubebuilder:validation:XValidation:rule="(has(self.scope) ? self.scope : 'Host') == (has(oldSelf.scope) ? oldSelf.scope : 'Host')",message="scope cannot be changed: define another kind"
 // +kubebuilder:validation:XValidation:rule="!has(self.selfRefresh) || !self.selfRefresh || has(self.requests) && 'Refresh' in self.requests",message="selfRefresh requires Refresh in requests"
 type ExternalTypeSpec struct {
 	// kind of the resources, such as DNSZone. Their definition has the group types.fettle.dev.
@@ -55,6 +66,11 @@ type ExternalTypeSpec struct {
 	// dsc is the DSC resource that manages the kind, for the protocol DSC.
 	// +optional
 	DSC *ExternalDSC `json:"dsc,omitempty"`
+	// scope is Host if resources describe something on each node that they select, and Remote if they
+	// describe a device or service that is not a node: then one of the selected nodes acts for each
+	// resource, and another one takes over when it goes away. It cannot be changed. Defaults to Host.
+	// +optional
+	Scope ExternalScope `json:"scope,omitempty"`
 
 	// description is Markdown for users; its first line is a summary.
 	// +required

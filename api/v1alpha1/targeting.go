@@ -102,6 +102,11 @@ type ResourceStatus struct {
 	// +optional
 	AppliedGeneration int64 `json:"appliedGeneration,omitempty"`
 
+	// actingNode is the node that acts for a resource of a Remote type, which is then the only selected
+	// one that counts.
+	// +optional
+	ActingNode string `json:"actingNode,omitempty"`
+
 	// nodes counts the selected nodes by the state of the resource on them.
 	// +optional
 	Nodes *NodeCounts `json:"nodes,omitempty"`

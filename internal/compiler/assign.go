@@ -19,6 +19,7 @@ type nodeAssignment struct {
 	targets []*Target               // that select the node
 	blocked map[*Draft]*fault.Fault // on this node alone
 	own     map[*Draft]*rendering   // entries of this node alone
+	stops   []v1alpha1.ResourceRef  // of Remote types, which the node is no longer to act for
 	group   *nodeGroup
 }
 
@@ -28,31 +29,39 @@ type assigner struct {
 	seal     Sealer
 	nodes    []*nodeAssignment
 	groups   map[string]*nodeGroup
-	over     map[string]bool // the templates that exceed a limit, by ID
+	over     map[string]bool         // the templates that exceed a limit, by ID
+	unplaced map[*Draft]*fault.Fault // why no node acts for drafts of Remote types
 }
 
 // newAssigner selects nodes and evaluates all expressions.
 func newAssigner(r *Revision, nodes []*evalContext, seal Sealer) *assigner {
-	a := &assigner{revision: r, seal: seal, groups: map[string]*nodeGroup{}, nodes: make([]*nodeAssignment, len(nodes))}
+	a := &assigner{revision: r, seal: seal, groups: map[string]*nodeGroup{}, nodes: make([]*nodeAssignment, len(nodes)), unplaced: map[*Draft]*fault.Fault{}}
 	for i, n := range nodes {
 		a.nodes[i] = &nodeAssignment{evalContext: n, blocked: map[*Draft]*fault.Fault{}, own: map[*Draft]*rendering{}}
 	}
-	var whens []*evaluation
+	whens := map[string]*evaluation{}
 	matching := make([][]*nodeAssignment, len(r.Targets))
 	for i, t := range r.Targets {
 		matching[i] = slices.DeleteFunc(slices.Clone(a.nodes), func(n *nodeAssignment) bool { return !n.matchesAll && !t.Matches(n.Labels) })
 		if t.decidesByWhen() {
-			whens = append(whens, t.evaluation(matching[i]))
+			whens[t.Key] = t.evaluation(matching[i]) // the same for all targets with the key
 		}
 	}
-	over := evaluate(whens)
+	over, candidates := evaluate(slices.Collect(maps.Values(whens))), map[*Target][]*nodeAssignment{}
 	for i, t := range r.Targets {
 		for _, n := range matching[i] {
-			if selected, f := n.decide(t, over); selected {
+			switch selected, f := n.decide(t, over); {
+			case !selected:
+			case t.Remote == nil:
 				n.add(t, f)
+			case f == nil || t.Fault != nil:
+				candidates[t] = append(candidates[t], n)
+			default:
+				a.unplaced[t.Remote] = f // unless another node acts
 			}
 		}
 	}
+	a.place(candidates)
 	a.over = evaluate(a.templates())
 	return a
 }
@@ -171,7 +180,7 @@ func (n *evalContext) entryFor(d *Draft, seal Sealer) *rendering {
 
 // sealedFor returns the entry with its values sealed for the node.
 func (n *evalContext) sealedFor(d *Draft, seal Sealer) *rendering {
-	if n.PublicKey == "" {
+	if n.PublicKey == "" && len(d.PerNode.secrets) > 0 {
 		return &rendering{Fault: fault.New(v1alpha1.ReasonWaitingForKey, "waits for the key of node %s, which its agent has not published yet", n.Name)}
 	}
 	made, err := d.PerNode.sealed(func(attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
@@ -215,8 +224,8 @@ func (a *assigner) findings(selected map[v1alpha1.ResourceRef][]string) fault.Fi
 		}
 	}
 	for _, d := range a.revision.Drafts {
-		if d.Fault != nil {
-			all.Add(d.Ref, d.Fault, selected[d.Ref]...)
+		if f := cmp.Or(d.Fault, a.unplaced[d]); f != nil {
+			all.Add(d.Ref, f, selected[d.Ref]...)
 		}
 	}
 	return all

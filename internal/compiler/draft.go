@@ -19,8 +19,11 @@ type Draft struct {
 	Claim     string // kind and namevar; "" if unknown
 	Property  string // the namevar as users write it: path "/etc/motd"
 	Edges     []edge
-	PerNode   *perNodeEntry // nil if the entry is the same on every node
-	Place     int           // in the order of the catalog
+	PerNode   *perNodeEntry          // nil if the entry is the same on every node
+	Remote    bool                   // one node acts for it
+	Leaving   bool                   // it is being deleted, and compiled as absent; only of Remote types
+	With      []v1alpha1.ResourceRef // resources for which the same node is to act
+	Place     int                    // in the order of the catalog
 }
 
 // An edge is one reference to another resource.
@@ -71,6 +74,9 @@ func (by drafter) draft(r v1alpha1.Resource) *Draft {
 	d := &Draft{rendering: rendering{Entry: newEntry(r)}}
 	d.Entry.Type = by.External[d.Entry.Kind].Type
 	d.Ref = d.Entry.Ref()
+	if by.External[d.Entry.Kind].Remote {
+		d.setRemote(r)
+	}
 	if f := by.External[d.Entry.Kind].Fault; f != nil {
 		d.Fault, d.Edges = f, edgesOf(d.Entry.Edges)
 		return d
@@ -81,12 +87,15 @@ func (by drafter) draft(r v1alpha1.Resource) *Draft {
 	}
 	d.Edges = edgesOf(d.Entry.Edges)
 	r, template, f := by.resolve(r)
-	d.Fault = f
+	d.Fault = cmp.Or(d.Fault, f)
 	by.addAttributes(d, r)
 	if template != nil {
 		d.PerNode = newTemplated(by.binder, d, template, r)
 	}
 	by.bindSecrets(d, r)
+	if d.Remote && d.Fault == nil && d.PerNode == nil && !by.bindOnly {
+		d.PerNode = &perNodeEntry{entry: d.Entry}
+	}
 	return d
 }
 

@@ -54,7 +54,7 @@ func (g *nodeGroup) fault(n *nodeAssignment, position int) *fault.Fault {
 
 // resultFor returns the desired state of a node of the group.
 func (g *nodeGroup) resultFor(n *nodeAssignment) *NodeResult {
-	if len(n.own)+len(n.blocked)+len(n.Retained) > 0 {
+	if len(n.own)+len(n.blocked)+len(n.Retained)+len(n.stops) > 0 {
 		return g.newResult(n)
 	}
 	if g.plain == nil {
@@ -88,6 +88,9 @@ func (g *nodeGroup) newResult(n *nodeAssignment) *NodeResult {
 	}
 	for _, ref := range n.Retained {
 		r.Spec.Withheld = append(r.Spec.Withheld, v1alpha1.Withheld{Ref: ref, Reason: v1alpha1.ReasonUninstalled})
+	}
+	for _, ref := range n.stops {
+		r.Spec.Withheld = append(r.Spec.Withheld, v1alpha1.Withheld{Ref: ref, Reason: v1alpha1.ReasonMoving})
 	}
 	r.Digest = catalog.DigestOf(r.Spec, own)
 	return r

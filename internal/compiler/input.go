@@ -3,6 +3,7 @@ package compiler
 import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
+	"github.com/fettle-dev/fettle/internal/compiler/placement"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -30,6 +31,8 @@ type Input struct {
 type ExternalKind struct {
 	// Type is the type of catalog entries: the name of the ExternalType, @ and its digest.
 	Type string
+	// Remote means that one node acts for each resource.
+	Remote bool
 	// Fault withholds all resources of the kind; nil does not. The kind may then be missing from Kinds.
 	Fault *fault.Fault
 }
@@ -49,6 +52,9 @@ type Node struct {
 	// PublicKey is the key that secrets are sealed to; "" if the agent has not published one. Resources that need it
 	// are withheld until then.
 	PublicKey string
+	// Acts says whether the node can act for resources of Remote types, and what it has been told about them. Its name
+	// is ignored.
+	Acts placement.Node
 	// Retained are resources that the node has and that nobody deleted, although they are missing from the input: the
 	// definition of their kind is gone, or they cannot be read. They are withheld, so that the node leaves the objects as
 	// they are.

@@ -46,7 +46,9 @@ func local(in Input, bindOnly bool, use func(v1alpha1.CatalogEntry, resource.Res
 	revision := c.draftLocally(in, bindOnly)
 	nodes := c.contexts(append(slices.Clip(in.Nodes), Node{})[:1])
 	nodes[0].matchesAll = nodes[0].Labels == nil
+	nodes[0].Acts.Able = true
 	a := newAssigner(revision, nodes, nil)
+	maps.DeleteFunc(a.unplaced, func(_ *Draft, f *Fault) bool { return f.Reason == v1alpha1.ReasonNoNodesSelected })
 	n := a.nodes[0]
 	a.assign(n)
 	for i, d := range n.group.members {

@@ -17,12 +17,13 @@ type Revision struct {
 	Exists  map[v1alpha1.ResourceRef]bool
 }
 
-// A Target is a targeting and the drafts that have it. Its Fault is that of all drafts.
+// A Target is a targeting and the drafts that have it. A draft of a Remote type has one of its own. Its Fault is that of all drafts.
 type Target struct {
 	*targeting.Selection
 	Key      string
 	Index    int // in the revision
 	Drafts   []*Draft
+	Remote   *Draft                // the only one, if one node acts for it
 	Catalogs []*v1alpha1.Catalog   // of the drafts that are the same on every node; see pack
 	Refs     []v1alpha1.CatalogRef // to the catalogs
 }
@@ -47,15 +48,21 @@ func (by drafter) revise(resources []v1alpha1.Resource, workers int, selection f
 		r.Drafts = append(r.Drafts, d)
 		key := targeting.Key(resources[i].GetTargeting())
 		t := targets[key]
-		if t == nil {
+		if t == nil || d.Remote {
 			t = &Target{Selection: selection(key, resources[i].GetTargeting()), Key: key, Index: len(r.Targets)}
-			targets[key], r.Targets = t, append(r.Targets, t)
+			r.Targets = append(r.Targets, t)
+		}
+		if d.Remote {
+			t.Remote = d
+		} else {
+			targets[key] = t
 		}
 		t.Drafts = append(t.Drafts, d)
 		if t.Fault != nil {
 			d.Fault = t.Fault
 		}
 	}
+	r.relateRemote()
 	return r
 }
 

@@ -63,7 +63,7 @@ func (v *validator) fail(i int, f *fault.Fault) { v.faults[i] = append(v.faults[
 func (v *validator) findConflicts() {
 	claims := make(map[string][]int, len(v.members))
 	for i, d := range v.members {
-		if d.Claim != "" {
+		if d.Claim != "" && !d.Remote { // see relateRemote
 			claims[d.Claim] = append(claims[d.Claim], i)
 		}
 	}

@@ -89,6 +89,22 @@ func (c *Cluster) Watch(ctx context.Context, seen func(*v1alpha1.NodeCatalog)) e
 	return c.cache.Start(ctx)
 }
 
+// NodeCatalog returns the NodeCatalog as it is now, nil if there is none. An agent may only list it.
+func (c *Cluster) NodeCatalog(ctx context.Context) (*v1alpha1.NodeCatalog, error) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	var found v1alpha1.NodeCatalogList
+	if err := c.client.List(ctx, &found, client.MatchingFields{"metadata.name": c.node}); err != nil {
+		return nil, err
+	}
+	for i := range found.Items {
+		if found.Items[i].Name == c.node {
+			return &found.Items[i], nil
+		}
+	}
+	return nil, nil
+}
+
 // Catalog fetches a Catalog. The caller verifies it.
 func (c *Cluster) Catalog(ctx context.Context, name string) (*v1alpha1.Catalog, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)

@@ -218,14 +218,13 @@ func (p dscResource) query(ctx context.Context, h resource.Reader, c dscCall) ([
 	return res.Stdout, p.failure(c, res, err)
 }
 
-// run calls a command that changes the host. Calls of one type wait for each other.
+// run calls a command that makes changes.
 func (p dscResource) run(ctx context.Context, h resource.Writer, c dscCall) ([]byte, error) {
 	cmd, err := p.command(ctx, h, c)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
-	cmd.Detached, cmd.Job = true, host.Job{Owner: "ExternalType/" + p.Definition.Name}
-	res, err := h.Run(ctx, cmd)
+	res, err := p.change(ctx, h, cmd)
 	for _, warning := range dsc.Texts(dsc.Messages(res.Stderr), dsc.LevelWarn) {
 		h.Note("warning: " + p.message(warning, c.want) + "\n")
 	}

@@ -71,6 +71,12 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldOf(t, entry)
+}
+
+// newWorldOf is newWorld with another type that has the program entry.
+func newWorldOf(t *testing.T, entry string) *world {
+	t.Helper()
 	h := hosttest.New(t)
 	w := &world{host: h, registry: &registry{t: t, has: map[string]wire.State{}}}
 	h.Handle("entry", w.registry.run)
@@ -114,6 +120,20 @@ func TestOneProcessReadsAndAnotherChangesAllResources(t *testing.T) {
 
 	equal(t, []string{"Entry/a: removed"}, w.Apply(t, `Entry/a {zone: z, id: 1, ensure: absent}`))
 	equal(t, 1, len(w.registry.has))
+}
+
+func TestProgramOfARemoteTypeCannotChangeTheHost(t *testing.T) {
+	t.Parallel()
+
+	w := newWorldOf(t, strings.Replace(entry, "spec:", "spec:\n  scope: Remote", 1))
+	equal(t, []string{"Entry/a: output: stored z:1", "Entry/a: created"}, w.Apply(t, `Entry/a {zone: z, id: 1, ttl: 60}`))
+	var processes []string
+	for _, line := range w.host.Transcript() {
+		if mark, confinement, ok := strings.Cut(line, "/entry"); ok && strings.Contains(confinement, "(") {
+			processes = append(processes, mark[:1]+confinement)
+		}
+	}
+	equal(t, []string{"? (read-only)", "? (read-only, network)", "? (read-only)"}, processes)
 }
 
 func TestAttributesAreCompared(t *testing.T) {

@@ -272,15 +272,25 @@ func (p program) query(ctx context.Context, h resource.Reader, wants []Attribute
 	return p.answers(res, err, wants)
 }
 
-// run has the program change the host. Processes of one type wait for each other.
+// run has the program make changes.
 func (p program) run(ctx context.Context, h resource.Writer, wants []Attributes, request wire.Request) (wire.Answers, error) {
 	cmd, err := p.command(ctx, h, wants, []wire.Request{request})
 	if err != nil {
 		return wire.Answers{}, err
 	}
-	cmd.Detached, cmd.Job = true, host.Job{Owner: "ExternalType/" + p.Definition.Name}
-	res, err := h.Run(ctx, cmd)
+	res, err := p.change(ctx, h, cmd)
 	return p.answers(res, err, wants)
+}
+
+// change runs a command that makes changes. Commands of one type wait for each other. That of a Remote type changes nothing on
+// the host, so it runs where reads do, with the network.
+func (t typed) change(ctx context.Context, h resource.Writer, cmd host.Cmd) (host.Result, error) {
+	if t.IsRemote() {
+		cmd.Confinement.ReadOnly, cmd.Confinement.Network, cmd.Confinement.Sockets = true, true, t.Spec.Access.Sockets
+		return h.Query(ctx, cmd)
+	}
+	cmd.Detached, cmd.Job = true, host.Job{Owner: "ExternalType/" + t.Definition.Name}
+	return h.Run(ctx, cmd)
 }
 
 func (p program) command(ctx context.Context, h host.Reader, wants []Attributes, requests []wire.Request) (host.Cmd, error) {

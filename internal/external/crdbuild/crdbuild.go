@@ -110,8 +110,19 @@ func jsonNames(t reflect.Type) []string {
 	return names
 }
 
-// columns adds the Namevars to the printer columns, before the message.
+// columns adds the Namevars to the printer columns, before the message. A Remote type has the acting node instead of counts,
+// which could be of that node alone.
 func columns(shared []apiextensionsv1.CustomResourceColumnDefinition, d *definition.Definition) []apiextensionsv1.CustomResourceColumnDefinition {
+	if d.IsRemote() {
+		shared = slices.DeleteFunc(slices.Clone(shared), func(c apiextensionsv1.CustomResourceColumnDefinition) bool {
+			return strings.HasPrefix(c.JSONPath, ".status.nodes.") && c.JSONPath != ".status.nodes.selected"
+		})
+		for i := range shared {
+			if shared[i].JSONPath == ".status.nodes.selected" {
+				shared[i] = apiextensionsv1.CustomResourceColumnDefinition{Name: "Node", Type: "string", JSONPath: ".status.actingNode"}
+			}
+		}
+	}
 	var names []apiextensionsv1.CustomResourceColumnDefinition
 	for _, at := range d.Namevars() {
 		names = append(names, apiextensionsv1.CustomResourceColumnDefinition{

@@ -152,6 +152,23 @@ func TestDefinitionIsDeterministic(t *testing.T) {
 	}
 }
 
+func TestDefinitionOfARemoteTypeShowsTheActingNode(t *testing.T) {
+	t.Parallel()
+
+	remote := define(t, strings.Replace(records, "spec:", "spec:\n  scope: Remote", 1))
+	var columns []string
+	for _, c := range build(t, remote).Spec.Versions[0].AdditionalPrinterColumns {
+		columns = append(columns, c.Name+" "+c.JSONPath)
+	}
+	want := []string{
+		"Ensure .spec.ensure", "Node .status.actingNode", `Ready .status.conditions[?(@.type=="Ready")].status`, `Reason .status.conditions[?(@.type=="Ready")].reason`,
+		"Age .metadata.creationTimestamp", "Zone .spec.properties.zone", "Id .spec.properties.id", `Message .status.conditions[?(@.type=="Ready")].message`,
+	}
+	if diff := cmp.Diff(want, columns); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDefinitionLooksLikeThoseOfBuiltInKinds(t *testing.T) {
 	t.Parallel()
 

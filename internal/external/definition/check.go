@@ -70,6 +70,8 @@ func check(t *v1alpha1.ExternalType) error {
 	c.add(t.Spec.Version != "", "spec.version is missing")
 	c.add(t.Spec.Description != "", "spec.description is missing: tell users what the type manages")
 	c.protocol()
+	c.add(slices.Contains([]v1alpha1.ExternalScope{"", v1alpha1.ScopeHost, v1alpha1.ScopeRemote}, t.Spec.Scope),
+		"spec.scope %q is not known: use %s or %s", t.Spec.Scope, v1alpha1.ScopeHost, v1alpha1.ScopeRemote)
 	c.ensure()
 	c.attributes()
 	c.relations()

@@ -49,6 +49,7 @@ func New(t *v1alpha1.ExternalType) (*Definition, error) {
 	}
 	s.Protocol = cmp.Or(s.Protocol, v1alpha1.ProtocolFettle)
 	s.ProgramKind = cmp.Or(s.ProgramKind, s.Kind)
+	s.Scope = cmp.Or(s.Scope, v1alpha1.ScopeHost)
 	s.NamevarSeparator = cmp.Or(s.NamevarSeparator, defaultSeparator)
 	s.TimeoutSeconds = cmp.Or(s.TimeoutSeconds, defaultTimeout)
 	if s.Ensure == nil {
@@ -101,6 +102,9 @@ func ParseRef(ref string) (name, digest string, err error) {
 func (d *Definition) Answers(r v1alpha1.ExternalRequest) bool {
 	return slices.Contains(d.Spec.Requests, r)
 }
+
+// IsRemote reports whether resources describe a device or service, for which one node acts.
+func (d *Definition) IsRemote() bool { return d.Spec.Scope == v1alpha1.ScopeRemote }
 
 // Namevars returns the attributes that identify a resource, in their order.
 func (d *Definition) Namevars() []v1alpha1.ExternalAttribute {

@@ -70,7 +70,11 @@ func (n Node) pending(ref v1alpha1.ResourceRef) string {
 }
 
 // Waiting summarizes the nodes that a deletion waits for. The zero value waits for none.
-type Waiting struct{ nodestatus.Summary }
+type Waiting struct {
+	nodestatus.Summary
+	// Obstacle is why no node removes a resource of a Remote type yet, "" if one does.
+	Obstacle string
+}
 
 // Add adds a node by the state of the resource there; the zero State adds nothing.
 func (w *Waiting) Add(node string, s nodestatus.State) {
@@ -80,11 +84,18 @@ func (w *Waiting) Add(node string, s nodestatus.State) {
 }
 
 // Done reports whether no node is left.
-func (w *Waiting) Done() bool { return w.Counts.Selected == 0 }
+func (w *Waiting) Done() bool { return w.Counts.Selected == 0 && w.Obstacle == "" }
 
 // Outcome returns what the status of the resource is made from. It counts the nodes that the
 // deletion waits for.
 func (w *Waiting) Outcome(o v1alpha1.Resource) conditions.Outcome {
+	command := kubectl.Annotate(v1alpha1.RefOf(o), v1alpha1.AnnotationAbandonCleanup, "true")
+	if w.Obstacle != "" {
+		return conditions.Outcome{
+			Generation: o.GetGeneration(), Summary: w.Summary,
+			Cleanup: fmt.Sprintf("deletionPolicy %s: %s. To delete it without waiting: %s", o.GetTargeting().DeletionPolicy, w.Obstacle, command),
+		}
+	}
 	const named = 3
 	nodes := int(w.Counts.Selected)
 	var names []string
@@ -96,6 +107,6 @@ func (w *Waiting) Outcome(o v1alpha1.Resource) conditions.Outcome {
 		Summary:    w.Summary,
 		Cleanup: fmt.Sprintf("deletionPolicy %s: %d %s yet to clean up: %s. To delete it without waiting: %s",
 			o.GetTargeting().DeletionPolicy, nodes, text.Plural(nodes, "node has", "nodes have"), text.ListOf(nodes, names),
-			kubectl.Annotate(v1alpha1.RefOf(o), v1alpha1.AnnotationAbandonCleanup, "true")),
+			command),
 	}
 }

@@ -23,6 +23,8 @@ type Outcome struct {
 	Problems []compiler.Problem
 	// Selector describes which nodes the resource selects, as people write it.
 	Selector string
+	// ActingNode is the node that acts for a resource of a Remote type, "" for none.
+	ActingNode string
 	// Cleanup explains which nodes a deletion waits for, "" while the resource is not being
 	// deleted.
 	Cleanup string
@@ -34,6 +36,7 @@ func Status(o Outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1
 	s := v1alpha1.ResourceStatus{
 		ObservedGeneration: o.Generation,
 		AppliedGeneration:  before.AppliedGeneration,
+		ActingNode:         o.ActingNode,
 		Nodes:              &o.Counts,
 		Samples:            o.Samples,
 		Conditions:         conditions(o),

@@ -55,6 +55,7 @@ type Snapshot struct {
 	// Retry is when to look again, 0 for never.
 	Retry time.Duration
 
+	remote map[string]time.Duration      // the time limits of Remote types, by kind
 	broken map[v1alpha1.ResourceRef]bool // resources that are not in Resources, because they cannot be decoded
 }
 
@@ -67,6 +68,15 @@ func (s *Snapshot) Lost(ref v1alpha1.ResourceRef) bool {
 	_, readable := s.External[kind]
 	return !readable || s.broken[ref]
 }
+
+// Remote returns the time limit of the programs of a Remote type, and false if the type is missing or not Remote.
+func (s *Snapshot) Remote(kind string) (limit time.Duration, remote bool) {
+	limit, remote = s.remote[kind]
+	return limit, remote
+}
+
+// HasRemote reports whether there are Remote types.
+func (s *Snapshot) HasRemote() bool { return len(s.remote) > 0 }
 
 // Follow reads the cluster. The resources of a new kind are known once they have been listed: see [Snapshot].
 func (k *Kinds) Follow(ctx context.Context, now time.Time) (*Snapshot, error) {
@@ -81,7 +91,7 @@ func (k *Kinds) Follow(ctx context.Context, now time.Time) (*Snapshot, error) {
 	if k.Watches != nil {
 		k.Watches.set(ctx, now, k.definitions)
 	}
-	s := &Snapshot{External: map[string]compiler.ExternalKind{}, Refused: map[v1alpha1.ResourceRef]string{}, broken: map[v1alpha1.ResourceRef]bool{}}
+	s := &Snapshot{External: map[string]compiler.ExternalKind{}, Refused: map[v1alpha1.ResourceRef]string{}, remote: map[string]time.Duration{}, broken: map[v1alpha1.ResourceRef]bool{}}
 	for _, plural := range slices.Sorted(maps.Keys(k.definitions)) {
 		if err := k.add(ctx, s, k.definitions[plural], now); err != nil {
 			return nil, err
@@ -130,14 +140,18 @@ func (k *Kinds) add(ctx context.Context, s *Snapshot, d *definition, now time.Ti
 
 func (k *Kinds) addReadable(s *Snapshot, d *definition, all []*v1alpha1.External) {
 	t := k.types[d.plural]
+	if t != nil && t.definition != nil && t.definition.IsRemote() {
+		s.remote[d.kind] = time.Duration(t.definition.Spec.TimeoutSeconds) * time.Second
+	}
+	_, remote := s.remote[d.kind]
 	if f := t.faultOf(d); f != nil {
-		s.External[d.kind] = compiler.ExternalKind{Fault: f}
+		s.External[d.kind] = compiler.ExternalKind{Fault: f, Remote: remote}
 		for _, r := range all {
 			s.Resources = append(s.Resources, r)
 		}
 		return
 	}
-	s.External[d.kind] = compiler.ExternalKind{Type: t.definition.Ref()}
+	s.External[d.kind] = compiler.ExternalKind{Type: t.definition.Ref(), Remote: remote}
 	s.Kinds = append(s.Kinds, t.kind)
 	complete, failed := t.complete(all)
 	s.Resources = append(s.Resources, complete...)

@@ -126,6 +126,17 @@ func (m *Monitor) Silent(node string) bool {
 	return m.leases[node].silent
 }
 
+// SilentFor returns how long ago the Lease of a silent node expired, by the manager's clock; 0 if the node is not silent.
+func (m *Monitor) SilentFor(node string, now time.Time) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.leases[node]
+	if !l.silent {
+		return 0
+	}
+	return max(now.Sub(m.deadline(l)), 0)
+}
+
 // SilentSince returns the time of a silent node's last heartbeat, as the agent wrote it, in RFC 3339, or "".
 // marked is the former answer: a manager that starts learns from it that the node is silent, unless there has
 // been a heartbeat since.

@@ -3,6 +3,8 @@
 package e2e_test
 
 import (
+	"context"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
@@ -55,19 +57,68 @@ func note(text, more string) string {
 	return `{apiVersion: types.fettle.dev/v1alpha1, kind: Note, metadata: {name: e2e}, spec: {nodeSelector: {}, properties: {text: ` + text + `}` + more + `}}`
 }
 
+// lamps is a Remote type whose lamps are always on.
+const lamps = `
+apiVersion: fettle.dev/v1alpha1
+kind: ExternalType
+metadata: {name: lamps}
+spec:
+  kind: Lamp
+  version: 1.0.0
+  description: Manages a lamp.
+  scope: Remote
+  timeoutSeconds: 10
+  attributes:
+  - {name: name, description: Its name., behaviour: Namevar, schema: {type: string}}
+  providers:
+  - {name: sh, command: [./lamp.sh]}
+  source:
+    files:
+      lamp.sh: |
+        #!/bin/sh
+        while IFS= read -r line; do
+          case $line in
+          *'"request":"hello"'*) echo '{"answer":"hello","protocol":"Fettle/1"}' ;;
+          *'"request":"get"'*) echo '{"answer":"get","name":"e2e","state":{"name":"e2e"}}' ;;
+          esac
+        done
+`
+
+// install installs an ExternalType and its definition.
+func install(ctx context.Context, manifest string) {
+	GinkgoHelper()
+	var typ v1alpha1.ExternalType
+	Expect(yaml.UnmarshalStrict([]byte(manifest), &typ)).To(Succeed())
+	d, err := definition.New(&typ)
+	Expect(err).NotTo(HaveOccurred())
+	crd, err := crdbuild.Build(d)
+	Expect(err).NotTo(HaveOccurred())
+	text, err := yaml.Marshal(crd)
+	Expect(err).NotTo(HaveOccurred())
+	apply(ctx, string(text))
+	apply(ctx, manifest)
+	kubectl(ctx, "wait", "--for=condition=Established", "crd/"+typ.Name+".types.fettle.dev")
+}
+
 var _ = Describe("A type of the user", func() {
+	It("has one acting node for what is not a node, and another one when that goes away", Label("external"), func(ctx SpecContext) {
+		install(ctx, lamps)
+		for _, n := range c.Nodes() {
+			kubectl(ctx, "label", "node", n.Name, "lamp=yes")
+			DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "label", "node", n.Name, "lamp-") })
+		}
+		apply(ctx, `{apiVersion: types.fettle.dev/v1alpha1, kind: Lamp, metadata: {name: e2e}, spec: {nodeSelector: {matchLabels: {lamp: "yes"}}}}`)
+		ready(ctx, "lamp/e2e", "externaltype/lamps")
+		acting := func() string { return kubectl(ctx, "get", "lamp", "e2e", "-o", "jsonpath={.status.actingNode}") }
+		first := acting()
+		Expect(first).NotTo(BeEmpty())
+		kubectl(ctx, "label", "node", first, "lamp-")
+		Eventually(acting).WithContext(ctx).Should(And(Not(BeEmpty()), Not(Equal(first))))
+		ready(ctx, "lamp/e2e")
+	}, NodeTimeout(4*soon))
+
 	It("is installed in a running cluster, and manages resources like a built-in one", Label("external"), func(ctx SpecContext) {
-		var typ v1alpha1.ExternalType
-		Expect(yaml.UnmarshalStrict([]byte(notes), &typ)).To(Succeed())
-		d, err := definition.New(&typ)
-		Expect(err).NotTo(HaveOccurred())
-		crd, err := crdbuild.Build(d)
-		Expect(err).NotTo(HaveOccurred())
-		text, err := yaml.Marshal(crd)
-		Expect(err).NotTo(HaveOccurred())
-		apply(ctx, string(text))
-		apply(ctx, notes)
-		kubectl(ctx, "wait", "--for=condition=Established", "crd/notes.types.fettle.dev")
+		install(ctx, notes)
 		apply(ctx, note("hello", ", deletionPolicy: Delete"))
 		ready(ctx, "note/e2e", "externaltype/notes")
 		for _, n := range c.Nodes() {

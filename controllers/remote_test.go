@@ -1,0 +1,297 @@
+package controllers_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// remote has resources describe something that is not a node. Its programs have a minute.
+func remote(s *v1alpha1.ExternalTypeSpec) {
+	s.Scope, s.TimeoutSeconds = v1alpha1.ScopeRemote, 60
+}
+
+// agents creates nodes, and has their agents report.
+func agents(ctx context.Context, w *world, role string, names ...string) {
+	GinkgoHelper()
+	for _, name := range names {
+		create(ctx, node(name, role))
+	}
+	w.pass(ctx)
+	for _, name := range names {
+		beats(w, name)
+		applied(ctx, name)
+	}
+}
+
+// beats has the agent of a node renew its Lease.
+func beats(w *world, name string) {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &metav1.MicroTime{Time: w.clock.Now()}, new(int32(60))
+	w.fleet.Heartbeats.Observe(lease, w.clock.Now())
+}
+
+// acts returns the nodes that are given a zone, and those that are told to stop.
+func acts(ctx context.Context, zone string, nodes ...string) (acting, stopping []string) {
+	GinkgoHelper()
+	for _, name := range nodes {
+		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
+		for _, e := range nc.Spec.Entries {
+			if e.Name == zone {
+				acting = append(acting, name)
+			}
+		}
+		for _, held := range nc.Spec.Withheld {
+			if held.Ref == v1alpha1.ResourceRef("DNSZone/"+zone) {
+				stopping = append(stopping, name)
+			}
+		}
+	}
+	return acting, stopping
+}
+
+// actingNode returns the status of a zone: its actingNode.
+func actingNode(ctx context.Context, name string) string {
+	GinkgoHelper()
+	o := zone(name, "{}")
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+	node, _, err := unstructured.NestedString(o.Object, "status", "actingNode")
+	Expect(err).NotTo(HaveOccurred())
+	return node
+}
+
+var _ = Describe("A resource of a Remote type", func() {
+	all := []string{"n1", "n2", "n3"}
+	const everyNodeOrphan = `{"nodeSelector": {}, "deletionPolicy": "Orphan"}`
+
+	It("has one acting node, which stays while it is heard", func(ctx SpecContext) {
+		w := newWorld()
+		define(ctx, zones())
+		create(ctx, zoneType(remote), node("n0", "no-agent"))
+		agents(ctx, w, "dns", all...)
+		create(ctx, zone("example", everyNodeOrphan))
+		w.pass(ctx)
+		acting, _ := acts(ctx, "example", append(all, "n0")...)
+		Expect(acting).To(HaveLen(1))
+		Expect(acting).NotTo(Equal([]string{"n0"}), "no agent runs there")
+		Expect(actingNode(ctx, "example")).To(Equal(acting[0]))
+		applied(ctx, acting[0])
+		w.pass(ctx)
+		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Ready=True InSync"))
+
+		By("nodes come and go, and the manager is another one")
+		before := versions(ctx)
+		w = successor(w)
+		w.pass(ctx)
+		Expect(versions(ctx)).To(Equal(before))
+		agents(ctx, w, "dns", "n4", "n5", "n6", "n7")
+		w.pass(ctx)
+		now, stopping := acts(ctx, "example", append(all, "n4", "n5", "n6", "n7")...)
+		Expect(now).To(Equal(acting))
+		Expect(stopping).To(BeEmpty())
+	})
+
+	It("moves from a silent node when its programs have ended, and nothing is removed", func(ctx SpecContext) {
+		w := newWorld()
+		define(ctx, zones())
+		create(ctx, zoneType(remote))
+		agents(ctx, w, "dns", all...)
+		create(ctx, zone("example", `{"nodeSelector": {}, "deletionPolicy": "Delete"}`))
+		w.pass(ctx)
+		first, _ := acts(ctx, "example", all...)
+		Expect(first).To(HaveLen(1))
+		applied(ctx, first[0])
+		others := func() {
+			for _, name := range all {
+				if name != first[0] {
+					beats(w, name)
+				}
+			}
+		}
+		w.passAfter(ctx, 40*time.Second)
+		others()
+		wait := w.passAfter(ctx, 30*time.Second) // the Lease has expired
+		acting, stopping := acts(ctx, "example", all...)
+		Expect(acting).To(BeEmpty())
+		Expect(stopping).To(Equal(first))
+		wait = min(wait, w.pass(ctx))
+		Expect(wait).To(BeNumerically("<=", time.Minute))
+		others()
+		w.passAfter(ctx, 20*time.Second)
+		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Reconciling=True Moving"))
+		others()
+		w.passAfter(ctx, 40*time.Second)
+		acting, stopping = acts(ctx, "example", all...)
+		Expect(acting).To(HaveLen(1))
+		Expect(acting).NotTo(Equal(first))
+		Expect(stopping).To(BeEmpty())
+		for _, name := range all {
+			Expect(cleanups(ctx, name)).To(BeEmpty())
+		}
+		Expect(actingNode(ctx, "example")).To(Equal(acting[0]))
+
+		By("the first node comes back")
+		beats(w, first[0])
+		w.pass(ctx)
+		now, _ := acts(ctx, "example", all...)
+		Expect(now).To(Equal(acting))
+	})
+
+	It("moves from a node that it no longer selects once that confirms it", func(ctx SpecContext) {
+		w := newWorld()
+		define(ctx, zones())
+		create(ctx, zoneType(remote))
+		agents(ctx, w, "dns", all...)
+		create(ctx, secret("dns", "key", "marker-of-a-secret"),
+			zone("example", `{"nodeSelector": {"matchLabels": {"role": "dns"}}, "acceptSelfLabelledNodes": true, "propertiesFrom": [{"name": "key", "secretKeyRef": {"namespace": "default", "name": "dns", "key": "key"}}]}`))
+		for _, name := range all {
+			publishKey(ctx, name)
+		}
+		w.pass(ctx)
+		first, _ := acts(ctx, "example", all...)
+		Expect(first).To(HaveLen(1))
+		Expect(sealedFor(ctx, NewWithT(GinkgoT()), first[0])).To(HaveKey("DNSZone/example"))
+		applied(ctx, first[0])
+		relabel(ctx, first[0], "web")
+		w.pass(ctx)
+		w.pass(ctx)
+		acting, stopping := acts(ctx, "example", all...)
+		Expect(acting).To(BeEmpty())
+		Expect(stopping).To(Equal(first))
+		Expect(sealedFor(ctx, NewWithT(GinkgoT()), first[0])).To(BeEmpty())
+		Expect(messageOfZone(ctx, "example")).To(HaveSuffix("takes over once " + first[0] + " has stopped acting for it"))
+
+		applied(ctx, first[0])
+		w.pass(ctx)
+		acting, stopping = acts(ctx, "example", all...)
+		Expect(acting).To(HaveLen(1))
+		Expect(stopping).To(BeEmpty())
+		for _, name := range all {
+			applied(ctx, name)
+		}
+
+		By("no node is left")
+		for _, name := range all {
+			relabel(ctx, name, "web")
+		}
+		w.pass(ctx)
+		_, stopping = acts(ctx, "example", all...)
+		Expect(stopping).To(Equal(acting))
+		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElements("Ready=False NoNodesSelected", "Stalled=True NoNodesSelected"))
+		Expect(actingNode(ctx, "example")).To(BeEmpty())
+	})
+
+	It("is removed by its acting node when it is deleted, wherever that is", func(ctx SpecContext) {
+		w := newWorld()
+		define(ctx, zones())
+		create(ctx, zoneType(remote))
+		agents(ctx, w, "dns", all...)
+		create(ctx, zone("example", `{"nodeSelector": {}, "deletionPolicy": "Delete"}`))
+		w.pass(ctx)
+		first, _ := acts(ctx, "example", all...)
+		applied(ctx, first[0])
+		w.pass(ctx)
+		Expect(has(ctx, first[0])).To(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
+		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), first[0]).Spec.Entries[0].DeletionPolicy).To(BeEmpty(), "it is the manager that deletes")
+
+		o := zone("example", "{}")
+		Expect(k8s.Delete(ctx, o)).To(Succeed())
+		w.pass(ctx)
+		Expect(has(ctx, first[0])).To(Equal(map[string]string{"DNSZone/example": `{"ensure":"absent","ttl":700}`}))
+		Expect(messageOfZone(ctx, "example")).To(ContainSubstring("deletionPolicy Delete: 1 node has yet to clean up: " + first[0]))
+
+		By("the acting node goes away meanwhile")
+		Expect(k8s.Delete(ctx, node(first[0], ""))).To(Succeed())
+		w.pass(ctx)
+		var left []string
+		for _, name := range all {
+			if name != first[0] {
+				left = append(left, name)
+			}
+		}
+		second, _ := acts(ctx, "example", left...)
+		Expect(second).To(HaveLen(1))
+		applied(ctx, second[0], v1alpha1.ResourceReport{Ref: "DNSZone/example", State: v1alpha1.StateFailed, Message: "refused"})
+		w.pass(ctx)
+		Expect(messageOfZone(ctx, "example")).To(ContainSubstring("refused"))
+		beats(w, second[0])
+		applied(ctx, second[0])
+		w.pass(ctx)
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Satisfy(apierrors.IsNotFound))
+		w.pass(ctx)
+		Expect(has(ctx, second[0])).To(BeEmpty())
+	})
+
+	It("waits with its deletion for a node that can remove it, unless told otherwise", func(ctx SpecContext) {
+		w := newWorld()
+		define(ctx, zones())
+		create(ctx, zoneType(remote), zone("example", `{"nodeSelector": {}, "deletionPolicy": "Delete"}`))
+		w.pass(ctx)
+		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True NoNodesSelected"))
+		o := zone("example", "{}")
+		Expect(k8s.Delete(ctx, o)).To(Succeed())
+		w.pass(ctx)
+		Expect(messageOfZone(ctx, "example")).To(HavePrefix("deletionPolicy Delete: no node matches its nodeSelector"))
+		Expect(k8s.Patch(ctx, o, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"fettle.dev/abandon-cleanup":"true"}}}`)))).To(Succeed())
+		w.pass(ctx)
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Satisfy(apierrors.IsNotFound))
+	})
+
+	It("moves from a disabled node", func(ctx SpecContext) {
+		w := newWorld()
+		define(ctx, zones())
+		create(ctx, zoneType(remote), zone("example", everyNodeOrphan))
+		agents(ctx, w, "dns", all...)
+		w.pass(ctx)
+		first, _ := acts(ctx, "example", all...)
+		Expect(first).To(HaveLen(1))
+		disable := func() {
+			setStatus(ctx, first[0], func(s *v1alpha1.NodeCatalogStatus) {
+				s.ObservedGeneration = nodeCatalog(ctx, NewWithT(GinkgoT()), first[0]).Generation
+				s.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "Disabled", Message: "maintenance", LastTransitionTime: metav1.NewTime(w.clock.Now())}}
+			})
+		}
+		disable()
+		w.pass(ctx)
+		acting, stopping := acts(ctx, "example", all...)
+		Expect(acting).To(BeEmpty())
+		Expect(stopping).To(Equal(first))
+		disable()
+		w.pass(ctx)
+		acting, _ = acts(ctx, "example", all...)
+		Expect(acting).To(HaveLen(1))
+		Expect(acting).NotTo(Equal(first))
+	})
+
+	It("cannot become one of each node", func(ctx SpecContext) {
+		define(ctx, zones())
+		t := zoneType(remote)
+		create(ctx, t)
+		t.Spec.Scope = ""
+		Expect(k8s.Update(ctx, t)).To(MatchError(ContainSubstring("scope cannot be changed: define another kind")))
+	})
+})
+
+// messageOfZone returns the message of a zone's condition Ready.
+func messageOfZone(ctx context.Context, name string) string {
+	GinkgoHelper()
+	o := zone(name, "{}")
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	Expect(err).NotTo(HaveOccurred())
+	for _, c := range conditions {
+		if c := c.(map[string]any); c["type"] == "Ready" {
+			return c["message"].(string)
+		}
+	}
+	return ""
+}

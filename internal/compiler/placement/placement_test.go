@@ -1,0 +1,255 @@
+package placement_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler/placement"
+)
+
+type (
+	ref   = v1alpha1.ResourceRef
+	refs  = []v1alpha1.ResourceRef
+	holds = map[v1alpha1.ResourceRef]placement.Hold
+)
+
+const (
+	acting   = placement.Acting
+	stopping = placement.Stopping
+	stopped  = placement.Stopped
+)
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+
+	able := func(name string, has holds) placement.Node { return placement.Node{Name: name, Able: true, Holds: has} }
+	lost := func(name string, has holds) placement.Node { return placement.Node{Name: name, Holds: has} }
+	ab := []string{"a", "b"}
+	for name, tt := range map[string]struct {
+		resources []placement.Resource
+		nodes     []placement.Node
+		want      map[ref]placement.Place
+	}{
+		"a resource that selects no node is nowhere": {
+			resources: []placement.Resource{{Ref: "Zone/x"}},
+			nodes:     []placement.Node{able("a", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {}},
+		},
+		"no node without an agent is chosen": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{lost("a", nil), able("b", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {Node: "b"}},
+		},
+		"nor is one if there is no other": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{lost("a", nil), lost("b", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {}},
+		},
+		"the acting node stays": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}, {Ref: "Zone/y", Candidates: ab}},
+			nodes:     []placement.Node{able("a", holds{"Zone/x": acting}), able("b", holds{"Zone/y": acting})},
+			want:      map[ref]placement.Place{"Zone/x": {Node: "a"}, "Zone/y": {Node: "b"}},
+		},
+		"it stays also without an agent if no other node has one": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{lost("a", holds{"Zone/x": acting}), lost("b", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {Node: "a"}},
+		},
+		"first, the acting node is to stop": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{lost("a", holds{"Zone/x": acting}), able("b", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
+		},
+		"until it has stopped, the next one waits": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{lost("a", holds{"Zone/x": stopping}), able("b", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
+		},
+		"then the next one acts": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{lost("a", holds{"Zone/x": stopped}), able("b", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {Node: "b"}},
+		},
+		"a node that comes back before it has stopped goes on": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{able("a", holds{"Zone/x": stopping}), able("b", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {Node: "a"}},
+		},
+		"a node that comes back later is told to stop until it confirms, and the acting one goes on": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{able("a", holds{"Zone/x": stopping}), able("b", holds{"Zone/x": acting})},
+			want:      map[ref]placement.Place{"Zone/x": {Node: "b", Stops: []string{"a"}}},
+		},
+		"a node that is not selected any more is to stop": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: []string{"b"}}},
+			nodes:     []placement.Node{able("a", holds{"Zone/x": acting}), able("b", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
+		},
+		"also if no other is selected": {
+			resources: []placement.Resource{{Ref: "Zone/x"}},
+			nodes:     []placement.Node{able("a", holds{"Zone/x": acting})},
+			want:      map[ref]placement.Place{"Zone/x": {Stops: []string{"a"}}},
+		},
+		"related resources have one node, that of most of them": {
+			resources: []placement.Resource{
+				{Ref: "Record/1", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Record/2", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: ab},
+			},
+			nodes: []placement.Node{able("a", holds{"Record/1": acting}), able("b", holds{"Zone/x": acting, "Record/2": acting})},
+			want: map[ref]placement.Place{
+				"Record/1": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}, "Record/2": {Node: "b"}, "Zone/x": {Node: "b"},
+			},
+		},
+		"a new resource waits for those that it is related to": {
+			resources: []placement.Resource{{Ref: "Record/1", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{lost("a", holds{"Zone/x": acting}), able("b", nil)},
+			want: map[ref]placement.Place{
+				"Record/1": {Next: "b", Waits: []string{"a"}}, "Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}},
+			},
+		},
+		"related resources act on a node that all of them select": {
+			resources: []placement.Resource{{Ref: "Record/1", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: []string{"b", "c"}}},
+			nodes:     []placement.Node{able("a", nil), able("b", nil), able("c", nil)},
+			want:      map[ref]placement.Place{"Record/1": {Node: "b"}, "Zone/x": {Node: "b"}},
+		},
+		"without such a node, each has its own": {
+			resources: []placement.Resource{{Ref: "Record/1", Candidates: []string{"a"}, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: []string{"b"}}},
+			nodes:     []placement.Node{able("a", nil), able("b", nil)},
+			want:      map[ref]placement.Place{"Record/1": {Node: "a"}, "Zone/x": {Node: "b"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, placement.Decide(tt.resources, tt.nodes)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestResourcesSpreadOverNodesAndStayWhereOthersComeAndGo(t *testing.T) {
+	t.Parallel()
+
+	const resources, nodes = 1000, 10
+	fleet := func(n int) (all []placement.Node) {
+		for i := range n {
+			all = append(all, placement.Node{Name: fmt.Sprintf("n%02d", i), Able: true})
+		}
+		return all
+	}
+	place := func(n int) map[ref]placement.Place {
+		var names []string
+		for _, node := range fleet(n) {
+			names = append(names, node.Name)
+		}
+		var all []placement.Resource
+		for i := range resources {
+			all = append(all, placement.Resource{Ref: ref(fmt.Sprintf("Zone/%d", i)), Candidates: names})
+		}
+		return placement.Decide(all, fleet(n))
+	}
+	counts, before, moved := map[string]int{}, place(nodes), 0
+	for ref, after := range place(nodes + 1) {
+		counts[before[ref].Node]++
+		if after.Node != before[ref].Node {
+			moved++
+		}
+	}
+	for _, n := range fleet(nodes) {
+		if c := counts[n.Name]; c < 60 || c > 140 {
+			t.Errorf("%s acts for %d of %d resources", n.Name, c, resources)
+		}
+	}
+	if moved > 140 {
+		t.Errorf("one node more would move %d of %d resources", moved, resources)
+	}
+}
+
+// A simulated fleet follows the decisions with delays, and nodes come and go. What a node was told to do is what it does until it
+// has confirmed something else, or was silent for long enough.
+func TestNoTwoNodesActAtATime(t *testing.T) {
+	t.Parallel()
+
+	const nodes = 4
+	all := []ref{"Record/1", "Record/2", "Zone/x", "Zone/y"}
+	moves := 0
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		told, does, silent := make([]holds, nodes), make([]holds, nodes), make([]int, nodes)
+		for i := range nodes {
+			told[i], does[i] = holds{}, holds{}
+		}
+		last := map[ref]int{}
+		for step := range 200 {
+			var in []placement.Node
+			for i := range nodes {
+				n := placement.Node{Name: fmt.Sprint(i), Able: silent[i] == 0, Holds: holds{}}
+				for r, h := range told[i] {
+					if h == stopping && (does[i][r] != acting || silent[i] > 3) {
+						h = stopped
+					}
+					n.Holds[r] = h
+				}
+				in = append(in, n)
+			}
+			var resources []placement.Resource
+			for _, r := range all {
+				var candidates []string
+				for i := range nodes {
+					if random.IntN(20) > 0 {
+						candidates = append(candidates, fmt.Sprint(i))
+					}
+				}
+				resources = append(resources, placement.Resource{Ref: r, Candidates: candidates, With: map[ref]refs{"Record/1": {"Zone/x"}, "Record/2": {"Zone/x"}}[r]})
+			}
+			places := placement.Decide(resources, in)
+			for i := range nodes {
+				told[i] = holds{}
+				for r, p := range places {
+					if p.Node == fmt.Sprint(i) {
+						told[i][r] = acting
+					} else if slices.Contains(p.Stops, fmt.Sprint(i)) {
+						told[i][r] = stopping
+					}
+				}
+			}
+			for i := range nodes {
+				switch {
+				case silent[i] > 0 && random.IntN(3) == 0:
+					silent[i] = 0
+					does[i] = told[i] // a fence keeps it from acting until it knows
+				case silent[i] > 0:
+					if silent[i]++; silent[i] > 3 {
+						does[i] = holds{} // its programs have ended
+					}
+				case random.IntN(10) == 0:
+					silent[i] = 1
+				case random.IntN(2) == 0:
+					does[i] = told[i]
+				}
+			}
+			for _, r := range all {
+				var active []int
+				for i := range nodes {
+					if does[i][r] == acting {
+						active = append(active, i)
+					}
+				}
+				if len(active) > 1 {
+					t.Fatalf("seed %d, step %d: the nodes %v act for %s", seed, step, active, r)
+				}
+				if len(active) == 1 && last[r] != active[0] {
+					moves++
+					last[r] = active[0]
+				}
+			}
+		}
+	}
+	if moves < 1000 {
+		t.Errorf("resources moved only %d times: the test proves little", moves)
+	}
+}

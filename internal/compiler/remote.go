@@ -1,0 +1,179 @@
+package compiler
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler/fault"
+	"github.com/fettle-dev/fettle/internal/compiler/placement"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// setRemote notes that one node acts for a draft. Nodes never remove what it describes by themselves: the resource is
+// compiled as absent while it is being deleted.
+func (d *Draft) setRemote(r v1alpha1.Resource) {
+	d.Remote, d.Leaving = true, r.GetDeletionTimestamp() != nil
+	d.Entry.DeletionPolicy = ""
+	if r.GetTargeting().DeletionPolicy == v1alpha1.DeletionRestore {
+		d.Fault = fault.New(v1alpha1.ReasonInvalidSpec, "deletionPolicy Restore needs what a node has saved, and another node may act by then: use Delete or Orphan")
+	}
+}
+
+// relateRemote relates the resources of Remote types among each other, finds conflicts, and has those that are leaving
+// removed in the reverse of their order.
+func (r *Revision) relateRemote() {
+	claims, keys := map[string][]*Draft{}, map[[2]string]*Draft{}
+	var all []*Draft
+	for _, d := range r.Drafts {
+		if !d.Remote {
+			continue
+		}
+		all = append(all, d)
+		if d.Claim != "" {
+			claims[d.Claim] = append(claims[d.Claim], d)
+		}
+		if d.Bound != nil {
+			for _, name := range d.Bound.Keys() {
+				keys[[2]string{d.Entry.Kind, name}] = d
+			}
+		}
+	}
+	for _, claimants := range claims {
+		failClaimants(claimants)
+	}
+	byRef := map[v1alpha1.ResourceRef]*Draft{}
+	for _, d := range all {
+		byRef[d.Ref] = d
+	}
+	for _, d := range all {
+		for _, o := range d.related(byRef, keys) {
+			d.With = append(d.With, o.draft.Ref)
+			if d.Leaving && o.draft.Leaving {
+				d.reverse(o)
+			}
+		}
+	}
+}
+
+// failClaimants fails resources that describe the same thing, whichever nodes they select. One that is leaving gives way
+// to the others.
+func failClaimants(claimants []*Draft) {
+	for _, d := range claimants {
+		var others []v1alpha1.ResourceRef
+		for _, o := range claimants {
+			if o != d && (d.Leaving || !o.Leaving) {
+				others = append(others, o.Ref)
+			}
+		}
+		if len(others) > 0 && d.Fault == nil {
+			d.Fault = fault.New(v1alpha1.ReasonConflict, "%s is also claimed by %s, and identifies one thing whichever node acts for it: keep one", d.Property, text.List(others))
+			d.Fault.Others = others
+		}
+	}
+}
+
+// A relative is another resource that a draft is related to.
+type relative struct {
+	draft *Draft
+	first bool // it comes before the draft
+}
+
+// related returns the resources of Remote types that a draft is related to, by what authors wrote and automatically.
+func (d *Draft) related(byRef map[v1alpha1.ResourceRef]*Draft, keys map[[2]string]*Draft) []relative {
+	var all []relative
+	add := func(o *Draft, first bool) {
+		if o != nil && o != d && !slices.ContainsFunc(all, func(r relative) bool { return r.draft == o }) {
+			all = append(all, relative{o, first})
+		}
+	}
+	for _, e := range d.Edges {
+		add(byRef[e.Ref], e.First)
+	}
+	if d.Bound != nil {
+		for _, rel := range d.Bound.Relations() {
+			for _, name := range rel.Names {
+				add(keys[[2]string{rel.Kind, name}], rel.Relation == resource.Require || rel.Relation == resource.Subscribe)
+			}
+		}
+	}
+	return all
+}
+
+// reverse has a draft removed before a relative that was created before it, and after one that was created after it. An edge
+// that is written takes precedence over an automatic one.
+func (d *Draft) reverse(o relative) {
+	without := func(refs []v1alpha1.ResourceRef) []v1alpha1.ResourceRef {
+		return slices.DeleteFunc(slices.Clone(refs), func(ref v1alpha1.ResourceRef) bool { return ref == o.draft.Ref })
+	}
+	e := v1alpha1.Edges{}
+	if d.Entry.Edges != nil {
+		e = *d.Entry.Edges
+	}
+	e = v1alpha1.Edges{Require: without(e.Require), Before: without(e.Before), Notify: without(e.Notify), Subscribe: without(e.Subscribe)}
+	if o.first {
+		e.Before = sorted(append(e.Before, o.draft.Ref))
+	} else {
+		e.Require = sorted(append(e.Require, o.draft.Ref))
+	}
+	d.Entry.Edges, d.Edges = &e, edgesOf(&e)
+	if d.PerNode != nil {
+		d.PerNode.entry.Edges = &e
+	}
+}
+
+// place adds each target of a Remote type to the node that acts for it. selected has the nodes that each target selects.
+func (a *assigner) place(selected map[*Target][]*nodeAssignment) {
+	var resources []placement.Resource
+	nodes := map[string]*nodeAssignment{}
+	for _, n := range a.nodes {
+		nodes[n.Name] = n
+	}
+	for _, t := range a.revision.Targets {
+		if t.Remote == nil {
+			continue
+		}
+		r := placement.Resource{Ref: t.Remote.Ref, With: t.Remote.With}
+		for _, n := range selected[t] {
+			r.Candidates = append(r.Candidates, n.Name)
+		}
+		resources = append(resources, r)
+	}
+	if len(resources) == 0 {
+		return
+	}
+	candidates := make([]placement.Node, len(a.nodes))
+	for i, n := range a.nodes {
+		candidates[i] = n.Acts
+		candidates[i].Name = n.Name
+	}
+	places := placement.Decide(resources, candidates)
+	for _, t := range a.revision.Targets {
+		if t.Remote == nil {
+			continue
+		}
+		p := places[t.Remote.Ref]
+		for _, name := range p.Stops {
+			nodes[name].stops = append(nodes[name].stops, t.Remote.Ref)
+		}
+		switch {
+		case p.Node != "":
+			nodes[p.Node].add(t, nil)
+			delete(a.unplaced, t.Remote)
+		case a.unplaced[t.Remote] == nil:
+			a.unplaced[t.Remote] = unplaced(p, len(selected[t]))
+		}
+	}
+}
+
+// unplaced explains why no node acts for a resource.
+func unplaced(p placement.Place, candidates int) *fault.Fault {
+	switch {
+	case p.Next != "":
+		return fault.New(v1alpha1.ReasonMoving, "node %s takes over once %s has stopped acting for it", p.Next, strings.Join(p.Waits, ", "))
+	case candidates == 0:
+		return fault.New(v1alpha1.ReasonNoNodesSelected, "no node matches its nodeSelector and when, so none acts for it: select at least one")
+	}
+	return fault.New(v1alpha1.ReasonNoActingNode, "waits for a node: it selects %s, and none has an agent that is heard and not disabled", text.Count(candidates, "node"))
+}

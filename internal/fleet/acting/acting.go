@@ -1,0 +1,82 @@
+// Package acting derives which nodes can act for resources of Remote types, and which have stopped, from what managers have
+// written to NodeCatalogs and what agents report.
+//
+// A node that is told to stop may be in the middle of a run. It has stopped when it reports that it has applied
+// what it was told. Of a silent node, that follows from time: its agent starts no program of a Remote type once its Lease has
+// expired, and a program that it started before has a deadline.
+package acting
+
+import (
+	"strings"
+	"time"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler/placement"
+	"github.com/fettle-dev/fettle/internal/fleet/limits"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+)
+
+// A Node is what is known of a node.
+type Node struct {
+	Spec       v1alpha1.NodeCatalogSpec // as it was written last
+	Generation int64                    // of Spec
+	Applied    bool                     // the node reports that it has applied Spec
+	Reported   *v1alpha1.NodeCatalog
+	Silent     bool
+	SilentFor  time.Duration // since its Lease expired
+}
+
+// Holds returns what a node means for placements, and when that changes because time passes, 0 for never. deadline returns the
+// time limit of the programs of a kind, and false if the kind is not Remote.
+func (n Node) Holds(deadline func(kind string) (time.Duration, bool)) (is placement.Node, next time.Duration) {
+	_, disabled := nodestatus.Disabled(n.Reported)
+	is = placement.Node{
+		Able:  n.Reported != nil && n.Reported.Status.AgentVersion != "" && !n.Silent && !disabled,
+		Holds: map[v1alpha1.ResourceRef]placement.Hold{},
+	}
+	stopped := n.Applied || disabled && n.Reported.Status.ObservedGeneration >= n.Generation
+	for _, e := range n.Spec.Entries {
+		if _, remote := deadline(e.Kind); remote {
+			is.Holds[e.Ref()] = placement.Acting
+		}
+	}
+	var wait limits.Wait
+	for _, w := range n.Spec.Withheld {
+		kind, _, _ := strings.Cut(string(w.Ref), "/")
+		limit, remote := deadline(kind)
+		switch {
+		case !remote:
+		case stopped, n.Silent && n.SilentFor >= limit:
+			is.Holds[w.Ref] = placement.Stopped
+		default:
+			is.Holds[w.Ref] = placement.Stopping
+			if n.Silent {
+				wait.Add(limit - n.SilentFor)
+			}
+		}
+	}
+	return is, time.Duration(wait)
+}
+
+// News reports whether what a node reports may change placements.
+func News(before, now *v1alpha1.NodeCatalog) bool {
+	_, was := nodestatus.Disabled(before)
+	_, is := nodestatus.Disabled(now)
+	if was != is || (before.Status.AgentVersion == "") != (now.Status.AgentVersion == "") {
+		return true
+	}
+	for _, w := range now.Spec.Withheld {
+		if w.Reason == v1alpha1.ReasonMoving {
+			return before.Status.AppliedGeneration != now.Status.AppliedGeneration || before.Status.ObservedGeneration != now.Status.ObservedGeneration
+		}
+	}
+	return false
+}
+
+// Removal returns a resource that is being deleted as it is compiled: absent, so that its acting node removes what it
+// describes.
+func Removal(o *v1alpha1.External) *v1alpha1.External {
+	gone := o.DeepCopyObject().(*v1alpha1.External)
+	gone.Spec.Ensure = "absent"
+	return gone
+}
