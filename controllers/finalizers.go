@@ -86,8 +86,7 @@ func (r *Fleet) waitingDeletions(s *snapshot) map[v1alpha1.Resource]*cleanup.Wai
 			nodes = r.unsettledNodes(s)
 		}
 		all[o] = &cleanup.Waiting{}
-		abandoned := o.GetAnnotations()[v1alpha1.AnnotationAbandonCleanup] == "true" || r.uninstall.kinds[o.KindName()] || s.external.Lost(v1alpha1.RefOf(o))
-		if abandoned {
+		if r.isAbandoned(s, o) {
 			continue
 		}
 		for _, n := range nodes {
@@ -95,6 +94,11 @@ func (r *Fleet) waitingDeletions(s *snapshot) map[v1alpha1.Resource]*cleanup.Wai
 		}
 	}
 	return all
+}
+
+// isAbandoned reports whether the deletion of a resource waits for no node, whatever that has left to do.
+func (r *Fleet) isAbandoned(s *snapshot, o v1alpha1.Resource) bool {
+	return o.GetAnnotations()[v1alpha1.AnnotationAbandonCleanup] == "true" || r.uninstall.kinds[o.KindName()] || s.external.Lost(v1alpha1.RefOf(o))
 }
 
 // waitingRemoval returns what the deletion of a resource of a Remote type waits for: its acting node, or one that could be

@@ -122,16 +122,7 @@ func (r *Fleet) nodeCatalogEvents() handler.EventHandler {
 // what happened on the node, within the node's quota.
 func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 	quota := r.quotas.Of(now.Name, r.Clock)
-	for _, e := range conditions.NodeEvents(before.Status, now.Status) {
-		if ref, ok := e.Drift(); ok {
-			r.drifts.Note(ref, now.Name)
-		}
-		if quota.Events.TryAccept() {
-			conditions.Record(r.Recorder, now, e)
-		} else {
-			r.Metrics.droppedEvents.Inc()
-		}
-	}
+	r.recordEvents(before, now, quota)
 	switch {
 	case before.Generation != now.Generation: // not the node's doing
 		r.enqueueCompile(q)
@@ -148,6 +139,19 @@ func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 			after = limits.ReconcilePeriod
 		}
 		enqueue(q, after)
+	}
+}
+
+func (r *Fleet) recordEvents(before, now *v1alpha1.NodeCatalog, quota limits.NodeQuota) {
+	for _, e := range conditions.NodeEvents(before.Status, now.Status) {
+		if ref, ok := e.Drift(); ok {
+			r.drifts.Note(ref, now.Name)
+		}
+		if quota.Events.TryAccept() {
+			conditions.Record(r.Recorder, now, e)
+		} else {
+			r.Metrics.droppedEvents.Inc()
+		}
 	}
 }
 

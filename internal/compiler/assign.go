@@ -47,8 +47,16 @@ func newAssigner(r *Revision, nodes []*evalContext, seal Sealer) *assigner {
 			whens[t.Key] = t.evaluation(matching[i]) // the same for all targets with the key
 		}
 	}
-	over, candidates := evaluate(slices.Collect(maps.Values(whens))), map[*Target][]*nodeAssignment{}
-	for i, t := range r.Targets {
+	a.selectNodes(matching, evaluate(slices.Collect(maps.Values(whens))))
+	a.over = evaluate(a.templates())
+	return a
+}
+
+// selectNodes adds each target to the nodes that it selects, among those that its nodeSelector matches. over has the keys of targets
+// that exceed a limit.
+func (a *assigner) selectNodes(matching [][]*nodeAssignment, over map[string]bool) {
+	candidates := map[*Target][]*nodeAssignment{}
+	for i, t := range a.revision.Targets {
 		for _, n := range matching[i] {
 			switch selected, f := n.decide(t, over); {
 			case !selected:
@@ -62,8 +70,6 @@ func newAssigner(r *Revision, nodes []*evalContext, seal Sealer) *assigner {
 		}
 	}
 	a.place(candidates)
-	a.over = evaluate(a.templates())
-	return a
 }
 
 // templates returns the evaluations of the templates that nodes have.

@@ -24,35 +24,40 @@ func (d *Draft) setRemote(r v1alpha1.Resource) {
 // relateRemote relates the resources of Remote types among each other, finds conflicts, and has those that are leaving
 // removed in the reverse of their order.
 func (r *Revision) relateRemote() {
-	claims, keys := map[string][]*Draft{}, map[[2]string]*Draft{}
-	var all []*Draft
+	claims, names := map[string][]*Draft{}, namedDrafts{map[v1alpha1.ResourceRef]*Draft{}, map[[2]string]*Draft{}}
 	for _, d := range r.Drafts {
 		if !d.Remote {
 			continue
 		}
-		all = append(all, d)
+		names.add(d)
 		if d.Claim != "" {
 			claims[d.Claim] = append(claims[d.Claim], d)
-		}
-		if d.Bound != nil {
-			for _, name := range d.Bound.Keys() {
-				keys[[2]string{d.Entry.Kind, name}] = d
-			}
 		}
 	}
 	for _, claimants := range claims {
 		failClaimants(claimants)
 	}
-	byRef := map[v1alpha1.ResourceRef]*Draft{}
-	for _, d := range all {
-		byRef[d.Ref] = d
-	}
-	for _, d := range all {
-		for _, o := range d.related(byRef, keys) {
+	for _, d := range names.byRef {
+		for _, o := range d.related(names) {
 			d.With = append(d.With, o.draft.Ref)
 			if d.Leaving && o.draft.Leaving {
 				d.reverse(o)
 			}
+		}
+	}
+}
+
+// namedDrafts are drafts by their names, and by kind and name on the host.
+type namedDrafts struct {
+	byRef map[v1alpha1.ResourceRef]*Draft
+	byKey map[[2]string]*Draft
+}
+
+func (n namedDrafts) add(d *Draft) {
+	n.byRef[d.Ref] = d
+	if d.Bound != nil {
+		for _, name := range d.Bound.Keys() {
+			n.byKey[[2]string{d.Entry.Kind, name}] = d
 		}
 	}
 }
@@ -81,7 +86,7 @@ type relative struct {
 }
 
 // related returns the resources of Remote types that a draft is related to, by what authors wrote and automatically.
-func (d *Draft) related(byRef map[v1alpha1.ResourceRef]*Draft, keys map[[2]string]*Draft) []relative {
+func (d *Draft) related(names namedDrafts) []relative {
 	var all []relative
 	add := func(o *Draft, first bool) {
 		if o != nil && o != d && !slices.ContainsFunc(all, func(r relative) bool { return r.draft == o }) {
@@ -89,12 +94,12 @@ func (d *Draft) related(byRef map[v1alpha1.ResourceRef]*Draft, keys map[[2]strin
 		}
 	}
 	for _, e := range d.Edges {
-		add(byRef[e.Ref], e.First)
+		add(names.byRef[e.Ref], e.First)
 	}
 	if d.Bound != nil {
 		for _, rel := range d.Bound.Relations() {
 			for _, name := range rel.Names {
-				add(keys[[2]string{rel.Kind, name}], rel.Relation == resource.Require || rel.Relation == resource.Subscribe)
+				add(names.byKey[[2]string{rel.Kind, name}], rel.Relation == resource.Require || rel.Relation == resource.Subscribe)
 			}
 		}
 	}
@@ -126,10 +131,7 @@ func (d *Draft) reverse(o relative) {
 // place adds each target of a Remote type to the node that acts for it. selected has the nodes that each target selects.
 func (a *assigner) place(selected map[*Target][]*nodeAssignment) {
 	var resources []placement.Resource
-	nodes := map[string]*nodeAssignment{}
-	for _, n := range a.nodes {
-		nodes[n.Name] = n
-	}
+	var targets []*Target
 	for _, t := range a.revision.Targets {
 		if t.Remote == nil {
 			continue
@@ -138,21 +140,18 @@ func (a *assigner) place(selected map[*Target][]*nodeAssignment) {
 		for _, n := range selected[t] {
 			r.Candidates = append(r.Candidates, n.Name)
 		}
-		resources = append(resources, r)
+		targets, resources = append(targets, t), append(resources, r)
 	}
-	if len(resources) == 0 {
+	if len(targets) == 0 {
 		return
 	}
-	candidates := make([]placement.Node, len(a.nodes))
+	nodes, candidates := map[string]*nodeAssignment{}, make([]placement.Node, len(a.nodes))
 	for i, n := range a.nodes {
-		candidates[i] = n.Acts
+		nodes[n.Name], candidates[i] = n, n.Acts
 		candidates[i].Name = n.Name
 	}
 	places := placement.Decide(resources, candidates)
-	for _, t := range a.revision.Targets {
-		if t.Remote == nil {
-			continue
-		}
+	for _, t := range targets {
 		p := places[t.Remote.Ref]
 		for _, name := range p.Stops {
 			nodes[name].stops = append(nodes[name].stops, t.Remote.Ref)

@@ -71,11 +71,7 @@ func (u unit) place(nodes map[string]*Node, holders map[v1alpha1.ResourceRef][]*
 	chosen := u.choose(nodes)
 	var busy []string
 	for _, ref := range u.refs {
-		for _, n := range holders[ref] {
-			if n.Name != chosen && n.Holds[ref] > Stopped {
-				busy = append(busy, n.Name)
-			}
-		}
+		busy = append(busy, unstopped(ref, holders[ref], chosen)...)
 	}
 	slices.Sort(busy)
 	busy = slices.Compact(busy)
@@ -89,14 +85,20 @@ func (u unit) place(nodes map[string]*Node, holders map[v1alpha1.ResourceRef][]*
 		default:
 			p.Next, p.Waits = chosen, busy
 		}
-		for _, n := range holders[ref] {
-			if n.Name != p.Node && n.Holds[ref] > Stopped {
-				p.Stops = append(p.Stops, n.Name)
-			}
-		}
-		slices.Sort(p.Stops)
+		p.Stops = unstopped(ref, holders[ref], p.Node)
 		places[ref] = p
 	}
+}
+
+// unstopped returns the nodes except one that may act for a resource, sorted.
+func unstopped(ref v1alpha1.ResourceRef, holders []*Node, except string) (names []string) {
+	for _, n := range holders {
+		if n.Name != except && n.Holds[ref] > Stopped {
+			names = append(names, n.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // choose returns the candidate that is to act for a unit, "" if there is none.

@@ -21,7 +21,7 @@ type Node struct {
 	Spec       v1alpha1.NodeCatalogSpec // as it was written last
 	Generation int64                    // of Spec
 	Applied    bool                     // the node reports that it has applied Spec
-	Reported   *v1alpha1.NodeCatalog
+	Reported   *v1alpha1.NodeCatalog    // required
 	Silent     bool
 	SilentFor  time.Duration // since its Lease expired
 }
@@ -29,12 +29,8 @@ type Node struct {
 // Holds returns what a node means for placements, and when that changes because time passes, 0 for never. deadline returns the
 // time limit of the programs of a kind, and false if the kind is not Remote.
 func (n Node) Holds(deadline func(kind string) (time.Duration, bool)) (is placement.Node, next time.Duration) {
-	_, disabled := nodestatus.Disabled(n.Reported)
-	is = placement.Node{
-		Able:  n.Reported != nil && n.Reported.Status.AgentVersion != "" && !n.Silent && !disabled,
-		Holds: map[v1alpha1.ResourceRef]placement.Hold{},
-	}
-	stopped := n.Applied || disabled && n.Reported.Status.ObservedGeneration >= n.Generation
+	able, confirmed := n.state()
+	is = placement.Node{Able: able, Holds: map[v1alpha1.ResourceRef]placement.Hold{}}
 	for _, e := range n.Spec.Entries {
 		if _, remote := deadline(e.Kind); remote {
 			is.Holds[e.Ref()] = placement.Acting
@@ -44,18 +40,31 @@ func (n Node) Holds(deadline func(kind string) (time.Duration, bool)) (is placem
 	for _, w := range n.Spec.Withheld {
 		kind, _, _ := strings.Cut(string(w.Ref), "/")
 		limit, remote := deadline(kind)
-		switch {
-		case !remote:
-		case stopped, n.Silent && n.SilentFor >= limit:
-			is.Holds[w.Ref] = placement.Stopped
-		default:
-			is.Holds[w.Ref] = placement.Stopping
-			if n.Silent {
-				wait.Add(limit - n.SilentFor)
-			}
+		if !remote {
+			continue
+		}
+		is.Holds[w.Ref] = n.hold(confirmed, limit)
+		if is.Holds[w.Ref] == placement.Stopping && n.Silent {
+			wait.Add(limit - n.SilentFor)
 		}
 	}
 	return is, time.Duration(wait)
+}
+
+// state returns whether the agent can act, and whether it has confirmed that it does what Spec says. An agent whose runs are disabled
+// does nothing, and obeys the newest Spec that it has seen once they are enabled.
+func (n Node) state() (able, confirmed bool) {
+	_, disabled := nodestatus.Disabled(n.Reported)
+	able = n.Reported.Status.AgentVersion != "" && !n.Silent && !disabled
+	return able, n.Applied || disabled && n.Reported.Status.ObservedGeneration >= n.Generation
+}
+
+// hold returns whether a node has stopped to act for a resource that is withheld from it.
+func (n Node) hold(confirmed bool, limit time.Duration) placement.Hold {
+	if confirmed || n.Silent && n.SilentFor >= limit {
+		return placement.Stopped
+	}
+	return placement.Stopping
 }
 
 // News reports whether what a node reports may change placements.
