@@ -289,7 +289,7 @@ func (t typed) change(ctx context.Context, h resource.Writer, cmd host.Cmd) (hos
 		cmd.Confinement.ReadOnly, cmd.Confinement.Network, cmd.Confinement.Sockets = true, true, t.Spec.Access.Sockets
 		return h.Query(ctx, cmd)
 	}
-	cmd.Detached, cmd.Job = true, host.Job{Owner: "ExternalType/" + t.Definition.Name}
+	cmd.Detached, cmd.Job = true, host.Job{Owner: "ExternalType/" + t.Name}
 	return h.Run(ctx, cmd)
 }
 
