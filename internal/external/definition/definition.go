@@ -164,7 +164,7 @@ func (d *Definition) AcceptsSame(other *Definition) bool {
 // vocabulary is the part of a spec that gives a meaning to resources.
 func (d *Definition) vocabulary() v1alpha1.ExternalTypeSpec {
 	s := v1alpha1.ExternalTypeSpec{
-		Kind: d.Spec.Kind, Protocol: d.Spec.Protocol, NamevarSeparator: d.Spec.NamevarSeparator, Ensure: d.Spec.Ensure,
+		Kind: d.Spec.Kind, Protocol: d.Spec.Protocol, Scope: d.Spec.Scope, NamevarSeparator: d.Spec.NamevarSeparator, Ensure: d.Spec.Ensure,
 		Attributes: slices.Clone(d.Spec.Attributes),
 	}
 	for i := range s.Attributes {
