@@ -65,8 +65,18 @@ func (r *External) KindName() string { return r.Kind }
 // GetTargeting returns the part of the spec that all kinds share.
 func (r *External) GetTargeting() *Targeting { return &r.Spec.Targeting }
 
-// GetAttributes returns the attributes, with ensure, by name. The value of ensure is that of the spec, whatever
-// the properties have.
+// ExternalValues are the attributes of an [External] by name, with ensure. In JSON they are one object.
+// +kubebuilder:object:generate=false
+type ExternalValues struct {
+	Values map[string]any
+	// FromSecrets names the attributes whose values come from Secrets. Values lacks them.
+	FromSecrets []string
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (v ExternalValues) MarshalJSON() ([]byte, error) { return json.Marshal(v.Values) }
+
+// GetAttributes returns [ExternalValues]. The value of ensure is that of the spec, whatever the properties have.
 func (r *External) GetAttributes() any {
 	all := map[string]any{}
 	if p := r.Spec.Properties; p != nil && decode(p.Raw, &all) != nil {
@@ -79,7 +89,11 @@ func (r *External) GetAttributes() any {
 	if r.Spec.Ensure != "" {
 		all["ensure"] = r.Spec.Ensure
 	}
-	return all
+	v := ExternalValues{Values: all}
+	for _, p := range r.Spec.PropertiesFrom {
+		v.FromSecrets = append(v.FromSecrets, p.Name)
+	}
+	return v
 }
 
 // decode decodes JSON whose numbers keep their digits.

@@ -20,6 +20,7 @@ type Attributes struct {
 	name    string // the namevar; of several, their values joined
 	values  wire.State
 	secrets []string // the names of values that come from Secrets
+	pending []string // the names of values that will come from Secrets, for a desired state that only the manager has
 
 	// The rest belongs to a state that was read.
 	canonical wire.State // the desired state as the program writes it; nil if it has no form of its own
@@ -34,6 +35,12 @@ func (a *Attributes) UnmarshalJSON(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	return d.Decode(&a.values)
+}
+
+// fromAPI returns the attributes of a resource in the cluster or a manifest.
+func fromAPI(api any) (Attributes, bool) {
+	v, ok := api.(v1alpha1.ExternalValues)
+	return Attributes{values: v.Values, pending: v.FromSecrets}, ok
 }
 
 // set sets a value without changing a map that others may have.
@@ -194,7 +201,7 @@ func (t typed) validate(a Attributes) error {
 func (t typed) complete(a Attributes) error {
 	for i := range t.Spec.Attributes {
 		at := &t.Spec.Attributes[i]
-		if _, ok := a.values[at.Name]; !ok && at.Required && (a.ensure() != resource.Absent || at.Behaviour == v1alpha1.BehaviourNamevar) {
+		if _, ok := a.values[at.Name]; !ok && at.Required && !slices.Contains(a.pending, at.Name) && (a.ensure() != resource.Absent || at.Behaviour == v1alpha1.BehaviourNamevar) {
 			return fmt.Errorf("%s is missing: a %s requires it", at.Name, t.Spec.Kind)
 		}
 	}

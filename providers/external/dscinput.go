@@ -57,8 +57,14 @@ func (t typed) propertyOf(attribute string) string {
 	return attribute
 }
 
-// conforms checks a desired state by the JSON schema of the resource, as far as the schemas of its attributes cannot.
+// conforms checks a desired state by the JSON schema of the resource, as far as the schemas of its attributes cannot. The
+// schema may concern values that are still to come from Secrets, so it waits for them.
 func (t typed) conforms(a Attributes) error {
+	for _, name := range a.pending {
+		if _, ok := a.values[name]; !ok {
+			return nil
+		}
+	}
 	if t.DSC == nil || t.DSC.Schema == nil || a.ensure() == resource.Absent {
 		return nil
 	}

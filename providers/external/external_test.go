@@ -342,6 +342,31 @@ func TestValuesAreChecked(t *testing.T) {
 	}
 }
 
+func TestARequiredValueMayComeFromASecret(t *testing.T) {
+	t.Parallel()
+
+	kind := external.Kind(define(t, strings.Replace(entry, "name: token,", "name: token, required: true,", 1)), nil)
+	ref, values := resource.Ref{Kind: "Entry", Name: "a"}, map[string]any{"zone": "z", "id": json.Number("1")}
+	for name, test := range map[string]struct {
+		from    []string
+		secrets []resource.Secret
+		want    string
+	}{
+		"it follows":          {[]string{"token"}, nil, ""},
+		"it is there":         {[]string{"token"}, []resource.Secret{{Attribute: "token", Value: "x"}}, ""},
+		"there is none":       {nil, nil, "token is missing: a Entry requires it"},
+		"another one follows": {[]string{"comment"}, nil, "token is missing: a Entry requires it"},
+	} {
+		_, err := kind.Adopt(ref, v1alpha1.ExternalValues{Values: values, FromSecrets: test.from}, test.secrets...)
+		if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+	if _, err := kind.Bind(ref, json.RawMessage(`{"zone":"z","id":1}`)); err == nil {
+		t.Error("a node accepts that the value is missing")
+	}
+}
+
 func TestFeaturesAndInitOnlyAttributesAreRefusedWithAReason(t *testing.T) {
 	t.Parallel()
 

@@ -40,6 +40,7 @@ func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
 		Properties: []resource.Property[Attributes]{ensure(d)},
 		Secrets:    map[string]func(*Attributes, string){},
 
+		From:      fromAPI,
 		Namevar:   t.namevar,
 		Exists:    func(is Attributes) bool { return is.ensure() != resource.Absent },
 		Normalize: t.normalize, Default: t.setDefaults, Validate: t.validate,

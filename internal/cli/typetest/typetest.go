@@ -155,7 +155,8 @@ func (t *tester) wanted() []wire.Resource {
 	var all []wire.Resource
 	items, _ := t.items() // apply reports the error
 	for i, item := range items {
-		state, _ := t.example.Documents[i].Resource.GetAttributes().(map[string]any)
+		values, _ := t.example.Documents[i].Resource.GetAttributes().(v1alpha1.ExternalValues)
+		state := values.Values
 		if state["ensure"] == nil && t.def.Spec.Ensure.Default != "" {
 			state["ensure"] = t.def.Spec.Ensure.Default
 		}
