@@ -122,10 +122,10 @@ func (r *run) chooseProvider(e *entry) error {
 	return err
 }
 
-// checkSchedule fills in whether the schedule of a resource permits it now. Periods don't apply to
-// deletions.
+// checkSchedule fills in whether the schedule of a resource permits it now, unless it is postponed for another reason.
+// Periods don't apply to deletions.
 func (r *run) checkSchedule(e *entry) {
-	if e.Schedule == nil || r.IgnoreSchedules || e.situation.Invalid != nil {
+	if e.Schedule == nil || r.IgnoreSchedules || e.situation.Invalid != nil || e.situation.Unscheduled != nil {
 		return
 	}
 	zone, err := r.timeZone()

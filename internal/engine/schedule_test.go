@@ -110,6 +110,16 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
+func TestAPostponedResourceIsSkippedWhateverItsSchedule(t *testing.T) {
+	w := newWorld()
+	item := scheduled(w.item(t, "Thing/a", red), night(t))
+	item.Postponed = errBroken
+	want := []string{"Thing/a Skipped", "  " + errBroken.Error()}
+	if diff := cmp.Diff(want, lines(transact(t, []resource.Item{item}, clock(zoned{}, "2026-11-21 23:00:00")))); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
 // A period begins when the resource was last looked at, whether that changed anything or
 // not; to be skipped is not to be looked at.
 func TestPeriodStartsWithACheck(t *testing.T) {
