@@ -127,8 +127,8 @@ func TestDebugRecordOfACall(t *testing.T) {
 	put(t, file, manifests([]string{`Entry/a {properties: {owner: ANN, size: 3}}`})[0])
 	_, messages, _ := w.run(t, "plan", "--debug", "--root", w.root, "-f", types, "-f", file)
 	for _, want := range []string{
-		`' | /var/lib/fettle/types/sha256-`,
-		` get: exit 0 in 0.`,
+		`' | /var/lib/fettle/local-programs/sha256-`,
+		` get: exit 0 in `,
 		`debug: output: reply: {"_exist":true,"extra":"unknown","name":"a","owner":"Ann","revision":1}`,
 		`debug: output: desired: {"_exist":true,"name":"a","owner":"ANN","size":3}`,
 		`debug: output: canonical: {"_exist":true,"name":"a","owner":"Ann","size":3}`,
