@@ -76,13 +76,15 @@ var _ = Describe("A resource", func() {
 	}, NodeTimeout(3*soon))
 
 	DescribeTable("is deleted", Label("deletion"), func(ctx SpecContext, policy, left string) {
-		on(ctx, node, "echo original > /etc/e2e-deleted")
-		manifest := file("e2e-deleted", "/etc/e2e-deleted", "managed\n", "deletionPolicy: "+policy)
+		// A file for each policy: the agent corrects the one of a resource until it knows that the resource is gone.
+		name := "e2e-deleted-" + strings.ToLower(policy)
+		on(ctx, node, "echo original > /etc/"+name)
+		manifest := file(name, "/etc/"+name, "managed\n", "deletionPolicy: "+policy)
 		Expect(c.Apply(ctx, manifest)).To(Succeed())
-		ready(ctx, "file/e2e-deleted")
-		Expect(on(ctx, node, "cat /etc/e2e-deleted")).To(Equal("managed\n"))
+		ready(ctx, "file/"+name)
+		Expect(on(ctx, node, "cat /etc/"+name)).To(Equal("managed\n"))
 		Expect(c.Delete(ctx, manifest)).To(Succeed())
-		Eventually(func() string { return on(ctx, node, "cat /etc/e2e-deleted || true") }).WithContext(ctx).Should(Equal(left))
+		Eventually(func() string { return on(ctx, node, "cat /etc/"+name+" || true") }).WithContext(ctx).Should(Equal(left))
 	},
 		Entry("and leaves the host as it is", "Orphan", "managed\n", NodeTimeout(3*soon)),
 		Entry("and deletes what it managed", "Delete", "", NodeTimeout(3*soon)),
