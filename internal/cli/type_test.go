@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/internal/cli"
@@ -22,26 +21,7 @@ import (
 func copyOfRoot(t *testing.T) string {
 	t.Helper()
 	debian.Require(t, "python3", "jq")
-	dir := t.TempDir()
-	mount := func(source, target, kind, options string) {
-		if err := unix.Mount(source, target, kind, 0, options); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := unix.Unmount(target, unix.MNT_DETACH); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	mount("tmpfs", dir, "tmpfs", "size=256m")
-	root, upper, work := filepath.Join(dir, "root"), filepath.Join(dir, "upper"), filepath.Join(dir, "work")
-	for _, name := range []string{root, upper, work} {
-		if err := os.Mkdir(name, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mount("overlay", root, "overlay", "lowerdir=/,upperdir="+upper+",workdir="+work)
-	return root
+	return debian.Copy(t)
 }
 
 // author runs the command of someone who writes types, in a directory.

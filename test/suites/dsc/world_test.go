@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/cli"
 	"github.com/fettle-dev/fettle/internal/host/linux"
@@ -30,26 +29,7 @@ type world struct {
 func newWorld(t *testing.T) world {
 	t.Helper()
 	debian.Require(t, "python3", "jq")
-	dir := t.TempDir()
-	mount := func(source, target, kind, options string) {
-		if err := unix.Mount(source, target, kind, 0, options); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := unix.Unmount(target, unix.MNT_DETACH); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	mount("tmpfs", dir, "tmpfs", "size=256m")
-	w := world{root: filepath.Join(dir, "root"), dir: filepath.Join(dir, "author")}
-	for _, name := range []string{"root", "upper", "work", "author"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mount("overlay", w.root, "overlay", "lowerdir=/,upperdir="+filepath.Join(dir, "upper")+",workdir="+filepath.Join(dir, "work"))
-	return w
+	return world{root: debian.Copy(t), dir: t.TempDir()}
 }
 
 // run runs fettle, and returns its output, its errors and its exit code.
