@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/text"
+	"github.com/fettle-dev/fettle/internal/structural"
 )
 
 // A Fault is an error in a document, or a file that cannot be read.
@@ -65,24 +65,9 @@ func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
 		}
 	}
 	if at != nil && at.ValueValidation != nil && at.ValueValidation.Format == passwordFormat {
-		f = &field.Error{Type: f.Type, Field: f.Field, BadValue: field.OmitValueType{}, Detail: f.Detail}
+		return flaw{f.Field, structural.MessageWithoutValue(f)}
 	}
-	return flaw{f.Field, withShortValue(*f).ErrorBody()}
-}
-
-// maxValue is how much of a value, in bytes, a fault quotes.
-const maxValue = 200
-
-// withShortValue returns the error with a long text clipped, and without any other long value.
-func withShortValue(f field.Error) *field.Error {
-	value, isText := f.BadValue.(string)
-	switch {
-	case isText && len(value) > maxValue:
-		f.BadValue = text.Clip(value, maxValue)
-	case !isText && len(f.ErrorBody()) > len(f.Detail)+maxValue:
-		f.BadValue = field.OmitValueType{}
-	}
-	return &f
+	return flaw{f.Field, structural.Message(f)}
 }
 
 // unknown is the message for an unknown field. It suggests a similar one.
@@ -105,7 +90,7 @@ func (k kindSchema) unknown(path string) string {
 func (k kindSchema) at(path string) *schema.Structural { return k.walk(steps(path)) }
 
 func (k kindSchema) walk(path []string) *schema.Structural {
-	at := k.structural
+	at := k.Tree
 	for _, step := range path {
 		switch {
 		case at.Items != nil:

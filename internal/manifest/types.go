@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -159,14 +158,13 @@ func flawsOf(err error) []flaw {
 
 // compile prepares the checks of the resources.
 func (d *declared) compile() error {
-	built, fromSchema := crdbuild.Build(d.Definition)
-	var fromDefaults error
-	d.defaults, fromDefaults = defaults.New(d.Definition)
-	if err := errors.Join(fromSchema, fromDefaults); err != nil {
-		return err
+	built, err := crdbuild.Build(d.Definition)
+	if err == nil {
+		d.defaults, err = defaults.New(d.Definition, built)
 	}
-	var err error
-	d.schema, err = compile(built)
+	if err == nil {
+		d.schema, err = compile(built)
+	}
 	return err
 }
 
@@ -200,7 +198,7 @@ func (b *batch) addExternal(ctx context.Context, o object, h head) {
 	if len(flaws) == 0 {
 		var err error
 		if r, err = d.complete(r, tree); err != nil {
-			flaws = append(flaws, flaw{"spec", err.Error()})
+			flaws = append(flaws, flaw{"spec", text.Error(err)})
 		}
 	}
 	if len(flaws) > 0 {

@@ -202,7 +202,7 @@ func (t typed) complete(a Attributes) error {
 	for i := range t.Spec.Attributes {
 		at := &t.Spec.Attributes[i]
 		if _, ok := a.values[at.Name]; !ok && at.Required && !slices.Contains(a.pending, at.Name) && (a.ensure() != resource.Absent || at.Behaviour == v1alpha1.BehaviourNamevar) {
-			return fmt.Errorf("%s is missing: a %s requires it", at.Name, t.Spec.Kind)
+			return fmt.Errorf("%s is missing: %s requires it", at.Name, t.Spec.Kind)
 		}
 	}
 	return nil

@@ -329,7 +329,7 @@ func TestValuesAreChecked(t *testing.T) {
 
 	w := newWorld(t)
 	for attributes, want := range map[string]string{
-		`{"zone":"z"}`:                      "id is missing: a Entry requires it",
+		`{"zone":"z"}`:                      "id is missing: Entry requires it",
 		`{"zone":"z","id":"1"}`:             "id has the type string: it must be integer",
 		`{"zone":"z","id":1,"color":"red"}`: `Entry has no attribute "color": use one of ensure, zone, id,`,
 		`{"zone":"z","id":1,"created":"x"}`: "created cannot be set, it is only read: remove it",
@@ -354,8 +354,8 @@ func TestARequiredValueMayComeFromASecret(t *testing.T) {
 	}{
 		"it follows":          {[]string{"token"}, nil, ""},
 		"it is there":         {[]string{"token"}, []resource.Secret{{Attribute: "token", Value: "x"}}, ""},
-		"there is none":       {nil, nil, "token is missing: a Entry requires it"},
-		"another one follows": {[]string{"comment"}, nil, "token is missing: a Entry requires it"},
+		"there is none":       {nil, nil, "token is missing: Entry requires it"},
+		"another one follows": {[]string{"comment"}, nil, "token is missing: Entry requires it"},
 	} {
 		_, err := kind.Adopt(ref, v1alpha1.ExternalValues{Values: values, FromSecrets: test.from}, test.secrets...)
 		if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {

@@ -88,7 +88,7 @@ func absent(kind resource.Kind, i resource.Instance) (resource.Resource, error) 
 		return nil, err
 	}
 	if !utf8.ValidString(i.Namevar) { // attributes are JSON: it would be another name
-		return nil, fmt.Errorf("the name %q of a %s is not UTF-8: remove it by hand", i.Namevar, kind.Name())
+		return nil, fmt.Errorf("%s has the name %q, which is not UTF-8: remove it by hand", kind.Name(), i.Namevar)
 	}
 	d := kind.Describe()
 	for _, a := range d.Attributes {

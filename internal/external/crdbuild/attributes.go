@@ -151,7 +151,7 @@ func required(d *definition.Definition, name string, canBeSecret bool) apiextens
 	}
 	return apiextensionsv1.ValidationRule{
 		Rule:    strings.Join(holds, " || "),
-		Message: fmt.Sprintf("properties.%s is missing: a %s requires it unless it is absent", name, d.Spec.Kind),
+		Message: fmt.Sprintf("properties.%s is missing: %s requires it unless ensure is absent", name, d.Spec.Kind),
 		Reason:  new(apiextensionsv1.FieldValueRequired), FieldPath: ".properties",
 	}
 }

@@ -19,7 +19,8 @@ import (
 func Name(d *definition.Definition) string { return d.Name + "." + v1alpha1.ExternalGroupVersion.Group }
 
 // Build returns the CustomResourceDefinition of a type. The same type always has the same one, and API servers accept it:
-// the error joins everything that they would reject, and names the attributes.
+// the error joins everything that they would reject, or what they accept in schemas although no value fits, and names the
+// attributes.
 func Build(d *definition.Definition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	parts, err := newTemplate()
 	if err != nil {
@@ -54,8 +55,20 @@ func Build(d *definition.Definition) (*apiextensionsv1.CustomResourceDefinition,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version},
 		},
 	}
-	return built, validate(built)
+	if err := validate(built); err != nil {
+		return built, err
+	}
+	return built, consistent(spec.Properties[properties].Properties)
 }
+
+// Properties returns the schema of the properties in a definition of Build.
+func Properties(built *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JSONSchemaProps {
+	all := built.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[properties]
+	return &all
+}
+
+// properties is the field of the spec with the attributes.
+const properties = "properties"
 
 // A template has the parts of a built-in kind's definition that all kinds share.
 type template struct {
@@ -147,9 +160,9 @@ func (t template) spec(d *definition.Definition) (apiextensionsv1.JSONSchemaProp
 		return s, err
 	}
 	s.Properties[ensure] = ensureOf(d)
-	s.Properties["properties"] = attributes
+	s.Properties[properties] = attributes
 	if len(attributes.Required) > 0 {
-		s.Required = append(s.Required, "properties")
+		s.Required = append(s.Required, properties)
 	}
 	s.Properties["audit"] = oneOf(s.Properties["audit"], append([]string{"all", ensure}, audited(d)...))
 	s.Properties["provider"] = providerOf(s.Properties["provider"], d)

@@ -112,7 +112,7 @@ func TestAPIServerAcceptsTheDefinitionAndRejectsInvalidResources(t *testing.T) {
 		"unknown ensure":                   {[]string{"nodeSelector: {}", "nodeSelector: {}, ensure: running"}, `spec.ensure: Unsupported value: "running"`},
 		"missing Namevar":                  {[]string{"zone: example.org,", ""}, "spec.properties.zone: Required value"},
 		"missing Namevar while absent":     {[]string{"zone: example.org,", "", "nodeSelector: {}", "nodeSelector: {}, ensure: absent"}, "spec.properties.zone: Required value"},
-		"missing attribute":                {[]string{"type: A,", ""}, "spec.properties: Required value: properties.type is missing: a DNSRecord requires it unless it is absent"},
+		"missing attribute":                {[]string{"type: A,", ""}, "spec.properties: Required value: properties.type is missing: DNSRecord requires it unless ensure is absent"},
 		"missing list":                     {[]string{"values: [192.0.2.1]", ""}, "properties.values is missing"},
 		"missing secret":                   {[]string{"name: token", "name: in"}, "properties.token is missing"},
 		"secret twice":                     {[]string{"type: A", "type: A, token: abcd"}, "spec.propertiesFrom: Invalid value: token is in properties and in propertiesFrom: set only one"},
@@ -227,6 +227,64 @@ func TestInvalidSchemasAreRejectedWithTheirAttribute(t *testing.T) {
 			_, err := crdbuild.Build(define(t, strings.Replace(records, "{type: string, minLength: 1, maxLength: 253}", tt.schema, 1)))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v; want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestSchemasThatNoValueFitsAreRejected(t *testing.T) {
+	t.Parallel()
+
+	const noEffect = " has no effect, because it is for values of the type "
+	for name, tt := range map[string]struct{ schema, want string }{
+		"number among texts":            {"{type: string, enum: [a, 5]}", "spec.attributes[in].schema.enum[1] is 5, which the rest of the schema excludes: value in body must be of type string"},
+		"text among integers":           {`{type: integer, enum: [1, "2"]}`, "spec.attributes[in].schema.enum[1] is \"2\", which the rest of the schema excludes: value in body must be of type integer"},
+		"fraction among integers":       {"{type: integer, enum: [1.5]}", "schema.enum[0]"},
+		"text among booleans":           {`{type: boolean, enum: ["true"]}`, "schema.enum[0]"},
+		"null":                          {"{type: string, enum: [null]}", "schema.enum[0] is null"},
+		"value that is too long":        {"{type: string, enum: [abc], maxLength: 2}", "schema.enum[0]"},
+		"value against the pattern":     {"{type: string, enum: [a, b], pattern: ^a$}", "schema.enum[1]"},
+		"value against a rule":          {"{type: string, maxLength: 9, enum: [a, b], x-kubernetes-validations: [{rule: self != 'b', message: no b}]}", "schema.enum[1] is \"b\", which the rest of the schema excludes: no b"},
+		"elements":                      {"{type: array, items: {type: string, enum: [1]}}", "schema.items.enum[0]"},
+		"fields":                        {"{type: object, properties: {a: {type: string, enum: [1]}}}", "schema.properties[a].enum[0]"},
+		"values of a map":               {"{type: object, additionalProperties: {type: string, enum: [1]}}", "schema.additionalProperties.enum[0]"},
+		"alternatives":                  {"{type: string, anyOf: [{enum: [a]}, {enum: [1]}]}", "schema.anyOf[1].enum[0]"},
+		"fields of alternatives":        {"{type: object, properties: {a: {type: string}}, oneOf: [{properties: {a: {enum: [1]}}}]}", "schema.oneOf[0].properties[a].enum[0]"},
+		"excluded values":               {"{type: string, not: {enum: [1]}}", "schema.not.enum[0]"},
+		"minimum of a text":             {"{type: string, minimum: 1}", "spec.attributes[in].schema.minimum" + noEffect + "number and the type is string"},
+		"length of an integer":          {"{type: integer, allOf: [{maxLength: 1}]}", "spec.attributes[in].schema.allOf[0].maxLength" + noEffect + "string and the type is integer"},
+		"items of a text":               {"{type: string, minItems: 1}", "schema.minItems" + noEffect},
+		"required fields of a list":     {"{type: array, items: {type: string}, required: [a]}", "schema.required" + noEffect},
+		"no number in between":          {"{type: number, minimum: 2, maximum: 1.5}", "schema.minimum is 2 and maximum is 1.5: no value is between them"},
+		"no number strictly in between": {"{type: integer, minimum: 2, maximum: 2, exclusiveMaximum: true}", "no value is between them"},
+		"no length in between":          {"{type: string, minLength: 3, maxLength: 2}", "schema.minLength is 3 and maxLength is 2"},
+		"unknown required field":        {"{type: object, properties: {a: {type: string}}, required: [b]}", `schema.required has "b", which is not one of properties`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := crdbuild.Build(define(t, strings.Replace(records, "description: A reserved word., schema: {type: string, maxLength: 9}", "description: A., schema: "+tt.schema, 1)))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v; want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestUnusualSchemasAreAccepted(t *testing.T) {
+	t.Parallel()
+
+	for name, schema := range map[string]string{
+		"values of all types":     "{type: object, properties: {a: {type: integer, enum: [1, 2]}, b: {type: number, enum: [1, 1.5]}, c: {type: boolean, enum: [true]}, d: {type: array, items: {type: string}, enum: [[a], []]}}}",
+		"values of alternatives":  "{type: string, enum: [a, b], anyOf: [{enum: [a]}, {pattern: b}], not: {enum: [b]}}",
+		"numbers or texts":        `{type: object, properties: {a: {x-kubernetes-int-or-string: true, enum: [1, "50%"], minimum: 0}}}`,
+		"fields that are unknown": "{type: object, x-kubernetes-preserve-unknown-fields: true, required: [a], properties: {b: {type: string}}}",
+		"one number":              "{type: integer, minimum: 2, maximum: 2}",
+		"required keys of a map":  "{type: object, additionalProperties: {type: string}, required: [a]}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := crdbuild.Build(define(t, strings.Replace(records, "description: A reserved word., schema: {type: string, maxLength: 9}", "description: A., schema: "+schema, 1))); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -6,16 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	jsonutil "sigs.k8s.io/json"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/expression"
+	"github.com/fettle-dev/fettle/internal/external/crdbuild"
 	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/structural"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -25,6 +29,7 @@ const MaxCost = expression.MaxCost / 10
 // Defaults computes the default values of a type. Safe for concurrent use.
 type Defaults struct {
 	definition *definition.Definition
+	schema     *structural.Schema // of the properties
 	all        []attribute
 	mu         sync.Mutex // a compiled expression has one evaluation at a time
 }
@@ -36,9 +41,14 @@ type attribute struct {
 	value *expression.Value
 }
 
-// New compiles the defaults of a type. The error joins the faults, each of which names an attribute.
-func New(d *definition.Definition) (*Defaults, error) {
-	all := &Defaults{definition: d}
+// New compiles the defaults of a type, with its definition by [crdbuild.Build]. The error joins the faults, each of which names
+// an attribute. A default that is always the same must fit the schema of its attribute.
+func New(d *definition.Definition, built *apiextensionsv1.CustomResourceDefinition) (*Defaults, error) {
+	schema, err := structural.ForObjects(crdbuild.Properties(built))
+	if err != nil {
+		return nil, fmt.Errorf("spec.attributes: %w", err)
+	}
+	all := &Defaults{definition: d, schema: schema}
 	env := expression.ForAttributes()
 	var faults []error
 	for i := range d.Spec.Attributes {
@@ -52,25 +62,31 @@ func New(d *definition.Definition) (*Defaults, error) {
 			faults = append(faults, fmt.Errorf("spec.attributes[%s].default: %w", at.Name, err))
 			continue
 		}
-		all.all = append(all.all, attribute{at.Name, kind, value})
+		a := attribute{at.Name, kind, value}
+		if err := all.checkConstant(a); err != nil {
+			faults = append(faults, fmt.Errorf("spec.attributes[%s].default: %w", at.Name, err))
+		}
+		all.all = append(all.all, a)
 	}
 	return all, errors.Join(faults...)
 }
 
 // Complete returns a copy of a resource with the attributes that it does not set, in the order of their declaration: an
 // expression sees the defaults of those before it, but no sensitive value. An expression that returns dyn(null) leaves its
-// attribute unset. The error names the attribute.
+// attribute unset. The values that no API server has checked must fit the schemas of their attributes: those that were computed,
+// and the Namevar that is the name of the resource. The error names the attribute, and no sensitive value.
 func (d *Defaults) Complete(r *v1alpha1.External) (*v1alpha1.External, error) {
 	out, _ := r.DeepCopyObject().(*v1alpha1.External)
-	if len(d.all) == 0 {
-		return out, nil
-	}
 	set, err := propertiesOf(r)
 	if err != nil {
 		return nil, err
 	}
+	was := maps.Clone(set)
 	if err := d.addTo(set, r); err != nil {
 		return nil, err
+	}
+	if err := d.check(r.Name, was, set); err != nil || len(set) == len(was) {
+		return out, err
 	}
 	raw, err := json.Marshal(set)
 	if err != nil {
@@ -163,13 +179,22 @@ func (d *Defaults) visible(r *v1alpha1.External, set map[string]any) map[string]
 			self[at.Name] = converted(value, definition.SchemaType(at))
 		}
 	}
-	if only := d.definition.Namevars(); len(only) == 1 && only[0].Default == "" && !only[0].Required && self[only[0].Name] == nil {
-		self[only[0].Name] = r.Name
+	if name := d.named(); name != "" && self[name] == nil {
+		self[name] = r.Name
 	}
 	if ensure := cmp.Or(r.Spec.Ensure, spec.Ensure.Default); ensure != "" {
 		self["ensure"] = ensure
 	}
 	return self
+}
+
+// named returns the Namevar that is the name of a resource unless it is set; "" if there is none.
+func (d *Defaults) named() string {
+	only := d.definition.Namevars()
+	if len(only) != 1 || only[0].Default != "" || only[0].Required {
+		return ""
+	}
+	return only[0].Name
 }
 
 func (d *Defaults) sensitive(name string) bool {

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/crdbuild"
 	"github.com/fettle-dev/fettle/internal/external/defaults"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 )
@@ -23,15 +24,15 @@ spec:
   version: 1.0.0
   description: A record.
   attributes:
-  - {name: fqdn, description: Its name., behaviour: Namevar, schema: {type: string}}
-  - {name: zone, description: Its zone., schema: {type: string}}
-  - {name: host, description: Its host., schema: {type: string}}
-  - {name: ttl, description: Seconds., schema: {type: integer}}
+  - {name: fqdn, description: Its name., behaviour: Namevar, schema: {type: string, pattern: '\.', maxLength: 20}}
+  - {name: zone, description: Its zone., schema: {type: string, maxLength: 30, x-kubernetes-validations: [{rule: "self != 'local'", message: must not be local}]}}
+  - {name: host, description: Its host., schema: {type: string, enum: [www, WWW, EXAMPLE.ORG, a]}}
+  - {name: ttl, description: Seconds., schema: {type: integer, minimum: 1}}
   - {name: weight, description: A weight., schema: {type: number}}
-  - {name: values, description: Values., schema: {type: array, items: {type: string}}}
+  - {name: values, description: Values., schema: {type: array, maxItems: 2, x-kubernetes-list-type: set, items: {type: string, maxLength: 20}}}
   - {name: options, description: Options., schema: {type: object, additionalProperties: {type: string}}}
   - {name: shared, description: Whether it is shared., schema: {type: boolean}}
-  - {name: token, description: A key., sensitive: true, schema: {type: string}}
+  - {name: token, description: A key., sensitive: true, schema: {type: string, minLength: 7}}
   providers: [{name: plain, command: ["true"]}]
   source: {hostPath: /opt/record}
 `), &typ)
@@ -48,9 +49,18 @@ spec:
 	return d
 }
 
+func compiled(t *testing.T, d *definition.Definition) (*defaults.Defaults, error) {
+	t.Helper()
+	built, err := crdbuild.Build(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return defaults.New(d, built)
+}
+
 func complete(t *testing.T, d *definition.Definition, spec string) (string, error) {
 	t.Helper()
-	all, err := defaults.New(d)
+	all, err := compiled(t, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,9 +98,9 @@ func TestMissingAttributesAreComputed(t *testing.T) {
 		"but a value of the resource stays":      {map[string]string{"zone": "'other'"}, "{properties: {zone: own}}", `{"zone":"own"}`},
 		"but an empty value of a resource stays": {map[string]string{"zone": "'other'"}, `{properties: {zone: ""}}`, `{"zone":""}`},
 		"but not for values of Secrets": {
-			map[string]string{"token": "'other'"}, "{propertiesFrom: [{name: token, secretKeyRef: {namespace: a, name: b, key: c}}], properties: {ttl: 1}}", `{"ttl":1}`,
+			map[string]string{"token": "'another'"}, "{propertiesFrom: [{name: token, secretKeyRef: {namespace: a, name: b, key: c}}], properties: {ttl: 1}}", `{"ttl":1}`,
 		},
-		"but null is no value":        {map[string]string{"zone": "has(self.ttl) ? 'a' : dyn(null)"}, "{}", `{}`},
+		"but null is no value":        {map[string]string{"zone": "has(self.ttl) ? 'a' : dyn(null)"}, "{}", ``},
 		"with integers":               {map[string]string{"ttl": "has(self.shared) ? 1 : 3600 + 1"}, "{}", `{"ttl":3601}`},
 		"with integers of numbers":    {map[string]string{"ttl": "dyn(2.0)"}, "{}", `{"ttl":2}`},
 		"with numbers":                {map[string]string{"weight": "1.5"}, "{}", `{"weight":1.5}`},
@@ -122,7 +132,7 @@ func TestFailedDefaultsNameTheAttribute(t *testing.T) {
 		"missing attribute": {"zone", "self.host", "properties.zone: cannot compute the default: it reads host, which the resource does not set: set it, or test it with has(self.host) in the type"},
 		"later attribute":   {"host", "self.ttl > 0 ? 'a' : 'b'", "properties.host: cannot compute the default: it reads ttl,"},
 		"other type":        {"ttl", "dyn(name)", "properties.ttl: cannot compute the default: it returns string, but must return integer"},
-		"fraction":          {"ttl", "dyn(1.5)", "it returns number, but must return integer"},
+		"fraction":          {"ttl", "size(name) > 0 ? dyn(1.5) : dyn(1)", "it returns number, but must return integer"},
 		"index":             {"host", "name.split('.')[7]", "properties.host: cannot compute the default: index out of bounds: 7"},
 		"cost":              {"host", grow, "properties.host: cannot compute the default: "},
 		"keys":              {"options", "dyn({1: 'a'})", "an object with a key of type int"},
@@ -132,6 +142,68 @@ func TestFailedDefaultsNameTheAttribute(t *testing.T) {
 			got, err := complete(t, record(t, map[string]string{tt.attribute: tt.expression}), "{}")
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %s, %v; want %s", got, err, tt.want)
+			}
+		})
+	}
+}
+
+// An API server checks only what is in a resource.
+func TestComputedValuesMustFitTheSchema(t *testing.T) {
+	t.Parallel()
+
+	const misfit = ": the default does not fit its schema: "
+	for name, tt := range map[string]struct{ attribute, expression, spec, want string }{
+		"enum":      {"host", "name.split('.')[1]", "{}", "properties.host" + misfit + `Unsupported value: "example": supported values: "www", `},
+		"minimum":   {"ttl", "size(name) - 15", "{}", "properties.ttl" + misfit + "Invalid value: 0: ttl in body should be greater than or equal to 1"},
+		"rule":      {"zone", "self.fqdn.substring(4)", "{properties: {fqdn: www.local}}", "properties.zone" + misfit + "Invalid value: \"local\": must not be local"},
+		"length":    {"zone", "name + name + name", "{}", "properties.zone" + misfit + "Too long: may not be more than 30"},
+		"set":       {"values", "[name, name]", "{}", `properties.values` + misfit + `Duplicate value: "www.example.org"`},
+		"elements":  {"values", "[name + name]", "{}", "properties.values" + misfit + "Too long"},
+		"sensitive": {"token", "name.substring(0, 6)", "{}", "properties.token" + misfit + "Invalid value: token in body should be at least 7 chars long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := complete(t, record(t, map[string]string{tt.attribute: tt.expression}), tt.spec)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "www.ex\"") {
+				t.Errorf("got %s, %v; want %s", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestTheNameOfAResourceMustFitTheSchemaOfItsNamevar(t *testing.T) {
+	t.Parallel()
+
+	d := record(t, nil)
+	d.Spec.Attributes[0].Schema.Raw = []byte(`{"type": "string", "maxLength": 5}`)
+	got, err := complete(t, d, "{}")
+	if want := "properties.fqdn: it is not set, and the name of the resource does not fit its schema: Too long: may not be more than 5"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+	if got, err := complete(t, d, "{properties: {fqdn: a.b}}"); err != nil || got != `{"fqdn":"a.b"}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestDefaultsThatAreAlwaysTheSameAreCheckedBeforeAnyResource(t *testing.T) {
+	t.Parallel()
+
+	for name, tt := range map[string]struct{ attribute, expression, want string }{
+		"enum":     {"host", "'ftp'", `spec.attributes[host].default: Unsupported value: "ftp": supported values: "www", `},
+		"minimum":  {"ttl", "1 - 1", "spec.attributes[ttl].default: Invalid value: 0: ttl in body should be greater than or equal to 1"},
+		"rule":     {"zone", "'local'", "spec.attributes[zone].default: Invalid value: \"local\": must not be local"},
+		"type":     {"ttl", "dyn(1.5)", "spec.attributes[ttl].default: it returns number, but must return integer"},
+		"accepted": {"ttl", "3600", ""},
+		"unset":    {"ttl", "dyn(null)", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := compiled(t, record(t, map[string]string{tt.attribute: tt.expression}))
+			if tt.want == "" && err == nil {
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v; want %s", err, tt.want)
 			}
 		})
 	}
@@ -149,7 +221,7 @@ func TestDefaultsSeeNoSensitiveValue(t *testing.T) {
 func TestInvalidDefaultsAreRejected(t *testing.T) {
 	t.Parallel()
 
-	_, err := defaults.New(record(t, map[string]string{
+	_, err := compiled(t, record(t, map[string]string{
 		"zone": "name +", "host": "facts.os", "ttl": "name", "values": "{}", "weight": "'1'", "shared": "size(name)", "options": "timestamp('2020-01-01T00:00:00Z')",
 	}))
 	for _, want := range []string{

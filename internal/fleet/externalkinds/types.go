@@ -50,12 +50,12 @@ func (k *Kinds) readTypes(all []v1alpha1.ExternalType) {
 func check(t *v1alpha1.ExternalType) *usable {
 	u := &usable{uid: t.UID, generation: t.Generation}
 	d, err := typedefinition.New(t)
-	if err == nil {
-		u.defaults, err = defaults.New(d)
-	}
 	var crd *apiextensionsv1.CustomResourceDefinition
 	if err == nil {
 		crd, err = crdbuild.Build(d)
+	}
+	if err == nil {
+		u.defaults, err = defaults.New(d, crd)
 	}
 	if err != nil {
 		u.fault = text.Error(err)
@@ -79,7 +79,7 @@ func (u *usable) complete(all []*v1alpha1.External) (complete []v1alpha1.Resourc
 			}
 		}
 		if c.err != nil {
-			failed[v1alpha1.RefOf(r)] = c.err.Error()
+			failed[v1alpha1.RefOf(r)] = text.Error(c.err)
 		}
 		next[r.UID] = c
 		complete = append(complete, c.resource)
