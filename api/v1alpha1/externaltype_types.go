@@ -272,6 +272,10 @@ type ExternalRelation struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Name string `json:"name"`
+	// sendDesired sends the program the desired states of the other resources, as `related` of each
+	// request, without sensitive values. Defaults to false.
+	// +optional
+	SendDesired bool `json:"sendDesired,omitempty"`
 }
 
 // ExternalTypeStatus is whether resources of the type can be managed.

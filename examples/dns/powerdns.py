@@ -140,14 +140,13 @@ class Zone:
 
 
 def by_zone(resources):
-    """Group resources by server and zone."""
+    """Group resources by zone, whose DNSZone knows the server."""
     zones = {}
     for r in resources:
-        want = r.should
-        at = (want.get("server"), want.get("credentialsFile"), relative(want["zone"]))
-        if at not in zones:
-            zones[at] = Zone(at[2], Server(want))
-        zones[at].resources.append(r)
+        name = relative(r.should["zone"])
+        if name not in zones:
+            zones[name] = Zone(name, Server(next((o["should"] for o in r.related if o["kind"] == "DNSZone"), {})))
+        zones[name].resources.append(r)
     return zones.values()
 
 

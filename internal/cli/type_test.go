@@ -112,6 +112,39 @@ func TestDerivedTypesPassTheirTest(t *testing.T) {
 	}
 }
 
+func TestResourcesOfTheExampleAreSentToRelatedOnes(t *testing.T) {
+	root, dir := copyOfRoot(t), t.TempDir()
+	if got := author(t, dir, root, "type", "new", "Note"); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	program, typ := filepath.Join(dir, "note/main.py"), filepath.Join(dir, "note/type.yaml")
+	var text map[string]any
+	if err := yaml.Unmarshal([]byte(read(t, typ)), &text); err != nil {
+		t.Fatal(err)
+	}
+	spec := text["spec"].(map[string]any)
+	spec["relations"] = []map[string]any{{"relation": "require", "kind": "File", "name": "/etc/note.conf", "sendDesired": true}}
+	spec["example"] = spec["example"].(string) + `---
+{apiVersion: fettle.dev/v1alpha1, kind: File, metadata: {name: conf}, spec: {nodeSelector: {}, path: /etc/note.conf, content: x, require: [Package/note]}}
+`
+	out, err := yaml.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, typ, string(out))
+	put(t, program, strings.Replace(read(t, program), "        return state(resource.name)", `        if [r["should"]["content"] for r in resource.related] != ["x"]:
+            raise fettle.Error("related has %s" % resource.related)
+        return state(resource.name)`, 1))
+	chmodAll(t, dir, "note/main.py")
+	got := author(t, dir, root, "type", "test", "note")
+	if got.code != 0 || !strings.Contains(got.out, "ok    Note: a second removal changes nothing") {
+		t.Errorf("exit %d\n%s%s", got.code, got.out, got.err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "etc/note.conf")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the File of the example was applied: %v", err)
+	}
+}
+
 func TestBrokenProgramsFailTheirTest(t *testing.T) {
 	root, dir := copyOfRoot(t), t.TempDir()
 	if got := author(t, dir, root, "type", "new", "Note"); got.code != 0 {

@@ -53,6 +53,9 @@ func newRun(t Transaction, items []resource.Item) *run {
 	r.reader = r.call().Reader(r.Reader)
 	r.queue = r.plan.Graph.Queue()
 	r.entries = make([]*entry, 0, len(items))
+	for n, related := range r.plan.States(items) {
+		items[n].Resource.Receive(related)
+	}
 	armed := t.Store.Armed()
 	for i, item := range items {
 		e := &entry{Item: item, node: i, thing: item.Thing()}

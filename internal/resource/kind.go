@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource/redact"
@@ -78,6 +80,10 @@ type Identity interface {
 	Keys() []string
 	// Relations returns the automatic relations.
 	Relations() []Relation
+	// Desired returns the part of the desired state that providers of other resources may see.
+	Desired() Related
+	// Receive replaces the states of the resources that relations with SendDesired find.
+	Receive(related []Related)
 	// Traits returns the traits of its type.
 	Traits() Traits
 	// HasSecret reports whether the resource has the value of a Secret, for bound.RecordSecrets.
@@ -163,6 +169,37 @@ type Relation struct {
 	Kind     string
 	Names    []string
 	Nearest  bool
+	// SendDesired asks for the desired states of the others: see [Identity].Receive.
+	SendDesired bool
+}
+
+// Related is a resource of the catalog as providers of other resources may see it.
+type Related struct {
+	Kind string
+	Name string // the namevar
+	// Should is the desired state: attributes by name, in JSON. It has the managed properties and the
+	// public parameters, but no value that is sensitive, private or from a Secret.
+	Should map[string]json.RawMessage
+	// Omitted has the names of attributes that are set, but not in Should because others must not see
+	// them or because they are too large, sorted.
+	Omitted []string
+}
+
+// Within returns r without the values that exceed a size in bytes, all together, and the size that is
+// left. It does not change r.
+func (r Related) Within(size int) (Related, int) {
+	kept := make(map[string]json.RawMessage, len(r.Should))
+	omitted := slices.Clone(r.Omitted)
+	for _, name := range slices.Sorted(maps.Keys(r.Should)) {
+		if value := r.Should[name]; len(value) <= size {
+			kept[name], size = value, size-len(value)
+		} else {
+			omitted = append(omitted, name)
+		}
+	}
+	slices.Sort(omitted)
+	r.Should, r.Omitted = kept, omitted
+	return r, size
 }
 
 // A Comparison is the difference between the current and the desired state.

@@ -45,6 +45,9 @@ type Property[A any] struct {
 	// WasSecret reports whether the current value is secret although the desired one is not. Both
 	// are then treated as sensitive. Optional.
 	WasSecret func(is A) bool
+	// Private reports whether other resources must not see the desired value although it is not
+	// sensitive: see [Related]. Optional.
+	Private func(want A) bool
 	// Token returns the text that is digested instead of a sensitive value that was read, so that
 	// an audit can distinguish values. The default is the attribute itself.
 	Token func(is A) string
@@ -68,6 +71,9 @@ type Parameter struct {
 	Name    string
 	Doc     string
 	Feature Feature // required of the provider; "" for none
+	// Public means that other resources may see the value, unless it comes from a Secret: see
+	// [Related].
+	Public bool
 }
 
 // Ensure is the name of the property that declares whether a resource exists. While it is out of

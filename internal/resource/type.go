@@ -65,6 +65,10 @@ type Type[A any] struct {
 	// value and the fix. Optional.
 	Validate func(A) error
 	Auto     []AutoRelation[A]
+	// Receive stores the states of the resources that relations with SendDesired find, for the
+	// providers. They are in the order of the catalog, and may be none. Every run calls it before
+	// anything else. Required if a relation has SendDesired.
+	Receive func(want *A, related []Related)
 	// Leaving declares how things are removed once no resource manages them. nil: they can't be
 	// removed.
 	Leaving *Leaving[A]
@@ -143,4 +147,7 @@ type AutoRelation[A any] struct {
 	// Nearest selects only the first name that the catalog has. For example, a file requires the
 	// nearest managed directory above it.
 	Nearest bool
+	// SendDesired passes the desired states of these resources to [Type].Receive, except for those
+	// that are invalid. They stay what the catalog says, whether or not they have been applied.
+	SendDesired bool
 }

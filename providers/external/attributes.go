@@ -21,6 +21,7 @@ type Attributes struct {
 	values  wire.State
 	secrets []string // the names of values that come from Secrets
 	pending []string // the names of values that will come from Secrets, for a desired state that only the manager has
+	related []resource.Related
 
 	// The rest belongs to a state that was read.
 	canonical wire.State // the desired state as the program writes it; nil if it has no form of its own

@@ -47,7 +47,7 @@ func (p program) ReadAll(ctx context.Context, h resource.Reader, wants []Attribu
 	var requests []wire.Request
 	resources := make([]wire.Resource, len(wants))
 	for i, w := range wants {
-		resources[i] = wire.Resource{Name: *p.namevar(&w), Should: w.values, Sensitive: p.sensitive(w)}
+		resources[i] = p.resource(w)
 	}
 	if p.Answers(v1alpha1.RequestCanonicalize) {
 		requests = append(requests, wire.Request{Request: wire.Canonicalize, Resources: resources})
@@ -215,7 +215,8 @@ func (p program) outcome(answers wire.Answers, w resource.Write[Attributes]) err
 func (p program) changes(writes []resource.Write[Attributes]) []wire.Resource {
 	all := make([]wire.Resource, len(writes))
 	for i, w := range writes {
-		r := wire.Resource{Name: *p.namevar(&w.Want), Should: maps.Clone(w.Want.values), Is: present(w.Is), Sensitive: p.sensitive(w.Want)}
+		r := p.resource(w.Want)
+		r.Is, r.Should = present(w.Is), maps.Clone(r.Should)
 		maps.Copy(r.Should, w.Is.canonical)
 		for _, c := range w.Changes {
 			r.Changes = append(r.Changes, c.Property)
@@ -223,6 +224,15 @@ func (p program) changes(writes []resource.Write[Attributes]) []wire.Resource {
 		all[i] = r
 	}
 	return all
+}
+
+// resource returns a resource as every request has it.
+func (p program) resource(want Attributes) wire.Resource {
+	r := wire.Resource{Name: *p.namevar(&want), Should: want.values, Sensitive: p.sensitive(want)}
+	for _, other := range want.related {
+		r.Related = append(r.Related, wire.Related(other))
+	}
+	return r
 }
 
 // present returns the values of a resource that exists.
@@ -246,13 +256,12 @@ type refreshing struct{ program }
 
 // Refresh implements [resource.Refresher].
 func (p refreshing) Refresh(ctx context.Context, h resource.Writer, is, want Attributes) error {
-	name := *p.namevar(&want)
-	answers, err := p.run(ctx, h, []Attributes{want}, wire.Request{
-		Request: wire.Refresh, Resources: []wire.Resource{{Name: name, Should: want.values, Is: present(is), Sensitive: p.sensitive(want)}},
-	})
+	r := p.resource(want)
+	r.Is = present(is)
+	answers, err := p.run(ctx, h, []Attributes{want}, wire.Request{Request: wire.Refresh, Resources: []wire.Resource{r}})
 	var answer wire.Answer
 	if err == nil {
-		answer, err = answers.Of(wire.Refresh, name)
+		answer, err = answers.Of(wire.Refresh, r.Name)
 	}
 	if err == nil && answer.NothingToRefresh {
 		return resource.ErrNothingToRefresh

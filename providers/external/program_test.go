@@ -21,6 +21,8 @@ type registry struct {
 
 	get func(wire.Resource) wire.Answer
 	set func(wire.Resource) wire.Answer
+	// asked is called with each resource of a request; nil for nothing.
+	asked func(request string, r wire.Resource)
 	// died is the number of lines after which a process dies; 0 never.
 	died int
 }
@@ -58,6 +60,9 @@ func (r *registry) answer(q wire.Request) []wire.Answer {
 		}
 	}
 	for _, res := range q.Resources {
+		if r.asked != nil {
+			r.asked(q.Request, res)
+		}
 		a := wire.Answer{}
 		switch q.Request {
 		case wire.Get:

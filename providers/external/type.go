@@ -44,6 +44,7 @@ func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
 		Namevar:   t.namevar,
 		Exists:    func(is Attributes) bool { return is.ensure() != resource.Absent },
 		Normalize: t.normalize, Default: t.setDefaults, Validate: t.validate,
+		Receive: func(want *Attributes, related []resource.Related) { want.related = related },
 		Leaving: &resource.Leaving[Attributes]{Gone: t.gone},
 		Traits:  resource.Traits{SideEffects: d.Spec.SideEffects, SelfRefresh: d.Spec.SelfRefresh, BatchAll: true},
 	}
@@ -57,7 +58,7 @@ func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
 		addAttribute(r, d, &d.Spec.Attributes[i])
 	}
 	for _, rel := range d.Spec.Relations {
-		r.Auto = append(r.Auto, resource.AutoRelation[Attributes]{Relation: resource.RelationKind(rel.Relation), Kind: rel.Kind, Names: relatedNames(rel)})
+		r.Auto = append(r.Auto, resource.AutoRelation[Attributes]{Relation: resource.RelationKind(rel.Relation), Kind: rel.Kind, Names: relatedNames(rel), SendDesired: rel.SendDesired})
 	}
 	for _, p := range d.Spec.Providers {
 		r.Providers = append(r.Providers, newProvider(declared{typed: t, provider: p, files: files}))
@@ -77,9 +78,9 @@ func addAttribute(r *resource.Type[Attributes], d *definition.Definition, at *v1
 		if r.NamevarName == "" {
 			r.NamevarName = at.Name
 		}
-		r.Parameters = append(r.Parameters, resource.Parameter{Name: at.Name, Doc: at.Description})
+		r.Parameters = append(r.Parameters, resource.Parameter{Name: at.Name, Doc: at.Description, Public: true})
 	case v1alpha1.BehaviourParameter:
-		r.Parameters = append(r.Parameters, resource.Parameter{Name: at.Name, Doc: at.Description, Feature: resource.Feature(at.Feature)})
+		r.Parameters = append(r.Parameters, resource.Parameter{Name: at.Name, Doc: at.Description, Feature: resource.Feature(at.Feature), Public: !at.Sensitive})
 	case v1alpha1.BehaviourProperty, v1alpha1.BehaviourInitOnly, v1alpha1.BehaviourReadOnly:
 		r.Properties = append(r.Properties, property(at))
 	}

@@ -77,6 +77,7 @@ func contentProperty() resource.Property[Attributes] {
 		},
 		Sensitive: func(want Attributes) bool { return want.secret },
 		WasSecret: func(is Attributes) bool { return is.found.secret },
+		Private:   hidesContent,
 		Token:     func(is Attributes) string { return cmp.Or(is.found.sum, is.found.showContent()) },
 		Diff:      diff,
 	}

@@ -47,11 +47,24 @@ type Resource struct {
 	Changes []string `json:"changes"`
 	// Sensitive are the names of the attributes whose values must not be shown.
 	Sensitive []string `json:"sensitive"`
+	// Related are the resources of the catalog that relations with sendDesired find.
+	Related []Related `json:"related"`
 
 	notes    []string
 	inSync   map[string]any
 	answer   func(answer) // nil once it is answered
 	answered string
+}
+
+// Related is another resource of the catalog.
+type Related struct {
+	Kind string `json:"kind"`
+	// Name is the namevar; of several, their values joined.
+	Name string `json:"name"`
+	// Should has the desired attributes that are managed, whether or not they have been applied.
+	Should State `json:"should"`
+	// Omitted are the names of attributes that are set but not sent, such as sensitive ones.
+	Omitted []string `json:"omitted"`
 }
 
 // Absent reports whether the resource is to be removed.

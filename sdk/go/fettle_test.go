@@ -18,6 +18,10 @@ func (n notes) Read(_ context.Context, r *fettle.Resource) (fettle.State, error)
 	if r.Name == "unreadable" {
 		return nil, errors.New("the disk is broken")
 	}
+	if len(r.Related) > 0 {
+		other := r.Related[0]
+		return fettle.State{"text": fmt.Sprint(other.Kind, " ", other.Name, " ", other.Should.Text("server"), " ", other.Omitted)}, nil
+	}
 	if r.Name == "compared" {
 		r.InSync("text", false, "it is old")
 	}
@@ -73,6 +77,10 @@ func TestSimpleProvider(t *testing.T) {
 		"a comparison of its own": {
 			`{"request":"get","resources":[{"name":"compared","should":{}}]}`,
 			`{"answer":"get","name":"compared","state":null,"inSync":{"text":[false,"it is old"]}}`,
+		},
+		"another resource": {
+			`{"request":"get","resources":[{"name":"b","should":{},"related":[{"kind":"Zone","name":"z","should":{"server":"ns1"},"omitted":["key"]}]}]}`,
+			`{"answer":"get","name":"b","state":{"text":"Zone z ns1 [key]"}}`,
 		},
 		"creation": {
 			`{"request":"set","resources":[{"name":"b","should":{"ensure":"present","text":"<x>"}}]}` + "\n" + `{"request":"list"}`,

@@ -47,6 +47,8 @@ class Resource:
     current    the attributes as they were read before, for changes; None if the resource does not exist
     changes    the names of the attributes that are out of sync, for changes
     sensitive  the names of the attributes whose values must not be shown
+    related    the resources of the catalog that relations with sendDesired find, as dicts with kind, name, should (their
+               desired attributes) and omitted (the names of attributes that are set but not sent)
     notes      lines for the report; append to it
     in_sync    for reads: a dict of True, False or (False, reason) by attribute, for those that Fettle should not compare
     """
@@ -58,6 +60,7 @@ class Resource:
         self.current = request.get("is")
         self.changes = request.get("changes") or []
         self.sensitive = request.get("sensitive") or []
+        self.related = [{"should": {}, "omitted": [], **r} for r in request.get("related") or []]
         self.notes = []
         self.in_sync = {}
 

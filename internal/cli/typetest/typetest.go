@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/manifests"
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/plan"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/laws"
@@ -120,7 +121,7 @@ func (t *tester) unsuitable(provider string) error {
 	return errors.Join(errs...)
 }
 
-// readExample reads the resources of the kind in the example. Others are not applied.
+// readExample reads the example. Resources of other kinds are not applied, but may be sent to the program.
 func (t *tester) readExample(ctx context.Context) error {
 	if t.def.Spec.Example == "" {
 		return errors.New("spec.example is missing: the tests need resources that can be created")
@@ -128,8 +129,8 @@ func (t *tester) readExample(ctx context.Context) error {
 	read := func(context.Context) ([]byte, error) { return []byte(t.def.Spec.Example), nil }
 	t.example = t.types.Read(ctx, []source.Source{{Name: "spec.example", Read: read}}, nil)
 	err := manifest.Join(t.example.Faults)
-	t.example.Documents = slices.DeleteFunc(t.example.Documents, func(d manifest.Document) bool { return d.Resource.KindName() != t.def.Spec.Kind })
-	if len(t.example.Documents) == 0 && err == nil {
+	own := func(d manifest.Document) bool { return d.Resource.KindName() == t.def.Spec.Kind }
+	if !slices.ContainsFunc(t.example.Documents, own) && err == nil {
 		err = fmt.Errorf("spec.example has no %s", t.def.Spec.Kind)
 	}
 	for _, d := range t.example.Documents { // other resources are not there
@@ -138,13 +139,16 @@ func (t *tester) readExample(ctx context.Context) error {
 	return err
 }
 
-// items compiles the example.
+// items compiles the example. Only problems of the kind are an error.
 func (t *tester) items() ([]resource.Item, error) {
 	in := manifests.Input(t.example, t.kinds)
 	in.Nodes = []compiler.Node{{Facts: func() resource.Facts { return t.facts }}}
 	items, problems := compiler.Prepare(in)
 	var errs []error
 	for _, p := range problems {
+		if ref, err := resource.ParseRef(string(p.Ref)); err == nil && ref.Kind != t.def.Spec.Kind {
+			continue
+		}
 		errs = append(errs, fmt.Errorf("%s: %s", p.Ref, p.Message))
 	}
 	return items, errors.Join(errs...)
@@ -154,18 +158,38 @@ func (t *tester) items() ([]resource.Item, error) {
 func (t *tester) wanted() []wire.Resource {
 	var all []wire.Resource
 	items, _ := t.items() // apply reports the error
+	related := plan.New(items).States(items)
 	for i, item := range items {
-		values, _ := t.example.Documents[i].Resource.GetAttributes().(v1alpha1.ExternalValues)
-		state := values.Values
+		if !t.isOwn(item) {
+			continue
+		}
+		state := t.attributes(item.Ref)
 		if state["ensure"] == nil && t.def.Spec.Ensure.Default != "" {
 			state["ensure"] = t.def.Spec.Ensure.Default
 		}
 		if of := t.def.Namevars(); len(of) == 1 && state[of[0].Name] == nil {
 			state[of[0].Name] = item.Resource.Namevar()
 		}
-		all = append(all, wire.Resource{Name: item.Resource.Namevar(), Should: state})
+		r := wire.Resource{Name: item.Resource.Namevar(), Should: state}
+		for _, other := range related[i] {
+			r.Related = append(r.Related, wire.Related(other))
+		}
+		all = append(all, r)
 	}
 	return all
+}
+
+func (t *tester) isOwn(item resource.Item) bool { return item.Ref.Kind == t.def.Spec.Kind }
+
+// attributes returns the attributes of a resource in the example.
+func (t *tester) attributes(ref resource.Ref) wire.State {
+	for _, d := range t.example.Documents {
+		if d.Resource.KindName() == ref.Kind && d.Resource.GetName() == ref.Name {
+			values, _ := d.Resource.GetAttributes().(v1alpha1.ExternalValues)
+			return values.Values
+		}
+	}
+	return nil
 }
 
 func (t *tester) program(ctx context.Context, provider string) (laws.Program, error) {
@@ -179,13 +203,13 @@ func (t *tester) program(ctx context.Context, provider string) (laws.Program, er
 	return p, err
 }
 
-// transact applies the example.
+// transact applies the resources of the kind in the example.
 func (t *tester) transact(ctx context.Context) (report.Report, error) {
 	items, err := t.items()
 	if err != nil {
 		return report.Report{}, err
 	}
-	run := engine.Transaction{Host: t.host, Facts: t.facts, Kinds: t.kinds, Now: time.Now}
+	run := engine.Transaction{Host: t.host, Facts: t.facts, Kinds: t.kinds, Selected: t.isOwn, Now: time.Now}
 	result, err := run.Run(ctx, items)
 	var errs []error
 	for _, r := range result.Resources {
@@ -218,7 +242,7 @@ func (t *tester) changesNothing(ctx context.Context) error {
 
 func (t *tester) remove(ctx context.Context) {
 	for _, d := range t.example.Documents {
-		if r, ok := d.Resource.(*v1alpha1.External); ok {
+		if r, ok := d.Resource.(*v1alpha1.External); ok && r.KindName() == t.def.Spec.Kind {
 			r.Spec.Ensure = resource.Absent
 		}
 	}

@@ -19,6 +19,9 @@ type Plan struct {
 	Cycles    map[int][]resource.Ref // the cycle that a node is part of
 	Dangling  map[int]error          // edges that lead to nothing
 	Keys      map[Key]int            // nodes by kind and name on the host
+	// Related are the nodes whose desired states a node is to know, by node. Nodes without relations
+	// that send those are missing.
+	Related map[int][]int
 }
 
 // An Edge leads from a resource to a dependent. Events follow edges with Refresh.
@@ -33,13 +36,13 @@ func New(items []resource.Item) *Plan {
 	n := len(items)
 	p := &Plan{
 		Before: make([][]int, n), Refreshes: make([][]int, n),
-		Cycles: map[int][]resource.Ref{}, Dangling: map[int]error{}, Keys: byKey(items),
+		Cycles: map[int][]resource.Ref{}, Dangling: map[int]error{}, Keys: byKey(items, false), Related: map[int][]int{},
 	}
 	written := p.writtenEdges(items)
 	g := graphOf(n, written)
 	components := g.SCCs()
 	p.noteCycles(items, g, components)
-	auto := autoEdges(items, g, p.Keys)
+	auto := p.autoEdges(items, g)
 	edges := outsideComponents(written, n, components)
 	if len(auto) > 0 {
 		// Automatic edges that close a cycle are dropped, since no author asked for them.
@@ -96,14 +99,22 @@ type Key struct{ Kind, Name string }
 
 // autoEdges returns the edges that types add between resources of the catalog. A written edge
 // between two resources, in either direction, prevents automatic ones.
-func autoEdges(items []resource.Item, written *graph.Graph, index map[Key]int) []Edge {
+func (p *Plan) autoEdges(items []resource.Item, written *graph.Graph) []Edge {
 	var edges []Edge
+	removed := byKey(items, true)
 	for i, item := range items {
 		if item.Resource == nil {
 			continue
 		}
 		for _, rel := range item.Resource.Relations() {
-			for _, e := range toEdges(i, rel, index) {
+			found := others(i, rel, p.Keys)
+			if rel.SendDesired {
+				p.Related[i] = append(p.Related[i], found...)
+			}
+			if rel.SendDesired && item.Deletes != nil { // what it relied on may be removed as well
+				p.Related[i] = append(p.Related[i], others(i, rel, removed)...)
+			}
+			for _, e := range toEdges(i, rel, found) {
 				if !written.Has(e.From, e.To) && !written.Has(e.To, e.From) {
 					edges = append(edges, e)
 				}
@@ -113,12 +124,12 @@ func autoEdges(items []resource.Item, written *graph.Graph, index map[Key]int) [
 	return edges
 }
 
-// byKey indexes resources by their names on the host, except for deletions. The first of several
-// resources with the same name wins.
-func byKey(items []resource.Item) map[Key]int {
+// byKey indexes resources by their names on the host: either deletions or all others. The first of
+// several resources with the same name wins.
+func byKey(items []resource.Item, deletions bool) map[Key]int {
 	index := make(map[Key]int, len(items))
 	for i, item := range slices.Backward(items) {
-		if item.Resource == nil || item.Deletes != nil {
+		if item.Resource == nil || deletions != (item.Deletes != nil) {
 			continue
 		}
 		for _, name := range item.Resource.Keys() {
@@ -128,24 +139,34 @@ func byKey(items []resource.Item) map[Key]int {
 	return index
 }
 
-func toEdges(i int, rel resource.Relation, index map[Key]int) []Edge {
+// toEdges returns the edges of a relation of a node that finds others.
+func toEdges(i int, rel resource.Relation, found []int) []Edge {
 	var edges []Edge
-	for _, name := range rel.Names {
-		other, ok := index[Key{rel.Kind, name}]
-		if !ok || other == i {
-			continue
-		}
+	for _, other := range found {
 		carries := rel.Relation == resource.Notify || rel.Relation == resource.Subscribe
 		e := Edge{other, i, carries}
 		if rel.Relation == resource.Before || rel.Relation == resource.Notify {
 			e.From, e.To = i, other
 		}
 		edges = append(edges, e)
+	}
+	return edges
+}
+
+// others returns the nodes that a relation of a node finds.
+func others(i int, rel resource.Relation, index map[Key]int) []int {
+	var found []int
+	for _, name := range rel.Names {
+		other, ok := index[Key{rel.Kind, name}]
+		if !ok || other == i {
+			continue
+		}
+		found = append(found, other)
 		if rel.Nearest {
 			break
 		}
 	}
-	return edges
+	return found
 }
 
 // noteCycles records the cycles among written edges, for every node in one.

@@ -152,6 +152,8 @@ func (c *checker) behaviour(field string, a *v1alpha1.ExternalAttribute) {
 
 func (c *checker) relations() {
 	for i, r := range c.spec.Relations {
+		c.add(!r.SendDesired || c.spec.Protocol != v1alpha1.ProtocolDSC,
+			"spec.relations[%d].sendDesired is for the protocol Fettle: the commands of DSC resources get no other resources; remove it", i)
 		name, variable := strings.CutPrefix(r.Name, "$")
 		if !variable {
 			continue

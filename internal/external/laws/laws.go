@@ -128,7 +128,7 @@ func canonicalizeIsIdempotent(ctx context.Context, p Program, resources []wire.R
 			return err
 		}
 		if answer.State != nil {
-			once = append(once, wire.Resource{Name: r.Name, Should: answer.State})
+			once = append(once, wire.Resource{Name: r.Name, Should: answer.State, Related: r.Related})
 		}
 	}
 	for _, r := range once { // one by one: the same name occurs twice
@@ -163,7 +163,7 @@ func (p Program) canonicalized(ctx context.Context, resources []wire.Resource) (
 func getReadsAbsence(ctx context.Context, p Program, resources []wire.Resource) error {
 	var all []wire.Resource
 	for _, r := range resources {
-		all = append(all, wire.Resource{Name: r.Name, Should: p.removal(r)})
+		all = append(all, wire.Resource{Name: r.Name, Should: p.removal(r), Related: r.Related})
 	}
 	answers, err := p.answers(ctx, wire.Request{Request: wire.Get, Resources: all})
 	if err != nil {

@@ -29,7 +29,7 @@ func oddNames() []string {
 // getAnswersOtherNames asks about names that the type allows and that no resource has. A program may refuse an odd name, but not
 // a plain one, and not because of another one.
 func getAnswersOtherNames(ctx context.Context, p Program, resources []wire.Resource) error {
-	example := wire.Resource{Name: resources[0].Name, Should: p.removal(resources[0])}
+	example := wire.Resource{Name: resources[0].Name, Should: p.removal(resources[0]), Related: resources[0].Related}
 	all := append([]wire.Resource{example}, p.renamed(example, append([]string{plainName}, oddNames()...))...)
 	answers, err := p.answers(ctx, wire.Request{Request: wire.Get, Resources: all})
 	if err != nil {
@@ -70,7 +70,7 @@ func (p Program) renamed(r wire.Resource, names []string) []wire.Resource {
 		if !allows(&of[i], name) {
 			continue
 		}
-		other := wire.Resource{Should: maps.Clone(r.Should)}
+		other := wire.Resource{Should: maps.Clone(r.Should), Related: r.Related}
 		other.Should[of[i].Name] = name
 		var parts []string
 		for _, a := range of {

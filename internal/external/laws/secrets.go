@@ -67,7 +67,7 @@ func SecretsStaySecretInSet(ctx context.Context, p Program, resources []wire.Res
 func (p Program) withSecrets(resources []wire.Resource) []wire.Resource {
 	var all []wire.Resource
 	for _, r := range resources {
-		out := wire.Resource{Name: r.Name, Should: maps.Clone(r.Should)}
+		out := wire.Resource{Name: r.Name, Should: maps.Clone(r.Should), Related: r.Related}
 		for i := range p.Definition.Spec.Attributes {
 			if at := &p.Definition.Spec.Attributes[i]; at.Sensitive && definition.SchemaType(at) == "string" {
 				out.Should[at.Name] = marker

@@ -53,6 +53,17 @@ type Resource struct {
 	Is State `json:"is,omitempty"`
 	// Changes are the attributes that are out of sync, for set and validate.
 	Changes []string `json:"changes,omitempty"`
+	// Related are the resources of the catalog that relations with sendDesired find.
+	Related []Related `json:"related,omitempty"`
+}
+
+// Related is another resource of the catalog.
+type Related struct {
+	Kind   string                     `json:"kind"`
+	Name   string                     `json:"name"`             // the namevar
+	Should map[string]json.RawMessage `json:"should,omitempty"` // without values that others must not see
+	// Omitted are the attributes that are set, but not in Should.
+	Omitted []string `json:"omitted,omitempty"`
 }
 
 // An Answer is one line that a program writes.

@@ -74,7 +74,7 @@ func (b *bound[A]) Relations() []resource.Relation {
 	var out []resource.Relation
 	for _, a := range b.t.Auto {
 		if names := a.Names(b.want); len(names) > 0 {
-			out = append(out, resource.Relation{Relation: a.Relation, Kind: a.Kind, Names: names, Nearest: a.Nearest})
+			out = append(out, resource.Relation{Relation: a.Relation, Kind: a.Kind, Names: names, Nearest: a.Nearest, SendDesired: a.SendDesired})
 		}
 	}
 	return out

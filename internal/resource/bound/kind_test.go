@@ -179,6 +179,9 @@ func TestInvalidDefinitionsAreReported(t *testing.T) {
 		"a parameter needs what is not declared": {
 			func(typ *resource.Type[lamp]) { typ.Parameters[0].Feature = "loud" }, `type Lamp: parameter allOf needs the undeclared feature "loud"`,
 		},
+		"a relation sends what nothing receives": {
+			func(typ *resource.Type[lamp]) { typ.Auto[0].SendDesired = true }, "type Lamp: relation to Room has SendDesired, but the type has no Receive",
+		},
 		"a provider has what is not declared": {
 			func(typ *resource.Type[lamp]) {
 				typ.Providers = []resource.Provider[lamp]{&able{plain: plain{name: "horn"}, features: []resource.Feature{"loud"}}}

@@ -34,6 +34,9 @@ func (k kind[A]) Problems() error {
 		err := errors.Join(needsOf(p).Facts.Problem(), defaultsOf(p).Problem())
 		add(err != nil, "provider %s: %v", p.Name(), err)
 	}
+	for _, a := range t.Auto {
+		add(a.SendDesired && t.Receive == nil, "relation to %s has SendDesired, but the type has no Receive", a.Kind)
+	}
 	checkDefaults(t, add)
 	checkMethods(t, add)
 	return errors.Join(errs...)

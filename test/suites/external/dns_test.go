@@ -187,6 +187,21 @@ func TestZonesAndRecordsOfPowerDNS(t *testing.T) {
 	}, s.Apply(t, zone, www, mail))
 	equal(t, want, s.records(t))
 
+	t.Run("records are on the server of their zone", func(t *testing.T) {
+		s.run(t, "mv", "/etc/fettle/powerdns.key", "/etc/fettle/other.key") // the default
+		defer s.run(t, "mv", "/etc/fettle/other.key", "/etc/fettle/powerdns.key")
+		const other = `DNSZone/other {name: example.net, nameservers: [ns1.example.org], server: "http://localhost:8081/", credentialsFile: /etc/fettle/other.key}`
+		const www = "DNSRecord/www {name: www.example.net, type: A, zone: example.net, values: [192.0.2.7]}"
+		equal(t, []string{"DNSZone/other: created", "DNSRecord/www: created"}, s.Apply(t, www, other))
+		equal(t, []string(nil), s.Apply(t, www, other))
+		lines := s.Apply(t, www)
+		if len(lines) != 1 || !strings.HasPrefix(lines[0], "DNSRecord/www: cannot read the present state: cannot read credentialsFile: ") {
+			t.Errorf("without the zone, the report is %q", lines)
+		}
+		const absent = "{ensure: absent, "
+		equal(t, []string{"DNSRecord/www: removed"}, s.Apply(t, strings.Replace(www, "{", absent, 1), other))
+		equal(t, []string{"DNSZone/other: removed"}, s.Apply(t, strings.Replace(other, "{", absent, 1)))
+	})
 	t.Run("a refused record fails alone", func(t *testing.T) {
 		bad := record("bad", "A", "values: [not-an-address]")
 		lines := s.Apply(t, zone, www, bad, record("good", "A", "values: [192.0.2.3]"))
