@@ -136,16 +136,20 @@ func (u *Unpacker) directory(name string) error {
 	if err := u.directory(path.Dir(name)); err != nil {
 		return err
 	}
-	if len(u.entries) >= MaxEntries { // parents have no entries of their own
-		return errTooMany
+	if err := u.put(&Entry{Name: name, Kind: Directory}); err != nil {
+		return err
 	}
-	u.put(&Entry{Name: name, Kind: Directory})
 	return u.to.Mkdir(name)
 }
 
-func (u *Unpacker) put(e *Entry) {
+// put adds an entry. Parents have no headers of their own, so there can be more entries than headers.
+func (u *Unpacker) put(e *Entry) error {
+	if len(u.entries) >= MaxEntries {
+		return errTooMany
+	}
 	e.layer = u.layer
 	u.entries[e.Name] = e
+	return nil
 }
 
 func (u *Unpacker) add(ctx context.Context, name string, h *tar.Header, content io.Reader) error {
@@ -164,8 +168,7 @@ func (u *Unpacker) add(ctx context.Context, name string, h *tar.Header, content 
 	case tar.TypeReg:
 		return u.file(ctx, name, h, content)
 	case tar.TypeSymlink:
-		u.put(&Entry{Name: name, Kind: Symlink, Target: h.Linkname})
-		return nil
+		return u.put(&Entry{Name: name, Kind: Symlink, Target: h.Linkname})
 	case tar.TypeLink:
 		return fmt.Errorf("%q is a hard link, which is not supported: use a copy or a symlink", name)
 	}
@@ -178,13 +181,12 @@ func (u *Unpacker) file(ctx context.Context, name string, h *tar.Header, content
 	}
 	const executable = 0o111
 	e := &Entry{Name: name, Kind: File, Size: h.Size, Executable: h.Mode&executable != 0}
-	sum, err := u.to.WriteFile(ctx, name, e.Executable, content)
-	if err != nil {
+	if err := u.put(e); err != nil {
 		return err
 	}
+	sum, err := u.to.WriteFile(ctx, name, e.Executable, content)
 	e.SHA256 = hex.EncodeToString(sum[:])
-	u.put(e)
-	return nil
+	return err
 }
 
 // remove removes an entry, with everything below it, if there is one.
