@@ -196,15 +196,12 @@ func (a *app) buildTypes(ctx context.Context, name, ref string) ([]*v1alpha1.Ext
 
 // readTypes reads the types of a file or a directory.
 func (a *app) readTypes(ctx context.Context, name string) ([]*v1alpha1.ExternalType, error) {
-	if dscbuild.IsManifest(name) {
-		return dscbuild.Read(ctx, name, a.printed)
-	}
-	if !authoring.Derives(name) {
+	if !dscbuild.IsManifest(name) && !authoring.Derives(name) {
 		if err := a.checkTypes(ctx, authoring.File(name)); err != nil {
 			return nil, err
 		}
 	}
-	return authoring.Read(name)
+	return authoring.Read(ctx, name, a.printed)
 }
 
 // printed returns what a command of a DSC manifest prints. It is run in a copy of the machine's files.

@@ -102,19 +102,27 @@ func (p dscResource) List(ctx context.Context, h resource.Reader) ([]Attributes,
 	}
 	var all []Attributes
 	for i, row := range rows {
-		is, err := p.compared(row, Attributes{})
-		if err == nil && is.ensure() == resource.Absent {
-			continue
-		}
-		if is.name = p.nameOf(is.values); err == nil && is.name == "" {
-			err = errors.New("it has no value for a Namevar")
-		}
+		is, err := p.exported(row)
 		if err != nil {
 			return nil, fmt.Errorf("export: row %d: %w", i+1, err)
 		}
-		all = append(all, is)
+		if is.ensure() != resource.Absent && p.mayDeclare(is.values) {
+			all = append(all, is)
+		}
 	}
 	return all, nil
+}
+
+// exported returns the state in a row, with its name unless it is absent.
+func (p dscResource) exported(row dsc.State) (Attributes, error) {
+	is, err := p.compared(row, Attributes{})
+	if err != nil || is.ensure() == resource.Absent {
+		return is, err
+	}
+	if is.name = p.nameOf(is.values); is.name == "" {
+		return is, errors.New("it has no value for a Namevar")
+	}
+	return is, nil
 }
 
 // Precheck implements [resource.Prechecker].

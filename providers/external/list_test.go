@@ -8,6 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/store"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/external"
 )
@@ -51,4 +52,26 @@ func TestResourcesOfOtherTypesWithTheSameProgramAreNotListed(t *testing.T) {
 	}
 	equal(t, []string{"q:1", "z:1"}, names)
 	equal(t, `{"request":"hello","protocol":"Fettle/1","kind":"Base","version":"1.0.0","provider":"plain"}`, told)
+}
+
+func TestResourcesOfOtherTypesWithTheSameDSCResourceAreNotListed(t *testing.T) {
+	t.Parallel()
+
+	text := strings.NewReplacer(
+		"enum: [Red, red, Green]", "enum: [Red]", "      validate:", "      export: {executable: thing, args: [export]}\n      validate:", "OPTIONS", "", "  dsc:", "  requests: [List]\n  dsc:",
+	).Replace(thing)
+	h := hosttest.New(t)
+	h.Handle("thing", func(host.Cmd) host.Result {
+		return prints("{\"name\":\"a\",\"colour\":\"red\"}\n{\"name\":\"b\",\"colour\":\"Green\"}\n{\"name\":\"c\"}\n")
+	})
+	kind := external.Kind(define(t, text), store.New(h, "/var/lib/fettle/programs"))
+	all, err := kind.Instances(t.Context(), nil, resource.Call{}.Reader(h), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, i := range all {
+		names = append(names, i.Namevar)
+	}
+	equal(t, []string{"a", "c"}, names)
 }

@@ -3,6 +3,7 @@ package authoring
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	yamlutil "sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/dscbuild"
 	"github.com/fettle-dev/fettle/internal/external/scaffold"
 	"github.com/fettle-dev/fettle/sdk"
 )
@@ -31,10 +33,19 @@ func File(name string) string {
 
 // Read reads the ExternalTypes of a file, or of type.yaml in a directory. A source file whose content is empty is read from
 // the directory of that file, and cannot be outside of it; the files of package sdk come with this program unless there are
-// others. A content such as ../lib/zone.py is the path of a file in a directory beside it.
-func Read(name string) ([]*v1alpha1.ExternalType, error) { return read(name, 0) }
+// others. A content such as ../lib/zone.py is the path of a file in a directory beside it. From the
+// manifest of a DSC resource, which a base can be, too, Read makes the types of that resource; run runs commands of manifests.
+func Read(ctx context.Context, name string, run dscbuild.Runner) ([]*v1alpha1.ExternalType, error) {
+	return reader{run}.read(ctx, name, 0)
+}
 
-func read(name string, depth int) ([]*v1alpha1.ExternalType, error) {
+// A reader reads types with their bases.
+type reader struct{ run dscbuild.Runner }
+
+func (r reader) read(ctx context.Context, name string, depth int) ([]*v1alpha1.ExternalType, error) {
+	if dscbuild.IsManifest(name) {
+		return dscbuild.Read(ctx, name, r.run)
+	}
 	name = File(name)
 	documents, err := decodeFile(name)
 	if err != nil {
@@ -42,7 +53,7 @@ func read(name string, depth int) ([]*v1alpha1.ExternalType, error) {
 	}
 	var all []*v1alpha1.ExternalType
 	for _, doc := range documents {
-		t, fault := specialize(doc, filepath.Dir(name), depth)
+		t, fault := r.specialize(ctx, doc, filepath.Dir(name), depth)
 		all, err = append(all, t), errors.Join(err, fault)
 	}
 	if err == nil && len(all) == 0 {

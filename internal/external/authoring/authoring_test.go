@@ -61,7 +61,7 @@ func tree() map[string]string {
 func TestTypesShareFilesOfDirectoriesBesideThem(t *testing.T) {
 	t.Parallel()
 
-	all, err := authoring.Read(filepath.Join(write(t, tree()), "record"))
+	all, err := authoring.Read(t.Context(), filepath.Join(write(t, tree()), "record"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestTypesShareFilesOfDirectoriesBesideThem(t *testing.T) {
 func TestATypeHasFixedValuesOfItsBase(t *testing.T) {
 	t.Parallel()
 
-	all, err := authoring.Read(filepath.Join(write(t, tree()), "address"))
+	all, err := authoring.Read(t.Context(), filepath.Join(write(t, tree()), "address"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +92,59 @@ func TestATypeHasFixedValuesOfItsBase(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+const greeting = `{"type": "Example/Greeting", "version": "0.1.0",
+	"get": {"executable": "greeting.sh", "args": ["get"], "input": "stdin"}, "set": {"executable": "greeting.sh", "args": ["set"], "input": "stdin", "handlesExist": true},
+	"schema": {"embedded": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "lang": {"type": "string", "enum": ["en", "de"]}, "_exist": {"type": "boolean"}}}}}`
+
+const hello = `apiVersion: fettle.dev/v1alpha1
+kind: ExternalType
+metadata: {name: hellos}
+base: ../greeting/greeting.dsc.resource.json
+fixed: {lang: en}
+spec: {kind: Hello, version: 2.0.0, description: Manages hellos.}
+`
+
+func TestTheBaseOfATypeCanBeADSCResource(t *testing.T) {
+	t.Parallel()
+
+	dir := write(t, map[string]string{"greeting/greeting.dsc.resource.json": greeting, "greeting/greeting.sh": "program", "hello/type.yaml": hello})
+	all, err := authoring.Read(t.Context(), filepath.Join(dir, "hello"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := definition.New(all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{d.Name, d.Spec.Kind, d.Spec.Version, string(d.Spec.Protocol), d.DSC.Manifest.Type, d.Spec.Source.Files["greeting.sh"]}
+	for _, a := range d.Spec.Attributes {
+		got = append(got, a.Name+a.Default+string(a.Schema.Raw))
+	}
+	want := []string{"hellos", "Hello", "2.0.0", "DSC", "Example/Greeting", "program", `name{"type":"string"}`, `lang"en"{"enum":["en"],"type":"string"}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTheProgramOfADSCResourceHasWhatItsManifestNames(t *testing.T) {
+	t.Parallel()
+
+	dir := write(t, map[string]string{"greeting.dsc.resource.json": greeting, "greeting.sh": "program"})
+	file := filepath.Join(dir, "greeting.dsc.resource.json")
+	all, err := authoring.Read(t.Context(), file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := authoring.Program(file, all)
+	if err != nil || len(files) != 2 {
+		t.Errorf("the program has the files %v, %v", files, err)
+	}
+	delete(all[0].Spec.Source.Files, "greeting.sh")
+	if _, err := authoring.Program(file, all); err == nil || !strings.Contains(err.Error(), "the program ./greeting.sh of ExternalType greetings is not an executable file in the directory") {
+		t.Errorf("without its program, the error is %v", err)
 	}
 }
 
@@ -128,7 +181,7 @@ func TestFaultsOfBasesAndFiles(t *testing.T) {
 			if err := os.Symlink("/etc/passwd", filepath.Join(dir, "lib/out")); err != nil {
 				t.Fatal(err)
 			}
-			all, err := authoring.Read(filepath.Join(dir, tt.file))
+			all, err := authoring.Read(t.Context(), filepath.Join(dir, tt.file), nil)
 			if tt.want == "" { // it is not a path
 				if err != nil || all[0].Spec.Source.Files["lib.py"] != tt.replacement {
 					t.Errorf("got %v, %v", all, err)

@@ -3,6 +3,7 @@ package authoring
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 type document struct {
 	v1alpha1.ExternalType `json:",inline"`
 
-	// Base is the directory or file of another type, relative to the directory of this one.
+	// Base is the directory or file of another type, or the manifest of a DSC resource, relative to the directory of this one.
 	Base string `json:"base,omitempty"`
 	// Fixed are values of attributes.
 	Fixed map[string]any `json:"fixed,omitempty"`
@@ -32,7 +33,7 @@ type document struct {
 const maxBases = 8
 
 // specialize returns the type of a document in a directory.
-func specialize(doc *document, dir string, depth int) (*v1alpha1.ExternalType, error) {
+func (r reader) specialize(ctx context.Context, doc *document, dir string, depth int) (*v1alpha1.ExternalType, error) {
 	t := &doc.ExternalType
 	if doc.Base == "" {
 		if len(doc.Fixed) > 0 {
@@ -46,7 +47,7 @@ func specialize(doc *document, dir string, depth int) (*v1alpha1.ExternalType, e
 	if !beside(doc.Base) {
 		return nil, fmt.Errorf("base %q is not a path to another directory beside this one, such as ../dnsrecord", doc.Base)
 	}
-	all, err := read(filepath.Join(dir, doc.Base), depth+1)
+	all, err := r.read(ctx, filepath.Join(dir, doc.Base), depth+1)
 	if err != nil {
 		return nil, fmt.Errorf("base: %w", err)
 	}

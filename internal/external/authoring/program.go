@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/dsc"
 	"github.com/fettle-dev/fettle/internal/external/image/archive"
 	"github.com/fettle-dev/fettle/internal/external/scaffold"
 )
@@ -43,20 +44,45 @@ func Program(name string, all []*v1alpha1.ExternalType, dirs ...string) ([]archi
 	return list, checkCommands(all, files)
 }
 
-// checkCommands returns an error if the program of a provider is not one of the files.
+// checkCommands returns an error if a program of a type is not one of the files.
 func checkCommands(all []*v1alpha1.ExternalType, files map[string]archive.Source) error {
 	for _, t := range all {
-		for _, p := range t.Spec.Providers {
-			program := p.Command[0]
+		programs, err := programsOf(t)
+		if err != nil {
+			return fmt.Errorf("ExternalType %s: %w", t.Name, err)
+		}
+		for _, program := range programs {
 			if !strings.Contains(program, "/") || path.IsAbs(program) {
 				continue
 			}
 			if f, ok := files[path.Clean(program)]; !ok || !f.Executable {
-				return fmt.Errorf("the program %s of the provider %s of ExternalType %s is not an executable file in the directory", program, p.Name, t.Name)
+				return fmt.Errorf("the program %s of ExternalType %s is not an executable file in the directory", program, t.Name)
 			}
 		}
 	}
 	return nil
+}
+
+// programsOf returns what providers start: for a DSC resource, what its manifest names.
+func programsOf(t *v1alpha1.ExternalType) ([]string, error) {
+	var all []string
+	for _, p := range t.Spec.Providers {
+		if len(p.Command) > 0 {
+			all = append(all, p.Command[0])
+		}
+	}
+	if t.Spec.DSC == nil {
+		return all, nil
+	}
+	m, err := dsc.Frozen(t.Spec.DSC.Manifest.Raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, op := range m.Operations() {
+		all = append(all, op.Executable)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
 // readAll reads the files of a directory.

@@ -99,7 +99,7 @@ func (a *author) compareSpec(t *testing.T, kind, file string) {
 // kind reads a type of the author.
 func (a *author) kind(t *testing.T, name string) resource.Kind {
 	t.Helper()
-	all, err := authoring.Read(filepath.Join(a.dir, strings.ToLower(name)))
+	all, err := authoring.Read(t.Context(), filepath.Join(a.dir, strings.ToLower(name)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func prepareDNS(root string) error {
 // example returns a type of examples/dns with its files.
 func example(t *testing.T, name string) *definition.Definition {
 	t.Helper()
-	all, err := authoring.Read("../../../examples/dns/" + name + ".yaml")
+	all, err := authoring.Read(t.Context(), "../../../examples/dns/"+name+".yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
