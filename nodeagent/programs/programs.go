@@ -123,10 +123,11 @@ func (p *Programs) Choose(types []*definition.Definition) []*definition.Definiti
 			continue
 		}
 		p.miss(d)
-		if last := p.Types.Usable(d.Spec.Kind); last != nil {
+		last := p.Types.Usable(d.Spec.Kind)
+		if last != nil {
 			keep = append(keep, last)
 		}
-		if chosen[i] = p.instead(d); chosen[i] != d {
+		if chosen[i] = p.instead(d, last); chosen[i] != d {
 			outdated = append(outdated, fmt.Sprintf("%s: %v; version %s stays in use", d.Spec.Kind, p.explain(d, err), chosen[i].Spec.Version))
 		}
 	}
@@ -146,9 +147,9 @@ func (p *Programs) Choose(types []*definition.Definition) []*definition.Definiti
 	return chosen
 }
 
-// instead returns the type to use instead of one whose image is missing, or else that type.
-func (p *Programs) instead(d *definition.Definition) *definition.Definition {
-	last := p.Types.Usable(d.Spec.Kind)
+// instead returns the type to use instead of one whose image is missing: the last one of its kind, which is nil if there is
+// none, or else that type.
+func (p *Programs) instead(d, last *definition.Definition) *definition.Definition {
 	if last != nil && last.AcceptsSame(d) && p.Store.Check(last) == nil {
 		return last
 	}

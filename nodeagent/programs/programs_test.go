@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -52,12 +53,31 @@ type known map[string]*definition.Definition
 func (k known) Usable(kind string) *definition.Definition { return k[kind] }
 func (k known) SetUsable(d *definition.Definition)        { k[d.Spec.Kind] = d }
 
+// A fakeClock says when there is a new timer.
+type fakeClock struct {
+	*clocktesting.FakeClock
+	timers chan struct{}
+}
+
+func (c *fakeClock) NewTimer(d time.Duration) clock.Timer {
+	timer := c.FakeClock.NewTimer(d)
+	c.timers <- struct{}{}
+	return timer
+}
+
+// awaitTimer waits until a timer runs.
+func (c *fakeClock) awaitTimer() {
+	for !c.HasWaiters() {
+		<-c.timers
+	}
+}
+
 // A world is a node with a registry.
 type world struct {
 	*programs.Programs
 	t      *testing.T
 	from   *registry
-	clock  *clocktesting.FakeClock
+	clock  *fakeClock
 	known  known
 	pulled chan struct{}
 }
@@ -69,7 +89,8 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { stop(); group.Wait() })
 	w := &world{
 		t: t, from: &registry{answers: make(chan error), attempts: make(chan string, 100)},
-		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)), known: known{}, pulled: make(chan struct{}, 100),
+		clock: &fakeClock{clocktesting.NewFakeClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)), make(chan struct{}, 100)},
+		known: known{}, pulled: make(chan struct{}, 100),
 	}
 	w.Programs = programs.New(programs.Config{
 		Store: store.New(hosttest.New(t), "/var/lib/fettle/programs"), Registry: w.from, Types: w.known, Clock: w.clock,
@@ -112,12 +133,10 @@ func versions(types []*definition.Definition) []string {
 	return all
 }
 
-// waits waits until the clock has waiters, and advances it.
+// passes waits until a timer runs, and advances the clock.
 func (w *world) passes(d time.Duration) {
 	w.t.Helper()
-	for !w.clock.HasWaiters() {
-		time.Sleep(time.Millisecond) //nolint:forbidigo // the fake clock cannot be waited for
-	}
+	w.clock.awaitTimer()
 	w.clock.Step(d)
 }
 
@@ -216,9 +235,7 @@ func TestAttemptsAreRepeatedEverMoreSlowly(t *testing.T) {
 		<-w.from.attempts
 		at = append(at, fmt.Sprint(w.clock.Since(began)))
 		w.from.answers <- errors.New("connection refused")
-		for !w.clock.HasWaiters() {
-			time.Sleep(time.Millisecond) //nolint:forbidigo // the fake clock cannot be waited for
-		}
+		w.clock.awaitTimer()
 		for len(w.from.attempts) == 0 && w.clock.HasWaiters() {
 			w.clock.Step(10 * time.Second)
 		}
