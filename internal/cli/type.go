@@ -1,32 +1,23 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/typebuild"
 	"github.com/fettle-dev/fettle/internal/cli/typenew"
 	"github.com/fettle-dev/fettle/internal/cli/typeprint"
 	"github.com/fettle-dev/fettle/internal/cli/typepush"
 	"github.com/fettle-dev/fettle/internal/cli/typetest"
-	"github.com/fettle-dev/fettle/internal/external/authoring"
-	"github.com/fettle-dev/fettle/internal/external/crdbuild"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/dscbuild"
 	"github.com/fettle-dev/fettle/internal/external/image"
 	"github.com/fettle-dev/fettle/internal/external/scaffold"
 	"github.com/fettle-dev/fettle/internal/manifest"
-	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/sdk"
 )
 
@@ -65,7 +56,11 @@ func (a *app) typeNew() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.writeNew(strings.ToLower(args[0]), files)
+			written, err := typenew.Write(strings.ToLower(args[0]), files)
+			for _, name := range written {
+				a.out.Print("wrote %s", name)
+			}
+			return err
 		},
 	}
 	f := cmd.Flags()
@@ -118,24 +113,6 @@ func (a *app) newFiles(ctx context.Context, args []string, language string, from
 // errNoCopy is about a program that is built without a way to copy the machine's files.
 var errNoCopy = errors.New("this program cannot make a copy of the machine's files")
 
-// writeNew writes the files of a new directory.
-func (a *app) writeNew(dir string, files map[string]string) error {
-	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:forbidigo // of the author, not of a host
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		full := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil { //nolint:forbidigo // of the author, not of a host
-			return err
-		}
-		if err := os.WriteFile(full, []byte(files[name]), 0o755); err != nil { //nolint:forbidigo // of the author, not of a host
-			return err
-		}
-		a.out.Print("wrote %s", full)
-	}
-	return nil
-}
-
 func (a *app) typeBuild() *cobra.Command {
 	ref := ""
 	cmd := &cobra.Command{
@@ -168,46 +145,15 @@ func (a *app) typeBuild() *cobra.Command {
 	return cmd
 }
 
-// buildTypes reads the types of an author, and checks them like a manifest. ref replaces their source unless it is "".
+// buildTypes reads the types of an author. ref replaces their source unless it is "".
 func (a *app) buildTypes(ctx context.Context, name, ref string) ([]*v1alpha1.ExternalType, manifest.Types, error) {
-	all, err := a.readTypes(ctx, name)
-	if err != nil {
-		return nil, manifest.Types{}, err
-	}
-	var texts [][]byte
-	for _, t := range all {
-		if ref != "" {
-			t.Spec.Source = v1alpha1.ExternalSource{Image: ref}
-		}
-		text, err := json.Marshal(t)
-		if err != nil {
-			return nil, manifest.Types{}, err
-		}
-		texts = append(texts, text)
-	}
-	read := func(context.Context) ([]byte, error) { return bytes.Join(texts, []byte("\n---\n")), nil }
-	types, faults := manifest.ReadTypes(ctx, []source.Source{{Name: name, Read: read}})
-	var errs []error
-	for _, f := range faults {
-		errs = append(errs, fmt.Errorf("%s: %s", name, f.Message)) // lines are those of other text
-	}
-	return all, types, errors.Join(errs...)
-}
-
-// readTypes reads the types of a file or a directory.
-func (a *app) readTypes(ctx context.Context, name string) ([]*v1alpha1.ExternalType, error) {
-	if !dscbuild.IsManifest(name) && !authoring.Derives(name) {
-		if err := a.checkTypes(ctx, authoring.File(name)); err != nil {
-			return nil, err
-		}
-	}
-	return authoring.Read(ctx, name, a.printed)
+	return typebuild.Types(ctx, name, ref, a.printed)
 }
 
 // printed returns what a command of a DSC manifest prints. It is run in a copy of the machine's files.
 func (a *app) printed(ctx context.Context, c dscbuild.Command) (output []byte, err error) {
 	if a.CopyOfRoot == nil {
-		return nil, errors.New("this program cannot make a copy of the machine's files")
+		return nil, errNoCopy
 	}
 	err = a.CopyOfRoot(func(root string) error {
 		h, err := a.OpenHost(root)
@@ -221,47 +167,19 @@ func (a *app) printed(ctx context.Context, c dscbuild.Command) (output []byte, e
 	return output, err
 }
 
-// checkTypes checks types as they are written, so that faults have lines and unknown fields are found.
-func (a *app) checkTypes(ctx context.Context, file string) error {
-	all, err := source.Loader{}.Expand(source.Request{Files: []string{file}})
-	if err != nil {
-		return err
-	}
-	_, faults := manifest.ReadTypes(ctx, all)
-	return manifest.Join(faults)
-}
-
 // printType prints the documents of a type.
 func (a *app) printType(d *definition.Definition, t *v1alpha1.ExternalType) error {
-	crd, err := crdbuild.Build(d)
+	all, err := typebuild.Documents(d, t)
 	if err != nil {
 		return err
 	}
-	for _, o := range []any{crd, t} {
-		tree, err := withoutStatus(o)
-		if err != nil {
-			return err
-		}
+	for _, document := range all {
 		a.out.Print("---")
-		if err := a.out.Encode(tree, "yaml"); err != nil {
+		if err := a.out.Encode(document, "yaml"); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// withoutStatus returns an object as its author writes it.
-func withoutStatus(o any) (map[string]any, error) {
-	raw, err := json.Marshal(o)
-	tree := map[string]any{}
-	if err == nil {
-		err = json.Unmarshal(raw, &tree)
-	}
-	delete(tree, "status")
-	if meta, ok := tree["metadata"].(map[string]any); ok {
-		delete(meta, "creationTimestamp")
-	}
-	return tree, err
 }
 
 func (a *app) typePush() *cobra.Command {
