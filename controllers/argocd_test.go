@@ -75,6 +75,22 @@ func TestHealthChecksUseRealStatuses(t *testing.T) {
 			golden.YAML(t, filepath.Join("../config/argocd/testdata", name+".yaml"), o)
 		})
 	}
+	for name, status := range map[string]v1alpha1.ResourceStatus{
+		"created":      {ObservedGeneration: -1}, // as an API server has it
+		"in-sync":      conditions.Status(conditions.Outcome{Generation: 1, ActingNode: "web-1", Summary: nodestatus.Summary{Counts: v1alpha1.NodeCounts{Selected: 1, InSync: 1}}}, v1alpha1.ResourceStatus{}, at),
+		"moving":       status(none, compiler.Problem{Reason: v1alpha1.ReasonMoving, Message: "node web-2 takes over once web-1 has stopped acting for it"}),
+		"no-node":      status(none, compiler.Problem{Reason: v1alpha1.ReasonNoActingNode, Message: "no selected node has an agent that could act for it"}),
+		"missing-type": status(waits, compiler.Problem{Reason: v1alpha1.ReasonMissingType, Message: "the kind DNSZone has no ExternalType dnszones: apply the one that fettle type build writes"}),
+		"failed":       status(v1alpha1.NodeCounts{Selected: 1, Failed: 1}, v1alpha1.NodeSample{Node: "web-1", State: v1alpha1.StateFailed, Message: "401 Unauthorized"}),
+	} {
+		t.Run("external "+name, func(t *testing.T) {
+			t.Parallel()
+			o := v1alpha1.External{Status: status}
+			o.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.ExternalGroupVersion.String(), Kind: "DNSZone"}
+			o.Name, o.Generation, o.Spec.NodeSelector = "example.org", 1, &metav1.LabelSelector{}
+			golden.YAML(t, filepath.Join("../config/argocd/testdata", "external-"+name+".yaml"), o)
+		})
+	}
 }
 
 var _ = Describe("Argo CD's ConfigMap", func() {
@@ -91,5 +107,19 @@ var _ = Describe("Argo CD's ConfigMap", func() {
 			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: "argocd", Name: "argocd-cm"}, &cm)).To(Succeed())
 			Expect(cm.Data).To(And(HaveLen(3+len(v1alpha1.Resources())), HaveKey("url"), HaveKey("resource.customizations.health.fettle.dev_File")))
 		}
+
+		By("kinds of external types have keys of their own, as in docs/gitops.md")
+		types := filepath.Join(GinkgoT().TempDir(), "types.yaml")
+		Expect(os.WriteFile(types, []byte(kubectl("create", "configmap", "argocd-cm", "--namespace", "argocd", "--dry-run=client", "--output", "yaml",
+			"--from-file", "resource.customizations.health.types.fettle.dev_DNSZone=../config/argocd/health.lua",
+			"--from-file", "resource.customizations.health.types.fettle.dev_DNSRecord=../config/argocd/health.lua")), 0o600)).To(Succeed())
+		kubectl("apply", "--server-side", "--field-manager=fettle-types", "-f", types)
+		kubectl("apply", "--server-side", "--field-manager=fettle", "-k", "../config/argocd")
+		var cm corev1.ConfigMap
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: "argocd", Name: "argocd-cm"}, &cm)).To(Succeed())
+		Expect(cm.Data).To(And(HaveLen(5+len(v1alpha1.Resources())), HaveKey("url")))
+		script, err := os.ReadFile("../config/argocd/health.lua")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cm.Data).To(HaveKeyWithValue("resource.customizations.health.types.fettle.dev_DNSZone", string(script)))
 	})
 })

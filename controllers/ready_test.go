@@ -134,11 +134,11 @@ func (r *readiness) seen() (last int64, early []string) {
 }
 
 // kubectl runs a command as users do.
-func kubectl(args ...string) {
+func kubectl(args ...string) string {
 	GinkgoHelper()
 	config := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 	Expect(controlplane.WriteKubeconfig(config, restConfig, "")).To(Succeed())
-	controlplane.Kubectl(GinkgoT(), config, args...)
+	return controlplane.Kubectl(GinkgoT(), config, args...)
 }
 
 var _ = Describe("Ready after an edit", func() {
