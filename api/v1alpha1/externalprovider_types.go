@@ -1,7 +1,7 @@
 package v1alpha1
 
 // ExternalRequest is a request that a program answers.
-// +kubebuilder:validation:Enum=List;Canonicalize;Refresh;Validate
+// +kubebuilder:validation:Enum=List;Canonicalize;Refresh;Validate;Check
 type ExternalRequest string
 
 // Requests that a program may answer.
@@ -10,6 +10,7 @@ const (
 	RequestCanonicalize ExternalRequest = "Canonicalize" // the canonical form of desired attributes
 	RequestRefresh      ExternalRequest = "Refresh"      // reacts to a notification
 	RequestValidate     ExternalRequest = "Validate"     // why a change would fail
+	RequestCheck        ExternalRequest = "Check"        // why a whole run must not take place
 )
 
 // ExternalFeature is a capability that a provider may have.

@@ -145,6 +145,30 @@ func TestResourcesOfTheExampleAreSentToRelatedOnes(t *testing.T) {
 	}
 }
 
+func TestOnlyAProgramThatAllowsRunsPassesItsTest(t *testing.T) {
+	root, dir := copyOfRoot(t), t.TempDir()
+	if got := author(t, dir, root, "type", "new", "Note"); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	program, typ := filepath.Join(dir, "note/main.py"), filepath.Join(dir, "note/type.yaml")
+	good := read(t, program)
+	put(t, typ, strings.Replace(read(t, typ), "requests: [List]", "requests: [List, Check]", 1))
+	for body, want := range map[string]string{
+		"return {}": "ok    Note: check answers each name, without an error, before",
+		"return {resources[0].name: fettle.Error('not today')}": `FAIL  Note: check answers each name, without an error, before: "example" of the example would prevent each run: not today`,
+		"yield resources[0].name, ValueError('a bug')":          "FAIL  Note: check answers each name, without an error, before: the program exited with 1: ",
+		"raise fettle.Error('the notes are full')":              `FAIL  Note: check answers each name, without an error, before: "example" of the example would prevent each run: the notes are full`,
+		"return resources[0].unknown":                           "FAIL  Note: check answers each name, without an error, before: the program exited with 1: ",
+	} {
+		put(t, program, strings.Replace(good, "    def create(", "    def check(self, resources):\n        "+body+"\n\n    def create(", 1))
+		chmodAll(t, dir, "note/main.py")
+		got := author(t, dir, root, "type", "test", "note")
+		if (got.code == 0) != strings.HasPrefix(want, "ok") || !strings.Contains(got.out, want) {
+			t.Errorf("%s: exit %d\n%s%s\nwant %s", body, got.code, got.out, got.err, want)
+		}
+	}
+}
+
 func TestBrokenProgramsFailTheirTest(t *testing.T) {
 	root, dir := copyOfRoot(t), t.TempDir()
 	if got := author(t, dir, root, "type", "new", "Note"); got.code != 0 {

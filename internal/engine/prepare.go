@@ -16,24 +16,75 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// preRun asks every resource whether the run can take place, before anything is changed. A resource
-// that objects fails and ends the returned context, so that all others are skipped.
+// preRun asks whether the run can take place, before anything is changed: each provider with such a
+// check once, about all of its resources that have a turn. A resource whose check fails is invalid.
+// An objection also ends the returned context, so that all others are skipped.
 func (r *run) preRun(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var refs []resource.Ref
+	var checked []*entry
 	for _, e := range r.entries {
-		if e.Resource == nil || decide.Refusal(e.situation).Action != decide.Keep {
-			continue
-		}
-		if err := resource.Guarded(func() error { return e.Resource.PreRunCheck(ctx, r.reader) }); err != nil {
-			e.situation.Invalid = fmt.Errorf("its check before the run failed: %w", err)
-			refs = append(refs, e.Ref)
+		if r.hasPreRunCheck(e) {
+			checked = append(checked, e)
 		}
 	}
-	if len(refs) > 0 {
-		cancel(errors.New("some checks before the run failed: " + text.List(refs)))
+	var objecting []resource.Ref
+	for _, group := range byProvider(checked) {
+		errs := bound.PreRunCheckAll(ctx, r.sharedReader(), resourcesOf(group))
+		for i, err := range errs {
+			_, objects := errors.AsType[*resource.ObjectionError](err)
+			if err == nil || !objects && ctx.Err() != nil { // the run ends, so nothing has failed
+				continue
+			}
+			group[i].situation.Invalid = fmt.Errorf("its check before the run failed: %w", err)
+			if objects {
+				objecting = append(objecting, group[i].Ref)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	if len(objecting) > 0 {
+		cancel(errors.New("some checks before the run failed: " + text.List(objecting)))
 	}
 	return ctx, func() { cancel(nil) }
+}
+
+// hasPreRunCheck reports whether a resource is to be checked before the run. One without a suitable
+// provider is not: another resource may bring that.
+func (r *run) hasPreRunCheck(e *entry) bool {
+	if e.Resource == nil || !e.Resource.Traits().PreRunCheck {
+		return false
+	}
+	r.checkSchedule(e)
+	if decide.Refusal(e.situation).Action != decide.Keep {
+		return false
+	}
+	if resource.Guarded(func() error { return r.chooseProvider(e) }) != nil { // it is asked again at its turn
+		return false
+	}
+	return e.Resource.Unsupported() == nil && e.Resource.Abilities().PreRunCheck
+}
+
+// byProvider groups resources by kind and provider, in the order of the first of each.
+func byProvider(entries []*entry) [][]*entry {
+	var groups [][]*entry
+	at := map[providerKey]int{}
+	for _, e := range entries {
+		key := providerKey{e.Ref.Kind, e.Resource.Provider()}
+		i, known := at[key]
+		if !known {
+			i = len(groups)
+			at[key], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], e)
+	}
+	return groups
+}
+
+func resourcesOf(group []*entry) []resource.Resource {
+	all := make([]resource.Resource, len(group))
+	for i, e := range group {
+		all[i] = e.Resource
+	}
+	return all
 }
 
 // recordSecrets records the secrets of all resources on the host, whether they have a turn or not:
@@ -177,21 +228,14 @@ func (r *run) findDuplicates(ctx context.Context, group []*entry) {
 		r.identified = identities{}
 		group = r.entries
 	}
-	type means struct{ kind, provider string }
-	unknown := map[means][]*entry{}
-	var order []means
+	var unknown []*entry
 	for _, e := range group {
-		if !r.canIdentify(e) {
-			continue
+		if r.canIdentify(e) {
+			unknown = append(unknown, e)
 		}
-		m := means{e.Ref.Kind, e.Resource.Provider()}
-		if unknown[m] == nil {
-			order = append(order, m)
-		}
-		unknown[m] = append(unknown[m], e)
 	}
-	for _, m := range order {
-		r.identify(ctx, unknown[m])
+	for _, group := range byProvider(unknown) {
+		r.identify(ctx, group)
 	}
 }
 
@@ -209,11 +253,7 @@ func (r *run) canIdentify(e *entry) bool {
 
 // identify identifies resources of one kind and provider, and fails those that share an identity.
 func (r *run) identify(ctx context.Context, group []*entry) {
-	all := make([]resource.Resource, len(group))
-	for i, e := range group {
-		all[i] = e.Resource
-	}
-	found, err := bound.IdentifyAll(ctx, r.sharedReader(), all)
+	found, err := bound.IdentifyAll(ctx, r.sharedReader(), resourcesOf(group))
 	for i, e := range group {
 		if err != nil {
 			r.failDuplicate(e, fmt.Errorf("cannot tell it apart from others: %w", err))

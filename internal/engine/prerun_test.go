@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,18 +26,41 @@ func of(t *testing.T, typ *resource.Type[thing], name, attributes string) resour
 	return resource.Item{Ref: ref, Resource: r}
 }
 
+// checking is a provider with a check before a run.
+type checking struct {
+	plain
+	check func(names []string) []error
+}
+
+func (c checking) PreRunCheck(_ context.Context, h resource.Reader, wants []thing) []error {
+	if _, writable := h.(host.Host); writable {
+		return []error{errors.New("a check was given a host that it can change")}
+	}
+	var names []string
+	for _, want := range wants {
+		names = append(names, want.Name)
+	}
+	return c.check(names)
+}
+
+// trees is a type with a check before a run.
+func (w *world) trees(check func(names []string) []error) *resource.Type[thing] {
+	typ := w.typ("Tree", []resource.Provider[thing]{checking{plain{w, "hand"}, check}})
+	typ.PreRunCheck = true
+	return typ
+}
+
 func TestFailedPreRunCheckPreventsTheRun(t *testing.T) {
 	w := newWorld()
-	typ := w.typ("Tree", []resource.Provider[thing]{plain{w, "hand"}})
-	typ.PreRunCheck = func(_ context.Context, h resource.Reader, want thing) error {
-		if _, writable := h.(host.Host); writable {
-			t.Error("a check was given a host that it can change")
+	typ := w.trees(func(names []string) []error {
+		errs := make([]error, len(names))
+		for i, name := range names {
+			if name == "elm" || name == "fir" {
+				errs[i] = &resource.ObjectionError{Err: errors.New("no tree is blue")}
+			}
 		}
-		if want.Color != nil && *want.Color == "blue" {
-			return errors.New("no tree is blue")
-		}
-		return nil
-	}
+		return errs
+	})
 	items := []resource.Item{
 		w.item(t, "Thing/a", red), of(t, typ, "oak", red), of(t, typ, "elm", `{"color":"blue"}`), of(t, typ, "fir", `{"color":"blue"}`),
 		w.item(t, "Thing/z", red, "require:Tree/fir"),
@@ -71,6 +95,90 @@ func TestFailedPreRunCheckPreventsTheRun(t *testing.T) {
 	})
 	if report.Counts.Failed != 2 {
 		t.Errorf("without a: %+v", report.Counts)
+	}
+}
+
+func TestPreRunCheckThatFailsIsNoObjection(t *testing.T) {
+	for name, tt := range map[string]struct {
+		check func(names []string) []error
+		want  []string
+	}{
+		"an error": {
+			func([]string) []error { return []error{nil, errors.New("killed")} },
+			[]string{"Tree/oak Changed", "  created", "Tree/elm Failed", "  its check before the run failed: killed", "Thing/a Changed", "  created"},
+		},
+		"a panic": {
+			func([]string) []error { panic("a bug") },
+			[]string{
+				"Tree/oak Failed", "  its check before the run failed: the provider panicked (a bug in the provider): a bug",
+				"Tree/elm Failed", "  its check before the run failed: the provider panicked (a bug in the provider): a bug", "Thing/a Changed", "  created",
+			},
+		},
+		"too few results": {
+			func([]string) []error { return nil },
+			[]string{
+				"Tree/oak Failed", "  its check before the run failed: provider hand returned 0 results for 2 resources (a bug in the provider)",
+				"Tree/elm Failed", "  its check before the run failed: provider hand returned 0 results for 2 resources (a bug in the provider)", "Thing/a Changed", "  created",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			typ := w.trees(tt.check)
+			report := transact(t, []resource.Item{of(t, typ, "oak", red), of(t, typ, "elm", red), w.item(t, "Thing/a", red)})
+			if diff := cmp.Diff(tt.want, lines(report)); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPreRunCheckThatTheEndOfTheRunInterruptsHasNotFailed(t *testing.T) {
+	w := newWorld()
+	ctx, stop := context.WithCancel(t.Context())
+	typ := w.trees(func([]string) []error {
+		stop()
+		return []error{context.Canceled}
+	})
+	report, err := engine.Transaction{Host: zoned{}, Now: time.Now}.Run(ctx, []resource.Item{of(t, typ, "oak", red)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Tree/oak Skipped", "  the run was stopped before its turn"}, lines(report)); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+func TestPreRunCheckIsAskedOnceAboutAllThatHaveATurn(t *testing.T) {
+	for name, with := range map[string][]func(*engine.Transaction){"in an apply": nil, "in noop": {noop}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.suits["machine"] = errors.New("it is not here")
+			var asked [][]string
+			typ := w.trees(func(names []string) []error {
+				if w.asked["robot"] > 0 || len(w.log) > 0 {
+					t.Errorf("before the checks, the robot was asked %d times, and the run did %q", w.asked["robot"], w.log)
+				}
+				asked = append(asked, names)
+				return make([]error, len(names))
+			})
+			typ.Providers = append(typ.Providers, checking{plain{w, "machine"}, nil})
+			other := w.typ("Bush", []resource.Provider[thing]{plain{w, "robot"}})
+			items := []resource.Item{
+				of(t, other, "box", red), of(t, typ, "oak", red), of(t, typ, "elm", red), of(t, typ, "unselected", red), of(t, typ, "postponed", red),
+				of(t, typ, "invalid", red), of(t, typ, "unsuitable", red), of(t, typ, "asleep", red),
+			}
+			items[4].Postponed, items[5].Invalid, items[6].Provider = errBroken, errBroken, "machine"
+			items[7] = scheduled(items[7], night(t))
+			selected := func(tx *engine.Transaction) {
+				clock(zoned{}, "2024-05-01 12:00:00")(tx)
+				tx.Selected = func(i resource.Item) bool { return i.Ref.Name != "unselected" }
+			}
+			transact(t, items, append(with, selected)...)
+			if diff := cmp.Diff([][]string{{"oak", "elm"}}, asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -168,11 +168,7 @@ func (r *run) readAllOf(ctx context.Context, group []*entry) []error {
 	if !group[0].Resource.Abilities().BatchRead {
 		return r.readTogether(ctx, group)
 	}
-	all := make([]resource.Resource, len(group))
-	for i, e := range group {
-		all[i] = e.Resource
-	}
-	errs := bound.ReadAll(ctx, r.reader, all)
+	errs := bound.ReadAll(ctx, r.reader, resourcesOf(group))
 	for i, err := range errs {
 		errs[i] = r.recordRead(group[i], err)
 	}

@@ -108,8 +108,6 @@ type Provided interface {
 
 // Readable is a resource whose state is read and compared.
 type Readable interface {
-	// PreRunCheck returns why no run may take place, or nil.
-	PreRunCheck(ctx context.Context, h Reader) error
 	// Read reads the current state.
 	Read(ctx context.Context, h Reader) error
 	// Compare compares the state that was read last with the desired state.

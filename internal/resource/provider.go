@@ -116,6 +116,23 @@ func (e *MissingError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *MissingError) Unwrap() error { return e.Err }
 
+// A PreRunChecker checks whether a run may take place, for types with the trait PreRunCheck. Every
+// run calls it once, noop or not, before it changes anything, with all resources that have a turn
+// and for which the provider is suitable by then. The errors are parallel to wants; each fails its
+// resource, and an [ObjectionError] prevents the whole run.
+type PreRunChecker[A any] interface {
+	PreRunCheck(ctx context.Context, h Reader, wants []A) []error
+}
+
+// An ObjectionError is why a [PreRunChecker] prevents a run.
+type ObjectionError struct{ Err error }
+
+// Error returns the text of Err.
+func (e *ObjectionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ObjectionError) Unwrap() error { return e.Err }
+
 // An Identifier detects different names of one thing on a host, such as two paths that meet through
 // a symlink, or a unit and its alias. Identities are parallel to wants. Resources with the same
 // identity are in conflict; "" conflicts with nothing. The engine calls it before the first change,

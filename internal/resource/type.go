@@ -3,7 +3,8 @@
 // A type is a value ([Type]), its attributes are a Go struct (the one of the custom resource), and
 // a means of managing it is a [Provider]. A provider that can do more than read and write one
 // resource implements small optional interfaces: [Lister], [Sourced], [BatchReader],
-// [BatchWriter], [Prechecker], [Identifier], [Refresher], [Featured], [Needing], [Defaulter].
+// [BatchWriter], [Prechecker], [PreRunChecker], [Identifier], [Refresher], [Featured], [Needing],
+// [Defaulter].
 //
 // [Simple] makes a Write from create, update and delete functions, and [OneByOne] from one setter
 // per property.
@@ -74,10 +75,6 @@ type Type[A any] struct {
 	Leaving *Leaving[A]
 	// Traits declare how the engine has to treat resources of the type.
 	Traits
-	// PreRunCheck returns why a whole run must not take place, or nil. An error fails the resource
-	// and skips all others. Every run calls it, noop or not, before the run changes anything.
-	// Optional.
-	PreRunCheck func(ctx context.Context, h Reader, want A) error
 }
 
 // Traits declare how the resources of a type behave in a run. Most types have none of them.
@@ -95,6 +92,9 @@ type Traits struct {
 	// SelfRefresh means that a change of the resource also refreshes it, as a notification does,
 	// unless the change removes it. For example, a file system is remounted.
 	SelfRefresh bool
+	// PreRunCheck means that a provider may be a [PreRunChecker]. The engine then looks for a
+	// provider before the run, and again at the resource's turn.
+	PreRunCheck bool
 	// BatchLimit is the maximum number of resources that a [BatchWriter] gets at once; they
 	// directly follow each other in the run. 0 means all resources that are ready, regardless of
 	// others between them, for tools that benefit from large batches.
@@ -105,13 +105,14 @@ type Traits struct {
 
 // Abilities are the optional interfaces that a provider implements.
 type Abilities struct {
-	BatchRead  bool // [BatchReader]; false for a resource whose audit needs an [Auditor]
-	BatchWrite bool // [BatchWriter]
-	Precheck   bool // [Prechecker]
-	Identify   bool // [Identifier]
-	Refresh    bool // [Refresher]
-	Generate   bool // [Generator]
-	Resume     bool // [Resumer]
+	BatchRead   bool // [BatchReader]; false for a resource whose audit needs an [Auditor]
+	BatchWrite  bool // [BatchWriter]
+	Precheck    bool // [Prechecker]
+	PreRunCheck bool // [PreRunChecker]
+	Identify    bool // [Identifier]
+	Refresh     bool // [Refresher]
+	Generate    bool // [Generator]
+	Resume      bool // [Resumer]
 }
 
 // A OneOf is an attribute with enumerated values.

@@ -148,22 +148,6 @@ func (p program) List(ctx context.Context, h resource.Reader) ([]Attributes, err
 	return all, nil
 }
 
-// Precheck implements [resource.Prechecker].
-func (p program) Precheck(ctx context.Context, h resource.Reader, writes []resource.Write[Attributes]) []error {
-	errs := make([]error, len(writes))
-	if !p.Answers(v1alpha1.RequestValidate) {
-		return errs
-	}
-	answers, err := p.query(ctx, h, wantsOf(writes), wire.Request{Request: wire.Validate, Resources: p.changes(writes)})
-	for i, w := range writes {
-		if errs[i] = err; err == nil {
-			_, errs[i] = answers.Of(wire.Validate, *p.namevar(&w.Want))
-		}
-		errs[i] = p.without(errs[i], w.Want)
-	}
-	return errs
-}
-
 // Write implements [resource.Provider].
 func (p program) Write(ctx context.Context, h resource.Writer, is, want Attributes, changes []resource.Change) error {
 	return p.WriteAll(ctx, h, []resource.Write[Attributes]{{Is: is, Want: want, Changes: changes, Note: h.Note}})[0]

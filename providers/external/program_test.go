@@ -19,8 +19,9 @@ type registry struct {
 	has   map[string]wire.State
 	calls []string // the requests of each process, and how many resources they are about
 
-	get func(wire.Resource) wire.Answer
-	set func(wire.Resource) wire.Answer
+	get   func(wire.Resource) wire.Answer
+	set   func(wire.Resource) wire.Answer
+	check func(wire.Resource) wire.Answer
 	// asked is called with each resource of a request; nil for nothing.
 	asked func(request string, r wire.Resource)
 	// died is the number of lines after which a process dies; 0 never.
@@ -74,6 +75,8 @@ func (r *registry) answer(q wire.Request) []wire.Answer {
 			}
 		case wire.Set:
 			a = r.write(res)
+		case wire.Check:
+			a = r.check(res)
 		case wire.Validate:
 			if res.Should["comment"] == "refused" {
 				a.Error = "the service refuses this comment"

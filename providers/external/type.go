@@ -46,7 +46,7 @@ func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
 		Normalize: t.normalize, Default: t.setDefaults, Validate: t.validate,
 		Receive: func(want *Attributes, related []resource.Related) { want.related = related },
 		Leaving: &resource.Leaving[Attributes]{Gone: t.gone},
-		Traits:  resource.Traits{SideEffects: d.Spec.SideEffects, SelfRefresh: d.Spec.SelfRefresh, BatchAll: true},
+		Traits:  resource.Traits{SideEffects: d.Spec.SideEffects, SelfRefresh: d.Spec.SelfRefresh, PreRunCheck: d.Answers(v1alpha1.RequestCheck), BatchAll: true},
 	}
 	if r.Example == "" {
 		r.Example = "apiVersion: " + v1alpha1.ExternalGroupVersion.String() + "\nkind: " + d.Spec.Kind + "\nmetadata: {name: example}\nspec: {nodeSelector: {}}\n"

@@ -4,7 +4,7 @@
 //
 //	func main() { fettle.Main(fettle.Simple(note{})) }
 //
-// A provider may also implement [Lister], [Canonicalizer], [Validator] and [Refresher], which its type lists in
+// A provider may also implement [Lister], [Canonicalizer], [Validator], [Checker] and [Refresher], which its type lists in
 // spec.requests. The protocol, Fettle/1, is described in docs/external-types.md. Standard output is for answers: what
 // a provider prints goes to standard error.
 package fettle
@@ -131,6 +131,12 @@ type Canonicalizer interface {
 // A Validator returns why a change would fail. It changes nothing.
 type Validator interface {
 	Validate(ctx context.Context, r *Resource) error
+}
+
+// A Checker returns why a whole run must not take place. It changes nothing, and nothing was changed yet. A panic ends the
+// program: then only its resources fail.
+type Checker interface {
+	Check(ctx context.Context, r *Resource) error
 }
 
 // A Refresher reacts to a notification.

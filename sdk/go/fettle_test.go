@@ -48,6 +48,16 @@ func (n notes) Delete(_ context.Context, r *fettle.Resource) error {
 
 func (n notes) List(context.Context) (map[string]fettle.State, error) { return n, nil }
 
+func (n notes) Check(_ context.Context, r *fettle.Resource) error {
+	if r.Name == "buggy" {
+		panic("a bug")
+	}
+	if r.Name == "wrong" {
+		return errors.New("not now")
+	}
+	return nil
+}
+
 func (n notes) Refresh(_ context.Context, r *fettle.Resource) error {
 	return fettle.ErrNothingToRefresh
 }
@@ -77,6 +87,10 @@ func TestSimpleProvider(t *testing.T) {
 		"a comparison of its own": {
 			`{"request":"get","resources":[{"name":"compared","should":{}}]}`,
 			`{"answer":"get","name":"compared","state":null,"inSync":{"text":[false,"it is old"]}}`,
+		},
+		"a check": {
+			`{"request":"check","resources":[{"name":"a","should":{}},{"name":"wrong","should":{}}]}`,
+			`{"answer":"check","name":"a"}` + "\n" + `{"answer":"check","name":"wrong","error":"not now"}`,
 		},
 		"another resource": {
 			`{"request":"get","resources":[{"name":"b","should":{},"related":[{"kind":"Zone","name":"z","should":{"server":"ns1"},"omitted":["key"]}]}]}`,
@@ -166,6 +180,19 @@ func TestInvalidRequestsEndTheProgram(t *testing.T) {
 	if err := fettle.Serve(t.Context(), none, strings.NewReader(`{"request":"get","resources":[]}`), &out); err == nil || err.Error() != "the first request is not hello" {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestAFaultOfTheProgramIsNoErrorOfACheck(t *testing.T) {
+	if got, err := serve(t, batch{}, `{"request":"check","resources":[{"name":"a"}]}`); got != "" || err == nil {
+		t.Errorf("without the method: got %q, %v", got, err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a panic does not end the program")
+		}
+	}()
+	got, err := serve(t, fettle.Simple(notes{}), `{"request":"check","resources":[{"name":"buggy"}]}`)
+	t.Errorf("got %q, %v", got, err)
 }
 
 func ExampleState_Decode() {

@@ -103,6 +103,9 @@ func (s *session) serve(ctx context.Context, choose func(string) (Provider, bool
 	for _, resource := range r.Resources {
 		resource.answered, resource.answer = r.Request, s.write
 	}
+	if r.Request == "check" {
+		return s.check(ctx, r)
+	}
 	err := s.handle(ctx, r)
 	for _, resource := range r.Resources { // those without an answer
 		resource.Answer(nil, err)
@@ -157,6 +160,18 @@ func (s *session) handle(ctx context.Context, r request) (err error) {
 		}
 	}
 	return fmt.Errorf("unknown request %s", r.Request)
+}
+
+// check asks about a run. An error prevents that, so a fault of the program must not be one.
+func (s *session) check(ctx context.Context, r request) error {
+	p, ok := s.optional().(Checker)
+	if !ok {
+		return errors.New("the provider has no method Check: remove Check from spec.requests")
+	}
+	for _, resource := range r.Resources {
+		resource.Answer(nil, p.Check(ctx, resource))
+	}
+	return nil
 }
 
 // one answers for one resource after the other.

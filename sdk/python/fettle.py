@@ -97,6 +97,11 @@ class Provider:
         """Return why changes would fail. Nothing may be changed."""
         return {}
 
+    def check(self, resources):
+        """Return an Error for each resource because of which the whole run must not take place. Nothing may be changed, and
+        nothing was changed yet. Any other exception ends the program: then only its resources fail."""
+        return {}
+
     def refresh(self, resources):
         """React to a notification."""
         raise Error("this provider cannot refresh resources")
@@ -177,6 +182,7 @@ def _answer(provider, request, answers):
         "canonicalize": _Answers("state", provider.canonicalize),
         "set": _Answers(None, provider.set),
         "validate": _Answers(None, provider.validate),
+        "check": _Answers(None, provider.check, only=Error),
         "refresh": _Answers(None, provider.refresh),
     }.get(name)
     if handle is None:
@@ -195,8 +201,8 @@ def _list(provider, answers):
 
 
 class _Answers:
-    def __init__(self, field, method):
-        self.field, self.method = field, method
+    def __init__(self, field, method, only=Exception):
+        self.field, self.method, self.only = field, method, only  # only: exceptions that are answers
 
     def write(self, request, resources, answers):
         """Write an answer for each resource as soon as it is known."""
@@ -205,8 +211,10 @@ class _Answers:
             result = self.method(resources) or {}
             for name, answer in result.items() if isinstance(result, dict) else result:
                 if name in open_:
+                    if isinstance(answer, Exception) and not isinstance(answer, self.only):
+                        raise answer
                     _write(answers, self._line(request, open_.pop(name), answer))
-        except Exception as e:
+        except self.only as e:
             for r in open_.values():
                 _write(answers, self._line(request, r, e))
             return

@@ -37,6 +37,7 @@ func All() []Law {
 		{"get answers each name, with the same state each time", getIsStable},
 		{"canonicalize is idempotent, and leaves the output of get as it is", canonicalizeIsIdempotent},
 		{"get reads a resource that does not exist", getReadsAbsence},
+		{"check answers each name, without an error", checkAllowsTheRun},
 		{"get answers other names", getAnswersOtherNames},
 		{"unknown requests are refused or ignored", unknownRequestsAreRefused},
 		{"invalid input ends the program", garbageEndsTheProgram},
@@ -172,6 +173,22 @@ func getReadsAbsence(ctx context.Context, p Program, resources []wire.Resource) 
 	for _, r := range all {
 		if _, err := answers.Of(wire.Get, r.Name); err != nil {
 			return fmt.Errorf("with only its Namevars and Parameters: %w", err)
+		}
+	}
+	return nil
+}
+
+func checkAllowsTheRun(ctx context.Context, p Program, resources []wire.Resource) error {
+	if !p.Definition.Answers(v1alpha1.RequestCheck) {
+		return nil
+	}
+	answers, err := p.answers(ctx, wire.Request{Request: wire.Check, Resources: resources})
+	if err != nil {
+		return err
+	}
+	for _, r := range resources {
+		if _, err := answers.Of(wire.Check, r.Name); err != nil {
+			return fmt.Errorf("%q of the example would prevent each run: %w", r.Name, err)
 		}
 	}
 	return nil

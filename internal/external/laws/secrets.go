@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -22,7 +23,11 @@ func secretsStaySecret(ctx context.Context, p Program, resources []wire.Resource
 	if len(all) == 0 {
 		return nil
 	}
-	lines, err := wire.Encode(wire.Request{Request: wire.Get, Resources: all})
+	requests := []wire.Request{{Request: wire.Get, Resources: all}}
+	if p.Definition.Answers(v1alpha1.RequestCheck) {
+		requests = append(requests, wire.Request{Request: wire.Check, Resources: all})
+	}
+	lines, err := wire.Encode(requests...)
 	if err != nil {
 		return err
 	}

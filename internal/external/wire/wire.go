@@ -25,6 +25,7 @@ const (
 	Set          = "set"
 	Refresh      = "refresh"
 	Validate     = "validate"
+	Check        = "check"
 )
 
 // State has the attributes of a resource by name, with ensure. A nil State stands for a resource that does not exist.

@@ -14,6 +14,7 @@ type erased interface {
 	writeAll(ctx context.Context, h resource.Writer, all []resource.BatchItem) []error
 	precheckAll(ctx context.Context, h resource.Reader, all []resource.BatchItem) []error
 	recordSecrets(ctx context.Context, h resource.Writer, all []resource.Resource) error
+	preRunCheckAll(ctx context.Context, h resource.Reader, all []resource.Resource) []error
 	identifyAll(ctx context.Context, h resource.Reader, all []resource.Resource) ([]string, error)
 }
 
@@ -43,6 +44,15 @@ func PrecheckAll(ctx context.Context, h resource.Reader, all []resource.BatchIte
 		return nil
 	}
 	return forAll(len(all), func() []error { return all[0].Resource.(erased).precheckAll(ctx, h, all) })
+}
+
+// PreRunCheckAll returns why resources of one kind and provider fail before the run. All must have the
+// ability PreRunCheck. The errors are as those of [ReadAll].
+func PreRunCheckAll(ctx context.Context, h resource.Reader, all []resource.Resource) []error {
+	if len(all) == 0 {
+		return nil
+	}
+	return forAll(len(all), func() []error { return all[0].(erased).preRunCheckAll(ctx, h, all) })
 }
 
 // IdentifyAll returns the identities of resources of one kind and provider, parallel to all. All
@@ -102,6 +112,14 @@ func (b *bound[A]) writeAll(ctx context.Context, h resource.Writer, all []resour
 
 func (b *bound[A]) precheckAll(ctx context.Context, h resource.Reader, all []resource.BatchItem) []error {
 	errs := b.provider.(resource.Prechecker[A]).Precheck(ctx, h, writesOf[A](all))
+	if err := b.miscounted(len(errs), len(all)); err != nil {
+		return repeated(len(all), err)
+	}
+	return errs
+}
+
+func (b *bound[A]) preRunCheckAll(ctx context.Context, h resource.Reader, all []resource.Resource) []error {
+	errs := b.provider.(resource.PreRunChecker[A]).PreRunCheck(ctx, h, wantsOf[A](all))
 	if err := b.miscounted(len(errs), len(all)); err != nil {
 		return repeated(len(all), err)
 	}

@@ -109,6 +109,7 @@ func (b *bound[A]) Abilities() (can resource.Abilities) {
 	can.BatchRead = batch && (len(b.audited) == 0 || !audits)
 	_, can.BatchWrite = b.provider.(resource.BatchWriter[A])
 	_, can.Precheck = b.provider.(resource.Prechecker[A])
+	_, can.PreRunCheck = b.provider.(resource.PreRunChecker[A])
 	_, can.Identify = b.provider.(resource.Identifier[A])
 	_, can.Refresh = b.provider.(resource.Refresher[A])
 	_, can.Generate = b.provider.(resource.Generator[A])
@@ -122,13 +123,6 @@ func (b *bound[A]) Watched(h host.Reader) []string {
 		return nil
 	}
 	return w.Watch(h, b.want)
-}
-
-func (b *bound[A]) PreRunCheck(ctx context.Context, h resource.Reader) error {
-	if b.t.PreRunCheck == nil {
-		return nil
-	}
-	return b.t.PreRunCheck(ctx, h, b.want)
 }
 
 func (b *bound[A]) Unsupported() error {

@@ -1,0 +1,61 @@
+package external_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/external/wire"
+)
+
+// newChecked returns a world whose program checks runs.
+func newChecked(t *testing.T, check func(wire.Resource) wire.Answer) *world {
+	t.Helper()
+	w := newWorldOf(t, strings.Replace(entry, "requests: [", "requests: [Check, ", 1))
+	w.registry.check = check
+	return w
+}
+
+const (
+	checkedA = `Entry/a {zone: z, id: 1, ttl: 60}`
+	checkedB = `Entry/b {zone: z, id: 2, token: t0ken}`
+)
+
+func TestOneProcessChecksTheRun(t *testing.T) {
+	t.Parallel()
+
+	w := newChecked(t, func(wire.Resource) wire.Answer { return wire.Answer{} })
+	w.Noop = true
+	w.Apply(t, checkedA, checkedB)
+	equal(t, []string{"check 2", "canonicalize 2, get 2", "validate 2"}, w.registry.calls)
+	w.registry.calls, w.Noop = nil, false
+	w.Apply(t, checkedA, checkedB)
+	equal(t, []string{"check 2", "canonicalize 2, get 2", "set 2", "canonicalize 2, get 2"}, w.registry.calls)
+}
+
+func TestAnErrorInAnAnswerPreventsTheRun(t *testing.T) {
+	t.Parallel()
+
+	w := newChecked(t, func(r wire.Resource) wire.Answer {
+		if r.Name == "z:2" {
+			return wire.Answer{Error: "no quorum\nfor t0ken"}
+		}
+		return wire.Answer{}
+	})
+	equal(t, []string{
+		"Entry/a: the run was stopped before its turn: some checks before the run failed: Entry/b", "Entry/b: its check before the run failed: no quorum\\nfor [redacted]",
+	}, w.Apply(t, checkedA, checkedB))
+	equal(t, []string{"check 2"}, w.registry.calls)
+}
+
+func TestAProgramThatDiesInACheckPreventsNothing(t *testing.T) {
+	t.Parallel()
+
+	w := newChecked(t, func(wire.Resource) wire.Answer { return wire.Answer{} })
+	w.registry.died = 2 // answers, the first of which is hello
+	other := `Entry/c {zone: z, id: 3}`
+	lines := w.Apply(t, checkedA, other, checkedB)
+	if len(lines) < 3 || lines[1] != "Entry/c: its check before the run failed: the program exited with 137: out of luck" || !strings.HasPrefix(lines[0], "Entry/a: cannot read the present state") {
+		t.Errorf("the report is %q", lines)
+	}
+	equal(t, []string{"check 3", "canonicalize 1, get 1"}, w.registry.calls)
+}
