@@ -141,12 +141,38 @@ type NodeCatalogStatus struct {
 	// omitted is the number of entries that did not fit into resources.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
+	// drift of resources in the last 30 days, corrected or only reported; the latest first. At most 20.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Drift []DriftRecord `json:"drift,omitempty"`
 	// conditions are Ready, Reconciling, Stalled and Degraded.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// DriftRecord sums up how often something other than Fettle changed what a resource manages on a node.
+type DriftRecord struct {
+	// ref of the resource.
+	Ref ReportedRef `json:"ref"`
+	// firstSeen is when drift was first found.
+	FirstSeen metav1.Time `json:"firstSeen"`
+	// lastSeen is when drift was last found.
+	LastSeen metav1.Time `json:"lastSeen"`
+	// count of times that drift was found. Drift that is only reported counts once while it lasts.
+	Count int64 `json:"count"`
+	// corrected is whether the last drift was corrected. It is false if it was only reported, or if the
+	// correction failed.
+	Corrected bool `json:"corrected"`
+	// properties that had drifted last.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=64
+	Properties []string `json:"properties,omitempty"`
 }
 
 // RunTrigger is the cause of a run.

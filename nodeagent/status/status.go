@@ -82,6 +82,7 @@ func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.Node
 		CachedCatalogStatus: run.Report.CachedCatalogStatus,
 	}
 	s.Counts = &counts
+	s.Drift = drift(s.Drift, run.Report, s.Resources, now)
 	s.Resources, s.Omitted = resources, omitted
 	return s
 }

@@ -1,0 +1,85 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/engine/report"
+)
+
+// Bounds of the records of drift.
+const (
+	maxRecords         = 20
+	maxRecordSize      = 4 << 10 // of all, in bytes of JSON
+	maxDriftProperties = 8
+	maxPropertyName    = 64
+	recordAge          = 30 * 24 * time.Hour
+)
+
+// drift returns the records after a run, the latest first. before are the entries of the status before the run.
+func drift(records []v1alpha1.DriftRecord, run report.Report, before []v1alpha1.ResourceReport, now time.Time) []v1alpha1.DriftRecord {
+	all := map[v1alpha1.ReportedRef]v1alpha1.DriftRecord{}
+	for _, r := range records {
+		if now.Sub(r.LastSeen.Time) < recordAge {
+			all[r.Ref] = r
+		}
+	}
+	was := byRef(before)
+	for _, r := range run.Resources {
+		ref := reportedRef(r.Ref)
+		switch {
+		case r.Gone:
+			delete(all, ref)
+		case r.Corrective() && !lasts(was[ref], r):
+			all[ref] = next(all[ref], ref, r, now)
+		}
+	}
+	return fitRecords(all)
+}
+
+// lasts reports whether drift is the one that the status before the run has, because it is only reported or cannot be corrected.
+func lasts(was v1alpha1.ResourceReport, r report.ResourceReport) bool {
+	is := resourceReport(r)
+	return is.State != v1alpha1.StateChanged && was.Corrective && was.State == is.State && equality.Semantic.DeepEqual(was.Changes, is.Changes)
+}
+
+// next is the record of a resource that has drifted. is may be the zero value.
+func next(is v1alpha1.DriftRecord, ref v1alpha1.ReportedRef, r report.ResourceReport, now time.Time) v1alpha1.DriftRecord {
+	at := metav1.NewTime(now)
+	if is.Count == 0 {
+		is.Ref, is.FirstSeen = ref, at
+	}
+	is.Count++
+	is.LastSeen, is.Corrected, is.Properties = at, r.State == report.Changed, nil
+	for _, e := range r.Events {
+		if name := cut(e.Property, maxPropertyName); e.Corrective && len(is.Properties) < maxDriftProperties && !slices.Contains(is.Properties, name) {
+			is.Properties = append(is.Properties, name)
+		}
+	}
+	return is
+}
+
+// fitRecords sorts records, and keeps as many as fit.
+func fitRecords(all map[v1alpha1.ReportedRef]v1alpha1.DriftRecord) []v1alpha1.DriftRecord {
+	sorted := make([]v1alpha1.DriftRecord, 0, len(all))
+	for _, r := range all {
+		sorted = append(sorted, r)
+	}
+	slices.SortFunc(sorted, func(a, b v1alpha1.DriftRecord) int {
+		return cmp.Or(b.LastSeen.Compare(a.LastSeen.Time), strings.Compare(string(a.Ref), string(b.Ref)))
+	})
+	var list []v1alpha1.DriftRecord
+	room := maxRecordSize
+	for _, r := range sorted {
+		if size := len(jsonOf(r)) + len(","); len(list) < maxRecords && size <= room {
+			list, room = append(list, r), room-size
+		}
+	}
+	return list
+}

@@ -1,0 +1,96 @@
+package status_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/nodeagent/status"
+)
+
+// drifted is a resource with drift of these properties that a run corrected.
+func drifted(name string, properties ...string) report.ResourceReport {
+	r := report.ResourceReport{Ref: report.Ref{Kind: "File", Name: name}, State: report.Changed, OutOfSync: true}
+	for _, p := range properties {
+		r.Events = append(r.Events, report.Event{Property: p, Is: "x", Should: "y", Status: report.Success, Corrective: true})
+	}
+	return r
+}
+
+// reportedDrift is drift in noop, or drift that could not be corrected.
+func reportedDrift(name, is string, state report.State, status report.EventStatus) report.ResourceReport {
+	r := drifted(name, "mode")
+	r.State, r.Events[0].Is, r.Events[0].Status = state, is, status
+	return r
+}
+
+func gone(name string) report.ResourceReport {
+	r := changed(name, false)
+	r.Gone = true
+	return r
+}
+
+func record(name string, first, last time.Time, count int64, corrected bool, properties ...string) v1alpha1.DriftRecord {
+	return v1alpha1.DriftRecord{
+		Ref: v1alpha1.ReportedRef("File/" + name), FirstSeen: metav1.NewTime(first), LastSeen: metav1.NewTime(last), Count: count, Corrected: corrected, Properties: properties,
+	}
+}
+
+func TestDriftIsRecorded(t *testing.T) {
+	t.Parallel()
+
+	only := func(is string) report.ResourceReport { return reportedDrift("a", is, report.Noop, report.Pending) }
+	stuck := func(is string) report.ResourceReport { return reportedDrift("a", is, report.Failed, report.Failure) }
+	for name, c := range map[string]struct {
+		runs []results
+		want []v1alpha1.DriftRecord
+	}{
+		"never without drift":                      {[]results{{inSync("a"), changed("b", false), failed("c", "no")}}, nil},
+		"each time that it is corrected":           {[]results{{drifted("a", "mode")}, {inSync("a")}, {drifted("a", "owner", "group", "owner")}}, []v1alpha1.DriftRecord{record("a", noon(), twoHours(), 2, true, "owner", "group")}},
+		"the latest first":                         {[]results{{drifted("b", "mode"), drifted("c", "mode")}, {drifted("a", "mode"), inSync("b")}}, []v1alpha1.DriftRecord{record("a", oneHour(), oneHour(), 1, true, "mode"), record("b", noon(), noon(), 1, true, "mode"), record("c", noon(), noon(), 1, true, "mode")}},
+		"once while it is only reported":           {[]results{{only("0600")}, {only("0600"), changed("b", false)}, {only("0600")}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, false, "mode")}},
+		"again if something else is reported":      {[]results{{only("0600")}, {only("0777")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, false, "mode")}},
+		"again after it was in sync":               {[]results{{only("0600")}, {inSync("a")}, {only("0600")}}, []v1alpha1.DriftRecord{record("a", noon(), twoHours(), 2, false, "mode")}},
+		"once while it cannot be corrected":        {[]results{{stuck("0600")}, {stuck("0600"), changed("b", false)}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, false, "mode")}},
+		"as corrected once that succeeds":          {[]results{{stuck("0600")}, {drifted("a", "mode")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, true, "mode")}},
+		"until no resource manages the thing":      {[]results{{drifted("a", "mode"), drifted("b", "mode")}, {gone("a"), inSync("b")}}, []v1alpha1.DriftRecord{record("b", noon(), noon(), 1, true, "mode")}},
+		"while a schedule keeps a resource as is":  {[]results{{drifted("a", "mode")}, {left("a"), changed("b", false)}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, true, "mode")}},
+		"with hostile names of properties escaped": {[]results{{drifted("a", "mode\x1b[2J\n")}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, true, `mode\x1b[2J\n`)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			if diff := cmp.Diff(c.want, after(c.runs...).Drift); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRecordsOfDriftAreBounded(t *testing.T) {
+	t.Parallel()
+
+	var many, long []report.ResourceReport
+	for i := range 100 {
+		many = append(many, drifted(fmt.Sprintf("%03d", i), "mode"))
+		long = append(long, drifted(strings.Repeat("x", 1000)+fmt.Sprint(i), "mode"))
+	}
+	if n := len(after(many).Drift); n != 20 {
+		t.Errorf("%d records", n)
+	}
+	if n := len(after(long).Drift); n != 3 {
+		t.Errorf("%d long records", n)
+	}
+	s, _ := status.Next(after(results{drifted("a", "mode")}), status.Input{
+		Now: noon().Add(30 * 24 * time.Hour), Generation: 3, AgentVersion: "v1", Run: ran(noon().Add(30*24*time.Hour), changed("b", false)),
+	})
+	if len(s.Drift) > 0 {
+		t.Errorf("after 30 days: %v", s.Drift)
+	}
+}
