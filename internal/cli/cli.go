@@ -86,8 +86,9 @@ func Command(o Options) *cobra.Command {
 	cmd.SetOut(o.Out)
 	cmd.SetErr(o.Err)
 	a.addOutput(cmd)
-	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable(), a.types(), a.agent(), a.supportBundle())
+	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable(), a.types(), a.agent(), a.supportBundle(), a.fleet())
 	if o.Plugin {
+		cmd.AddCommand(a.fleetCommands()...)
 		asPlugin(cmd)
 	}
 	return cmd

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -26,6 +27,25 @@ func (p *Printer) Table(rows [][]string) {
 		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	_ = w.Flush()
+}
+
+// CSV writes rows as comma-separated values, with everything unprintable escaped.
+func (p *Printer) CSV(rows [][]string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clearProgress()
+	w := csv.NewWriter(p.Out)
+	for _, r := range rows {
+		cells := make([]string, len(r))
+		for i, cell := range r {
+			cells[i] = text.Line(cell)
+		}
+		if err := w.Write(cells); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
 }
 
 // Encode writes a value as json or yaml, with everything unprintable escaped. YAML has no escapes for some

@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/fettle-dev/fettle/internal/cli/overview"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// fleet is the command about the nodes of a cluster, whose subcommands are those of kubectl fettle, too.
+func (a *app) fleet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fleet",
+		Short: "Show the state of the nodes of a cluster",
+		Long: "fleet shows the state of the nodes of a cluster, as far as you may read NodeCatalogs. As a plugin of kubectl, its\n" +
+			"commands are those of kubectl fettle.",
+		Example: "  fettle fleet status",
+		Args:    cobra.NoArgs,
+	}
+	cmd.AddCommand(a.fleetCommands()...)
+	return cmd
+}
+
+func (a *app) fleetCommands() []*cobra.Command {
+	return []*cobra.Command{a.fleetStatus(), a.fleetDrift()}
+}
+
+// Formats of overviews.
+const (
+	formatTable = "table"
+	formatWide  = "wide"
+	formatJSON  = "json"
+	formatYAML  = "yaml"
+	formatCSV   = "csv"
+)
+
+// fleetFlags are the flags of all commands about a fleet.
+type fleetFlags struct {
+	access clusterFlags
+	format string
+	codes  bool
+}
+
+func (f *fleetFlags) add(cmd *cobra.Command, codes string) {
+	f.access.add(cmd)
+	formats := []string{formatTable, formatWide, formatJSON, formatYAML, formatCSV}
+	cmd.Flags().StringVarP(&f.format, "output", "o", formatTable, "table, wide, json, yaml or csv")
+	complete(cmd, "output", formats...)
+	cmd.Flags().BoolVar(&f.codes, "detailed-exitcodes", false, codes)
+	cmd.PreRunE = func(*cobra.Command, []string) error { return oneOf("--output", f.format, formats...) }
+}
+
+// nodes reads the NodeCatalogs.
+func (f *fleetFlags) nodes(cmd *cobra.Command) ([]overview.Node, error) {
+	cfg, err := f.access.config()
+	if err != nil {
+		return nil, err
+	}
+	return overview.Nodes(cmd.Context(), cfg)
+}
+
+// exit returns the exit code 2 if something was found and codes are wanted.
+func (f *fleetFlags) exit(found bool) error {
+	if f.codes && found {
+		return Exit(2)
+	}
+	return nil
+}
+
+func (a *app) fleetStatus() *cobra.Command {
+	var f fleetFlags
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Show the fleet on one screen: nodes, resources, recent drift, and problems",
+		Example: "  fettle fleet status",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			nodes, err := f.nodes(cmd)
+			if err != nil {
+				return err
+			}
+			s := overview.StatusOf(nodes, time.Now())
+			if err := a.printStatus(s, f.format, time.Now()); err != nil {
+				return err
+			}
+			return f.exit(len(s.Problems) > 0)
+		},
+	}
+	f.add(cmd, "exit with 2 if a node has a problem (default: 0)")
+	return cmd
+}
+
+// maxProblems is the number of problems in a table that is not wide.
+const maxProblems = 20
+
+func (a *app) printStatus(s overview.Status, format string, now time.Time) error {
+	if format == formatJSON || format == formatYAML {
+		return a.out.Encode(s, format)
+	}
+	problems := [][]string{{"NODE", "REASON", "SINCE", "MESSAGE"}}
+	for _, p := range s.Problems {
+		problems = append(problems, []string{p.Node, p.Reason, when(p.Since, now, format), p.Message})
+	}
+	if format == formatCSV {
+		return a.out.CSV(problems)
+	}
+	n, r := s.Nodes, s.Resources
+	a.out.Table([][]string{
+		{"Nodes", counts(n.Total, "total", n.Ready, "ready", n.Applying, "applying", n.Failed, "failed", n.Disabled, "disabled", n.Silent, "silent")},
+		{"Resources", counts(r.Total, "total", r.InSync, "in sync", r.Noop, "noop", r.Skipped, "skipped", r.Failed, "failed")},
+		{"Drift in 24 h", fmt.Sprintf("%s on %s, %d uncorrected", text.Count(s.Drift.Resources, "resource"), text.Count(s.Drift.Nodes, "node"), s.Drift.Uncorrected)},
+	})
+	if len(s.Problems) == 0 {
+		return nil
+	}
+	shown := problems
+	if format != formatWide {
+		shown = problems[:min(len(problems), maxProblems+1)]
+	}
+	a.out.Print("")
+	a.out.Table(shown)
+	if more := len(problems) - len(shown); more > 0 {
+		a.out.Print("and %d more: use -o wide", more)
+	}
+	return nil
+}
+
+// counts is "3 total, 2 ready", without what is 0 after the first.
+func counts(pairs ...any) string {
+	var parts []string
+	for i := 0; i < len(pairs); i += 2 {
+		if n := fmt.Sprint(pairs[i]); i == 0 || n != "0" {
+			parts = append(parts, fmt.Sprint(n, " ", pairs[i+1]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a *app) fleetDrift() *cobra.Command {
+	var f fleetFlags
+	var q overview.Query
+	var since time.Duration
+	cmd := &cobra.Command{
+		Use:   "drift [KIND/NAME ...]",
+		Short: "Show what something other than Fettle changed, where, since when and how often",
+		Long: "drift shows what something other than Fettle changed, whether it was corrected or only reported. Nodes keep the\n" +
+			"latest 20 resources that drifted, for 30 days.",
+		Example: "  fettle fleet drift\n" +
+			"  fettle fleet drift --by node --since 24h\n" +
+			"  fettle fleet drift File/motd --by both",
+		RunE: func(cmd *cobra.Command, refs []string) error {
+			q.Refs = refs
+			return a.runDrift(cmd, f, q, since)
+		},
+	}
+	f.add(cmd, "exit with 2 if there is drift (default: 0)")
+	cmd.Flags().StringVar(&q.By, "by", overview.ByResource, "resource, node, kind, or both: each resource on each node")
+	complete(cmd, "by", driftGroups()...)
+	cmd.Flags().StringSliceVar(&q.Nodes, "node", nil, "only drift on this node; may be repeated")
+	cmd.Flags().DurationVar(&since, "since", 0, "only drift that was last found within this time, such as 24h (default: all)")
+	cmd.Flags().IntVar(&q.Top, "top", 0, "the number of rows, most frequent first (default: all)")
+	return cmd
+}
+
+func (a *app) runDrift(cmd *cobra.Command, f fleetFlags, q overview.Query, since time.Duration) error {
+	if err := checkDrift(q, since); err != nil {
+		return err
+	}
+	nodes, err := f.nodes(cmd)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if since > 0 {
+		q.Since = now.Add(-since)
+	}
+	rows := overview.Drifts(nodes, q)
+	if err := a.printDrift(rows, q.By, f.format, now); err != nil {
+		return err
+	}
+	return f.exit(len(rows) > 0)
+}
+
+// checkDrift returns an error for arguments that are not valid.
+func checkDrift(q overview.Query, since time.Duration) error {
+	for _, ref := range q.Refs {
+		if kind, name, ok := strings.Cut(ref, "/"); !ok || kind == "" || name == "" {
+			return fmt.Errorf("%q is not a resource: use KIND/NAME, such as File/motd", ref)
+		}
+	}
+	if since < 0 {
+		return fmt.Errorf("--since %s is negative", since)
+	}
+	if q.Top < 0 {
+		return fmt.Errorf("--top %d is negative", q.Top)
+	}
+	return oneOf("--by", q.By, driftGroups()...)
+}
+
+func driftGroups() []string {
+	return []string{overview.ByResource, overview.ByNode, overview.ByKind, overview.ByBoth}
+}
+
+func (a *app) printDrift(rows []overview.Drift, by, format string, now time.Time) error {
+	if format == formatJSON || format == formatYAML {
+		return a.out.Encode(rows, format)
+	}
+	columns := driftColumns(by, format, now)
+	table := [][]string{nil}
+	for _, c := range columns {
+		table[0] = append(table[0], c.name)
+	}
+	for _, row := range rows {
+		var cells []string
+		for _, c := range columns {
+			cells = append(cells, c.cell(row))
+		}
+		table = append(table, cells)
+	}
+	if format == formatCSV {
+		return a.out.CSV(table)
+	}
+	if len(rows) == 0 {
+		a.out.Warn("no drift found")
+		return nil
+	}
+	a.out.Table(table)
+	return nil
+}
+
+// A column of a table of drift.
+type column struct {
+	name string
+	cell func(overview.Drift) string
+}
+
+func driftColumns(by, format string, now time.Time) []column {
+	resource := column{"RESOURCE", func(d overview.Drift) string { return d.Resource }}
+	node := column{"NODE", func(d overview.Drift) string { return d.Node }}
+	kind := column{"KIND", func(d overview.Drift) string { return d.Kind }}
+	resources := column{"RESOURCES", func(d overview.Drift) string { return strconv.Itoa(d.Resources) }}
+	nodes := column{"NODES", func(d overview.Drift) string { return strconv.Itoa(d.Nodes) }}
+	columns := map[string][]column{
+		overview.ByResource: {resource, nodes}, overview.ByNode: {node, resources}, overview.ByKind: {kind, resources, nodes}, overview.ByBoth: {resource, node},
+	}[by]
+	columns = append(columns,
+		column{"COUNT", func(d overview.Drift) string { return strconv.FormatInt(d.Count, 10) }},
+		column{"UNCORRECTED", func(d overview.Drift) string { return strconv.Itoa(d.Uncorrected) }},
+		column{"FIRST", func(d overview.Drift) string { return when(d.FirstSeen, now, format) }},
+		column{"LAST", func(d overview.Drift) string { return when(d.LastSeen, now, format) }})
+	if format != formatTable {
+		columns = append(columns, column{"PROPERTIES", func(d overview.Drift) string { return strings.Join(d.Properties, ",") }})
+	}
+	return columns
+}
+
+// when is an age as in kubectl or, for other programs, a time. The zero time is unknown.
+func when(at, now time.Time, format string) string {
+	switch {
+	case at.IsZero():
+		return ""
+	case format == formatCSV:
+		return at.UTC().Format(time.RFC3339)
+	}
+	return duration.HumanDuration(max(0, now.Sub(at)))
+}

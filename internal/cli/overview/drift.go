@@ -1,0 +1,135 @@
+package overview
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// Groups of drift.
+const (
+	ByResource = "resource"
+	ByNode     = "node"
+	ByKind     = "kind"
+	ByBoth     = "both" // each resource on each node
+)
+
+// A Query selects drift.
+type Query struct {
+	By    string    // a group
+	Since time.Time // drift that was last seen earlier is omitted; zero is all
+	// Refs are resources, as Kind/name, and Nodes the names of nodes; none selects all. The case of a kind does not count.
+	Refs, Nodes []string
+	Top         int // the number of rows; 0 is all
+}
+
+// A Drift is a row: the drift of a group.
+type Drift struct {
+	// Kind, Resource (as Kind/name) and Node identify the group, as far as they apply.
+	Kind     string `json:"kind,omitempty"`
+	Resource string `json:"resource,omitempty"`
+	Node     string `json:"node,omitempty"`
+	// Resources and Nodes are the numbers of those that drifted.
+	Resources int `json:"resources"`
+	Nodes     int `json:"nodes"`
+	// Count is how often drift was found.
+	Count int64 `json:"count"`
+	// Uncorrected counts resources on nodes whose last drift was only reported, or could not be corrected.
+	Uncorrected int       `json:"uncorrected"`
+	FirstSeen   time.Time `json:"firstSeen"`
+	LastSeen    time.Time `json:"lastSeen"`
+	// Properties that drifted last, by name.
+	Properties []string `json:"properties"`
+}
+
+// A group collects a Drift.
+type group struct {
+	Drift
+	resources, nodes, properties map[string]bool
+}
+
+// Drifts returns the rows that a query selects, those that drifted most often first.
+func Drifts(all []Node, q Query) []Drift {
+	groups := map[key]*group{}
+	for _, n := range all {
+		if len(q.Nodes) > 0 && !slices.Contains(q.Nodes, n.Name) {
+			continue
+		}
+		for _, r := range n.Status.Drift {
+			if !r.LastSeen.Time.Before(q.Since) && q.selects(string(r.Ref)) {
+				add(groups, q.By, n.Name, r)
+			}
+		}
+	}
+	rows := make([]Drift, 0, len(groups))
+	for _, g := range groups {
+		g.Resources, g.Nodes = len(g.resources), len(g.nodes)
+		g.Properties = slices.Sorted(maps.Keys(g.properties))
+		rows = append(rows, g.Drift)
+	}
+	slices.SortFunc(rows, func(a, b Drift) int {
+		return cmp.Or(
+			cmp.Compare(b.Count, a.Count), b.LastSeen.Compare(a.LastSeen),
+			strings.Compare(a.Kind, b.Kind), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Node, b.Node))
+	})
+	if q.Top > 0 && len(rows) > q.Top {
+		rows = rows[:q.Top]
+	}
+	return rows
+}
+
+// selects reports whether a resource is selected.
+func (q Query) selects(ref string) bool {
+	kind, name, _ := strings.Cut(ref, "/")
+	return len(q.Refs) == 0 || slices.ContainsFunc(q.Refs, func(wanted string) bool {
+		k, n, _ := strings.Cut(wanted, "/")
+		return strings.EqualFold(k, kind) && n == name
+	})
+}
+
+// A key identifies a group.
+type key struct{ kind, resource, node string }
+
+func keyOf(by, node, ref string) key {
+	kind, _, _ := strings.Cut(ref, "/")
+	switch by {
+	case ByNode:
+		return key{node: node}
+	case ByKind:
+		return key{kind: kind}
+	case ByBoth:
+		return key{resource: ref, node: node}
+	}
+	return key{resource: ref}
+}
+
+// add adds a record to its group.
+func add(groups map[key]*group, by, node string, r v1alpha1.DriftRecord) {
+	k := keyOf(by, node, string(r.Ref))
+	g := groups[k]
+	if g == nil {
+		g = &group{
+			Drift:     Drift{Kind: k.kind, Resource: k.resource, Node: k.node, FirstSeen: r.FirstSeen.Time},
+			resources: map[string]bool{}, nodes: map[string]bool{}, properties: map[string]bool{},
+		}
+		groups[k] = g
+	}
+	g.Count += r.Count
+	g.resources[string(r.Ref)], g.nodes[node] = true, true
+	for _, p := range r.Properties {
+		g.properties[p] = true
+	}
+	if !r.Corrected {
+		g.Uncorrected++
+	}
+	if r.FirstSeen.Time.Before(g.FirstSeen) {
+		g.FirstSeen = r.FirstSeen.Time
+	}
+	if r.LastSeen.After(g.LastSeen) {
+		g.LastSeen = r.LastSeen.Time
+	}
+}
