@@ -111,6 +111,7 @@ var _ = Describe("The output of kubectl get", func() {
 			AgentVersion: "v1.2.3",
 			LastRun:      &v1alpha1.LastRun{Started: metav1.Now(), Duration: "0.021s", Trigger: v1alpha1.TriggerStart},
 			Counts:       &v1alpha1.RunCounts{Total: 9, InSync: 3, Changed: 2, OutOfSync: 4, Failed: 1, Noop: 1},
+			Drift:        []v1alpha1.DriftRecord{{Ref: "File/motd", FirstSeen: metav1.Now(), LastSeen: metav1.NewTime(time.Now().Add(-7 * time.Minute)), Count: 1}},
 			Conditions: []metav1.Condition{{
 				Type: "Ready", Status: metav1.ConditionFalse, Reason: "Failed", Message: "File/motd failed", LastTransitionTime: metav1.Now(),
 			}},
@@ -119,8 +120,8 @@ var _ = Describe("The output of kubectl get", func() {
 
 		rows := printed(ctx, "nodecatalogs", "web-1")
 		Expect(rows).To(Equal([][]any{
-			{"Name", "Node", "InSync", "Changed", "OutOfSync", "Failed", "Noop", "Last run", "Agent", "Ready", "Reason", "Silent", "Message (wide)"},
-			{"web-1", "web-1", 3.0, 2.0, 4.0, 1.0, 1.0, rows[1][7], "v1.2.3", "False", "Failed", "5m", "File/motd failed"},
+			{"Name", "Node", "InSync", "Changed", "OutOfSync", "Failed", "Noop", "Last run", "Last drift", "Agent", "Ready", "Reason", "Silent", "Message (wide)"},
+			{"web-1", "web-1", 3.0, 2.0, 4.0, 1.0, 1.0, rows[1][7], "7m", "v1.2.3", "False", "Failed", "5m", "File/motd failed"},
 		}))
 		Expect(rows[1][7]).To(MatchRegexp(`^\d+s$`))
 	})

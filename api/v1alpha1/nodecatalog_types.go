@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.counts.failed`
 // +kubebuilder:printcolumn:name="Noop",type=integer,JSONPath=`.status.counts.noop`
 // +kubebuilder:printcolumn:name="Last run",type=date,JSONPath=`.status.lastRun.started`
+// +kubebuilder:printcolumn:name="Last drift",type=date,JSONPath=`.status.drift[0].lastSeen`
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.status.agentVersion`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
