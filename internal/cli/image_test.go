@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -96,6 +97,32 @@ func TestProgramsArePushedBuiltAndApplied(t *testing.T) {
 	apply(6, "cannot pull "+strings.TrimSpace(pushed.out)+": the registry responded with 403 Forbidden")
 	if text := read(t, filepath.Join(root, "etc/other")); text != "x" {
 		t.Errorf("the other file is %q", text)
+	}
+}
+
+// The files of the directory are those of all platforms, such as those of a program for tests on this machine.
+func TestEachPlatformHasItsOwnProgram(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	root, dir := copyOfRoot(t), t.TempDir()
+	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(s.Close)
+	noteInImage(t, dir, root)
+	other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
+	program := read(t, filepath.Join(dir, "note/main.sh"))
+	for name, text := range map[string]string{"note": "#!/bin/sh\nexit 1\n", other: "#!/bin/sh\nexit 1\n", runtime.GOARCH: program} {
+		put(t, filepath.Join(dir, name, "main.sh"), text)
+		if err := os.Chmod(filepath.Join(dir, name, "main.sh"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pushed := author(t, dir, root, "type", "push", "note", strings.TrimPrefix(s.URL, "http://")+"/note:1", "--platform", "linux/"+other+"="+other, "--platform", "linux/"+runtime.GOARCH+"="+runtime.GOARCH)
+	if pushed.code != 0 {
+		t.Fatalf("push: exit %d\n%s", pushed.code, pushed.err)
+	}
+	put(t, filepath.Join(dir, "note.yaml"), author(t, dir, root, "type", "build", "note", "--image", strings.TrimSpace(pushed.out)).out)
+	put(t, filepath.Join(dir, "hello.yaml"), hello)
+	if got := author(t, dir, root, "apply", "--root", root, "-f", "note.yaml", "-f", "hello.yaml"); got.code != 0 {
+		t.Errorf("apply: exit %d\n%s%s", got.code, got.out, got.err)
 	}
 }
 
