@@ -42,9 +42,9 @@ func zoneType(adjust ...func(*v1alpha1.ExternalTypeSpec)) *v1alpha1.ExternalType
 }
 
 // zones returns the CustomResourceDefinition of DNSZone.
-func zones() *unstructured.Unstructured {
+func zones(adjust ...func(*v1alpha1.ExternalTypeSpec)) *unstructured.Unstructured {
 	GinkgoHelper()
-	d, err := definition.New(zoneType())
+	d, err := definition.New(zoneType(adjust...))
 	Expect(err).NotTo(HaveOccurred())
 	crd, err := crdbuild.Build(d)
 	Expect(err).NotTo(HaveOccurred())

@@ -37,7 +37,7 @@ func agents(ctx context.Context, w *world, role string, names ...string) {
 // actingNodes creates a type, nodes with agents and a zone, and returns the node that acts for it, and the others.
 func actingNodes(ctx context.Context, w *world, zoneSpec string, names ...string) (first string, others []string) {
 	GinkgoHelper()
-	define(ctx, zones())
+	define(ctx, zones(remote))
 	create(ctx, zoneType(remote))
 	agents(ctx, w, "dns", names...)
 	create(ctx, zone("example", zoneSpec))
@@ -92,7 +92,7 @@ var _ = Describe("A resource of a Remote type", func() {
 
 	It("has one acting node, which stays while it is heard", func(ctx SpecContext) {
 		w := newWorld()
-		define(ctx, zones())
+		define(ctx, zones(remote))
 		create(ctx, zoneType(remote), node("n0", "no-agent"))
 		agents(ctx, w, "dns", all...)
 		create(ctx, zone("example", everyNodeOrphan))
@@ -157,7 +157,7 @@ var _ = Describe("A resource of a Remote type", func() {
 
 	It("moves from a node that it no longer selects once that confirms it", func(ctx SpecContext) {
 		w := newWorld()
-		define(ctx, zones())
+		define(ctx, zones(remote))
 		create(ctx, zoneType(remote))
 		agents(ctx, w, "dns", all...)
 		create(ctx, secret("dns", "key", "marker-of-a-secret"),
@@ -231,7 +231,7 @@ var _ = Describe("A resource of a Remote type", func() {
 
 	It("waits with its deletion for a node that can remove it, unless told otherwise", func(ctx SpecContext) {
 		w := newWorld()
-		define(ctx, zones())
+		define(ctx, zones(remote))
 		create(ctx, zoneType(remote), zone("example", everyNodeDelete))
 		w.pass(ctx)
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True NoNodesSelected"))
@@ -265,8 +265,43 @@ var _ = Describe("A resource of a Remote type", func() {
 		Expect(acting).NotTo(ContainElement(first))
 	})
 
+	It("waits with its deletion for its type", func(ctx SpecContext) {
+		w := newWorld()
+		first, _ := actingNodes(ctx, w, everyNodeDelete, all...)
+		applied(ctx, first)
+		w.pass(ctx)
+		Expect(k8s.Delete(ctx, zoneType(remote))).To(Succeed())
+		w = successor(w)
+		w.pass(ctx)
+		acting, withheld := acts(ctx, "example", all...)
+		Expect(acting).To(BeEmpty())
+		Expect(withheld).To(Equal([]string{first}), "the other nodes know nothing of it")
+		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True MissingType"))
+
+		By("deleting the resource")
+		o := zone("example", "{}")
+		Expect(k8s.Delete(ctx, o)).To(Succeed())
+		w.pass(ctx)
+		for _, name := range all {
+			applied(ctx, name)
+			beats(w, name)
+		}
+		w.pass(ctx)
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+
+		By("applying the type again")
+		create(ctx, zoneType(remote))
+		w.pass(ctx)
+		acting, _ = acts(ctx, "example", all...)
+		Expect(acting).To(Equal([]string{first}))
+		Expect(has(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ensure":"absent","ttl":700}`}))
+		applied(ctx, first)
+		w.pass(ctx)
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Satisfy(apierrors.IsNotFound))
+	})
+
 	It("cannot become one of each node", func(ctx SpecContext) {
-		define(ctx, zones())
+		define(ctx, zones(remote))
 		t := zoneType(remote)
 		create(ctx, t)
 		t.Spec.Scope = ""

@@ -132,7 +132,7 @@ func columns(shared []apiextensionsv1.CustomResourceColumnDefinition, d *definit
 		})
 		for i := range shared {
 			if shared[i].JSONPath == ".status.nodes.selected" {
-				shared[i] = apiextensionsv1.CustomResourceColumnDefinition{Name: "Node", Type: "string", JSONPath: ".status.actingNode"}
+				shared[i] = apiextensionsv1.CustomResourceColumnDefinition{Name: "Node", Type: "string", JSONPath: actingNode}
 			}
 		}
 	}
@@ -144,6 +144,16 @@ func columns(shared []apiextensionsv1.CustomResourceColumnDefinition, d *definit
 		})
 	}
 	return slices.Insert(slices.Clone(shared), len(shared)-1, names...)
+}
+
+// actingNode is what only the definitions of Remote types show.
+const actingNode = ".status.actingNode"
+
+// IsRemote reports whether a definition of Build is that of a Remote type.
+func IsRemote(built *apiextensionsv1.CustomResourceDefinition) bool {
+	return slices.ContainsFunc(built.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return slices.ContainsFunc(v.AdditionalPrinterColumns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.JSONPath == actingNode })
+	})
 }
 
 // ensure is a field of every kind.

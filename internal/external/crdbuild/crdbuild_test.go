@@ -156,6 +156,9 @@ func TestDefinitionOfARemoteTypeShowsTheActingNode(t *testing.T) {
 	t.Parallel()
 
 	remote := define(t, strings.Replace(records, "spec:", "spec:\n  scope: Remote", 1))
+	if !crdbuild.IsRemote(build(t, remote)) || crdbuild.IsRemote(build(t, define(t, records))) {
+		t.Error("the definition does not tell the scope")
+	}
 	var columns []string
 	for _, c := range build(t, remote).Spec.Versions[0].AdditionalPrinterColumns {
 		columns = append(columns, c.Name+" "+c.JSONPath)

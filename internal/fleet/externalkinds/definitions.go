@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/crdbuild"
 )
 
 var (
@@ -41,6 +42,7 @@ type definition struct {
 	schemas map[string]any // as in schemasOf
 	kind    string         // "" if the resources cannot be listed
 	problem string         // why not
+	remote  bool           // it was made for a Remote type
 	leaving bool           // it is being deleted
 
 	unlisted string // why the resources are not known although there is a kind
@@ -96,7 +98,7 @@ func (d *definition) read(ctx context.Context, live client.Reader) error {
 		return nil
 	}
 	d.leaving = d.leaving || crd.DeletionTimestamp != nil
-	d.schemas, d.problem = schemasOf(crd), problemOf(crd)
+	d.schemas, d.problem, d.remote = schemasOf(crd), problemOf(crd), crdbuild.IsRemote(crd)
 	d.kind = ""
 	if d.problem == "" {
 		d.kind = crd.Spec.Names.Kind

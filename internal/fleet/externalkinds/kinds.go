@@ -69,7 +69,7 @@ func (s *Snapshot) Lost(ref v1alpha1.ResourceRef) bool {
 	return !readable || s.broken[ref]
 }
 
-// Remote returns the time limit of the programs of a Remote type, and false if the type is missing or not Remote.
+// Remote returns the time limit of the programs of a Remote type, and false if the type is not Remote.
 func (s *Snapshot) Remote(kind string) (limit time.Duration, remote bool) {
 	limit, remote = s.remote[kind]
 	return limit, remote
@@ -140,10 +140,10 @@ func (k *Kinds) add(ctx context.Context, s *Snapshot, d *definition, now time.Ti
 
 func (k *Kinds) addReadable(s *Snapshot, d *definition, all []*v1alpha1.External) {
 	t := k.types[d.plural]
-	if t != nil && t.definition != nil && t.definition.IsRemote() {
-		s.remote[d.kind] = time.Duration(t.definition.Spec.TimeoutSeconds) * time.Second
+	limit, remote := t.remote(d)
+	if remote {
+		s.remote[d.kind] = limit
 	}
-	_, remote := s.remote[d.kind]
 	if f := t.faultOf(d); f != nil {
 		s.External[d.kind] = compiler.ExternalKind{Fault: f, Remote: remote}
 		for _, r := range all {

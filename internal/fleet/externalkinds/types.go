@@ -1,6 +1,8 @@
 package externalkinds
 
 import (
+	"time"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -63,6 +65,18 @@ func check(t *v1alpha1.ExternalType) *usable {
 	}
 	u.definition, u.kind, u.schemas = d, external.Kind(d, nil), schemasOf(crd)
 	return u
+}
+
+// maxTimeout is the longest time limit that a type can have.
+const maxTimeout = time.Hour
+
+// remote returns whether a type is Remote, and the time limit of its programs. If the type is missing or has faults, its definition tells:
+// otherwise each node could be asked to remove what a resource describes, and none would.
+func (u *usable) remote(d *definition) (limit time.Duration, remote bool) {
+	if u == nil || u.definition == nil {
+		return maxTimeout, d.remote
+	}
+	return time.Duration(u.definition.Spec.TimeoutSeconds) * time.Second, u.definition.IsRemote()
 }
 
 // complete returns resources with the defaults of their attributes, and the reasons why some stay as they are. It computes
