@@ -166,7 +166,7 @@ func TestPreRunCheckIsAskedOnceAboutAllThatHaveATurn(t *testing.T) {
 			other := w.typ("Bush", []resource.Provider[thing]{plain{w, "robot"}})
 			items := []resource.Item{
 				of(t, other, "box", red), of(t, typ, "oak", red), of(t, typ, "elm", red), of(t, typ, "unselected", red), of(t, typ, "postponed", red),
-				of(t, typ, "invalid", red), of(t, typ, "unsuitable", red), of(t, typ, "asleep", red),
+				of(t, typ, "invalid", red), of(t, typ, "unsuitable", red), of(t, typ, "asleep", red), of(t, typ, "unsupported", `{"size":1}`),
 			}
 			items[4].Postponed, items[5].Invalid, items[6].Provider = errBroken, errBroken, "machine"
 			items[7] = scheduled(items[7], night(t))
