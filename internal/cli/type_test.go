@@ -269,6 +269,30 @@ func TestTypesThatOthersCanChangeAreNotUsed(t *testing.T) {
 	}
 }
 
+// A cluster accepts these types: they could be in use.
+func TestTypesThatCannotWorkAreNotBuilt(t *testing.T) {
+	dir := t.TempDir()
+	if got := author(t, dir, "", "type", "new", "Note"); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	file := filepath.Join(dir, "note/type.yaml")
+	text := read(t, file)
+	for _, c := range []struct{ schema, want string }{
+		{"{type: string, enum: [a, 1]}", "note: spec.attributes[mode].schema.enum[1] is 1, which the rest of the schema excludes: value in body must be of type string"},
+		{"{type: string, enum: [a]}\n    default: \"'b'\"", `note: spec.attributes[mode].default: Unsupported value: "b": supported values: "a"`},
+	} {
+		changed := strings.Replace(text, `{type: string, pattern: "^0[0-7]{3}$"}`, c.schema, 1)
+		put(t, file, changed)
+		if got := author(t, dir, "", "type", "build", "note"); changed == text || got.code == 0 || !strings.Contains(got.err, c.want) {
+			t.Errorf("exit %d, %s; want %s", got.code, got.err, c.want)
+		}
+		put(t, filepath.Join(dir, "motd.yaml"), strings.Replace(hello, `{content: "hello"}`, "{content: hello, mode: a}", 1)+"---\n"+changed)
+		if got := author(t, dir, "", "validate", "-f", "motd.yaml"); got.code != 0 {
+			t.Errorf("exit %d, %s", got.code, got.err)
+		}
+	}
+}
+
 func TestBuiltTypeHasTheFilesOfItsDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if got := author(t, dir, "", "type", "new", "Note"); got.code != 0 {

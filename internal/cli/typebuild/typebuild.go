@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/authoring"
 	"github.com/fettle-dev/fettle/internal/external/crdbuild"
+	"github.com/fettle-dev/fettle/internal/external/defaults"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/dscbuild"
 	"github.com/fettle-dev/fettle/internal/manifest"
@@ -41,7 +42,25 @@ func Types(ctx context.Context, name, image string, run dscbuild.Runner) ([]*v1a
 	for _, f := range faults {
 		errs = append(errs, fmt.Errorf("%s: %s", name, f.Message)) // lines are those of other text
 	}
+	for _, d := range types.Definitions() {
+		if err := consistent(d); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
 	return all, types, errors.Join(errs...)
+}
+
+// consistent returns what clusters and hosts accept of a type, although it cannot work as its author expects.
+func consistent(d *definition.Definition) error {
+	built, err := crdbuild.Build(d)
+	if err != nil {
+		return err
+	}
+	all, err := defaults.New(d, built)
+	if err != nil {
+		return err
+	}
+	return errors.Join(crdbuild.Consistent(built), all.CheckConstants())
 }
 
 // read reads the types of a file or a directory.

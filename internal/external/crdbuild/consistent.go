@@ -14,8 +14,10 @@ import (
 	"github.com/fettle-dev/fettle/internal/structural"
 )
 
-// consistent returns what API servers accept in the schemas of attributes, although it has no effect or no value fits.
-func consistent(attributes map[string]apiextensionsv1.JSONSchemaProps) error {
+// Consistent returns what API servers accept in the schemas of a definition by Build, although it has no effect or no value fits. It is
+// for authors: types that are in use work as before.
+func Consistent(built *apiextensionsv1.CustomResourceDefinition) error {
+	attributes := Properties(built).Properties
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		s := attributes[name]

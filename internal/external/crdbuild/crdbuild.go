@@ -19,8 +19,7 @@ import (
 func Name(d *definition.Definition) string { return d.Name + "." + v1alpha1.ExternalGroupVersion.Group }
 
 // Build returns the CustomResourceDefinition of a type. The same type always has the same one, and API servers accept it:
-// the error joins everything that they would reject, or what they accept in schemas although no value fits, and names the
-// attributes.
+// the error joins everything that they would reject, and names the attributes.
 func Build(d *definition.Definition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	parts, err := newTemplate()
 	if err != nil {
@@ -55,10 +54,7 @@ func Build(d *definition.Definition) (*apiextensionsv1.CustomResourceDefinition,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version},
 		},
 	}
-	if err := validate(built); err != nil {
-		return built, err
-	}
-	return built, consistent(spec.Properties[properties].Properties)
+	return built, validate(built)
 }
 
 // Properties returns the schema of the properties in a definition of Build.

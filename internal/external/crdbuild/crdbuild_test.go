@@ -265,7 +265,7 @@ func TestSchemasThatNoValueFitsAreRejected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := crdbuild.Build(define(t, strings.Replace(records, "description: A reserved word., schema: {type: string, maxLength: 9}", "description: A., schema: "+tt.schema, 1)))
+			err := crdbuild.Consistent(build(t, define(t, strings.Replace(records, "description: A reserved word., schema: {type: string, maxLength: 9}", "description: A., schema: "+tt.schema, 1))))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v; want %s", err, tt.want)
 			}
@@ -286,7 +286,7 @@ func TestUnusualSchemasAreAccepted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := crdbuild.Build(define(t, strings.Replace(records, "description: A reserved word., schema: {type: string, maxLength: 9}", "description: A., schema: "+schema, 1))); err != nil {
+			if err := crdbuild.Consistent(build(t, define(t, strings.Replace(records, "description: A reserved word., schema: {type: string, maxLength: 9}", "description: A., schema: "+schema, 1)))); err != nil {
 				t.Error(err)
 			}
 		})

@@ -15,6 +15,20 @@ import (
 	"github.com/fettle-dev/fettle/internal/structural"
 )
 
+// CheckConstants returns which defaults are always the same and do not fit the schema of their attribute. It is for authors: resources
+// that set such an attribute do not need its default.
+func (d *Defaults) CheckConstants() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var faults []error
+	for _, a := range d.all {
+		if err := d.checkConstant(a); err != nil {
+			faults = append(faults, fmt.Errorf("spec.attributes[%s].default: %w", a.name, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // checkConstant returns what is wrong with a default that reads no attribute and no name: each resource would have it.
 func (d *Defaults) checkConstant(a attribute) error {
 	if _, _, err := a.value.Evaluate(map[string]any{}, MaxCost); err != nil {

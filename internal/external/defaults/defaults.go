@@ -41,8 +41,8 @@ type attribute struct {
 	value *expression.Value
 }
 
-// New compiles the defaults of a type, with its definition by [crdbuild.Build]. The error joins the faults, each of which names
-// an attribute. A default that is always the same must fit the schema of its attribute.
+// New compiles the defaults of a type, with its definition by [crdbuild.Build]. The error joins the faults, each of which names an
+// attribute.
 func New(d *definition.Definition, built *apiextensionsv1.CustomResourceDefinition) (*Defaults, error) {
 	schema, err := structural.ForObjects(crdbuild.Properties(built))
 	if err != nil {
@@ -62,11 +62,7 @@ func New(d *definition.Definition, built *apiextensionsv1.CustomResourceDefiniti
 			faults = append(faults, fmt.Errorf("spec.attributes[%s].default: %w", at.Name, err))
 			continue
 		}
-		a := attribute{at.Name, kind, value}
-		if err := all.checkConstant(a); err != nil {
-			faults = append(faults, fmt.Errorf("spec.attributes[%s].default: %w", at.Name, err))
-		}
-		all.all = append(all.all, a)
+		all.all = append(all.all, attribute{at.Name, kind, value})
 	}
 	return all, errors.Join(faults...)
 }

@@ -198,7 +198,11 @@ func TestDefaultsThatAreAlwaysTheSameAreCheckedBeforeAnyResource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := compiled(t, record(t, map[string]string{tt.attribute: tt.expression}))
+			all, err := compiled(t, record(t, map[string]string{tt.attribute: tt.expression}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = all.CheckConstants()
 			if tt.want == "" && err == nil {
 				return
 			}
