@@ -14,6 +14,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/credentials"
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/hostservice"
 	"github.com/fettle-dev/fettle/internal/nodetoken"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -35,7 +36,7 @@ func (a *app) agent() *cobra.Command {
 
 // tokenFlags are the flags of agent token.
 type tokenFlags struct {
-	access   clusterFlags
+	access   flags.Cluster
 	node     string
 	server   string
 	file     string
@@ -55,7 +56,7 @@ func (a *app) agentToken() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runAgentToken(cmd.Context(), f) },
 	}
-	f.access.add(cmd)
+	f.access.Add(cmd)
 	cmd.Flags().StringVar(&f.node, "node", "", "name of the host's Node (required)")
 	cmd.Flags().StringVar(&f.server, "server", "", "URL of the API server for the host (default: that of your kubeconfig)")
 	cmd.Flags().StringVar(&f.account, "service-account", f.account, "ServiceAccount of the agents")
@@ -69,7 +70,7 @@ func (a *app) runAgentToken(ctx context.Context, f tokenFlags) error {
 	if f.duration < 10*time.Minute {
 		return fmt.Errorf("--duration %s is too short: use 10m or more", f.duration)
 	}
-	cfg, err := f.access.config()
+	cfg, err := f.access.Config()
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/source"
 )
@@ -106,6 +107,6 @@ func (a *app) addApplyFlags(cmd *cobra.Command, f *applyFlags) {
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "apply only resources with matching labels, such as tier=web,env!=dev")
 	cmd.Flags().StringVar(&f.labels, "labels", "", "labels of this machine, such as role=web, for nodeSelector to match; without them, nodeSelector is ignored")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	complete(cmd, "output", "text", "json", "yaml")
+	flags.Complete(cmd, "output", "text", "json", "yaml")
 	cmd.Flags().BoolVar(&f.ignoreSchedules, "ignore-schedules", false, "apply resources outside of their schedules, too")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/cli/contents"
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 )
 
 // bucketFlags are the flags for the bucket.
@@ -81,7 +82,7 @@ func (a *app) bucketList() *cobra.Command {
 		Example: "  fettle bucket list /etc/motd",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := oneOf("--output", output, "text", "json", "yaml"); err != nil {
+			if err := flags.OneOf("--output", output, "text", "json", "yaml"); err != nil {
 				return err
 			}
 			return a.withHostAndBucket(&f, func(_ Host, b *bucket.Bucket) error {
@@ -91,7 +92,7 @@ func (a *app) bucketList() *cobra.Command {
 	}
 	a.addStateDir(cmd, &f.stateDir)
 	cmd.Flags().StringVarP(&output, "output", "o", output, "text, json or yaml")
-	complete(cmd, "output", "text", "json", "yaml")
+	flags.Complete(cmd, "output", "text", "json", "yaml")
 	return cmd
 }
 

@@ -9,12 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fettle-dev/fettle/internal/cli/flags"
+	"github.com/fettle-dev/fettle/internal/cli/fleet"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -86,9 +87,9 @@ func Command(o Options) *cobra.Command {
 	cmd.SetOut(o.Out)
 	cmd.SetErr(o.Err)
 	a.addOutput(cmd)
-	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable(), a.types(), a.agent(), a.supportBundle(), a.fleet())
+	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable(), a.types(), a.agent(), a.supportBundle(), fleet.Command(a.out))
 	if o.Plugin {
-		cmd.AddCommand(a.fleetCommands()...)
+		cmd.AddCommand(fleet.Commands(a.out)...)
 		asPlugin(cmd)
 	}
 	return cmd
@@ -119,19 +120,12 @@ func (a *app) addOutput(cmd *cobra.Command) {
 	color := colorAuto
 	cmd.PersistentFlags().StringVar(&color, "color", color, "auto (on a terminal, unless NO_COLOR is set), always or never")
 	cmd.PersistentFlags().BoolVar(&a.out.Debugging, "debug", false, "log provider selection, property states, commands and timings to stderr; include resources with logLevel: debug")
-	complete(cmd, "color", colorAuto, colorAlways, colorNever)
+	flags.Complete(cmd, "color", colorAuto, colorAlways, colorNever)
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
 		a.out.OutColors = color == colorAlways || color != colorNever && a.OutTerminal && !a.NoColor
 		a.out.ErrColors = color == colorAlways || color != colorNever && a.ErrTerminal && !a.NoColor
-		return oneOf("--color", color, colorAuto, colorAlways, colorNever)
+		return flags.OneOf("--color", color, colorAuto, colorAlways, colorNever)
 	}
-}
-
-func oneOf(flag, value string, allowed ...string) error {
-	if slices.Contains(allowed, value) {
-		return nil
-	}
-	return fmt.Errorf("%s %q is not one of %v", flag, value, allowed)
 }
 
 // gather gathers facts, and warns about those that are missing.

@@ -16,11 +16,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// complete completes the values of a flag.
-func complete(cmd *cobra.Command, flag string, words ...string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag was just added
-}
-
 // completeKind completes the first argument with kinds.
 func (a *app) completeKind(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/selection"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -154,7 +155,7 @@ func (a *app) facts() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeFact,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf("--output", output, "json", "yaml"); err != nil {
+			if err := flags.OneOf("--output", output, "json", "yaml"); err != nil {
 				return err
 			}
 			return a.withHost(func(h Host) error { return a.printFacts(a.gather(cmd.Context(), h), args, output) })
@@ -162,7 +163,7 @@ func (a *app) facts() *cobra.Command {
 	}
 	a.addHost(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", output, "json or yaml")
-	complete(cmd, "output", "json", "yaml")
+	flags.Complete(cmd, "output", "json", "yaml")
 	return cmd
 }
 

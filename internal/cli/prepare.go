@@ -14,6 +14,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/job"
 	"github.com/fettle-dev/fettle/internal/cli/manifests"
 	"github.com/fettle-dev/fettle/internal/cli/output"
@@ -160,7 +161,7 @@ func (a *app) readInto(ctx context.Context, j *job.Job, f applyFlags) (cache *ma
 
 // check validates combinations and ranges of flags.
 func (f applyFlags) check() error {
-	if err := oneOf("--output", f.output, "text", "json", "yaml"); err != nil {
+	if err := flags.OneOf("--output", f.output, "text", "json", "yaml"); err != nil {
 		return err
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/job"
 	"github.com/fettle-dev/fettle/internal/cli/objects"
 	"github.com/fettle-dev/fettle/internal/cli/output"
@@ -44,7 +45,7 @@ func (a *app) resource() *cobra.Command {
 		},
 		ValidArgsFunction: a.completeResource,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf("--output", f.output, "yaml", "json"); err != nil {
+			if err := flags.OneOf("--output", f.output, "yaml", "json"); err != nil {
 				return err
 			}
 			return a.withHost(func(h Host) error {
@@ -67,7 +68,7 @@ func (a *app) resource() *cobra.Command {
 	cmd.Flags().BoolVar(&f.noop, "noop", false, "report what setting would change, and change nothing")
 	_ = cmd.RegisterFlagCompletionFunc("provider", a.completeProvider) // the flag was just added
 	cmd.Flags().StringVarP(&f.output, "output", "o", "yaml", "yaml or json")
-	complete(cmd, "output", "yaml", "json")
+	flags.Complete(cmd, "output", "yaml", "json")
 	return cmd
 }
 

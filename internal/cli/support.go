@@ -11,16 +11,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fettle-dev/fettle/internal/cli/bundle"
-	"github.com/fettle-dev/fettle/internal/version"
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 )
 
 // supportFlags are the flags of support-bundle.
 type supportFlags struct {
-	access clusterFlags
+	access flags.Cluster
 	nodes  []string
 	file   string
 }
@@ -52,7 +50,7 @@ func (a *app) supportBundle() *cobra.Command {
 	}
 	a.addStateDir(cmd, &stateDir)
 	cmd.ValidArgsFunction = nil
-	f.access.add(cmd)
+	f.access.Add(cmd)
 	cmd.Flags().StringSliceVar(&f.nodes, "node", nil, "node whose agent's logs to collect; may be repeated (default: the first 20 agents)")
 	cmd.Flags().StringVarP(&f.file, "output-file", "o", "", "file to write, with mode 0600; - is standard output (default fettle-support-TIME.tar.gz)")
 	return cmd
@@ -105,7 +103,7 @@ func toNewFile(name string, write func(io.Writer) (int, error)) (problems int, e
 func (a *app) collect(ctx context.Context, archive *bundle.Archive, f supportFlags, stateDir string, parts []string) error {
 	archive.Version()
 	if slices.Contains(parts, partCluster) {
-		cfg, err := f.access.config()
+		cfg, err := f.access.Config()
 		if err != nil {
 			return err
 		}
@@ -123,25 +121,4 @@ func (a *app) collect(ctx context.Context, archive *bundle.Archive, f supportFla
 		}
 		return err
 	})
-}
-
-// clusterFlags are the flags for access to a cluster, as in kubectl.
-type clusterFlags struct{ kubeconfig, context string }
-
-func (f *clusterFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "your kubeconfig (default: $KUBECONFIG or ~/.kube/config)")
-	cmd.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig to use")
-	_ = cmd.MarkFlagFilename("kubeconfig") // it was just added
-}
-
-// config reads the kubeconfig.
-func (f *clusterFlags) config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("cannot read your kubeconfig: %w", err)
-	}
-	cfg.UserAgent = "fettle/" + version.String()
-	return cfg, nil
 }

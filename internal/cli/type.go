@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/typebuild"
 	"github.com/fettle-dev/fettle/internal/cli/typenew"
 	"github.com/fettle-dev/fettle/internal/cli/typeprint"
@@ -68,7 +69,7 @@ func (a *app) typeNew() *cobra.Command {
 	f.StringVar(&from.puppet, "puppet", "", "Puppet type that the resources have")
 	f.StringVar(&from.ansible, "ansible", "", "Ansible module that the resources run")
 	f.StringVar(&from.module, "module", "", "directory of the module with the Puppet type; its lib becomes part of the type")
-	complete(cmd, "language", scaffold.Languages()...)
+	flags.Complete(cmd, "language", scaffold.Languages()...)
 	cmd.MarkFlagsMutuallyExclusive("language", "puppet", "ansible")
 	cmd.MarkFlagsMutuallyExclusive("ansible", "module")
 	cmd.MarkFlagsMutuallyExclusive("language", "module")

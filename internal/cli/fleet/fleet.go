@@ -1,4 +1,5 @@
-package cli
+// Package fleet has the commands about the nodes of a cluster.
+package fleet
 
 import (
 	"fmt"
@@ -9,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/fettle-dev/fettle/internal/cli/flags"
+	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// fleet is the command about the nodes of a cluster, whose subcommands are those of kubectl fettle, too.
-func (a *app) fleet() *cobra.Command {
+// Command returns fettle fleet.
+func Command(out *output.Printer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fleet",
 		Short: "Show the state of the nodes of a cluster",
@@ -23,13 +26,18 @@ func (a *app) fleet() *cobra.Command {
 		Example: "  fettle fleet status",
 		Args:    cobra.NoArgs,
 	}
-	cmd.AddCommand(a.fleetCommands()...)
+	cmd.AddCommand(Commands(out)...)
 	return cmd
 }
 
-func (a *app) fleetCommands() []*cobra.Command {
-	return []*cobra.Command{a.fleetStatus(), a.fleetDrift()}
+// Commands returns the subcommands, which are those of kubectl fettle, too.
+func Commands(out *output.Printer) []*cobra.Command {
+	a := printer{out}
+	return []*cobra.Command{a.status(), a.drift()}
 }
+
+// A printer prints overviews.
+type printer struct{ *output.Printer }
 
 // Formats of overviews.
 const (
@@ -40,25 +48,25 @@ const (
 	formatCSV   = "csv"
 )
 
-// fleetFlags are the flags of all commands about a fleet.
-type fleetFlags struct {
-	access clusterFlags
+// options are the flags of all commands about a fleet.
+type options struct {
+	access flags.Cluster
 	format string
 	codes  bool
 }
 
-func (f *fleetFlags) add(cmd *cobra.Command, codes string) {
-	f.access.add(cmd)
+func (f *options) add(cmd *cobra.Command, codes string) {
+	f.access.Add(cmd)
 	formats := []string{formatTable, formatWide, formatJSON, formatYAML, formatCSV}
 	cmd.Flags().StringVarP(&f.format, "output", "o", formatTable, "table, wide, json, yaml or csv")
-	complete(cmd, "output", formats...)
+	flags.Complete(cmd, "output", formats...)
 	cmd.Flags().BoolVar(&f.codes, "detailed-exitcodes", false, codes)
-	cmd.PreRunE = func(*cobra.Command, []string) error { return oneOf("--output", f.format, formats...) }
+	cmd.PreRunE = func(*cobra.Command, []string) error { return flags.OneOf("--output", f.format, formats...) }
 }
 
 // nodes reads the NodeCatalogs.
-func (f *fleetFlags) nodes(cmd *cobra.Command) ([]overview.Node, error) {
-	cfg, err := f.access.config()
+func (f *options) nodes(cmd *cobra.Command) ([]overview.Node, error) {
+	cfg, err := f.access.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -66,15 +74,15 @@ func (f *fleetFlags) nodes(cmd *cobra.Command) ([]overview.Node, error) {
 }
 
 // exit returns the exit code 2 if something was found and codes are wanted.
-func (f *fleetFlags) exit(found bool) error {
+func (f *options) exit(found bool) error {
 	if f.codes && found {
-		return Exit(2)
+		return output.Exit(2)
 	}
 	return nil
 }
 
-func (a *app) fleetStatus() *cobra.Command {
-	var f fleetFlags
+func (a printer) status() *cobra.Command {
+	var f options
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show the fleet on one screen: nodes, resources, recent drift, and problems",
@@ -99,19 +107,19 @@ func (a *app) fleetStatus() *cobra.Command {
 // maxProblems is the number of problems in a table that is not wide.
 const maxProblems = 20
 
-func (a *app) printStatus(s overview.Status, format string, now time.Time) error {
+func (a printer) printStatus(s overview.Status, format string, now time.Time) error {
 	if format == formatJSON || format == formatYAML {
-		return a.out.Encode(s, format)
+		return a.Encode(s, format)
 	}
 	problems := [][]string{{"NODE", "REASON", "SINCE", "MESSAGE"}}
 	for _, p := range s.Problems {
 		problems = append(problems, []string{p.Node, p.Reason, when(p.Since, now, format), p.Message})
 	}
 	if format == formatCSV {
-		return a.out.CSV(problems)
+		return a.CSV(problems)
 	}
 	n, r := s.Nodes, s.Resources
-	a.out.Table([][]string{
+	a.Table([][]string{
 		{"Nodes", counts(n.Total, "total", n.Ready, "ready", n.Applying, "applying", n.Failed, "failed", n.Disabled, "disabled", n.Silent, "silent")},
 		{"Resources", counts(r.Total, "total", r.InSync, "in sync", r.Noop, "noop", r.Skipped, "skipped", r.Failed, "failed")},
 		{"Drift in 24 h", fmt.Sprintf("%s on %s, %d uncorrected", text.Count(s.Drift.Resources, "resource"), text.Count(s.Drift.Nodes, "node"), s.Drift.Uncorrected)},
@@ -123,10 +131,10 @@ func (a *app) printStatus(s overview.Status, format string, now time.Time) error
 	if format != formatWide {
 		shown = problems[:min(len(problems), maxProblems+1)]
 	}
-	a.out.Print("")
-	a.out.Table(shown)
+	a.Print("")
+	a.Table(shown)
 	if more := len(problems) - len(shown); more > 0 {
-		a.out.Print("and %d more: use -o wide", more)
+		a.Print("and %d more: use -o wide", more)
 	}
 	return nil
 }
@@ -142,8 +150,8 @@ func counts(pairs ...any) string {
 	return strings.Join(parts, ", ")
 }
 
-func (a *app) fleetDrift() *cobra.Command {
-	var f fleetFlags
+func (a printer) drift() *cobra.Command {
+	var f options
 	var q overview.Query
 	var since time.Duration
 	cmd := &cobra.Command{
@@ -161,14 +169,14 @@ func (a *app) fleetDrift() *cobra.Command {
 	}
 	f.add(cmd, "exit with 2 if there is drift (default: 0)")
 	cmd.Flags().StringVar(&q.By, "by", overview.ByResource, "resource, node, kind, or both: each resource on each node")
-	complete(cmd, "by", driftGroups()...)
+	flags.Complete(cmd, "by", driftGroups()...)
 	cmd.Flags().StringSliceVar(&q.Nodes, "node", nil, "only drift on this node; may be repeated")
 	cmd.Flags().DurationVar(&since, "since", 0, "only drift that was last found within this time, such as 24h (default: all)")
 	cmd.Flags().IntVar(&q.Top, "top", 0, "the number of rows, most frequent first (default: all)")
 	return cmd
 }
 
-func (a *app) runDrift(cmd *cobra.Command, f fleetFlags, q overview.Query, since time.Duration) error {
+func (a printer) runDrift(cmd *cobra.Command, f options, q overview.Query, since time.Duration) error {
 	if err := checkDrift(q, since); err != nil {
 		return err
 	}
@@ -200,16 +208,16 @@ func checkDrift(q overview.Query, since time.Duration) error {
 	if q.Top < 0 {
 		return fmt.Errorf("--top %d is negative", q.Top)
 	}
-	return oneOf("--by", q.By, driftGroups()...)
+	return flags.OneOf("--by", q.By, driftGroups()...)
 }
 
 func driftGroups() []string {
 	return []string{overview.ByResource, overview.ByNode, overview.ByKind, overview.ByBoth}
 }
 
-func (a *app) printDrift(rows []overview.Drift, by, format string, now time.Time) error {
+func (a printer) printDrift(rows []overview.Drift, by, format string, now time.Time) error {
 	if format == formatJSON || format == formatYAML {
-		return a.out.Encode(rows, format)
+		return a.Encode(rows, format)
 	}
 	columns := driftColumns(by, format, now)
 	table := [][]string{nil}
@@ -224,13 +232,13 @@ func (a *app) printDrift(rows []overview.Drift, by, format string, now time.Time
 		table = append(table, cells)
 	}
 	if format == formatCSV {
-		return a.out.CSV(table)
+		return a.CSV(table)
 	}
 	if len(rows) == 0 {
-		a.out.Warn("no drift found")
+		a.Warn("no drift found")
 		return nil
 	}
-	a.out.Table(table)
+	a.Table(table)
 	return nil
 }
 

@@ -1,0 +1,48 @@
+// Package flags has what the flags of several commands share.
+package flags
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fettle-dev/fettle/internal/version"
+)
+
+// OneOf returns an error unless the value of a flag is one of those allowed.
+func OneOf(flag, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return fmt.Errorf("%s %q is not one of %v", flag, value, allowed)
+}
+
+// Complete completes the values of a flag, which the command must have.
+func Complete(cmd *cobra.Command, flag string, words ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// A Cluster is the cluster that a user wants to reach, with the flags of kubectl.
+type Cluster struct{ kubeconfig, context string }
+
+// Add adds the flags to a command.
+func (c *Cluster) Add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.kubeconfig, "kubeconfig", "", "your kubeconfig (default: $KUBECONFIG or ~/.kube/config)")
+	cmd.Flags().StringVar(&c.context, "context", "", "context of the kubeconfig to use")
+	_ = cmd.MarkFlagFilename("kubeconfig") // it was just added
+}
+
+// Config reads the kubeconfig.
+func (c *Cluster) Config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read your kubeconfig: %w", err)
+	}
+	cfg.UserAgent = "fettle/" + version.String()
+	return cfg, nil
+}
