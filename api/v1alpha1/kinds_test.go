@@ -103,7 +103,7 @@ var _ = Describe("The output of kubectl get", func() {
 
 	It("shows the result of the last run of a NodeCatalog", func(ctx SpecContext) {
 		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{
-			Name: "web-1", Annotations: map[string]string{v1alpha1.AnnotationSilentSince: time.Now().Add(-5 * time.Minute).UTC().Format(time.RFC3339)},
+			Name: "web-1", Annotations: map[string]string{v1alpha1.AnnotationSilentSince: time.Now().Add(-2 * time.Hour).UTC().Format(time.RFC3339)},
 		}}
 		removed(nc)
 		Expect(k8s.Create(ctx, nc)).To(Succeed())
@@ -111,7 +111,7 @@ var _ = Describe("The output of kubectl get", func() {
 			AgentVersion: "v1.2.3",
 			LastRun:      &v1alpha1.LastRun{Started: metav1.Now(), Duration: "0.021s", Trigger: v1alpha1.TriggerStart},
 			Counts:       &v1alpha1.RunCounts{Total: 9, InSync: 3, Changed: 2, OutOfSync: 4, Failed: 1, Noop: 1},
-			Drift:        []v1alpha1.DriftRecord{{Ref: "File/motd", FirstSeen: metav1.Now(), LastSeen: metav1.NewTime(time.Now().Add(-7 * time.Minute)), Count: 1}},
+			Drift:        []v1alpha1.DriftRecord{{Ref: "File/motd", FirstSeen: metav1.Now(), LastSeen: metav1.NewTime(time.Now().Add(-3 * time.Hour)), Count: 1}},
 			Conditions: []metav1.Condition{{
 				Type: "Ready", Status: metav1.ConditionFalse, Reason: "Failed", Message: "File/motd failed", LastTransitionTime: metav1.Now(),
 			}},
@@ -121,7 +121,7 @@ var _ = Describe("The output of kubectl get", func() {
 		rows := printed(ctx, "nodecatalogs", "web-1")
 		Expect(rows).To(Equal([][]any{
 			{"Name", "Node", "InSync", "Changed", "OutOfSync", "Failed", "Noop", "Last run", "Last drift", "Agent", "Ready", "Reason", "Silent", "Message (wide)"},
-			{"web-1", "web-1", 3.0, 2.0, 4.0, 1.0, 1.0, rows[1][7], "7m", "v1.2.3", "False", "Failed", "5m", "File/motd failed"},
+			{"web-1", "web-1", 3.0, 2.0, 4.0, 1.0, 1.0, rows[1][7], "3h", "v1.2.3", "False", "Failed", "2h", "File/motd failed"},
 		}))
 		Expect(rows[1][7]).To(MatchRegexp(`^\d+s$`))
 	})
@@ -135,7 +135,7 @@ func row(ensure, namevar any) []any {
 var _ = Describe("The status of a NodeCatalog", func() {
 	It("names generated objects by their names on the host", func(ctx SpecContext) {
 		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{
-			Name: "web-1", Annotations: map[string]string{v1alpha1.AnnotationSilentSince: time.Now().Add(-5 * time.Minute).UTC().Format(time.RFC3339)},
+			Name: "web-1", Annotations: map[string]string{v1alpha1.AnnotationSilentSince: time.Now().Add(-2 * time.Hour).UTC().Format(time.RFC3339)},
 		}}
 		removed(nc)
 		Expect(k8s.Create(ctx, nc)).To(Succeed())
