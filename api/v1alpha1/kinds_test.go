@@ -103,7 +103,7 @@ var _ = Describe("The output of kubectl get", func() {
 
 	It("shows the result of the last run of a NodeCatalog", func(ctx SpecContext) {
 		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{
-			Name: "web-1", Annotations: map[string]string{v1alpha1.AnnotationSilentSince: time.Now().Add(-2 * time.Hour).UTC().Format(time.RFC3339)},
+			Name: "web-1", Annotations: map[string]string{v1alpha1.AnnotationSilentSince: time.Now().Add(-4 * time.Hour).UTC().Format(time.RFC3339)},
 		}}
 		removed(nc)
 		Expect(k8s.Create(ctx, nc)).To(Succeed())
@@ -121,7 +121,7 @@ var _ = Describe("The output of kubectl get", func() {
 		rows := printed(ctx, "nodecatalogs", "web-1")
 		Expect(rows).To(Equal([][]any{
 			{"Name", "Node", "InSync", "Changed", "OutOfSync", "Failed", "Noop", "Last run", "Last drift", "Agent", "Ready", "Reason", "Silent", "Message (wide)"},
-			{"web-1", "web-1", 3.0, 2.0, 4.0, 1.0, 1.0, rows[1][7], "3h", "v1.2.3", "False", "Failed", "2h", "File/motd failed"},
+			{"web-1", "web-1", 3.0, 2.0, 4.0, 1.0, 1.0, rows[1][7], "3h", "v1.2.3", "False", "Failed", "4h", "File/motd failed"},
 		}))
 		Expect(rows[1][7]).To(MatchRegexp(`^\d+s$`))
 	})
@@ -135,7 +135,7 @@ func row(ensure, namevar any) []any {
 var _ = Describe("The status of a NodeCatalog", func() {
 	It("names generated objects by their names on the host", func(ctx SpecContext) {
 		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{
-			Name: "web-1", Annotations: map[string]string{v1alpha1.AnnotationSilentSince: time.Now().Add(-2 * time.Hour).UTC().Format(time.RFC3339)},
+			Name: "web-1", Annotations: map[string]string{v1alpha1.AnnotationSilentSince: time.Now().Add(-4 * time.Hour).UTC().Format(time.RFC3339)},
 		}}
 		removed(nc)
 		Expect(k8s.Create(ctx, nc)).To(Succeed())
