@@ -29,12 +29,25 @@ func cluster(t *testing.T, recent, old string) string {
 			drift("File/motd", old, recent, 3, true), drift("User/ann", old, old, 1, false)) + `]}`,
 		"next": `{"metadata":{},"items":[` + node("web-2", fmt.Sprintf(ready, "False", "ResourcesFailed", `1 failed: File/x\u001b[2J`), drift("File/motd", recent, recent, 1, true)) + `]}`,
 	}
+	const web1, web3 = `{"metadata":{"name":"web-1","labels":{"role":"web"}}}`, `{"metadata":{"name":"web-3"}}`
+	answers := map[string]string{
+		"/api/v1/nodes":             `{"metadata":{},"items":[` + web1 + `,` + strings.ReplaceAll(web1, "web-1", "web-2") + `,` + web3 + `]}`,
+		"/api/v1/nodes/web-3":       web3,
+		"/apis/fettle.dev/v1alpha1": `{"resources":[{"name":"files","kind":"File","shortNames":["fl"],"singularName":"file"},{"name":"files/status","kind":"File"}]}`,
+		"/apis/fettle.dev/v1alpha1/files/motd": `{"kind":"File","metadata":{"name":"motd"},"spec":{"path":"/etc/motd","nodeSelector":{"matchLabels":{"role":"web"}},"require":["Package/a","User/b"]},` +
+			`"status":{"conditions":[{"type":"Ready","status":"True","reason":"InSync","message":"in sync on 2 of 2 nodes"}]}}`,
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/apis/fettle.dev/v1alpha1/nodecatalogs" || r.URL.Query().Get("limit") == "" {
-			http.Error(w, "unexpected request "+r.URL.String(), http.StatusBadRequest)
-			return
+		answer, known := answers[r.URL.Path]
+		if r.URL.Path == "/apis/fettle.dev/v1alpha1/nodecatalogs" && r.URL.Query().Get("limit") != "" {
+			answer, known = pages[r.URL.Query().Get("continue")], true
 		}
-		_, _ = fmt.Fprint(w, pages[r.URL.Query().Get("continue")])
+		w.Header().Set("Content-Type", "application/json")
+		if !known {
+			w.WriteHeader(http.StatusNotFound)
+			answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"not found"}`
+		}
+		_, _ = fmt.Fprint(w, answer)
 	}))
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -68,10 +81,28 @@ func TestFleet(t *testing.T) {
 			"  properties:\n  - mode\n  - owner\n  resource: User/ann\n  resources: 1\n  uncorrected: 1\n"},
 		"drift File/none --detailed-exitcodes": {err: "no drift found\n"},
 		"drift File/none -o json":              {out: "[]\n"},
-		"drift motd":                           {err: "fettle: \"motd\" is not a resource: use KIND/NAME, such as File/motd\n", code: 1},
-		"drift --by day":                       {err: "fettle: --by \"day\" is not one of [resource node kind both]\n", code: 1},
-		"drift -o xml":                         {err: "fettle: --output \"xml\" is not one of [table wide json yaml csv]\n", code: 1},
-		"drift --top -1":                       {err: "fettle: --top -1 is negative\n", code: 1},
+		"why fl/motd": {out: "Resource  File/motd\n" +
+			"Ready     True (InSync): in sync on 2 of 2 nodes\n" +
+			"Selects   role=web: 2 of 3\n" +
+			"Requires  Package/a, User/b\n" +
+			"\n" +
+			"NODE   SELECTED  STATE   SINCE  DRIFT  REASON\n" +
+			"web-1  yes       InSync         3      \n" +
+			"web-2  yes       InSync         1      \n"},
+		"why File/motd --node web-3 -o csv": {out: "NODE,SELECTED,STATE,SINCE,DRIFT,REASON\n" +
+			"web-3,no,,,,\"its nodeSelector requires role=web, and the node has no label role\"\n"},
+		"why File/motd --node web-3 -o json --detailed-exitcodes": {
+			out: "[\n  {\n    \"node\": \"web-3\",\n    \"selected\": false,\n    \"reason\": \"its nodeSelector requires role=web, and the node has no label role\"\n  }\n]\n",
+		},
+		"why File/none":             {err: "fettle: cannot get File none: not found\n", code: 1},
+		"why Fil/motd":              {err: "fettle: the cluster has no kind \"Fil\" of Fettle: see kubectl api-resources --categories=fettle\n", code: 1},
+		"why File/../x":             {err: "fettle: \"../x\" is not a name of a resource: it may not contain '/'\n", code: 1},
+		"why File/motd --node none": {err: "fettle: cannot get the Node none: not found\n", code: 1},
+		"why File/motd --node a/b":  {err: "fettle: \"a/b\" is not a name of a Node: it may not contain '/'\n", code: 1},
+		"drift motd":                {err: "fettle: \"motd\" is not a resource: use KIND/NAME, such as File/motd\n", code: 1},
+		"drift --by day":            {err: "fettle: --by \"day\" is not one of [resource node kind both]\n", code: 1},
+		"drift -o xml":              {err: "fettle: --output \"xml\" is not one of [table wide json yaml csv]\n", code: 1},
+		"drift --top -1":            {err: "fettle: --top -1 is negative\n", code: 1},
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

@@ -33,7 +33,7 @@ func Command(out *output.Printer) *cobra.Command {
 // Commands returns the subcommands, which are those of kubectl fettle, too.
 func Commands(out *output.Printer) []*cobra.Command {
 	a := printer{out}
-	return []*cobra.Command{a.status(), a.drift()}
+	return []*cobra.Command{a.status(), a.drift(), a.why()}
 }
 
 // A printer prints overviews.
@@ -64,13 +64,22 @@ func (f *options) add(cmd *cobra.Command, codes string) {
 	cmd.PreRunE = func(*cobra.Command, []string) error { return flags.OneOf("--output", f.format, formats...) }
 }
 
-// nodes reads the NodeCatalogs.
-func (f *options) nodes(cmd *cobra.Command) ([]overview.Node, error) {
+// connect returns a client for the cluster.
+func (f *options) connect() (*overview.Client, error) {
 	cfg, err := f.access.Config()
 	if err != nil {
 		return nil, err
 	}
-	return overview.Nodes(cmd.Context(), cfg)
+	return overview.Connect(cfg)
+}
+
+// nodes reads the NodeCatalogs.
+func (f *options) nodes(cmd *cobra.Command) ([]overview.Node, error) {
+	client, err := f.connect()
+	if err != nil {
+		return nil, err
+	}
+	return client.Nodes(cmd.Context())
 }
 
 // exit returns the exit code 2 if something was found and codes are wanted.
@@ -198,8 +207,8 @@ func (a printer) runDrift(cmd *cobra.Command, f options, q overview.Query, since
 // checkDrift returns an error for arguments that are not valid.
 func checkDrift(q overview.Query, since time.Duration) error {
 	for _, ref := range q.Refs {
-		if kind, name, ok := strings.Cut(ref, "/"); !ok || kind == "" || name == "" {
-			return fmt.Errorf("%q is not a resource: use KIND/NAME, such as File/motd", ref)
+		if err := checkRef(ref); err != nil {
+			return err
 		}
 	}
 	if since < 0 {
@@ -209,6 +218,13 @@ func checkDrift(q overview.Query, since time.Duration) error {
 		return fmt.Errorf("--top %d is negative", q.Top)
 	}
 	return flags.OneOf("--by", q.By, driftGroups()...)
+}
+
+func checkRef(ref string) error {
+	if kind, name, ok := strings.Cut(ref, "/"); !ok || kind == "" || name == "" {
+		return fmt.Errorf("%q is not a resource: use KIND/NAME, such as File/motd", ref)
+	}
+	return nil
 }
 
 func driftGroups() []string {

@@ -1,0 +1,159 @@
+package overview
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// pageSize is the number of objects in a request. A NodeCatalog may have 64 KiB.
+const pageSize = 500
+
+// A Client reads from a cluster with the rights of the caller. Safe for concurrent use.
+type Client struct{ rest rest.Interface }
+
+// Connect returns a client. It makes no request.
+func Connect(cfg *rest.Config) (*Client, error) {
+	cfg = rest.CopyConfig(cfg)
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // statuses of errors
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client: %w", err)
+	}
+	return &Client{client}, nil
+}
+
+// Nodes returns all nodes with a NodeCatalog, by name.
+func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
+	return list[Node](ctx, c, catalogsPath(), "application/json")
+}
+
+func catalogsPath() string { return "/apis/" + v1alpha1.GroupVersion.String() + "/nodecatalogs" }
+
+// Candidates returns the Nodes of the cluster, by name, with their NodeCatalogs; only one of them unless node is "".
+func (c *Client) Candidates(ctx context.Context, node string) ([]Candidate, error) {
+	const onlyMetadata = "application/json;as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
+	if node == "" {
+		nodes, err := list[Candidate](ctx, c, "/api/v1/nodes", fmt.Sprintf(onlyMetadata, "List"))
+		if err != nil {
+			return nil, err
+		}
+		catalogs, err := c.Nodes(ctx)
+		withCatalogs(nodes, catalogs)
+		return nodes, err
+	}
+	if faults := content.IsPathSegmentName(node); len(faults) > 0 {
+		return nil, fmt.Errorf("%q is not a name of a Node: it %s", node, faults[0])
+	}
+	n := Candidate{Catalog: &Node{}}
+	if err := c.get(ctx, "/api/v1/nodes/"+node, fmt.Sprintf(onlyMetadata, ""), &n); err != nil {
+		return nil, fmt.Errorf("cannot get the Node %s: %w", node, err)
+	}
+	err := c.get(ctx, catalogsPath()+"/"+node, "application/json", n.Catalog)
+	switch {
+	case apierrors.IsNotFound(err):
+		n.Catalog = nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot get the NodeCatalog %s: %w", node, err)
+	}
+	return []Candidate{n}, nil
+}
+
+// withCatalogs adds the NodeCatalogs to Nodes.
+func withCatalogs(nodes []Candidate, catalogs []Node) {
+	byName := make(map[string]*Node, len(catalogs))
+	for i := range catalogs {
+		byName[catalogs[i].Name] = &catalogs[i]
+	}
+	for i := range nodes {
+		nodes[i].Catalog = byName[nodes[i].Name]
+	}
+}
+
+// Resource returns a resource by its name and a word for its kind, as kubectl accepts them: File, file, files or a short name.
+func (c *Client) Resource(ctx context.Context, kind, name string) (Resource, error) {
+	var r Resource
+	if faults := content.IsPathSegmentName(name); len(faults) > 0 {
+		return r, fmt.Errorf("%q is not a name of a resource: it %s", name, faults[0])
+	}
+	of, err := c.pathOf(ctx, kind)
+	if err != nil {
+		return r, err
+	}
+	if err := c.get(ctx, of+"/"+name, "application/json", &r); err != nil {
+		return r, fmt.Errorf("cannot get %s %s: %w", kind, name, err)
+	}
+	return r, nil
+}
+
+// pathOf returns the path of the resources of a kind.
+func (c *Client) pathOf(ctx context.Context, kind string) (string, error) {
+	word := strings.ToLower(kind)
+	for _, gv := range []schema.GroupVersion{v1alpha1.GroupVersion, v1alpha1.ExternalGroupVersion} {
+		var known metav1.APIResourceList
+		if err := c.get(ctx, "/apis/"+gv.String(), "application/json", &known); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return "", fmt.Errorf("cannot find out the kinds of %s: %w", gv, err)
+		}
+		for _, r := range known.APIResources {
+			names := append([]string{strings.ToLower(r.Kind), r.Name, r.SingularName}, r.ShortNames...)
+			if slices.Contains(names, word) && !strings.Contains(r.Name, "/") {
+				return "/apis/" + gv.String() + "/" + r.Name, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("the cluster has no kind %q of Fettle: see kubectl api-resources --categories=fettle", kind)
+}
+
+func (c *Client) get(ctx context.Context, at, accept string, into any) error {
+	raw, err := bodyOf(c.rest.Get().AbsPath(at).SetHeader("Accept", accept).Do(ctx))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// bodyOf returns the body of a response, or the error in it. DoRaw would not decode that.
+func bodyOf(res rest.Result) ([]byte, error) {
+	if err := res.Error(); err != nil {
+		return nil, err
+	}
+	return res.Raw()
+}
+
+// list returns all objects there, page by page.
+func list[T any](ctx context.Context, c *Client, at, accept string) ([]T, error) {
+	var all []T
+	for next := ""; ; {
+		raw, err := bodyOf(c.rest.Get().AbsPath(at).Param("limit", fmt.Sprint(pageSize)).Param("continue", next).SetHeader("Accept", accept).Do(ctx))
+		if err != nil {
+			return nil, fmt.Errorf("cannot list %s: %w", at[strings.LastIndexByte(at, '/')+1:], err)
+		}
+		var page struct {
+			metav1.ListMeta `json:"metadata"`
+			Items           []T `json:"items"`
+		}
+		if err := json.Unmarshal(raw, &page); err != nil {
+			return nil, fmt.Errorf("cannot read the list of %s: %w", at[strings.LastIndexByte(at, '/')+1:], err)
+		}
+		all = append(all, page.Items...)
+		if next = page.Continue; next == "" {
+			return all, nil
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package overview
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/expression"
+)
+
+// A Resource is the part of a user's resource that explains what happens to it.
+type Resource struct {
+	Kind              string `json:"kind"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              v1alpha1.Targeting      `json:"spec"`
+	Status            v1alpha1.ResourceStatus `json:"status"`
+}
+
+// Ref is the resource as Kind/name.
+func (r Resource) Ref() v1alpha1.ResourceRef {
+	return v1alpha1.ResourceRef(r.Kind + "/" + r.Name)
+}
+
+// A Candidate is a Node of the cluster, with its NodeCatalog if it has one.
+type Candidate struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Catalog           *Node `json:"-"`
+}
+
+// An Explanation is why a resource is in its state on a node.
+type Explanation struct {
+	Node     string `json:"node"`
+	Selected bool   `json:"selected"`
+	// State is that of the resource on a selected node: a state of the API.
+	State v1alpha1.ResourceState `json:"state,omitempty"`
+	// Since is when it entered the state, if the node reports that.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Reason is why the node is not selected, or explains the state.
+	Reason string `json:"reason,omitempty"`
+	// Drift is what the node remembers of drift.
+	Drift *v1alpha1.DriftRecord `json:"drift,omitempty"`
+}
+
+// maxWhen limits a when on all nodes together, in the units of package expression: three seconds at most, as in the manager.
+const maxWhen = 3_000_000_000
+
+// Why explains the state of a resource on nodes, in their order. The error is that of its nodeSelector or when.
+func Why(r Resource, nodes []Candidate) ([]Explanation, error) {
+	selector, err := metav1.LabelSelectorAsSelector(r.Spec.NodeSelector)
+	if err != nil {
+		return nil, fmt.Errorf("spec.nodeSelector: %w", err)
+	}
+	s := selection{selector: selector, left: maxWhen}
+	if text := strings.TrimSpace(r.Spec.When); text != "" {
+		if s.when, err = new(expression.Environment).CompileWhen(text); err != nil {
+			return nil, fmt.Errorf("spec.when: %w", err)
+		}
+	}
+	all := make([]Explanation, 0, len(nodes))
+	for _, n := range nodes {
+		e := Explanation{Node: n.Name}
+		if e.Reason = s.excludes(n); e.Reason == "" {
+			e = explain(r.Ref(), n)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// A selection decides which nodes a resource selects.
+type selection struct {
+	selector labels.Selector
+	when     *expression.Condition // nil if there is none
+	left     int                   // of maxWhen
+}
+
+// excludes returns why a node is not selected, "" if it is.
+func (s *selection) excludes(n Candidate) string {
+	requirements, selectable := s.selector.Requirements()
+	if !selectable {
+		return "its nodeSelector selects no node"
+	}
+	for _, r := range requirements {
+		if r.Matches(labels.Set(n.Labels)) {
+			continue
+		}
+		if value, has := n.Labels[r.Key()]; has {
+			return fmt.Sprintf("its nodeSelector requires %s, and the label is %q", r.String(), value)
+		}
+		return fmt.Sprintf("its nodeSelector requires %s, and the node has no label %s", r.String(), r.Key())
+	}
+	if s.when == nil {
+		return ""
+	}
+	return s.unless(n)
+}
+
+// unless returns why the when of a resource excludes a node.
+func (s *selection) unless(n Candidate) string {
+	facts := map[string]any{}
+	switch {
+	case n.Catalog != nil && len(n.Catalog.Status.Facts) > 0:
+		if err := json.Unmarshal(n.Catalog.Status.Facts, &facts); err != nil {
+			return "the facts of the node cannot be read: " + err.Error()
+		}
+	case s.when.ReadsFacts():
+		return "its when reads facts, and the node has not reported any"
+	}
+	holds, cost, err := s.when.Holds(map[string]any{
+		"facts": facts,
+		"node":  map[string]any{"name": n.Name, "labels": values(n.Labels), "annotations": values(n.Annotations)},
+	}, s.left)
+	s.left -= cost
+	switch {
+	case errors.Is(err, expression.ErrCutOff):
+		return "its when takes too long on all nodes together"
+	case err != nil:
+		return "its when fails there: " + err.Error()
+	case !holds:
+		return "its when is false there"
+	}
+	return ""
+}
+
+func values(m map[string]string) map[string]any {
+	all := make(map[string]any, len(m))
+	for key, value := range m {
+		all[key] = value
+	}
+	return all
+}
+
+// explain explains the state of a resource on a node that it selects. The order is that of the resource's status: what withholds a
+// resource has precedence over a silent agent, and that over what the agent reported.
+func explain(ref v1alpha1.ResourceRef, n Candidate) Explanation {
+	e := Explanation{Node: n.Name, Selected: true, State: v1alpha1.StateInSync}
+	if n.Catalog == nil {
+		e.State, e.Reason = v1alpha1.StatePending, "the node has no NodeCatalog yet"
+		return e
+	}
+	c := n.Catalog
+	for _, d := range c.Status.Drift {
+		if string(d.Ref) == string(ref) {
+			e.Drift = &d
+		}
+	}
+	if i := slices.IndexFunc(c.Spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == ref }); i >= 0 {
+		w := c.Spec.Withheld[i]
+		e.State, e.Reason = v1alpha1.StateWithheld, strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
+		return e
+	}
+	p := problemOf(*c)
+	switch {
+	case p.Reason == reasonSilent:
+		e.State, e.Reason = v1alpha1.StateUnknown, p.Message
+	case c.Generation != c.Status.AppliedGeneration:
+		e.State, e.Reason = v1alpha1.StatePending, "the node has yet to apply its catalog"
+		if p.Message != "" {
+			e.Reason += ": " + p.Message
+		}
+	case p.Reason == v1alpha1.ReasonDisabled:
+		e.State, e.Reason = v1alpha1.StateDisabled, p.Message
+	default:
+		e.reported(ref, *c)
+	}
+	return e
+}
+
+// reported adds what the node reports of the resource. It lists only what is not in sync.
+func (e *Explanation) reported(ref v1alpha1.ResourceRef, c Node) {
+	for _, r := range c.Status.Resources {
+		if string(r.Ref) == string(ref) {
+			e.State, e.Since, e.Reason = r.State, r.Since, describe(r)
+			return
+		}
+	}
+	if c.Status.Omitted > 0 {
+		e.State, e.Reason = v1alpha1.StateUnknown, "the node reports too many problems to list all"
+	}
+}
+
+// describe is the message of a report or, without one, its changes.
+func describe(r v1alpha1.ResourceReport) string {
+	if r.Message != "" {
+		return r.Message
+	}
+	var changes []string
+	for _, c := range r.Changes {
+		changes = append(changes, fmt.Sprintf("%s is %q, should be %q", c.Property, c.Is, c.Should))
+	}
+	return strings.Join(changes, "; ")
+}

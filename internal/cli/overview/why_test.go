@@ -1,0 +1,138 @@
+package overview_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/overview"
+)
+
+func motd(spec v1alpha1.Targeting) overview.Resource {
+	return overview.Resource{Kind: "File", ObjectMeta: metav1.ObjectMeta{Name: "motd"}, Spec: spec}
+}
+
+// candidate is a node with the label role=web, which has applied its catalog; change may change that.
+func candidate(change func(*overview.Node)) overview.Candidate {
+	n := node("web-1")
+	n.Generation, n.Status.AppliedGeneration = 3, 3
+	n.Status.Facts = json.RawMessage(`{"os":{"family":"Debian"}}`)
+	if change != nil {
+		change(&n)
+	}
+	return overview.Candidate{ObjectMeta: metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{"role": "web"}}, Catalog: &n}
+}
+
+func everywhere() v1alpha1.Targeting {
+	return v1alpha1.Targeting{NodeSelector: &metav1.LabelSelector{}}
+}
+
+func labelled(role string) v1alpha1.Targeting {
+	return v1alpha1.Targeting{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"role": role}}}
+}
+
+func when(text string) v1alpha1.Targeting {
+	t := everywhere()
+	t.When = text
+	return t
+}
+
+func TestWhyANodeIsNotSelected(t *testing.T) {
+	t.Parallel()
+
+	noFacts := candidate(func(n *overview.Node) { n.Status.Facts = nil })
+	unlabelled := candidate(nil)
+	unlabelled.Labels = nil
+	for name, c := range map[string]struct {
+		spec v1alpha1.Targeting
+		node overview.Candidate
+		want string
+	}{
+		"another label":       {labelled("db"), candidate(nil), `its nodeSelector requires role=db, and the label is "web"`},
+		"no label":            {labelled("db"), unlabelled, `its nodeSelector requires role=db, and the node has no label role`},
+		"no nodeSelector":     {v1alpha1.Targeting{}, candidate(nil), "its nodeSelector selects no node"},
+		"a false when":        {when(`facts.os.family == "RedHat"`), candidate(nil), "its when is false there"},
+		"a when of the name":  {when(`node.name == "web-2" || node.labels.role == "db"`), noFacts, "its when is false there"},
+		"no facts":            {when(`facts.os.family == "Debian"`), noFacts, "its when reads facts, and the node has not reported any"},
+		"an error in a when":  {when(`facts.missing == 1`), candidate(nil), "its when fails there: no such key: missing"},
+		"selected after all":  {when(`facts.os.family == "Debian" && node.labels.role == "web"`), candidate(nil), ""},
+		"selected by a label": {labelled("web"), candidate(nil), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			got, err := overview.Why(motd(c.spec), []overview.Candidate{c.node})
+			if err != nil || got[0].Reason != c.want || got[0].Selected != (c.want == "") {
+				t.Errorf("%+v, %v, want %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestWhyAnExpressionIsInvalid(t *testing.T) {
+	t.Parallel()
+
+	if _, err := overview.Why(motd(when("1 +")), nil); err == nil || !strings.HasPrefix(err.Error(), "spec.when: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhyAResourceIsInItsState(t *testing.T) {
+	t.Parallel()
+
+	since := metav1.NewTime(at(3))
+	reports := func(r v1alpha1.ResourceReport) func(*overview.Node) {
+		return func(n *overview.Node) {
+			n.Status.Resources = []v1alpha1.ResourceReport{{Ref: "File/other", State: v1alpha1.StateFailed}, r}
+		}
+	}
+	drift := record("File/motd", 1, 2, 3, true, "mode")
+	for name, c := range map[string]struct {
+		change func(*overview.Node)
+		want   overview.Explanation
+	}{
+		"in sync": {nil, overview.Explanation{State: v1alpha1.StateInSync}},
+		"drifted": {func(n *overview.Node) { n.Status.Drift = []v1alpha1.DriftRecord{drift} }, overview.Explanation{State: v1alpha1.StateInSync, Drift: &drift}},
+		"failed": {
+			reports(v1alpha1.ResourceReport{Ref: "File/motd", State: v1alpha1.StateFailed, Message: "no space", Since: &since}),
+			overview.Explanation{State: v1alpha1.StateFailed, Reason: "no space", Since: &since},
+		},
+		"only reported": {
+			reports(v1alpha1.ResourceReport{Ref: "File/motd", State: v1alpha1.StateNoop, Changes: []v1alpha1.PropertyChange{{Property: "mode", Is: "0600", Should: "0644"}}}),
+			overview.Explanation{State: v1alpha1.StateNoop, Reason: `mode is "0600", should be "0644"`},
+		},
+		"withheld from a node that is silent, too": {func(n *overview.Node) {
+			n.Spec.Withheld = []v1alpha1.Withheld{{Ref: "File/motd", Reason: "Conflict", Message: "also File/x"}}
+			n.Annotations = map[string]string{v1alpha1.AnnotationSilentSince: "2026-01-02T01:00:00Z"}
+		}, overview.Explanation{State: v1alpha1.StateWithheld, Reason: "Conflict: also File/x"}},
+		"silent": {func(n *overview.Node) {
+			n.Annotations = map[string]string{v1alpha1.AnnotationSilentSince: "2026-01-02T01:00:00Z"}
+			n.Generation++
+		}, overview.Explanation{State: v1alpha1.StateUnknown, Reason: "its agent does not renew its Lease"}},
+		"pending":  {func(n *overview.Node) { n.Generation++ }, overview.Explanation{State: v1alpha1.StatePending, Reason: "the node has yet to apply its catalog"}},
+		"disabled": {func(n *overview.Node) { n.Status.Conditions = is("", v1alpha1.ReasonDisabled).Status.Conditions }, overview.Explanation{State: v1alpha1.StateDisabled, Reason: "because"}},
+		"omitted":  {func(n *overview.Node) { n.Status.Omitted = 1 }, overview.Explanation{State: v1alpha1.StateUnknown, Reason: "the node reports too many problems to list all"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			got, err := overview.Why(motd(everywhere()), []overview.Candidate{candidate(c.change)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.want.Node, c.want.Selected = "web-1", true
+			if diff := cmp.Diff([]overview.Explanation{c.want}, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	got, err := overview.Why(motd(everywhere()), []overview.Candidate{{ObjectMeta: metav1.ObjectMeta{Name: "new"}}})
+	want := []overview.Explanation{{Node: "new", Selected: true, State: v1alpha1.StatePending, Reason: "the node has no NodeCatalog yet"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
