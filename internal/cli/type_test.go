@@ -196,6 +196,10 @@ func TestBrokenProgramsFailTheirTest(t *testing.T) {
 			put(t, typ, goodType)
 		}
 		chmodAll(t, dir, "note/main.py")
+		// What the program of another case left decides whether "create" or "update" runs.
+		if err := os.RemoveAll(filepath.Join(root, "var/lib/notes")); err != nil {
+			t.Fatal(err)
+		}
 		got := author(t, dir, root, "type", "test", "note")
 		if got.code != 1 || !strings.Contains(got.out, tt.want) {
 			t.Errorf("%s: exit %d\n%s%s\nwant %s", name, got.code, got.out, got.err, tt.want)
