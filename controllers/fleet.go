@@ -24,6 +24,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
+	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
 	"github.com/fettle-dev/fettle/internal/fleet/drifts"
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
@@ -98,7 +99,8 @@ type Fleet struct {
 	// The reported state.
 	progress progress.Tracker
 	drifts   drifts.Summary
-	// statusWritten has the statuses that were written within statusPeriod.
+	records  driftrecords.Records
+	// statusWritten has the statuses that were written lately, and of those with drift all.
 	statusWritten map[v1alpha1.ResourceRef]writtenStatus
 	// deletions are the resources that are being deleted, with the nodes that are waited for.
 	deletions map[v1alpha1.Resource]*cleanup.Waiting

@@ -26,28 +26,41 @@ type statusUpdate struct {
 }
 
 // statusPeriod is the minimum time between two writes of one status, unless somebody waits for the
-// second: a wave of nodes that report becomes a few writes.
-const statusPeriod = 5 * time.Second
+// second: a wave of nodes that report becomes a few writes. driftPeriod is that between two of which
+// only the drift differs.
+const statusPeriod, driftPeriod = 5 * time.Second, 30 * time.Second
 
 // A writtenStatus is what decides whether a status follows another at once.
 type writtenStatus struct {
-	at          time.Time
-	generation  int64
-	reconciling bool
+	v1alpha1.ResourceStatus
+	at time.Time
 }
 
-func written(s v1alpha1.ResourceStatus, at time.Time) writtenStatus {
-	return writtenStatus{at, s.ObservedGeneration, meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReconciling)}
+// outdated reports whether the status may be forgotten. One with drift stays while its resource exists: see due.
+func (w writtenStatus) outdated(exists bool, now time.Time) bool {
+	return (w.Drift == nil || !exists) && now.Sub(w.at) >= driftPeriod
 }
 
-// delays returns how long next has to wait: not at all if it answers an edit, or if the last node has
-// applied one.
-func (w writtenStatus) delays(next v1alpha1.ResourceStatus, now time.Time) time.Duration {
-	n := written(next, now)
-	if n.generation != w.generation || w.reconciling && !n.reconciling {
-		return 0
+// due reports whether next is to be written over has, and how long it has to wait: not at all if it
+// answers an edit, or if the last node has applied one. Drift is written once: the definition of an
+// external type that was built for an older manager removes it.
+func (w writtenStatus) due(has, next v1alpha1.ResourceStatus, now time.Time) (wait time.Duration, due bool) {
+	period := statusPeriod
+	if has.Drift = next.Drift; apiequality.Semantic.DeepEqual(has, next) {
+		if !w.at.IsZero() && apiequality.Semantic.DeepEqual(w.Drift, next.Drift) {
+			return 0, false
+		}
+		period = driftPeriod
 	}
-	return w.at.Add(statusPeriod).Sub(now)
+	was, is := isReconciling(w.ResourceStatus), isReconciling(next)
+	if w.at.IsZero() || next.ObservedGeneration != w.ObservedGeneration || was && !is {
+		return 0, true
+	}
+	return w.at.Add(period).Sub(now), true
+}
+
+func isReconciling(s v1alpha1.ResourceStatus) bool {
+	return meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReconciling)
 }
 
 // reportStatuses writes the status of every resource that has changed, and returns when those are
@@ -56,19 +69,21 @@ func (r *Fleet) reportStatuses(ctx context.Context, s *snapshot) (time.Duration,
 	var due []statusUpdate
 	var next limits.Wait
 	now := metav1.NewTime(r.Clock.Now())
-	maps.DeleteFunc(r.statusWritten, func(_ v1alpha1.ResourceRef, w writtenStatus) bool { return now.Sub(w.at) >= statusPeriod })
+	maps.DeleteFunc(r.statusWritten, func(ref v1alpha1.ResourceRef, w writtenStatus) bool { return w.outdated(s.live[ref] != nil, now.Time) })
 	for _, u := range slices.Concat(r.planStatuses(s, now), r.planDeletionStatuses(now)) {
-		last, recent := r.statusWritten[v1alpha1.RefOf(u.resource)]
-		if wait := last.delays(u.status, now.Time); recent && wait > 0 {
+		wait, isDue := r.statusWritten[v1alpha1.RefOf(u.resource)].due(*u.resource.GetStatus(), u.status, now.Time)
+		switch {
+		case !isDue:
+		case wait > 0:
 			next.Add(wait)
-		} else {
+		default:
 			due = append(due, u)
 		}
 	}
 	errs := each(len(due), func(i int) error { return r.writeStatus(ctx, due[i]) })
 	for i, err := range errs {
 		if err == nil {
-			r.statusWritten[v1alpha1.RefOf(due[i].resource)] = written(due[i].status, now.Time)
+			r.statusWritten[v1alpha1.RefOf(due[i].resource)] = writtenStatus{due[i].status, now.Time}
 		}
 	}
 	return time.Duration(next), errors.Join(errs...)
@@ -77,9 +92,13 @@ func (r *Fleet) reportStatuses(ctx context.Context, s *snapshot) (time.Duration,
 // indexNodes derives the state of all resources from what nodes report.
 func (r *Fleet) indexNodes(s *snapshot, c *census) *nodestatus.Index {
 	index := &nodestatus.Index{}
+	r.records.Retain(func(node string) bool { return s.nodeCatalogs[node] != nil })
 	for name, want := range r.compiled.Nodes {
 		n := r.nodeStatus(name, want, s.nodeCatalogs[name])
 		index.Add(n)
+		if n.Reported != nil {
+			r.records.Observe(name, n.Reported.Status.Drift, r.Clock.Now())
+		}
 		c.nodes[n.State()]++
 	}
 	return index
@@ -113,7 +132,7 @@ func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpda
 		summary := index.Summarize(ref, r.compiled.Selected[ref])
 		next := conditions.Status(conditions.Outcome{
 			Generation: generation, Summary: summary, Problems: problems, Selector: conditions.Selector(o.GetTargeting()),
-			ActingNode: r.actingNode(s, ref),
+			ActingNode: r.actingNode(s, ref), Drift: r.records.Of(ref, r.compiled.Selected[ref]),
 		}, *o.GetStatus(), now)
 		c.resources[[2]string{o.KindName(), conditions.Summarize(next)}]++
 		updates = appendIfChanged(updates, o, next)
@@ -195,6 +214,7 @@ func statusPatch(s v1alpha1.ResourceStatus) mergePatch {
 		"actingNode":         s.ActingNode,
 		"nodes":              s.Nodes,
 		"samples":            s.Samples,
+		"drift":              s.Drift,
 		"conditions":         s.Conditions,
 	}}
 }

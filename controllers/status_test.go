@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -205,5 +206,68 @@ var _ = Describe("A resource's status", func() {
 		create(ctx, file("a", "/a"))
 		w.pass(ctx)
 		Expect(said(ctx, "a")).To(Equal([]string{"Ready=True NoNodesSelected", "Reconciling=False Settled", "Stalled=False Settled"}))
+	})
+})
+
+// drifts reports that a File drifted on a node for the nth time, and was corrected.
+func drifts(ctx SpecContext, w *world, node string, count int64) {
+	GinkgoHelper()
+	applied(ctx, node)
+	setStatus(ctx, node, func(s *v1alpha1.NodeCatalogStatus) {
+		s.Drift = []v1alpha1.DriftRecord{{Ref: "File/a", FirstSeen: metav1.NewTime(w.clock.Now()), LastSeen: metav1.NewTime(w.clock.Now()), Count: count, Corrected: true}}
+	})
+}
+
+var _ = Describe("The drift in a resource's status", func() {
+	It("is that of its nodes, and is written every 30 seconds at most", func(ctx SpecContext) {
+		w := newWorld()
+		w.fleet.LeaseDuration = time.Hour
+		create(ctx, node("n1", "web"), node("n2", "web"), node("other", "db"), file("a", "/a", on("web")))
+		w.pass(ctx)
+		for _, name := range []string{"n1", "n2", "other"} {
+			applied(ctx, name)
+		}
+		w.pass(ctx)
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Drift).To(BeNil())
+
+		drifts(ctx, w, "n1", 1)
+		drifts(ctx, w, "other", 1000)
+		first := w.clock.Now()
+		w.passAfter(ctx, time.Minute)
+		Expect(*statusOf(ctx, NewWithT(GinkgoT()), "a").Drift).To(BeComparableTo(v1alpha1.ResourceDrift{Nodes: 1, Count: 1, LastSeen: metav1.NewTime(first)}))
+
+		drifts(ctx, w, "n2", 5)
+		second := w.clock.Now()
+		Expect(w.passAfter(ctx, 20*time.Second)).To(BeNumerically("<=", 10*time.Second))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Drift.Nodes).To(Equal(int32(1)))
+		w.passAfter(ctx, 10*time.Second)
+		Expect(*statusOf(ctx, NewWithT(GinkgoT()), "a").Drift).To(BeComparableTo(v1alpha1.ResourceDrift{Nodes: 2, Count: 6, LastSeen: metav1.NewTime(second)}))
+		Expect(said(ctx, "a")).To(Equal([]string{"Ready=True InSync", "Reconciling=False Settled", "Stalled=False Settled"}))
+	})
+
+	It("is removed with the last record, also by another manager", func(ctx SpecContext) {
+		w := newWorld()
+		w.fleet.LeaseDuration = time.Hour
+		create(ctx, node("n1", "web"), file("a", "/a"))
+		w.pass(ctx)
+		drifts(ctx, w, "n1", 1)
+		w.passAfter(ctx, time.Minute)
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Drift).NotTo(BeNil())
+		setStatus(ctx, "n1", func(s *v1alpha1.NodeCatalogStatus) { s.Drift = nil })
+		newWorld().pass(ctx)
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Drift).To(BeNil())
+	})
+
+	It("is written once if the definition of the kind has no such field", func(ctx SpecContext) {
+		w := newWorld()
+		w.fleet.LeaseDuration = time.Hour
+		f := file("a", "/a")
+		create(ctx, node("n1", "web"), f)
+		w.pass(ctx)
+		drifts(ctx, w, "n1", 1)
+		w.passAfter(ctx, time.Minute)
+		Expect(k8s.Status().Patch(ctx, f, client.RawPatch(types.MergePatchType, []byte(`{"status":{"drift":null}}`)))).To(Succeed())
+		w.passAfter(ctx, time.Minute)
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Drift).To(BeNil())
 	})
 })

@@ -79,6 +79,7 @@ var _ = Describe("The output of kubectl get", func() {
 			o.Object["status"] = map[string]any{
 				"observedGeneration": 1,
 				"nodes":              map[string]any{"selected": 5, "inSync": 2, "outOfSync": 1, "failed": 2, "skipped": 0, "noop": 0, "pending": 0, "disabled": 0, "unknown": 0},
+				"drift":              map[string]any{"nodes": 1, "count": 3, "uncorrected": 0, "lastSeen": time.Now().Add(-3 * time.Hour).UTC().Format(time.RFC3339)},
 				"conditions": []any{map[string]any{
 					"type": "Ready", "status": "False", "reason": "Failed", "message": "2 of 5 nodes in sync", "lastTransitionTime": time.Now().Format(time.RFC3339),
 				}},
@@ -86,7 +87,7 @@ var _ = Describe("The output of kubectl get", func() {
 			Expect(k8s.Status().Update(ctx, o)).To(Succeed())
 
 			Expect(printed(ctx, resources, "web")).To(Equal([][]any{
-				{"Name", "Ensure", "Nodes", "InSync", "OutOfSync", "Failed", "Noop", "Disabled", "Unknown", "Ready", "Reason", "Age", namevar + " (wide)", "Message (wide)"}, cells,
+				{"Name", "Ensure", "Nodes", "InSync", "OutOfSync", "Failed", "Noop", "Disabled", "Unknown", "Ready", "Reason", "Last drift", "Age", namevar + " (wide)", "Message (wide)"}, cells,
 			}))
 		},
 		Entry("a File", "files", "{apiVersion: fettle.dev/v1alpha1, kind: File, metadata: {name: web}, spec: {nodeSelector: {}, path: /etc/web, ensure: file}}",
@@ -129,7 +130,7 @@ var _ = Describe("The output of kubectl get", func() {
 
 // row returns the row of a resource whose status the specification has set.
 func row(ensure, namevar any) []any {
-	return []any{"web", ensure, 5.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, "False", "Failed", "0s", namevar, "2 of 5 nodes in sync"}
+	return []any{"web", ensure, 5.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, "False", "Failed", "3h", "0s", namevar, "2 of 5 nodes in sync"}
 }
 
 var _ = Describe("The status of a NodeCatalog", func() {

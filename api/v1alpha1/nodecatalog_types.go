@@ -164,6 +164,8 @@ type DriftRecord struct {
 	// lastSeen is when drift was last found.
 	LastSeen metav1.Time `json:"lastSeen"`
 	// count of times that drift was found. Drift that is only reported counts once while it lasts.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
 	Count int64 `json:"count"`
 	// corrected is whether the last drift was corrected. It is false if it was only reported, or if the
 	// correction failed.

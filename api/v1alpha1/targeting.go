@@ -118,6 +118,11 @@ type ResourceStatus struct {
 	// +kubebuilder:validation:MaxItems=10
 	Samples []NodeSample `json:"samples,omitempty"`
 
+	// drift sums up what the selected nodes recorded about drift in the last 30 days. It is absent if
+	// they recorded none.
+	// +optional
+	Drift *ResourceDrift `json:"drift,omitempty"`
+
 	// conditions are Ready, Reconciling, Stalled and, while another resource manages the same
 	// object, Conflict.
 	// +optional
@@ -149,6 +154,18 @@ type NodeCounts struct {
 	// unknown nodes have an agent that has not renewed its Lease in time.
 	// +optional
 	Unknown int32 `json:"unknown"`
+}
+
+// ResourceDrift sums up how often something other than Fettle changed what a resource manages.
+type ResourceDrift struct {
+	// nodes on which the resource drifted.
+	Nodes int32 `json:"nodes"`
+	// count of times that the nodes found drift. Drift that is only reported counts once while it lasts.
+	Count int64 `json:"count"`
+	// uncorrected is the number of nodes whose last drift was only reported, or could not be corrected.
+	Uncorrected int32 `json:"uncorrected"`
+	// lastSeen is when a node last found drift.
+	LastSeen metav1.Time `json:"lastSeen"`
 }
 
 // NodeSample is a node where the resource is not in sync.

@@ -20,6 +20,7 @@ const (
 	maxDriftProperties = 8
 	maxPropertyName    = 64
 	recordAge          = 30 * 24 * time.Hour
+	maxDriftCount      = 1_000_000_000 // as the schema has it
 )
 
 // drift returns the records after a run, the latest first. before are the entries of the status before the run.
@@ -55,7 +56,7 @@ func next(is v1alpha1.DriftRecord, ref v1alpha1.ReportedRef, r report.ResourceRe
 	if is.Count == 0 {
 		is.Ref, is.FirstSeen = ref, at
 	}
-	is.Count++
+	is.Count = min(is.Count+1, maxDriftCount)
 	is.LastSeen, is.Corrected, is.Properties = at, r.State == report.Changed, nil
 	for _, e := range r.Events {
 		if name := cut(e.Property, maxPropertyName); e.Corrective && len(is.Properties) < maxDriftProperties && !slices.Contains(is.Properties, name) {

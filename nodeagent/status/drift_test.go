@@ -87,6 +87,11 @@ func TestRecordsOfDriftAreBounded(t *testing.T) {
 	if n := len(after(long).Drift); n != 3 {
 		t.Errorf("%d long records", n)
 	}
+	full := after(results{drifted("a", "mode")})
+	full.Drift[0].Count = 1_000_000_000 // which the schema allows, and no more
+	if s, _ := status.Next(full, status.Input{Now: oneHour(), Generation: 3, AgentVersion: "v1", Run: ran(oneHour(), drifted("a", "mode"))}); s.Drift[0].Count != 1_000_000_000 {
+		t.Errorf("%d times", s.Drift[0].Count)
+	}
 	s, _ := status.Next(after(results{drifted("a", "mode")}), status.Input{
 		Now: noon().Add(30 * 24 * time.Hour), Generation: 3, AgentVersion: "v1", Run: ran(noon().Add(30*24*time.Hour), changed("b", false)),
 	})

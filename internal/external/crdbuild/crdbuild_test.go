@@ -164,7 +164,7 @@ func TestDefinitionOfARemoteTypeShowsTheActingNode(t *testing.T) {
 		columns = append(columns, c.Name+" "+c.JSONPath)
 	}
 	want := []string{
-		"Ensure .spec.ensure", "Node .status.actingNode", `Ready .status.conditions[?(@.type=="Ready")].status`, `Reason .status.conditions[?(@.type=="Ready")].reason`,
+		"Ensure .spec.ensure", "Node .status.actingNode", `Ready .status.conditions[?(@.type=="Ready")].status`, `Reason .status.conditions[?(@.type=="Ready")].reason`, "Last drift .status.drift.lastSeen",
 		"Age .metadata.creationTimestamp", "Zone .spec.properties.zone", "Id .spec.properties.id", `Message .status.conditions[?(@.type=="Ready")].message`,
 	}
 	if diff := cmp.Diff(want, columns); diff != "" {
@@ -190,6 +190,7 @@ Disabled .status.nodes.disabled
 Unknown .status.nodes.unknown
 Ready .status.conditions[?(@.type=="Ready")].status
 Reason .status.conditions[?(@.type=="Ready")].reason
+Last drift .status.drift.lastSeen
 Age .metadata.creationTimestamp
 Zone .spec.properties.zone
 Id .spec.properties.id

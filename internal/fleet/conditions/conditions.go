@@ -25,6 +25,8 @@ type Outcome struct {
 	Selector string
 	// ActingNode is the node that acts for a resource of a Remote type, "" for none.
 	ActingNode string
+	// Drift is what its nodes recorded, nil for none.
+	Drift *v1alpha1.ResourceDrift
 	// Cleanup explains which nodes a deletion waits for, "" while the resource is not being
 	// deleted.
 	Cleanup string
@@ -39,6 +41,7 @@ func Status(o Outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1
 		ActingNode:         o.ActingNode,
 		Nodes:              &o.Counts,
 		Samples:            o.Samples,
+		Drift:              o.Drift,
 		Conditions:         conditions(o),
 	}
 	if o.Counts.Pending+o.Unapplied == 0 && len(o.Problems) == 0 && o.Cleanup == "" {

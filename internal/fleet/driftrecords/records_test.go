@@ -1,0 +1,95 @@
+package driftrecords_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
+)
+
+// at is a time, in minutes after midnight.
+func at(minute int) time.Time { return time.Date(2026, 1, 2, 0, minute, 0, 0, time.UTC) }
+
+func record(ref string, count int64, last int, corrected bool) v1alpha1.DriftRecord {
+	return v1alpha1.DriftRecord{Ref: v1alpha1.ReportedRef(ref), Count: count, LastSeen: metav1.NewTime(at(last)), Corrected: corrected}
+}
+
+type list = []v1alpha1.DriftRecord
+
+func expect(t *testing.T, r *driftrecords.Records, ref v1alpha1.ResourceRef, selected []string, want *v1alpha1.ResourceDrift) {
+	t.Helper()
+	if diff := cmp.Diff(want, r.Of(ref, selected)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", ref, diff)
+	}
+}
+
+func TestRecordsOfSelectedNodesAreAddedUp(t *testing.T) {
+	t.Parallel()
+
+	var r driftrecords.Records
+	all := []string{"n1", "n2", "n3"}
+	expect(t, &r, "File/a", all, nil)
+	r.Observe("n1", list{record("File/a", 3, 5, true), record("User/b", 1, 4, false)}, at(9))
+	r.Observe("n2", list{record("File/a", 2, 7, false)}, at(9))
+	r.Observe("liar", list{record("File/a", 1e9, 8, false), record("File/other", 1, 8, true)}, at(9))
+	expect(t, &r, "File/a", all, &v1alpha1.ResourceDrift{Nodes: 2, Count: 5, Uncorrected: 1, LastSeen: metav1.NewTime(at(7))})
+	expect(t, &r, "User/b", all, &v1alpha1.ResourceDrift{Nodes: 1, Count: 1, Uncorrected: 1, LastSeen: metav1.NewTime(at(4))})
+	expect(t, &r, "File/other", all, nil)
+	expect(t, &r, "File/a", nil, nil)
+	expect(t, &r, "File/a", []string{"n1"}, &v1alpha1.ResourceDrift{Nodes: 1, Count: 3, LastSeen: metav1.NewTime(at(5))})
+}
+
+func TestRecordsFollowWhatNodesReport(t *testing.T) {
+	t.Parallel()
+
+	var r driftrecords.Records
+	all := []string{"n1", "n2"}
+	r.Observe("n1", list{record("File/a", 1, 5, true), record("File/a", 2, 6, true)}, at(9)) // twice, as no agent does
+	r.Observe("n2", list{record("File/a", 1, 5, true)}, at(9))
+	expect(t, &r, "File/a", all, &v1alpha1.ResourceDrift{Nodes: 2, Count: 3, LastSeen: metav1.NewTime(at(6))})
+	r.Observe("n1", list{record("File/a", 3, 8, true)}, at(9))
+	expect(t, &r, "File/a", all, &v1alpha1.ResourceDrift{Nodes: 2, Count: 4, LastSeen: metav1.NewTime(at(8))})
+	r.Observe("n1", list{record("File/a", 3, 8, false)}, at(9))
+	expect(t, &r, "File/a", all, &v1alpha1.ResourceDrift{Nodes: 2, Count: 4, Uncorrected: 1, LastSeen: metav1.NewTime(at(8))})
+	r.Observe("n1", nil, at(9))
+	expect(t, &r, "File/a", all, &v1alpha1.ResourceDrift{Nodes: 1, Count: 1, LastSeen: metav1.NewTime(at(5))})
+	r.Retain(func(string) bool { return false })
+	expect(t, &r, "File/a", all, nil)
+}
+
+func TestDriftIsNotSeenInTheFuture(t *testing.T) {
+	t.Parallel()
+
+	var r driftrecords.Records
+	r.Observe("n1", list{record("File/a", 1, 50000, true)}, at(9))
+	expect(t, &r, "File/a", []string{"n1"}, &v1alpha1.ResourceDrift{Nodes: 1, Count: 1, LastSeen: metav1.NewTime(at(9))})
+}
+
+// BenchmarkFleetThatDrifts adds up the records of 5,000 nodes with 20 each, of which one reported since.
+func BenchmarkFleetThatDrifts(b *testing.B) {
+	var r driftrecords.Records
+	var nodes []string
+	records := map[string]list{}
+	for i := range 5000 {
+		name := fmt.Sprintf("n%04d", i)
+		nodes = append(nodes, name)
+		for j := range 20 {
+			records[name] = append(records[name], record(fmt.Sprintf("File/f%02d", j), 1, j, true))
+		}
+	}
+	for b.Loop() {
+		records["n0000"] = append(list{}, records["n0000"]...)
+		records["n0000"][0].Count++
+		for _, n := range nodes {
+			r.Observe(n, records[n], at(60))
+		}
+		for j := range 20 {
+			r.Of(v1alpha1.ResourceRef(fmt.Sprintf("File/f%02d", j)), nodes)
+		}
+	}
+}
