@@ -1,13 +1,14 @@
 package linux_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
@@ -73,7 +74,7 @@ func TestWatchReportsChanges(t *testing.T) {
 			if c.want != nil {
 				await(t, w)
 			}
-			if diff := cmp.Diff(c.want, w.Take()); diff != "" {
+			if diff := gocmp.Diff(c.want, w.Take()); diff != "" {
 				t.Error(diff)
 			}
 			if again := w.Take(); len(again) > 0 {
@@ -93,8 +94,63 @@ func TestWatchFollowsRecreatedDirectory(t *testing.T) {
 	must(t, w.Follow([]string{"/etc/motd"}))
 	must(t, os.WriteFile(root+"/etc/motd", nil, 0o644))
 	await(t, w)
-	if diff := cmp.Diff([]string{"/etc/motd"}, w.Take()); diff != "" {
+	if diff := gocmp.Diff([]string{"/etc/motd"}, w.Take()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What others do in a directory costs little, and does not hide what is watched there.
+func TestWatchReportsAPathAmongManyOthers(t *testing.T) {
+	h, root := watchedRoot(t)
+	w := follow(t, h, "/etc/motd")
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = os.WriteFile(root+"/etc/noise", nil, 0o644)
+			}
+		}
+	}()
+	defer func() {
+		close(stop)
+		<-ended
+	}()
+	for range 20 {
+		must(t, os.WriteFile(root+"/etc/motd", nil, 0o644))
+		await(t, w)
+		if diff := gocmp.Diff([]string{"/etc/motd"}, w.Take()); diff != "" {
+			t.Fatal(diff)
+		}
+		must(t, w.Follow([]string{"/etc/motd"}))
+	}
+}
+
+func TestWatchFollowsADirectoryThatWasReplaced(t *testing.T) {
+	for name, replace := range map[string]func(root string) error{
+		"by another directory": func(root string) error {
+			return cmp.Or(os.Rename(root+"/etc", root+"/gone"), os.Mkdir(root+"/etc", 0o755))
+		},
+		"by a symlink": func(root string) error {
+			return cmp.Or(os.Rename(root+"/etc", root+"/gone"), os.Symlink("old", root+"/etc"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, root := watchedRoot(t)
+			paths := []string{"/etc", "/etc/motd"}
+			w := follow(t, h, paths...)
+			must(t, replace(root))
+			w.Take()
+			must(t, w.Follow(paths))
+			must(t, os.WriteFile(root+"/etc/motd", nil, 0o644))
+			await(t, w)
+			if diff := gocmp.Diff([]string{"/etc/motd"}, w.Take()); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
@@ -111,7 +167,7 @@ func TestWatchReportsAllPathsAfterOverflow(t *testing.T) {
 		must(t, os.WriteFile(root+"/etc/a", nil, 0o644))
 		must(t, os.Chmod(root+"/etc/a", 0o600))
 	}
-	if diff := cmp.Diff([]string{"/etc/", "/old/x"}, w.Take()); diff != "" {
+	if diff := gocmp.Diff([]string{"/etc/", "/old/x"}, w.Take()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,9 +1,10 @@
 package watch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
-	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,13 +17,34 @@ const watchedEvents = unix.IN_ATTRIB | unix.IN_CLOSE_WRITE | unix.IN_CREATE | un
 // goneEvents are those of a directory after which nothing is known about its contents.
 const goneEvents = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_UNMOUNT
 
-// drain reads all pending events, and reports whether there were any.
-func (w *Watch) drain(fd int) (some bool) {
+// batching is how long events are collected after some that concerned no path: in a directory with many other files, a
+// goroutine that reads them one by one costs more than their handling. An event that concerns a path may be reported that
+// much later, and only there.
+const batching = 5 * time.Millisecond
+
+// readEvents reads events until the watch is closed.
+func (w *Watch) readEvents() {
+	for {
+		concerned := false
+		if err := w.raw.Read(func(fd uintptr) (some bool) {
+			some, concerned = w.drain(int(fd))
+			return some
+		}); err != nil {
+			return
+		}
+		if !concerned {
+			time.Sleep(batching)
+		}
+	}
+}
+
+// drain reads all pending events, and reports whether there were any, and whether they concern paths that had not changed.
+func (w *Watch) drain(fd int) (some, concerned bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	buf := make([]byte, 64<<10)
+	before := len(w.changed)
 	for {
-		n, err := unix.Read(fd, buf)
+		n, err := unix.Read(fd, w.buffer)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -30,7 +52,7 @@ func (w *Watch) drain(fd int) (some bool) {
 			break
 		}
 		some = true
-		w.record(buf[:n])
+		w.record(w.buffer[:n])
 	}
 	if len(w.changed) > 0 {
 		select {
@@ -38,7 +60,7 @@ func (w *Watch) drain(fd int) (some bool) {
 		default:
 		}
 	}
-	return some
+	return some, len(w.changed) > before
 }
 
 // record marks the paths that a buffer of events concerns.
@@ -46,27 +68,48 @@ func (w *Watch) record(events []byte) {
 	for len(events) >= unix.SizeofInotifyEvent {
 		wd, mask := int32(binary.NativeEndian.Uint32(events)), binary.NativeEndian.Uint32(events[4:])
 		end := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(events[12:]))
-		name := strings.TrimRight(string(events[unix.SizeofInotifyEvent:end]), "\x00")
+		name, _, _ := bytes.Cut(events[unix.SizeofInotifyEvent:end], []byte{0})
 		events = events[end:]
 		switch {
 		case mask&unix.IN_Q_OVERFLOW != 0: // lost events may concern any path
-			for _, all := range w.interests {
-				w.mark(all, func(interest) bool { return true })
+			w.stale = true
+			for _, d := range w.interests {
+				w.markAll(d)
 			}
 		case mask&goneEvents != 0:
-			w.mark(w.interests[wd], func(interest) bool { return true })
+			w.stale = true
+			w.markAll(w.interests[wd])
 		case mask&unix.IN_IGNORED != 0:
+			w.stale = w.stale || w.interests[wd] != nil
 			delete(w.interests, wd)
-		case name != "":
-			w.mark(w.interests[wd], func(i interest) bool { return i.name == "" || i.name == name })
+		case len(name) > 0:
+			w.markName(w.interests[wd], name)
 		}
 	}
 }
 
-func (w *Watch) mark(all []interest, concerned func(interest) bool) {
+func (w *Watch) markAll(d *interests) {
+	if d == nil {
+		return
+	}
+	w.mark(d.any)
+	for _, all := range d.byName {
+		w.mark(all)
+	}
+}
+
+// markName allocates nothing if no path is concerned.
+func (w *Watch) markName(d *interests, name []byte) {
+	if d == nil {
+		return
+	}
+	w.mark(d.any)
+	w.mark(d.byName[string(name)])
+}
+
+func (w *Watch) mark(all []interest) {
 	for _, i := range all {
-		if concerned(i) {
-			w.changed[i.path] = true
-		}
+		w.changed[i.path] = true
+		w.stale = w.stale || i.moves
 	}
 }

@@ -34,14 +34,23 @@ type Watch struct {
 	listen sync.Once
 
 	mu        sync.Mutex
-	interests map[int32][]interest // by watch descriptor
+	buffer    []byte               // for events
+	interests map[int32]*interests // by watch descriptor
+	followed  []string
+	stale     bool // directories above paths have changed, or could not be watched
 	changed   map[string]bool
 }
 
-// An interest says which events of a directory concern a path.
+// interests say which events of a directory concern a path.
+type interests struct {
+	any    []interest            // in any event
+	byName map[string][]interest // in events of a name in the directory
+}
+
+// An interest is one in a path.
 type interest struct {
-	name string // in the directory; "" is any
-	path string // as the caller wrote it
+	path  string // as the caller wrote it
+	moves bool   // its events may change which directories are to be watched
 }
 
 // New starts a watch of no paths. The caller closes it, and keeps the root directory open until then.
@@ -52,7 +61,7 @@ func New(root resolve.Root) (*Watch, error) {
 	}
 	w := &Watch{
 		root: root, file: os.NewFile(uintptr(fd), "inotify"), ready: make(chan struct{}, 1),
-		interests: map[int32][]interest{}, changed: map[string]bool{},
+		buffer: make([]byte, 64<<10), interests: map[int32]*interests{}, changed: map[string]bool{},
 	}
 	if w.raw, err = w.file.SyscallConn(); err != nil {
 		return nil, errors.Join(err, w.file.Close())
@@ -64,15 +73,6 @@ func New(root resolve.Root) (*Watch, error) {
 func (w *Watch) Ready() <-chan struct{} {
 	w.listen.Do(func() { go w.readEvents() })
 	return w.ready
-}
-
-// readEvents reads events until the watch is closed.
-func (w *Watch) readEvents() {
-	for {
-		if err := w.raw.Read(func(fd uintptr) bool { return w.drain(int(fd)) }); err != nil {
-			return
-		}
-	}
 }
 
 // Take implements [host.Watch].
@@ -88,11 +88,14 @@ func (w *Watch) Take() []string {
 // Close implements [host.Watch].
 func (w *Watch) Close() error { return w.file.Close() }
 
-// Follow implements [host.Watch].
+// Follow implements [host.Watch]. It is cheap if the paths are the same and no directory above them has changed.
 func (w *Watch) Follow(paths []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	next := map[int32][]interest{}
+	if !w.stale && slices.Equal(paths, w.followed) {
+		return nil
+	}
+	next := newFollowing(paths)
 	var errs []error
 	for _, p := range paths {
 		if err := w.follow(p, next); err != nil {
@@ -100,19 +103,47 @@ func (w *Watch) Follow(paths []string) error {
 		}
 	}
 	for wd := range w.interests {
-		if next[wd] == nil {
+		if next.interests[wd] == nil {
 			_ = w.raw.Control(func(fd uintptr) { _, _ = unix.InotifyRmWatch(int(fd), uint32(wd)) }) // it may be gone already
 		}
 	}
-	w.interests = next
+	w.interests, w.followed, w.stale = next.interests, slices.Clone(paths), len(errs) > 0
 	return errors.Join(errs...)
 }
 
+// A following collects interests.
+type following struct {
+	interests map[int32]*interests
+	above     map[string]bool // directories above the paths
+}
+
+func newFollowing(paths []string) following {
+	f := following{map[int32]*interests{}, map[string]bool{}}
+	for _, p := range paths {
+		for dir := path.Dir(path.Clean(p)); !f.above[dir]; dir = path.Dir(dir) {
+			f.above[dir] = true
+		}
+	}
+	return f
+}
+
+// add adds an interest in a name in a directory; "" is any name.
+func (f following) add(wd int32, name string, i interest) {
+	if f.interests[wd] == nil {
+		f.interests[wd] = &interests{byName: map[string][]interest{}}
+	}
+	if d := f.interests[wd]; name == "" {
+		d.any = append(d.any, i)
+	} else {
+		d.byName[name] = append(d.byName[name], i)
+	}
+}
+
 // follow adds the directories to watch for a path.
-func (w *Watch) follow(full string, to map[int32][]interest) error {
+func (w *Watch) follow(full string, to following) error {
 	clean := path.Clean(full)
 	if strings.HasSuffix(full, "/") {
-		if err := w.add(clean, interest{path: full}, to); err != nil && !isMissing(err) {
+		if err := w.add(clean, "", interest{path: full}, to); err != nil && !isMissing(err) {
 			return err
 		}
 	}
@@ -138,10 +169,11 @@ func (w *Watch) exists(path string) bool {
 
 // followNearest watches the nearest existing directory above a path, for the path itself or for
 // the missing directory on the way to it, which it returns.
-func (w *Watch) followNearest(clean, full string, to map[int32][]interest) (missing string, err error) {
+func (w *Watch) followNearest(clean, full string, to following) (missing string, err error) {
+	isDirectory := to.above[clean] || strings.HasSuffix(full, "/")
 	for child := clean; ; {
 		dir, name := path.Split(child)
-		err := w.add(dir, interest{name: name, path: full}, to)
+		err := w.add(dir, name, interest{path: full, moves: isDirectory || child != clean}, to)
 		if err == nil && child != clean {
 			return child, nil
 		}
@@ -157,7 +189,7 @@ func isMissing(err error) bool {
 }
 
 // add watches one directory.
-func (w *Watch) add(dir string, i interest, to map[int32][]interest) error {
+func (w *Watch) add(dir, name string, i interest, to following) error {
 	at, err := w.root.Open(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return descriptor.PathError("watch", dir, err)
@@ -173,6 +205,6 @@ func (w *Watch) add(dir string, i interest, to map[int32][]interest) error {
 	if err = errors.Join(controlErr, err); err != nil {
 		return descriptor.PathError("watch", dir, err)
 	}
-	to[int32(wd)] = append(to[int32(wd)], i)
+	to.add(int32(wd), name, i)
 	return nil
 }
