@@ -22,5 +22,8 @@ type Watch interface {
 	// Take returns the paths, sorted, that may have changed between the last call and
 	// this one.
 	Take() []string
+	// Authors returns, by path, the last process that changed it since the previous call, as far as such a process is known. Neither
+	// this process nor what it started is an author.
+	Authors() map[string]*Author
 	Close() error
 }

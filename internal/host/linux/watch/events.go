@@ -3,10 +3,11 @@ package watch
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux/author"
 )
 
 // watchedEvents leave out reads, and single writes to a file that stays open: a busy log would
@@ -17,65 +18,17 @@ const watchedEvents = unix.IN_ATTRIB | unix.IN_CLOSE_WRITE | unix.IN_CREATE | un
 // goneEvents are those of a directory after which nothing is known about its contents.
 const goneEvents = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_UNMOUNT
 
-// batching is how long events are collected after some that concerned no path: in a directory with many other files, a
-// goroutine that reads them one by one costs more than their handling. An event that concerns a path may be reported that
-// much later, and only there.
-const batching = 5 * time.Millisecond
-
-// readEvents reads events until the watch is closed.
-func (w *Watch) readEvents() {
-	for {
-		concerned := false
-		if err := w.raw.Read(func(fd uintptr) (some bool) {
-			some, concerned = w.drain(int(fd))
-			return some
-		}); err != nil {
-			return
-		}
-		if !concerned {
-			time.Sleep(batching)
-		}
-	}
-}
-
-// drain reads all pending events, and reports whether there were any, and whether they concern paths that had not changed.
-func (w *Watch) drain(fd int) (some, concerned bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// record marks the paths that a buffer of inotify's events concerns, and reports whether one of them had not changed.
+func (w *Watch) record(events []byte) bool {
 	before := len(w.changed)
-	for {
-		n, err := unix.Read(fd, w.buffer)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil || n <= 0 {
-			break
-		}
-		some = true
-		w.record(w.buffer[:n])
-	}
-	if len(w.changed) > 0 {
-		select {
-		case w.ready <- struct{}{}:
-		default:
-		}
-	}
-	return some, len(w.changed) > before
-}
-
-// record marks the paths that a buffer of events concerns.
-func (w *Watch) record(events []byte) {
 	for len(events) >= unix.SizeofInotifyEvent {
 		wd, mask := int32(binary.NativeEndian.Uint32(events)), binary.NativeEndian.Uint32(events[4:])
 		end := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(events[12:]))
 		name, _, _ := bytes.Cut(events[unix.SizeofInotifyEvent:end], []byte{0})
 		events = events[end:]
 		switch {
-		case mask&unix.IN_Q_OVERFLOW != 0: // lost events may concern any path
-			w.stale = true
-			for _, d := range w.interests {
-				w.markAll(d)
-			}
+		case mask&unix.IN_Q_OVERFLOW != 0:
+			w.lost()
 		case mask&goneEvents != 0:
 			w.stale = true
 			w.markAll(w.interests[wd])
@@ -85,6 +38,53 @@ func (w *Watch) record(events []byte) {
 		case len(name) > 0:
 			w.markName(w.interests[wd], name)
 		}
+	}
+	w.remind()
+	return len(w.changed) > before
+}
+
+// recordTraced is record for events of a tracer. It finds out the authors of those that concern paths.
+func (w *Watch) recordTraced(t *tracer, events []byte) bool {
+	before := len(w.changed)
+	for e, rest, ok := nextEvent(events); ok; e, rest, ok = nextEvent(rest) {
+		if e.mask&unix.FAN_Q_OVERFLOW != 0 {
+			w.lost()
+		} else if d := w.interests[t.dirs[string(e.handle)]]; d != nil {
+			w.attribute(d, e)
+			w.markName(d, e.name)
+		}
+		if e.pidfd >= 0 {
+			_ = unix.Close(e.pidfd)
+		}
+	}
+	w.remind()
+	return len(w.changed) > before
+}
+
+// attribute finds out the author of an event, unless it concerns no path. It looks only once at a process that changes the same
+// again and again. What is not known about an event doesn't replace what is known about an earlier one.
+func (w *Watch) attribute(d *interests, e tracedEvent) {
+	var by *host.Author
+	for _, all := range [][]interest{d.any, d.byName[string(e.name)]} {
+		for _, i := range all {
+			if last := w.authors[i.path]; last != nil && last.PID == e.pid {
+				return
+			}
+			if by == nil {
+				if by = author.Of(e.pid, e.pidfd); by == nil {
+					return
+				}
+			}
+			w.authors[i.path] = by
+		}
+	}
+}
+
+// lost is called after events were lost, which may concern any path.
+func (w *Watch) lost() {
+	w.stale = true
+	for _, d := range w.interests {
+		w.markAll(d)
 	}
 }
 
@@ -100,7 +100,7 @@ func (w *Watch) markAll(d *interests) {
 
 // markName allocates nothing if no path is concerned.
 func (w *Watch) markName(d *interests, name []byte) {
-	if d == nil {
+	if d == nil || len(name) == 0 {
 		return
 	}
 	w.mark(d.any)
@@ -111,5 +111,15 @@ func (w *Watch) mark(all []interest) {
 	for _, i := range all {
 		w.changed[i.path] = true
 		w.stale = w.stale || i.moves
+	}
+}
+
+func (w *Watch) remind() {
+	if len(w.changed) == 0 {
+		return
+	}
+	select {
+	case w.ready <- struct{}{}:
+	default:
 	}
 }

@@ -1,6 +1,7 @@
-// Package watch reports which paths of a host may have changed, by inotify.
+// Package watch reports which paths of a host may have changed, and which process changed them.
 //
-// It watches only directories: a file that is replaced is another file with the same name. Paths resolve
+// Events come by fanotify, which names the process. Where it is not available, or not for a filesystem, they come by inotify,
+// which doesn't; and inotify alone reports the end of a directory. The package watches only directories: a file that is replaced is another file with the same name. Paths resolve
 // inside the host's root directory, like everywhere else.
 package watch
 
@@ -9,12 +10,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -27,18 +26,18 @@ var _ host.Watch = (*Watch)(nil)
 
 // A Watch implements [host.Watch].
 type Watch struct {
-	root   resolve.Root
-	file   *os.File // the inotify descriptor
-	raw    syscall.RawConn
-	ready  chan struct{} // of capacity one
-	listen sync.Once
+	root  resolve.Root
+	queue               // inotify's
+	ready chan struct{} // of capacity one
 
 	mu        sync.Mutex
-	buffer    []byte               // for events
-	interests map[int32]*interests // by watch descriptor
+	listening bool
+	tracer    *tracer              // nil: all events come by inotify
+	interests map[int32]*interests // by inotify's watch descriptor
 	followed  []string
 	stale     bool // directories above paths have changed, or could not be watched
 	changed   map[string]bool
+	authors   map[string]*host.Author
 }
 
 // interests say which events of a directory concern a path.
@@ -60,24 +59,36 @@ func New(root resolve.Root) (*Watch, error) {
 		return nil, fmt.Errorf("cannot watch the host (is fs.inotify.max_user_instances too low?): %w", err)
 	}
 	w := &Watch{
-		root: root, file: os.NewFile(uintptr(fd), "inotify"), ready: make(chan struct{}, 1),
-		buffer: make([]byte, 64<<10), interests: map[int32]*interests{}, changed: map[string]bool{},
+		root: root, ready: make(chan struct{}, 1), interests: map[int32]*interests{}, changed: map[string]bool{}, authors: map[string]*host.Author{},
 	}
-	if w.raw, err = w.file.SyscallConn(); err != nil {
-		return nil, errors.Join(err, w.file.Close())
+	if w.queue, err = newQueue(fd, "inotify", &w.mu); err != nil {
+		return nil, err
 	}
+	w.tracer = newTracer(&w.mu)
 	return w, nil
 }
 
 // Ready implements [host.Watch]. From the first call on, events are read as they come.
 func (w *Watch) Ready() <-chan struct{} {
-	w.listen.Do(func() { go w.readEvents() })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.listening {
+		w.listening = true
+		go w.listen(w.record)
+		w.listenTo(w.tracer)
+	}
 	return w.ready
+}
+
+func (w *Watch) listenTo(t *tracer) {
+	if t != nil && w.listening {
+		go t.listen(func(events []byte) bool { return w.recordTraced(t, events) })
+	}
 }
 
 // Take implements [host.Watch].
 func (w *Watch) Take() []string {
-	_ = w.raw.Control(func(fd uintptr) { w.drain(int(fd)) }) // fails only after Close, when there are no more events
+	w.drainAll()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	paths := slices.Sorted(maps.Keys(w.changed))
@@ -85,16 +96,64 @@ func (w *Watch) Take() []string {
 	return paths
 }
 
+// Authors implements [host.Watch].
+func (w *Watch) Authors() map[string]*host.Author {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.authors
+	w.authors = map[string]*host.Author{}
+	return all
+}
+
+// drainAll records all pending events.
+func (w *Watch) drainAll() {
+	w.mu.Lock()
+	t := w.tracer
+	w.mu.Unlock()
+	w.drainTracer(t)
+	w.drain(w.record)
+}
+
+func (w *Watch) drainTracer(t *tracer) {
+	if t != nil {
+		t.drain(func(events []byte) bool { return w.recordTraced(t, events) })
+	}
+}
+
 // Close implements [host.Watch].
-func (w *Watch) Close() error { return w.file.Close() }
+func (w *Watch) Close() error {
+	w.mu.Lock()
+	t := w.tracer
+	w.mu.Unlock()
+	return errors.Join(w.file.Close(), t.close()) // which wait for record
+}
 
 // Follow implements [host.Watch]. It is cheap if the paths are the same and no directory above them has changed.
 func (w *Watch) Follow(paths []string) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if !w.stale && slices.Equal(paths, w.followed) {
+		w.mu.Unlock()
 		return nil
 	}
+	old := w.tracer
+	next, err := w.followAll(paths)
+	if w.drop(next) && old != nil { // a mark is removed through its directory, which may have moved
+		w.tracer = newTracer(&w.mu)
+		next, err = w.followAll(paths)
+		w.listenTo(w.tracer)
+	}
+	w.interests, w.followed, w.stale = next, slices.Clone(paths), err != nil
+	renewed := w.tracer != old
+	w.mu.Unlock()
+	if renewed {
+		w.drainTracer(old)
+		err = errors.Join(err, old.close())
+	}
+	return err
+}
+
+// followAll returns the interests in paths.
+func (w *Watch) followAll(paths []string) (map[int32]*interests, error) {
 	next := newFollowing(paths)
 	var errs []error
 	for _, p := range paths {
@@ -102,13 +161,18 @@ func (w *Watch) Follow(paths []string) error {
 			errs = append(errs, err)
 		}
 	}
+	return next.interests, errors.Join(errs...)
+}
+
+// drop stops watching directories that are of no interest any more, and reports whether there were any.
+func (w *Watch) drop(next map[int32]*interests) (some bool) {
 	for wd := range w.interests {
-		if next.interests[wd] == nil {
+		if next[wd] == nil {
+			some = true
 			_ = w.raw.Control(func(fd uintptr) { _, _ = unix.InotifyRmWatch(int(fd), uint32(wd)) }) // it may be gone already
 		}
 	}
-	w.interests, w.followed, w.stale = next.interests, slices.Clone(paths), len(errs) > 0
-	return errors.Join(errs...)
+	return some
 }
 
 // A following collects interests.
@@ -188,23 +252,38 @@ func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 }
 
-// add watches one directory.
+// add watches one directory: by the tracer if that is possible, else by inotify alone.
 func (w *Watch) add(dir, name string, i interest, to following) error {
 	at, err := w.root.Open(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return descriptor.PathError("watch", dir, err)
 	}
 	defer unix.Close(at)
+	events := uint32(goneEvents)
+	handle, untraced := w.tracer.mark(at)
+	if untraced != nil {
+		events = watchedEvents
+	}
+	wd, err := w.addWatch(at, events)
+	if err != nil {
+		return descriptor.PathError("watch", dir, err)
+	}
+	if untraced == nil {
+		w.tracer.dirs[handle] = wd
+	}
+	to.add(wd, name, i)
+	return nil
+}
+
+// addWatch watches a directory by inotify.
+func (w *Watch) addWatch(at int, events uint32) (int32, error) {
 	var wd int
+	var err error
 	controlErr := w.raw.Control(func(fd uintptr) {
-		wd, err = unix.InotifyAddWatch(int(fd), descriptor.Path(at), watchedEvents|unix.IN_ONLYDIR|unix.IN_EXCL_UNLINK)
+		wd, err = unix.InotifyAddWatch(int(fd), descriptor.Path(at), events|unix.IN_ONLYDIR|unix.IN_EXCL_UNLINK)
 	})
 	if errors.Is(err, unix.ENOSPC) {
 		err = fmt.Errorf("fs.inotify.max_user_watches is too low: %w", err)
 	}
-	if err = errors.Join(controlErr, err); err != nil {
-		return descriptor.PathError("watch", dir, err)
-	}
-	to.add(int32(wd), name, i)
-	return nil
+	return int32(wd), errors.Join(controlErr, err)
 }

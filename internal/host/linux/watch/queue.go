@@ -1,0 +1,84 @@
+package watch
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A queue is a descriptor from which events are read. The lock is held from reading events until they are recorded.
+type queue struct {
+	file *os.File
+	raw  syscall.RawConn
+	lock sync.Locker
+}
+
+func newQueue(fd int, name string, lock sync.Locker) (queue, error) {
+	q := queue{file: os.NewFile(uintptr(fd), name), lock: lock}
+	var err error
+	if q.raw, err = q.file.SyscallConn(); err != nil {
+		return q, errors.Join(err, q.file.Close())
+	}
+	return q, nil
+}
+
+// batching is how long events are collected in a directory where others write a lot: a goroutine that reads events one by one
+// costs more than their handling. An event that concerns a path may be reported that much later, and only there. Few
+// events are read at once, since a process can be looked at only while it exists, and often prepares what it does
+// to a path in another file of the directory.
+const (
+	batching = 5 * time.Millisecond
+	batched  = 32 // reads in succession that concern no path
+)
+
+// listen records events as they come, until the queue is closed. record reports whether events concern paths that had not changed.
+func (q queue) listen(record func(events []byte) bool) {
+	unrelated, last := 0, time.Now()
+	for {
+		concerned := false
+		if err := q.raw.Read(func(fd uintptr) (some bool) {
+			some, concerned = q.read(int(fd), record)
+			return some
+		}); err != nil {
+			return
+		}
+		if now := time.Now(); concerned || now.Sub(last) > 2*batching {
+			unrelated, last = 0, now
+		} else {
+			unrelated, last = unrelated+1, now
+		}
+		if unrelated > batched {
+			<-time.After(batching)
+		}
+	}
+}
+
+// drain records all pending events.
+func (q queue) drain(record func(events []byte) bool) {
+	_ = q.raw.Control(func(fd uintptr) { q.read(int(fd), record) }) // fails only after Close, when there are no more events
+}
+
+// maxRead bounds the events of one read, since each of fanotify's opens a descriptor.
+const maxRead = 8 << 10
+
+// read reads all pending events, and reports whether there were any, and whether record returned true for some.
+func (q queue) read(fd int, record func(events []byte) bool) (some, concerned bool) {
+	q.lock.Lock()
+	defer q.lock.Unlock()
+	buf := make([]byte, maxRead)
+	for {
+		n, err := unix.Read(fd, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return some, concerned
+		}
+		some = true
+		concerned = record(buf[:n]) || concerned
+	}
+}
