@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/fleet/census"
 	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
 	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
@@ -41,6 +43,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
 // +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=list;watch;create;patch
 // +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=list;watch;create;delete
+// +kubebuilder:rbac:groups=fettle.dev,resources=fleets,verbs=get;create
+// +kubebuilder:rbac:groups=fettle.dev,resources=fleets/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fettle-nodes,resources=leases,verbs=list;watch;create;patch
 
@@ -65,6 +69,8 @@ type Fleet struct {
 	// when none has one: see installation.Protect. No finalizer is added while it returns an error.
 	// It may be nil.
 	Protect func(ctx context.Context, needed bool) error
+	// Owner returns the owner of the object Fleet, which is deleted with it; nil has none.
+	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
 	// Metrics are required: see [NewMetrics].
 	Metrics *Metrics
 	// Heartbeats have the Leases that watches observe.
@@ -100,6 +106,8 @@ type Fleet struct {
 	progress progress.Tracker
 	drifts   drifts.Summary
 	records  driftrecords.Records
+	census   *census.Census // of the last reconciliation
+	overview overview
 	// statusWritten has the statuses that were written lately, and of those with drift all.
 	statusWritten map[v1alpha1.ResourceRef]writtenStatus
 	// deletions are the resources that are being deleted, with the nodes that are waited for.
@@ -200,7 +208,7 @@ func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, err
 	wait.Add(resyncPeriod)
 	wait.Add(s.external.Retry)
 	for _, step := range []func(context.Context, *snapshot) (time.Duration, error){
-		r.collectCatalogs, r.reconcileLeases, r.markSilentNodes, r.reconcileFinalizers, r.reportStatuses, r.reportTypes, r.reportDrift,
+		r.collectCatalogs, r.reconcileLeases, r.markSilentNodes, r.reconcileFinalizers, r.reportStatuses, r.reportTypes, r.reportDrift, r.reportFleet,
 	} {
 		again, err := step(ctx, s)
 		wait.Add(again)

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/fettle-dev/fettle/internal/fleet/conditions"
-	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/census"
 )
 
 // Metrics of a [Fleet]. docs/metrics.md describes them.
@@ -16,6 +16,8 @@ type Metrics struct {
 	droppedEvents, reconcileErrors prometheus.Counter
 	resources, nodes               *prometheus.GaugeVec
 	compile, publish               prometheus.Histogram
+	// of the last 24 hours
+	driftedNodes, driftedResources, uncorrectedDrift prometheus.Gauge
 
 	counted map[[2]string]int // resources by kind and state
 }
@@ -43,6 +45,15 @@ func NewMetrics(in prometheus.Registerer) *Metrics {
 		publish: with.NewHistogram(prometheus.HistogramOpts{
 			Name: "fettle_publish_duration_seconds", Help: "Duration of writing all Catalogs and NodeCatalogs that a compilation changed.", Buckets: buckets,
 		}),
+		driftedNodes: with.NewGauge(prometheus.GaugeOpts{
+			Name: "fettle_fleet_drifted_nodes", Help: "Nodes on which resources drifted in the last 24 hours.",
+		}),
+		driftedResources: with.NewGauge(prometheus.GaugeOpts{
+			Name: "fettle_fleet_drifted_resources", Help: "Resources that drifted in the last 24 hours.",
+		}),
+		uncorrectedDrift: with.NewGauge(prometheus.GaugeOpts{
+			Name: "fettle_fleet_uncorrected_drift", Help: "Resources on nodes that drifted in the last 24 hours and were not corrected.",
+		}),
 		published: with.NewGauge(prometheus.GaugeOpts{
 			Name: "fettle_last_publish_timestamp_seconds", Help: "When this manager last brought all NodeCatalogs up to date, in Unix time.",
 		}),
@@ -60,39 +71,24 @@ func (m *Metrics) observePublish(took time.Duration, now time.Time, err error) {
 	}
 }
 
-// A census counts resources and nodes by state.
-type census struct {
-	resources map[[2]string]int // by kind and state
-	nodes     map[string]int
-}
-
-// newCensus has zeros for every state and kind, so that a series does not end when its last member
-// leaves it.
-func newCensus(kinds []string) *census {
-	c := &census{map[[2]string]int{}, map[string]int{}}
-	for _, kind := range kinds {
-		for _, state := range conditions.Summaries() {
-			c.resources[[2]string{kind, state}] = 0
-		}
-	}
-	for _, state := range nodestatus.NodeStates() {
-		c.nodes[state] = 0
-	}
-	return c
+func (m *Metrics) setDrift(d v1alpha1.FleetDrift) {
+	m.driftedNodes.Set(float64(d.Nodes))
+	m.driftedResources.Set(float64(d.Resources))
+	m.uncorrectedDrift.Set(float64(d.Uncorrected))
 }
 
 // setCensus ends the series of kinds that are gone.
-func (m *Metrics) setCensus(c *census) {
+func (m *Metrics) setCensus(c *census.Census) {
 	for labels := range m.counted {
-		if _, stays := c.resources[labels]; !stays {
+		if _, stays := c.Resources[labels]; !stays {
 			m.resources.DeleteLabelValues(labels[0], labels[1])
 		}
 	}
-	m.counted = c.resources
-	for labels, n := range c.resources {
+	m.counted = c.Resources
+	for labels, n := range c.Resources {
 		m.resources.WithLabelValues(labels[0], labels[1]).Set(float64(n))
 	}
-	for state, n := range c.nodes {
+	for state, n := range c.Nodes {
 		m.nodes.WithLabelValues(state).Set(float64(n))
 	}
 }

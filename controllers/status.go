@@ -14,6 +14,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/fleet/census"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
@@ -89,8 +90,8 @@ func (r *Fleet) reportStatuses(ctx context.Context, s *snapshot) (time.Duration,
 	return time.Duration(next), errors.Join(errs...)
 }
 
-// indexNodes derives the state of all resources from what nodes report.
-func (r *Fleet) indexNodes(s *snapshot, c *census) *nodestatus.Index {
+// indexNodes derives the state of all resources from what nodes report, and counts the nodes.
+func (r *Fleet) indexNodes(s *snapshot) *nodestatus.Index {
 	index := &nodestatus.Index{}
 	r.records.Retain(func(node string) bool { return s.nodeCatalogs[node] != nil })
 	for name, want := range r.compiled.Nodes {
@@ -99,7 +100,7 @@ func (r *Fleet) indexNodes(s *snapshot, c *census) *nodestatus.Index {
 		if n.Reported != nil {
 			r.records.Observe(name, n.Reported.Status.Drift, r.Clock.Now())
 		}
-		c.nodes[n.State()]++
+		r.census.AddNode(name, n.State())
 	}
 	return index
 }
@@ -118,8 +119,8 @@ func (r *Fleet) nodeStatus(name string, want *compiler.NodeResult, nc *v1alpha1.
 
 // planStatuses returns the updates of resources that nodes are to have.
 func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpdate) {
-	c := newCensus(s.kindNames())
-	index := r.indexNodes(s, c)
+	r.census = census.New(s.kindNames())
+	index := r.indexNodes(s)
 	for ref, o := range s.live {
 		generation, compiled := r.compiled.generations[ref]
 		if !compiled {
@@ -134,10 +135,10 @@ func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpda
 			Generation: generation, Summary: summary, Problems: problems, Selector: conditions.Selector(o.GetTargeting()),
 			ActingNode: r.actingNode(s, ref), Drift: r.records.Of(ref, r.compiled.Selected[ref]),
 		}, *o.GetStatus(), now)
-		c.resources[[2]string{o.KindName(), conditions.Summarize(next)}]++
+		r.census.AddResource(o.KindName(), conditions.Summarize(next))
 		updates = appendIfChanged(updates, o, next)
 	}
-	r.Metrics.setCensus(c)
+	r.Metrics.setCensus(r.census)
 	return updates
 }
 

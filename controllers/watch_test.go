@@ -20,6 +20,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/controllers/caches"
 	"github.com/fettle-dev/fettle/providers"
 )
 
@@ -59,7 +60,7 @@ func newManager(g Gomega, cfg *rest.Config, scheme *runtime.Scheme, asked *reque
 	cfg.Wrap(asked.note)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         controllers.CacheOptions(),
+		Cache:                         caches.Options(),
 		Metrics:                       metricsserver.Options{BindAddress: "0"},
 		Controller:                    config.Controller{SkipNameValidation: new(true)},
 		LeaderElection:                elect,

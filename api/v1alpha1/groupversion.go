@@ -16,7 +16,7 @@ const AgentNamespace = "fettle-nodes"
 // AddToScheme registers every kind.
 func AddToScheme(s *runtime.Scheme) error {
 	addKinds(s)
-	s.AddKnownTypes(GroupVersion, &NodeCatalog{}, &NodeCatalogList{}, &Catalog{}, &CatalogList{}, &ExternalType{}, &ExternalTypeList{})
+	s.AddKnownTypes(GroupVersion, &NodeCatalog{}, &NodeCatalogList{}, &Catalog{}, &CatalogList{}, &ExternalType{}, &ExternalTypeList{}, &Fleet{}, &FleetList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

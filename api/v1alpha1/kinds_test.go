@@ -126,6 +126,28 @@ var _ = Describe("The output of kubectl get", func() {
 		}))
 		Expect(rows[1][7]).To(MatchRegexp(`^\d+s$`))
 	})
+
+	It("shows the fleet in one row", func(ctx SpecContext) {
+		f := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: "fleet"}}
+		removed(f)
+		Expect(k8s.Create(ctx, f)).To(Succeed())
+		f.Status = v1alpha1.FleetStatus{
+			Updated:   new(metav1.NewTime(time.Now().Add(-3 * time.Minute))),
+			Nodes:     v1alpha1.FleetNodes{Total: 28, InSync: 1, Pending: 2, OutOfSync: 3, Failed: 4, Disabled: 5, Silent: 6, Held: 7},
+			Resources: v1alpha1.FleetResources{Total: 9, Ready: 6, Reconciling: 1, Stalled: 2},
+			Drift:     v1alpha1.FleetDrift{Resources: 1, Nodes: 8, Count: 10, Uncorrected: 11},
+			History:   []v1alpha1.FleetHour{{Hour: metav1.NewTime(time.Now().Truncate(time.Hour)), InSync: 28}},
+		}
+		Expect(k8s.Status().Update(ctx, f)).To(Succeed())
+		Expect(printed(ctx, "fleets", "fleet")).To(Equal([][]any{
+			{"Name", "Nodes", "InSync", "Pending", "OutOfSync", "Failed", "Disabled", "Silent", "Drifted", "Resources", "Ready", "Stalled", "Updated", "Held (wide)", "Uncorrected (wide)"},
+			{"fleet", 28.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 9.0, 6.0, 2.0, "3m", 7.0, 11.0},
+		}))
+	})
+
+	It("knows one Fleet", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: "other"}})).To(MatchError(ContainSubstring("the only Fleet is named fleet, and the manager creates it")))
+	})
 })
 
 // row returns the row of a resource whose status the specification has set.

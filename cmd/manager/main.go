@@ -28,6 +28,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/controllers/caches"
 	"github.com/fettle-dev/fettle/controllers/installation"
 	"github.com/fettle-dev/fettle/controllers/policycheck"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
@@ -144,7 +145,7 @@ func serve(ctx context.Context, cfg *rest.Config, s settings) error {
 // manage runs a manager, and returns what it did.
 func manage(ctx context.Context, cfg *rest.Config, s settings, scheme *runtime.Scheme, parts *installation.Installation) (installation.Tenure, error) {
 	fleet := &controllers.Fleet{
-		Clock: clock.RealClock{}, Kinds: providers.Kinds(), Protect: parts.Protect,
+		Clock: clock.RealClock{}, Kinds: providers.Kinds(), Protect: parts.Protect, Owner: parts.Owner,
 		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection,
 	}
 	mgr, err := newManager(cfg, s, scheme, fleet)
@@ -180,7 +181,7 @@ func setLoggers(s settings, out io.Writer) {
 func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *controllers.Fleet) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         controllers.CacheOptions(),
+		Cache:                         caches.Options(),
 		HealthProbeBindAddress:        "0", // see serveProbes
 		LeaderElection:                s.elect,
 		LeaderElectionID:              "fettle-manager",

@@ -11,10 +11,13 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/controllers/installation"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
@@ -83,6 +86,39 @@ func TestReadyManagerSendsFewRequests(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, sent.counted()); diff != "" {
 		t.Errorf("requests in a minute (-want +got):\n%s", diff)
+	}
+}
+
+func TestOwnerIsTheManagersRole(t *testing.T) {
+	t.Parallel()
+
+	admin, _ := controlplane.Start(t)
+	controlplane.Install(t, admin)
+	cfg := rest.CopyConfig(admin)
+	cfg.Impersonate.UserName = "system:serviceaccount:fettle-system:fettle-manager"
+	cfg.Impersonate.Groups = []string{"system:serviceaccounts", "system:serviceaccounts:fettle-system", "system:authenticated"}
+	i, err := installation.New(cfg, clientgoscheme.Scheme, clocktesting.NewFakeClock(time.Now()), logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "fettle-manager-kinds"}}
+	c := controlplane.Admin(t, admin)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(role), role); err != nil {
+		t.Fatal(err)
+	}
+	got, err := i.Owner(t.Context())
+	want := &metav1.OwnerReference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "fettle-manager-kinds", UID: role.UID}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if err := c.Delete(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := i.Owner(t.Context()); got != nil || err != nil {
+		t.Errorf("without the role: %v, %v", got, err)
 	}
 }
 

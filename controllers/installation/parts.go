@@ -110,6 +110,26 @@ func (i *Installation) checkPart(ctx context.Context, p part) error {
 	return nil
 }
 
+// Owner returns the manager's ClusterRole as the owner of objects that are to be deleted with the installation, also if the
+// definitions stay; nil if it has none that it may read.
+func (i *Installation) Owner(ctx context.Context) (*metav1.OwnerReference, error) {
+	for _, p := range i.known() {
+		if p.Kind != "ClusterRole" {
+			continue
+		}
+		o := p.object()
+		err := i.client.Get(ctx, client.ObjectKeyFromObject(o), o)
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("cannot read %s: %w", p, err)
+		}
+		return &metav1.OwnerReference{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: p.Kind, Name: p.Name, UID: o.UID}, nil
+	}
+	return nil, nil
+}
+
 func (i *Installation) known() []part {
 	i.mu.Lock()
 	defer i.mu.Unlock()

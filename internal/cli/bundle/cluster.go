@@ -84,7 +84,7 @@ func resourcesOf(ctx context.Context, core rest.Interface) ([]schema.GroupVersio
 	}
 	var all []schema.GroupVersionResource
 	for _, r := range list.APIResources {
-		if r.Name == "catalogs" || r.Name == "nodecatalogs" || path.Base(r.Name) != r.Name { // a subresource
+		if r.Name == "catalogs" || r.Name == "nodecatalogs" || r.Name == "fleets" || path.Base(r.Name) != r.Name { // a subresource
 			continue
 		}
 		all = append(all, v1alpha1.GroupVersion.WithResource(r.Name))

@@ -56,6 +56,7 @@ func sources(resources []schema.GroupVersionResource) []source {
 		{resource: of("flowcontrol.apiserver.k8s.io", "flowschemas"), fields: identity().with("spec", "status"), wanted: ours},
 		{resource: own("catalogs"), fields: identity().with("count")},
 		{resource: own("nodecatalogs"), fields: nodeCatalogFields()},
+		{resource: own("fleets"), fields: identity().with("status")},
 		{resource: of("events.k8s.io", "events"), namespace: "default", fields: eventFields(), wanted: aboutFettle},
 	}
 	for _, r := range resources {

@@ -139,3 +139,32 @@ func sum(all map[string]seen, selected []string) *v1alpha1.ResourceDrift {
 	}
 	return &s
 }
+
+// A Sum is the drift of a fleet.
+type Sum struct {
+	Resources   int             // that drifted
+	Nodes       map[string]bool // on which they did
+	Count       int64           // how often, since the records begin
+	Uncorrected int             // resources on nodes whose last drift was not corrected
+}
+
+// Since returns the sum of the records of drift that was last seen at a time or later.
+func (r *Records) Since(t time.Time) Sum {
+	s := Sum{Nodes: map[string]bool{}}
+	for _, of := range r.byRef {
+		drifted := 0
+		for node, is := range of.seen {
+			if is.last.Before(t) {
+				continue
+			}
+			drifted = 1
+			s.Nodes[node] = true
+			s.Count += is.count
+			if !is.corrected {
+				s.Uncorrected++
+			}
+		}
+		s.Resources += drifted
+	}
+	return s
+}

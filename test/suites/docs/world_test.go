@@ -28,6 +28,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/controllers/caches"
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/host/linux"
@@ -89,7 +90,7 @@ func (c *cluster) startManager(t *testing.T) {
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:fettle-system", "system:authenticated"},
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: c.admin.Scheme(), Cache: controllers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: c.admin.Scheme(), Cache: caches.Options(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)}, Logger: logr.FromSlogHandler(c.logger().Handler()),
 	})
 	must(t, err)

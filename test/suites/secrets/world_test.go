@@ -28,6 +28,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/controllers/caches"
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/host/linux"
@@ -81,7 +82,7 @@ func (w *world) startManager() {
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:fettle-system", "system:authenticated"},
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: w.admin.Scheme(), Cache: controllers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: w.admin.Scheme(), Cache: caches.Options(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)}, Logger: logr.FromSlogHandler(logger(&w.logs).Handler()),
 	})
 	must(w.t, err)

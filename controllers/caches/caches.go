@@ -1,4 +1,5 @@
-package controllers
+// Package caches says what the caches of a manager leave out.
+package caches
 
 import (
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -13,10 +14,10 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 )
 
-// CacheOptions are for the manager that runs a [Fleet]. They leave out of the caches what no
+// Options are for the manager that runs a fleet. They leave out of the caches what no
 // reconciliation reads: managed fields, the data of ConfigMaps and definitions, Secrets that are not exposed to
 // nodes, the attributes in Catalogs, the Leases of other namespaces.
-func CacheOptions() cache.Options {
+func Options() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{

@@ -1,0 +1,88 @@
+package controllers
+
+import (
+	"context"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// overviewPeriod is the minimum time between two writes of the object Fleet.
+const overviewPeriod = 10 * time.Second
+
+// An overview is what the cluster has as the object Fleet. Nothing else writes it, so no watch is needed.
+type overview struct {
+	known  bool
+	status v1alpha1.FleetStatus
+	at     time.Time // of the last write
+}
+
+// reportFleet writes the object Fleet if it has changed, and returns when that is due.
+func (r *Fleet) reportFleet(ctx context.Context, _ *snapshot) (time.Duration, error) {
+	now := r.Clock.Now()
+	if r.uninstall.inProgress() {
+		return 0, nil
+	}
+	if wait := r.overview.at.Add(overviewPeriod).Sub(now); r.overview.known && wait > 0 {
+		return wait, nil
+	}
+	err := r.readOverview(ctx)
+	next := r.census.Status(&r.records, r.overview.status, now)
+	r.Metrics.setDrift(next.Drift)
+	if err == nil && !apiequality.Semantic.DeepEqual(next, r.overview.status) {
+		err = r.writeOverview(ctx, next)
+	}
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		r.overview.known = false // it was deleted, or its definition is missing: the next reconciliation creates it
+		return resyncPeriod, nil
+	}
+	return 0, wrap(err, "cannot write the Fleet")
+}
+
+// readOverview reads the object once, and creates it if there is none.
+func (r *Fleet) readOverview(ctx context.Context) error {
+	if r.overview.known {
+		return nil
+	}
+	var fleet v1alpha1.Fleet
+	err := r.Live.Get(ctx, types.NamespacedName{Name: v1alpha1.FleetName}, &fleet)
+	if apierrors.IsNotFound(err) {
+		// The history of one that was deleted goes on.
+		fleet.Status = v1alpha1.FleetStatus{History: r.overview.status.History}
+		err = r.createOverview(ctx)
+	}
+	if err == nil {
+		r.overview.known, r.overview.status = true, fleet.Status
+	}
+	return err
+}
+
+func (r *Fleet) createOverview(ctx context.Context) error {
+	fleet := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}}
+	if r.Owner != nil {
+		owner, err := r.Owner(ctx)
+		if err != nil {
+			return err
+		}
+		if owner != nil {
+			fleet.OwnerReferences = []metav1.OwnerReference{*owner}
+		}
+	}
+	return client.IgnoreAlreadyExists(r.Client.Create(ctx, fleet))
+}
+
+func (r *Fleet) writeOverview(ctx context.Context, next v1alpha1.FleetStatus) error {
+	fleet := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}}
+	err := r.Client.Status().Patch(ctx, fleet, mergePatch{"status": next})
+	if err == nil {
+		r.overview.status, r.overview.at = next, r.Clock.Now()
+	}
+	return err
+}

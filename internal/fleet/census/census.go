@@ -1,0 +1,38 @@
+// Package census counts a fleet: its resources and nodes by state, and its drift.
+package census
+
+import (
+	"github.com/fettle-dev/fettle/internal/fleet/conditions"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+)
+
+// A Census counts resources and nodes by state. Create it with [New].
+type Census struct {
+	Resources map[[2]string]int // by kind and state
+	Nodes     map[string]int    // by state
+	states    map[string]string // by node
+}
+
+// New returns a census of nothing. It has zeros for every state and kind, so that a series of metrics
+// does not end when its last member leaves it.
+func New(kinds []string) *Census {
+	c := &Census{map[[2]string]int{}, map[string]int{}, map[string]string{}}
+	for _, kind := range kinds {
+		for _, state := range conditions.Summaries() {
+			c.Resources[[2]string{kind, state}] = 0
+		}
+	}
+	for _, state := range nodestatus.NodeStates() {
+		c.Nodes[state] = 0
+	}
+	return c
+}
+
+// AddNode adds a node in a state of [nodestatus.NodeStates].
+func (c *Census) AddNode(name, state string) {
+	c.Nodes[state]++
+	c.states[name] = state
+}
+
+// AddResource adds a resource in a state of [conditions.Summaries].
+func (c *Census) AddResource(kind, state string) { c.Resources[[2]string{kind, state}]++ }
