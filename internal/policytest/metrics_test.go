@@ -57,10 +57,10 @@ func documented(t *testing.T, section string) catalogue {
 	return all
 }
 
-func TestMetricsAreDocumentedWithTheirLabels(t *testing.T) {
-	t.Parallel()
-
-	manager, agent := catalogue{}, catalogue{}
+// registered returns the metrics of the manager and of the agent.
+func registered(t *testing.T) (manager, agent catalogue) {
+	t.Helper()
+	manager, agent = catalogue{}, catalogue{}
 	controllers.NewMetrics(manager)
 	if _, err := policycheck.New(nil, nil, clock.RealClock{}, logr.Discard(), manager); err != nil {
 		t.Fatal(err)
@@ -68,6 +68,13 @@ func TestMetricsAreDocumentedWithTheirLabels(t *testing.T) {
 	if _, err := nodeagent.Metrics(agent); err != nil {
 		t.Fatal(err)
 	}
+	return manager, agent
+}
+
+func TestMetricsAreDocumentedWithTheirLabels(t *testing.T) {
+	t.Parallel()
+
+	manager, agent := registered(t)
 	for section, registered := range map[string]catalogue{"Manager": manager, "Agent": agent} {
 		if len(registered) < 5 {
 			t.Errorf("%s registers only %d metrics", section, len(registered))

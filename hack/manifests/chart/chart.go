@@ -27,13 +27,15 @@ type edit struct {
 	New  string `json:"new"`
 }
 
-// Monitors returns the manifests that only clusters with the Prometheus operator accept.
+// Monitors returns the manifests for Prometheus and Grafana. Most of them need the Prometheus operator.
 func Monitors() []string { return slices.Sorted(maps.Keys(monitors)) }
 
 // monitors are the values that enable manifests.
 var monitors = map[string]string{
 	"config/prometheus/servicemonitor.yaml": "serviceMonitor",
 	"config/prometheus/podmonitor.yaml":     "podMonitor",
+	"config/prometheus/prometheusrule.yaml": "prometheusRule",
+	"config/prometheus/dashboard.yaml":      "dashboard",
 }
 
 const header = "{{- /* Generated from %s by hack/manifests. DO NOT EDIT. */ -}}\n"

@@ -117,10 +117,14 @@ func TestChartAndComponentHaveTheSameMonitors(t *testing.T) {
 	t.Parallel()
 	dir := overlay(t, "components: [CONFIG/prometheus]")
 	want := objects(t, cluster{t: t}.must("kustomize", dir))
-	if want["PodMonitor fettle-nodes/fettle-nodeagent"] == nil || want["ServiceMonitor fettle-system/fettle-manager"] == nil {
-		t.Error("monitors are missing")
+	for _, name := range []string{
+		"PodMonitor fettle-nodes/fettle-nodeagent", "ServiceMonitor fettle-system/fettle-manager", "PrometheusRule fettle-system/fettle", "ConfigMap fettle-system/fettle-dashboard",
+	} {
+		if want[name] == nil {
+			t.Errorf("%s is missing", name)
+		}
 	}
-	rendered := mustHelm(t, "", "template", "--kube-version=1.36.0", "fettle", chart, "--skip-tests", "--set", "metrics.serviceMonitor.enabled=true,metrics.podMonitor.enabled=true")
+	rendered := mustHelm(t, "", "template", "--kube-version=1.36.0", "fettle", chart, "--skip-tests", "--set", "metrics.serviceMonitor.enabled=true,metrics.podMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true")
 	if diff := cmp.Diff(want, objects(t, strings.ReplaceAll(rendered, "\n    helm.sh/resource-policy: keep", ""))); diff != "" {
 		t.Errorf("-kustomize +chart:\n%s", diff)
 	}
