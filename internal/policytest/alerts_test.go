@@ -100,7 +100,7 @@ func checkExpression(t *testing.T, where, expr string, known catalogue) {
 		t.Errorf("%s: no metric in %s", where, expr)
 	}
 	for _, m := range grouping.FindAllStringSubmatch(expr, -1) {
-		for _, l := range strings.SplitSeq(m[1], ", ") {
+		for l := range strings.SplitSeq(m[1], ", ") {
 			if !slices.Contains(all, l) {
 				t.Errorf("%s: no metric of %s has the label %s", where, expr, l)
 			}
