@@ -111,6 +111,7 @@ test: install-prerequisites vet ## Run all tests, with a real API server. PKG=./
 		$(GO) test -p $(TESTPROCS) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PKG)
 	@$(if $(filter ./...,$(PKG)),$(GO) -C hack/image test $(TESTFLAGS) ./...)
 	@$(if $(filter ./...,$(PKG)),$(GO) -C sdk/go test $(TESTFLAGS) ./...)
+	@$(if $(filter ./...,$(PKG)),$(GO) -C test/alerts test -count=1 $(TESTFLAGS) ./...) # as those of the pages
 	@$(if $(filter ./...,$(PKG)),$(GO) -C hack/docs test -count=1 $(TESTFLAGS) ./...) # pages are outside of its module, where go test sees no changes
 
 .PHONY: crash
