@@ -190,7 +190,7 @@ func (r *Fleet) reportDrift(_ context.Context, s *snapshot) (time.Duration, erro
 	})
 	for ref, note := range notes {
 		if o := s.live[ref]; o != nil {
-			conditions.Record(r.Recorder, o, conditions.DriftOn(note))
+			conditions.Record(r.Recorder, o, conditions.DriftOn(note.Text, note.Node))
 		}
 	}
 	return next, nil

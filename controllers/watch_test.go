@@ -114,7 +114,7 @@ var _ = Describe("A running manager", func() {
 		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(
 			ContainElements("DriftCorrected File/a: content changed", "DriftCorrected User/b: created"))
 		Expect(noted(ctx, "File")).To(ContainElements(ContainSubstring("ProblemFound MissingSource"), ContainSubstring("BecameReady")))
-		Eventually(ctx, func() []string { return noted(ctx, "File") }).Should(ContainElement("DriftCorrected drift corrected 1 time on 1 node: web-1"))
+		Eventually(ctx, func() []string { return noted(ctx, "File") }).Should(ContainElement("DriftCorrected drift corrected 1 time on 1 node: web-1 (Node web-1)"))
 
 		By("somebody deletes a Catalog")
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Catalog{})).To(Succeed())
@@ -222,7 +222,7 @@ func names(ctx context.Context, list client.ObjectList) []string {
 	return all
 }
 
-// noted returns the events about a kind, as "Reason note".
+// noted returns the events about a kind, as "Reason note", with the Node that they are related to in parentheses.
 func noted(ctx context.Context, kind string) []string {
 	GinkgoHelper()
 	var list eventsv1.EventList
@@ -230,7 +230,11 @@ func noted(ctx context.Context, kind string) []string {
 	var all []string
 	for _, e := range list.Items {
 		if e.Regarding.Kind == kind {
-			all = append(all, e.Reason+" "+e.Note)
+			line := e.Reason + " " + e.Note
+			if e.Related != nil && e.Related.Kind == "Node" {
+				line += " (Node " + e.Related.Name + ")"
+			}
+			all = append(all, line)
 		}
 	}
 	return all

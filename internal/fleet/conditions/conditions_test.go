@@ -8,6 +8,7 @@ import (
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,10 +23,14 @@ func newStatus(counts v1alpha1.NodeCounts, samples []v1alpha1.NodeSample, proble
 	return conditions.Status(conditions.Outcome{Generation: 1, Summary: nodestatus.Summary{Counts: counts, Samples: samples}, Problems: problems, Selector: "nodeSelector role=web"}, before, now)
 }
 
-// lines are events as "Type Reason note".
+// lines are events as "Type Reason note", with the related object in parentheses.
 func lines(all []conditions.Event) (out []string) {
 	for _, e := range all {
-		out = append(out, e.Type+" "+e.Reason+" "+e.Note)
+		line := e.Type + " " + e.Reason + " " + e.Note
+		if o, ok := e.Related.(*corev1.ObjectReference); ok {
+			line += " (" + o.APIVersion + " " + o.Kind + " " + o.Name + ")"
+		}
+		out = append(out, line)
 	}
 	return out
 }
@@ -234,6 +239,7 @@ func TestResourceEvents(t *testing.T) {
 	inSync := status(v1alpha1.NodeCounts{Selected: 1, InSync: 1})
 	pending := status(v1alpha1.NodeCounts{Selected: 1, Pending: 1})
 	failed := status(v1alpha1.NodeCounts{Selected: 1, Failed: 1})
+	onNode := newStatus(v1alpha1.NodeCounts{Selected: 1, Failed: 1}, []v1alpha1.NodeSample{{Node: "n1", State: "Failed", Message: "disk full"}}, nil, v1alpha1.ResourceStatus{}, metav1.Now())
 	contested := status(v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, compiler.Problem{Reason: "Conflict", Message: "also File/b"})
 	for name, tt := range map[string]struct {
 		before, now v1alpha1.ResourceStatus
@@ -243,6 +249,7 @@ func TestResourceEvents(t *testing.T) {
 		"the begin of a rollout causes none":          {inSync, pending, nil},
 		"a rollout that ends well":                    {pending, inSync, []string{"Normal BecameReady 1 of 1 nodes in sync"}},
 		"a node that fails":                           {inSync, failed, []string{"Warning NoLongerReady 0 of 1 nodes in sync, 1 failed"}},
+		"a node that fails, and is known":             {inSync, onNode, []string{"Warning NoLongerReady 0 of 1 nodes in sync, 1 failed; n1: disk full (v1 Node n1)"}},
 		"an unchanged status causes none":             {failed, failed, nil},
 		"a problem that is found":                     {inSync, contested, []string{"Warning ProblemFound Conflict: also File/b", "Warning NoLongerReady also File/b"}},
 		"a problem that is found at first":            {v1alpha1.ResourceStatus{}, contested, []string{"Warning ProblemFound Conflict: also File/b"}},
@@ -275,10 +282,10 @@ func TestNodeEvents(t *testing.T) {
 		before, now v1alpha1.NodeCatalogStatus
 		want        []string
 	}{
-		"drift that was corrected":       {status(), status(drift), []string{`Normal DriftCorrected File/a: mode changed "0600" to "0644"`}},
+		"drift that was corrected":       {status(), status(drift), []string{`Normal DriftCorrected File/a: mode changed "0600" to "0644" (fettle.dev/v1alpha1 File a)`}},
 		"the same drift, reported again": {status(drift), status(drift), nil},
-		"the same drift, a second time":  {status(drift), status(again), []string{`Normal DriftCorrected File/a: mode changed "0600" to "0644"`}},
-		"a failure":                      {status(drift), status(drift, failure), []string{"Warning ResourceFailed File/b: disk full"}},
+		"the same drift, a second time":  {status(drift), status(again), []string{`Normal DriftCorrected File/a: mode changed "0600" to "0644" (fettle.dev/v1alpha1 File a)`}},
+		"a failure":                      {status(drift), status(drift, failure), []string{"Warning ResourceFailed File/b: disk full (fettle.dev/v1alpha1 File b)"}},
 		"a failure that stays":           {status(failure), status(failure), nil},
 		"an intended change causes none": {status(), status(v1alpha1.ResourceReport{Ref: "File/a", State: "Changed"}), nil},
 	} {

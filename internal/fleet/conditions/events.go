@@ -32,9 +32,17 @@ func (e Event) Drift() (v1alpha1.ResourceRef, bool) {
 	return v1alpha1.ResourceRef(o.Kind + "/" + o.Name), true
 }
 
-// DriftOn returns the event of a resource whose drift nodes corrected.
-func DriftOn(note string) Event {
-	return Event{Type: corev1.EventTypeNormal, Reason: v1alpha1.EventDriftCorrected, Action: "Apply", Note: note}
+// DriftOn returns the event of a resource whose drift nodes corrected, of which node is one.
+func DriftOn(note, node string) Event {
+	return Event{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note, relatedNode(node)}
+}
+
+// relatedNode is the node that an event on a resource is about, nil for "".
+func relatedNode(name string) runtime.Object {
+	if name == "" {
+		return nil
+	}
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name}
 }
 
 // Record records events about an object.
@@ -47,11 +55,12 @@ func Record(recorder events.EventRecorder, about runtime.Object, all ...Event) {
 // maxEvents bounds the events that one update of a node's status may cause.
 const maxEvents = 10
 
-// ResourceEvents returns the transitions between two statuses of a resource.
+// ResourceEvents returns the transitions between two statuses of a resource. One that begins on nodes is related to the one
+// that needs a person most.
 func ResourceEvents(before, now v1alpha1.ResourceStatus) []Event {
 	return append(
 		stalledEvents(find(before, v1alpha1.ConditionStalled), find(now, v1alpha1.ConditionStalled)),
-		readyEvents(find(before, v1alpha1.ConditionReady), find(now, v1alpha1.ConditionReady))...)
+		readyEvents(find(before, v1alpha1.ConditionReady), find(now, v1alpha1.ConditionReady), now.Samples)...)
 }
 
 // stalledEvents are about problems that the compiler finds. A failure is an event of the node
@@ -69,12 +78,16 @@ func stalledEvents(was, is metav1.Condition) []Event {
 }
 
 // readyEvents leaves out the begin of a rollout and of a deletion: someone asked for them.
-func readyEvents(was, is metav1.Condition) []Event {
+func readyEvents(was, is metav1.Condition, samples []v1alpha1.NodeSample) []Event {
 	switch {
 	case isTrue(is) && !isTrue(was):
 		return []Event{{corev1.EventTypeNormal, v1alpha1.EventBecameReady, "Aggregate", is.Message, nil}}
 	case isTrue(was) && !isTrue(is) && is.Reason != v1alpha1.ReasonApplying && is.Reason != v1alpha1.ReasonCleaningUp:
-		return []Event{{corev1.EventTypeWarning, v1alpha1.EventNoLongerReady, "Aggregate", is.Message, nil}}
+		node := ""
+		if len(samples) > 0 {
+			node = samples[0].Node
+		}
+		return []Event{{corev1.EventTypeWarning, v1alpha1.EventNoLongerReady, "Aggregate", is.Message, relatedNode(node)}}
 	}
 	return nil
 }

@@ -44,13 +44,16 @@ func (s *Summary) Note(ref v1alpha1.ResourceRef, node string) {
 	s.pending[ref][node]++
 }
 
+// A Note is the text of an event, and one of the nodes that it is about.
+type Note struct{ Text, Node string }
+
 // Due returns the notes of the events that are due, by resource, and when the next one is; 0 for
 // none. selects reports whether a resource exists and selects a node.
-func (s *Summary) Due(now time.Time, selects func(ref v1alpha1.ResourceRef, node string) bool) (notes map[v1alpha1.ResourceRef]string, next time.Duration) {
+func (s *Summary) Due(now time.Time, selects func(ref v1alpha1.ResourceRef, node string) bool) (notes map[v1alpha1.ResourceRef]Note, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.last, func(_ v1alpha1.ResourceRef, at time.Time) bool { return now.Sub(at) >= Period })
-	notes = map[v1alpha1.ResourceRef]string{}
+	notes = map[v1alpha1.ResourceRef]Note{}
 	for ref, nodes := range s.pending {
 		maps.DeleteFunc(nodes, func(node string, _ int) bool { return !selects(ref, node) })
 		if at, recent := s.last[ref]; recent && len(nodes) > 0 {
@@ -68,11 +71,12 @@ func (s *Summary) Due(now time.Time, selects func(ref v1alpha1.ResourceRef, node
 }
 
 // describe is "drift corrected 3 times on 2 nodes: web-1, web-2".
-func describe(nodes map[string]int) string {
+func describe(nodes map[string]int) Note {
 	times := 0
 	for _, n := range nodes {
 		times += n
 	}
 	names := slices.Sorted(maps.Keys(nodes))
-	return fmt.Sprintf("drift corrected %s on %s: %s", text.Count(times, "time"), text.Count(len(nodes), "node"), text.ListOf(len(names), names[:min(len(names), maxNodes)]))
+	line := fmt.Sprintf("drift corrected %s on %s: %s", text.Count(times, "time"), text.Count(len(nodes), "node"), text.ListOf(len(names), names[:min(len(names), maxNodes)]))
+	return Note{line, names[0]}
 }
