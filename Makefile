@@ -68,7 +68,7 @@ generate: ## Generate Go code: accessors and deepcopy functions of the API kinds
 
 .PHONY: manifests
 manifests: ## Generate YAML (CRDs, roles, chart) and the pages of the kinds in docs/kinds.
-	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd
+	$(CONTROLLER_GEN) crd paths=./api/v1alpha1/... output:crd:artifacts:config=config/crd
 	$(CONTROLLER_GEN) rbac:roleName=fettle-manager paths=./controllers/... output:rbac:artifacts:config=config/rbac
 	$(GO) run ./hack/manifests
 	$(GO) run ./hack/kindpages docs/kinds

@@ -53,6 +53,7 @@ func main() {
 // settings are the values of the flags.
 type settings struct {
 	metrics, probes string
+	reports         string
 	elect           bool
 	electNamespace  string
 	lease           time.Duration
@@ -69,6 +70,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	config.RegisterFlags(fs)
 	fs.StringVar(&s.metrics, "metrics-bind-address", ":8443", "`address` of the metrics endpoint, with TLS and authorization; 0 disables it")
 	fs.StringVar(&s.probes, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; 0 disables them")
+	fs.StringVar(&s.reports, "reports-bind-address", "0", "`address` of the API reports.fettle.dev, which the API server passes on, such as :9443; 0 disables it")
 	fs.BoolVar(&s.elect, "leader-elect", false, "elect one of several managers as the leader")
 	fs.StringVar(&s.electNamespace, "leader-elect-namespace", "", "`namespace` of the lease that elects the leader; by default that of the pod")
 	fs.DurationVar(&s.lease, "lease-duration", heartbeat.DefaultLeaseDuration, "time without a heartbeat after which a node counts as unknown, 10s to 1h; agents renew their Leases after two thirds of it")
@@ -179,12 +181,17 @@ func setLoggers(s settings, out io.Writer) {
 }
 
 func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *controllers.Fleet) (ctrl.Manager, error) {
+	address, err := ownAddress()
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         caches.Options(),
 		HealthProbeBindAddress:        "0", // see serveProbes
 		LeaderElection:                s.elect,
-		LeaderElectionID:              "fettle-manager",
+		LeaderElectionID:              leaseName,
+		LeaderElectionLabels:          address,
 		LeaderElectionNamespace:       s.electNamespace,
 		LeaderElectionReleaseOnCancel: true, // main returns as soon as Start does
 		Metrics: metricsserver.Options{
@@ -202,6 +209,9 @@ func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *con
 	fleet.Metrics = controllers.NewMetrics(metrics.Registry)
 	if err := fleet.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the controller: %w", err)
+	}
+	if err := serveReports(mgr, cfg, s); err != nil {
+		return nil, fmt.Errorf("cannot set up the API of reports: %w", err)
 	}
 	policies, err := policycheck.New(mgr.GetAPIReader(), fleet.Recorder, clock.RealClock{}, ctrl.Log.WithName("policycheck"), metrics.Registry)
 	if err != nil {

@@ -1,0 +1,101 @@
+package relay_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/fleet/relay"
+)
+
+// serve answers each line of each connection with a name, until the test ends.
+func serve(t *testing.T, name string, l net.Listener) {
+	t.Helper()
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					fmt.Fprintf(conn, "%s: %s\n", name, lines.Text())
+				}
+				_ = conn.Close()
+			}()
+		}
+	}()
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// say returns the answer to a line.
+func say(t *testing.T, to net.Addr, line string) string {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", to.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintln(conn, line)
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return "nothing"
+	}
+	return answer
+}
+
+func TestStandbyPassesConnectionsOnUntilItLeads(t *testing.T) {
+	t.Parallel()
+	leader, standby := listen(t), listen(t)
+	serve(t, "leader", leader)
+	var leads atomic.Bool
+	var known atomic.Pointer[netip.AddrPort]
+	serve(t, "standby", &relay.Listener{Listener: standby, Leads: leads.Load, Leader: func(context.Context) (netip.AddrPort, error) {
+		if a := known.Load(); a != nil {
+			return *a, nil
+		}
+		return netip.AddrPort{}, fmt.Errorf("nobody leads")
+	}})
+	got := []string{say(t, standby.Addr(), "a")}
+	known.Store(new(netip.MustParseAddrPort(leader.Addr().String())))
+	got = append(got, say(t, standby.Addr(), "b"))
+	leads.Store(true)
+	got = append(got, say(t, standby.Addr(), "c"))
+	if diff := cmp.Diff([]string{"nothing", "leader: b\n", "standby: c\n"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAddressIsALabel(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"10.0.0.5":        "10.0.0.5",
+		"::ffff:10.0.0.5": "10.0.0.5",
+		"fd00::1%eth0":    "fd00-0000-0000-0000-0000-0000-0000-0001",
+	} {
+		a := netip.MustParseAddr(address)
+		label := relay.Label(a)
+		back, err := relay.ParseLabel(label)
+		if label != want || err != nil || back != a.Unmap().WithZone("") {
+			t.Errorf("%s: label %s, back %s, %v", address, label, back, err)
+		}
+	}
+	if _, err := relay.ParseLabel(""); err == nil {
+		t.Error("no label is an address")
+	}
+}

@@ -1,0 +1,152 @@
+package reportsapi_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/reports/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/questions"
+	"github.com/fettle-dev/fettle/internal/fleet/reportsapi"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+)
+
+// limit is about ten times longer than any step here.
+const limit = time.Minute
+
+// A world is an API server that passes requests on to a server of the API.
+type world struct {
+	*testing.T
+	cfg   *rest.Config
+	admin client.Client
+	hub   *questions.Hub
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	cfg := controlplane.StartAggregated(t)
+	controlplane.Install(t, cfg)
+	address := freeAddress(t)
+	controlplane.InstallReports(t, cfg, address)
+	w := &world{T: t, cfg: cfg, admin: controlplane.Admin(t, cfg), hub: &questions.Hub{}}
+	manager := rest.CopyConfig(cfg)
+	manager.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:fettle-system:fettle-manager", Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	direct, err := client.New(manager, client.Options{})
+	must(t, err)
+	elected := make(chan struct{})
+	close(elected)
+	server := &reportsapi.Server{
+		Address: address, Config: manager, Client: direct, Hub: w.hub, Elected: elected, Log: testr.New(t),
+		Check: func(_ context.Context, node string) error {
+			if node == "nobody" {
+				return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("nodes").GroupResource(), node)
+			}
+			return nil
+		},
+		Leader: func(context.Context) (netip.Addr, error) { return netip.Addr{}, fmt.Errorf("this one leads") },
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		must(t, <-ended)
+	})
+	w.eventually("the API is served", func() error {
+		return w.client(cfg).Get(t.Context(), client.ObjectKey{Name: "nobody"}, &v1alpha1.NodeDiff{})
+	}, apierrors.IsNotFound)
+	return w
+}
+
+// eventually repeats a request until its error is as expected.
+func (w *world) eventually(what string, request func() error, expected func(error) bool) {
+	w.Helper()
+	var err error
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { //nolint:forbidigo // an API server tells nobody when an APIService is available
+		if err = request(); expected(err) {
+			return
+		}
+	}
+	w.Fatalf("%s: %v", what, err)
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (w *world) client(cfg *rest.Config) client.WithWatch {
+	w.Helper()
+	scheme := runtime.NewScheme()
+	must(w.T, v1alpha1.AddToScheme(scheme))
+	c, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme})
+	must(w.T, err)
+	return c
+}
+
+// user is a client of a user with the roles of config/reports, or without.
+func (w *world) user(name string) client.WithWatch {
+	w.Helper()
+	cfg := rest.CopyConfig(w.cfg)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
+	return w.client(cfg)
+}
+
+// agent is a client with the token of an agent on a node.
+func (w *world) agent(node string) client.WithWatch {
+	w.Helper()
+	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	must(w.T, w.admin.Create(w.Context(), o))
+	token, err := controlplane.AgentToken(w.Context(), w.admin, o)
+	must(w.T, err)
+	return w.withToken(token)
+}
+
+func (w *world) withToken(token string) client.WithWatch {
+	w.Helper()
+	cfg := rest.AnonymousClientConfig(w.cfg)
+	cfg.BearerToken = token
+	return w.client(cfg)
+}
+
+// answers has an agent answer every question.
+func (w *world) answers(agent client.WithWatch, answer func(*v1alpha1.NodeQuestion) *v1alpha1.NodeAnswer) {
+	w.Helper()
+	questions, err := agent.Watch(w.Context(), &v1alpha1.NodeQuestionList{})
+	must(w.T, err)
+	w.Cleanup(questions.Stop)
+	go func() {
+		for event := range questions.ResultChan() {
+			q, ok := event.Object.(*v1alpha1.NodeQuestion)
+			if !ok {
+				return
+			}
+			a := answer(q)
+			a.Name = q.Name
+			if err := agent.Create(w.Context(), a); err != nil && w.Context().Err() == nil {
+				w.Logf("the answer is refused: %v", err)
+			}
+		}
+	}()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
