@@ -16,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/trace"
 	"github.com/fettle-dev/fettle/internal/hostrun"
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
 	"github.com/fettle-dev/fettle/nodeagent/cluster"
@@ -52,6 +53,7 @@ type Agent struct {
 	start               func(f func(context.Context))
 	results             chan func(context.Context)
 	written             chan func() // results of writing the status, which also count during a run
+	asked               chan func() // what questions of the manager need done between runs
 	assembling, writing bool
 	confirming          atomic.Bool // a request is to open the fence
 
@@ -67,6 +69,8 @@ type Agent struct {
 	// status is to be published; lastInput is the input that last changed it.
 	status    v1alpha1.NodeCatalogStatus
 	lastInput *status.Input
+	// known are the facts of the last run; nil before it.
+	known resource.Facts
 	// started means that a run has finished since the agent started.
 	started bool
 }
@@ -91,6 +95,7 @@ func New(c Config) (*Agent, error) {
 		objects:  mailbox{ready: make(chan struct{}, 1)},
 		results:  make(chan func(context.Context)),
 		written:  make(chan func()),
+		asked:    make(chan func()),
 		fence:    &lease.Fence{},
 	}
 	if c.Log.Enabled(context.Background(), slog.LevelDebug) {
@@ -148,6 +153,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.start(func(ctx context.Context) { stop(a.cluster.Watch(ctx, a.objects.put)) })
 	renewer := lease.Renewer{Renew: a.renewLease, Clock: a.Clock, Random: a.Random, Log: a.Log}
 	a.start(renewer.Run)
+	a.start(a.receiver().Run)
 	defer a.background.Wait()
 	defer stop(nil)
 
@@ -180,6 +186,9 @@ func (a *Agent) step(ctx context.Context) {
 	case onWritten := <-a.written:
 		a.markBusy()
 		onWritten()
+	case answer := <-a.asked:
+		a.markBusy()
+		answer()
 	case <-a.disabled.ready():
 		a.markBusy()
 		a.onDisabled(ctx)

@@ -23,10 +23,10 @@ func (m *machine) moments(what string, holds func(g Gomega)) {
 	}).WithTimeout(limit).WithPolling(20*time.Millisecond).Should(Succeed(), what)
 }
 
-// waits blocks until the agent waits only for the clock: in its loop and in the Lease renewer.
+// waits blocks until the agent waits only for the clock: in its loop, in the Lease renewer, and before it asks for questions again.
 func (m *machine) waits() {
 	m.t.Helper()
-	m.soon("the agent is idle", func(g Gomega) { g.Expect(m.clock.Waiters()).To(Equal(2)) })
+	m.soon("the agent is idle", func(g Gomega) { g.Expect(m.clock.Waiters()).To(Equal(3)) })
 }
 
 func correctsAsItHappens(_ *testing.T, m *machine) {

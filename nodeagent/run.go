@@ -23,6 +23,7 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 		a.Log.Debug("the host cannot be watched", "error", err)
 	}
 	is := a.facts(ctx)
+	a.known = is
 	if a.target == nil {
 		a.ready.succeeded() // there is nothing to run
 		a.updateStatus(is, nil)

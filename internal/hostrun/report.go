@@ -3,6 +3,7 @@ package hostrun
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/fettle-dev/fettle/internal/engine/report"
@@ -17,9 +18,10 @@ func (o Options) keep(result report.Report) {
 	if result.Kind == "" || o.ReadOnly || o.isTold(result) {
 		return
 	}
-	raw, err := json.MarshalIndent(result.Brief(), "", "  ")
+	brief := result.Brief()
+	raw, err := json.MarshalIndent(brief, "", "  ")
 	if err == nil {
-		err = state.PutReport(o.Dir, append(text.EscapeJSON(raw), '\n'))
+		err = errors.Join(state.PutReport(o.Dir, append(text.EscapeJSON(raw), '\n')), o.remember(brief))
 	}
 	if err != nil {
 		o.Warn(fmt.Sprintf("cannot save the report of the run: %v", err))

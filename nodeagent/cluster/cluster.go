@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/nodeagent/lease"
 )
@@ -35,7 +36,7 @@ const RequestTimeout = 30 * time.Second
 // A Cluster is the API server as one node's agent uses it. It is safe for concurrent use.
 type Cluster struct {
 	node   string
-	client client.Client // uncached
+	client client.WithWatch // uncached
 	cache  cache.Cache
 }
 
@@ -48,12 +49,18 @@ func Connect(cfg *rest.Config, node string) (*Cluster, error) {
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
+	if err := reports.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
 	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []string{"NodeQuestion", "NodeAnswer"} {
+		mapper.Add(reports.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
+	}
 	for _, kind := range []string{"NodeCatalog", "Catalog", "ExternalType"} {
 		mapper.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
 	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
-	c, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: mapper})
+	c, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
 	}

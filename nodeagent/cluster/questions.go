@@ -1,0 +1,22 @@
+package cluster
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
+)
+
+// WatchQuestions watches the questions to the node, until ctx ends or the API server ends it. The API is optional: the error is
+// NotFound or ServiceUnavailable where nobody serves it.
+func (c *Cluster) WatchQuestions(ctx context.Context) (watch.Interface, error) {
+	return c.client.Watch(ctx, &reports.NodeQuestionList{})
+}
+
+// Answer answers a question.
+func (c *Cluster) Answer(ctx context.Context, answer *reports.NodeAnswer) error {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	return c.client.Create(ctx, answer)
+}
