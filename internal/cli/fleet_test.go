@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -37,6 +38,7 @@ func cluster(t *testing.T, recent, old string) string {
 		"/apis/fettle.dev/v1alpha1/files/motd": `{"kind":"File","metadata":{"name":"motd"},"spec":{"path":"/etc/motd","nodeSelector":{"matchLabels":{"role":"web"}},"require":["Package/a","User/b"]},` +
 			`"status":{"conditions":[{"type":"Ready","status":"True","reason":"InSync","message":"in sync on 2 of 2 nodes"}]}}`,
 	}
+	maps.Copy(answers, nodeAnswers())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, known := answers[r.URL.Path]
 		if r.URL.Path == "/apis/fettle.dev/v1alpha1/nodecatalogs" && r.URL.Query().Get("limit") != "" {

@@ -33,7 +33,7 @@ func Command(out *output.Printer) *cobra.Command {
 // Commands returns the subcommands, which are those of kubectl fettle, too.
 func Commands(out *output.Printer) []*cobra.Command {
 	a := printer{out}
-	return []*cobra.Command{a.status(), a.drift(), a.why()}
+	return []*cobra.Command{a.status(), a.drift(), a.why(), a.diff(), a.report(), a.catalog()}
 }
 
 // A printer prints overviews.
@@ -56,11 +56,16 @@ type options struct {
 }
 
 func (f *options) add(cmd *cobra.Command, codes string) {
+	f.addTable(cmd)
+	cmd.Flags().BoolVar(&f.codes, "detailed-exitcodes", false, codes)
+}
+
+// addTable adds the flags of commands that print a table.
+func (f *options) addTable(cmd *cobra.Command) {
 	f.access.Add(cmd)
 	formats := []string{formatTable, formatWide, formatJSON, formatYAML, formatCSV}
 	cmd.Flags().StringVarP(&f.format, "output", "o", formatTable, "table, wide, json, yaml or csv")
 	flags.Complete(cmd, "output", formats...)
-	cmd.Flags().BoolVar(&f.codes, "detailed-exitcodes", false, codes)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return flags.OneOf("--output", f.format, formats...) }
 }
 

@@ -84,11 +84,14 @@ func Drifts(all []Node, q Query) []Drift {
 
 // selects reports whether a resource is selected.
 func (q Query) selects(ref string) bool {
-	kind, name, _ := strings.Cut(ref, "/")
-	return len(q.Refs) == 0 || slices.ContainsFunc(q.Refs, func(wanted string) bool {
-		k, n, _ := strings.Cut(wanted, "/")
-		return strings.EqualFold(k, kind) && n == name
-	})
+	return len(q.Refs) == 0 || slices.ContainsFunc(q.Refs, func(wanted string) bool { return sameResource(wanted, ref) })
+}
+
+// sameResource compares references. The case of kinds does not count.
+func sameResource(a, b string) bool {
+	aKind, aName, _ := strings.Cut(a, "/")
+	bKind, bName, _ := strings.Cut(b, "/")
+	return strings.EqualFold(aKind, bKind) && aName == bName
 }
 
 // A key identifies a group.

@@ -1,0 +1,174 @@
+package overview
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+
+	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/engine/report"
+)
+
+// maxAsked is the number of nodes that are asked at the same time.
+const maxAsked = 32
+
+// A StoredReport is a report that a node has stored.
+type StoredReport struct {
+	Number int64         `json:"number"`
+	Report report.Report `json:"report"`
+}
+
+// A Difference is what a node answers to the question how it differs from its catalog.
+type Difference struct {
+	Node   string
+	Report report.Report
+	Err    error // there is no answer
+}
+
+// Reports returns the reports that a node has stored, the latest last.
+func (c *Client) Reports(ctx context.Context, node string) ([]StoredReport, error) {
+	var list struct {
+		Items []StoredReport `json:"items"`
+	}
+	query := url.Values{"fieldSelector": {reports.FieldNode + "=" + node}}
+	if err := c.ask(ctx, node, "nodereports?"+query.Encode(), &list); err != nil {
+		return nil, fmt.Errorf("cannot get the reports of %s: %w", node, err)
+	}
+	return list.Items, nil
+}
+
+// Difference asks a node how it differs from its catalog.
+func (c *Client) Difference(ctx context.Context, node string) Difference {
+	var diff struct {
+		Report report.Report `json:"report"`
+	}
+	if err := c.ask(ctx, node, "nodediffs/"+node, &diff); err != nil {
+		return Difference{Node: node, Err: fmt.Errorf("cannot compare %s: %w", node, err)}
+	}
+	return Difference{Node: node, Report: diff.Report}
+}
+
+// Differences is Difference for several nodes, in their order.
+func (c *Client) Differences(ctx context.Context, nodes []string) []Difference {
+	all := make([]Difference, len(nodes))
+	var waiting sync.WaitGroup
+	slots := make(chan struct{}, maxAsked)
+	for i, node := range nodes {
+		slots <- struct{}{}
+		waiting.Go(func() {
+			all[i] = c.Difference(ctx, node)
+			<-slots
+		})
+	}
+	waiting.Wait()
+	return all
+}
+
+// ask gets an answer of a node.
+func (c *Client) ask(ctx context.Context, node, path string, into any) error {
+	if faults := content.IsPathSegmentName(node); len(faults) > 0 {
+		return fmt.Errorf("%q is not a name of a Node: it %s", node, faults[0])
+	}
+	raw, err := bodyOf(c.rest.Get().RequestURI("/apis/" + reports.GroupVersion.String() + "/" + path).Do(ctx))
+	switch status, _ := errors.AsType[*apierrors.StatusError](err); {
+	case apierrors.IsServiceUnavailable(err):
+		return fmt.Errorf("the manager does not answer for %s; see kubectl get apiservice %s: %w", reports.GroupVersion.Group, apiService, err)
+	case apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == ""):
+		return fmt.Errorf("the cluster does not serve %s: install config/reports", reports.GroupVersion.Group)
+	case err != nil:
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// apiService is the name of the APIService of the API of reports.
+const apiService = "v1alpha1.reports.fettle.dev"
+
+// Only returns the report of a single resource.
+func Only(r report.Report, ref string) report.Report {
+	all := r.Resources
+	r.Resources, r.Counts = nil, report.Counts{}
+	for _, res := range all {
+		if sameResource(ref, res.Ref.String()) {
+			r.Resources = append(r.Resources, res)
+			r.Counts.Add(res)
+		}
+	}
+	return r
+}
+
+// An Entry is a resource in the catalog of a node.
+type Entry struct {
+	v1alpha1.CatalogEntry `json:",inline"`
+	// Withheld is why the node does not get it; nil if it does.
+	Withheld *v1alpha1.Withheld `json:"withheld,omitempty"`
+}
+
+// Entries returns the catalog of a node, by kind and name.
+func (c *Client) Entries(ctx context.Context, node string) ([]Entry, error) {
+	if faults := content.IsPathSegmentName(node); len(faults) > 0 {
+		return nil, fmt.Errorf("%q is not a name of a Node: it %s", node, faults[0])
+	}
+	var nc v1alpha1.NodeCatalog
+	if err := c.get(ctx, catalogsPath()+"/"+node, "application/json", &nc); err != nil {
+		return nil, fmt.Errorf("cannot get the NodeCatalog %s: %w", node, err)
+	}
+	var all []Entry
+	add := func(entries []v1alpha1.CatalogEntry) {
+		for _, e := range entries {
+			all = append(all, Entry{CatalogEntry: e})
+		}
+	}
+	for _, ref := range nc.Spec.Catalogs {
+		var catalog v1alpha1.Catalog
+		if err := c.get(ctx, "/apis/"+v1alpha1.GroupVersion.String()+"/catalogs/"+ref.Name, "application/json", &catalog); err != nil {
+			return nil, fmt.Errorf("cannot get the Catalog %s: %w", ref.Name, err)
+		}
+		add(catalog.Entries)
+	}
+	add(nc.Spec.Entries)
+	for _, w := range nc.Spec.Withheld {
+		kind, name, _ := strings.Cut(string(w.Ref), "/")
+		all = append(all, Entry{CatalogEntry: v1alpha1.CatalogEntry{Kind: kind, Name: name}, Withheld: &w})
+	}
+	slices.SortStableFunc(all, func(a, b Entry) int { return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name)) })
+	return all, nil
+}
+
+// A Group has nodes that answer the same.
+type Group struct {
+	Nodes  []string
+	Report report.Report // of the first one
+}
+
+// Alike groups answers, the largest groups first. Durations don't count.
+func Alike(all []Difference) []Group {
+	var groups []Group
+	index := map[string]int{}
+	for _, d := range all {
+		var text strings.Builder
+		for _, res := range d.Report.Resources {
+			res.Duration = 0
+			fmt.Fprintf(&text, "%q\n", fmt.Sprintf("%+v", res))
+		}
+		i, known := index[text.String()]
+		if !known {
+			i = len(groups)
+			index[text.String()] = i
+			groups = append(groups, Group{Report: d.Report})
+		}
+		groups[i].Nodes = append(groups[i].Nodes, d.Node)
+	}
+	slices.SortStableFunc(groups, func(a, b Group) int { return len(b.Nodes) - len(a.Nodes) })
+	return groups
+}
