@@ -50,6 +50,7 @@ func TestAgent(t *testing.T) {
 		"keeps the since field when it restarts without the API server": keepsStatus,
 		"corrects drift as it happens, once":                            correctsAsItHappens,
 		"watches its host as soon as it can":                            watchesLater,
+		"names the author of drift":                                     namesAuthor,
 		"reports at once that runs are disabled or enabled":             noticesDisabled,
 		"reports why runs are disabled":                                 respectsDisabled,
 		"fails a run that exceeds its time limit":                       stopsLongRuns,

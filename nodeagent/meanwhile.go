@@ -99,6 +99,7 @@ func (a *Agent) correctDrift(ctx context.Context, aside engine.Aside, drifted ma
 		return
 	}
 	result, err := aside.Run(ctx, drifted)
+	result.Attribute(a.lookout.Author)
 	a.runner.warnUnwatched(a.lookout.EndAside(a.Clock.Now(), result.Changed()))
 	if err != nil {
 		a.Log.Error("the state after a correction was not saved", "error", err)

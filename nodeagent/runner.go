@@ -62,9 +62,13 @@ func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Fac
 		result, err := engine.Transaction{
 			Host: around.Host, Bucket: r.bucket, Facts: facts, Kinds: kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
 			Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: string(t.UID),
-			Observe: func(res report.ResourceReport) { r.logResource(res, isNews(res)) },
-			Idle:    r.idle,
+			Observe: func(res report.ResourceReport) {
+				res.Attribute(r.lookout.Author)
+				r.logResource(res, isNews(res))
+			},
+			Idle: r.idle,
 		}.Run(ctx, items)
+		result.Attribute(r.lookout.Author)
 		r.warnUnwatched(r.lookout.End(r.now(), items, result.Changed()))
 		r.types.Retain(claimedKinds(store))
 		return result, err

@@ -176,6 +176,34 @@ type DriftRecord struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=64
 	Properties []string `json:"properties,omitempty"`
+	// author of the last drift. Absent if it is unknown.
+	// +optional
+	Author *Author `json:"author,omitempty"`
+}
+
+// Author is a process that changed what a resource manages, as the node saw it. Processes can choose their names, so it is
+// evidence and no proof.
+type Author struct {
+	// executable is the path of the program, or only the name of the process if it had already ended.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Executable string `json:"executable,omitempty"`
+	// pid of the process on the node.
+	PID int64 `json:"pid"`
+	// uid is the effective user ID of the process.
+	// +optional
+	UID *int64 `json:"uid,omitempty"`
+	// loginUID is the user ID that logged in, whatever user the process had become. Absent if nobody had.
+	// +optional
+	LoginUID *int64 `json:"loginUID,omitempty"`
+	// unit of systemd that the process belonged to.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Unit string `json:"unit,omitempty"`
+	// pod is the UID of the pod that the process belonged to.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Pod string `json:"pod,omitempty"`
 }
 
 // RunTrigger is the cause of a run.

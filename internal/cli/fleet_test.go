@@ -18,7 +18,11 @@ import (
 func cluster(t *testing.T, recent, old string) string {
 	t.Helper()
 	drift := func(ref, first, last string, count int, corrected bool) string {
-		return fmt.Sprintf(`{"ref":%q,"firstSeen":%q,"lastSeen":%q,"count":%d,"corrected":%v,"properties":["mode","owner"]}`, ref, first, last, count, corrected)
+		author := ""
+		if corrected {
+			author = `,"author":{"executable":"/usr/bin/vi\u001b[2J","pid":7,"uid":0}`
+		}
+		return fmt.Sprintf(`{"ref":%q,"firstSeen":%q,"lastSeen":%q,"count":%d,"corrected":%v,"properties":["mode","owner"]%s}`, ref, first, last, count, corrected, author)
 	}
 	ready := `{"type":"Ready","status":"%s","reason":"%s","message":"%s","lastTransitionTime":"` + old + `"}`
 	node := func(name, condition string, drift ...string) string {
@@ -74,11 +78,11 @@ func TestFleet(t *testing.T) {
 		"drift": {out: "RESOURCE   NODES  COUNT  UNCORRECTED  FIRST  LAST\n" +
 			"File/motd  2      4      0            10d    90m\n" +
 			"User/ann   1      1      1            10d    10d\n"},
-		"drift --by node -o wide --since 2h": {out: "NODE   RESOURCES  COUNT  UNCORRECTED  FIRST  LAST  PROPERTIES\n" +
-			"web-1  1          3      0            10d    90m   mode,owner\n" +
-			"web-2  1          1      0            90m    90m   mode,owner\n"},
-		"drift User/ann --by both -o csv --detailed-exitcodes": {out: "RESOURCE,NODE,COUNT,UNCORRECTED,FIRST,LAST,PROPERTIES\n" +
-			"User/ann,web-1,1,1," + old + "," + old + ",\"mode,owner\"\n", code: 2},
+		"drift --by node -o wide --since 2h": {out: "NODE   RESOURCES  COUNT  UNCORRECTED  FIRST  LAST  PROPERTIES  AUTHOR\n" +
+			"web-1  1          3      0            10d    90m   mode,owner  /usr/bin/vi\\x1b[2J (PID 7, UID 0)\n" +
+			"web-2  1          1      0            90m    90m   mode,owner  /usr/bin/vi\\x1b[2J (PID 7, UID 0)\n"},
+		"drift User/ann --by both -o csv --detailed-exitcodes": {out: "RESOURCE,NODE,COUNT,UNCORRECTED,FIRST,LAST,PROPERTIES,AUTHOR\n" +
+			"User/ann,web-1,1,1," + old + "," + old + ",\"mode,owner\",unknown\n", code: 2},
 		"drift User/ann -o yaml": {out: "- count: 1\n  firstSeen: \"" + old + "\"\n  lastSeen: \"" + old + "\"\n  nodes: 1\n" +
 			"  properties:\n  - mode\n  - owner\n  resource: User/ann\n  resources: 1\n  uncorrected: 1\n"},
 		"drift File/none --detailed-exitcodes": {err: "no drift found\n"},
@@ -91,8 +95,17 @@ func TestFleet(t *testing.T) {
 			"NODE   SELECTED  STATE   SINCE  DRIFT  REASON\n" +
 			"web-1  yes       InSync         3      \n" +
 			"web-2  yes       InSync         1      \n"},
-		"why File/motd --node web-3 -o csv": {out: "NODE,SELECTED,STATE,SINCE,DRIFT,REASON\n" +
-			"web-3,no,,,,\"its nodeSelector requires role=web, and the node has no label role\"\n"},
+		"why File/motd --node web-3 -o csv": {out: "NODE,SELECTED,STATE,SINCE,DRIFT,AUTHOR,REASON\n" +
+			"web-3,no,,,,,\"its nodeSelector requires role=web, and the node has no label role\"\n"},
+		"why File/motd -o wide": {out: "Resource  File/motd\n" +
+			"Ready     True (InSync): in sync on 2 of 2 nodes\n" +
+			"Selects   role=web: 2 of 3\n" +
+			"Requires  Package/a, User/b\n" +
+			"\n" +
+			"NODE   SELECTED  STATE   SINCE  DRIFT  AUTHOR                             REASON\n" +
+			"web-1  yes       InSync         3      /usr/bin/vi\\x1b[2J (PID 7, UID 0)  \n" +
+			"web-2  yes       InSync         1      /usr/bin/vi\\x1b[2J (PID 7, UID 0)  \n" +
+			"web-3  no                                                                 its nodeSelector requires role=web, and the node has no label role\n"},
 		"why File/motd --node web-3 -o json --detailed-exitcodes": {
 			out: "[\n  {\n    \"node\": \"web-3\",\n    \"selected\": false,\n    \"reason\": \"its nodeSelector requires role=web, and the node has no label role\"\n  }\n]\n",
 		},

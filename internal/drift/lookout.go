@@ -19,6 +19,7 @@ type Lookout struct {
 	paths    map[resource.Ref][]string // of the resources as of the last call of follow
 	followed []string                  // nil: paths must be watched again
 	earlier  map[resource.Ref]bool     // that may have drifted before the run in progress began
+	authors  authors
 }
 
 // ErrCannotWatch is the error for a host that does not report changes.
@@ -34,7 +35,7 @@ func New(h host.Reader, most time.Duration) (*Lookout, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Lookout{host: h, watch: watch, pace: Pace{Most: most}}, nil
+	return &Lookout{host: h, watch: watch, pace: Pace{Most: most}, authors: newAuthors()}, nil
 }
 
 // Close stops watching.
@@ -76,6 +77,7 @@ func (l *Lookout) Begin(now time.Time, items []resource.Item, facts resource.Fac
 	}
 	l.See(now)
 	l.earlier = l.of(l.pace.Begin(now))
+	l.authors.begin(l.watch.Authors())
 	if l.paths == nil { // nobody has watched so far
 		for _, item := range items {
 			l.earlier[item.Ref] = true
@@ -105,7 +107,9 @@ func (l *Lookout) DueAside(can map[resource.Ref]bool) time.Time {
 // BeginAside is called when these changes are handled. It returns those of the resources that may have drifted.
 func (l *Lookout) BeginAside(now time.Time, can map[resource.Ref]bool) map[resource.Ref]bool {
 	l.See(now)
-	drifted := l.of(l.pace.BeginAside(now, l.pathsOf(can)))
+	handled := l.pace.BeginAside(now, l.pathsOf(can))
+	l.authors.beginAside(l.watch.Authors(), handled)
+	drifted := l.of(handled)
 	maps.DeleteFunc(drifted, func(ref resource.Ref, _ bool) bool { return !can[ref] })
 	return drifted
 }

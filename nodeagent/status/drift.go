@@ -16,9 +16,10 @@ import (
 // Bounds of the records of drift.
 const (
 	maxRecords         = 20
-	maxRecordSize      = 4 << 10 // of all, in bytes of JSON
+	maxRecordSize      = 6 << 10 // of all, in bytes of JSON
 	maxDriftProperties = 8
 	maxPropertyName    = 64
+	maxAuthorText      = 128
 	recordAge          = 30 * 24 * time.Hour
 	maxDriftCount      = 1_000_000_000 // as the schema has it
 )
@@ -57,13 +58,23 @@ func next(is v1alpha1.DriftRecord, ref v1alpha1.ReportedRef, r report.ResourceRe
 		is.Ref, is.FirstSeen = ref, at
 	}
 	is.Count = min(is.Count+1, maxDriftCount)
-	is.LastSeen, is.Corrected, is.Properties = at, r.State == report.Changed, nil
+	is.LastSeen, is.Corrected, is.Properties, is.Author = at, r.State == report.Changed, nil, authorOf(r)
 	for _, e := range r.Events {
 		if name := cut(e.Property, maxPropertyName); e.Corrective && len(is.Properties) < maxDriftProperties && !slices.Contains(is.Properties, name) {
 			is.Properties = append(is.Properties, name)
 		}
 	}
 	return is
+}
+
+// authorOf returns the author of drift as the API has it.
+func authorOf(r report.ResourceReport) *v1alpha1.Author {
+	if r.Author == nil {
+		return nil
+	}
+	by := v1alpha1.Author(*r.Author)
+	by.Executable, by.Unit, by.Pod = cut(by.Executable, maxAuthorText), cut(by.Unit, maxAuthorText), cut(by.Pod, maxAuthorText)
+	return &by
 }
 
 // fitRecords sorts records, and keeps as many as fit.

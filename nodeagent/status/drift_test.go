@@ -11,6 +11,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/nodeagent/status"
 )
 
@@ -27,6 +28,17 @@ func drifted(name string, properties ...string) report.ResourceReport {
 func reportedDrift(name, is string, state report.State, status report.EventStatus) report.ResourceReport {
 	r := drifted(name, "mode")
 	r.State, r.Events[0].Is, r.Events[0].Status = state, is, status
+	return r
+}
+
+// by adds an author.
+func by(executable string, r report.ResourceReport) report.ResourceReport {
+	r.Author = &host.Author{Executable: executable, PID: 7, UID: new(int64(0)), LoginUID: new(int64(1000)), Unit: "session-3.scope", Pod: "0a"}
+	return r
+}
+
+func authored(executable string, r v1alpha1.DriftRecord) v1alpha1.DriftRecord {
+	r.Author = &v1alpha1.Author{Executable: executable, PID: 7, UID: new(int64(0)), LoginUID: new(int64(1000)), Unit: "session-3.scope", Pod: "0a"}
 	return r
 }
 
@@ -51,17 +63,20 @@ func TestDriftIsRecorded(t *testing.T) {
 		runs []results
 		want []v1alpha1.DriftRecord
 	}{
-		"never without drift":                      {[]results{{inSync("a"), changed("b", false), failed("c", "no")}}, nil},
-		"each time that it is corrected":           {[]results{{drifted("a", "mode")}, {inSync("a")}, {drifted("a", "owner", "group", "owner")}}, []v1alpha1.DriftRecord{record("a", noon(), twoHours(), 2, true, "owner", "group")}},
-		"the latest first":                         {[]results{{drifted("b", "mode"), drifted("c", "mode")}, {drifted("a", "mode"), inSync("b")}}, []v1alpha1.DriftRecord{record("a", oneHour(), oneHour(), 1, true, "mode"), record("b", noon(), noon(), 1, true, "mode"), record("c", noon(), noon(), 1, true, "mode")}},
-		"once while it is only reported":           {[]results{{only("0600")}, {only("0600"), changed("b", false)}, {only("0600")}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, false, "mode")}},
-		"again if something else is reported":      {[]results{{only("0600")}, {only("0777")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, false, "mode")}},
-		"again after it was in sync":               {[]results{{only("0600")}, {inSync("a")}, {only("0600")}}, []v1alpha1.DriftRecord{record("a", noon(), twoHours(), 2, false, "mode")}},
-		"once while it cannot be corrected":        {[]results{{stuck("0600")}, {stuck("0600"), changed("b", false)}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, false, "mode")}},
-		"as corrected once that succeeds":          {[]results{{stuck("0600")}, {drifted("a", "mode")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, true, "mode")}},
-		"until no resource manages the thing":      {[]results{{drifted("a", "mode"), drifted("b", "mode")}, {gone("a"), inSync("b")}}, []v1alpha1.DriftRecord{record("b", noon(), noon(), 1, true, "mode")}},
-		"while a schedule keeps a resource as is":  {[]results{{drifted("a", "mode")}, {left("a"), changed("b", false)}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, true, "mode")}},
-		"with hostile names of properties escaped": {[]results{{drifted("a", "mode\x1b[2J\n")}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, true, `mode\x1b[2J\n`)}},
+		"never without drift":                       {[]results{{inSync("a"), changed("b", false), failed("c", "no")}}, nil},
+		"each time that it is corrected":            {[]results{{drifted("a", "mode")}, {inSync("a")}, {drifted("a", "owner", "group", "owner")}}, []v1alpha1.DriftRecord{record("a", noon(), twoHours(), 2, true, "owner", "group")}},
+		"the latest first":                          {[]results{{drifted("b", "mode"), drifted("c", "mode")}, {drifted("a", "mode"), inSync("b")}}, []v1alpha1.DriftRecord{record("a", oneHour(), oneHour(), 1, true, "mode"), record("b", noon(), noon(), 1, true, "mode"), record("c", noon(), noon(), 1, true, "mode")}},
+		"once while it is only reported":            {[]results{{only("0600")}, {only("0600"), changed("b", false)}, {only("0600")}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, false, "mode")}},
+		"again if something else is reported":       {[]results{{only("0600")}, {only("0777")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, false, "mode")}},
+		"again after it was in sync":                {[]results{{only("0600")}, {inSync("a")}, {only("0600")}}, []v1alpha1.DriftRecord{record("a", noon(), twoHours(), 2, false, "mode")}},
+		"once while it cannot be corrected":         {[]results{{stuck("0600")}, {stuck("0600"), changed("b", false)}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, false, "mode")}},
+		"as corrected once that succeeds":           {[]results{{stuck("0600")}, {drifted("a", "mode")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, true, "mode")}},
+		"with its author, as long as it is known":   {[]results{{by("\x1b[2J/usr/bin/vi", drifted("a", "mode")), drifted("b", "mode")}}, []v1alpha1.DriftRecord{authored(`\x1b[2J/usr/bin/vi`, record("a", noon(), noon(), 1, true, "mode")), record("b", noon(), noon(), 1, true, "mode")}},
+		"without the author of an earlier one":      {[]results{{by("/usr/bin/vi", drifted("a", "mode"))}, {drifted("a", "mode")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, true, "mode")}},
+		"with its author while it is only reported": {[]results{{by("/usr/bin/vi", only("0600"))}, {only("0600"), changed("b", false)}}, []v1alpha1.DriftRecord{authored("/usr/bin/vi", record("a", noon(), noon(), 1, false, "mode"))}},
+		"until no resource manages the thing":       {[]results{{drifted("a", "mode"), drifted("b", "mode")}, {gone("a"), inSync("b")}}, []v1alpha1.DriftRecord{record("b", noon(), noon(), 1, true, "mode")}},
+		"while a schedule keeps a resource as is":   {[]results{{drifted("a", "mode")}, {left("a"), changed("b", false)}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, true, "mode")}},
+		"with hostile names of properties escaped":  {[]results{{drifted("a", "mode\x1b[2J\n")}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, true, `mode\x1b[2J\n`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +99,7 @@ func TestRecordsOfDriftAreBounded(t *testing.T) {
 	if n := len(after(many).Drift); n != 20 {
 		t.Errorf("%d records", n)
 	}
-	if n := len(after(long).Drift); n != 3 {
+	if n := len(after(long).Drift); n != 5 {
 		t.Errorf("%d long records", n)
 	}
 	full := after(results{drifted("a", "mode")})

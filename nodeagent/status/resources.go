@@ -25,7 +25,7 @@ const (
 	maxFacts      = 32 << 10
 	maxFactNames  = 1024
 	maxFactDepth  = 8        // levels; the object of all facts is the first
-	maxReports    = 20 << 10 // with maxRecordSize, leaves 8 KiB for conditions, key and counts
+	maxReports    = 20 << 10 // with maxRecordSize, leaves 6 KiB for conditions, key and counts
 	maxEntries    = 50
 	maxProperties = 16
 	maxMessage    = 512

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/status"
 	"github.com/fettle-dev/fettle/test/fixtures/hostile"
@@ -38,6 +39,7 @@ func (h heap) report(i int) report.ResourceReport {
 		Ref: report.Ref{Kind: "File", Name: fmt.Sprintf("/%d%s", i, h.text(4000))}, State: states[h.IntN(len(states))],
 		Message: h.text(5000), OutOfSync: h.IntN(2) == 0, Left: h.IntN(9) == 0,
 	}
+	r.Author = &host.Author{Executable: h.text(4096), Unit: h.text(255), Pod: h.text(64)}
 	for range h.IntN(40) {
 		r.Events = append(r.Events, report.Event{
 			Property: h.text(40), Is: h.text(3000), Should: h.text(3000), Message: h.text(500), Status: report.Failure, Corrective: h.IntN(2) == 0,

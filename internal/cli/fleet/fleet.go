@@ -13,6 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -170,7 +171,7 @@ func (a printer) drift() *cobra.Command {
 	var since time.Duration
 	cmd := &cobra.Command{
 		Use:   "drift [KIND/NAME ...]",
-		Short: "Show what something other than Fettle changed, where, since when and how often",
+		Short: "Show what something other than Fettle changed, where, since when, how often, and with -o wide by whom",
 		Long: "drift shows what something other than Fettle changed, whether it was corrected or only reported. Nodes keep the\n" +
 			"latest 20 resources that drifted, for 30 days.",
 		Example: "  fettle fleet drift\n" +
@@ -284,7 +285,8 @@ func driftColumns(by, format string, now time.Time) []column {
 		column{"FIRST", func(d overview.Drift) string { return when(d.FirstSeen, now, format) }},
 		column{"LAST", func(d overview.Drift) string { return when(d.LastSeen, now, format) }})
 	if format != formatTable {
-		columns = append(columns, column{"PROPERTIES", func(d overview.Drift) string { return strings.Join(d.Properties, ",") }})
+		columns = append(columns, column{"PROPERTIES", func(d overview.Drift) string { return strings.Join(d.Properties, ",") }},
+			column{"AUTHOR", func(d overview.Drift) string { return (*host.Author)(d.Author).String() }})
 	}
 	return columns
 }

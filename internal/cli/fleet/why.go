@@ -12,6 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
+	"github.com/fettle-dev/fettle/internal/host"
 )
 
 func (a printer) why() *cobra.Command {
@@ -66,6 +67,9 @@ func (a printer) printWhy(r overview.Resource, all []overview.Explanation, forma
 		return a.Encode(all, format)
 	}
 	table := [][]string{{"NODE", "SELECTED", "STATE", "SINCE", "DRIFT", "REASON"}}
+	if format != formatTable {
+		table[0] = slices.Insert(table[0], beforeAuthor, "AUTHOR")
+	}
 	selected := 0
 	for _, e := range all {
 		if e.Selected {
@@ -86,15 +90,22 @@ func (a printer) printWhy(r overview.Resource, all []overview.Explanation, forma
 	return nil
 }
 
+// beforeAuthor is the number of columns before AUTHOR.
+const beforeAuthor = 5
+
 func row(e overview.Explanation, now time.Time, format string) []string {
-	since, drift := "", ""
+	since, drift, author := "", "", ""
 	if e.Since != nil {
 		since = when(e.Since.Time, now, format)
 	}
 	if e.Drift != nil {
-		drift = fmt.Sprint(e.Drift.Count)
+		drift, author = fmt.Sprint(e.Drift.Count), (*host.Author)(e.Drift.Author).String()
 	}
-	return []string{e.Node, map[bool]string{true: "yes", false: "no"}[e.Selected], string(e.State), since, drift, e.Reason}
+	cells := []string{e.Node, map[bool]string{true: "yes", false: "no"}[e.Selected], string(e.State), since, drift, e.Reason}
+	if format == formatTable {
+		return cells
+	}
+	return slices.Insert(cells, beforeAuthor, author)
 }
 
 // about describes a resource, one thing in a row.

@@ -109,6 +109,7 @@ func (j *Job) transact(ctx context.Context, store engine.Store) (report.Report, 
 	t.Observe = func(r report.ResourceReport) {
 		current.End()
 		done++
+		r.Attribute(j.lookout.Author)
 		j.observe(r)
 		j.Printer.ShowProgress(done, len(items))
 	}
@@ -116,6 +117,7 @@ func (j *Job) transact(ctx context.Context, store engine.Store) (report.Report, 
 	defer j.Printer.EndProgress()
 	j.warnUnwatched(j.lookout.Begin(t.Now(), items, facts))
 	result, err := t.Run(ctx, items)
+	result.Attribute(j.lookout.Author)
 	j.warnUnwatched(j.lookout.End(t.Now(), items, result.Changed()))
 	return result, err
 }

@@ -44,6 +44,8 @@ type Drift struct {
 	LastSeen    time.Time `json:"lastSeen"`
 	// Properties that drifted last, by name.
 	Properties []string `json:"properties"`
+	// Author of the last drift; nil if it is unknown.
+	Author *v1alpha1.Author `json:"author,omitempty"`
 }
 
 // A group collects a Drift.
@@ -133,6 +135,6 @@ func add(groups map[key]*group, by, node string, r v1alpha1.DriftRecord) {
 		g.FirstSeen = r.FirstSeen.Time
 	}
 	if r.LastSeen.After(g.LastSeen) {
-		g.LastSeen = r.LastSeen.Time
+		g.LastSeen, g.Author = r.LastSeen.Time, r.Author
 	}
 }

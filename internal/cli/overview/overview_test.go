@@ -20,6 +20,12 @@ func record(ref string, first, last int, count int64, corrected bool, properties
 	}
 }
 
+// by adds an author.
+func by(executable string, r v1alpha1.DriftRecord) v1alpha1.DriftRecord {
+	r.Author = &v1alpha1.Author{Executable: executable}
+	return r
+}
+
 func node(name string, drift ...v1alpha1.DriftRecord) overview.Node {
 	n := overview.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	n.Status.Drift = drift
@@ -29,8 +35,8 @@ func node(name string, drift ...v1alpha1.DriftRecord) overview.Node {
 
 func fleet() []overview.Node {
 	return []overview.Node{
-		node("web-1", record("File/motd", 1, 5, 3, true, "mode"), record("User/ann", 2, 2, 1, false, "shell")),
-		node("web-2", record("File/motd", 0, 4, 2, true, "content"), record("File//srv/x", 4, 4, 1, true, "ensure")),
+		node("web-1", by("sed", record("File/motd", 1, 5, 3, true, "mode")), record("User/ann", 2, 2, 1, false, "shell")),
+		node("web-2", by("vi", record("File/motd", 0, 4, 2, true, "content")), record("File//srv/x", 4, 4, 1, true, "ensure")),
 		node("web-3"),
 	}
 }
@@ -38,23 +44,23 @@ func fleet() []overview.Node {
 func TestDriftIsGrouped(t *testing.T) {
 	t.Parallel()
 
-	motd1 := overview.Drift{Resource: "File/motd", Node: "web-1", Resources: 1, Nodes: 1, Count: 3, FirstSeen: at(1), LastSeen: at(5), Properties: []string{"mode"}}
-	motd2 := overview.Drift{Resource: "File/motd", Node: "web-2", Resources: 1, Nodes: 1, Count: 2, FirstSeen: at(0), LastSeen: at(4), Properties: []string{"content"}}
+	motd1 := overview.Drift{Resource: "File/motd", Node: "web-1", Resources: 1, Nodes: 1, Count: 3, FirstSeen: at(1), LastSeen: at(5), Properties: []string{"mode"}, Author: &v1alpha1.Author{Executable: "sed"}}
+	motd2 := overview.Drift{Resource: "File/motd", Node: "web-2", Resources: 1, Nodes: 1, Count: 2, FirstSeen: at(0), LastSeen: at(4), Properties: []string{"content"}, Author: &v1alpha1.Author{Executable: "vi"}}
 	for name, c := range map[string]struct {
 		query overview.Query
 		want  []overview.Drift
 	}{
 		"by resource": {overview.Query{By: overview.ByResource}, []overview.Drift{
-			{Resource: "File/motd", Resources: 1, Nodes: 2, Count: 5, FirstSeen: at(0), LastSeen: at(5), Properties: []string{"content", "mode"}},
+			{Resource: "File/motd", Resources: 1, Nodes: 2, Count: 5, FirstSeen: at(0), LastSeen: at(5), Properties: []string{"content", "mode"}, Author: &v1alpha1.Author{Executable: "sed"}},
 			{Resource: "File//srv/x", Resources: 1, Nodes: 1, Count: 1, FirstSeen: at(4), LastSeen: at(4), Properties: []string{"ensure"}},
 			{Resource: "User/ann", Resources: 1, Nodes: 1, Count: 1, Uncorrected: 1, FirstSeen: at(2), LastSeen: at(2), Properties: []string{"shell"}},
 		}},
 		"by node": {overview.Query{By: overview.ByNode}, []overview.Drift{
-			{Node: "web-1", Resources: 2, Nodes: 1, Count: 4, Uncorrected: 1, FirstSeen: at(1), LastSeen: at(5), Properties: []string{"mode", "shell"}},
-			{Node: "web-2", Resources: 2, Nodes: 1, Count: 3, FirstSeen: at(0), LastSeen: at(4), Properties: []string{"content", "ensure"}},
+			{Node: "web-1", Resources: 2, Nodes: 1, Count: 4, Uncorrected: 1, FirstSeen: at(1), LastSeen: at(5), Properties: []string{"mode", "shell"}, Author: &v1alpha1.Author{Executable: "sed"}},
+			{Node: "web-2", Resources: 2, Nodes: 1, Count: 3, FirstSeen: at(0), LastSeen: at(4), Properties: []string{"content", "ensure"}, Author: &v1alpha1.Author{Executable: "vi"}},
 		}},
 		"by kind, the first": {overview.Query{By: overview.ByKind, Top: 1}, []overview.Drift{
-			{Kind: "File", Resources: 2, Nodes: 2, Count: 6, FirstSeen: at(0), LastSeen: at(5), Properties: []string{"content", "ensure", "mode"}},
+			{Kind: "File", Resources: 2, Nodes: 2, Count: 6, FirstSeen: at(0), LastSeen: at(5), Properties: []string{"content", "ensure", "mode"}, Author: &v1alpha1.Author{Executable: "sed"}},
 		}},
 		"of a resource":       {overview.Query{By: overview.ByBoth, Refs: []string{"file/motd"}}, []overview.Drift{motd1, motd2}},
 		"of a node":           {overview.Query{By: overview.ByBoth, Refs: []string{"File/motd"}, Nodes: []string{"web-2"}}, []overview.Drift{motd2}},

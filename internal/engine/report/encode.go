@@ -25,6 +25,11 @@ func (r *Report) UnmarshalJSON(raw []byte) error {
 func (r ResourceReport) MarshalJSON() ([]byte, error) {
 	type plain ResourceReport
 	encodeTexts(&r.Message)
+	if r.Author != nil {
+		by := *r.Author
+		encodeTexts(&by.Executable)
+		r.Author = &by
+	}
 	return json.Marshal(plain(r))
 }
 
@@ -33,6 +38,9 @@ func (r *ResourceReport) UnmarshalJSON(raw []byte) error {
 	type plain ResourceReport
 	err := json.Unmarshal(raw, (*plain)(r))
 	decodeTexts(&r.Message)
+	if r.Author != nil {
+		decodeTexts(&r.Author.Executable)
+	}
 	return err
 }
 

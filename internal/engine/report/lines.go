@@ -31,6 +31,9 @@ func (r ResourceReport) Lines() []string {
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s%s", r.Ref, e.Message, e.suffix()))
 	}
+	if r.Author != nil {
+		lines = append(lines, fmt.Sprintf("%s: author: %s", r.Ref, r.Author))
+	}
 	if r.Message != "" && !told {
 		lines = append(lines, fmt.Sprintf("%s: %s", r.Ref, r.Message))
 	}

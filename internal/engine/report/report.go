@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/text"
 )
@@ -96,6 +97,8 @@ type ResourceReport struct {
 	// Gone means that no resource manages the thing any more, and that its deletion policy was
 	// carried out.
 	Gone bool `json:"gone,omitempty"`
+	// Author is the process that caused the drift; nil without drift, and if it is unknown.
+	Author *host.Author `json:"author,omitempty"`
 	// OutOfSync means that a property was out of sync when it was read.
 	OutOfSync bool `json:"-"`
 	// Left means that its schedule excluded it from this run after an earlier run had checked it:
@@ -200,6 +203,20 @@ func (c *Counts) Add(r ResourceReport) {
 		c.Skipped++
 	case Failed:
 		c.Failed++
+	}
+}
+
+// Attribute adds the authors of drift.
+func (r *Report) Attribute(author func(resource.Ref) *host.Author) {
+	for i := range r.Resources {
+		r.Resources[i].Attribute(author)
+	}
+}
+
+// Attribute adds the author of drift.
+func (r *ResourceReport) Attribute(author func(resource.Ref) *host.Author) {
+	if r.Corrective() {
+		r.Author = author(resource.Ref(r.Ref))
 	}
 }
 

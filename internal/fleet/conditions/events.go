@@ -13,6 +13,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+	"github.com/fettle-dev/fettle/internal/host"
 )
 
 // An Event is a Kubernetes event to be recorded. The recorder counts events with the same
@@ -115,7 +116,7 @@ func NodeEvents(before, now v1alpha1.NodeCatalogStatus) []Event {
 		case r.State == v1alpha1.StateFailed && was.State != v1alpha1.StateFailed:
 			all = append(all, Event{corev1.EventTypeWarning, v1alpha1.EventResourceFailed, "Apply", note(r), related(r.Ref)})
 		case corrected(r) && !(corrected(was) && was.Since.Equal(r.Since)):
-			all = append(all, Event{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note(r), related(r.Ref)})
+			all = append(all, Event{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note(r) + "; author: " + author(now.Drift, r.Ref), related(r.Ref)})
 		}
 	}
 	return all[:min(len(all), maxEvents)]
@@ -129,6 +130,16 @@ func corrected(r v1alpha1.ResourceReport) bool {
 func related(ref v1alpha1.ReportedRef) runtime.Object {
 	kind, name, _ := strings.Cut(string(ref), "/")
 	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersionOf(kind).String(), Kind: kind, Name: name}
+}
+
+// author describes who changed a resource, according to the records of its node.
+func author(records []v1alpha1.DriftRecord, ref v1alpha1.ReportedRef) string {
+	for _, r := range records {
+		if r.Ref == ref {
+			return (*host.Author)(r.Author).String()
+		}
+	}
+	return (*host.Author)(nil).String()
 }
 
 func note(r v1alpha1.ResourceReport) string {

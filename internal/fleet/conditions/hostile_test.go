@@ -19,6 +19,7 @@ func TestEventsOfALyingNodeArePrintable(t *testing.T) {
 			{Ref: v1alpha1.ReportedRef("File/" + hostile.Name(r)), State: v1alpha1.StateFailed, Message: hostile.String(r) + "x"},
 			{Ref: v1alpha1.ReportedRef("File/" + hostile.Name(r)), State: v1alpha1.StateChanged, Corrective: true, Changes: []v1alpha1.PropertyChange{{Property: hostile.String(r), Is: hostile.String(r)}}},
 		}}
+		now.Drift = []v1alpha1.DriftRecord{{Ref: now.Resources[1].Ref, Author: &v1alpha1.Author{Executable: hostile.String(r), Unit: hostile.String(r)}}}
 		recorder := events.NewFakeRecorder(10)
 		conditions.Record(recorder, &v1alpha1.NodeCatalog{}, conditions.NodeEvents(v1alpha1.NodeCatalogStatus{}, now)...)
 		close(recorder.Events)
