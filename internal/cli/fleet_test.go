@@ -38,7 +38,8 @@ func cluster(t *testing.T, recent, old string) string {
 	answers := map[string]string{
 		"/api/v1/nodes":             `{"metadata":{},"items":[` + web1 + `,` + strings.ReplaceAll(web1, "web-1", "web-2") + `,` + web3 + `]}`,
 		"/api/v1/nodes/web-3":       web3,
-		"/apis/fettle.dev/v1alpha1": `{"resources":[{"name":"files","kind":"File","shortNames":["fl"],"singularName":"file"},{"name":"files/status","kind":"File"}]}`,
+		"/apis/fettle.dev/v1alpha1": `{"resources":[{"name":"files","kind":"File","shortNames":["fl"],"singularName":"file"},{"name":"files/status","kind":"File"},{"name":"nodecatalogs","kind":"NodeCatalog"}]}`,
+		"/apis/fettle.dev/v1alpha1/files": `{"metadata":{},"items":[{"metadata":{"name":"issue"}},{"metadata":{"name":"motd"}},{"metadata":{"name":"bad\u001b[2J"}}]}`,
 		"/apis/fettle.dev/v1alpha1/files/motd": `{"kind":"File","metadata":{"name":"motd"},"spec":{"path":"/etc/motd","nodeSelector":{"matchLabels":{"role":"web"}},"require":["Package/a","User/b"]},` +
 			`"status":{"conditions":[{"type":"Ready","status":"True","reason":"InSync","message":"in sync on 2 of 2 nodes"}]}}`,
 	}
@@ -128,4 +129,37 @@ func TestFleet(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNamesOfTheClusterAreCompleted(t *testing.T) {
+	t.Parallel()
+
+	kubeconfig := cluster(t, "2026-01-02T03:04:05Z", "2026-01-01T03:04:05Z")
+	const noSpace, noFile = ":6\n", ":4\n"
+	for line, want := range map[string]string{
+		"why Fi":                "File/\n" + noSpace,
+		"why File/":             "File/issue\nFile/motd\n" + noFile,
+		"why fl/mo":             "fl/motd\n" + noFile,
+		"why File/motd Fi":      noFile,
+		"why None/":             noFile,
+		"drift File/motd File/": "File/issue\n" + noFile,
+		"drift --node we":       "web-1\nweb-2\n" + noFile,
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+
+			words := strings.Fields(line)
+			args := append([]string{"__complete", "fleet", words[0], "--kubeconfig", kubeconfig}, words[1:]...)
+			if got := fettle(t, "", args...); got.out != want {
+				t.Errorf("got %q, want %q; stderr: %s", got.out, want, got.err)
+			}
+		})
+	}
+	t.Run("without a cluster", func(t *testing.T) {
+		t.Parallel()
+
+		if got := fettle(t, "", "__complete", "fleet", "why", "--kubeconfig", "/nonexistent", "Fi"); got.out != noSpace {
+			t.Errorf("got %q", got.out)
+		}
+	})
 }

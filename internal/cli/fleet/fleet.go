@@ -185,7 +185,9 @@ func (a printer) drift() *cobra.Command {
 	f.add(cmd, "exit with 2 if there is drift (default: 0)")
 	cmd.Flags().StringVar(&q.By, "by", overview.ByResource, "resource, node, kind, or both: each resource on each node")
 	flags.Complete(cmd, "by", driftGroups()...)
+	cmd.ValidArgsFunction = f.completeRef
 	cmd.Flags().StringSliceVar(&q.Nodes, "node", nil, "only drift on this node; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("node", f.completeNode)
 	cmd.Flags().DurationVar(&since, "since", 0, "only drift that was last found within this time, such as 24h (default: all)")
 	cmd.Flags().IntVar(&q.Top, "top", 0, "the number of rows, most frequent first (default: all)")
 	return cmd

@@ -29,7 +29,9 @@ func (a printer) why() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runWhy(cmd, f, node, args[0]) },
 	}
 	f.add(cmd, "exit with 2 unless the resource is in sync on all nodes that it selects (default: 0)")
+	cmd.ValidArgsFunction = f.completeOneRef
 	cmd.Flags().StringVar(&node, "node", "", "only this node")
+	_ = cmd.RegisterFlagCompletionFunc("node", f.completeNode)
 	return cmd
 }
 
