@@ -274,7 +274,7 @@ install-yaml: ## Write dist/install.yaml, the manifests of config/default with I
 	@echo "dist/install.yaml: $(IMAGE_MANAGER), $(IMAGE_AGENT)"
 
 .PHONY: release
-release: image install-yaml man ## Write binaries, images, install.yaml, chart, CRDs, SBOMs, manual pages, changelog and checksums to dist/release.
+release: image install-yaml man ## Write binaries, images, install.yaml, chart, CRDs, SBOMs, manual pages, a manifest for krew, changelog and checksums to dist/release.
 	@VERSION="$(VERSION)" IMAGE_MANAGER="$(IMAGE_MANAGER)" IMAGE_AGENT="$(IMAGE_AGENT)" ARCHES="$(ARCHES)" hack/release.sh
 
 .PHONY: cluster

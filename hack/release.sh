@@ -55,6 +55,7 @@ for crd in config/crd/fettle.dev_*.yaml; do
 	cat "$crd"
 done >"$out/crds.yaml"
 pack "$out/fettle-man-$VERSION.tar.gz" dist man
+go run ./hack/krew -version "$VERSION" "$out"/fettle-"$VERSION"-linux-*.tar.gz >"$out/krew.yaml"
 chart
 changelog >"$out/CHANGELOG.md"
 (cd "$out" && sha256sum -- * >SHA256SUMS)
