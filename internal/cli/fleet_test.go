@@ -36,9 +36,9 @@ func cluster(t *testing.T, recent, old string) string {
 	}
 	const web1, web3 = `{"metadata":{"name":"web-1","labels":{"role":"web"}}}`, `{"metadata":{"name":"web-3"}}`
 	answers := map[string]string{
-		"/api/v1/nodes":             `{"metadata":{},"items":[` + web1 + `,` + strings.ReplaceAll(web1, "web-1", "web-2") + `,` + web3 + `]}`,
-		"/api/v1/nodes/web-3":       web3,
-		"/apis/fettle.dev/v1alpha1": `{"resources":[{"name":"files","kind":"File","shortNames":["fl"],"singularName":"file"},{"name":"files/status","kind":"File"},{"name":"nodecatalogs","kind":"NodeCatalog"}]}`,
+		"/api/v1/nodes":                   `{"metadata":{},"items":[` + web1 + `,` + strings.ReplaceAll(web1, "web-1", "web-2") + `,` + web3 + `]}`,
+		"/api/v1/nodes/web-3":             web3,
+		"/apis/fettle.dev/v1alpha1":       `{"resources":[{"name":"files","kind":"File","shortNames":["fl"],"singularName":"file"},{"name":"files/status","kind":"File"},{"name":"nodecatalogs","kind":"NodeCatalog"}]}`,
 		"/apis/fettle.dev/v1alpha1/files": `{"metadata":{},"items":[{"metadata":{"name":"issue"}},{"metadata":{"name":"motd"}},{"metadata":{"name":"bad\u001b[2J"}}]}`,
 		"/apis/fettle.dev/v1alpha1/files/motd": `{"kind":"File","metadata":{"name":"motd"},"spec":{"path":"/etc/motd","nodeSelector":{"matchLabels":{"role":"web"}},"require":["Package/a","User/b"]},` +
 			`"status":{"conditions":[{"type":"Ready","status":"True","reason":"InSync","message":"in sync on 2 of 2 nodes"}]}}`,
@@ -143,6 +143,10 @@ func TestNamesOfTheClusterAreCompleted(t *testing.T) {
 		"why File/motd Fi":      noFile,
 		"why None/":             noFile,
 		"drift File/motd File/": "File/issue\n" + noFile,
+		"catalog we":            "web-1\nweb-2\n" + noFile,
+		"catalog web-1 we":      noFile,
+		"diff we":               "web-1\nweb-2\n" + noSpace,
+		"diff File/m":           "File/motd\n" + noFile,
 		"drift --node we":       "web-1\nweb-2\n" + noFile,
 	} {
 		t.Run(line, func(t *testing.T) {

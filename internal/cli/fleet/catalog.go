@@ -29,6 +29,7 @@ func (a printer) catalog() *cobra.Command {
 			return a.printCatalog(all, f.format)
 		},
 	}
+	cmd.ValidArgsFunction = f.completeOneNode
 	f.addTable(cmd)
 	return cmd
 }

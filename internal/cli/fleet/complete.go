@@ -33,6 +33,24 @@ func (f *options) completeOneRef(cmd *cobra.Command, given []string, word string
 	return f.completeRef(cmd, given, word)
 }
 
+// completeOneNode completes one argument with a node.
+func (f *options) completeOneNode(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return f.completeNode(cmd, given, word)
+}
+
+// completeNodeOrRef completes one argument with a node or a resource.
+func (f *options) completeNodeOrRef(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	refs, how := f.completeOneRef(cmd, given, word)
+	if len(given) > 0 || strings.Contains(word, "/") {
+		return refs, how
+	}
+	nodes, _ := f.completeNode(cmd, given, word)
+	return append(nodes, refs...), how
+}
+
 // completeNode completes the names of nodes.
 func (f *options) completeNode(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return f.complete(cmd, func(ctx context.Context, c *overview.Client) ([]string, error) { return c.NodeNames(ctx) }), cobra.ShellCompDirectiveNoFileComp

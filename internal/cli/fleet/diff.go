@@ -36,6 +36,7 @@ func (a printer) diff() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runDiff(cmd, f, args[0]) },
 	}
+	cmd.ValidArgsFunction = f.completeNodeOrRef
 	f.addReports(cmd)
 	cmd.Flags().BoolVar(&f.codes, "detailed-exitcodes", false, "exit with 2 if there is a difference (default: 0)")
 	return cmd

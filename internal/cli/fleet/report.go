@@ -39,6 +39,7 @@ func (a printer) listReports() *cobra.Command {
 			return a.printReports(all, f.format, time.Now())
 		},
 	}
+	cmd.ValidArgsFunction = f.completeOneNode
 	f.addTable(cmd)
 	return cmd
 }
@@ -66,6 +67,7 @@ func (a printer) showReport() *cobra.Command {
 			return a.Report(one.Report, output.Style{Format: f.format})
 		},
 	}
+	cmd.ValidArgsFunction = f.completeOneNode
 	f.addReports(cmd)
 	return cmd
 }

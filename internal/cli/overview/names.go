@@ -34,7 +34,9 @@ func (c *Client) Refs(ctx context.Context, word string) ([]string, error) {
 }
 
 // NodeNames returns the names of all nodes with a NodeCatalog.
-func (c *Client) NodeNames(ctx context.Context) ([]string, error) { return c.names(ctx, catalogsPath()) }
+func (c *Client) NodeNames(ctx context.Context) ([]string, error) {
+	return c.names(ctx, catalogsPath())
+}
 
 func (c *Client) names(ctx context.Context, path string) ([]string, error) {
 	type named struct {
