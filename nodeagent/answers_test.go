@@ -1,60 +1,19 @@
 package nodeagent_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"net"
-	"net/netip"
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/fleet/questions"
-	"github.com/fettle-dev/fettle/internal/fleet/reportsapi"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/nodequestions"
 )
-
-// serveQuestions has a manager serve the questions of a cluster, and returns a client of their API.
-func serveQuestions(t *testing.T, cfg *rest.Config) client.Client {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	address := l.Addr().String()
-	must(t, l.Close())
-	controlplane.InstallReports(t, cfg, address)
-	direct, err := client.New(cfg, client.Options{})
-	must(t, err)
-	elected := make(chan struct{})
-	close(elected)
-	server := &reportsapi.Server{
-		Address: address, Config: cfg, Client: direct, Hub: &questions.Hub{}, Elected: elected, Log: logr.Discard(),
-		Check:  func(context.Context, string) error { return nil },
-		Leader: func(context.Context) (netip.Addr, error) { return netip.Addr{}, errors.New("this one leads") },
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Start(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		must(t, <-ended)
-	})
-	scheme := runtime.NewScheme()
-	must(t, reports.AddToScheme(scheme))
-	c, err := client.New(cfg, client.Options{Scheme: scheme})
-	must(t, err)
-	NewWithT(t).Eventually(func() bool { return apierrors.IsBadRequest(c.List(t.Context(), &reports.NodeReportList{})) }).
-		WithTimeout(limit).Should(BeTrue(), "the API is served")
-	return c
-}
 
 // lines returns a line for each resource in a report: its reference, state and message, or the first event's message and diff.
 func lines(g Gomega, raw []byte) []string {
@@ -80,7 +39,7 @@ func TestAgentAnswersWithTheDifferenceAndItsReports(t *testing.T) {
 	t.Parallel()
 	cfg := controlplane.StartAggregated(t)
 	w := newWorld(t, cfg)
-	c := serveQuestions(t, cfg)
+	c := nodequestions.Serve(t, cfg)
 	m := w.machine(t)
 	entry := func(kind, name, attributes string) v1alpha1.CatalogEntry {
 		return v1alpha1.CatalogEntry{Kind: kind, Name: name, Attributes: &runtime.RawExtension{Raw: []byte(attributes)}}

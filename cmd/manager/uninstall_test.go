@@ -95,10 +95,18 @@ func (c *cluster) start(name string) *process {
 
 func startManager(t *testing.T, bin, config string) *process {
 	t.Helper()
+	return startManagerWith(t, bin, config, nil)
+}
+
+// startManagerWith is startManager with environment variables and further arguments.
+func startManagerWith(t *testing.T, bin, config string, env []string, args ...string) *process {
+	t.Helper()
 	p := &process{probes: freeAddress(t), log: &syncBuffer{}, ended: make(chan struct{})}
-	p.Cmd = exec.Command(bin, "--kubeconfig", config, "--leader-elect", "--leader-elect-namespace=fettle-system",
-		"--metrics-bind-address=0", "--health-probe-bind-address="+p.probes)
-	p.Stderr = p.log
+	p.Cmd = exec.Command(bin, append([]string{
+		"--kubeconfig", config, "--leader-elect", "--leader-elect-namespace=fettle-system",
+		"--metrics-bind-address=0", "--health-probe-bind-address=" + p.probes,
+	}, args...)...)
+	p.Stderr, p.Env = p.log, append(os.Environ(), env...)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

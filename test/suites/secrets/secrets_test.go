@@ -13,8 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/nodequestions"
 )
 
 // protected is a label that kubelets may not set.
@@ -24,6 +26,7 @@ const protected = "node-restriction.kubernetes.io/tier"
 func TestSecretReachesItsHostsOnly(t *testing.T) {
 	cfg, stored := controlplane.StartOpen(t)
 	w := newWorld(t, cfg, stored)
+	questions := nodequestions.Serve(t, cfg)
 	w.startManager()
 	front, back := w.machine("front-1", "front"), w.machine("back-1", "back")
 	front.start()
@@ -54,6 +57,7 @@ func TestSecretReachesItsHostsOnly(t *testing.T) {
 
 	t.Log("the host drifts")
 	front.write("/etc/token", w.value("drifted"))
+	haveNoSecret(t, w.answers(questions, "front-1"))
 	front.has("/etc/token", "two")
 
 	t.Log("the key is lost")
@@ -119,6 +123,19 @@ func TestSecretReachesItsHostsOnly(t *testing.T) {
 			t.Errorf("%s is on an unselected host", path)
 		}
 	}
+}
+
+// answers asks a node how it differs and for its reports, with the rights of an administrator.
+func (w *world) answers(c client.Client, node string) map[string]string {
+	w.t.Helper()
+	var diff reports.NodeDiff
+	must(w.t, c.Get(w.t.Context(), client.ObjectKey{Name: node}, &diff))
+	var list reports.NodeReportList
+	must(w.t, c.List(w.t.Context(), &list, client.MatchingFields{reports.FieldNode: node}))
+	if len(list.Items) == 0 || !strings.Contains(string(diff.Report.Raw), "File/token") {
+		w.t.Errorf("the node answers with %d reports, and with the difference %s", len(list.Items), diff.Report.Raw)
+	}
+	return map[string]string{"the difference": string(diff.Report.Raw), "the reports": jsonOf(w.t, list)}
 }
 
 func (w *world) secret(name, value string, adjust ...func(*corev1.Secret)) *corev1.Secret {
