@@ -220,6 +220,13 @@ bench-fleet: install-prerequisites bin/manager ## Measure a manager with 100, 1,
 	$(GO) build -o bin/bench-fleet ./test/benchmarks/fleet
 	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-fleet -manager bin/manager -out docs/benchmarks.md $(FLEETFLAGS)
 
+# Flags of `go run ./test/benchmarks/authors`.
+AUTHORSFLAGS ?=
+.PHONY: bench-authors
+bench-authors: ## Measure how often it is found out which process changed a file (as root); updates docs/benchmarks.md.
+	$(GO) build -o bin/bench-authors ./test/benchmarks/authors
+	bin/bench-authors -out docs/benchmarks.md $(AUTHORSFLAGS)
+
 # Flags of `go run ./test/benchmarks/pods`.
 PODSFLAGS ?=
 
