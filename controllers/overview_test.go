@@ -50,6 +50,12 @@ var _ = Describe("The object Fleet", Serial, func() {
 			Drift:     v1alpha1.FleetDrift{Resources: 1, Nodes: 1, Count: 3},
 			History:   []v1alpha1.FleetHour{{Hour: metav1.NewTime(now.Truncate(time.Hour)), Drifting: 1, Failed: 1}},
 		}))
+
+		setStatus(ctx, "n1", func(s *v1alpha1.NodeCatalogStatus) { s.Drift = nil })
+		Expect(k8s.Delete(ctx, file("a", "/a"))).To(Succeed())
+		w.pass(ctx)
+		Expect(overview(ctx).Status.Drift).To(Equal(v1alpha1.FleetDrift{}))
+		Expect(overview(ctx).Status.Resources).To(Equal(v1alpha1.FleetResources{}))
 	})
 
 	It("is not written while nothing changes, but for the hour", func(ctx SpecContext) {

@@ -41,13 +41,13 @@ type FleetStatus struct {
 	Updated *metav1.Time `json:"updated,omitempty"`
 	// nodes by state.
 	// +optional
-	Nodes FleetNodes `json:"nodes,omitzero"`
+	Nodes FleetNodes `json:"nodes"`
 	// resources by state.
 	// +optional
-	Resources FleetResources `json:"resources,omitzero"`
+	Resources FleetResources `json:"resources"`
 	// drift of the last 24 hours.
 	// +optional
-	Drift FleetDrift `json:"drift,omitzero"`
+	Drift FleetDrift `json:"drift"`
 	// history has an entry for each of the last 168 hours in which a manager worked, the present one
 	// first.
 	// +optional
