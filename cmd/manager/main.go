@@ -29,6 +29,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
 	"github.com/fettle-dev/fettle/controllers/caches"
+	"github.com/fettle-dev/fettle/controllers/cloudevents"
 	"github.com/fettle-dev/fettle/controllers/installation"
 	"github.com/fettle-dev/fettle/controllers/policycheck"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
@@ -60,7 +61,9 @@ type settings struct {
 	qps             float64
 	burst           int
 	maxDeselection  int
-	debug           bool
+
+	eventsURL, eventsSource string
+	debug                   bool
 }
 
 func parse(args []string, out io.Writer) (settings, error) {
@@ -77,6 +80,8 @@ func parse(args []string, out io.Writer) (settings, error) {
 	fs.Float64Var(&s.qps, "kube-api-qps", queriesPerSecond, "sustained requests per second for each kind of object; at 200, a change of 5,000 nodes takes 25s")
 	fs.IntVar(&s.burst, "kube-api-burst", 2*queriesPerSecond, "requests that may exceed -kube-api-qps in a burst")
 	fs.IntVar(&s.maxDeselection, "max-deselection", deselection.DefaultMaxPercent, "`percentage` of nodes, 0 to 100, that may be deselected within ten minutes because their labels, annotations or facts changed; beyond it, and beyond one node, updates are held until confirmed; 100 disables the limit")
+	fs.StringVar(&s.eventsURL, "events-url", "", "`address` of a webhook that gets the manager's events as CloudEvents, too (default: none)")
+	fs.StringVar(&s.eventsSource, "events-source", "/fettle", "`URI` that identifies this cluster in these events")
 	fs.BoolVar(&s.debug, "debug", false, "log every reconciliation")
 	if err := fs.Parse(args); err != nil {
 		return s, err
@@ -89,6 +94,11 @@ func parse(args []string, out io.Writer) (settings, error) {
 	}
 	if s.lease < 10*time.Second || s.lease > time.Hour || s.lease%time.Second != 0 {
 		return s, fmt.Errorf("-lease-duration %s is invalid: use whole seconds from 10s to 1h", s.lease)
+	}
+	if s.eventsURL != "" {
+		if err := cloudevents.Check(s.eventsURL, s.eventsSource); err != nil {
+			return s, fmt.Errorf("-events-url or -events-source is invalid: %w", err)
+		}
 	}
 	if s.maxDeselection < 0 || s.maxDeselection > 100 {
 		return s, fmt.Errorf("-max-deselection %d is not a percentage: use 0 to 100", s.maxDeselection)
@@ -207,6 +217,18 @@ func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *con
 	}
 	fleet.Client, fleet.Live, fleet.Recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("fettle-manager")
 	fleet.Metrics = controllers.NewMetrics(metrics.Registry)
+	if s.eventsURL != "" {
+		hook, err := cloudevents.New(cloudevents.Options{
+			URL: s.eventsURL, Source: s.eventsSource, Scheme: scheme, Clock: clock.RealClock{}, Log: ctrl.Log.WithName("webhook"),
+		}, metrics.Registry)
+		if err == nil {
+			err = mgr.Add(hook)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot set up the webhook: %w", err)
+		}
+		fleet.Recorder = hook.Recorder(fleet.Recorder)
+	}
 	if err := fleet.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the controller: %w", err)
 	}

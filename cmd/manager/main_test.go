@@ -208,6 +208,7 @@ func TestManagerReportsInvalidFlags(t *testing.T) {
 		"a lease with fractional seconds": {"--lease-duration=10.5s", "manager: -lease-duration 10.5s is invalid: use whole seconds from 10s to 1h"},
 		"no requests":                     {"--kube-api-qps=0", "manager: -kube-api-qps 0 and -kube-api-burst 400 allow no requests: use more than 0, and 1 or more"},
 		"an invalid percentage":           {"--max-deselection=101", "manager: -max-deselection 101 is not a percentage: use 0 to 100"},
+		"a password for the webhook":      {"--events-url=https://ann:SECRET@example.com", "manager: -events-url or -events-source is invalid: the address of the webhook contains a user or a password, which everyone could read who sees the manager's flags: leave them out"},
 		"a missing kubeconfig":            {"--kubeconfig=/none", "manager: cannot find a cluster: stat /none: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

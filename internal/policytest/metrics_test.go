@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fettle-dev/fettle/controllers"
+	"github.com/fettle-dev/fettle/controllers/cloudevents"
 	"github.com/fettle-dev/fettle/controllers/policycheck"
 	"github.com/fettle-dev/fettle/nodeagent"
 )
@@ -62,6 +63,7 @@ func registered(t *testing.T) (manager, agent catalogue) {
 	t.Helper()
 	manager, agent = catalogue{}, catalogue{}
 	controllers.NewMetrics(manager)
+	cloudevents.Metrics(manager)
 	if _, err := policycheck.New(nil, nil, clock.RealClock{}, logr.Discard(), manager); err != nil {
 		t.Fatal(err)
 	}
