@@ -38,6 +38,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/nodequestions"
 	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
@@ -56,8 +57,9 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
-	cfg, _ := controlplane.Start(t)
+	cfg := controlplane.StartAggregated(t)
 	controlplane.Install(t, cfg)
+	nodequestions.Serve(t, cfg)
 	assets, err := controlplane.Assets()
 	must(t, err)
 	dir := t.TempDir()
