@@ -89,21 +89,26 @@ func parse(args []string, out io.Writer) (settings, error) {
 	if fs.NArg() > 0 {
 		return s, fmt.Errorf("unexpected argument %q: the manager accepts flags only, see -help", fs.Arg(0))
 	}
+	return s, s.check()
+}
+
+// check returns an error for a flag whose value cannot be used.
+func (s settings) check() error {
 	if s.qps <= 0 || s.burst < 1 {
-		return s, fmt.Errorf("-kube-api-qps %g and -kube-api-burst %d allow no requests: use more than 0, and 1 or more", s.qps, s.burst)
+		return fmt.Errorf("-kube-api-qps %g and -kube-api-burst %d allow no requests: use more than 0, and 1 or more", s.qps, s.burst)
 	}
 	if s.lease < 10*time.Second || s.lease > time.Hour || s.lease%time.Second != 0 {
-		return s, fmt.Errorf("-lease-duration %s is invalid: use whole seconds from 10s to 1h", s.lease)
+		return fmt.Errorf("-lease-duration %s is invalid: use whole seconds from 10s to 1h", s.lease)
 	}
 	if s.eventsURL != "" {
 		if err := cloudevents.Check(s.eventsURL, s.eventsSource); err != nil {
-			return s, fmt.Errorf("-events-url or -events-source is invalid: %w", err)
+			return fmt.Errorf("-events-url or -events-source is invalid: %w", err)
 		}
 	}
 	if s.maxDeselection < 0 || s.maxDeselection > 100 {
-		return s, fmt.Errorf("-max-deselection %d is not a percentage: use 0 to 100", s.maxDeselection)
+		return fmt.Errorf("-max-deselection %d is not a percentage: use 0 to 100", s.maxDeselection)
 	}
-	return s, nil
+	return nil
 }
 
 // gcPercent trades time for memory unless GOGC is set: a fleet has many objects, and

@@ -127,29 +127,35 @@ func (w *Webhook) enqueue(regarding, related runtime.Object, d data) {
 
 // Start sends events until ctx ends.
 func (w *Webhook) Start(ctx context.Context) error {
-	broken := false
+	var before error
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case body := <-w.queue:
 			err := w.deliver(ctx, body)
-			switch {
-			case ctx.Err() != nil:
+			if ctx.Err() != nil {
 				return nil
-			case err != nil:
-				w.events.WithLabelValues("failed").Inc()
-			default:
-				w.events.WithLabelValues("sent").Inc()
 			}
-			if err != nil && !broken {
-				w.Log.Error(err, "the webhook does not accept events; the next success is logged")
-			} else if err == nil && broken {
-				w.Log.Info("the webhook accepts events again")
-			}
-			broken = err != nil
+			w.note(err, before)
+			before = err
 		}
 	}
+}
+
+// note counts the result of an event, and logs it unless it is that of the event before.
+func (w *Webhook) note(err, before error) {
+	result := "sent"
+	switch {
+	case err != nil && before == nil:
+		w.Log.Error(err, "the webhook does not accept events; the next success is logged")
+	case err == nil && before != nil:
+		w.Log.Info("the webhook accepts events again")
+	}
+	if err != nil {
+		result = "failed"
+	}
+	w.events.WithLabelValues(result).Inc()
 }
 
 // NeedLeaderElection returns false: only a leader records most events.
