@@ -15,7 +15,7 @@ const intro = `## Authors of drift
 
 This chapter measures how often the agent finds out [which process](drift.md#author) changed a file, if that process ends at once. A shell runs each
 command %d times and waits for it, as an ssh session does. "Program" means that the path of the program is known, "name" that the process had
-ended, and that only its name, its user and its unit are known. On the busy machine, each of its %d CPUs also runs an endless loop. A process that lives for more than a few milliseconds is always known. To
+ended, and that little more than its name and its user is known. On the busy machine, each of its %d CPUs also runs an endless loop. A process that lives for more than a few milliseconds is always known. To
 reproduce the chapter, run ` + "`make bench-authors`" + `.
 
 | command | program | name | unknown | busy: program | name | unknown |

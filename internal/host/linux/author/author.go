@@ -79,7 +79,7 @@ func Of(pid int64, pidfd int) *host.Author {
 	files := Files{Executable: p.executable()} // which is lost first
 	files.Status, files.LoginUID, files.Cgroup = p.text("status"), p.text("loginuid"), p.text("cgroup")
 	a := files.Author(pid)
-	if a == nil || isOwnUnit(a.Unit) || descends(parseStatus(files.Status).parent, self) {
+	if a == nil || descends(parseStatus(files.Status).parent, self) {
 		return nil
 	}
 	return a

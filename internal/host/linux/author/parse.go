@@ -2,7 +2,6 @@ package author
 
 import (
 	"cmp"
-	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,12 +13,13 @@ import (
 // that has ended has no executable; what could not be read is "".
 type Files struct{ Executable, Status, LoginUID, Cgroup string }
 
-// Author describes a process. It is nil if the files say too little: a number alone is of no use.
+// Author describes a process. It is nil if the files say too little, since a number alone is of no use, and for a process in a unit
+// in which we start commands.
 func (f Files) Author(pid int64) *host.Author {
 	is := parseStatus(f.Status)
 	a := host.Author{Executable: cmp.Or(f.Executable, is.name), PID: pid, UID: is.uid, LoginUID: parseUID(f.LoginUID)}
 	a.Unit, a.Pod = parseCgroup(f.Cgroup)
-	if a.Executable == "" && a.Unit == "" && a.Pod == "" {
+	if a.Executable == "" && a.Unit == "" && a.Pod == "" || isOwnUnit(a.Unit) {
 		return nil
 	}
 	return &a
@@ -101,6 +101,4 @@ var (
 )
 
 // isOwnUnit reports whether we start commands in units of this name.
-func isOwnUnit(unit string) bool {
-	return strings.HasPrefix(unit, "fettle-") && (path.Ext(unit) == ".service" || path.Ext(unit) == ".scope")
-}
+func isOwnUnit(unit string) bool { return strings.HasPrefix(unit, "fettle-") }

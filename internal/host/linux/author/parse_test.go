@@ -34,6 +34,7 @@ func TestAuthorIsWhatTheFilesOfAProcessSay(t *testing.T) {
 		"a process that was reaped meanwhile":      {author.Files{Executable: "/bin/sed"}, &host.Author{Executable: "/bin/sed", PID: 4711}},
 		"a process that was reaped":                {author.Files{}, nil},
 		"a process of which only the user is left": {author.Files{Status: "Uid:\t0\t0\t0\t0\n", LoginUID: "0"}, nil},
+		"a command that Fettle started in a unit":  {author.Files{Executable: "/usr/bin/dpkg", Status: status, Cgroup: "0::/system.slice/fettle-abc.service"}, nil},
 		"files that make no sense": {
 			author.Files{Executable: "/x\n", Status: "Name:\nUid:\tx\nUid\nPPid:\t\xff", LoginUID: "-1", Cgroup: "::\n0\n\xff:\n0::"},
 			&host.Author{Executable: "/x\n", PID: 4711},

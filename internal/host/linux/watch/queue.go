@@ -15,10 +15,11 @@ type queue struct {
 	file *os.File
 	raw  syscall.RawConn
 	lock sync.Locker
+	buf  []byte
 }
 
 func newQueue(fd int, name string, lock sync.Locker) (queue, error) {
-	q := queue{file: os.NewFile(uintptr(fd), name), lock: lock}
+	q := queue{file: os.NewFile(uintptr(fd), name), lock: lock, buf: make([]byte, maxRead)}
 	var err error
 	if q.raw, err = q.file.SyscallConn(); err != nil {
 		return q, errors.Join(err, q.file.Close())
@@ -69,9 +70,8 @@ const maxRead = 8 << 10
 func (q queue) read(fd int, record func(events []byte) bool) (some, concerned bool) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
-	buf := make([]byte, maxRead)
 	for {
-		n, err := unix.Read(fd, buf)
+		n, err := unix.Read(fd, q.buf)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -79,6 +79,6 @@ func (q queue) read(fd int, record func(events []byte) bool) (some, concerned bo
 			return some, concerned
 		}
 		some = true
-		concerned = record(buf[:n]) || concerned
+		concerned = record(q.buf[:n]) || concerned
 	}
 }
