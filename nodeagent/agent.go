@@ -71,6 +71,8 @@ type Agent struct {
 	lastInput *status.Input
 	// known are the facts of the last run; nil before it.
 	known resource.Facts
+	// noticed is when a change on the host was first noticed since the last run began; zero if none was.
+	noticed time.Time
 	// started means that a run has finished since the agent started.
 	started bool
 }
@@ -193,6 +195,7 @@ func (a *Agent) step(ctx context.Context) {
 		a.markBusy()
 		a.onDisabled(ctx)
 	case <-a.lookout.Ready():
+		a.notice()
 		a.lookout.See(a.Clock.Now())
 	case <-timer.C():
 		a.markBusy()

@@ -64,6 +64,9 @@ type RunSummary struct {
 	Trigger v1alpha1.RunTrigger
 	Report  report.Report
 	Err     error // the run did not start, or its state was not saved
+	// Noticed is when a change on the host was first noticed since the run before began, zero if none was; Ended is when this
+	// run ended.
+	Noticed, Ended time.Time
 }
 
 // complete sets defaults for nil fields.

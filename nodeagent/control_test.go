@@ -50,6 +50,30 @@ func correctsAsItHappens(_ *testing.T, m *machine) {
 	m.moments("no further run follows", func(g Gomega) { g.Expect(m.clock.Since(started)).To(BeNumerically(">", 5*time.Second)) })
 	m.Expect(m.runs.Load()).To(Equal(runs + 1))
 	m.Expect(m.object().ResourceVersion).To(Equal(before.ResourceVersion))
+	m.Expect(m.correctionsMeasured()).To(Equal(1))
+}
+
+// correctionsMeasured returns how many corrections of Files are counted, which must be as many as were timed, each in less than ten
+// seconds.
+func (m *machine) correctionsMeasured() int {
+	m.t.Helper()
+	families, err := m.metrics.Gather()
+	must(m.t, err)
+	corrected, timed := -1, -1
+	for _, f := range families {
+		switch f.GetName() {
+		case "fettle_drift_corrections_total":
+			m.Expect(f.GetMetric()).To(HaveLen(1))
+			m.Expect(f.GetMetric()[0].GetLabel()[0].GetValue()).To(Equal("File"))
+			corrected = int(f.GetMetric()[0].GetCounter().GetValue())
+		case "fettle_drift_correction_seconds":
+			h := f.GetMetric()[0].GetHistogram()
+			timed = int(h.GetSampleCount())
+			m.Expect(h.GetSampleSum()).To(And(BeNumerically(">", 0), BeNumerically("<", 10*timed)))
+		}
+	}
+	m.Expect(timed).To(Equal(corrected))
+	return corrected
 }
 
 func watchesLater(_ *testing.T, m *machine) {

@@ -68,6 +68,7 @@ func (a *Agent) awaitMeanwhile(ctx context.Context, done <-chan struct{}, wait t
 	case <-a.unseen():
 		a.seeNodeCatalog()
 	case <-a.lookout.Ready():
+		a.notice()
 		a.lookout.See(a.Clock.Now())
 	case <-timer.C():
 	case <-ctx.Done():

@@ -35,8 +35,16 @@ func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 	failures := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "fettle_resource_failures_total", Help: "Resources that failed, counted in each run.",
 	})
+	corrections := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "fettle_drift_corrections_total", Help: "Corrections of drift by kind of resource.",
+	}, []string{"kind"})
+	delay := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "fettle_drift_correction_seconds",
+		Help:    "Time from the first notice of a change on the host to the end of the run that corrected drift, for each resource.",
+		Buckets: prometheus.ExponentialBuckets(0.01, 4, 9), // 10 ms to 11 minutes
+	})
 	var errs []error
-	for _, c := range []prometheus.Collector{duration, runs, resources, last, success, catalog, changes, failures} {
+	for _, c := range []prometheus.Collector{duration, runs, resources, last, success, catalog, changes, failures, corrections, delay} {
 		errs = append(errs, in.Register(c))
 	}
 	digest := ""
@@ -44,6 +52,12 @@ func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 		if s.Err != nil {
 			runs.WithLabelValues("error").Inc()
 			return
+		}
+		for kind, n := range correctedByKind(s.Report.Resources) {
+			corrections.WithLabelValues(kind).Add(float64(n))
+			for range n {
+				s.observeDelay(delay)
+			}
 		}
 		started := float64(s.Report.Started.Unix())
 		runs.WithLabelValues(s.Report.Status).Inc()
@@ -64,6 +78,38 @@ func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 			resources.WithLabelValues(string(state)).Set(float64(n))
 		}
 	}, errors.Join(errs...)
+}
+
+// observeDelay observes how long a correction took, if that is known.
+func (s RunSummary) observeDelay(in prometheus.Observer) {
+	if !s.Noticed.IsZero() {
+		in.Observe(s.Ended.Sub(s.Noticed).Seconds())
+	}
+}
+
+// notice remembers when a change on the host is noticed.
+func (a *Agent) notice() {
+	if a.noticed.IsZero() {
+		a.noticed = a.Clock.Now()
+	}
+}
+
+// takeNoticed returns when a change was noticed first, and forgets it.
+func (a *Agent) takeNoticed() time.Time {
+	at := a.noticed
+	a.noticed = time.Time{}
+	return at
+}
+
+// correctedByKind counts corrected resources.
+func correctedByKind(resources []report.ResourceReport) map[string]int {
+	counts := map[string]int{}
+	for _, r := range resources {
+		if r.State == report.Changed && r.Corrective() {
+			counts[r.Ref.Kind]++
+		}
+	}
+	return counts
 }
 
 // byCause counts changed resources.

@@ -17,6 +17,7 @@ import (
 func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	before := a.failure
 	a.failure = nil
+	noticed := a.takeNoticed()
 	a.schedule.Ran(a.Clock.Now())
 	a.rotateKeys()
 	if err := a.watchHost(); err != nil {
@@ -38,7 +39,7 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 		return // the run was interrupted: the next start repeats it
 	}
 	a.schedule.Ran(a.Clock.Now())
-	a.Ran(RunSummary{Trigger: trigger, Report: result, Err: err})
+	a.Ran(RunSummary{Trigger: trigger, Report: result, Err: err, Noticed: noticed, Ended: a.Clock.Now()})
 	if err != nil {
 		a.onRunError(is, err, before)
 		return

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,6 +67,10 @@ type machine struct {
 	cfg   *rest.Config
 	runs  atomic.Int32
 	ran   func() // called by the agent after each run
+
+	metrics *prometheus.Registry
+	measure func(nodeagent.RunSummary)
+
 	agent *nodeagent.Agent
 	logs  locked.Buffer
 	level slog.Level    // log level, Info by default
@@ -86,7 +91,7 @@ type machine struct {
 func (w *world) machine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{
-		WithT: NewWithT(t), t: t, w: w, root: t.TempDir(), stop: func() {}, ran: func() {}, luck: 0.5,
+		WithT: NewWithT(t), t: t, w: w, root: t.TempDir(), stop: func() {}, ran: func() {}, luck: 0.5, metrics: prometheus.NewRegistry(),
 		name:  strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ",", "").Replace(t.Name())),
 		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)),
 	}
@@ -97,6 +102,8 @@ func (w *world) machine(t *testing.T) *machine {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
 	must(t, w.admin.Create(t.Context(), node))
 	token, err := controlplane.AgentToken(t.Context(), w.admin, node) // as for a pod on the node
+	must(t, err)
+	m.measure, err = nodeagent.Metrics(m.metrics)
 	must(t, err)
 	m.cfg = rest.AnonymousClientConfig(w.cfg)
 	m.cfg.Host = "https://" + m.door.address
@@ -125,7 +132,7 @@ func (m *machine) start() {
 	agent, err := nodeagent.New(nodeagent.Config{
 		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: limitedHost{h, &m.unwatchable}, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(), StateDir: m.stateDir(), HostStateDir: state.DefaultDir,
 		Interval: interval, Splay: time.Minute, Spread: m.spread, KeyAge: m.keyAge, Watch: true, Limit: m.limit, Before: m.before, After: m.after, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return m.luck },
-		Ran: func(nodeagent.RunSummary) { m.runs.Add(1); m.ran() },
+		Ran: func(s nodeagent.RunSummary) { m.measure(s); m.runs.Add(1); m.ran() },
 	})
 	must(m.t, err)
 	m.agent = agent

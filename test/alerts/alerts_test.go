@@ -89,6 +89,8 @@ const healthy = `
   fettle_fleet_drifted_nodes{pod="a"} 2x2000
   fettle_fleet_uncorrected_drift{pod="a"} 0x2000
   fettle_last_successful_run_timestamp_seconds{node="web-1"} 0+60x2000
+  fettle_drift_correction_seconds_bucket{node="web-1",le="0.64"} 0+1x2000
+  fettle_drift_correction_seconds_bucket{node="web-1",le="+Inf"} 0+1x2000
 `
 
 func TestNothingFiresInAHealthyFleet(t *testing.T) {
@@ -145,6 +147,13 @@ func TestAlertsFire(t *testing.T) {
 		}},
 		"FettleChangeHeld":       {`fettle_fleet_nodes{pod="a",state="Held"} 0 7x2000`, 1, map[string]string{"A change awaits confirmation.": "7 nodes are not updated, because too many would be deselected at once."}},
 		"FettleDriftUncorrected": {`fettle_fleet_uncorrected_drift{pod="a"} 5x2000`, 60, map[string]string{"Drift is not corrected.": "5 resources on nodes drifted in the last 24 hours and were not corrected: they are in noop, or their correction failed."}},
+		"FettleDriftSlow": {`
+			fettle_drift_correction_seconds_bucket{node="web-1",le="0.64"} 0+1x2000
+			fettle_drift_correction_seconds_bucket{node="web-1",le="40.96"} 0+1x2000
+			fettle_drift_correction_seconds_bucket{node="web-1",le="163.84"} 0+2x2000
+			fettle_drift_correction_seconds_bucket{node="web-1",le="+Inf"} 0+2x2000`, 16, map[string]string{
+			"Drift is corrected slowly.": "Of the corrections of the last hour, one in a hundred took longer than 161 seconds.",
+		}},
 		"FettleDriftWidespread": {`
 			fettle_fleet_nodes{pod="a",state="InSync"} 9x2000
 			fettle_fleet_nodes{pod="a",state="Silent"} 1x2000
