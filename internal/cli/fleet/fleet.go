@@ -98,12 +98,16 @@ func (f *options) exit(found bool) error {
 
 func (a printer) status() *cobra.Command {
 	var f options
+	var watch bool
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show the fleet on one screen: nodes, resources, recent drift, and problems",
-		Example: "  fettle fleet status",
+		Example: "  fettle fleet status\n  fettle fleet status --watch",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if watch {
+				return a.watch(cmd, f)
+			}
 			nodes, err := f.nodes(cmd)
 			if err != nil {
 				return err
@@ -116,6 +120,7 @@ func (a printer) status() *cobra.Command {
 		},
 	}
 	f.add(cmd, "exit with 2 if a node has a problem (default: 0)")
+	cmd.Flags().BoolVar(&watch, "watch", false, "show the progress of the fleet until interrupted, from the object Fleet, which the manager writes every ten seconds at most")
 	return cmd
 }
 

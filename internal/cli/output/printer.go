@@ -133,6 +133,19 @@ func (p *Printer) ShowProgress(done, total int) {
 	}
 }
 
+// ShowLine shows a line after a bar, both of which the next output replaces, if Err is a terminal. Otherwise, the line is one of Out,
+// without the bar.
+func (p *Printer) ShowLine(bar, line string) {
+	if !p.ErrProgress {
+		p.Print("%s", line)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, _ = fmt.Fprintf(p.Err, "\r\x1b[K%s%s", bar, text.Line(line))
+	p.progress = true
+}
+
 // EndProgress removes the line of progress.
 func (p *Printer) EndProgress() {
 	p.mu.Lock()

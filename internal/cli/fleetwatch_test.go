@@ -1,0 +1,102 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/test/fixtures/locked"
+)
+
+// followed serves a Fleet with some statuses, one after the other, and returns the path of a kubeconfig. Then it calls end.
+func followed(t *testing.T, end func(), statuses ...string) string {
+	t.Helper()
+	object := func(status string) string {
+		return `{"kind":"Fleet","apiVersion":"fettle.dev/v1alpha1","metadata":{"name":"fleet","resourceVersion":"7"},"status":` + status + `}`
+	}
+	const path = "/apis/fettle.dev/v1alpha1/fleets"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == path+"/fleet" && len(statuses) > 0:
+			_, _ = fmt.Fprint(w, object(statuses[0]))
+		case r.URL.Path == path && r.URL.Query().Get("watch") == "1" && r.URL.Query().Get("resourceVersion") == "7" && r.URL.Query().Get("fieldSelector") == "metadata.name=fleet":
+			for _, s := range statuses[1:] {
+				_, _ = fmt.Fprintln(w, `{"type":"MODIFIED","object":`+object(s)+`}`)
+			}
+			_ = http.NewResponseController(w).Flush()
+			end()
+			<-r.Context().Done()
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"not found"}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	put(t, file, "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: \""+server.URL+"\"}}]}")
+	return file
+}
+
+func TestFleetIsFollowed(t *testing.T) {
+	t.Parallel()
+
+	statuses := []string{
+		`{"nodes":{"total":4,"inSync":1,"pending":3},"drift":{}}`,
+		`{"nodes":{"total":4,"inSync":1,"pending":3},"drift":{"count":9}}`, // shows nothing new
+		`{"nodes":{"total":4,"inSync":2,"pending":1,"failed":1},"drift":{"nodes":1}}`,
+	}
+	for name, c := range map[string]struct {
+		terminal bool
+		last     string // of what is written
+		want     outcome
+	}{
+		"in lines": {false, "24 h on 1 node\n", outcome{out: "1 of 4 nodes in sync, 3 pending\n2 of 4 nodes in sync, 1 pending, 1 failed; drift in 24 h on 1 node\n", code: 2}},
+		"on a terminal": {true, "24 h on 1 node", outcome{err: "\r\x1b[K[#######.......................] 1 of 4 nodes in sync, 3 pending" +
+			"\r\x1b[K[######################........] 2 of 4 nodes in sync, 1 pending, 1 failed; drift in 24 h on 1 node\r\x1b[K", code: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			var out, stderr locked.Buffer
+			sent := make(chan struct{})
+			ctx, cancel := context.WithCancel(t.Context())
+			cmd := cli.Command(cli.Options{Out: &out, Err: &stderr, ErrTerminal: c.terminal})
+			cmd.SetArgs([]string{"fleet", "status", "--watch", "--detailed-exitcodes", "--kubeconfig", followed(t, func() { close(sent) }, statuses...)})
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.ExecuteContext(ctx) }()
+			<-sent
+			(&keeper{t: t}).until("everything is shown", func() bool { return strings.HasSuffix(out.String()+stderr.String(), c.last) })
+			cancel()
+			code := 0
+			if exit, ok := errors.AsType[cli.Exit](<-ended); ok {
+				code = int(exit)
+			}
+			if diff := cmp.Diff(c.want, outcome{out: out.String(), err: stderr.String(), code: code}, cmp.AllowUnexported(outcome{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestFleetThatCannotBeFollowed(t *testing.T) {
+	t.Parallel()
+
+	for line, want := range map[string]string{
+		"":        "fettle: cannot get the Fleet, which the manager creates: not found\n",
+		"-o json": "fettle: --watch needs --output table, and --output \"json\" is not one of [table]\n",
+	} {
+		got := fettle(t, "", append([]string{"fleet", "status", "--watch", "--kubeconfig", followed(t, func() {})}, strings.Fields(line)...)...)
+		if diff := cmp.Diff(outcome{err: want, code: 1}, got, cmp.AllowUnexported(outcome{})); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
