@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/api/reports/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // Limits of a Hub.
 const (
-	// MaxQuestions is the number of questions that may be open, and MaxNodeQuestions that of one node.
-	MaxQuestions     = 1000
+	// MaxQuestions is the number of questions that may be open, and MaxNodeQuestions that of one node. Each may have an answer of
+	// 1 MiB. Clients ask again when there are too many.
+	MaxQuestions     = 200
 	MaxNodeQuestions = 8
 	// Patience is how long an answer is waited for.
 	Patience = 10 * time.Second
@@ -47,12 +49,15 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("the agent of %s did not answer within %s: %s", e.Node, e.After, reason)
 }
 
+// maxProblem is the length of the longest problem that is shown, in bytes.
+const maxProblem = 1000
+
 // A ProblemError is an answer without a result.
 type ProblemError struct{ Node, Problem string }
 
 // Error names the node.
 func (e *ProblemError) Error() string {
-	return fmt.Sprintf("the agent of %s answers: %s", e.Node, e.Problem)
+	return fmt.Sprintf("the agent of %s answers: %s", e.Node, text.Clip(text.Line(e.Problem), maxProblem))
 }
 
 // A Hub has the open questions of all nodes. The zero Hub is ready to use. It is safe for concurrent use.

@@ -1,7 +1,6 @@
 package questions
 
 import (
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -77,15 +76,3 @@ func (w *Watch) Stop() {
 
 // ResultChan implements [watch.Interface].
 func (w *Watch) ResultChan() <-chan watch.Event { return w.events }
-
-// Nodes returns the names of the connected nodes, sorted.
-func (h *Hub) Nodes() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	nodes := make([]string, 0, len(h.watches))
-	for node := range h.watches {
-		nodes = append(nodes, node)
-	}
-	slices.Sort(nodes)
-	return nodes
-}

@@ -15,10 +15,14 @@ import (
 
 	"github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/questions"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // A Checker returns an error for the caller if a node need not be asked, such as one that does not exist.
 type Checker func(ctx context.Context, node string) error
+
+// maxReason is the length of the longest reason why an answer is no report, in bytes.
+const maxReason = 200
 
 // asker asks nodes for callers.
 type asker struct {
@@ -44,7 +48,7 @@ func (a asker) ask(ctx context.Context, node string, topic v1alpha1.Topic) ([]ch
 	}
 	all, err := checkReports(answer.Reports)
 	if err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("the agent of %s answers something that is not a report: %w", node, err))
+		return nil, apierrors.NewInternalError(fmt.Errorf("the agent of %s answers something that is not a report: %s", node, text.Clip(text.Line(text.Error(err)), maxReason)))
 	}
 	if topic == v1alpha1.TopicDifference && len(all) != 1 {
 		return nil, apierrors.NewInternalError(fmt.Errorf("the agent of %s answers with %d reports instead of one", node, len(all)))

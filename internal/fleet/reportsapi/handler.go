@@ -29,6 +29,9 @@ import (
 // decisionTTL is how long a decision about the rights of a caller is used again.
 const decisionTTL = 10 * time.Second
 
+// maxAnswering is the number of answers that are received at the same time.
+const maxAnswering = 50
+
 // newHandler returns a handler of requests that the API server passes on. What it needs runs until ctx ends.
 func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub, check Checker) (http.Handler, error) {
 	client, err := kubernetes.NewForConfig(cfg)
@@ -63,7 +66,7 @@ func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub,
 	c.ExternalAddress, c.LoopbackClientConfig = "fettle-reports:443", &restclient.Config{} // neither is used
 	c.EffectiveVersion = basecompatibility.NewEffectiveVersionFromString("1.0", "", "")
 	c.EnableMetrics, c.EnableProfiling = false, false
-	c.MaxRequestsInFlight, c.MaxRequestBodyBytes = 2*questions.MaxQuestions, v1alpha1.MaxAnswerBytes
+	c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight, c.MaxRequestBodyBytes = 2*questions.MaxQuestions, maxAnswering, v1alpha1.MaxAnswerBytes
 	namer := openapi.NewDefinitionNamer(public)
 	c.OpenAPIV3Config = server.DefaultOpenAPIV3Config(definitions, namer)
 	c.OpenAPIV3Config.Info.Title = "Fettle"

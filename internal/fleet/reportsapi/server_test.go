@@ -151,6 +151,7 @@ func TestHostileAnswersAreErrorsThatNameTheNode(t *testing.T) {
 		"no-report":   {answer(), "the agent of no-report answers with 0 reports instead of one"},
 		"not-json":    {answer(numbered(0, `["x"]`)), "the agent of not-json answers something that is not a report"},
 		"a-reference": {answer(numbered(0, `{"resources":[{"ref":"x"}]}`)), "the agent of a-reference answers something that is not a report"},
+		"a-time":      {answer(numbered(0, `{"duration":"\u001b[2J"}`)), `\x1b[2J`},
 		"a-problem":   {&v1alpha1.NodeAnswer{Problem: "no run has taken place"}, "the agent of a-problem answers: no run has taken place"},
 	} {
 		w.answers(w.agent(node), func(*v1alpha1.NodeQuestion) *v1alpha1.NodeAnswer { return c.answer.DeepCopy() })
