@@ -70,7 +70,20 @@ func TestDriftIsNotSeenInTheFuture(t *testing.T) {
 	expect(t, &r, "File/a", []string{"n1"}, &v1alpha1.ResourceDrift{Nodes: 1, Count: 1, LastSeen: metav1.NewTime(at(9))})
 }
 
-// BenchmarkFleetThatDrifts adds up the records of 5,000 nodes with 20 each, of which one reported since.
+func TestRecentDriftIsAddedUp(t *testing.T) {
+	t.Parallel()
+
+	var r driftrecords.Records
+	r.Observe("n1", list{record("File/a", 3, 5, true), record("File/old", 9, 1, false)}, at(9))
+	r.Observe("n2", list{record("File/a", 2, 7, false), record("File//srv/x", 1, 7, true)}, at(9))
+	r.Observe("n3", list{record("File/old", 1, 4, true)}, at(9))
+	want := driftrecords.Sum{Resources: 2, Nodes: map[string]bool{"n1": true, "n2": true}, Count: 6, Uncorrected: 1}
+	if diff := cmp.Diff(want, r.Since(at(5))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// BenchmarkFleetThatDrifts adds up the records of 5,000 nodes with 20 each, of which one reported since, and counts all.
 func BenchmarkFleetThatDrifts(b *testing.B) {
 	var r driftrecords.Records
 	var nodes []string
@@ -82,7 +95,7 @@ func BenchmarkFleetThatDrifts(b *testing.B) {
 			records[name] = append(records[name], record(fmt.Sprintf("File/f%02d", j), 1, j, true))
 		}
 	}
-	for b.Loop() {
+	step := func() {
 		records["n0000"] = append(list{}, records["n0000"]...)
 		records["n0000"][0].Count++
 		for _, n := range nodes {
@@ -92,4 +105,14 @@ func BenchmarkFleetThatDrifts(b *testing.B) {
 			r.Of(v1alpha1.ResourceRef(fmt.Sprintf("File/f%02d", j)), nodes)
 		}
 	}
+	b.Run("resources", func(b *testing.B) {
+		for b.Loop() {
+			step()
+		}
+	})
+	b.Run("fleet", func(b *testing.B) {
+		for b.Loop() {
+			r.Since(at(10))
+		}
+	})
 }
