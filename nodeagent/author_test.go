@@ -1,6 +1,7 @@
 package nodeagent_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,8 +24,11 @@ func namesAuthor(t *testing.T, m *machine) {
 	must(t, err)
 
 	pid := stranger(t, m.file("motd").path, "bad\n")
+	m.soon("the file is changed", func(g Gomega) { // no time passes, so that no run comes before
+		g.Expect(m.file("motd").text() == "bad\n" || len(m.object().Status.Drift) > 0).To(BeTrue())
+	})
 	var author *v1alpha1.Author
-	m.passes("drift has its author", func(g Gomega) {
+	m.moments("drift has its author", func(g Gomega) {
 		g.Expect(m.object().Status.Drift).To(HaveLen(1))
 		author = m.object().Status.Drift[0].Author
 		g.Expect(author).NotTo(BeNil())
@@ -45,10 +49,10 @@ func namesAuthor(t *testing.T, m *machine) {
 // stranger has a shell write a file, and stay. Its parent ends before it does so: no process that the test started is an author.
 func stranger(t *testing.T, file, content string) (pid int64) {
 	t.Helper()
-	begin := filepath.Join(t.TempDir(), "begin")
-	must(t, unix.Mkfifo(begin, 0o600))
-	const script = `sh -c 'read x <"$1"; printf %s "$3" >"$2"; read x <"$1"' "$@" </dev/null >/dev/null 2>&1 & echo $!`
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", "sh", begin, file, content).Output()
+	begin, end := filepath.Join(t.TempDir(), "begin"), filepath.Join(t.TempDir(), "end") // nobody writes to end
+	must(t, errors.Join(unix.Mkfifo(begin, 0o600), unix.Mkfifo(end, 0o600)))
+	const script = `sh -c 'read x <"$1"; printf %s "$4" >"$3"; read x <"$2"' "$@" </dev/null >/dev/null 2>&1 & echo $!`
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", "sh", begin, end, file, content).Output()
 	must(t, err)
 	n, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	must(t, err)

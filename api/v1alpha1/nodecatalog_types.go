@@ -200,7 +200,7 @@ type Author struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Unit string `json:"unit,omitempty"`
-	// pod is the UID of the pod that the process belonged to.
+	// pod that the process belonged to, as namespace/name, or its UID if the node does not know more.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Pod string `json:"pod,omitempty"`

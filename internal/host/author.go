@@ -19,7 +19,7 @@ type Author struct {
 	LoginUID *int64 `json:"loginUID,omitempty"`
 	// Unit is the systemd unit of the process, such as cron.service or session-3.scope; "" if unknown or in a pod.
 	Unit string `json:"unit,omitempty"`
-	// Pod is the UID of the pod of the process; "" outside pods.
+	// Pod of the process, as NAMESPACE/NAME, or its UID if the host doesn't know more; "" outside pods.
 	Pod string `json:"pod,omitempty"`
 }
 

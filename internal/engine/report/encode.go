@@ -27,7 +27,7 @@ func (r ResourceReport) MarshalJSON() ([]byte, error) {
 	encodeTexts(&r.Message)
 	if r.Author != nil {
 		by := *r.Author
-		encodeTexts(&by.Executable)
+		encodeTexts(&by.Executable, &by.Pod)
 		r.Author = &by
 	}
 	return json.Marshal(plain(r))
@@ -39,7 +39,7 @@ func (r *ResourceReport) UnmarshalJSON(raw []byte) error {
 	err := json.Unmarshal(raw, (*plain)(r))
 	decodeTexts(&r.Message)
 	if r.Author != nil {
-		decodeTexts(&r.Author.Executable)
+		decodeTexts(&r.Author.Executable, &r.Author.Pod)
 	}
 	return err
 }

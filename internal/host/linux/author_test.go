@@ -1,6 +1,7 @@
 package linux_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -31,14 +33,12 @@ func TestWatchKnowsTheProcessThatChangedAPath(t *testing.T) {
 			if script == "" {
 				must(t, os.RemoveAll(root+"/etc"))
 				must(t, os.Mkdir(root+"/etc", 0o755))
-				await(t, w)
-				w.Take()
+				take(t, w)
 				must(t, w.Follow([]string{"/etc/motd"}))
 				script = "echo x > etc/motd"
 			}
 			want := map[string]*host.Author{"/etc/motd": stranger(t, root, script)}
-			await(t, w)
-			if diff := cmp.Diff([]string{"/etc/motd"}, w.Take()); diff != "" {
+			if diff := cmp.Diff([]string{"/etc/motd"}, take(t, w)); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(want, w.Authors()); diff != "" {
@@ -49,6 +49,55 @@ func TestWatchKnowsTheProcessThatChangedAPath(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWatchKnowsThePodThatChangedAPath(t *testing.T) {
+	debian.Require(t)
+	const uid = "0a1b2c3d-1111-2222-3333-444455556666"
+	group := podGroup(t, uid)
+	h, root := watchedRoot(t)
+	w := follow(t, h, "/etc/motd")
+	w.Ready()
+	for _, want := range []string{uid, "default/web-1"} {
+		by := stranger(t, root, "echo $$ >"+group+"/cgroup.procs; echo x >> etc/motd")
+		take(t, w)
+		by.Unit, by.Pod = "", want
+		if diff := cmp.Diff(map[string]*host.Author{"/etc/motd": by}, w.Authors()); diff != "" {
+			t.Error(diff)
+		}
+		must(t, os.MkdirAll(root+"/var/log/pods/default_web-1_"+uid, 0o755))
+	}
+}
+
+// podGroup creates a control group like that of a pod, in the hierarchy of systemd.
+func podGroup(t *testing.T, uid string) string {
+	t.Helper()
+	top := "/sys/fs/cgroup"
+	if _, err := os.Stat(top + "/systemd"); err == nil {
+		top += "/systemd" // of version 1
+	}
+	dir, err := os.MkdirTemp(top, "fettle-test-")
+	must(t, err)
+	group := filepath.Join(dir, "kubepods", "pod"+uid)
+	must(t, os.MkdirAll(group, 0o755))
+	t.Cleanup(func() {
+		procs, err := os.ReadFile(group + "/cgroup.procs")
+		must(t, err)
+		for field := range strings.FieldsSeq(string(procs)) {
+			pid, err := strconv.Atoi(field)
+			must(t, err)
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		deadline := time.Now().Add(10 * time.Second) // processes end in their own time
+		for _, child := range []string{group, filepath.Dir(group), dir} {
+			for err := os.Remove(child); err != nil; err = os.Remove(child) {
+				if time.Now().After(deadline) {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+	return group
 }
 
 func TestWatchKnowsNoAuthor(t *testing.T) {
@@ -116,13 +165,24 @@ func TestWatchWithoutPrivilegesReportsChangesOnly(t *testing.T) {
 	}
 }
 
+// take waits until there are changes, and returns them.
+func take(t *testing.T, w host.Watch) []string {
+	t.Helper()
+	for {
+		await(t, w) // also returns for changes that were taken before
+		if paths := w.Take(); len(paths) > 0 {
+			return paths
+		}
+	}
+}
+
 // stranger has a shell run a script in a directory, and stay. The shell is no process that the test started: its parent has ended.
 func stranger(t *testing.T, dir, script string) *host.Author {
 	t.Helper()
-	begin := filepath.Join(t.TempDir(), "begin")
-	must(t, unix.Mkfifo(begin, 0o600))
-	start := exec.CommandContext(t.Context(), "sh", "-c", `sh -c "$1" sh "$2" </dev/null >/dev/null 2>&1 & echo $!`,
-		"sh", `read x <"$1"; `+script+`; read x <"$1"`, begin)
+	begin, end := filepath.Join(t.TempDir(), "begin"), filepath.Join(t.TempDir(), "end") // nobody writes to end
+	must(t, errors.Join(unix.Mkfifo(begin, 0o600), unix.Mkfifo(end, 0o600)))
+	start := exec.CommandContext(t.Context(), "sh", "-c", `sh -c "$1" sh "$2" "$3" </dev/null >/dev/null 2>&1 & echo $!`,
+		"sh", `read x <"$1"; `+script+`; read x <"$2"`, begin, end)
 	start.Dir = dir
 	out, err := start.Output()
 	must(t, err)

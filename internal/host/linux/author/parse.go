@@ -90,6 +90,17 @@ func cgroupOf(text string) string {
 	return dir
 }
 
+// PodName returns a pod as NAMESPACE/NAME if one of these directories has its logs: kubelet calls them NAMESPACE_NAME_UID. Otherwise it
+// returns the UID.
+func PodName(uid string, logs []string) string {
+	for _, dir := range logs {
+		if parts := strings.Split(dir, "_"); len(parts) == 3 && parts[2] == uid {
+			return parts[0] + "/" + parts[1]
+		}
+	}
+	return uid
+}
+
 // maxUnit is the longest name of a unit.
 const maxUnit = 255
 

@@ -74,6 +74,16 @@ func TestAuthorHasTheUnitOrThePodOfItsControlGroup(t *testing.T) {
 	}
 }
 
+func TestPodHasTheNameOfItsLogs(t *testing.T) {
+	t.Parallel()
+	logs := []string{"_", "a_b_c_d", "default_web-1_0a1b", "kube-system_web-1_0a1c", "x_y"}
+	for uid, want := range map[string]string{"0a1b": "default/web-1", "0a1c": "kube-system/web-1", "0a1": "0a1", "d": "d", "y": "y", "": ""} {
+		if got := author.PodName(uid, logs); got != want {
+			t.Errorf("%q: got %q, want %q", uid, got, want)
+		}
+	}
+}
+
 func TestAuthorIsDescribedInALine(t *testing.T) {
 	t.Parallel()
 	var nobody *host.Author

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux/author"
+	"github.com/fettle-dev/fettle/internal/host/linux/descriptor"
 )
 
 // watchedEvents leave out reads, and single writes to a file that stays open: a busy log would
@@ -71,13 +72,32 @@ func (w *Watch) attribute(d *interests, e tracedEvent) {
 				return
 			}
 			if by == nil {
-				if by = author.Of(e.pid, e.pidfd); by == nil {
+				if by = w.authorOf(e); by == nil {
 					return
 				}
 			}
 			w.authors[i.path] = by
 		}
 	}
+}
+
+func (w *Watch) authorOf(e tracedEvent) *host.Author {
+	by := author.Of(e.pid, e.pidfd)
+	if by != nil && by.Pod != "" {
+		by.Pod = author.PodName(by.Pod, w.podLogs())
+	}
+	return by
+}
+
+// podLogs returns the names of the directories in which kubelet has the logs of pods.
+func (w *Watch) podLogs() []string {
+	const dir = "/var/log/pods"
+	fd, err := w.root.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil
+	}
+	names, _ := descriptor.Names(fd, dir) // the UID has to do
+	return names
 }
 
 // lost is called after events were lost, which may concern any path.
