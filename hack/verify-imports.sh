@@ -138,6 +138,10 @@ table() {
 		internal/engine         ours/api/v1alpha1                     no
 		internal/engine         ours/providers                        no
 		internal/engine         sigs.k8s.io/controller-runtime        no
+		internal/fleet/reportsapi k8s.io/apiserver/pkg/server       yes
+		internal/fleet/questions k8s.io/apiserver/pkg/server        no
+		nodeagent               k8s.io/apiserver/pkg/server           no
+		nodeagent/questions     ours/api/reports/v1alpha1             yes
 		nodeagent               ours/internal/engine                 yes
 		nodeagent               sigs.k8s.io/controller-runtime        yes
 		nodeagent               ours/internal/catalog                 yes
