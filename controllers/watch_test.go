@@ -112,7 +112,7 @@ var _ = Describe("A running manager", func() {
 			v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Corrective: true, Message: "content changed"},
 			v1alpha1.ResourceReport{Ref: "User/b", State: v1alpha1.StateChanged, Corrective: true, Message: "created"})
 		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(
-			ContainElements("DriftCorrected File/a: content changed", "DriftCorrected User/b: created"))
+			ContainElements("DriftCorrected File/a: content changed; author: unknown", "DriftCorrected User/b: created; author: unknown"))
 		Expect(noted(ctx, "File")).To(ContainElements(ContainSubstring("ProblemFound MissingSource"), ContainSubstring("BecameReady")))
 		Eventually(ctx, func() []string { return noted(ctx, "File") }).Should(ContainElement("DriftCorrected drift corrected 1 time on 1 node: web-1 (Node web-1)"))
 
