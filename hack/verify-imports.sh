@@ -83,6 +83,8 @@ table() {
 		internal/cli            ours/nodeagent                        no
 		internal/cli            ours/internal/host/linux              no
 		internal/cli            sigs.k8s.io/controller-runtime        no
+		internal/cli/live       k8s.io/client-go/tools/cache          yes
+		internal/cli/live       k8s.io/client-go/discovery            no
 		internal/cli/job        ours/internal/engine                  yes
 		internal/cli/job        ours/internal/host/linux              no
 		internal/cli/output     github.com/spf13/cobra                no

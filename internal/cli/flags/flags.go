@@ -2,6 +2,7 @@
 package flags
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -45,4 +46,15 @@ func (c *Cluster) Config() (*rest.Config, error) {
 	}
 	cfg.UserAgent = "fettle/" + version.String()
 	return cfg, nil
+}
+
+// Name returns the name of the cluster that a configuration reaches: the context of the kubeconfig or, without one, the server.
+func (c *Cluster) Name(cfg *rest.Config) string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.kubeconfig
+	known, err := rules.Load()
+	if err != nil {
+		return cfg.Host
+	}
+	return cmp.Or(c.context, known.CurrentContext, cfg.Host)
 }

@@ -34,7 +34,7 @@ func Command(out *output.Printer) *cobra.Command {
 // Commands returns the subcommands, which are those of kubectl fettle, too.
 func Commands(out *output.Printer) []*cobra.Command {
 	a := printer{out}
-	return []*cobra.Command{a.status(), a.drift(), a.why(), a.diff(), a.report(), a.catalog()}
+	return []*cobra.Command{a.status(), a.drift(), a.why(), a.diff(), a.report(), a.catalog(), a.ui()}
 }
 
 // A printer prints overviews.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
@@ -116,13 +115,7 @@ func about(r overview.Resource, selected, of int, one bool) [][]string {
 	if ready := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		rows = append(rows, []string{"Ready", fmt.Sprintf("%s (%s): %s", ready.Status, ready.Reason, ready.Message)})
 	}
-	selects := metav1.FormatLabelSelector(r.Spec.NodeSelector)
-	if selects == "" || selects == "<none>" {
-		selects = "all nodes"
-	}
-	if r.Spec.When != "" {
-		selects += ", when " + strings.Join(strings.Fields(r.Spec.When), " ")
-	}
+	selects := overview.Selects(r)
 	if !one {
 		selects += fmt.Sprintf(": %d of %d", selected, of)
 	}

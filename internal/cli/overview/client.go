@@ -53,8 +53,7 @@ func (c *Client) Candidates(ctx context.Context, node string) ([]Candidate, erro
 			return nil, err
 		}
 		catalogs, err := c.Nodes(ctx)
-		withCatalogs(nodes, catalogs)
-		return nodes, err
+		return WithCatalogs(nodes, catalogs), err
 	}
 	if faults := content.IsPathSegmentName(node); len(faults) > 0 {
 		return nil, fmt.Errorf("%q is not a name of a Node: it %s", node, faults[0])
@@ -73,15 +72,17 @@ func (c *Client) Candidates(ctx context.Context, node string) ([]Candidate, erro
 	return []Candidate{n}, nil
 }
 
-// withCatalogs adds the NodeCatalogs to Nodes.
-func withCatalogs(nodes []Candidate, catalogs []Node) {
+// WithCatalogs returns Nodes with their NodeCatalogs.
+func WithCatalogs(nodes []Candidate, catalogs []Node) []Candidate {
 	byName := make(map[string]*Node, len(catalogs))
 	for i := range catalogs {
 		byName[catalogs[i].Name] = &catalogs[i]
 	}
-	for i := range nodes {
-		nodes[i].Catalog = byName[nodes[i].Name]
+	with := slices.Clone(nodes)
+	for i := range with {
+		with[i].Catalog = byName[with[i].Name]
 	}
+	return with
 }
 
 // Resource returns a resource by its name and a word for its kind, as kubectl accepts them: File, file, files or a short name.
@@ -100,24 +101,45 @@ func (c *Client) Resource(ctx context.Context, kind, name string) (Resource, err
 	return r, nil
 }
 
-// pathOf returns the path of the resources of a kind.
-func (c *Client) pathOf(ctx context.Context, kind string) (string, error) {
-	word := strings.ToLower(kind)
+// A Kind is a kind of resources.
+type Kind struct {
+	schema.GroupVersionResource
+	words []string // in lower case
+}
+
+func (k Kind) path() string { return "/apis/" + k.GroupVersion().String() + "/" + k.Resource }
+
+// Kinds returns the kinds of resources that the cluster has, built-in ones and those of external types.
+func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
+	var kinds []Kind
 	for _, gv := range []schema.GroupVersion{v1alpha1.GroupVersion, v1alpha1.ExternalGroupVersion} {
 		var known metav1.APIResourceList
 		if err := c.get(ctx, "/apis/"+gv.String(), "application/json", &known); apierrors.IsNotFound(err) {
 			continue
 		} else if err != nil {
-			return "", fmt.Errorf("cannot find out the kinds of %s: %w", gv, err)
+			return nil, fmt.Errorf("cannot find out the kinds of %s: %w", gv, err)
 		}
 		for _, r := range known.APIResources {
-			names := append([]string{strings.ToLower(r.Kind), r.Name, r.SingularName}, r.ShortNames...)
-			if slices.Contains(names, word) && !strings.Contains(r.Name, "/") {
-				return "/apis/" + gv.String() + "/" + r.Name, nil
+			isResource := gv == v1alpha1.ExternalGroupVersion || v1alpha1.NewResource(r.Kind) != nil
+			if isResource && !strings.Contains(r.Name, "/") {
+				kinds = append(kinds, Kind{gv.WithResource(r.Name), append([]string{strings.ToLower(r.Kind), r.Name, r.SingularName}, r.ShortNames...)})
 			}
 		}
 	}
-	return "", fmt.Errorf("the cluster has no kind %q of Fettle: see kubectl api-resources --categories=fettle", kind)
+	return kinds, nil
+}
+
+// pathOf returns the path of the resources of a kind.
+func (c *Client) pathOf(ctx context.Context, kind string) (string, error) {
+	kinds, err := c.Kinds(ctx)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return slices.Contains(k.words, strings.ToLower(kind)) })
+	if i < 0 {
+		return "", fmt.Errorf("the cluster has no kind %q of Fettle: see kubectl api-resources --categories=fettle", kind)
+	}
+	return kinds[i].path(), nil
 }
 
 func (c *Client) get(ctx context.Context, at, accept string, into any) error {

@@ -69,9 +69,9 @@ func StatusOf(all []Node, now time.Time) Status {
 	s := Status{Nodes: NodeCounts{Total: len(all)}, Problems: []Problem{}}
 	for _, n := range all {
 		s.Resources.add(n.Status.Counts)
-		p := problemOf(n)
-		count(&s.Nodes, p.Reason)
-		if p.Reason != "" && p.Reason != v1alpha1.ReasonApplying {
+		p := ProblemOf(n)
+		s.Nodes.add(p.State())
+		if p.State() != StateReady && p.State() != StateApplying {
 			s.Problems = append(s.Problems, p)
 		}
 	}
@@ -102,23 +102,47 @@ func (c *ResourceCounts) add(n *v1alpha1.RunCounts) {
 	c.Failed += int64(n.Failed)
 }
 
-func count(c *NodeCounts, reason string) {
-	switch reason {
-	case "":
+func (c *NodeCounts) add(state string) {
+	switch state {
+	case StateReady:
 		c.Ready++
-	case v1alpha1.ReasonApplying:
+	case StateApplying:
 		c.Applying++
-	case v1alpha1.ReasonDisabled:
+	case StateDisabled:
 		c.Disabled++
-	case reasonSilent:
+	case StateSilent:
 		c.Silent++
 	default:
 		c.Failed++
 	}
 }
 
-// problemOf is why a node is not ready, with the reason "" if it is.
-func problemOf(n Node) Problem {
+// States of a node. Each node is in one of them.
+const (
+	StateReady    = "Ready"
+	StateApplying = "Applying"
+	StateFailed   = "Failed"
+	StateDisabled = "Disabled"
+	StateSilent   = "Silent"
+)
+
+// State returns the state of a node with this problem.
+func (p Problem) State() string {
+	switch p.Reason {
+	case "":
+		return StateReady
+	case v1alpha1.ReasonApplying:
+		return StateApplying
+	case v1alpha1.ReasonDisabled:
+		return StateDisabled
+	case reasonSilent:
+		return StateSilent
+	}
+	return StateFailed
+}
+
+// ProblemOf is why a node is not ready, with the reason "" if it is.
+func ProblemOf(n Node) Problem {
 	if text, silent := n.Annotations[v1alpha1.AnnotationSilentSince]; silent {
 		since, _ := time.Parse(time.RFC3339, text) // the zero time if it is not one
 		return Problem{Node: n.Name, Reason: reasonSilent, Since: since, Message: "its agent does not renew its Lease"}

@@ -27,6 +27,18 @@ func (r Resource) Ref() v1alpha1.ResourceRef {
 	return v1alpha1.ResourceRef(r.Kind + "/" + r.Name)
 }
 
+// Selects says which nodes the resource selects: its nodeSelector and when.
+func Selects(r Resource) string {
+	selects := metav1.FormatLabelSelector(r.Spec.NodeSelector)
+	if selects == "" || selects == "<none>" {
+		selects = "all nodes"
+	}
+	if r.Spec.When != "" {
+		selects += ", when " + strings.Join(strings.Fields(r.Spec.When), " ")
+	}
+	return selects
+}
+
 // A Candidate is a Node of the cluster, with its NodeCatalog if it has one.
 type Candidate struct {
 	metav1.ObjectMeta `json:"metadata"`
@@ -155,7 +167,7 @@ func explain(ref v1alpha1.ResourceRef, n Candidate) Explanation {
 		e.State, e.Reason = v1alpha1.StateWithheld, strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
 		return e
 	}
-	p := problemOf(*c)
+	p := ProblemOf(*c)
 	switch {
 	case p.Reason == reasonSilent:
 		e.State, e.Reason = v1alpha1.StateUnknown, p.Message

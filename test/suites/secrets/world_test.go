@@ -154,6 +154,7 @@ func (w *world) isToldNowhere(machines ...*machine) {
 		said["the log of the agent on "+m.name] = m.logs.String()
 		maps.Copy(said, filesIn(w.t, m.stateDir()))
 	}
+	maps.Copy(said, w.pages())
 	haveNoSecret(w.t, said)
 }
 

@@ -1,0 +1,68 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fettle-dev/fettle/internal/cli/flags"
+	"github.com/fettle-dev/fettle/internal/cli/live"
+	"github.com/fettle-dev/fettle/internal/cli/page"
+)
+
+func (a printer) ui() *cobra.Command {
+	var access flags.Cluster
+	var port uint16
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Show the fleet in a browser",
+		Long: "ui serves a page about the fleet on loopback until it is interrupted, and prints its address. It reads everything\n" +
+			"with your rights, changes nothing, and lets in only who knows the address.",
+		Example: "  fettle fleet ui",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), access, port) },
+	}
+	access.Add(cmd)
+	cmd.Flags().Uint16Var(&port, "port", 0, "port on 127.0.0.1 (default: a free one)")
+	return cmd
+}
+
+// serve serves the page until ctx ends.
+func (a printer) serve(ctx context.Context, access flags.Cluster, port uint16) error {
+	cfg, err := access.Config()
+	if err != nil {
+		return err
+	}
+	fleet, err := live.Watch(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+	if err != nil {
+		return fmt.Errorf("cannot listen: %w", err)
+	}
+	_, is, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	guard := page.NewGuard(is)
+	server := &http.Server{
+		Handler:           guard.Wrap(page.New(page.Options{Fleet: fleet, Cluster: access.Name(cfg), Now: time.Now})),
+		ReadHeaderTimeout: 10 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return ctx }, // ends the streams of updates
+	}
+	_, _ = fleet.Nodes() // begins to read, so that the first page has something to show
+	a.Print("Open %s", guard.URL())
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+// Package live keeps what a cluster knows of a fleet up to date, by watches with the rights of the caller.
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/overview"
+)
+
+// ErrReading is the error while objects are read for the first time.
+var ErrReading = errors.New("the objects are still being read")
+
+// A Fleet is what a cluster knows of its nodes and their resources. Safe for concurrent use.
+type Fleet struct {
+	ctx      context.Context //nolint:containedctx // of watches that start when somebody asks for their objects
+	objects  dynamic.Interface
+	metadata metadata.Interface
+	client   *overview.Client
+
+	catalogs collection[overview.Node]
+	nodes    collection[overview.Candidate]
+
+	mu        sync.Mutex
+	version   uint64
+	next      chan struct{} // is closed by the next change
+	resources map[schema.GroupVersionResource]*collection[overview.Resource]
+}
+
+// Watch returns a Fleet that is kept up to date until ctx ends. It makes no request itself.
+func Watch(ctx context.Context, cfg *rest.Config) (*Fleet, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1 // some twenty watches start at once
+	f := &Fleet{ctx: ctx, next: make(chan struct{}), resources: map[schema.GroupVersionResource]*collection[overview.Resource]{}}
+	var err error
+	if f.objects, err = dynamic.NewForConfig(cfg); err != nil {
+		return nil, fmt.Errorf("cannot make a client: %w", err)
+	}
+	if f.metadata, err = metadata.NewForConfig(cfg); err != nil {
+		return nil, fmt.Errorf("cannot make a client for Nodes: %w", err)
+	}
+	if f.client, err = overview.Connect(cfg); err != nil {
+		return nil, err
+	}
+	f.catalogs = collection[overview.Node]{convert: fromUnstructured[overview.Node], changed: f.bump}
+	f.nodes = collection[overview.Candidate]{convert: candidate, changed: f.bump}
+	return f, nil
+}
+
+// Nodes returns the NodeCatalogs by name. The caller must not change them. The error is ErrReading at first; later it says why
+// the result is outdated, or empty.
+func (f *Fleet) Nodes() ([]overview.Node, error) {
+	f.catalogs.watch(f.ctx, &unstructured.Unstructured{}, unstructuredSource{f.objects.Resource(v1alpha1.GroupVersion.WithResource("nodecatalogs"))})
+	return f.catalogs.all()
+}
+
+// Candidates returns the Nodes by name, with their NodeCatalogs. Errors are those of [Fleet.Nodes].
+func (f *Fleet) Candidates() ([]overview.Candidate, error) {
+	f.nodes.watch(f.ctx, &metav1.PartialObjectMetadata{}, metadataSource{f.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})})
+	catalogs, err := f.Nodes()
+	nodes, nodesErr := f.nodes.all()
+	return overview.WithCatalogs(nodes, catalogs), errors.Join(err, nodesErr)
+}
+
+// Resources returns the resources of all kinds by kind and name. Errors are those of [Fleet.Nodes]; resources of other kinds are
+// returned nevertheless.
+func (f *Fleet) Resources(ctx context.Context) ([]overview.Resource, error) {
+	kinds, err := f.client.Kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []overview.Resource
+	var errs []error
+	for _, k := range kinds {
+		some, err := f.resourcesOf(k.GroupVersionResource).all()
+		if err != nil {
+			errs = append(errs, err)
+		}
+		all = append(all, some...)
+	}
+	slices.SortStableFunc(all, func(a, b overview.Resource) int { return cmp.Compare(a.Kind, b.Kind) })
+	return all, errors.Join(errs...)
+}
+
+func (f *Fleet) resourcesOf(kind schema.GroupVersionResource) *collection[overview.Resource] {
+	f.mu.Lock()
+	c := f.resources[kind]
+	if c == nil {
+		c = &collection[overview.Resource]{convert: fromUnstructured[overview.Resource], changed: f.bump}
+		f.resources[kind] = c
+	}
+	f.mu.Unlock()
+	c.watch(f.ctx, &unstructured.Unstructured{}, unstructuredSource{f.objects.Resource(kind)})
+	return c
+}
+
+// Version returns a number that grows with each change of anything that was asked for, and a channel that the next change closes.
+func (f *Fleet) Version() (uint64, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.version, f.next
+}
+
+func (f *Fleet) bump() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.version++
+	close(f.next)
+	f.next = make(chan struct{})
+}

@@ -1,0 +1,152 @@
+package live_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/live"
+	"github.com/fettle-dev/fettle/internal/cli/overview"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+)
+
+// until calls f after each change until it returns no error.
+func until(t *testing.T, fleet *live.Fleet, f func() error) {
+	t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	for {
+		_, next := fleet.Version()
+		err := f()
+		if err == nil {
+			return
+		}
+		select {
+		case <-next:
+		case <-deadline.C:
+			t.Fatal(err)
+		}
+	}
+}
+
+// want compares what a function returns, once everything was read.
+func want[T any](t *testing.T, fleet *live.Fleet, expected []string, all func() ([]T, error), name func(T) string) {
+	t.Helper()
+	until(t, fleet, func() error {
+		got, err := all()
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, o := range got {
+			names = append(names, name(o))
+		}
+		if diff := cmp.Diff(expected, names); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
+	})
+}
+
+func nodeName(n overview.Node) string { return n.Name + " " + string(n.Status.Facts) }
+
+func TestFleetFollowsTheCluster(t *testing.T) {
+	t.Parallel()
+
+	cfg, _ := controlplane.Start(t)
+	admin := controlplane.Admin(t, cfg)
+	ctx := t.Context()
+	put := func(o client.Object) {
+		t.Helper()
+		if err := admin.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fleet, err := live.Watch(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fleet.Nodes(); !errors.Is(err, live.ErrReading) {
+		t.Errorf("before anything was read: %v", err)
+	}
+	want(t, fleet, nil, fleet.Nodes, nodeName)
+
+	one := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	put(&v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "n2"}})
+	put(one)
+	want(t, fleet, []string{"n1 ", "n2 "}, fleet.Nodes, nodeName)
+	one.Status.Facts = facts(`{"os":{"name":"Debian"}}`)
+	if err := admin.Status().Update(ctx, one); err != nil {
+		t.Fatal(err)
+	}
+	want(t, fleet, []string{`n1 {"os":{"name":"Debian"}}`, "n2 "}, fleet.Nodes, nodeName)
+	if err := admin.Delete(ctx, one); err != nil {
+		t.Fatal(err)
+	}
+	want(t, fleet, []string{"n2 "}, fleet.Nodes, nodeName)
+
+	put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2", Labels: map[string]string{"role": "web"}}})
+	put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n3"}})
+	want(t, fleet, []string{"n2 web true", "n3  false"}, fleet.Candidates, func(c overview.Candidate) string {
+		return c.Name + " " + c.Labels["role"] + " " + map[bool]string{true: "true", false: "false"}[c.Catalog != nil]
+	})
+
+	put(&v1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: "ann"}, Spec: v1alpha1.UserSpec{Targeting: everywhere()}})
+	put(&v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: "motd"}, Spec: v1alpha1.FileSpec{Targeting: everywhere(), FileAttributes: v1alpha1.FileAttributes{Path: "/etc/motd"}}})
+	want(t, fleet, []string{"File/motd", "User/ann"}, func() ([]overview.Resource, error) { return fleet.Resources(ctx) }, func(r overview.Resource) string { return string(r.Ref()) })
+}
+
+func TestCallersSeeOnlyWhatTheyMayRead(t *testing.T) {
+	t.Parallel()
+
+	cfg, _ := controlplane.Start(t)
+	admin := controlplane.Admin(t, cfg)
+	ann := rest.CopyConfig(cfg)
+	ann.Impersonate = rest.ImpersonationConfig{UserName: "ann"}
+	fleet, err := live.Watch(t.Context(), ann)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, fleet, func() error {
+		if _, err := fleet.Nodes(); !apierrors.IsForbidden(err) {
+			return errors.Join(errors.New("NodeCatalogs are not forbidden"), err)
+		}
+		return nil
+	})
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "reader"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"fettle.dev"}, Resources: []string{"nodecatalogs"}, Verbs: []string{"list", "watch"}}}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "reader"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "ann"}},
+	}
+	if err := errors.Join(admin.Create(t.Context(), role), admin.Create(t.Context(), binding)); err != nil {
+		t.Fatal(err)
+	}
+	want(t, fleet, nil, fleet.Nodes, nodeName)
+	until(t, fleet, func() error {
+		if _, err := fleet.Candidates(); !isForbidden(err) {
+			return errors.Join(errors.New("Nodes are not forbidden"), err)
+		}
+		return nil
+	})
+}
+
+func isForbidden(err error) bool {
+	var status *apierrors.StatusError
+	return errors.As(err, &status) && apierrors.IsForbidden(status)
+}
+
+func facts(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
+
+func everywhere() v1alpha1.Targeting {
+	return v1alpha1.Targeting{NodeSelector: &metav1.LabelSelector{}}
+}

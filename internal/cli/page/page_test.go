@@ -1,0 +1,293 @@
+package page_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/live"
+	"github.com/fettle-dev/fettle/internal/cli/overview"
+	"github.com/fettle-dev/fettle/internal/cli/page"
+)
+
+// now is the time of all pages.
+func now() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
+
+// A fleet is a fleet that tests change.
+type fleet struct {
+	mu        sync.Mutex
+	nodes     []overview.Node
+	resources []overview.Resource
+	err       error
+	version   uint64
+	next      chan struct{}
+}
+
+func (f *fleet) Nodes() ([]overview.Node, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.nodes, f.err
+}
+
+func (f *fleet) Candidates() ([]overview.Candidate, error) {
+	nodes, err := f.Nodes()
+	var all []overview.Candidate
+	for i := range nodes {
+		all = append(all, overview.Candidate{ObjectMeta: metav1.ObjectMeta{Name: nodes[i].Name, Labels: nodes[i].Labels}, Catalog: &nodes[i]})
+	}
+	return all, err
+}
+
+func (f *fleet) Resources(context.Context) ([]overview.Resource, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.resources, f.err
+}
+
+func (f *fleet) Version() (uint64, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.version, f.next
+}
+
+func (f *fleet) change(how func(*fleet)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	how(f)
+	f.version++
+	close(f.next)
+	f.next = make(chan struct{})
+}
+
+func node(name string, ready metav1.ConditionStatus, reason, message string) overview.Node {
+	n := overview.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1}}
+	n.Status.AppliedGeneration = 1
+	n.Status.Counts = &v1alpha1.RunCounts{Total: 3, InSync: 2, Failed: 1}
+	n.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: ready, Reason: reason, Message: message}}
+	return n
+}
+
+// small is a fleet of three nodes, one of which has failed, and a resource that drifted there.
+func small() *fleet {
+	failed := node("web-2", metav1.ConditionFalse, v1alpha1.ReasonResourcesFailed, "1 resource failed: <b>bold</b>")
+	failed.Status.Resources = []v1alpha1.ResourceReport{{
+		Ref: "File/motd", State: v1alpha1.StateFailed, Message: "cannot write", Changes: []v1alpha1.PropertyChange{{Property: "mode", Is: "0666", Should: "0644"}},
+	}}
+	failed.Status.Drift = []v1alpha1.DriftRecord{{
+		Ref: "File/motd", FirstSeen: metav1.NewTime(now().Add(-48 * time.Hour)), LastSeen: metav1.NewTime(now().Add(-5 * time.Hour)), Count: 7, Properties: []string{"mode"},
+	}}
+	motd := overview.Resource{Kind: "File", ObjectMeta: metav1.ObjectMeta{Name: "motd"}}
+	motd.Spec.NodeSelector = &metav1.LabelSelector{}
+	motd.Spec.Require = []v1alpha1.ResourceRef{"User/ann"}
+	motd.Status.Nodes = &v1alpha1.NodeCounts{Selected: 3, InSync: 2, Failed: 1}
+	motd.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "NodesFailed", Message: "1 node failed"}}
+	motd.Status.Drift = &v1alpha1.ResourceDrift{Count: 17}
+	ann := overview.Resource{Kind: "User", ObjectMeta: metav1.ObjectMeta{Name: "ann"}}
+	return &fleet{
+		nodes: []overview.Node{
+			node("web-1", metav1.ConditionTrue, v1alpha1.ReasonApplied, ""), failed, node("web-3", metav1.ConditionTrue, v1alpha1.ReasonApplied, ""),
+		},
+		resources: []overview.Resource{motd, ann},
+		next:      make(chan struct{}),
+	}
+}
+
+func handler(f page.Fleet) http.Handler {
+	return page.New(page.Options{Fleet: f, Cluster: "production", Now: now})
+}
+
+// get returns the status and the body of a page.
+func get(t *testing.T, h http.Handler, url string) (int, string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))
+	return w.Code, w.Body.String()
+}
+
+func TestViewsShowTheFleet(t *testing.T) {
+	t.Parallel()
+
+	h := handler(small())
+	for url, want := range map[string]struct{ has, hasNot []string }{
+		"/":                        {has: []string{"production", `<dt><a href="/nodes?state=Failed">Failed</a></dt><dd>1</dd>`, "1 resource on 1 node, 1 of them not corrected", `<a href="/nodes/web-2">`, "1 resource failed: &lt;b&gt;bold&lt;/b&gt;"}},
+		"/nodes":                   {has: []string{`href="/nodes/web-1"`, `href="/nodes/web-2"`, "2 of 3", "1 to 3 of 3"}},
+		"/nodes?state=Failed":      {has: []string{`href="/nodes/web-2"`, "<option selected>Failed</option>"}, hasNot: []string{`href="/nodes/web-1"`}},
+		"/nodes?q=WEB-3":           {has: []string{`href="/nodes/web-3"`, `value="WEB-3"`}, hasNot: []string{`href="/nodes/web-1"`}},
+		"/nodes?q=nothing":         {has: []string{"No rows"}, hasNot: []string{`href="/nodes/web-1"`}},
+		"/nodes?page=99":           {has: []string{"1 to 3 of 3"}},
+		"/nodes/web-2":             {has: []string{"ResourcesFailed", "<del>0666</del>", "<ins>0644</ins>", `href="/resources/File/motd"`, "<td>7</td>"}},
+		"/resources":               {has: []string{`href="/resources/File/motd"`, "2 of 3", `href="/resources/User/ann"`, "<td>17</td>", "NodesFailed: 1 node failed"}},
+		"/resources?kind=User":     {has: []string{`href="/resources/User/ann"`}, hasNot: []string{`href="/resources/File/motd"`}},
+		"/resources?state=Unknown": {has: []string{`href="/resources/User/ann"`}, hasNot: []string{`href="/resources/File/motd"`}},
+		"/resources/File/motd":     {has: []string{"all nodes", "Requires", `href="/resources/User/ann"`, `href="/nodes/web-1"`, "cannot write", "7, 5h ago"}},
+		"/resources/File/motd?state=Failed": {
+			has: []string{`href="/nodes/web-2"`, "1 to 1 of 1"}, hasNot: []string{`href="/nodes/web-1"`},
+		},
+		"/drift":                      {has: []string{`href="/resources/File/motd"`, "<td>mode</td>", "1 not corrected"}},
+		"/drift?by=both":              {has: []string{`href="/resources/File/motd"`, `href="/nodes/web-2"`}},
+		"/drift?since=1h":             {has: []string{"No rows"}},
+		"/drift?by=kind&corrected=no": {has: []string{`<th scope="row">File</th>`}},
+		"/assets/page.js":             {has: []string{"EventSource"}},
+	} {
+		code, body := get(t, h, url)
+		if code != http.StatusOK {
+			t.Errorf("%s: status %d", url, code)
+		}
+		for _, text := range want.has {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s has no %s in\n%s", url, text, body)
+			}
+		}
+		for _, text := range want.hasNot {
+			if strings.Contains(body, text) {
+				t.Errorf("%s has %s in\n%s", url, text, body)
+			}
+		}
+	}
+}
+
+func TestWrongAddressesSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
+
+	h := handler(small())
+	for url, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"/no":                  {http.StatusNotFound, "There is no such page."},
+		"/nodes/web-9":         {http.StatusNotFound, "There is no NodeCatalog web-9."},
+		"/resources/File/no":   {http.StatusNotFound, "There is no File/no."},
+		"/nodes?status=Failed": {http.StatusBadRequest, "The parameter &#34;status&#34; is unknown: use q, state."},
+		"/nodes?state=failed":  {http.StatusBadRequest, "state=&#34;failed&#34; is not one of Ready, Applying, Failed, Disabled, Silent."},
+		"/drift?since=5h":      {http.StatusBadRequest, "is not one of 1h, 24h, 168h."},
+		"/updates":             {http.StatusBadRequest, "since must be the version of a page"},
+	} {
+		if code, body := get(t, h, url); code != want.code || !strings.Contains(body, want.text) {
+			t.Errorf("%s: status %d\n%s", url, code, body)
+		}
+	}
+}
+
+func TestOnlyReadingIsPossible(t *testing.T) {
+	t.Parallel()
+
+	h := handler(small())
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/nodes", nil))
+		if w.Code < 400 {
+			t.Errorf("%s: status %d", method, w.Code)
+		}
+	}
+}
+
+func TestPagesShowWhatIsKnownAndWhyItIsOutdated(t *testing.T) {
+	t.Parallel()
+
+	f := small()
+	f.err = errors.New("the server is away")
+	if code, body := get(t, handler(f), "/nodes"); code != http.StatusOK || !strings.Contains(body, "the server is away") || !strings.Contains(body, "web-1") {
+		t.Errorf("outdated: status %d\n%s", code, body)
+	}
+	f.nodes, f.err = nil, live.ErrReading
+	if code, body := get(t, handler(f), "/nodes"); code != http.StatusOK || !strings.Contains(body, "Reading from the cluster") {
+		t.Errorf("while it is read: status %d\n%s", code, body)
+	}
+	f.err = apierrors.NewForbidden(schema.GroupResource{Group: "fettle.dev", Resource: "nodecatalogs"}, "", errors.New("ann cannot list"))
+	for _, url := range []string{"/", "/nodes", "/nodes/web-1", "/drift", "/resources/File/motd"} {
+		f.resources = nil
+		if code, body := get(t, handler(f), url); code != http.StatusForbidden || !strings.Contains(body, "ann cannot list") {
+			t.Errorf("%s without rights: status %d\n%s", url, code, body)
+		}
+	}
+}
+
+func TestPageWaitsForTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+
+	f := small()
+	nodes := f.nodes
+	f.nodes, f.err = nil, live.ErrReading
+	asked := make(chan string)
+	go func() {
+		_, body := get(t, handler(f), "/nodes")
+		asked <- body
+	}()
+	f.change(func(f *fleet) { f.nodes, f.err = nodes, nil })
+	if body := <-asked; !strings.Contains(body, "web-1") {
+		t.Errorf("got %s", body)
+	}
+}
+
+func TestLongTablesHavePages(t *testing.T) {
+	t.Parallel()
+
+	f := small()
+	f.nodes = nil
+	for i := range 250 {
+		f.nodes = append(f.nodes, node("n"+string(rune('a'+i/26))+string(rune('a'+i%26)), metav1.ConditionTrue, v1alpha1.ReasonApplied, ""))
+	}
+	for url, want := range map[string][]string{
+		"/nodes":                    {"1 to 100 of 250", `href="/nodes?page=2"`},
+		"/nodes?page=2&state=Ready": {"101 to 200 of 250", `href="/nodes?page=3&amp;state=Ready"`, `href="/nodes?page=1&amp;state=Ready"`},
+		"/nodes?page=3":             {"201 to 250 of 250"},
+	} {
+		_, body := get(t, handler(f), url)
+		for _, text := range want {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s has no %s", url, text)
+			}
+		}
+		if strings.Count(body, `<th scope="row">`) > 100 {
+			t.Errorf("%s has more than 100 rows", url)
+		}
+	}
+}
+
+func TestChangesAreAnnounced(t *testing.T) {
+	t.Parallel()
+
+	f := small()
+	server := httptest.NewServer(handler(f))
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	lines := make(chan string)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/updates?since=0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer response.Body.Close()
+		for s := bufio.NewScanner(response.Body); s.Scan(); {
+			select {
+			case lines <- s.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for i, want := range []string{": alive", "", "event: change", "data: 1", ""} {
+		if i == 2 {
+			f.change(func(*fleet) {})
+		}
+		if got := <-lines; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

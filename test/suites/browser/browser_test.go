@@ -1,0 +1,161 @@
+package browser_test
+
+import (
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
+	w, browser := newWorld(t), start(t)
+	w.allow(t, "ann", "fettle-viewer")
+	address := w.serve(t, "ann")
+	b := open(t, browser)
+
+	began := time.Now()
+	b.show(address)
+	b.see("5000")
+	t.Logf("with nothing read before: the first content after %.0f ms, the state of all nodes after %s", b.firstContent(), time.Since(began).Round(time.Millisecond))
+	b.show(origin(address))
+	t.Logf("after that: the first content after %.0f ms", b.firstContent())
+
+	t.Run("filters are in the URL", func(t *testing.T) {
+		b.do(chromedp.Click(chromedp.CSS(`nav a[href="/nodes"]`)))
+		b.see("1 to 100 of 5000")
+		b.do(chromedp.SendKeys(chromedp.CSS("#q"), "4901"))
+		b.see("1 to 1 of 1")
+		if got := evaluate[string](b, "location.pathname + location.search"); got != "/nodes?q=4901" {
+			t.Errorf("the URL is %s", got)
+		}
+		if got := evaluate[string](b, "document.activeElement.id + ' ' + document.activeElement.value"); got != "q 4901" {
+			t.Errorf("the focus is on %q", got)
+		}
+		b.show(origin(address) + "/nodes?state=Failed")
+		b.see("1 to 50 of 50")
+		b.show(origin(address) + "/resources?q=file-499")
+		b.see("File/file-499")
+		b.see("1 to 1 of 1")
+	})
+
+	t.Run("changes appear at once", func(t *testing.T) {
+		b.show(origin(address) + "/nodes/node-0004")
+		b.see("500 of 500 in sync")
+		var c v1alpha1.NodeCatalog
+		if err := w.admin.Get(t.Context(), client.ObjectKey{Name: "node-0004"}, &c); err != nil {
+			t.Fatal(err)
+		}
+		c.Status = status(1)
+		if err := w.admin.Status().Update(t.Context(), &c); err != nil {
+			t.Fatal(err)
+		}
+		b.see("no space left on device")
+	})
+
+	t.Run("the keyboard is enough", func(t *testing.T) {
+		b.show(origin(address) + "/nodes")
+		b.see("1 to 100 of 5000")
+		var reached []string
+		for range 7 {
+			b.do(chromedp.KeyEvent(kb.Tab))
+			reached = append(reached, evaluate[string](b, "document.activeElement.innerText.split('\\n')[0] || document.activeElement.id"))
+		}
+		want := []string{"Skip to the content", "Fleet", "Nodes", "Resources", "Drift", "q", "all"}
+		if diff := cmp.Diff(want, reached); diff != "" {
+			t.Error(diff)
+		}
+	})
+
+	t.Run("each part has a name for screen readers", func(t *testing.T) {
+		for _, path := range []string{"/", "/nodes", "/nodes/node-0001", "/resources", "/resources/File/file-001", "/drift"} {
+			b.show(origin(address) + path)
+			b.see("As of")
+			for what, expression := range map[string]string{
+				"tables without caption":        `document.querySelectorAll("table:not(:has(caption))").length`,
+				"heads of columns without role": `document.querySelectorAll("thead th:not([scope])").length`,
+				"inputs without label":          `[...document.querySelectorAll("input, select")].filter((e) => e.labels.length === 0).length`,
+				"headings of the first level":   `document.querySelectorAll("h1").length - 1`,
+				"ids that occur twice":          `(() => { const ids = [...document.querySelectorAll("[id]")].map((e) => e.id); return ids.length - new Set(ids).size })()`,
+			} {
+				if n := evaluate[int](b, expression); n != 0 {
+					t.Errorf("%s: %d %s", path, n, what)
+				}
+			}
+		}
+	})
+
+	t.Run("dark and light", func(t *testing.T) {
+		background := func(scheme string) string {
+			b.prefer(scheme)
+			return evaluate[string](b, "getComputedStyle(document.body).backgroundColor")
+		}
+		if light, dark := background("light"), background("dark"); light != "rgb(255, 255, 255)" || dark == light {
+			t.Errorf("the background is %s, or %s", light, dark)
+		}
+	})
+
+	t.Run("nothing is asked of others", func(t *testing.T) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Sorted(maps.Keys(b.hosts)); !slices.Equal(got, []string{u.Host}) {
+			t.Errorf("it asked %q", got)
+		}
+	})
+
+	t.Run("no one else is let in", func(t *testing.T) {
+		other := open(t, browser)
+		other.show(origin(address) + "/nodes")
+		other.see("open the address that the command printed")
+		w.allow(t, "eve", "system:discovery")
+		other.show(w.serve(t, "eve"))
+		other.see("Access denied")
+		other.see(`User "eve" cannot list resource "nodecatalogs"`)
+		if shown := evaluate[string](other, "document.body.innerText"); strings.Contains(shown, "node-0") {
+			t.Errorf("it shows\n%s", shown)
+		}
+	})
+
+	t.Run("its pictures are in the docs", func(t *testing.T) {
+		if os.Getenv("FETTLE_GOLDEN") != "write" {
+			return
+		}
+		b.show(address)
+		for file, scene := range map[string]struct{ path, scheme, text string }{
+			"fleet":      {"/", "light", "Problems"},
+			"fleet-dark": {"/", "dark", "Problems"},
+			"node":       {"/nodes/node-0001", "light", "no space left"},
+		} {
+			b.prefer(scene.scheme)
+			b.show(origin(address) + scene.path)
+			b.see(scene.text)
+			png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join("../../../docs/images", file+".png"), png, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// origin returns an address without the token.
+func origin(address string) string {
+	before, _, _ := strings.Cut(address, "/?")
+	return before
+}

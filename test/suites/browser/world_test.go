@@ -1,0 +1,147 @@
+package browser_test
+
+import (
+	"bufio"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+)
+
+// The size of the fleet.
+const (
+	nodes     = 5000
+	resources = 500
+)
+
+// A world is a cluster with a fleet, and the programs that a user has.
+type world struct {
+	cfg    *rest.Config
+	admin  client.Client
+	fettle string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	cfg, _ := controlplane.Start(t)
+	controlplane.Install(t, cfg)
+	cfg.QPS = -1
+	w := &world{cfg: cfg, admin: controlplane.Admin(t, cfg), fettle: filepath.Join(t.TempDir(), "fettle")}
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", w.fettle, "../../../cmd/fettle").CombinedOutput(); err != nil {
+		t.Fatalf("cannot build fettle: %v\n%s", err, out)
+	}
+	w.fill(t)
+	return w
+}
+
+// fill creates the fleet: of every hundred nodes, one has failed and one has drifted.
+func (w *world) fill(t *testing.T) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(16)
+	create := func(o client.Object, withStatus func()) {
+		group.Go(func() error {
+			if err := w.admin.Create(ctx, o); err != nil || withStatus == nil {
+				return err
+			}
+			withStatus()
+			return w.admin.Status().Update(ctx, o)
+		})
+	}
+	for i := range nodes {
+		name := fmt.Sprintf("node-%04d", i)
+		c := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		create(c, func() { c.Status = status(i) })
+		if i < 10 {
+			create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil)
+		}
+	}
+	for i := range resources {
+		f := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("file-%03d", i)}}
+		f.Spec.NodeSelector, f.Spec.Path = &metav1.LabelSelector{}, fmt.Sprintf("/etc/file-%03d", i)
+		create(f, func() {
+			f.Status.ObservedGeneration = 1
+			f.Status.Nodes = &v1alpha1.NodeCounts{Selected: nodes, InSync: nodes}
+			f.Status.Conditions = []metav1.Condition{condition(metav1.ConditionTrue, v1alpha1.ReasonApplied, "")}
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func condition(is metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: v1alpha1.ConditionReady, Status: is, Reason: reason, Message: message, LastTransitionTime: metav1.Now()}
+}
+
+func status(i int) v1alpha1.NodeCatalogStatus {
+	s := v1alpha1.NodeCatalogStatus{
+		ObservedGeneration: 1, AppliedGeneration: 1, AgentVersion: "1.0.0",
+		LastRun:    &v1alpha1.LastRun{Started: metav1.Now(), Duration: "0.021s", Trigger: v1alpha1.TriggerInterval},
+		Counts:     &v1alpha1.RunCounts{Total: resources, InSync: resources},
+		Conditions: []metav1.Condition{condition(metav1.ConditionTrue, v1alpha1.ReasonApplied, "")},
+	}
+	switch i % 100 {
+	case 1:
+		s.Counts.InSync, s.Counts.Failed = resources-1, 1
+		s.Resources = []v1alpha1.ResourceReport{{Ref: "File/file-001", State: v1alpha1.StateFailed, Message: "cannot write /etc/file-001: no space left on device"}}
+		s.Conditions = []metav1.Condition{condition(metav1.ConditionFalse, v1alpha1.ReasonResourcesFailed, "1 of 500 resources failed: File/file-001")}
+	case 2:
+		s.Drift = []v1alpha1.DriftRecord{{
+			Ref: "File/file-002", FirstSeen: metav1.NewTime(time.Now().Add(-5 * time.Hour)), LastSeen: metav1.NewTime(time.Now().Add(-time.Hour)),
+			Count: 3, Corrected: true, Properties: []string{"content", "mode"},
+		}}
+	}
+	return s
+}
+
+// allow gives a user a cluster role.
+func (w *world) allow(t *testing.T, user, role string) {
+	t.Helper()
+	err := w.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serve runs fettle fleet ui as a user, and returns the address that it prints.
+func (w *world) serve(t *testing.T, user string) string {
+	t.Helper()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := controlplane.WriteKubeconfig(kubeconfig, w.cfg, user); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), w.fettle, "fleet", "ui", "--kubeconfig", kubeconfig)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(strings.TrimPrefix(line, "Open "))
+}
