@@ -55,8 +55,15 @@ func (b busyHost) idle(ctx context.Context, work func()) {
 	<-done
 }
 
-// An Aside manages resources while a command of others runs that have no path to them in either direction. It is valid
-// until the Idle that it was passed to returns.
+// pause lets urgent resources be managed before the turn of the next one.
+func (r *run) pause(ctx context.Context) {
+	if r.Idle != nil {
+		r.Idle(ctx, nil, Aside{run: r})
+	}
+}
+
+// An Aside manages resources between two others, or while a command of others runs that have no path to them in either
+// direction. It is valid until the Idle that it was passed to returns.
 type Aside struct {
 	run  *run
 	busy []*entry
@@ -131,13 +138,28 @@ func (a Aside) areManaged(nodes []int) bool {
 // notify is refreshed in its turn or, if that has been, by the next run. The error is one of the store.
 func (a Aside) Run(ctx context.Context, selected map[resource.Ref]bool) (report.Report, error) {
 	t := a.run.Transaction
-	t.Idle, t.Before, t.Refused, t.partial = nil, nil, nil, true
+	t.Idle, t.Before, t.Refused = nil, nil, nil
 	t.Withheld = a.run.unknownResources()
-	t.Store = asideStore{a.run.Store}
-	t.Selected = func(i resource.Item) bool { return i.Deletes == nil && selected[i.Ref] }
+	t.Only = selected
+	t.Selected = func(i resource.Item) bool { return selected[i.Ref] } // what comes after them has its turn in the run
 	result, err := t.Run(ctx, a.run.items)
+	a.run.readAfter(result)
 	a.run.notifyAfter(result)
 	return result, err
+}
+
+// readAfter makes the run read again what an aside has changed, and what comes after that.
+func (r *run) readAfter(aside report.Report) {
+	changed := aside.Changed()
+	if len(changed) == 0 {
+		return
+	}
+	r.beforeWrite()
+	for _, e := range r.entries {
+		if slices.Contains(changed, e.Ref) {
+			e.readAt, e.writtenAt = 0, r.writes
+		}
+	}
 }
 
 // notifyAfter passes the events of an aside on to resources that have not had their turn. Their refreshes are on disk.
@@ -156,9 +178,3 @@ func (r *run) notifyAfter(aside report.Report) {
 		}
 	}
 }
-
-// asideStore is the store of an aside, which knows nothing of what the rest of the run has generated.
-type asideStore struct{ Store }
-
-// Retain does nothing.
-func (asideStore) Retain(func(resource.Ref) bool) {}

@@ -28,7 +28,7 @@ func (r *run) conclude(e *entry) {
 	if !e.began.IsZero() {
 		e.report.Duration = report.Duration(r.Now().Sub(e.began))
 	}
-	e.report.Left = e.report.Left || r.partial && e.situation.Unselected
+	e.report.Left = e.report.Left || r.isPartial() && e.situation.Unselected
 	e.setLevels()
 	r.notifyDependents(e)
 }

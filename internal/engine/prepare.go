@@ -119,6 +119,7 @@ func (r *run) prepare(ctx context.Context, e *entry) (wait bool) {
 		s.Stopped = context.Cause(ctx)
 		r.stopped = s.Stopped
 	}
+	r.includeAfterChange(e)
 	r.checkSchedule(e)
 	s.FailedDeps = nil
 	for _, n := range r.plan.Before[e.node] {
@@ -138,6 +139,16 @@ func (r *run) prepare(ctx context.Context, e *entry) (wait bool) {
 		r.noteAnyAppliedFirst(e)
 	}
 	return !r.final
+}
+
+// includeAfterChange includes a resource in a partial run that has changed one before it. One whose provider has to be asked
+// before the run waits for a whole run.
+func (r *run) includeAfterChange(e *entry) {
+	if !r.isPartial() || r.Selected != nil && !r.Selected(e.Item) || e.Resource == nil || e.Resource.Traits().PreRunCheck {
+		return
+	}
+	changed := slices.ContainsFunc(r.plan.Before[e.node], func(n int) bool { return r.entries[n].changed() })
+	e.situation.Unselected = e.situation.Unselected && !changed
 }
 
 // choose looks for a provider until there is one, but only once between two writes.

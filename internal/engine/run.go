@@ -61,7 +61,7 @@ func newRun(t Transaction, items []resource.Item) *run {
 		e := &entry{Item: item, node: i, thing: item.Thing()}
 		e.report.Ref = report.Ref(item.Ref)
 		e.situation = decide.Situation{
-			Unselected: t.Selected != nil && !t.Selected(item),
+			Unselected: !t.includes(item),
 			Cycle:      r.plan.Cycles[i],
 
 			Unscheduled: item.Postponed,
@@ -85,7 +85,7 @@ func newRun(t Transaction, items []resource.Item) *run {
 // emit reports a resource that has ended.
 func (r *run) emit(res report.ResourceReport) {
 	r.reports = append(r.reports, res)
-	if r.Observe != nil && !(r.partial && res.Left) {
+	if r.Observe != nil && !(r.isPartial() && res.Left) {
 		r.Observe(res)
 	}
 }
@@ -203,9 +203,9 @@ func (r *run) writerFor(e *entry, job host.Job) resource.Writer {
 	return c.Writer(r.busyHost(e))
 }
 
-// save forgets things that no resource manages, except in noop, and saves the state.
+// save forgets things that no resource manages, except in noop and after a partial run, and saves the state.
 func (r *run) save() error {
-	if !r.Noop {
+	if !r.Noop && !r.isPartial() {
 		r.Store.Retain(r.thingsToKeep())
 	}
 	if err := r.Store.Commit(); err != nil {

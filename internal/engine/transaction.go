@@ -39,6 +39,10 @@ type Transaction struct {
 	// Selected limits the run; nil selects all resources. Other resources are reported as skipped,
 	// but do not block their dependents.
 	Selected func(resource.Item) bool
+	// Only makes the run a partial one: of the selected resources, it handles these, and those that come directly after one
+	// that it changes. All others are Left in its report. It removes nothing that left the catalog, and forgets
+	// nothing. nil handles all selected resources.
+	Only map[resource.Ref]bool
 	// Before has the durations of steps before the run, for the report: [report.FactGeneration] and
 	// [report.ConfigRetrieval]. Optional.
 	Before map[string]time.Duration
@@ -65,11 +69,10 @@ type Transaction struct {
 	// Optional.
 	Observe func(report.ResourceReport)
 	// Idle is called, from the run's goroutine, while a Detached command of a resource runs. It should return soon after
-	// done is closed, and may meanwhile manage other resources. Optional.
+	// done is closed, and may meanwhile manage other resources. It is also called before each resource has its turn, with
+	// a nil done, and should then return at once or manage what is urgent. Optional.
 	Idle func(ctx context.Context, done <-chan struct{}, aside Aside)
 	Now  func() time.Time
-
-	partial bool // it is the run of an Aside
 }
 
 // Run applies items once. When ctx ends, the run finishes the current resource, skips the others
@@ -82,16 +85,11 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 	if t.isPlan() {
 		t.Noop, t.Store = true, unchanged{from: t.Store}
 	}
-	catalog := claims.Catalog{OwnerUID: t.OwnerUID, Items: items, Unknown: t.unknownResources(), Kinds: t.Kinds, Noop: t.Noop}
-	catalog.UpdatePolicies(t.Store)
-	if deletions := catalog.Deletions(t.Store); len(deletions) > 0 {
-		items = slices.Concat(items, deletions)
-	}
-	r := newRun(t, items)
-	r.items = catalog.Items
+	r := newRun(t, slices.Concat(items, t.deletions(items)))
+	r.items = items
 	rep := report.Report{
 		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Host: t.HostName,
-		Noop: t.Noop, Started: t.Now(), CatalogDigest: t.Digest,
+		Noop: t.Noop, Partial: t.isPartial(), Started: t.Now(), CatalogDigest: t.Digest,
 	}
 	for _, refused := range t.Refused {
 		r.emit(refused)
@@ -103,6 +101,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 	for {
 		n, ok := r.queue.Pop()
 		if ok {
+			r.pause(ctx)
 			r.step(ctx, r.entries[n])
 		} else if !r.retryDeferred() {
 			break
@@ -120,6 +119,24 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 		rep.Fail("the run was stopped before its end" + decide.StopReason(r.stopped))
 	}
 	return rep, r.save()
+}
+
+// deletions updates the policies of claims, and returns items for what left the catalog.
+func (t Transaction) deletions(items []resource.Item) []resource.Item {
+	if t.isPartial() {
+		return nil
+	}
+	catalog := claims.Catalog{OwnerUID: t.OwnerUID, Items: items, Unknown: t.unknownResources(), Kinds: t.Kinds, Noop: t.Noop}
+	catalog.UpdatePolicies(t.Store)
+	return catalog.Deletions(t.Store)
+}
+
+// isPartial reports whether the run handles only some resources of the catalog.
+func (t Transaction) isPartial() bool { return t.Only != nil }
+
+// includes reports whether a run handles a resource, whatever it changes before.
+func (t Transaction) includes(i resource.Item) bool {
+	return (t.Selected == nil || t.Selected(i)) && (t.Only == nil || t.Only[i.Ref])
 }
 
 // isPlan reports whether the run has no host to change.

@@ -34,6 +34,9 @@ func (o Options) isTold(result report.Report) bool {
 	if !result.Quiet() {
 		return false
 	}
+	if result.Partial { // it says nothing of the resources that the saved report may be about
+		return true
+	}
 	raw, err := state.Report(o.Dir)
 	if err != nil {
 		return false

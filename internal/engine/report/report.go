@@ -53,8 +53,11 @@ type Report struct {
 	Host       string `json:"host"`
 	Status     string `json:"status"` // unchanged, changed or failed
 	// Message is the reason why the run as a whole failed, if it is not that of a single resource.
-	Message          string    `json:"message,omitempty"`
-	Noop             bool      `json:"noop"`
+	Message string `json:"message,omitempty"`
+	Noop    bool   `json:"noop"`
+	// Partial means that the run handled only resources that had drifted, and those after them. The counts are theirs, and
+	// all others are Left.
+	Partial          bool      `json:"partial,omitempty"`
 	CorrectiveChange bool      `json:"correctiveChange"`
 	Started          time.Time `json:"started"`
 	Duration         Duration  `json:"duration"`
@@ -101,8 +104,8 @@ type ResourceReport struct {
 	Author *host.Author `json:"author,omitempty"`
 	// OutOfSync means that a property was out of sync when it was read.
 	OutOfSync bool `json:"-"`
-	// Left means that its schedule excluded it from this run after an earlier run had checked it:
-	// its state is that of the earlier run.
+	// Left means that its schedule excluded it from this run after an earlier run had checked it, or that a
+	// partial run did not handle it: its state is that of the earlier run.
 	Left bool `json:"-"`
 }
 
@@ -239,6 +242,9 @@ func (r *Report) Fail(message string) { r.Status, r.Message = "failed", message 
 func (r *Report) Complete(before map[string]time.Duration) {
 	r.Status = "unchanged"
 	for _, res := range r.Resources {
+		if r.Partial && res.Left {
+			continue
+		}
 		r.Counts.Add(res)
 		r.CorrectiveChange = r.CorrectiveChange || res.State == Changed && res.Corrective()
 	}
