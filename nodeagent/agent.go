@@ -69,10 +69,12 @@ type Agent struct {
 	// status is to be published; lastInput is the input that last changed it.
 	status    v1alpha1.NodeCatalogStatus
 	lastInput *status.Input
-	// known are the facts of the last run; nil before it.
+	// known are the facts of the last run that gathered them; nil before it.
 	known resource.Facts
 	// noticed is when a change on the host was first noticed since the last run began; zero if none was.
 	noticed time.Time
+	quick   quick
+	urgent  urgent
 	// started means that a run has finished since the agent started.
 	started bool
 }
@@ -173,7 +175,7 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // step waits for the next event and handles it.
 func (a *Agent) step(ctx context.Context) {
-	timer := a.Clock.NewTimer(a.schedule.Wait(a.Clock.Now(), a.lookout.Due()))
+	timer := a.Clock.NewTimer(a.schedule.Wait(a.Clock.Now(), earliest(a.lookout.Due(), a.lookout.DueAside(a.quick.can))))
 	defer timer.Stop()
 	a.watchdog.idle()
 	select {
@@ -195,11 +197,21 @@ func (a *Agent) step(ctx context.Context) {
 		a.markBusy()
 		a.onDisabled(ctx)
 	case <-a.lookout.Ready():
-		a.notice()
-		a.lookout.See(a.Clock.Now())
+		a.markBusy()
+		a.onChange(ctx)
 	case <-timer.C():
 		a.markBusy()
 		a.onTimer(ctx)
+	}
+}
+
+// onChange records changes on the host, and corrects drift that does not have to wait.
+func (a *Agent) onChange(ctx context.Context) {
+	a.notice()
+	now := a.Clock.Now()
+	a.lookout.See(now)
+	if isDue(a.lookout.DueAside(a.quick.can), now) {
+		a.correctQuickly(ctx)
 	}
 }
 
@@ -214,8 +226,10 @@ func (a *Agent) onTimer(ctx context.Context) {
 		}
 	case a.schedule.ChangeDue(now):
 		a.startChange(ctx)
-	case a.driftDue(now):
+	case isDue(a.lookout.Due(), now):
 		a.run(ctx, v1alpha1.TriggerDrift)
+	case isDue(a.lookout.DueAside(a.quick.can), now):
+		a.correctQuickly(ctx)
 	case a.schedule.RetryDue(now):
 		a.retry(ctx)
 	}
@@ -229,11 +243,6 @@ func (a *Agent) retry(ctx context.Context) {
 		return
 	}
 	a.publishStatus()
-}
-
-func (a *Agent) driftDue(now time.Time) bool {
-	due := a.lookout.Due()
-	return !due.IsZero() && !now.Before(due)
 }
 
 // request makes a request in the background. The agent's goroutine then takes the function that the request returns from

@@ -49,6 +49,9 @@ func TestAgent(t *testing.T) {
 		"is ready once it knows that there is nothing to run":           isReadyWithoutCatalog,
 		"keeps the since field when it restarts without the API server": keepsStatus,
 		"corrects drift as it happens, once":                            correctsAsItHappens,
+		"corrects a file at once, and what it notifies":                 correctsAtOnce,
+		"backs off from another writer and reports the contest":         reportsContest,
+		"corrects nothing apart from runs with commands around them":    correctsWithCommands,
 		"watches its host as soon as it can":                            watchesLater,
 		"names the author of drift":                                     namesAuthor,
 		"reports at once that runs are disabled or enabled":             noticesDisabled,
@@ -131,6 +134,7 @@ func publishesFacts(t *testing.T, m *machine) {
 }
 
 func correctsDrift(t *testing.T, m *machine) {
+	m.unwatchable.Store(true)
 	m.start()
 	before := m.applied(m.should(fileEntry("motd", "good\n"), fileEntry("other", "x\n")))
 	m.file("motd").write("bad\n")
@@ -260,8 +264,11 @@ func honoursNoop(t *testing.T, m *machine) {
 	entries := []v1alpha1.CatalogEntry{fileEntry("motd", "good\n")}
 	first := m.should(entries...)
 	m.applied(first)
+	m.stop()
 	m.file("motd").write("bad\n")
-	nc := m.applied(m.spec(v1alpha1.NodeCatalogSpec{Catalogs: first.Spec.Catalogs, Noop: true}))
+	next := m.spec(v1alpha1.NodeCatalogSpec{Catalogs: first.Spec.Catalogs, Noop: true})
+	m.start()
+	nc := m.applied(next)
 	m.Expect(m.file("motd").text()).To(Equal("bad\n"))
 	if diff := cmp.Diff(&v1alpha1.RunCounts{Total: 1, OutOfSync: 1, Noop: 1}, nc.Status.Counts); diff != "" {
 		t.Error(diff)

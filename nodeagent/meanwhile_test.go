@@ -84,8 +84,7 @@ func correctsMeanwhile(t *testing.T, m *machine) {
 	})
 }
 
-// A command that begins a run does not delay the correction of what drifted before the run: while the agent was away, or as
-// the cause of the run.
+// A command that begins a run does not delay the correction of what drifted before the run, while the agent was away.
 func correctsEarlierDrift(t *testing.T, m *machine) {
 	m.installDebian()
 	path := func(name string) string { return filepath.Join(m.root, name) }
@@ -100,24 +99,6 @@ func correctsEarlierDrift(t *testing.T, m *machine) {
 	m.applied(m.should(long, after, fileEntry("free", "good\n"), fileEntry("other", "good\n")))
 	m.stop()
 
-	corrected := func(why string) {
-		t.Helper()
-		m.passes(why+" runs the command", func(g Gomega) { g.Expect(path("running")).To(BeAnExistingFile()) })
-		m.Eventually(func(g Gomega) {
-			m.clock.Step(50 * time.Millisecond)
-			g.Expect(m.file("free").text()).To(Equal("good\n"))
-		}).WithTimeout(limit).WithPolling(20*time.Millisecond).Should(Succeed(), why)
-		m.soon("the correction is reported", func(g Gomega) {
-			s := m.object().Status
-			g.Expect(s.LastRun.Trigger).To(Equal(v1alpha1.TriggerDrift))
-			g.Expect(slices.ContainsFunc(s.Resources, func(r v1alpha1.ResourceReport) bool { return r.Ref == "File/free" && r.Corrective })).To(BeTrue(), "%+v", s.Resources)
-		})
-		m.Expect(path("running")).To(BeAnExistingFile())
-		m.Expect(m.file("after").text()).To(Equal("bad\n"))
-		must(t, os.Remove(path("begin")))
-		must(t, os.WriteFile(path("end"), nil, 0o644))
-		m.passes("the rest follows", func(g Gomega) { g.Expect(m.file("after").text()).To(Equal("good\n")) })
-	}
 	must(t, os.WriteFile(path("begin"), nil, 0o644))
 	m.file("free").write("bad\n")
 	m.file("after").write("bad\n")
@@ -125,12 +106,20 @@ func correctsEarlierDrift(t *testing.T, m *machine) {
 	m.start()
 	m.passes("the start runs the command", func(g Gomega) { g.Expect(path("running")).To(BeAnExistingFile()) })
 	release()
-	corrected("the start")
-
-	must(t, os.WriteFile(path("begin"), nil, 0o644))
-	m.file("after").write("bad\n")
-	m.file("free").write("bad\n")
-	corrected("the drift itself")
+	m.Eventually(func(g Gomega) {
+		m.clock.Step(50 * time.Millisecond)
+		g.Expect(m.file("free").text()).To(Equal("good\n"))
+	}).WithTimeout(limit).WithPolling(20*time.Millisecond).Should(Succeed(), "the drift is corrected")
+	m.soon("the correction is reported", func(g Gomega) {
+		s := m.object().Status
+		g.Expect(s.LastRun.Trigger).To(Equal(v1alpha1.TriggerDrift))
+		g.Expect(slices.ContainsFunc(s.Resources, func(r v1alpha1.ResourceReport) bool { return r.Ref == "File/free" && r.Corrective })).To(BeTrue(), "%+v", s.Resources)
+	})
+	m.Expect(path("running")).To(BeAnExistingFile())
+	m.Expect(m.file("after").text()).To(Equal("bad\n"))
+	must(t, os.Remove(path("begin")))
+	must(t, os.WriteFile(path("end"), nil, 0o644))
+	m.passes("the rest follows", func(g Gomega) { g.Expect(m.file("after").text()).To(Equal("good\n")) })
 }
 
 // A write of the status that begins while a run looks for earlier commands outlives that run. It begins there if the

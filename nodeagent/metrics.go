@@ -63,7 +63,7 @@ func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 		runs.WithLabelValues(s.Report.Status).Inc()
 		duration.WithLabelValues(string(s.Trigger)).Observe(time.Duration(s.Report.Duration).Seconds())
 		last.Set(started)
-		if s.Report.Status != "failed" {
+		if s.Report.Status != "failed" && !s.Report.Partial {
 			success.Set(started)
 		}
 		if digest != s.Report.CatalogDigest {
@@ -74,6 +74,9 @@ func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 			changes.WithLabelValues(cause).Add(float64(n))
 		}
 		failures.Add(float64(s.Report.Counts.Failed))
+		if s.Report.Partial { // it says nothing of the other resources
+			return
+		}
 		for state, n := range byState(s.Report.Counts) {
 			resources.WithLabelValues(string(state)).Set(float64(n))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/report"
@@ -16,15 +17,14 @@ import (
 // run runs the target and updates the status.
 func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	before := a.failure
-	a.failure = nil
+	a.failure, a.quick, a.urgent = nil, quick{}, urgent{}
 	noticed := a.takeNoticed()
 	a.schedule.Ran(a.Clock.Now())
 	a.rotateKeys()
 	if err := a.watchHost(); err != nil {
 		a.Log.Debug("the host cannot be watched", "error", err)
 	}
-	is := a.facts(ctx)
-	a.known = is
+	is := a.factsFor(ctx, trigger)
 	if a.target == nil {
 		a.ready.succeeded() // there is nothing to run
 		a.updateStatus(is, nil)
@@ -33,21 +33,39 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	if !a.started {
 		trigger = v1alpha1.TriggerStart
 	}
-	result, err := a.runner.run(ctx, a.target, is, a.status.Resources, a.acts())
+	result, err := a.runner.run(ctx, task{Target: a.target, facts: is, prev: a.status.Resources, acts: a.acts()})
 	result.CachedCatalogStatus = a.cachedCatalogStatus()
 	if ctx.Err() != nil {
 		return // the run was interrupted: the next start repeats it
 	}
 	a.schedule.Ran(a.Clock.Now())
-	a.Ran(RunSummary{Trigger: trigger, Report: result, Err: err, Noticed: noticed, Ended: a.Clock.Now()})
 	if err != nil {
+		a.Ran(RunSummary{Trigger: trigger, Report: result, Err: err, Noticed: noticed, Ended: a.Clock.Now()})
 		a.onRunError(is, err, before)
 		return
 	}
-	a.logRun(trigger, result)
 	a.started = true
 	a.ready.succeeded()
-	a.updateStatus(is, &status.Run{Report: result, Generation: a.target.Generation, Trigger: trigger, Withheld: a.target.Spec.Withheld})
+	a.quick = a.quickAfter(result)
+	a.report(is, outcome{trigger, result, noticed})
+}
+
+// An outcome is that of a finished run, or of an aside. noticed is when a change on the host was first noticed before it.
+type outcome struct {
+	trigger v1alpha1.RunTrigger
+	result  report.Report
+	noticed time.Time
+}
+
+// report reports an outcome.
+func (a *Agent) report(is resource.Facts, o outcome) {
+	now := a.Clock.Now()
+	a.lookout.Corrected(now, o.result.Corrected())
+	a.Ran(RunSummary{Trigger: o.trigger, Report: o.result, Noticed: o.noticed, Ended: now})
+	a.logRun(o.trigger, o.result)
+	a.updateStatus(is, &status.Run{
+		Report: o.result, Generation: a.target.Generation, Trigger: o.trigger, Withheld: a.target.Spec.Withheld, Contended: a.lookout.Contended(now),
+	})
 }
 
 // acts reports whether the agent is the one to act for the resources of Remote types in the target: the fence is open, and the target
@@ -62,6 +80,15 @@ func (a *Agent) rotateKeys() {
 		applied = a.target.Entries
 	}
 	a.keys.Rotate(a.object, applied)
+}
+
+// factsFor returns the facts of the host for a run. Drift is corrected with those of the last other run: gathering may run
+// programs of the host's administrator.
+func (a *Agent) factsFor(ctx context.Context, trigger v1alpha1.RunTrigger) resource.Facts {
+	if trigger != v1alpha1.TriggerDrift || a.known == nil {
+		a.known = a.facts(ctx)
+	}
+	return a.known
 }
 
 // facts gathers the facts of the host.

@@ -42,37 +42,68 @@ type runner struct {
 	idle func(ctx context.Context, done <-chan struct{}, aside engine.Aside)
 }
 
-// run runs a target once. It locks the host only during the run, so that administrators can run Fettle between runs.
+// A task is what a runner runs.
+type task struct {
+	*catalogs.Target
+	facts resource.Facts
+	prev  []v1alpha1.ResourceReport // the status before
+	acts  bool                      // the agent is the one to act for resources of Remote types; others are postponed
+	// only are the resources to handle, and settled those to which their changes may lead; nil are all. See
+	// [engine.Transaction].Only.
+	only, settled map[resource.Ref]bool
+}
+
+// hasCommands reports whether commands run before or after the runs of a target.
+func (r *runner) hasCommands(t *catalogs.Target) bool {
+	return !t.Spec.Noop && len(r.control.Before)+len(r.control.After) > 0
+}
+
+// run runs a task once. It locks the host only during the run, so that administrators can run Fettle between runs.
 // The error is a *state.LockedError if another run is in progress. An error means that the run did not start or that
 // its state was not saved.
-// Only with acts, it manages resources of Remote types.
-func (r *runner) run(ctx context.Context, t *catalogs.Target, facts resource.Facts, prev []v1alpha1.ResourceReport, acts bool) (report.Report, error) {
+func (r *runner) run(ctx context.Context, t task) (report.Report, error) {
 	around := r.control
-	if t.Spec.Noop {
+	if !r.hasCommands(t.Target) {
 		around.Before, around.After = nil, nil
 	}
 	return hostrun.Run(ctx, around, func(ctx context.Context, store engine.Store) (report.Report, error) {
-		kinds := r.kindsOf(t, store)
-		items, isNews := catalog.Items(t.Entries, kinds, r.open), status.NewsSince(prev)
-		if !acts {
+		kinds := r.kindsOf(t.Target, store)
+		items := catalog.Items(t.Entries, kinds, r.open)
+		if !t.acts {
 			postponeRemote(items, t.Types)
 		}
-		r.explainProviders(ctx, items, kinds, facts)
-		r.warnUnwatched(r.lookout.Begin(r.now(), items, facts))
-		result, err := engine.Transaction{
-			Host: around.Host, Bucket: r.bucket, Facts: facts, Kinds: kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
-			Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: string(t.UID),
-			Observe: func(res report.ResourceReport) {
-				res.Attribute(r.lookout.Author)
-				r.logResource(res, isNews(res))
-			},
-			Idle: r.idle,
-		}.Run(ctx, items)
+		transaction := r.transaction(ctx, t, kinds, store)
+		if t.only != nil {
+			result, err := transaction.Run(ctx, items)
+			result.Attribute(r.lookout.Author)
+			r.warnUnwatched(r.lookout.EndAside(r.now(), result.Changed()))
+			return result, err
+		}
+		r.explainProviders(ctx, items, kinds, t.facts)
+		r.warnUnwatched(r.lookout.Begin(r.now(), items, t.facts))
+		result, err := transaction.Run(ctx, items)
 		result.Attribute(r.lookout.Author)
 		r.warnUnwatched(r.lookout.End(r.now(), items, result.Changed()))
 		r.types.Retain(claimedKinds(store))
 		return result, err
 	})
+}
+
+func (r *runner) transaction(ctx context.Context, t task, kinds []resource.Kind, store engine.Store) engine.Transaction {
+	isNews := status.NewsSince(t.prev)
+	transaction := engine.Transaction{
+		Host: r.control.Host, Bucket: r.bucket, Facts: t.facts, Kinds: kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
+		Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: string(t.UID), Only: t.only,
+		Observe: func(res report.ResourceReport) {
+			res.Attribute(r.lookout.Author)
+			r.logResource(res, isNews(res))
+		},
+		Idle: r.idle,
+	}
+	if t.settled != nil {
+		transaction.Selected = func(i resource.Item) bool { return t.settled[i.Ref] }
+	}
+	return transaction
 }
 
 // kindsOf returns the built-in kinds, those of the target's types, and those of former types whose things are still to be

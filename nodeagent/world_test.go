@@ -58,15 +58,16 @@ func newWorld(t *testing.T, cfg *rest.Config) *world {
 // server.
 type machine struct {
 	*WithT
-	t     *testing.T
-	w     *world
-	name  string
-	root  string
-	clock *clocktesting.FakeClock
-	door  *door
-	cfg   *rest.Config
-	runs  atomic.Int32
-	ran   func() // called by the agent after each run
+	t       *testing.T
+	w       *world
+	name    string
+	root    string
+	clock   *clocktesting.FakeClock
+	door    *door
+	cfg     *rest.Config
+	runs    atomic.Int32 // of everything
+	partial atomic.Int32
+	ran     func() // called by the agent after each run
 
 	metrics *prometheus.Registry
 	measure func(nodeagent.RunSummary)
@@ -132,7 +133,15 @@ func (m *machine) start() {
 	agent, err := nodeagent.New(nodeagent.Config{
 		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: limitedHost{h, &m.unwatchable}, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(), StateDir: m.stateDir(), HostStateDir: state.DefaultDir,
 		Interval: interval, Splay: time.Minute, Spread: m.spread, KeyAge: m.keyAge, Watch: true, Limit: m.limit, Before: m.before, After: m.after, Log: logger(&m.logs, m.level), Clock: m.clock, Random: func() float64 { return m.luck },
-		Ran: func(s nodeagent.RunSummary) { m.measure(s); m.runs.Add(1); m.ran() },
+		Ran: func(s nodeagent.RunSummary) {
+			m.measure(s)
+			if s.Report.Partial {
+				m.partial.Add(1)
+			} else {
+				m.runs.Add(1)
+			}
+			m.ran()
+		},
 	})
 	must(m.t, err)
 	m.agent = agent

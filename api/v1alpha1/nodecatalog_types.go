@@ -170,6 +170,10 @@ type DriftRecord struct {
 	// corrected is whether the last drift was corrected. It is false if it was only reported, or if the
 	// correction failed.
 	Corrected bool `json:"corrected"`
+	// contended is true while something else changes the resource again and again, against its corrections, which are
+	// then made less and less often.
+	// +optional
+	Contended bool `json:"contended,omitempty"`
 	// properties that had drifted last.
 	// +optional
 	// +listType=atomic

@@ -17,9 +17,11 @@ type Lookout struct {
 	watch    host.Watch
 	pace     Pace
 	paths    map[resource.Ref][]string // of the resources as of the last call of follow
-	followed []string                  // nil: paths must be watched again
+	followed []string                  // all of them
+	slow     map[string]bool           // paths of resources that are not [resource.Traits].Prompt
 	earlier  map[resource.Ref]bool     // that may have drifted before the run in progress began
 	authors  authors
+	contests contests
 }
 
 // ErrCannotWatch is the error for a host that does not report changes.
@@ -35,7 +37,9 @@ func New(h host.Reader, most time.Duration) (*Lookout, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Lookout{host: h, watch: watch, pace: Pace{Most: most}, authors: newAuthors()}, nil
+	l := &Lookout{host: h, watch: watch, authors: newAuthors(), contests: contests{}}
+	l.pace = Pace{Most: most, Prompt: func(path string) bool { return !l.slow[path] }}
+	return l, nil
 }
 
 // Close stops watching.
@@ -57,7 +61,7 @@ func (l *Lookout) Ready() <-chan struct{} {
 // See records the changes so far.
 func (l *Lookout) See(now time.Time) {
 	if l != nil {
-		l.pace.Saw(now, l.take()...)
+		l.pace.Saw(now, l.watch.Take()...)
 	}
 }
 
@@ -83,8 +87,8 @@ func (l *Lookout) Begin(now time.Time, items []resource.Item, facts resource.Fac
 			l.earlier[item.Ref] = true
 		}
 	}
-	if l.knows(items) {
-		return nil
+	if l.knows(items) { // an aside may have restored a directory
+		return l.watch.Follow(l.followed)
 	}
 	// Changes during the run must not be missed.
 	for _, item := range items {
@@ -95,10 +99,10 @@ func (l *Lookout) Begin(now time.Time, items []resource.Item, facts resource.Fac
 	return l.follow(items)
 }
 
-// DueAside returns when to handle the changes that show drift of these resources during a run; the zero time if
-// there are none.
+// DueAside returns when an aside, during a run or between two, is to handle the changes that show drift of these resources;
+// the zero time if there are none.
 func (l *Lookout) DueAside(can map[resource.Ref]bool) time.Time {
-	if l == nil {
+	if l.Due().IsZero() {
 		return time.Time{}
 	}
 	return l.pace.DueAside(l.pathsOf(can))
@@ -143,16 +147,35 @@ func (l *Lookout) of(paths []string) map[resource.Ref]bool {
 
 // EndAside is called when they were handled, with the resources that were changed.
 func (l *Lookout) EndAside(now time.Time, changed []resource.Ref) error {
-	seen, paths := l.take(), []string{}
+	seen := l.watch.Take()
 	var by []string
 	for _, ref := range changed {
 		by = append(by, l.paths[ref]...)
 	}
 	l.pace.EndAside(now, seen, by)
-	for _, all := range l.paths {
-		paths = append(paths, all...)
+	return l.watch.Follow(l.followed)
+}
+
+// Corrected is called after each run and aside, with the resources of which it has corrected drift.
+func (l *Lookout) Corrected(now time.Time, refs []resource.Ref) {
+	if l == nil {
+		return
 	}
-	return l.watchPaths(paths)
+	for _, ref := range refs {
+		calms := now.Add(Calm)
+		for _, path := range l.paths[ref] {
+			calms = latest(calms, l.pace.Calms(now, path))
+		}
+		l.contests.corrected(now, ref, calms)
+	}
+}
+
+// Contended returns the resources that something else changes again and again, against their corrections.
+func (l *Lookout) Contended(now time.Time) map[resource.Ref]bool {
+	if l == nil {
+		return nil
+	}
+	return l.contests.contended(now)
 }
 
 // pathsOf selects the paths of resources.
@@ -179,7 +202,7 @@ func (l *Lookout) End(now time.Time, items []resource.Item, changed []resource.R
 	if l == nil {
 		return nil
 	}
-	seen := l.take()
+	seen := l.watch.Take()
 	err := l.follow(items)
 	var byRun []string
 	for _, ref := range changed {
@@ -196,37 +219,24 @@ func (l *Lookout) knows(items []resource.Item) bool {
 	})
 }
 
-// take returns the changed paths. Directories may have been created or removed, so the paths must
-// be watched again.
-func (l *Lookout) take() []string {
-	seen := l.watch.Take()
-	if len(seen) > 0 {
-		l.followed = nil
-	}
-	return seen
-}
-
 // follow watches the paths of the resources.
 func (l *Lookout) follow(items []resource.Item) error {
-	l.paths = map[resource.Ref][]string{}
-	all := []string{}
+	l.paths, l.slow, l.followed = map[resource.Ref][]string{}, map[string]bool{}, nil
 	for _, item := range items {
 		l.paths[item.Ref] = nil
-		if item.Resource != nil {
-			l.paths[item.Ref] = item.Resource.Watched(l.host)
+		if item.Resource == nil {
+			continue
 		}
-		all = append(all, l.paths[item.Ref]...)
+		paths := item.Resource.Watched(l.host)
+		if !item.Resource.Traits().Prompt {
+			for _, path := range paths {
+				l.slow[path] = true
+			}
+		}
+		l.paths[item.Ref] = paths
+		l.followed = append(l.followed, paths...)
 	}
-	return l.watchPaths(all)
-}
-
-// watchPaths watches paths, unless it does already.
-func (l *Lookout) watchPaths(all []string) error {
-	slices.Sort(all)
-	all = slices.Compact(all)
-	if l.followed != nil && slices.Equal(all, l.followed) {
-		return nil
-	}
-	l.followed = all
-	return l.watch.Follow(all)
+	slices.Sort(l.followed)
+	l.followed = slices.Compact(l.followed)
+	return l.watch.Follow(l.followed)
 }

@@ -10,6 +10,8 @@ import (
 const (
 	Settle     = 250 * time.Millisecond
 	SettleMost = 2 * time.Second
+	// SettleAside is Settle for the few resources of an aside: before a run handles all of them.
+	SettleAside = 200 * time.Millisecond
 	// Again is the delay before a run checks its own changes again, in case someone else changed
 	// them meanwhile. It is also the backoff after a first drift, which doubles with each further
 	// one.
@@ -21,12 +23,20 @@ const (
 // A Pace decides how soon to run after changes. The delay is short at first, and grows for a path
 // that changes again and again, as in a conflict with another tool. Each path has its own backoff.
 // Its methods only modify its own fields.
+//
+// An aside is a partial run of the resources of some paths, during a run or between two. Each change is handled by at
+// most one, and then by a run.
 type Pace struct {
 	Most time.Duration // the longest delay: there is a run at least that often anyway
+	// Prompt selects paths that change in one step, so that an aside handles a change of a calm one at once. Optional.
+	Prompt func(path string) bool
 
 	pending map[string]*change
 	known   map[string]*record
 	own     []string // paths that the current run checks again
+
+	asideBegan time.Time
+	rest       time.Time // when the next aside may begin: asides take at most half of the time
 }
 
 // A change is one that no run has handled yet.
@@ -66,35 +76,33 @@ func (p *Pace) saw(now time.Time, paths []string, own bool) {
 
 // Due returns when to run; the zero time if nothing changed.
 func (p *Pace) Due() time.Time {
-	return p.dueOf(func(string, *change) bool { return true })
-}
-
-// DueAside returns when to handle changes of some paths during a run; the zero time if there are none.
-func (p *Pace) DueAside(include func(path string) bool) time.Time {
-	return p.dueOf(func(path string, c *change) bool { return !c.aside && include(path) })
-}
-
-func (p *Pace) dueOf(include func(string, *change) bool) time.Time {
 	var due time.Time
 	for path, c := range p.pending {
-		if !include(path, c) {
-			continue
-		}
-		if at := p.due(path, c); due.IsZero() || at.Before(due) {
-			due = at
+		due = soonest(due, p.due(path, c))
+	}
+	return due
+}
+
+// DueAside returns when an aside is to handle changes of some paths; the zero time if there are none.
+func (p *Pace) DueAside(include func(path string) bool) time.Time {
+	var due time.Time
+	for path, c := range p.pending {
+		if !c.aside && include(path) {
+			due = soonest(due, latest(p.dueAside(path, c), p.rest))
 		}
 	}
 	return due
 }
 
-// BeginAside records that the changes of some paths are handled during a run, and returns the paths.
+// BeginAside records that an aside handles the changes of some paths, and returns the paths.
 // They stay pending, since other resources may depend on them, and since what they notify may have had its turn.
 func (p *Pace) BeginAside(now time.Time, include func(path string) bool) (handled []string) {
+	p.asideBegan = now
 	for path, c := range p.pending {
 		if c.aside || !include(path) {
 			continue
 		}
-		if !c.own && !now.Before(p.due(path, c)) {
+		if !c.own && !now.Before(p.dueAside(path, c)) {
 			p.blame(now, path)
 		}
 		c.aside = true
@@ -105,6 +113,7 @@ func (p *Pace) BeginAside(now time.Time, include func(path string) bool) (handle
 
 // EndAside records the paths that changed during an aside, and those among them of resources that it changed.
 func (p *Pace) EndAside(now time.Time, changed, byAside []string) {
+	p.rest = now.Add(min(now.Sub(p.asideBegan), SettleMost))
 	for _, path := range changed {
 		own := slices.Contains(byAside, path)
 		if own {
@@ -119,10 +128,36 @@ func (p *Pace) due(path string, c *change) time.Time {
 	if c.own {
 		at = c.first.Add(Again)
 	}
+	if c.aside { // blamed already
+		return at
+	}
+	return p.backedOff(path, at)
+}
+
+func (p *Pace) dueAside(path string, c *change) time.Time {
+	switch {
+	case c.own:
+		return p.due(path, c)
+	case p.Prompt != nil && p.Prompt(path):
+		return p.backedOff(path, c.first)
+	}
+	return p.backedOff(path, earliest(c.last.Add(SettleAside), c.first.Add(SettleMost)))
+}
+
+// backedOff is a time, or the one until which a path has to wait.
+func (p *Pace) backedOff(path string, at time.Time) time.Time {
 	if r := p.known[path]; r != nil {
-		at = latest(at, r.last.Add(p.wait(r)))
+		return latest(at, r.last.Add(p.wait(r)))
 	}
 	return at
+}
+
+// Calms returns when a path is calm if nothing changes it any more: its backoff is reset then.
+func (p *Pace) Calms(now time.Time, path string) time.Time {
+	if r := p.known[path]; r != nil {
+		return latest(now, r.last.Add(p.wait(r))).Add(Calm)
+	}
+	return now.Add(Calm)
 }
 
 // wait returns the minimum time between the last run for a path and the next one.
@@ -178,9 +213,23 @@ func (p *Pace) End(now time.Time, changed, byRun []string) {
 		}
 	}
 	p.own = nil
+	for _, path := range byRun {
+		if p.pending[path] != nil { // seen during the run
+			delete(p.pending, path)
+			p.saw(now, []string{path}, true)
+		}
+	}
 	for _, path := range changed {
 		p.saw(now, []string{path}, slices.Contains(byRun, path))
 	}
+}
+
+// soonest is earliest if the zero time means never.
+func soonest(a, b time.Time) time.Time {
+	if a.IsZero() {
+		return b
+	}
+	return earliest(a, b)
 }
 
 func earliest(a, b time.Time) time.Time {

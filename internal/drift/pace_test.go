@@ -163,12 +163,12 @@ func TestChangesHandledAsideAreCheckedByTheNextRun(t *testing.T) {
 	}
 	s.pace.Begin(s.at(0))
 	s.pace.Saw(s.at(0), "/a", "/b")
-	aside(250*ms, "/a")
-	aside(1250 * ms) // what it changed itself
+	aside(200*ms, "/a")
+	aside(1200 * ms) // what it changed itself
 	s.pace.Saw(s.at(2*sec), "/a")
-	aside(2250*ms, "/a")
+	aside(2200*ms, "/a")
 	s.pace.Saw(s.at(2300*ms), "/a") // another tool reverts it
-	aside(4250*ms, "/a")
+	aside(4200*ms, "/a")
 	s.pace.End(s.at(5*sec), nil, nil)
 	if s.due() != 250*ms {
 		t.Errorf("after the run, /b is due at %s", s.due())
@@ -177,7 +177,89 @@ func TestChangesHandledAsideAreCheckedByTheNextRun(t *testing.T) {
 	s.pace.Begin(s.at(s.now))
 	s.pace.End(s.at(s.now), nil, nil)
 	s.pace.Saw(s.at(s.now), "/a")
-	if s.due() != 8250*ms {
+	if s.due() != 8200*ms {
 		t.Errorf("once more, /a is due at %s", s.due())
+	}
+}
+
+// aside is an aside as soon as it is due, in which these paths change, by its own doing. It takes no time.
+func (s *story) aside(corrects ...string) time.Duration {
+	due := s.pace.DueAside(all)
+	if due.IsZero() {
+		return -1
+	}
+	s.now = due.Sub(start)
+	s.pace.BeginAside(due, all)
+	s.pace.EndAside(due, corrects, corrects)
+	return s.now
+}
+
+func all(string) bool { return true }
+
+func prompt() *story { return &story{pace: drift.Pace{Most: time.Hour, Prompt: all}} }
+
+func TestFirstChangeOfAPromptPathIsHandledAtOnce(t *testing.T) {
+	s := prompt()
+	s.pace.Saw(s.at(0), "/a")
+	got := []time.Duration{s.aside("/a"), s.run(), s.due()}
+	if diff := cmp.Diff([]time.Duration{0, sec, -1}, got); diff != "" {
+		t.Errorf("an aside corrects it, and a run checks everything later (-want +got):\n%s", diff)
+	}
+	s.pace.Saw(s.at(5*sec), "/a")
+	got = []time.Duration{s.aside(), s.run(), s.due()}
+	if diff := cmp.Diff([]time.Duration{5 * sec, 5*sec + 250*ms, -1}, got); diff != "" {
+		t.Errorf("again, without drift (-want +got):\n%s", diff)
+	}
+}
+
+// Another tool reverts each correction of an aside at once.
+func TestAConflictBacksOffAsides(t *testing.T) {
+	s := prompt()
+	s.pace.Saw(s.at(0), "/a")
+	var asides []time.Duration
+	for range 6 {
+		asides = append(asides, s.aside("/a"))
+		s.pace.Saw(s.at(s.now+ms), "/a")
+	}
+	if diff := cmp.Diff([]time.Duration{0, sec, 3 * sec, 7 * sec, 15 * sec, 31 * sec}, asides); diff != "" {
+		t.Error(diff)
+	}
+	s.pace.Saw(s.at(s.now+2*ms), "/b")
+	if due := s.pace.DueAside(func(path string) bool { return path == "/b" }); due.Sub(start) != s.now+2*ms {
+		t.Errorf("another path waits for it until %s", due.Sub(start))
+	}
+}
+
+// An archive with a thousand managed files is unpacked for a minute.
+func TestAsidesTakeAtMostHalfOfTheTime(t *testing.T) {
+	s := prompt()
+	s.pace.BeginAside(s.at(0), all)
+	s.pace.EndAside(s.at(30*ms), []string{"/b"}, nil)
+	if due := s.pace.DueAside(all); due.Sub(start) != 60*ms {
+		t.Errorf("the next one is due at %s", due.Sub(start))
+	}
+}
+
+func TestChangeDuringAnAsideIsNotLost(t *testing.T) {
+	s := prompt()
+	s.pace.Saw(s.at(0), "/a")
+	s.pace.BeginAside(s.at(0), all)
+	s.pace.EndAside(s.at(0), []string{"/a", "/b"}, []string{"/a"})
+	if got := []time.Duration{s.aside(), s.run(), s.due()}; !cmp.Equal(got, []time.Duration{0, 250 * ms, -1}) {
+		t.Errorf("what others change meanwhile, and the aside's own change: %s", got)
+	}
+}
+
+func TestOwnChangesSeenDuringARunAreCheckedOnce(t *testing.T) {
+	s := prompt()
+	s.pace.Begin(s.at(0))
+	s.pace.Saw(s.at(0), "/a")
+	s.pace.End(s.at(10*ms), nil, []string{"/a"})
+	if got := []time.Duration{s.due(), s.run(), s.due()}; !cmp.Equal(got, []time.Duration{1010 * ms, 1010 * ms, -1}) {
+		t.Error(got)
+	}
+	s.pace.Saw(s.at(1100*ms), "/a")
+	if got := s.aside(); got != 1100*ms {
+		t.Errorf("drift after them is corrected at %s", got)
 	}
 }

@@ -98,11 +98,12 @@ func (r *run) before(nodes []int) []bool {
 }
 
 // Resources returns the resources of these kinds that can be managed now: those without a path to the running ones that
-// a run has managed before, and so all that they depend on. Others are not drift, but wait for their turn.
+// a run has managed before, and so all that they depend on. Others are not drift, but wait for their turn. Between two
+// resources, those that the run has changed can't: that is what shows on the host, and the next run checks it.
 func (a Aside) Resources(kinds ...string) map[resource.Ref]bool {
-	can, free := map[resource.Ref]bool{}, a.run.unrelated(a.busy)
+	can, free, own := map[resource.Ref]bool{}, a.run.unrelated(a.busy), a.own()
 	for n, e := range a.run.entries {
-		if slices.Contains(kinds, e.Ref.Kind) && free[n] && a.wasManaged(n) && a.areManaged(a.run.plan.Before[n]) {
+		if slices.Contains(kinds, e.Ref.Kind) && free[n] && !own[n] && a.wasManaged(n) && a.areManaged(a.run.plan.Before[n]) {
 			can[e.Ref] = true
 		}
 	}
@@ -118,6 +119,23 @@ func (a Aside) Waiting(kinds ...string) map[resource.Ref]bool {
 		}
 	}
 	return can
+}
+
+// own returns, between two resources, the nodes that the run has changed.
+func (a Aside) own() map[int]bool {
+	own := map[int]bool{}
+	if len(a.busy) > 0 {
+		return own
+	}
+	for _, c := range a.run.generatedChanges {
+		own[c.parent.node] = true
+	}
+	for n, e := range a.run.entries {
+		if e.changed() {
+			own[n] = true
+		}
+	}
+	return own
 }
 
 func (a Aside) wasManaged(node int) bool {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // Bounds of the records of drift.
@@ -25,7 +26,7 @@ const (
 )
 
 // drift returns the records after a run, the latest first. before are the entries of the status before the run.
-func drift(records []v1alpha1.DriftRecord, run report.Report, before []v1alpha1.ResourceReport, now time.Time) []v1alpha1.DriftRecord {
+func drift(records []v1alpha1.DriftRecord, run Run, before []v1alpha1.ResourceReport, now time.Time) []v1alpha1.DriftRecord {
 	all := map[v1alpha1.ReportedRef]v1alpha1.DriftRecord{}
 	for _, r := range records {
 		if now.Sub(r.LastSeen.Time) < recordAge {
@@ -33,7 +34,7 @@ func drift(records []v1alpha1.DriftRecord, run report.Report, before []v1alpha1.
 		}
 	}
 	was := byRef(before)
-	for _, r := range run.Resources {
+	for _, r := range run.Report.Resources {
 		ref := reportedRef(r.Ref)
 		switch {
 		case r.Gone:
@@ -42,7 +43,20 @@ func drift(records []v1alpha1.DriftRecord, run report.Report, before []v1alpha1.
 			all[ref] = next(all[ref], ref, r, now)
 		}
 	}
+	markContended(all, run.Contended)
 	return fitRecords(all)
+}
+
+// markContended marks the records of resources that something else changes again and again.
+func markContended(all map[v1alpha1.ReportedRef]v1alpha1.DriftRecord, contended map[resource.Ref]bool) {
+	refs := map[v1alpha1.ReportedRef]bool{}
+	for ref := range contended {
+		refs[reportedRef(report.Ref(ref))] = true
+	}
+	for ref, r := range all {
+		r.Contended = refs[ref]
+		all[ref] = r
+	}
 }
 
 // lasts reports whether drift is the one that the status before the run has, because it is only reported or cannot be corrected.

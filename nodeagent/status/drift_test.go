@@ -12,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/status"
 )
 
@@ -112,5 +113,32 @@ func TestRecordsOfDriftAreBounded(t *testing.T) {
 	})
 	if len(s.Drift) > 0 {
 		t.Errorf("after 30 days: %v", s.Drift)
+	}
+}
+
+func TestContestIsRecordedUntilItIsOver(t *testing.T) {
+	t.Parallel()
+
+	input := func(run *status.Run) status.Input {
+		return status.Input{Now: noon(), Generation: 3, AgentVersion: "v1", Run: run}
+	}
+	contested := func(run *status.Run) *status.Run {
+		run.Contended = map[resource.Ref]bool{{Kind: "File", Name: "a"}: true, {Kind: "File", Name: "unrecorded"}: true}
+		return run
+	}
+	s, _ := status.Next(v1alpha1.NodeCatalogStatus{}, input(contested(ran(noon(), drifted("a", "mode"), drifted("b", "mode")))))
+	want := []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, true, "mode"), record("b", noon(), noon(), 1, true, "mode")}
+	want[0].Contended = true
+	if diff := cmp.Diff(want, s.Drift); diff != "" {
+		t.Error(diff)
+	}
+	same, changed := status.Next(s, input(contested(ran(noon(), inSync("a"), inSync("b")))))
+	if diff := cmp.Diff(s, same); diff != "" || changed {
+		t.Errorf("while it lasts (-want +got):\n%s", diff)
+	}
+	s, changed = status.Next(s, input(ran(noon(), inSync("a"), inSync("b"))))
+	want[0].Contended = false
+	if diff := cmp.Diff(want, s.Drift); diff != "" || !changed {
+		t.Errorf("once it is over (-want +got):\n%s", diff)
 	}
 }

@@ -35,8 +35,8 @@ type Run struct {
 	Generation int64 // applied generation
 	Trigger    v1alpha1.RunTrigger
 	Withheld   []v1alpha1.Withheld // by that generation
-	// Partial means that a run of the generation goes on. All other resources are Left in the report.
-	Partial bool
+	// Contended are the resources that something else changes again and again.
+	Contended map[resource.Ref]bool
 }
 
 // A Problem is why a NodeCatalog is not applied.
@@ -67,10 +67,12 @@ func Next(prev v1alpha1.NodeCatalogStatus, in Input) (next v1alpha1.NodeCatalogS
 func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.NodeCatalogStatus {
 	counts := runCounts(run.Report, s.Resources)
 	resources, omitted := reports(run, s.Resources, now)
+	records := drift(s.Drift, run, s.Resources, now)
 	if quiet(s, run, counts, resources) {
+		s.Drift = records // a contest may be over
 		return s
 	}
-	if !run.Partial {
+	if !run.Report.Partial {
 		s.AppliedGeneration = run.Generation
 		s.AppliedDigest = run.Report.CatalogDigest
 	}
@@ -82,7 +84,7 @@ func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.Node
 		CachedCatalogStatus: run.Report.CachedCatalogStatus,
 	}
 	s.Counts = &counts
-	s.Drift = drift(s.Drift, run.Report, s.Resources, now)
+	s.Drift = records
 	s.Resources, s.Omitted = resources, omitted
 	return s
 }
@@ -92,7 +94,7 @@ func quiet(s v1alpha1.NodeCatalogStatus, run Run, counts v1alpha1.RunCounts, res
 	if s.Counts == nil || counts.Changed+counts.Refreshed > 0 {
 		return false
 	}
-	if !run.Partial && (s.AppliedGeneration != run.Generation || s.AppliedDigest != run.Report.CatalogDigest) {
+	if !run.Report.Partial && (s.AppliedGeneration != run.Generation || s.AppliedDigest != run.Report.CatalogDigest) {
 		return false
 	}
 	before := *s.Counts
@@ -130,13 +132,18 @@ func runCounts(run report.Report, prev []v1alpha1.ResourceReport) v1alpha1.RunCo
 			counts.Total--
 			counts.InSync--
 		}
-		if r.Left {
-			counts.Skipped--
-			countPrevious(&counts, before[reportedRef(r.Ref)])
-		}
 		if r.OutOfSync && (r.State == report.Noop || r.State == report.Failed) {
 			counts.OutOfSync++
 		}
+		if !r.Left {
+			continue
+		}
+		if run.Partial { // its counts are those of others
+			counts.Total++
+		} else {
+			counts.Skipped--
+		}
+		countPrevious(&counts, before[reportedRef(r.Ref)])
 	}
 	return counts
 }

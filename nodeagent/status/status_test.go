@@ -375,12 +375,39 @@ func asJSON(t *testing.T, v any) []byte {
 	return text
 }
 
+// partial is a partial run: its counts are those of the resources that it handled.
+func partial(at time.Time, resources ...report.ResourceReport) *status.Run {
+	handled := slices.DeleteFunc(slices.Clone(resources), func(r report.ResourceReport) bool { return r.Left })
+	run := ran(at, handled...)
+	run.Report.Resources, run.Report.Partial, run.Trigger = resources, true, v1alpha1.TriggerDrift
+	return run
+}
+
+// The run of everything that follows a correction finds what the correction left, and changes nothing.
+func TestRunAfterAPartialOneKeepsItsResult(t *testing.T) {
+	before := after([]report.ResourceReport{inSync("a"), failed("b", "broken")})
+	input := func(run *status.Run) status.Input {
+		return status.Input{Now: oneHour(), Generation: 3, AgentVersion: "v1", Run: run}
+	}
+	corrected, _ := status.Next(before, input(partial(oneHour(), drifted("a", "mode"), left("b"))))
+	if diff := cmp.Diff([]v1alpha1.DriftRecord{record("a", oneHour(), oneHour(), 1, true, "mode")}, corrected.Drift); diff != "" {
+		t.Errorf("drift (-want +got):\n%s", diff)
+	}
+	after, changed := status.Next(corrected, input(ran(oneHour(), inSync("a"), failed("b", "broken"))))
+	if diff := cmp.Diff(corrected, after); diff != "" || changed {
+		t.Errorf("after the run of everything (-want +got):\n%s", diff)
+	}
+	inSyncAgain, _ := status.Next(before, input(partial(oneHour(), inSync("a"), left("b"))))
+	if diff := cmp.Diff(before, inSyncAgain); diff != "" {
+		t.Errorf("after a partial run without drift (-want +got):\n%s", diff)
+	}
+}
+
 // Drift that is corrected in the middle of a run is reported, but does not complete the generation.
 func TestPartialRunKeepsAppliedGenerationAndOtherResults(t *testing.T) {
 	before := after([]report.ResourceReport{inSync("a"), failed("b", "broken"), inSync("c")})
-	run := ran(oneHour(), changed("a", true), left("b"), left("c"))
-	run.Generation, run.Partial = 4, true
-	run.Report.CatalogDigest = "sha256-bb"
+	run := partial(oneHour(), changed("a", true), left("b"), left("c"))
+	run.Generation, run.Report.CatalogDigest = 4, "sha256-bb"
 	next, _ := status.Next(before, status.Input{Now: oneHour(), Generation: 4, Run: run})
 	if next.AppliedGeneration != 3 || next.AppliedDigest != "sha256-aa" {
 		t.Errorf("generation %d, %s was applied", next.AppliedGeneration, next.AppliedDigest)

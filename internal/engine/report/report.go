@@ -234,6 +234,17 @@ func (r Report) Changed() []resource.Ref {
 	return refs
 }
 
+// Corrected returns the resources of which the run has corrected drift, even if that did not last until they were verified.
+func (r Report) Corrected() []resource.Ref {
+	var refs []resource.Ref
+	for _, res := range r.Resources {
+		if (res.State == Changed || res.State == Failed) && res.Corrective() {
+			refs = append(refs, resource.Ref(res.Ref))
+		}
+	}
+	return refs
+}
+
 // Fail marks the run as failed as a whole.
 func (r *Report) Fail(message string) { r.Status, r.Message = "failed", message }
 
