@@ -45,9 +45,10 @@ func TestAgentAnswersWithTheDifferenceAndItsReports(t *testing.T) {
 		return v1alpha1.CatalogEntry{Kind: kind, Name: name, Attributes: &runtime.RawExtension{Raw: []byte(attributes)}}
 	}
 	m.file("b").write("as wanted\n")
+	m.unwatchable.Store(true)
 	m.start()
 	m.applied(m.should(fileEntry("a", "wanted\n"), fileEntry("b", "as wanted\n"), entry("Exec", "never", `{"command":"/bin/false","refreshOnly":true}`)))
-	m.file("a").write("changed\n") // the agent notices that only when its clock moves
+	m.file("a").write("changed\n") // the agent notices that only at its interval
 
 	m.soon("the difference", func(g Gomega) {
 		var diff reports.NodeDiff

@@ -63,7 +63,7 @@ func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 		runs.WithLabelValues(s.Report.Status).Inc()
 		duration.WithLabelValues(string(s.Trigger)).Observe(time.Duration(s.Report.Duration).Seconds())
 		last.Set(started)
-		if s.Report.Status != "failed" && !s.Report.Partial {
+		if s.succeeded() {
 			success.Set(started)
 		}
 		if digest != s.Report.CatalogDigest {
@@ -74,13 +74,21 @@ func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 			changes.WithLabelValues(cause).Add(float64(n))
 		}
 		failures.Add(float64(s.Report.Counts.Failed))
-		if s.Report.Partial { // it says nothing of the other resources
-			return
-		}
-		for state, n := range byState(s.Report.Counts) {
-			resources.WithLabelValues(string(state)).Set(float64(n))
-		}
+		s.countResources(resources)
 	}, errors.Join(errs...)
+}
+
+// succeeded reports whether a run of everything had no failure.
+func (s RunSummary) succeeded() bool { return s.Report.Status != "failed" && !s.Report.Partial }
+
+// countResources sets the number of resources in each state. A partial run says nothing of the others.
+func (s RunSummary) countResources(in *prometheus.GaugeVec) {
+	if s.Report.Partial {
+		return
+	}
+	for state, n := range byState(s.Report.Counts) {
+		in.WithLabelValues(string(state)).Set(float64(n))
+	}
 }
 
 // observeDelay observes how long a correction took, if that is known.
