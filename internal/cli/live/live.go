@@ -32,6 +32,7 @@ type Fleet struct {
 
 	catalogs collection[overview.Node]
 	nodes    collection[overview.Candidate]
+	fleets   collection[v1alpha1.Fleet]
 
 	mu        sync.Mutex
 	version   uint64
@@ -55,6 +56,7 @@ func Watch(ctx context.Context, cfg *rest.Config) (*Fleet, error) {
 		return nil, err
 	}
 	f.catalogs = collection[overview.Node]{convert: fromUnstructured[overview.Node], changed: f.bump}
+	f.fleets = collection[v1alpha1.Fleet]{convert: fromUnstructured[v1alpha1.Fleet], changed: f.bump}
 	f.nodes = collection[overview.Candidate]{convert: candidate, changed: f.bump}
 	return f, nil
 }
@@ -72,6 +74,26 @@ func (f *Fleet) Candidates() ([]overview.Candidate, error) {
 	catalogs, err := f.Nodes()
 	nodes, nodesErr := f.nodes.all()
 	return overview.WithCatalogs(nodes, catalogs), errors.Join(err, nodesErr)
+}
+
+// History returns the states of the nodes in past hours, the present one first. Errors are those of [Fleet.Nodes].
+func (f *Fleet) History() ([]v1alpha1.FleetHour, error) {
+	f.fleets.watch(f.ctx, &unstructured.Unstructured{}, unstructuredSource{f.objects.Resource(v1alpha1.GroupVersion.WithResource("fleets"))})
+	all, err := f.fleets.all()
+	if len(all) == 0 { // before a manager has created the only one
+		return nil, err
+	}
+	return all[0].Status.History, err
+}
+
+// Entries returns the catalog of a node. Each call asks the cluster.
+func (f *Fleet) Entries(ctx context.Context, node string) ([]overview.Entry, error) {
+	return f.client.Entries(ctx, node)
+}
+
+// Difference asks a node how it differs from its catalog. Each call asks the node.
+func (f *Fleet) Difference(ctx context.Context, node string) overview.Difference {
+	return f.client.Difference(ctx, node)
 }
 
 // Resources returns the resources of all kinds by kind and name. Errors are those of [Fleet.Nodes]; resources of other kinds are

@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -94,6 +95,20 @@ func TestFleetFollowsTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, fleet, []string{"n2 "}, fleet.Nodes, nodeName)
+
+	history := fleet.History
+	drifting := func(h v1alpha1.FleetHour) string { return fmt.Sprint(h.Drifting) }
+	want(t, fleet, nil, history, drifting)
+	sum := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}}
+	put(sum)
+	sum.Status.History = []v1alpha1.FleetHour{{Hour: metav1.Now(), Drifting: 3}}
+	if err := admin.Status().Update(ctx, sum); err != nil {
+		t.Fatal(err)
+	}
+	want(t, fleet, []string{"3"}, history, drifting)
+	if all, err := fleet.Entries(ctx, "n2"); err != nil || len(all) != 0 {
+		t.Errorf("an empty catalog: %v, %v", all, err)
+	}
 
 	put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2", Labels: map[string]string{"role": "web"}}})
 	put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n3"}})

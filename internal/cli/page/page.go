@@ -16,6 +16,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/live"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -26,6 +27,11 @@ type Fleet interface {
 	Nodes() ([]overview.Node, error)
 	Candidates() ([]overview.Candidate, error)
 	Resources(context.Context) ([]overview.Resource, error)
+	// History returns the states of the nodes in past hours, the present one first.
+	History() ([]v1alpha1.FleetHour, error)
+	// Entries returns the catalog of a node, and Difference what the node answers; both ask the cluster.
+	Entries(ctx context.Context, node string) ([]overview.Entry, error)
+	Difference(ctx context.Context, node string) overview.Difference
 	// Version returns a number that grows with each change, and a channel that the next one closes.
 	Version() (uint64, <-chan struct{})
 }
@@ -48,6 +54,8 @@ func New(o Options) http.Handler {
 		"GET /{$}":                     {"fleet", p.fleet},
 		"GET /nodes":                   {"nodes", p.nodes},
 		"GET /nodes/{name}":            {"node", p.node},
+		"GET /nodes/{name}/catalog":    {"catalog", p.catalog},
+		"GET /nodes/{name}/diff":       {"diff", p.diff},
 		"GET /resources":               {"resources", p.resources},
 		"GET /resources/{kind}/{name}": {"resource", p.resource},
 		"GET /drift":                   {"drift", p.drift},
@@ -79,6 +87,7 @@ type page struct {
 type view struct {
 	Title   string
 	Content any
+	Once    bool // the page is not shown again when something changes
 
 	Name    string // of the template
 	Cluster string

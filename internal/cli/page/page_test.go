@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/live"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/cli/page"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 )
 
 // now is the time of all pages.
@@ -30,6 +32,9 @@ type fleet struct {
 	nodes     []overview.Node
 	resources []overview.Resource
 	err       error
+	hours     []v1alpha1.FleetHour
+	entries   []overview.Entry
+	report    report.Report
 	version   uint64
 	next      chan struct{}
 }
@@ -53,6 +58,34 @@ func (f *fleet) Resources(context.Context) ([]overview.Resource, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.resources, f.err
+}
+
+func (f *fleet) History() ([]v1alpha1.FleetHour, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hours, nil
+}
+
+func (f *fleet) Entries(_ context.Context, node string) ([]overview.Entry, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if node != "web-2" {
+		return nil, notFound(node)
+	}
+	return f.entries, f.err
+}
+
+func (f *fleet) Difference(_ context.Context, node string) overview.Difference {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if node != "web-2" {
+		return overview.Difference{Node: node, Err: notFound(node)}
+	}
+	return overview.Difference{Node: node, Report: f.report, Err: f.err}
+}
+
+func notFound(node string) error {
+	return fmt.Errorf("cannot get it: %w", apierrors.NewNotFound(schema.GroupResource{Group: "fettle.dev", Resource: "nodecatalogs"}, node))
 }
 
 func (f *fleet) Version() (uint64, <-chan struct{}) {
@@ -94,7 +127,18 @@ func small() *fleet {
 	motd.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "NodesFailed", Message: "1 node failed"}}
 	motd.Status.Drift = &v1alpha1.ResourceDrift{Count: 17}
 	ann := overview.Resource{Kind: "User", ObjectMeta: metav1.ObjectMeta{Name: "ann"}}
+	motdEntry := overview.Entry{CatalogEntry: v1alpha1.CatalogEntry{Kind: "File", Name: "motd", Namevar: "/etc/motd", Edges: &v1alpha1.Edges{
+		Require: []v1alpha1.ResourceRef{"User/ann"}, Notify: []v1alpha1.ResourceRef{"SystemService/a-name-that-does-not-fit-a-box"}, Before: []v1alpha1.ResourceRef{"File/elsewhere"},
+	}}}
+	service := overview.Entry{CatalogEntry: v1alpha1.CatalogEntry{Kind: "SystemService", Name: "a-name-that-does-not-fit-a-box"}}
+	withheld := overview.Entry{CatalogEntry: v1alpha1.CatalogEntry{Kind: "File", Name: "bad"}, Withheld: &v1alpha1.Withheld{Ref: "File/bad", Reason: "Invalid", Message: "no path"}}
 	return &fleet{
+		hours:   []v1alpha1.FleetHour{{Hour: metav1.NewTime(now()), InSync: 2, Failed: 1}, {Hour: metav1.NewTime(now().Add(-time.Hour)), Drifting: 3}},
+		entries: []overview.Entry{motdEntry, service, {CatalogEntry: v1alpha1.CatalogEntry{Kind: "User", Name: "ann"}}, withheld},
+		report: report.Report{Resources: []report.ResourceReport{
+			{Ref: report.Ref{Kind: "File", Name: "motd"}, State: report.Noop, Events: []report.Event{{Message: "content would change", Diff: "@@ -1 +1 @@\n-<b>is</b>\n+should\n"}}},
+			{Ref: report.Ref{Kind: "User", Name: "ann"}, State: report.InSync},
+		}},
 		nodes: []overview.Node{
 			node("web-1", metav1.ConditionTrue, v1alpha1.ReasonApplied, ""), failed, node("web-3", metav1.ConditionTrue, v1alpha1.ReasonApplied, ""),
 		},
@@ -120,13 +164,22 @@ func TestViewsShowTheFleet(t *testing.T) {
 
 	h := handler(small())
 	for url, want := range map[string]struct{ has, hasNot []string }{
-		"/":                        {has: []string{"production", `<dt><a href="/nodes?state=Failed">Failed</a></dt><dd>1</dd>`, "1 resource on 1 node, 1 of them not corrected", `<a href="/nodes/web-2">`, "1 resource failed: &lt;b&gt;bold&lt;/b&gt;"}},
-		"/nodes":                   {has: []string{`href="/nodes/web-1"`, `href="/nodes/web-2"`, "2 of 3", "1 to 3 of 3"}},
-		"/nodes?state=Failed":      {has: []string{`href="/nodes/web-2"`, "<option selected>Failed</option>"}, hasNot: []string{`href="/nodes/web-1"`}},
-		"/nodes?q=WEB-3":           {has: []string{`href="/nodes/web-3"`, `value="WEB-3"`}, hasNot: []string{`href="/nodes/web-1"`}},
-		"/nodes?q=nothing":         {has: []string{"No rows"}, hasNot: []string{`href="/nodes/web-1"`}},
-		"/nodes?page=99":           {has: []string{"1 to 3 of 3"}},
-		"/nodes/web-2":             {has: []string{"ResourcesFailed", "<del>0666</del>", "<ins>0644</ins>", `href="/resources/File/motd"`, "<td>7</td>"}},
+		"/":                   {has: []string{"production", `<dt><a href="/nodes?state=Failed">Failed</a></dt><dd>1</dd>`, "1 resource on 1 node, 1 of them not corrected", `<a href="/nodes/web-2">`, "1 resource failed: &lt;b&gt;bold&lt;/b&gt;", "Jan 2 11:00 UTC: 0 in sync, 3 drifting", `<rect class="fill-Drifting" x="996" y="0.0" width="5" height="120.0"/>`}},
+		"/nodes":              {has: []string{`href="/nodes/web-1"`, `href="/nodes/web-2"`, "2 of 3", "1 to 3 of 3"}},
+		"/nodes?state=Failed": {has: []string{`href="/nodes/web-2"`, "<option selected>Failed</option>"}, hasNot: []string{`href="/nodes/web-1"`}},
+		"/nodes?q=WEB-3":      {has: []string{`href="/nodes/web-3"`, `value="WEB-3"`}, hasNot: []string{`href="/nodes/web-1"`}},
+		"/nodes?q=nothing":    {has: []string{"No rows"}, hasNot: []string{`href="/nodes/web-1"`}},
+		"/nodes?page=99":      {has: []string{"1 to 3 of 3"}},
+		"/nodes/web-2":        {has: []string{"ResourcesFailed", "<del>0666</del>", "<ins>0644</ins>", `href="/resources/File/motd"`, "<td>7</td>"}},
+		"/nodes/web-2/catalog": {
+			has:    []string{"3 resources from left to right", `href="/resources/User/ann"`, "SystemService/a-name-that-d…", `class="refresh"`, "Requires", "Invalid: no path", "1 to 4 of 4"},
+			hasNot: []string{"<title>File/elsewhere</title>"},
+		},
+		"/nodes/web-2/catalog?q=motd": {has: []string{"/etc/motd", "1 to 1 of 1"}, hasNot: []string{"Invalid"}},
+		"/nodes/web-2/diff": {
+			has:    []string{`<span class="removed">-&lt;b&gt;is&lt;/b&gt;</span>`, `<span class="added">&#43;should</span>`, "content would change", `data-live="no"`},
+			hasNot: []string{"User/ann"},
+		},
 		"/resources":               {has: []string{`href="/resources/File/motd"`, "2 of 3", `href="/resources/User/ann"`, "<td>17</td>", "NodesFailed: 1 node failed"}},
 		"/resources?kind=User":     {has: []string{`href="/resources/User/ann"`}, hasNot: []string{`href="/resources/File/motd"`}},
 		"/resources?state=Unknown": {has: []string{`href="/resources/User/ann"`}, hasNot: []string{`href="/resources/File/motd"`}},
@@ -167,6 +220,8 @@ func TestWrongAddressesSayWhatIsWrong(t *testing.T) {
 	}{
 		"/no":                  {http.StatusNotFound, "There is no such page."},
 		"/nodes/web-9":         {http.StatusNotFound, "There is no NodeCatalog web-9."},
+		"/nodes/web-9/catalog": {http.StatusNotFound, "There is no NodeCatalog web-9."},
+		"/nodes/web-9/diff":    {http.StatusNotFound, "There is no NodeCatalog web-9."},
 		"/resources/File/no":   {http.StatusNotFound, "There is no File/no."},
 		"/nodes?status=Failed": {http.StatusBadRequest, "The parameter &#34;status&#34; is unknown: use q, state."},
 		"/nodes?state=failed":  {http.StatusBadRequest, "state=&#34;failed&#34; is not one of Ready, Applying, Failed, Disabled, Silent."},
@@ -205,7 +260,7 @@ func TestPagesShowWhatIsKnownAndWhyItIsOutdated(t *testing.T) {
 		t.Errorf("while it is read: status %d\n%s", code, body)
 	}
 	f.err = apierrors.NewForbidden(schema.GroupResource{Group: "fettle.dev", Resource: "nodecatalogs"}, "", errors.New("ann cannot list"))
-	for _, url := range []string{"/", "/nodes", "/nodes/web-1", "/drift", "/resources/File/motd"} {
+	for _, url := range []string{"/", "/nodes", "/nodes/web-1", "/nodes/web-2/catalog", "/nodes/web-2/diff", "/drift", "/resources/File/motd"} {
 		f.resources = nil
 		if code, body := get(t, handler(f), url); code != http.StatusForbidden || !strings.Contains(body, "ann cannot list") {
 			t.Errorf("%s without rights: status %d\n%s", url, code, body)

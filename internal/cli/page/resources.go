@@ -129,7 +129,7 @@ func (p *page) resource(r *http.Request) (view, error) {
 	if isReading(err) {
 		return v, err
 	}
-	content := resourceView{resourceRow: rowOfResource(all[i]), Resource: all[i], Edges: edgesOf(all[i]), Selects: overview.Selects(all[i])}
+	content := resourceView{resourceRow: rowOfResource(all[i]), Resource: all[i], Edges: edgesOf(&all[i].Spec.Edges), Selects: overview.Selects(all[i])}
 	content.explain(f, nodes)
 	v.Content = content
 	return v, err
@@ -158,8 +158,12 @@ func (v *resourceView) explain(f filter, nodes []overview.Candidate) {
 	v.On = tableOf(f, rows)
 }
 
-func edgesOf(r overview.Resource) []edges {
+// edgesOf returns the relations that a resource names, by kind.
+func edgesOf(e *v1alpha1.Edges) []edges {
+	if e == nil {
+		return nil
+	}
 	return slices.DeleteFunc([]edges{
-		{"Requires", r.Spec.Require}, {"Before", r.Spec.Before}, {"Notifies", r.Spec.Notify}, {"Subscribes to", r.Spec.Subscribe},
+		{"Requires", e.Require}, {"Before", e.Before}, {"Notifies", e.Notify}, {"Subscribes to", e.Subscribe},
 	}, func(e edges) bool { return len(e.Refs) == 0 })
 }

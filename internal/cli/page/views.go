@@ -11,6 +11,8 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/live"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
+	"github.com/fettle-dev/fettle/internal/cli/page/chart"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // unread reports whether nothing is known yet, or ever will be with this error.
@@ -19,11 +21,17 @@ func unread[T any](all []T, err error) bool { return err != nil && len(all) == 0
 // fleetView is the content of the first page.
 type fleetView struct {
 	overview.Status
-	Drifted []overview.Drift // most frequent first
+	History        chart.History
+	HistoryProblem string // why it is not known
+	Latest         []v1alpha1.FleetHour
+	Drifted        []overview.Drift // most frequent first
 }
 
-// shownDrift is the number of rows of drift on the first page.
-const shownDrift = 10
+// Rows on the first page.
+const (
+	shownDrift = 10
+	shownHours = 24
+)
 
 func (p *page) fleet(*http.Request) (view, error) {
 	v := view{Title: "Fleet"}
@@ -32,7 +40,18 @@ func (p *page) fleet(*http.Request) (view, error) {
 		return v, err
 	}
 	now := p.Now()
-	v.Content = fleetView{overview.StatusOf(nodes, now), overview.Drifts(nodes, overview.Query{By: overview.ByResource, Since: now.Add(-overview.Recent), Top: shownDrift})}
+	hours, hoursErr := p.Fleet.History()
+	content := fleetView{
+		Status: overview.StatusOf(nodes, now), History: chart.HistoryOf(hours, now), Latest: hours[:min(len(hours), shownHours)],
+		Drifted: overview.Drifts(nodes, overview.Query{By: overview.ByResource, Since: now.Add(-overview.Recent), Top: shownDrift}),
+	}
+	switch {
+	case isReading(hoursErr):
+		err = errors.Join(err, hoursErr)
+	case hoursErr != nil:
+		content.HistoryProblem = text.Error(hoursErr)
+	}
+	v.Content = content
 	return v, err
 }
 

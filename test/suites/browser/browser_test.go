@@ -63,6 +63,27 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 		b.see("no space left on device")
 	})
 
+	t.Run("history, order and authors are shown", func(t *testing.T) {
+		b.show(origin(address) + "/")
+		b.see("The last 24 hours as a table")
+		if n := evaluate[int](b, `document.querySelectorAll("svg.history g").length`); n != 168 {
+			t.Errorf("the history has %d hours", n)
+		}
+		b.do(chromedp.Click(chromedp.CSS("#hours-summary")))
+		b.see("4900\t50\t50\t0")
+		b.show(origin(address) + "/nodes/node-0001")
+		b.see("no space left on device")
+		b.do(chromedp.Click(chromedp.CSS("#catalog")))
+		b.see("1 to 6 of 6")
+		if n := evaluate[int](b, `document.querySelectorAll(".drawing path").length`); n != 4 {
+			t.Errorf("the drawing has %d lines", n)
+		}
+		b.show(origin(address) + "/nodes/node-0001/diff")
+		b.see(`cannot get resource "nodediffs"`)
+		b.show(origin(address) + "/nodes/node-0002")
+		b.see("/usr/bin/vim.basic")
+	})
+
 	t.Run("the keyboard is enough", func(t *testing.T) {
 		b.show(origin(address) + "/nodes")
 		b.see("1 to 100 of 5000")
@@ -78,7 +99,7 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 	})
 
 	t.Run("each part has a name for screen readers", func(t *testing.T) {
-		for _, path := range []string{"/", "/nodes", "/nodes/node-0001", "/resources", "/resources/File/file-001", "/drift"} {
+		for _, path := range []string{"/", "/nodes", "/nodes/node-0001", "/nodes/node-0001/catalog", "/nodes/node-0001/diff", "/resources", "/resources/File/file-001", "/drift"} {
 			b.show(origin(address) + path)
 			b.see("As of")
 			for what, expression := range map[string]string{
@@ -139,6 +160,7 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 			"fleet":      {"/", "light", "Problems"},
 			"fleet-dark": {"/", "dark", "Problems"},
 			"node":       {"/nodes/node-0001", "light", "no space left"},
+			"catalog":    {"/nodes/node-0001/catalog", "light", "1 to 6 of 6"},
 		} {
 			b.prefer(scene.scheme)
 			b.show(origin(address) + scene.path)

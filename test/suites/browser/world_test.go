@@ -64,6 +64,9 @@ func (w *world) fill(t *testing.T) {
 	for i := range nodes {
 		name := fmt.Sprintf("node-%04d", i)
 		c := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if i == 1 {
+			c.Spec.Entries = website()
+		}
 		create(c, func() { c.Status = status(i) })
 		if i < 10 {
 			create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil)
@@ -78,9 +81,40 @@ func (w *world) fill(t *testing.T) {
 			f.Status.Conditions = []metav1.Condition{condition(metav1.ConditionTrue, v1alpha1.ReasonApplied, "")}
 		})
 	}
+	fleet := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}}
+	create(fleet, func() { fleet.Status.History = week() })
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// website is a catalog of a web server.
+func website() []v1alpha1.CatalogEntry {
+	entry := func(kind, name, namevar string, edges v1alpha1.Edges) v1alpha1.CatalogEntry {
+		return v1alpha1.CatalogEntry{Kind: kind, Name: name, Namevar: namevar, Edges: &edges}
+	}
+	return []v1alpha1.CatalogEntry{
+		entry("File", "nginx-conf", "/etc/nginx/nginx.conf", v1alpha1.Edges{Require: []v1alpha1.ResourceRef{"Package/nginx"}, Notify: []v1alpha1.ResourceRef{"SystemService/nginx"}}),
+		entry("File", "site", "/srv/site/index.html", v1alpha1.Edges{Require: []v1alpha1.ResourceRef{"User/deploy"}, Before: []v1alpha1.ResourceRef{"SystemService/nginx"}}),
+		entry("File", "motd", "/etc/motd", v1alpha1.Edges{}),
+		entry("Package", "nginx", "nginx", v1alpha1.Edges{}),
+		entry("SystemService", "nginx", "nginx", v1alpha1.Edges{}),
+		entry("User", "deploy", "deploy", v1alpha1.Edges{}),
+	}
+}
+
+// week is a history in which a change reached the nodes step by step.
+func week() []v1alpha1.FleetHour {
+	var all []v1alpha1.FleetHour
+	for ago := range 168 {
+		h := v1alpha1.FleetHour{Hour: metav1.NewTime(time.Now().UTC().Truncate(time.Hour).Add(-time.Duration(ago) * time.Hour)), Drifting: int32(50 + 10*(ago%7)), Failed: 50}
+		if ago > 60 && ago < 90 {
+			h.Unknown = int32(80 * (ago - 60))
+		}
+		h.InSync = nodes - h.Drifting - h.Failed - h.Unknown
+		all = append(all, h)
+	}
+	return all
 }
 
 func condition(is metav1.ConditionStatus, reason, message string) metav1.Condition {
@@ -102,7 +136,7 @@ func status(i int) v1alpha1.NodeCatalogStatus {
 	case 2:
 		s.Drift = []v1alpha1.DriftRecord{{
 			Ref: "File/file-002", FirstSeen: metav1.NewTime(time.Now().Add(-5 * time.Hour)), LastSeen: metav1.NewTime(time.Now().Add(-time.Hour)),
-			Count: 3, Corrected: true, Properties: []string{"content", "mode"},
+			Count: 3, Corrected: true, Properties: []string{"content", "mode"}, Author: &v1alpha1.Author{Executable: "/usr/bin/vim.basic", PID: 4711, LoginUID: new(int64(1000))},
 		}}
 	}
 	return s

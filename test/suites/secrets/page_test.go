@@ -21,11 +21,12 @@ func (w *world) pages() map[string]string {
 		nodes, nodesErr := fleet.Nodes()
 		_, candidatesErr := fleet.Candidates()
 		resources, resourcesErr := fleet.Resources(w.t.Context())
-		err := errors.Join(nodesErr, candidatesErr, resourcesErr)
+		_, historyErr := fleet.History()
+		err := errors.Join(nodesErr, candidatesErr, resourcesErr, historyErr)
 		if !errors.Is(err, live.ErrReading) {
 			must(w.t, err)
 			for _, n := range nodes {
-				paths = append(paths, "/nodes/"+n.Name)
+				paths = append(paths, "/nodes/"+n.Name, "/nodes/"+n.Name+"/catalog")
 			}
 			for _, r := range resources {
 				paths = append(paths, "/resources/"+string(r.Ref()))

@@ -12,6 +12,7 @@ const connection = (text) => {
 
 // refresh gets the page again. One request at a time: a change meanwhile causes one more.
 async function refresh() {
+  if (document.querySelector("main").dataset.live === "no") return;
   if (busy) {
     again = true;
     return;
@@ -38,6 +39,7 @@ function replace(page) {
   const focused = document.activeElement;
   const { id, value, selectionStart, selectionEnd } = focused ?? {};
   const isText = focused?.matches("main input[type=search]");
+  for (const open of document.querySelectorAll("main details[open]")) now.querySelector("#" + open.id)?.setAttribute("open", "");
   document.querySelector("main").replaceWith(now);
   document.title = page.title;
   const same = id && document.getElementById(id);
