@@ -27,7 +27,9 @@ type compilation struct {
 }
 
 // compile compiles a snapshot, and notes what that changes for nodes.
-func (r *Fleet) compile(ctx context.Context, s *snapshot) error {
+func (r *Fleet) compile(ctx context.Context, s *snapshot) (err error) {
+	ctx, span := r.Traces.Start(ctx, "compile")
+	defer func() { span.End(err) }()
 	reader := r.sources.Reader(ctx, r.Client, r.Live)
 	seals := sources.Sealer{Reader: reader, Existing: func(node string) []v1alpha1.CatalogEntry { return r.entriesOf(node, s) }}
 	resources, removals := slices.Collect(maps.Values(s.live)), s.removals()
@@ -60,6 +62,9 @@ func (r *Fleet) compile(ctx context.Context, s *snapshot) error {
 	}
 	r.noteChanges(next)
 	r.compiled = next
+	span.Count("nodes", len(next.Nodes))
+	span.Count("resources", len(next.generations))
+	span.Count("problems", len(next.Problems))
 	return nil
 }
 

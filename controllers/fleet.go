@@ -33,6 +33,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/progress"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
+	"github.com/fettle-dev/fettle/internal/fleet/traces"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -73,6 +74,8 @@ type Fleet struct {
 	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
 	// Metrics are required: see [NewMetrics].
 	Metrics *Metrics
+	// Traces records spans; nil records none.
+	Traces *traces.Recorder
 	// Heartbeats have the Leases that watches observe.
 	Heartbeats heartbeat.Monitor
 
@@ -164,6 +167,8 @@ func (r *Fleet) begin() {
 // compileAndPublish compiles, and publishes unless Fettle is being uninstalled. failed is why some of that is not written;
 // everything else goes on.
 func (r *Fleet) compileAndPublish(ctx context.Context, s *snapshot) (failed, err error) {
+	ctx, span := r.Traces.Start(ctx, "reconcile")
+	defer func() { span.End(errors.Join(failed, err)) }()
 	begin := r.Clock.Now()
 	if err := r.compile(ctx, s); err != nil {
 		return nil, err

@@ -34,7 +34,9 @@ type update struct {
 
 // publish writes the desired state: Catalogs first, so that no node is given the name of one that
 // does not exist.
-func (r *Fleet) publish(ctx context.Context, s *snapshot) error {
+func (r *Fleet) publish(ctx context.Context, s *snapshot) (err error) {
+	ctx, span := r.Traces.Start(ctx, "publish")
+	defer func() { span.End(err) }()
 	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(r.compiled.Catalogs)), func(name string) bool { return s.catalogs[name] != nil })
 	failed := each(len(missing), func(i int) error { return r.createCatalog(ctx, r.compiled.Catalogs[missing[i]]) })
 	updates := r.applyBudget(ctx, s, r.planUpdates(s))
@@ -46,7 +48,10 @@ func (r *Fleet) publish(ctx context.Context, s *snapshot) error {
 		}
 	}
 	written := make([]*v1alpha1.NodeCatalog, len(updates))
+	span.Count("catalogs", len(missing))
+	span.Count("node_catalogs", len(updates))
 	errs := each(len(updates), func(i int) (err error) {
+		r.Traces.Publish(ctx, updates[i].node.Name, updates[i].want.Digest)
 		written[i], err = r.writeNodeCatalog(ctx, updates[i])
 		return err
 	})

@@ -110,6 +110,7 @@ func (r *Fleet) nodeCatalogEvents() handler.EventHandler {
 	h := always(r.enqueueCompile)
 	h.DeleteFunc = func(_ context.Context, e event.DeleteEvent, q queue) {
 		r.quotas.Forget(e.Object.GetName())
+		r.Traces.Forget(e.Object.GetName())
 		r.enqueueCompile(q)
 	}
 	h.UpdateFunc = func(_ context.Context, e event.UpdateEvent, q queue) {
@@ -123,6 +124,9 @@ func (r *Fleet) nodeCatalogEvents() handler.EventHandler {
 func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 	quota := r.quotas.Of(now.Name, r.Clock)
 	r.recordEvents(before, now, quota)
+	if r.Traces.IsRun(before.Status, now.Status) && quota.Spans.TryAccept() {
+		r.Traces.Run(now.Name, before.Status, now.Status)
+	}
 	switch {
 	case before.Generation != now.Generation: // not the node's doing
 		r.enqueueCompile(q)

@@ -228,6 +228,11 @@ type LastRun struct {
 	// duration of the run, for example 0.021s.
 	// +kubebuilder:validation:MaxLength=64
 	Duration string `json:"duration"`
+	// ended is when the run ended by the clock of the node, in RFC 3339 with microseconds, which traces
+	// need. Absent from older agents.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Ended string `json:"ended,omitempty"`
 	// trigger is the cause of the run.
 	// +kubebuilder:validation:Enum=Start;Change;Interval;Drift
 	Trigger RunTrigger `json:"trigger"`

@@ -34,6 +34,7 @@ import (
 	"github.com/fettle-dev/fettle/controllers/policycheck"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
+	"github.com/fettle-dev/fettle/internal/fleet/traceexport"
 	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/internal/version"
 	"github.com/fettle-dev/fettle/providers"
@@ -172,7 +173,9 @@ func manage(ctx context.Context, cfg *rest.Config, s settings, scheme *runtime.S
 	if err != nil {
 		return installation.Tenure{}, err
 	}
+	endTraces := startTraces(ctx, fleet)
 	err = mgr.Start(ctx)
+	endTraces()
 	tenure := installation.Tenure{Resources: fleet.Managed().Resources, Nodes: fleet.Managed().Nodes}
 	select {
 	case <-mgr.Elected():
@@ -193,6 +196,7 @@ func setLoggers(s settings, out io.Writer) {
 	log := logr.FromSlogHandler(handler)
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
+	traceexport.SetLogger(log.WithName("traces"))
 }
 
 func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *controllers.Fleet) (ctrl.Manager, error) {

@@ -79,6 +79,7 @@ func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.Node
 	s.LastRun = &v1alpha1.LastRun{
 		Started:  metav1.NewTime(run.Report.Started.UTC().Truncate(time.Second)),
 		Duration: run.Report.Duration.String(),
+		Ended:    run.Report.Started.Add(time.Duration(run.Report.Duration)).UTC().Format(metav1.RFC3339Micro),
 		Trigger:  run.Trigger,
 
 		CachedCatalogStatus: run.Report.CachedCatalogStatus,

@@ -175,6 +175,16 @@ func TestStatusOfRun(t *testing.T) {
 	}
 }
 
+func TestStatusHasTheExactTimesOfTheRun(t *testing.T) {
+	run := ran(noon().Add(123456789*time.Nanosecond), changed("a", true))
+	run.Report.Duration = report.Duration(1500 * time.Microsecond)
+	next, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{Now: noon(), Generation: 3, Run: run})
+	want := &v1alpha1.LastRun{Started: metav1.NewTime(noon()), Duration: "0.001s", Ended: noon().Format("2006-01-02T15:04:05") + ".124956Z", Trigger: v1alpha1.TriggerInterval}
+	if diff := cmp.Diff(want, next.LastRun); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Two resources may report the same generated resource. The API server accepts each name once.
 func TestDuplicateReportsAreMerged(t *testing.T) {
 	status, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{

@@ -12,6 +12,7 @@ import (
 // more often the last report counts, and no other node waits for it.
 const (
 	eventBurst, eventPeriod = 25, time.Minute
+	spanBurst, spanPeriod   = 20, 5 * time.Second
 	reconcileBurst          = 20
 	// ReconcilePeriod is the time between two reconciliations for one node after the burst.
 	ReconcilePeriod = 5 * time.Second
@@ -22,7 +23,7 @@ type NodeQuotas struct{ byNode sync.Map } // of NodeQuota
 
 // A NodeQuota limits what one node causes.
 type NodeQuota struct {
-	Events, Reconciles flowcontrol.PassiveRateLimiter
+	Events, Reconciles, Spans flowcontrol.PassiveRateLimiter
 }
 
 // Of returns the quota of a node.
@@ -33,7 +34,7 @@ func (q *NodeQuotas) Of(node string, clock clock.PassiveClock) NodeQuota {
 	limiter := func(burst int, period time.Duration) flowcontrol.PassiveRateLimiter {
 		return flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(1/period.Seconds()), burst, clock)
 	}
-	quota, _ := q.byNode.LoadOrStore(node, NodeQuota{limiter(eventBurst, eventPeriod), limiter(reconcileBurst, ReconcilePeriod)})
+	quota, _ := q.byNode.LoadOrStore(node, NodeQuota{limiter(eventBurst, eventPeriod), limiter(reconcileBurst, ReconcilePeriod), limiter(spanBurst, spanPeriod)})
 	return quota.(NodeQuota)
 }
 
