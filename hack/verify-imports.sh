@@ -48,6 +48,11 @@ table() {
 		internal/accounts       os/exec                               no
 		internal/bucket         ours/internal/host                    yes
 		internal/bucket         ours/internal/resource                no
+		internal/fleet/traces   go.opentelemetry.io/otel/trace        yes
+		internal/fleet/traces   go.opentelemetry.io/otel/sdk/trace    no
+		internal/fleet/traceexport go.opentelemetry.io/otel/sdk/trace yes
+		internal/fleet/traceexport ours/api/v1alpha1                  no
+		internal/fleet/drifts   go.opentelemetry.io/otel/trace        no
 		internal/fetch          net/http                              yes
 		internal/fetch          ours/internal/host                    no
 		internal/fetch/roots    ours/internal/host                    yes

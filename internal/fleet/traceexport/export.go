@@ -34,20 +34,33 @@ func Wanted(env func(string) string) (bool, error) {
 	if address == "" || strings.EqualFold(env(disabled), "true") || env(exporter) == "none" {
 		return false, nil
 	}
-	if is := env(exporter); is != "" && is != "otlp" {
-		return false, fmt.Errorf("%s %q is not supported: use otlp or none", exporter, is)
-	}
-	if name, is := first(env, tracesProtocol, protocol); is != "" && is != "http/protobuf" {
-		return false, fmt.Errorf("%s %q is not supported: use http/protobuf, which collectors accept on port 4318", name, is)
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return false, fmt.Errorf("%s is not an address of http or https, such as http://collector:4318", name)
-	}
-	if u.User != nil {
-		return false, fmt.Errorf("%s contains a user or a password: use OTEL_EXPORTER_OTLP_HEADERS from a Secret", name)
+	if err := errors.Join(checkExporter(env), checkEndpoint(name, address)); err != nil {
+		return false, err
 	}
 	return true, nil
+}
+
+// checkExporter returns an error for exporters and protocols other than the one that there is.
+func checkExporter(env func(string) string) error {
+	if is := env(exporter); is != "" && is != "otlp" {
+		return fmt.Errorf("%s %q is not supported: use otlp or none", exporter, is)
+	}
+	if name, is := first(env, tracesProtocol, protocol); is != "" && is != "http/protobuf" {
+		return fmt.Errorf("%s %q is not supported: use http/protobuf, which collectors accept on port 4318", name, is)
+	}
+	return nil
+}
+
+// checkEndpoint returns an error for the address in a variable, without the address.
+func checkEndpoint(name, address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return fmt.Errorf("%s is not an address of http or https, such as http://collector:4318", name)
+	case u.User != nil:
+		return fmt.Errorf("%s contains a user or a password: use OTEL_EXPORTER_OTLP_HEADERS from a Secret", name)
+	}
+	return nil
 }
 
 // first returns the first of some variables that is set, or "" and "".

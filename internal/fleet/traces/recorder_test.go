@@ -53,7 +53,7 @@ func (w world) ended() (all []string) {
 	for _, s := range w.spans.Ended() {
 		var attributes []string
 		for _, a := range s.Attributes() {
-			attributes = append(attributes, string(a.Key)+"="+a.Value.Emit())
+			attributes = append(attributes, string(a.Key)+"="+a.Value.String())
 		}
 		slices.Sort(attributes)
 		status := s.Status().Code.String() + " " + s.Status().Description
