@@ -134,6 +134,7 @@ func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpda
 		next := conditions.Status(conditions.Outcome{
 			Generation: generation, Summary: summary, Problems: problems, Selector: conditions.Selector(o.GetTargeting()),
 			ActingNode: r.actingNode(s, ref), Drift: r.records.Of(ref, r.compiled.Selected[ref]),
+			Contest: r.records.Contest(ref, r.compiled.Selected[ref], func(node string) bool { return !r.Heartbeats.Silent(node) }),
 		}, *o.GetStatus(), now)
 		r.census.AddResource(o.KindName(), conditions.Summarize(next))
 		updates = appendIfChanged(updates, o, next)

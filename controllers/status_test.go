@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -256,6 +257,27 @@ var _ = Describe("The drift in a resource's status", func() {
 		setStatus(ctx, "n1", func(s *v1alpha1.NodeCatalogStatus) { s.Drift = nil })
 		newWorld().pass(ctx)
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Drift).To(BeNil())
+	})
+
+	It("is a condition while something else changes it again and again", func(ctx SpecContext) {
+		w := newWorld()
+		w.fleet.LeaseDuration = time.Hour
+		create(ctx, node("n1", "web"), file("a", "/a"))
+		w.pass(ctx)
+		drifts(ctx, w, "n1", 3)
+		contended := func(is bool) {
+			setStatus(ctx, "n1", func(s *v1alpha1.NodeCatalogStatus) {
+				s.Drift[0].Contended, s.Drift[0].Author = is, &v1alpha1.Author{PID: 7, Executable: "/usr/bin/puppet"}
+			})
+			w.passAfter(ctx, time.Minute)
+		}
+		calm := []string{"Ready=True InSync", "Reconciling=False Settled", "Stalled=False Settled"}
+		contended(true)
+		Expect(said(ctx, "a")).To(Equal(append(slices.Clone(calm), "Contended=True RepeatedDrift")))
+		all := statusOf(ctx, NewWithT(GinkgoT()), "a").Conditions
+		Expect(all[len(all)-1].Message).To(HavePrefix("changed again and again by /usr/bin/puppet on node n1"))
+		contended(false)
+		Expect(said(ctx, "a")).To(Equal(calm))
 	})
 
 	It("is written once if the definition of the kind has no such field", func(ctx SpecContext) {

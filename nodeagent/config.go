@@ -67,6 +67,8 @@ type RunSummary struct {
 	// Noticed is when a change on the host was first noticed since the run before began, zero if none was; Ended is when this
 	// run ended.
 	Noticed, Ended time.Time
+	// Contended is the number of resources that something else changes again and again.
+	Contended int
 }
 
 // complete sets defaults for nil fields.

@@ -43,8 +43,11 @@ func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 		Help:    "Time from the first notice of a change on the host to the end of the run that corrected drift, for each resource.",
 		Buckets: prometheus.ExponentialBuckets(0.01, 4, 9), // 10 ms to 11 minutes
 	})
+	contended := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "fettle_contended_resources", Help: "Resources that something else changes again and again, against their corrections.",
+	})
 	var errs []error
-	for _, c := range []prometheus.Collector{duration, runs, resources, last, success, catalog, changes, failures, corrections, delay} {
+	for _, c := range []prometheus.Collector{duration, runs, resources, last, success, catalog, changes, failures, corrections, delay, contended} {
 		errs = append(errs, in.Register(c))
 	}
 	digest := ""
@@ -74,6 +77,7 @@ func Metrics(in prometheus.Registerer) (func(RunSummary), error) {
 			changes.WithLabelValues(cause).Add(float64(n))
 		}
 		failures.Add(float64(s.Report.Counts.Failed))
+		contended.Set(float64(s.Contended))
 		s.countResources(resources)
 	}, errors.Join(errs...)
 }

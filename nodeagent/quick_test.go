@@ -78,9 +78,22 @@ func reportsContest(_ *testing.T, m *machine) {
 		drift := m.object().Status.Drift
 		g.Expect(drift).To(HaveLen(1))
 		g.Expect(drift[0].Contended).To(Equal(want))
+		g.Expect(m.contended(g)).To(Equal(map[bool]float64{true: 1}[want]))
 	}
 	m.soon("the contest is reported", func(g Gomega) { contended(g, true) })
 	m.passes("its end is reported", func(g Gomega) { contended(g, false) })
+}
+
+// contended is the metric of contested resources.
+func (m *machine) contended(g Gomega) float64 {
+	families, err := m.metrics.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, f := range families {
+		if f.GetName() == "fettle_contended_resources" {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	return -1
 }
 
 func correctsWithCommands(_ *testing.T, m *machine) {

@@ -61,10 +61,11 @@ type outcome struct {
 func (a *Agent) report(is resource.Facts, o outcome) {
 	now := a.Clock.Now()
 	a.lookout.Corrected(now, o.result.Corrected())
-	a.Ran(RunSummary{Trigger: o.trigger, Report: o.result, Noticed: o.noticed, Ended: now})
+	contended := a.lookout.Contended(now)
+	a.Ran(RunSummary{Trigger: o.trigger, Report: o.result, Noticed: o.noticed, Ended: now, Contended: len(contended)})
 	a.logRun(o.trigger, o.result)
 	a.updateStatus(is, &status.Run{
-		Report: o.result, Generation: a.target.Generation, Trigger: o.trigger, Withheld: a.target.Spec.Withheld, Contended: a.lookout.Contended(now),
+		Report: o.result, Generation: a.target.Generation, Trigger: o.trigger, Withheld: a.target.Spec.Withheld, Contended: contended,
 	})
 }
 

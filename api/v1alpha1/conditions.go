@@ -15,6 +15,9 @@ const (
 	// ConditionConflict is True while another resource manages the same object on a node. Its
 	// message names the others. It is absent otherwise.
 	ConditionConflict = "Conflict"
+	// ConditionContended is True while something else changes the resource again and again on some nodes, against its corrections,
+	// which are then made less and less often. Its message names the other program. It is absent otherwise.
+	ConditionContended = "Contended"
 	// ConditionDegraded is True on a NodeCatalog when resources failed, external types are
 	// outdated, or facts were omitted.
 	ConditionDegraded = "Degraded"
@@ -54,6 +57,8 @@ const (
 	ReasonMissingType = "MissingType" // the kind has no ExternalType
 	ReasonUninstalled = "Uninstalled" // the definition of the kind was deleted; nodes leave the objects as they are
 
+	ReasonRepeatedDrift = "RepeatedDrift" // something else changes the resource again and again; the message names it
+
 	ReasonCleaningUp      = "CleaningUp"      // the resource is being deleted, and some nodes have not cleaned up yet
 	ReasonDeselectionHeld = "DeselectionHeld" // too many nodes would be deselected at once because the nodes changed
 )
@@ -90,6 +95,7 @@ const (
 const (
 	EventDriftCorrected   = "DriftCorrected"
 	EventResourceFailed   = "ResourceFailed"
+	EventContended        = "Contended" // something else changes the resource again and again
 	EventBecameReady      = "BecameReady"
 	EventNoLongerReady    = "NoLongerReady"
 	EventProblemFound     = "ProblemFound"

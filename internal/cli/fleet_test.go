@@ -41,7 +41,8 @@ func cluster(t *testing.T, recent, old string) string {
 		"/apis/fettle.dev/v1alpha1":       `{"resources":[{"name":"files","kind":"File","shortNames":["fl"],"singularName":"file"},{"name":"files/status","kind":"File"},{"name":"nodecatalogs","kind":"NodeCatalog"}]}`,
 		"/apis/fettle.dev/v1alpha1/files": `{"metadata":{},"items":[{"metadata":{"name":"issue"}},{"metadata":{"name":"motd"}},{"metadata":{"name":"bad\u001b[2J"}}]}`,
 		"/apis/fettle.dev/v1alpha1/files/motd": `{"kind":"File","metadata":{"name":"motd"},"spec":{"path":"/etc/motd","nodeSelector":{"matchLabels":{"role":"web"}},"require":["Package/a","User/b"]},` +
-			`"status":{"conditions":[{"type":"Ready","status":"True","reason":"InSync","message":"in sync on 2 of 2 nodes"}]}}`,
+			`"status":{"conditions":[{"type":"Ready","status":"True","reason":"InSync","message":"in sync on 2 of 2 nodes"},` +
+			`{"type":"Contended","status":"True","reason":"RepeatedDrift","message":"changed again and again by vi\u001b[2J on node web-1"}]}}`,
 	}
 	maps.Copy(answers, nodeAnswers())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -88,20 +89,22 @@ func TestFleet(t *testing.T) {
 			"  properties:\n  - mode\n  - owner\n  resource: User/ann\n  resources: 1\n  uncorrected: 1\n"},
 		"drift File/none --detailed-exitcodes": {err: "no drift found\n"},
 		"drift File/none -o json":              {out: "[]\n"},
-		"why fl/motd": {out: "Resource  File/motd\n" +
-			"Ready     True (InSync): in sync on 2 of 2 nodes\n" +
-			"Selects   role=web: 2 of 3\n" +
-			"Requires  Package/a, User/b\n" +
+		"why fl/motd": {out: "Resource   File/motd\n" +
+			"Ready      True (InSync): in sync on 2 of 2 nodes\n" +
+			"Contended  changed again and again by vi\\x1b[2J on node web-1\n" +
+			"Selects    role=web: 2 of 3\n" +
+			"Requires   Package/a, User/b\n" +
 			"\n" +
 			"NODE   SELECTED  STATE   SINCE  DRIFT  REASON\n" +
 			"web-1  yes       InSync         3      \n" +
 			"web-2  yes       InSync         1      \n"},
 		"why File/motd --node web-3 -o csv": {out: "NODE,SELECTED,STATE,SINCE,DRIFT,AUTHOR,REASON\n" +
 			"web-3,no,,,,,\"its nodeSelector requires role=web, and the node has no label role\"\n"},
-		"why File/motd -o wide": {out: "Resource  File/motd\n" +
-			"Ready     True (InSync): in sync on 2 of 2 nodes\n" +
-			"Selects   role=web: 2 of 3\n" +
-			"Requires  Package/a, User/b\n" +
+		"why File/motd -o wide": {out: "Resource   File/motd\n" +
+			"Ready      True (InSync): in sync on 2 of 2 nodes\n" +
+			"Contended  changed again and again by vi\\x1b[2J on node web-1\n" +
+			"Selects    role=web: 2 of 3\n" +
+			"Requires   Package/a, User/b\n" +
 			"\n" +
 			"NODE   SELECTED  STATE   SINCE  DRIFT  AUTHOR                             REASON\n" +
 			"web-1  yes       InSync         3      /usr/bin/vi\\x1b[2J (PID 7, UID 0)  \n" +

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -42,9 +43,21 @@ func (a *Author) String() string {
 	if a.Pod != "" {
 		facts = append(facts, "pod "+a.Pod)
 	}
-	name := a.Executable
-	if name == "" {
-		name = "a process"
-	}
-	return fmt.Sprintf("%s (%s)", name, strings.Join(facts, ", "))
+	return fmt.Sprintf("%s (%s)", a.name(), strings.Join(facts, ", "))
 }
+
+// Program describes the program and where it belongs, such as "/usr/bin/puppet (puppet.service)", which is the same for each
+// of its processes. That of the nil Author is "an unknown program".
+func (a *Author) Program() string {
+	switch {
+	case a == nil:
+		return "an unknown program"
+	case a.Pod != "":
+		return fmt.Sprintf("%s (pod %s)", a.name(), a.Pod)
+	case a.Unit != "":
+		return fmt.Sprintf("%s (%s)", a.name(), a.Unit)
+	}
+	return a.name()
+}
+
+func (a *Author) name() string { return cmp.Or(a.Executable, "a process") }

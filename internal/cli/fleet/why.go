@@ -115,6 +115,9 @@ func about(r overview.Resource, selected, of int, one bool) [][]string {
 	if ready := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		rows = append(rows, []string{"Ready", fmt.Sprintf("%s (%s): %s", ready.Status, ready.Reason, ready.Message)})
 	}
+	if contest := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionContended); contest != nil {
+		rows = append(rows, []string{"Contended", contest.Message})
+	}
 	selects := overview.Selects(r)
 	if !one {
 		selects += fmt.Sprintf(": %d of %d", selected, of)

@@ -12,7 +12,9 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -27,6 +29,8 @@ type Outcome struct {
 	ActingNode string
 	// Drift is what its nodes recorded, nil for none.
 	Drift *v1alpha1.ResourceDrift
+	// Contest is one with another program on its nodes, nil for none.
+	Contest *driftrecords.Contest
 	// Cleanup explains which nodes a deletion waits for, "" while the resource is not being
 	// deleted.
 	Cleanup string
@@ -59,7 +63,7 @@ func Status(o Outcome, before v1alpha1.ResourceStatus, now metav1.Time) v1alpha1
 	return s
 }
 
-// conditions returns Ready, Reconciling, Stalled and Conflict, in this order. A resource is never
+// conditions returns Ready, Reconciling, Stalled, Conflict and Contended, in this order. A resource is never
 // both Stalled and Reconciling, so that kstatus can tell failure from progress. A resource that
 // failed on a node is retried there and still Stalled once nothing else is in progress, because
 // what did not help once seldom helps the next time.
@@ -89,7 +93,19 @@ func conditions(o Outcome) []metav1.Condition {
 	if conflicts := withReason(blocking, v1alpha1.ReasonConflict); len(conflicts) > 0 {
 		all = append(all, condition(v1alpha1.ConditionConflict, metav1.ConditionTrue, v1alpha1.ReasonConflict, explain(conflicts)))
 	}
+	if o.Contest != nil {
+		all = append(all, condition(v1alpha1.ConditionContended, metav1.ConditionTrue, v1alpha1.ReasonRepeatedDrift, contention(*o.Contest)))
+	}
 	return all
+}
+
+// contention is "changed again and again by /usr/bin/puppet (puppet.service) on node web-1 and 2 more".
+func contention(c driftrecords.Contest) string {
+	line := fmt.Sprintf("changed again and again by %s on node %s", (*host.Author)(c.By).Program(), c.Node)
+	if c.Nodes > 1 {
+		line += fmt.Sprintf(" and %d more", c.Nodes-1)
+	}
+	return line + "; corrections are made less and less often"
 }
 
 func ready(o Outcome, blocking []compiler.Problem) metav1.Condition {

@@ -16,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
+	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
 
@@ -230,6 +231,46 @@ func TestSilentNodesBlockOnlyUnappliedGenerations(t *testing.T) {
 	}
 }
 
+func TestContestIsAConditionThatNamesTheOtherProgram(t *testing.T) {
+	t.Parallel()
+
+	for name, c := range map[string]struct {
+		contest driftrecords.Contest
+		want    string
+	}{
+		"a service": {
+			driftrecords.Contest{Nodes: 1, Node: "web-1", By: &v1alpha1.Author{PID: 7, Executable: "/usr/bin/puppet", Unit: "puppet.service"}},
+			"changed again and again by /usr/bin/puppet (puppet.service) on node web-1; corrections are made less and less often",
+		},
+		"a pod, on many nodes": {
+			driftrecords.Contest{Nodes: 4, Node: "web-1", By: &v1alpha1.Author{PID: 7, Executable: "/cni", Pod: "kube-system/cni-x", Unit: "x.scope"}},
+			"changed again and again by /cni (pod kube-system/cni-x) on node web-1 and 3 more; corrections are made less and less often",
+		},
+		"nobody knows": {
+			driftrecords.Contest{Nodes: 1, Node: "web-1"},
+			"changed again and again by an unknown program on node web-1; corrections are made less and less often",
+		},
+		"a program with a hostile name": {
+			driftrecords.Contest{Nodes: 1, Node: "web-1", By: &v1alpha1.Author{Executable: "a\n\x1b[2Jb"}},
+			`changed again and again by a\n\x1b[2Jb on node web-1; corrections are made less and less often`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := conditions.Outcome{Generation: 1, Summary: nodestatus.Summary{Counts: v1alpha1.NodeCounts{Selected: 4, InSync: 4}}, Contest: &c.contest}
+			s := conditions.Status(o, v1alpha1.ResourceStatus{}, metav1.Now())
+			var got []string
+			for _, is := range s.Conditions {
+				got = append(got, strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", is.Type, is.Status, is.Reason, is.Message), ": "))
+			}
+			want := []string{"Ready=True InSync: 4 of 4 nodes in sync", "Reconciling=False Settled", "Stalled=False Settled", "Contended=True RepeatedDrift: " + c.want}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestResourceEvents(t *testing.T) {
 	t.Parallel()
 
@@ -240,6 +281,11 @@ func TestResourceEvents(t *testing.T) {
 	pending := status(v1alpha1.NodeCounts{Selected: 1, Pending: 1})
 	failed := status(v1alpha1.NodeCounts{Selected: 1, Failed: 1})
 	onNode := newStatus(v1alpha1.NodeCounts{Selected: 1, Failed: 1}, []v1alpha1.NodeSample{{Node: "n1", State: "Failed", Message: "disk full"}}, nil, v1alpha1.ResourceStatus{}, metav1.Now())
+	contended := func(by string) v1alpha1.ResourceStatus {
+		o := conditions.Outcome{Generation: 1, Summary: nodestatus.Summary{Counts: v1alpha1.NodeCounts{Selected: 1, InSync: 1}}}
+		o.Contest = &driftrecords.Contest{Nodes: 1, Node: "n1", By: &v1alpha1.Author{Executable: by}}
+		return conditions.Status(o, v1alpha1.ResourceStatus{}, metav1.Now())
+	}
 	contested := status(v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, compiler.Problem{Reason: "Conflict", Message: "also File/b"})
 	for name, tt := range map[string]struct {
 		before, now v1alpha1.ResourceStatus
@@ -253,6 +299,9 @@ func TestResourceEvents(t *testing.T) {
 		"an unchanged status causes none":             {failed, failed, nil},
 		"a problem that is found":                     {inSync, contested, []string{"Warning ProblemFound Conflict: also File/b", "Warning NoLongerReady also File/b"}},
 		"a problem that is found at first":            {v1alpha1.ResourceStatus{}, contested, []string{"Warning ProblemFound Conflict: also File/b"}},
+		"a contest that begins":                       {inSync, contended("puppet"), []string{"Warning Contended changed again and again by puppet on node n1; corrections are made less and less often"}},
+		"a contest with another program":              {contended("puppet"), contended("chef"), nil},
+		"a contest that is over":                      {contended("puppet"), inSync, nil},
 		"a problem that is resolved during a rollout": {contested, pending, []string{"Normal ProblemResolved Conflict is resolved"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package conditions
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,9 +60,18 @@ const maxEvents = 10
 // ResourceEvents returns the transitions between two statuses of a resource. One that begins on nodes is related to the one
 // that needs a person most.
 func ResourceEvents(before, now v1alpha1.ResourceStatus) []Event {
-	return append(
+	return slices.Concat(
 		stalledEvents(find(before, v1alpha1.ConditionStalled), find(now, v1alpha1.ConditionStalled)),
-		readyEvents(find(before, v1alpha1.ConditionReady), find(now, v1alpha1.ConditionReady), now.Samples)...)
+		readyEvents(find(before, v1alpha1.ConditionReady), find(now, v1alpha1.ConditionReady), now.Samples),
+		contestEvents(find(before, v1alpha1.ConditionContended), find(now, v1alpha1.ConditionContended)))
+}
+
+// contestEvents leave out the end of a contest: it is only over as far as a node can tell.
+func contestEvents(was, is metav1.Condition) []Event {
+	if isTrue(is) && !isTrue(was) {
+		return []Event{{corev1.EventTypeWarning, v1alpha1.EventContended, "Aggregate", is.Message, nil}}
+	}
+	return nil
 }
 
 // stalledEvents are about problems that the compiler finds. A failure is an event of the node

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -21,7 +22,8 @@ type Records struct {
 
 // A resource has the records of one resource, by node.
 type resource struct {
-	seen map[string]seen
+	seen      map[string]seen
+	contended map[string]bool // nodes
 	// sum is that of the nodes of, which have the address of their first name; nil if it is outdated.
 	sum *v1alpha1.ResourceDrift
 	of  *string
@@ -31,6 +33,8 @@ type seen struct {
 	count     int64
 	last      time.Time
 	corrected bool
+	contended bool
+	by        *v1alpha1.Author
 }
 
 // Observe replaces the records of a node, which it keeps. now is the latest time at which drift can have
@@ -57,14 +61,17 @@ func (r *Records) Observe(node string, records []v1alpha1.DriftRecord, now time.
 func (r *Records) remember(node string, record v1alpha1.DriftRecord, now time.Time) {
 	of := r.byRef[record.Ref]
 	if of == nil {
-		of = &resource{seen: map[string]seen{}}
+		of = &resource{seen: map[string]seen{}, contended: map[string]bool{}}
 		r.byRef[record.Ref] = of
 	}
-	is := seen{record.Count, record.LastSeen.Time, record.Corrected}
+	is := seen{record.Count, record.LastSeen.Time, record.Corrected, record.Contended, record.Author}
 	if is.last.After(now) {
 		is.last = now
 	}
 	of.seen[node], of.sum = is, nil
+	if delete(of.contended, node); is.contended {
+		of.contended[node] = true
+	}
 }
 
 // same reports whether a node reported nothing since.
@@ -83,7 +90,8 @@ func without(records, others []v1alpha1.DriftRecord) (rest []v1alpha1.DriftRecor
 }
 
 func equal(a, b v1alpha1.DriftRecord) bool {
-	return a.Ref == b.Ref && a.Count == b.Count && a.Corrected == b.Corrected && a.LastSeen.Equal(&b.LastSeen)
+	return a.Ref == b.Ref && a.Count == b.Count && a.Corrected == b.Corrected && a.Contended == b.Contended && a.LastSeen.Equal(&b.LastSeen) &&
+		equality.Semantic.DeepEqual(a.Author, b.Author)
 }
 
 func (r *Records) forget(ref v1alpha1.ReportedRef, node string) {
@@ -91,6 +99,7 @@ func (r *Records) forget(ref v1alpha1.ReportedRef, node string) {
 	if of == nil {
 		return // the node reported it twice
 	}
+	delete(of.contended, node)
 	if delete(of.seen, node); len(of.seen) == 0 {
 		delete(r.byRef, ref)
 	}

@@ -62,6 +62,47 @@ func TestRecordsFollowWhatNodesReport(t *testing.T) {
 	expect(t, &r, "File/a", all, nil)
 }
 
+func TestContestsAreThoseOfSelectedNodesThatAreHeard(t *testing.T) {
+	t.Parallel()
+
+	var r driftrecords.Records
+	puppet, chef := &v1alpha1.Author{Executable: "puppet"}, &v1alpha1.Author{Executable: "chef"}
+	contended := func(count int64, by *v1alpha1.Author) list {
+		one := record("File/a", count, 5, true)
+		one.Contended, one.Author = true, by
+		return list{one}
+	}
+	silent := ""
+	expect := func(selected []string, want *driftrecords.Contest) {
+		t.Helper()
+		got := r.Contest("File/a", selected, func(node string) bool { return node != silent })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	all := []string{"n1", "n2"}
+	expect(all, nil)
+	r.Observe("n1", list{record("File/a", 3, 5, true)}, at(9))
+	expect(all, nil)
+	r.Observe("n2", contended(3, puppet), at(9))
+	r.Observe("liar", contended(3, nil), at(9))
+	expect(all, &driftrecords.Contest{Nodes: 1, Node: "n2", By: puppet})
+	r.Observe("n1", contended(3, nil), at(9)) // nothing else has changed
+	expect(all, &driftrecords.Contest{Nodes: 2, Node: "n1"})
+	r.Observe("n1", contended(3, chef), at(9))
+	expect(all, &driftrecords.Contest{Nodes: 2, Node: "n1", By: chef})
+	expect([]string{"n2"}, &driftrecords.Contest{Nodes: 1, Node: "n2", By: puppet})
+	expect(nil, nil)
+	silent = "n1"
+	expect(all, &driftrecords.Contest{Nodes: 1, Node: "n2", By: puppet})
+	silent = "n2"
+	r.Observe("n1", list{record("File/a", 3, 5, true)}, at(9))
+	expect(all, nil)
+	silent = ""
+	r.Observe("n2", nil, at(9))
+	expect(all, nil)
+}
+
 func TestDriftIsNotSeenInTheFuture(t *testing.T) {
 	t.Parallel()
 
