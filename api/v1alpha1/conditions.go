@@ -93,14 +93,15 @@ const (
 
 // Reasons of events (events.k8s.io/v1).
 const (
-	EventDriftCorrected   = "DriftCorrected"
-	EventResourceFailed   = "ResourceFailed"
-	EventContended        = "Contended" // something else changes the resource again and again
-	EventBecameReady      = "BecameReady"
-	EventNoLongerReady    = "NoLongerReady"
-	EventProblemFound     = "ProblemFound"
-	EventProblemResolved  = "ProblemResolved"
-	EventNotPublished     = "NotPublished"     // the API server rejects a NodeCatalog, for example because it is too large
-	EventUninstalled      = "Uninstalled"      // the manager was removed; the note says what it left
-	EventPolicyNotInForce = "PolicyNotInForce" // an admission policy that restricts Fettle's service accounts is missing or modified
+	EventDriftCorrected    = "DriftCorrected"
+	EventResourceFailed    = "ResourceFailed"
+	EventContended         = "Contended" // something else changes the resource again and again
+	EventBecameReady       = "BecameReady"
+	EventNoLongerReady     = "NoLongerReady"
+	EventProblemFound      = "ProblemFound"
+	EventProblemResolved   = "ProblemResolved"
+	EventNotPublished      = "NotPublished"      // the API server rejects a NodeCatalog, for example because it is too large
+	EventUninstalled       = "Uninstalled"       // the manager was removed; the note says what it left
+	EventReportsNotWritten = "ReportsNotWritten" // the manager cannot write reports for other tools
+	EventPolicyNotInForce  = "PolicyNotInForce"  // an admission policy that restricts Fettle's service accounts is missing or modified
 )

@@ -18,6 +18,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -64,6 +65,7 @@ type settings struct {
 	maxDeselection  int
 
 	eventsURL, eventsSource string
+	openReports             bool
 	debug                   bool
 }
 
@@ -83,6 +85,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	fs.IntVar(&s.maxDeselection, "max-deselection", deselection.DefaultMaxPercent, "`percentage` of nodes, 0 to 100, that may be deselected within ten minutes because their labels, annotations or facts changed; beyond it, and beyond one node, updates are held until confirmed; 100 disables the limit")
 	fs.StringVar(&s.eventsURL, "events-url", "", "`address` of a webhook that gets the manager's events as CloudEvents, too (default: none)")
 	fs.StringVar(&s.eventsSource, "events-source", "/fettle", "`URI` that identifies this cluster in these events")
+	fs.BoolVar(&s.openReports, "open-reports", false, "write a ClusterReport of openreports.io for each node")
 	fs.BoolVar(&s.debug, "debug", false, "log every reconciliation")
 	if err := fs.Parse(args); err != nil {
 		return s, err
@@ -244,12 +247,20 @@ func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *con
 	if err := serveReports(mgr, cfg, s); err != nil {
 		return nil, fmt.Errorf("cannot set up the API of reports: %w", err)
 	}
-	policies, err := policycheck.New(mgr.GetAPIReader(), fleet.Recorder, clock.RealClock{}, ctrl.Log.WithName("policycheck"), metrics.Registry)
-	if err != nil {
-		return nil, fmt.Errorf("cannot set up the check of admission policies: %w", err)
+	if err := writeOpenReports(mgr, cfg, s, fleet.Recorder); err != nil {
+		return nil, fmt.Errorf("cannot set up reports for nodes: %w", err)
 	}
-	if err := mgr.Add(policies); err != nil {
+	if err := checkPolicies(mgr, fleet.Recorder); err != nil {
 		return nil, fmt.Errorf("cannot set up the check of admission policies: %w", err)
 	}
 	return mgr, nil
+}
+
+// checkPolicies adds the check of admission policies to a manager.
+func checkPolicies(mgr ctrl.Manager, recorder events.EventRecorder) error {
+	policies, err := policycheck.New(mgr.GetAPIReader(), recorder, clock.RealClock{}, ctrl.Log.WithName("policycheck"), metrics.Registry)
+	if err != nil {
+		return err
+	}
+	return mgr.Add(policies)
 }

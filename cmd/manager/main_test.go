@@ -138,7 +138,7 @@ func TestManagerServesLeadsAndShutsDown(t *testing.T) {
 	install(t, cfg, admin)
 	own := kubeconfig(t, cfg, "system:serviceaccount:fettle-system:fettle-manager")
 	manager := exec.CommandContext(t.Context(), build(t), "--kubeconfig", own, "--leader-elect", "--leader-elect-namespace=fettle-system",
-		"--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)
+		"--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes, "--open-reports")
 	manager.Stderr = &log
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -186,6 +186,9 @@ func TestManagerServesLeadsAndShutsDown(t *testing.T) {
 	}
 	if err := manager.Wait(); err != nil {
 		t.Errorf("the manager exited with %v:\n%s", err, log.String())
+	}
+	if !strings.Contains(log.String(), "cannot write reports for nodes") { // there is no right to write them
+		t.Errorf("no reports of OpenReports are written:\n%s", log.String())
 	}
 	if who := leader(); who != "" {
 		t.Errorf("the manager exited without releasing the lease of %s", who)

@@ -10,10 +10,13 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/controllers/openreports"
 	"github.com/fettle-dev/fettle/internal/fleet/questions"
 	"github.com/fettle-dev/fettle/internal/fleet/relay"
 	"github.com/fettle-dev/fettle/internal/fleet/reportsapi"
@@ -54,6 +57,20 @@ func serveReports(mgr ctrl.Manager, cfg *rest.Config, s settings) error {
 		},
 		Log: ctrl.Log.WithName("reports"),
 	})
+}
+
+// writeOpenReports adds what writes ClusterReports to a manager, if that is wanted.
+func writeOpenReports(mgr ctrl.Manager, cfg *rest.Config, s settings, recorder events.EventRecorder) error {
+	if !s.openReports {
+		return nil
+	}
+	p, err := openreports.New(openreports.Options{
+		Config: cfg, Nodes: mgr.GetClient(), Recorder: recorder, Clock: clock.RealClock{}, Log: ctrl.Log.WithName("openreports"),
+	})
+	if err != nil {
+		return err
+	}
+	return mgr.Add(p)
 }
 
 // known returns an error for nodes that can't answer.

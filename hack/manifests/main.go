@@ -69,7 +69,7 @@ func writeChart(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range chart.Monitors() {
+	for _, name := range chart.Optional() {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return err

@@ -27,15 +27,16 @@ type edit struct {
 	New  string `json:"new"`
 }
 
-// Monitors returns the manifests for Prometheus and Grafana. Most of them need the Prometheus operator.
-func Monitors() []string { return slices.Sorted(maps.Keys(monitors)) }
+// Optional returns the manifests that values enable: those for Prometheus and Grafana, and for reports to other tools.
+func Optional() []string { return slices.Sorted(maps.Keys(optional)) }
 
-// monitors are the values that enable manifests.
-var monitors = map[string]string{
-	"config/prometheus/servicemonitor.yaml": "serviceMonitor",
-	"config/prometheus/podmonitor.yaml":     "podMonitor",
-	"config/prometheus/prometheusrule.yaml": "prometheusRule",
-	"config/prometheus/dashboard.yaml":      "dashboard",
+// optional are the values that enable manifests.
+var optional = map[string]string{
+	"config/prometheus/servicemonitor.yaml": "metrics.serviceMonitor",
+	"config/prometheus/podmonitor.yaml":     "metrics.podMonitor",
+	"config/prometheus/prometheusrule.yaml": "metrics.prometheusRule",
+	"config/prometheus/dashboard.yaml":      "metrics.dashboard",
+	"config/openreports/rbac.yaml":          "openReports",
 }
 
 const header = "{{- /* Generated from %s by hack/manifests. DO NOT EDIT. */ -}}\n"
@@ -55,8 +56,8 @@ func Templates(files []bundle.File) ([]bundle.File, error) {
 		if path.Dir(f.Path) == "config/crd" {
 			text = crd(text)
 		}
-		if value, ok := monitors[f.Path]; ok {
-			text = "{{- if .Values.metrics." + value + ".enabled }}\n" + text + "{{- end }}\n"
+		if value, ok := optional[f.Path]; ok {
+			text = "{{- if .Values." + value + ".enabled }}\n" + text + "{{- end }}\n"
 		}
 		templates[i] = bundle.File{Path: strings.TrimPrefix(f.Path, "config/"), Text: fmt.Sprintf(header, f.Path) + text}
 	}

@@ -130,6 +130,19 @@ func TestChartAndComponentHaveTheSameMonitors(t *testing.T) {
 	}
 }
 
+func TestChartAndComponentWriteOpenReports(t *testing.T) {
+	t.Parallel()
+	dir := overlay(t, "components: [CONFIG/openreports]")
+	rendered := cluster{t: t}.must("kustomize", dir)
+	if !strings.Contains(rendered, "- --open-reports\n") {
+		t.Errorf("the manager lacks the flag:\n%s", rendered)
+	}
+	out := mustHelm(t, "", "template", "--kube-version=1.36.0", "fettle", chart, "--skip-tests", "--set", "openReports.enabled=true")
+	if diff := cmp.Diff(objects(t, rendered), objects(t, strings.ReplaceAll(out, "\n    helm.sh/resource-policy: keep", ""))); diff != "" {
+		t.Errorf("-kustomize +chart:\n%s", diff)
+	}
+}
+
 func TestChartRejectsInvalidValues(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ value, want string }{
