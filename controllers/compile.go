@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/acting"
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
+	"github.com/fettle-dev/fettle/internal/fleet/planning"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
 )
 
@@ -35,11 +37,12 @@ func (r *Fleet) compile(ctx context.Context, s *snapshot) (err error) {
 	resources, removals := slices.Collect(maps.Values(s.live)), s.removals()
 	r.remote.Store(s.external.HasRemote())
 	r.placeAt = time.Time{}
-	result := r.compiler.Compile(compiler.Input{
+	input := compiler.Input{
 		Nodes: s.compilerNodes(r.lostIn(s), r.actsIn(s)), Resources: slices.Concat(resources, removals),
 		Kinds: slices.Concat(r.Kinds, s.external.Kinds), External: s.external.External, Refused: s.external.Refused,
 		ConfigMap: reader.ConfigMap, Secret: reader.Secret, Seal: seals.Seal,
-	})
+	}
+	result := r.compiler.Compile(input)
 	if err := reader.Close(); err != nil {
 		return fmt.Errorf("cannot compile: %w", err)
 	}
@@ -62,6 +65,7 @@ func (r *Fleet) compile(ctx context.Context, s *snapshot) (err error) {
 	}
 	r.noteChanges(next)
 	r.compiled = next
+	r.notePlanBase(input, result, s)
 	span.Count("nodes", len(next.Nodes))
 	span.Count("resources", len(next.generations))
 	span.Count("problems", len(next.Problems))
@@ -162,4 +166,38 @@ func (r *Fleet) vanished(s *snapshot) bool {
 	return slices.ContainsFunc(r.compiled.types, func(t externalkinds.Type) bool {
 		return !slices.ContainsFunc(s.external.Types, func(o externalkinds.Type) bool { return o.Name == t.Name })
 	})
+}
+
+// ErrNotCompiled is returned before the first compilation of a manager.
+var ErrNotCompiled = errors.New("the manager has just started and has not compiled the fleet yet: try again later")
+
+// PlanBase returns what plans are compared with: the last compilation. It is safe for concurrent use. ctx must last until the base is
+// closed. The error is ErrNotCompiled.
+func (r *Fleet) PlanBase(ctx context.Context) (*planning.Base, error) {
+	last := r.planBase.Load()
+	if last == nil {
+		return nil, ErrNotCompiled
+	}
+	base := *last
+	reader := new(sources.Sources).Reader(ctx, r.Client, r.Live) // apart from that of compilations, which says what they use
+	base.Input.ConfigMap, base.Input.Secret, base.Close = reader.ConfigMap, reader.Secret, reader.Close
+	seals := sources.Sealer{Reader: reader, Existing: func(node string) []v1alpha1.CatalogEntry { return base.Result.Nodes[node].Spec.Entries }}
+	base.Input.Seal = func(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
+		// That a Secret has another version since the last compilation is not part of the plan.
+		if v, ok := seals.SameSource(n, ref, attribute, from.KeyRef); ok {
+			return v, nil
+		}
+		return seals.Seal(n, ref, attribute, from)
+	}
+	return &base, nil
+}
+
+// notePlanBase notes what the next plans are compared with.
+func (r *Fleet) notePlanBase(in compiler.Input, result compiler.Result, s *snapshot) {
+	base := &planning.Base{Input: in, Result: result}
+	base.Input.ConfigMap, base.Input.Secret, base.Input.Seal = nil, nil, nil // these belong to the compilation
+	for _, t := range s.external.Types {
+		base.Types = append(base.Types, t.ExternalType)
+	}
+	r.planBase.Store(base)
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
+	"github.com/fettle-dev/fettle/internal/fleet/planning"
 	"github.com/fettle-dev/fettle/internal/fleet/progress"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
 	"github.com/fettle-dev/fettle/internal/fleet/traces"
@@ -92,6 +93,7 @@ type Fleet struct {
 	compiler    compiler.Compiler
 	compiled    *compilation // nil before the first reconciliation
 	recompileAt time.Time    // though nothing has changed; zero for never
+	planBase    atomic.Pointer[planning.Base]
 	placeAt     time.Time    // when a silent node has stopped acting for resources of Remote types; zero for never
 
 	// What is published.

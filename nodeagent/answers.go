@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/engine"
@@ -12,21 +13,32 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
+	"github.com/fettle-dev/fettle/nodeagent/proposal"
 	"github.com/fettle-dev/fettle/nodeagent/questions"
 )
 
 // receiver returns what answers the questions of the manager.
 func (a *Agent) receiver() *questions.Receiver {
 	return &questions.Receiver{
-		Watch: a.cluster.WatchQuestions, Answer: a.cluster.Answer, Difference: a.difference, Reports: a.reports,
+		Watch: a.cluster.WatchQuestions, Answer: a.cluster.Answer, Difference: a.difference, Plan: a.plan, Reports: a.reports,
 		Clock: a.Clock, Random: a.Random, Log: a.Log,
 	}
 }
 
 // difference has the agent's goroutine compare the host with the target between two runs.
-func (a *Agent) difference(ctx context.Context) (result report.Report, err error) {
+func (a *Agent) difference(ctx context.Context) (report.Report, error) {
+	return a.between(ctx, func() (report.Report, error) { return a.runner.simulate(ctx, a.target, a.known, "") })
+}
+
+// plan has the agent's goroutine find out between two runs what a change of the target would do.
+func (a *Agent) plan(ctx context.Context, change *reports.Proposal) (report.Report, error) {
+	return a.between(ctx, func() (report.Report, error) { return a.runner.plan(ctx, a.target, change, a.known) })
+}
+
+// between has the agent's goroutine simulate a run between two others.
+func (a *Agent) between(ctx context.Context, simulate func() (report.Report, error)) (result report.Report, err error) {
 	done := make(chan struct{})
-	compare := func() {
+	answer := func() {
 		defer close(done)
 		if ctx.Err() != nil { // nobody waits any more
 			return
@@ -35,10 +47,10 @@ func (a *Agent) difference(ctx context.Context) (result report.Report, err error
 			err = errors.New("no run has taken place since the agent started")
 			return
 		}
-		result, err = a.runner.compare(ctx, a.target, a.known)
+		result, err = simulate()
 	}
 	select {
-	case a.asked <- compare:
+	case a.asked <- answer:
 	case <-ctx.Done():
 		return result, ctx.Err()
 	}
@@ -55,51 +67,77 @@ func (a *Agent) reports() ([]questions.Stored, error) {
 	return stored, err
 }
 
-// compare reports how the host differs from a target. It changes nothing, and starts no program that an author or a type brings:
-// resources that need one are skipped.
-func (r *runner) compare(ctx context.Context, t *catalogs.Target, facts resource.Facts) (report.Report, error) {
+// simulate reports what a run of a target would change. It changes nothing, and starts no program that an author or a type brings:
+// resources that need one are skipped. With an owner, it also reports what would be removed of what that owner no longer has; former
+// are entries that it has no longer.
+func (r *runner) simulate(ctx context.Context, t *catalogs.Target, facts resource.Facts, owner string, former ...v1alpha1.CatalogEntry) (report.Report, error) {
 	store, err := state.OpenReadOnly(r.control.Dir, r.control.State)
 	if err != nil {
 		return report.Report{}, err
 	}
-	excluded := r.starting(t.Entries)
+	excluded := r.excluding(t.Entries, former)
 	result, err := engine.Transaction{
 		Reader: r.control.Host, Bucket: r.bucket, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.Digest, Store: store, Now: r.now,
-		Withheld: withheldRefs(t.Spec.Withheld), IgnoreSchedules: true,
-		Selected: func(i resource.Item) bool { return excluded[i.Ref] == "" },
+		Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: owner, IgnoreSchedules: true,
+		Selected: func(i resource.Item) bool { return excluded(i.Ref) == "" },
 	}.Run(ctx, catalog.Items(t.Entries, r.kinds, r.open))
 	for i := range result.Resources {
-		if why := excluded[resource.Ref(result.Resources[i].Ref)]; why != "" {
+		if why := excluded(resource.Ref(result.Resources[i].Ref)); why != "" {
 			result.Resources[i].Message = why
 		}
 	}
 	return result, err
 }
 
-// starting returns the entries whose state only a program of an author or of a type can tell, and why.
-func (r *runner) starting(entries []v1alpha1.CatalogEntry) map[resource.Ref]string {
+// plan reports what a change of a target would do: how a simulated run after the change differs from one before it.
+func (r *runner) plan(ctx context.Context, t *catalogs.Target, change *reports.Proposal, facts resource.Facts) (report.Report, error) {
+	next, err := proposal.Apply(t, change)
+	if err != nil {
+		return report.Report{}, err
+	}
+	before, err := r.simulate(ctx, t, facts, string(t.UID))
+	if err != nil {
+		return report.Report{}, err
+	}
+	after, err := r.simulate(ctx, next, facts, string(t.UID), t.Entries...)
+	if err != nil {
+		return report.Report{}, err
+	}
+	return proposal.Effect(before, after, next.Entries, change), nil
+}
+
+// excluding returns a function that returns why a resource is not checked, because only a program of an author or of a type can tell its
+// state; "" if it is checked. What is removed is known by its former entries alone.
+func (r *runner) excluding(entries, former []v1alpha1.CatalogEntry) func(resource.Ref) string {
 	builtIn := map[string]bool{}
 	for _, k := range r.kinds {
 		builtIn[k.Name()] = true
 	}
-	all := map[resource.Ref]string{}
-	for _, e := range entries {
-		ref := resource.Ref{Kind: e.Kind, Name: e.Name}
-		switch {
-		case !builtIn[e.Kind]:
-			all[ref] = "not checked: a question starts no program of an external type"
-		case e.Kind == "Exec":
-			all[ref] = "not checked: a question starts no command of an Exec"
-		case hasOwnStatus(e):
-			all[ref] = "not checked: a question starts no command of a SystemService"
+	services := map[resource.Ref]bool{} // whether they have a command of their own
+	for _, all := range [][]v1alpha1.CatalogEntry{former, entries} {
+		for _, e := range all {
+			if ref := (resource.Ref{Kind: e.Kind, Name: e.Name}); e.Kind == "SystemService" {
+				services[ref] = services[ref] || hasOwnStatus(e)
+			}
 		}
 	}
-	return all
+	return func(ref resource.Ref) string {
+		own, known := services[ref]
+		switch {
+		case !builtIn[ref.Kind]:
+			return reports.NotChecked + "a question starts no program of an external type"
+		case ref.Kind == "Exec":
+			return reports.NotChecked + "a question starts no command of an Exec"
+		case ref.Kind == "SystemService" && (own || !known):
+			return reports.NotChecked + "a question starts no command of a SystemService"
+		}
+		return ""
+	}
 }
 
 // hasOwnStatus reports whether a service has a command that tells whether it runs.
 func hasOwnStatus(e v1alpha1.CatalogEntry) bool {
-	if e.Kind != "SystemService" || e.Attributes == nil {
+	if e.Attributes == nil {
 		return false
 	}
 	var attributes struct {

@@ -11,6 +11,7 @@ import (
 
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/questions"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/nodequestions"
 )
@@ -74,4 +75,69 @@ func TestAgentAnswersWithTheDifferenceAndItsReports(t *testing.T) {
 		g.Expect(got[0]).To(HavePrefix(m.name + ".1 File/a Changed created"))
 		g.Expect(got[1]).To(HavePrefix(m.name + ".2 File/a Changed content changed"))
 	})
+}
+
+// planned asks the agent of a machine what a change of its catalog would do.
+func planned(t *testing.T, g Gomega, m *machine, hub *questions.Hub, p *reports.Proposal) ([]string, error) {
+	t.Helper()
+	answer, err := hub.Propose(t.Context(), m.name, p)
+	if err != nil {
+		return nil, err
+	}
+	g.Expect(answer.Reports).To(HaveLen(1))
+	return lines(g, answer.Reports[0].Report.Raw), nil
+}
+
+func TestAgentAnswersWhatAChangeWouldDoAndOnlyThat(t *testing.T) {
+	t.Parallel()
+	cfg := controlplane.StartAggregated(t)
+	w := newWorld(t, cfg)
+	_, hub := nodequestions.ServeHub(t, cfg)
+	m := w.machine(t)
+	entry := func(kind, name, attributes string, edit func(*v1alpha1.CatalogEntry)) v1alpha1.CatalogEntry {
+		e := v1alpha1.CatalogEntry{Kind: kind, Name: name, Attributes: &runtime.RawExtension{Raw: []byte(attributes)}}
+		edit(&e)
+		return e
+	}
+	unlike := fileEntry("drifts", "as wanted\n")
+	unlike.Noop = new(true)
+	leaves := fileEntry("leaves", "x\n")
+	leaves.DeletionPolicy = v1alpha1.DeletionDelete
+	m.start()
+	is := m.applied(m.should(fileEntry("a", "one\n"), unlike, leaves,
+		entry("Exec", "reload", `{"command":"/bin/false","refreshOnly":true}`, func(e *v1alpha1.CatalogEntry) {
+			e.Edges = &v1alpha1.Edges{Subscribe: []v1alpha1.ResourceRef{"File/a"}}
+		}),
+		entry("Exec", "other", `{"command":"/bin/false","refreshOnly":true}`, func(*v1alpha1.CatalogEntry) {}),
+		entry("Notify", "told", `{"message":"a has changed"}`, func(e *v1alpha1.CatalogEntry) {
+			e.Edges = &v1alpha1.Edges{Require: []v1alpha1.ResourceRef{"File/a"}}
+		})))
+	base := is.Status.AppliedDigest
+
+	changed := fileEntry("a", "two\n")
+	m.soon("the plan", func(g Gomega) {
+		got, err := planned(t, g, m, hub, &reports.Proposal{
+			Base: base, Digest: "next", Entries: []v1alpha1.CatalogEntry{changed, fileEntry("new", "x\n")}, Remove: []v1alpha1.ResourceRef{"File/leaves"},
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+		text := strings.Join(got, "\n")
+		g.Expect(got).To(HaveLen(4), text)
+		g.Expect(text).To(And(
+			ContainSubstring("File/a Noop content changed"), ContainSubstring("-one\n+two"),
+			ContainSubstring("File/new Noop created"), ContainSubstring("File/leaves Noop removed"),
+			ContainSubstring("Exec/reload Skipped not checked: a question starts no command of an Exec; the change would refresh it"),
+		))
+	})
+	m.Expect(m.file("a").text()).To(Equal("one\n"), "a plan changes nothing")
+	m.Expect(m.file("leaves").text()).To(Equal("x\n"))
+
+	for want, p := range map[string]*reports.Proposal{
+		"the host is at another catalog than the cluster": {Base: "another"},
+		"the question has no change":                      nil,
+	} {
+		m.soon(want, func(g Gomega) {
+			_, err := planned(t, g, m, hub, p)
+			g.Expect(err).To(MatchError(ContainSubstring(want)))
+		})
+	}
 }

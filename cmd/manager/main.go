@@ -244,7 +244,7 @@ func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *con
 	if err := fleet.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the controller: %w", err)
 	}
-	if err := serveReports(mgr, cfg, s); err != nil {
+	if err := serveReports(mgr, cfg, s, fleet); err != nil {
 		return nil, fmt.Errorf("cannot set up the API of reports: %w", err)
 	}
 	if err := writeOpenReports(mgr, cfg, s, fleet.Recorder); err != nil {

@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/controllers"
 	"github.com/fettle-dev/fettle/controllers/openreports"
+	"github.com/fettle-dev/fettle/internal/fleet/planning"
 	"github.com/fettle-dev/fettle/internal/fleet/questions"
 	"github.com/fettle-dev/fettle/internal/fleet/relay"
 	"github.com/fettle-dev/fettle/internal/fleet/reportsapi"
@@ -42,7 +44,7 @@ func ownAddress() (map[string]string, error) {
 }
 
 // serveReports adds the API of reports to a manager, unless its address is 0.
-func serveReports(mgr ctrl.Manager, cfg *rest.Config, s settings) error {
+func serveReports(mgr ctrl.Manager, cfg *rest.Config, s settings, fleet *controllers.Fleet) error {
 	if s.reports == "0" {
 		return nil
 	}
@@ -51,7 +53,7 @@ func serveReports(mgr ctrl.Manager, cfg *rest.Config, s settings) error {
 		return fmt.Errorf("cannot make a client: %w", err)
 	}
 	return mgr.Add(&reportsapi.Server{
-		Address: s.reports, Config: cfg, Client: direct, Hub: &questions.Hub{}, Check: known(mgr.GetClient()), Elected: mgr.Elected(),
+		Address: s.reports, Config: cfg, Client: direct, Hub: &questions.Hub{}, Check: known(mgr.GetClient()), Base: baseOf(fleet), Elected: mgr.Elected(),
 		Leader: func(ctx context.Context) (netip.Addr, error) {
 			return leaderOf(ctx, mgr.GetAPIReader(), namespaceOf(s))
 		},
@@ -71,6 +73,17 @@ func writeOpenReports(mgr ctrl.Manager, cfg *rest.Config, s settings, recorder e
 		return err
 	}
 	return mgr.Add(p)
+}
+
+// baseOf returns what plans are compared with.
+func baseOf(fleet *controllers.Fleet) reportsapi.Baser {
+	return func(ctx context.Context) (*planning.Base, error) {
+		base, err := fleet.PlanBase(ctx)
+		if err != nil {
+			return nil, apierrors.NewServiceUnavailable(err.Error())
+		}
+		return base, nil
+	}
 }
 
 // known returns an error for nodes that can't answer.

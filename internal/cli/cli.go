@@ -20,6 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/internal/version"
 )
@@ -87,12 +88,19 @@ func Command(o Options) *cobra.Command {
 	cmd.SetOut(o.Out)
 	cmd.SetErr(o.Err)
 	a.addOutput(cmd)
-	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable(), a.types(), a.agent(), a.supportBundle(), fleet.Command(a.out))
+	cmd.AddCommand(a.apply(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable(), a.types(), a.agent(), a.supportBundle(), fleet.Command(a.out, a.loader()))
 	if o.Plugin {
-		cmd.AddCommand(fleet.Commands(a.out)...)
+		cmd.AddCommand(fleet.Commands(a.out, a.loader())...)
 		asPlugin(cmd)
+	} else {
+		cmd.AddCommand(a.plan()) // that of kubectl is about the fleet
 	}
 	return cmd
+}
+
+// loader reads the manifests of commands about a fleet.
+func (a *app) loader() source.Loader {
+	return source.Loader{Stdin: a.In, Kustomize: a.kustomize}
 }
 
 // asPlugin changes the help to kubectl fettle.

@@ -1,5 +1,5 @@
-// Package questions answers what the manager asks the agent of a node: for reports, and for the difference of the host from its
-// catalog.
+// Package questions answers what the manager asks the agent of a node: for reports, for the difference of the host from its
+// catalog, and for what a change of the catalog would do.
 //
 // Nothing depends on it. Without the API it is looked for less and less often, and answers come between runs.
 package questions
@@ -29,7 +29,7 @@ const (
 	lastWait  = 10 * time.Minute
 	// maxAtOnce is the number of questions that are handled at the same time. More are not answered.
 	maxAtOnce = 8
-	// rest is how long no difference is computed after one was, as a multiple of the time that it took.
+	// rest is how long no run is simulated after one was, as a multiple of the time that it took.
 	rest = 4
 	// maxSeconds limits how long a question may ask to wait.
 	maxSeconds = 60
@@ -47,20 +47,23 @@ type Receiver struct {
 	Answer func(ctx context.Context, answer *reports.NodeAnswer) error
 	// Difference returns the report of a run that changes nothing. It is not called concurrently.
 	Difference func(ctx context.Context) (report.Report, error)
+	// Plan returns what a change of the node's catalog would do, without changing anything. Neither is it called concurrently, also
+	// not with Difference.
+	Plan func(ctx context.Context, change *reports.Proposal) (report.Report, error)
 	// Reports returns the stored reports, the latest last.
 	Reports func() ([]Stored, error)
 	Clock   clock.Clock
 	Random  func() float64 // [0, 1)
 	Log     *slog.Logger
 
-	differing chan struct{} // of capacity one
-	restUntil time.Time     // of differences; for who has filled differing
-	handling  chan struct{} // of capacity maxAtOnce
+	simulating chan struct{} // of capacity one
+	restUntil  time.Time     // of simulations; for who has filled simulating
+	handling   chan struct{} // of capacity maxAtOnce
 }
 
 // Run answers questions until ctx ends.
 func (r *Receiver) Run(ctx context.Context) {
-	r.differing, r.handling = make(chan struct{}, 1), make(chan struct{}, maxAtOnce)
+	r.simulating, r.handling = make(chan struct{}, 1), make(chan struct{}, maxAtOnce)
 	var background sync.WaitGroup
 	defer background.Wait()
 	for failures := 0; ctx.Err() == nil; {
@@ -126,7 +129,9 @@ func (r *Receiver) handle(ctx context.Context, q *reports.NodeQuestion) {
 	case reports.TopicReports:
 		answer.Reports, err = r.stored()
 	case reports.TopicDifference:
-		answer.Reports, err = r.difference(ctx)
+		answer.Reports, err = r.simulate(ctx, r.Difference)
+	case reports.TopicPlan:
+		answer.Reports, err = r.simulate(ctx, func(ctx context.Context) (report.Report, error) { return r.Plan(ctx, q.Proposal) })
 	default:
 		err = fmt.Errorf("the question %q is unknown: the agent is older than the manager", q.Topic)
 	}
@@ -152,11 +157,11 @@ func (r *Receiver) stored() ([]reports.NumberedReport, error) {
 	return answer, nil
 }
 
-// difference computes a difference, one at a time and with a rest after each: it must not keep the agent from its work.
-func (r *Receiver) difference(ctx context.Context) ([]reports.NumberedReport, error) {
+// simulate makes runs that change nothing, one at a time and with a rest after each: they must not keep the agent from its work.
+func (r *Receiver) simulate(ctx context.Context, run func(context.Context) (report.Report, error)) ([]reports.NumberedReport, error) {
 	select {
-	case r.differing <- struct{}{}:
-		defer func() { <-r.differing }()
+	case r.simulating <- struct{}{}:
+		defer func() { <-r.simulating }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -164,7 +169,7 @@ func (r *Receiver) difference(ctx context.Context) ([]reports.NumberedReport, er
 		return nil, err
 	}
 	began := r.Clock.Now()
-	result, err := r.Difference(ctx)
+	result, err := run(ctx)
 	now := r.Clock.Now()
 	r.restUntil = now.Add(rest * now.Sub(began))
 	if err != nil {

@@ -50,7 +50,9 @@ func (m *manager) run(t *testing.T, d time.Duration, difference func(context.Con
 			m.answers = append(m.answers, text)
 			return nil
 		},
-		Difference: difference,
+		Difference: difference, Plan: func(ctx context.Context, p *reports.Proposal) (report.Report, error) {
+			return report.Report{Host: p.Digest}, nil
+		},
 		Reports: func() ([]questions.Stored, error) {
 			return []questions.Stored{{Number: 1, Report: []byte(`"a"`)}, {Number: 2, Report: []byte(`"b"`)}}, nil
 		},
@@ -100,7 +102,7 @@ func TestEachQuestionIsAnswered(t *testing.T) {
 		go func() {
 			m.ask("1-reports", reports.TopicReports, 10)
 			synctest.Wait()
-			m.ask("2-unknown", "Plan", 10)
+			m.ask("2-unknown", "Future", 10)
 			synctest.Wait()
 			m.ask("3-difference", reports.TopicDifference, 10)
 		}()
@@ -109,7 +111,7 @@ func TestEachQuestionIsAnswered(t *testing.T) {
 		})
 		want := []string{
 			`1-reports after 0s: "a""b"`,
-			`2-unknown after 0s: the question "Plan" is unknown: the agent is older than the manager`,
+			`2-unknown after 0s: the question "Future" is unknown: the agent is older than the manager`,
 			`3-difference after 0s: no run has taken place` + "\x1b[2J",
 		}
 		if diff := cmp.Diff(want, m.answers); diff != "" {

@@ -20,3 +20,6 @@ func (NodeReportList) OpenAPIModelName() string { return prefix + "NodeReportLis
 
 // OpenAPIModelName returns the name of the kind in OpenAPI.
 func (NodeDiff) OpenAPIModelName() string { return prefix + "NodeDiff" }
+
+// OpenAPIModelName returns the name of the kind in OpenAPI.
+func (Plan) OpenAPIModelName() string { return prefix + "Plan" }

@@ -21,6 +21,8 @@ const (
 	TopicReports Topic = "Reports"
 	// TopicDifference asks how the host differs from its catalog now.
 	TopicDifference Topic = "Difference"
+	// TopicPlan asks what the Proposal of the question would do to the host.
+	TopicPlan Topic = "Plan"
 )
 
 // MaxAnswerBytes is the size of the largest answer, as JSON.
@@ -36,6 +38,8 @@ type NodeQuestion struct {
 	Topic Topic `json:"topic"`
 	// Seconds is how long somebody waits for the answer.
 	Seconds int32 `json:"seconds"`
+	// Proposal is a change of the node's catalog, for TopicPlan.
+	Proposal *Proposal `json:"proposal,omitempty"`
 }
 
 // NodeQuestionList is a list of NodeQuestions.
@@ -57,7 +61,8 @@ type NodeAnswer struct {
 
 	// Problem is why there is no answer; "" if there is one.
 	Problem string `json:"problem,omitempty"`
-	// Reports are those of runs, the latest last, or the one of a run that changed nothing, for TopicDifference.
+	// Reports are those of runs, the latest last, or the one of a run that changed nothing, for TopicDifference and
+	// TopicPlan.
 	Reports []NumberedReport `json:"reports,omitempty"`
 }
 
@@ -114,5 +119,5 @@ func AddInternalToScheme(s *runtime.Scheme) error {
 }
 
 func add(s *runtime.Scheme, gv schema.GroupVersion) {
-	s.AddKnownTypes(gv, &NodeQuestion{}, &NodeQuestionList{}, &NodeAnswer{}, &NodeReport{}, &NodeReportList{}, &NodeDiff{})
+	s.AddKnownTypes(gv, &NodeQuestion{}, &NodeQuestionList{}, &NodeAnswer{}, &NodeReport{}, &NodeReportList{}, &NodeDiff{}, &Plan{})
 }

@@ -14,11 +14,12 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // Command returns fettle fleet.
-func Command(out *output.Printer) *cobra.Command {
+func Command(out *output.Printer, from source.Loader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fleet",
 		Short: "Show the state of the nodes of a cluster",
@@ -27,14 +28,14 @@ func Command(out *output.Printer) *cobra.Command {
 		Example: "  fettle fleet status",
 		Args:    cobra.NoArgs,
 	}
-	cmd.AddCommand(Commands(out)...)
+	cmd.AddCommand(Commands(out, from)...)
 	return cmd
 }
 
-// Commands returns the subcommands, which are those of kubectl fettle, too.
-func Commands(out *output.Printer) []*cobra.Command {
+// Commands returns the subcommands, which are those of kubectl fettle, too. They read manifests with a loader.
+func Commands(out *output.Printer, from source.Loader) []*cobra.Command {
 	a := printer{out}
-	return []*cobra.Command{a.status(), a.drift(), a.why(), a.diff(), a.report(), a.catalog(), a.ui()}
+	return []*cobra.Command{a.status(), a.drift(), a.why(), a.diff(), a.report(), a.catalog(), a.plan(from), a.ui()}
 }
 
 // A printer prints overviews.

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
@@ -80,12 +78,7 @@ func (c *Client) ask(ctx context.Context, node, path string, into any) error {
 		return fmt.Errorf("%q is not a name of a Node: it %s", node, faults[0])
 	}
 	raw, err := bodyOf(c.rest.Get().RequestURI("/apis/" + reports.GroupVersion.String() + "/" + path).Do(ctx))
-	switch status, _ := errors.AsType[*apierrors.StatusError](err); {
-	case apierrors.IsServiceUnavailable(err):
-		return fmt.Errorf("the manager does not answer for %s; see kubectl get apiservice %s: %w", reports.GroupVersion.Group, apiService, err)
-	case apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == ""):
-		return fmt.Errorf("the cluster does not serve %s: install config/reports", reports.GroupVersion.Group)
-	case err != nil:
+	if err := explainAnswer(err); err != nil {
 		return err
 	}
 	return json.Unmarshal(raw, into)

@@ -77,7 +77,16 @@ type question struct {
 
 // Ask asks a node, and returns its answer. The error is ErrTooMany, a *TimeoutError, a *ProblemError, or that of ctx.
 func (h *Hub) Ask(ctx context.Context, node string, topic v1alpha1.Topic) (*v1alpha1.NodeAnswer, error) {
-	q, err := h.add(node, topic)
+	return h.ask(ctx, node, v1alpha1.NodeQuestion{Topic: topic})
+}
+
+// Propose asks a node what a change of its catalog would do to its host. See Ask.
+func (h *Hub) Propose(ctx context.Context, node string, change *v1alpha1.Proposal) (*v1alpha1.NodeAnswer, error) {
+	return h.ask(ctx, node, v1alpha1.NodeQuestion{Topic: v1alpha1.TopicPlan, Proposal: change})
+}
+
+func (h *Hub) ask(ctx context.Context, node string, about v1alpha1.NodeQuestion) (*v1alpha1.NodeAnswer, error) {
+	q, err := h.add(node, about)
 	if err != nil {
 		return nil, err
 	}
@@ -94,14 +103,14 @@ func (h *Hub) Ask(ctx context.Context, node string, topic v1alpha1.Topic) (*v1al
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return nil, &TimeoutError{Node: node, Connected: h.connected(node), After: Patience}
+		return nil, &TimeoutError{Node: node, Connected: h.Connected(node), After: Patience}
 	}
 }
 
 // add opens a question, and sends it to the node.
-func (h *Hub) add(node string, topic v1alpha1.Topic) (*question, error) {
-	q := &question{node: node, answer: make(chan *v1alpha1.NodeAnswer, 1)}
-	q.Name, q.Topic, q.Seconds = strings.ToLower(rand.Text()), topic, int32(Patience/time.Second)
+func (h *Hub) add(node string, about v1alpha1.NodeQuestion) (*question, error) {
+	q := &question{NodeQuestion: about, node: node, answer: make(chan *v1alpha1.NodeAnswer, 1)}
+	q.Name, q.Seconds = strings.ToLower(rand.Text()), int32(Patience/time.Second)
 	q.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NodeQuestion"))
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +137,8 @@ func (h *Hub) remove(q *question) {
 	}
 }
 
-func (h *Hub) connected(node string) bool {
+// Connected reports whether the agent of a node receives questions.
+func (h *Hub) Connected(node string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.watches[node]) > 0

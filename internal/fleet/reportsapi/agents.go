@@ -2,6 +2,7 @@ package reportsapi
 
 import (
 	"context"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -82,8 +83,20 @@ func (s nodeAnswers) Create(ctx context.Context, o runtime.Object, _ rest.Valida
 	if !ok {
 		return nil, apierrors.NewBadRequest("the body is not a NodeAnswer")
 	}
+	if size := sizeOf(answer); size > v1alpha1.MaxAnswerBytes {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", v1alpha1.MaxAnswerBytes))
+	}
 	if err := s.hub.Answer(node, answer); err != nil {
 		return nil, apierrors.NewForbidden(of, answer.Name, err)
 	}
 	return &v1alpha1.NodeAnswer{ObjectMeta: metav1.ObjectMeta{Name: answer.Name}}, nil
+}
+
+// sizeOf is the size of an answer in bytes.
+func sizeOf(answer *v1alpha1.NodeAnswer) int {
+	size := len(answer.Problem)
+	for _, r := range answer.Reports {
+		size += len(r.Report.Raw)
+	}
+	return size
 }

@@ -33,7 +33,7 @@ const decisionTTL = 10 * time.Second
 const maxAnswering = 50
 
 // newHandler returns a handler of requests that the API server passes on. What it needs runs until ctx ends.
-func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub, check Checker) (http.Handler, error) {
+func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub, check Checker, base Baser) (http.Handler, error) {
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
@@ -66,7 +66,7 @@ func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub,
 	c.ExternalAddress, c.LoopbackClientConfig = "fettle-reports:443", &restclient.Config{} // neither is used
 	c.EffectiveVersion = basecompatibility.NewEffectiveVersionFromString("1.0", "", "")
 	c.EnableMetrics, c.EnableProfiling = false, false
-	c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight, c.MaxRequestBodyBytes = 2*questions.MaxQuestions, maxAnswering, v1alpha1.MaxAnswerBytes
+	c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight, c.MaxRequestBodyBytes = 2*questions.MaxQuestions, maxAnswering, v1alpha1.MaxPlanBytes
 	namer := openapi.NewDefinitionNamer(public)
 	c.OpenAPIV3Config = server.DefaultOpenAPIV3Config(definitions, namer)
 	c.OpenAPIV3Config.Info.Title = "Fettle"
@@ -78,6 +78,9 @@ func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub,
 	}
 	group := server.NewDefaultAPIGroupInfo(v1alpha1.GroupVersion.Group, scheme, metav1.ParameterCodec, codecs)
 	group.VersionedResourcesStorageMap[v1alpha1.GroupVersion.Version] = resources(hub, check)
+	group.VersionedResourcesStorageMap[v1alpha1.GroupVersion.Version]["plans"] = plans{
+		clusterScoped: clusterScoped{"plan"}, hub: hub, base: base, rights: rights, slots: make(chan struct{}, maxPlans),
+	}
 	if err := s.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("cannot set up the API %s: %w", v1alpha1.GroupVersion.Group, err)
 	}

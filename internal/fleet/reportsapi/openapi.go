@@ -22,6 +22,7 @@ func definitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefiniti
 		{v1alpha1.NodeReport{}.OpenAPIModelName(), "NodeReport is the report of a run on a node. Its name is that of the node, a dot and a number."},
 		{v1alpha1.NodeReportList{}.OpenAPIModelName(), "NodeReportList is a list of NodeReports."},
 		{v1alpha1.NodeDiff{}.OpenAPIModelName(), "NodeDiff is how the host of the node with its name differs from its catalog now."},
+		{v1alpha1.Plan{}.OpenAPIModelName(), "Plan is what a change of resources would do to the nodes of the cluster. It is created and never stored."},
 	} {
 		all[d.name] = common.OpenAPIDefinition{Schema: spec.Schema{
 			SchemaProps:      spec.SchemaProps{Type: []string{"object"}, Description: d.description},

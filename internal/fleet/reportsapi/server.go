@@ -30,6 +30,7 @@ type Server struct {
 	Client  client.Client // without a cache
 	Hub     *questions.Hub
 	Check   Checker
+	Base    Baser
 	// Elected is closed once the manager leads, for as long as its process runs.
 	Elected <-chan struct{}
 	// Leader returns the address of the leader.
@@ -140,7 +141,7 @@ func describe(err error) string {
 
 // prepare creates the certificate for a host and the handler.
 func (s *Server) prepare(ctx context.Context, host string, serve func(http.Handler, *tls.Certificate)) (ca []byte, err error) {
-	handler, err := newHandler(ctx, s.Config, s.Hub, s.Check)
+	handler, err := newHandler(ctx, s.Config, s.Hub, s.Check, s.Base)
 	if err != nil {
 		return nil, err
 	}

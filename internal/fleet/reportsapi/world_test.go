@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/reports/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/planning"
 	"github.com/fettle-dev/fettle/internal/fleet/questions"
 	"github.com/fettle-dev/fettle/internal/fleet/reportsapi"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
@@ -31,6 +32,7 @@ type world struct {
 	cfg   *rest.Config
 	admin client.Client
 	hub   *questions.Hub
+	base  *planning.Base // that of all plans
 }
 
 func newWorld(t *testing.T) *world {
@@ -54,6 +56,7 @@ func newWorld(t *testing.T) *world {
 			}
 			return nil
 		},
+		Base:   func(context.Context) (*planning.Base, error) { return w.base, nil },
 		Leader: func(context.Context) (netip.Addr, error) { return netip.Addr{}, fmt.Errorf("this one leads") },
 	}
 	ctx, stop := context.WithCancel(t.Context())

@@ -20,16 +20,8 @@ type Sealer struct {
 // node's public key.
 func (s Sealer) Seal(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
 	want := v1alpha1.SealedValue{Attribute: attribute, From: from, Key: seal.Fingerprint(n.PublicKey)}
-	for _, e := range s.Existing(n.Name) {
-		if e.Ref() != ref {
-			continue
-		}
-		same := func(v v1alpha1.SealedValue) bool {
-			return v.Attribute == want.Attribute && v.From == want.From && v.Key == want.Key
-		}
-		if i := slices.IndexFunc(e.Sealed, same); i >= 0 {
-			return e.Sealed[i], nil
-		}
+	if v, ok := s.existing(n, ref, func(v v1alpha1.SealedValue) bool { return v.Attribute == attribute && v.From == from }); ok {
+		return v, nil
 	}
 	key, err := seal.ParsePublicKey(n.PublicKey)
 	if err != nil {
@@ -38,4 +30,23 @@ func (s Sealer) Seal(n *compiler.Node, ref v1alpha1.ResourceRef, attribute strin
 	value := s.Reader.Secret(from.KeyRef).Value
 	want.Value, err = seal.Seal(key, seal.Purpose{Node: n.Name, Ref: string(ref), Attribute: attribute}, value)
 	return want, err
+}
+
+// SameSource returns the value that a node already has sealed from the same key of a Secret, whatever its version.
+func (s Sealer) SameSource(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.KeyRef) (v1alpha1.SealedValue, bool) {
+	return s.existing(n, ref, func(v v1alpha1.SealedValue) bool { return v.Attribute == attribute && v.From.KeyRef == from })
+}
+
+// existing returns a value of a resource that is sealed to the node's key.
+func (s Sealer) existing(n *compiler.Node, ref v1alpha1.ResourceRef, is func(v1alpha1.SealedValue) bool) (v1alpha1.SealedValue, bool) {
+	key := seal.Fingerprint(n.PublicKey)
+	for _, e := range s.Existing(n.Name) {
+		if e.Ref() != ref {
+			continue
+		}
+		if i := slices.IndexFunc(e.Sealed, func(v v1alpha1.SealedValue) bool { return v.Key == key && is(v) }); i >= 0 {
+			return e.Sealed[i], true
+		}
+	}
+	return v1alpha1.SealedValue{}, false
 }

@@ -1,0 +1,137 @@
+package overview
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/engine/report"
+)
+
+// A Plan is what a change would do to the nodes of a cluster.
+type Plan struct {
+	Nodes    PlanNodes             `json:"nodes"`
+	Groups   []PlanGroup           `json:"groups"`
+	Problems []reports.PlanProblem `json:"problems"`
+	// OmittedProblems is the number of problems beyond the list.
+	OmittedProblems int32    `json:"omittedProblems,omitempty"`
+	Notes           []string `json:"notes,omitempty"`
+}
+
+// PlanNodes counts nodes. Affected, those whose catalogs change, is the sum of the next three.
+type PlanNodes struct {
+	Total    int `json:"total"`
+	Affected int `json:"affected"`
+	Answered int `json:"answered"`
+	NoAnswer int `json:"noAnswer"`
+	NotAsked int `json:"notAsked"`
+	// Changing are nodes whose hosts would change, as far as they answered, and those on which something would fail.
+	Changing int `json:"changing"`
+}
+
+// A PlanGroup are nodes with the same outcome.
+type PlanGroup struct {
+	Nodes          []string             `json:"nodes"`
+	Changes        []reports.PlanChange `json:"changes"`
+	OmittedChanges int32                `json:"omittedChanges,omitempty"`
+	Answer         reports.Answer       `json:"answer"`
+	Message        string               `json:"message,omitempty"`
+	Report         *report.Report       `json:"report,omitempty"`
+}
+
+// Changing reports whether the hosts of a group would change, or something would fail there.
+func (g PlanGroup) Changing() bool {
+	return g.Report != nil && g.Report.Counts.Noop+g.Report.Counts.Failed > 0
+}
+
+// Plan asks the nodes of a cluster what a change would do, until all are asked or the time is over.
+func (c *Client) Plan(ctx context.Context, spec reports.PlanSpec, limit time.Duration) (*Plan, error) {
+	p, known := &Plan{Groups: []PlanGroup{}, Problems: []reports.PlanProblem{}}, map[string]int{}
+	for end := time.Now().Add(limit); ; {
+		status, err := c.planPart(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.add(status, known); err != nil {
+			return nil, fmt.Errorf("cannot read the plan: %w", err)
+		}
+		if spec.Continue = status.Continue; spec.Continue == "" || !time.Now().Before(end) {
+			p.count(status)
+			return p, nil
+		}
+	}
+}
+
+// planPart asks some of the nodes.
+func (c *Client) planPart(ctx context.Context, spec reports.PlanSpec) (*reports.PlanStatus, error) {
+	p := &reports.Plan{Spec: spec}
+	p.SetGroupVersionKind(reports.GroupVersion.WithKind("Plan"))
+	body, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := bodyOf(c.rest.Post().AbsPath("/apis/"+reports.GroupVersion.String()+"/plans").SetHeader("Content-Type", "application/json").Body(body).Do(ctx))
+	if err := explainAnswer(err); err != nil {
+		return nil, fmt.Errorf("cannot plan: %w", err)
+	}
+	p = &reports.Plan{}
+	if err := json.Unmarshal(raw, p); err != nil {
+		return nil, fmt.Errorf("cannot read the plan: %w", err)
+	}
+	return &p.Status, nil
+}
+
+// add adds a response. known maps the keys of groups to their places.
+func (p *Plan) add(s *reports.PlanStatus, known map[string]int) error {
+	for _, g := range s.Groups {
+		if i, ok := known[g.Key]; ok {
+			p.Groups[i].Nodes = append(p.Groups[i].Nodes, g.Nodes...)
+			continue
+		}
+		known[g.Key] = len(p.Groups)
+		group := PlanGroup{Nodes: g.Nodes, Changes: g.Changes, OmittedChanges: g.OmittedChanges, Answer: g.Answer, Message: g.Message}
+		if g.Report != nil {
+			group.Report = &report.Report{}
+			if err := json.Unmarshal(g.Report.Raw, group.Report); err != nil {
+				return err
+			}
+		}
+		p.Groups = append(p.Groups, group)
+	}
+	return nil
+}
+
+// count completes a plan with what the last response says of all nodes.
+func (p *Plan) count(last *reports.PlanStatus) {
+	p.Problems, p.OmittedProblems, p.Notes = append(p.Problems, last.Problems...), last.OmittedProblems, last.Notes
+	p.Nodes.Total, p.Nodes.Affected = int(last.Total), int(last.Affected)
+	for _, g := range p.Groups {
+		switch g.Answer {
+		case reports.AnswerReport:
+			p.Nodes.Answered += len(g.Nodes)
+		case reports.AnswerNone:
+			p.Nodes.NoAnswer += len(g.Nodes)
+		case reports.AnswerNotAsked: // see below
+		}
+		if g.Changing() {
+			p.Nodes.Changing += len(g.Nodes)
+		}
+	}
+	p.Nodes.NotAsked = max(0, p.Nodes.Affected-p.Nodes.Answered-p.Nodes.NoAnswer)
+}
+
+// explainAnswer is an error of the API of reports for users.
+func explainAnswer(err error) error {
+	switch status, _ := errors.AsType[*apierrors.StatusError](err); {
+	case apierrors.IsServiceUnavailable(err):
+		return fmt.Errorf("the manager does not answer for %s; see kubectl get apiservice %s: %w", reports.GroupVersion.Group, apiService, err)
+	case apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == ""):
+		return fmt.Errorf("the cluster does not serve %s: install config/reports", reports.GroupVersion.Group)
+	}
+	return err
+}

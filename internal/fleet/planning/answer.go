@@ -1,0 +1,56 @@
+package planning
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// readAnswer returns the report in an answer in the form that this version writes, without anything that differs from node to node
+// though the outcome is the same.
+func readAnswer(answer *reports.NodeAnswer, values bool) ([]byte, error) {
+	if len(answer.Reports) != 1 {
+		return nil, errors.New("there must be one report")
+	}
+	var r report.Report
+	if err := json.Unmarshal(answer.Reports[0].Report.Raw, &r); err != nil {
+		return nil, err
+	}
+	plain := report.Report{Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Noop: true, Resources: []report.ResourceReport{}}
+	for _, res := range r.Resources {
+		res.Duration, res.Author = 0, nil
+		if !values {
+			res = withoutValues(res)
+		}
+		plain.Resources = append(plain.Resources, res)
+	}
+	plain.Complete(nil)
+	plain.Metrics.Time, plain.Started = map[string]report.Duration{}, time.Time{}
+	raw, err := json.Marshal(plain)
+	return text.EscapeJSON(raw), err
+}
+
+// withoutValues returns what a caller may see who may not read the host: which properties would change, and how it ends.
+func withoutValues(res report.ResourceReport) report.ResourceReport {
+	events := res.Events
+	res.Events = nil
+	for _, e := range events {
+		only := report.Event{Property: e.Property, Status: e.Status, Level: e.Level, Corrective: e.Corrective, Message: "refreshed"}
+		if e.Property != "" {
+			only.Message = e.Property + " changed"
+		}
+		res.Events = append(res.Events, only)
+	}
+	if !isValueless(res.Message) {
+		res.Message = ""
+	}
+	return res
+}
+
+func rawOf(report []byte) *runtime.RawExtension { return &runtime.RawExtension{Raw: report} }

@@ -1,0 +1,132 @@
+package reportsapi_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/reports/v1alpha1"
+	fettle "github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/fleet/planning"
+	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+)
+
+// compiled has a File motd on the node web-1.
+func compiled() *planning.Base {
+	motd := &fettle.File{}
+	motd.Name, motd.Labels = "motd", map[string]string{"team": "web"}
+	motd.Spec.Path, motd.Spec.Content, motd.Spec.NodeSelector = "/etc/motd", new("one\n"), &metav1.LabelSelector{}
+	in := compiler.Input{
+		Nodes: []compiler.Node{{Name: "web-1"}}, Resources: []fettle.Resource{motd}, Kinds: providers.Kinds(),
+		ConfigMap: func(fettle.KeyRef) (string, bool) { return "of the ConfigMap\n", true },
+	}
+	return &planning.Base{Input: in, Result: compiler.Compile(in), Close: func() error { return nil }}
+}
+
+func manifestOf(name, spec string) string {
+	return fmt.Sprintf("apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: %s}\nspec: {nodeSelector: {}, path: /etc/%s, %s}\n", name, name, spec)
+}
+
+func planOf(texts ...string) *v1alpha1.Plan {
+	p := &v1alpha1.Plan{}
+	p.Spec.Manifests = append(p.Spec.Manifests, v1alpha1.PlanManifest{Name: "change.yaml", Text: strings.Join(texts, "---\n")})
+	return p
+}
+
+func TestWritersAndPlannersPlanAndOnlyReadersSeeValues(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.base = compiled()
+	proposals := make(chan *v1alpha1.Proposal, 10)
+	w.answers(w.agent("web-1"), func(q *v1alpha1.NodeQuestion) *v1alpha1.NodeAnswer {
+		proposals <- q.Proposal
+		return answer(numbered(0, strings.Replace(report, `"message":"mode changed 0600 to 0644"`, `"message":"mode changed 0600 to 0644","diff":"-one"`, 1)))
+	})
+	w.eventually("the agent is connected", func() error {
+		if !w.hub.Connected("web-1") {
+			return fmt.Errorf("it is not")
+		}
+		return nil
+	}, func(err error) bool { return err == nil })
+	bind(w, "ann", "fettle-planner")
+	bind(w, "bob", "fettle-editor")
+	bind(w, "carol", "fettle-viewer")
+	bind(w, "dan", "fettle-planner")
+	admin := t.TempDir() + "/kubeconfig"
+	must(t, controlplane.WriteKubeconfig(admin, w.cfg, ""))
+	controlplane.Kubectl(t, admin, "create", "clusterrolebinding", "dan-reads", "--clusterrole=fettle-reports-reader", "--user=dan")
+	controlplane.Kubectl(t, admin, "create", "clusterrole", "only-plans", "--verb=create", "--resource=plans.reports.fettle.dev")
+	controlplane.Kubectl(t, admin, "create", "clusterrolebinding", "eve", "--clusterrole=only-plans", "--user=eve")
+	w.eventually("the rights are known", func() error { return w.user("eve").Create(t.Context(), planOf()) }, func(err error) bool { return err == nil })
+
+	for user, shown := range map[string]bool{"ann": false, "bob": false, "dan": true} {
+		p := planOf(manifestOf("motd", `content: "two\n"`))
+		if err := w.user(user).Create(t.Context(), p); err != nil {
+			t.Errorf("%s: %v", user, err)
+			continue
+		}
+		got := <-proposals
+		if got.Base != w.base.Result.Nodes["web-1"].Digest || len(got.Entries) != 1 || got.Entries[0].Ref() != "File/motd" {
+			t.Errorf("%s: the agent gets %v", user, got)
+		}
+		group := p.Status.Groups[0]
+		if diff := cmp.Diff([]v1alpha1.PlanChange{{Ref: "File/motd", Action: v1alpha1.ActionChange}}, group.Changes); diff != "" || p.Status.Total != 1 || p.Status.Affected != 1 {
+			t.Errorf("%s: %+v\n%s", user, p.Status, diff)
+		}
+		if raw := string(group.Report.Raw); strings.Contains(raw, "-one") != shown || strings.Contains(raw, "0600") != shown || !strings.Contains(raw, "mode changed") {
+			t.Errorf("%s sees %s", user, raw)
+		}
+	}
+
+	prune := planOf()
+	prune.Spec.Prune = true
+	fromMap := planOf(manifestOf("motd", "contentFrom: {configMapKeyRef: {namespace: kube-system, name: a, key: k}}"))
+	large := planOf(strings.Repeat("#", v1alpha1.MaxPlanBytes))
+	faulty := planOf("\n\n"+manifestOf("motd", "mode: rw"), manifestOf("new", "colour: red"))
+	negative, selector := planOf(), planOf()
+	negative.Spec.Sample, selector.Spec.Selector = -1, "=="
+	for _, c := range []struct {
+		user string
+		plan *v1alpha1.Plan
+		want string
+	}{
+		{"carol", planOf(), `User "carol" cannot create resource "plans"`},
+		{"eve", planOf(manifestOf("motd", `content: ""`)), `"eve" may neither update nor plan files.fettle.dev`},
+		{"eve", planOf(manifestOf("new", `content: ""`)), `"eve" may neither create nor plan files.fettle.dev`},
+		{"eve", prune.DeepCopy(), `"eve" may neither delete nor plan files.fettle.dev`},
+		{"eve", planOf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"), `"eve" may neither update nor plan configmaps`},
+		{"ann", fromMap.DeepCopy(), `File/motd: contentFrom refers to it, and "ann" may not read it in namespace kube-system`},
+		{"ann", large, "limit is 3145728"},
+		{"ann", faulty, "change.yaml:6: File/motd: spec.mode"},
+		{"ann", faulty.DeepCopy(), "colour"},
+		{"ann", negative, "spec.sample -1 is negative"},
+		{"ann", selector, `spec.selector "=="`},
+	} {
+		err := w.user(c.user).Create(t.Context(), c.plan)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.user, err, c.want)
+		}
+	}
+
+	must(t, w.user("bob").Create(t.Context(), fromMap))
+	<-proposals
+	must(t, w.user("ann").Create(t.Context(), prune))
+	if diff := cmp.Diff([]v1alpha1.PlanChange{{Ref: "File/motd", Action: v1alpha1.ActionRemove}}, prune.Status.Groups[0].Changes); diff != "" {
+		t.Errorf("with prune (-want +got):\n%s", diff)
+	}
+	other := planOf("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n")
+	other.Spec.Prune, other.Spec.Selector = true, "team=db"
+	must(t, w.user("ann").Create(t.Context(), other))
+	want := []string{
+		"ConfigMap a has no namespace: it is not part of the plan", "a Secret is not part of the plan: values of the cluster's Secrets are used",
+		"Deployment/web in change.yaml:9 is not of fettle.dev",
+	}
+	if diff := cmp.Diff(want, other.Status.Notes); diff != "" || other.Status.Affected != 0 {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
