@@ -94,7 +94,7 @@ type Fleet struct {
 	compiled    *compilation // nil before the first reconciliation
 	recompileAt time.Time    // though nothing has changed; zero for never
 	planBase    atomic.Pointer[planning.Base]
-	placeAt     time.Time    // when a silent node has stopped acting for resources of Remote types; zero for never
+	placeAt     time.Time // when a silent node has stopped acting for resources of Remote types; zero for never
 
 	// What is published.
 	specs        specs

@@ -1,0 +1,142 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
+)
+
+// planner is a cluster that answers plans with these responses, one after the other, and again from the first one.
+type planner struct {
+	kubeconfig string
+	mu         sync.Mutex
+	asked      []reports.PlanSpec
+}
+
+func plannerOf(t *testing.T, responses ...string) *planner {
+	t.Helper()
+	p := &planner{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		body, err := io.ReadAll(r.Body)
+		var plan reports.Plan
+		if err == nil {
+			err = json.Unmarshal(body, &plan)
+		}
+		if r.Method != http.MethodPost || r.URL.Path != "/apis/reports.fettle.dev/v1alpha1/plans" || err != nil {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"not found"}`)
+			return
+		}
+		answer := responses[len(p.asked)%len(responses)]
+		p.asked = append(p.asked, plan.Spec)
+		if strings.Contains(answer, `"Failure"`) {
+			w.WriteHeader(http.StatusBadRequest)
+		} else {
+			w.WriteHeader(http.StatusCreated)
+		}
+		_, _ = fmt.Fprint(w, answer)
+	}))
+	t.Cleanup(server.Close)
+	put(t, p.kubeconfig, "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: \""+server.URL+"\"}}]}")
+	return p
+}
+
+const planFile = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: motd}\nspec: {nodeSelector: {}, path: /etc/motd, content: x}\n"
+
+const (
+	planReport = `{"kind":"Report","counts":{"total":3,"noop":2,"skipped":1},"resources":[{"ref":"File/motd","state":"Noop","events":[{"property":"content","status":"noop","message":"content changed","diff":"--- a\n+++ b\n-one\u001b[2J\n+` + "```" + `two|\n"}]},` +
+		`{"ref":"SystemService/x","state":"Noop","events":[{"status":"noop","message":"refreshed by 1 event"}]},{"ref":"Exec/y","state":"Skipped","message":"not checked: a question starts no command of an Exec"}]}`
+	planGroups = `{"key":"1","nodes":["%s"],"changes":[{"ref":"File/motd","action":"Change"}],"answer":"Report","report":` + planReport + `}`
+	firstPart  = `{"status":{"total":9,"affected":5,"continue":"web-1","groups":[` + planGroups + `]}}`
+	lastPart   = `{"status":{"total":9,"affected":5,"notes":["Deployment/web in a.yaml:1 is not of fettle.dev"],"groups":[` + planGroups + `,` +
+		`{"key":"2","nodes":["web-3"],"changes":[{"ref":"File/motd","action":"Withhold","reason":"Conflict","message":"m"}],"answer":"None","message":"not connected"},` +
+		`{"key":"3","nodes":["web-4"],"changes":[{"ref":"File/motd","action":"Add","noop":true}],"answer":"NotAsked"},` +
+		`{"key":"4","nodes":["web-5"],"changes":[{"ref":"File/motd","action":"Remove"}],"answer":"Report","report":{"resources":[]}}],` +
+		`"problems":[{"ref":"File/motd","reason":"Conflict","message":"<b>@ann</b>","nodes":1}]}}`
+)
+
+func TestFleetPlanShowsOutcomesOfAllResponses(t *testing.T) {
+	t.Parallel()
+	p := plannerOf(t, fmt.Sprintf(firstPart, "web-1"), fmt.Sprintf(lastPart, "web-2"))
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a.yaml"), "# a\n---\n"+planFile+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: hunter2}\n---\n"+strings.Replace(planFile, "motd", "b", 1))
+	args := []string{"fleet", "plan", "-f", dir, "--prune", "-l", "team=web", "--sample", "3", "--fail-on-change", "--kubeconfig", p.kubeconfig}
+	want := outcome{code: 2, out: "" +
+		"NODES  EXAMPLE  RESOURCE         CATALOG             HOST\n" +
+		"2      web-1    File/motd        change              content changed\n" +
+		"2      web-1    SystemService/x                      refreshed by 1 event\n" +
+		"2      web-1    Exec/y                               unknown: not checked: a question starts no command of an Exec\n" +
+		"1      web-3    File/motd        withhold: Conflict  unknown: not connected\n" +
+		"1      web-4    File/motd        add (noop)          not asked\n" +
+		"1      web-5    File/motd        remove              no change\n" +
+		"\nFile/motd on web-1, web-2:\n--- a\n+++ b\n-one\\x1b[2J\n+```two|\n\n" +
+		"File/motd on 1 node: Conflict: <b>@ann</b>\n" +
+		"5 of 9 nodes: 3 answered, of which 2 would change; 1 without an answer, 1 not asked\n",
+		err: "note: Secret/s in " + dir + "/a.yaml:8 is not part of the plan\nnote: Deployment/web in a.yaml:1 is not of fettle.dev\n",
+	}
+	if diff := cmp.Diff(want, fettle(t, "", args...), cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Error(diff)
+	}
+	spec := reports.PlanSpec{Prune: true, Selector: "team=web", Sample: 3, Manifests: []reports.PlanManifest{{
+		Name: filepath.Join(dir, "a.yaml"), Text: "\n---\n" + planFile + "\n\n\n\n\n---\n" + strings.Replace(planFile, "motd", "b", 1),
+	}}}
+	next := spec
+	next.Continue = "web-1"
+	if diff := cmp.Diff([]reports.PlanSpec{spec, next}, p.asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+
+	markdown := fettle(t, "", append(args, "-o", "markdown")...)
+	wantText := "### Plan: 5 of 9 nodes: 3 answered, of which 2 would change; 1 without an answer, 1 not asked\n\n" +
+		"| Nodes | Example | Resource | Catalog | Host |\n|--:|---|---|---|---|\n" +
+		"| 2 | `web-1` | `File/motd` | `change` | `content changed` |\n" +
+		"| 2 | `web-1` | `SystemService/x` |  | `refreshed by 1 event` |\n" +
+		"| 2 | `web-1` | `Exec/y` |  | `unknown: not checked: a question starts no command of an Exec` |\n" +
+		"| 1 | `web-3` | `File/motd` | `withhold: Conflict` | `unknown: not connected` |\n" +
+		"| 1 | `web-4` | `File/motd` | `add (noop)` | `not asked` |\n" +
+		"| 1 | `web-5` | `File/motd` | `remove` | `no change` |\n" +
+		"\n`File/motd` on `web-1, web-2`:\n\n````diff\n--- a\n+++ b\n-one\\x1b[2J\n+```two|\n````\n" +
+		"\n- `File/motd on 1 node: Conflict: <b>@ann</b>`\n"
+	if diff := cmp.Diff(wantText, markdown.out); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFleetPlanWithoutChangeOrWithFaults(t *testing.T) {
+	t.Parallel()
+	nothing := plannerOf(t, `{"status":{"total":3,"affected":0,"groups":[]}}`)
+	faulty := plannerOf(t, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400,"message":"a.yaml:3: File/motd: spec.mode: bad"}`)
+	for line, want := range map[string]outcome{
+		"plan -f - --fail-on-change --kubeconfig " + nothing.kubeconfig: {out: "no change for 3 nodes\n"},
+		"plan -f - -o json --kubeconfig " + nothing.kubeconfig: {out: "{\n  \"nodes\": {\n    \"total\": 3,\n    \"affected\": 0,\n    \"answered\": 0,\n    \"noAnswer\": 0,\n    \"notAsked\": 0,\n    \"changing\": 0\n  },\n" +
+			"  \"groups\": [],\n  \"problems\": []\n}\n"},
+		"plan -f - --kubeconfig " + faulty.kubeconfig: {err: "fettle: cannot plan: a.yaml:3: File/motd: spec.mode: bad\n", code: 1},
+		"plan":                     {err: "fettle: no manifests: use -f FILE, -f DIR, -f URL, -k DIR or, for stdin, -f -\n", code: 1},
+		"plan -f - -l a=b":         {err: "fettle: --selector limits what --prune deletes: use both\n", code: 1},
+		"plan -f - --sample -1":    {err: "fettle: --sample -1 is negative: use 0 to ask all nodes\n", code: 1},
+		"plan -f - --timeout 0s":   {err: "fettle: --timeout 0s is no time: use 1s or more\n", code: 1},
+		"plan -f - -o csv":         {err: "fettle: --output \"csv\" is not one of [table json yaml markdown]\n", code: 1},
+		"plan -f /does/not/exist.": {err: "fettle: cannot read /does/not/exist.: no such file or directory\n", code: 1},
+	} {
+		if diff := cmp.Diff(want, fettle(t, planFile, append([]string{"fleet"}, strings.Fields(line)...)...), cmp.AllowUnexported(outcome{})); diff != "" {
+			t.Errorf("%s: %s", line, diff)
+		}
+	}
+	got := fettle(t, "a: [\n---\n"+planFile, "fleet", "plan", "-f", "-", "--kubeconfig", nothing.kubeconfig)
+	if got.code != 1 || !strings.Contains(got.err, "stdin:1") || !strings.Contains(got.err, "nothing was planned: correct the manifests first") {
+		t.Errorf("%+v", got)
+	}
+}
