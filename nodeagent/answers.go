@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -113,22 +114,19 @@ func (r *runner) excluding(entries, former []v1alpha1.CatalogEntry) func(resourc
 	for _, k := range r.kinds {
 		builtIn[k.Name()] = true
 	}
-	services := map[resource.Ref]bool{} // whether they have a command of their own
-	for _, all := range [][]v1alpha1.CatalogEntry{former, entries} {
-		for _, e := range all {
-			if ref := (resource.Ref{Kind: e.Kind, Name: e.Name}); e.Kind == "SystemService" {
-				services[ref] = services[ref] || hasOwnStatus(e)
-			}
-		}
+	services := map[resource.Ref]bool{} // whether they have no command of their own
+	for _, e := range slices.Concat(former, entries) {
+		ref := resource.Ref{Kind: e.Kind, Name: e.Name}
+		plain, known := services[ref]
+		services[ref] = (plain || !known) && !hasOwnStatus(e)
 	}
 	return func(ref resource.Ref) string {
-		own, known := services[ref]
 		switch {
 		case !builtIn[ref.Kind]:
 			return reports.NotChecked + "a question starts no program of an external type"
 		case ref.Kind == "Exec":
 			return reports.NotChecked + "a question starts no command of an Exec"
-		case ref.Kind == "SystemService" && (own || !known):
+		case ref.Kind == "SystemService" && !services[ref]:
 			return reports.NotChecked + "a question starts no command of a SystemService"
 		}
 		return ""
@@ -137,7 +135,7 @@ func (r *runner) excluding(entries, former []v1alpha1.CatalogEntry) func(resourc
 
 // hasOwnStatus reports whether a service has a command that tells whether it runs.
 func hasOwnStatus(e v1alpha1.CatalogEntry) bool {
-	if e.Attributes == nil {
+	if e.Kind != "SystemService" || e.Attributes == nil {
 		return false
 	}
 	var attributes struct {

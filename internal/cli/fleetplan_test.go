@@ -74,17 +74,18 @@ func TestFleetPlanShowsOutcomesOfAllResponses(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a.yaml"), "# a\n---\n"+planFile+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: hunter2}\n---\n"+strings.Replace(planFile, "motd", "b", 1))
 	args := []string{"fleet", "plan", "-f", dir, "--prune", "-l", "team=web", "--sample", "3", "--fail-on-change", "--kubeconfig", p.kubeconfig}
-	want := outcome{code: 2, out: "" +
-		"NODES  EXAMPLE  RESOURCE         CATALOG             HOST\n" +
-		"2      web-1    File/motd        change              content changed\n" +
-		"2      web-1    SystemService/x                      refreshed by 1 event\n" +
-		"2      web-1    Exec/y                               unknown: not checked: a question starts no command of an Exec\n" +
-		"1      web-3    File/motd        withhold: Conflict  unknown: not connected\n" +
-		"1      web-4    File/motd        add (noop)          not asked\n" +
-		"1      web-5    File/motd        remove              no change\n" +
-		"\nFile/motd on web-1, web-2:\n--- a\n+++ b\n-one\\x1b[2J\n+```two|\n\n" +
-		"File/motd on 1 node: Conflict: <b>@ann</b>\n" +
-		"5 of 9 nodes: 3 answered, of which 2 would change; 1 without an answer, 1 not asked\n",
+	want := outcome{
+		code: 2, out: "" +
+			"NODES  EXAMPLE  RESOURCE         CATALOG             HOST\n" +
+			"2      web-1    File/motd        change              content changed\n" +
+			"2      web-1    SystemService/x                      refreshed by 1 event\n" +
+			"2      web-1    Exec/y                               unknown: not checked: a question starts no command of an Exec\n" +
+			"1      web-3    File/motd        withhold: Conflict  unknown: not connected\n" +
+			"1      web-4    File/motd        add (noop)          not asked\n" +
+			"1      web-5    File/motd        remove              no change\n" +
+			"\nFile/motd on web-1, web-2:\n--- a\n+++ b\n-one\\x1b[2J\n+```two|\n\n" +
+			"File/motd on 1 node: Conflict: <b>@ann</b>\n" +
+			"5 of 9 nodes: 3 answered, of which 2 would change; 1 without an answer, 1 not asked\n",
 		err: "note: Secret/s in " + dir + "/a.yaml:8 is not part of the plan\nnote: Deployment/web in a.yaml:1 is not of fettle.dev\n",
 	}
 	if diff := cmp.Diff(want, fettle(t, "", args...), cmp.AllowUnexported(outcome{})); diff != "" {

@@ -47,7 +47,7 @@ func Own(name string, text []byte) (own []byte, ignored []string, faults []Fault
 func ownOf(o object) (kept []byte, ignored []string) {
 	var h head
 	if json.UnmarshalCaseSensitivePreserveInts(o.raw, &h) != nil {
-		return o.text, nil // whoever reads it says what is wrong
+		return o.text, nil // Read says what is wrong
 	}
 	if !strings.HasSuffix(h.Kind, "List") {
 		if isOwn(h) {

@@ -3,7 +3,6 @@ package proposal
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,13 +23,7 @@ func Apply(t *catalogs.Target, change *reports.Proposal) (*catalogs.Target, erro
 	}
 	next := *t
 	next.Digest, next.Entries = change.Digest, nil
-	replaced := map[v1alpha1.ResourceRef]bool{}
-	for _, e := range change.Entries {
-		replaced[e.Ref()] = true
-	}
-	for _, ref := range change.Remove {
-		replaced[ref] = true
-	}
+	replaced := changedBy(change)
 	for _, e := range t.Entries {
 		if !replaced[e.Ref()] {
 			next.Entries = append(next.Entries, e)
@@ -51,40 +44,54 @@ func Apply(t *catalogs.Target, change *reports.Proposal) (*catalogs.Target, erro
 // differ from the ones of a simulated run before it. Of what such a run does not check it has what the change creates, replaces,
 // removes or would refresh.
 func Effect(before, after report.Report, entries []v1alpha1.CatalogEntry, change *reports.Proposal) report.Report {
-	was := make(map[report.Ref]report.ResourceReport, len(before.Resources))
-	for _, res := range before.Resources {
-		was[res.Ref] = res
-	}
-	all := after.Resources
+	differ, changed, all := differing(before.Resources, after.Resources), changedBy(change), after.Resources
+	refreshed := refreshedBy(entries, func(ref v1alpha1.ResourceRef) bool {
+		i := slices.IndexFunc(all, func(res report.ResourceReport) bool { return refOf(res) == ref })
+		return i >= 0 && all[i].State == report.Noop && differ[all[i].Ref]
+	})
 	after.Resources, after.Counts = []report.ResourceReport{}, report.Counts{}
-	changed, refreshed := map[string]bool{}, map[string]bool{}
-	for _, e := range change.Entries {
-		changed[string(e.Ref())] = true
-	}
-	for _, ref := range change.Remove {
-		changed[string(ref)] = true
-	}
-	affected := make([]bool, len(all))
-	for i, res := range all {
-		old, known := was[res.Ref]
-		affected[i] = !known && !quiet(res) || known && !same(old, res)
-		if affected[i] && res.State == report.Noop {
-			for _, ref := range refreshes(entries, v1alpha1.ResourceRef(res.Ref.String())) {
-				refreshed[string(ref)] = true
-			}
-		}
-	}
-	for i, res := range all {
-		ref := res.Ref.String()
+	for _, res := range all {
+		ref := refOf(res)
 		if unchecked(res) && refreshed[ref] {
-			res.Message = fmt.Sprintf("%s; the change would refresh it", res.Message)
+			res.Message += "; the change would refresh it"
 		}
-		if affected[i] || unchecked(res) && (changed[ref] || refreshed[ref]) {
+		if differ[res.Ref] || unchecked(res) && (changed[ref] || refreshed[ref]) {
 			after.Resources = append(after.Resources, res)
 			after.Counts.Add(res)
 		}
 	}
 	return after
+}
+
+func refOf(res report.ResourceReport) v1alpha1.ResourceRef {
+	return v1alpha1.ResourceRef(res.Ref.String())
+}
+
+// changedBy returns the resources that a change creates, replaces or removes.
+func changedBy(change *reports.Proposal) map[v1alpha1.ResourceRef]bool {
+	changed := map[v1alpha1.ResourceRef]bool{}
+	for _, e := range change.Entries {
+		changed[e.Ref()] = true
+	}
+	for _, ref := range change.Remove {
+		changed[ref] = true
+	}
+	return changed
+}
+
+// differing returns the resources of which two runs report something else. What only one of them has differs unless it is in sync.
+func differing(before, after []report.ResourceReport) map[report.Ref]bool {
+	was := make(map[report.Ref]report.ResourceReport, len(before))
+	for _, res := range before {
+		was[res.Ref] = res
+	}
+	differ := map[report.Ref]bool{}
+	for _, res := range after {
+		if old, known := was[res.Ref]; known && !same(old, res) || !known && !quiet(res) {
+			differ[res.Ref] = true
+		}
+	}
+	return differ
 }
 
 // unchecked reports whether a simulated run did not check a resource.
@@ -102,16 +109,21 @@ func same(a, b report.ResourceReport) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// refreshes returns the resources that a resource refreshes when it changes.
-func refreshes(entries []v1alpha1.CatalogEntry, changed v1alpha1.ResourceRef) (all []v1alpha1.ResourceRef) {
+// refreshedBy returns the resources that changing ones refresh.
+func refreshedBy(entries []v1alpha1.CatalogEntry, changing func(v1alpha1.ResourceRef) bool) map[v1alpha1.ResourceRef]bool {
+	refreshed := map[v1alpha1.ResourceRef]bool{}
 	for _, e := range entries {
-		switch {
-		case e.Edges == nil:
-		case e.Ref() == changed:
-			all = append(all, e.Edges.Notify...)
-		case slices.Contains(e.Edges.Subscribe, changed):
-			all = append(all, e.Ref())
+		if e.Edges == nil {
+			continue
+		}
+		if slices.ContainsFunc(e.Edges.Subscribe, changing) {
+			refreshed[e.Ref()] = true
+		}
+		if len(e.Edges.Notify) > 0 && changing(e.Ref()) {
+			for _, ref := range e.Edges.Notify {
+				refreshed[ref] = true
+			}
 		}
 	}
-	return all
+	return refreshed
 }

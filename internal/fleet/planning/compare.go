@@ -46,12 +46,11 @@ func (c *comparer) nodes(was, is *compiler.NodeResult) *change {
 
 func (c *comparer) compare(was, is *compiler.NodeResult) *change {
 	result := &change{proposal: &reports.Proposal{Base: was.Digest, Digest: is.Digest}}
-	withheld := map[v1alpha1.ResourceRef]v1alpha1.Withheld{}
+	withheld, before := map[v1alpha1.ResourceRef]v1alpha1.Withheld{}, contents.Withheld(was.Spec)
 	for _, w := range is.Spec.Withheld {
 		withheld[w.Ref] = w
 		result.proposal.Withheld = append(result.proposal.Withheld, w.Ref)
 	}
-	before := contents.Withheld(was.Spec)
 	id := sha256.New()
 	for _, ref := range c.differ.Diff(was.Spec, is.Spec).Changed {
 		old, had := c.find(was.Spec, ref)
@@ -60,20 +59,14 @@ func (c *comparer) compare(was, is *compiler.NodeResult) *change {
 		}
 		now, has := c.find(is.Spec, ref)
 		w, not := withheld[ref]
-		one := reports.PlanChange{Ref: ref, Action: reports.ActionRemove, Noop: old.Noop != nil && *old.Noop}
+		has = has && !not
 		switch {
-		case not:
-			one.Action, one.Reason, one.Message = reports.ActionWithhold, w.Reason, w.Message
 		case has:
 			result.proposal.Entries = append(result.proposal.Entries, now)
-			one.Action, one.Noop = reports.ActionAdd, now.Noop != nil && *now.Noop
-			if had {
-				one.Action = reports.ActionChange
-			}
-		}
-		if had && (not || !has) {
+		case had:
 			result.proposal.Remove = append(result.proposal.Remove, ref)
 		}
+		one := reports.PlanChange{Ref: ref, Action: actionOf(had, has, not), Reason: w.Reason, Message: w.Message, Noop: isNoop(old) && !has || isNoop(now) && has}
 		result.changes = append(result.changes, one)
 		_, _ = fmt.Fprintf(id, "%q %q %q %q %s %s\n", ref, one.Action, one.Reason, one.Message, hashOf(old, had), hashOf(now, has)) // a hash accepts every write
 	}
@@ -82,6 +75,21 @@ func (c *comparer) compare(was, is *compiler.NodeResult) *change {
 	result.size = len(raw)
 	return result
 }
+
+// actionOf is what happens to a resource that a node had, or has after the change, or that is withheld then.
+func actionOf(had, has, withheld bool) reports.Action {
+	switch {
+	case withheld:
+		return reports.ActionWithhold
+	case had && has:
+		return reports.ActionChange
+	case has:
+		return reports.ActionAdd
+	}
+	return reports.ActionRemove
+}
+
+func isNoop(e v1alpha1.CatalogEntry) bool { return e.Noop != nil && *e.Noop }
 
 // hashOf identifies an entry, whichever node its secrets are sealed for.
 func hashOf(e v1alpha1.CatalogEntry, exists bool) string {

@@ -103,7 +103,6 @@ func groupsOf(t *testing.T, p *planning.Proposed, nodes planning.Nodes, r planni
 	return groups, last
 }
 
-
 func TestNodesWithTheSameOutcomeAreOneGroup(t *testing.T) {
 	t.Parallel()
 	web := map[string]string{"role": "web"}

@@ -42,11 +42,6 @@ func (b *Base) Removed(c Change) (all []v1alpha1.Resource) {
 	return all
 }
 
-// Has reports whether a resource exists.
-func (b *Base) Has(ref v1alpha1.ResourceRef) bool {
-	return slices.ContainsFunc(b.Input.Resources, func(r v1alpha1.Resource) bool { return v1alpha1.RefOf(r) == ref })
-}
-
 func refsOf(all []v1alpha1.Resource) map[v1alpha1.ResourceRef]bool {
 	refs := make(map[v1alpha1.ResourceRef]bool, len(all))
 	for _, r := range all {
@@ -118,7 +113,7 @@ func newProblems(before, after []compiler.Problem) []reports.PlanProblem {
 	return all
 }
 
-// count counts the nodes of each problem, 0 for all that the resource selects.
+// count counts the nodes of each problem, 0 for all nodes of the resource.
 func count(all []compiler.Problem) map[reports.PlanProblem]int32 {
 	nodes := map[reports.PlanProblem]int32{}
 	for _, p := range all {

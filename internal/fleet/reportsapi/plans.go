@@ -108,18 +108,8 @@ func checkRights(ctx context.Context, caller rights, base *planning.Base, change
 		exists[fettle.RefOf(r)] = true
 	}
 	for _, r := range change.Put {
-		verb := "create"
-		if exists[fettle.RefOf(r)] {
-			verb = "update"
-		}
-		planner, err := caller.mayPlan(ctx, verb, thingOf(base, r.KindName()))
-		if err != nil {
+		if err := caller.mayPut(ctx, base, change, r, exists[fettle.RefOf(r)]); err != nil {
 			return err
-		}
-		if planner {
-			if err := caller.mayRead(ctx, r, change); err != nil {
-				return err
-			}
 		}
 	}
 	for _, r := range base.Removed(change) {
@@ -133,6 +123,19 @@ func checkRights(ctx context.Context, caller rights, base *planning.Base, change
 		}
 	}
 	return nil
+}
+
+// mayPut returns an error unless the caller may create or replace a resource, or plan that.
+func (r rights) mayPut(ctx context.Context, base *planning.Base, change planning.Change, what fettle.Resource, exists bool) error {
+	verb := "create"
+	if exists {
+		verb = "update"
+	}
+	planner, err := r.mayPlan(ctx, verb, thingOf(base, what.KindName()))
+	if err != nil || !planner {
+		return err
+	}
+	return r.mayRead(ctx, what, change)
 }
 
 // mayRead returns an error unless the caller may read the ConfigMaps that a resource refers to, or brings them.

@@ -49,7 +49,7 @@ func (r rights) may(ctx context.Context, verb string, of thing) (bool, error) {
 	return false, nil
 }
 
-// mayPlan returns an error unless the caller may make a change with a verb, or may plan it. read tells whether only the latter.
+// mayPlan returns an error unless the caller may make a change with a verb, or may plan it. planner tells whether only the latter.
 func (r rights) mayPlan(ctx context.Context, verb string, of thing) (planner bool, err error) {
 	if ok, err := r.may(ctx, verb, of); ok || err != nil {
 		return false, err
