@@ -227,6 +227,13 @@ bench-authors: ## Measure how often it is found out which process changed a file
 	$(GO) build -o bin/bench-authors ./test/benchmarks/authors
 	bin/bench-authors -out docs/benchmarks.md $(AUTHORSFLAGS)
 
+# Flags of `go run ./test/benchmarks/drift`.
+DRIFTFLAGS ?=
+.PHONY: bench-drift
+bench-drift: install-prerequisites bin/nodeagent ## Measure how soon drift is corrected on a disposable machine (as root); updates docs/benchmarks.md.
+	$(GO) build -o bin/bench-drift ./test/benchmarks/drift
+	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-drift -agent bin/nodeagent -out docs/benchmarks.md $(DRIFTFLAGS)
+
 # Flags of `go run ./test/benchmarks/pods`.
 PODSFLAGS ?=
 
