@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -117,12 +118,15 @@ func (p *Publisher) Publish(ctx context.Context) time.Duration {
 	return wait
 }
 
+// errNoRight is for a manager that may not write any report, in contrast to a report that a policy of the cluster forbids.
+var errNoRight = errors.New("the right is missing")
+
 // remedy says what to do about an error.
 func remedy(err error) string {
 	switch {
 	case apierrors.IsNotFound(err):
 		return "the cluster has no kind ClusterReport of openreports.io/v1alpha1: install its CustomResourceDefinition, or remove the manager's flag --open-reports"
-	case apierrors.IsForbidden(err):
+	case errors.Is(err, errNoRight):
 		return "the manager may not write ClusterReports: apply config/openreports, or remove the manager's flag --open-reports"
 	}
 	return "some ClusterReports cannot be written, which is retried: see the manager's log"
@@ -134,6 +138,9 @@ func (p *Publisher) publish(ctx context.Context) (time.Duration, error) {
 	if p.written == nil || now.Sub(p.listed) >= refresh {
 		written, err := p.list(ctx)
 		if err != nil {
+			if apierrors.IsForbidden(err) {
+				err = fmt.Errorf("%w: %w", errNoRight, err)
+			}
 			return retry, fmt.Errorf("cannot list ClusterReports: %w", err)
 		}
 		p.written, p.listed = written, now

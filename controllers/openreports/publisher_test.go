@@ -3,6 +3,10 @@ package openreports_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,10 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	upstream "github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
 // drifting is the status of a node with one resource in each state.
@@ -31,7 +39,7 @@ func drifting() v1alpha1.NodeCatalogStatus {
 		Drift: []v1alpha1.DriftRecord{
 			{Ref: "File/banner", FirstSeen: ago(48 * time.Hour), LastSeen: ago(time.Minute), Count: 3, Corrected: true, Properties: []string{"content", "mode"}, Author: &v1alpha1.Author{Executable: "/usr/bin/vim", PID: 7}},
 			{Ref: "File/motd", FirstSeen: ago(2 * time.Hour), LastSeen: ago(2 * time.Hour), Count: 1, Properties: []string{"content"}},
-			{Ref: "User/ann", FirstSeen: ago(23 * time.Hour), LastSeen: ago(23 * time.Hour), Count: 1, Corrected: true},
+			{Ref: "User/ann", FirstSeen: ago(23 * time.Hour), LastSeen: ago(23 * time.Hour), Count: 9, Corrected: true, Contended: true},
 			{Ref: "User/bob", FirstSeen: ago(25 * time.Hour), LastSeen: ago(25 * time.Hour), Count: 1, Corrected: true},
 		},
 	}
@@ -67,7 +75,7 @@ func TestAReportHasWhatDriftedFailedOrDiffers(t *testing.T) {
 			about("Package/nginx", "Package", "Failed", "fail", "high", "the resource failed: see the NodeCatalog", time.Hour, nil),
 			about("File/banner", "File", "Drift", "warn", "low", "drift was corrected", time.Minute, map[string]string{"properties": "content, mode", "driftCount": "3", "corrected": "true", "author": "/usr/bin/vim"}),
 			about("File/motd", "File", "Noop", "warn", "medium", "the node differs, which is only reported", 2*time.Hour, map[string]string{"properties": "content, mode", "driftCount": "1", "corrected": "false"}),
-			about("User/ann", "User", "Drift", "warn", "low", "drift was corrected", 23*time.Hour, map[string]string{"driftCount": "1", "corrected": "true"}),
+			about("User/ann", "User", "Contended", "warn", "medium", "something else changes the resource again and again", 23*time.Hour, map[string]string{"driftCount": "9", "corrected": "true"}),
 		},
 		"fettle-web-2": nil,
 		"fettle-web-3": nil,
@@ -159,7 +167,7 @@ func TestReportsAreWrittenOnlyWhenTheyChange(t *testing.T) {
 	w.publish(30*time.Second, 30*time.Second)
 	changed("the counts changed")
 
-	controlplaneDelete(w, "fettle-web-1")
+	deleteReport(w, "fettle-web-1")
 	w.publish(30*time.Second, 30*time.Second)
 	delete(before, "fettle-web-1")
 	same("a report was deleted, which is noticed later")
@@ -168,8 +176,8 @@ func TestReportsAreWrittenOnlyWhenTheyChange(t *testing.T) {
 	changed("a report was deleted")
 }
 
-// controlplaneDelete deletes a report.
-func controlplaneDelete(w *world, name string) {
+// deleteReport deletes a report.
+func deleteReport(w *world, name string) {
 	w.Helper()
 	r := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	r.SetGroupVersionKind(upstream.SchemeGroupVersion.WithKind("ClusterReport"))
@@ -192,7 +200,7 @@ func TestAReportBelongsToOneNodeForItsLife(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	controlplaneDelete(w, "fettle-web-1")
+	deleteReport(w, "fettle-web-1")
 	w.publish(30*time.Second, 30*time.Second)
 	if all := w.reports(); len(all) > 0 {
 		t.Errorf("a node that is gone has a report: %v", all)
@@ -241,6 +249,66 @@ func TestAMissingDefinitionOrRightIsReportedOnce(t *testing.T) {
 		t.Errorf("the report was not written:\n%s", w.log)
 	}
 }
+
+func TestAReportThatTheClusterRejectsDelaysNoOther(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	w.define()
+	w.permit()
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(denial), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Kubectl(t, w.kube, "apply", "-f", file)
+	denied := &upstream.ClusterReport{TypeMeta: metav1.TypeMeta{APIVersion: "openreports.io/v1alpha1", Kind: "ClusterReport"}, ObjectMeta: metav1.ObjectMeta{Name: "fettle-web-1"}}
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(denied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the policy to be in force", func() bool {
+		return apierrors.IsForbidden(w.admin.Create(t.Context(), &unstructured.Unstructured{Object: raw}, client.DryRunAll))
+	})
+	w.node("web-1", drifting())
+	w.node("web-2", drifting())
+	w.publish(0, 30*time.Second)
+	w.node("web-3", drifting())
+	w.publish(30*time.Second, 30*time.Second)
+	if got := slices.Sorted(maps.Keys(w.reports())); !slices.Equal(got, []string{"fettle-web-2", "fettle-web-3"}) {
+		t.Errorf("the reports are %v", got)
+	}
+	controlplane.Kubectl(t, w.kube, "delete", "-f", file)
+	w.eventually("the policy to be gone", func() bool {
+		return w.admin.Create(t.Context(), &unstructured.Unstructured{Object: raw}, client.DryRunAll) == nil
+	})
+	w.publish(30*time.Second, 30*time.Second)
+	if n := len(w.reports()); n != 3 {
+		t.Errorf("%d reports", n)
+	}
+	want := []string{"Warning ReportsNotWritten some ClusterReports cannot be written, which is retried: see the manager's log"}
+	if diff := cmp.Diff(want, w.recorded()); diff != "" || strings.Count(w.log.String(), "\n") != 2 {
+		t.Errorf("events: %s\nlog: %s", diff, w.log)
+	}
+}
+
+// denial rejects the report on one node.
+const denial = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: deny}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - {apiGroups: [openreports.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [clusterreports]}
+  validations:
+    - {expression: "object.metadata.name != 'fettle-web-1'", reason: Forbidden}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: deny}
+spec: {policyName: deny, validationActions: [Deny]}
+`
 
 func TestHostileStatusesMakeBoundedReports(t *testing.T) {
 	t.Parallel()

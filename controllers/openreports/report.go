@@ -169,6 +169,9 @@ func correctedResults(nc *v1alpha1.NodeCatalog, drifted map[v1alpha1.ReportedRef
 		}
 		r := about(ref)
 		r.Rule, r.Result, r.Severity, r.Message, r.Timestamp = "Drift", "warn", "low", "drift was corrected", timestamp(d.LastSeen.Time)
+		if d.Contended {
+			r.Rule, r.Severity, r.Message = "Contended", "medium", "something else changes the resource again and again"
+		}
 		r.Properties = details(d.Properties, d, true)
 		all = append(all, r)
 	}
@@ -202,7 +205,7 @@ func summarize(c *v1alpha1.RunCounts, results []result) (s summary) {
 	corrected := 0
 	for _, r := range results {
 		switch r.Rule {
-		case "Drift":
+		case "Drift", "Contended":
 			corrected++
 		case "Failed", "Noop":
 		default:
