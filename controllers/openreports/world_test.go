@@ -3,7 +3,6 @@ package openreports_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,12 +81,7 @@ func (w *world) restart() {
 // define installs the definition of reports.
 func (w *world) define() {
 	w.Helper()
-	out, err := exec.CommandContext(w.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openreports/reports-api").Output()
-	if err != nil {
-		w.Fatalf("cannot find the definition: %v", err)
-	}
-	controlplane.Kubectl(w.T, w.kube, "apply", "-f", filepath.Join(strings.TrimSpace(string(out)), "config/crd/openreports.io_clusterreports.yaml"))
-	controlplane.Kubectl(w.T, w.kube, "wait", "--for=condition=Established", "--timeout=1m", "crd/clusterreports.openreports.io")
+	controlplane.DefineOpenReports(w.T, w.kube)
 	w.eventually("the API of reports", func() bool { _, err := w.list(); return err == nil })
 }
 

@@ -40,6 +40,8 @@ func TestSecretReachesItsHostsOnly(t *testing.T) {
 	w.file("claimed", "/etc/claimed", "token", func(f *v1alpha1.File) {
 		f.Spec.NodeSelector.MatchLabels = map[string]string{"role": "front"}
 	})
+	front.write("/etc/reported", w.value("of the host"))
+	w.file("reported", "/etc/reported", "token", func(f *v1alpha1.File) { f.Spec.Noop = new(true) })
 	w.user("ann", w.secret("hash", "with a colon: and a line break\n"))
 	front.has("/etc/token", "one")
 	w.soon("one that no host could write is told to fail", func(g Gomega) { g.Expect(w.ready("nowhere")).To(Equal("False Failed")) })
@@ -57,8 +59,10 @@ func TestSecretReachesItsHostsOnly(t *testing.T) {
 
 	t.Log("the host drifts")
 	front.write("/etc/token", w.value("drifted"))
-	haveNoSecret(t, w.answers(questions, "front-1"))
 	front.has("/etc/token", "two")
+
+	t.Log("the host is asked")
+	haveNoSecret(t, w.answers(questions, "front-1"))
 
 	t.Log("the key is lost")
 	front.stop()
@@ -113,6 +117,7 @@ func TestSecretReachesItsHostsOnly(t *testing.T) {
 	must(t, w.admin.Update(t.Context(), token))
 	front.has("/etc/token", "four")
 
+	w.writeOpenReports()
 	w.isOnlyInSecrets()
 	front.stop()
 	back.stop()
@@ -132,7 +137,7 @@ func (w *world) answers(c client.Client, node string) map[string]string {
 	must(w.t, c.Get(w.t.Context(), client.ObjectKey{Name: node}, &diff))
 	var list reports.NodeReportList
 	must(w.t, c.List(w.t.Context(), &list, client.MatchingFields{reports.FieldNode: node}))
-	if len(list.Items) == 0 || !strings.Contains(string(diff.Report.Raw), "File/token") {
+	if len(list.Items) == 0 || !strings.Contains(string(diff.Report.Raw), "File/reported") {
 		w.t.Errorf("the node answers with %d reports, and with the difference %s", len(list.Items), diff.Report.Raw)
 	}
 	return map[string]string{"the difference": string(diff.Report.Raw), "the reports": jsonOf(w.t, list)}

@@ -15,10 +15,13 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,8 +32,10 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
 	"github.com/fettle-dev/fettle/controllers/caches"
+	"github.com/fettle-dev/fettle/controllers/openreports"
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
+	"github.com/fettle-dev/fettle/internal/fleet/traces"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/seal"
 	"github.com/fettle-dev/fettle/nodeagent"
@@ -55,13 +60,14 @@ type world struct {
 	admin  client.Client
 	stored func(controlplane.T) map[string]string
 	logs   locked.Buffer
+	spans  *tracetest.SpanRecorder
 
 	stopManager func()
 }
 
 func newWorld(t *testing.T, cfg *rest.Config, stored func(controlplane.T) map[string]string) *world {
 	t.Helper()
-	w := &world{WithT: NewWithT(t), t: t, cfg: cfg, admin: controlplane.Admin(t, cfg), stored: stored}
+	w := &world{WithT: NewWithT(t), t: t, cfg: cfg, admin: controlplane.Admin(t, cfg), stored: stored, spans: tracetest.NewSpanRecorder()}
 	controlplane.Install(t, cfg)
 	return w
 }
@@ -89,6 +95,7 @@ func (w *world) startManager() {
 	fleet := &controllers.Fleet{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
 		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration, Metrics: controllers.NewMetrics(nil),
+		Traces: traces.New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(w.spans)), clock.RealClock{}),
 	}
 	must(w.t, fleet.SetupWithManager(mgr))
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -128,6 +135,22 @@ func (w *world) readyOf(r v1alpha1.Resource) string {
 	return ""
 }
 
+// writeOpenReports writes what Policy Reporter reads.
+func (w *world) writeOpenReports() {
+	w.t.Helper()
+	admin := filepath.Join(w.t.TempDir(), "kubeconfig")
+	must(w.t, controlplane.WriteKubeconfig(admin, w.cfg, ""))
+	controlplane.DefineOpenReports(w.t, admin)
+	p, err := openreports.New(openreports.Options{
+		Config: w.cfg, Nodes: w.admin, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Log: logr.FromSlogHandler(logger(&w.logs).Handler()),
+	})
+	must(w.t, err)
+	w.soon("the reports are written", func(g Gomega) {
+		p.Publish(w.t.Context())
+		g.Expect(controlplane.Kubectl(w.t, admin, "get", "clusterreports", "-o", "yaml")).To(ContainSubstring("policy: File/nowhere"))
+	})
+}
+
 // isOnlyInSecrets searches all of etcd.
 func (w *world) isOnlyInSecrets() {
 	w.t.Helper()
@@ -149,7 +172,7 @@ func (w *world) isOnlyInSecrets() {
 // isToldNowhere searches all output and files of the manager and the agents.
 func (w *world) isToldNowhere(machines ...*machine) {
 	w.t.Helper()
-	said := map[string]string{"the manager's log": w.logs.String()}
+	said := map[string]string{"the manager's log": w.logs.String(), "the spans": jsonOf(w.t, tracetest.SpanStubsFromReadOnlySpans(w.spans.Ended()))}
 	for _, m := range machines {
 		said["the log of the agent on "+m.name] = m.logs.String()
 		maps.Copy(said, filesIn(w.t, m.stateDir()))
