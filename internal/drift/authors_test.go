@@ -23,6 +23,7 @@ type watchedHost struct {
 func (h *watchedHost) Watch() (host.Watch, error) { return h, nil }
 func (h *watchedHost) Follow([]string) error      { return nil }
 func (h *watchedHost) Ready() <-chan struct{}     { return nil }
+func (h *watchedHost) Begun() map[string]bool     { return nil }
 func (h *watchedHost) Close() error               { return nil }
 
 func (h *watchedHost) Take() []string {

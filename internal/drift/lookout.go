@@ -61,7 +61,9 @@ func (l *Lookout) Ready() <-chan struct{} {
 // See records the changes so far.
 func (l *Lookout) See(now time.Time) {
 	if l != nil {
-		l.pace.Saw(now, l.watch.Take()...)
+		seen := l.watch.Take()
+		l.pace.Saw(now, seen...)
+		l.pace.Begun(seen, l.watch.Begun())
 	}
 }
 
@@ -153,6 +155,7 @@ func (l *Lookout) EndAside(now time.Time, changed []resource.Ref) error {
 		by = append(by, l.paths[ref]...)
 	}
 	l.pace.EndAside(now, seen, by)
+	l.pace.Begun(seen, l.watch.Begun())
 	return l.watch.Follow(l.followed)
 }
 
@@ -209,6 +212,7 @@ func (l *Lookout) End(now time.Time, items []resource.Item, changed []resource.R
 		byRun = append(byRun, l.paths[ref]...)
 	}
 	l.pace.End(now, seen, byRun)
+	l.pace.Begun(seen, l.watch.Begun())
 	return err
 }
 

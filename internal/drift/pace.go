@@ -43,6 +43,7 @@ type Pace struct {
 type change struct {
 	first, last time.Time
 	own         bool // made by a run: to be checked again
+	begun       bool // its latest sign is the creation of a file, which may still be written
 	aside       bool // an aside has handled it for some resources; the next run checks it for all
 }
 
@@ -74,6 +75,15 @@ func (p *Pace) saw(now time.Time, paths []string, own bool) {
 	}
 }
 
+// Begun says of which of some paths that changed the latest sign is their creation.
+func (p *Pace) Begun(of []string, begun map[string]bool) {
+	for _, path := range of {
+		if c := p.pending[path]; c != nil {
+			c.begun = begun[path]
+		}
+	}
+}
+
 // Due returns when to run; the zero time if nothing changed.
 func (p *Pace) Due() time.Time {
 	var due time.Time
@@ -99,7 +109,7 @@ func (p *Pace) DueAside(include func(path string) bool) time.Time {
 func (p *Pace) BeginAside(now time.Time, include func(path string) bool) (handled []string) {
 	p.asideBegan = now
 	for path, c := range p.pending {
-		if c.aside || !include(path) {
+		if c.aside || !include(path) || c.begun && now.Before(p.dueAside(path, c)) {
 			continue
 		}
 		if !c.own && !now.Before(p.dueAside(path, c)) {
@@ -138,7 +148,7 @@ func (p *Pace) dueAside(path string, c *change) time.Time {
 	switch {
 	case c.own:
 		return p.due(path, c)
-	case p.Prompt != nil && p.Prompt(path):
+	case p.Prompt != nil && p.Prompt(path) && !c.begun:
 		return p.backedOff(path, c.first)
 	}
 	return p.backedOff(path, earliest(c.last.Add(SettleAside), c.first.Add(SettleMost)))

@@ -1,6 +1,7 @@
 package drift_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -209,6 +210,38 @@ func TestFirstChangeOfAPromptPathIsHandledAtOnce(t *testing.T) {
 	got = []time.Duration{s.aside(), s.run(), s.due()}
 	if diff := cmp.Diff([]time.Duration{5 * sec, 5*sec + 250*ms, -1}, got); diff != "" {
 		t.Errorf("again, without drift (-want +got):\n%s", diff)
+	}
+}
+
+// The file is handled once it is closed, or once nothing has happened to it for a while.
+func TestCreatedFileIsNotHandledWhileItIsWritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		closed, want time.Duration
+	}{
+		"one that is closed soon": {50 * ms, 50 * ms},
+		"one that stays open":     {-1, 200 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := prompt()
+			s.pace.Saw(s.at(0), "/a")
+			s.pace.Saw(s.at(0), "/b")
+			s.pace.Begun([]string{"/a"}, map[string]bool{"/a": true})
+			if got := s.pace.BeginAside(s.at(0), all); !slices.Equal(got, []string{"/b"}) {
+				t.Errorf("at once: %v", got)
+			}
+			s.pace.EndAside(s.at(0), nil, nil)
+			if c.closed >= 0 {
+				s.pace.Saw(s.at(c.closed), "/a")
+				s.pace.Begun([]string{"/a"}, nil)
+			}
+			if got := max(s.pace.DueAside(all).Sub(start), c.closed); got != c.want {
+				t.Errorf("it is handled at %s, want %s", got, c.want)
+			}
+			if got := s.pace.BeginAside(s.at(c.want), all); !slices.Equal(got, []string{"/a"}) {
+				t.Errorf("then: %v", got)
+			}
+		})
 	}
 }
 

@@ -85,6 +85,27 @@ func TestWatchReportsChanges(t *testing.T) {
 	}
 }
 
+func TestWatchKnowsWhichFilesAreStillWritten(t *testing.T) {
+	h, root := watchedRoot(t)
+	w := follow(t, h, "/etc/motd", "/etc/new", "/etc/other")
+	begun := func(want map[string]bool) {
+		t.Helper()
+		await(t, w)
+		w.Take()
+		if diff := gocmp.Diff(want, w.Begun()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	must(t, os.WriteFile(root+"/etc/other", nil, 0o644))
+	must(t, os.Remove(root+"/etc/motd"))
+	motd, err := os.Create(root + "/etc/motd")
+	must(t, err)
+	begun(map[string]bool{"/etc/motd": true})
+	must(t, motd.Close())
+	must(t, os.WriteFile(root+"/etc/new", []byte("x"), 0o644))
+	begun(map[string]bool{})
+}
+
 func TestWatchFollowsRecreatedDirectory(t *testing.T) {
 	h, root := watchedRoot(t)
 	w := follow(t, h, "/etc/motd")

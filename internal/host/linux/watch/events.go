@@ -37,7 +37,7 @@ func (w *Watch) record(events []byte) bool {
 			w.stale = w.stale || w.interests[wd] != nil
 			delete(w.interests, wd)
 		case len(name) > 0:
-			w.markName(w.interests[wd], name)
+			w.markName(w.interests[wd], name, isBegin(uint64(mask)))
 		}
 	}
 	w.remind()
@@ -52,7 +52,7 @@ func (w *Watch) recordTraced(t *tracer, events []byte) bool {
 			w.lost()
 		} else if d := w.interests[t.dirs[string(e.handle)]]; d != nil {
 			w.attribute(d, e)
-			w.markName(d, e.name)
+			w.markName(d, e.name, isBegin(e.mask))
 		}
 		if e.pidfd >= 0 {
 			_ = unix.Close(e.pidfd)
@@ -112,24 +112,30 @@ func (w *Watch) markAll(d *interests) {
 	if d == nil {
 		return
 	}
-	w.mark(d.any)
+	w.mark(d.any, false)
 	for _, all := range d.byName {
-		w.mark(all)
+		w.mark(all, false)
 	}
 }
 
 // markName allocates nothing if no path is concerned.
-func (w *Watch) markName(d *interests, name []byte) {
+func (w *Watch) markName(d *interests, name []byte, begun bool) {
 	if d == nil || len(name) == 0 {
 		return
 	}
-	w.mark(d.any)
-	w.mark(d.byName[string(name)])
+	w.mark(d.any, begun)
+	w.mark(d.byName[string(name)], begun)
 }
 
-func (w *Watch) mark(all []interest) {
+// isBegin reports whether an event is that of a file that was created and not closed yet. fanotify reports several events as one, and has
+// inotify's bits.
+func isBegin(mask uint64) bool {
+	return mask&unix.FAN_CREATE != 0 && mask&(unix.FAN_CLOSE_WRITE|unix.FAN_MOVED_TO|unix.FAN_ONDIR) == 0
+}
+
+func (w *Watch) mark(all []interest, begun bool) {
 	for _, i := range all {
-		w.changed[i.path] = true
+		w.changed[i.path] = begun
 		w.stale = w.stale || i.moves
 	}
 }

@@ -35,8 +35,9 @@ type Watch struct {
 	tracer    *tracer              // nil: all events come by inotify
 	interests map[int32]*interests // by inotify's watch descriptor
 	followed  []string
-	stale     bool // directories above paths have changed, or could not be watched
-	changed   map[string]bool
+	stale     bool            // directories above paths have changed, or could not be watched
+	changed   map[string]bool // to whether the latest event is its creation
+	begun     map[string]bool // of the last Take
 	authors   map[string]*host.Author
 }
 
@@ -92,8 +93,16 @@ func (w *Watch) Take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	paths := slices.Sorted(maps.Keys(w.changed))
-	clear(w.changed)
+	w.begun, w.changed = w.changed, map[string]bool{}
+	maps.DeleteFunc(w.begun, func(_ string, begun bool) bool { return !begun })
 	return paths
+}
+
+// Begun implements [host.Watch].
+func (w *Watch) Begun() map[string]bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.begun
 }
 
 // Authors implements [host.Watch].
