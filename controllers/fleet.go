@@ -108,11 +108,11 @@ type Fleet struct {
 	unusedSince  map[string]time.Time // by name of a Catalog
 
 	// The reported state.
-	progress progress.Tracker
-	drifts   drifts.Summary
-	records  driftrecords.Records
-	census   *census.Census // of the last reconciliation
-	overview overview
+	progress            progress.Tracker
+	corrected, detected drifts.Summary // drift by what happened to it
+	records             driftrecords.Records
+	census              *census.Census // of the last reconciliation
+	overview            overview
 	// statusWritten has the statuses that were written lately, and of those with drift all.
 	statusWritten map[v1alpha1.ResourceRef]writtenStatus
 	// deletions are the resources that are being deleted, with the nodes that are waited for.

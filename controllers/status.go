@@ -16,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/census"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
+	"github.com/fettle-dev/fettle/internal/fleet/drifts"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
@@ -182,19 +183,25 @@ func (r *Fleet) reportTypes(ctx context.Context, s *snapshot) (time.Duration, er
 	return 0, errors.Join(errs...)
 }
 
-// reportDrift records the drift that nodes corrected on the resources, and returns when the next event
-// is due.
+// reportDrift records the drift of nodes on the resources, and returns when the next event is due.
 func (r *Fleet) reportDrift(_ context.Context, s *snapshot) (time.Duration, error) {
-	notes, next := r.drifts.Due(r.Clock.Now(), func(ref v1alpha1.ResourceRef, node string) bool {
+	selects := func(ref v1alpha1.ResourceRef, node string) bool {
 		_, selected := slices.BinarySearch(r.compiled.Selected[ref], node)
 		return selected
-	})
-	for ref, note := range notes {
-		if o := s.live[ref]; o != nil {
-			conditions.Record(r.Recorder, o, conditions.DriftOn(note.Text, note.Node))
-		}
 	}
-	return next, nil
+	var next limits.Wait
+	record := func(from *drifts.Summary, event func(where, node string) conditions.Event) {
+		notes, left := from.Due(r.Clock.Now(), selects)
+		for ref, note := range notes {
+			if o := s.live[ref]; o != nil {
+				conditions.Record(r.Recorder, o, event(note.Where, note.Node))
+			}
+		}
+		next.Add(left)
+	}
+	record(&r.corrected, conditions.DriftCorrected)
+	record(&r.detected, conditions.DriftDetected)
+	return time.Duration(next), nil
 }
 
 // planDeletionStatuses returns the updates of resources whose deletion waits for nodes.

@@ -116,6 +116,12 @@ var _ = Describe("A running manager", func() {
 		Expect(noted(ctx, "File")).To(ContainElements(ContainSubstring("ProblemFound MissingSource"), ContainSubstring("BecameReady")))
 		Eventually(ctx, func() []string { return noted(ctx, "File") }).Should(ContainElement("DriftCorrected drift corrected 1 time on 1 node: web-1 (Node web-1)"))
 
+		By("a node reports drift that it does not correct")
+		applied(ctx, "web-1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateNoop, Corrective: true, Changes: []v1alpha1.PropertyChange{{Property: "mode", Is: "0600", Should: "0644"}}})
+		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(ContainElement(`DriftDetected File/a: mode is "0600" and should be "0644"; author: unknown`))
+		Eventually(ctx, func() []string { return noted(ctx, "File") }).Should(
+			ContainElement("DriftDetected drift reported, and not corrected because of noop, 1 time on 1 node: web-1 (Node web-1)"))
+
 		By("somebody deletes a Catalog")
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Catalog{})).To(Succeed())
 		eventually("web-1", map[string]string{"File/a": `{"content":"two","path":"/a"}`})

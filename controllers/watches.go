@@ -148,8 +148,10 @@ func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 
 func (r *Fleet) recordEvents(before, now *v1alpha1.NodeCatalog, quota limits.NodeQuota) {
 	for _, e := range conditions.NodeEvents(before.Status, now.Status) {
-		if ref, ok := e.Drift(); ok {
-			r.drifts.Note(ref, now.Name)
+		if ref, ok := e.Drift(); ok && e.Reason == v1alpha1.EventDriftDetected {
+			r.detected.Note(ref, now.Name)
+		} else if ok {
+			r.corrected.Note(ref, now.Name)
 		}
 		if quota.Events.TryAccept() {
 			conditions.Record(r.Recorder, now, e)

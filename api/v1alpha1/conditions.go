@@ -94,6 +94,7 @@ const (
 // Reasons of events (events.k8s.io/v1).
 const (
 	EventDriftCorrected    = "DriftCorrected"
+	EventDriftDetected     = "DriftDetected" // and not corrected, because of noop
 	EventResourceFailed    = "ResourceFailed"
 	EventContended         = "Contended" // something else changes the resource again and again
 	EventBecameReady       = "BecameReady"

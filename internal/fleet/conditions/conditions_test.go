@@ -326,6 +326,11 @@ func TestNodeEvents(t *testing.T) {
 	}
 	again := drift
 	again.Since = at(2)
+	only := drift
+	only.State = "Noop"
+	onlyAgain := only
+	onlyAgain.Since = at(2)
+	noop := v1alpha1.ResourceReport{Ref: "File/a", State: "Noop", Since: at(1)}
 	failure := v1alpha1.ResourceReport{Ref: "File/b", State: "Failed", Message: "disk full"}
 	known := status(drift)
 	known.Drift = []v1alpha1.DriftRecord{{Ref: "File/b"}, {Ref: "File/a", Author: &v1alpha1.Author{Executable: "/usr/bin/chmod", PID: 7, Unit: "cron.service"}}}
@@ -337,6 +342,10 @@ func TestNodeEvents(t *testing.T) {
 		"drift with a known author":      {status(), known, []string{`Normal DriftCorrected File/a: mode changed "0600" to "0644"; author: /usr/bin/chmod (PID 7, cron.service) (fettle.dev/v1alpha1 File a)`}},
 		"the same drift, reported again": {status(drift), status(drift), nil},
 		"the same drift, a second time":  {status(drift), status(again), []string{`Normal DriftCorrected File/a: mode changed "0600" to "0644"; author: unknown (fettle.dev/v1alpha1 File a)`}},
+		"drift that is only reported":    {status(), status(only), []string{`Warning DriftDetected File/a: mode is "0600" and should be "0644"; author: unknown (fettle.dev/v1alpha1 File a)`}},
+		"drift that lasts":               {status(only), status(only), nil},
+		"other drift":                    {status(only), status(onlyAgain), []string{`Warning DriftDetected File/a: mode is "0600" and should be "0644"; author: unknown (fettle.dev/v1alpha1 File a)`}},
+		"a difference that is no drift":  {status(), status(noop), nil},
 		"a failure":                      {status(drift), status(drift, failure), []string{"Warning ResourceFailed File/b: disk full (fettle.dev/v1alpha1 File b)"}},
 		"a failure that stays":           {status(failure), status(failure), nil},
 		"an intended change causes none": {status(), status(v1alpha1.ResourceReport{Ref: "File/a", State: "Changed"}), nil},

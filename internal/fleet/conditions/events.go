@@ -25,18 +25,23 @@ type Event struct {
 	Related                    runtime.Object // nil for none
 }
 
-// Drift returns the resource whose drift a node corrected, if that is what the event is about.
+// Drift returns the resource that drifted, if that is what the event is about.
 func (e Event) Drift() (v1alpha1.ResourceRef, bool) {
 	o, ok := e.Related.(*corev1.ObjectReference)
-	if !ok || e.Reason != v1alpha1.EventDriftCorrected {
+	if !ok || e.Reason != v1alpha1.EventDriftCorrected && e.Reason != v1alpha1.EventDriftDetected {
 		return "", false
 	}
 	return v1alpha1.ResourceRef(o.Kind + "/" + o.Name), true
 }
 
-// DriftOn returns the event of a resource whose drift nodes corrected, of which node is one.
-func DriftOn(note, node string) Event {
-	return Event{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note, relatedNode(node)}
+// DriftCorrected returns the event of a resource whose drift nodes corrected: where, as the end of a sentence, and one of them.
+func DriftCorrected(where, node string) Event {
+	return Event{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", "drift corrected " + where, relatedNode(node)}
+}
+
+// DriftDetected is [DriftCorrected] for drift that was only reported.
+func DriftDetected(where, node string) Event {
+	return Event{corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Apply", "drift reported, and not corrected because of noop, " + where, relatedNode(node)}
 }
 
 // relatedNode is the node that an event on a resource is about, nil for "".
@@ -112,8 +117,7 @@ func find(s v1alpha1.ResourceStatus, kind string) metav1.Condition {
 
 func isTrue(c metav1.Condition) bool { return c.Status == metav1.ConditionTrue }
 
-// NodeEvents returns what newly happened on a node between two of its statuses: failures, and
-// drift that was corrected.
+// NodeEvents returns what newly happened on a node between two of its statuses: failures, and drift.
 func NodeEvents(before, now v1alpha1.NodeCatalogStatus) []Event {
 	known := map[v1alpha1.ReportedRef]v1alpha1.ResourceReport{}
 	for _, r := range before.Resources {
@@ -127,6 +131,8 @@ func NodeEvents(before, now v1alpha1.NodeCatalogStatus) []Event {
 			all = append(all, Event{corev1.EventTypeWarning, v1alpha1.EventResourceFailed, "Apply", note(r), related(r.Ref)})
 		case corrected(r) && !(corrected(was) && was.Since.Equal(r.Since)):
 			all = append(all, Event{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note(r) + "; author: " + author(now.Drift, r.Ref), related(r.Ref)})
+		case detected(r) && !(detected(was) && was.Since.Equal(r.Since)):
+			all = append(all, Event{corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Apply", note(r) + "; author: " + author(now.Drift, r.Ref), related(r.Ref)})
 		}
 	}
 	return all[:min(len(all), maxEvents)]
@@ -134,6 +140,10 @@ func NodeEvents(before, now v1alpha1.NodeCatalogStatus) []Event {
 
 func corrected(r v1alpha1.ResourceReport) bool {
 	return r.State == v1alpha1.StateChanged && r.Corrective
+}
+
+func detected(r v1alpha1.ResourceReport) bool {
+	return r.State == v1alpha1.StateNoop && r.Corrective
 }
 
 // related is the resource that an event on a NodeCatalog is about.
@@ -155,6 +165,10 @@ func author(records []v1alpha1.DriftRecord, ref v1alpha1.ReportedRef) string {
 func note(r v1alpha1.ResourceReport) string {
 	var changes []string
 	for _, c := range r.Changes {
+		if r.State == v1alpha1.StateNoop {
+			changes = append(changes, fmt.Sprintf("%s is %q and should be %q", c.Property, c.Is, c.Should))
+			continue
+		}
 		changes = append(changes, fmt.Sprintf("%s changed %q to %q", c.Property, c.Is, c.Should))
 	}
 	return fmt.Sprintf("%s: %s", r.Ref, cmp.Or(r.Message, strings.Join(changes, "; ")))

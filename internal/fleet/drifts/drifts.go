@@ -1,4 +1,4 @@
-// Package drifts summarizes drift that nodes corrected, so that a resource gets one event per period
+// Package drifts summarizes the drift of nodes, so that a resource gets one event per period
 // however many nodes drift.
 package drifts
 
@@ -24,11 +24,11 @@ const maxNodes, maxResources = 3, 10_000
 // A Summary collects drift. The zero value is empty. It is safe for concurrent use.
 type Summary struct {
 	mu      sync.Mutex
-	pending map[v1alpha1.ResourceRef]map[string]int // corrections by resource and node
+	pending map[v1alpha1.ResourceRef]map[string]int // times by resource and node
 	last    map[v1alpha1.ResourceRef]time.Time      // when the resource last got an event
 }
 
-// Note adds a correction of a resource on a node.
+// Note adds drift of a resource on a node.
 func (s *Summary) Note(ref v1alpha1.ResourceRef, node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,8 +44,8 @@ func (s *Summary) Note(ref v1alpha1.ResourceRef, node string) {
 	s.pending[ref][node]++
 }
 
-// A Note is the text of an event, and one of the nodes that it is about.
-type Note struct{ Text, Node string }
+// A Note says where a resource drifted, such as "3 times on 2 nodes: web-1, web-2", and names one of the nodes.
+type Note struct{ Where, Node string }
 
 // Due returns the notes of the events that are due, by resource, and when the next one is; 0 for
 // none. selects reports whether a resource exists and selects a node.
@@ -70,13 +70,12 @@ func (s *Summary) Due(now time.Time, selects func(ref v1alpha1.ResourceRef, node
 	return notes, next
 }
 
-// describe is "drift corrected 3 times on 2 nodes: web-1, web-2".
 func describe(nodes map[string]int) Note {
 	times := 0
 	for _, n := range nodes {
 		times += n
 	}
 	names := slices.Sorted(maps.Keys(nodes))
-	line := fmt.Sprintf("drift corrected %s on %s: %s", text.Count(times, "time"), text.Count(len(nodes), "node"), text.ListOf(len(names), names[:min(len(names), maxNodes)]))
-	return Note{line, names[0]}
+	where := fmt.Sprintf("%s on %s: %s", text.Count(times, "time"), text.Count(len(nodes), "node"), text.ListOf(len(names), names[:min(len(names), maxNodes)]))
+	return Note{where, names[0]}
 }

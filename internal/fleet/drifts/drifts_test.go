@@ -27,7 +27,7 @@ func TestDriftOfAFleetIsOneEventPerPeriod(t *testing.T) {
 	none := map[v1alpha1.ResourceRef]drifts.Note{}
 	expect(none, 0)
 	s.Note("File/a", "n1")
-	expect(map[v1alpha1.ResourceRef]drifts.Note{"File/a": {Text: "drift corrected 1 time on 1 node: n1", Node: "n1"}}, 0)
+	expect(map[v1alpha1.ResourceRef]drifts.Note{"File/a": {Where: "1 time on 1 node: n1", Node: "n1"}}, 0)
 	expect(none, 0)
 	for i := range 5000 {
 		s.Note("File/a", fmt.Sprintf("n%04d", i))
@@ -35,9 +35,9 @@ func TestDriftOfAFleetIsOneEventPerPeriod(t *testing.T) {
 	}
 	s.Note("File/b", "n1")
 	now = now.Add(time.Minute)
-	expect(map[v1alpha1.ResourceRef]drifts.Note{"File/b": {Text: "drift corrected 1 time on 1 node: n1", Node: "n1"}}, 9*time.Minute)
+	expect(map[v1alpha1.ResourceRef]drifts.Note{"File/b": {Where: "1 time on 1 node: n1", Node: "n1"}}, 9*time.Minute)
 	now = now.Add(9 * time.Minute)
-	expect(map[v1alpha1.ResourceRef]drifts.Note{"File/a": {Text: "drift corrected 10000 times on 5000 nodes: n0000, n0001, n0002 and 4997 more", Node: "n0000"}}, 0)
+	expect(map[v1alpha1.ResourceRef]drifts.Note{"File/a": {Where: "10000 times on 5000 nodes: n0000, n0001, n0002 and 4997 more", Node: "n0000"}}, 0)
 }
 
 func TestDriftOfResourcesThatDoNotSelectTheNodeIsIgnored(t *testing.T) {
@@ -48,7 +48,7 @@ func TestDriftOfResourcesThatDoNotSelectTheNodeIsIgnored(t *testing.T) {
 	s.Note("File/a", "n1")
 	s.Note("File/none", "liar")
 	got, next := s.Due(time.Unix(1000, 0), func(ref v1alpha1.ResourceRef, node string) bool { return ref == "File/a" && node == "n1" })
-	want := map[v1alpha1.ResourceRef]drifts.Note{"File/a": {Text: "drift corrected 1 time on 1 node: n1", Node: "n1"}}
+	want := map[v1alpha1.ResourceRef]drifts.Note{"File/a": {Where: "1 time on 1 node: n1", Node: "n1"}}
 	if diff := cmp.Diff(want, got); diff != "" || next != 0 {
 		t.Errorf("next is %s; notes (-want +got):\n%s", next, diff)
 	}
